@@ -111,7 +111,7 @@ func (d *drafts) message(role string, content any, m meta) {
 	}{role, content}, m)
 }
 
-// partial adds an answer that was cut off. If the model will answer anew, it does not see it.
+// partial adds an answer that was cut off. If the model will answer anew, the partial answer is not in the context.
 func (d *drafts) partial(text string, anew bool) {
 	m := meta{Partial: true}
 	if anew {

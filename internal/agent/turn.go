@@ -191,7 +191,7 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	return errors.Join(err, d.save(ctx))
 }
 
-// goesOn reports whether a turn was ended because the program ends: its message is answered after the next start.
+// goesOn reports whether a turn was interrupted because the program ends. It then goes on after the next start.
 func goesOn(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return cause != context.Canceled && errors.Is(cause, context.Canceled) //nolint:errorlint // what wraps it has a reason

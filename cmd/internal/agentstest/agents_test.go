@@ -31,7 +31,7 @@ type agent struct {
 	cases    []string     // those that it is in; nil: all
 	// window is what to report as used, to make the agent compact its history.
 	window int
-	late   bool          // it writes records after its last hook, which the next hook or record sync reads
+	late   bool          // it writes records after its last hook; the next hook or record sync reads these
 	awake  time.Duration // that it takes to ask the model for the first time
 }
 

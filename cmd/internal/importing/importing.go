@@ -35,7 +35,7 @@ type Import struct {
 	forgotten int       // sessions that are left out
 	files     int       // to import
 	unit      [2]string // what m.files counts
-	many      string    // the last file that has several sessions
+	many      string    // the last file with several sessions
 	bar       *stdio.Progress
 	done      int64 // bytes
 	total     int64
@@ -76,7 +76,7 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 	return nil
 }
 
-// mostLines is how many lines somebody reads who has not named what they are about.
+// mostLines is how many lines are printed about files that nobody has named.
 const mostLines = 20
 
 // count counts the sessions of a file that has several, instead of the file.

@@ -32,11 +32,11 @@ type Watching struct {
 	until map[string]time.Time // by folder: everything written before is recorded
 	since map[string]time.Time // by folder: the time from which changes are recorded
 	dirs  []string             // the watched folders
-	named bool                 // by a person
+	named bool                 // the folders were named by a person
 	began time.Time
 }
 
-// Is reports, by its name, whether a file may have sessions.
+// Is reports whether a file may have sessions, judging by its name.
 func Is(path string) bool {
 	f, _ := importer.All().DatabaseOf(path)
 	return f != nil || importer.All().IsTranscript(path)
@@ -136,8 +136,8 @@ func (w *Watching) Changed(ctx context.Context, paths []string) error {
 	return w.save()
 }
 
-// transcripts returns the files that have changed, and of databases the sessions that have changed or that may
-// have ended since.
+// transcripts replaces a database among the changed files with its sessions that have changed, or that may have ended
+// since.
 func (w *Watching) transcripts(ctx context.Context, paths []string) (out []string) {
 	seen := map[string]bool{}
 	for _, path := range paths {

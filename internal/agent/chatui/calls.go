@@ -201,7 +201,7 @@ func longAmount(content string) string {
 	return display.Line(display.Truncate(lines, 20))
 }
 
-// artifactIn returns the id of the artifact that has all of a result; "" if there is none.
+// artifactIn returns the id of the artifact with the whole result, which a shortened result names; "" if it names none.
 func artifactIn(content string) string {
 	_, rest, _ := strings.Cut(content, " are the artifact ")
 	id, _, ok := strings.Cut(rest, " of ")
@@ -211,7 +211,7 @@ func artifactIn(content string) string {
 	return id
 }
 
-// tail is the end of what a call has written: at most so many lines of total.
+// tail returns the last lines of a call's output, most of them at most. total is how many lines the output has.
 func (c *composer) tail(all []string, total, most int, faint bool) (lines []string) {
 	all = all[max(0, len(all)-most):]
 	if more := total - len(all); more > 0 {

@@ -140,7 +140,7 @@ func (u *UI) Run(ctx context.Context) error {
 	return err
 }
 
-// watched is the terminal. Its first output after its size is known is the prompt.
+// watched is the terminal. The first output after its size is known draws the prompt.
 type watched struct {
 	*os.File
 	ui *UI

@@ -152,8 +152,8 @@ func (m *model) enter() tea.Cmd {
 	return m.send(text, hooks.Undecided)
 }
 
-// asCommand returns what somebody means who types a command as in other programs: /help is ,help, and ,exit is ,quit.
-// Other texts that begin with a slash are messages, for instance about a path.
+// asCommand accepts commands as other programs have them: /help means ,help, and ,exit means ,quit. Any other text that
+// begins with a slash is a message, which may be about a path.
 func asCommand(text string) string {
 	name, rest, args := strings.Cut(text, " ")
 	switch name {

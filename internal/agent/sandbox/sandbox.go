@@ -136,8 +136,8 @@ func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string
 	return append(args, "--chdir", dir, "--")
 }
 
-// gitGuard keeps commands from what git runs outside of the sandbox, at the user's next commit: the repository's hooks
-// and configuration. What is mounted can neither be moved nor removed, so .git stays where it is.
+// gitGuard makes the repository's hooks and configuration read-only, because git obeys them outside of the sandbox, at
+// the user's next commit. It also mounts .git, which then can be neither moved nor removed.
 func (s *Sandbox) gitGuard() (args []string) {
 	git := filepath.Join(resolved(s.o.Project), ".git")
 	info, err := os.Lstat(git)

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// IsInside reports whether a path is below dir, after links in its existing part are followed.
+// IsInside reports whether path is below dir. Links are followed in that part of the path that exists.
 func IsInside(path, dir string) bool {
 	inside, err := filepath.Rel(realPath(dir), realPath(path))
 	return err == nil && inside != "." && filepath.IsLocal(inside)
 }
 
-// realPath follows the links in the existing part of a path.
+// realPath follows the links in that part of a path that exists.
 func realPath(path string) string {
 	path = filepath.Clean(path)
 	if real, err := filepath.EvalSymlinks(path); err == nil {

@@ -189,7 +189,7 @@ func (r *Repo) logHeads(name string, line []byte) error {
 	}
 	dirs := slices.DeleteFunc([]string{r.gitDir, filepath.Join(r.WorktreesDir(), WorktreeID(name))}, notHere)
 	if len(dirs) == 0 {
-		admins, _ := r.AdminsOf(name) // a damaged HEAD does not stop a change elsewhere
+		admins, _ := r.AdminsOf(name) // a damaged HEAD of another worktree does not matter here
 		dirs = slices.DeleteFunc(slices.Clone(admins), notHere)
 	}
 	for _, dir := range dirs {

@@ -60,8 +60,8 @@ func (r *Repo) CheckedOut() (map[string]bool, error) {
 	return out, nil
 }
 
-// checkedOutIn returns the branch that the HEAD in a folder names; "" when it is detached. Errors: ErrNotFound, also if
-// the creation of that worktree was cut off.
+// checkedOutIn returns the branch that is named by HEAD in .git or in an admin folder; "" if HEAD is detached. Errors:
+// ErrNotFound if there is no HEAD, or if git was killed while it added the worktree.
 func (r *Repo) checkedOutIn(dir string) (string, error) {
 	_, branch, err := readHead(dir)
 	if dir != r.gitDir && errors.Is(err, ErrDamagedRef) {
@@ -117,7 +117,7 @@ func (r *Repo) Worktrees() (out []Worktree, err error) {
 	return out, err
 }
 
-// DetachedWorktrees returns the worktrees whose HEAD names no branch, as while git rebases or bisects one.
+// DetachedWorktrees returns the worktrees with a detached HEAD. While git rebases or bisects a branch, HEAD is detached.
 func (r *Repo) DetachedWorktrees() (out []Worktree, err error) {
 	main, err := r.mainWorktree()
 	if err == nil && main.Dir != "" && main.Branch == "" {

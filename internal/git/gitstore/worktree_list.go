@@ -11,11 +11,11 @@ import (
 	"tape/internal/git/disk"
 )
 
-// worktreeList caches which branches the linked worktrees have checked out.
+// worktreeList caches the admin folders of linked worktrees, by the branch that is checked out.
 type worktreeList struct {
 	read    time.Time
-	changed time.Time           // the folder's time: when one was added or removed
-	admins  map[string][]string // the admin folders, by branch
+	changed time.Time // the folder's time: when one was added or removed
+	admins  map[string][]string
 }
 
 // listAge is how long a list is valid. Whoever asks about thousands of branches without a worktree
@@ -23,8 +23,8 @@ type worktreeList struct {
 // another branch in an existing worktree.
 const listAge = 50 * time.Millisecond
 
-// AdminsOf returns the admin folders whose HEAD names a branch, or those whose HEAD is detached for "". Their working
-// trees may be gone. Of each worktree only HEAD is read: there may be thousands.
+// AdminsOf returns the admin folders of the worktrees in which a branch is checked out; for "", of those with a detached
+// HEAD. Their folders may be gone. Only HEAD is read of each worktree, because there may be thousands.
 func (r *Repo) AdminsOf(branch string) ([]string, error) {
 	st, err := os.Stat(r.WorktreesDir())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -114,7 +114,7 @@ func pruneFor(r *gitstore.Repo, branch, dir string) error {
 	}
 	stale := slices.Clone(ofBranch)
 	for _, admin := range r.HeadDirs()[1:] {
-		id := filepath.Base(admin) // ours and git's are named after the branch or the folder
+		id := filepath.Base(admin) // we name it after the branch, git after the folder
 		if !strings.HasPrefix(id, gitstore.WorktreeID(branch)) && !strings.HasPrefix(id, filepath.Base(dir)) {
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// InUse returns that of some worktrees in which git is rebasing or bisecting a branch. Its HEAD is
+// InUse looks among worktrees for the one in which git is rebasing or bisecting a branch. Its HEAD is
 // detached meanwhile and returns to the branch at the end.
 func InUse(all []gitstore.Worktree, branch string) (gitstore.Worktree, bool) {
 	short := strings.TrimPrefix(branch, "refs/heads/")

@@ -74,7 +74,7 @@ func (s *View) lately(r *request, t Tape) *outline.Outline {
 // soon returns the outline if it is ready in a moment; otherwise nil.
 func (p *pending) soon(wait time.Duration) *outline.Outline {
 	select {
-	case <-p.ready: // also if there is no time to wait: of two that are ready, select takes any
+	case <-p.ready: // first, because select takes any of two channels that are ready
 		return p.is
 	default:
 	}

@@ -6,7 +6,7 @@ import (
 	"tape/internal/show/outline"
 )
 
-// TestReadyOutline: what is ready is shown each time, also by a page that does not wait.
+// TestReadyOutline: an outline that is ready is always shown, also on a page that does not wait for it.
 func TestReadyOutline(t *testing.T) {
 	p := &pending{ready: make(chan struct{}), is: &outline.Outline{}}
 	if p.soon(0) != nil {

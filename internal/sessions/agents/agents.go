@@ -8,7 +8,7 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// HooksFile is the file, or folder of scripts, that has an agent's hooks.
+// HooksFile returns the path of the file, or of the folder with scripts, for an agent's hooks.
 func HooksFile(a *record.Agent, w record.Where) string {
 	name := a.Hooks
 	if w.Local && a.LocalHooks != "" {
@@ -17,8 +17,8 @@ func HooksFile(a *record.Agent, w record.Where) string {
 	return filepath.Join(a.Folder(w), filepath.FromSlash(name))
 }
 
-// Places says in words which files get an agent's hooks: of the user, of a project, and of a project without being
-// committed.
+// Places lists for a help text the files in which an agent's hooks may be: the user's, the project's, and the project's
+// file that is not committed.
 func Places(a *record.Agent) string {
 	at := record.Where{Home: "~", Getenv: func(string) string { return "" }}
 	project, local := at, at
@@ -36,7 +36,7 @@ func Places(a *record.Agent) string {
 	return line + " or " + filepath.ToSlash(HooksFile(a, project))
 }
 
-// hookFiles are the files that have an agent's hooks.
+// hookFiles returns the files for an agent's hooks: one, or a script for each event.
 func hookFiles(f *record.Format, w record.Where) (files []string) {
 	at := HooksFile(f.Agent, w)
 	if !f.Agent.Scripts {

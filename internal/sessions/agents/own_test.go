@@ -11,8 +11,8 @@ import (
 	"tape/internal/sessions/importer/copilot"
 )
 
-// TestOwnFile: a file of our own has a hook for each event; uninstalling removes it, and the MCP settings have the
-// bytes that they had before.
+// TestOwnFile: the file that tape writes has a hook for each event. Uninstalling removes it, and restores the bytes of
+// the MCP settings.
 func TestOwnFile(t *testing.T) {
 	f := &copilot.Format
 	w := settings(t, f, "")
@@ -50,7 +50,7 @@ func TestOwnFile(t *testing.T) {
 	}
 }
 
-// TestOwnFileOfOthers: what somebody else has written there keeps its bytes.
+// TestOwnFileOfOthers: a file in which somebody else wrote is not changed.
 func TestOwnFileOfOthers(t *testing.T) {
 	f := &copilot.Format
 	for _, text := range []string{

@@ -34,7 +34,7 @@ func installPlugin(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	return bytes.Replace(f.Agent.Plugin(), []byte("{/* settings */}"), words, 1), nil
 }
 
-// scriptMark begins a script of ours.
+// scriptMark is the beginning of each script that tape writes.
 const scriptMark = "#!/bin/sh\n# Written by tape;"
 
 func installScript(f *record.Format, raw []byte, o Options) ([]byte, error) {
@@ -62,7 +62,7 @@ func uninstallFile(f *record.Format, raw []byte) ([]byte, error) {
 	return nil, nil
 }
 
-// commandsIn returns our commands in a file of JSON, by their events, and whether the file has anything else.
+// commandsIn returns our commands in a JSON file of hooks, by event, and whether the file has anything else.
 func commandsIn(f *record.Format, raw []byte) (ours map[string]string, theirs bool) {
 	var all struct {
 		Hooks map[string][]map[string]any `json:"hooks"`
@@ -84,7 +84,7 @@ func commandsIn(f *record.Format, raw []byte) (ours map[string]string, theirs bo
 	return ours, theirs || len(ours) == 0
 }
 
-// uninstallOwn removes a file if it begins with a mark of ours.
+// uninstallOwn removes a file that begins with our mark.
 func uninstallOwn(raw []byte, mark string) []byte {
 	if bytes.HasPrefix(raw, []byte(mark)) {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"tape/internal/sessions/importer/cline"
 )
 
-// TestScripts: each event has a script that calls tape and cannot fail; uninstalling leaves none.
+// TestScripts: each event gets a script that calls tape and always succeeds. Uninstalling removes all of them.
 func TestScripts(t *testing.T) {
 	f := &cline.Format
 	w := settings(t, f, "")
@@ -57,7 +57,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// TestScriptsOfOthers: somebody else's script keeps its bytes, and nothing is installed beside it.
+// TestScriptsOfOthers: if tape did not write a script, it is not changed, and no other script is installed.
 func TestScriptsOfOthers(t *testing.T) {
 	f := &cline.Format
 	w := settings(t, f, "")

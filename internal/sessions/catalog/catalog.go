@@ -58,11 +58,11 @@ func About(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo
 // markOfHost finds the tapes that tape serve keeps for itself. Those that cannot be read are listed.
 func markOfHost(ctx context.Context, store *repo.Store, facts map[string]about.Tape) {
 	for branch, t := range facts {
-		if !strings.HasPrefix(t.Name, "host") && !strings.HasPrefix(t.Name, "audit") {
+		if !strings.HasPrefix(branch, "tape/") {
 			continue
 		}
-		if tape, err := store.Tape(ctx, t.Name); err == nil {
-			t.OfHost, _ = query.OfHost(ctx, (*workspace.Tape)(tape))
+		if is, err := query.OfHost(ctx, (*workspace.Store)(store).Handle(t.Name)); err == nil && is {
+			t.OfHost = true
 			facts[branch] = t
 		}
 	}

@@ -1,7 +1,7 @@
 // Package dbcopy reads SQLite databases of other programs, which may be writing to them.
 //
-// SQLite itself would create files beside a database that it only reads, and hold locks that its owner waits
-// for. So a copy is read, and the original is only opened as a file.
+// Even to read a database, SQLite creates files beside it and takes locks, for which the other program would wait. So a
+// copy is read, and the original is only opened as a file.
 package dbcopy
 
 import (
@@ -22,7 +22,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// The files beside a database end so: what is not in the database yet, and what undoes a transaction.
+// The ends of the names of files beside a database: the log of what is not in it yet, and the rollback journal.
 const (
 	wal     = "-wal"
 	journal = "-journal"
@@ -35,7 +35,7 @@ type DB struct {
 	stamp string
 }
 
-// tries is how often a database is copied that changes meanwhile.
+// tries is how often a copy is tried if the database changes meanwhile.
 const tries = 20
 
 // Open copies a database to a temporary folder and opens the copy. Close it, which removes the folder.
@@ -85,7 +85,7 @@ func (d *DB) Fresh(path string) bool {
 	return err == nil && stamp == d.stamp
 }
 
-// Stamp returns a text that changes with a database, and when it was last written to.
+// Stamp returns a text that is another one after each change of a database, and the time of the last change.
 func Stamp(path string) (stamp string, last time.Time, err error) {
 	for _, name := range []string{path, path + wal, path + journal} {
 		st, err := os.Stat(name)
@@ -104,9 +104,9 @@ func Stamp(path string) (stamp string, last time.Time, err error) {
 	return stamp, last, nil
 }
 
-// consistent copies a database with what is not in it yet. Frames that are added to the log meanwhile do no
-// harm: SQLite ignores those that are incomplete. What the log had may move to the database; the log still has
-// it, until another transaction begins it anew.
+// consistent copies a database and its log. Frames that are appended to the log meanwhile do no harm: SQLite ignores
+// incomplete ones. A checkpoint may move frames to the database meanwhile; they stay in the log until it is restarted,
+// which its header shows.
 func consistent(ctx context.Context, from, to string) (stamp string, err error) {
 	for range tries {
 		before, err := state(from)
@@ -141,8 +141,8 @@ const (
 	logHeader = 32
 )
 
-// state returns what changes when a copy of both files would not fit together: the beginning of the database,
-// which counts transactions without a log, and that of the log. It is nil while such a transaction goes on.
+// state returns the headers of a database and of its log. If they change, a copy of both files may not fit together:
+// that of the database has a counter of transactions without a log. state is nil while such a transaction goes on.
 func state(path string) ([]byte, error) {
 	st, err := os.Stat(path)
 	switch {
@@ -177,7 +177,7 @@ func state(path string) ([]byte, error) {
 	return out, nil
 }
 
-// copyFile copies a file. If there is none, there will be no copy.
+// copyFile copies a file. If there is none, it removes an earlier copy.
 func copyFile(from, to string) (err error) {
 	in, err := os.Open(from)
 	if errors.Is(err, fs.ErrNotExist) {

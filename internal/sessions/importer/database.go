@@ -36,7 +36,7 @@ type InDatabase struct {
 	Changed time.Time // the zero time if that is not known
 }
 
-// Sessions returns the sessions in a database. Those of subagents are in their sessions.
+// Sessions returns the sessions in a database, without those of subagents, which are parts of others.
 func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatabase, err error) {
 	db, err := dbcopy.Open(ctx, path)
 	if err != nil {
@@ -49,7 +49,7 @@ func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatab
 	}
 	for _, s := range list {
 		if s.ID == "" || s.ID != filepath.Base(s.ID) {
-			continue // no path names it
+			continue // it cannot be part of a path
 		}
 		changed, _ := time.Parse(time.RFC3339, s.Changed) // "" is no date
 		out = append(out, InDatabase{Path: filepath.Join(path, s.ID), Changed: changed})
@@ -57,7 +57,7 @@ func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatab
 	return out, nil
 }
 
-// DatabaseOf returns the database that a file is, or that it is beside, and its format; nil for any other file.
+// DatabaseOf returns the path and the format of a database. The file is the database or its log; for any other, f is nil.
 func (l Formats) DatabaseOf(file string) (f *record.Format, path string) {
 	path = strings.TrimSuffix(file, walSuffix)
 	for _, f := range l.orAll() {
@@ -68,7 +68,8 @@ func (l Formats) DatabaseOf(file string) (f *record.Format, path string) {
 	return nil, ""
 }
 
-// inDatabase returns the database that a session's path names, and the session's id; nil for any other path.
+// inDatabase splits the path of a session in a database into the database and the session's id. For any other path, f
+// is nil.
 func (l Formats) inDatabase(path string) (f *record.Format, db, id string) {
 	if f, db = l.DatabaseOf(filepath.Dir(path)); f == nil {
 		return nil, "", ""
@@ -98,8 +99,8 @@ func isFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// Stat returns the size of a transcript, and when it was last written to. For a session in a database, these
-// are the database's, and another size may stand for another time alone.
+// Stat returns the size of a transcript, and when it was last written to. For a session in a database, last is the
+// database's, and size is a number that changes with it.
 func Stat(path string) (size int64, last time.Time, err error) {
 	f, db, _ := Formats(nil).inDatabase(path)
 	if f == nil || !isFile(db) {
@@ -121,7 +122,7 @@ type databaseCopy struct {
 	db   *dbcopy.DB
 }
 
-// of returns a copy of a database as it is now.
+// of returns a copy of a database: the one that is open, if the database has not changed since.
 func (c *databaseCopy) of(ctx context.Context, path string) (*dbcopy.DB, error) {
 	if c.db != nil && c.path == path && c.db.Fresh(path) {
 		return c.db, nil
@@ -134,7 +135,7 @@ func (c *databaseCopy) of(ctx context.Context, path string) (*dbcopy.DB, error) 
 	return db, err
 }
 
-// close removes the copy. What cannot be removed is in a temporary folder.
+// close removes the copy. An error is ignored, because the copy is in a temporary folder.
 func (c *databaseCopy) close() {
 	if c.db != nil {
 		_ = c.db.Close()

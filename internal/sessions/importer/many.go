@@ -14,14 +14,14 @@ import (
 	"tape/internal/store/layout"
 )
 
-// errParts says that the sessions of a file were imported one by one.
+// errParts means that a file has several sessions, which were imported one by one.
 var errParts = errors.New("it has several sessions")
 
 type noCloser struct{}
 
 func (noCloser) Close() error { return nil }
 
-// source opens a file, or the session in a file that is open already.
+// source opens a file. A session of a file that is open already needs no opening.
 func (b *Batch) source(out *outcome) (record.Source, io.Closer, error) {
 	if out.part != nil {
 		return *out.part, noCloser{}, nil
@@ -32,8 +32,8 @@ func (b *Batch) source(out *outcome) (record.Source, io.Closer, error) {
 	return b.open(out.res.File)
 }
 
-// parts imports the sessions of a file that has several: a list of sessions, or an archive with such lists. It
-// reports whether the file is one. The sessions are durable before the file is closed.
+// parts imports the sessions of a file with several: a JSON array of sessions, or an archive with such arrays. many
+// reports whether the file is one of these. The sessions are durable before the file is closed.
 func (b *Batch) parts(ctx context.Context, src record.Source, out *outcome) (many bool, err error) {
 	if out.part != nil || out.o.live || out.o.again != nil {
 		return false, nil
@@ -56,13 +56,13 @@ func (b *Batch) parts(ctx context.Context, src record.Source, out *outcome) (man
 	default:
 		f, _, err := formatOf(src, out.o, &out.res)
 		if err != nil || !f.Many {
-			return false, nil //nolint:nilerr // describe tells
+			return false, nil //nolint:nilerr // describe returns the error
 		}
 	}
 	return true, b.lists(ctx, lists, *out, src.Size)
 }
 
-// lists imports the sessions of lists. size is that of the file.
+// lists imports the sessions of JSON arrays. size is the size of the file, for the progress.
 func (b *Batch) lists(ctx context.Context, lists []record.Source, whole outcome, size int64) error {
 	found := make([][]session, len(lists))
 	total := 0
@@ -99,7 +99,7 @@ func (b *Batch) lists(ctx context.Context, lists []record.Source, whole outcome,
 	return b.Flush(ctx)
 }
 
-// session imports a session of a list.
+// session imports the session n of an array.
 func (b *Batch) session(ctx context.Context, src record.Source, s session, n int, out outcome) error {
 	part := src
 	part.R, part.Size = io.NewSectionReader(src.R, s.at.Off, s.at.Size), s.at.Size
@@ -125,7 +125,7 @@ func (b *Batch) session(ctx context.Context, src record.Source, s session, n int
 	return nil
 }
 
-// session is the place of a session in a list, or why it cannot be read.
+// session is the place of a session in an array, or the reason why it cannot be read.
 type session struct {
 	at      record.Span
 	problem error
@@ -139,10 +139,10 @@ func sessionsIn(ctx context.Context, src record.Source, list bool) (found []sess
 	return found, err
 }
 
-// The limits for what is unpacked: text shrinks to a tenth, hardly ever to a hundredth.
+// The limits for archives. Text is packed to about a tenth, hardly ever to a hundredth.
 const (
 	maxRatio  = 100
-	freeOfAny = 16 << 20 // bytes that may be packed as densely as they like
+	freeOfAny = 16 << 20 // up to this size in bytes, the ratio is not checked
 )
 
 type closers []io.Closer
@@ -154,8 +154,8 @@ func (c closers) Close() (err error) {
 	return err
 }
 
-// unpack returns the lists in an archive, conversations.json or several with numbers. They are unpacked into
-// temporary files; nothing gets a name from the archive.
+// unpack returns the arrays in an archive: conversations.json, or several such files with numbers. They are unpacked
+// to temporary files, whose names do not come from the archive.
 func unpack(ctx context.Context, src record.Source) (lists []record.Source, all closers, err error) {
 	archive, err := zip.NewReader(src.R, src.Size)
 	if err != nil {
@@ -194,7 +194,7 @@ func unpackFile(ctx context.Context, f *zip.File) (src record.Source, closer io.
 		return src, nil, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	// One byte more than it says: then the copy has another size.
+	// At most one byte more than the archive says is read: that shows a wrong size.
 	src, closer, err = temporary(f.Name, &interruptible{ctx, io.LimitReader(in, int64(min(f.UncompressedSize64, 1<<62))+1)})
 	if err == nil && src.Size != int64(f.UncompressedSize64) {
 		err = errors.Join(errors.New("it has another size than the archive says"), closer.Close())

@@ -16,7 +16,7 @@ import (
 	"tape/repo"
 )
 
-// chat is a conversation of claude.ai.
+// chat returns a conversation of claude.ai.
 func chat(id string, said ...string) string {
 	var messages []string
 	for i, text := range said {
@@ -25,7 +25,7 @@ func chat(id string, said ...string) string {
 	return fmt.Sprintf(`{"uuid":%q,"name":"Chat %s","created_at":"2026-01-01T00:00:00Z","chat_messages":[%s]}`, id, id, strings.Join(messages, ","))
 }
 
-// zipped is an archive with files, whose names and contents alternate.
+// zipped returns an archive. Names and contents of its files alternate in the arguments.
 func zipped(t *testing.T, files ...string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -41,7 +41,7 @@ func zipped(t *testing.T, files ...string) string {
 	return b.String()
 }
 
-// export imports a file with a content, and returns what was told of each session.
+// export imports a file with this content, and returns the result of each session.
 func export(t *testing.T, s *repo.Store, content string, o Options) (told []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data.bin")
@@ -89,7 +89,7 @@ func TestManySessions(t *testing.T) {
 	wantTold(t, export(t, s, "["+chat("c-4", "one")+"]", Options{Tape: "mine"}), "mine 3 0")
 }
 
-// What cannot be read is told, and keeps nothing else from being imported.
+// A session that cannot be read is reported, and the others are imported.
 func TestBrokenLists(t *testing.T) {
 	for name, c := range map[string]struct {
 		content string
@@ -116,7 +116,7 @@ func TestBrokenLists(t *testing.T) {
 	}
 }
 
-// A session's id is no path.
+// A session's id is never used as a path.
 func TestHostileID(t *testing.T) {
 	told := export(t, storetest.New(t, nil), "["+chat("../x", "one")+","+chat("c-2", "two")+"]", Options{})
 	if len(told) != 2 || !strings.Contains(told[0], "../x") || told[1] != "c-2 3 0" {

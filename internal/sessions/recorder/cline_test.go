@@ -15,7 +15,7 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// TestCline: a session whose files are rewritten, and whose hooks name no file, becomes the same tape as an import.
+// TestCline: recording gives the same tape as an import, although Cline rewrites its files and its hooks name none.
 func TestCline(t *testing.T) {
 	runs, _ := filepath.Glob(filepath.Join(live, "cline", "*", "hooks.jsonl"))
 	if len(runs) == 0 {
@@ -26,7 +26,7 @@ func TestCline(t *testing.T) {
 	}
 }
 
-// clineRun is a run that is played again below a home.
+// clineRun replays a recorded run in a HOME of its own.
 type clineRun struct {
 	*world
 	from, to string // the folder of the sessions
@@ -77,8 +77,8 @@ func replayCline(t *testing.T, run string) {
 	same(t, tapes(t, w.workspaces(1)[0]), tapes(t, imported(t, append(files, agents...))))
 }
 
-// write writes files of sessions: messages with the first n only, or whole if n is -1. What says what a session is
-// comes with its messages.
+// write copies the files of the sessions from the run. Of messages, it writes the first n, or all if n is -1. ID.json is
+// written together with them.
 func (r *clineRun) write(name string, n int) {
 	r.t.Helper()
 	list, _ := filepath.Glob(filepath.Join(r.from, "*", name))
@@ -108,7 +108,7 @@ func (r *clineRun) write(name string, n int) {
 	}
 }
 
-// firstMessages is a document of Cline as it was when it had n messages.
+// firstMessages returns a document as it was when it had n messages.
 func firstMessages(raw []byte, n int) ([]byte, error) {
 	var doc struct {
 		Version  int               `json:"version"`

@@ -171,7 +171,8 @@ func (p *page) open(c class, title string, e repo.Entry) {
 	}
 }
 
-// speaker is how pages for others call who speaks, as the web view does. What is not in the context was said to a subagent.
+// speaker returns the label of a message on a page for others, as in the web view. A message that is not in the context
+// was sent to a subagent.
 func speaker(c class, title string, e repo.Entry) string {
 	switch conversation.Speaker(c) {
 	case conversation.User:

@@ -89,8 +89,8 @@ func (m *mirror) fetch(ctx context.Context) (refused []layout.RefStatus, err err
 	}
 }
 
-// unchanged reports whether the remote has just what was fetched and accepted before. Of thousands of tapes, a list of the
-// refs takes a fraction of the time of a fetch that finds nothing.
+// unchanged reports whether the remote still has exactly the refs that were fetched and accepted last. With thousands of
+// tapes, listing them is much faster than a fetch that finds nothing new.
 func (m *mirror) unchanged(ctx context.Context) bool {
 	fetched, err1 := remotes.KnownRefs(m.store, layout.FetchedRefs(layout.DefaultRemote))
 	accepted, err2 := remotes.KnownRefs(m.store, layout.AcceptedRefs(layout.DefaultRemote))

@@ -1,11 +1,10 @@
 // Package chatgpt reads conversations from the export of ChatGPT.
 //
 // The export has a file conversations.json, or several with numbers: an array of conversations. A
-// conversation has a title and a mapping, in which each message has a parent: an edited question and an
-// answer that was made again are branches, and current_node is the end of the one that was shown last. A
-// message of the model to a recipient other than "all" is a call of a tool; the tool's messages are its
-// results. Files and pictures are named, with their ids. The format is documented by people who read it;
-// ChatGPT itself documents nothing.
+// conversation has a title and a mapping, in which each message has a parent. When a question is edited, or an answer
+// is made again, a branch begins; current_node is the end of the branch that was shown last. A message of the model
+// to a recipient other than "all" is a call of a tool; the tool's messages are its results. Of files and pictures,
+// only names and ids are in the export. OpenAI does not document the format; this follows people who read theirs.
 package chatgpt
 
 import (
@@ -23,7 +22,7 @@ type reader struct {
 	calls  map[string]string // the last call, by fork
 }
 
-// Read makes the entries of a conversation. Branches that were left are forks.
+// Read makes the entries of a conversation. Abandoned branches are forks.
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Forked: record.NewForked(r), calls: map[string]string{}}
 	err := record.EachSession(ctx, r.Source, isRecord, c)
@@ -61,7 +60,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	}
 }
 
-// node makes the entries of a message. The root of a conversation has none.
+// node makes the entries of a node. The root of a conversation has no message.
 func (c *reader) node(n record.Node) {
 	m := jsonl.Get(n.Raw, "message")
 	if !jsonl.IsObject(m) {
@@ -89,7 +88,7 @@ func (c *reader) node(n record.Node) {
 	}
 }
 
-// Describe reads the conversation's own fields.
+// Describe reads id, date and model of the conversation.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return record.ScanSession(ctx, src, isRecord, func(raw []byte) bool {
 		info.Session, info.Complete = idOf(raw), true

@@ -11,7 +11,7 @@ import (
 
 var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
 
-// node is a message in a mapping.
+// node returns a message as the mapping has it.
 func node(id, parent, role, content, more string) string {
 	return `"` + id + `":{"id":"` + id + `","parent":"` + parent + `","children":[],"message":{"id":"` + id + `","author":{"role":"` + role + `"},"create_time":1767225600.5,"content":` + content + `,"status":"finished_successfully"` + more + `}}`
 }
@@ -25,7 +25,7 @@ func conversation(id, current string, nodes ...string) string {
 
 const to = `,"recipient":"`
 
-// sample is a conversation whose first answer was made again, and one with tools and a picture.
+// sample has a conversation whose first answer was made again, and one with tools and a picture.
 var sample = []string{
 	conversation("c-1", "b2",
 		node("a", "root", "user", text("sun?"), ""),
@@ -45,7 +45,7 @@ var sample = []string{
 
 func FuzzChatGPT(f *testing.F) { imp.Fuzz(f, chatgpt.Format.Name, sample) }
 
-// TestChatGPT: what was left for another branch is a fork; messages to a tool are calls.
+// TestChatGPT: an abandoned branch is a fork; a message to a tool is a call.
 func TestChatGPT(t *testing.T) {
 	seen := formattest.Seen{}
 	items, stats := imp.Items(t, chatgpt.Format.Name, "x.json", []byte(sample[0]), seen)
@@ -77,15 +77,15 @@ func TestChatGPT(t *testing.T) {
 	}
 }
 
-// TestNewerExport: what a newer export has in addition comes at the end; nothing comes twice, also if another
-// branch is the current one.
+// TestNewerExport: what is new in a newer export is added at the end, and nothing twice, also if another branch has
+// become the current one.
 func TestNewerExport(t *testing.T) {
 	seen := formattest.Seen{}
 	imp.Items(t, chatgpt.Format.Name, "x.json", []byte(sample[0]), seen)
 	newer := strings.Replace(sample[0], `"current_node":"b2"`, `"current_node":"d"`, 1)
 	newer = strings.Replace(newer, `"b2":{`, node("c", "b1", "user", text("sure?"), "")+`,`+node("d", "c", "assistant", text("No."), to+`all"`)+`,"b2":{`, 1)
 	newer = strings.Replace(newer, `"title":"Weather"`, `"title":"Sun"`, 1)
-	seen["\x00b1"], seen["\x00b1/run"] = true, true // a store knows keys of forks as well
+	seen["\x00b1"], seen["\x00b1/run"] = true, true // a store also knows the keys of forks
 	items, _ := imp.Items(t, chatgpt.Format.Name, "x.json", []byte(newer), seen)
 	var own []string
 	for line := range strings.Lines(formattest.Show(items)) {
@@ -99,7 +99,7 @@ func TestNewerExport(t *testing.T) {
 	}
 }
 
-// TestHostileMapping: circles and parents that are missing lose no message.
+// TestHostileMapping: no message is lost if parents are missing or form a circle.
 func TestHostileMapping(t *testing.T) {
 	bad := conversation("c-3", "x",
 		node("x", "y", "user", text("one"), ""), node("y", "x", "user", text("two"), ""),

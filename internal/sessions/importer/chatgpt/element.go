@@ -8,7 +8,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a message of which entries are made.
+// element is a message, of which Record makes entries.
 type element struct {
 	*reader
 	*record.Conversation
@@ -16,12 +16,12 @@ type element struct {
 	raw, content    []byte
 }
 
-// Put emits an entry of the message's branch.
+// Put emits an entry on the message's branch.
 func (e element) Put(p record.Entry) { e.Conversation.Put(p) }
 
 func (e element) kind() string { return jsonl.GetString(e.content, "content_type") }
 
-// extra returns what else is known of the message.
+// extra returns the other fields of the message.
 func (e element) extra() []byte {
 	meta := jsonl.Get(e.raw, "metadata")
 	o := record.NewObject(256).Rest(meta, "model_slug", "default_model_slug", "message_type", "timestamp_", "request_id", "turn_exchange_id", "parent_id")
@@ -31,7 +31,7 @@ func (e element) extra() []byte {
 	return o.OrNil()
 }
 
-// said returns the content as text or parts.
+// said returns the content, as a text or as parts.
 func (e element) said() []byte {
 	parts := jsonl.Get(e.content, "parts")
 	if parts == nil {
@@ -70,7 +70,7 @@ func (e element) event(name string) {
 }
 
 func (e element) person() {
-	if kind := e.kind(); kind == "user_editable_context" { // what the user has said for all conversations
+	if kind := e.kind(); kind == "user_editable_context" { // the user's instructions for all conversations
 		e.event(kind)
 		return
 	}
@@ -79,7 +79,7 @@ func (e element) person() {
 	e.Put(p)
 }
 
-// system makes an entry, unless the message only holds a place.
+// system makes an entry of a system message. Some are empty; these get none.
 func (e element) system() {
 	text := e.said()
 	if !record.Blank(text) {
@@ -129,7 +129,7 @@ func (e element) thoughts() {
 	e.Put(record.Event(e.key, e.date, record.EventThinking, data.Done()))
 }
 
-// input returns the arguments of a call: the message's text if that is an object.
+// input returns the arguments of a call: the message's text, if that is a JSON object.
 func (e element) input() []byte {
 	said := e.said()
 	if inside := record.Inside(said); jsonl.IsObject(inside) {
@@ -142,7 +142,7 @@ func (e element) input() []byte {
 	return record.NewObject(len(said)).Raw(name, said).Done()
 }
 
-// result emits a message of a tool, as a result of the call before it.
+// result emits a tool's message as the result of the call before it.
 func (e element) result() {
 	state := jsonl.GetString(e.raw, "metadata", "aggregate_result", "status")
 	rest := record.NewObject(256)

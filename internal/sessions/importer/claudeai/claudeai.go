@@ -2,9 +2,9 @@
 //
 // The export has a file conversations.json: an array of conversations {uuid, name, chat_messages}. A message
 // has a sender and a list of content: texts, thinking, calls and results. Newer exports name each message's
-// parent, so that an edited question and an answer that was made again are branches. The text of attachments is in
-// the export; files and pictures are named only, and models are not. The format is documented by people who
-// read it; claude.ai itself documents nothing.
+// parent: when a question is edited, or an answer is made again, a branch begins. The text of attachments is in the
+// export. Of files and pictures only the names are, and models are not named. Anthropic does not document the
+// format; this follows people who read theirs.
 package claudeai
 
 import (
@@ -22,7 +22,7 @@ type reader struct {
 	calls  map[string]string // the last call, by fork
 }
 
-// Read makes the entries of a conversation. Branches that were left are forks.
+// Read makes the entries of a conversation. Abandoned branches are forks.
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Forked: record.NewForked(r), calls: map[string]string{}}
 	err := record.EachSession(ctx, r.Source, isRecord, c)
@@ -81,7 +81,7 @@ func (c *reader) message(n record.Node) {
 	}
 }
 
-// Describe reads the conversation's own fields.
+// Describe reads id and date of the conversation.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return record.ScanSession(ctx, src, isRecord, func(raw []byte) bool {
 		info.Session, info.Complete = jsonl.GetString(raw, "uuid"), true

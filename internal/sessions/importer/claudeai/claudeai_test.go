@@ -28,7 +28,7 @@ func text(s string) string {
 
 const root = "00000000-0000-4000-8000-000000000000"
 
-// sample is a conversation of which a question was edited, one that names no parents, and one with a tool.
+// sample has a conversation with an edited question, one that names no parents, and one with a tool.
 var sample = []string{
 	conversation("c-1",
 		message("a1", root, "human", text("sun?"), ""), message("b1", "a1", "assistant", text("No."), ""),
@@ -45,7 +45,7 @@ var sample = []string{
 
 func FuzzClaudeAI(f *testing.F) { imp.Fuzz(f, claudeai.Format.Name, sample) }
 
-// TestClaudeAI: an edited question leaves a fork; attachments are parts of their message.
+// TestClaudeAI: the answer to a question that was edited later is on a fork; attachments are parts of their message.
 func TestClaudeAI(t *testing.T) {
 	seen := formattest.Seen{}
 	items, _ := imp.Items(t, claudeai.Format.Name, "x.json", []byte(sample[0]), seen)

@@ -7,7 +7,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a message of which entries are made.
+// element is a message, of which Record makes entries.
 type element struct {
 	*reader
 	*record.Conversation
@@ -15,15 +15,15 @@ type element struct {
 	raw             []byte
 }
 
-// Put emits an entry of the message's branch.
+// Put emits an entry on the message's branch.
 func (e element) Put(p record.Entry) { e.Conversation.Put(p) }
 
-// extra returns the fields that have no other place.
+// extra returns the other fields of the message.
 func (e element) extra() []byte {
 	return record.NewObject(256).Rest(e.raw, "uuid", "text", "content", "sender", "created_at", "updated_at", "attachments", "files", "files_v2", "parent_message_uuid", "index").OrNil()
 }
 
-// person emits what the user has said, with the texts of attachments as further parts.
+// person emits what the user said. The texts of attachments are further parts.
 func (e element) person() {
 	var parts [][]byte
 	for block := range jsonl.Elements(jsonl.Get(e.raw, "content")) {

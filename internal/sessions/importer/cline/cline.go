@@ -1,11 +1,11 @@
 // Package cline reads the sessions of Cline's CLI.
 //
-// A session is a folder of documents that are rewritten whole. ID.messages.json has the messages, in
-// Anthropic's form, with ids that stay; agent_….messages.json those of a subagent. ID.json says what the
-// session is: its title, its first prompt, which the messages have only once the model has answered, and the
-// commits that restore the project's files. ID.compaction.json has what the model gets instead of the older
-// messages, since the last compaction. Who goes back with /undo gets a new session that begins with copies of
-// the messages. Seen with version 3.0.65.
+// A session is a folder of JSON documents. Cline rewrites a document as a whole. ID.messages.json has the messages,
+// in Anthropic's form, with ids that do not change; agent_….messages.json has those of a subagent. ID.json has the
+// session's facts: its title, its first prompt, which is among the messages only once the model has answered, and
+// the commits that restore the project's files. ID.compaction.json has what the model gets instead of the older
+// messages, since the last compaction. /undo starts a new session, which begins with copies of the earlier
+// messages. Seen with version 3.0.65.
 package cline
 
 import (
@@ -26,10 +26,10 @@ type reader struct {
 	record.Once
 	opening
 	system      []byte   // the system prompt
-	compacted   []byte   // the last compaction's document, until its place has come
-	checkpoints [][]byte // that were not emitted yet
-	begun       bool     // a message or the prompt has come
-	asked       bool     // so has the first prompt
+	compacted   []byte   // the document of the last compaction; nil once its anchor was emitted
+	checkpoints [][]byte // those that were not emitted yet
+	begun       bool     // something was emitted
+	asked       bool     // the first prompt was read
 	broken      bool     // the document does not end, or is empty
 }
 
@@ -93,7 +93,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	}
 }
 
-// begin emits what the session is, before the first thing that somebody said.
+// begin emits the session's facts and the system prompt, before anything else.
 func (c *reader) begin(date string) {
 	if c.begun {
 		return
@@ -118,7 +118,8 @@ var lasting = []string{"source", "workspace_root", "team_name", "enable_tools", 
 // promptKey is the key of a prompt that only ID.json has.
 const promptKey = "prompt"
 
-// end emits what has no message: what the user asked if nothing was answered, and what came last.
+// end emits what is in no message: the first prompt, if the model never answered it, and the last checkpoints and
+// compaction.
 func (c *reader) end() {
 	if prompt, _ := unwrap(jsonl.Get(c.session, "prompt")); !c.begun && !c.broken && c.agent == "" && len(prompt) > 0 && !record.Blank(prompt) {
 		date := record.Date(jsonl.Get(c.session, "started_at"))
@@ -144,7 +145,7 @@ func (c *reader) title(prompt []byte, date string) {
 	c.Put(record.Event(c.Key("title:"+record.ContentKey(data, 1), nil), date, "tape.title", data))
 }
 
-// passCheckpoints emits the checkpoints before a date, or all.
+// passCheckpoints emits the checkpoints that were made before a date; all of them if date is "".
 func (c *reader) passCheckpoints(date string) {
 	for len(c.checkpoints) > 0 {
 		at := record.Date(jsonl.Get(c.checkpoints[0], "createdAt"))
@@ -160,8 +161,8 @@ func (c *reader) passCheckpoints(date string) {
 
 const summaryKind = "compaction_summary"
 
-// compact emits the anchor of the last compaction. The messages that the model gets besides the summary are
-// on the tape.
+// compact emits the anchor of the last compaction. The other messages that the model gets after it are on the tape
+// already.
 func (c *reader) compact() {
 	doc := c.compacted
 	c.compacted = nil
@@ -185,8 +186,8 @@ func anchor(key, date string, m []byte) record.Entry {
 	return record.Anchor(key, date, "compaction", state.Rest(metadata, "kind", "displayRole", "userRunSpan", "summary", "generatedAt").Done())
 }
 
-// Damaged gets what cannot be read. A document that does not end is being written, or its writer was killed:
-// then the next import has the rest.
+// Damaged is called with what cannot be read. If the document does not end, Cline is writing it or was killed: the
+// next import reads the rest.
 func (c *reader) Damaged(at record.Span, reason string) {
 	if c.broken = true; at.Off+at.Size >= c.Size {
 		c.Unfinished(at)
@@ -195,16 +196,16 @@ func (c *reader) Damaged(at record.Span, reason string) {
 	c.Conversation.Damaged(at, reason)
 }
 
-// Unfinished gets a document that does not end.
+// Unfinished is called with a document that does not end.
 func (c *reader) Unfinished(at record.Span) {
 	c.broken = true
 	c.Conversation.Unfinished(at)
 }
 
-// opening is what a session is, before its messages are read.
+// opening has the facts of a session that are read before its messages.
 type opening struct {
-	id      string // of the session; of a subagent's, that of the session that started it
-	agent   string // the subagent whose own file it is
+	id      string // the session's; for a subagent, that of the session that started it
+	agent   string // the subagent's name; "" for the session's own file
 	version []byte
 	first   string // the id of the first message
 	began   string // the date of the first message
@@ -227,7 +228,7 @@ func open(ctx context.Context, src record.Source) (opening, error) {
 		o.first, o.began = jsonl.GetString(raw, "id"), record.Date(jsonl.Get(raw, "ts"))
 		return false
 	})
-	// The id of a subagent's session, or of a teammate's, is that of the session that started it, "__" and more.
+	// A subagent or teammate has the id SESSION__NAME, with the session that started it.
 	id, own, _ := strings.Cut(full, "__")
 	if stem := strings.TrimSuffix(path.Base(strings.ReplaceAll(src.Name, `\`, "/")), messages); id == "" && isID(stem) {
 		id = stem // it is being written
@@ -240,7 +241,8 @@ func open(ctx context.Context, src record.Source) (opening, error) {
 	return o, err
 }
 
-// beside returns a document in the folder of a session, nil if it is missing, being written, or another one's.
+// beside returns a document from the session's folder. It returns nil if the file is missing or incomplete, or if its
+// name does not begin with a session's id.
 func beside(src record.Source, name string) []byte {
 	if id, _, _ := strings.Cut(name, "."); !isID(id) {
 		return nil
@@ -251,7 +253,7 @@ func beside(src record.Source, name string) []byte {
 	return nil
 }
 
-// start returns when a session began, as its id says, or "".
+// start returns the date that is part of a session's id, or "".
 func (o opening) start() string {
 	at, _, _ := strings.Cut(o.id, "_")
 	if ms, err := strconv.ParseInt(at, 10, 64); err != nil || !isID(o.id) || ms <= 0 {
@@ -260,16 +262,16 @@ func (o opening) start() string {
 	return record.Date([]byte(at))
 }
 
-// copied reports whether a message is of another session, with which this one begins.
+// copied reports whether a message of this date was copied from the session before /undo.
 func (o opening) copied(date string) bool { return o.agent == "" && date != "" && date < o.start() }
 
-// HasFirst reports whether a session begins with a message, and whether the message is its own.
+// HasFirst reports whether a session begins with the message of this id, and whether that message was not copied.
 func HasFirst(ctx context.Context, src record.Source, id string) (has, own bool) {
 	o, err := open(ctx, src)
 	return err == nil && o.first == id, err == nil && !o.copied(o.began)
 }
 
-// Describe reads what a session is.
+// Describe reads the facts of a session.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	o, err := open(ctx, src)
 	if err != nil {

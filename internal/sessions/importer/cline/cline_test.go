@@ -19,7 +19,7 @@ var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, De
 
 const id = "1767225600000_ab12c"
 
-// sample is the messages of a session: two calls with their results, one of which failed, an error, a compaction.
+// sample has the messages of a session: two calls with their results, one of which failed, and an error.
 var sample = []string{
 	`{"id":"m1","role":"user","content":[{"type":"text","text":"<user_input mode=\"act\">list <b> & c</user_input>"}],"ts":1767225601000}`,
 	`{"id":"m2","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"so"},{"type":"tool_use","id":"t1","name":"run_commands","input":{"commands":["ls","false"]}},{"type":"tool_use","id":"t2","name":"editor","input":{"path":"/w/a","new_text":"x\n"}}],"ts":1767225602000,"modelInfo":{"id":"m","provider":"p"},"metrics":{"inputTokens":9,"outputTokens":2,"cacheReadTokens":4,"cacheWriteTokens":1,"cost":0.5}}`,
@@ -29,7 +29,7 @@ var sample = []string{
 	`{"id":"error_1","role":"assistant","content":[{"type":"text","text":"no key"}],"ts":1767225611000,"metadata":{"displayOnly":true,"displayRole":"error"},"modelInfo":{"id":"m"}}`,
 }
 
-// document is a file with the first n messages.
+// document returns a file with the first n messages.
 func document(n int) []byte {
 	return fmt.Appendf(nil, "{\n \"version\": 1,\n \"updated_at\": \"2026-01-01T00:00:09.000Z\",\n \"agent\": \"lead\",\n \"sessionId\": %q,\n \"origin\": {\"mode\": \"user\", \"sessionId\": %q, \"version\": \"3.0\"},\n \"messages\": [%s],\n \"system_prompt\": \"be good\"\n}\n",
 		id, id, strings.Join(sample[:n], ",\n"))
@@ -40,7 +40,7 @@ const session = `{"version":1,"session_id":"` + id + `","source":"cli","pid":7,"
 
 const compacted = `{"version":1,"source_last_message_key":"id:m4","messages":[{"role":"user","content":[{"type":"text","text":"Context summary:\n\nlisted"}],"metadata":{"kind":"compaction_summary","summary":"listed","details":{"readFiles":["/w/a"]},"tokensBefore":99,"generatedAt":1767225605000}},` + `{"id":"m4","role":"assistant","content":[]}]}`
 
-// write writes a session's folder, and returns the path of its messages.
+// write creates a session's folder with these files, and returns the path of the file with its messages.
 func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), id)
@@ -57,8 +57,7 @@ func write(t *testing.T, files map[string]string) string {
 
 func FuzzCline(f *testing.F) { imp.Fuzz(f, cline.Format.Name, sample) }
 
-// TestCline: the session's other files give its title, its checkpoint and the anchor of the compaction, each in its
-// place.
+// TestCline: title, checkpoint and compaction come from the session's other files, and are where they belong.
 func TestCline(t *testing.T) {
 	path := write(t, map[string]string{id + ".json": session, id + ".compaction.json": compacted})
 	seen := formattest.Seen{}
@@ -104,7 +103,8 @@ func TestCline(t *testing.T) {
 
 func TestGrows(t *testing.T) { imp.Grows(t, cline.Format.Name, sample, 1) }
 
-// TestRewritten: wherever a rewrite of the file is caught, the next import has the rest, and nothing twice.
+// TestRewritten: if a file is read while it is rewritten, at whatever byte, the next import reads the rest, and adds
+// nothing twice.
 func TestRewritten(t *testing.T) {
 	path := write(t, map[string]string{id + ".json": session, id + ".compaction.json": compacted})
 	whole := document(len(sample))
@@ -122,8 +122,8 @@ func TestRewritten(t *testing.T) {
 	}
 }
 
-// TestPromptAlone: a session that was killed before its first answer has its prompt in the other file. If it
-// goes on, the prompt is not there twice; and a file that is being rewritten is no session without messages.
+// TestPromptAlone: the prompt of a session that was killed before its first answer is read from ID.json. It is not
+// added again when the session goes on, nor while the file with the messages is being rewritten.
 func TestPromptAlone(t *testing.T) {
 	path := write(t, map[string]string{id + ".json": session})
 	seen := formattest.Seen{}
@@ -150,8 +150,7 @@ func TestPromptAlone(t *testing.T) {
 	formattest.Want(t, items[:3], `system {"content":"be good"}`, `event {"name":"thinking","data":{"thinking":"hm","signature":"s"}}`, `message {"role":"assistant","content":"so"}`)
 }
 
-// TestCopied: what /undo has copied into a new session names the session that it comes from, and costs nothing
-// again.
+// TestCopied: a session that /undo has started names the former one. The copied messages have no usage.
 func TestCopied(t *testing.T) {
 	later := strings.ReplaceAll(string(document(4)), id, "1767225606000_xy")
 	path := write(t, map[string]string{"1767225606000_xy.json": strings.ReplaceAll(session, id, "1767225606000_xy")})
@@ -173,7 +172,7 @@ func TestCopied(t *testing.T) {
 	}
 }
 
-// TestSubagent: its file is of the session that started it, and has nothing of that one's prompt.
+// TestSubagent: a subagent's file belongs to the session that started it, and does not repeat that session's prompt.
 func TestSubagent(t *testing.T) {
 	path := filepath.Join(filepath.Dir(write(t, map[string]string{id + ".json": session})), "agent_17_x.messages.json")
 	doc := []byte(`{"agent":"subagent","sessionId":"` + id + `__agent_17_x","origin":{"mode":"subagent","parentThreadId":"` + id + `","subagent":"agent_17_x"},"updated_at":"","messages":[{"id":"s1","role":"user","content":"count","ts":1767225601000}]}`)
@@ -185,7 +184,8 @@ func TestSubagent(t *testing.T) {
 	}
 }
 
-// TestTold: hooks name the session, and Cline's folder has its file. A subagent's end is not that of the turn.
+// TestTold: a hook names the session, from which the path of its file follows. The end of a subagent does not end the
+// turn.
 func TestTold(t *testing.T) {
 	user := record.Where{Home: "/h", Getenv: func(string) string { return "" }}
 	input := `{"taskId":"conv_1","sessionContext":{"rootSessionId":"` + id + `"},"workspaceInfo":{"rootPath":"/w"},"parent_agent_id":%s,"hookName":"agent_end","turn":{"outputText":"done"}}`
@@ -203,7 +203,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// TestResults: what a call gave is what the model was told, whatever shape Cline keeps it in.
+// TestResults: a result is the text that the model got, in whatever shape Cline stores it.
 func TestResults(t *testing.T) {
 	for content, want := range map[string]string{
 		`[{"query":"ls","result":"a","success":true}]`:                                       `"a"`,

@@ -10,13 +10,13 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// The names of the files in a session's folder end so.
+// The ends of the names of files in a session's folder.
 const (
 	messages   = ".messages.json"
 	compaction = ".compaction.json"
 )
 
-// fileOfSubagent begins the names of subagents' files, subagentPrefix their names on tapes.
+// fileOfSubagent is the beginning of the names of subagents' files; subagentPrefix that of subagents' names on tapes.
 const (
 	fileOfSubagent = "agent_"
 	subagentPrefix = "agent-"
@@ -50,7 +50,7 @@ var Format = record.Format{
 		Program: "cline", Args: []string{"--id"}, IsID: isID, Entry: "session/start", Member: "sessionId",
 		IsFile: func(stem, id string) bool { return stem+".json" == id+messages },
 	},
-	// SessionShutdown comes when somebody interrupts Cline, and not at a usual end.
+	// SessionShutdown comes only when somebody interrupts Cline.
 	Events: []record.HookEvent{
 		{Name: "TaskStart", Is: record.Start}, {Name: "TaskComplete", Is: record.TurnEnd}, {Name: "TaskError", Is: record.TurnEnd},
 		{Name: "SessionShutdown", Is: record.End},
@@ -65,7 +65,7 @@ var Format = record.Format{
 
 func folder(w record.Where) string { return w.Folder(".cline", "CLINE_DIR") }
 
-// data returns the folder with Cline's data, which no project has.
+// data returns the folder with Cline's data. There is none in projects.
 func data(w record.Where) string {
 	return cmp.Or(w.Getenv("CLINE_DATA_DIR"), filepath.Join(folder(w.User()), "data"))
 }
@@ -74,20 +74,20 @@ func sessions(w record.Where) string {
 	return cmp.Or(w.Getenv("CLINE_SESSION_DATA_DIR"), filepath.Join(data(w), "sessions"))
 }
 
-// isID reports whether a text is the id of a session: milliseconds since 1970, and five characters.
+// isID reports whether a text is the id of a session: milliseconds since 1970, "_", and about five characters.
 func isID(id string) bool {
 	at, rest, ok := strings.Cut(id, "_")
 	return ok && len(at) == 13 && strings.Trim(at, "0123456789") == "" &&
 		rest != "" && len(rest) < 16 && strings.Trim(rest, "0123456789abcdefghijklmnopqrstuvwxyz") == ""
 }
 
-// events are the events of hooks by the names that their input has.
+// events maps the names of events in a hook's input to those of the hooks.
 var events = map[string]string{
 	"agent_start": "TaskStart", "agent_end": "TaskComplete", "agent_error": "TaskError", "session_shutdown": "SessionShutdown",
 }
 
-// told translates the input of a hook. A subagent's events are those of its session, but neither begin nor end a
-// turn of it.
+// told translates the input of a hook. A subagent's event is reported for its session, but neither begins nor ends a
+// turn there.
 func told(payload []byte, user record.Where) []byte {
 	id := jsonl.GetString(payload, "sessionContext", "rootSessionId")
 	if !isID(id) {

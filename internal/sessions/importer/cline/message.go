@@ -8,7 +8,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a message of which entries are made.
+// element is a message, of which Record makes entries.
 type element struct {
 	*reader
 	raw  []byte
@@ -16,12 +16,12 @@ type element struct {
 	date string
 }
 
-// extra are the fields of the message that have no place in its entries.
+// extra returns the fields of the message that its entries do not hold otherwise.
 func (e element) extra(but ...string) *record.Object {
 	return record.NewObject(64).Rest(e.raw, append(but, "id", "role", "content", "ts")...)
 }
 
-// shown emits what Cline showed to the user alone.
+// shown emits a message that Cline showed to the user and did not send to the model.
 func (e element) shown(role string) {
 	text, _ := record.Plain(jsonl.Get(e.raw, "content"))
 	name := "display"
@@ -32,7 +32,7 @@ func (e element) shown(role string) {
 	e.Put(record.Event(e.key, e.date, name, data.Done()))
 }
 
-// blocks returns the parts of the message; a text alone is one.
+// blocks returns the parts of the message. A message that is only a text has one part.
 func (e element) blocks() [][]byte {
 	content := jsonl.Get(e.raw, "content")
 	if len(content) > 0 && content[0] == '"' {
@@ -83,8 +83,8 @@ const (
 	promptEnd   = `</user_input>`
 )
 
-// unwrap takes a prompt, as JSON, out of the element that Cline puts around it, which has the mode. mode is ""
-// if it has none.
+// unwrap takes a prompt, which is a JSON string, out of the element <user_input mode="…"> that Cline puts around it.
+// If there is no such element, mode is "".
 func unwrap(text []byte) (prompt []byte, mode string) {
 	rest, ok := bytes.CutPrefix(text, []byte(promptBegin))
 	in, rest, ok2 := bytes.Cut(rest, []byte(`\">`))
@@ -122,7 +122,8 @@ func (e element) answer() {
 	put(record.Event(e.key+"/run", e.date, record.EventRun, e.cost()))
 }
 
-// cost returns the model and the usage of an answer. The usage of a copied one counts in its own session.
+// cost returns the model and the usage of an answer. A copied answer has no usage: it is counted in the session from
+// which it was copied.
 func (e element) cost() []byte {
 	metrics := jsonl.Get(e.raw, "metrics")
 	usage := record.NewObject(160)
@@ -137,7 +138,7 @@ func (e element) cost() []byte {
 	return data.All(e.extra("modelInfo", "metrics").Done()).Done()
 }
 
-// picture names the type of a picture as others do.
+// picture gives the field with the type of a picture the name that other formats use.
 func picture(block []byte) []byte {
 	if jsonl.GetString(block, "type") != "image" {
 		return block
@@ -155,8 +156,8 @@ func (e element) result(key string, block []byte) {
 	}, rest.OrNil())
 }
 
-// outcome reads a result: a list of what each command or file gave, or one such object as a text, or that of a
-// subagent or an MCP server. It returns what they gave, whether any of them failed, and the rest.
+// outcome reads a result. It is a list with an object for each command or file, or one such object as a text, or the
+// result of a subagent or an MCP server. It returns the output, whether anything failed, and the other fields.
 func outcome(content []byte) (text []byte, failed bool, rest *record.Object) {
 	rest = record.NewObject(256)
 	if inside := record.Inside(content); jsonl.IsObject(inside) {
@@ -167,7 +168,7 @@ func outcome(content []byte) (text []byte, failed bool, rest *record.Object) {
 		rest.Rest(content, "result", "success")
 		text, failed = given(content)
 		return text, failed, rest
-	case jsonl.GetString(content, "error") != "": // it was not run, perhaps because a person said no
+	case jsonl.GetString(content, "error") != "": // it was not run, for example because it was not allowed
 		return jsonl.Get(content, "error"), true, rest.Rest(content, "error")
 	case jsonl.IsObject(content) && jsonl.Get(content, "finishReason") != nil:
 		return record.Or(jsonl.Get(content, "text"), `""`), false, rest.Rest(content, "text")
@@ -205,7 +206,7 @@ func isOutcome(v []byte) bool {
 	return jsonl.IsObject(v) && record.MembersOf(v).Has("query", "success")
 }
 
-// given returns what a command or file gave; of one that gave nothing, why it failed.
+// given returns the output of a command, or a file's text; if there is none, the reason of the failure.
 func given(v []byte) (text []byte, failed bool) {
 	text, failed = record.Or(jsonl.Get(v, "result"), `""`), string(jsonl.Get(v, "success")) == "false"
 	if reason := jsonl.Get(v, "error"); failed && record.Blank(text) && reason != nil {

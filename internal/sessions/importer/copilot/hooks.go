@@ -10,7 +10,7 @@ type handler struct {
 	Bash string `json:"bash"`
 }
 
-// hooks returns the file with our hooks.
+// hooks returns the content of the file with our hooks.
 func hooks(command func(record.HookEvent) string) []byte {
 	all := map[string][]handler{}
 	for _, event := range moments {
@@ -28,18 +28,20 @@ func server(program string) (member string, value any) {
 	}{"local", program, []string{"mcp"}, []string{"*"}}
 }
 
-// moments are the events that get hooks. A failing hook of preToolUse would refuse the call; it gets none.
+// moments are the events that get hooks. preToolUse gets none: Copilot refuses the call if such a hook fails.
 var moments = []record.HookEvent{
 	{Name: "sessionStart", Is: record.Start}, {Name: "userPromptSubmitted"}, {Name: "agentStop", Is: record.TurnEnd},
 	{Name: "preCompact"}, {Name: "sessionEnd", Is: record.End},
 }
 
-// events are the events by a member that only their input has: it has no name.
+// events maps a member of a hook's input to its event: the input does not name the event, but only that event has the
+// member.
 var events = []struct{ member, name string }{
 	{"stopReason", "agentStop"}, {"reason", "sessionEnd"}, {"source", "sessionStart"}, {"trigger", "preCompact"}, {"prompt", "userPromptSubmitted"},
 }
 
-// told translates the input of a hook. A subagent's lines are in the file of its session, whose own events come, too.
+// told translates the input of a hook. Subagents' events are ignored: their lines are in the file of the session, and
+// the session has events of its own.
 func told(payload []byte, user record.Where) []byte {
 	id := jsonl.GetString(payload, "sessionId")
 	if !record.IsUUID(id) || jsonl.Get(payload, "agentId") != nil {

@@ -1,9 +1,9 @@
 // Package crush reads the sessions of Crush.
 //
 // A project has a SQLite database with all its sessions. Each message is a row with a list of parts; the row is
-// updated while the model speaks. A session is read as lines that this package makes of its rows: {"crush": "session"}
-// with its facts, "message" with a row, "title", and "usage" with the sums. A subagent is a session with a
-// parent, and becomes a fork. Seen with version 0.90.
+// updated while the model speaks. write makes JSON lines of a session, and Read reads these: {"crush": "session"} has
+// its facts, "message" a row, "title" the title, and "usage" the sums. A subagent is a session with a parent, and
+// becomes a fork. Seen with version 0.90.
 package crush
 
 import (
@@ -19,8 +19,8 @@ import (
 type reader struct {
 	*record.Forked
 	record.Once
-	runs map[string]record.Entry // what ends a message, by subagent; emitted after the results of its calls
-	ends map[string]string       // subagents that run, by the ids of their calls
+	runs map[string]record.Entry // the end of the last message, by subagent; emitted after the results of its calls
+	ends map[string]string       // the running subagents, by the ids of their calls
 }
 
 // Read makes the entries of a session. Subagents are forks.
@@ -41,7 +41,7 @@ func (c *reader) Record(at record.Span, raw []byte) {
 	c.Stats.Records++
 	switch kind := jsonl.GetString(raw, "crush"); kind {
 	case "session":
-		// The opening anchor has it.
+		// Its facts are in the opening anchor.
 	case "message":
 		c.message(at, raw)
 	case "title":
@@ -67,7 +67,8 @@ func (c *reader) title(raw []byte) {
 	}
 }
 
-// usage emits the sums of a session at its end. The tokens are those of its last request, so this is no run.
+// usage emits the sums of a session at its end. Its tokens are those of the last request only, so they are not counted
+// as a run's.
 func (c *reader) usage(raw []byte) {
 	sums := record.NewObject(128)
 	for _, name := range []string{"prompt_tokens", "completion_tokens", "cost"} {
@@ -85,7 +86,7 @@ func (c *reader) usage(raw []byte) {
 	}
 }
 
-// message makes the entries of a row.
+// message makes the entries of a message.
 func (c *reader) message(at record.Span, raw []byte) {
 	id := c.Key(jsonl.GetString(raw, "id"), raw)
 	if id == "" {
@@ -112,7 +113,7 @@ func (c *reader) message(at record.Span, raw []byte) {
 	}
 }
 
-// endMessage emits what ends the last message of a subagent, or of the session if agent is "".
+// endMessage emits the end of a subagent's last message, or of the session's if agent is "".
 func (c *reader) endMessage(agent string) {
 	if p, ok := c.runs[agent]; ok {
 		delete(c.runs, agent)
@@ -137,7 +138,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	})
 }
 
-// failed reports whether a command did not exit with 0. For Crush that is no error.
+// failed reports whether a command exited with another code than 0, which Crush does not mark as an error.
 func failed(name, content string) bool {
 	if name != "bash" {
 		return false

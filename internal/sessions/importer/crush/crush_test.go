@@ -25,7 +25,7 @@ const (
 	child   = "m-2$$c1"
 )
 
-// database is a database as Crush makes it.
+// database creates a database with Crush's tables.
 type database struct {
 	*testing.T
 	*sql.DB
@@ -64,7 +64,7 @@ func (d database) session(id string, parent any) {
 	d.run(`INSERT INTO sessions VALUES (?, ?, 'Small tasks', 900, 20, 0.5, 1790000000, 1790000000, NULL)`, id, parent)
 }
 
-// add adds a message with parts, written as kind and data.
+// add adds a message. Its parts are given as pairs of a type and data.
 func (d database) add(of, id, role string, parts ...string) {
 	d.Helper()
 	var list []string
@@ -81,7 +81,7 @@ const (
 	ended   = `{"reason":"end_turn","time":1}`
 )
 
-// fill adds a turn with a subagent and a failing command, a line of the shell, and a summary.
+// fill adds a turn with a subagent and a failing command, a line that was run with "!", and a summary.
 func (d database) fill() {
 	d.add(session, "m-1", "user", "text", `{"text":"count"}`, "finish", stopped)
 	d.add(session, "m-2", "assistant", "reasoning", `{"thinking":"hm","signature":"","started_at":1,"finished_at":1}`, "text", `{"text":"so"}`,
@@ -97,7 +97,7 @@ func (d database) fill() {
 	d.add(session, "summary-1", "assistant", "text", `{"text":"all done"}`, "finish", ended)
 }
 
-// lines is the transcript of the session.
+// lines returns the lines that are made of the session.
 func (d database) lines() []string {
 	d.Helper()
 	src, closer, err := importer.OpenSource(filepath.Join(d.path, session), nil)
@@ -114,7 +114,7 @@ func (d database) lines() []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 
-// TestCrush: a subagent is a fork, a command that does not exit with 0 has failed, a summary is an anchor.
+// TestCrush: a subagent is a fork, a command with another exit code than 0 has failed, a summary is an anchor.
 func TestCrush(t *testing.T) {
 	d := newDatabase(t)
 	d.fill()
@@ -176,8 +176,8 @@ func FuzzCrush(f *testing.F) { imp.Fuzz(f, crush.Format.Name, sample(f)) }
 
 func TestGrows(t *testing.T) { imp.Grows(t, crush.Format.Name, sample(t), 1) }
 
-// TestStreaming: what the model still says is left for the next time; what was said when the program was killed
-// is there once the session goes on. Nothing comes twice.
+// TestStreaming: an answer is read when it is complete. If the program was killed in it, the half is read once the
+// session goes on. Nothing is added twice.
 func TestStreaming(t *testing.T) {
 	d := newDatabase(t)
 	seen := formattest.Seen{}
@@ -202,7 +202,7 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenBeside: reading leaves the database's folder as it is, also while it is open elsewhere.
+// TestNothingIsWrittenBeside: reading a database changes nothing in its folder, also while Crush has it open.
 func TestNothingIsWrittenBeside(t *testing.T) {
 	d := newDatabase(t)
 	d.fill()
@@ -233,7 +233,7 @@ func listing(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestResumes: a session can go on if a database in the list of projects has it.
+// TestResumes: a session can be resumed if it is in a database of one of the listed projects.
 func TestResumes(t *testing.T) {
 	d := newDatabase(t)
 	home := t.TempDir()

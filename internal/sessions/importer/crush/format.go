@@ -29,7 +29,7 @@ var Format = record.Format{
 	},
 }
 
-// databases returns those of all projects in which Crush was started.
+// databases returns the databases of all projects in which Crush was started.
 func databases(user record.Where) (out []record.Kept) {
 	raw, err := os.ReadFile(list(user))
 	if err != nil {
@@ -54,7 +54,7 @@ func list(user record.Where) string {
 	return filepath.Join(data, "projects.json")
 }
 
-// projectOf returns the directory of the project that has a database in the usual place, "" elsewhere.
+// projectOf returns the project of a database DIR/.crush/crush.db, which is DIR; "" for a database elsewhere.
 func projectOf(path string) string {
 	dir := filepath.Dir(path)
 	if !filepath.IsAbs(dir) || filepath.Base(dir) != ".crush" {

@@ -8,7 +8,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// message is a row of which entries are made.
+// message is a row, of which Record makes entries.
 type message struct {
 	*reader
 	raw   []byte
@@ -18,7 +18,7 @@ type message struct {
 	open  bool // it may get more parts
 }
 
-// parts yields the parts of the row with their keys. A list that cannot be read is one part.
+// parts yields the parts of the row with their keys. If the list cannot be read, all of it is one part.
 func (m message) parts(yield func(key, kind string, data []byte) bool) {
 	list := record.Or(jsonl.Get(m.raw, "parts"), "[]")
 	if list[0] != '[' {
@@ -82,7 +82,7 @@ func (m message) person() {
 	}
 }
 
-// attachment returns a file that a person attached: a picture as other formats have it.
+// attachment returns a file that a person attached. A picture gets the form that other formats use.
 func attachment(data []byte) []byte {
 	media := jsonl.GetString(data, "MIMEType") + jsonl.GetString(data, "mime_type")
 	content := record.Text(record.Or(jsonl.Get(data, "Data"), "null")) + record.Text(record.Or(jsonl.Get(data, "data"), "null"))
@@ -93,8 +93,8 @@ func attachment(data []byte) []byte {
 	return record.NewObject(len(content)).Str("type", "image").Raw("source", source).Done()
 }
 
-// answer emits what the model said. The part that ends it comes after the results of its calls, as it does
-// while the session is recorded.
+// answer emits what the model said. Its last part is emitted after the results of its calls, so that an import gives
+// the same order as a recording.
 func (m message) answer() {
 	summary := string(jsonl.Get(m.raw, "is_summary_message")) == "1"
 	data := record.NewObject(160).Raw("model", jsonl.Get(m.raw, "model")).Raw("provider", jsonl.Get(m.raw, "provider"))
@@ -137,7 +137,7 @@ func (m message) call(key string, part []byte) {
 	m.In(m.agent).Call(record.NewCall(id, jsonl.GetString(part, "name"), record.Compact([]byte(cmp.Or(input, "{}"))), key, m.date))
 }
 
-// results emits the results in a row: usually one. That of a subagent's call ends its fork.
+// results emits the results in a row, usually one. The result of a subagent's call ends its fork.
 func (m message) results() {
 	m.parts(func(key, kind string, data []byte) bool {
 		if kind != "tool_result" {

@@ -24,11 +24,11 @@ func sessions(ctx context.Context, db *sql.DB) (out []record.KeptSession, err er
 	return out, err
 }
 
-// tree are the ids of a session and of its subagents' sessions.
+// tree selects the ids of a session and of its subagents' sessions.
 const tree = `WITH RECURSIVE tree(id) AS (VALUES(?) UNION SELECT s.id FROM sessions s JOIN tree t ON s.parent_session_id = t.id) `
 
-// write writes a session and its subagents as lines: what the session is, its rows in the order in which they
-// were made, the title after the first turn, and what is known at the end.
+// write writes a session and its subagents as lines: the facts, the rows in the order in which they were made, the
+// title after the first turn, and the sums at the end.
 func write(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error {
 	all, err := query(ctx, db, `SELECT * FROM sessions WHERE id = ?`, id)
 	if err != nil {
@@ -67,15 +67,15 @@ func write(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error 
 	return out.err
 }
 
-// subagent returns the name of a subagent by the id of its session, MESSAGE$$CALL.
+// subagent returns the name of a subagent. The id of its session is MESSAGE$$CALL.
 func subagent(id string) string { return "agent-" + strings.ReplaceAll(id, "$$", "-") }
 
-// abandoned is how long the model may be silent within an answer. After that, its program was killed.
+// abandoned is the time without a change after which an answer counts as cut off: Crush was killed.
 const abandoned = time.Hour
 
-// settled returns the parts of a message that will not change. open reports whether others may: Crush updates
-// the row while the model speaks, and adds a part "finish" at the end. If the session went on without it, the
-// program was killed.
+// settled returns the parts of a message that will not change any more. open reports whether more may come: Crush
+// updates the row while the model speaks, and adds a part "finish" at the end. If there is a later message but no
+// "finish", Crush was killed.
 func settled(row []byte, later [][]byte) (parts []byte, open bool) {
 	if jsonl.GetString(row, "role") != "assistant" {
 		return nil, false
@@ -109,7 +109,7 @@ func settled(row []byte, later [][]byte) (parts []byte, open bool) {
 	return record.Array(done), true
 }
 
-// lines writes a transcript.
+// lines writes the lines of a session.
 type lines struct {
 	w      io.Writer
 	titled bool
@@ -122,8 +122,8 @@ func (l *lines) put(o *record.Object) {
 	}
 }
 
-// title writes the session's title, once the model has found one. While the session is recorded, one at the
-// end is left out: it comes after the first turn.
+// title writes the session's title, if there is one. Crush asks the model for it during the first turn. A title line at
+// the end is marked "last", and skipped while the session is recorded: it will stand after the first turn.
 func (l *lines) title(session []byte, last bool) {
 	title := jsonl.GetString(session, "title")
 	if l.titled || title == "" || title == "New Session" || title == "Untitled Session" {

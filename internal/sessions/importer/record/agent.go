@@ -43,10 +43,10 @@ type Agent struct {
 	HookName          string        // the name of our hook, "" if hooks have none
 	Plugin            func() []byte // the content of Hooks if that is a plugin
 	Scripts           bool          // Hooks is a folder with a script for each event, named after it
-	// Own returns the content of Hooks if that is a file of JSON with hooks of ours alone.
+	// Own returns the content of Hooks, if that is a JSON file in which only tape has hooks.
 	Own func(command func(HookEvent) string) []byte
-	// Told is set if hooks are told other things than those of Claude Code. It returns the same with the
-	// names that they have there, nil if there is nothing to record.
+	// Told is set if the input of hooks differs from that of Claude Code. It returns the input in Claude Code's
+	// form, or nil if there is nothing to record.
 	Told func(payload []byte, user Where) []byte
 	// Answer is how the model's last answer begins in the transcript, before its text. It is set if the text
 	// comes elsewhere first.

@@ -35,8 +35,8 @@ type Format struct {
 	// that makes the key of each entry of a tape; call that in the order of the entries.
 	Keys func() func(jsonl.Draft) string
 	// HasFirst is set if Describe sets [Info.First]. It reports whether another session begins with
-	// that line, and whether the line is its own. FirstIn is the pattern of the files that it is asked
-	// about, seen from the folder of the session's file.
+	// that line, and whether the line was not copied. FirstIn is the pattern of the files to ask about, relative to
+	// the folder of the session's file.
 	HasFirst func(ctx context.Context, src Source, first string) (has, own bool)
 	FirstIn  string
 
@@ -58,13 +58,13 @@ type Files struct {
 	MadeIn func(head []byte, dir string) bool
 	// Subagents returns the folder with the files of a session's subagents; nil if they have none.
 	Subagents func(path, session string) string
-	// Ext ends the names of all transcripts; "" stands for ".json" and ".jsonl".
+	// Ext is the end of the names of all transcripts; "" stands for ".json" and ".jsonl".
 	Ext string
-	// SubagentPrefix begins the names of those files.
+	// SubagentPrefix is the beginning of the names of those files.
 	SubagentPrefix string
-	// IsNote reports, by its name, whether a file is beside transcripts without being one; nil: none is.
+	// IsNote reports whether a file with this name, in a folder of transcripts, is none; nil: all are transcripts.
 	IsNote func(name string) bool
-	// Beside returns the paths of notes that have parts of a session; nil: the transcript has all of it.
+	// Beside returns the paths of notes with parts of a session; nil: all of it is in the transcript.
 	Beside func(path string) []string
 	// Database is set if sessions are in databases instead of files.
 	Database *Database

@@ -11,7 +11,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// MaxSession bounds a session that is one JSON value, in bytes: it is read as a whole.
+// MaxSession is the greatest size of a session that is one JSON value, in bytes. It is held in memory.
 const MaxSession = 64 << 20
 
 // IsList reports whether the beginning of a file is that of a JSON array.
@@ -20,8 +20,8 @@ func IsList(head []byte) bool {
 	return len(head) > 0 && head[0] == '['
 }
 
-// Sessions finds the sessions in a source that is a JSON array of them. It calls use with the place of each,
-// or with the reason why it cannot be read. Memory does not grow with the source.
+// Sessions finds the sessions in a source that is a JSON array of sessions. For each it calls use with its place, and a
+// problem if it cannot be read. The memory that it needs does not grow with the source.
 func Sessions(ctx context.Context, src Source, use func(at Span, problem error)) error {
 	d := &document{br: bufio.NewReaderSize(src.reader(), 1<<16), line: 1}
 	if !d.accept('[') {
@@ -39,7 +39,7 @@ func Sessions(ctx context.Context, src Source, use func(at Span, problem error))
 		switch {
 		case errors.Is(err, errCutOff) || errors.Is(err, errNoJSON):
 			use(at, fmt.Errorf("session %d is incomplete: %w", n+1, err))
-			return nil // nobody can know where the next one begins
+			return nil // it is not known where the next one begins
 		case at.Size > MaxSession:
 			use(at, fmt.Errorf("session %d is larger than %d MiB", n+1, MaxSession>>20))
 		case err != nil && !errors.Is(err, errLongValue):
@@ -53,8 +53,8 @@ func Sessions(ctx context.Context, src Source, use func(at Span, problem error))
 	return nil
 }
 
-// EachSession visits the session of a source that is one JSON object, however long its lines are, or the
-// objects on the lines of a source.
+// EachSession visits the object that a source consists of, or else the objects on its lines. One object may be longer
+// than a line of a transcript may be.
 func EachSession(ctx context.Context, src Source, isRecord func(raw []byte) bool, v Visitor) error {
 	if src.Size <= MaxSession {
 		raw := make([]byte, src.Size)
@@ -70,7 +70,7 @@ func EachSession(ctx context.Context, src Source, isRecord func(raw []byte) bool
 	return Each(ctx, src, isRecord, nil, v)
 }
 
-// ScanSession is EachSession without what is damaged, until see returns false.
+// ScanSession is EachSession until see returns false. What is damaged is skipped.
 func ScanSession(ctx context.Context, src Source, isRecord func(raw []byte) bool, see func(raw []byte) bool) error {
 	return EachSession(ctx, src, isRecord, &scanner{see: func(_ Span, raw []byte) bool { return see(raw) }})
 }

@@ -7,15 +7,15 @@ import (
 
 // Node is a message of a conversation that is a tree.
 type Node struct {
-	ID, Parent string // "" or an id that is not there: it begins the conversation
+	ID, Parent string // a node whose Parent is "" or unknown begins the conversation
 	Raw        []byte
 	Fork       string // "" for what is in the session; set by [Tree]
 }
 
-// Tree returns the messages of a conversation so that each comes after its parent, and what was abandoned
-// before what the conversation went on with. The session is the way to the leaf with that id, or to the last
-// node if there is none; what hangs beside it gets a Fork. Of nodes with the same id, the first counts.
-// Parents that form a circle are no reason to leave anything out.
+// Tree sorts the messages of a conversation: each comes after its parent, and abandoned branches come before the one
+// that was continued. The messages from the root to the leaf with this id, or to the last node if there is no such leaf,
+// are the session; the others get a Fork. Of nodes with the same id, the first is the parent that is meant. No node is
+// left out, even if parents form a circle.
 func Tree(nodes []Node, leaf string) []Node {
 	at, below := map[string]int{}, map[string][]int{}
 	for i, n := range nodes {
@@ -41,7 +41,7 @@ func Tree(nodes []Node, leaf string) []Node {
 	}
 	t := &tree{nodes: nodes, at: at, below: below, kept: kept, done: make([]bool, len(nodes))}
 	t.from(roots)
-	for i := range nodes { // of circles
+	for i := range nodes { // those in circles have no root
 		t.from([]int{i})
 	}
 	return t.out
@@ -56,7 +56,7 @@ type tree struct {
 	out   []Node
 }
 
-// from adds nodes and what is below them.
+// from adds nodes and their descendants.
 func (t *tree) from(stack []int) {
 	stack = t.reversed(stack)
 	for len(stack) > 0 {
@@ -82,7 +82,7 @@ func (t *tree) from(stack []int) {
 	}
 }
 
-// reversed returns nodes as a stack: the one that is kept comes off it last.
+// reversed returns nodes as a stack. The node of the session is taken from it last.
 func (t *tree) reversed(list []int) []int {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b int) int {
@@ -97,7 +97,7 @@ func (t *tree) reversed(list []int) []int {
 	return list
 }
 
-// branchName returns the name of a fork: ids may be anything, names of forks may not.
+// branchName returns a valid name of a fork for any id.
 func branchName(id string) string {
 	if IsUUID(id) {
 		return "branch-" + id

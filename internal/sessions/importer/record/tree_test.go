@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Each node comes after its parent, abandoned ones before what went on, and none is lost.
+// Each node comes after its parent, abandoned branches come before the one that was continued, and no node is lost.
 func TestTree(t *testing.T) {
 	for _, c := range []struct{ nodes, leaf, want string }{
 		{"a b:a c:b", "c", "a b c"},
