@@ -47,9 +47,9 @@ git repository are one project, and so are directories of the same name that are
 session that is in another workspace already stays there.
 
 Of a folder, every .jsonl and .json file in it and below is imported; - is standard input. Each
-file becomes a tape named after its session, unless --tape gives a name; of an export of
-claude.ai or ChatGPT, the zip file or its conversations.json, each conversation does; of Crush's
-database, crush.db, each session, and of crush.db/ID the one with that id. If another
+file becomes a tape named after its session, unless --tape gives a name. An export of claude.ai
+or ChatGPT, the zip file or its conversations.json, gives a tape for each conversation. Crush's
+database, crush.db, gives one for each session; crush.db/ID names a single session. If another
 Bub workspace has a session of the same name, the tape is named after the file. If a file has
 grown, importing it again adds only the new entries. For each file, import prints the number of
 new entries, known entries and damaged lines, which are kept as events named import.damaged. An
