@@ -83,10 +83,13 @@ const (
 )
 
 // Show writes entries as a conversation: who said what, each tool call with its result on one
-// line. It returns how many events it left out.
+// line. On a terminal, it says so if there are none. It returns how many events it left out.
 func Show(ctx context.Context, w io.Writer, s *Screen, entries iter.Seq2[repo.Entry, error]) (left int, err error) {
 	t := &printer{Screen: s, w: bufio.NewWriterSize(w, 64<<10), dir: s.Dir}
 	err = conversation.Each(ctx, entries, t.item)
+	if err == nil && !t.begun && t.left == 0 && s.Width > 0 {
+		_, err = t.w.WriteString("No matching entries.\n")
+	}
 	if flushed := t.w.Flush(); err == nil {
 		err = flushed
 	}

@@ -139,3 +139,14 @@ func TestLeadingBlankLines(t *testing.T) {
 		}
 	}
 }
+
+// TestNothing: a terminal that shows no entries says so; a pipe stays empty.
+func TestNothing(t *testing.T) {
+	for width, want := range map[int]string{80: "No matching entries.\n", 0: ""} {
+		var out strings.Builder
+		screen := &Screen{Width: width, Zone: time.UTC, Style: func(_ Style, text string) string { return text }}
+		if _, err := Show(t.Context(), &out, screen, func(func(repo.Entry, error) bool) {}); err != nil || out.String() != want {
+			t.Errorf("%d columns: %q, %v", width, out.String(), err)
+		}
+	}
+}
