@@ -92,17 +92,17 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestTapesAndLog: sessions are listed with their remotes, and an entry that is missing is an error with a way out.
+// TestTapesAndLog: sessions are listed with their remotes and with what tells equal titles apart, and an entry that is missing is an error with a way out.
 func TestTapesAndLog(t *testing.T) {
 	_, c := serve(t, map[string][]string{
-		"/v1/sessions":                 {`{"items":[{"remote":"shop","tape":"s1","title":"Find the timeout","project":"/w/shop","agent":"codex","updated":"2026-11-20T10:00:00Z","messages":4}]}`},
+		"/v1/sessions":                 {`{"items":[{"remote":"shop","tape":"s1","title":"Find the timeout","project":"/w/shop","agent":"codex","started":"2026-11-20T12:00:00Z","updated":"2026-11-20T13:00:00Z","messages":4},{"remote":"shop","tape":"s2","title":"Find the timeout","started":"2026-11-18T12:00:00Z"}]}`},
 		"/v1/sessions/shop/s1/entries": {`{"items":[` + entry1 + `]}`, `{"items":[]}`},
 	})
 	out, text := streams(false)
 	if err := c.Tapes(t.Context(), out, teamcmd.List{Limit: -1}); err != nil {
 		t.Fatal(err)
 	}
-	if got := text(); !strings.Contains(got, "Find the timeout") || !strings.Contains(got, "shop/s1") {
+	if got := text(); !strings.Contains(got, "Find the timeout · 2026-11-20") || !strings.Contains(got, "shop/s1") {
 		t.Errorf("got\n%s", got)
 	}
 	out, text = streams(false)

@@ -13,9 +13,11 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/cmd/internal/teamcmd"
 	"tape/index"
+	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/console"
 	"tape/internal/show/display"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/text/jsonl"
@@ -191,6 +193,7 @@ type session struct {
 	Messages                                   int
 	Calls                                      int `json:"tool_calls"`
 	Anchors                                    int
+	label                                      *about.Tape // tells it apart from others with its title
 }
 
 // Tapes shows a list of sessions.
@@ -218,6 +221,12 @@ func (c *Client) Tapes(ctx context.Context, out *stdio.Streams, list teamcmd.Lis
 			return err
 		}
 	}
+	labels := make([]*about.Tape, len(all))
+	for i := range all {
+		labels[i] = &about.Tape{Name: all[i].Remote + "/" + all[i].Tape, Title: all[i].Title, Started: all[i].Started}
+		all[i].label = labels[i]
+	}
+	catalog.TellApart(labels)
 	return stdio.Listing[session]{Head: []string{"~TITLE", "UPDATED", "?PROJECT", "AGENT", "TAPE", ">MESSAGES"}, None: "No matching sessions.", Paged: true,
 		Object: session.object,
 		Row: func(s session, add func(cells ...any)) {
@@ -225,7 +234,7 @@ func (c *Client) Tapes(ctx context.Context, out *stdio.Streams, list teamcmd.Lis
 			if !s.Updated.IsZero() {
 				updated = display.Ago(out.Now(), s.Updated.Format(time.RFC3339), display.Minute)
 			}
-			add(s.Title, updated, s.Project[strings.LastIndex(s.Project, "/")+1:], s.Agent, s.Remote+"/"+s.Tape, s.Messages)
+			add(s.label.Label(), updated, s.Project[strings.LastIndex(s.Project, "/")+1:], s.Agent, s.Remote+"/"+s.Tape, s.Messages)
 		}}.Show(out, all, nil)
 }
 
