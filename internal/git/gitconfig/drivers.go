@@ -43,10 +43,15 @@ func Initial() string {
 type Drivers struct {
 	// Settings come in groups: if the user has set the first of a group, the others have no
 	// meaning, and are left out.
-	Settings   [][]Setting
-	Attributes []string // as in diff=name, of the files
-	Patterns   []string // of the files, as attributes name them
-	Mark       string   // a comment that identifies what was written
+	Settings [][]Setting
+	Patterns []Pattern
+	Mark     string // a comment that identifies what was written
+}
+
+// Pattern gives attributes, as in diff=name, to the files that match a glob of gitattributes(5).
+type Pattern struct {
+	Glob       string
+	Attributes []string
 }
 
 // Setting is one value of git's configuration: section.key, or section.subsection.key.
@@ -84,7 +89,9 @@ func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, er
 	if err != nil {
 		return DriverSetup{}, fmt.Errorf("set up git's drivers: %w", err)
 	}
-	out.Installed = append(out.Installed, d.Patterns...)
+	for _, p := range d.Patterns {
+		out.Installed = append(out.Installed, p.Glob)
+	}
 	return out, nil
 }
 

@@ -24,16 +24,18 @@ func testDrivers() Drivers {
 			{{"merge.tape.driver", `f() { y "$@"; }; f %O %A`}, {"merge.tape.name", "m"}},
 			{{"merge.ff", "false"}, {"pull.ff", "true"}},
 		},
-		Attributes: []string{"diff=tape", "merge=tape"},
-		Patterns:   []string{"a/**/*.jsonl", "a/**/one.json"},
-		Mark:       "written by a test",
+		Patterns: []Pattern{{"a/**/*.jsonl", []string{"diff=tape", "merge=tape"}}, {"a/**/one.json", []string{"diff=tape", "merge=tape"}}},
+		Mark:     "written by a test",
 	}
 }
 
 // olderDrivers are the drivers of a version that configured only diffs.
 func olderDrivers() Drivers {
 	d := testDrivers()
-	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
+	d.Settings = d.Settings[:1]
+	for i := range d.Patterns {
+		d.Patterns[i].Attributes = d.Patterns[i].Attributes[:1]
+	}
 	return d
 }
 
@@ -202,7 +204,7 @@ func TestDriversBesideTheUsers(t *testing.T) {
 			j.Git(append([]string{"config"}, c.set...)...)
 			done, err := configOf(j, nil).InstallDrivers(t.Context(), d)
 			j.OK(err)
-			if want := slices.Concat([]string{"diff.tape.textconv", "diff.tape.xfuncname"}, c.installed, d.Patterns); !slices.Equal(done.Installed, want) ||
+			if want := slices.Concat([]string{"diff.tape.textconv", "diff.tape.xfuncname"}, c.installed, []string{"a/**/*.jsonl", "a/**/one.json"}); !slices.Equal(done.Installed, want) ||
 				!slices.Equal(done.Kept, c.kept) {
 				t.Errorf("%q, first %v: %+v", c.set, first, done)
 			}

@@ -162,7 +162,7 @@ func (d Drivers) addPatterns(old []byte) []byte {
 	}
 	next = append(next, d.blockBegin()+"\n"...)
 	for _, p := range d.Patterns {
-		next = append(next, p+" "+strings.Join(d.Attributes, " ")+"\n"...)
+		next = append(next, p.Glob+" "+strings.Join(p.Attributes, " ")+"\n"...)
 	}
 	next = append(next, d.blockEnd()+"\n"...)
 	return append(next, rest...)
@@ -177,7 +177,9 @@ func (d Drivers) withoutPatterns(old []byte) (rest []byte, patterns []string) {
 		text := strings.TrimRight(string(line), " \t\r\n")
 		pattern, attributes, _ := strings.Cut(text, " ")
 		// An older version wrote fewer attributes.
-		ours := slices.Contains(d.Patterns, pattern) && strings.HasPrefix(strings.Join(d.Attributes, " "), attributes)
+		ours := slices.ContainsFunc(d.Patterns, func(p Pattern) bool {
+			return p.Glob == pattern && strings.HasPrefix(strings.Join(p.Attributes, " "), attributes)
+		})
 		switch {
 		case text == d.blockBegin():
 			inside = true

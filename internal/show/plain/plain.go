@@ -58,7 +58,9 @@ func lines(e repo.Entry, most amount) []string {
 			add(most.clip(most.parts(r.Parts)))
 		}
 	case conversation.Events:
-		if e.Kind == repo.KindEvent {
+		if thought := it.Events[0].Thinking(); thought != "" {
+			add("thinking " + most.clip(strings.TrimSpace(thought))) // its other data is for the model alone
+		} else if e.Kind == repo.KindEvent {
 			add(strings.TrimSuffix(jsonl.GetString(e.Payload, "name")+" "+display.Shorten(string(jsonl.Get(e.Payload, "data")), most.data), " "))
 		}
 	case conversation.Failure:

@@ -27,6 +27,7 @@ func TestEntry(t *testing.T) {
 		{"anchor", `{"name":"next","state":{}}`, "next", ""},
 		{"event", `{"name":"run","data":{"n":1}}`, `run {"n":1}`, ""},
 		{"event", `{"name":"run"}`, "run", ""},
+		{"event", `{"name":"thinking","data":{"thinking":"\na\nb","signature":"xyz"}}`, "thinking a\nb", ""},
 		{"error", `{"kind":"net","message":"no route","tries":3}`, "net: no route", "net: no route\ntries: 3"},
 		{"my/kind", `{"n":1}`, `{"n":1}`, ""},
 		{"message", `{}`, "{}", ""},

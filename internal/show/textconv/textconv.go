@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/plain"
 	"tape/internal/store/layout"
@@ -36,17 +37,18 @@ func diffLimit(kind string) int {
 	return 3 * diffText
 }
 
-// File renders the lines of a file, each by itself, with a blank line between them, so that
+// quietEvent reports whether an entry is shown on one line, without a blank line before it: events, of
+// which there may be more than messages, but not a model's thinking.
+func quietEvent(e layout.Entry) bool {
+	return e.Kind == layout.KindEvent && conversation.Event{Entry: e}.Thinking() == ""
+}
+
+// File renders the lines of a file, each by itself, with a blank line before most of them, so that
 // lines that are added to the file only add to the rendering. If the last line lacks its
 // newline, so does the rendering, and git says so.
 func File(raw []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(raw)+len(raw)/8))
-	first := true
 	for line := range bytes.Lines(raw) {
-		if !first {
-			out.WriteByte('\n')
-		}
-		first = false
 		text, ended := bytes.CutSuffix(line, []byte("\n"))
 		diffLine(out, text)
 		if ended {
@@ -59,12 +61,22 @@ func File(raw []byte) []byte {
 // diffLine renders one stored line, without a newline at the end.
 func diffLine(out *bytes.Buffer, line []byte) {
 	stored, err := jsonl.Parse(line)
+	e := layout.Entry{ID: stored.ID, Kind: stored.Kind, Payload: stored.Payload, Date: stored.Date}
+	quiet := err == nil && quietEvent(e)
+	if out.Len() > 0 && !quiet {
+		out.WriteByte('\n')
+	}
 	if err != nil {
 		out.WriteString(display.Safe(string(line), "\t"))
 		return
 	}
-	e := layout.Entry{ID: stored.ID, Kind: stored.Kind, Payload: stored.Payload, Date: stored.Date}
-	fmt.Fprintf(out, "@%d %s  %s  %s", e.ID, display.Truncate(display.Line(plain.Kind(e)), diffKind), diffDate(e.Date), checksum(line))
+	heading := fmt.Sprintf("@%d %s  %s  %s", e.ID, display.Truncate(display.Line(plain.Kind(e)), diffKind), diffDate(e.Date), checksum(line))
+	out.WriteString(heading)
+	if quiet {
+		text := strings.ReplaceAll(strings.Join(plain.Short(e), " "), "\t", " ")
+		out.WriteString("  " + display.Truncate(text, diffCells-display.Width(heading)-2))
+		return
+	}
 	limit := diffLimit(e.Kind)
 	for _, text := range plain.Short(e) {
 		text = strings.ReplaceAll(strings.TrimRight(text, " \t"), "\t", "    ")

@@ -43,6 +43,9 @@ func (s *Store) FirstGitSetup(ctx context.Context) {
 // not reach.
 const gitTextconv = `f() { tape textconv - <"$1" 2>/dev/null || cat <"$1"; }; f`
 
+// gitArtifact tells the size of an artifact: entries show what matters of its text.
+const gitArtifact = `f() { echo "artifact, $(($(wc -c <"$1"))) bytes"; }; f`
+
 // gitMerge is the command that git runs to merge one file: base, ours (where the result goes), theirs, and
 // the file's path. Without tape it fails, and git reports a conflict: nothing else keeps the file
 // append-only.
@@ -50,12 +53,16 @@ const gitMerge = `f() { tape merge-driver "$1" "$2" "$3" "$4"; }; f %O %A %B %P`
 
 // GitDrivers returns git's settings and attributes for files of phases.
 func GitDrivers() gitconfig.Drivers {
-	phases := layout.AnchorsDir + "/**/"
+	phases, entries := layout.AnchorsDir+"/**/", []string{"diff=tape", "merge=tape"}
 	return gitconfig.Drivers{
 		Settings: [][]gitconfig.Setting{{
 			{Name: "diff.tape.textconv", Value: gitTextconv},
 			// The line above a hunk is the entry in which it begins.
 			{Name: "diff.tape.xfuncname", Value: "^@[0-9]+ .*"},
+		}, {
+			// Git sorts files by name, so that a file of thousands of lines would stand before the conversation.
+			// Its text can still be searched, which the attribute -diff would end.
+			{Name: "diff.tape-artifact.textconv", Value: gitArtifact},
 		}, {
 			{Name: "merge.tape.driver", Value: gitMerge},
 			{Name: "merge.tape.name", Value: "entries of both sides, renumbered"},
@@ -65,8 +72,11 @@ func GitDrivers() gitconfig.Drivers {
 			{Name: "merge.ff", Value: "false"},
 			{Name: "pull.ff", Value: "true"},
 		}},
-		Attributes: []string{"diff=tape", "merge=tape"},
-		Patterns:   []string{phases + "*.jsonl", phases + layout.AnchorFile},
-		Mark:       "written by tape git install",
+		Patterns: []gitconfig.Pattern{
+			{Glob: phases + "*.jsonl", Attributes: entries},
+			{Glob: phases + layout.AnchorFile, Attributes: entries},
+			{Glob: phases + layout.ArtifactsDir + "/*", Attributes: []string{"diff=tape-artifact"}},
+		},
+		Mark: "written by tape git install",
 	}
 }

@@ -48,7 +48,7 @@ func TestInitWithoutGitSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	done, err := storetest.Inner(s).InstallGit(t.Context())
-	if err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
+	if err != nil || len(done.Installed) != 10 || len(done.Kept) != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
 	storetest.Verified(t, dir)
@@ -70,7 +70,10 @@ func TestInstallGitUpgrades(t *testing.T) {
 	}
 	config, attributes := read("config"), read("info/attributes")
 	d := workspace.GitDrivers()
-	d.Settings, d.Attributes = d.Settings[:1], d.Attributes[:1]
+	d.Settings, d.Patterns = d.Settings[:1], d.Patterns[:2]
+	for i := range d.Patterns {
+		d.Patterns[i].Attributes = d.Patterns[i].Attributes[:1]
+	}
 	if _, err := storetest.Inner(s).Git().Config().RemoveDrivers(t.Context(), workspace.GitDrivers()); err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +84,7 @@ func TestInstallGitUpgrades(t *testing.T) {
 	if strings.Contains(read("config"), "merge") || !strings.Contains(read("info/attributes"), "*.jsonl diff=tape\n") {
 		t.Fatal("it is not as the older version had it")
 	}
-	if done, err := storetest.Inner(s).InstallGit(t.Context()); err != nil || len(done.Installed) != 8 || len(done.Kept) != 0 {
+	if done, err := storetest.Inner(s).InstallGit(t.Context()); err != nil || len(done.Installed) != 10 || len(done.Kept) != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
 	if read("config") != config || read("info/attributes") != attributes {
@@ -90,7 +93,7 @@ func TestInstallGitUpgrades(t *testing.T) {
 	if !strings.Contains(attributes, "anchors/**/*.jsonl diff=tape merge=tape\n") {
 		t.Errorf("attributes:\n%s", attributes)
 	}
-	if removed, err := storetest.Inner(s).UninstallGit(t.Context()); err != nil || len(removed) != 8 {
+	if removed, err := storetest.Inner(s).UninstallGit(t.Context()); err != nil || len(removed) != 10 {
 		t.Errorf("removed %q %v", removed, err)
 	}
 	if read("config") != bareConfig || read("info/attributes") != bareAttributes {
