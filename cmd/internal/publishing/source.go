@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 
+	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
 	"tape/repo"
@@ -41,7 +42,7 @@ func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source
 			}
 		}
 	})
-	src = export.Source{Tape: t.Name(), Phases: phases, Prose: p.prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
+	src = export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Phases: phases, Prose: p.prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
 	return src, func() []string {
 		out := display.Some(len(files), "file", "files")
 		if n := p.mask.of(t.Name()); n > 0 {

@@ -90,6 +90,8 @@ type Source struct {
 	Published bool
 	// Left says, once the entries were read, what a page does not show; may be nil.
 	Left func() []string
+	// AgentTitle is the name that people know an agent by; nil: its short name.
+	AgentTitle func(name string) string
 	// Prose renders Markdown as HTML, folded after the first lines. It is a parameter because
 	// package prose would slow down the start of tape.
 	Prose func(text string, lines int) string

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	_ "embed" // the style of the page
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -38,7 +40,9 @@ type page struct {
 	w           *output
 	renderProse func(text string, lines int) string // see Source.Prose
 	zone        string
-	inside      bool // a section is open
+	dir         string // of the project: paths below it are relative
+	inside      bool   // a section is open
+	inHelper    bool   // what follows was done by a subagent
 
 	published bool // see Source.Published; thoughts of the model are shown all the same
 	hidden    int  // events that were left out
@@ -79,7 +83,7 @@ func (p *page) put(format markup, args ...any) {
 var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
 
 func (p *page) begin(t top) {
-	p.zone = t.zone
+	p.zone, p.dir = t.zone, t.dir
 	sum := sha256.Sum256([]byte(Style()))
 	p.put(`<!DOCTYPE html>
 <html lang="en">
@@ -165,7 +169,7 @@ func (p *page) open(c class, title string, e repo.Entry) {
 	if p.published {
 		title = speaker(c, title, e)
 	}
-	p.put("<article class=\"{}{}\" id=\"e{}\">\n", markup(c), away(e), e.ID)
+	p.put("<article class=\"{}{}\" id=\"e{}\">\n", markup(c), p.away(e), e.ID)
 	if title != "" {
 		p.label(title, e)
 	}
@@ -189,15 +193,15 @@ func speaker(c class, title string, e repo.Entry) string {
 func (p *page) close(class) { p.put("</article>\n") }
 
 // away is the HTML class of entries that are not in the context.
-func away(e repo.Entry) markup {
-	if conversation.Hidden(e) {
+func (p *page) away(e repo.Entry) markup {
+	if conversation.Hidden(e) && !p.inHelper {
 		return " away"
 	}
 	return ""
 }
 
-func badge(e repo.Entry) markup {
-	if conversation.Hidden(e) {
+func (p *page) badge(e repo.Entry) markup {
+	if conversation.Hidden(e) && !p.inHelper {
 		return ` <span class="badge">not in context</span>`
 	}
 	return ""
@@ -207,7 +211,7 @@ func (p *page) mark(e repo.Entry) { p.put("<span id=\"e{}\"></span>\n", e.ID) }
 
 // label is the line above a text: who, the entry's id, and when.
 func (p *page) label(who string, e repo.Entry) {
-	p.put(`<p class="label"><span class="who">{}</span>{}`, display.Title(who, nameMost), badge(e))
+	p.put(`<p class="label"><span class="who">{}</span>{}`, display.Title(who, nameMost), p.badge(e))
 	p.stamp(e)
 	p.put("</p>\n")
 }
@@ -229,8 +233,9 @@ func (p *page) stamp(e repo.Entry) {
 
 // call shows a call folded together with its results.
 func (p *page) call(c *conversation.Call, e repo.Entry) {
-	p.put(`<details class="call"><summary><code>{}</code> <span class="brief" dir="auto">{}</span>`,
-		display.Title(c.Name, nameMost), display.Title(c.Brief(), briefCut))
+	v := callview.Of(c, p.dir)
+	p.put(`<details class="call"><summary><code>{}</code> `, display.Title(cmp.Or(v.Shape.Verb(), c.Name), nameMost))
+	p.subject(v)
 	switch {
 	case c.Rejected():
 		p.put(` <span class="badge">rejected</span>`)
@@ -241,7 +246,7 @@ func (p *page) call(c *conversation.Call, e repo.Entry) {
 	}
 	p.stamp(e)
 	p.put("</summary>\n")
-	if args := c.Args(); args != "" && args != "{}" && !p.change(c, e) {
+	if args := c.Args(); args != "" && args != "{}" && !p.change(v, e) {
 		p.data("", args, e)
 	}
 }
@@ -261,7 +266,7 @@ func (p *page) endCall() { p.put("</details>\n") }
 
 // result begins a result; the first one of an entry has the entry's id.
 func (p *page) result(r conversation.Result) {
-	p.put(`<div class="result{}"`, away(r.Entry))
+	p.put(`<div class="result{}"`, p.away(r.Entry))
 	if r.Index == 0 {
 		p.put(` id="e{}"`, r.Entry.ID)
 	}
@@ -310,7 +315,7 @@ func (p *page) events(events []conversation.Event) {
 		display.Count(len(events), "event", "events"), display.Title(eventNames(events), 160))
 	for _, ev := range events {
 		e := ev.Entry
-		p.put("<div class=\"event{}\" id=\"e{}\">\n", away(e), e.ID)
+		p.put("<div class=\"event{}\" id=\"e{}\">\n", p.away(e), e.ID)
 		p.label(ev.Name(), e)
 		if data := ev.Data(); data != "" {
 			p.data("", data, e)

@@ -28,7 +28,7 @@ func attributes() map[string]map[string]*regexp.Regexp {
 		"header": {"class": class}, "footer": {}, "nav": {"aria-label": "Contents"}, "main": {"id": "tape"}, "h1": {"dir": "auto", "lang": lang},
 		"section": {"id": `p\d+`, "aria-labelledby": `h\d+`}, "h2": {"id": `h\d+`}, "h3": {}, "h4": {}, "h5": {}, "h6": {},
 		"article": {"class": class, "id": entry}, "div": {"class": class, "id": entry, "dir": "auto", "lang": lang},
-		"p": {"class": class}, "span": {"class": class, "dir": "auto", "id": entry}, "time": {"datetime": `[0-9TZ:-]+`},
+		"p": {"class": class}, "span": {"class": class, "dir": "auto|ltr", "id": entry, "lang": lang}, "time": {"datetime": `[0-9TZ:-]+`},
 		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|(https?://|mailto:)[!-~]+`, "title": `(?s).*`, "rel": "noopener noreferrer nofollow", "dir": "auto", "lang": lang},
 		"details": {"class": class, "id": entry}, "summary": {}, "pre": {"class": class, "lang": lang, "tabindex": "0"}, "code": {},
 		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "img": {"loading": "lazy", "alt": "image/.*", "src": `data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+`}, "em": {}, "strong": {}, "del": {},

@@ -24,6 +24,8 @@ type document struct {
 	w    *output
 	zone string
 	tape string // the flag that names the tape; "" if the name needs quoting
+
+	inHelper bool
 }
 
 func writeMarkdown(ctx context.Context, w *output, src Source) error {
@@ -98,7 +100,7 @@ func (d *document) stamp(what string, e repo.Entry) string {
 	if date, _ := when(e, d.zone); date != "" {
 		out += " · " + escapeLine(display.Title(date, 60))
 	}
-	if conversation.Hidden(e) {
+	if conversation.Hidden(e) && !d.inHelper {
 		out += " · not in context"
 	}
 	return out
@@ -158,7 +160,7 @@ func (d *document) events(events []conversation.Event) {
 		e := ev.Entry
 		date, _ := when(e, d.zone)
 		fmt.Fprintf(&list, "@%d %s %s", e.ID, display.Title(date, 60), display.Title(ev.Name(), 80))
-		if conversation.Hidden(e) {
+		if conversation.Hidden(e) && !d.inHelper {
 			list.WriteString(" (not in context)")
 		}
 		if data := display.Title(ev.Data(), docEventBytes); data != "" {

@@ -8,8 +8,7 @@ import (
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/text/entrydiff"
-	"tape/internal/text/jsonl"
+	"tape/internal/show/outline"
 	"tape/repo"
 )
 
@@ -38,7 +37,23 @@ type Piece struct {
 	Text   string      // what a person or a model said, or the line of a call, for a search
 	Cut    bool        // a text was cut
 	Hidden int         // events that were left out
+	Helper *Helper     // the subagent that did it; nil: none
 }
+
+// Helper is a subagent, whose pieces are folded together: between its Begin and HelperEnd.
+type Helper outline.Helper
+
+// Begin begins the pieces of the subagent on a page.
+func (h *Helper) Begin() []byte {
+	var b bytes.Buffer
+	w := newOutput(&b)
+	(&page{w: w}).beginHelper((*outline.Helper)(h))
+	_ = w.w.Flush() // into memory
+	return b.Bytes()
+}
+
+// HelperEnd ends the pieces of a subagent on a page.
+const HelperEnd = "</details>\n"
 
 // Style is the stylesheet of pages.
 func Style() string { return colours + pageRules }
@@ -48,49 +63,55 @@ type Top struct {
 	Title string
 	Facts []string
 	Zone  string
+
+	whole top
 }
 
 // TopOf reads the whole source for its head.
 func TopOf(ctx context.Context, src Source) (Top, error) {
 	t, err := src.top(ctx)
-	return Top{Title: t.title, Facts: t.facts, Zone: t.zone}, err
+	return Top{Title: t.title, Facts: t.facts, Zone: t.zone, whole: t}, err
 }
 
 // Pieces renders the entries of a source as HTML, an item at a time, for pages that the caller puts together.
 // Events are left out, except what a model thought. Source.Prose is needed.
-func Pieces(ctx context.Context, src Source, zone string, o PieceOptions, use func(Piece) error) error {
+func Pieces(ctx context.Context, src Source, t Top, o PieceOptions, use func(Piece) error) error {
 	var b bytes.Buffer
 	w := newOutput(&b)
-	p := &page{w: w, renderProse: src.Prose, zone: zone, published: true, pieces: &o}
+	p := &page{w: w, renderProse: src.Prose, zone: t.Zone, dir: t.whole.dir, published: true, pieces: &o}
 	phases, whole := src.Phases, o.Whole
 	return conversation.Each(ctx, src.Entries, func(it *conversation.Item) error {
-		b.Reset()
-		p.spent = 0
-		out := Piece{Entry: it.Entry.ID}
-		if it.Kind == conversation.Phase && it.Entry.AnchorSeq > 1 { // that of the beginning says nothing to others
-			for i := range phases {
-				if phases[i].Seq == it.Entry.AnchorSeq {
-					out.Phase = &phases[i]
-					p.heading(phases[i])
+		return apart(it, func(it *conversation.Item) error {
+			b.Reset()
+			p.spent = 0
+			h := t.whole.helperOf(it)
+			p.inHelper = h != nil
+			out := Piece{Entry: it.Entry.ID, Helper: (*Helper)(h)}
+			if it.Kind == conversation.Phase && it.Entry.AnchorSeq > 1 { // that of the beginning says nothing to others
+				for i := range phases {
+					if phases[i].Seq == it.Entry.AnchorSeq {
+						out.Phase = &phases[i]
+						p.heading(phases[i])
+					}
 				}
 			}
-		}
-		cut := false
-		if whole != nil {
-			o.Whole = func(id int64) string { cut = true; return whole(id) }
-		}
-		p.hidden = 0
-		withoutStart(it)
-		renderItem(p, it)
-		out.Hidden = p.hidden
-		if it.Kind == conversation.Message || it.Kind == conversation.Calls {
-			out.Prompt, out.Text = conversation.Asked(it.Entry), textOf(it)
-		}
-		if err := w.w.Flush(); err != nil {
-			return err
-		}
-		out.HTML, out.Cut = b.Bytes(), cut
-		return use(out)
+			cut := false
+			if whole != nil {
+				o.Whole = func(id int64) string { cut = true; return whole(id) }
+			}
+			p.hidden = 0
+			withoutStart(it)
+			renderItem(p, it)
+			out.Hidden = p.hidden
+			if it.Kind == conversation.Message || it.Kind == conversation.Calls {
+				out.Prompt, out.Text = conversation.Asked(it.Entry), textOf(it)
+			}
+			if err := w.w.Flush(); err != nil {
+				return err
+			}
+			out.HTML, out.Cut = b.Bytes(), cut
+			return use(out)
+		})
 	})
 }
 
@@ -128,7 +149,15 @@ func textOf(it *conversation.Item) string {
 			b.WriteString(c.Name + " " + display.Title(c.Brief(), 400) + "\n")
 		}
 	}
-	return strings.ToValidUTF8(b.String()[:min(b.Len(), most)], "")
+	text := b.String()
+	if len(text) <= most {
+		return text
+	}
+	text = strings.ToValidUTF8(text[:most], "")
+	if i := strings.LastIndexAny(text, " \n"); i > 0 { // not within a word
+		text = text[:i]
+	}
+	return text + " …"
 }
 
 // bytes is how much of a text is shown: little, if its piece has much already.
@@ -146,58 +175,6 @@ func (p *page) elsewhere(rest string, e repo.Entry) bool {
 	}
 	p.put("<p class=\"more\"><a href=\"{}\">{}</a></p>\n", p.pieces.Whole(e.ID), display.Amount(rest))
 	return true
-}
-
-// change shows what a call does to a file, or the command that it runs, instead of its arguments. It reports
-// whether the call is one of these.
-func (p *page) change(c *conversation.Call, e repo.Entry) bool {
-	args := c.Object()
-	if command := jsonl.GetString(args, "command"); command != "" {
-		p.data("", "$ "+command, e)
-		return true
-	}
-	if content := jsonl.GetString(args, "content"); content != "" && jsonl.GetString(args, "file_path") != "" {
-		p.data("", content, e)
-		return true
-	}
-	shown := false
-	one := func(edit []byte) {
-		old, ok := jsonl.String(jsonl.Get(edit, "old_string"))
-		next, ok2 := jsonl.String(jsonl.Get(edit, "new_string"))
-		if ok && ok2 {
-			shown = true
-			p.diff(old, next, e)
-		}
-	}
-	one(args)
-	for edit := range jsonl.Elements(jsonl.Get(args, "edits")) {
-		one(edit)
-	}
-	return shown
-}
-
-// diff shows the lines in which two texts differ.
-func (p *page) diff(old, next string, e repo.Entry) {
-	var lines []display.TextLine
-	for _, d := range entrydiff.Entry([]byte(old), []byte(next)) {
-		lines = append(lines, display.DiffLines(d)...)
-	}
-	p.put("<pre class=\"diff\">\n")
-	size := 0
-	for i, l := range lines {
-		if size += len(l.Text); p.pieces != nil && p.pieces.Whole != nil && (i >= 2*shownLines || size > 2*p.bytes(shownBytes)) {
-			p.put("</pre>\n")
-			p.elsewhere(strings.Repeat("\n", len(lines)-i), e)
-			return
-		}
-		tag := markup(map[byte]string{'+': "ins", '-': "del"}[l.Sign])
-		if tag == "" {
-			tag = "span"
-		}
-		p.put("<{}>{} {}</{}>", tag, string(l.Sign), l.Text, tag)
-	}
-	p.spent += size
-	p.put("</pre>\n")
 }
 
 // MarkdownLine escapes a line of recorded text for a Markdown document.

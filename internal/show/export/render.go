@@ -10,6 +10,7 @@ import (
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
+	"tape/internal/show/outline"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -37,6 +38,9 @@ type renderer interface {
 	// data writes preformatted text, under a name unless that is "".
 	data(name, text string, e repo.Entry)
 	picture(p conversation.ContentPart, e repo.Entry)
+	// beginHelper begins the work of a subagent, which is folded; endHelper ends it.
+	beginHelper(*outline.Helper)
+	endHelper()
 	events([]conversation.Event)
 }
 
@@ -55,8 +59,10 @@ type top struct {
 	title   string
 	facts   []string
 	phases  []repo.Phase
-	prompts map[int][]prompt // by phase
-	zone    string           // of times without a zone
+	prompts map[int][]prompt           // by phase
+	zone    string                     // of times without a zone
+	dir     string                     // of the project
+	helpers map[string]*outline.Helper // by fork
 }
 
 // prompt is a prompt of a person.
@@ -79,19 +85,33 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 			phases = phases[1:]
 		}
 	}
+	var now *outline.Helper
+	switchTo := func(h *outline.Helper) {
+		if now != nil && h != now {
+			r.endHelper()
+		}
+		if h != nil && h != now {
+			r.beginHelper(h)
+		}
+		now = h
+	}
 	err = conversation.Each(ctx, src.Entries, func(it *conversation.Item) error {
-		if it.Kind == conversation.Phase {
-			sections(it.Entry.AnchorSeq)
-		}
-		if src.Published {
-			withoutStart(it)
-		}
-		renderItem(r, it)
-		return w.failed()
+		return apart(it, func(it *conversation.Item) error {
+			switchTo(t.helperOf(it))
+			if it.Kind == conversation.Phase {
+				sections(it.Entry.AnchorSeq)
+			}
+			if src.Published {
+				withoutStart(it)
+			}
+			renderItem(r, it)
+			return w.failed()
+		})
 	})
 	if err != nil {
 		return err
 	}
+	switchTo(nil)
 	sections(0)
 	r.end()
 	return nil
@@ -101,13 +121,19 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 func (s Source) top(ctx context.Context) (top, error) {
 	var a about.Tape
 	t := top{phases: s.selected(), prompts: map[int][]prompt{}}
+	helped := false
 	err := each(ctx, s.Whole, func(e repo.Entry) error {
 		a.Add(e)
+		helped = helped || outline.IsHelper(conversation.Fork(e))
 		if text := conversation.Asked(e); text != "" && s.has(e) {
 			t.prompts[e.AnchorSeq] = append(t.prompts[e.AnchorSeq], prompt{e.ID, text})
 		}
 		return nil
 	})
+	if err == nil && helped {
+		t.helpers, err = s.helpersOf(ctx)
+	}
+	t.dir = a.Project
 	t.title = cmp.Or(a.Title, "Tape "+s.Tape)
 	t.zone = display.Zone(a.Started)
 	t.facts = s.facts(a, t)
@@ -124,7 +150,11 @@ func (s Source) facts(a about.Tape, t top) []string {
 	if len(t.phases) < len(s.Phases) {
 		phases += fmt.Sprintf(" of %d", len(s.Phases))
 	}
-	out := []string{strings.TrimSpace(a.Agent + " " + a.AgentVersion), a.Model, a.Project}
+	agent := a.Agent
+	if s.AgentTitle != nil {
+		agent = s.AgentTitle(agent)
+	}
+	out := []string{strings.TrimSpace(agent + " " + a.AgentVersion), a.Model, a.Project}
 	if s.Published {
 		out[2] = a.ProjectName()
 	}

@@ -44,6 +44,7 @@ type sessionPages struct {
 	fresh  bool // the session is not in the list yet
 
 	page   bytes.Buffer // the entries of the page
+	group  group
 	pieces int
 	starts []int    // the first piece of each page
 	bodies [][]byte // of the pages that are complete
@@ -76,7 +77,7 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 	options := export.PieceOptions{Picture: p.picture, Whole: func(id int64) string {
 		return fmt.Sprintf("%d-whole.html#e%d", len(p.bodies)+1, id)
 	}}
-	if err := export.Pieces(ctx, src.Entries, p.top.Zone, options, p.add); err != nil {
+	if err := export.Pieces(ctx, src.Entries, p.top, options, p.add); err != nil {
 		return err
 	}
 	p.close()
@@ -151,7 +152,7 @@ func (p *sessionPages) add(piece export.Piece) error {
 		p.starts = append(p.starts, p.pieces)
 	}
 	p.pieces++
-	p.page.Write(piece.HTML)
+	p.group.add(&p.page, piece)
 	page := len(p.bodies) + 1
 	p.hidden += piece.Hidden
 	if piece.Cut {
@@ -171,8 +172,29 @@ func (p *sessionPages) add(piece export.Piece) error {
 	return nil
 }
 
+// group keeps the pieces of a subagent together.
+type group struct{ of *export.Helper }
+
+func (g *group) add(page *bytes.Buffer, piece export.Piece) {
+	if g.of != piece.Helper {
+		g.end(page)
+		if g.of = piece.Helper; g.of != nil {
+			page.Write(g.of.Begin())
+		}
+	}
+	page.Write(piece.HTML)
+}
+
+func (g *group) end(page *bytes.Buffer) {
+	if g.of != nil {
+		page.WriteString(export.HelperEnd)
+		g.of = nil
+	}
+}
+
 // close ends a page.
 func (p *sessionPages) close() {
+	p.group.end(&p.page)
 	p.bodies = append(p.bodies, bytes.Clone(p.page.Bytes()))
 	p.page.Reset()
 }
@@ -217,15 +239,17 @@ func (p *sessionPages) whole(ctx context.Context, src export.Source) error {
 		return nil
 	}
 	var b bytes.Buffer
+	var g group
 	page, n := 1, 0
 	flush := func() error {
 		defer b.Reset()
+		g.end(&b)
 		if !p.cut[page] {
 			return nil
 		}
 		return p.file(fmt.Sprintf("%d-whole.html", page), p.wholeDocument(page, b.Bytes()))
 	}
-	err := export.Pieces(ctx, src, p.top.Zone, export.PieceOptions{Picture: p.picture}, func(piece export.Piece) error {
+	err := export.Pieces(ctx, src, p.top, export.PieceOptions{Picture: p.picture}, func(piece export.Piece) error {
 		if page < len(p.starts) && n == p.starts[page] {
 			if err := flush(); err != nil {
 				return err
@@ -234,7 +258,7 @@ func (p *sessionPages) whole(ctx context.Context, src export.Source) error {
 		}
 		n++
 		if p.cut[page] {
-			b.Write(piece.HTML)
+			g.add(&b, piece)
 		}
 		return nil
 	})
@@ -256,6 +280,9 @@ func (p *sessionPages) markdown(ctx context.Context, src export.Source) error {
 	if limited.full {
 		if i := bytes.LastIndex(doc, []byte("\n### ")); i > 0 {
 			doc = doc[:i+1]
+		}
+		if open := bytes.Count(doc, []byte("\n"+export.HelperBegins)) - bytes.Count(doc, []byte("\n"+export.HelperEnds+"\n")); open > 0 {
+			doc = append(doc, "\n"+export.HelperEnds+"\n"...)
 		}
 		doc = append(doc, "\nThe rest is in the [pages](index.html) beside this file.\n"...)
 	}

@@ -97,7 +97,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range m.files {
-		if strings.HasSuffix(name, ".html") && !strings.Contains(name, "whole") && len(text) > 150<<10 {
+		if strings.HasSuffix(name, ".html") && !strings.Contains(name, "whole") && len(text) >= 150_000 {
 			t.Errorf("%s has %d bytes", name, len(text))
 		}
 		if strings.Contains(text, "<script>") && strings.HasSuffix(name, ".html") {
@@ -118,6 +118,36 @@ func TestPages(t *testing.T) {
 		if !strings.Contains(m.files[name], part) {
 			t.Errorf("%s lacks %s", name, part)
 		}
+	}
+}
+
+// A subagent's work that is longer than a page is folded on each of its pages.
+func TestLongSubagent(t *testing.T) {
+	src := session("long", 300)
+	inner := src.Entries.Entries
+	all := func(yield func(repo.Entry, error) bool) {
+		for e, err := range inner {
+			if e.ID > 2 {
+				e.Meta = json.RawMessage(`{"context":false,"origin":{"fork":"agent-7"}}`)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+	src.Entries.Entries, src.Entries.Whole = all, all
+	m := &memory{files: map[string]string{}, left: -1}
+	if _, err := publish(t, m, src); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"index.html", "2.html", "2-whole.html"} {
+		page := m.files["sessions/long/"+name]
+		if strings.Count(page, `<details class="helper">`) != 1 || strings.Count(page, "<details") != strings.Count(page, "</details>") {
+			t.Errorf("%s does not fold the subagent once", name)
+		}
+	}
+	if doc := m.files["sessions/long/README.md"]; strings.Count(doc, "<details>") != strings.Count(doc, "</details>") || !strings.Contains(doc, "Subagent: ") {
+		t.Error("the document does not fold the subagent")
 	}
 }
 

@@ -40,15 +40,11 @@ type Call struct {
 	ID                int64
 }
 
-// verbs are what calls do, in a word; other calls have the tool's name.
-var verbs = map[callview.Shape]string{callview.Edit: "Edit", callview.Write: "Write", callview.Read: "Read", callview.Command: "Run", callview.Tasks: "Tasks",
-	callview.Search: "Search", callview.Agent: "Subagent", callview.Web: "Web"}
-
 // call makes what is shown of a call with its results. A long body is loaded when it is opened.
 func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
 	shown := callview.Of(c, v.Dir)
 	name := display.Line(c.Name)
-	out := Call{Shape: string(shown.Shape), Tool: name, Verb: cmp.Or(verbs[shown.Shape], name), Took: c.Took(),
+	out := Call{Shape: string(shown.Shape), Tool: name, Verb: cmp.Or(shown.Shape.Verb(), name), Took: c.Took(),
 		Added: shown.Added, Removed: shown.Removed, MoreFiles: max(0, len(shown.Files)+shown.More-1), Failed: c.Failed(), ID: from.ID, Tasks: shown.Tasks}
 	if o := c.Outcome(); o != "ok" {
 		out.Outcome = o

@@ -27,14 +27,31 @@
   input.setAttribute("aria-label", "Search these sessions");
   place.append(input);
 
-  // marked puts text into an element, the first of the words marked, with some text around it.
-  const marked = (element, text, lower, words) => {
+  // around is the part of a text around its first hit, without cutting a word.
+  const around = (text, lower, words) => {
     const at = Math.min(...words.map((word) => lower.indexOf(word)).filter((i) => i >= 0));
-    const word = words.find((w) => lower.startsWith(w, at)) ?? "";
-    const from = Math.max(0, at - 60);
-    const mark = document.createElement("mark");
-    mark.textContent = text.slice(at, at + word.length);
-    element.append((from > 0 ? "…" : "") + text.slice(from, at), mark, text.slice(at + word.length, at + 140));
+    let from = Math.max(0, at - 60), to = Math.min(text.length, at + 140);
+    if (from > 0) from = text.lastIndexOf(" ", at) > from ? text.indexOf(" ", from) + 1 : from;
+    if (to < text.length) to = text.lastIndexOf(" ", to) > at ? text.lastIndexOf(" ", to) : to;
+    return [from, to];
+  };
+
+  // marked puts an excerpt into an element, with the words marked.
+  const marked = (element, text, lower, words) => {
+    let [from, to] = around(text, lower, words);
+    if (from > 0) element.append("… ");
+    while (from < to) {
+      let at = to, word = "";
+      for (const w of words) {
+        const i = lower.indexOf(w, from);
+        if (i >= 0 && i < at) [at, word] = [i, w];
+      }
+      const mark = document.createElement("mark");
+      mark.textContent = text.slice(at, at + word.length);
+      element.append(text.slice(from, at), ...(word ? [mark] : []));
+      from = at + word.length;
+    }
+    if (to < text.length) element.append(" …");
   };
 
   const href = (folder, page, id) =>

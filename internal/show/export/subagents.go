@@ -1,0 +1,89 @@
+package export
+
+import (
+	"context"
+	"path"
+
+	"tape/internal/show/conversation"
+	"tape/internal/show/display"
+	"tape/internal/show/outline"
+)
+
+// helpersOf are the subagents of a session, by the forks that their entries were merged from.
+func (s Source) helpersOf(ctx context.Context) (map[string]*outline.Helper, error) {
+	o, err := outline.Of(ctx, s.Whole)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]*outline.Helper{}
+	for i := range o.Helpers {
+		out[o.Helpers[i].Fork] = &o.Helpers[i]
+	}
+	return out, nil
+}
+
+// helperOf is the subagent that did an item; nil if none did.
+func (t top) helperOf(it *conversation.Item) *outline.Helper {
+	return t.helpers[conversation.Fork(it.Entry)]
+}
+
+// apart yields an item, and events of several agents as an item for each.
+func apart(it *conversation.Item, use func(*conversation.Item) error) error {
+	if it.Kind != conversation.Events {
+		return use(it)
+	}
+	for rest := it.Events; len(rest) > 0; {
+		n, fork := 1, conversation.Fork(rest[0].Entry)
+		for n < len(rest) && conversation.Fork(rest[n].Entry) == fork {
+			n++
+		}
+		one := *it
+		one.Entry, one.Events, rest = rest[0].Entry, rest[:n], rest[n:]
+		if err := use(&one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// task is what a subagent was to do, on a line.
+func task(h *outline.Helper) string {
+	if h.Task == "" {
+		return display.Title(path.Base(h.Fork), nameMost)
+	}
+	return display.Title(h.Task, nameMost)
+}
+
+// did says how much a subagent did.
+func did(h *outline.Helper) string {
+	if h.Calls == 0 {
+		return display.Entries(h.Entries)
+	}
+	return display.Count(h.Calls, "call", "calls")
+}
+
+func (p *page) beginHelper(h *outline.Helper) {
+	p.inHelper = true
+	p.put("<details class=\"helper\"><summary><strong>Subagent</strong> <span class=\"task\" dir=\"auto\"{}>{}</span> <span class=\"dim\">{}</span></summary>\n", language(h.Task), task(h), did(h))
+}
+
+func (p *page) endHelper() {
+	p.inHelper = false
+	p.put("</details>\n")
+}
+
+func (d *document) beginHelper(h *outline.Helper) {
+	d.inHelper = true
+	d.w.printf("\n%sSubagent: %s · %s</summary>\n", HelperBegins, inHTML.Replace(task(h)), did(h))
+}
+
+func (d *document) endHelper() {
+	d.inHelper = false
+	d.w.printf("\n%s\n", HelperEnds)
+}
+
+// The lines of a Markdown document between which a subagent's work is folded.
+const (
+	HelperBegins = "<details><summary>"
+	HelperEnds   = "</details>"
+)
