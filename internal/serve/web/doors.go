@@ -64,6 +64,10 @@ func (s *View) guarded(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
+		if s.Path != "" && r.URL.EscapedPath() == s.Path { // the cookie is for what is below it
+			http.Redirect(w, r, s.root()+"/", http.StatusMovedPermanently)
+			return
+		}
 		c, err := r.Cookie(s.cookie(r, "").Name)
 		var session context.Context
 		if err == nil {

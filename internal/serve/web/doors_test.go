@@ -70,6 +70,9 @@ func TestDoors(t *testing.T) {
 		t.Errorf("the cookie: %+v", got)
 	}
 	wants(401, link) // it was used
+	if code, _, res := ask("GET", path, nil); code != http.StatusMovedPermanently || res.Header.Get("Location") != path+"/" {
+		t.Errorf("the path without its slash answers %d %v", code, res.Header)
+	}
 	if len(printed) != 1 {
 		t.Fatalf("printed: %q", printed)
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"html/template"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"tape/index"
+	"tape/internal/serve/web/bars"
 	"tape/internal/show/display"
 	"tape/internal/show/draw"
 	"tape/internal/show/outline"
@@ -21,12 +23,8 @@ import (
 
 // How much an overview shows at once.
 const (
-	filesShown   = 8
-	failedShown  = 5
-	commitsShown = 5
-	helpersShown = 8
-	promptsMax   = 300
-	maxOutlines  = 32 // that are kept
+	promptsMax  = 200
+	maxOutlines = 32 // that are kept
 )
 
 // outlines are the outlines of sessions that were looked at lately, by the links of their pages.
@@ -175,6 +173,20 @@ func (s *View) excerpt(text string) (html template.HTML, long bool) {
 	return s.md.HTML(text), len(text) > fits || strings.Count(text, "\n") >= lines
 }
 
+// head renders the overview and the list of prompts. Those that are too large come later.
+func (s *View) head(d overview) (card, turns template.HTML, err error) {
+	var parts [2]bytes.Buffer
+	for i, name := range []string{"overviewcard", "turnlist"} {
+		if err := s.pages.ExecuteTemplate(&parts[i], name, d); err != nil {
+			return "", "", err
+		}
+	}
+	if parts[0].Len()+parts[1].Len() > headBytes {
+		return "", "", nil
+	}
+	return template.HTML(parts[0].String()), template.HTML(parts[1].String()), nil //nolint:gosec // the templates have escaped it
+}
+
 // turns puts the turns below their phases.
 func (d *overview) turns(skip int) {
 	list := d.Outline.Turns[min(max(skip, 0), len(d.Outline.Turns)):]
@@ -245,62 +257,24 @@ func (s *View) statsOfSession(r *request) error {
 	return s.show(r, "sessionstats", "Statistics: "+d.Title, d)
 }
 
-// rowsShown is how many rows the tables of a session's statistics have.
+// rowsShown is how many rows tables have.
 const rowsShown = 200
 
 // sessionStats are the statistics of a session.
 type sessionStats struct {
 	overview
-	Title     string
-	ModelRows []barRow
-	ToolRows  []barRow
-	FileRows  []outline.File
-	PhaseRows []barRow
-	MoreFiles int
-}
-
-// barRow is a row of a table with a bar.
-type barRow struct {
-	Name, Link    string
-	Cells         []string
-	Calls, Failed int64
-	Bar           template.HTML
+	Title                  string
+	Models, Tools, PhaseOf []bars.Row
+	Touched                []outline.File
+	MoreFiles              int
 }
 
 func (d *sessionStats) fill() {
-	most := int64(1)
-	for _, m := range d.Outline.Models {
-		most = max(most, m.Tokens.Output)
-	}
-	for _, m := range d.Outline.Models {
-		d.ModelRows = append(d.ModelRows, barRow{Name: cmp.Or(m.Name, "unknown"), Bar: draw.Bar(share(m.Tokens.Output, most), 0), Cells: []string{
-			display.Number(m.Tokens.Input), display.Number(m.Tokens.CacheRead + m.Tokens.CacheWrite), display.Number(m.Tokens.Output)}})
-	}
-	most = 1
-	for _, t := range d.Outline.Tools {
-		most = max(most, t.Calls)
-	}
-	for _, t := range d.Outline.Tools[:min(len(d.Outline.Tools), rowsShown)] {
-		d.ToolRows = append(d.ToolRows, barRow{Name: t.Name, Calls: t.Calls, Failed: t.Failed, Cells: []string{display.Work(t.Active)}, Bar: draw.Bar(share(t.Calls, most), share(t.Failed, most))})
-	}
-	most = 1
-	for _, p := range d.Outline.Phases {
-		most = max(most, p.Tokens)
-	}
-	for _, p := range d.Outline.Phases[:min(len(d.Outline.Phases), rowsShown)] {
-		d.PhaseRows = append(d.PhaseRows, barRow{Name: p.Name, Link: d.Base + "/t/" + url.PathEscape(d.Tape) + "/" + strconv.Itoa(p.Seq), Bar: draw.Bar(share(p.Tokens, most), 0),
-			Cells: []string{when(p.From), display.Work(p.To.Sub(p.From)), display.Number(p.Entries), display.Number(p.Tokens)}})
-	}
-	for _, f := range d.Outline.Files[:min(len(d.Outline.Files), rowsShown)] {
+	d.Models, d.Tools = bars.Models(d.Outline), bars.Tools(d.Outline)
+	d.PhaseOf = bars.Phases(d.Outline, func(seq int) string { return d.Base + "/t/" + url.PathEscape(d.Tape) + "/" + strconv.Itoa(seq) })
+	for _, f := range d.Files[:min(len(d.Files), rowsShown)] {
 		f.Path = about.InProject(d.Dir, f.Path)
-		d.FileRows = append(d.FileRows, f)
+		d.Touched = append(d.Touched, f)
 	}
-	d.MoreFiles = len(d.Outline.Files) - len(d.FileRows)
-}
-
-func share(n, of int64) float64 {
-	if of <= 0 {
-		return 0
-	}
-	return float64(n) / float64(of)
+	d.MoreFiles = len(d.Files) - len(d.Touched)
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"html/template"
 	"io"
 	"iter"
 	"net/http"
@@ -26,7 +27,8 @@ import (
 // A page has one window of entries; page.js keeps at most four.
 const (
 	windowSize = 100
-	around     = 40 // entries read before and after a window, for calls with results beyond it
+	headBytes  = 50_000 // of the overview and the prompts, if they are to be on the page from the beginning
+	around     = 40     // entries read before and after a window, for calls with results beyond it
 )
 
 type sessionPage struct {
@@ -41,8 +43,8 @@ type sessionPage struct {
 	Live        bool
 	Fork        bool
 	Exports     []export.Format
-	Continue    []string  // commands that continue the session
-	Overview    *overview // nil: it comes later
+	Continue    []string      // commands that continue the session
+	Card, Turns template.HTML // the overview and the list of prompts; "": they come later
 	Updated     time.Time
 }
 
@@ -93,10 +95,11 @@ func (s *View) session(r *request) error {
 		d.People = append(d.People, entries.PersonOf(author))
 	}
 	if o := making.soon(soon); o != nil {
-		all := s.overview(r, t, d.About, o, 0)
-		d.Overview = &all
+		if d.Card, d.Turns, err = s.head(s.overview(r, t, d.About, o, 0)); err != nil {
+			return err
+		}
 	}
-	if d.Window, err = s.windowAt(r, t, from, d.Info.Entries); err != nil {
+	if d.Window, err = s.windowAt(r, t, from, d.Info.Entries, entries.PageBytes-len(d.Card)-len(d.Turns)); err != nil {
 		return err
 	}
 	return s.show(r, "session", s.titleOf(r, t.Name()), d)
@@ -160,7 +163,7 @@ func placeOf(place string, phases []repo.Phase, end int64) (int64, error) {
 }
 
 // windowAt reads the window that contains an entry.
-func (s *View) windowAt(r *request, t Tape, id, end int64) (windowView, error) {
+func (s *View) windowAt(r *request, t Tape, id, end int64, most int) (windowView, error) {
 	first := (id-1)/windowSize*windowSize + 1
 	w := windowView{Base: r.base, Tape: t.Name(), First: first, Last: min(first+windowSize-1, end), End: end}
 	if first > 1 {
@@ -170,14 +173,14 @@ func (s *View) windowAt(r *request, t Tape, id, end int64) (windowView, error) {
 		w.Next = w.Last + 1
 	}
 	var err error
-	w.Entries, err = s.entries(r, t, first, w.Last)
+	w.Entries, err = s.entries(r, t, first, w.Last, most)
 	return w, err
 }
 
 // entries returns what is shown of the items that begin within a range of ids.
-func (s *View) entries(r *request, t Tape, first, last int64) ([]entries.Entry, error) {
+func (s *View) entries(r *request, t Tape, first, last int64, most int) ([]entries.Entry, error) {
 	v := s.viewer(r, t, first, last)
-	v.Turns = s.lately(r, t)
+	v.Turns, v.Most = s.lately(r, t), most
 	err := conversation.Each(r.Context(), until(r.from.From(r.Context(), t, max(1, first-around)), last+around), v.Item)
 	return v.Entries(), err
 }
@@ -219,7 +222,7 @@ func (s *View) window(r *request) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.windowAt(r, t, from, info.Entries)
+	w, err := s.windowAt(r, t, from, info.Entries, entries.PageBytes)
 	if err != nil {
 		return err
 	}

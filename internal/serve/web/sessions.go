@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	listed  = 150             // sessions on a page
+	listed  = 100             // sessions on a page
 	growing = 2 * time.Minute // after its last entry a session counts as live
 )
 

@@ -5,10 +5,10 @@ import (
 	"html/template"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"tape/index"
+	"tape/internal/serve/web/bars"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/show/draw"
@@ -24,8 +24,8 @@ type statsPage struct {
 	Tokens                index.Tokens
 	Cost, Unpriced        string
 	Days                  template.HTML
-	Groups                []statsGroup
-	Tools                 []barRow
+	Groups                []bars.Group
+	Tools                 []bars.Row
 	Ranges                []rangeLink
 }
 
@@ -33,23 +33,6 @@ type rangeLink struct {
 	Name, Value string
 	On          bool
 }
-
-// statsGroup is a table: sums by something.
-type statsGroup struct {
-	Title, Column string
-	Priced        bool
-	Rows          []groupRow
-}
-
-type groupRow struct {
-	report.Row
-	Name, Cost string
-	All        index.Tokens
-	Bar        template.HTML
-}
-
-// statsRows is how many rows a table of sums has.
-const statsRows = 40
 
 // stats shows sums of what was done, as tape stats does.
 func (s *View) stats(r *request) error {
@@ -97,13 +80,13 @@ func (s *View) stats(r *request) error {
 		if err != nil {
 			return err
 		}
-		d.Groups = append(d.Groups, groupOf(g.by, g.title, g.column, list))
+		d.Groups = append(d.Groups, bars.GroupOf(g.by, g.title, g.column, list, agentName))
 	}
 	tools, err := rows(index.ByTool)
 	if err != nil {
 		return err
 	}
-	d.Tools = toolRows(tools)
+	d.Tools = bars.ToolsOf(tools)
 	if d.Agents, d.Projects, err = s.choices(r, spaces); err != nil {
 		return err
 	}
@@ -168,47 +151,4 @@ func (s *View) drawDays(r *request, rows []report.Row) template.HTML {
 		days = append(days, day)
 	}
 	return draw.Days(days, "Active time by day", display.Work(highest))
-}
-
-func groupOf(by index.By, title, column string, rows []report.Row) statsGroup {
-	g := statsGroup{Title: title, Column: column}
-	most := 0.0
-	measure := func(row report.Row) float64 { return row.Active.Minutes() }
-	for _, row := range rows {
-		g.Priced = g.Priced || row.Priced
-	}
-	if g.Priced {
-		measure = func(row report.Row) float64 { return row.Cost }
-	} else if by == index.ByModel {
-		measure = func(row report.Row) float64 { return float64(row.AllTokens().Output) }
-	}
-	rows = slices.DeleteFunc(rows, func(row report.Row) bool { return row.Key == "" && row.Sessions == 0 })
-	for _, row := range rows {
-		most = max(most, measure(row))
-	}
-	for _, row := range rows[:min(len(rows), statsRows)] {
-		name := display.Line(cmp.Or(row.Key, "unknown"))
-		if by == index.ByAgent {
-			name = agentName(cmp.Or(row.Key, "unknown"))
-		}
-		if by == index.ByPerson {
-			name, _, _ = strings.Cut(name, " <")
-		}
-		g.Rows = append(g.Rows, groupRow{Row: row, Name: name, Cost: row.CostText(), All: row.AllTokens(), Bar: draw.Bar(measure(row)/max(most, 1e-9), 0)})
-	}
-	return g
-}
-
-// toolRows are tools with their calls and failures, those with the most calls first.
-func toolRows(rows []report.Row) []barRow {
-	slices.SortStableFunc(rows, func(a, b report.Row) int { return cmp.Compare(b.Calls, a.Calls) })
-	most := int64(1)
-	for _, row := range rows {
-		most = max(most, row.Calls)
-	}
-	var out []barRow
-	for _, row := range rows[:min(len(rows), statsRows)] {
-		out = append(out, barRow{Name: row.Key, Calls: row.Calls, Failed: row.Failed, Cells: []string{display.Work(row.Active)}, Bar: draw.Bar(share(row.Calls, most), share(row.Failed, most))})
-	}
-	return out
 }

@@ -293,7 +293,7 @@ func (s *View) funcs() template.FuncMap {
 			return ""
 		},
 		"icon": func(name string) template.HTML {
-			return template.HTML(`<svg class="i i-` + name + `" aria-hidden="true" focusable="false"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names are ours
+			return template.HTML(`<svg class="i i-` + name + `" aria-hidden="true"><use href="#i-` + name + `"/></svg>`) //nolint:gosec // names are ours
 		},
 	}
 }

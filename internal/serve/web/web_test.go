@@ -415,3 +415,27 @@ func TestColours(t *testing.T) {
 		}
 	}
 }
+
+// TestWeight: pages of a session with many prompts, calls and long texts stay below 150 KB.
+func TestWeight(t *testing.T) {
+	s := newSite(t, false)
+	tape, err := s.store.CreateTape(t.Context(), "a session with a long name for links")
+	must(t, err)
+	long := strings.Repeat("a line of the log ", 300)
+	var all []repo.Draft
+	for i := range 250 {
+		id := fmt.Sprint(i)
+		call := object{"id": id, "type": "function", "function": object{"name": "bash", "arguments": `{"cmd":"` + long[:300] + `"}`}}
+		all = append(all, repo.Message("user", fmt.Sprintf("The prompt %d: %s", i, long)), draft(t, "tool_call", object{"calls": []object{call}}, nil),
+			draft(t, "tool_result", object{"results": []any{long}}, object{"call_ids": []string{id}}), repo.Message("assistant", long))
+	}
+	_, err = tape.Append(t.Context(), nil, all...)
+	must(t, err)
+	of := "/t/" + url.PathEscape(tape.Name())
+	for _, path := range []string{of, of + "/@501", of + "/end", of + "/-/window/201", of + "/-/outline", of + "/-/outline?part", of + "/-/stats", "/"} {
+		code, page := s.get(path)
+		if code != http.StatusOK || len(page) >= 150_000 {
+			t.Errorf("%s: %d, %d bytes", path, code, len(page))
+		}
+	}
+}

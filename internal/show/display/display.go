@@ -50,12 +50,10 @@ func Unsafe(s, keep string) (i, n int, shown string) {
 		}
 		bad := r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError))
 		switch {
-		case !bad && !unsafeRune(r), !bad && strings.ContainsRune(keep, r):
+		case !bad && !unsafeRune(r), !bad && strings.ContainsRune(keep, r), r == emojiJoiner && joinsEmoji(s[:i], s[i+utf8.RuneLen(r):]):
 			continue
 		case strings.HasPrefix(s[i:], "\r\n") && keep != "": // as Windows writes it
 			return i, 1, ""
-		case r == emojiJoiner && joinsEmoji(s[:i], s[i+utf8.RuneLen(r):]): // terminals disagree about its width
-			return i, utf8.RuneLen(r), ""
 		case bad, r < utf8.RuneSelf:
 			return i, 1, fmt.Sprintf(`\x%02x`, s[i])
 		}
@@ -76,7 +74,7 @@ func joinsEmoji(before, after string) bool {
 	return isEmoji(last) && isEmoji(next)
 }
 
-func isEmoji(r rune) bool { return r >= 0x1f000 && r <= 0x1faff || r >= 0x2600 && r <= 0x27bf }
+func isEmoji(r rune) bool { return r >= 0x1f000 && r <= 0x1faff || r >= 0x2600 && r <= 0x27bf || r >= 0x2b00 && r <= 0x2bff }
 
 // unsafeRune reports control characters, format characters (bidi controls, zero-width
 // characters, tags), separators that some terminals treat as line ends, and noncharacters.
@@ -105,7 +103,7 @@ func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me):
+	case r == emojiJoiner, unicode.In(r, unicode.Mn, unicode.Me):
 		return 0
 	case r >= 0x1100 && unicode.Is(wide, r):
 		return 2
@@ -113,7 +111,7 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Width is the number of terminal cells of a line.
+// Width is the number of terminal cells of a line. Terminals disagree about emoji with joiners: it is never too small.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -179,7 +177,7 @@ func Truncate(s string, cells int) string {
 			cut = i + utf8.RuneLen(r)
 		}
 		if n += w; n > cells {
-			return s[:cut] + "…"
+			return strings.TrimSuffix(s[:cut], string(emojiJoiner)) + "…"
 		}
 	}
 	return s

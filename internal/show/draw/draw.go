@@ -39,7 +39,7 @@ func Calendar(days []Day, label string) template.HTML {
 	if len(days) == 0 {
 		return ""
 	}
-	const cell, gap, top, left = 10, 3, 14, 26
+	const cell, gap, top, left = 10, 3, 26, 46
 	most := 0.0
 	for _, d := range days {
 		most = max(most, d.Value)
@@ -50,7 +50,7 @@ func Calendar(days []Day, label string) template.HTML {
 	fmt.Fprintf(&b, `<svg class="calendar" viewBox="0 0 %d %d" role="group" aria-label="%s">`, left+weeks*(cell+gap), top+7*(cell+gap), esc(label))
 	for i, name := range []string{"Mon", "", "Wed", "", "Fri"} {
 		if name != "" {
-			fmt.Fprintf(&b, `<text x="0" y="%d">%s</text>`, top+i*(cell+gap)+cell-1, name)
+			fmt.Fprintf(&b, `<text x="0" y="%d">%s</text>`, top+i*(cell+gap)+cell+2, name)
 		}
 	}
 	last := time.Month(0)
@@ -59,8 +59,8 @@ func Calendar(days []Day, label string) template.HTML {
 		week := (row(days[0].Date) + i) / 7
 		x, y := left+week*(cell+gap), top+row(d.Date)*(cell+gap)
 		if m := d.Date.Month(); m != last && d.Date.Day() <= 7 {
-			if last = m; x-lastAt >= 30 && week < weeks-1 {
-				fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`, x, top-5, m.String()[:3])
+			if last = m; x-lastAt >= 48 && week < weeks-1 {
+				fmt.Fprintf(&b, `<text x="%d" y="%d">%s</text>`, x, top-8, m.String()[:3])
 				lastAt = x
 			}
 		}
@@ -68,11 +68,12 @@ func Calendar(days []Day, label string) template.HTML {
 		if d.Value > 0 {
 			level = min(levels, 1+int(math.Sqrt(d.Value/most)*levels*0.999))
 		}
-		rect := fmt.Sprintf(`<rect class="d%d" x="%d" y="%d" width="%d" height="%d" rx="2"><title>%s</title></rect>`, level, x, y, cell, cell, esc(d.Title))
-		if d.Link != "" {
-			rect = fmt.Sprintf(`<a href="%s" aria-label="%s">%s</a>`, esc(d.Link), esc(d.Title), rect)
-		} else if d.Value == 0 {
-			rect = fmt.Sprintf(`<rect class="d0" x="%d" y="%d" width="%d" height="%d" rx="2"/>`, x, y, cell, cell)
+		rect := fmt.Sprintf(`<rect class="d%d" x="%d" y="%d" width="%d" height="%d" rx="2"/>`, level, x, y, cell, cell)
+		switch {
+		case d.Link != "":
+			rect = fmt.Sprintf(`<a href="%s"><title>%s</title>%s</a>`, esc(d.Link), esc(d.Title), rect)
+		case d.Value > 0:
+			rect = fmt.Sprintf(`<g><title>%s</title>%s</g>`, esc(d.Title), rect)
 		}
 		b.WriteString(rect)
 	}
@@ -98,9 +99,11 @@ func Days(days []Day, label, most string) template.HTML {
 			continue
 		}
 		h := max(1.5, d.Value/highest*height)
-		rect := fmt.Sprintf(`<rect x="%d" y="%s" width="8" height="%s"><title>%s</title></rect>`, i*10+1, num(height-h), num(h), esc(d.Title))
+		rect := fmt.Sprintf(`<title>%s</title><rect x="%d" y="%s" width="8" height="%s"/>`, esc(d.Title), i*10+1, num(height-h), num(h))
 		if d.Link != "" {
-			rect = fmt.Sprintf(`<a href="%s" aria-label="%s">%s</a>`, esc(d.Link), esc(d.Title), rect)
+			rect = fmt.Sprintf(`<a href="%s">%s</a>`, esc(d.Link), rect)
+		} else {
+			rect = "<g>" + rect + "</g>"
 		}
 		b.WriteString(rect)
 	}
@@ -143,7 +146,7 @@ func Strip(s outline.Strip, link func(entry int64) string) template.HTML {
 	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 %d %d" preserveAspectRatio="none" role="group" aria-label="The session along its time: prompts, calls, errors, handoffs">`, width, height)
 	fmt.Fprintf(&b, `<rect class="ground" y="%d" width="%d" height="%d"/>`, top, width, height-top)
 	open := func(entry int64, title string) {
-		fmt.Fprintf(&b, `<a href="%s" data-go="%d" tabindex="-1" aria-label="%s"><title>%s</title>`, esc(link(entry)), entry, esc(title), esc(title))
+		fmt.Fprintf(&b, `<a href="%s" data-go="%d" tabindex="-1"><title>%s</title>`, esc(link(entry)), entry, esc(title))
 	}
 	for _, p := range s.Pauses {
 		fmt.Fprintf(&b, `<rect class="pause" x="%s" y="%d" width="4" height="%d"><title>%s</title></rect>`, num(p.At*width-2), top, height-top, esc("a pause of "+display.Work(p.Long)))

@@ -2,6 +2,7 @@ package entries
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -17,13 +18,13 @@ import (
 )
 
 const (
-	bodyMost   = 4 << 10  // bytes of a body before it is opened
-	bodyLeast  = 600      // of bodies on a page that is full
-	bodyEvent  = 300      // of events
-	pageMost   = 64 << 10 // bytes of HTML of bodies after which a page is full
-	callsMost  = 24 << 10 // after which those of calls are loaded when they are opened
-	briefCells = 160      // cells of a folded text
-	imagesMost = 20       // pictures within an entry
+	bodyMost   = 4 << 10 // bytes of a body before it is opened
+	bodyLeast  = 600     // of bodies on a page that is full
+	bodyFewest = 100     // of bodies on a page that is too full
+	bodyEvent  = 300     // of events
+	lineBytes  = 380     // of what an entry or a call has besides its texts and links
+	briefCells = 160     // cells of a folded text
+	imagesMost = 20      // pictures within an entry
 )
 
 // parts are the texts of an item after its summary, without pictures and artifacts.
@@ -70,11 +71,16 @@ func oneLine(text string) string {
 
 // room is how many bytes a body may have.
 func (v *Viewer) room() int {
-	if v.used > pageMost {
+	switch most := v.most(); {
+	case v.used > most:
+		return bodyFewest
+	case v.used > most*2/3:
 		return bodyLeast
 	}
 	return bodyMost
 }
+
+func (v *Viewer) most() int { return cmp.Or(v.Most, PageBytes) }
 
 // cut returns the beginning of a text up to a number of bytes, and how many are left out.
 func (v *Viewer) cut(text string, end int) (string, int) {

@@ -59,6 +59,7 @@ func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
 	if shown.Shape == callview.Agent && v.Subagent != nil {
 		out.Agent = v.Subagent(shown.AgentID)
 	}
+	v.used += lineBytes + len(out.Subject)
 	size := len(c.Arguments)
 	for _, r := range c.Results {
 		if r.Entry.ID != from.ID {
@@ -72,8 +73,9 @@ func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
 		}
 		out.Images = append(out.Images, v.images(r.Entry)...)
 	}
-	if most := v.room(); !v.Whole && (size > most || v.used > callsMost && size > bodyLeast) {
+	if most := v.room(); !v.Whole && (size > most || v.used > v.most()/3 && size > min(most, bodyLeast)) {
 		out.Link, out.Tasks = v.link(from.ID), nil
+		v.used += 2 * len(out.Link)
 		return out
 	}
 	v.arguments(&out, c, shown)

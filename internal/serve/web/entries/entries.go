@@ -68,12 +68,16 @@ func PersonOf(author string) Person {
 	return Person{display.Line(cmp.Or(name, author)), int(h.Sum32() % colours)}
 }
 
+// PageBytes is about how many bytes of HTML a page of entries may have before anything is opened.
+const PageBytes = 110_000
+
 // Viewer makes what a page shows of the items that begin within a range of ids.
 type Viewer struct {
 	Prose       *prose.Renderer
 	Base, Tape  string // the prefix of links; the session
 	Dir         string // of the session's project: paths below it are relative
 	First, Last int64
+	Most        int                       // about how many bytes of HTML the entries may have; 0: PageBytes
 	Whole       bool                      // texts are complete, and nothing is put into groups
 	Turns       *outline.Outline          // nil if it is not known yet
 	Subagent    func(agent string) string // the address of a subagent's session; "" if it has none
@@ -82,7 +86,7 @@ type Viewer struct {
 	out     []Entry
 	group   *Entry // events since the last prompt
 	speaker string
-	used    int // bytes of HTML of bodies
+	used    int // bytes of HTML
 }
 
 // Entries returns what Item has made.
@@ -109,6 +113,7 @@ func (v *Viewer) entry(e repo.Entry, kind, look, who string) Entry {
 		out.Aside = "not in the context"
 	}
 	out.Images = v.images(e)
+	v.used += lineBytes + len(v.link(e.ID))
 	return out
 }
 
