@@ -74,7 +74,9 @@ func joinsEmoji(before, after string) bool {
 	return isEmoji(last) && isEmoji(next)
 }
 
-func isEmoji(r rune) bool { return r >= 0x1f000 && r <= 0x1faff || r >= 0x2600 && r <= 0x27bf || r >= 0x2b00 && r <= 0x2bff }
+func isEmoji(r rune) bool {
+	return r >= 0x1f000 && r <= 0x1faff || r >= 0x2600 && r <= 0x27bf || r >= 0x2b00 && r <= 0x2bff
+}
 
 // unsafeRune reports control characters, format characters (bidi controls, zero-width
 // characters, tags), separators that some terminals treat as line ends, and noncharacters.
