@@ -151,6 +151,17 @@ func TestScroll(t *testing.T) {
 	}
 }
 
+// TestKeysInLittleRoom: each key that can be needed is named on a screen of 60 cells.
+func TestKeysInLittleRoom(t *testing.T) {
+	p := pickerOf(session("here", "/work/a", true), session("there", "/work/b", false))
+	resize(p, 60, 20)
+	for _, want := range []string{"enter open", "esc quit", "tab all projects", "copy command"} {
+		if !strings.Contains(screen(p), want) {
+			t.Errorf("the list lacks %q:\n%s", want, screen(p))
+		}
+	}
+}
+
 // TestOddTitles checks that no line is wider than the screen, and that nothing but colours reaches it.
 func TestOddTitles(t *testing.T) {
 	odd := []string{strings.Repeat("long ", 2000), "👩‍👩‍👧‍👦🎉🎉🎉 emoji 🏳️‍🌈 in a title that is rather long for a line", "עברית من اليمين إلى اليسار " + strings.Repeat("שלום ", 30),

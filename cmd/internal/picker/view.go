@@ -173,10 +173,7 @@ func (p *Picker) foot() string {
 	if p.around() < 5 && p.said != "" {
 		return p.detail()
 	}
-	keys := [][2]string{{"enter", "open"}, {"esc", "quit"}, {"c", "copy resume command"}, {"↑↓", "choose"}}
-	if p.typing {
-		keys[2] = [2]string{"↓ c", "copy resume command"}
-	}
+	keys := [][2]string{{"enter", "open"}, {"esc", "quit"}}
 	if p.filter.Value() != "" {
 		keys[1][1] = "clear"
 	}
@@ -185,6 +182,14 @@ func (p *Picker) foot() string {
 	} else if p.both {
 		keys = append(keys, [2]string{"tab", "this project"})
 	}
+	resume := [2]string{"c", "copy resume command"}
+	if p.typing {
+		resume[0] = "↓ c"
+	}
+	if p.width < 80 {
+		resume[1] = "copy command"
+	}
+	keys = append(keys, resume, [2]string{"↑↓", "choose"})
 	if !p.typing {
 		keys = append(keys, [2]string{"/", "filter"})
 	}

@@ -16,16 +16,12 @@ const graphRows = 200
 type forksPage struct {
 	Tape, Title         string
 	Parent, ParentTitle string
-	Open                []openFork
+	Open                []repo.ForkInfo
+	Names               map[string]string // of forks: what a subagent was to do, or the name without that of its parent
 	Closed              []repo.ForkInfo
 	Others              []about.Tape // sessions to compare with, the newest first
 	Graph               graph.Graph
 	More                bool
-}
-
-type openFork struct {
-	repo.ForkInfo
-	Short string // its own name, without that of its parent
 }
 
 // titleOf is the title of a session, or its name.
@@ -58,7 +54,7 @@ func (s *View) forks(r *request) error {
 		if err != nil {
 			return err
 		}
-		d.Open = append(d.Open, openFork{info, strings.TrimPrefix(f.Name(), t.Name()+"/")})
+		d.Open = append(d.Open, info)
 	}
 	if d.Closed, err = t.ClosedForks(r.Context()); err != nil {
 		return err
@@ -83,5 +79,35 @@ func (s *View) forks(r *request) error {
 		list = append(list, c)
 	}
 	d.Graph = graph.Of(list, t.Name())
+	if d.Names, err = s.forkNames(r, t, d); err != nil {
+		return err
+	}
 	return s.show(r, "forks", "Forks: "+d.Title, d)
+}
+
+// forkNames are the names of the forks of a page, as people know them.
+func (s *View) forkNames(r *request, t *repo.Tape, d forksPage) (map[string]string, error) {
+	info, err := t.Info(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	o := s.outlineOf(r, t, info).soon(soon)
+	out := map[string]string{}
+	add := func(name string) {
+		own := strings.TrimPrefix(name, t.Name()+"/")
+		out[name] = own
+		if o == nil || out[name] == t.Name() {
+			return
+		}
+		if h := cmp.Or(o.HelperOf(name), o.HelperOf(own)); h != nil && h.Task != "" {
+			out[name] = h.Task
+		}
+	}
+	for _, f := range slices.Concat(d.Open, d.Closed) {
+		add(f.Name)
+	}
+	for _, l := range d.Graph.Lanes {
+		add(l.Name)
+	}
+	return out, nil
 }

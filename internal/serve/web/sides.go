@@ -92,12 +92,12 @@ func (s *View) turnSide(t *comparison.Turn, link string) *turnSide {
 	return out
 }
 
-func headOf(r *request, name string, side comparison.Side, turns int) sideHead {
+func headOf(r *request, name string, side comparison.Side, prompts int) sideHead {
 	a := side.Facts
 	facts := []string{a.ProjectBranch(), agentName(a.Agent), a.Model}
 	if !a.Started.IsZero() {
 		facts = append(facts, display.Span(a.Started, a.Updated))
 	}
-	facts = append(facts, display.Count(turns, "turn", "turns"))
+	facts = append(facts, display.Count(prompts, "prompt", "prompts"))
 	return sideHead{name, r.base + "/t/" + url.PathEscape(side.Revision.Tape()), slices.DeleteFunc(facts, func(f string) bool { return f == "" })}
 }

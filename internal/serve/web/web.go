@@ -332,7 +332,12 @@ var random = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f-]{20,}$`)
 
 // labelOf is what pages call a session: its title with what tells it apart, or its name, if that is one.
 func labelOf(a about.Tape) string {
-	if name := path.Base(a.Name); a.Title == "" && random.MatchString(name) {
+	name, helper := strings.CutPrefix(path.Base(a.Name), "agent-")
+	switch {
+	case a.Title != "" || !random.MatchString(name):
+	case helper:
+		return "Subagent " + name[:8]
+	default:
 		return "Untitled session " + name[:8]
 	}
 	return a.Label()

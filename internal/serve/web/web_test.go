@@ -212,7 +212,7 @@ func TestTwoSessions(t *testing.T) {
 			repo.Message("user", "Only "+name), repo.Message("assistant", "same words"), repo.Message("user", "Bye"), repo.Message("assistant", "Goodbye <b>you</b>"))
 		must(t, err)
 	}
-	page := s.shows("/diff?tape=red&a=red&b=green", "Two sessions", "<strong>red</strong>", "It is green.", "Only red", "Only green", "Both answered", "3 turns", `/t/green/@4"`)
+	page := s.shows("/diff?tape=red&a=red&b=green", "Two sessions", "<strong>red</strong>", "It is green.", "Only red", "Only green", "Both answered", "3 prompts", `/t/green/@4"`)
 	for text, n := range map[string]int{"bookkeeping": 0, "Asked": 4, "Goodbye": 1, "<b>you": 0, "same words": 2} {
 		if strings.Count(page, text) != n {
 			t.Errorf("%q is on the page %d times, not %d", text, strings.Count(page, text), n)

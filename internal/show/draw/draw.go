@@ -132,15 +132,15 @@ func bound(f float64) float64 {
 }
 
 // Strip draws a session along its time: prompts above, calls as columns below, of which failed ones have a colour of
-// their own, handoffs from top to bottom, pauses as gaps. link is the address of an entry.
+// their own, handoffs from top to bottom, pauses as gaps; a session without calls has no drawing. link is the address of an entry.
 func Strip(s outline.Strip, link func(entry int64) string) template.HTML {
-	if len(s.Bins) == 0 {
-		return ""
-	}
 	const width, top, height = 960, 14, 46
-	most := 1
+	most := 0
 	for _, bin := range s.Bins {
 		most = max(most, bin.Calls)
+	}
+	if most == 0 {
+		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 %d %d" preserveAspectRatio="none" role="group" aria-label="The session along its time: prompts, calls, errors, handoffs">`, width, height)

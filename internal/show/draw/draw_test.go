@@ -66,7 +66,8 @@ func TestDrawings(t *testing.T) {
 			t.Errorf("the strip lacks %q: %s", want, strip)
 		}
 	}
-	for _, empty := range []template.HTML{Calendar(nil, ""), Days(nil, "", ""), Strip(outline.Strip{}, nil)} {
+	for _, empty := range []template.HTML{Calendar(nil, ""), Days(nil, "", ""), Strip(outline.Strip{}, nil),
+		Strip(outline.Strip{Bins: make([]outline.Bin, outline.Bins), Marks: []outline.Mark{{Entry: 3, Sign: outline.Prompt}}}, nil)} {
 		if empty != "" {
 			t.Errorf("nothing is drawn as %s", empty)
 		}

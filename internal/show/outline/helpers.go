@@ -64,10 +64,15 @@ func (b *builder) find(fork string) *Helper {
 	return nil
 }
 
-// started records the calls that start subagents, with the task that each call gives.
+// started records the calls that start subagents: the task that each call gives, and how long it took.
 func (b *builder) started(it *conversation.Item) {
 	for _, c := range it.Calls {
-		if v := callview.Of(c, ""); v.Shape == callview.Agent && c.ID != "" && len(b.tasks) < maxPerName {
+		v := callview.Of(c, "")
+		if v.Shape != callview.Agent {
+			continue
+		}
+		b.waits[c.Name] += c.Took()
+		if c.ID != "" && len(b.tasks) < maxPerName {
 			b.tasks[c.ID] = display.Title(v.Subject, maxBrief/2)
 		}
 	}

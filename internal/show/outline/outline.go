@@ -100,7 +100,7 @@ const (
 
 // Of sums up the entries of a session, which come in the order of their ids.
 func Of(ctx context.Context, entries iter.Seq2[repo.Entry, error]) (*Outline, error) {
-	b := &builder{files: map[string]*File{}, models: map[string]*activity.Tokens{}, tools: map[string]*Tool{}, tasks: map[string]string{}, callOf: map[string]string{}}
+	b := &builder{files: map[string]*File{}, models: map[string]*activity.Tokens{}, tools: map[string]*Tool{}, tasks: map[string]string{}, waits: map[string]time.Duration{}, callOf: map[string]string{}}
 	read := func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {
 			if err == nil {
@@ -126,8 +126,9 @@ type builder struct {
 	files  map[string]*File
 	models map[string]*activity.Tokens
 	tools  map[string]*Tool
-	tasks  map[string]string // of subagents, by the calls that started them
-	callOf map[string]string // by the subagent
+	tasks  map[string]string        // of subagents, by the calls that started them
+	callOf map[string]string        // by the subagent
+	waits  map[string]time.Duration // by the tool: calls of subagents, whose time is otherwise that of what they do
 	axis   axis
 }
 
@@ -276,6 +277,7 @@ func (b *builder) finish() *Outline {
 		return cmp.Or(cmp.Compare(y.Tokens.Output, x.Tokens.Output), cmp.Compare(x.Name, y.Name))
 	})
 	for t := range maps.Values(b.tools) {
+		t.Active = max(t.Active, b.waits[t.Name])
 		o.Tools = append(o.Tools, *t)
 	}
 	slices.SortFunc(o.Tools, func(x, y Tool) int { return cmp.Or(cmp.Compare(y.Calls, x.Calls), cmp.Compare(x.Name, y.Name)) })

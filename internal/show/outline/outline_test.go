@@ -91,6 +91,9 @@ func TestOutline(t *testing.T) {
 	if h := o.HelperOf("agent-7"); h == nil || h.Task != "Review the change" || h.First != 8 || h.Entries != 2 {
 		t.Errorf("subagents: %+v", o.Helpers)
 	}
+	if i := slices.IndexFunc(o.Tools, func(tool Tool) bool { return tool.Name == "Task" }); i < 0 || o.Tools[i].Active != 8*time.Second {
+		t.Errorf("the call of a subagent took 8 s, and not what its last entry left of them: %+v", o.Tools)
+	}
 	if len(o.Phases) != 2 || o.Phases[1].Name != "review" || o.Phases[1].First != 13 {
 		t.Errorf("phases: %+v", o.Phases)
 	}

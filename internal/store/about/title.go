@@ -19,9 +19,26 @@ const (
 // ask takes the title from a message that a person wrote.
 func (t *Tape) ask(e layout.Entry) {
 	if !hidden(e) {
-		t.Asked = Prompt(e)
+		t.Asked = cmp.Or(Prompt(e), task(e))
 		t.choose()
 	}
+}
+
+// task returns what Codex tells a subagent to do in an entry, as a title. If only the models can read that, it is
+// the name of the task.
+func task(e layout.Entry) string {
+	content := jsonl.Get(e.Payload, "content")
+	text, _ := jsonl.String(content)
+	for part := range jsonl.Elements(content) {
+		text += jsonl.GetString(part, "text")
+	}
+	head, said, _ := strings.Cut(text, "\nPayload:\n")
+	if e.Role() != "user" || !strings.HasPrefix(head, "Message Type: NEW_TASK\n") {
+		return ""
+	}
+	_, name, _ := strings.Cut(head, "\nTask name: ")
+	name, _, _ = strings.Cut(name, "\n")
+	return cmp.Or(headline(said), headline(name[strings.LastIndexByte(name, '/')+1:]))
 }
 
 // Prompt returns what a person asked in an entry, as a title: one line, cut to length. It is "" if

@@ -22,7 +22,7 @@ const (
 	bodyLeast  = 600     // of bodies on a page that is full
 	bodyFewest = 100     // of bodies on a page that is too full
 	bodyEvent  = 300     // of events
-	lineBytes  = 380     // of what an entry or a call has besides its texts and links
+	lineBytes  = 460     // of what an entry or a call has besides its texts and links
 	briefCells = 160     // cells of a folded text
 	imagesMost = 20      // pictures within an entry
 )
@@ -32,7 +32,7 @@ func (v *Viewer) parts(it *conversation.Item, look conversation.Speaker) []Body 
 	var out []Body
 	add := func(name, text string) {
 		b := v.data(name, text, it.Entry.ID)
-		b.Folded = true
+		b.Folded, b.Echo = true, name == oneLine(text)
 		out = append(out, b)
 	}
 	if it.Details != "" {

@@ -46,7 +46,8 @@ type Body struct {
 	Name   string
 	HTML   template.HTML
 	Folded bool
-	Rest   int // bytes that are left out
+	Echo   bool // Name is the beginning of the text
+	Rest   int  // bytes that are left out
 	ID     int64
 	Link   string // to the whole text
 }
@@ -253,8 +254,9 @@ func (v *Viewer) event(ev conversation.Event) {
 		text = ev.Data()
 		b = v.upTo(bodyEvent, "", text, e.ID)
 	}
-	b.Folded = true
+	b.Folded, b.Echo = true, true
 	b.Name = oneLine(text)
+	v.used += lineBytes/2 + len(b.Name)
 	if text != "" {
 		out.Body = []Body{b}
 	}
