@@ -40,13 +40,13 @@ func (t datedTape) entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Ent
 
 // runAll shows entries of all tapes in the order of their dates.
 func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
-	if o.tapeName != "" {
+	if o.app.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
 	}
-	if err := o.known(ctx, func() ([]*repo.Tape, error) { return o.App.allTapes(ctx) }, q); err != nil {
+	if err := o.app.known(ctx, func() ([]*repo.Tape, error) { return o.app.allTapes(ctx) }, q); err != nil {
 		return err
 	}
-	lists, err := inStores(ctx, o.App, func(ctx context.Context, store *repo.Store) ([]datedTape, error) { return o.dated(ctx, store, q) })
+	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) ([]datedTape, error) { return o.dated(ctx, store, q) })
 	if err != nil {
 		return err
 	}
@@ -55,15 +55,15 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	for _, t := range tapes {
 		sessions[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.tape.Name()})] = t.Tape
 	}
-	of, err := o.headings(ctx, sessions)
+	of, err := o.app.headings(ctx, sessions)
 	if err != nil {
 		return err
 	}
-	if !o.JSON && !o.oneline {
+	if !o.app.JSON && !o.oneline {
 		q = o.joining(q)
 	}
-	entries := o.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)
-	return o.showEntries(ctx, nil, entries, o.entryView, of)
+	entries := o.app.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)
+	return o.app.showEntries(ctx, nil, entries, o.entryView, of)
 }
 
 // headings returns what entries of several sessions are headed with. The sessions are by [sessionOf].
@@ -84,15 +84,15 @@ func (o *logOptions) dated(ctx context.Context, store *repo.Store, q repo.Query)
 	if err != nil {
 		return nil, err
 	}
-	facts, err := o.about(ctx, store, all)
+	facts, err := o.app.about(ctx, store, all)
 	if err != nil {
 		return nil, err
 	}
 	for _, t := range all {
-		d := datedTape{Tape: facts[t.Branch()], tape: t, workspace: o.workspaceOf(store)}
+		d := datedTape{Tape: facts[t.Branch()], tape: t, workspace: o.app.workspaceOf(store)}
 		// The title does not change the date of the tape's last entry.
 		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && d.Given == "" && d.Called == ""
-		empty := !o.JSON && !t.IsFork() && !catalog.Listed(d.Tape) // as in the list of tapes
+		empty := !o.app.JSON && !t.IsFork() && !catalog.Listed(d.Tape) // as in the list of tapes
 		if empty || late || !q.Until.IsZero() && d.Started.After(q.Until) {
 			continue
 		}

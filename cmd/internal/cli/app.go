@@ -24,7 +24,8 @@ import (
 // envTape names the tape to use without --tape.
 const envTape = "TAPE_NAME"
 
-// App is shared by the commands during one run of the program.
+// App is shared by the commands during one run of the program. The options of a command have it as a
+// field with a name: where it is embedded, the compiler makes a wrapper for each of its 140 methods.
 type App struct {
 	stdio.Streams
 

@@ -17,7 +17,7 @@ import (
 )
 
 type appendOptions struct {
-	*App
+	app     *App
 	kind    string
 	payload string
 	text    string
@@ -37,7 +37,7 @@ type appendOptions struct {
 }
 
 func newAppendCmd(a *App) *cobra.Command {
-	o := &appendOptions{App: a}
+	o := &appendOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "append [--kind KIND] [--payload JSON | --text TEXT [--role ROLE] | -] [--artifact FILE]",
 		Short: "Append an entry, or a stream of them",
@@ -82,9 +82,9 @@ Settings are read once, at the beginning.`,
 			stream := appending.Options{Anchor: o.anchor, Partial: o.partial, Describe: describeError, Class: func(err error) error { return codeOf(err).class }}
 			switch {
 			case o.each:
-				return appending.Each(ctx, &o.Streams, t, stream)
+				return appending.Each(ctx, &o.app.Streams, t, stream)
 			case o.stdin:
-				return appending.Stream(ctx, &o.Streams, t, stream)
+				return appending.Stream(ctx, &o.app.Streams, t, stream)
 			}
 			return o.run(ctx, t)
 		}),
@@ -180,7 +180,7 @@ func (o *appendOptions) draft(payload []byte) repo.Draft {
 	if o.changed("meta") {
 		d.Meta = json.RawMessage(o.meta)
 	}
-	d.Date = o.withZone(o.date)
+	d.Date = o.app.withZone(o.date)
 	return d
 }
 
@@ -190,11 +190,11 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	switch {
 	case o.dash:
 		// Whitespace in the payload is not stored and may make it longer than a line.
-		if payload, err = o.ReadAll(ctx, 2*limit); err != nil {
+		if payload, err = o.app.ReadAll(ctx, 2*limit); err != nil {
 			return err
 		}
 	case o.text == "-":
-		if o.text, err = o.ReadText(ctx, limit); err != nil {
+		if o.text, err = o.app.ReadText(ctx, limit); err != nil {
 			return err
 		}
 		if strings.TrimSpace(o.text) == "" {
@@ -215,9 +215,9 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return o.WriteLine(done[0].JSON())
+	if o.app.JSON {
+		return o.app.WriteLine(done[0].JSON())
 	}
-	o.PrintUnlessQuiet("@%d", done[0].ID)
+	o.app.PrintUnlessQuiet("@%d", done[0].ID)
 	return nil
 }

@@ -28,7 +28,7 @@ digits are enough if no other artifact of the session begins with them. An entry
   tape artifact cat 3f1c --length 4096`,
 		RunE: a.onTape(a.runArtifacts),
 	}
-	o := &catOptions{App: a}
+	o := &catOptions{app: a}
 	cat := &cobra.Command{
 		Use:   "cat ID",
 		Short: "Write the content of an artifact",
@@ -124,7 +124,7 @@ func (a *App) showArtifact(ctx context.Context, t *repo.Tape, args []string) err
 }
 
 type catOptions struct {
-	*App
+	app            *App
 	offset, length int64
 }
 
@@ -144,8 +144,8 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 	if o.length >= 0 {
 		from = io.LimitReader(r, o.length)
 	}
-	if !o.Screen().Out {
-		_, err = io.Copy(o.Out, from)
+	if !o.app.Screen().Out {
+		_, err = io.Copy(o.app.Out, from)
 		return err
 	}
 	data, err := io.ReadAll(from)
@@ -155,7 +155,7 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 	if appending.TypeOf(data) != appending.PlainText {
 		return layout.Invalid("write it to a file: tape artifact cat ID >FILE", "the artifact is no text, and standard output is a terminal")
 	}
-	o.Page()
-	o.Line(display.Text(string(data)))
+	o.app.Page()
+	o.app.Line(display.Text(string(data)))
 	return nil
 }

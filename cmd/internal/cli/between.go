@@ -9,12 +9,12 @@ import (
 )
 
 type betweenOptions struct {
-	*App
+	app *App
 	entryFilter
 	inclusive bool
 }
 
-func newBetweenCmd(a *App) *cobra.Command { return newBetweenCmdFor(&betweenOptions{App: a}) }
+func newBetweenCmd(a *App) *cobra.Command { return newBetweenCmdFor(&betweenOptions{app: a}) }
 
 func newBetweenCmdFor(o *betweenOptions) *cobra.Command {
 	var q repo.Query
@@ -32,17 +32,17 @@ Anchors are named as tape anchors shows them: by name, by number (002), or as la
   tape between 002 latest --inclusive --oneline
   tape between plan review --kind tool_call --json`,
 		Args:              takes(2, "A", "B"),
-		ValidArgsFunction: upTo(2, o.completeAnchors()),
+		ValidArgsFunction: upTo(2, o.app.completeAnchors()),
 		PreRunE: func(cmd *cobra.Command, args []string) (err error) {
-			q, err = o.query(cmd.Flags().Changed, o.Now())
+			q, err = o.query(cmd.Flags().Changed, o.app.Now())
 			q.From, q.To, q.Inclusive = args[0], args[1], o.inclusive
 			return err
 		},
-		RunE: o.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
-			if err := o.known(ctx, these(t), q); err != nil {
+		RunE: o.app.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
+			if err := o.app.known(ctx, these(t), q); err != nil {
 				return err
 			}
-			return o.showTape(ctx, t, q, o.entryView)
+			return o.app.showTape(ctx, t, q, o.entryView)
 		}),
 	}
 	cmd.Flags().BoolVar(&o.inclusive, "inclusive", false, "show the phases of both anchors, whole")

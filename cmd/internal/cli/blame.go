@@ -22,13 +22,13 @@ import (
 )
 
 type blameOptions struct {
-	*App
+	app         *App
 	file        string
 	first, last int // lines; 0: all
 }
 
 func newBlameCmd(a *App) *cobra.Command {
-	o := &blameOptions{App: a}
+	o := &blameOptions{app: a}
 	return &cobra.Command{
 		Use:        "blame FILE[:LINE[-LINE]]",
 		SuggestFor: []string{"annotate", "why"},
@@ -110,7 +110,7 @@ func (o *blameOptions) run(ctx context.Context, store *repo.Store) error {
 	case err != nil:
 		return projectError(err)
 	}
-	return o.withFinder(ctx, store, project, func(f *trace.Finder) error { return blame.Show(ctx, &o.Streams, f, project, o.file, runs) })
+	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error { return blame.Show(ctx, &o.app.Streams, f, project, o.file, runs) })
 }
 
 // projectError adds a way out to an error of the project's git repository.

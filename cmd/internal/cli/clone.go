@@ -12,12 +12,12 @@ import (
 )
 
 type cloneOptions struct {
-	*App
+	app    *App
 	remote string
 }
 
 func newCloneCmd(a *App) *cobra.Command {
-	o := &cloneOptions{App: a}
+	o := &cloneOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "clone URL [DIR] [--tape NAME] [--remote NAME]",
 		Short: "Clone a remote into a new workspace",
@@ -41,22 +41,22 @@ workspace: a folder of your own, or of another user.` + byGit,
 }
 
 func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
-	dir, err := o.newWorkspaceDir(dir)
+	dir, err := o.app.newWorkspaceDir(dir)
 	if err != nil {
 		return err
 	}
 	store, done, err := repo.Clone(ctx, url, dir, &repo.CloneOptions{
-		Options: *o.storeOptions(), Progress: o.Watched(), Remote: o.remote, Tape: o.tapeName})
+		Options: *o.app.storeOptions(), Progress: o.app.Watched(), Remote: o.remote, Tape: o.app.tapeName})
 	if err != nil {
 		return explainRemote(err)
 	}
-	gitside.InstallHooks(ctx, &o.Streams, store)
-	o.noteProject(store)
+	gitside.InstallHooks(ctx, &o.app.Streams, store)
+	o.app.noteProject(store)
 	text := "cloned " + display.Count(done.Tapes, "tape", "tapes") + " into " + display.Line(store.Dir())
 	if done.Tapes == 0 {
 		text = "the remote is empty; created workspace " + display.Line(store.Dir())
 	}
-	err = o.Result(object{{"workspace", store.Dir()}, {"tapes", done.Tapes}}, "%s; the current tape is %s", text, quoted(store.CurrentTape()))
+	err = o.app.Result(object{{"workspace", store.Dir()}, {"tapes", done.Tapes}}, "%s; the current tape is %s", text, quoted(store.CurrentTape()))
 	if err != nil {
 		return err
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 type configOptions struct {
-	*App
+	app                   *App
 	global, takeOver, yes bool
 }
 
 func newConfigCmd(a *App) *cobra.Command {
-	o := &configOptions{App: a}
+	o := &configOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "config [--global] [KEY [VALUE]]",
 		Short: "Show or change settings",
@@ -119,12 +119,12 @@ func (o *configOptions) run(ctx context.Context, args []string) error {
 			return workspace.SetGlobalSetting(key, value)
 		})
 	}
-	store, err := o.openStore(ctx)
+	store, err := o.app.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	if len(args) == 0 {
-		o.tellFormer(store)
+		o.app.tellFormer(store)
 	}
 	return o.show(args, repo.ConfigKeys(), (*workspace.Store)(store).SettingFrom, func(key, value string) error {
 		return setSetting(ctx, store, key, value)
@@ -137,7 +137,7 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 		keys = args[:1]
 	}
 	if len(args) > 1 {
-		if err := set(args[0], args[1]); err != nil || !o.JSON {
+		if err := set(args[0], args[1]); err != nil || !o.app.JSON {
 			return err
 		}
 	}
@@ -149,14 +149,14 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 		switch {
 		case len(args) == 0 && value == "" && mayBeEmpty(key) && key != "allow_secret":
 			// Settings that are not set are not listed, except those that always were.
-		case o.JSON:
-			err = o.Emit(object{{"key", key}, {"value", value}, {"global", global}})
+		case o.app.JSON:
+			err = o.app.Emit(object{{"key", key}, {"value", value}, {"global", global}})
 		case len(args) > 0:
-			o.Line(display.Line(value))
+			o.app.Line(display.Line(value))
 		case global && !o.global:
-			o.Printf("%s=%s  (global)\n", key, display.Line(value))
+			o.app.Printf("%s=%s  (global)\n", key, display.Line(value))
 		default:
-			o.Printf("%s=%s\n", key, display.Line(value))
+			o.app.Printf("%s=%s\n", key, display.Line(value))
 		}
 		if err != nil {
 			return err

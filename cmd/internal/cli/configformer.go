@@ -53,36 +53,36 @@ func (a *App) tellFormer(store *repo.Store) {
 }
 
 func (o *configOptions) runTakeOver(ctx context.Context) error {
-	o.takesOver = true
-	store, err := o.openStore(ctx)
+	o.app.takesOver = true
+	store, err := o.app.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	s := (*workspace.Store)(store)
 	list := s.Former()
 	if len(list) == 0 {
-		return o.Result(object{{"taken", []string{}}}, "there is nothing to take over")
+		return o.app.Result(object{{"taken", []string{}}}, "there is nothing to take over")
 	}
 	var keys []string
 	for _, f := range list {
 		keys = append(keys, f.Key)
-		if !o.JSON {
-			o.Printf("%s=%s\n", f.Key, display.Line(f.Value))
+		if !o.app.JSON {
+			o.app.Printf("%s=%s\n", f.Key, display.Line(f.Value))
 		}
 	}
 	if !o.yes {
-		if !o.CanAsk() {
+		if !o.app.CanAsk() {
 			return layout.Invalid("tape config --take-over --yes takes them over without asking", "these settings run programs or send something, and there is no terminal to ask on: %s", strings.Join(keys, ", "))
 		}
-		if err := o.Flush(); err != nil {
+		if err := o.app.Flush(); err != nil {
 			return err
 		}
-		if err := o.Confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
+		if err := o.app.Confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
 			return err
 		}
 	}
 	if err := s.TakeOver(list); err != nil {
 		return err
 	}
-	return o.Result(object{{"taken", keys}}, "taken over; they are your settings for this workspace now")
+	return o.app.Result(object{{"taken", keys}}, "taken over; they are your settings for this workspace now")
 }

@@ -15,7 +15,7 @@ import (
 )
 
 type contextOptions struct {
-	*App
+	app    *App
 	view   view.Options
 	format string
 	tail   int
@@ -23,7 +23,7 @@ type contextOptions struct {
 	asPage bool
 }
 
-func newContextCmd(a *App) *cobra.Command { return newContextCmdFor(&contextOptions{App: a}) }
+func newContextCmd(a *App) *cobra.Command { return newContextCmdFor(&contextOptions{app: a}) }
 
 func newContextCmdFor(o *contextOptions) *cobra.Command {
 	cmd := &cobra.Command{
@@ -65,7 +65,7 @@ are left out.
   tape context --format anthropic --system
   tape context --brief --tape 3`,
 		PreRunE: func(cmd *cobra.Command, _ []string) error { return o.check(cmd.Flags().Changed) },
-		RunE:    o.onTape(o.run),
+		RunE:    o.app.onTape(o.run),
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.view.From, "from", "", "begin with this `ANCHOR` (default: the last one)")
@@ -119,7 +119,7 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		return err
 	}
 	if n := c.LeftOut; n.Turns > 0 {
-		o.Warn(fmt.Sprintf("left out %s (%s, about %s)", display.Count(n.Turns, "turn", "turns"), display.Entries(n.Entries), display.Count(n.Tokens, "token", "tokens")))
+		o.app.Warn(fmt.Sprintf("left out %s (%s, about %s)", display.Count(n.Turns, "turn", "turns"), display.Entries(n.Entries), display.Count(n.Tokens, "token", "tokens")))
 	}
 	if ids := c.Unusable; len(ids) > 0 {
 		const most = 50
@@ -127,29 +127,29 @@ func (o *contextOptions) run(ctx context.Context, t *repo.Tape, _ []string) erro
 		if n := len(ids) - most; n > 0 {
 			text += " and " + display.Count(n, "other", "others")
 		}
-		o.Warn(text)
+		o.app.Warn(text)
 	}
 	if o.system {
 		if c.System == nil {
-			return o.writeArray([]byte("[]"))
+			return o.app.writeArray([]byte("[]"))
 		}
-		return o.writeArray(c.System)
+		return o.app.writeArray(c.System)
 	}
 	if c.System != nil {
-		o.Warn("the array has no system messages; --system writes them")
+		o.app.Warn("the array has no system messages; --system writes them")
 	}
-	return o.writeArray(c.JSON())
+	return o.app.writeArray(c.JSON())
 }
 
 // page writes what an agent needs to go on with the session.
 func (o *contextOptions) page(ctx context.Context, t *repo.Tape) error {
-	text, err := o.brief(ctx, t)
+	text, err := o.app.brief(ctx, t)
 	if err != nil {
 		return err
 	}
-	o.Page()
-	o.Printf("%s", text)
-	return o.Written()
+	o.app.Page()
+	o.app.Printf("%s", text)
+	return o.app.Written()
 }
 
 // writeArray writes JSON: unchanged for programs, indented and safe to show for people.

@@ -24,7 +24,7 @@ func TestContextOptions(t *testing.T) {
 		{"--format=", "--format is empty"},
 	} {
 		a, _, _ := testApp(time.Time{})
-		o := &contextOptions{App: a}
+		o := &contextOptions{app: a}
 		cmd := newContextCmdFor(o)
 		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
 			t.Errorf("%s: %v", c.args, err)
@@ -51,7 +51,7 @@ func TestContextOptions(t *testing.T) {
 
 func TestBetweenQuery(t *testing.T) {
 	a, _, _ := testApp(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
-	o := &betweenOptions{App: a}
+	o := &betweenOptions{app: a}
 	cmd := newBetweenCmdFor(o)
 	if err := cmd.ParseFlags(strings.Fields("--inclusive --kind x --limit 3 -n 4 --reverse --since yesterday")); err != nil {
 		t.Fatal(err)

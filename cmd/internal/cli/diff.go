@@ -16,12 +16,12 @@ import (
 )
 
 type diffOptions struct {
-	*App
+	app  *App
 	stat bool
 }
 
 func newDiffCmd(a *App) *cobra.Command {
-	o := &diffOptions{App: a}
+	o := &diffOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "diff A [B] [--stat]",
 		Short: "Compare two points of a session, or two sessions",
@@ -71,21 +71,21 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		return err
 	}
 	if o.stat {
-		return rows.Stat(ctx, &o.Streams, from, to)
+		return rows.Stat(ctx, &o.app.Streams, from, to)
 	}
 	if shared, err := from.SharedWith(ctx, to); err != nil {
 		return err
-	} else if shared == 0 && from.Tape() != to.Tape() && !o.JSON {
+	} else if shared == 0 && from.Tape() != to.Tape() && !o.app.JSON {
 		return o.sessions(ctx, t.Store(), from, to)
 	}
-	show := (&rows.Changes{Streams: &o.Streams, From: from.Name(), To: to.Name()}).Show
+	show := (&rows.Changes{Streams: &o.app.Streams, From: from.Name(), To: to.Name()}).Show
 	some := false
 	err = query.Compare(ctx, from, to, func(c query.Change) error {
 		some = true
 		return show(c)
 	})
 	if err == nil && !some {
-		o.StderrUnlessQuiet("no entry differs")
+		o.app.StderrUnlessQuiet("no entry differs")
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (o *diffOptions) revision(ctx context.Context, t *repo.Tape, target string,
 		if !errors.Is(err, repo.ErrNotFound) || target == "" {
 			return r, err
 		}
-		if other, findErr := o.findTape(ctx, t.Store(), target); findErr == nil {
+		if other, findErr := o.app.findTape(ctx, t.Store(), target); findErr == nil {
 			return other.Store().Revision(ctx, other, "")
 		}
 		return nil, err
@@ -107,7 +107,7 @@ func (o *diffOptions) revision(ctx context.Context, t *repo.Tape, target string,
 	if name == "" {
 		name, at = target, ""
 	}
-	other, err := o.findTape(ctx, t.Store(), name)
+	other, err := o.app.findTape(ctx, t.Store(), name)
 	if err != nil {
 		return nil, err
 	}
@@ -122,10 +122,10 @@ func (o *diffOptions) sessions(ctx context.Context, store *repo.Store, from, to 
 		if err != nil {
 			return err
 		}
-		if sides[i].Facts, err = o.aboutTape(ctx, t); err != nil {
+		if sides[i].Facts, err = o.app.aboutTape(ctx, t); err != nil {
 			return err
 		}
-		err = o.withIndex(store, func(x *index.Index) error {
+		err = o.app.withIndex(store, func(x *index.Index) error {
 			sides[i].Touches, err = x.Touches(ctx, index.FileFilter{Tapes: []string{t.Name()}})
 			return err
 		})
@@ -133,9 +133,9 @@ func (o *diffOptions) sessions(ctx context.Context, store *repo.Store, from, to 
 			return err
 		}
 	}
-	differ, err := comparison.Show(ctx, &o.Streams, sides[0], sides[1])
+	differ, err := comparison.Show(ctx, &o.app.Streams, sides[0], sides[1])
 	if err == nil && !differ {
-		o.StderrUnlessQuiet("no prompt, answer or file differs")
+		o.app.StderrUnlessQuiet("no prompt, answer or file differs")
 	}
 	return err
 }

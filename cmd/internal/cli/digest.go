@@ -18,12 +18,12 @@ import (
 )
 
 type digestOptions struct {
-	*App
+	app                           *App
 	since, until, project, format string
 }
 
 func newDigestCmd(a *App) *cobra.Command {
-	o := &digestOptions{App: a}
+	o := &digestOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "digest [--since DATE] [--until DATE] [--project DIR] [--format FORMAT] [-A]",
 		Short: "Show what was done in the last days",
@@ -55,23 +55,23 @@ func (o *digestOptions) run(ctx context.Context) error {
 	if !slices.Contains(digest.Formats[:], o.format) {
 		return usagef("--format is %s, not %q", strings.Join(digest.Formats[:], " or "), o.format)
 	}
-	q, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.Now())
+	q, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.app.Now())
 	if err != nil {
 		return err
 	}
 	if o.since == "" {
-		q.Since = report.Week(q.Until, o.Now())
+		q.Since = report.Week(q.Until, o.app.Now())
 	}
 	project := projectNamed(o.project)
-	f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.Now().Location(), Project: func(dir string) bool { return within(about.Tape{Project: dir}, project) }}
-	lists, err := inStores(ctx, o.App, func(ctx context.Context, store *repo.Store) (list []digest.Session, err error) {
+	f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.app.Now().Location(), Project: func(dir string) bool { return within(about.Tape{Project: dir}, project) }}
+	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (list []digest.Session, err error) {
 		var found []*index.Digest
-		err = o.withIndex(store, func(x *index.Index) error {
+		err = o.app.withIndex(store, func(x *index.Index) error {
 			found, err = x.Digests(ctx, f)
 			return err
 		})
 		for _, g := range found {
-			list = append(list, digest.Session{Session: report.Session{Digest: g, Workspace: o.workspaceOf(store)}})
+			list = append(list, digest.Session{Session: report.Session{Digest: g, Workspace: o.app.workspaceOf(store)}})
 		}
 		return list, err
 	})
@@ -79,8 +79,8 @@ func (o *digestOptions) run(ctx context.Context) error {
 		return err
 	}
 	list := slices.Concat(lists...)
-	if o.Screen().Out && len(list) > 0 {
-		all, err := o.allTapes(ctx)
+	if o.app.Screen().Out && len(list) > 0 {
+		all, err := o.app.allTapes(ctx)
 		if err != nil {
 			return err
 		}
@@ -89,9 +89,9 @@ func (o *digestOptions) run(ctx context.Context) error {
 			list[i].Short = names[list[i].About.Name]
 		}
 	}
-	err = digest.Show(&o.Streams, list, o.format)
+	err = digest.Show(&o.app.Streams, list, o.format)
 	if err == nil && len(list) == 0 && o.since+o.until == "" {
-		o.StderrUnlessQuiet("these are the last seven days; tape digest --since 30d looks further back")
+		o.app.StderrUnlessQuiet("these are the last seven days; tape digest --since 30d looks further back")
 	}
 	return err
 }

@@ -12,12 +12,12 @@ import (
 )
 
 type discardOptions struct {
-	*App
+	app *App
 	yes bool
 }
 
 func newDiscardCmd(a *App) *cobra.Command {
-	o := &discardOptions{App: a}
+	o := &discardOptions{app: a}
 	cmd := &cobra.Command{
 		Use:        "discard FORK [--yes]",
 		SuggestFor: []string{"remove", "delete"},
@@ -38,11 +38,11 @@ tape forks --closed shows the commit, too. A remote keeps what was pushed to it.
 }
 
 func (o *discardOptions) run(ctx context.Context, store *repo.Store, args []string) error {
-	f, err := o.openFork(ctx, store, args[0])
+	f, err := o.app.openFork(ctx, store, args[0])
 	if err != nil {
 		return err
 	}
-	if err := o.warnPublished(ctx, f, "the fork stays there, and a pull brings it back if somebody goes on with it; merging it closes it for everybody"); err != nil {
+	if err := o.app.warnPublished(ctx, f, "the fork stays there, and a pull brings it back if somebody goes on with it; merging it closes it for everybody"); err != nil {
 		return err
 	}
 	if !o.yes {
@@ -60,7 +60,7 @@ func (o *discardOptions) run(ctx context.Context, store *repo.Store, args []stri
 		text = fmt.Sprintf("discarded %s with %s\ngit keeps them for a while; to bring the fork back: %s", quoted(info.Name), display.Entries(info.Entries),
 			bringBack(store, info))
 	}
-	return o.Result(object{{"discarded", info.Name}, {"entries", info.Entries}, {"commit", info.Commit}}, "%s%s", text, movedFrom(store, before))
+	return o.app.Result(object{{"discarded", info.Name}, {"entries", info.Entries}, {"commit", info.Commit}}, "%s%s", text, movedFrom(store, before))
 }
 
 func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
@@ -68,11 +68,11 @@ func (o *discardOptions) ask(ctx context.Context, f *repo.Tape) error {
 	if err != nil || info.Entries == 0 {
 		return err
 	}
-	if !o.CanAsk() {
+	if !o.app.CanAsk() {
 		return layout.Invalid("tape discard "+shellWord(info.Name)+" --yes does it without asking", "fork %s has %s of its own, and there is no terminal to ask on",
 			quoted(info.Name), display.Entries(info.Entries))
 	}
-	return o.Confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), display.Entries(info.Entries))
+	return o.app.Confirm(ctx, "Fork %s has %s of its own. Discard it?", quoted(info.Name), display.Entries(info.Entries))
 }
 
 func discardFork(ctx context.Context, f *repo.Tape) (repo.ForkInfo, error) {

@@ -15,13 +15,13 @@ import (
 )
 
 type exportOptions struct {
-	*App
+	app *App
 	exporting.Options
 	format string
 }
 
 func newExportCmd(a *App) *cobra.Command {
-	o := &exportOptions{App: a}
+	o := &exportOptions{app: a}
 	var formats strings.Builder
 	for _, f := range export.Formats() {
 		fmt.Fprintf(&formats, "  %-9s %s\n", f.Name, f.Help)
@@ -89,12 +89,12 @@ state of the next anchor. In the open phase, commit and outcome are null.`,
 }
 
 func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
-	q, err := filter.Params{Kinds: o.Kinds}.Query(filter.AsFlag, o.Now())
+	q, err := filter.Params{Kinds: o.Kinds}.Query(filter.AsFlag, o.app.Now())
 	if err == nil {
-		err = o.known(ctx, these(t), q)
+		err = o.app.known(ctx, these(t), q)
 	}
 	if err != nil {
 		return err
 	}
-	return o.Options.Write(ctx, &o.Streams, t)
+	return o.Options.Write(ctx, &o.app.Streams, t)
 }

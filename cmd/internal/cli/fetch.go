@@ -13,12 +13,12 @@ import (
 )
 
 type fetchOptions struct {
-	*App
+	app *App
 	repo.FetchOptions
 }
 
 func newFetchCmd(a *App) *cobra.Command {
-	o := &fetchOptions{App: a}
+	o := &fetchOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "fetch [REMOTE] [--tape NAME]…",
 		Short: "Download from a remote without changing your sessions",
@@ -39,20 +39,20 @@ grows. A branch that fails the checks is rejected (exit code 4).` + byGit,
 }
 
 func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string) error {
-	o.Progress = o.Watched()
+	o.Progress = o.app.Watched()
 	done, err := store.Fetch(ctx, remote, &o.FetchOptions)
 	if err != nil {
 		return explainRemote(err)
 	}
 	tidy(ctx, store)
-	if o.JSON {
+	if o.app.JSON {
 		if done, err = o.addUnmoved(ctx, store, remote, done); err != nil {
 			return err
 		}
 	}
-	err = rows.Statuses(&o.Streams, done, rows.RefWords{repo.RefNew: "new there", repo.RefFastForward: "fetched", repo.RefDeleted: "closed there"}, true)
-	if !o.JSON && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
-		o.PrintUnlessQuiet("tape pull brings it into your tapes")
+	err = rows.Statuses(&o.app.Streams, done, rows.RefWords{repo.RefNew: "new there", repo.RefFastForward: "fetched", repo.RefDeleted: "closed there"}, true)
+	if !o.app.JSON && slices.ContainsFunc(done, func(s repo.RefStatus) bool { return s.Status != repo.RefRejected }) {
+		o.app.PrintUnlessQuiet("tape pull brings it into your tapes")
 	}
 	return err
 }

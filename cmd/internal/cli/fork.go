@@ -13,13 +13,13 @@ import (
 )
 
 type forkOptions struct {
-	*App
+	app  *App
 	at   string
 	move bool
 }
 
 func newForkCmd(a *App) *cobra.Command {
-	o := &forkOptions{App: a}
+	o := &forkOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "fork NAME [--at ANCHOR|@ID] [--switch]",
 		Short: "Create a fork of the session",
@@ -54,16 +54,16 @@ func (o *forkOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 			return err
 		}
 	}
-	if o.JSON {
-		return o.Emit(object{{"fork", f.ForkName()}, {"tape", f.Parent()}, {"name", f.Name()}, {"branch", f.Branch()}, {"path", orNull(f.WorkTree())},
+	if o.app.JSON {
+		return o.app.Emit(object{{"fork", f.ForkName()}, {"tape", f.Parent()}, {"name", f.Name()}, {"branch", f.Branch()}, {"path", orNull(f.WorkTree())},
 			{"base", base.Entry}, {"base_anchor", base.Anchor}, {"current", f.Name() == t.Store().CurrentTape()}})
 	}
-	o.PrintUnlessQuiet("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
+	o.app.PrintUnlessQuiet("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
 	word := shellWord(f.Name())
 	if o.move {
-		o.PrintUnlessQuiet("it is the current tape now; tape switch %s goes back", shellWord(t.Name()))
+		o.app.PrintUnlessQuiet("it is the current tape now; tape switch %s goes back", shellWord(t.Name()))
 	} else if completion.Offers(f.Name(), "") {
-		o.PrintUnlessQuiet("use it with: tape --tape %s COMMAND, or: export TAPE_NAME=%s", word, word)
+		o.app.PrintUnlessQuiet("use it with: tape --tape %s COMMAND, or: export TAPE_NAME=%s", word, word)
 	}
 	return nil
 }

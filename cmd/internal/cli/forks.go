@@ -14,12 +14,12 @@ import (
 )
 
 type forksOptions struct {
-	*App
+	app         *App
 	closed, all bool
 }
 
 func newForksCmd(a *App) *cobra.Command {
-	o := &forksOptions{App: a}
+	o := &forksOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "forks [--closed] [--all]",
 		Short: "List the forks of the session",
@@ -59,7 +59,7 @@ func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 				return err
 			}
 		} else if below {
-			info, ok, err := o.forkInfo(ctx, t)
+			info, ok, err := o.app.forkInfo(ctx, t)
 			if err != nil {
 				return err
 			}
@@ -72,12 +72,12 @@ func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) e
 	if err != nil {
 		return err
 	}
-	return o.listing(ctx, store, names).Show(&o.Streams, list, nil)
+	return o.listing(ctx, store, names).Show(&o.app.Streams, list, nil)
 }
 
 // forkNames returns the names of forks as a list shows them: on a screen, with short names of their parents.
 func (o *forksOptions) forkNames(ctx context.Context, store *repo.Store, list []repo.ForkInfo) (func(repo.ForkInfo) string, error) {
-	if o.Width() == 0 {
+	if o.app.Width() == 0 {
 		return func(f repo.ForkInfo) string { return f.Name }, nil
 	}
 	all, err := catalog.All(ctx, store)
@@ -90,17 +90,17 @@ func (o *forksOptions) forkNames(ctx context.Context, store *repo.Store, list []
 }
 
 func (o *forksOptions) listing(ctx context.Context, store *repo.Store, name func(repo.ForkInfo) string) listing[repo.ForkInfo] {
-	of, current := o.tapeInHand(ctx, store), store.CurrentTape()
+	of, current := o.app.tapeInHand(ctx, store), store.CurrentTape()
 	out := listing[repo.ForkInfo]{None: quoted(of) + " has no open forks", Paged: true, Object: describeFork,
 		Head: []string{"", "~FORK", ">ENTRIES", "?BASE", "??BEGUN", "UPDATED", "???BRANCH"},
 		Row: func(f repo.ForkInfo, add func(cells ...any)) {
-			add(rows.CurrentMark(f.Name == current), name(f), f.Entries, baseText(f.Base), o.ago(f.Base.Date), o.ago(f.Updated), f.Branch)
+			add(rows.CurrentMark(f.Name == current), name(f), f.Entries, baseText(f.Base), o.app.ago(f.Base.Date), o.app.ago(f.Updated), f.Branch)
 		}}
 	if o.closed {
 		out.None = "no fork of " + quoted(of) + " was closed yet"
 		out.Head = []string{"~FORK", "STATUS", ">ENTRIES", "?BASE", "CLOSED", "??COMMIT", "???INTO"}
 		out.Row = func(f repo.ForkInfo, add func(cells ...any)) {
-			add(name(f), f.Status, f.Entries, baseText(f.Base), o.ago(f.Updated), shortID(f.Commit), shortID(f.Into))
+			add(name(f), f.Status, f.Entries, baseText(f.Base), o.app.ago(f.Updated), shortID(f.Commit), shortID(f.Into))
 		}
 	}
 	switch {
@@ -124,7 +124,7 @@ func (o *forksOptions) parents(ctx context.Context, store *repo.Store) (list []*
 	if o.all {
 		list, err = catalog.All(ctx, store)
 	} else {
-		t, err := o.openTape(ctx)
+		t, err := o.app.openTape(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -34,7 +34,7 @@ func TestForksClosedBesideTheList(t *testing.T) {
 		a, _, _ := testApp(testkit.Clock())
 		stdout := &bytes.Buffer{}
 		a.Out = bufio.NewWriterSize(stdout, 16)
-		o := &forksOptions{App: a, closed: true, all: true}
+		o := &forksOptions{app: a, closed: true, all: true}
 		if err := o.run(ctx, store, nil); err != nil {
 			t.Errorf("closed at look %d: %v", n, err)
 		}

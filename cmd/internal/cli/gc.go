@@ -13,14 +13,14 @@ import (
 )
 
 type gcOptions struct {
-	*App
+	app           *App
 	worktreesOnly bool
 	allWorktrees  bool
 	auto          bool
 }
 
 func newGCCmd(a *App) *cobra.Command {
-	o := &gcOptions{App: a}
+	o := &gcOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "gc [--all-worktrees] [--worktrees-only | --auto]",
 		Short: "Pack the repository and remove idle working trees",
@@ -52,7 +52,7 @@ fetch, pull and recording do this by themselves.`,
 func tidy(ctx context.Context, store *repo.Store) { _, _ = store.GC(ctx, &repo.GCOptions{Auto: true}) }
 
 func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
-	shown := o.Progress("")
+	shown := o.app.Progress("")
 	opts := &repo.GCOptions{WorktreesOnly: o.worktreesOnly, Auto: o.auto, Step: shown.Step}
 	if o.allWorktrees {
 		opts.Idle = -1
@@ -62,17 +62,17 @@ func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) erro
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return o.Emit(object{{"before", report.Before}, {"after", report.After}, {"worktrees", objects(report.Worktrees, describeTree)},
+	if o.app.JSON {
+		return o.app.Emit(object{{"before", report.Before}, {"after", report.After}, {"worktrees", objects(report.Worktrees, describeTree)},
 			{"kept", objects(report.Kept, describeTree)}, {"locks", report.Locks}, {"temporary", report.Temporary}, {"packed", !o.worktreesOnly}})
 	}
 	for _, t := range report.Worktrees {
-		o.StderrIfVerbose("removed %s", t.Dir)
+		o.app.StderrIfVerbose("removed %s", t.Dir)
 	}
 	for _, t := range report.Kept {
-		o.StderrUnlessQuiet("kept %s: %s", display.Line(t.Dir), display.Line(t.Reason))
+		o.app.StderrUnlessQuiet("kept %s: %s", display.Line(t.Dir), display.Line(t.Reason))
 	}
-	o.PrintUnlessQuiet("%s", gcText(report))
+	o.app.PrintUnlessQuiet("%s", gcText(report))
 	return nil
 }
 

@@ -12,13 +12,13 @@ import (
 )
 
 type handoffOptions struct {
-	*App
+	app            *App
 	summary, state string
 	given          bool // --state was
 }
 
 func newHandoffCmd(a *App) *cobra.Command {
-	o := &handoffOptions{App: a}
+	o := &handoffOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "handoff NAME [--summary TEXT] [--state JSON]",
 		Short: "Close the phase and open the next one",
@@ -50,6 +50,6 @@ func (o *handoffOptions) run(ctx context.Context, t *repo.Tape, args []string) e
 	if err != nil {
 		return err
 	}
-	return o.Result(object{{"anchor", h.Anchor}, {"anchor_seq", h.Seq}, {"entry", h.Entry}, {"commit", h.Commit}, {"tag", h.Tag}},
+	return o.app.Result(object{{"anchor", h.Anchor}, {"anchor_seq", h.Seq}, {"entry", h.Entry}, {"commit", h.Commit}, {"tag", h.Tag}},
 		"phase %03d %s opened at @%d; commit %.12s, tag %s", h.Seq, quoted(h.Anchor), h.Entry, h.Commit, h.Tag)
 }

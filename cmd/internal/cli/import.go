@@ -21,7 +21,7 @@ import (
 )
 
 type importOptions struct {
-	*App
+	app    *App
 	format string
 	files  []string
 	alone  bool // without subagents
@@ -32,7 +32,7 @@ type importOptions struct {
 }
 
 func newImportCmd(a *App) *cobra.Command {
-	o := &importOptions{App: a}
+	o := &importOptions{app: a}
 	formats := append(importer.All().Names(), importer.Auto)
 	cmd := &cobra.Command{
 		Use:   "import [FORMAT] [FILE… | --all]",
@@ -94,7 +94,7 @@ If the current directory has no workspace yet, import creates one, as tape init 
 			} else if len(args) > 1 && !isFile(args[0]) {
 				return layout.Invalid("the formats are: "+strings.Join(formats, ", "), "there is no format and no file %s", quoted(args[0]))
 			}
-			if o.everything && (len(o.files) > 0 || o.tapeName != "") {
+			if o.everything && (len(o.files) > 0 || o.app.tapeName != "") {
 				return usagef("--all imports the sessions of all projects: leave out FILE and --tape")
 			}
 			return o.run(cmd.Context())
@@ -110,19 +110,19 @@ If the current directory has no workspace yet, import creates one, as tape init 
 
 func (o *importOptions) run(ctx context.Context) error {
 	// Another import of the same session may take long; this one waits for it.
-	o.lockWait = time.Hour
+	o.app.lockWait = time.Hour
 	// Transcripts are read a record at a time. Without the limit, a quick reader lets
 	// the heap grow far beyond what is in use.
 	const softLimit = 128 << 20 // bytes
 	debug.SetMemoryLimit(softLimit)
-	version, commit := o.build()
-	m := &importing.Import{Streams: &o.Streams, Version: version + " " + commit, Source: o.open(ctx),
-		Options: importer.Options{Format: o.format, Tape: o.wantedTape(), NoSubagents: o.alone, Inline: o.inline}}
+	version, commit := o.app.build()
+	m := &importing.Import{Streams: &o.app.Streams, Version: version + " " + commit, Source: o.open(ctx),
+		Options: importer.Options{Format: o.format, Tape: o.app.wantedTape(), NoSubagents: o.alone, Inline: o.inline}}
 	if o.again != "" {
 		return o.runAgain(ctx, m)
 	}
 	if o.everything {
-		err := m.Everything(ctx, importing.Everything{Agents: o.agents(), Workspace: o.workspaceDir(), Open: o.openRecording, Imported: imported})
+		err := m.Everything(ctx, importing.Everything{Agents: o.agents(), Workspace: o.app.workspaceDir(), Open: o.app.openRecording, Imported: imported})
 		return cmp.Or(err, m.Failure())
 	}
 	if len(o.files) == 0 {
@@ -142,8 +142,8 @@ func (o *importOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if name != "" && !o.JSON {
-		o.PrintUnlessQuiet("the current tape is %s, the newest", quoted(name))
+	if name != "" && !o.app.JSON {
+		o.app.PrintUnlessQuiet("the current tape is %s, the newest", quoted(name))
 	}
 	tidy(ctx, store)
 	return m.Failure()
@@ -162,7 +162,7 @@ func (o *importOptions) open(ctx context.Context) importer.Opener {
 		if name != "-" {
 			return importer.OpenSource(name, nil)
 		}
-		in, end := stdio.NewInput(ctx, o.Stdin)
+		in, end := stdio.NewInput(ctx, o.app.Stdin)
 		defer end()
 		return importer.OpenSource(name, in)
 	}
@@ -171,21 +171,21 @@ func (o *importOptions) open(ctx context.Context) importer.Opener {
 // ensureStore opens the workspace. If none was named and the current directory has none, it creates
 // one: most people begin with an import.
 func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
-	store, err := o.openStore(ctx)
-	if !errors.Is(err, repo.ErrNotFound) || o.workspaceDir() != "" {
+	store, err := o.app.openStore(ctx)
+	if !errors.Is(err, repo.ErrNotFound) || o.app.workspaceDir() != "" {
 		return store, err
 	}
 	dir, err := repo.WorkspaceFor(".")
 	if err != nil {
 		return nil, err
 	}
-	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *o.storeOptions()})
+	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *o.app.storeOptions()})
 	if err != nil {
 		return nil, err
 	}
-	o.noteProject(store)
-	if !o.JSON {
-		o.PrintUnlessQuiet("created workspace %s", importing.ShortPath(&o.Streams, dir, 0))
+	o.app.noteProject(store)
+	if !o.app.JSON {
+		o.app.PrintUnlessQuiet("created workspace %s", importing.ShortPath(&o.app.Streams, dir, 0))
 	}
 	return store, nil
 }

@@ -36,7 +36,7 @@ func (o *importOptions) discover(ctx context.Context) error {
 	agents := o.agents()
 	var found []string
 	for _, agent := range agents {
-		files, err := importer.Discover(ctx, agent, project, o.Getenv)
+		files, err := importer.Discover(ctx, agent, project, o.app.Getenv)
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (o *importOptions) discover(ctx context.Context) error {
 	if len(found) == 0 {
 		return layout.NotFound("name the files: tape import FILE…", "no transcripts of sessions in %s by %s", quoted(project), strings.Join(agents.Names(), ", "))
 	}
-	o.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), importing.ShortPath(&o.Streams, project, 0))
+	o.app.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), importing.ShortPath(&o.app.Streams, project, 0))
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 type logOptions struct {
-	*App
+	app *App
 	entryFilter
 	all, allTapes, team bool
 	from                string // an entry
@@ -41,7 +41,7 @@ func (o *logOptions) besides(flags ...string) (other string) {
 	return other
 }
 
-func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{App: a}) }
+func newLogCmd(a *App) *cobra.Command { return newLogCmdFor(&logOptions{app: a}) }
 
 func newLogCmdFor(o *logOptions) *cobra.Command {
 	cmd := &cobra.Command{
@@ -81,7 +81,7 @@ wrote it, with what the person had asked. See tape files.`,
   tape log --commit HEAD
   tape log --file cmd/shop/main.go`,
 		Args:              takes(0, "TAPE"),
-		ValidArgsFunction: upTo(1, o.completeTapes()),
+		ValidArgsFunction: upTo(1, o.app.completeTapes()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.cmd = cmd
 			if o.team {
@@ -89,14 +89,14 @@ wrote it, with what the person had asked. See tape files.`,
 				if err != nil {
 					return err
 				}
-				return teamcmd.Run(o.onTeam).Log(cmd, teamcmd.Entries{Tape: cmp.Or(first(args), o.tapeName), Query: q, Oneline: o.oneline, Full: o.full, Events: o.events})
+				return teamcmd.Run(o.app.onTeam).Log(cmd, teamcmd.Entries{Tape: cmp.Or(first(args), o.app.tapeName), Query: q, Oneline: o.oneline, Full: o.full, Events: o.events})
 			}
 			tape, at := catalog.Entry(first(args))
 			if tape == "" {
 				tape, at = at, ""
 			}
 			o.from = cmp.Or(o.from, at)
-			if err := cmp.Or(o.nameEntries(&o.from), o.nameTape(tape)); err != nil {
+			if err := cmp.Or(o.app.nameEntries(&o.from), o.app.nameTape(tape)); err != nil {
 				return err
 			}
 			return o.run(cmd.Context())
@@ -111,13 +111,13 @@ wrote it, with what the person had asked. See tape files.`,
 	f.StringVar(&o.commit, "commit", "", "show what led to the `COMMIT` of the project")
 	f.StringVar(&o.file, "file", "", "show what was done with the file or folder `PATH`")
 	f.BoolVar(&o.team, "team", false, "show all of REMOTE/TAPE of your team, from the server of tape login")
-	o.addAllWorkspaces(cmd)
+	o.app.addAllWorkspaces(cmd)
 	o.addFlags(cmd)
 	return cmd
 }
 
 func (o *logOptions) query() (repo.Query, error) {
-	q, err := o.entryFilter.query(o.changed, o.Now())
+	q, err := o.entryFilter.query(o.changed, o.app.Now())
 	if err != nil {
 		return q, err
 	}
@@ -152,7 +152,7 @@ func (o *logOptions) run(ctx context.Context) error {
 	case o.file != "":
 		return o.runFile(ctx)
 	}
-	o.allTapes = o.allTapes || o.everywhere && o.tapeName == ""
+	o.allTapes = o.allTapes || o.app.everywhere && o.app.tapeName == ""
 	q, err := o.query()
 	if err != nil {
 		return err
@@ -160,19 +160,19 @@ func (o *logOptions) run(ctx context.Context) error {
 	if o.allTapes {
 		return o.runAll(ctx, q)
 	}
-	t, err := o.openTape(ctx)
+	t, err := o.app.openTape(ctx)
 	if err != nil {
 		return err
 	}
-	if err := o.known(ctx, these(t), q); err != nil {
+	if err := o.app.known(ctx, these(t), q); err != nil {
 		return err
 	}
-	if q.Phase == repo.Latest && o.anchor == "" && o.conversation(o.entryView) != nil {
+	if q.Phase == repo.Latest && o.anchor == "" && o.app.conversation(o.entryView) != nil {
 		if err := o.sayEarlier(ctx, t); err != nil {
 			return err
 		}
 	}
-	return o.showTape(ctx, t, q, o.entryView)
+	return o.app.showTape(ctx, t, q, o.entryView)
 }
 
 // sayEarlier says that the tape has phases before the open one.
@@ -181,9 +181,9 @@ func (o *logOptions) sayEarlier(ctx context.Context, t *repo.Tape) error {
 		if err != nil || first.AnchorSeq < 2 {
 			return err
 		}
-		o.Page()
+		o.app.Page()
 		before := fmt.Sprintf("phase %d of %d; %s before it: --all", first.AnchorSeq, first.AnchorSeq, display.Entries(first.ID-1))
-		o.PrintUnlessQuiet("%s\n", o.Style(stdio.Dim, before))
+		o.app.PrintUnlessQuiet("%s\n", o.app.Style(stdio.Dim, before))
 	}
 	return nil
 }

@@ -21,19 +21,19 @@ func (o *logOptions) runCommit(ctx context.Context) error {
 	if flag := o.besides("commit", "oneline", "full", "events", "conversation"); flag != "" {
 		return usagef("--commit goes without --%s", flag)
 	}
-	store, err := o.openStore(ctx)
+	store, err := o.app.openStore(ctx)
 	if err != nil {
 		return err
 	}
 	project, err := projectgit.Open(ctx, ".")
 	if err != nil && !errors.Is(err, projectgit.ErrNoRepository) {
-		o.StderrIfVerbose("%v", err)
+		o.app.StderrIfVerbose("%v", err)
 	}
 	commit, err := o.projectCommit(ctx, project, o.commit)
 	if err != nil {
 		return err
 	}
-	return o.withFinder(ctx, store, project, func(f *trace.Finder) error { return o.showCommit(ctx, f, commit) })
+	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error { return o.showCommit(ctx, f, commit) })
 }
 
 // projectCommit finds a commit in the project. If there is none, a name that looks like an id is
@@ -60,13 +60,13 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 		if commit.Subject == "" {
 			return layout.NotFound("in the project's git repository, more is known of commits than their ids", "no tape has recorded a commit %s", quoted(commit.ID))
 		}
-		why, err := blame.Why(ctx, &o.Streams, f, commit)
+		why, err := blame.Why(ctx, &o.app.Streams, f, commit)
 		return cmp.Or(err, error(layout.NotFound("", "nothing is known of commit %s (%s): %s", shortID(commit.ID), display.Truncate(display.Line(commit.Subject), 60), why.Text)))
 	}
 	if mark := blame.Mark(turns[0], commit); mark != "" {
-		o.AboveResults(mark)
+		o.app.AboveResults(mark)
 	}
-	facts, err := o.about(ctx, f.Store, nil)
+	facts, err := o.app.about(ctx, f.Store, nil)
 	if err != nil {
 		return err
 	}
@@ -74,10 +74,10 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 	for _, t := range facts {
 		sessions[sessionOf(repo.Entry{Tape: t.Name})] = t
 	}
-	of, err := o.headings(ctx, sessions)
+	of, err := o.app.headings(ctx, sessions)
 	if err != nil {
 		return err
 	}
 	o.partial = true
-	return o.showEntries(ctx, nil, f.Entries(ctx, turns), o.entryView, of)
+	return o.app.showEntries(ctx, nil, f.Entries(ctx, turns), o.entryView, of)
 }

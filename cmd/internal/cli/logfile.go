@@ -21,7 +21,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 	if flag := o.besides("file", "oneline", "full", "events", "conversation", "since", "until", "all-workspaces", "all-tapes"); flag != "" {
 		return usagef("--file goes without --%s", flag)
 	}
-	dates, err := o.Query(filter.AsFlag, o.Now())
+	dates, err := o.Query(filter.AsFlag, o.app.Now())
 	if err != nil {
 		return err
 	}
@@ -34,11 +34,11 @@ func (o *logOptions) runFile(ctx context.Context) error {
 		store   *repo.Store
 		touches []index.Touch
 	}
-	lists, err := inSessions(ctx, o.App, false, func(ctx context.Context, store *repo.Store, tapes []string) (s session, err error) {
+	lists, err := inSessions(ctx, o.app, false, func(ctx context.Context, store *repo.Store, tapes []string) (s session, err error) {
 		s.store = store
 		f := filelist.Filter(file, tapes)
 		f.Since, f.Until = dates.Since, dates.Until
-		err = o.withIndex(store, func(x *index.Index) error {
+		err = o.app.withIndex(store, func(x *index.Index) error {
 			s.touches, err = x.Touches(ctx, f)
 			return err
 		})
@@ -50,26 +50,26 @@ func (o *logOptions) runFile(ctx context.Context) error {
 	var parts []iter.Seq2[repo.Entry, error]
 	for _, s := range lists {
 		byStart(s.touches)
-		facts, err := o.about(ctx, s.store, nil)
+		facts, err := o.app.about(ctx, s.store, nil)
 		if err != nil {
 			return err
 		}
 		for _, t := range facts {
-			sessions[sessionOf(repo.Entry{Workspace: o.workspaceOf(s.store), Tape: t.Name})] = t
+			sessions[sessionOf(repo.Entry{Workspace: o.app.workspaceOf(s.store), Tape: t.Name})] = t
 		}
 		if len(s.touches) > 0 {
-			parts = append(parts, inWorkspace(o.workspaceOf(s.store), touched.Entries(ctx, s.store, s.touches)))
+			parts = append(parts, inWorkspace(o.app.workspaceOf(s.store), touched.Entries(ctx, s.store, s.touches)))
 		}
 	}
 	if len(parts) == 0 {
 		return layout.NotFound("tape search finds where it was spoken of", "no session read or wrote %s", quoted(o.file))
 	}
-	of, err := o.headings(ctx, sessions)
+	of, err := o.app.headings(ctx, sessions)
 	if err != nil {
 		return err
 	}
 	o.partial = true
-	return o.showEntries(ctx, nil, concat(parts), o.entryView, of)
+	return o.app.showEntries(ctx, nil, concat(parts), o.entryView, of)
 }
 
 // byStart sorts touches by the first one of their sessions.

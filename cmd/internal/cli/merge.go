@@ -17,7 +17,7 @@ import (
 )
 
 type mergeOptions struct {
-	*App
+	app     *App
 	keep    bool
 	summary string
 	short   bool // --summary was given
@@ -26,7 +26,7 @@ type mergeOptions struct {
 }
 
 func newMergeCmd(a *App) *cobra.Command {
-	o := &mergeOptions{App: a}
+	o := &mergeOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "merge FORK [--keep] [--summary TEXT] | --continue | --abort",
 		Short: "Merge a fork into its parent",
@@ -99,14 +99,14 @@ func (o *mergeOptions) runContinue(ctx context.Context, t *repo.Tape, _ []string
 	if r.Merged > 0 {
 		text = fmt.Sprintf("%s, %s; commit %.12s", display.Entries(r.Merged), display.IDRange(r.FirstID, r.LastID), r.Commit)
 	}
-	return o.Result(describeMerge("", r), "finished the merge into %s: %s", quoted(t.Name()), text)
+	return o.app.Result(describeMerge("", r), "finished the merge into %s: %s", quoted(t.Name()), text)
 }
 
 func (o *mergeOptions) runAbort(ctx context.Context, t *repo.Tape, _ []string) error {
 	if err := merge.Abort(ctx, t); err != nil {
 		return err
 	}
-	return o.Result(object{{"aborted", true}, {"into", t.Name()}}, "undid the merge into %s", quoted(t.Name()))
+	return o.app.Result(object{{"aborted", true}, {"into", t.Name()}}, "undid the merge into %s", quoted(t.Name()))
 }
 
 // describeMerge returns the result of a merge as JSON. The fork is null if git began the merge.
@@ -126,7 +126,7 @@ func mergedIDs(r merge.Result) (first, last any) {
 
 func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string) error {
 	if o.summary == "-" {
-		text, err := o.ReadText(ctx, (*workspace.Store)(store).Config().MaxLine)
+		text, err := o.app.ReadText(ctx, (*workspace.Store)(store).Config().MaxLine)
 		if err != nil {
 			return err
 		}
@@ -135,9 +135,9 @@ func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string
 			return err
 		}
 	}
-	f, err := o.openFork(ctx, store, args[0])
+	f, err := o.app.openFork(ctx, store, args[0])
 	if errors.Is(err, repo.ErrNotFound) {
-		if closed, ok := o.closedFork(ctx, store, args[0]); ok {
+		if closed, ok := o.app.closedFork(ctx, store, args[0]); ok {
 			return o.already(store, closed, err)
 		}
 	}
@@ -146,14 +146,14 @@ func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string
 	}
 	before := store.CurrentTape()
 	// A refused merge shows entries, so first finish an interrupted purge, which may remove some.
-	if err := purge.FinishPurge(ctx, (*workspace.Store)(store), o.rebuildIndex); err != nil {
+	if err := purge.FinishPurge(ctx, (*workspace.Store)(store), o.app.rebuildIndex); err != nil {
 		return err
 	}
 	r, err := merge.BackWith(ctx, f, merge.Options{Keep: o.keep, Summary: o.summary})
 	if err != nil {
 		return err
 	}
-	return o.Result(describeMerge(f.Name(), r), "%s%s", mergeText(f.Name(), r, o.short), movedFrom(store, before))
+	return o.app.Result(describeMerge(f.Name(), r), "%s%s", mergeText(f.Name(), r, o.short), movedFrom(store, before))
 }
 
 // movedFrom says which tape is current now, if the current one was the fork that was closed.
@@ -193,8 +193,8 @@ func (o *mergeOptions) already(store *repo.Store, f repo.ForkInfo, notFound erro
 		return notFound
 	}
 	r := merge.Result{Into: f.Parent, Closed: true}
-	return o.Result(describeMerge(f.Name, r), "nothing to merge: %s was merged %s, in commit %.12s, and is closed", quoted(f.Name),
-		o.ago(f.Updated), f.Into)
+	return o.app.Result(describeMerge(f.Name, r), "nothing to merge: %s was merged %s, in commit %.12s, and is closed", quoted(f.Name),
+		o.app.ago(f.Updated), f.Into)
 }
 
 // checkSummary refuses an empty summary, which would replace the fork's entries by nothing.

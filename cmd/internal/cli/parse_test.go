@@ -41,7 +41,7 @@ func TestLogQuery(t *testing.T) {
 		{"--since yesterday", "{Since:2026-11-19T00:00:00Z}"},
 	} {
 		a, _, _ := testApp(now)
-		o := &logOptions{App: a}
+		o := &logOptions{app: a}
 		cmd := newLogCmdFor(o)
 		if err := cmd.ParseFlags(strings.Fields(c.args)); err != nil {
 			t.Errorf("%s: %v", c.args, err)

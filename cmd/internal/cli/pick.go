@@ -19,7 +19,7 @@ import (
 
 // Picking is what the picker of sessions shows and does.
 type Picking struct {
-	*App
+	App      *App
 	Sessions []about.Tape // the newest first
 	Here     []bool       // which of them are of the current directory's project
 	// Resume returns the command with which a session goes on, or why it cannot, as an error.

@@ -12,12 +12,12 @@ import (
 )
 
 type pullOptions struct {
-	*App
+	app *App
 	merge.PullOptions
 }
 
 func newPullCmd(a *App) *cobra.Command {
-	o := &pullOptions{App: a}
+	o := &pullOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "pull [REMOTE] [--tape NAME]… [--archives] [--purge]",
 		Short: "Fetch from a remote and merge into your sessions",
@@ -53,20 +53,20 @@ at the remote, pull asks whether to forget it here, too; without a terminal it s
 }
 
 func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string) error {
-	o.PullOptions.Progress, o.Derived = o.Watched(), o.rebuildIndex
+	o.PullOptions.Progress, o.Derived = o.app.Watched(), o.app.rebuildIndex
 	before := store.CurrentTape()
 	done, err := merge.Pull(ctx, store, remote, &o.PullOptions)
 	if err != nil {
 		return explainRemote(err)
 	}
 	tidy(ctx, store)
-	err = rows.Statuses(&o.Streams, done, rows.RefWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
+	err = rows.Statuses(&o.app.Streams, done, rows.RefWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
 		repo.RefDeleted: "closed, because it was merged"}, false)
-	if forgetErr := forgetting.AfterPull(ctx, remote, o.forgetting(store)); err == nil {
+	if forgetErr := forgetting.AfterPull(ctx, remote, o.app.forgetting(store)); err == nil {
 		err = forgetErr
 	}
-	if now := store.CurrentTape(); now != before && !o.JSON {
-		o.PrintUnlessQuiet("the current tape is %s again", quoted(now))
+	if now := store.CurrentTape(); now != before && !o.app.JSON {
+		o.app.PrintUnlessQuiet("the current tape is %s again", quoted(now))
 	}
 	return err
 }

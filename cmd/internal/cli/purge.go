@@ -18,13 +18,13 @@ import (
 )
 
 type purgeOptions struct {
-	*App
+	app *App
 	repo.PurgeOptions
 	yes bool
 }
 
 func newPurgeCmd(a *App) *cobra.Command {
-	o := &purgeOptions{App: a}
+	o := &purgeOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "purge [@ID…] [--rule RULE]… [--fingerprint FINGERPRINT]… [--whole] [--dry-run] [--yes]",
 		Short: "Remove a secret from the session's history",
@@ -72,7 +72,7 @@ the changes without making them.`,
 
 func (o *purgeOptions) takeIDs(_ *cobra.Command, args []string) error {
 	for _, arg := range args {
-		if err := o.nameEntries(&arg); err != nil {
+		if err := o.app.nameEntries(&arg); err != nil {
 			return err
 		}
 		id, err := strconv.ParseInt(strings.TrimPrefix(arg, "@"), 10, 64)
@@ -85,9 +85,9 @@ func (o *purgeOptions) takeIDs(_ *cobra.Command, args []string) error {
 }
 
 func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
-	steps := o.Progress("")
+	steps := o.app.Progress("")
 	defer steps.Clear()
-	o.Step, o.Derived = steps.Step, o.rebuildIndex
+	o.Step, o.Derived = steps.Step, o.app.rebuildIndex
 	if !o.yes && !o.DryRun {
 		if err := o.ask(ctx, t, steps); err != nil {
 			return err
@@ -98,12 +98,12 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 	if err != nil {
 		return err
 	}
-	shown := &rows.Purge{Streams: &o.Streams, Asked: o.PurgeOptions}
-	if shown.Transcripts, err = transcripts.With(ctx, t, o.forgetting(t.Store()).Where, done.Has); err != nil {
-		o.Warn("could not find out whether transcripts have it: " + err.Error())
+	shown := &rows.Purge{Streams: &o.app.Streams, Asked: o.PurgeOptions}
+	if shown.Transcripts, err = transcripts.With(ctx, t, o.app.forgetting(t.Store()).Where, done.Has); err != nil {
+		o.app.Warn("could not find out whether transcripts have it: " + err.Error())
 	}
-	if o.JSON {
-		return o.Emit(shown.Object(done))
+	if o.app.JSON {
+		return o.app.Emit(shown.Object(done))
 	}
 	shown.Report(t, done)
 	return nil
@@ -117,13 +117,13 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *stdio.Progr
 	if err != nil {
 		return err
 	}
-	if !o.CanAsk() {
+	if !o.app.CanAsk() {
 		return layout.Invalid("tape purge --dry-run shows what it would do, tape purge --yes does it", "purge asks before it rewrites history, and there is no terminal to ask on")
 	}
-	shown := &rows.Purge{Streams: &o.Streams, Asked: dry}
+	shown := &rows.Purge{Streams: &o.app.Streams, Asked: dry}
 	lines := append(shown.Summary(plan), shown.Others(plan)...)
 	for _, line := range append(lines, plan.Left...) {
-		fmt.Fprintln(o.Stderr, display.Line(line))
+		fmt.Fprintln(o.app.Stderr, display.Line(line))
 	}
 	var remotes []string
 	for _, r := range plan.Remotes {
@@ -132,7 +132,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *stdio.Progr
 		}
 	}
 	if len(remotes) > 0 {
-		fmt.Fprintf(o.Stderr, "%s: %s\n", display.Count(len(remotes), "remote already has it", "remotes already have it"), display.Line(strings.Join(remotes, ", ")))
+		fmt.Fprintf(o.app.Stderr, "%s: %s\n", display.Count(len(remotes), "remote already has it", "remotes already have it"), display.Line(strings.Join(remotes, ", ")))
 	}
-	return o.Confirm(ctx, "Rewrite the history? It cannot be undone.")
+	return o.app.Confirm(ctx, "Rewrite the history? It cannot be undone.")
 }

@@ -12,12 +12,12 @@ import (
 )
 
 type pushOptions struct {
-	*App
+	app *App
 	repo.PushOptions
 }
 
 func newPushCmd(a *App) *cobra.Command {
-	o := &pushOptions{App: a}
+	o := &pushOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "push [REMOTE] [--tape NAME]… [--all] [--forks] [--archives] [--dry-run] [--allow-secret FINGERPRINT]…",
 		Short: "Send sessions to a remote",
@@ -63,7 +63,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err := o.askFirst(ctx, store, remote); err != nil {
 		return err
 	}
-	o.Progress = o.Watched()
+	o.Progress = o.app.Watched()
 	named := len(o.Tapes) > 0
 	if !named {
 		var err error
@@ -72,7 +72,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 		}
 	}
 	for i, name := range o.Tapes {
-		t, err := o.findTape(ctx, store, name)
+		t, err := o.app.findTape(ctx, store, name)
 		if err != nil {
 			return err
 		}
@@ -82,14 +82,14 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err != nil {
 		return explainRemote(err)
 	}
-	if !o.JSON && !o.All && !named {
+	if !o.app.JSON && !o.All && !named {
 		done = slices.DeleteFunc(done, func(s repo.RefStatus) bool { return s.Status == repo.RefUpToDate })
 	}
 	words := rows.RefWords{repo.RefNew: "pushed, new there", repo.RefFastForward: "pushed", repo.RefDeleted: "closed there, because it was merged"}
 	if o.DryRun {
 		words = rows.RefWords{repo.RefNew: "would be pushed, new there", repo.RefFastForward: "would be pushed", repo.RefDeleted: "would be closed there, because it was merged"}
 	}
-	if err := rows.Statuses(&o.Streams, done, words, o.All); err != nil || o.DryRun {
+	if err := rows.Statuses(&o.app.Streams, done, words, o.All); err != nil || o.DryRun {
 		return err
 	}
 	return o.publishPushed(store, remote)
@@ -101,24 +101,24 @@ func (o *pushOptions) publishPushed(store *repo.Store, remote string) error {
 	if err != nil || branch == "" {
 		return err
 	}
-	if err := o.Flush(); err != nil {
+	if err := o.app.Flush(); err != nil {
 		return err
 	}
 	args := []string{"publish", "--workspace", store.Dir(), "--branch", branch, "--push", remote, "--pushed"}
-	if o.JSON || o.Quiet {
+	if o.app.JSON || o.app.Quiet {
 		args = append(args, "--quiet") // the results are those of the push
 	}
-	return o.startHostWith("push", args)
+	return o.app.startHostWith("push", args)
 }
 
 // askFirst lists what a first push would send, and asks if there is a terminal: some tapes of a
 // workspace may not be for others. It does not ask again once the remote has several tapes.
 // Programs push every tape that has something new.
 func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote string) error {
-	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.CanAsk() {
+	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.app.CanAsk() {
 		return nil
 	}
-	tapes, err := o.listTapes(ctx)
+	tapes, err := o.app.listTapes(ctx)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	if shared := len(tapes) - len(list); len(list) < 2 || shared > 1 {
 		return nil
 	}
-	if o.Tapes, err = choosing.Ask(ctx, &o.Streams, remote, list); err != nil && len(repo.Hints(err)) == 0 {
+	if o.Tapes, err = choosing.Ask(ctx, &o.app.Streams, remote, list); err != nil && len(repo.Hints(err)) == 0 {
 		return &cliError{msg: err.Error(), cause: err, hint: "tape push --tape NAME pushes one of them, --all all of them without asking"}
 	}
 	return err

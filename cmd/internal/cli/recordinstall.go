@@ -18,7 +18,7 @@ import (
 
 // settingsOptions say which settings of an agent are changed, and how.
 type settingsOptions struct {
-	*App
+	app *App
 	agents.Options
 	user, project, local, dryRun bool
 }
@@ -33,7 +33,7 @@ func (o *settingsOptions) flags(cmd *cobra.Command) {
 }
 
 func newRecordInstallCmd(a *App) *cobra.Command {
-	o := &settingsOptions{App: a}
+	o := &settingsOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "install AGENT [--user | --project | --local] [--mcp] [--push] [--dry-run]",
 		Short: "Record the sessions of an agent",
@@ -67,7 +67,7 @@ is told about the project's last handoff, in at most 1,500 characters.`,
 }
 
 func newRecordUninstallCmd(a *App) *cobra.Command {
-	o := &settingsOptions{App: a}
+	o := &settingsOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "uninstall AGENT [--user | --project | --local] [--dry-run]",
 		Short: "Stop recording an agent's sessions",
@@ -121,7 +121,7 @@ func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where,
 	case o.Recall && f.Agent.Recall == nil:
 		return nil, w, usagef("--recall is for %s", agentsWith(hasRecall))
 	}
-	w, err = o.userSettings()
+	w, err = o.app.userSettings()
 	if err == nil && (o.project || o.local) {
 		w.Local = o.local
 		w.Project, err = filepath.Abs(".")
@@ -141,16 +141,16 @@ func (o *settingsOptions) install(agent string) error {
 	if err != nil {
 		return err
 	}
-	if err := o.apply(agent, list, true); err != nil || o.dryRun || o.JSON {
+	if err := o.apply(agent, list, true); err != nil || o.dryRun || o.app.JSON {
 		return err
 	}
 	if len(list) == 0 {
-		o.PrintUnlessQuiet("%s records already: %s is as it should be", f.Title, display.Line(agents.HooksFile(f.Agent, w)))
+		o.app.PrintUnlessQuiet("%s records already: %s is as it should be", f.Title, display.Line(agents.HooksFile(f.Agent, w)))
 	}
 	if st := agents.Inspect(f, w, w.Project, o.Program); st.Trust != "" && st.Trust != record.Reviewed {
-		o.PrintUnlessQuiet("%s runs no hook that you have not reviewed: %s", f.Title, f.Agent.ReviewHint)
+		o.app.PrintUnlessQuiet("%s runs no hook that you have not reviewed: %s", f.Title, f.Agent.ReviewHint)
 	} else if st.Off != "" {
-		o.Warn("hooks are switched off by " + st.Off)
+		o.app.Warn("hooks are switched off by " + st.Off)
 	}
 	return nil
 }
@@ -160,7 +160,7 @@ func (o *settingsOptions) uninstall(agent string) error {
 	if err != nil {
 		return err
 	}
-	receipts, err := o.receipts()
+	receipts, err := o.app.receipts()
 	if err != nil {
 		return err
 	}
@@ -168,8 +168,8 @@ func (o *settingsOptions) uninstall(agent string) error {
 	if err != nil {
 		return err
 	}
-	if len(list) == 0 && !o.JSON {
-		o.PrintUnlessQuiet("nothing is installed in %s", display.Line(agents.HooksFile(f.Agent, w)))
+	if len(list) == 0 && !o.app.JSON {
+		o.app.PrintUnlessQuiet("nothing is installed in %s", display.Line(agents.HooksFile(f.Agent, w)))
 	}
 	return o.apply(agent, list, false)
 }
@@ -184,7 +184,7 @@ func (a *App) receipts() (string, error) {
 
 // apply makes the changes, or with --dry-run shows them.
 func (o *settingsOptions) apply(agent string, list []agents.Change, installs bool) error {
-	receipts, err := o.receipts()
+	receipts, err := o.app.receipts()
 	if err != nil {
 		return err
 	}
@@ -193,7 +193,7 @@ func (o *settingsOptions) apply(agent string, list []agents.Change, installs boo
 			o.showChange(c)
 			continue
 		}
-		if places, _ := o.places(); len(places) > 0 {
+		if places, _ := o.app.places(); len(places) > 0 {
 			if err := spool.Make(nil, places[0]); err != nil {
 				return err
 			}
@@ -212,7 +212,7 @@ func (o *settingsOptions) apply(agent string, list []agents.Change, installs boo
 		if c.Backup != "" && c.After != nil {
 			text += "; as it was: " + display.Line(c.Backup)
 		}
-		if err := o.Result(object{{"agent", agent}, {"file", c.File}, {"done", done}, {"backup", orNull(c.Backup)}}, "%s", text); err != nil {
+		if err := o.app.Result(object{{"agent", agent}, {"file", c.File}, {"done", done}, {"backup", orNull(c.Backup)}}, "%s", text); err != nil {
 			return err
 		}
 	}
@@ -221,10 +221,10 @@ func (o *settingsOptions) apply(agent string, list []agents.Change, installs boo
 
 // showChange shows which lines of a file would change.
 func (o *settingsOptions) showChange(c agents.Change) {
-	if o.JSON {
-		_ = o.Emit(object{{"file", c.File}, {"before", string(c.Before)}, {"after", string(c.After)}})
+	if o.app.JSON {
+		_ = o.app.Emit(object{{"file", c.File}, {"before", string(c.Before)}, {"after", string(c.After)}})
 		return
 	}
-	o.Line("--- " + display.Line(c.File))
-	rows.TextDiff(&o.Streams, string(c.Before), string(c.After))
+	o.app.Line("--- " + display.Line(c.File))
+	rows.TextDiff(&o.app.Streams, string(c.Before), string(c.After))
 }

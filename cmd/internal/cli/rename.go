@@ -12,12 +12,12 @@ import (
 )
 
 type renameOptions struct {
-	*App
+	app   *App
 	title string
 }
 
 func newRenameCmd(a *App) *cobra.Command {
-	o := &renameOptions{App: a}
+	o := &renameOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "rename [NAME] --title TITLE",
 		Short: "Change the title of a session",
@@ -51,13 +51,13 @@ The name of a session cannot change, because it is in each of its commits, which
 // named returns the tape of the first argument, or the selected one.
 func (o *renameOptions) named(ctx context.Context, args []string) (*repo.Tape, error) {
 	if len(args) == 0 {
-		return o.openTape(ctx)
+		return o.app.openTape(ctx)
 	}
-	store, err := o.openStore(ctx)
+	store, err := o.app.openStore(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return o.findTape(ctx, store, args[0])
+	return o.app.findTape(ctx, store, args[0])
 }
 
 func (o *renameOptions) run(ctx context.Context, args []string) error {
@@ -68,7 +68,7 @@ func (o *renameOptions) run(ctx context.Context, args []string) error {
 	if _, err := t.Append(ctx, nil, repo.Event(about.TitleEvent, marshal(object{{"title", o.title}}))); err != nil {
 		return err
 	}
-	facts, err := o.aboutTape(ctx, t)
+	facts, err := o.app.aboutTape(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -76,5 +76,5 @@ func (o *renameOptions) run(ctx context.Context, args []string) error {
 	if facts.Title != "" {
 		text = "is called: " + display.Line(facts.Title)
 	}
-	return o.Result(object{{"tape", t.Name()}, {"title", orNull(facts.Title)}}, "tape %s %s", quoted(t.Name()), text)
+	return o.app.Result(object{{"tape", t.Name()}, {"title", orNull(facts.Title)}}, "tape %s %s", quoted(t.Name()), text)
 }

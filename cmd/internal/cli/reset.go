@@ -14,12 +14,12 @@ import (
 )
 
 type resetOptions struct {
-	*App
+	app          *App
 	archive, yes bool
 }
 
 func newResetCmd(a *App) *cobra.Command {
-	o := &resetOptions{App: a}
+	o := &resetOptions{app: a}
 	cmd := &cobra.Command{
 		Use:        "reset [--archive] [--yes]",
 		SuggestFor: []string{"remove", "delete"},
@@ -43,7 +43,7 @@ func (o *resetOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 	if err := forks.CheckNoneOpen(ctx, (*workspace.Tape)(t)); err != nil {
 		return err
 	}
-	if err := o.warnPublished(ctx, t, "the next tape pull brings its history back; tape new begins another one"); err != nil {
+	if err := o.app.warnPublished(ctx, t, "the next tape pull brings its history back; tape new begins another one"); err != nil {
 		return err
 	}
 	if !o.yes {
@@ -59,11 +59,11 @@ func (o *resetOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 	if ref != "" {
 		kept = "; its history is kept as " + ref
 	}
-	return o.Result(object{{"reset", true}, {"archived", orNull(ref)}}, "tape %s starts over%s", quoted(t.Name()), kept)
+	return o.app.Result(object{{"reset", true}, {"archived", orNull(ref)}}, "tape %s starts over%s", quoted(t.Name()), kept)
 }
 
 func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
-	if !o.CanAsk() {
+	if !o.app.CanAsk() {
 		return layout.Invalid("tape reset --yes does it without asking", "reset asks before it starts a tape over, and there is no terminal to ask on")
 	}
 	s, err := t.Summary(ctx)
@@ -74,7 +74,7 @@ func (o *resetOptions) ask(ctx context.Context, t *repo.Tape) error {
 	if o.archive {
 		fate = "will be archived"
 	}
-	return o.Confirm(ctx, "The %s of tape %s %s. Start over?", display.Entries(s.Entries), quoted(t.Name()), fate)
+	return o.app.Confirm(ctx, "The %s of tape %s %s. Start over?", display.Entries(s.Entries), quoted(t.Name()), fate)
 }
 
 // warnPublished warns that remotes have the tape; outcome says what that means.

@@ -16,13 +16,13 @@ import (
 )
 
 type rmOptions struct {
-	*App
+	app                         *App
 	purgeArchive, yes           bool
 	forget, remote, transcripts bool
 }
 
 func newRmCmd(a *App) *cobra.Command {
-	o := &rmOptions{App: a}
+	o := &rmOptions{app: a}
 	cmd := &cobra.Command{
 		Use:        "rm NAME [--purge-archive] [--forget [--remote] [--transcripts]] [--yes]",
 		SuggestFor: []string{"remove", "delete"},
@@ -61,7 +61,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	if (o.remote || o.transcripts) && !o.forget {
 		return usagef("--remote and --transcripts go with --forget")
 	}
-	t, err := o.findTape(ctx, store, args[0])
+	t, err := o.app.findTape(ctx, store, args[0])
 	if known, listErr := forgotten.Read((*workspace.Store)(store)); o.forget && errors.Is(err, repo.ErrNotFound) && known.Has(args[0]) {
 		return cmp.Or(listErr, o.runForget(ctx, store, args[0])) // again
 	}
@@ -74,22 +74,22 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	if o.forget {
 		return o.runForget(ctx, store, t.Name())
 	}
-	facts, err := o.aboutTape(ctx, t)
+	facts, err := o.app.aboutTape(ctx, t)
 	if err != nil {
 		return err
 	}
-	if err := o.warnPublished(ctx, t, "the next tape pull brings it back"); err != nil {
+	if err := o.app.warnPublished(ctx, t, "the next tape pull brings it back"); err != nil {
 		return err
 	}
 	if !o.yes {
-		if !o.CanAsk() {
+		if !o.app.CanAsk() {
 			return layout.Invalid("tape rm "+shellWord(t.Name())+" --yes does it without asking", "rm asks before it removes a tape, and there is no terminal to ask on")
 		}
 		fate := "will be archived"
 		if o.purgeArchive {
 			fate = "will be removed"
 		}
-		err := o.Confirm(ctx, "The %s of tape %s %s. Remove it?", display.Entries(facts.Entries), quoted(t.Name()), fate)
+		err := o.app.Confirm(ctx, "The %s of tape %s %s. Remove it?", display.Entries(facts.Entries), quoted(t.Name()), fate)
 		if err != nil {
 			return err
 		}
@@ -102,14 +102,14 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	if ref != "" {
 		text += "; tape restore latest --tape " + shellWord(t.Name()) + " brings it back"
 	}
-	return o.Result(object{{"removed", t.Name()}, {"entries", facts.Entries}, {"archived", orNull(ref)}}, "%s", text)
+	return o.app.Result(object{{"removed", t.Name()}, {"entries", facts.Entries}, {"archived", orNull(ref)}}, "%s", text)
 }
 
 func (o *rmOptions) runForget(ctx context.Context, store *repo.Store, name string) error {
-	f := o.forgetting(store)
+	f := o.app.forgetting(store)
 	f.Name, f.Yes, f.AtRemotes, f.Transcripts = name, o.yes, o.remote, o.transcripts
 	if t, err := store.Tape(ctx, name); err == nil && !o.yes {
-		facts, err := o.aboutTape(ctx, t)
+		facts, err := o.app.aboutTape(ctx, t)
 		if err != nil {
 			return err
 		}

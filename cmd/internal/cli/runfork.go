@@ -19,14 +19,14 @@ import (
 )
 
 type runForkOptions struct {
-	*App
+	app                       *App
 	at, summary               string
 	merge, discard, onSuccess bool
 	short                     bool // --summary was given
 }
 
 func newRunForkCmd(a *App) *cobra.Command {
-	o := &runForkOptions{App: a}
+	o := &runForkOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "run-fork NAME [--at ANCHOR|@ID] [--merge|--discard|--merge-on-success] [--summary TEXT] -- COMMAND [ARG…]",
 		Short: "Run a command in a fork",
@@ -48,7 +48,7 @@ the fork cannot be merged or discarded, the exit code is that of the failure.`,
 		ValidArgsFunction: before(1, completeWords(), cobra.ShellCompDirectiveDefault),
 		PreRunE:           o.check,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.nameEntries(&o.at); err != nil {
+			if err := o.app.nameEntries(&o.at); err != nil {
 				return err
 			}
 			return o.run(cmd.Context(), args[0], args[1:])
@@ -115,7 +115,7 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 	if err != nil {
 		return cannotRun(command[0], err)
 	}
-	t, err := o.openTape(ctx)
+	t, err := o.app.openTape(ctx)
 	if err != nil {
 		return err
 	}
@@ -124,12 +124,12 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 		return err
 	}
 	f := &forked{Tape: tape, base: base, status: forkKept}
-	o.StderrUnlessQuiet("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
+	o.app.StderrUnlessQuiet("forked %s at %s: %s", quoted(t.Name()), baseText(base), quoted(f.Name()))
 	cmd := exec.Command(path, command[1:]...)
 	cmd.Args[0] = command[0]
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.Stdin, o.Stdout, o.Stderr
-	if o.JSON {
-		cmd.Stdout = o.Stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = o.app.Stdin, o.app.Stdout, o.app.Stderr
+	if o.app.JSON {
+		cmd.Stdout = o.app.Stderr
 	}
 	cmd.Env = append(os.Environ(), envTape+"="+f.Name(), repo.EnvWorkspace+"="+t.Store().Dir())
 	f.exit, err = stdio.RunForwarding(cmd)
@@ -146,11 +146,11 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 		if f.exit == exitOK {
 			return err
 		}
-		o.report(nil, err, o.JSON)
+		o.app.report(nil, err, o.app.JSON)
 		return exited(f.exit)
 	}
-	if o.JSON {
-		if err := o.Emit(f.object()); err != nil {
+	if o.app.JSON {
+		if err := o.app.Emit(f.object()); err != nil {
 			return err
 		}
 	}
@@ -160,10 +160,10 @@ func (o *runForkOptions) run(ctx context.Context, name string, command []string)
 func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 	info, err := f.ForkInfo(ctx)
 	if errors.Is(err, repo.ErrNotFound) && !isFork(ctx, f.Store(), f.Name()) {
-		closed, _ := o.closedFork(ctx, f.Store(), f.Name())
+		closed, _ := o.app.closedFork(ctx, f.Store(), f.Name())
 		// A fork without entries has no commit.
 		f.status, f.entries = cmp.Or(closed.Status, repo.ForkMerged), closed.Entries
-		o.StderrUnlessQuiet("the command itself has closed the fork %s: %s", quoted(f.Name()), f.status)
+		o.app.StderrUnlessQuiet("the command itself has closed the fork %s: %s", quoted(f.Name()), f.status)
 		return nil
 	}
 	if err != nil {
@@ -179,17 +179,17 @@ func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 			return err
 		}
 		f.status, f.commit = repo.ForkDiscarded, info.Commit
-		o.StderrUnlessQuiet("discarded %s with %s", quoted(f.Name()), display.Entries(info.Entries))
+		o.app.StderrUnlessQuiet("discarded %s with %s", quoted(f.Name()), display.Entries(info.Entries))
 		return nil
 	}
 	name := shellWord(f.Name())
-	o.StderrUnlessQuiet("the fork %s is open, with %s: tape merge %s, or tape discard %s", quoted(f.Name()), display.Entries(info.Entries), name, name)
+	o.app.StderrUnlessQuiet("the fork %s is open, with %s: tape merge %s, or tape discard %s", quoted(f.Name()), display.Entries(info.Entries), name, name)
 	return nil
 }
 
 func (o *runForkOptions) mergeBack(ctx context.Context, f *forked) (err error) {
 	if f.Result, err = merge.BackWith(ctx, f.Tape, merge.Options{Summary: o.summary}); err != nil {
-		o.StderrUnlessQuiet("the fork %s is still open", quoted(f.Name()))
+		o.app.StderrUnlessQuiet("the fork %s is still open", quoted(f.Name()))
 		return err
 	}
 	f.status = repo.ForkMerged
@@ -199,7 +199,7 @@ func (o *runForkOptions) mergeBack(ctx context.Context, f *forked) (err error) {
 	if f.Merged > 0 {
 		f.commit = f.Commit
 	}
-	o.StderrUnlessQuiet("%s", mergeText(f.Name(), f.Result, o.short))
+	o.app.StderrUnlessQuiet("%s", mergeText(f.Name(), f.Result, o.short))
 	return nil
 }
 

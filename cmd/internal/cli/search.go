@@ -15,7 +15,7 @@ import (
 )
 
 type searchOptions struct {
-	*App
+	app *App
 	filter.Params
 	anchor, after  string
 	limit          int
@@ -31,7 +31,7 @@ type searchOptions struct {
 const defaultHits = 20
 
 func newSearchCmd(a *App) *cobra.Command {
-	o := &searchOptions{App: a}
+	o := &searchOptions{app: a}
 	var s index.Search
 	cmd := &cobra.Command{
 		Use:   "search [flags] QUERY",
@@ -80,7 +80,7 @@ For text artifacts, the first 256 KiB are searched with the entries that refer t
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.team {
-				return teamcmd.Run(o.onTeam).Search(cmd, s, o.tapeName, o.allTapes || o.everywhere || o.files)
+				return teamcmd.Run(o.app.onTeam).Search(cmd, s, o.app.tapeName, o.allTapes || o.app.everywhere || o.files)
 			}
 			return o.run(cmd.Context(), s)
 		},
@@ -96,7 +96,7 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.StringVar(&o.anchor, "anchor", "", "search the phase of the anchor `NAME`")
 	f.StringVar(&o.after, "after", "", "search the entries after the `ANCHOR`")
 	f.BoolVar(&o.allTapes, "all-tapes", false, "search all sessions of the workspace")
-	o.addAllWorkspaces(cmd)
+	o.app.addAllWorkspaces(cmd)
 	f.BoolVar(&o.team, "team", false, "search the sessions of your team, on the server of tape login; --tape is REMOTE/TAPE")
 	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits")
 	f.StringVar(&o.sort, "sort", filter.Relevance, "the `ORDER`: relevance or newest")
@@ -112,12 +112,12 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 }
 
 func (o *searchOptions) search(text string, changed func(flag string) bool) (s index.Search, err error) {
-	s = index.Search{Text: text, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.Quiet,
+	s = index.Search{Text: text, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.app.Quiet,
 		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count}
 	if s.Newest, err = filter.Order("--sort", o.sort); err != nil {
 		return s, err
 	}
-	if s.Query, err = o.Query(filter.AsFlag, o.Now()); err != nil {
+	if s.Query, err = o.Query(filter.AsFlag, o.app.Now()); err != nil {
 		return s, err
 	}
 	if s.Query.Limit, err = filter.Count("--limit", &o.limit); err != nil {
@@ -150,37 +150,37 @@ func (o *searchOptions) search(text string, changed func(flag string) bool) (s i
 }
 
 func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
-	if o.allTapes && o.tapeName != "" {
+	if o.allTapes && o.app.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
 	}
-	o.allTapes = o.allTapes || o.everywhere && o.tapeName == ""
-	tapes := func() ([]*repo.Tape, error) { return o.App.allTapes(ctx) }
+	o.allTapes = o.allTapes || o.app.everywhere && o.app.tapeName == ""
+	tapes := func() ([]*repo.Tape, error) { return o.app.allTapes(ctx) }
 	if !o.allTapes {
-		t, err := o.openTape(ctx)
+		t, err := o.app.openTape(ctx)
 		if err != nil {
 			return err
 		}
 		s.Tapes, tapes = []string{t.Name()}, these(t)
 	}
-	err = o.known(ctx, tapes, s.Query)
+	err = o.app.known(ctx, tapes, s.Query)
 	if err != nil {
 		return err
 	}
 	// A search is short. With thousands of tapes in a workspace, the garbage collector would otherwise run twice in
 	// it. With many workspaces it runs, because memory that was used before is quicker than new memory.
-	if !o.everywhere {
+	if !o.app.everywhere {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
 	res, err := o.find(ctx, s)
 	if err == nil {
 		err = o.show(ctx, s, res)
 	}
-	if err != nil || res.Matches > 0 || len(s.Query.Authors) == 0 || o.JSON || o.Quiet {
+	if err != nil || res.Matches > 0 || len(s.Query.Authors) == 0 || o.app.JSON || o.app.Quiet {
 		return err
 	}
 	s.Query.Authors = nil
 	if res, err = o.find(ctx, s); err == nil && res.Matches > 0 {
-		o.StderrUnlessQuiet("without --author, %d entries match", res.Matches)
+		o.app.StderrUnlessQuiet("without --author, %d entries match", res.Matches)
 	}
 	return err
 }
@@ -188,25 +188,25 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result, error) {
 	if o.allTapes {
 		return catalog.SearchAll(s, func(s index.Search, only func(dir string) bool) ([]*index.Result, error) {
-			return inStores(ctx, o.App, func(ctx context.Context, store *repo.Store) (*index.Result, error) {
-				if !only(o.workspaceOf(store)) {
+			return inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (*index.Result, error) {
+				if !only(o.app.workspaceOf(store)) {
 					return &index.Result{Exact: true}, nil
 				}
 				return o.searchIn(s)(ctx, store)
 			})
 		})
 	}
-	return o.searchIn(s)(ctx, o.store)
+	return o.searchIn(s)(ctx, o.app.store)
 }
 
 // searchIn searches a workspace.
 func (o *searchOptions) searchIn(s index.Search) func(context.Context, *repo.Store) (*index.Result, error) {
 	return func(ctx context.Context, store *repo.Store) (res *index.Result, err error) {
-		err = o.withIndex(store, func(x *index.Index) error {
+		err = o.app.withIndex(store, func(x *index.Index) error {
 			res, err = x.Search(ctx, s)
 			return err
 		})
-		if err == nil && o.everywhere {
+		if err == nil && o.app.everywhere {
 			catalog.Mark(res, store.Dir())
 		}
 		return res, err

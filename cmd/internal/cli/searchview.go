@@ -13,21 +13,21 @@ import (
 )
 
 func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Result) error {
-	if res.Instead != "" && !o.JSON {
-		o.StderrUnlessQuiet("showing results for %s", display.Line(res.Instead))
+	if res.Instead != "" && !o.app.JSON {
+		o.app.StderrUnlessQuiet("showing results for %s", display.Line(res.Instead))
 	}
 	switch {
 	case o.count:
-		return o.Result(object{{"count", res.Matches}}.With("instead", res.Instead), "%d", res.Matches)
+		return o.app.Result(object{{"count", res.Matches}}.With("instead", res.Instead), "%d", res.Matches)
 	case o.files:
 		names, titles, err := o.tapesOnScreen(ctx)
 		if err != nil {
 			return err
 		}
-		return rows.HitsOfSessions(&o.Streams, res, names, titles)
-	case o.JSON:
+		return rows.HitsOfSessions(&o.app.Streams, res, names, titles)
+	case o.app.JSON:
 		for _, h := range res.Hits {
-			if err := o.WriteLine(rows.HitJSON(h, res.Instead)); err != nil {
+			if err := o.app.WriteLine(rows.HitJSON(h, res.Instead)); err != nil {
 				return err
 			}
 		}
@@ -37,9 +37,9 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		switch {
 		case o.limit == 0:
 		case o.allTapes || !o.others(ctx):
-			o.StderrUnlessQuiet("no hits")
+			o.app.StderrUnlessQuiet("no hits")
 		default:
-			o.StderrUnlessQuiet("no hits in this session; --all-tapes searches the others, too")
+			o.app.StderrUnlessQuiet("no hits in this session; --all-tapes searches the others, too")
 		}
 		return nil
 	}
@@ -47,36 +47,36 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	if err != nil {
 		return err
 	}
-	o.Page()
+	o.app.Page()
 	hits := res.Hits
 	if o.allTapes {
 		hits = rows.BySession(hits)
 	}
-	if err := rows.Hits(&o.Streams, hits, o.allTapes, names, titles); err != nil {
+	if err := rows.Hits(&o.app.Streams, hits, o.allTapes, names, titles); err != nil {
 		return err
 	}
 	more := rows.More(res)
 	switch {
 	case more == "":
 		return nil
-	case o.Screen().Out: // it may be in a pager by now
-		o.PrintUnlessQuiet("\n%s", o.Style(stdio.Dim, more))
+	case o.app.Screen().Out: // it may be in a pager by now
+		o.app.PrintUnlessQuiet("\n%s", o.app.Style(stdio.Dim, more))
 		return nil
 	}
-	err = o.Flush()
-	o.StderrUnlessQuiet("%s", more)
+	err = o.app.Flush()
+	o.app.StderrUnlessQuiet("%s", more)
 	return err
 }
 
 // tapesOnScreen returns short names and titles of all tapes, by their names, if hits of several
 // tapes are shown to people.
 func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[string]string, err error) {
-	if !o.allTapes || !o.Screen().Out {
+	if !o.allTapes || !o.app.Screen().Out {
 		return nil, nil, nil
 	}
 	titles = map[string]string{}
 	var all []string
-	lists, err := inStores(ctx, o.App, o.tapesOf)
+	lists, err := inStores(ctx, o.app, o.app.tapesOf)
 	for _, t := range slices.Concat(lists...) {
 		all = append(all, t.Name)
 		titles[sessionOf(repo.Entry{Workspace: t.Workspace, Tape: t.Name})] = t.Title + t.Suffix()
@@ -86,6 +86,6 @@ func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[st
 
 // others reports whether the workspace has tapes besides the one that was searched.
 func (o *searchOptions) others(ctx context.Context) bool {
-	all, err := o.store.Tapes(ctx)
+	all, err := o.app.store.Tapes(ctx)
 	return err == nil && len(all) > 1
 }

@@ -13,14 +13,14 @@ import (
 )
 
 type shareOptions struct {
-	*App
+	app    *App
 	remote string
 	forks  bool
 	allow  []string
 }
 
 func newShareCmd(a *App) *cobra.Command {
-	o := &shareOptions{App: a}
+	o := &shareOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "share TAPE [--remote REMOTE] [--forks] [--allow-secret FINGERPRINT]…",
 		Short: "Push one session and print the commands to open it",
@@ -45,11 +45,11 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	if err != nil {
 		return err
 	}
-	t, err := o.findTape(ctx, store, args[0])
+	t, err := o.app.findTape(ctx, store, args[0])
 	if err != nil {
 		return err
 	}
-	done, err := store.Push(ctx, remote.Name, &repo.PushOptions{Progress: o.Watched(), Tapes: []string{t.Name()}, Forks: o.forks, Allow: o.allow})
+	done, err := store.Push(ctx, remote.Name, &repo.PushOptions{Progress: o.app.Watched(), Tapes: []string{t.Name()}, Forks: o.forks, Allow: o.allow})
 	if err != nil {
 		return explainRemote(err)
 	}
@@ -64,18 +64,18 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	}
 	url := withoutPassword(remote.URL)
 	clone, pull, git := howToOpen(t, remote.Name, url)
-	if o.JSON {
-		return o.Emit(object{{"tape", t.Name()}, {"remote", remote.Name}, {"url", url}, {"branch", t.Branch()}, {"status", status.Status},
+	if o.app.JSON {
+		return o.app.Emit(object{{"tape", t.Name()}, {"remote", remote.Name}, {"url", url}, {"branch", t.Branch()}, {"status", status.Status},
 			{"entries", status.Entries}, {"clone", clone}, {"pull", pull}, {"git", git}})
 	}
 	news := "it is up to date"
 	if status.Status != repo.RefUpToDate {
 		news = display.Entries(status.Entries) + " pushed"
 	}
-	o.PrintUnlessQuiet("%s is shared on %s: %s\n", quoted(t.Name()), display.Line(remote.Name), news)
-	o.Printf("with tape, in the folder of the project:\n  %s\n", display.Line(clone))
-	o.Printf("in an existing workspace (the second command is enough if it has this remote):\n  %s\n", display.Line(pull))
-	o.Printf("with git alone:\n  %s\n", display.Line(git))
+	o.app.PrintUnlessQuiet("%s is shared on %s: %s\n", quoted(t.Name()), display.Line(remote.Name), news)
+	o.app.Printf("with tape, in the folder of the project:\n  %s\n", display.Line(clone))
+	o.app.Printf("in an existing workspace (the second command is enough if it has this remote):\n  %s\n", display.Line(pull))
+	o.app.Printf("with git alone:\n  %s\n", display.Line(git))
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 type statsOptions struct {
-	*App
+	app *App
 	filter.Params
 	by, project, agent string
 }
@@ -27,7 +27,7 @@ type statsOptions struct {
 var statsGroups = []index.By{index.ByDay, index.ByProject, index.ByAgent, index.ByModel, index.ByTool, index.ByPerson}
 
 func newStatsCmd(a *App) *cobra.Command {
-	o := &statsOptions{App: a}
+	o := &statsOptions{app: a}
 	var groups []string
 	for _, by := range statsGroups {
 		groups = append(groups, string(by))
@@ -74,22 +74,22 @@ func (o *statsOptions) run(ctx context.Context) error {
 	if o.by != "" && !slices.Contains(statsGroups, by) {
 		return usagef("--by is day, project, agent, model, tool or person, not %s", quoted(o.by))
 	}
-	dates, err := o.Query(filter.AsFlag, o.Now())
+	dates, err := o.Query(filter.AsFlag, o.app.Now())
 	if err != nil {
 		return err
 	}
-	f := index.WorkFilter{Since: dates.Since, Until: dates.Until, Zone: o.Now().Location()}
+	f := index.WorkFilter{Since: dates.Since, Until: dates.Until, Zone: o.app.Now().Location()}
 	if o.agent != "" {
 		f.Agent = func(name string) bool { return has(name, o.agent) }
 	}
-	lists, err := inSessions(ctx, o.App, false, func(ctx context.Context, store *repo.Store, tapes []string) (sums []*index.Work, err error) {
+	lists, err := inSessions(ctx, o.app, false, func(ctx context.Context, store *repo.Store, tapes []string) (sums []*index.Work, err error) {
 		f := f
 		f.Tapes = tapes
 		name := func(dir string) string { return projects.NameIn(store.Dir(), dir) }
 		if o.project != "" {
 			f.Project = func(dir string) bool { return within(about.Tape{Project: dir, Of: name(dir)}, projectNamed(o.project)) }
 		}
-		if err = o.withIndex(store, func(x *index.Index) error {
+		if err = o.app.withIndex(store, func(x *index.Index) error {
 			sums, err = x.Work(ctx, by, f)
 			return err
 		}); err != nil {
@@ -114,13 +114,13 @@ func (o *statsOptions) run(ctx context.Context) error {
 		return err
 	}
 	sums := report.Merge(lists, func(key string) string { return key })
-	return stats.Show(&o.Streams, report.Rows(sums, by, list), by)
+	return stats.Show(&o.app.Streams, report.Rows(sums, by, list), by)
 }
 
 // pricesText is the setting prices: that of the workspace, if only one is read.
 func (o *statsOptions) pricesText() (string, error) {
-	if o.store == nil {
+	if o.app.store == nil {
 		return workspace.GlobalSetting("prices")
 	}
-	return (*workspace.Store)(o.store).Setting("prices")
+	return (*workspace.Store)(o.app.store).Setting("prices")
 }

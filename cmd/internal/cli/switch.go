@@ -12,12 +12,12 @@ import (
 )
 
 type switchOptions struct {
-	*App
+	app    *App
 	create bool
 }
 
 func newSwitchCmd(a *App) *cobra.Command {
-	o := &switchOptions{App: a}
+	o := &switchOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "switch NAME [--create]",
 		Short: "Make a session the current one",
@@ -48,23 +48,23 @@ func (o *switchOptions) run(ctx context.Context, store *repo.Store, args []strin
 			text = "created tape %s and switched to it"
 		}
 	}
-	t, err := o.findTape(ctx, store, name)
+	t, err := o.app.findTape(ctx, store, name)
 	if err != nil {
 		return err
 	}
 	if t, err = store.Switch(ctx, t.Name()); err != nil {
 		return err
 	}
-	facts, err := o.aboutTape(ctx, t)
+	facts, err := o.app.aboutTape(ctx, t)
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		return o.Emit(append(tapeObject(listedAs(facts, true)), member{"path", t.WorkTree()}))
+	if o.app.JSON {
+		return o.app.Emit(append(tapeObject(listedAs(facts, true)), member{"path", t.WorkTree()}))
 	}
 	if t.Name() != name && facts.Title != "" {
 		text += ": " + strings.ReplaceAll(display.Line(facts.Title), "%", "%%")
 	}
-	o.PrintUnlessQuiet(text+"\nits files are in %s", quoted(t.Name()), display.Line(t.WorkTree()))
+	o.app.PrintUnlessQuiet(text+"\nits files are in %s", quoted(t.Name()), display.Line(t.WorkTree()))
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 type tapesOptions struct {
-	*App
+	app                  *App
 	limit                int
 	project, agent, grep string
 	since, until         string
@@ -25,7 +25,7 @@ type tapesOptions struct {
 }
 
 func newTapesCmd(a *App) *cobra.Command {
-	o := &tapesOptions{App: a, limit: -1}
+	o := &tapesOptions{app: a, limit: -1}
 	cmd := &cobra.Command{
 		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--until DATE] [--grep TEXT] [-A]",
 		Aliases: []string{"ls"},
@@ -56,7 +56,7 @@ fetch or pull.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.team {
-				return teamcmd.Run(o.onTeam).List(cmd, teamcmd.List{Limit: o.limit, Project: o.project, Agent: o.agent, Grep: o.grep, Since: o.since, Until: o.until})
+				return teamcmd.Run(o.app.onTeam).List(cmd, teamcmd.List{Limit: o.limit, Project: o.project, Agent: o.agent, Grep: o.grep, Since: o.since, Until: o.until})
 			}
 			return o.run(cmd.Context())
 		},
@@ -75,12 +75,12 @@ fetch or pull.`,
 }
 
 func (o *tapesOptions) run(ctx context.Context) error {
-	dates, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.Now())
+	dates, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.app.Now())
 	if err != nil {
 		return err
 	}
 	project := projectNamed(o.project)
-	all, err := o.listTapes(ctx)
+	all, err := o.app.listTapes(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	if o.limit >= 0 {
 		list = list[:min(o.limit, len(list))]
 	}
-	if !o.JSON {
+	if !o.app.JSON {
 		listed := make([]*about.Tape, len(list))
 		for i := range list {
 			listed[i] = &list[i].Tape
@@ -104,7 +104,7 @@ func (o *tapesOptions) run(ctx context.Context) error {
 		none = "No sessions yet: tape import reads those of your agents, tape record install AGENT records new ones."
 	}
 	l := listing[listedTape]{None: none, Paged: true, Object: tapeObject}
-	columns := rows.TapeColumns(&o.Streams, list, catalog.ShortNames(namesOf(all, func(t listedTape) string { return t.Name })), o.everywhere)
+	columns := rows.TapeColumns(&o.app.Streams, list, catalog.ShortNames(namesOf(all, func(t listedTape) string { return t.Name })), o.app.everywhere)
 	for _, c := range columns {
 		l.Head = append(l.Head, c.Head)
 	}
@@ -115,17 +115,17 @@ func (o *tapesOptions) run(ctx context.Context) error {
 		}
 		add(cells...)
 	}
-	err = l.Show(&o.Streams, list, nil)
-	if err != nil || o.JSON || o.everywhere {
+	err = l.Show(&o.app.Streams, list, nil)
+	if err != nil || o.app.JSON || o.app.everywhere {
 		return err
 	}
-	name := o.store.CurrentTape()
+	name := o.app.store.CurrentTape()
 	switch listed := slices.ContainsFunc(all, func(t listedTape) bool { return t.Name == name }); {
 	case listed:
-	case isFork(ctx, o.store, name): // forks are not in the list
-		o.PrintUnlessQuiet("the current one is the fork %s", quoted(name))
+	case isFork(ctx, o.app.store, name): // forks are not in the list
+		o.app.PrintUnlessQuiet("the current one is the fork %s", quoted(name))
 	case name == repo.DefaultTape:
-		o.PrintUnlessQuiet("the current tape is %s, which is empty", quoted(name))
+		o.app.PrintUnlessQuiet("the current tape is %s, which is empty", quoted(name))
 	}
 	return nil
 }

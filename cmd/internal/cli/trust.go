@@ -17,12 +17,12 @@ import (
 )
 
 type trustOptions struct {
-	*App
+	app         *App
 	yes, remove bool
 }
 
 func newTrustCmd(a *App) *cobra.Command {
-	o := &trustOptions{App: a}
+	o := &trustOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "trust [DIR] [--yes] [--remove]",
 		Short: "Let a workspace's own git settings and hooks count",
@@ -55,7 +55,7 @@ func (o *trustOptions) run(ctx context.Context, name string) error {
 	}
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if real, err := filepath.EvalSymlinks(gitDir); err == nil && !o.remove && real != gitDir {
-		o.Warn("its git folder is " + display.Line(real))
+		o.app.Warn("its git folder is " + display.Line(real))
 	}
 	found := []object{}
 	if !o.remove {
@@ -73,13 +73,13 @@ func (o *trustOptions) run(ctx context.Context, name string) error {
 	if o.remove {
 		text = "the git settings and hooks of %s do not count any more"
 	}
-	return o.Result(object{{"workspace", dir}, {"trusted", !o.remove}, {"counts", found}}, text, display.Line(dir))
+	return o.app.Result(object{{"workspace", dir}, {"trusted", !o.remove}, {"counts", found}}, text, display.Line(dir))
 }
 
 // workspaceToTrust returns the workspace in a folder, or the one that is used there.
 func (o *trustOptions) workspaceToTrust(name string) (string, error) {
 	if name == "" {
-		if dir := o.workspaceDir(); dir != "" {
+		if dir := o.app.workspaceDir(); dir != "" {
 			return filepath.Abs(dir)
 		}
 		return repo.Find(".")
@@ -138,7 +138,7 @@ func (o *trustOptions) agree(ctx context.Context, dir string, found []object) er
 	if o.yes {
 		return nil
 	}
-	if !o.CanAsk() {
+	if !o.app.CanAsk() {
 		return layout.Invalid("look at "+filepath.Join(dir, layout.GitDirName)+"; tape workspaces trust --yes DIR does it without asking",
 			"trust asks before the git settings of a workspace count, and there is no terminal to ask on")
 	}
@@ -147,13 +147,13 @@ func (o *trustOptions) agree(ctx context.Context, dir string, found []object) er
 		if value := f[2][1].(string); value != "" {
 			line += " = " + display.Line(value)
 		}
-		o.PrintUnlessQuiet("  %s", line)
+		o.app.PrintUnlessQuiet("  %s", line)
 	}
 	if len(found) == 0 {
-		o.PrintUnlessQuiet("  Nothing in it runs or sends anything.")
+		o.app.PrintUnlessQuiet("  Nothing in it runs or sends anything.")
 	}
-	if err := o.Flush(); err != nil {
+	if err := o.app.Flush(); err != nil {
 		return err
 	}
-	return o.Confirm(ctx, "Let this count, and what is set there later, whenever tape runs git in %s?", display.Line(dir))
+	return o.app.Confirm(ctx, "Let this count, and what is set there later, whenever tape runs git in %s?", display.Line(dir))
 }

@@ -19,12 +19,12 @@ import (
 )
 
 type verifyOptions struct {
-	*App
+	app         *App
 	repair, yes bool
 }
 
 func newVerifyCmd(a *App) *cobra.Command {
-	o := &verifyOptions{App: a}
+	o := &verifyOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "verify [--repair [--yes]]",
 		Short: "Check the integrity of the workspace",
@@ -59,7 +59,7 @@ func (o *verifyOptions) run(ctx context.Context, store *repo.Store, _ []string) 
 	if err != nil {
 		return err
 	}
-	if err := o.showReport(report, mended); err != nil {
+	if err := o.app.showReport(report, mended); err != nil {
 		return err
 	}
 	if report.OK {
@@ -84,14 +84,14 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 		}
 		for _, d := range all {
 			for _, text := range d.Texts() {
-				o.StderrUnlessQuiet("%s: %s", display.Line(d.Tape), display.Line(text))
+				o.app.StderrUnlessQuiet("%s: %s", display.Line(d.Tape), display.Line(text))
 			}
 		}
-		if len(all) > 0 && !o.CanAsk() {
+		if len(all) > 0 && !o.app.CanAsk() {
 			return nil, layout.Invalid("tape verify --repair --yes does it without asking", "a repair asks before it changes files, and there is no terminal to ask on")
 		}
 		if len(all) > 0 {
-			if err := o.Confirm(ctx, "Set aside what is damaged, and go on with everything else?"); err != nil {
+			if err := o.app.Confirm(ctx, "Set aside what is damaged, and go on with everything else?"); err != nil {
 				return nil, err
 			}
 		}
@@ -100,11 +100,11 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 	for _, m := range mended {
 		switch {
 		case m.Err != nil:
-			o.Warn(strings.TrimSuffix(fmt.Sprintf("%s was not repaired: %v; %s", m.Tape, m.Err, hints.Of(m.Err)), "; "))
+			o.app.Warn(strings.TrimSuffix(fmt.Sprintf("%s was not repaired: %v; %s", m.Tape, m.Err, hints.Of(m.Err)), "; "))
 		case m.Kept != "":
-			o.Warn(fmt.Sprintf("%s was repaired; the files as they were are in %s", m.Tape, m.Kept))
+			o.app.Warn(fmt.Sprintf("%s was repaired; the files as they were are in %s", m.Tape, m.Kept))
 		default:
-			o.Warn(m.Tape + " was repaired")
+			o.app.Warn(m.Tape + " was repaired")
 		}
 	}
 	return mended, err

@@ -14,7 +14,7 @@ func (Host) Pick(ctx context.Context, o cli.Picking) error {
 	for i, t := range o.Sessions {
 		list[i] = picker.Session{Tape: t, Here: o.Here[i]}
 	}
-	p := picker.New(picker.Options{Sessions: list, In: o.Stdin, Out: os.Stdout, Env: os.Environ(), Now: o.Now, Resume: o.Resume})
+	p := picker.New(picker.Options{Sessions: list, In: o.App.Stdin, Out: os.Stdout, Env: os.Environ(), Now: o.App.Now, Resume: o.Resume})
 	for {
 		session, err := p.Pick(ctx)
 		if err != nil || session < 0 || !o.Open(session) {
