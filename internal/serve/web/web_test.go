@@ -37,7 +37,7 @@ func TestPages(t *testing.T) {
 	s.shows("/?agent=nobody", "No matching sessions")
 	s.shows("/w/other%20place/", "Sessions", "No sessions yet")
 	s.shows("/w/other%20place/t/main", "1 event", "Start")
-	page := s.shows("/t/main", "<strong>checkout</strong>", `<span class="kd">func</span>`, "<table>", `href="https://example.com"`,
+	page := s.shows("/t/main", "<strong>checkout</strong>", `<span class="kd">func</span>`, `<table tabindex="0">`, `href="https://example.com"`,
 		"I should read the file first", `title="Bash">Run</code>`, "go test ./...", "failed", `<span class="base">retry.go</span>`, "/-/image/8/0", "The cause is <em>known</em>", "more</a>",
 		"1 file changed", "1 command failed", "2 events")
 	for _, never := range []string{`href="javascript:`, `src="http`, "a line of the log\na line of the log"} {

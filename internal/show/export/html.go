@@ -216,14 +216,20 @@ func (p *page) label(who string, e repo.Entry) {
 	p.put("</p>\n")
 }
 
-func (p *page) stamp(e repo.Entry) {
+// stamp says who wrote an entry, its id, which is a link to it, and when.
+func (p *page) stamp(e repo.Entry) { p.stampWith(e, `<a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID) }
+
+// foldStamp is stamp in the line of a fold, which may have no link.
+func (p *page) foldStamp(e repo.Entry) { p.stampWith(e, `<span class="ref">@{}</span>`, e.ID) }
+
+func (p *page) stampWith(e repo.Entry, ref markup, ids ...any) {
 	if who := author(e); who != "" {
 		if p.published {
 			who = withoutAddress([]string{who})[0]
 		}
 		p.put(` <span class="author" dir="auto">{}</span>`, who)
 	}
-	p.put(` <a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID)
+	p.put(" "+ref, ids...)
 	if date, machine := when(e, p.zone); machine != "" {
 		p.put(` <time datetime="{}">{}</time>`, machine, date)
 	} else if date != "" {
@@ -244,7 +250,7 @@ func (p *page) call(c *conversation.Call, e repo.Entry) {
 	case len(c.Results) == 0:
 		p.put(` <span class="badge">no result here</span>`)
 	}
-	p.stamp(e)
+	p.foldStamp(e)
 	p.put("</summary>\n")
 	if args := c.Args(); args != "" && args != "{}" && !p.change(v, e) {
 		p.data("", args, e)
@@ -254,12 +260,15 @@ func (p *page) call(c *conversation.Call, e repo.Entry) {
 func (p *page) late(of *conversation.Call, e repo.Entry) {
 	p.put(`<details class="call"><summary>`)
 	if of != nil {
-		p.put(`result of <code>{}</code> <a href="#e{}">@{}</a>`, display.Title(of.Name, nameMost), of.Entry, of.Entry)
+		p.put(`result of <code>{}</code> @{}`, display.Title(of.Name, nameMost), of.Entry)
 	} else {
 		p.put("result (its call is before this range)")
 	}
-	p.stamp(e)
+	p.foldStamp(e)
 	p.put("</summary>\n")
+	if of != nil {
+		p.put("<p class=\"label\"><a href=\"#e{}\">to the call</a></p>\n", of.Entry)
+	}
 }
 
 func (p *page) endCall() { p.put("</details>\n") }

@@ -32,7 +32,7 @@ func attributes() map[string]map[string]*regexp.Regexp {
 		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|(https?://|mailto:)[!-~]+`, "title": `(?s).*`, "rel": "noopener noreferrer nofollow", "dir": "auto", "lang": lang},
 		"details": {"class": class, "id": entry}, "summary": {}, "pre": {"class": class, "lang": lang, "tabindex": "0"}, "code": {},
 		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "img": {"loading": "lazy", "alt": "image/.*", "src": `data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+`}, "em": {}, "strong": {}, "del": {},
-		"table": {}, "thead": {}, "tbody": {}, "tr": {}, "th": {"align": "left|right|center"}, "td": {"align": "left|right|center"},
+		"table": {"tabindex": "0"}, "thead": {}, "tbody": {}, "tr": {}, "th": {"align": "left|right|center"}, "td": {"align": "left|right|center"},
 	} {
 		out[element] = map[string]*regexp.Regexp{}
 		for key, val := range attrs {
@@ -223,7 +223,7 @@ func TestHTMLCallWithResult(t *testing.T) {
 	checkPage(t, page)
 	order(t, page, "tool-c1", fmt.Sprintf(`id="e%d"`, result), "first answer", "tool-c2", "second answer", "tick", "while it runs",
 		"tool-c3", "third", "tool-c4", "failed", "fourth", "tool-c5", "no result here", "later",
-		"result of <code>tool-c5</code> <a href=\"#e8\">@8</a>", fmt.Sprintf(`href="#e%d"`, late), "fifth", "result (its call is before this range)", "nobody asked")
+		"result of <code>tool-c5</code> @8", fmt.Sprintf(`href="#e%d"`, late), "fifth", "result (its call is before this range)", "nobody asked")
 	if !strings.Contains(page, fmt.Sprintf(`id="e%d"`, call)) {
 		t.Error("no link to the call")
 	}
@@ -338,7 +338,7 @@ func TestHTMLHoldsLittleBack(t *testing.T) {
 	r.results(`{}`, "at last")
 	page := write(t, "html", r.source())
 	checkPage(t, page)
-	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*held-1), `result of <code>tool-c1</code> <a href="#e2">@2</a>`, "at last")
+	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*held-1), `result of <code>tool-c1</code> @2`, "at last")
 	if n := strings.Count(page, "tool-c1"); n != 2 || strings.Contains(page, "no calls") {
 		t.Errorf("the call is named %d times", n)
 	}

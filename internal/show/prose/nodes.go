@@ -13,7 +13,7 @@ import (
 // nodes renders the nodes for which goldmark's HTML is not what pages need.
 type nodes struct{ *Renderer }
 
-// RegisterFuncs registers links, pictures, headings, HTML, code, checkboxes and cells of tables.
+// RegisterFuncs registers links, pictures, headings, HTML, code, checkboxes, tables and their cells.
 func (n nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindLink, link)
 	r.Register(ast.KindAutoLink, autoLink)
@@ -24,6 +24,7 @@ func (n nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, n.fenced)
 	r.Register(ast.KindCodeBlock, n.indented)
 	r.Register(extast.KindTaskCheckBox, checkbox)
+	r.Register(extast.KindTable, table)
 	r.Register(extast.KindTableCell, cell)
 }
 
@@ -156,6 +157,16 @@ func checkbox(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSt
 		put(w, "☑ ")
 	} else if entering {
 		put(w, "☐ ")
+	}
+	return ast.WalkContinue, nil
+}
+
+// table renders a table. A wide one is scrolled, which takes the focus of the keyboard.
+func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		put(w, "<table tabindex=\"0\">\n")
+	} else {
+		put(w, "</table>\n")
 	}
 	return ast.WalkContinue, nil
 }

@@ -23,7 +23,7 @@ func TestMarkdown(t *testing.T) {
 		{"> a\n> > b\n\nc", "<blockquote>\n<p>a</p>\n<blockquote>\n<p>b</p>\n</blockquote>\n</blockquote>\n<p>c</p>"},
 		{"```go title=x\nfunc\n```", "<p class=\"info\">go title=x</p>\n<pre class=\"code\" tabindex=\"0\"><code><span class=\"kd\">func</span><span class=\"w\">\n</span></code></pre>"},
 		{"a\n***\n    code", "<p>a</p>\n<hr>\n<pre class=\"code\" tabindex=\"0\"><code>code\n</code></pre>"},
-		{"|a|b|\n|-|:-:|\n|`x`|y \\| z|more|", "<table>\n<thead>\n<tr>\n<th>a</th>\n<th align=\"center\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td><code>x</code></td>\n<td align=\"center\">y | z | more</td>\n</tr>\n</tbody>\n</table>"},
+		{"|a|b|\n|-|:-:|\n|`x`|y \\| z|more|", "<table tabindex=\"0\">\n<thead>\n<tr>\n<th>a</th>\n<th align=\"center\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td><code>x</code></td>\n<td align=\"center\">y | z | more</td>\n</tr>\n</tbody>\n</table>"},
 		{"see https://example.org/a_(b)?c=1&d. And", `<p>see ` + toWeb + `https://example.org/a_(b)?c=1&amp;d">https://example.org/a_(b)?c=1&amp;d</a>. And</p>`},
 		{"(http://a.example) <http://b.example> <me@c.example>", `<p>(` + toWeb + `http://a.example">http://a.example</a>) ` + toWeb + `http://b.example">http://b.example</a> ` + toWeb + `mailto:me@c.example">me@c.example</a></p>`},
 		{"[a `b`](https://a.example 'c') ![d](https://d.example)", `<p>` + toWeb + `https://a.example" title="c">a <code>b</code></a> ` + toWeb + `https://d.example">image: d</a></p>`},
