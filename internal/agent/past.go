@@ -17,7 +17,7 @@ const (
 	entriesBack = 1000
 )
 
-// past is what a tape already has of a turn, and before it.
+// past is what a tape already has of a turn, and of what came before it.
 type past struct {
 	system    string          // the last system prompt
 	messages  map[string]bool // the message_ids of users' messages
@@ -98,7 +98,7 @@ type eventData struct {
 	Switch string `json:"model_switch"`
 }
 
-// eventOf reads an event. If the data are of another form, it is not of a turn: the name is "".
+// eventOf reads an event of a turn. The name is "" if the event's data have another form.
 func eventOf(e repo.Entry) (name string, data eventData) {
 	var event struct {
 		Name string    `json:"name"`

@@ -151,7 +151,8 @@ func (r *turn) endWithAnswer(ctx context.Context, reply *reply) (more bool, err 
 	return more, err
 }
 
-// endStep records the run and the end of the step, and then after. The last allowed step cannot go on.
+// endStep records the run and the end of the step, and then the entries of after. If the step is the last
+// that is allowed, a turn that would go on ends with an error.
 func (r *turn) endStep(ctx context.Context, d *drafts, more bool, reply *reply, after ...repo.Draft) error {
 	if more && r.step >= r.agent.MaxSteps {
 		err := fmt.Errorf("max_steps_reached=%d: the turn was ended; say what is left to do, or raise max_steps", r.agent.MaxSteps)
@@ -200,7 +201,7 @@ func goesOn(ctx context.Context) bool {
 // cancelled is the error of a turn whose context ended.
 type cancelled struct{ cause error }
 
-// Error says why, unless somebody has just interrupted the turn.
+// Error says why, unless a person has simply interrupted the turn.
 func (e cancelled) Error() string {
 	if e.cause == context.Canceled { //nolint:errorlint // what wraps it has a reason
 		return "the turn was interrupted"

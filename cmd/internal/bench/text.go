@@ -117,8 +117,8 @@ func (t *text) entry() entry {
 	return e
 }
 
-// transcripts writes n sessions of at least size bytes each. Their time is an hour ago, because imports read
-// new files again, which may still change.
+// transcripts writes n sessions of at least size bytes each. The files are dated an hour ago, because an import
+// reads newer files again: they may still change.
 func (t *text) transcripts(n, size int, dir string) error {
 	old := time.Now().Add(-time.Hour)
 	for i := range n {

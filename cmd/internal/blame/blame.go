@@ -251,7 +251,7 @@ func (o *view) showTurns(b blamed, indent string) {
 
 // showMore says how to see more.
 func (o *view) showMore(list []blamed) {
-	more := "tape search --all-tapes " + display.ShellWord(filepath.Base(o.file)) + " finds where the file was spoken of"
+	more := "tape search --all-tapes " + display.ShellWord(filepath.Base(o.file)) + " finds where the file was mentioned"
 	for _, b := range list {
 		if len(b.turns) > 0 {
 			more = "tape log --commit " + display.ShortID(b.Commit.ID) + " shows all that was said before the commit"

@@ -68,7 +68,7 @@ func (a *App) acp(ctx context.Context, host Host, args []string) error {
 		}
 		select {
 		case more <- struct{}{}:
-		default: // it looks again
+		default: // the recorder is going to look again anyway
 		}
 		return err
 	}

@@ -106,8 +106,8 @@ a model: run tape onboard, or set TAPE_MODEL or tape config model. Without a mod
 fails; with --json it succeeds, and prints an object with "no_model": true and the prompt as its
 output.
 
-If another process runs a turn of the session, this one waits for it; with --no-wait it fails
-at once, with exit code 5.
+If another process runs a turn of the session, the message waits for its end; with --no-wait the
+command fails at once, with exit code 5.
 
 --mode, $TAPE_MODE and the setting mode say what the agent may do: "ask" (the default) asks on
 the terminal before commands and changes, "plan" only reads, "auto" asks nothing. Without a
@@ -181,7 +181,7 @@ them.
   Ctrl-D           leave; a running turn goes on when you open the session again
 
 The session goes on where it ended, also after a crash: --session-id NAME begins or opens
-another one, and ",sessions" shows those that there are.
+another one, and ",sessions" lists all sessions.
 
 If standard input or output is not a terminal, each line of standard input is a message, and
 the answers go to standard output.`,

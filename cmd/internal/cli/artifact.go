@@ -39,7 +39,7 @@ digits are enough if no other artifact of the session begins with them. An entry
 		Args: takes(1, "ID"),
 		RunE: a.onArtifact(o.run),
 	}
-	cat.Flags().Int64Var(&o.offset, "offset", 0, "begin behind this many `BYTES`")
+	cat.Flags().Int64Var(&o.offset, "offset", 0, "skip this many `BYTES`")
 	cat.Flags().Int64Var(&o.length, "length", -1, "write at most this many `BYTES` (default all)")
 	addSubcommands(cmd, &cobra.Command{
 		Use:     "list",
@@ -153,7 +153,7 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 		return err
 	}
 	if appending.TypeOf(data) != appending.PlainText {
-		return layout.Invalid("write it to a file: tape artifact cat ID >FILE", "the artifact is no text, and standard output is a terminal")
+		return layout.Invalid("write it to a file: tape artifact cat ID >FILE", "the artifact is not text, and standard output is a terminal")
 	}
 	o.app.Page()
 	o.app.Line(display.Text(string(data)))

@@ -18,7 +18,7 @@ const datesHelp = `Dates are given as 2026-11-20, 2026-11, "2026-11-20 09:30", 3
 yesterday, monday or "last week"; one without a time zone is in yours. Both ends are
 included: --until yesterday includes all of yesterday.`
 
-// withZone returns a date with a time zone, the person's own if it names none. Text that is not a
+// withZone returns a date with a time zone, the user's own if the date names none. Text that is not a
 // date is returned as it is; storing it fails.
 func (a *App) withZone(date string) string {
 	if _, err := time.Parse(time.RFC3339Nano, date); err == nil || date == "" {
@@ -72,7 +72,7 @@ func (o *entryFilter) query(changed func(flag string) bool, now time.Time) (q re
 		q.Tail, err = filter.Count("--tail", &o.tail)
 	}
 	o.newestFirst = o.reverse
-	o.events = o.events || len(o.Kinds) > 0 // whoever names a kind wants to see it
+	o.events = o.events || len(o.Kinds) > 0 // events may be of that kind
 	return q, err
 }
 
@@ -81,7 +81,7 @@ func these(tapes ...*repo.Tape) func() ([]*repo.Tape, error) {
 }
 
 // known refuses a kind or role that is neither in the format nor in any entry of the tapes: it is a
-// typing error. With --json it does not: a program may ask for its own kind before there is one.
+// typing error. With --json nothing is refused: a program may ask for its own kind before there is one.
 func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), q repo.Query) error {
 	if a.JSON {
 		return nil

@@ -54,9 +54,9 @@ phases, the first line says so. With --all, or with any of --since, --until, --k
 
 On a terminal, the output is a conversation: messages in full, each tool call with its result
 on one line, and the model's thinking on one line. Events are left out, and very long messages
-are shortened; --events and --full show them. Long output is paged. In a pipe or file, nothing
-is left out or shortened, but of a large result, which is an artifact, only the beginning and the
-end are shown: --full shows all of it. --conversation gives a pipe what a terminal shows.
+are shortened; --events and --full show them. Long output is paged. In a pipe or file, everything
+is shown, except the middle of large results, which are artifacts; --full shows that, too.
+--conversation gives a pipe what a terminal shows.
 
 ` + datesHelp + `
 
@@ -128,7 +128,7 @@ func (o *logOptions) query() (repo.Query, error) {
 		case err != nil || id < 1 || o.from[0] != '@':
 			return q, usagef("--from %s is not an entry: entries are named @1, @2 …", quoted(o.from))
 		case o.allTapes || q.Phase+q.After != "":
-			return q, usagef("--from excludes --anchor, --after and --all-tapes")
+			return q, usagef("--from cannot be combined with --anchor, --after or --all-tapes")
 		}
 		q.FirstID = id
 		return q, nil

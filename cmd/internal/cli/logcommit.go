@@ -19,7 +19,7 @@ import (
 // runCommit shows what led to a commit of the project, on all tapes.
 func (o *logOptions) runCommit(ctx context.Context) error {
 	if flag := o.besides("commit", "oneline", "full", "events", "conversation"); flag != "" {
-		return usagef("--commit goes without --%s", flag)
+		return usagef("--commit cannot be combined with --%s", flag)
 	}
 	store, err := o.app.openStore(ctx)
 	if err != nil {

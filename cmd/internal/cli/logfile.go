@@ -19,7 +19,7 @@ import (
 // runFile shows what sessions did with a file of the project.
 func (o *logOptions) runFile(ctx context.Context) error {
 	if flag := o.besides("file", "oneline", "full", "events", "conversation", "since", "until", "all-workspaces", "all-tapes"); flag != "" {
-		return usagef("--file goes without --%s", flag)
+		return usagef("--file cannot be combined with --%s", flag)
 	}
 	dates, err := o.Query(filter.AsFlag, o.app.Now())
 	if err != nil {
@@ -62,7 +62,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 		}
 	}
 	if len(parts) == 0 {
-		return layout.NotFound("tape search finds where it was spoken of", "no session read or wrote %s", quoted(o.file))
+		return layout.NotFound("tape search finds where it was mentioned", "no session read or wrote %s", quoted(o.file))
 	}
 	of, err := o.app.headings(ctx, sessions)
 	if err != nil {
@@ -72,7 +72,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 	return o.app.showEntries(ctx, nil, concat(parts), o.entryView, of)
 }
 
-// byStart sorts touches by the first one of their sessions.
+// byStart sorts touches by session, the session with the earliest touch first.
 func byStart(touches []index.Touch) {
 	first := map[string]index.Touch{}
 	for _, t := range touches {

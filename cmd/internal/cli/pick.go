@@ -24,7 +24,7 @@ type Picking struct {
 	Here     []bool       // which of them are of the current directory's project
 	// Resume returns the command with which a session goes on, or why it cannot, as an error.
 	Resume func(session int) (string, error)
-	// Open shows the log of a session. again is whether the picker comes back after it.
+	// Open shows the log of a session. again says whether the picker is shown again afterwards.
 	Open func(session int) (again bool)
 }
 
@@ -69,7 +69,7 @@ func (a *App) canPick() bool {
 }
 
 // sessionsToPick lists the sessions of all workspaces, and says which workspace is the current directory's. If
-// that is named, or is not the user's own, only its sessions are listed.
+// the user has named a workspace, or the current one is not among their own, only its sessions are listed.
 func (a *App) sessionsToPick(ctx context.Context) (list []listedTape, here string, err error) {
 	store, err := a.openStore(ctx)
 	switch {
@@ -94,11 +94,11 @@ func (a *App) sessionsToPick(ctx context.Context) (list []listedTape, here strin
 	return slices.DeleteFunc(list, listedTape.Empty), here, err
 }
 
-// openPicked shows the log of a session. The picker comes back if the log was in less, which then waits for the user.
+// openPicked shows the log of a session. The picker is shown again if the pager was less, which waits for the user.
 func (a *App) openPicked(ctx context.Context, t listedTape) (again bool) {
 	again = a.PagesWithLess()
 	if again && !strings.HasSuffix(os.Getenv("LESS"), lessStays) {
-		os.Setenv("LESS", cmp.Or(os.Getenv("LESS"), "R")+lessStays) //nolint:errcheck // then less leaves a short log at once
+		os.Setenv("LESS", cmp.Or(os.Getenv("LESS"), "R")+lessStays) //nolint:errcheck // without it less leaves a short log at once
 	}
 	log := OS(a.Version, a.Commit)
 	args := []string{"--workspace", t.Workspace, "--tape", t.Name, "log"}

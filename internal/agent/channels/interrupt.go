@@ -7,8 +7,8 @@ import (
 	"tape/hooks"
 )
 
-// commandStop is the comma command that interrupts a session's turn. It does not wait for its end, as
-// others do, and is not on the tape: the interruption is.
+// commandStop is the comma command that interrupts a session's turn. Other commands wait for the end of the
+// turn. It is not recorded, because the interruption is.
 const commandStop = ",stop"
 
 // Cancel ends the running turn of a session, and reports whether there is one.
@@ -39,8 +39,8 @@ func (m *Manager) interrupt(ctx context.Context, session string, e hooks.Envelop
 	return err
 }
 
-// TakeBack removes a message that waits for a turn or steers one, and reports whether no turn had read
-// it yet.
+// TakeBack removes a message that waits for a turn or steers one. It reports false if a turn has read the
+// message already.
 func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error) {
 	m.mu.Lock()
 	s := m.sessions[session]

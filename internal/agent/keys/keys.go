@@ -81,11 +81,11 @@ func Variable(provider, what string) string {
 	}, provider)) + "_" + what
 }
 
-// A key of less than shortestKey bytes is a placeholder for a server that needs none.
+// A key of fewer than shortestKey bytes is a placeholder for a server that needs none.
 const shortestKey = 12
 
 // CleanEnv returns an environment for a program that needs no keys: without the variables whose
-// name or value looks like a secret, or whose value contains one of keys. Those in keep stay.
+// name or value looks like a secret, or whose value contains one of keys. Variables named in keep stay.
 func CleanEnv(environ, keep []string, keys ...string) []string {
 	const git = "GIT_CONFIG_"
 	scanner := secrets.New()

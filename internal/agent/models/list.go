@@ -17,7 +17,7 @@ import (
 	"tape/repo/view"
 )
 
-// A list of models has to come within listTimeout, and is at most maxList bytes.
+// Limits of a list of models: the time to wait for it, and its size in bytes.
 const (
 	listTimeout = 10 * time.Second
 	maxList     = 8 << 20
@@ -82,7 +82,7 @@ func (c *Client) List(ctx context.Context, provider string) ([]hooks.ModelOption
 		err = json.Unmarshal(raw, &list)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the list of models of %s: %w", provider, err)
+		return nil, fmt.Errorf("read the list of models of %s: %w", provider, err)
 	}
 	var out []hooks.ModelOption
 	for _, l := range list.Data {

@@ -12,7 +12,7 @@ import (
 	"tape/hooks"
 )
 
-// answerForm describes the values that a hook may return, besides null.
+// answerForm describes the values that a hook may return besides null; "" if there are none.
 func answerForm(hook string) string {
 	switch hook {
 	case "resolve_session", "run_model", "run_model_stream", "system_prompt", "provide_tape_store":
@@ -40,7 +40,7 @@ func answerForm(hook string) string {
 	case "after_tool_call":
 		return `{"content": text}`
 	}
-	return "nothing else"
+	return ""
 }
 
 // hook calls a hook and returns its value. The value is nil if the plugin gave none, or if it is
@@ -90,7 +90,11 @@ func answer[T any](ctx context.Context, p *Process, name string, a args, session
 }
 
 func valueError(hook string, raw json.RawMessage, why error) error {
-	return fmt.Errorf("the value %s does not fit: %w; the hook takes %s or null", cut(string(raw), 100), why, answerForm(hook))
+	takes := "null"
+	if form := answerForm(hook); form != "" {
+		takes = form + " or null"
+	}
+	return fmt.Errorf("the value %s does not fit: %w; the hook takes %s", cut(string(raw), 100), why, takes)
 }
 
 // as reads a value whose type alone says what is allowed.
@@ -100,13 +104,13 @@ func as[T any](raw json.RawMessage) (*T, error) {
 }
 
 // noValue is for hooks whose value is not used.
-func noValue(json.RawMessage) (*struct{}, error) { return nil, errors.New("it gives nothing") }
+func noValue(json.RawMessage) (*struct{}, error) { return nil, errors.New("no value is expected") }
 
 // objects reads a list of objects.
 func objects(raw json.RawMessage) (*[]json.RawMessage, error) {
 	list, err := as[[]json.RawMessage](raw)
 	if err == nil && slices.ContainsFunc(*list, func(o json.RawMessage) bool { return o[0] != '{' }) {
-		err = errors.New("not all in the list are objects")
+		err = errors.New("the list has an element that is not an object")
 	}
 	return list, err
 }

@@ -118,13 +118,13 @@ func (p *Process) admit(ctx context.Context, session string, m hooks.Envelope, t
 		func(raw json.RawMessage) (*hooks.Admission, error) {
 			a, err := as[hooks.Admission](raw)
 			if err == nil && !slices.Contains([]hooks.Admission{hooks.Admit, hooks.Drop, hooks.FollowUp, hooks.Steer}, *a) {
-				err = errors.New("it is not an admission")
+				err = errors.New("there is no such admission")
 			}
 			return a, err
 		}))
 }
 
-// stream runs the plugin's model. It is nil if the plugin sends no event and the value is null.
+// stream runs the plugin's model. The stream is nil if the plugin sends no event and the value is null.
 func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session string, s hooks.State) (hooks.Stream, error) {
 	c, err := p.begin(ctx, callParams{method: "hook/run_model_stream", session: session, state: s, events: true,
 		params:  args{"prompt": promptValue(prompt), "session_id": session, "state": plain(s)},
@@ -156,7 +156,7 @@ func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session strin
 			if e, result, err = c.next(ctx); e == nil && err == nil {
 				var raw json.RawMessage
 				if raw, err = hookValue(result); raw != nil {
-					err = valueError("run_model_stream", raw, errors.New("it comes after events"))
+					err = valueError("run_model_stream", raw, errors.New("a value cannot follow events"))
 				}
 			}
 			if err != nil {

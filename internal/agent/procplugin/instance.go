@@ -19,7 +19,7 @@ import (
 	"tape/internal/show/display"
 )
 
-// server serves a request of the plugin, within a call or outside (nil).
+// server serves a request of the plugin. c is the call that it belongs to, or nil.
 type server func(ctx context.Context, c *call, method string, params json.RawMessage) (any, error)
 
 // instance is a running process.
@@ -34,7 +34,7 @@ type instance struct {
 
 	mu       sync.Mutex
 	err      error // why it ended
-	final    bool  // it must not be started again
+	final    bool  // the plugin must not be started again
 	last     int   // the id of the latest call
 	calls    map[int]*call
 	late     map[int]bool // cancelled, and not answered yet

@@ -65,8 +65,9 @@ type DriverSetup struct {
 
 // InstallDrivers writes settings into a file of ours that the repository's configuration
 // includes, and patterns into .git/info/attributes, where worktrees find them, too. The
-// user's own settings and attributes stay and win. All other bytes of both files stay. What is in place is not written again,
-// and what an older version wrote under the same mark is replaced.
+// user's own settings and attributes stay and take precedence. All other bytes of both files stay.
+// What is in place is not written again, and what an older version wrote under the same mark is
+// replaced.
 func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
 	var out DriverSetup
 	err := c.locks.Edit(ctx, c.Guard(), c.OwnPath(), func([]byte) (content []byte, err error) {
@@ -79,7 +80,7 @@ func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, er
 	})
 	if err == nil {
 		err = c.Edit(ctx, func(old []byte) ([]byte, error) {
-			_, missing := os.Stat(c.OwnPath()) // all settings are the user's own
+			_, missing := os.Stat(c.OwnPath()) // it is, if all settings are the user's own
 			return include(old, missing == nil)
 		})
 	}

@@ -28,7 +28,7 @@ type RefUpdate struct {
 	Who     Signature // for the reflog; zero: the committer of [Repo.Identity]
 }
 
-// maxSymbolic is the longest chain of symbolic refs, as in git.
+// maxSymbolic limits a chain of symbolic refs, as git does.
 const maxSymbolic = 5
 
 // CheckRefName returns what is wrong with a full ref name, which starts with refs/, by the rules of

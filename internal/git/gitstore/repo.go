@@ -207,8 +207,8 @@ func (r *Repo) checkFolders(file string) error {
 	return nil
 }
 
-// CheckTree checks for links what git writes: all folders of refs, their logs and worktrees, those of
-// objects, and the files beside them. The links of hooks are not looked at: git does not write them.
+// CheckTree looks for links wherever git writes: in the folders of refs, logs, worktrees and objects, and
+// among the files beside them. It ignores links of hooks: git does not write hooks.
 func (r *Repo) CheckTree() error {
 	for _, name := range []string{"refs", "logs", "worktrees"} {
 		err := filepath.WalkDir(filepath.Join(r.gitDir, name), func(path string, d fs.DirEntry, err error) error {

@@ -20,9 +20,9 @@ type Fetched struct {
 }
 
 // Fetch fetches the refs of a remote (a name, or an address) that match specs, with their objects.
-// The refs here that they map to become equal to them, even if that is no fast-forward, and refs
-// that are gone there are deleted. Only fetches may write to these names. Refs are set when their
-// history is complete.
+// The refs here that they map to become equal to them, even if that is no fast-forward, and are
+// deleted if the remote no longer has theirs. Only fetches may write to these names. A ref is set only
+// when its history is complete.
 //
 // Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound if no remote has that name;
 // ErrConflict and ErrBusy if another fetch updates the same refs; the context's error. After an
@@ -135,7 +135,7 @@ func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, 
 		}
 		return args
 	}
-	_, err := runGit(ctx, r, fetchRun(r, m, o), args("--no-write-fetch-head")...) // of git 2.29
+	_, err := runGit(ctx, r, fetchRun(r, m, o), args("--no-write-fetch-head")...) // since git 2.29
 	var failed *gitError
 	if errors.As(err, &failed) && failed.code == unknownOption {
 		_, err = runGit(ctx, r, fetchRun(r, m, o), args()...)
@@ -149,8 +149,8 @@ func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, 
 	return classify(err)
 }
 
-// makeDurable syncs what git has set without syncing: the refs all at once, in packed-refs. Of packs git
-// has synced everything but their names.
+// makeDurable syncs what git has written without syncing: the refs, all at once in packed-refs, and
+// the names of the packs.
 func makeDurable(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
 	var updates []gitstore.RefUpdate
 	for _, c := range moved {

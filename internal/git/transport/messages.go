@@ -37,7 +37,7 @@ func (t *stderrTail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// withoutRefs drops the lines about refs: many of them may surround one that says what went wrong.
+// withoutRefs drops the lines about refs: there may be many around the line that says what went wrong.
 func withoutRefs(said []byte) (out []byte) {
 	for line := range bytes.Lines(said) {
 		if !refLine().Match(line) {
@@ -91,13 +91,14 @@ func printable(s string) string {
 	}, strings.ReplaceAll(s, "\t", " "))
 }
 
-// withoutControls drops what a terminal would obey, except for ends of lines, from a remote's text.
+// withoutControls drops control characters, except tabs and ends of lines, from a remote's text: a
+// terminal would obey them.
 func withoutControls(p []byte) []byte {
 	return slices.DeleteFunc(slices.Clone(p), func(c byte) bool { return c < ' ' && c != '\n' && c != '\r' && c != '\t' || c == 0x7f })
 }
 
-// classify adds the kind of an error to a gitError. What a full disk or a cut line breaks looks like
-// a damaged pack, so those are checked first.
+// classify adds the kind of an error to a gitError. A full disk or a lost connection also makes git
+// report a damaged pack, so these are checked first.
 func classify(err error) error {
 	var failed *gitError
 	if !errors.As(err, &failed) {

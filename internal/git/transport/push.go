@@ -15,7 +15,7 @@ type PushRef struct {
 	Name string
 	New  gitstore.Hash // zero: delete it
 	Old  gitstore.Hash // to delete or replace: the value that the remote must have
-	// Replace lets New take the place of Old, which it need not continue.
+	// Replace allows New even if it does not continue Old.
 	Replace bool
 }
 
@@ -132,7 +132,7 @@ func (p *push) sendAtomic(ctx context.Context, groups [][]PushRef) error {
 	return nil
 }
 
-// split sends each half of groups that were all rejected, as by a hook that runs once for all.
+// split sends each half of groups that were all rejected, for example by a hook that runs once for all.
 func (p *push) split(ctx context.Context, groups [][]PushRef) error {
 	if p.splits++; len(groups) == 1 || p.splits > maxSplits {
 		for _, g := range groups {
@@ -244,7 +244,7 @@ func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes [
 	}
 	if other {
 		m, err = resolveRemote(ctx, r, address, true)
-	} else if err = CheckURL(address); err == nil { // git may read odd settings in another way than we do
+	} else if err = CheckURL(address); err == nil { // git may read unusual settings in another way than we do
 		err = checkServed(ctx, r, address, true)
 	}
 	if err != nil {

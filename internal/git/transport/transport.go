@@ -32,7 +32,7 @@ var (
 // Options change how git talks to a remote; the zero value means the defaults.
 type Options struct {
 	Progress io.Writer // a terminal for git's progress; nil: none, and git asks nothing
-	// Without has patterns of refs that a fetch leaves out: full names, or such that end in "/*". Needs git 2.29.
+	// Without has patterns of refs that a fetch leaves out: full names, or prefixes that end in "/*". Needs git 2.29.
 	Without []string
 	// NoHook leaves out the pre-push hook: what is pushed was decided by a person.
 	NoHook bool
@@ -46,7 +46,7 @@ type RefSpec struct{ Src, Dst string }
 // prefix returns what all names of Dst begin with.
 func (s RefSpec) prefix() string { return strings.TrimSuffix(s.Dst, "*") }
 
-// check refuses what are not full ref names. Git checks that both sides end in /* or none.
+// check refuses what is not a full ref name. Git checks that both sides end in /*, or neither.
 func (s RefSpec) check() error {
 	return errors.Join(gitstore.CheckRefName(strings.TrimSuffix(s.Src, "/*")+"/x"), gitstore.CheckRefName(strings.TrimSuffix(s.Dst, "/*")+"/x"))
 }
@@ -79,28 +79,36 @@ func below(refs []gitstore.Ref, prefixes []string) []gitstore.Ref {
 	})
 }
 
-// LeaveHead makes the HEAD of a remote that is a path name another branch than one that is about to be
-// deleted, which a repository refuses for the branch of its HEAD: next, which need not exist.
+// LeaveHead prepares the deletion of a branch at a remote that is a path, because a repository does not
+// delete the branch that its HEAD names. If that is the branch, HEAD names next afterwards, which need
+// not exist. For other remotes it does nothing.
 func LeaveHead(ctx context.Context, r *gitstore.Repo, remote, branch, next string) error {
-	m, err := findRemote(r, remote)
-	if err != nil {
-		return err
-	}
-	dir, ok := localDir(r, m.pushTo())
-	if !ok {
-		return nil
-	}
-	other, err := openLocal(dir)
-	if err != nil {
-		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
-	}
-	if _, checkedOut := other.MainDir(); checkedOut {
-		return nil
-	}
-	if named, _, err := other.Head(other.GitDir()); err != nil || named != branch {
+	other, named, _, err := headOf(r, remote)
+	if err != nil || other == nil || named != branch {
 		return err
 	}
 	return other.SetHead(ctx, other.GitDir(), next)
+}
+
+// headOf opens the repository of a remote that is a path, and reads its HEAD. The repository is nil for
+// other remotes, and if HEAD must stay: the files of a working tree would show as deleted.
+func headOf(r *gitstore.Repo, remote string) (other *gitstore.Repo, branch string, h gitstore.Hash, err error) {
+	m, err := findRemote(r, remote)
+	if err != nil {
+		return nil, "", h, err
+	}
+	dir, ok := localDir(r, m.pushTo())
+	if !ok {
+		return nil, "", h, nil
+	}
+	if other, err = openLocal(dir); err != nil {
+		return nil, "", h, fmt.Errorf("read HEAD of %s: %w", m.label(), err)
+	}
+	if _, checkedOut := other.MainDir(); checkedOut {
+		return nil, "", h, nil
+	}
+	branch, h, err = other.Head(other.GitDir())
+	return other, branch, h, err
 }
 
 // label returns the name of a remote for messages.
@@ -124,31 +132,16 @@ func openLocal(dir string) (*gitstore.Repo, error) {
 	return nil, fmt.Errorf("%w: %s is not a git repository", ErrRemote, dir)
 }
 
-// SetRemoteHead makes the HEAD of a remote that is a path name a branch, so that a plain git clone
-// checks it out. It does so only if HEAD names a branch that does not exist, and branch does. For
-// other remotes it does nothing.
+// SetRemoteHead sets the HEAD of a remote that is a path to a branch, so that a plain git clone checks
+// that branch out. It does so only if HEAD names a branch that does not exist. For other remotes it does
+// nothing. The error is gitstore.ErrNotFound if the remote lacks the branch.
 func SetRemoteHead(ctx context.Context, r *gitstore.Repo, remote, branch string) error {
-	m, err := findRemote(r, remote)
-	if err != nil {
-		return err
-	}
-	dir, ok := localDir(r, m.pushTo())
-	if !ok {
-		return nil
-	}
-	other, err := openLocal(dir)
-	if err != nil {
-		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
-	}
-	if _, checkedOut := other.MainDir(); checkedOut {
-		return nil // its files would show as deleted
-	}
-	named, h, err := other.Head(other.GitDir())
-	if err != nil || named == branch || !h.IsZero() {
+	other, named, h, err := headOf(r, remote)
+	if err != nil || other == nil || named == branch || !h.IsZero() {
 		return err
 	}
 	if _, err := other.Ref(branch); err != nil {
-		return fmt.Errorf("set HEAD of %s: %w", m.label(), err)
+		return fmt.Errorf("set HEAD of %s: %w", MaskURL(remote), err)
 	}
 	return other.SetHead(ctx, other.GitDir(), branch)
 }

@@ -33,7 +33,7 @@ type Options struct {
 	Token   string       // the admin's
 	Version string       // of the program
 	Handler http.Handler // everything outside of /v1; nil: 404. May be set until Serve is called
-	Front   *front.Front // how it may be called; nil: by names of this machine
+	Front   *front.Front // under which names it answers, behind which proxies; nil: the names of this machine
 	Log     *slog.Logger
 	Now     func() time.Time // nil: the clock
 }
@@ -100,12 +100,12 @@ func (s *Server) private(elem ...string) string {
 	return s.Store.UsersPath(append([]string{"host"}, elem...)...)
 }
 
-// Secret returns a text that nobody can guess, and that the next server of this workspace returns, too.
+// Secret returns a text that nobody can guess. Later servers of this workspace return the same.
 func (s *Server) Secret(purpose string) string {
 	return hex.EncodeToString(s.cursors.Sign("secret of " + purpose)[:16])
 }
 
-// KeepConn keeps the connection of a browser with a session.
+// KeepConn protects the connection of a browser that is logged in from being closed when there are many.
 func (s *Server) KeepConn(r *http.Request) { admission.KeepConn(r.Context()) }
 
 // Note records in the audit what a browser did.

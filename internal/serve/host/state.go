@@ -1,7 +1,6 @@
 package host
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +80,7 @@ func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes
 	return state.Of(ctx, &s.lanes, t, owner, marks)
 }
 
-// anyTape returns the caller's access without a tape.
+// anyTape returns the part of the caller's access that is the same for all tapes.
 func (c *request) anyTape() access { return access{unmasked: c.run == nil || c.run.Policy.Unmasked} }
 
 func stateAnswer(k lanes.StateKey, value json.RawMessage, seq int64) api.StateAnswer {
@@ -228,7 +227,7 @@ func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Writte
 		}
 		return nil
 	}
-	j.Alone = cmp.Or(match != "", absent != "", p.Deleted)
+	j.Alone = match != "" || absent != "" || p.Deleted
 	err = c.s.lanes.Append(c.ctx(), t, j)
 	return k, j.Out, err
 }

@@ -47,7 +47,7 @@ func isOf(t *repo.Tape, session string) bool {
 	return t.Name() == session || strings.HasPrefix(t.Name(), session+"/")
 }
 
-// tapes are the names of the tapes of the calling session.
+// tapes returns the names of the tapes of the calling session.
 func (a *caller) tapes(ctx context.Context, f *searchRun, all []*repo.Tape) (names []string, err error) {
 	named := false
 	for _, key := range []string{"sessionId", "threadId"} {
@@ -80,7 +80,7 @@ func (a *caller) tapes(ctx context.Context, f *searchRun, all []*repo.Tape) (nam
 	return names, nil
 }
 
-// growing are the agent's tapes with entries that are newer than the start of the server.
+// growing returns the agent's tapes with entries that are newer than the start of the server.
 func (a *caller) growing(ctx context.Context, f *searchRun, all []*repo.Tape) (out []*repo.Tape, err error) {
 	init := f.c.Session.InitializeParams()
 	if init == nil || init.ClientInfo == nil {
@@ -98,7 +98,7 @@ func (a *caller) growing(ctx context.Context, f *searchRun, all []*repo.Tape) (o
 	return out, err
 }
 
-// called reports whether the last entries of a tape have one of the calls.
+// called reports whether the last entries of a tape contain one of the calls.
 func (a *caller) called(ctx context.Context, t *repo.Tape) (bool, error) {
 	a.mu.Lock()
 	calls := slices.Clone(a.calls)

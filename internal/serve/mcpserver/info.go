@@ -64,12 +64,12 @@ func infoOf(ctx context.Context, store *repo.Store, t *repo.Tape) (string, error
 	return out.String(), nil
 }
 
-// anchorText is an anchor with its whole state.
+// anchorText returns an anchor with its state, up to stateChars.
 func anchorText(e repo.Entry) string {
 	return fmt.Sprintf("%s @%d %s %s\n", line(e.Anchor, 100), e.ID, when(e), clip(escaped(string(e.Payload)), stateChars))
 }
 
-// aboutOf is what a tape is about; for a fork, its own entries.
+// aboutOf returns what a tape is about; for a fork, what its own entries are about.
 func aboutOf(ctx context.Context, store *repo.Store, t *repo.Tape) (about.Tape, error) {
 	x := index.New(store, nil)
 	defer x.Close()

@@ -17,14 +17,14 @@ const maxForm = 1 << 20
 // do makes the change that a form asks for.
 func (s *View) do(r *request) error {
 	if !s.Write {
-		return fmt.Errorf("%w: this view is for reading; with --write the server changes something, too", errForbidden)
+		return fmt.Errorf("%w: this view is read-only; start the server with --write to allow changes", errForbidden)
 	}
 	r.Body = http.MaxBytesReader(r.w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("%w: %w", repo.ErrInvalid, err)
 	}
 	if !guard.Same(r.PostForm.Get("token"), formToken(r.Request)) {
-		return fmt.Errorf("%w: the form is not of this server, or of one that has ended; reload the page", errForbidden)
+		return fmt.Errorf("%w: the form is from another server, or from one that has ended; reload the page", errForbidden)
 	}
 	t, err := r.tape()
 	if err != nil {

@@ -24,7 +24,7 @@ type Options struct {
 	Recall  bool
 }
 
-// mark is in each of our commands, and in no other.
+// mark returns a text that each of our commands contains, and no other command.
 func mark(f *record.Format) string { return "tape hook " + f.Name }
 
 // command is a shell command that cannot fail and prints nothing: some agents take a failure for a
@@ -121,7 +121,7 @@ func (d *document) addHook(event string, g group) error {
 		return d.add(hooks, event, []group{g})
 	}
 	if _, ok := list.Value.(*hujson.Array); !ok {
-		return fmt.Errorf(`"hooks" has something else than a list for %s`, event)
+		return fmt.Errorf(`%q in "hooks" is not a list`, event)
 	}
 	return d.add(list, "", g)
 }

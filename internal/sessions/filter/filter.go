@@ -1,7 +1,7 @@
 // Package filter parses filters of entries. Every surface passes on what it was given, as flags, in a URL
-// or as JSON, and gets the same query. [Fields] is the list of all filters, of which the command line makes
-// its flags, MCP and the agent their schemas, and the web view its form. To add one, add it to [Params] and
-// to the list; what it means for an entry is a property of package snapshot.
+// or as JSON, and gets the same query. The command line makes its flags from [Fields], MCP and the agent
+// their schemas, and the web view its form. To add a filter, add it to [Params] and to [Fields]; what it
+// means for an entry is a property of package snapshot.
 package filter
 
 import (

@@ -49,7 +49,7 @@ func (f *Finder) Edits(ctx context.Context, file *touched.File) (*Edits, error) 
 	return out, nil
 }
 
-// read reads what entries of a tape wrote.
+// read adds the edits of one tape.
 func (e *Edits) read(ctx context.Context, touches []index.Touch) error {
 	t, err := e.finder.Store.Tape(ctx, touches[0].Tape)
 	if err != nil {
@@ -79,7 +79,7 @@ func (e *Edits) read(ctx context.Context, touches []index.Touch) error {
 	return nil
 }
 
-// essence is a line without the white space around it.
+// essence returns a line without the white space around it.
 func essence(line string) string { return strings.TrimSpace(line) }
 
 // Telling reports whether a line says enough to tell who wrote it; a bracket does not.
@@ -98,8 +98,9 @@ func telling(line string, least int) bool {
 	return false
 }
 
-// Of returns the edit that wrote a line, -1 if none is known: the last one until a time whose text has the line. One
-// before since wrote it into an earlier commit, if that line can be told from others.
+// Of returns the number of the edit that wrote a line, or -1: the last edit up to until whose text has the line. An
+// edit before since belongs to an earlier commit. It counts only if the line has so many letters and digits that
+// another edit hardly wrote the same.
 func (e *Edits) Of(line string, since, until time.Time) int {
 	const many = 16 // letters and digits
 	if line = essence(line); !Telling(line) {
@@ -116,7 +117,7 @@ func (e *Edits) Of(line string, since, until time.Time) int {
 	return -1
 }
 
-// Last returns the last edit between two times, -1 if there is none.
+// Last returns the number of the last edit between two times, or -1.
 func (e *Edits) Last(since, until time.Time) int {
 	for i, one := range slices.Backward(e.list) {
 		if one.At.Before(since) {

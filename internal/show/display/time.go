@@ -9,10 +9,10 @@ import (
 // Minute is the layout of dates, which are shown in the reader's zone.
 const Minute = "2006-01-02 15:04"
 
-// Zone is the name of the local zone at a time.
+// Zone returns the name of the local zone at a time.
 func Zone(t time.Time) string { return t.Local().Format("MST") }
 
-// ZoneName is the zone with its offset: "CET (UTC+01:00)".
+// ZoneName returns the local zone at a time with its offset: "CET (UTC+01:00)".
 func ZoneName(t time.Time) string {
 	offset := "UTC" + t.Local().Format("-07:00")
 	switch name := Zone(t); {
@@ -25,7 +25,7 @@ func ZoneName(t time.Time) string {
 	}
 }
 
-// Span is "2026-11-20 10:00 to 11:30"; the date is repeated if the day changes.
+// Span returns a range of time, as "2026-11-20 10:00 to 11:30"; the date is repeated if the day changes.
 func Span(from, until time.Time) string {
 	from, until = from.Local(), until.Local()
 	end := until.Format(Minute)
@@ -35,7 +35,7 @@ func Span(from, until time.Time) string {
 	return from.Format(Minute) + " to " + end
 }
 
-// Took is a duration, rounded for display.
+// Took returns a duration, rounded for display.
 func Took(d time.Duration) string {
 	switch {
 	case d < 100*time.Millisecond:
@@ -48,8 +48,8 @@ func Took(d time.Duration) string {
 	return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
 }
 
-// Ago is "5 minutes ago", or after two weeks the date in a layout. Text that is not a date is
-// shown as it is.
+// Ago returns how long ago a date was, as "5 minutes ago", or after two weeks the date in the given
+// layout. Text that is not a date is shown as it is.
 func Ago(now time.Time, date, layout string) string {
 	t, ok := ParseStored(date)
 	if !ok {
@@ -72,7 +72,7 @@ func Ago(now time.Time, date, layout string) string {
 	}
 }
 
-// Briefly is Ago in a few cells, for lists.
+// Briefly is Ago in at most ten cells, for lists.
 func Briefly(now, t time.Time) string {
 	t = t.In(now.Location())
 	switch d := now.Sub(t); {

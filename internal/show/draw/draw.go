@@ -14,10 +14,10 @@ import (
 	"tape/internal/show/outline"
 )
 
-// esc is a text for an attribute or an element.
+// esc returns a text for an attribute or an element.
 func esc(s string) string { return template.HTMLEscapeString(display.Line(s)) }
 
-// num is a coordinate.
+// num returns a coordinate as text.
 func num(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f', -1, 64) }
 
 func done(b *strings.Builder) template.HTML { return template.HTML(b.String()) } //nolint:gosec // each piece is escaped or a number
@@ -81,7 +81,7 @@ func Calendar(days []Day, label string) template.HTML {
 	return done(&b)
 }
 
-// Days draws days as columns, with the highest value's words at the top.
+// Days draws days as columns. At the top stands most, the highest value in words.
 func Days(days []Day, label, most string) template.HTML {
 	if len(days) == 0 {
 		return ""
@@ -112,7 +112,7 @@ func Days(days []Day, label, most string) template.HTML {
 	return done(&b)
 }
 
-// Bar draws a share as a bar, of which a part, also a share of the whole, is bad.
+// Bar draws a share of a whole as a bar, with a part of it in the colour of errors. Both are from 0 to 1.
 func Bar(share, bad float64) template.HTML {
 	share, bad = bound(share), min(bound(bad), bound(share))
 	var b strings.Builder
@@ -131,8 +131,9 @@ func bound(f float64) float64 {
 	return max(0, min(f, 1))
 }
 
-// Strip draws a session along its time: prompts above, calls as columns below, of which failed ones have a colour of
-// their own, handoffs from top to bottom, pauses as gaps; a session without calls has no drawing. link is the address of an entry.
+// Strip draws a session along its time: prompts above, calls as columns below, failed ones in the colour of errors,
+// handoffs from top to bottom, pauses as gaps. A session without calls has no drawing. link returns the address of
+// an entry.
 func Strip(s outline.Strip, link func(entry int64) string) template.HTML {
 	const width, top, height = 960, 14, 46
 	most := 0

@@ -19,7 +19,7 @@ import (
 type renderer interface {
 	begin(top)
 	end()
-	// section begins the section of a phase; none: it has no entries of the wanted kinds.
+	// section begins the section of a phase. none says that it has no entries of the wanted kinds.
 	section(ph repo.Phase, none bool)
 	// open begins an entry under a title, close ends it. mark is the target of links to an
 	// entry without content.
@@ -194,7 +194,7 @@ func phaseFacts(ph repo.Phase, zone string) []string {
 	return out
 }
 
-// withoutStart takes from the beginning of a tape what says nothing to people who do not have the repository.
+// withoutStart removes the state of the first anchor, which says nothing to people without the repository.
 func withoutStart(it *conversation.Item) {
 	if it.Kind == conversation.Phase && it.Entry.AnchorSeq == 1 {
 		it.Summary, it.Details = "", ""
@@ -335,10 +335,10 @@ func renderResults(r renderer, it *conversation.Item) {
 	}
 }
 
-// author returns the author of an entry, safe to show; "" if that is the one who began the tape.
+// author returns the author of an entry, safe to show; "" if the entry names none.
 func author(e repo.Entry) string { return display.Title(e.Author(), 200) }
 
-// when is an entry's date in the local zone, which is named if it is not the usual one, as in
+// when returns an entry's date in the local zone, which is named if it is not the usual one, as in
 // summer time. A date that cannot be parsed is shown as stored.
 func when(e repo.Entry, usual string) (text, machine string) {
 	t, ok := e.Time()

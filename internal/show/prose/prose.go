@@ -32,7 +32,7 @@ const (
 	maxMarkdown = 64 << 10 // bytes; longer text is not parsed as Markdown
 	maxName     = 60       // bytes of a language's or file's name: each lexer's patterns are tried on it
 	maxDepth    = 40       // nesting of Markdown
-	maxLinks    = 1000     // beginnings of links: the parser searches the end of each
+	maxLinks    = 1000     // beginnings of links: the parser searches for the end of each
 	maxCode     = 32 << 10 // bytes of code that are coloured
 )
 
@@ -57,7 +57,7 @@ func New() *Renderer {
 	return r
 }
 
-// HTML is a text as a page shows it.
+// HTML returns a text as a page shows it.
 func (r *Renderer) HTML(text string) template.HTML {
 	return template.HTML(r.Folded(text, 0)) //nolint:gosec // goldmark escapes, raw HTML is shown as text
 }
@@ -161,10 +161,10 @@ func deep(doc ast.Node) bool {
 	return most > maxDepth
 }
 
-// Escape is text for HTML, safe to show.
+// Escape returns text as HTML, safe to show.
 func Escape(s string) string { return template.HTMLEscapeString(display.Page(s)) }
 
-// Code is code in the colours of a language, which may be the name of a file.
+// Code returns code as HTML, in the colours of a language. language may be the name of a file.
 func (r *Renderer) Code(text, language string) template.HTML {
 	text = display.Page(text)
 	return template.HTML(`<pre class="code" tabindex="0"><code>` + r.tokens(text, path.Base(language)) + "</code></pre>\n") //nolint:gosec // tokens escapes

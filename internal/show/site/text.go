@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// The search is over the texts of all sessions, which are in a few files of JavaScript, because a page that was
-// opened from a folder may not read other files. A file has a line for each of its sessions.
+// The texts that the search looks through are in a few files of JavaScript, because a page that was opened from
+// a folder may not read other files. A file has a line for each of its sessions.
 
 const searchFiles = 16
 
-// searchFile is the file that has a session's texts.
+// searchFile returns the search file that has a session's texts.
 func searchFile(folder string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(folder))
@@ -27,14 +27,13 @@ func searchFile(folder string) string {
 
 const linePrefix = "tapeTexts("
 
-// textLine is the line of a session, which begins with its folder.
+// textLine returns the line of a session, which begins with its folder.
 func textLine(x Session, texts []any) ([]byte, error) {
-	title := x.Title
-	raw, err := json.Marshal([]any{x.Folder, title, x.Updated.Format(time.DateOnly), texts})
+	raw, err := json.Marshal([]any{x.Folder, x.Title, x.Updated.Format(time.DateOnly), texts})
 	return slices.Concat([]byte(linePrefix), raw, []byte(");\n")), err
 }
 
-// folderOf is the session's folder in a line, "" if it is none of ours.
+// folderOf returns the session's folder in a line, "" if we did not write the line.
 func folderOf(line []byte) (folder string) {
 	rest, ok := bytes.CutPrefix(line, []byte(linePrefix+"["))
 	end := bytes.IndexByte(rest, ',')
@@ -44,7 +43,7 @@ func folderOf(line []byte) (folder string) {
 	return folder
 }
 
-// writeTexts writes the files for the search in which a session has changed.
+// writeTexts writes the search files that have the text of a changed session.
 func (s *Site) writeTexts() error {
 	files := map[string]bool{}
 	for folder := range s.texts {
@@ -94,7 +93,7 @@ func (s *Site) has(folder string) bool {
 	return slices.ContainsFunc(s.sessions, func(x Session) bool { return x.Folder == folder })
 }
 
-// searchNames are the files of the search, without their folder.
+// searchNames returns the names of the search files, without folder and extension, separated by spaces.
 func (s *Site) searchNames() string {
 	var names []string
 	for _, x := range s.sessions {

@@ -5,7 +5,7 @@ import "strings"
 // Stream is a Markdown text that is being written. It is cut into blocks where the meaning of what came
 // before cannot change any more.
 type Stream struct {
-	Renderer *Renderer // may be replaced at any time, as when the terminal's width changes
+	Renderer *Renderer // may be replaced at any time, for example when the terminal's width changes
 
 	block string // the text of the block that is not complete
 	lines int    // where its first incomplete line begins
@@ -47,7 +47,7 @@ func (s *Stream) Write(text string) (done []string) {
 	}
 }
 
-// end renders a complete block. A blank line separates it from the one before.
+// end renders a complete block. A blank line separates it from the block before.
 func (s *Stream) end(block string) []string {
 	lines := s.Renderer.Lines(block)
 	if len(lines) > 0 && s.begun {
@@ -57,14 +57,14 @@ func (s *Stream) end(block string) []string {
 	return lines
 }
 
-// Close returns the lines of what is left. The stream is as new after it.
+// Close returns the lines of the incomplete block. Then the stream is ready for another text.
 func (s *Stream) Close() []string {
 	lines := s.end(s.block)
 	*s = Stream{Renderer: s.Renderer}
 	return lines
 }
 
-// Live returns how the block looks that is not complete, at most its last rows.
+// Live returns the incomplete block as it looks now, at most its last rows.
 func (s *Stream) Live(rows int) []string {
 	text := s.block
 	if most := min(maxLive, rows*(s.Renderer.width+1)); len(text) > most {

@@ -13,7 +13,7 @@ type Usage struct {
 	TotalTokens  *int64
 	CacheHitRate *float64 // share of the input that came from the cache, 0 to 1
 
-	// Input is what neither came from the cache nor was written to it. Output has the reasoning in it.
+	// Input counts tokens that neither came from the cache nor were written to it. Output includes reasoning.
 	Input, Output, CacheRead, CacheWrite int64
 }
 

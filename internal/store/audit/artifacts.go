@@ -48,7 +48,7 @@ func (a *audit) artifactSizes(phase []gitstore.TreeEntry, where string) error {
 }
 
 // artifacts checks the artifacts of a phase: none was removed, the new ones match their names, and
-// all that new entries refer to are there.
+// none is missing that a new entry refers to.
 func (g *growth) artifacts() error {
 	was, err := snapshot.ArtifactsOf(g.s.Git(), g.was)
 	if err != nil {

@@ -43,9 +43,9 @@ func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 	return out, layout.Wrap(err, "merge into %q", t.Name())
 }
 
-// linesAfterIndex returns the entries after the commit's last that the working tree has in addition
-// to what git's index lists. A file with a conflict counts only if it still begins with our lines;
-// otherwise it contains conflict markers.
+// linesAfterIndex returns the entries in the working tree that neither the commit nor git's index has.
+// A file with a conflict is read only if it still begins with our lines; otherwise it contains conflict
+// markers.
 func linesAfterIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
 	index, err := gitindex.Read(w.T.Store().Git(), w.Wt)
 	if err != nil {
@@ -101,7 +101,7 @@ func linesAfterIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error
 			found = append(found, entries...)
 		}
 	}
-	// An outdated index does not list all that is committed.
+	// An outdated index lacks some of what is committed.
 	return resolve.ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return e.ID <= last })), nil
 }
 

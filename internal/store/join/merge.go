@@ -71,7 +71,7 @@ func merge(ctx context.Context, t *workspace.Tape, o Options) (Result, error) {
 	return out, layout.Wrap(err, "merge %q into %q", t.Name(), into.Name())
 }
 
-// closeInto closes a fork that has nothing left to merge into a tape's commit.
+// closeInto closes a fork that was merged into the commit into, or had nothing to merge.
 func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error {
 	message := ""
 	if has, err := lineage.Contains(w.T.Store(), into, w.Head); err != nil {
@@ -82,9 +82,9 @@ func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error 
 	return forks.Close(ctx, w, message)
 }
 
-// Target is what a fork is merged into: its parent, or the ancestor that the parent was merged
-// into. The parent may have other entries here than where it was merged; then only the ancestor
-// contains the base of the fork.
+// Target returns what a fork is merged into: the nearest of its ancestors that contains the base of the
+// fork. That is its parent, unless somebody else has merged the parent into an ancestor, with entries
+// that the parent lacks here.
 func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 	if !t.IsFork() {
 		return nil, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)
@@ -116,7 +116,7 @@ func knowsBase(t *workspace.Tape, f *workspace.Tape) (bool, error) {
 	}
 	b, ok, err := snapshot.MadeBase(f, at)
 	if err != nil || !ok {
-		return err == nil, err // made by hand: Merge looks for the base
+		return err == nil, err // it was made by git: Merge looks for the base
 	}
 	base, err1 := snapshot.AtCommit(t.Store(), b.Start)
 	ours, err2 := snapshot.AtCommit(t.Store(), head)

@@ -26,15 +26,15 @@ const (
 // FirstAnchor is the name of the anchor that opens every tape.
 const FirstAnchor = "session/start"
 
-// SealSize is the size in bytes at which a segment is sealed: the next entry of its class opens the
-// next one. So a commit never rewrites more than that.
+// SealSize is the size in bytes at which a segment is sealed: the next entry of its class begins a new
+// segment. So a commit never rewrites more than that.
 const SealSize = 256 << 10
 
 // Names in a workspace.
 const (
 	TapeFile   = "tape.json"
 	ReadmeFile = "README.md"
-	ConfigFile = "config.json" // settings, in PrivateDir; elsewhere it is git's or the user's
+	ConfigFile = "config.json" // in PrivateDir: the workspace's settings; below Home: the user's
 	AnchorsDir = "anchors"
 	AnchorFile = "anchor.json"
 	// ArtifactsDir is the folder in a phase whose files are named after the SHA-256 of their content.
@@ -42,9 +42,9 @@ const (
 	TapesDir     = "tapes"
 	ForksDir     = "forks"
 	GitDirName   = ".git"
-	PrivateDir   = "tape" // in .git: settings, locks, damaged files that were set aside
-	TornDirName  = "torn"
-	TempDirName  = "tmp" // files being written
+	PrivateDir   = "tape" // in .git: what no clone gets, such as settings and locks
+	TornDirName  = "torn" // damaged files that were set aside
+	TempDirName  = "tmp"  // files being written
 )
 
 // RootFiles returns the files of a tape beside its phases. The first commit has them, in older tapes
@@ -140,7 +140,7 @@ func ParseSegment(name string) (c Class, n int, ok bool) {
 	return Class(max(0, i)), n, i >= 0
 }
 
-// CutFork splits the name of a fork at its last slash: tapes' names may have slashes, forks' may not.
+// CutFork splits the name of a fork at its last slash: names of tapes may have slashes, those of forks may not.
 func CutFork(name string) (parent, fork string, ok bool) {
 	i := strings.LastIndexByte(name, '/')
 	if i < 1 || i == len(name)-1 {

@@ -134,8 +134,8 @@ func isObjects(value, _ []byte) bool {
 
 func mayBeObject(value, _ []byte) bool { return isNull(value) || jsonl.IsObject(value) }
 
-// isContent accepts a message without content if it has another part, as a model's that only calls
-// tools.
+// isContent accepts a message without content if it has something else, such as the calls of a model
+// that says nothing.
 func isContent(value, payload []byte) bool {
 	if !isNull(value) {
 		return isString(value, nil) || isList(value, nil)

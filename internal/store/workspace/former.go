@@ -38,8 +38,8 @@ func (s *Store) hasPrivate() bool {
 	return err == nil
 }
 
-// loadConfig reads the settings of a workspace that is opened, or, if isNew, created. If a former
-// version's cannot be moved, because the workspace is read-only, they are used where they are.
+// loadConfig reads the settings of a workspace that is opened, or, if isNew, created. If the settings of a
+// former version cannot be moved, because the workspace is read-only, they are used where they are.
 func (s *Store) loadConfig(ctx context.Context, isNew bool) (Config, error) {
 	c, found, err := readConfig(s.configPath())
 	if found || err != nil {
@@ -145,7 +145,7 @@ func (s *Store) committed(name string) bool {
 // moveFormer writes former settings to their new places. The old file is removed last, so that nothing is
 // lost if this is interrupted.
 func (s *Store) moveFormer(old *formerSettings) error {
-	if s.underHome() && IsOwn(s.dir) {
+	if s.underHome() {
 		if err := s.addUserSettings(old.agent, false); err != nil {
 			return err
 		}
@@ -165,7 +165,8 @@ func (s *Store) moveFormer(old *formerSettings) error {
 	return s.fs.SyncDir(s.dir)
 }
 
-// addUserSettings adds settings to the user's file for the workspace. Existing values stay unless over.
+// addUserSettings adds settings to the user's file for the workspace. Existing values stay unless over is
+// true.
 func (s *Store) addUserSettings(settings map[string]json.RawMessage, over bool) error {
 	if len(settings) == 0 {
 		return nil
@@ -179,7 +180,8 @@ func (s *Store) addUserSettings(settings map[string]json.RawMessage, over bool) 
 	})
 }
 
-// underHome reports whether the workspace is one for a project directory, below Home, and the user's own.
+// underHome reports whether the workspace is directly below Home, as those for projects are, and the
+// user's own.
 func (s *Store) underHome() bool {
 	home, err := Home()
 	return err == nil && filepath.Dir(ResolvePath(s.dir)) == ResolvePath(home) && IsOwn(s.dir)

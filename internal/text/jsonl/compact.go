@@ -48,8 +48,8 @@ func appendStripped(dst, src []byte, spaced bool) []byte {
 	return append(dst, src[run:]...)
 }
 
-// Unescape appends the valid JSON src to dst, compacted and, for people to read,
-// with \uXXXX and \/ in strings replaced by the characters they stand for. Control
+// Unescape appends the valid JSON src to dst, compacted. It is for people to read:
+// \uXXXX and \/ in strings become the characters they stand for. Control
 // characters, quotes, backslashes and unpaired surrogates stay escaped: the result
 // is JSON of the same value.
 func Unescape(dst, src []byte) []byte {
@@ -80,8 +80,8 @@ func Unescape(dst, src []byte) []byte {
 	return append(dst, src[run:]...)
 }
 
-// unescapeRune returns the length of the escape at the start of b, and the character
-// that may replace it, or -1.
+// unescapeRune returns the character that may replace the escape at the start of b,
+// or -1, and the length of the escape.
 func unescapeRune(b []byte) (r rune, n int) {
 	if len(b) < 2 {
 		return -1, len(b)

@@ -11,14 +11,14 @@ import (
 
 // unit is a word or a phrase of a query.
 type unit struct {
-	raw    string // as typed; of a phrase, the text between the quotes
+	raw    string // as typed; for a phrase, the text between the quotes
 	phrase bool
 	not    bool
 
 	prefix bool    // the last run may continue
 	pieces []piece // in this order, with white space between them
 	runs   int     // in all pieces
-	id     string  // equal for units that find the same
+	id     string  // equal for units that find the same texts
 	expr   Expr    // for an index of terms
 	sure   bool    // expr selects no entry without the unit
 }
@@ -35,8 +35,8 @@ type run struct {
 	class text.Attr // Dense, Symbol, or Lower for all others
 }
 
-// newUnit makes a unit of a word or a phrase. It reports false if nothing is
-// left of it after folding, as of a lone variation selector.
+// newUnit makes a unit of a word or a phrase. It reports false if folding leaves
+// nothing, for example of a single variation selector.
 func newUnit(raw string, phrase bool, o Options) (unit, bool) {
 	u := unit{raw: raw, phrase: phrase}
 	lit := o.trimmed(raw)
@@ -187,7 +187,7 @@ func (u *unit) makeExpr() {
 	u.sure = len(p.lit) <= text.MaxTerm && (p.runs[0].class != text.Dense || utf8.RuneCount(p.lit) <= 2)
 }
 
-// addTerms adds the terms of a run: of a dense script, each pair of characters.
+// addTerms adds the terms of a run: in a dense script, each pair of characters.
 func addTerms(lit []byte, class text.Attr, prefix bool, add func(Op, []byte)) {
 	if class != text.Dense {
 		op := Term

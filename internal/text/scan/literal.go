@@ -34,7 +34,8 @@ func newFilter(groups ...[]literal) (f filter) {
 	return f
 }
 
-// newNeedles returns needles of which each line with one of the literals has at least one.
+// newNeedles returns needles for literals: a line that contains one of the literals contains one of
+// the needles.
 func newNeedles(lits []literal) (all []needle.Needle) {
 	wide := false
 	for _, l := range lits {
@@ -55,8 +56,8 @@ func newNeedles(lits []literal) (all []needle.Needle) {
 	return append(all, needle.Escape())
 }
 
-// core returns the longest part of a literal that JSON can spell differently only by \u
-// escapes, or that differs in the case of ASCII.
+// core returns the longest part of a literal that has no other spellings in JSON than \u escapes
+// and, if case does not matter, those in the other case of ASCII letters.
 func (l literal) core() string {
 	parts := strings.FieldsFunc(l.s, func(r rune) bool {
 		return r < ' ' || r == '"' || r == '\\' || r == '/' || r == utf8.RuneError || l.fold && r >= utf8.RuneSelf && unicode.SimpleFold(r) != r

@@ -4,10 +4,10 @@ import "bytes"
 
 // Passwords in the arguments of commands, and in the files that commands read them from.
 
-// givenPassword checks a value whose place says that it is the password of a user.
+// givenPassword checks a value that stands where a user's password is expected.
 func (w *walker) givenPassword(text []byte, v assignment, user []byte, rule string) {
 	if bytes.EqualFold(user, text[v.from:v.to]) || bytes.EqualFold(user, []byte("anonymous")) || bytes.EqualFold(user, []byte("ftp")) {
-		return // a password equal to the user is a sample, and anonymous has none
+		return // a password equal to the user is a sample, and the user anonymous has none
 	}
 	v.rule = rule
 	if v.command && v.to < len(text) && text[v.to] != '\'' {
@@ -44,8 +44,8 @@ func (w *walker) curl(text []byte, start, end int) {
 	w.command = i
 }
 
-// endsCommand reports whether a shell command ends at i: at the end of a line that is not
-// continued, also if it is written \n, or at an operator with a blank after it.
+// endsCommand reports whether a shell command ends at i: at a line break, also one written as
+// \n, unless the line is continued, or at an operator with a blank after it.
 func endsCommand(text []byte, i int) bool {
 	switch text[i] {
 	case '\n':
@@ -74,7 +74,7 @@ func userOption(text []byte, i int) int {
 		switch c := text[i]; {
 		case c == 'u' || c == 'U':
 			return nextWord(text, i+1)
-		case bytes.IndexByte([]byte("sSkLvifgG#0146"), c) < 0: // those that take no value
+		case bytes.IndexByte([]byte("sSkLvifgG#0146"), c) < 0: // the options that take no value
 			return -1
 		}
 	}
@@ -92,7 +92,7 @@ func nextWord(text []byte, i int) int {
 	return skipBlanks(text, i)
 }
 
-// userPassword checks the password of user:password at i, and returns where that ends.
+// userPassword checks the password in user:password at i, and returns where it ends.
 func (w *walker) userPassword(text []byte, i int) int {
 	v := assignment{name: i, command: true}
 	v.read(w.s, text, i)
@@ -109,7 +109,7 @@ func (w *walker) userPassword(text []byte, i int) int {
 	return v.to
 }
 
-// sshpass finds the password that is its option -p.
+// sshpass finds the password that the option -p gives to sshpass.
 func (w *walker) sshpass(text []byte, start, end int) {
 	const option = "-p"
 	i := skipBlanks(text, end)
@@ -126,7 +126,7 @@ func (w *walker) sshpass(text []byte, start, end int) {
 // word belongs to a netrc file: before it, on any line, are machine and a host, or default,
 // and the user's name.
 func (w *walker) netrc(text []byte, from, to int) bool {
-	const pairs, reach = 4, 256 // machine and host; port, login, account and what these are
+	const pairs, reach = 4, 256 // machine, port, login and account, each with its value; bytes before the word
 	at := skipBlanks(text, to)
 	if at == to || at == len(text) || !bytes.Contains(text[max(0, from-reach):from], []byte("login")) {
 		return false
@@ -151,7 +151,8 @@ func (w *walker) netrc(text []byte, from, to int) bool {
 	return false
 }
 
-// wordBefore returns the word before i, which white space or a written \n bounds, and its place.
+// wordBefore returns the word before i, and where it begins. White space bounds it, also white space
+// that is written as \n.
 func wordBefore(text []byte, i int) (word []byte, at int) {
 	const longest = 256
 	least := max(0, i-longest)

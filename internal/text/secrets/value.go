@@ -36,7 +36,7 @@ func countBytes(v []byte) byteCounts {
 
 func (a byteCounts) letters() int { return a.lower + a.upper }
 
-// entropy is Shannon's, in bits a byte.
+// entropy returns Shannon's entropy, in bits per byte.
 func entropy(v []byte) float64 {
 	var counts [256]int
 	for _, c := range v {
@@ -65,8 +65,8 @@ func monotonous(v []byte) bool {
 	return n < min(6, len(v)/2+1)
 }
 
-// transitions counts where letters and digits meet, and where upper case follows lower case:
-// at two of five bytes in random text, and at few in words, however they are joined.
+// transitions counts the places where letters and digits meet, and where upper case follows lower
+// case. In random text these are two of five bytes; in words, however joined, they are few.
 func transitions(v []byte) int {
 	n := 0
 	for i := 1; i < len(v); i++ {
@@ -168,7 +168,7 @@ func isVariable(v []byte) bool {
 	return letters >= 3 && (n == len(v) || !isWord(v[n]))
 }
 
-// isCalled reports whether a text ends in a name or a path of names, which a program can call.
+// isCalled reports whether a text ends in something to call: a name, or names joined by dots.
 func isCalled(v []byte) bool {
 	from := len(v)
 	for from > 0 && (isWord(v[from-1]) || v[from-1] == '.') {
@@ -199,8 +199,8 @@ func isDummy(v []byte) bool {
 	return contains(bytes.ToLower(v), "example", "placeholder", "redacted", "changeme", "dummy", "xxxx", "your-", "your_", "yourapi", "yourtoken", "notreal", "insert")
 }
 
-// isPlaceholder reports whether hardly anything is left of a value without the words of
-// placeholders, sequences and repetitions.
+// isPlaceholder reports whether a value consists of the words of placeholders, sequences and
+// repetitions, and hardly anything else.
 func isPlaceholder(v []byte, words []string) bool {
 	if isDummy(v) {
 		return true

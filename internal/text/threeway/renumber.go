@@ -74,7 +74,7 @@ func appendOrigin(dst []byte, id int64, o Origin) []byte {
 // digits is the length of the longest id.
 const digits = 19
 
-// growth is about how many bytes renumber adds to a line.
+// growth estimates how many bytes renumber adds to a line.
 func (s *shape) growth(o Origin) int {
 	if s.origins > 0 {
 		return digits

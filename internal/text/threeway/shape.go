@@ -13,8 +13,8 @@ import (
 // known.
 var errShape = errors.New("its members cannot be found")
 
-// removal returns the range of bytes without which a member is gone and its object stays
-// valid: exactly what renumber inserts.
+// removal returns the range of bytes to cut out so that a member is gone and its object
+// stays valid: exactly what renumber inserts.
 func removal(m jsonl.Member) (fromTo [2]int) {
 	if m.Next >= 0 {
 		return [2]int{m.KeyAt, m.Next}
@@ -28,7 +28,7 @@ type shape struct {
 	idAt, idEnd int
 	meta, date  jsonl.Member // absent ones have KeyAt -1
 	last        int          // end of the last member's value
-	metaLast    int          // the same in meta; after its brace if it is empty
+	metaLast    int          // the same in meta; if meta is empty, after its brace
 	metaMembers int
 	origin      jsonl.Member // the last one
 	origins     int
@@ -146,8 +146,8 @@ func plainID(raw []byte) int64 {
 	return id
 }
 
-// content returns the checksum of the line without its id, and without the origin if
-// that identifies it. A missing meta counts as an empty one.
+// content returns the checksum of the line without its id, and without the origin if the
+// origin identifies the entry. A missing meta counts as an empty one.
 func (s *shape) content(line []byte) content {
 	cuts := [][2]int{{s.idAt, s.idEnd}}
 	members := s.metaMembers

@@ -5,8 +5,8 @@
 // former place in meta.origin. Nothing else of a line changes: white space, the
 // order of keys, spellings of numbers and unknown members stay.
 //
-// Two entries are the same if their identity and their content are. The identity is
-// the origin, or else the place on its own side. So a second merge adds nothing, and
+// Two entries are the same if they have the same identity and the same content. The
+// identity is the origin, or else the place on its own side. So a second merge adds nothing, and
 // a forged origin cannot make an entry vanish.
 //
 // The package does no I/O.

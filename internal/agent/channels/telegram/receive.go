@@ -61,7 +61,7 @@ func (c *Channel) admits(m *message) bool {
 	id := strconv.FormatInt(m.Chat.ID, 10)
 	private := m.Chat.Type == "private"
 	if m.From == nil || m.From.IsBot && m.SenderChat == nil {
-		return false // two bots could talk for ever; messages in the name of a group have SenderChat
+		return false // two bots could answer each other forever; messages in the name of a group have SenderChat
 	}
 	if listed(c.o.AllowChats, id, m.Chat.Username) ||
 		private && listed(c.o.AllowUsers, strconv.FormatInt(m.From.ID, 10), m.From.Username) {

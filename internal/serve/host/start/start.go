@@ -78,7 +78,7 @@ func PolicyOf(m api.Manifest) api.InlinePolicy {
 	return p
 }
 
-// givenUp returns the scopes that a manifest gives up by saying that the runner does not pull.
+// givenUp returns the scopes that a manifest gives up by saying that the runner does not support them.
 func givenUp(m api.Manifest) (without []string) {
 	for scope, supports := range map[string]*bool{"history.page": m.SupportsHistoryPull, "history.search": m.SupportsHistorySearch, "artifacts.read": m.SupportsArtifactPull} {
 		if supports != nil && !*supports {

@@ -19,7 +19,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Version is the version of the schema. Raise it whenever schema.sql changes: [DB.Prepare] then drops the old tables
+// Version is the version of what is stored. Raise it whenever schema.sql or the terms of an entry change, for example
+// by a new property in package snapshot: [DB.Prepare] then drops the old tables
 // and creates new ones, which the next sync fills.
 const Version = 3
 

@@ -70,8 +70,8 @@ type scan struct {
 	moved   map[int32]uint16        // the fields of the envelope that a record changed, as bits
 	reasons map[int32]string        // why lines are damaged
 	counts  record.Counter
-	leaves  map[int32]int32 // by title: the line up to which the conversation is called that
-	strange bool            // a title's leaf is not among the lines that were read
+	leaves  map[int32]int32 // by record with a title: the last line of the conversation that has the title
+	strange bool            // a title names a line that was not read
 	resume
 }
 
@@ -109,12 +109,12 @@ func (c *scan) hash(raw []byte) uint64 {
 // Enough is false: the first line may depend on the last one.
 func (c *scan) Enough() bool { return false }
 
-// isRecord distinguishes records from the messages inside of them, which have no session.
+// isRecord distinguishes records from the messages inside them, which have no session.
 func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "sessionId") != nil || jsonl.Get(raw, "leafUuid") != nil || jsonl.Get(raw, "snapshot") != nil
 }
 
-// Record keeps what is needed of a line.
+// Record keeps what the second pass needs of a line.
 func (c *scan) Record(at record.Span, raw []byte) {
 	var l line
 	l.parse(raw)
@@ -221,8 +221,8 @@ func (c *scan) classify(r *rec, l *line) {
 	}
 }
 
-// entitle finds out whether a line has the title of this session so far. The program also writes titles of
-// other sessions into a file; the leaf says whose a title is.
+// entitle finds out whether a line has the title of this session so far. Claude Code also writes titles of
+// other sessions into a file; leafUuid says which conversation has the title.
 func (c *scan) entitle(r *rec, l *line, i int32) {
 	if l.typ != "summary" || !bytes.HasPrefix(l.get("summary"), []byte{'"'}) {
 		return
@@ -239,7 +239,7 @@ func isClear(content []byte) bool {
 	return bytes.HasPrefix(content, []byte(open)) && bytes.Contains(content[:min(len(content), 400)], []byte(command))
 }
 
-// isNote reports whether the program made the text of a user line.
+// isNote reports whether Claude Code, not a person, wrote the text of a user line.
 func isNote(text []byte) bool {
 	notes := []string{`"[Request interrupted`, `"<local-command-`, `"<command-`, `"<bash-std`, `"<task-notification`}
 	return slices.ContainsFunc(notes, func(note string) bool { return bytes.HasPrefix(text, []byte(note)) })

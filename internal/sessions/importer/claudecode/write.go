@@ -9,7 +9,7 @@ import (
 
 type object = map[string]any
 
-// writer writes sessions that Claude Code resumes, as version 2.1 takes them.
+// writer writes sessions that Claude Code can resume, in the form of version 2.1.
 var writer = record.Writer{Files: write}
 
 func write(user record.Where, s *record.Session) ([]record.File, error) {

@@ -161,8 +161,8 @@ func (c *reader) passCheckpoints(date string) {
 
 const summaryKind = "compaction_summary"
 
-// compact emits the anchor of the last compaction. The other messages that the model gets after it are on the tape
-// already.
+// compact emits the anchor of the last compaction. The other messages that the model gets from then on are on the
+// tape already.
 func (c *reader) compact() {
 	doc := c.compacted
 	c.compacted = nil
@@ -231,7 +231,7 @@ func open(ctx context.Context, src record.Source) (opening, error) {
 	// A subagent or teammate has the id SESSION__NAME, with the session that started it.
 	id, own, _ := strings.Cut(full, "__")
 	if stem := strings.TrimSuffix(path.Base(strings.ReplaceAll(src.Name, `\`, "/")), messages); id == "" && isID(stem) {
-		id = stem // it is being written
+		id = stem // the file is being written
 	}
 	o.id = id
 	if role != "" && role != "lead" && own != "" {

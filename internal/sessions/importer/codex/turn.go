@@ -60,7 +60,7 @@ func (c *reader) Record(at record.Span, raw []byte) {
 	c.queue = append(c.queue, q)
 }
 
-// mark notes that a later reading can begin with a record.
+// mark notes that a later reading can begin at this record.
 func (c *reader) mark(at record.Span) {
 	c.Mark(at)
 	c.Counts.Mark()
@@ -100,7 +100,8 @@ func (c *reader) itemSays(who, said string) {
 	c.queue[i].repeated, c.queue[i].waits = true, false
 }
 
-// itemSaid reports whether a response item said before what an event says, or may say it later.
+// itemSaid reports whether a response item has already said what an event says; otherwise the event
+// waits for one that does.
 func (c *reader) itemSaid(it item) (repeated, waits bool) {
 	waits = true
 	it.repeats(func(who, said string) {

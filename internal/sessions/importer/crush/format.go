@@ -54,7 +54,7 @@ func list(user record.Where) string {
 	return filepath.Join(data, "projects.json")
 }
 
-// projectOf returns the project of a database DIR/.crush/crush.db, which is DIR; "" for a database elsewhere.
+// projectOf returns the project of a database: DIR for DIR/.crush/crush.db, "" for a database elsewhere.
 func projectOf(path string) string {
 	dir := filepath.Dir(path)
 	if !filepath.IsAbs(dir) || filepath.Base(dir) != ".crush" {

@@ -8,7 +8,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// message is a row, of which Record makes entries.
+// message is a row, from which Record makes entries.
 type message struct {
 	*reader
 	raw   []byte
@@ -93,8 +93,8 @@ func attachment(data []byte) []byte {
 	return record.NewObject(len(content)).Str("type", "image").Raw("source", source).Done()
 }
 
-// answer emits what the model said. Its last part is emitted after the results of its calls, so that an import gives
-// the same order as a recording.
+// answer emits what the model said. Its event run is kept until the results of its calls were emitted, so that an
+// import gives the same order as a recording.
 func (m message) answer() {
 	summary := string(jsonl.Get(m.raw, "is_summary_message")) == "1"
 	data := record.NewObject(160).Raw("model", jsonl.Get(m.raw, "model")).Raw("provider", jsonl.Get(m.raw, "provider"))
