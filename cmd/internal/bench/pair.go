@@ -32,7 +32,7 @@ func pair(args []string, out io.Writer) error {
 	a := flags.String("a", "", "a shell command before each run of the first side; $I is the number of the run")
 	b := flags.String("b", "", "the same, of the second side")
 	input := flags.String("in", "", "a file for the standard input of all")
-	codes := flags.String("ok", "0", "exit codes that are no failure, separated by commas")
+	codes := flags.String("ok", "0", "exit codes that are not failures, separated by commas")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

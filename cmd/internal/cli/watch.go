@@ -50,7 +50,7 @@ transcripts in it and below are recorded, including existing ones the first time
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, dir := range args {
 			if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-				return &cliError{class: repo.ErrNotFound, msg: quoted(dir) + " is no folder",
+				return &cliError{class: repo.ErrNotFound, msg: quoted(dir) + " is not a folder",
 					hint: "name a folder of transcripts, or none for those of the known agents"}
 			}
 		}

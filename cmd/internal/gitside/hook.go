@@ -58,7 +58,7 @@ func Hook(ctx context.Context, name, remote string, in io.Reader, open repo.Opti
 func locate(hint string) (githooks.Repository, error) {
 	at, err := githooks.Locate()
 	if errors.Is(err, fs.ErrNotExist) {
-		err = layout.NotFound(hint, "this is no git repository")
+		err = layout.NotFound(hint, "this is not a git repository")
 	}
 	return at, err
 }

@@ -27,7 +27,7 @@ type Request struct {
 	Title   string // one line that says what would be done: "run a command in sub/dir"
 	Command string // the command line of a shell, else the tool's arguments as indented JSON; "" if Diff says all
 	Path    string // the file that would be written, relative to the project with slashes; "" if there is none
-	Diff    string // how that file would change, as a unified diff with two lines of file names; "" if it is no text
+	Diff    string // how that file would change, as a unified diff with two lines of file names; "" if it is not text
 	// Rule is what [Always] and [Session] would allow: the command's first words, such as "go test"
 	// (of each part, with commas, if the command has several), or for another tool a rule as in the
 	// settings, such as fs.edit or web.fetch(example.org). "" means that no rule could allow the

@@ -29,7 +29,7 @@ import (
 //     index). The operating system drops it with the process. So whoever holds the
 //     guard knows that no living process of ours holds any lock that the guard covers.
 //  2. Our locks are created with mode 0400, in the one open(2) that creates them.
-//     The mode becomes 0600 only after the rename, when the file is no lock any more, so
+//     The mode becomes 0600 only after the rename, when the file is no longer a lock, so
 //     at no moment does a lock of ours have another mode.
 //     Git, libgit2, JGit, dulwich and gitoxide create theirs writable (0666 or 0600
 //     less the umask), and core.sharedRepository never takes the owner's w away.

@@ -238,7 +238,7 @@ func (r *Repo) CheckTree() error {
 
 func (r *Repo) checkLink(path string) error {
 	if st, err := os.Lstat(path); err != nil || st.Mode()&os.ModeSymlink == 0 || r.config.Own() {
-		return nil //nolint:nilerr // a missing file is no link
+		return nil //nolint:nilerr // a missing file is not a link
 	}
 	name, _ := filepath.Rel(r.gitDir, path)
 	return &UnsupportedError{Dir: r.gitDir, What: name + " in it is a link to elsewhere, and the repository did not come from your own tape",

@@ -60,8 +60,9 @@ func (r *Resolver) Resolve(ctx context.Context, dir, id string) (c Resolved, ok 
 	return c, true
 }
 
-// read reads the paths that a commit changed. The question was the id and a line with a slash;
-// git echoes the slash, which is no id, and so ends the list: no path begins with one.
+// read reads the paths that a commit changed. The question was the id and a line with a slash. Git
+// echoes that line, because it is not an id: it marks the end of the list, since no path begins with a
+// slash.
 func (c *Resolved) read(out *bufio.Reader) error {
 	for {
 		if next, err := out.Peek(1); err != nil {

@@ -22,7 +22,7 @@ import (
 var (
 	// ErrAuth says that credentials were refused, or are missing.
 	ErrAuth = errors.New("access denied")
-	// ErrRemote says that a remote cannot be reached, is no repository, or hung up.
+	// ErrRemote says that a remote cannot be reached, is not a repository, or hung up.
 	ErrRemote = errors.New("the remote cannot be used")
 	// ErrHostile says that what a remote sent was refused: damaged objects, or sizes and names
 	// beyond the limits.

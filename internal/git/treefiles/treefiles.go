@@ -118,7 +118,7 @@ func (f *Folder) Write(name string, data []byte) error {
 	n.changed = true
 	if i := n.find(last); i >= 0 {
 		if n.entries[i].Mode != gitstore.ModeFile {
-			return fmt.Errorf("%w: %s is no plain file", fs.ErrExist, name)
+			return fmt.Errorf("%w: %s is not a plain file", fs.ErrExist, name)
 		}
 		n.entries[i] = e
 		return nil

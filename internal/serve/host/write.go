@@ -214,7 +214,7 @@ func (c *request) resolveAnchor(t access, at *string) error {
 	if *at == "" || strings.HasPrefix(*at, "@") {
 		return nil
 	}
-	if t.thread != "" { // its anchors are no anchors of the tape
+	if t.thread != "" { // its anchors are not anchors of the tape
 		all, err := c.threadAnchors(t)
 		for _, a := range slices.Backward(all.Items) {
 			if a.Name == *at {

@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 	if err != nil {
 		return cannotRun(err), errors.Join(fmt.Errorf("run %s: %w", o.Argv[0], err), k.end())
 	}
-	go func() { // when the agent has ended, it may wait for the client for ever
+	go func() { // when the agent has ended, it may wait for the client forever
 		_, _ = io.Copy(&tee{to: in, from: client, keeper: k}, o.In)
 		_ = in.Close()
 	}()

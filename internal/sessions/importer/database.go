@@ -51,7 +51,7 @@ func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatab
 		if s.ID == "" || s.ID != filepath.Base(s.ID) {
 			continue // it cannot be part of a path
 		}
-		changed, _ := time.Parse(time.RFC3339, s.Changed) // "" is no date
+		changed, _ := time.Parse(time.RFC3339, s.Changed) // "" is not a date
 		out = append(out, InDatabase{Path: filepath.Join(path, s.ID), Changed: changed})
 	}
 	return out, nil

@@ -168,7 +168,7 @@ func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) 
 		return src, closer, err
 	}
 	if name != "-" {
-		// Opening a pipe would wait for its writer, perhaps for ever.
+		// Opening a pipe would wait for its writer, perhaps forever.
 		if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
 			return record.Source{}, nil, layout.Invalid("give what comes from it on standard input, as the file -", "%s is not a file but a pipe or a device", name)
 		}

@@ -112,7 +112,7 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 	}
 	const first, longest = 20 * time.Millisecond, time.Second
 	for pause := first; ; pause = min(2*pause, longest) {
-		if ctx.Err() == nil && err == nil { // a note that cannot be removed would be taken again for ever
+		if ctx.Err() == nil && err == nil { // a note that cannot be removed would be taken again forever
 			var some bool
 			if some, err = run.absorb(ctx); some {
 				pause = first

@@ -87,7 +87,7 @@ func blockOf(raw []byte, names map[string]string, told *Told) (b record.Block, o
 	return b, true
 }
 
-// resultText returns the text of a result. What is no text is named.
+// resultText returns the text of a result. Parts that are not text are only named.
 func resultText(content []byte, told *Told) string {
 	if text, ok := jsonl.String(content); ok {
 		return text

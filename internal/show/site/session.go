@@ -21,7 +21,6 @@ const (
 	pageBytes    = 80 << 10 // of entries; a page ends at the first prompt after it
 	pageMost     = 95 << 10 // or here, whatever comes
 	listedMost   = 150      // prompts in the contents; with more, each page lists its own
-	pagesMost    = 400      // pages in the list of a long session's pages
 	markdownMost = 400 << 10
 	searchBytes  = 200 << 10 // of text of a session that can be searched
 )

@@ -34,7 +34,7 @@ func (p List) Of(model string) (price Price, ok bool) {
 // Example is a value of the setting.
 const Example = `{"claude-opus-4":{"input":5,"output":25,"cache_read":0.5,"cache_write":6.25}}`
 
-// Parse parses the setting prices; "" is no prices.
+// Parse parses the setting prices; "" gives none.
 func Parse(text string) (List, error) {
 	if text == "" {
 		return nil, nil

@@ -168,7 +168,7 @@ func checkJSON(key string, raw []byte) error {
 	}
 	for member := range chat {
 		if member == "token" {
-			return layout.Invalid("put it into TAPE_TELEGRAM_TOKEN, or as \"telegram\" into credentials.json", "telegram: the bot's token is no setting, because the agent's commands can read the settings")
+			return layout.Invalid("put it into TAPE_TELEGRAM_TOKEN, or as \"telegram\" into credentials.json", "telegram: the bot's token is not a setting, because the agent's commands can read the settings")
 		}
 		if !slices.Contains([]string{"allow_users", "allow_chats", "base_url"}, member) {
 			return layout.Invalid(Example(key), "telegram: unknown field %q; it is {\"allow_users\", \"allow_chats\", \"base_url\"}", member)

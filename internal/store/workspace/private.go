@@ -92,7 +92,7 @@ func DirNames(dir string) ([]string, error) {
 }
 
 // CheckNoLink refuses a folder in a working tree that is a link: who made the repository may have put it
-// there, and what is written would go elsewhere. A missing folder is no link.
+// there, and what is written would go elsewhere. A missing folder is not a link.
 func CheckNoLink(dir string) error {
 	if st, err := os.Lstat(dir); err == nil && st.Mode()&os.ModeSymlink != 0 {
 		return &layout.CorruptError{File: dir, Msg: "this is a link to elsewhere", Fix: "put the folder itself there, or remove the link, and try again"}

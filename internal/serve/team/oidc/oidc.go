@@ -124,7 +124,7 @@ func (l *Login) user(id *oidc.IDToken) (u User, err error) {
 		return u, layout.Wrap(err, "read what the issuer says about the user")
 	}
 	text := func(name string) (s string) {
-		_ = json.Unmarshal(claims[name], &s) // "" if it is no text
+		_ = json.Unmarshal(claims[name], &s) // "" if it is not text
 		return s
 	}
 	u.Name = cmp.Or(text("preferred_username"), text("email"), id.Subject)

@@ -65,7 +65,7 @@ func (b *reader) Record(_ record.Span, raw []byte) {
 	b.Stats.Records++
 	d, err := jsonl.ParseDraft(raw)
 	if err != nil {
-		// Bub ignores an object that is no entry. We keep it.
+		// Bub ignores an object that is not an entry. We keep it.
 		key := b.counts.Key(raw)
 		if !b.Seen("", key) {
 			b.Put(record.Event(key, "", "record", record.Compact(raw)))

@@ -139,7 +139,7 @@ func (c *scan) Record(at record.Span, raw []byte) {
 	c.recs = append(c.recs, r)
 }
 
-// Damaged keeps the place of a line that is no record.
+// Damaged keeps the place of a line that is not a record.
 func (c *scan) Damaged(at record.Span, reason string) {
 	c.reasons[int32(len(c.recs))] = reason
 	// A line may be longer than a rec can express.

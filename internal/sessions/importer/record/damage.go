@@ -39,7 +39,7 @@ func (r *Reading) Unfinished(at Span) {
 // keptHead is how many bytes are kept of a text that does not fit into an entry.
 const keptHead = 64 << 10
 
-// damagedData describes a text that is no record: the text itself if it fits, otherwise its size,
+// damagedData describes a text that is not a record: the text itself if it fits, otherwise its size,
 // hash and beginning.
 func damagedData(reason string, size int64, r io.Reader) []byte {
 	h := sha256.New()

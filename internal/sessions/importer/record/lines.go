@@ -23,7 +23,7 @@ type Visitor interface {
 	Record(at Span, raw []byte)
 	// Damaged gets a line that has more than records, after the records on it.
 	Damaged(at Span, reason string)
-	// Unfinished gets a last line that is no record yet, because somebody is writing it. Record got
+	// Unfinished gets a last line that is not a record yet, because somebody is writing it. Record got
 	// the records before it on the line.
 	Unfinished(at Span)
 	// Enough reports whether the rest of the source need not be read.

@@ -53,7 +53,7 @@ type Info struct {
 	Agent string
 }
 
-// Began sets Started, unless it is set or raw is no date.
+// Began sets Started, unless it is set already, or raw is not a date.
 func (i *Info) Began(raw []byte) { i.Started = cmp.Or(i.Started, Date(raw)) }
 
 // Problem is something about a source that a person should know.
