@@ -29,7 +29,7 @@ type Runtime struct {
 	// session in order.
 	Enter func(ctx context.Context, session string, m Envelope) (leave func(), err error)
 	// BeforeModel, if set, is called before a plugin is asked to run the model, to record the turn.
-	// If it returns an answer, the plugin is not asked.
+	// If it returns an answer, it is used, and the plugin is not asked.
 	BeforeModel func(ctx context.Context, plugin string, p Prompt, session string, s State) (answer *string, err error)
 	// ModelStream, if set, gets the stream of a plugin's model, and returns it as it is shown, to record what
 	// the model does.
@@ -67,9 +67,8 @@ func New(log *slog.Logger) *Runtime {
 }
 
 // Register adds a plugin. It is asked before the earlier ones of the same priority; internal plugins are
-// asked after all others. A plugin is
-// refused if it has no name, if the name is taken, or if it is required and has none of the hooks
-// around calls.
+// asked after all others. A plugin is refused if it has no name, if the name is taken, or if it is
+// required and has none of the hooks around calls.
 func (r *Runtime) Register(p *Plugin) error {
 	if p.Name == "" {
 		return errors.New("register a plugin: it has no name")

@@ -125,7 +125,7 @@ func (x *Index) retryGone(ctx context.Context, tapes []*repo.Tape, f func([]*rep
 	}
 }
 
-// existing are the tapes that still exist.
+// existing returns the tapes that still exist.
 func existing(tapes []*repo.Tape) (out []*repo.Tape) {
 	for _, t := range tapes {
 		if _, err := (*workspace.Tape)(t).Head(); !errors.Is(err, repo.ErrNotFound) {

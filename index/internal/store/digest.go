@@ -26,10 +26,10 @@ type Said struct {
 	Tape  string
 	Entry int64
 	At    time.Time // zero if the entry has no date
-	Text  string    // a line; of a commit its id and its subject
+	Text  string    // one line; for a commit, its id and its subject
 }
 
-// Digests returns what was done in sessions, in no order. Sessions in which nobody asked anything in the range
+// Digests returns what was done in sessions, in no particular order. Sessions in which nobody asked anything in the range
 // are left out.
 func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	found := map[int64]*Digest{}
@@ -119,7 +119,7 @@ func (d *DB) changed(f WorkFilter, in string, found map[int64]*Digest) error {
 		})
 }
 
-// chosen is what a filter means for rows with a date in a column.
+// chosen returns a filter as a condition on rows with a date in the column at.
 func (d *DB) chosen(f WorkFilter, at string) (*condition, error) {
 	since, until := f.Since, f.Until
 	f.Since, f.Until = time.Time{}, time.Time{}

@@ -59,8 +59,8 @@ func (d *DB) FileName(no int64) (name string, err error) {
 	return name, err
 }
 
-// Dated calls f with the blocks of documents, between two documents, that may have a date within the bounds,
-// and whether all documents of the block have.
+// Dated calls f with each block of documents, between two documents, that may have a date within the bounds.
+// whole says that all documents of the block have such a date.
 func (d *DB) Dated(first, last, since, until int64, f func(block int64, whole bool)) error {
 	var block int64
 	var whole bool

@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// sessionOf is a number for the session that a tape belongs to: forks and subagents belong to that of their parent.
+// sessionOf returns a number for the session that a tape belongs to. Forks and subagents belong to their parent's.
 func sessionOf(t *repo.Tape, helper bool) int64 {
 	name := t.Name()
 	if t.IsFork() {

@@ -46,7 +46,7 @@ var corpus = map[string]struct{ text, refused string }{
 	"cut off":         {text: "{\n  \"model\": \"op", refused: "not JSON"},
 	"a list":          {text: "[]\n", refused: "not a JSON object"},
 	"hooks a list":    {text: "{\"hooks\": []}\n", refused: "not an object"},
-	"event no list":   {text: "{\"hooks\": {\"SessionStart\": {}}}\n", refused: "something else than a list"},
+	"event no list":   {text: "{\"hooks\": {\"SessionStart\": {}}}\n", refused: "is not a list"},
 }
 
 func settings(t *testing.T, agent *record.Format, text string) record.Where {
