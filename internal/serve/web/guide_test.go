@@ -49,9 +49,9 @@ func (s *site) guide(ctx context.Context) {
 	s.until(ctx, `document.querySelector("#turns li:last-child a").matches("[aria-current]")`) // it follows the reading
 	fill := func(form, field, text string) {
 		s.Helper()
-		s.click(ctx, ".write summary", `document.querySelector(".write").open`)
+		s.click(ctx, ".change summary", `document.querySelector(".change").open`)
 		// In one step: the page follows the session, and a node that was found may be gone in the next one.
-		s.run(ctx, chromedp.Evaluate(fmt.Sprintf("window.former = true; { const f = document.querySelector(`.write form[action$=\"/do/%s\"]`); f.elements[%q].value = %q; f.querySelector(\"button\").click() }", form, field, text), nil))
+		s.run(ctx, chromedp.Evaluate(fmt.Sprintf("window.former = true; { const f = document.querySelector(`.change form[action$=\"/do/%s\"]`); f.elements[%q].value = %q; f.querySelector(\"button\").click() }", form, field, text), nil))
 		s.until(ctx, `!window.former`) // the page follows the session, so it may show the change before the next one is there
 	}
 	fill("rename", "title", "The checkout")

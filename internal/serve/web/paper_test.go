@@ -67,7 +67,7 @@ func TestPrint(t *testing.T) {
 	s.run(ctx, emulation.SetEmulatedMedia().WithMedia("print"))
 	s.until(ctx, thought)
 	s.until(ctx, `document.querySelector("#e6 ins")?.getBoundingClientRect().height > 5`) // an edit
-	s.until(ctx, `[".bar", ".side", ".acts", ".tools", ".find", ".write", ".new", "#said"].every(q => [...document.querySelectorAll(q)].every(x => !x.checkVisibility()))`)
+	s.until(ctx, `[".bar", ".side", ".acts", ".tools", ".find", ".change", ".new", "#said"].every(q => [...document.querySelectorAll(q)].every(x => !x.checkVisibility()))`)
 	var pdf []byte
 	s.run(ctx, chromedp.ActionFunc(func(ctx context.Context) (err error) {
 		pdf, _, err = page.PrintToPDF().Do(ctx)
