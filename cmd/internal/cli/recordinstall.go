@@ -28,7 +28,7 @@ func (o *settingsOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.project, "project", false, "change the settings of the project in the current directory")
 	cmd.Flags().BoolVar(&o.local, "local", false, "change those of the project that are not committed ("+agentsWith(hasLocal)+")")
 	cmd.Flags().BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would be changed")
-	cmd.ValidArgsFunction = upTo(1, completeWords(importer.All().WithHooks().Names()...))
+	cmd.ValidArgsFunction = upTo(1, completeWords(importer.All().WithSettings().Names()...))
 	cmd.Args = takes(1, "AGENT")
 }
 
@@ -50,6 +50,7 @@ A hook takes a few milliseconds, prints nothing and cannot fail. If tape is remo
 works as before.
 
 With --mcp, the MCP server tape mcp is also registered, so that the agent can search tapes.
+Crush has no hooks to record with: --mcp registers the server alone, and tape watch records.
 With --push, a session is pushed to the workspace's remote when it ends; tape record status
 shows pushes that were refused because of a secret. With --recall, each new Claude Code session
 is told about the project's last handoff, in at most 1,500 characters.`,
@@ -106,12 +107,9 @@ func settingsFiles() string {
 
 // where returns the agent, and which of its settings are to be changed.
 func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where, err error) {
-	all := importer.All().WithHooks()
+	all := importer.All().WithSettings()
 	f = all.Find(agent)
-	watched := importer.All().WithFolders()
 	switch {
-	case f == nil && watched.Find(agent) != nil:
-		return nil, w, layout.Invalid("tape watch records its sessions without hooks", "there is nothing to install for %s", watched.Title(agent))
 	case f == nil:
 		return nil, w, layout.Invalid("the agents are: "+strings.Join(all.Names(), ", "), "there is no agent %s", quoted(agent))
 	case o.user && (o.project || o.local) || o.project && o.local:
@@ -145,7 +143,7 @@ func (o *settingsOptions) install(agent string) error {
 		return err
 	}
 	if len(list) == 0 {
-		o.app.PrintUnlessQuiet("%s records already: %s is as it should be", f.Title, display.Line(agents.HooksFile(f.Agent, w)))
+		o.app.PrintUnlessQuiet("nothing to do for %s: %s is as it should be", f.Title, display.Line(agents.HooksFile(f.Agent, w)))
 	}
 	if st := agents.Inspect(f, w, w.Project, o.Program); st.Trust != "" && st.Trust != record.Reviewed {
 		o.app.PrintUnlessQuiet("%s runs no hook that you have not reviewed: %s", f.Title, f.Agent.ReviewHint)

@@ -8,8 +8,12 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// HooksFile returns the path of the file, or of the folder with scripts, for an agent's hooks.
+// HooksFile returns the path of the file, or of the folder with scripts, for an agent's hooks; for an agent without
+// hooks, that of the file with its MCP servers.
 func HooksFile(a *record.Agent, w record.Where) string {
+	if a.Hooks == "" {
+		return a.MCPFile(w)
+	}
 	name := a.Hooks
 	if w.Local && a.LocalHooks != "" {
 		name = a.LocalHooks
@@ -36,10 +40,13 @@ func Places(a *record.Agent) string {
 	return line + " or " + filepath.ToSlash(HooksFile(a, project))
 }
 
-// hookFiles returns the files for an agent's hooks: one, or a script for each event.
+// hookFiles returns the files for an agent's hooks: one, a script for each event, or none.
 func hookFiles(f *record.Format, w record.Where) (files []string) {
 	at := HooksFile(f.Agent, w)
-	if !f.Agent.Scripts {
+	switch {
+	case f.Agent.Hooks == "":
+		return nil
+	case !f.Agent.Scripts:
 		return []string{at}
 	}
 	for _, event := range f.Events {

@@ -27,8 +27,13 @@ type Change struct {
 
 // Install plans what to write into an agent's settings. Files that need no change are left out.
 func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
-	if o.MCP && f.Agent.MCP == nil {
+	switch {
+	case o.MCP && f.Agent.MCP == nil:
 		return nil, layout.Invalid("", "%s knows no MCP servers: install the hooks alone", f.Title)
+	case f.Agent.Hooks == "" && !o.MCP:
+		return nil, layout.Invalid("tape watch records its sessions; --mcp registers the MCP server tape mcp", "%s has no hooks to record with", f.Title)
+	case f.Agent.Hooks == "" && o.Push:
+		return nil, layout.Invalid("install without it", "--push is for hooks, and %s has none to record with", f.Title)
 	}
 	return plan(f, w, o.MCP, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		switch {

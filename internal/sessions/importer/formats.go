@@ -88,9 +88,14 @@ func (l Formats) WithFolders() Formats {
 	return l.with(func(f *record.Format) bool { return f.Files.Folders != nil || f.Files.Database != nil })
 }
 
-// WithHooks returns the formats of agents that tape record install can change.
-func (l Formats) WithHooks() Formats {
+// WithSettings returns the formats of agents that tape record install can change.
+func (l Formats) WithSettings() Formats {
 	return l.with(func(f *record.Format) bool { return f.Agent != nil })
+}
+
+// WithHooks returns the formats of agents that hooks record.
+func (l Formats) WithHooks() Formats {
+	return l.with(func(f *record.Format) bool { return f.Agent != nil && f.Agent.Hooks != "" })
 }
 
 // IsSubagent reports, by its name, whether a file is a subagent's own.

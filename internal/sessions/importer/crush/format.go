@@ -27,6 +27,34 @@ var Format = record.Format{
 			})
 		},
 	},
+	Agent: &record.Agent{Folder: folder, MCPFile: settings, MCP: server},
+}
+
+// folder returns the folder of the user's settings, or that of a project.
+func folder(w record.Where) string {
+	if w.Project != "" {
+		return w.Project
+	}
+	config := cmp.Or(w.Getenv("XDG_CONFIG_HOME"), filepath.Join(w.Home, ".config"))
+	return cmp.Or(w.Getenv("CRUSH_GLOBAL_CONFIG"), filepath.Join(config, "crush"))
+}
+
+// settings returns the file with the MCP servers. A project's may be hidden.
+func settings(w record.Where) string {
+	if hidden := filepath.Join(w.Project, ".crush.json"); w.Project != "" {
+		if _, err := os.Lstat(hidden); err == nil {
+			return hidden
+		}
+	}
+	return filepath.Join(folder(w), "crush.json")
+}
+
+func server(program string) (member string, value any) {
+	return "mcp", struct {
+		Type    string   `json:"type"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}{"stdio", program, []string{"mcp"}}
 }
 
 // databases returns the databases of all projects in which Crush was started.

@@ -30,14 +30,15 @@ func (f *Format) Moment(event string) Moment {
 	return Meanwhile
 }
 
-// Agent describes the settings of a program that runs hooks. The hooks are objects in a JSON file,
+// Agent describes the settings of a program that runs hooks or knows MCP servers. The hooks are objects in a JSON file,
 // as in Claude Code, a plugin, or scripts.
 type Agent struct {
 	// ProjectVariable is the environment variable with the project's directory: hooks may run in
 	// another directory.
 	ProjectVariable string
 	// Folder returns the folder with the settings of a project or user. Hooks is the file in it with
-	// the hooks, LocalHooks the one for hooks that are not committed; "" if there is none.
+	// the hooks, LocalHooks the one for hooks that are not committed; "" if there is none. Without Hooks, the program
+	// has no hooks to record with, and MCPFile and MCP are set.
 	Folder            func(Where) string
 	Hooks, LocalHooks string
 	HookName          string        // the name of our hook, "" if hooks have none
