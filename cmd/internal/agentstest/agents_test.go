@@ -30,9 +30,10 @@ type agent struct {
 	subagent model.Script // of the prompt "send a helper"
 	cases    []string     // those that it is in; nil: all
 	// window is what to report as used, to make the agent compact its history.
-	window int
-	late   bool          // it writes records after its last hook; the next hook or record sync reads these
-	awake  time.Duration // that it takes to ask the model for the first time
+	window  int
+	summary string        // of a form that the agent asks for; "": the model's own
+	late    bool          // it writes records after its last hook; the next hook or record sync reads these
+	awake   time.Duration // that it takes to ask the model for the first time
 }
 
 type args = map[string]any
@@ -137,6 +138,8 @@ func gemini() agent {
   // the key is in the environment
   "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
   "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
+  // After 30 calls it would ask the model, for minutes, whether it runs in circles.
+  "model": {"disableLoopDetection": true},
   "privacy": {"usageStatisticsEnabled": false}
 }
 `}

@@ -28,13 +28,14 @@ type box struct {
 
 	installed bool   // something records
 	reason    string // why the case failed or was skipped
+	patience  time.Duration
 }
 
 // newBox makes a box in which nothing is installed yet.
 func newBox(t *testing.T, a agent, script model.Script) *box {
 	t.Helper()
 	dir := t.TempDir()
-	b := &box{t: t, agent: a, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "shop"), bin: filepath.Join(dir, "bin")}
+	b := &box{t: t, patience: patience, agent: a, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "shop"), bin: filepath.Join(dir, "bin")}
 	t.Cleanup(b.tell)
 	b.model = model.New(script, a.call)
 	t.Cleanup(func() {
@@ -103,13 +104,13 @@ func (b *box) env() []string {
 	return append(out, b.agent.env(b)...)
 }
 
-// patience is how long an agent may take for a prompt on a busy machine.
+// patience is how long an agent may take for a prompt of a few calls on a busy machine.
 const patience = 4 * time.Minute
 
 // start begins a command in the project, in a process group of its own.
 func (b *box) start(out *bytes.Buffer, name string, arg ...string) *exec.Cmd {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), b.patience)
 	b.t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, arg...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = b.project, b.env(), out, out

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"tape/cmd/internal/agentstest/model"
 )
@@ -17,7 +18,7 @@ func TestElsewhere(t *testing.T) {
 	if programs() == "" {
 		t.Skip("needs the agents themselves: make test-agents")
 	}
-	for _, from := range everyone() {
+	for _, from := range append(everyone(), cline(), copilot()) { // no session can be written for the last two
 		for _, calls := range []int{5, 500} {
 			t.Run(fmt.Sprintf("%s/%d calls", from.name, calls), func(t *testing.T) { chain(t, from, calls) })
 		}
@@ -45,6 +46,7 @@ func counting(calls int) model.Script {
 
 func chain(t *testing.T, from agent, calls int) {
 	b := newBox(t, from, counting(calls))
+	b.patience += time.Duration(calls) * 2 * time.Second
 	b.install()
 	b.ask("count up")
 	b.recorded()

@@ -53,7 +53,7 @@ func (b *box) killedAgent() {
 // later makes all files that agents and tape have written about sessions two hours older.
 func (b *box) later() {
 	b.t.Helper()
-	for _, dir := range []string{".claude/projects", ".cline/data/sessions", ".codex/sessions", ".gemini/tmp", ".qwen/projects", ".pi/agent/sessions", ".tape/.recording"} {
+	for _, dir := range []string{".claude/projects", ".cline/data/sessions", ".copilot/session-state", ".codex/sessions", ".gemini/tmp", ".qwen/projects", ".pi/agent/sessions", ".tape/.recording"} {
 		err := filepath.WalkDir(filepath.Join(b.home, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return nil //nolint:nilerr // another agent's folder, or a note that was just taken

@@ -12,7 +12,7 @@ import (
 func qwen() agent {
 	return agent{
 		name: "qwen", program: "qwen", files: found, late: true, awake: 3000 * time.Millisecond,
-		cases: []string{"tools", "resume", "long answer", "subagent", "two at once", "agent killed", "hook killed", "no program", "full disk", "mcp", "uninstall"},
+		window: 100_000, summary: "<state_snapshot>Greetings were exchanged.</state_snapshot>",
 		env: func(b *box) []string {
 			return []string{"OPENAI_API_KEY=none", "OPENAI_BASE_URL=" + b.model.URL + "/v1", "OPENAI_MODEL=one"}
 		},
@@ -49,11 +49,12 @@ func qwen() agent {
 func pi() agent {
 	return agent{
 		name: "pi", program: "pi", files: found, awake: 1500 * time.Millisecond,
-		cases: []string{"tools", "resume", "long answer", "two at once", "agent killed", "hook killed", "no program", "full disk", "uninstall"}, // it has no subagents and no MCP of its own
-		env:   func(*box) []string { return []string{"PI_OFFLINE=1"} },
+		window: 190_000,
+		cases:  []string{"tools", "resume", "long answer", "compaction", "two at once", "agent killed", "hook killed", "no program", "full disk", "uninstall"}, // it has no subagents and no MCP of its own
+		env:    func(*box) []string { return []string{"PI_OFFLINE=1"} },
 		settings: func(b *box) map[string]string {
 			return map[string]string{
-				".pi/agent/settings.json": `{"defaultProvider": "scripted", "defaultModel": "one", "quietStartup": true}`,
+				".pi/agent/settings.json": `{"defaultProvider": "scripted", "defaultModel": "one", "quietStartup": true, "compaction": {"keepRecentTokens": 20}}`,
 				".pi/agent/models.json": fmt.Sprintf(`{"providers": {"scripted": {"baseUrl": "%s/v1", "api": "openai-completions", "apiKey": "none",
   "models": [{"id": "one", "name": "one", "contextWindow": 200000, "maxTokens": 8192}]}}}`, b.model.URL),
 			}
@@ -66,5 +67,34 @@ func pi() agent {
 		},
 		session: func(id, prompt string) []string { return []string{"--session", id, "-p", prompt} },
 		call:    func(c model.Call, _ []model.Item) (string, any) { return "bash", args{"command": c.Arg} },
+	}
+}
+
+// copilot needs no account: the model is the one of the environment. It writes some of its transcript after its hooks.
+func copilot() agent {
+	return agent{
+		name: "copilot", program: "copilot", files: found, late: true, awake: 3000 * time.Millisecond,
+		cases: []string{"tools", "resume", "long answer", "subagent", "two at once", "agent killed", "hook killed", "no program", "full disk", "mcp", "uninstall"},
+		env: func(b *box) []string {
+			return []string{"COPILOT_OFFLINE=true", "COPILOT_AUTO_UPDATE=false", "COPILOT_PROVIDER_BASE_URL=" + b.model.URL + "/v1",
+				"COPILOT_PROVIDER_API_KEY=none", "COPILOT_MODEL=one"}
+		},
+		settings: func(*box) map[string]string { return nil },
+		run: func(prompt string, resume bool) []string {
+			if resume {
+				return []string{"--allow-all", "--continue", "-p", prompt}
+			}
+			return []string{"--allow-all", "-p", prompt}
+		},
+		call: func(c model.Call, _ []model.Item) (string, any) {
+			switch c.Tool {
+			case model.Shell:
+				return "bash", args{"command": c.Arg, "description": "Run a command"}
+			case model.Agent:
+				return "task", args{"description": "Count", "prompt": c.Arg, "agent_type": "task", "name": "counter"}
+			}
+			return mcp("tape-", c)
+		},
+		subagent: helper(nil, model.Step{Text: "There are two files."}),
 	}
 }

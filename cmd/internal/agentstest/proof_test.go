@@ -70,6 +70,9 @@ func at(lines []string, i int) string {
 	return "(the end)"
 }
 
+// madeUp begins a result that Qwen Code tells the model, and writes nowhere, if a compaction has dropped the real one.
+const madeUp = "Tool execution result was not recorded"
+
 // conversation is what was told and said, in order: prompts, answers, calls, results. With
 // cut, also answers of which an agent that was killed may have got a part.
 func (b *box) conversation(cut bool) []model.Item {
@@ -85,7 +88,7 @@ func (b *box) conversation(cut bool) []model.Item {
 			if _, after, ok := strings.Cut(id, "__"); ok {
 				id = after
 			}
-			if item.Kind == model.Result && !known[id] {
+			if item.Kind == model.Result && !known[id] && !strings.HasPrefix(item.Text, madeUp) {
 				known[id] = true
 				out = append(out, item)
 			}

@@ -35,6 +35,7 @@ type Server struct {
 // SummaryMarks are phrases of the agents' own requests for a summary.
 var SummaryMarks = [...]string{
 	"create a detailed summary", "CONTEXT CHECKPOINT COMPACTION", "<state_snapshot>", "anchored summary",
+	"structured context checkpoint summary",
 }
 
 // New starts a server on a port of its own.
