@@ -60,6 +60,7 @@ func (r *Recorder) read(ctx context.Context, s *Session) error {
 func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func() (*repo.Store, error)) error {
 	const pause = 20 * time.Millisecond
 	for {
+		late := r.Now().After(f.Until)
 		has := f.Want == "" || contains(f.Path, r.answer(s.Agent)+f.Want)
 		size, last, err := importer.Stat(f.Path)
 		switch {
@@ -68,7 +69,7 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 		case err != nil:
 			return err
 		default:
-			over := s.Ended || r.Now().Sub(last) > Unannounced
+			over := s.Ended && late || r.Now().Sub(last) > Unannounced
 			idle := has && r.moment(s.Agent, s.Event) == record.TurnEnd
 			if size != f.Bytes || over && !f.Over || !f.Idle && idle {
 				if err := r.importFile(ctx, s, f, importer.Live{Idle: idle, Over: over}, open); err != nil {
@@ -77,7 +78,7 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 				f.Bytes, f.Over, f.Idle = size, over, idle
 			}
 		}
-		if has && !s.Ended || r.Now().After(f.Until) {
+		if has && !s.Ended || late {
 			f.Gone = err != nil && (f.Bytes > 0 || f.Want != "")
 			f.Want = ""
 			return nil

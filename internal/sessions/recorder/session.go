@@ -75,9 +75,9 @@ func parse(raw []byte) (p payload, err error) {
 // wait is how long to wait for a message that a hook has named and the transcript does not have yet.
 const wait = 2 * time.Second
 
-// afterEnd is how long a transcript is watched after its session has ended: some agents still write to
-// it then.
-const afterEnd = 300 * time.Millisecond
+// afterEnd is how long a transcript is watched after its session has ended: some agents still write to it then, Copilot
+// even the whole last turn. Only after that, what is not complete is taken to be all.
+const afterEnd = time.Second
 
 // note updates the session from a hook's note.
 func (s *Session) note(n spool.Note, p payload, is record.Moment) {

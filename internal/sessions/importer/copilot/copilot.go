@@ -18,14 +18,38 @@ type reader struct {
 	*record.Forked
 	record.Once
 	started map[string][]byte // the data of calls that run
+	running map[string]bool   // subagents that may go on
+	held    bool              // one of them has begun: what follows is read when it has ended
 }
 
 // Read makes the entries of a session. Subagents are forks.
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Forked: record.NewForked(r), started: map[string][]byte{}}
+	if r.Open {
+		var err error
+		if c.running, err = running(ctx, r.Source); err != nil {
+			return err
+		}
+	}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	c.End()
 	return err
+}
+
+// running returns the subagents at the end of a file for which the session waits.
+func running(ctx context.Context, src record.Source) (map[string]bool, error) {
+	out := map[string]bool{}
+	err := record.Scan(ctx, src, isRecord, nil, func(_ record.Span, raw []byte) bool {
+		typ, agent := jsonl.GetString(raw, "type"), jsonl.GetString(raw, "agentId")
+		switch {
+		case agent != "":
+			out[agent] = typ != "subagent.completed"
+		case strings.HasPrefix(typ, "assistant.") || typ == "user.message": // the session goes on
+			clear(out)
+		}
+		return true
+	})
+	return out, err
 }
 
 func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("type", "data", "id", "timestamp") }
@@ -41,6 +65,9 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		return
 	}
 	agent := jsonl.GetString(raw, "agentId")
+	if c.held = c.held || c.running[agent]; c.held {
+		return
+	}
 	if agent != "" {
 		agent = subagentPrefix + agent
 	}
