@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -26,9 +27,9 @@ import (
 // Server is an MCP server in the settings: a command or an address.
 type Server struct {
 	Command string            `json:"command"`
-	Args    []string          `json:"args"`
-	Env     map[string]string `json:"env"` // added to an environment without keys; ${NAME} is the host's variable
-	URL     string            `json:"url"` // streamable HTTP
+	Args    []string          `json:"args"` // ${NAME} in it, and in URL, is the host's variable
+	Env     map[string]string `json:"env"`  // added to an environment without keys; ${NAME} is the host's variable
+	URL     string            `json:"url"`  // streamable HTTP
 }
 
 // Limits of a server.
@@ -99,14 +100,39 @@ func (s *server) connected(ctx context.Context) (*mcp.ClientSession, error) {
 	return session, nil
 }
 
+// withVariables puts the host's variables into a text, in the place of ${NAME}.
+func withVariables(text string) (out string, err error) {
+	out = variable.ReplaceAllStringFunc(text, func(found string) string {
+		name := found[2 : len(found)-1]
+		value, ok := os.LookupEnv(name)
+		if !ok {
+			err = fmt.Errorf("its settings name the variable %s, which is not set", name)
+		}
+		return value
+	})
+	return out, err
+}
+
+var variable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
+
 // transport starts the server's process, or uses its address. Call ended after the session.
 func (s *server) transport() (t mcp.Transport, ended func(), err error) {
-	if s.URL != "" {
-		if !strings.HasPrefix(s.URL, "http://") && !strings.HasPrefix(s.URL, "https://") {
+	address, err := withVariables(s.URL)
+	if err != nil {
+		return nil, nil, err
+	}
+	args := make([]string, len(s.Args))
+	for i, arg := range s.Args {
+		if args[i], err = withVariables(arg); err != nil {
+			return nil, nil, err
+		}
+	}
+	if address != "" {
+		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
 			return nil, nil, errors.New("its url is neither http nor https")
 		}
 		client := &http.Client{Transport: bounded{http.DefaultTransport}, CheckRedirect: keys.SameHost}
-		return &mcp.StreamableClientTransport{Endpoint: s.URL, HTTPClient: client, MaxEventSize: maxMessage}, func() {}, nil
+		return &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: client, MaxEventSize: maxMessage}, func() {}, nil
 	}
 	name := s.Command
 	if name == "" {
@@ -118,7 +144,7 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 	if name, err = exec.LookPath(name); err != nil {
 		return nil, nil, err
 	}
-	cmd := &exec.Cmd{Path: name, Args: append([]string{s.Command}, s.Args...), Dir: s.dir, Env: s.env(), Stderr: s.stderr, WaitDelay: leftOver}
+	cmd := &exec.Cmd{Path: name, Args: append([]string{s.Command}, args...), Dir: s.dir, Env: s.env(), Stderr: s.stderr, WaitDelay: leftOver}
 	for key, value := range s.Env {
 		if name, ok := strings.CutPrefix(value, "${"); ok && strings.HasSuffix(name, "}") {
 			value = os.Getenv(strings.TrimSuffix(name, "}"))

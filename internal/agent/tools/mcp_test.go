@@ -238,7 +238,15 @@ func TestMCPOverHTTP(t *testing.T) {
 		handler.Load().ServeHTTP(w, r)
 	}))
 	t.Cleanup(web.Close)
-	e := newEnv(t, func(o *Options) { o.Servers = map[string]Server{"web": {URL: web.URL}} })
+	const variable = "TAPE_TEST_MCP_SERVER"
+	if err := os.Setenv(variable, strings.TrimPrefix(web.URL, "http://")); err != nil { // the test is parallel
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Unsetenv(variable) })
+	e := newEnv(t, func(o *Options) { o.Servers = map[string]Server{"web": {URL: "http://${" + variable + "}"}} })
+	if out, err := withVariables("--key=${TAPE_TEST_NOT_SET}"); err == nil || !strings.Contains(err.Error(), "TAPE_TEST_NOT_SET, which is not set") {
+		t.Errorf("%q, %v", out, err)
+	}
 	contains(t, e.must("web.echo", anything), "hello")
 	start()
 	if _, err := e.call("web.echo", anything); err != nil {

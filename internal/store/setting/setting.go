@@ -12,7 +12,6 @@ import (
 
 	"tape/internal/store/layout"
 	"tape/internal/store/prices"
-	"tape/internal/text/secrets"
 )
 
 // maxSteps is more than any useful turn needs.
@@ -141,6 +140,7 @@ func checkModel(key, model string) error {
 
 func checkJSON(key string, raw []byte) error {
 	servers, urls, chat := map[string]map[string]any{}, map[string]string{}, map[string]any{}
+	var plugins []map[string]any
 	var into any = &servers // mcp_servers
 	if isRules(key) {
 		_, err := Rules(string(raw))
@@ -150,7 +150,7 @@ func checkJSON(key string, raw []byte) error {
 	case "base_urls":
 		into = &urls
 	case "plugins":
-		into = &[]map[string]any{}
+		into = &plugins
 	case "telegram":
 		into = &chat
 	case "prices":
@@ -174,23 +174,18 @@ func checkJSON(key string, raw []byte) error {
 			return layout.Invalid(Example(key), "telegram: unknown field %q; it is {\"allow_users\", \"allow_chats\", \"base_url\"}", member)
 		}
 	}
-	return checkKeys(servers)
-}
-
-// checkKeys refuses keys in the environment of MCP servers: the agent's commands can read the settings.
-func checkKeys(servers map[string]map[string]any) error {
-	scanner := secrets.New()
-	for name, server := range servers {
-		env, _ := server["env"].(map[string]any)
-		for variable, v := range env {
-			value, _ := v.(string)
-			if value == "" || strings.HasPrefix(value, "${") || !secrets.SensitiveName(variable) && !scanner.SensitiveValue(value) {
-				continue
-			}
-			return layout.Invalid("set "+variable+" in your shell", "mcp_servers: %q has the value of %s, which looks like a key: write \"${%s}\", because the agent's commands can read the settings", name, variable, variable)
+	for provider, text := range urls {
+		if keyInURL(text) {
+			return literalKey("base_urls", provider, "its URL", "put it into "+strings.ToUpper(provider)+"_API_KEY, or into credentials.json")
 		}
 	}
-	return nil
+	if text, _ := chat["base_url"].(string); keyInURL(text) {
+		return literalKey("telegram", "base_url", "its URL", "the bot's token belongs into TAPE_TELEGRAM_TOKEN")
+	}
+	if err := checkPlugins(plugins); err != nil {
+		return err
+	}
+	return checkServers(servers)
 }
 
 // Example is a hint with a value of a setting that is JSON.

@@ -41,13 +41,20 @@ func TestRules(t *testing.T) {
 func TestValues(t *testing.T) {
 	for _, c := range [][2]string{{"mode", "yolo"}, {"allow", "bash"}, {"deny", `{"bash":1}`}, {"ask", `["bash("]`}, {"allow", `[1]`},
 		{"fallback_models", `["a:b", 1]`}, {"fallback_models", `["a"]`}, {"telegram", `{"token":"1:a"}`}, {"telegram", `{"allow_user":["1"]}`},
-		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"abc"}}}`}, {"mcp_servers", `{"a":{"command":"x","env":{"DB":"postgres://me:secret@db/x"}}}`}} {
+		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"abc"}}}`}, {"mcp_servers", `{"a":{"command":"x","env":{"DB":"postgres://me:secret@db/x"}}}`},
+		{"mcp_servers", `{"a":{"command":"x","args":["--api-key","abc"]}}`}, {"mcp_servers", `{"a":{"command":"x","args":["--token=abc"]}}`},
+		{"mcp_servers", `{"a":{"command":"x","args":["--header","Authorization: Bearer abc"]}}`}, {"mcp_servers", `{"a":{"command":"x","args":["postgres://me:secret@db/x"]}}`},
+		{"mcp_servers", `{"a":{"url":"https://mcp.example.org/mcp?api_key=abc"}}`}, {"mcp_servers", `{"a":{"url":"https://me:secret@mcp.example.org/"}}`},
+		{"telegram", `{"base_url":"https://me:secret@example.org"}`}, {"base_urls", `{"a":"https://example.org/v1?key=abc"}`},
+		{"plugins", `[{"name":"x","command":["python3","x.py","--password","abc"]}]`}} {
 		if raw, err := Value(c[0], c[1]); !errors.Is(err, layout.ErrInvalid) {
 			t.Errorf("%s = %s: %s, %v", c[0], c[1], raw, err)
 		}
 	}
 	for _, c := range [][3]string{{"fallback_models", `["a:b", "c:d"]`, `["a:b","c:d"]`}, {"fallback_models", "a:b,c:d", `["a:b","c:d"]`},
-		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`, `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`}} {
+		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`, `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`},
+		{"mcp_servers", `{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast"}}`,
+			`{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast"}}`}} {
 		if raw, err := Value(c[0], c[1]); string(raw) != c[2] || err != nil {
 			t.Errorf("%s = %s: %s, %v", c[0], c[1], raw, err)
 		}

@@ -1,0 +1,91 @@
+package setting
+
+import (
+	"net/url"
+	"strings"
+
+	"tape/internal/store/layout"
+	"tape/internal/text/secrets"
+)
+
+// Keys are refused in settings: the agent's commands can read these.
+
+// checkServers refuses keys of MCP servers, in their environment, arguments and addresses.
+func checkServers(servers map[string]map[string]any) error {
+	scanner := secrets.New()
+	for name, server := range servers {
+		env, _ := server["env"].(map[string]any)
+		for variable, v := range env {
+			value, _ := v.(string)
+			if value == "" || isVariable(value) || !secrets.SensitiveName(variable) && !scanner.SensitiveValue(value) {
+				continue
+			}
+			return layout.Invalid("set "+variable+" in your shell", "mcp_servers: %q has the value of %s, which looks like a key: write \"${%s}\", because the agent's commands can read the settings", name, variable, variable)
+		}
+		const way = "set a variable in your shell, and write ${NAME} in the place of the key"
+		if keyInArgs(server["args"]) {
+			return literalKey("mcp_servers", name, "an argument", way)
+		}
+		if text, _ := server["url"].(string); keyInURL(text) {
+			return literalKey("mcp_servers", name, "its URL", way)
+		}
+	}
+	return nil
+}
+
+// checkPlugins refuses keys in the commands of plugins.
+func checkPlugins(plugins []map[string]any) error {
+	for _, p := range plugins {
+		if name, _ := p["name"].(string); keyInArgs(p["command"]) {
+			return literalKey("plugins", name, "an argument of its command", "set a variable in your shell, and name it in the plugin's env")
+		}
+	}
+	return nil
+}
+
+func literalKey(key, name, where, way string) error {
+	return layout.Invalid(way, "%s: %s of %q has what looks like a key, and the agent's commands can read the settings", key, where, name)
+}
+
+// isVariable reports whether a value has a variable in the place of a key.
+func isVariable(value string) bool { return strings.Contains(value, "${") }
+
+// keyInArgs looks for keys in arguments: by their shape, as --token=KEY, --token KEY, or a header.
+func keyInArgs(list any) bool {
+	args, _ := list.([]any)
+	scanner, before := secrets.New(), ""
+	for _, v := range args {
+		arg, _ := v.(string)
+		flag := before
+		before = arg
+		if arg == "" || isVariable(arg) {
+			continue
+		}
+		name, value, found := strings.Cut(arg, "=")
+		if !found {
+			name, value, _ = strings.Cut(arg, ":") // Authorization: Bearer KEY
+		}
+		afterFlag := strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && secrets.SensitiveName(strings.TrimLeft(flag, "-")) && !strings.HasPrefix(arg, "-")
+		if scanner.SensitiveValue(arg) || keyInURL(arg) || afterFlag || strings.TrimSpace(value) != "" && secrets.SensitiveName(strings.TrimLeft(name, "-")) {
+			return true
+		}
+	}
+	return false
+}
+
+// keyInURL looks for keys in an address: a password, a parameter, or what has the shape of a key.
+func keyInURL(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return false
+	}
+	if secrets.New().SensitiveValue(text) {
+		return true
+	}
+	for name, values := range u.Query() {
+		if value := strings.Join(values, ""); secrets.SensitiveName(name) && value != "" && !isVariable(value) {
+			return true
+		}
+	}
+	return false
+}
