@@ -152,7 +152,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err != nil {
 		return err
 	}
-	a.set = tools.New(tools.Options{Dir: project, Servers: servers, ServersDir: serversDir, Keys: secret, PrivateWeb: private == "true", Confine: confine, Log: a.log,
+	a.set = tools.New(tools.Options{Dir: project, Servers: servers, ServersDir: serversDir, Keys: secret, PrivateWeb: private == "true", Confine: confine, Settle: a.settle, Log: a.log,
 		CommandEnv: strings.FieldsFunc(a.Getenv("TAPE_COMMAND_ENV"), func(r rune) bool { return r == ',' || r == ' ' }),
 		Tape:       func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) { return a.tape(ctx, c.Session) },
 		Skills: func(context.Context, hooks.ToolContext) ([]tools.Skill, error) {

@@ -36,6 +36,14 @@ func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
 	}, nil
 }
 
+// settle looks at the project after a confined command.
+func (a *assembly) settle() error {
+	if a.box == nil || a.box.Off() != nil {
+		return nil
+	}
+	return a.box.Settle()
+}
+
 // warnOpen warns if commands are not confined. To find out, it may have to wait for a trial run of the sandbox.
 func (a *assembly) warnOpen(warn func(text string)) {
 	why := a.unconfined

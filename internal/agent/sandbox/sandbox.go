@@ -2,7 +2,7 @@
 // rest of the disk without the user's keys: with bubblewrap where that works, else with Landlock.
 //
 // Bubblewrap also hides other processes and the sockets of the user's session, and keeps the hooks and
-// the configuration of the project's repository as they are. Landlock hides the
+// the configuration of the project's repository, its submodules and worktrees as they are. Landlock hides the
 // contents of files, but their names can be listed, modes and dates of the user's files can be
 // changed, and it does not keep a program from a socket that is a file; before version 6 (Linux 6.12)
 // it does not keep it from signals to other processes either. Neither restricts the network.
@@ -32,8 +32,9 @@ type Options struct {
 
 // Sandbox confines commands. Its methods may be called from several goroutines.
 type Sandbox struct {
-	o    Options
-	kind func() kind
+	o      Options
+	kind   func() kind
+	common []string // files of the repository that were there before the first command
 
 	mu  sync.Mutex
 	tmp string // for temporary files, until Close
@@ -48,7 +49,7 @@ type kind struct {
 
 // New returns a sandbox. It looks for a way to confine commands when it needs one.
 func New(o Options) *Sandbox {
-	s := &Sandbox{o: o}
+	s := &Sandbox{o: o, common: commonDirs(gitDir(o.Project))}
 	s.kind = sync.OnceValue(s.find)
 	return s
 }
@@ -134,39 +135,6 @@ func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string
 	args = append(args, s.gitGuard()...)
 	hide(true)
 	return append(args, "--chdir", dir, "--")
-}
-
-// gitGuard makes the repository's hooks and configuration read-only, because git obeys them outside of the sandbox, at
-// the user's next commit. It also mounts .git, which then can be neither moved nor removed.
-func (s *Sandbox) gitGuard() (args []string) {
-	git := filepath.Join(resolved(s.o.Project), ".git")
-	info, err := os.Lstat(git)
-	switch {
-	case err != nil:
-		return nil
-	case info.IsDir():
-		args = []string{"--bind", git, git}
-	case info.Mode().IsRegular():
-		args = []string{"--ro-bind", git, git}
-		git = commonGitDir(s.o.Project)
-	default:
-		git = resolved(git)
-	}
-	if git == "" {
-		return args
-	}
-	_ = os.Mkdir(filepath.Join(git, "hooks"), 0o777) // else a command could make it
-	for _, name := range []string{"hooks", "config", "config.worktree"} {
-		if path := filepath.Join(git, name); exists(path) {
-			args = append(args, "--ro-bind", path, path)
-		}
-	}
-	return args
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // landlock returns the command line before the command's own, for [Child].

@@ -62,6 +62,7 @@ type shells struct {
 	env      func() []string
 	watchdog *watchdog
 	confine  func(cmd *exec.Cmd) error // nil: commands are not confined
+	settle   func() error              // after a confined command
 	mu       sync.Mutex
 	all      map[string]*shell // in the background, by id
 }
@@ -81,7 +82,8 @@ func (s *shells) start(line, dir string, c hooks.ToolContext) (*shell, error) {
 		}
 	}
 	cmd := &exec.Cmd{Path: name, Args: []string{filepath.Base(name), "-c", line}, Dir: dir, Env: s.env()}
-	if s.confine != nil && !c.Typed {
+	confined := s.confine != nil && !c.Typed
+	if confined {
 		if err := s.confine(cmd); err != nil {
 			return nil, fmt.Errorf("the command is not run, because it cannot be confined: %w", err)
 		}
@@ -98,14 +100,14 @@ func (s *shells) start(line, dir string, c hooks.ToolContext) (*shell, error) {
 		_ = r.Close()
 		return nil, fmt.Errorf("start the command: %w", err)
 	}
-	go s.wait(sh, r)
+	go s.wait(sh, r, confined)
 	return sh, nil
 }
 
 // leftOver is how long to wait for output after a command has ended: a daemon may hold it open.
 const leftOver = 500 * time.Millisecond
 
-func (s *shells) wait(sh *shell, r *os.File) {
+func (s *shells) wait(sh *shell, r *os.File, confined bool) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -120,6 +122,11 @@ func (s *shells) wait(sh *shell, r *os.File) {
 	}
 	_ = r.Close()
 	<-read
+	if confined && s.settle != nil {
+		if err := s.settle(); err != nil {
+			_, _ = fmt.Fprintf(sh.out, "\n[tape: %v]\n", err) // it is in memory
+		}
+	}
 	close(sh.done)
 }
 

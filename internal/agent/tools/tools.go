@@ -31,6 +31,7 @@ type Options struct {
 	CommandEnv []string // variables that commands get although they look like keys
 	// Confine changes a command, before it starts, so that it runs in a sandbox; nil: commands are not confined.
 	Confine    func(cmd *exec.Cmd) error
+	Settle     func() error // called when a confined command has ended; its error is added to the command's output
 	PrivateWeb bool         // web.fetch may connect to private and local addresses
 	Log        *slog.Logger // nil: nothing is logged
 }
@@ -56,7 +57,7 @@ func New(o Options) *Set {
 		o.Dir = dir
 	}
 	s := &Set{o: o, scanner: sync.OnceValue(secrets.New), keys: keys.Mask(o.Keys), watchdog: &watchdog{}, files: &files{dir: o.Dir}}
-	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), watchdog: s.watchdog, confine: o.Confine, all: map[string]*shell{}}
+	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), watchdog: s.watchdog, confine: o.Confine, settle: o.Settle, all: map[string]*shell{}}
 	env := environment(nil, o.Keys)
 	for name, config := range o.Servers {
 		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, watchdog: s.watchdog, log: o.Log})

@@ -1,0 +1,171 @@
+package sandbox
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Outside of the sandbox git obeys, at the user's next commit, what stands in a repository: hooks, configuration, and
+// the files that say where these are.
+const (
+	hooksDir       = "hooks"
+	configFile     = "config"
+	worktreeConfig = "config.worktree"
+	commonDir      = "commondir" // the folder that hooks and configuration are in; only a worktree's has it
+)
+
+// guardedModules is how many submodules are guarded one by one; if there are more, none can be changed.
+const guardedModules = 100
+
+// gitGuard makes hooks and configuration read-only: of the repository, its submodules and its worktrees. It also mounts
+// the folders on the way to them, which then can be neither moved nor removed.
+func (s *Sandbox) gitGuard() (args []string) {
+	path := filepath.Join(resolved(s.o.Project), ".git")
+	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
+		args = mount(args, "--ro-bind", path)
+	}
+	git := gitDir(s.o.Project)
+	if git == "" {
+		return args
+	}
+	args = guard(mount(args, "--bind", git), git)
+	modules := filepath.Join(git, "modules")
+	if repositories := modulesIn(modules); len(repositories) > guardedModules {
+		args = mount(args, "--ro-bind", modules)
+	} else {
+		var seen []string
+		for _, repository := range repositories {
+			for _, dir := range below(modules, repository) {
+				if !slices.Contains(seen, dir) {
+					seen, args = append(seen, dir), mount(args, "--bind", dir)
+				}
+			}
+			args = guard(args, repository)
+		}
+	}
+	worktrees := filepath.Join(git, "worktrees")
+	list, err := os.ReadDir(worktrees)
+	if err == nil {
+		args = mount(args, "--bind", worktrees)
+	}
+	for _, e := range list {
+		if dir := filepath.Join(worktrees, e.Name()); e.IsDir() {
+			args = mount(args, "--bind", dir)
+			for _, name := range []string{commonDir, "gitdir", worktreeConfig} {
+				args = mount(args, "--ro-bind", filepath.Join(dir, name))
+			}
+		}
+	}
+	return args
+}
+
+// guard makes what a repository runs read-only.
+func guard(args []string, git string) []string {
+	_ = os.Mkdir(filepath.Join(git, hooksDir), 0o777) // else a command could make it
+	if raw, err := os.ReadFile(filepath.Join(git, configFile)); err == nil && strings.Contains(strings.ToLower(string(raw)), "worktreeconfig") {
+		if f, err := os.OpenFile(filepath.Join(git, worktreeConfig), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil { // likewise
+			_ = f.Close()
+		}
+	}
+	for _, name := range []string{hooksDir, configFile, worktreeConfig, commonDir} {
+		args = mount(args, "--ro-bind", filepath.Join(git, name))
+	}
+	return args
+}
+
+// mount adds a mount of a path onto itself, if it is there.
+func mount(args []string, how, path string) []string {
+	if _, err := os.Stat(path); err != nil {
+		return args
+	}
+	return append(args, how, path, path)
+}
+
+// gitDir returns the folder that has the hooks and the configuration of a project's repository; "" if there is none.
+func gitDir(project string) string {
+	path := filepath.Join(resolved(project), ".git")
+	info, err := os.Lstat(path)
+	switch {
+	case err != nil:
+		return ""
+	case info.Mode().IsRegular():
+		return commonGitDir(project)
+	}
+	return resolved(path)
+}
+
+// modulesIn returns the repositories of submodules, and of theirs, below a folder.
+func modulesIn(dir string) (out []string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read cannot be obeyed
+		if err != nil || !d.IsDir() {
+			return nil
+		}
+		if info, err := os.Stat(filepath.Join(path, configFile)); err != nil || !info.Mode().IsRegular() {
+			return nil
+		}
+		out = append(append(out, path), modulesIn(filepath.Join(path, "modules"))...)
+		return fs.SkipDir
+	})
+	return out
+}
+
+// below returns the folders from dir down to path, both included.
+func below(dir, path string) []string {
+	out := []string{path}
+	for path != dir && path != filepath.Dir(path) {
+		path = filepath.Dir(path)
+		out = append(out, path)
+	}
+	slices.Reverse(out)
+	return out
+}
+
+// Settle is called after each confined command. A file that leads git to another configuration cannot be kept from
+// coming into being, so it is removed, and the error says that.
+func (s *Sandbox) Settle() error {
+	git := gitDir(s.o.Project)
+	if info, err := os.Lstat(git); git == "" || err != nil || !info.IsDir() {
+		return nil
+	}
+	root, err := os.OpenRoot(git) // a link that a command made leads nowhere else
+	if err != nil {
+		return fmt.Errorf("look at the repository after the command: %w", err)
+	}
+	defer root.Close()
+	var removed []string
+	for _, dir := range append([]string{git}, modulesIn(filepath.Join(git, "modules"))...) {
+		path := filepath.Join(dir, commonDir)
+		rel, err := filepath.Rel(git, path)
+		if err != nil || slices.Contains(s.common, path) {
+			continue
+		}
+		if _, err := root.Lstat(rel); err != nil {
+			continue
+		}
+		if err := root.RemoveAll(rel); err != nil {
+			return fmt.Errorf("git would take its configuration from elsewhere: remove %s, which a command has made: %w", path, err)
+		}
+		removed = append(removed, path)
+	}
+	if len(removed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("a command made %s, and git would have taken its configuration from elsewhere: it was removed", strings.Join(removed, ", "))
+}
+
+// commonDirs returns the files that Settle leaves: those that were there before the first command.
+func commonDirs(git string) (out []string) {
+	if git == "" {
+		return nil
+	}
+	for _, dir := range append([]string{git}, modulesIn(filepath.Join(git, "modules"))...) {
+		if path := filepath.Join(dir, commonDir); mount(nil, "", path) != nil {
+			out = append(out, path)
+		}
+	}
+	return out
+}
