@@ -193,6 +193,11 @@ func TestOverflow(t *testing.T) {
 			if err == nil || errors.Is(err, ErrContextLength) != c.is {
 				t.Errorf("%v", err)
 			}
+			for status, way := range map[string]string{"401": "the key of openai was refused: set another one in OPENAI_API_KEY", "500": "tried 3 times"} {
+				if name == status && !strings.Contains(err.Error(), way) {
+					t.Errorf("no %q in %v", way, err)
+				}
+			}
 			if err != nil && strings.Contains(err.Error(), "12345") {
 				t.Errorf("the key is in %v", err)
 			}

@@ -4,11 +4,15 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/openai/openai-go/v3"
+
+	"tape/internal/agent/keys"
 )
 
 // pattern is what one provider says when the context is too long.
@@ -40,8 +44,8 @@ func overflowTexts() []pattern {
 		{"reduce the length of the", "OpenAI, Groq, Fireworks: https://github.com/langchain-ai/langchain/pull/37457"},
 		{"context length exceeded", "Ollama and others: https://github.com/openclaw/openclaw/issues/58839"},
 		{"context window exceeded", "LiteLLM: https://github.com/anomalyco/opencode/issues/44888"},
-		{"context window is full", "no server in particular: what one would say"},
-		{"over the token limit", "no server in particular: what one would say"},
+		{"context window is full", "Bub takes it for an overflow: https://github.com/bubbuild/bub (model_runner.py)"},
+		{"over the token limit", "Bub takes it for an overflow: https://github.com/bubbuild/bub (model_runner.py)"},
 		{"has exceeded max_prompt_tokens", "SiliconFlow: https://github.com/leookun/cursor-byok/issues/129"},
 		{"exceeds context size", "ds4: https://github.com/antirez/ds4/pull/150"},
 		// prompt is too long: 202609 tokens > 200000 maximum
@@ -96,7 +100,7 @@ func (p *provider) explain(model string, err error) error {
 	case errors.As(err, &o):
 		status = o.StatusCode
 		code = o.Code + " " + o.Type
-		text = fmt.Sprintf("HTTP %d: %s %s", status, o.Code, strings.TrimSpace(cmp.Or(o.Message, o.RawJSON())))
+		text = fmt.Sprintf("HTTP %d: %s", status, strings.TrimSpace(o.Code+" "+strings.TrimSpace(cmp.Or(o.Message, o.RawJSON()))))
 	case errors.As(err, &a):
 		status = a.StatusCode
 		text = fmt.Sprintf("HTTP %d: %s", status, a.RawJSON())
@@ -108,7 +112,25 @@ func (p *provider) explain(model string, err error) error {
 	if isOverflow(status, code, text) {
 		return fmt.Errorf("%s: %w: %s", model, ErrContextLength, text)
 	}
-	return fmt.Errorf("%s: %s", model, text)
+	return fmt.Errorf("%s: %s%s", model, text, p.way(status, err))
+}
+
+// way says what can be done about an error.
+func (p *provider) way(status int, err error) string {
+	variable := keys.Variable(p.name, "API_KEY")
+	switch {
+	case status == http.StatusUnauthorized && p.key == "":
+		return fmt.Sprintf(" (no key of %s is set: set %s, or run tape onboard)", p.name, variable)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden && p.key != "":
+		return fmt.Sprintf(" (the key of %s was refused: set another one in %s, or run tape onboard)", p.name, variable)
+	case status == http.StatusTooManyRequests, status >= http.StatusInternalServerError:
+		return fmt.Sprintf(" (tried %d times; send a message to try again)", 1+retries)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Sprintf(" (does the server of %s run?)", p.name)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
+		return " (the connection broke off; send a message to go on)"
+	}
+	return ""
 }
 
 func isOverflow(status int, code, text string) bool {
