@@ -12,6 +12,7 @@ const (
 	StageTurn     = "turn"
 	StageModel    = "run_model"
 	StageApproval = "approval" // a call was refused, because it needs consent and nobody could be asked
+	StageWaiting  = "waiting"  // no error: the turn waits for another process
 )
 
 // ErrNoModel says that no plugin has run the model. A RunModel or RunModelStream may return an

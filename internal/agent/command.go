@@ -27,6 +27,7 @@ const help = `Commands begin with a comma:
   ,tape.info                                 how long the session's tape is
   ,tape.search what to find                  search it
   ,tape.anchors                              its phases
+  ,compact                                   let the model summarize: a new context begins with that
   ,tape.handoff name=phase-1 summary='done'  end a phase: a new context begins
   ,skill name=x                              show a skill; without name, list them
   ,model provider:model                      use another model from now on; without one, list them
@@ -41,6 +42,7 @@ Every tool is a command: ,NAME key=value …  Anything else is run by the shell:
 func (r *turn) command(ctx context.Context) error {
 	line := strings.TrimSpace(strings.TrimPrefix(r.prompt.Text, ","))
 	if p := r.past; p.status != "" {
+		r.failed = p.status != statusOK
 		if p.status != statusStarted {
 			r.say(p.text)
 			return nil
@@ -58,6 +60,7 @@ func (r *turn) command(ctx context.Context) error {
 	output, err := r.runCommand(ctx, line)
 	status := statusOK
 	if err != nil {
+		r.failed = true
 		status, output = statusError, strings.TrimSpace(output+"\nerror: "+err.Error())
 	}
 	kept, artifact := r.agent.Tools.Keep(context.WithoutCancel(ctx), r.toolContext(r.id), "command", output)
@@ -119,6 +122,8 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 		}, nil
 	case "stop":
 		return func([]string) (string, error) { return "No turn is running.", nil }, nil
+	case "compact":
+		return func([]string) (string, error) { return r.compact(ctx) }, nil
 	case "model":
 		return func(words []string) (string, error) { return r.chooseModel(ctx, words) }, nil
 	}
@@ -135,7 +140,7 @@ func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (
 
 // Commands returns the names of the comma commands of a session, sorted.
 func Commands(ctx context.Context, rt *hooks.Runtime) ([]string, error) {
-	out := []string{",help", ",model", ",quit", ",stop", ",tools"}
+	out := []string{",compact", ",help", ",model", ",quit", ",stop", ",tools"}
 	commands, err := rt.Commands(ctx)
 	for _, c := range commands {
 		out = append(out, ","+c.Name)

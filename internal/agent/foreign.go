@@ -10,8 +10,8 @@ import (
 	"tape/repo"
 )
 
-// pluginName is the name of the built-in plugin.
-const pluginName = "builtin"
+// Name is the name of the built-in plugin.
+const Name = "builtin"
 
 // stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one. stateSteps has the
 // [steps] of its stream, as a function, which other plugins do not get.
@@ -31,7 +31,7 @@ func (a *agent) newTurn(t *repo.Tape, session string, p hooks.Prompt, s hooks.St
 // beforeModel records the prompt of another plugin's model. If the tape already has the answer, it
 // returns that.
 func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, session string, s hooks.State) (*string, error) {
-	if plugin == pluginName || p.Empty() {
+	if plugin == Name || p.Empty() {
 		return nil, nil
 	}
 	r, err := a.foreign(ctx, session, p, s)

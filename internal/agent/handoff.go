@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 
+	"tape/hooks"
 	"tape/internal/agent/tools"
 	"tape/repo"
 )
@@ -38,7 +40,10 @@ func (r *turn) handOff(d *drafts, a repo.Anchor) error {
 func (r *turn) handOffFor(ctx context.Context, problem error) error {
 	r.past.handedOff = true
 	d := r.drafts()
-	summary := r.summarize(ctx, d)
+	summary, err := r.summarize(ctx, d)
+	if err != nil {
+		summary = "" // it goes on without
+	}
 	if ctx.Err() != nil {
 		return r.fail(ctx, kindCancelled, ctx.Err(), nil)
 	}
@@ -50,7 +55,9 @@ func (r *turn) handOffFor(ctx context.Context, problem error) error {
 		return err
 	}
 	d.step(statusAutoHandoff, problem.Error())
+	shown := "the context was too long: the model goes on without what came before"
 	if summary != "" {
+		shown = "the context was too long: the model goes on with a summary of what came before"
 		text := textGoOn
 		done, err := r.done(ctx)
 		if err != nil {
@@ -61,7 +68,24 @@ func (r *turn) handOffFor(ctx context.Context, problem error) error {
 		}
 		d.message("user", text, meta{Step: r.step})
 	}
-	return r.savePrompt(ctx, d, true)
+	if err := r.savePrompt(ctx, d, true); err != nil {
+		return err
+	}
+	r.emit(hooks.Event{Kind: hooks.EventNotice, Data: map[string]any{"text": shown + "; the tape keeps everything"}})
+	return nil
+}
+
+// compact begins a new phase with a summary that a model makes.
+func (r *turn) compact(ctx context.Context) (string, error) {
+	d := r.drafts()
+	summary, err := r.summarize(ctx, d)
+	if err != nil {
+		return "", fmt.Errorf("there is no summary: %w; write one yourself: ,tape.handoff name=phase summary='what is done, what is left'", err)
+	}
+	if err := r.handOff(d, repo.Anchor{Name: "compact", Summary: summary}); err != nil {
+		return "", err
+	}
+	return "A new context begins, with this summary:\n\n" + summary, d.save(ctx)
 }
 
 // textNewPhase comes before the turn's prompt in a phase that a tool has begun.

@@ -70,7 +70,7 @@ func Plugin(o Options) *hooks.Plugin {
 		o.Runtime.BeforeModel, o.Runtime.ModelStream = a.beforeModel, a.recorded
 	}
 	return &hooks.Plugin{
-		Name:           pluginName,
+		Name:           Name,
 		Internal:       true,
 		LoadState:      a.loadState,
 		BuildPrompt:    a.buildPrompt,

@@ -41,14 +41,11 @@ func (r *turn) recordPrompt(ctx context.Context) error {
 	}
 	r.past.system, r.past.partial = system, false
 	d = r.drafts()
-	putBack, _, err := r.addSteering(ctx, d)
+	steered, err := r.addSteering(ctx, d)
 	if err == nil {
 		err = d.save(ctx)
 	}
-	if err != nil {
-		putBack()
-	}
-	return err
+	return steered.end(ctx, err)
 }
 
 // addStepPrompt adds the prompt of a further step, if a plugin has one.
@@ -86,35 +83,47 @@ func promptContent(p hooks.Prompt) any {
 	return p.Text
 }
 
-// addSteering adds the messages that came in for the running turn, and reports whether there are
-// any. If the drafts cannot be saved, putBack returns the messages to the inbox.
-func (r *turn) addSteering(ctx context.Context, d *drafts) (putBack func(), added bool, err error) {
-	if r.forked {
-		return func() {}, false, nil
+// steering are the messages that came in for the running turn.
+type steering struct {
+	turn  *turn
+	inbox hooks.SteeringInbox
+	list  []hooks.Envelope
+	added bool // the drafts have some of them
+}
+
+// addSteering adds the messages that came in for the running turn. Call end when the drafts are saved.
+func (r *turn) addSteering(ctx context.Context, d *drafts) (s steering, err error) {
+	if s.turn = r; r.forked {
+		return s, nil
 	}
-	inbox, err := r.agent.Runtime.SteeringInbox(ctx)
-	if err != nil {
-		return func() {}, false, err
+	if s.inbox, err = r.agent.Runtime.SteeringInbox(ctx); err != nil {
+		return s, err
 	}
-	waiting, err := inbox.Drain(ctx, r.session)
-	putBack = func() {
-		for _, m := range waiting {
-			_ = inbox.Put(context.WithoutCancel(ctx), r.session, m) // the turn has failed already
-		}
-	}
-	for _, m := range waiting {
+	s.list, err = s.inbox.Drain(ctx, r.session)
+	for _, m := range s.list {
 		id := m.Text(hooks.KeyMessageID)
-		r.emit(hooks.Event{Kind: hooks.EventSteering, Data: map[string]any{"message_id": id}})
 		if err != nil || id != "" && r.past.messages[id] {
 			continue
 		}
 		var p hooks.Prompt
 		if p, err = r.agent.Runtime.BuildPrompt(ctx, m, r.session, r.state); err == nil && !p.Empty() {
 			d.message("user", promptContent(p), meta{MessageID: id, Turn: r.id})
-			r.past.messages[id], added = true, true
+			r.past.messages[id], s.added = true, true
 		}
 	}
-	return putBack, added, err
+	return s, err
+}
+
+// end tells that the turn has the messages, or, if they were not saved, returns them to the inbox.
+func (s steering) end(ctx context.Context, err error) error {
+	for _, m := range s.list {
+		if err == nil {
+			s.turn.emit(hooks.Event{Kind: hooks.EventSteering, Data: map[string]any{"message_id": m.Text(hooks.KeyMessageID)}})
+			continue
+		}
+		_ = s.inbox.Put(context.WithoutCancel(ctx), s.turn.session, m) // the turn has failed already
+	}
+	return err
 }
 
 // reply is the model's answer in one step.

@@ -21,33 +21,38 @@ const textGoOn = "The context was too long, and begins anew with a summary of wh
 // textDone comes before the calls that the turn has made.
 const textDone = "\n\nIn this turn, these calls were made already, with these results. Do not make them again:\n"
 
-// summarize asks a model for a summary of what goes out of sight; "" if it cannot be had. What it used is added to the
-// drafts.
-func (r *turn) summarize(ctx context.Context, d *drafts) string {
+// summarize asks a model for a summary of what goes out of sight. What it used is added to the drafts.
+func (r *turn) summarize(ctx context.Context, d *drafts) (string, error) {
 	model := cmp.Or(r.agent.SummaryModel, r.model)
+	if err := r.agent.checkModel(r.model); err != nil {
+		return "", err
+	}
 	form, err := r.agent.Model.Form(r.model)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	messages, err := r.messages(ctx, form)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	for _, limit := range overflow.Limits() {
 		text, usage, err := r.askSummary(ctx, model, overflow.Transcript(messages, limit))
 		if errors.Is(err, models.ErrContextLength) {
 			continue
 		}
-		if err != nil || strings.TrimSpace(text) == "" {
-			return ""
+		if err != nil {
+			return "", err
+		}
+		if text = strings.TrimSpace(text); text == "" {
+			return "", errors.New("the model gave no answer")
 		}
 		used := r.used
 		r.used = model
 		d.run(statusOK, usage)
 		r.used = used
-		return strings.TrimSpace(text)
+		return text, nil
 	}
-	return ""
+	return "", models.ErrContextLength
 }
 
 // askSummary calls the model, with the hooks around calls.

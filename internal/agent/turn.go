@@ -49,10 +49,11 @@ type turn struct {
 	promptAt place
 	end      place // of the last stored entry
 
-	work func(ctx context.Context) error // the loop, or a command
-	emit func(hooks.Event)               // shows an event; does nothing once the reader has left
-	text strings.Builder                 // all text that was shown
-	last string                          // the run_id of its last piece
+	work   func(ctx context.Context) error // the loop, or a command
+	emit   func(hooks.Event)               // shows an event; does nothing once the reader has left
+	failed bool                            // the command has
+	text   strings.Builder                 // all text that was shown
+	last   string                          // the run_id of its last piece
 }
 
 // place is the position of an entry.
@@ -81,7 +82,7 @@ func (r *turn) stream(ctx context.Context) hooks.Stream {
 		case err != nil:
 			yield(hooks.Event{}, err)
 		default:
-			r.emit(final(r.text.String(), true))
+			r.emit(final(r.text.String(), !r.failed))
 		}
 	}
 }
@@ -138,17 +139,14 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 
 // endWithAnswer records an answer without calls. The turn goes on only if messages came in meanwhile.
 func (r *turn) endWithAnswer(ctx context.Context, reply *reply) (more bool, err error) {
-	steering := r.drafts()
-	putBack, more, err := r.addSteering(ctx, steering)
+	after := r.drafts()
+	steered, err := r.addSteering(ctx, after)
 	if err == nil {
 		d := r.drafts()
 		d.message("assistant", reply.text, meta{})
-		err = r.endStep(ctx, d, more, reply, steering.list...)
+		err = r.endStep(ctx, d, steered.added, reply, after.list...)
 	}
-	if err != nil {
-		putBack()
-	}
-	return more, err
+	return steered.added, steered.end(ctx, err)
 }
 
 // endStep records the run and the end of the step, and then the entries of after. If the step is the last

@@ -288,6 +288,49 @@ func TestSteering(t *testing.T) {
 	h.wantTape(want...)
 }
 
+// A message that the last step cannot answer is not announced as read, and waits for the next turn.
+func TestSteeringTooLate(t *testing.T) {
+	var h *host
+	h = newHost(t, newStore(t), func(int, models.Request) hooks.Stream {
+		if err := h.steer("s1", "and hurry"); err != nil {
+			t.Error(err)
+		}
+		return says("done")
+	}, func(o *Options) { o.MaxSteps = 1 })
+	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "max_steps_reached") {
+		t.Error(err)
+	}
+	for _, e := range h.events {
+		if e.Kind == hooks.EventSteering {
+			t.Errorf("announced: %v", e)
+		}
+	}
+	inbox, err := h.rt.SteeringInbox(t.Context())
+	if err != nil || inbox.Len("s") != 1 {
+		t.Errorf("%d messages wait, %v", inbox.Len("s"), err)
+	}
+}
+
+// ,compact begins a new context with the model's summary; without one, nothing changes.
+func TestCompact(t *testing.T) {
+	summary := "the sum is fixed"
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return says("done") }, func(*Options) {})
+	h.model.summary = func(models.Request) hooks.Stream { return says(summary) }
+	h.mustTurn("m1", "fix the sum")
+	if r := h.mustTurn("m2", ",compact"); !strings.Contains(r.Output, "A new context begins, with this summary:\n\nthe sum is fixed") {
+		t.Error(r.Output)
+	}
+	h.mustTurn("m3", "go on")
+	last := h.model.requests[len(h.model.requests)-1]
+	if all := fmt.Sprintf("%s", last.Messages); !strings.Contains(all, summary) || strings.Contains(all, "fix the sum") {
+		t.Error(all)
+	}
+	summary = ""
+	if r := h.mustTurn("m4", ",compact"); !strings.Contains(r.Output, "error: there is no summary: the model gave no answer; write one yourself") {
+		t.Error(r.Output)
+	}
+}
+
 func TestHooksAroundCalls(t *testing.T) {
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
 		return says("", `c1 look {"text":"a"}`, `c2 look {"text":"b"}`, `c3 look {"text":"c"}`, `c4 nosuch {}`, `c5 look [1]`)

@@ -53,6 +53,7 @@ type TurnResult struct {
 	Output   string           `json:"output"`
 	Messages []map[string]any `json:"messages"`
 	NoModel  bool             `json:"no_model,omitempty"` // the output is the prompt
+	Failed   bool             `json:"failed,omitempty"`   // the message is a command, which has failed
 	// Problem says why no model has run.
 	Problem string `json:"-"`
 	// Final is the answer's last text, after all calls of tools. Shown says that the answer was shown.
@@ -101,8 +102,8 @@ func newRunCmd(a *App) *cobra.Command {
 terminal, calls of tools and the answer are shown as in tape chat. In a pipe, only the final
 answer is printed: the text after the last call of a tool; --stream prints all texts as they come.
 
-The message may be a command, which begins with a comma: ,help lists them. Other messages need
-a model: run tape onboard, or set TAPE_MODEL or tape config model. Without a model, the command
+The message may be a command, which begins with a comma: ,help lists them. If it fails, the exit
+code is 1. Other messages need a model: run tape onboard, or set TAPE_MODEL or tape config model. Without a model, the command
 fails; with --json it succeeds, and prints an object with "no_model": true and the prompt as its
 output.
 
@@ -136,7 +137,10 @@ setting allow is about it. So is a message such as ",git push": it may be somebo
 				if result.Problem != "" {
 					a.Warn(result.Problem)
 				}
-				return a.Emit(result)
+				if err := a.Emit(result); err != nil || !result.Failed {
+					return err
+				}
+				return exited(exitFailure)
 			}
 			answered := slices.ContainsFunc(result.Messages, func(out map[string]any) bool { return out["no_model"] != true })
 			if result.NoModel && !answered {
@@ -150,6 +154,9 @@ setting allow is about it. So is a message such as ",git push": it may be somebo
 				if text != "" && out["no_model"] != true && !result.Shown {
 					a.Line(display.Text(text))
 				}
+			}
+			if result.Failed {
+				return exited(exitFailure)
 			}
 			return nil
 		})(cmd, args)

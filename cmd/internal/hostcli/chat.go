@@ -78,7 +78,12 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	if ui == nil {
 		a.warnOpen(a.Warn)
 	} else { // the first prompt does not wait for it
-		go a.warnOpen(ui.Warn)
+		go func() {
+			a.warnOpen(ui.Warn)
+			if a.lacksModel() {
+				ui.Tell("no model is set: leave with Ctrl-D, and run tape onboard, which asks for one")
+			}
+		}()
 	}
 	err = m.Run(ctx)
 	if next := (*chatui.Next)(nil); err == nil && errors.As(context.Cause(ctx), &next) {
@@ -88,6 +93,19 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 		return cause
 	}
 	return err
+}
+
+// lacksModel reports whether nothing answers messages: no model is set, and no plugin has its own.
+func (a *assembly) lacksModel() bool {
+	if a.models.configured[0] != "" {
+		return false
+	}
+	for _, h := range a.rt.Report() {
+		if (h.Hook == "run_model" || h.Hook == "run_model_stream") && slices.ContainsFunc(h.Plugins, func(p hooks.PluginReport) bool { return p.Name != agent.Name }) {
+			return false
+		}
+	}
+	return true
 }
 
 // chatting is what a chat needs of the agent.

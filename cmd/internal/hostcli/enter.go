@@ -15,9 +15,6 @@ import (
 	"tape/internal/store/layout"
 )
 
-// stageWaiting is the stage of a message that says that a turn waits for another process.
-const stageWaiting = "waiting"
-
 // enter waits until no other process has a turn on the same tape. Turns begin in the order in which they
 // came; writing to the tape without a turn does not wait.
 func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) (leave func(), err error) {
@@ -31,7 +28,7 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 		if pid > 0 {
 			who = fmt.Sprintf("process %d", pid)
 		}
-		out := hooks.Envelope{hooks.KeyKind: hooks.KindError, hooks.KeyStage: stageWaiting,
+		out := hooks.Envelope{hooks.KeyKind: hooks.KindError, hooks.KeyStage: hooks.StageWaiting,
 			hooks.KeyContent: fmt.Sprintf("session %s: waiting for the turn of %s to end", session, who)}
 		for _, key := range []string{hooks.KeySession, hooks.KeyChannel, hooks.KeyChat, hooks.KeyOutputChannel} {
 			if v, ok := m[key]; ok {

@@ -23,6 +23,7 @@ type oneTurn struct {
 	problem  string
 	final    strings.Builder // the text since the last call of a tool
 	acted    bool
+	failed   bool // the command has
 	streamed strings.Builder
 }
 
@@ -58,7 +59,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	if err != nil {
 		return result, err
 	}
-	result = cli.TurnResult{Session: r.Session, Output: r.Output, Messages: []map[string]any{}, NoModel: r.NoModel, Problem: t.problem,
+	result = cli.TurnResult{Session: r.Session, Output: r.Output, Messages: []map[string]any{}, NoModel: r.NoModel, Failed: t.failed, Problem: t.problem,
 		Final: strings.TrimSpace(t.final.String()), Shown: !r.NoModel && (shows || t.streamed.Len() > 0 && strings.TrimSpace(t.streamed.String()) == strings.TrimSpace(r.Output))}
 	for _, e := range r.Messages {
 		result.Messages = append(result.Messages, e)
@@ -93,6 +94,8 @@ func (t *oneTurn) event(e hooks.Event, stream bool) {
 		t.ui.Event(e)
 	}
 	switch e.Kind {
+	case hooks.EventFinal:
+		t.failed = e.Data["ok"] == false
 	case hooks.EventToolCall, hooks.EventToolResult:
 		t.acted = true
 	case hooks.EventText:
@@ -120,7 +123,7 @@ func (t *oneTurn) dispatch(_ context.Context, e hooks.Envelope) (bool, error) {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		switch text := e.Text(hooks.KeyContent); {
-		case e.Text(hooks.KeyStage) == stageWaiting:
+		case e.Text(hooks.KeyStage) == hooks.StageWaiting:
 			t.o.Warn(text) // at once, for waiting may take long
 		case e[hooks.KeyNoModel] == true:
 			t.problem = strings.TrimPrefix(text, "Error: ")

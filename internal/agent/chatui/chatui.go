@@ -166,7 +166,7 @@ func (u *UI) TurnBegins(m hooks.Envelope, ids []string) {
 	u.read(ids...)
 	u.mu.Unlock()
 	text := m.Text(hooks.KeyContent)
-	u.composer.do(func(c *composer) { c.begin(text) })
+	u.composer.do(func(c *composer) { c.begin(text, ids) })
 }
 
 // TurnEnds is told how a turn ended.
@@ -191,8 +191,15 @@ func (u *UI) Event(e hooks.Event) {
 // Message shows a message that a turn sends, unless its text was shown as it came.
 func (u *UI) Message(e hooks.Envelope) {
 	text, kind := e.Text(hooks.KeyContent), e.Text(hooks.KeyKind)
+	if e.Text(hooks.KeyStage) == hooks.StageWaiting {
+		u.composer.do(func(c *composer) { c.notice(text) })
+		return
+	}
 	u.composer.do(func(c *composer) { c.message(text, kind == hooks.KindError) })
 }
+
+// Tell shows what the person should know, and is not wrong.
+func (u *UI) Tell(text string) { u.composer.do(func(c *composer) { c.notice(text) }) }
 
 // Warn shows a warning.
 func (u *UI) Warn(text string) { u.composer.do(func(c *composer) { c.message(text, true) }) }

@@ -3,6 +3,7 @@ package chatui
 import (
 	"context"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -43,9 +44,11 @@ func (k *candidates) complete(text string, cursor int) *completion {
 		}
 	case start == 0 && strings.HasPrefix(word, ","):
 		from = beginning(k.commands, word)
-	case strings.TrimSpace(before[:start]) == ",model":
+	case start == 0 && strings.HasPrefix(word, "/"):
+		from = beginning(slices.Sorted(maps.Keys(slashes())), word)
+	case slices.Contains([]string{",model", "/model"}, strings.TrimSpace(before[:start])):
 		from = matching(k.models, word)
-	case strings.TrimSpace(before[:start]) == ",sessions":
+	case slices.Contains([]string{",sessions", "/sessions", "/resume"}, strings.TrimSpace(before[:start])):
 		from = matching(k.sessions, word)
 	}
 	from = slices.DeleteFunc(from, func(s string) bool { return s == word })

@@ -3,6 +3,7 @@ package chatui
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,8 @@ type frame struct {
 	done     []string
 	live     []item
 	running  bool
+	writing  bool // the model is answering, and nothing else shows that the turn goes on
+	silent   time.Time
 	stopped  bool // the turn has ended since the last frame
 	status   bool // the status may have changed
 	question *question
@@ -65,11 +68,13 @@ type composer struct {
 	in, out  int64 // tokens of the turn
 	question *question
 	next     frame
-	spaced   bool // the last line is empty, or there is none
+	spaced   bool            // the last line is empty, or there is none
+	wordless bool            // the turn has said nothing since it began, or since its last call
+	told     map[string]bool // the messages that were shown as what came before, by their ids
 }
 
 func newComposer(u *UI) *composer {
-	c := &composer{ui: u, wake: make(chan struct{}, 1), width: 80, rows: 10, paint: painter(u.colors()), spaced: true}
+	c := &composer{ui: u, wake: make(chan struct{}, 1), width: 80, rows: 10, paint: painter(u.colors()), spaced: true, told: map[string]bool{}}
 	c.stream.Renderer = typeset.New(c.width, bool(c.paint))
 	return c
 }
@@ -142,6 +147,7 @@ func (c *composer) run(ctx context.Context) {
 		f := c.next
 		c.next = frame{}
 		f.live, f.running, f.question = c.live(), c.busy, c.question
+		f.silent, f.writing = c.silent, c.busy && !slices.ContainsFunc(f.live, func(i item) bool { return !i.since.IsZero() })
 		c.ui.program.Send(f)
 		select {
 		case <-time.After(max(frameEvery, time.Since(began))): // rendering takes at most half of a core
@@ -166,13 +172,18 @@ func (c *composer) space() {
 	}
 }
 
-// begin shows a turn's message.
-func (c *composer) begin(text string) {
+// begin shows a turn's message, unless that is on the screen because the turn was interrupted.
+func (c *composer) begin(text string, ids []string) {
 	c.busy, c.began, c.silent, c.in, c.out = true, time.Now(), time.Now(), 0, 0
 	c.shown.Reset()
+	c.wordless = true
 	c.plain = strings.HasPrefix(strings.TrimSpace(text), ",")
+	if c.next.status = true; slices.ContainsFunc(ids, func(id string) bool { return c.told[id] }) {
+		c.space()
+		c.print(c.paint.faint("· the turn goes on"), "")
+		return
+	}
 	c.said(text)
-	c.next.status = true
 }
 
 // said shows what the person has said.
@@ -202,6 +213,9 @@ func (c *composer) steered(texts []string) {
 // end shows how the turn ended.
 func (c *composer) end(interrupted bool) {
 	c.closeText()
+	if c.plain && !interrupted { // what a command wrote while it ran; its result was shown
+		c.calls = nil
+	}
 	for _, l := range c.calls { // they have no result: the turn was interrupted
 		c.space()
 		c.print(c.callHead(l, c.paint.bad("interrupted"))...)
@@ -214,6 +228,9 @@ func (c *composer) end(interrupted bool) {
 		c.print(c.paint.bad("✗ interrupted") + c.paint.faint(" after "+duration(took)))
 	case !c.plain:
 		about := duration(took)
+		if c.wordless {
+			about = "the model gave no answer · " + about
+		}
 		if c.in+c.out > 0 {
 			about += fmt.Sprintf(" · %s tokens in, %s out", display.Number(c.in), display.Number(c.out))
 		}
@@ -240,6 +257,8 @@ func (c *composer) event(e hooks.Event) {
 		if delta := data.Text("delta"); c.thought.Len()+len(delta) < maxThought {
 			c.thought.WriteString(delta)
 		}
+	case hooks.EventNotice:
+		c.notice(data.Text("text"))
 	case hooks.EventToolCall:
 		c.closeText()
 		c.calls = append(c.calls, &liveCall{id: data.Text("id"), name: data.Text("name"), arguments: data.Text("arguments"), began: time.Now()})
@@ -248,6 +267,7 @@ func (c *composer) event(e hooks.Event) {
 	case hooks.EventToolResult:
 		c.closeText()
 		c.result(data)
+		c.wordless = true
 		c.next.status = true
 	case hooks.EventUsage:
 		in, out := tokens(e.Data)

@@ -2,6 +2,7 @@ package chatui
 
 import (
 	"io"
+	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -133,6 +134,11 @@ func (m *model) enter() tea.Cmd {
 	if text == "" {
 		return nil
 	}
+	if name := unknownCommand(text); name != "" && m.refused != text {
+		m.refused = text // a second Enter sends it
+		return m.tell("there is no command " + name + " (,help lists them); Enter sends it to the model")
+	}
+	m.refused = ""
 	m.editor.taken(text)
 	name, rest, _ := strings.Cut(text, " ")
 	switch {
@@ -152,18 +158,41 @@ func (m *model) enter() tea.Cmd {
 	return m.send(text, hooks.Undecided)
 }
 
-// asCommand accepts commands as other programs have them: /help means ,help, and ,exit means ,quit. Any other text that
+// slashes are commands as other programs have them.
+func slashes() map[string]string {
+	return map[string]string{
+		"/help": ",help", "/tools": ",tools", "/model": ",model", "/sessions": ",sessions", "/resume": ",sessions", "/skill": ",skill", "/skills": ",skill",
+		"/stop": ",stop", "/quit": ",quit", "/exit": ",quit", ",exit": ",quit", "/diff": ",git diff", "/status": ",tape.info",
+		"/clear": ",tape.handoff name=clear", "/new": ",tape.handoff name=clear", "/compact": ",compact",
+	}
+}
+
+// asCommand accepts commands as other programs have them: /help means ,help, and !ls means ,ls. Any other text that
 // begins with a slash is a message, which may be about a path.
 func asCommand(text string) string {
+	if line, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(line) != "" {
+		return "," + strings.TrimSpace(line)
+	}
 	name, rest, args := strings.Cut(text, " ")
-	switch name {
-	case ",exit", "/exit", "/quit":
-		return ",quit"
-	case "/help", "/tools", "/model", "/sessions", "/skill", "/stop":
-		name = "," + name[1:]
+	known, ok := slashes()[name]
+	if !ok {
+		return text
 	}
 	if args {
-		return name + " " + rest
+		return known + " " + rest
+	}
+	return known
+}
+
+// unknownCommand returns the text's first word if that can only be meant as a command that there is not; else "".
+func unknownCommand(text string) string {
+	name, _, _ := strings.Cut(text, " ")
+	letters, ok := strings.CutPrefix(name, "/")
+	if !ok || letters == "" || strings.ContainsFunc(letters, func(r rune) bool { return r != '-' && (r < 'a' || r > 'z') }) {
+		return ""
+	}
+	if _, err := os.Lstat(name); err == nil { // it is a path
+		return ""
 	}
 	return name
 }

@@ -49,6 +49,7 @@ type model struct {
 	away    bool // another program has the terminal
 	edits   bool // that program is the editor
 	next    string
+	refused string // a message that looked like a command
 }
 
 // search looks for what was typed before.
@@ -349,8 +350,8 @@ func (m *model) lookUp() tea.Cmd {
 		find  func(context.Context) ([]string, error)
 	}{
 		{"commands", strings.HasPrefix(text, ","), o.Commands},
-		{"models", strings.HasPrefix(text, ",model "), o.Models},
-		{"sessions", strings.HasPrefix(text, ",sessions "), o.Sessions},
+		{"models", strings.HasPrefix(asCommand(text), ",model "), o.Models},
+		{"sessions", strings.HasPrefix(asCommand(text), ",sessions "), o.Sessions},
 		{"files", strings.Contains(text, "@"), func(ctx context.Context) ([]string, error) { return files(ctx, o.Dir), nil }},
 	} {
 		if k.begun && !m.knows[k.what] && k.find != nil {

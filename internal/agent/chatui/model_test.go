@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	tea "charm.land/bubbletea/v2"
@@ -18,6 +19,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/approve"
+	"tape/repo"
 )
 
 // desk is a UI without a terminal: keys go in, and what is seen comes out.
@@ -252,12 +254,80 @@ func TestQuit(t *testing.T) {
 // TestSlash: commands may be typed as in other programs; a path is a message.
 func TestSlash(t *testing.T) {
 	for text, want := range map[string]string{"/help": ",help", "/model local:small": ",model local:small", ",exit": ",quit", "/quit": ",quit",
-		"/etc/hosts has what?": "/etc/hosts has what?", "/helpful": "/helpful", ",git status": ",git status"} {
+		"/etc/hosts has what?": "/etc/hosts has what?", "/tmp is full": "/tmp is full", ",git status": ",git status", "!git status": ",git status",
+		"/compact": ",compact", "/clear": ",tape.handoff name=clear", "/diff --stat": ",git diff --stat"} {
 		d := newDesk(t, Options{})
 		d.keys(text, "enter")
 		if len(d.sent) != 1 || d.sent[0] != want {
 			t.Errorf("%q: sent %q", text, d.sent)
 		}
+	}
+	d := newDesk(t, Options{})
+	d.keys("/frobnicate it", "enter")
+	d.want("nothing is sent yet", d.sent, []string(nil))
+	if !strings.Contains(d.seen(), "> /frobnicate it") || !strings.Contains(d.seen(), "there is no command /frobnicate") {
+		t.Error(d.seen())
+	}
+	d.keys("enter")
+	d.want("it was meant", d.sent, []string{"/frobnicate it"})
+	d.keys("/he", "tab")
+	d.want("completed", d.text(), "/help ")
+}
+
+// TestStatusLine: what does not fit is what matters least; the keys of a turn stay.
+func TestStatusLine(t *testing.T) {
+	d := newDesk(t, Options{Mode: func() string { return approve.ModeAuto }})
+	d.m.status = Status{Model: "provider:model", Used: 2400, Last: 111}
+	d.begin()
+	for width, want := range map[int]string{
+		120: "mode auto · provider:model · s · context 2.4 k tokens · @111 · Enter steers, Tab waits",
+		82:  "mode auto · provider:model · s · context 2.4 k tokens · Enter steers, Tab waits",
+		76:  "mode auto · provider:model · context 2.4 k tokens · Enter steers, Tab waits",
+		61:  "mode auto · provider:model · Enter steers, Tab waits",
+		40:  "mode auto · provider:model",
+	} {
+		d.tell(tea.WindowSizeMsg{Width: width, Height: 20})
+		lines := strings.Split(d.seen(), "\n")
+		d.want(fmt.Sprint(width), strings.ReplaceAll(lines[len(lines)-1], "\u00a0", " "), want)
+	}
+}
+
+// TestPause: an answer that pauses shows that the turn goes on.
+func TestPause(t *testing.T) {
+	d := newDesk(t, Options{})
+	live := []item{{lines: []string{"Let me think"}}}
+	d.tell(frame{running: true, writing: true, live: live, silent: time.Now()})
+	if strings.Contains(d.seen(), "waiting") {
+		t.Error(d.seen())
+	}
+	d.tell(frame{running: true, writing: true, live: live, silent: time.Now().Add(-time.Minute)})
+	if !strings.Contains(d.seen(), "Let me think\n⠋ waiting for the model 1m") {
+		t.Error(d.seen())
+	}
+}
+
+// TestGoesOn: a turn that was interrupted does not show its prompt twice; what is no error does not look like one.
+func TestGoesOn(t *testing.T) {
+	d := newDesk(t, Options{})
+	c := d.m.ui.composer
+	entry := func(payload, meta string) repo.Entry {
+		return repo.Entry{Kind: repo.KindMessage, Payload: []byte(payload), Meta: []byte(meta)}
+	}
+	c.past(t.Context(), []repo.Entry{entry(`{"role":"user","content":"/first thing"}`, `{"message_id":"m1"}`), entry(`{"role":"user","content":"second"}`, `{"message_id":"m2"}`)})
+	c.begin("second", []string{"m2"})
+	c.event(hooks.Event{Kind: hooks.EventNotice, Data: map[string]any{"text": "the context begins anew"}})
+	c.begin(",make", nil)
+	c.event(hooks.Event{Kind: hooks.EventToolOutput, Data: map[string]any{"id": "x", "name": "bash", "text": "so far"}})
+	c.end(false)
+	c.begin("third", []string{"m3"})
+	said := strings.Join(c.next.done, "\n")
+	for _, want := range []string{"> /first thing", "· the turn goes on", "· the context begins anew", "> third"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
+	}
+	if strings.Count(said, "> second") != 1 || strings.Contains(said, "✗") || strings.Contains(said, "interrupted") {
+		t.Error(said)
 	}
 }
 

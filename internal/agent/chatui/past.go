@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tape/internal/show/conversation"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -33,8 +34,11 @@ func (c *composer) pastItem(it *conversation.Item) {
 	switch {
 	case it.Kind == conversation.Failure:
 		c.message(it.Summary, true)
-	case it.Kind == conversation.Message && it.Speaker() == conversation.User:
+	case it.Kind == conversation.Message && it.Entry.Role() == "user": // also one that reads like a command of another program
 		c.said(conversation.WithoutContext(it.Text()))
+		if id := jsonl.GetString(it.Entry.Meta, "message_id"); id != "" {
+			c.told[id] = true
+		}
 	case it.Kind == conversation.Message && it.Speaker() == conversation.Assistant:
 		c.printText(c.stream.Write(it.Text()))
 		c.closeText()

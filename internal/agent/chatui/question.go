@@ -95,7 +95,11 @@ func (m *model) questionView() (lines []string) {
 	if r.Title != "" {
 		what = oneLine(r.Title)
 	}
-	lines = append(lines, m.fit(p.bold("? "+what)+p.faint("  "+display.Line(r.Path))))
+	path := display.Line(r.Path)
+	if strings.Contains(what, path) {
+		path = ""
+	}
+	lines = append(lines, m.fit(p.bold("? "+what)+p.faint("  "+path)))
 	lines = append(lines, m.asked...)
 	_, letter := m.decision(m.editor.text())
 	switch {

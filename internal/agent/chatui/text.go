@@ -14,6 +14,7 @@ func (c *composer) text(delta string) {
 		delta = strings.TrimLeft(delta, "\n")
 	}
 	c.shown.WriteString(delta)
+	c.wordless = c.wordless && strings.TrimSpace(delta) == ""
 	if c.plain {
 		c.plainText(delta)
 		return
@@ -74,6 +75,16 @@ func (c *composer) closeThought() {
 	c.print("")
 }
 
+// notice shows what happens that is neither said nor wrong.
+func (c *composer) notice(text string) {
+	c.closeText()
+	c.space()
+	for _, line := range c.wrapped(display.Text("· "+text), 2) {
+		c.print(c.paint.faint(line))
+	}
+	c.print("")
+}
+
 // message shows a text that is not part of the stream.
 func (c *composer) message(text string, bad bool) {
 	c.closeText()
@@ -81,6 +92,7 @@ func (c *composer) message(text string, bad bool) {
 	if !bad && (text == "" || text == strings.TrimSpace(c.shown.String())) {
 		return
 	}
+	c.wordless = false
 	if !bad {
 		c.printText(c.stream.Write(text))
 		c.closeText()

@@ -2,6 +2,7 @@ package chatui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -70,8 +71,14 @@ func (m *model) live() (lines []string) {
 			lines = append(lines, m.fit(line))
 		}
 	}
+	if pause := time.Since(m.frame.silent); m.frame.writing && pause > pauseShown {
+		lines = append(lines, m.fit(p.accent(spinner[m.tick%len(spinner)])+" "+p.faint("waiting for the model "+seconds(pause))))
+	}
 	return lines
 }
+
+// pauseShown is how long an answer may pause until that is shown.
+const pauseShown = 2 * time.Second
 
 // seconds is a time that counts up.
 func seconds(d time.Duration) string {
@@ -138,27 +145,39 @@ func (m *model) statusLine() string {
 		return m.fit(p.accent(shown(m.said)))
 	}
 	s := m.status
-	var parts []string
+	mode, context, last, keys := "", "", "", ""
 	if o := m.ui.o; o.Mode != nil && o.Mode() != approve.ModeAsk {
-		parts = append(parts, "mode "+shown(o.Mode()))
+		mode = "mode " + shown(o.Mode())
 	}
-	if s.Model != "" {
-		parts = append(parts, shown(s.Model))
-	}
-	parts = append(parts, shown(m.ui.o.Session))
 	switch {
 	case s.Used > 0 && s.Window > 0:
-		parts = append(parts, fmt.Sprintf("context %d %%", min(100, 100*s.Used/s.Window)))
+		context = fmt.Sprintf("context %d %%", min(100, 100*s.Used/s.Window))
 	case s.Used > 0:
-		parts = append(parts, "context "+display.Number(s.Used))
+		context = "context " + display.Number(s.Used) + " tokens"
 	}
 	if s.Last > 0 {
-		parts = append(parts, fmt.Sprintf("@%d", s.Last))
+		last = fmt.Sprintf("@%d", s.Last)
 	}
 	if m.frame.running && m.width > 60 {
-		parts = append(parts, "Enter steers, Tab waits")
+		keys = "Enter steers, Tab waits"
 	}
-	return m.fit(p.faint(strings.Join(parts, " · ")))
+	parts := []string{mode, shown(s.Model), shown(m.ui.o.Session), context, last, keys}
+	line := joinedParts(parts)
+	for _, least := range []int{4, 2, 3, 1} { // what matters least goes if there is no room
+		if xansi.StringWidth(line) > m.width {
+			parts[least] = ""
+			line = joinedParts(parts)
+		}
+	}
+	if line == "" {
+		line = shown(m.ui.o.Session)
+	}
+	return m.fit(p.faint(line))
+}
+
+// joinedParts joins the parts that there are.
+func joinedParts(parts []string) string {
+	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), " · ")
 }
 
 func (m *model) fit(line string) string { return xansi.Truncate(line, m.width, "…") }

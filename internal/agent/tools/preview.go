@@ -90,7 +90,9 @@ func (f *files) previewWrite(_ context.Context, a writeArgs) (hooks.Preview, err
 	}
 	p.Title = fmt.Sprintf("replace %s (%d bytes, now %d)", p.Path, len(a.Content), info.Size())
 	if was, _, err := editable(root, name); err == nil {
-		p.Diff = diff(p.Path, p.Path, was, []byte(a.Content))
+		if p.Diff = diff(p.Path, p.Path, was, []byte(a.Content)); p.Diff == "" && string(was) == a.Content {
+			p.Title, p.Diff = "write "+p.Path+" again, as it is", " (nothing changes)\n"
+		}
 	}
 	return p, nil
 }
