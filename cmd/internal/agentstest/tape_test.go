@@ -93,7 +93,7 @@ func (b *box) undated(lines string) string {
 		row := map[string]any{}
 		b.must(json.Unmarshal([]byte(line), &row))
 		for key := range row {
-			if key == "commit" || strings.HasSuffix(key, "_commit") {
+			if key == "commit" || key == "into" || strings.HasSuffix(key, "_commit") {
 				delete(row, key)
 			}
 		}
