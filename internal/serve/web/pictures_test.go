@@ -46,7 +46,7 @@ func TestPictures(t *testing.T) {
 	for _, p := range []struct{ name, path, script string }{
 		{"web-sessions", "/", ``},
 		{"web-session", "/t/" + demoSession, ``},
-		{"web-conversation", "/t/" + demoSession, `document.querySelector("details.call.edit:not([data-src])").open = true; document.querySelector("details.call.edit:not([data-src])").closest("article").scrollIntoView({ block: "center" })`},
+		{"web-conversation", "/t/" + demoSession, `{ const d = document.querySelector("details.call.edit"); d.open = true; d.closest("article").scrollIntoView({ block: "center" }) }`},
 		{"web-stats", "/stats", ``},
 	} {
 		s.run(ctx, chromedp.Navigate(s.url+p.path))
@@ -54,7 +54,7 @@ func TestPictures(t *testing.T) {
 		if p.script != "" {
 			s.run(ctx, chromedp.Evaluate(p.script, nil))
 		}
-		s.until(ctx, `document.fonts.status === "loaded"`)
+		s.until(ctx, `document.fonts.status === "loaded" && [...document.querySelectorAll("details.call[open]")].every(d => d.querySelector("pre"))`)
 		var shot []byte
 		s.run(ctx, chromedp.CaptureScreenshot(&shot))
 		must(t, os.WriteFile(filepath.Join(to, p.name+".png"), smaller(t, shot), 0o644))

@@ -73,7 +73,7 @@ func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
 		}
 		out.Images = append(out.Images, v.images(r.Entry)...)
 	}
-	if most := v.room(); !v.Whole && (size > most || v.used > v.most()/3 && size > min(most, bodyLeast)) {
+	if most := v.room(); !v.Whole && (size > most || v.used > v.most()/2 && size > min(most, bodyLeast)) {
 		out.Link, out.Tasks = v.link(from.ID), nil
 		v.used += 2 * len(out.Link)
 		return out
