@@ -24,12 +24,14 @@ type document struct {
 	w    *output
 	zone string
 	tape string // the flag that names the tape; "" if the name needs quoting
+	dir  string // of the project: paths below it are relative
 
-	inHelper bool
+	published bool // see Source.Published; calls are folded, and thoughts of the model are shown all the same
+	inHelper  bool
 }
 
 func writeMarkdown(ctx context.Context, w *output, src Source) error {
-	d := &document{w: w}
+	d := &document{w: w, published: src.Published}
 	if plainName(src.Tape) {
 		d.tape = " --tape " + src.Tape
 	}
@@ -44,13 +46,19 @@ func plainName(s string) bool {
 }
 
 func (d *document) begin(t top) {
-	d.zone = t.zone
+	d.zone, d.dir = t.zone, t.dir
 	d.w.printf("# %s\n\n%s\n", escapeLine(display.Title(t.title, 200)), escapeLine(strings.Join(t.facts, " · ")))
 }
 
 func (d *document) end() {}
 
 func (d *document) section(ph repo.Phase, none bool) {
+	if d.published {
+		if ph.Seq > 1 { // the beginning of the first says nothing to others
+			d.w.printf("\n## %s\n", escapeLine(display.Title(ph.Name, 400)))
+		}
+		return
+	}
 	d.w.printf("\n## %03d %s\n\n%s\n", ph.Seq, escapeLine(display.Title(ph.Name, 400)), escapeLine(strings.Join(phaseFacts(ph, d.zone), " · ")))
 	if none {
 		d.w.printf("\nNo entries of the kinds that were asked for.\n")
@@ -59,6 +67,9 @@ func (d *document) section(ph repo.Phase, none bool) {
 
 // open writes the heading of an entry. An anchor has that of its phase.
 func (d *document) open(c class, who string, e repo.Entry) {
+	if d.published {
+		who = speaker(c, who, e)
+	}
 	if who != "" && c != classAnchor {
 		d.w.printf("\n### %s\n", d.stamp(escapeLine(display.Title(who, 80)), e))
 	}
@@ -68,6 +79,10 @@ func (d *document) close(class)     {}
 func (d *document) mark(repo.Entry) {}
 
 func (d *document) call(c *conversation.Call, e repo.Entry) {
+	if d.published {
+		d.folded(c, e)
+		return
+	}
 	title := "call of " + codeSpan(display.Title(c.Name, 120))
 	if len(c.Results) == 0 {
 		title += " (no result here)"
@@ -79,22 +94,40 @@ func (d *document) call(c *conversation.Call, e repo.Entry) {
 }
 
 func (d *document) late(of *conversation.Call, _ repo.Entry) {
-	what := "(its call is before this range)"
+	what, name := "(its call is before this range)", ""
 	if of != nil {
-		what = fmt.Sprintf("of %s @%d", codeSpan(display.Title(of.Name, 120)), of.Entry)
+		name = display.Title(of.Name, 120)
+		what = fmt.Sprintf("of %s @%d", codeSpan(name), of.Entry)
+	}
+	if d.published {
+		d.fold("result", name)
+		return
 	}
 	d.w.printf("\n### result %s\n", what)
 }
 
-func (d *document) endCall() {}
+func (d *document) endCall() {
+	if d.published {
+		d.w.printf("\n%s\n", FoldEnds)
+	}
+}
 
-func (d *document) result(r conversation.Result) { d.w.printf("\n%s\n", d.stamp(r.Title(), r.Entry)) }
+func (d *document) result(r conversation.Result) {
+	if d.published {
+		d.w.printf("\n%s:\n", r.Title())
+		return
+	}
+	d.w.printf("\n%s\n", d.stamp(r.Title(), r.Entry))
+}
 
 func (d *document) endResult() {}
 
 func (d *document) stamp(what string, e repo.Entry) string {
 	out := fmt.Sprintf("%s · @%d", what, e.ID)
 	if who := author(e); who != "" {
+		if d.published {
+			who = withoutAddress([]string{who})[0]
+		}
 		out += " · " + escapeLine(who)
 	}
 	if date, _ := when(e, d.zone); date != "" {
@@ -122,10 +155,14 @@ func (d *document) data(name, text string, e repo.Entry) {
 	if name != "" {
 		d.w.printf("\n%s:\n", escapeLine(display.Title(name, 80)))
 	}
+	d.code("", text, e)
+}
+
+func (d *document) code(language, text string, e repo.Entry) {
 	text = display.Page(strings.TrimRight(text, "\r\n"))
 	head, rest := display.Cut(text, docLines, docBytes)
 	fence := fenceFor(head)
-	d.w.printf("\n%s\n%s\n%s\n", fence, strings.TrimSuffix(head, "\n"), fence)
+	d.w.printf("\n%s%s\n%s\n%s\n", fence, language, strings.TrimSuffix(head, "\n"), fence)
 	d.rest(rest, e.ID)
 }
 
@@ -147,13 +184,21 @@ func fenceFor(text string) string {
 
 // rest says how much was left out, and which command shows it.
 func (d *document) rest(rest string, id int64) {
-	if rest != "" {
+	switch {
+	case rest == "":
+	case d.published:
+		d.w.printf("\n*%s*\n", display.Amount(rest))
+	default:
 		d.w.printf("\n*%s: `tape show @%d%s --json`*\n", display.Amount(rest), id, d.tape)
 	}
 }
 
 // events writes a run of events folded on one line.
 func (d *document) events(events []conversation.Event) {
+	if d.published {
+		d.thoughts(events)
+		return
+	}
 	d.w.printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), inHTML.Replace(display.Title(eventNames(events), 200)))
 	var list strings.Builder
 	for _, ev := range events {

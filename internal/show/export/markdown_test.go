@@ -13,15 +13,17 @@ import (
 	"golang.org/x/net/html"
 
 	"tape/internal/show/display"
+	"tape/repo"
 )
 
 // Recorded text stays in its quotes and fences: every line of a document is written by the
 // document itself, or is inside of them.
 func TestMarkdownIsInert(t *testing.T) {
-	own := regexp.MustCompile(`^(|#{1,3} .*|> ?.*|\S.* · .*|.*:|\*[0-9,]+ .*: ` + "`tape show @[0-9]+ --json`" + `\*|` +
-		`<details><summary>[^<>]*</summary>|</details>|No entries of the kinds that were asked for\.)$`)
-	for seed := range uint64(150) {
+	own := regexp.MustCompile(`^(|#{1,3} .*|> ?.*|\S.* · .*|.*:|\*[0-9,]+ .*(: ` + "`tape show @[0-9]+ --json`" + `)?\*|` +
+		`<details><summary>(<b>[^<>]*</b>)?[^<>]*</summary>|</details>|No entries of the kinds that were asked for\.)$`)
+	for seed := range uint64(200) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 2)))
+		src.Published = seed%2 == 1
 		doc := write(t, "markdown", src)
 		if i, _, shown := display.Unsafe(doc, display.KeptInPages); i < len(doc) {
 			t.Errorf("seed %d: %s is in the document", seed, shown)
@@ -34,7 +36,7 @@ func TestMarkdownIsInert(t *testing.T) {
 					fence = ""
 				}
 			case strings.HasPrefix(l, "```"):
-				fence = l
+				fence = strings.TrimSuffix(l, "diff")
 			case !own.MatchString(l):
 				t.Errorf("seed %d: line %q", seed, l)
 			}
@@ -48,6 +50,30 @@ func TestMarkdownIsInert(t *testing.T) {
 	}
 }
 
+// A published document reads like a published page: calls and thoughts are folded, and nothing of the store is in it.
+func TestMarkdownPublished(t *testing.T) {
+	r := record(t)
+	r.add("event", `{"name":"bookkeeping","data":{"n":"seventeen"}}`, `{}`)
+	r.add(repo.KindMessage, `{"role":"user","content":"the question"}`, `{"author":"Ada <ada@example.org>"}`)
+	r.add("event", `{"name":"thinking","data":{"thinking":"a <b> thought"}}`, `{}`)
+	r.add("tool_call", `{"calls":[{"id":"1","name":"Edit","input":{"file_path":"a.go","old_string":"one","new_string":"two"}}]}`, `{}`)
+	r.add("tool_result", `{"results":["done"]}`, `{}`)
+	r.add("tool_call", `{"calls":[{"id":"2","name":"Bash","input":{"command":"go test ./..."}}]}`, `{}`)
+	r.add(repo.KindMessage, `{"role":"assistant","content":"the answer"}`, `{}`)
+	r.anchor("review", `{"n":1}`)
+	src := r.source()
+	src.Published = true
+	doc := write(t, "markdown", src)
+	order(t, doc, "### Prompt · @", " · Ada · ", "> the question", "<details><summary><b>thinking</b> a &lt;b&gt; thought</summary>", "</details>",
+		"<details><summary><b>Edit</b> a.go +1 −1</summary>", "```diff\n- one\n+ two\n```", "result:", "done", "</details>",
+		"<b>Run</b> go test ./... · no result</summary>", "$ go test ./...", "</details>", "### Agent · @", "> the answer", "\n## review\n")
+	for _, text := range []string{"bookkeeping", "seventeen", "001", "session/start", "@example.org", "tape main", "tape show"} {
+		if strings.Contains(doc, text) {
+			t.Errorf("the document has %q", text)
+		}
+	}
+}
+
 // If cmark-gfm is installed, which git hosts use to show Markdown: it makes no harmful
 // element of recorded text, even if HTML is allowed.
 func TestMarkdownRendered(t *testing.T) {
@@ -57,6 +83,7 @@ func TestMarkdownRendered(t *testing.T) {
 	}
 	for seed := range uint64(50) {
 		src, _ := hostileTape(t, rand.New(rand.NewPCG(seed, 3)))
+		src.Published = seed%2 == 1
 		doc := write(t, "markdown", src)
 		page := rendered(t, program, doc)
 		counts := map[string]int{}

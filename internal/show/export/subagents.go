@@ -74,16 +74,16 @@ func (p *page) endHelper() {
 
 func (d *document) beginHelper(h *outline.Helper) {
 	d.inHelper = true
-	d.w.printf("\n%sSubagent: %s · %s</summary>\n", HelperBegins, inHTML.Replace(task(h)), did(h))
+	d.fold("Subagent", task(h)+" · "+did(h))
 }
 
 func (d *document) endHelper() {
 	d.inHelper = false
-	d.w.printf("\n%s\n", HelperEnds)
+	d.w.printf("\n%s\n", FoldEnds)
 }
 
-// The lines of a Markdown document between which a subagent's work is folded.
+// The lines of a Markdown document between which calls and the work of subagents are folded.
 const (
-	HelperBegins = "<details><summary>"
-	HelperEnds   = "</details>"
+	FoldBegins = "<details><summary>"
+	FoldEnds   = "</details>"
 )

@@ -49,7 +49,7 @@ func TestSubagent(t *testing.T) {
 		}
 	}
 	doc := write(t, "markdown", helped(t))
-	_, rest, ok := strings.Cut(doc, "\n"+HelperBegins+"Subagent: Review &lt;it&gt; · 1 call</summary>\n")
+	_, rest, ok := strings.Cut(doc, "\n"+FoldBegins+"<b>Subagent</b> Review &lt;it&gt; · 1 call</summary>\n")
 	if !ok || strings.Index(rest, "the file") > strings.Index(rest, "Done.") || strings.Contains(rest, "not in context") {
 		t.Errorf("the document has no subagent:\n%s", doc)
 	}

@@ -270,6 +270,7 @@ func (p *sessionPages) whole(ctx context.Context, src export.Source) error {
 // markdown writes the session as a Markdown document, which git hosts show with the folder.
 func (p *sessionPages) markdown(ctx context.Context, src export.Source) error {
 	f, _ := export.Find("markdown")
+	src.Published = true
 	b := bytes.NewBufferString("<!-- " + madeBy + " -->\n")
 	limited := &limitedWriter{b: b, left: markdownMost}
 	if err := f.Write(ctx, limited, src); err != nil && !limited.full {
@@ -280,9 +281,8 @@ func (p *sessionPages) markdown(ctx context.Context, src export.Source) error {
 		if i := bytes.LastIndex(doc, []byte("\n### ")); i > 0 {
 			doc = doc[:i+1]
 		}
-		if open := bytes.Count(doc, []byte("\n"+export.HelperBegins)) - bytes.Count(doc, []byte("\n"+export.HelperEnds+"\n")); open > 0 {
-			doc = append(doc, "\n"+export.HelperEnds+"\n"...)
-		}
+		open := bytes.Count(doc, []byte("\n"+export.FoldBegins)) - bytes.Count(doc, []byte("\n"+export.FoldEnds+"\n"))
+		doc = append(doc, strings.Repeat("\n"+export.FoldEnds+"\n", max(0, open))...)
 		doc = append(doc, "\nThe rest is in the [pages](index.html) beside this file.\n"...)
 	}
 	return p.file(readmeFile, doc)

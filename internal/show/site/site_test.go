@@ -146,7 +146,7 @@ func TestLongSubagent(t *testing.T) {
 			t.Errorf("%s does not fold the subagent once", name)
 		}
 	}
-	if doc := m.files["sessions/long/README.md"]; strings.Count(doc, "<details>") != strings.Count(doc, "</details>") || !strings.Contains(doc, "Subagent: ") {
+	if doc := m.files["sessions/long/README.md"]; strings.Count(doc, "<details>") != strings.Count(doc, "</details>") || !strings.Contains(doc, "<b>Subagent</b>") {
 		t.Error("the document does not fold the subagent")
 	}
 }
