@@ -30,7 +30,7 @@ func TestHookArguments(t *testing.T) {
 	}
 	t.Chdir(filepath.Dir(w.dir))
 	for _, name := range []string{"pre-commit", "post-merge", "pre-receive"} {
-		if _, errs, code := w.run("", append([]string{"hook"}, strings.Fields(name)...)...); code != exitNotFound || !strings.Contains(errs, "no git repository") {
+		if _, errs, code := w.run("", append([]string{"hook"}, strings.Fields(name)...)...); code != exitNotFound || !strings.Contains(errs, "not a git repository") {
 			t.Errorf("%s: exit %d %q", name, code, errs)
 		}
 	}
