@@ -130,6 +130,7 @@ trust_level = "trusted"
 func gemini() agent {
 	return agent{
 		name: "gemini", program: "gemini", files: found, window: 1_000_000, awake: 3000 * time.Millisecond,
+		summary: "<state_snapshot>Greetings were exchanged.</state_snapshot>",
 		env: func(b *box) []string {
 			return []string{"GOOGLE_GEMINI_BASE_URL=" + b.model.URL, "GEMINI_API_KEY=none", "GEMINI_CLI_NO_RELAUNCH=true", "NO_BROWSER=true"}
 		},
