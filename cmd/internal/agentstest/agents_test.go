@@ -31,9 +31,9 @@ type agent struct {
 	cases    []string     // those that it is in; nil: all
 	// window is what to report as used, to make the agent compact its history.
 	window  int
-	summary string        // of a form that the agent asks for; "": the model's own
+	summary string        // what the model answers if the agent asks for a summary; "": a plain sentence
 	late    bool          // it writes records after its last hook; the next hook or record sync reads these
-	awake   time.Duration // that it takes to ask the model for the first time
+	awake   time.Duration // how long it takes until it first asks the model
 }
 
 type args = map[string]any

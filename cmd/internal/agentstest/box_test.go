@@ -104,7 +104,7 @@ func (b *box) env() []string {
 	return append(out, b.agent.env(b)...)
 }
 
-// patience is how long an agent may take for a prompt of a few calls on a busy machine.
+// patience is how long an agent may take to answer a prompt with a few calls. The machine may be busy.
 const patience = 4 * time.Minute
 
 // start begins a command in the project, in a process group of its own.

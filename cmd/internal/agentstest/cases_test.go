@@ -75,7 +75,7 @@ func full(a agent) model.Script {
 	steps := []model.Step{
 		{Text: "It is full now.", Tokens: a.window, Calls: []model.Call{shell("echo filled")}}, {Text: "There is room again."},
 	}
-	if a.name == "pi" { // what the last answer of a turn has used is what counts
+	if a.name == "pi" { // pi looks only at the tokens of a turn's last answer
 		steps[0].Tokens, steps[1].Tokens = 0, a.window
 	}
 	script["fill the window"] = steps

@@ -18,7 +18,7 @@ func TestElsewhere(t *testing.T) {
 	if programs() == "" {
 		t.Skip("needs the agents themselves: make test-agents")
 	}
-	for _, from := range append(everyone(), cline(), copilot()) { // no session can be written for the last two
+	for _, from := range append(everyone(), cline(), copilot()) { // the last two only as sources
 		for _, calls := range []int{5, 500} {
 			t.Run(fmt.Sprintf("%s/%d calls", from.name, calls), func(t *testing.T) { chain(t, from, calls) })
 		}

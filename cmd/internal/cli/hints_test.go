@@ -13,7 +13,8 @@ import (
 )
 
 // The rooms leave commands to this package. What git and agents run, and have in their settings, calls
-// the program; exported and published pages and a team's server tell their readers; warnings, and errors of models' servers, have no kinds.
+// the program. Exported and published pages and a team's server tell their readers which command to use. Warnings,
+// and errors of models' servers, have no kinds, by which this package could add a hint.
 func TestRoomsNameNoCommands(t *testing.T) {
 	allowed := []string{"hooks/githooks/script.go", "internal/git/gitstore/hooksdir.go", "internal/git/gitstore/repo.go", "internal/store/workspace/gitsetup.go", "internal/show/export/markdown.go", "internal/store/forks/close.go", "internal/sessions/agents/hooks.go", "internal/sessions/agents/plugin.go", "internal/store/remotes/fetch.go", "internal/serve/mcpserver/search.go", "internal/agent/models/overflow.go"}
 	folders := []string{"internal/show/site/", "internal/serve/team/"}

@@ -151,7 +151,7 @@ func TestScroll(t *testing.T) {
 	}
 }
 
-// TestKeysInLittleRoom: each key that can be needed is named on a screen of 60 cells.
+// TestKeysInLittleRoom: a screen of 60 cells still names every key that a user needs.
 func TestKeysInLittleRoom(t *testing.T) {
 	p := pickerOf(session("here", "/work/a", true), session("there", "/work/b", false))
 	resize(p, 60, 20)

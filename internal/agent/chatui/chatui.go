@@ -198,7 +198,7 @@ func (u *UI) Message(e hooks.Envelope) {
 	u.composer.do(func(c *composer) { c.message(text, kind == hooks.KindError) })
 }
 
-// Tell shows what the person should know, and is not wrong.
+// Tell shows a message of the program that is no error.
 func (u *UI) Tell(text string) { u.composer.do(func(c *composer) { c.notice(text) }) }
 
 // Warn shows a warning.

@@ -70,7 +70,7 @@ type composer struct {
 	next     frame
 	spaced   bool            // the last line is empty, or there is none
 	wordless bool            // the turn has said nothing since it began, or since its last call
-	told     map[string]bool // the messages that were shown as what came before, by their ids
+	told     map[string]bool // by id: the messages that were shown as part of the earlier conversation
 }
 
 func newComposer(u *UI) *composer {
@@ -172,7 +172,7 @@ func (c *composer) space() {
 	}
 }
 
-// begin shows a turn's message, unless that is on the screen because the turn was interrupted.
+// begin shows the message that a turn answers, unless an earlier part of the turn has shown it.
 func (c *composer) begin(text string, ids []string) {
 	c.busy, c.began, c.silent, c.in, c.out = true, time.Now(), time.Now(), 0, 0
 	c.shown.Reset()
@@ -213,7 +213,7 @@ func (c *composer) steered(texts []string) {
 // end shows how the turn ended.
 func (c *composer) end(interrupted bool) {
 	c.closeText()
-	if c.plain && !interrupted { // what a command wrote while it ran; its result was shown
+	if c.plain && !interrupted { // the result of the command was shown
 		c.calls = nil
 	}
 	for _, l := range c.calls { // they have no result: the turn was interrupted

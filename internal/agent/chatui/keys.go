@@ -158,7 +158,7 @@ func (m *model) enter() tea.Cmd {
 	return m.send(text, hooks.Undecided)
 }
 
-// slashes are commands as other programs have them.
+// slashes are the commands that other agents spell with a slash.
 func slashes() map[string]string {
 	return map[string]string{
 		"/help": ",help", "/tools": ",tools", "/model": ",model", "/sessions": ",sessions", "/resume": ",sessions", "/skill": ",skill", "/skills": ",skill",
@@ -167,7 +167,7 @@ func slashes() map[string]string {
 	}
 }
 
-// asCommand accepts commands as other programs have them: /help means ,help, and !ls means ,ls. Any other text that
+// asCommand accepts commands as other agents spell them: /help means ,help, and !ls means ,ls. Any other text that
 // begins with a slash is a message, which may be about a path.
 func asCommand(text string) string {
 	if line, ok := strings.CutPrefix(text, "!"); ok && strings.TrimSpace(line) != "" {
@@ -184,7 +184,7 @@ func asCommand(text string) string {
 	return known
 }
 
-// unknownCommand returns the text's first word if that can only be meant as a command that there is not; else "".
+// unknownCommand returns the first word of a text if it looks like a command but is not one; otherwise "".
 func unknownCommand(text string) string {
 	name, _, _ := strings.Cut(text, " ")
 	letters, ok := strings.CutPrefix(name, "/")

@@ -274,7 +274,7 @@ func TestSlash(t *testing.T) {
 	d.want("completed", d.text(), "/help ")
 }
 
-// TestStatusLine: what does not fit is what matters least; the keys of a turn stay.
+// TestStatusLine: in little room the least important parts are left out, never the keys of a turn.
 func TestStatusLine(t *testing.T) {
 	d := newDesk(t, Options{Mode: func() string { return approve.ModeAuto }})
 	d.m.status = Status{Model: "provider:model", Used: 2400, Last: 111}
@@ -306,7 +306,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestGoesOn: a turn that was interrupted does not show its prompt twice; what is no error does not look like one.
+// TestGoesOn: a turn that goes on does not show its prompt twice, and a notice does not look like an error.
 func TestGoesOn(t *testing.T) {
 	d := newDesk(t, Options{})
 	c := d.m.ui.composer

@@ -75,7 +75,7 @@ func (c *composer) closeThought() {
 	c.print("")
 }
 
-// notice shows what happens that is neither said nor wrong.
+// notice shows a message of the program that is no error.
 func (c *composer) notice(text string) {
 	c.closeText()
 	c.space()

@@ -77,7 +77,7 @@ func (m *model) live() (lines []string) {
 	return lines
 }
 
-// pauseShown is how long an answer may pause until that is shown.
+// pauseShown is the length of a pause after which the screen says that the answer still comes.
 const pauseShown = 2 * time.Second
 
 // seconds is a time that counts up.
@@ -163,7 +163,7 @@ func (m *model) statusLine() string {
 	}
 	parts := []string{mode, shown(s.Model), shown(m.ui.o.Session), context, last, keys}
 	line := joinedParts(parts)
-	for _, least := range []int{4, 2, 3, 1} { // what matters least goes if there is no room
+	for _, least := range []int{4, 2, 3, 1} { // without room, the least important parts are left out
 		if xansi.StringWidth(line) > m.width {
 			parts[least] = ""
 			line = joinedParts(parts)
@@ -175,7 +175,7 @@ func (m *model) statusLine() string {
 	return m.fit(p.faint(line))
 }
 
-// joinedParts joins the parts that there are.
+// joinedParts joins the parts that are not empty.
 func joinedParts(parts []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(parts), func(s string) bool { return s == "" }), " · ")
 }

@@ -115,7 +115,7 @@ func (p *provider) explain(model string, err error) error {
 	return fmt.Errorf("%s: %s%s", model, text, p.way(status, err))
 }
 
-// way says what can be done about an error.
+// way returns what the user can do about an error, in parentheses; "" if there is nothing.
 func (p *provider) way(status int, err error) string {
 	variable := keys.Variable(p.name, "API_KEY")
 	switch {

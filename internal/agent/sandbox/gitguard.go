@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Outside of the sandbox git obeys, at the user's next commit, what stands in a repository: hooks, configuration, and
-// the files that say where these are.
+// A repository names programs: in its hooks, in its configuration, and in the files that say where these two are. Git
+// runs them outside of the sandbox, for example at the user's next commit.
 const (
 	hooksDir       = "hooks"
 	configFile     = "config"
@@ -65,9 +65,9 @@ func (s *Sandbox) gitGuard() (args []string) {
 
 // guard makes what a repository runs read-only.
 func guard(args []string, git string) []string {
-	_ = os.Mkdir(filepath.Join(git, hooksDir), 0o777) // else a command could make it
+	_ = os.Mkdir(filepath.Join(git, hooksDir), 0o777) // or a command could make it later
 	if raw, err := os.ReadFile(filepath.Join(git, configFile)); err == nil && strings.Contains(strings.ToLower(string(raw)), "worktreeconfig") {
-		if f, err := os.OpenFile(filepath.Join(git, worktreeConfig), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil { // likewise
+		if f, err := os.OpenFile(filepath.Join(git, worktreeConfig), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil { // as above
 			_ = f.Close()
 		}
 	}
@@ -100,7 +100,7 @@ func gitDir(project string) string {
 
 // modulesIn returns the repositories of submodules, and of theirs, below a folder.
 func modulesIn(dir string) (out []string) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what cannot be read cannot be obeyed
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // git cannot read what we cannot read
 		if err != nil || !d.IsDir() {
 			return nil
 		}
@@ -113,7 +113,7 @@ func modulesIn(dir string) (out []string) {
 	return out
 }
 
-// below returns the folders from dir down to path, both included.
+// below returns dir, path, and the folders between them.
 func below(dir, path string) []string {
 	out := []string{path}
 	for path != dir && path != filepath.Dir(path) {
@@ -124,14 +124,14 @@ func below(dir, path string) []string {
 	return out
 }
 
-// Settle is called after each confined command. A file that leads git to another configuration cannot be kept from
-// coming into being, so it is removed, and the error says that.
+// Settle is called after each confined command. The sandbox cannot stop a command from making a file that sends git to
+// another configuration, so Settle removes it, and the error says so.
 func (s *Sandbox) Settle() error {
 	git := gitDir(s.o.Project)
 	if info, err := os.Lstat(git); git == "" || err != nil || !info.IsDir() {
 		return nil
 	}
-	root, err := os.OpenRoot(git) // a link that a command made leads nowhere else
+	root, err := os.OpenRoot(git) // so that no link that a command made is followed out of it
 	if err != nil {
 		return fmt.Errorf("look at the repository after the command: %w", err)
 	}

@@ -220,7 +220,7 @@ func TestGitGuard(t *testing.T) {
 				t.Errorf("%s: %s\n%s", project, line, out)
 			}
 		}
-		// Each of these fails, of submodules and worktrees; together, because starting the sandbox is slow.
+		// Each of these changes in submodules and worktrees is refused. One command tries them all, because starting a sandbox is slow.
 		for _, line := range []string{"echo x >>$d/modules/lib/config", "echo x >$d/modules/lib/hooks/post-checkout", "mv -T $d/modules/lib $d/modules/other", "mv -T $d/modules $d/all",
 			"rm $d/modules/lib/modules/deep/config", "mv -T $d/modules/lib/modules $d/deeper", "echo ../../evil >$d/worktrees/tree/commondir", "rm $d/worktrees/tree/commondir",
 			"mv -T $d/worktrees/tree $d/worktrees/other", "mv -T $d/worktrees $d/trees", "echo /x >$d/worktrees/tree/gitdir"} {
@@ -244,7 +244,7 @@ func TestGitGuard(t *testing.T) {
 	}
 }
 
-// A file that leads git to another configuration is removed after the command that has made it; one that was there stays.
+// A file that sends git to another configuration is removed after the command that made it. One that was there before stays.
 func TestSettle(t *testing.T) {
 	dir := resolved(t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))

@@ -27,8 +27,8 @@ import (
 // Server is an MCP server in the settings: a command or an address.
 type Server struct {
 	Command string            `json:"command"`
-	Args    []string          `json:"args"` // ${NAME} in it, and in URL, is the host's variable
-	Env     map[string]string `json:"env"`  // added to an environment without keys; ${NAME} is the host's variable
+	Args    []string          `json:"args"` // ${NAME} here, and in URL, is replaced by that variable of the host
+	Env     map[string]string `json:"env"`  // added to an environment without keys; ${NAME} is replaced, too
 	URL     string            `json:"url"`  // streamable HTTP
 }
 
@@ -100,7 +100,7 @@ func (s *server) connected(ctx context.Context) (*mcp.ClientSession, error) {
 	return session, nil
 }
 
-// withVariables puts the host's variables into a text, in the place of ${NAME}.
+// withVariables replaces each ${NAME} in a text by that variable of the host.
 func withVariables(text string) (out string, err error) {
 	out = variable.ReplaceAllStringFunc(text, func(found string) string {
 		name := found[2 : len(found)-1]

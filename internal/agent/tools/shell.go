@@ -124,7 +124,7 @@ func (s *shells) wait(sh *shell, r *os.File, confined bool) {
 	<-read
 	if confined && s.settle != nil {
 		if err := s.settle(); err != nil {
-			_, _ = fmt.Fprintf(sh.out, "\n[tape: %v]\n", err) // it is in memory
+			_, _ = fmt.Fprintf(sh.out, "\n[tape: %v]\n", err) // writing to memory does not fail
 		}
 	}
 	close(sh.done)

@@ -80,7 +80,7 @@ func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, er
 	})
 	if err == nil {
 		err = c.Edit(ctx, func(old []byte) ([]byte, error) {
-			_, missing := os.Stat(c.OwnPath()) // it is, if all settings are the user's own
+			_, missing := os.Stat(c.OwnPath()) // the file is missing if all settings are the user's own
 			return include(old, missing == nil)
 		})
 	}

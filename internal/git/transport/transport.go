@@ -46,7 +46,7 @@ type RefSpec struct{ Src, Dst string }
 // prefix returns what all names of Dst begin with.
 func (s RefSpec) prefix() string { return strings.TrimSuffix(s.Dst, "*") }
 
-// check refuses what is not a full ref name. Git checks that both sides end in /*, or neither.
+// check refuses sides that are not full ref names. Git itself refuses a pair of which only one ends in /*.
 func (s RefSpec) check() error {
 	return errors.Join(gitstore.CheckRefName(strings.TrimSuffix(s.Src, "/*")+"/x"), gitstore.CheckRefName(strings.TrimSuffix(s.Dst, "/*")+"/x"))
 }
@@ -79,9 +79,9 @@ func below(refs []gitstore.Ref, prefixes []string) []gitstore.Ref {
 	})
 }
 
-// LeaveHead prepares the deletion of a branch at a remote that is a path, because a repository does not
-// delete the branch that its HEAD names. If that is the branch, HEAD names next afterwards, which need
-// not exist. For other remotes it does nothing.
+// LeaveHead prepares the deletion of a branch at a remote that is a path: a repository refuses to delete
+// the branch that its HEAD names. If HEAD names this branch, LeaveHead sets it to next, which need not
+// exist. Other remotes are not touched.
 func LeaveHead(ctx context.Context, r *gitstore.Repo, remote, branch, next string) error {
 	other, named, _, err := headOf(r, remote)
 	if err != nil || other == nil || named != branch {
@@ -133,8 +133,8 @@ func openLocal(dir string) (*gitstore.Repo, error) {
 }
 
 // SetRemoteHead sets the HEAD of a remote that is a path to a branch, so that a plain git clone checks
-// that branch out. It does so only if HEAD names a branch that does not exist. For other remotes it does
-// nothing. The error is gitstore.ErrNotFound if the remote lacks the branch.
+// that branch out. It does so only if HEAD names a branch that does not exist. Other remotes are not
+// touched. The error is gitstore.ErrNotFound if the remote lacks the branch.
 func SetRemoteHead(ctx context.Context, r *gitstore.Repo, remote, branch string) error {
 	other, named, h, err := headOf(r, remote)
 	if err != nil || other == nil || named == branch || !h.IsZero() {

@@ -64,7 +64,7 @@ func infoOf(ctx context.Context, store *repo.Store, t *repo.Tape) (string, error
 	return out.String(), nil
 }
 
-// anchorText returns an anchor with its state, up to stateChars.
+// anchorText returns an anchor with the first stateChars characters of its payload.
 func anchorText(e repo.Entry) string {
 	return fmt.Sprintf("%s @%d %s %s\n", line(e.Anchor, 100), e.ID, when(e), clip(escaped(string(e.Payload)), stateChars))
 }

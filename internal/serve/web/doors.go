@@ -64,7 +64,7 @@ func (s *View) guarded(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if s.Path != "" && r.URL.EscapedPath() == s.Path { // the cookie is for what is below it
+		if s.Path != "" && r.URL.EscapedPath() == s.Path { // browsers send the cookie only below this path
 			http.Redirect(w, r, s.root()+"/", http.StatusMovedPermanently)
 			return
 		}

@@ -17,7 +17,7 @@ type forksPage struct {
 	Tape, Title         string
 	Parent, ParentTitle string
 	Open                []repo.ForkInfo
-	Names               map[string]string // of forks: what a subagent was to do, or the name without that of its parent
+	Names               map[string]string // by fork: the task of a subagent, or the name without that of its parent
 	Closed              []repo.ForkInfo
 	Others              []about.Tape // sessions to compare with, the newest first
 	Graph               graph.Graph

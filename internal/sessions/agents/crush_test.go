@@ -9,7 +9,7 @@ import (
 	"tape/internal/sessions/importer/crush"
 )
 
-// TestNoHooks: of an agent without hooks, only the MCP settings change: the user's, or those that a project has.
+// TestNoHooks: for an agent without hooks only the MCP settings change, those of the user or of a project.
 func TestNoHooks(t *testing.T) {
 	f, was := &crush.Format, "{\n  // mine\n  \"mcp\": {\"other\": {\"type\": \"stdio\", \"command\": \"x\"}}\n}\n"
 	home, project := t.TempDir(), t.TempDir()

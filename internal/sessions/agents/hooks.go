@@ -24,7 +24,7 @@ type Options struct {
 	Recall  bool
 }
 
-// mark returns a text that each of our commands contains, and no other command.
+// mark returns the text by which a command in the settings is known to be ours.
 func mark(f *record.Format) string { return "tape hook " + f.Name }
 
 // command is a shell command that cannot fail and prints nothing: some agents take a failure for a

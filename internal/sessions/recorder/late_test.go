@@ -13,8 +13,8 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// TestWrittenLate: Copilot still writes the last turn when its session has ended. A subagent of which only the
-// beginning is there is not taken to have ended.
+// TestWrittenLate: Copilot still writes the last turn when its session has ended. A subagent of which only
+// the beginning is written does not count as ended.
 func TestWrittenLate(t *testing.T) {
 	const id = "11111111-2222-4333-8444-555555555555"
 	w := newWorld(t)
@@ -44,7 +44,7 @@ func TestWrittenLate(t *testing.T) {
 		}
 	}
 	write(half)
-	// The clock goes on whenever somebody looks at it.
+	// Each look at the clock moves it on.
 	start := time.Now()
 	at := start
 	w.Now = func() time.Time {

@@ -76,7 +76,7 @@ func parse(raw []byte) (p payload, err error) {
 const wait = 2 * time.Second
 
 // afterEnd is how long a transcript is watched after its session has ended: some agents still write to it then, Copilot
-// even the whole last turn. Only after that, what is not complete is taken to be all.
+// even the whole last turn. Only then does an incomplete transcript count as complete.
 const afterEnd = time.Second
 
 // note updates the session from a hook's note.

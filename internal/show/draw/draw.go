@@ -81,7 +81,7 @@ func Calendar(days []Day, label string) template.HTML {
 	return done(&b)
 }
 
-// Days draws days as columns. At the top stands most, the highest value in words.
+// Days draws days as columns. most is the highest value as text, and stands at the top.
 func Days(days []Day, label, most string) template.HTML {
 	if len(days) == 0 {
 		return ""
@@ -131,9 +131,9 @@ func bound(f float64) float64 {
 	return max(0, min(f, 1))
 }
 
-// Strip draws a session along its time: prompts above, calls as columns below, failed ones in the colour of errors,
-// handoffs from top to bottom, pauses as gaps. A session without calls has no drawing. link returns the address of
-// an entry.
+// Strip draws the course of a session from left to right: prompts above, calls as columns below, failed calls in the
+// colour of errors, handoffs as lines over the whole height, pauses as gaps. A session without calls has no drawing.
+// link returns the address of an entry.
 func Strip(s outline.Strip, link func(entry int64) string) template.HTML {
 	const width, top, height = 960, 14, 46
 	most := 0

@@ -44,7 +44,7 @@ type page struct {
 	inside      bool   // a section is open
 	inHelper    bool   // what follows was done by a subagent
 
-	published bool // see Source.Published; thoughts of the model are shown all the same
+	published bool // see Source.Published; what the model thought is shown
 	hidden    int  // events that were left out
 	left      func() []string
 	pieces    *PieceOptions // for pages that others put together; nil: one document

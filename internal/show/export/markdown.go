@@ -26,7 +26,7 @@ type document struct {
 	tape string // the flag that names the tape; "" if the name needs quoting
 	dir  string // of the project: paths below it are relative
 
-	published bool // see Source.Published; calls are folded, and thoughts of the model are shown all the same
+	published bool // see Source.Published; calls are folded, and what the model thought is shown
 	inHelper  bool
 }
 

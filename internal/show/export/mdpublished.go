@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// What a published document folds, as pages do.
+// A published document folds calls and thoughts, as pages do.
 
 // fold begins what is folded below a line.
 func (d *document) fold(what, about string) {

@@ -194,7 +194,7 @@ func phaseFacts(ph repo.Phase, zone string) []string {
 	return out
 }
 
-// withoutStart removes the state of the first anchor, which says nothing to people without the repository.
+// withoutStart removes the state of the first anchor, which is of no use to readers without the repository.
 func withoutStart(it *conversation.Item) {
 	if it.Kind == conversation.Phase && it.Entry.AnchorSeq == 1 {
 		it.Summary, it.Details = "", ""

@@ -128,7 +128,7 @@ type builder struct {
 	tools  map[string]*Tool
 	tasks  map[string]string        // of subagents, by the calls that started them
 	callOf map[string]string        // by the subagent
-	waits  map[string]time.Duration // by the tool: calls of subagents, whose time is otherwise that of what they do
+	waits  map[string]time.Duration // by tool: how long its calls that started subagents took; the tool was active at least as long
 	axis   axis
 }
 

@@ -161,7 +161,7 @@ func checkbox(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSt
 	return ast.WalkContinue, nil
 }
 
-// table renders a table. A wide one is scrolled, which takes the focus of the keyboard.
+// table renders a table. It can have the focus, so that the keyboard can scroll a wide one.
 func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		put(w, "<table tabindex=\"0\">\n")

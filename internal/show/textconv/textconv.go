@@ -37,8 +37,8 @@ func diffLimit(kind string) int {
 	return 3 * diffText
 }
 
-// quietEvent reports whether an entry is shown on one line, without a blank line before it: events, of
-// which there may be more than messages, but not a model's thinking.
+// quietEvent reports whether an entry is shown on one line, without a blank line before it. These are all
+// events but a model's thinking: there may be more of them than messages.
 func quietEvent(e layout.Entry) bool {
 	return e.Kind == layout.KindEvent && conversation.Event{Entry: e}.Thinking() == ""
 }

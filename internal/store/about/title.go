@@ -24,8 +24,8 @@ func (t *Tape) ask(e layout.Entry) {
 	}
 }
 
-// task returns what Codex tells a subagent to do in an entry, as a title. If only the models can read that, it is
-// the name of the task.
+// task returns, as a title, the task that an entry gives to a subagent of Codex. If its text is encrypted, task returns
+// its name.
 func task(e layout.Entry) string {
 	content := jsonl.Get(e.Payload, "content")
 	text, _ := jsonl.String(content)

@@ -43,7 +43,7 @@ func (s *Store) FirstGitSetup(ctx context.Context) {
 // not reach.
 const gitTextconv = `f() { tape textconv - <"$1" 2>/dev/null || cat <"$1"; }; f`
 
-// gitArtifact tells the size of an artifact: entries show what matters of its text.
+// gitArtifact prints the size of an artifact instead of its content. The entry has the beginning and the end.
 const gitArtifact = `f() { echo "artifact, $(($(wc -c <"$1"))) bytes"; }; f`
 
 // gitMerge is the command that git runs to merge one file: base, ours (where the result goes), theirs, and
@@ -60,8 +60,8 @@ func GitDrivers() gitconfig.Drivers {
 			// The line above a hunk is the entry in which it begins.
 			{Name: "diff.tape.xfuncname", Value: "^@[0-9]+ .*"},
 		}, {
-			// Git sorts files by name, so that a file of thousands of lines would stand before the conversation.
-			// Its text can still be searched, which the attribute -diff would end.
+			// Git sorts files by name, so the whole artifact would come before the conversation. With the attribute
+			// -diff, git grep would no longer search its text.
 			{Name: "diff.tape-artifact.textconv", Value: gitArtifact},
 		}, {
 			{Name: "merge.tape.driver", Value: gitMerge},

@@ -126,7 +126,9 @@ func (w *walker) sshpass(text []byte, start, end int) {
 // word belongs to a netrc file: before it, on any line, are machine and a host, or default,
 // and the user's name.
 func (w *walker) netrc(text []byte, from, to int) bool {
-	const pairs, reach = 4, 256 // machine, port, login and account, each with its value; bytes before the word
+	// An entry of a netrc file has up to four pairs: machine, port, login and account. reach is how many bytes before the
+	// word are searched for them.
+	const pairs, reach = 4, 256
 	at := skipBlanks(text, to)
 	if at == to || at == len(text) || !bytes.Contains(text[max(0, from-reach):from], []byte("login")) {
 		return false

@@ -65,8 +65,8 @@ func monotonous(v []byte) bool {
 	return n < min(6, len(v)/2+1)
 }
 
-// transitions counts the places where letters and digits meet, and where upper case follows lower
-// case. In random text these are two of five bytes; in words, however joined, they are few.
+// transitions counts the places where a letter is beside a digit, or upper case follows lower case.
+// Random text has two such places in five bytes. Text that is made of words has few.
 func transitions(v []byte) int {
 	n := 0
 	for i := 1; i < len(v); i++ {

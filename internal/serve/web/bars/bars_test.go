@@ -34,7 +34,7 @@ func TestShows(t *testing.T) {
 	}
 }
 
-// The tokens that were read from the cache are the same number everywhere: those that were written to it are others.
+// Every page counts as cached the tokens that were read from the cache, and not those that were written to it.
 func TestCached(t *testing.T) {
 	o := &outline.Outline{Models: []outline.Model{{Name: "opus", Tokens: activity.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 40}}}}
 	if rows := Models(o); strings.Join(rows[0].Cells, " ") != "1 3 2" {

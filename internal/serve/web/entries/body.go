@@ -19,10 +19,10 @@ import (
 
 const (
 	bodyMost   = 4 << 10 // bytes of a body before it is opened
-	bodyLeast  = 600     // of bodies on a page that is full
-	bodyFewest = 100     // of bodies on a page that is too full
-	bodyEvent  = 300     // of events
-	lineBytes  = 460     // of what an entry or a call has besides its texts and links
+	bodyLeast  = 600     // bytes of a body on a page that is nearly full
+	bodyFewest = 100     // bytes of a body on a page that is full
+	bodyEvent  = 300     // bytes of an event
+	lineBytes  = 460     // bytes that an entry or a call has besides its texts and links
 	briefCells = 160     // cells of a folded text
 	imagesMost = 20      // pictures within an entry
 )

@@ -36,7 +36,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-// running returns the subagents at the end of a file for which the session waits.
+// running returns the subagents that have not ended at the end of the file, and for which the session waits.
 func running(ctx context.Context, src record.Source) (map[string]bool, error) {
 	out := map[string]bool{}
 	err := record.Scan(ctx, src, isRecord, nil, func(_ record.Span, raw []byte) bool {

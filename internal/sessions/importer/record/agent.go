@@ -30,8 +30,8 @@ func (f *Format) Moment(event string) Moment {
 	return Meanwhile
 }
 
-// Agent describes the settings of a program that runs hooks or knows MCP servers. The hooks are objects in a JSON file,
-// as in Claude Code, a plugin, or scripts.
+// Agent describes the settings of an agent that can run hooks or MCP servers. Hooks are entries in a JSON file, as in
+// Claude Code, or a plugin, or a folder of scripts.
 type Agent struct {
 	// ProjectVariable is the environment variable with the project's directory: hooks may run in
 	// another directory.
