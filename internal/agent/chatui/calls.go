@@ -198,9 +198,6 @@ func longAmount(content string) string {
 	if !ok {
 		return "long"
 	}
-	if lines == "1 lines" {
-		lines = "1 line"
-	}
 	return display.Line(display.Truncate(lines, 20))
 }
 

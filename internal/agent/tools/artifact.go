@@ -39,14 +39,14 @@ func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) 
 		return text, nil
 	}
 	text = masked(text, func(value []byte) []byte { value, _ = s.scanner().Mask(value, nil); return value })
-	lines := strings.Count(text, "\n") + 1
+	lines := display.Count(strings.Count(text, "\n")+1, "line", "lines")
 	a, err := s.store(ctx, c, tool, text)
 	if err != nil {
 		s.o.Log.Warn("a long result was not kept", "tool", tool, "error", err)
-		return fmt.Sprintf("[%s: %d characters in %d lines; the rest could not be kept: %v]\n%s", tool, chars, lines, err, display.Ends(text, previewChars/2)), nil
+		return fmt.Sprintf("[%s: %d characters in %s; the rest could not be kept: %v]\n%s", tool, chars, lines, err, display.Ends(text, previewChars/2)), nil
 	}
 	id := a.ID[:min(len(a.ID), shownOfID)]
-	return fmt.Sprintf("[%s: %d characters in %d lines are the artifact %s of %d bytes; artifact.read id=%s offset=0 reads it, artifact.search finds lines]\n%s",
+	return fmt.Sprintf("[%s: %d characters in %s are the artifact %s of %d bytes; artifact.read id=%s offset=0 reads it, artifact.search finds lines]\n%s",
 		tool, chars, lines, id, len(text), id, display.Ends(text, previewChars/2)), &a
 }
 

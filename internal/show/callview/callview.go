@@ -29,9 +29,9 @@ const (
 )
 
 // Verb is what calls of the shape do, in a word; "" if only the tool's name says it.
-func (s Shape) Verb() string { return verbs[s] }
-
-var verbs = map[Shape]string{Edit: "Edit", Write: "Write", Read: "Read", Command: "Run", Tasks: "Tasks", Search: "Search", Agent: "Subagent", Web: "Web"}
+func (s Shape) Verb() string {
+	return map[Shape]string{Edit: "Edit", Write: "Write", Read: "Read", Command: "Run", Tasks: "Tasks", Search: "Search", Agent: "Subagent", Web: "Web"}[s]
+}
 
 // View is a call as it is shown. Its texts are as they were recorded, except for the lines of diffs, which are
 // safe to show.

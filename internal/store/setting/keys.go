@@ -2,7 +2,10 @@ package setting
 
 import (
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
+	"sync"
 
 	"tape/internal/store/layout"
 	"tape/internal/text/secrets"
@@ -17,7 +20,7 @@ func checkServers(servers map[string]map[string]any) error {
 		env, _ := server["env"].(map[string]any)
 		for variable, v := range env {
 			value, _ := v.(string)
-			if value == "" || isVariable(value) || !secrets.SensitiveName(variable) && !scanner.SensitiveValue(value) {
+			if value = literal(value); value == "" || !secrets.SensitiveName(variable) && !scanner.SensitiveValue(value) {
 				continue
 			}
 			return layout.Invalid("set "+variable+" in your shell", "mcp_servers: %q has the value of %s, which looks like a key: write \"${%s}\", because the agent's commands can read the settings", name, variable, variable)
@@ -47,8 +50,17 @@ func literalKey(key, name, where, way string) error {
 	return layout.Invalid(way, "%s: %s of %q has what looks like a key, and the agent's commands can read the settings", key, where, name)
 }
 
-// isVariable reports whether a value has a variable in the place of a key.
-func isVariable(value string) bool { return strings.Contains(value, "${") }
+// variable is how a setting names a variable of the environment.
+var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Za-z_]\w*\}`) })
+
+// literal returns what a value has beside variables: of "Bearer ${TOKEN}" nothing, because the scheme is no secret.
+func literal(value string) string {
+	rest := strings.TrimSpace(variable().ReplaceAllString(value, ""))
+	if rest != value && slices.Contains([]string{"bearer", "basic", "token"}, strings.ToLower(rest)) {
+		return ""
+	}
+	return rest
+}
 
 // keyInArgs looks for keys in arguments: by their shape, as --token=KEY, --token KEY, or a header.
 func keyInArgs(list any) bool {
@@ -57,8 +69,7 @@ func keyInArgs(list any) bool {
 	for _, v := range args {
 		arg, _ := v.(string)
 		flag := before
-		before = arg
-		if arg == "" || isVariable(arg) {
+		if before, arg = arg, literal(arg); arg == "" {
 			continue
 		}
 		name, value, found := strings.Cut(arg, "=")
@@ -66,7 +77,7 @@ func keyInArgs(list any) bool {
 			name, value, _ = strings.Cut(arg, ":") // Authorization: Bearer KEY
 		}
 		afterFlag := strings.HasPrefix(flag, "-") && !strings.Contains(flag, "=") && secrets.SensitiveName(strings.TrimLeft(flag, "-")) && !strings.HasPrefix(arg, "-")
-		if scanner.SensitiveValue(arg) || keyInURL(arg) || afterFlag || strings.TrimSpace(value) != "" && secrets.SensitiveName(strings.TrimLeft(name, "-")) {
+		if scanner.SensitiveValue(arg) || keyInURL(arg) || afterFlag || literal(value) != "" && secrets.SensitiveName(strings.TrimLeft(name, "-")) {
 			return true
 		}
 	}
@@ -75,15 +86,15 @@ func keyInArgs(list any) bool {
 
 // keyInURL looks for keys in an address: a password, a parameter, or what has the shape of a key.
 func keyInURL(text string) bool {
-	u, err := url.Parse(text)
-	if err != nil || u.Host == "" {
+	u, err := url.Parse(variable().ReplaceAllString(text, ""))
+	if err != nil || u.Scheme == "" {
 		return false
 	}
-	if secrets.New().SensitiveValue(text) {
+	if secrets.New().SensitiveValue(u.String()) {
 		return true
 	}
 	for name, values := range u.Query() {
-		if value := strings.Join(values, ""); secrets.SensitiveName(name) && value != "" && !isVariable(value) {
+		if secrets.SensitiveName(name) && strings.Join(values, "") != "" {
 			return true
 		}
 	}

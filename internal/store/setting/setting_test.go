@@ -44,6 +44,8 @@ func TestValues(t *testing.T) {
 		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"abc"}}}`}, {"mcp_servers", `{"a":{"command":"x","env":{"DB":"postgres://me:secret@db/x"}}}`},
 		{"mcp_servers", `{"a":{"command":"x","args":["--api-key","abc"]}}`}, {"mcp_servers", `{"a":{"command":"x","args":["--token=abc"]}}`},
 		{"mcp_servers", `{"a":{"command":"x","args":["--header","Authorization: Bearer abc"]}}`}, {"mcp_servers", `{"a":{"command":"x","args":["postgres://me:secret@db/x"]}}`},
+		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"abc${X}"}}}`}, {"mcp_servers", `{"a":{"command":"x","args":["--token=abc${X}"]}}`},
+		{"mcp_servers", `{"a":{"url":"https://${HOST}/mcp?api_key=abc"}}`}, {"mcp_servers", `{"a":{"url":"https://mcp.example.org/mcp?api_key=abc${X}"}}`},
 		{"mcp_servers", `{"a":{"url":"https://mcp.example.org/mcp?api_key=abc"}}`}, {"mcp_servers", `{"a":{"url":"https://me:secret@mcp.example.org/"}}`},
 		{"telegram", `{"base_url":"https://me:secret@example.org"}`}, {"base_urls", `{"a":"https://example.org/v1?key=abc"}`},
 		{"plugins", `[{"name":"x","command":["python3","x.py","--password","abc"]}]`}} {
