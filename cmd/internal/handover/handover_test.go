@@ -1,0 +1,88 @@
+package handover_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/cmd/internal/handover"
+	"tape/cmd/internal/stdio"
+	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
+	"tape/internal/testkit"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+
+// goOn goes on with a session of two messages, without starting anything. Codex is installed.
+func goOn(t *testing.T, in handover.Elsewhere) (out string, home string, err error) {
+	t.Helper()
+	home = t.TempDir()
+	bin := storetest.Mkdir(t, home, "bin")
+	storetest.WriteFile(t, filepath.Join(bin, "codex"), []byte("#!/bin/sh\nexit 1\n"))
+	storetest.Must(t, os.Chmod(filepath.Join(bin, "codex"), 0o700))
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	t.Chdir(t.TempDir())
+	tp := storetest.Tape(t, storetest.New(t, nil), "main")
+	storetest.Append(t, tp, repo.Message("user", "add a menu"), repo.Message("assistant", "It has tea."))
+	var b bytes.Buffer
+	s := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &b, Stderr: &b, Out: bufio.NewWriter(&b), Getenv: func(string) string { return "" }, Now: time.Now}
+	facts := func(context.Context, *repo.Tape) (about.Tape, error) { return about.Tape{}, nil }
+	brief := func(context.Context, *repo.Tape) (string, error) { return "the page\n", nil }
+	_, err = handover.GoOn(t.Context(), s, tp, record.Where{Home: home, Getenv: s.Getenv}, in, true, facts, brief)
+	storetest.Must(t, s.Flush())
+	return b.String(), home, err
+}
+
+// A session that no agent on this machine has is shown as a page for another agent.
+func TestPage(t *testing.T) {
+	out, _, err := goOn(t, handover.Elsewhere{})
+	if err != nil || !strings.Contains(out, "the session cannot go on here") || !strings.HasSuffix(out, "the page\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// In another agent, the session is one of its own files, and the command names it.
+func TestElsewhere(t *testing.T) {
+	out, home, err := goOn(t, handover.Elsewhere{Agent: "codex"})
+	storetest.Must(t, err)
+	told, command, _ := strings.Cut(out, "\n")
+	id, ok := strings.CutPrefix(strings.TrimSuffix(told, " of Codex"), "2 messages and 0 calls written as session ")
+	if !ok || !strings.HasPrefix(command, "cd ") || !strings.HasSuffix(command, " && codex resume "+id+"\n") {
+		t.Fatalf("it says %q", out)
+	}
+	found, err := filepath.Glob(filepath.Join(home, ".codex", "sessions", "*", "*", "*", "*"+id+".jsonl"))
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	if raw, err := os.ReadFile(found[0]); err != nil || !bytes.Contains(raw, []byte("It has tea.")) {
+		t.Errorf("%v\n%s", err, raw)
+	}
+}
+
+// What cannot be done names the way out.
+func TestRefused(t *testing.T) {
+	for hint, in := range map[string]handover.Elsewhere{
+		"name the agent: --in AGENT": {From: "plan"},
+		"the agents are: ":           {Agent: "vim"},
+	} {
+		if _, _, err := goOn(t, in); !errors.Is(err, repo.ErrInvalid) || !strings.Contains(strings.Join(hintsOf(err), "\n"), hint) {
+			t.Errorf("%+v: %v, %q", in, err, hintsOf(err))
+		}
+	}
+}
+
+func hintsOf(err error) (out []string) {
+	for _, h := range repo.Hints(err) {
+		out = append(out, h.Text)
+	}
+	return out
+}
