@@ -205,7 +205,8 @@ func addSubcommands(cmd *cobra.Command, list ...*cobra.Command) {
 	addCommands(cmd, list...)
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usagef("tape %s has no command %s: it has %s", cmd.Name(), quoted(args[0]), strings.Join(namesOf(list, (*cobra.Command).Name), ", "))
+			names := namesOf(list, (*cobra.Command).Name)
+			return usagef("tape %s has no command %s: it is %s or %s", cmd.Name(), quoted(args[0]), strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
 		}
 		return nil
 	}
