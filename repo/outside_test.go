@@ -32,7 +32,7 @@ func TestOutside(t *testing.T) {
 	storetest.WriteFile(t, filepath.Join(dir, "go.mod"), []byte(ours+"\nrequire tape v0.0.0\n\nreplace tape => "+root+"\n"))
 
 	build := exec.Command("go", "build", "-mod=mod", "-o", "outside", ".")
-	build.Dir, build.Env = dir, append(os.Environ(), "GOPROXY=off", "GOFLAGS=-trimpath", "GOWORK=off")
+	build.Dir, build.Env = dir, append(os.Environ(), "GOPROXY=off", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
