@@ -132,9 +132,9 @@ begin() {
 	nfd=$(printf 'cafe\314\201')
 	on main new 'Übung/数据库'
 	say 'Übung/数据库' 'a tape with a name beyond ASCII'
-	on 'Übung/数据库' fork "$nfd"
-	say "Übung/数据库/$nfd" 'another'
-	on "Übung/数据库/$nfd" commit
+	on main fork "$nfd"
+	say "main/$nfd" 'another'
+	on "main/$nfd" commit
 	on 'Übung/数据库' handoff next
 	archive 'Übung/数据库'
 	say 'Übung/数据库' 'over again'
