@@ -20,7 +20,7 @@ LDFLAGS := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 
 # Without the path of the checkout, compiled packages can be reused in another clone. Without
-# data for debuggers, which no program gets, compiling takes a fifth less time.
+# data for debuggers, which no program gets, compiling takes less time.
 export GOFLAGS := $(shell $(GO) env GOFLAGS) -trimpath -gcflags=all=-dwarf=false
 
 # PLATFORMS are those of release. CROSS is the one that check vets and compiles: the
@@ -39,9 +39,9 @@ FUZZTIME     ?= 30s
 SOAKTIME     ?= 1m
 CUTS         ?= 500
 
-# The compiler and these tests run for seconds only, so less garbage collection saves time and
-# costs little memory. soak and bench run with the default.
-build demo test check race fmt-check vet lint cross fuzz-check test-web test-proxy test-team: export GOGC := 400
+# These programs run for seconds only, so less garbage collection saves time and costs
+# little memory. soak and bench run with the default.
+test check race fmt-check vet lint cross fuzz-check test-web test-proxy test-team: export GOGC := 400
 
 # As build does, so that what they need is compiled once. The race detector needs cgo.
 test vet lint fuzz-check docs docs-check test-web test-proxy test-team: export CGO_ENABLED := 0
