@@ -88,8 +88,8 @@ func commands() []command {
 // Root returns the whole tree of commands, to generate documentation from.
 func Root(a *App) *cobra.Command { return newRoot(a, nil) }
 
-// newRoot builds the tree of commands. If the arguments begin with a command's name, only that one
-// is built, and with --version none: this saves time in a program that is started for each entry.
+// newRoot builds the tree of commands. If the arguments begin with a command's name, it builds only that
+// one, and for --version none. This saves time, because tape is started for each entry.
 func newRoot(a *App, args []string) *cobra.Command {
 	root := newRootCmd(a)
 	add := func(c command) *cobra.Command {

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// goOn goes on with a session of two messages, without starting anything. Codex is installed.
+// goOn runs tape resume --print on a session of two messages, on a machine that has Codex.
 func goOn(t *testing.T, in handover.Elsewhere) (out string, home string, err error) {
 	t.Helper()
 	home = t.TempDir()
@@ -42,7 +42,7 @@ func goOn(t *testing.T, in handover.Elsewhere) (out string, home string, err err
 	return b.String(), home, err
 }
 
-// A session that no agent on this machine has is shown as a page for another agent.
+// If no agent on this machine has the session, a page for another agent is printed.
 func TestPage(t *testing.T) {
 	out, _, err := goOn(t, handover.Elsewhere{})
 	if err != nil || !strings.Contains(out, "the session cannot go on here") || !strings.HasSuffix(out, "the page\n") {
@@ -50,7 +50,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// In another agent, the session is one of its own files, and the command names it.
+// The session is written as a file of the other agent, and the printed command resumes that file's session.
 func TestElsewhere(t *testing.T) {
 	out, home, err := goOn(t, handover.Elsewhere{Agent: "codex"})
 	storetest.Must(t, err)
@@ -68,7 +68,7 @@ func TestElsewhere(t *testing.T) {
 	}
 }
 
-// What cannot be done names the way out.
+// Errors say what to do.
 func TestRefused(t *testing.T) {
 	for hint, in := range map[string]handover.Elsewhere{
 		"name the agent: --in AGENT": {From: "plan"},

@@ -74,7 +74,7 @@ func TestSideBySide(t *testing.T) {
 			t.Errorf("the page of %s lacks its request", name)
 		}
 	}
-	storetest.Healthy(t, s.Dir())
+	storetest.Verified(t, s.Dir())
 }
 
 // What is published again is what the site has already and what is chosen; what was taken out stays out unless it

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 const id = "11111111-1111-4111-8111-111111111111"
 
-// watch returns a watch that records into a workspace, with the transcript of a session in a folder of its own.
+// watch returns a watch that records into s, and a transcript of one session in a new folder.
 func watch(t *testing.T, s *repo.Store, place string) (w *watching.Watching, transcript string, out *bytes.Buffer) {
 	t.Helper()
 	transcript = filepath.Join(t.TempDir(), id+".jsonl")
@@ -38,7 +38,7 @@ func watch(t *testing.T, s *repo.Store, place string) (w *watching.Watching, tra
 	return &watching.Watching{Streams: streams, Recorder: r, Places: places, Workspace: s.Dir()}, transcript, out
 }
 
-// The first time, all of a folder that somebody names is recorded; the next time, what was written since.
+// The first watch of a named folder records everything in it; later ones record what was written since.
 func TestFolder(t *testing.T) {
 	s, place := storetest.New(t, nil), t.TempDir()
 	w, transcript, out := watch(t, s, place)
@@ -62,7 +62,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// A transcript that names no project is left to an import, unless a workspace was named.
+// A transcript that does not name its project is not recorded, unless --workspace is given.
 func TestNoProject(t *testing.T) {
 	s := storetest.New(t, nil)
 	w, transcript, out := watch(t, s, t.TempDir())
@@ -76,7 +76,7 @@ func TestNoProject(t *testing.T) {
 	}
 }
 
-// The agents' own folders are watched from now on: what was there before is for an import.
+// In the agents' own folders, only what is written from now on is recorded.
 func TestOwnFolders(t *testing.T) {
 	w, _, _ := watch(t, storetest.New(t, nil), t.TempDir())
 	home := t.TempDir()

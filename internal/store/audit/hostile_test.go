@@ -25,8 +25,8 @@ func TestHostileRemotes(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
 	knows := clonedWorkspace(t, good)
-	first := testkit.Random(t).IntN(4)
-	one := func(i, of int) bool { return testkit.Soak() || (i+first)%of == 0 }
+	every := testkit.Size(4, 1) // a pull fetches each
+	first := testkit.Random(t).IntN(every)
 	for i, k := range evilCases() {
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
@@ -36,13 +36,11 @@ func TestHostileRemotes(t *testing.T) {
 			if k.Unsent {
 				return
 			}
-			if one(i, 4) { // pull and clone fetch, too
+			if i%every == first {
 				t.Run("fetched", func(t *testing.T) { fetchCase(t, k, good, dir) })
 			}
-			if one(i, 2) || k.OnlyThen {
-				t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, knows) })
-			}
-			if one(i+1, 2) && !k.OnlyThen {
+			t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, knows) })
+			if !k.OnlyThen {
 				t.Run("clone", func(t *testing.T) { cloneCase(t, k, dir) })
 			}
 		})

@@ -86,7 +86,7 @@ func TestBesideGit(t *testing.T) {
 					t.Errorf("%s has %s checked out", wt.Dir, got)
 				}
 			}
-			storetest.Healthy(t, s.Dir())
+			storetest.Verified(t, s.Dir())
 		})
 	}
 }

@@ -51,7 +51,7 @@ func TestSideBySide(t *testing.T) {
 	storetest.Must(t, begin(t, s, "", "two").Commit(t.Context(), "two", false))
 	wantFiles(t, s.Dir(), "one", "two")
 	wantCommits(t, s.Dir(), 2)
-	storetest.Healthy(t, s.Dir())
+	storetest.Verified(t, s.Dir())
 }
 
 // The same from two workspaces with one remote. What the second had published here alone can be added.

@@ -18,7 +18,7 @@ import (
 // commands are the commands that meet what a power cut left of remote-tracking refs, each with a check of its result.
 var commands = map[string]func(t *testing.T, s *repo.Store){
 	"verify, and fetch": func(t *testing.T, s *repo.Store) {
-		storetest.Healthy(t, s.Dir())
+		storetest.Verified(t, s.Dir())
 		_, err := s.Fetch(t.Context(), "origin", nil)
 		storetest.Must(t, err)
 	},

@@ -194,7 +194,7 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	s := storetest.OpenFaulty(t, dir, nil)
 	began := storetest.IsPurging(t, s)
 	if !began {
-		storetest.Healthy(t, dir) // what the next pull completes is not a problem
+		storetest.Verified(t, dir) // what the next pull completes is not a problem
 	}
 	defer func() {
 		if t.Failed() {

@@ -59,7 +59,7 @@ func TestNoPlainFile(t *testing.T) {
 			if !slices.Equal(lost, c.lost) {
 				t.Errorf("lost: %v", lost)
 			}
-			storetest.Healthy(t, d.Dir())
+			storetest.Verified(t, d.Dir())
 		})
 	}
 }
@@ -75,7 +75,7 @@ func TestDamagedIndex(t *testing.T) {
 	}
 	storetest.Remove(t, d.file(".git/index"))
 	storetest.Append(t, d.Tape, repo.Message("user", "more"))
-	storetest.Healthy(t, d.Dir())
+	storetest.Verified(t, d.Dir())
 	if _, err := os.Stat(d.file(".git/index")); err != nil {
 		t.Error(err)
 	}

@@ -51,7 +51,7 @@ func TestInitWithoutGitSetup(t *testing.T) {
 	if err != nil || len(done.Installed) != 10 || len(done.Kept) != 0 {
 		t.Errorf("%+v %v", done, err)
 	}
-	storetest.Healthy(t, dir)
+	storetest.Verified(t, dir)
 }
 
 // Settings of an older version, which were only about diffs, are updated.
@@ -99,5 +99,5 @@ func TestInstallGitUpgrades(t *testing.T) {
 	if read("config") != bareConfig || read("info/attributes") != bareAttributes {
 		t.Errorf("what is left is\n%s%s", read("config"), read("info/attributes"))
 	}
-	storetest.Healthy(t, dir)
+	storetest.Verified(t, dir)
 }

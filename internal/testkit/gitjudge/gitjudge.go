@@ -14,7 +14,6 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitobject"
-	"tape/internal/testkit"
 )
 
 // Judge is a repository in which tests run the real git.
@@ -175,13 +174,11 @@ func failingAt(n int64) (fsys *disk.FS, failed func() bool) {
 }
 
 // EveryFault repeats body with a fault at each of its disk operations in turn, until a run ends before
-// the fault. The fault is either an error, or the end of the process. Short runs try every third operation,
-// beginning anywhere.
+// the fault. The fault is either an error, or the end of the process.
 func EveryFault(t *testing.T, body func(t *testing.T, fsys *disk.FS)) {
-	rng, step := testkit.Random(t), testkit.Size(3, 1)
 	for name, make := range map[string]func(int64) (*disk.FS, func() bool){"killed": KilledAt, "error": failingAt} {
 		t.Run(name, func(t *testing.T) {
-			for n := int64(1 + rng.IntN(step)); n < 200; n += int64(step) {
+			for n := int64(1); n < 200; n++ {
 				fsys, hit := make(n)
 				body(t, fsys)
 				if t.Failed() {

@@ -20,8 +20,19 @@ func HealthyAtEnd(t testing.TB, dir string) {
 	t.Cleanup(func() { Healthy(t, dir) })
 }
 
-// Healthy fails the test unless verify finds no problem. git fsck --strict is part of it.
+// Healthy fails the test unless tape verify and git fsck find no problem.
 func Healthy(t testing.TB, dir string) {
+	t.Helper()
+	Verified(t, dir)
+	// verify has checked a commit graph and an index of several packs, for which git starts two more programs.
+	out, err := exec.Command("git", "-C", dir, "-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false", "fsck", "--strict", "--no-dangling").CombinedOutput()
+	if err != nil {
+		t.Errorf("git fsck --strict: %v\n%s", err, out)
+	}
+}
+
+// Verified fails the test unless Verify finds no problem, including what git checks.
+func Verified(t testing.TB, dir string) {
 	t.Helper()
 	s, err := repo.Open(context.Background(), dir, nil)
 	if err != nil {
@@ -48,7 +59,7 @@ func Healthy(t testing.TB, dir string) {
 // Repair completes it.
 func Recovered(t testing.TB, dir string) {
 	t.Helper()
-	Healthy(t, dir)
+	Verified(t, dir)
 	s, err := repo.Open(context.Background(), dir, nil)
 	Must(t, err)
 	mended, err := s.Repair(context.Background())
@@ -58,7 +69,7 @@ func Recovered(t testing.TB, dir string) {
 	for _, m := range mended {
 		t.Errorf("what was interrupted is taken for damage: %v, %v", m.Texts(), m.Err)
 	}
-	Healthy(t, dir)
+	Verified(t, dir)
 }
 
 // WantClean fails unless git status is clean.
