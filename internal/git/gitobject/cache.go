@@ -9,7 +9,7 @@ const cacheBytes = 32 << 20
 type Cache struct {
 	mu      sync.Mutex
 	users   int
-	objects generations[Hash]
+	objects generations
 }
 
 // Cached is an object in a cache.
@@ -23,7 +23,7 @@ func (k *Cache) Use(n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.users += n; k.users == 0 {
-		k.objects = generations[Hash]{}
+		k.objects = generations{}
 	}
 }
 
@@ -31,7 +31,7 @@ func (k *Cache) Use(n int) {
 func (k *Cache) Get(h Hash) (Cached, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.objects.get(h)
+	return k.objects.get(place{hash: h})
 }
 
 // Put adds an object, if the cache has users.
@@ -39,17 +39,25 @@ func (k *Cache) Put(h Hash, o Cached) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.users > 0 {
-		k.objects.put(h, o)
+		k.objects.put(place{hash: h}, o)
 	}
 }
 
+// place says which object is cached: by its hash or by where it is in a pack.
+type place struct {
+	hash   Hash
+	pack   *pack
+	offset int64
+}
+
 // generations holds objects of cacheBytes. When the young half is full, it replaces the old one.
-type generations[K comparable] struct {
-	young, old map[K]Cached
+// It is not generic, because each package that knows the type would be compiled with code of its own.
+type generations struct {
+	young, old map[place]Cached
 	bytes      int // of young
 }
 
-func (g *generations[K]) get(key K) (Cached, bool) {
+func (g *generations) get(key place) (Cached, bool) {
 	o, ok := g.young[key]
 	if !ok {
 		if o, ok = g.old[key]; ok {
@@ -59,14 +67,14 @@ func (g *generations[K]) get(key K) (Cached, bool) {
 	return o, ok
 }
 
-func (g *generations[K]) put(key K, o Cached) {
+func (g *generations) put(key place, o Cached) {
 	const overhead = 128 // bytes that an object in a map costs besides its data
 	if len(o.Data) > cacheBytes/8 {
 		return
 	}
 	g.bytes += len(o.Data) + overhead
 	if g.young == nil || g.bytes > cacheBytes/2 {
-		g.old, g.young, g.bytes = g.young, map[K]Cached{}, len(o.Data)+overhead
+		g.old, g.young, g.bytes = g.young, map[place]Cached{}, len(o.Data)+overhead
 	}
 	g.young[key] = o
 }

@@ -26,7 +26,7 @@ type DB struct {
 	listed bool
 	gone   bool // a listed pack has been removed since
 	packs  []*pack
-	bases  generations[baseAt] // objects that deltas are based on
+	bases  generations // objects that deltas are based on
 }
 
 // NewDB returns the objects of a git folder, its alternates, and the object folders extra.

@@ -18,17 +18,11 @@ import (
 type pack struct {
 	path  string // of the .pack file
 	index *packIndex
-	bases *generations[baseAt]
+	bases *generations
 	file  *os.File
 
 	raw []byte // buffer for compressed bytes
 	z   inflater
-}
-
-// baseAt is the place of an object that deltas are based on.
-type baseAt struct {
-	pack   *pack
-	offset int64
 }
 
 func (p *pack) read(h Hash, offset int64, content bool) (kind Kind, size int64, data []byte, err error) {
@@ -52,7 +46,7 @@ const longestChain = 4095
 func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 	var chain []packedHead
 	for at := offset; ; {
-		if o, ok := p.bases.get(baseAt{p, at}); ok {
+		if o, ok := p.bases.get(place{pack: p, offset: at}); ok {
 			kind, data = o.Kind, o.Data
 			break
 		}
@@ -66,7 +60,7 @@ func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 				return "", nil, err
 			}
 			if len(chain) > 0 {
-				p.bases.put(baseAt{p, at}, Cached{kind, data})
+				p.bases.put(place{pack: p, offset: at}, Cached{kind, data})
 			}
 			break
 		}
@@ -83,7 +77,7 @@ func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 		if data, err = applyDelta(data, raw); err != nil {
 			return "", nil, err
 		}
-		p.bases.put(baseAt{p, delta.at}, Cached{kind, data})
+		p.bases.put(place{pack: p, offset: delta.at}, Cached{kind, data})
 	}
 	return kind, data, nil
 }
@@ -219,7 +213,7 @@ func readOffset(in io.ByteReader) (back int64, err error) {
 }
 
 // open opens the pack and its index, once.
-func (p *pack) open(bases *generations[baseAt]) error {
+func (p *pack) open(bases *generations) error {
 	if p.index != nil {
 		return nil
 	}

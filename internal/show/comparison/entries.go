@@ -3,7 +3,6 @@ package comparison
 import (
 	"context"
 	"slices"
-	"unique"
 
 	"tape/internal/store/query"
 	"tape/repo"
@@ -12,10 +11,19 @@ import (
 // item is an entry that is to be aligned.
 type item struct {
 	id   int64
-	kind unique.Handle[string] // with the role
+	kind int // with the role
 }
 
-func itemOf(e repo.Entry) item { return item{e.ID, unique.Make(e.Kind + " " + e.Role())} }
+// kinds numbers the kinds of entries, with their roles.
+type kinds map[string]int
+
+func (k kinds) item(e repo.Entry) item {
+	name := e.Kind + " " + e.Role()
+	if _, ok := k[name]; !ok {
+		k[name] = len(k)
+	}
+	return item{e.ID, k[name]}
+}
 
 // EntryRow has the ids of entries that are side by side; 0 is none.
 type EntryRow struct {
@@ -27,18 +35,19 @@ type EntryRow struct {
 // events, and keeps only ids, since there may be very many.
 func Entries(ctx context.Context, a, b *query.Revision) (rows []EntryRow, events int, err error) {
 	var left, right []item
+	known := kinds{}
 	err = query.Compare(ctx, a, b, func(c query.Change) error {
 		switch {
 		case c.Entry.Kind == repo.KindEvent:
 			events++
 		case c.Kind == query.ChangeAdded:
-			right = append(right, itemOf(c.Entry))
+			right = append(right, known.item(c.Entry))
 		case c.Kind == query.ChangeRemoved:
 			if len(right) > 0 { // the next change begins
 				rows = align(rows, left, right)
 				left, right = nil, nil
 			}
-			left = append(left, itemOf(c.Entry))
+			left = append(left, known.item(c.Entry))
 		default:
 			rows = append(align(rows, left, right), EntryRow{c.Old.ID, c.Entry.ID, true})
 			left, right = nil, nil

@@ -8,7 +8,7 @@ import (
 
 // CheckMergeComplete returns *IncompleteMergeError if the commit is a merge by git that has to be completed.
 func CheckMergeComplete(t *workspace.Tape, head gitstore.Hash) error {
-	if _, ok := t.Store().CompleteMerges.Load(head); ok {
+	if t.Store().MergeComplete(head) {
 		return nil
 	}
 	stretch, _, err := ByGit(t.Store(), head)

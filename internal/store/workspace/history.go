@@ -50,7 +50,18 @@ func (s *Store) NameAt(h gitstore.Hash) (string, error) {
 type IncompleteMergeError struct{ Tape *Tape }
 
 // NoteMergeComplete remembers that a merge commit made by git needs no completion.
-func (s *Store) NoteMergeComplete(h gitstore.Hash) { s.CompleteMerges.Store(h, true) }
+func (s *Store) NoteMergeComplete(h gitstore.Hash) {
+	s.seen.Lock()
+	defer s.seen.Unlock()
+	s.seen.merges[h] = true
+}
+
+// MergeComplete reports whether NoteMergeComplete was called.
+func (s *Store) MergeComplete(h gitstore.Hash) bool {
+	s.seen.Lock()
+	defer s.seen.Unlock()
+	return s.seen.merges[h]
+}
 
 func (e *IncompleteMergeError) Error() string {
 	return fmt.Sprintf("git has merged into %q", e.Tape.name)

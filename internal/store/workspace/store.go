@@ -60,8 +60,11 @@ type Store struct {
 		sync.Mutex
 		key []byte
 	}
-	names          sync.Map // branch → namedCommit
-	CompleteMerges sync.Map // merge commits made by git that need no completion
+	seen struct { // no sync.Map: it is generic, and would be compiled again in each package that imports this one
+		sync.Mutex
+		names  map[string]namedCommit // by branch
+		merges map[gitstore.Hash]bool // see NoteMergeComplete
+	}
 }
 
 // memo caches the last few values that were read from commits, which never change.
@@ -110,6 +113,7 @@ func (s *Store) Wait() time.Duration { return s.wait }
 // newStore returns a store whose repository is not open yet.
 func newStore(dir string, o *Options) *Store {
 	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
+	s.seen.names, s.seen.merges = map[string]namedCommit{}, map[gitstore.Hash]bool{}
 	if o == nil {
 		return s
 	}

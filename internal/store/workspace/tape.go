@@ -271,10 +271,11 @@ func (s *Store) listUnder(ctx context.Context, prefix string, nameAt func(branch
 		if nameAt != nil {
 			name = nameAt(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Hash)
 		}
-		cached, ok := s.names.Load(ref.Name)
-		if n, _ := cached.(namedCommit); name == "" && ok && n.commit == ref.Hash {
+		s.seen.Lock()
+		if n := s.seen.names[ref.Name]; name == "" && n.commit == ref.Hash {
 			name = n.name
 		}
+		s.seen.Unlock()
 		t, err := s.tapeOfBranchAt(ref.Name, ref.Hash, name)
 		if errors.Is(err, gitstore.ErrNotFound) {
 			continue // deleted meanwhile
@@ -287,7 +288,9 @@ func (s *Store) listUnder(ctx context.Context, prefix string, nameAt func(branch
 			return nil, fmt.Errorf("list tapes: %w", err)
 		}
 		if prefix == layout.BranchPrefix && name == "" { // a fork's name depends on other branches too
-			s.names.Store(ref.Name, namedCommit{ref.Hash, t.name})
+			s.seen.Lock()
+			s.seen.names[ref.Name] = namedCommit{ref.Hash, t.name}
+			s.seen.Unlock()
 		}
 		out = append(out, Listed{t, ref.Hash})
 	}
