@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,15 +38,16 @@ func (s *server) resumePrompt(ctx context.Context, tape string) (string, error) 
 }
 
 func (s *server) handoffPrompt(_ context.Context, name string) (string, error) {
+	anchor := strconv.Quote(name)
 	if name == "" {
-		name = "a short name for what comes next"
+		anchor = "(a short name for what comes next)"
 	}
 	text := "Hand this work over. Write a summary of at most 15 lines: the goal, what was done, what was decided and why, what failed, what is open, " +
 		"and which files matter. "
 	if s.Write {
-		return text + fmt.Sprintf("Then call tape_handoff with the name %q, this summary, and as state what is worth keeping as data.", name), nil
+		return text + fmt.Sprintf("Then call tape_handoff with the name %s, this summary, and as state what is worth keeping as data.", anchor), nil
 	}
-	return text + fmt.Sprintf("Then show it to me: I record it as the anchor %q.", name), nil
+	return text + fmt.Sprintf("Then show it to me: I record it as the anchor %s.", anchor), nil
 }
 
 func recallPrompt(_ context.Context, topic string) (string, error) {

@@ -399,6 +399,9 @@ func TestResourcesPromptsCompletion(t *testing.T) {
 		if err != nil || len(res.Messages) != 1 {
 			t.Fatal(name, err)
 		}
+		if name == "handoff" { // without a name, the model gets no quoted one
+			contains(t, res.Messages[0].Content.(*mcp.TextContent).Text, "the anchor (a short name")
+		}
 	}
 	if _, err := p.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "resume", Arguments: map[string]string{"tape": "none"}}); err == nil {
 		t.Error("what is not there can be resumed")
