@@ -273,7 +273,7 @@ func (c *composer) keep(r result) {
 }
 
 // asked shows all of what the agent wants to do.
-func (c *composer) asked(r approve.Request, width int) (lines []string) {
+func (c *composer) asked(r approve.Request) (lines []string) {
 	var all []string
 	for line := range strings.SplitSeq(strings.TrimRight(r.Command, "\n"), "\n") {
 		if r.Command != "" {

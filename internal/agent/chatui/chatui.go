@@ -14,6 +14,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -162,9 +163,7 @@ const unknownWidth, unknownHeight = 80, 1
 
 // TurnBegins is told which messages a turn answers.
 func (u *UI) TurnBegins(m hooks.Envelope, ids []string) {
-	u.mu.Lock()
 	u.read(ids...)
-	u.mu.Unlock()
 	text := m.Text(hooks.KeyContent)
 	u.composer.do(func(c *composer) { c.begin(text, ids) })
 }
@@ -179,9 +178,7 @@ func (u *UI) TurnEnds(ctx context.Context) {
 func (u *UI) Event(e hooks.Event) {
 	if e.Kind == hooks.EventSteering {
 		id := hooks.Envelope(e.Data).Text("message_id")
-		u.mu.Lock()
 		said := u.read(id)
-		u.mu.Unlock()
 		u.composer.do(func(c *composer) { c.steered(said) })
 		return
 	}
@@ -204,21 +201,17 @@ func (u *UI) Tell(text string) { u.composer.do(func(c *composer) { c.notice(text
 // Warn shows a warning.
 func (u *UI) Warn(text string) { u.composer.do(func(c *composer) { c.message(text, true) }) }
 
-// read removes messages from the waiting ones, and returns their texts; u.mu is held.
+// read removes messages from the waiting ones, and returns their texts.
 func (u *UI) read(ids ...string) (texts []string) {
-	left := u.waiting[:0:0]
-	for _, w := range u.waiting {
-		found := false
-		for _, id := range ids {
-			found = found || w.id == id
-		}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.waiting = slices.DeleteFunc(slices.Clone(u.waiting), func(w waiting) bool { // waits has returned the old list
+		found := slices.Contains(ids, w.id)
 		if found {
 			texts = append(texts, w.text)
-		} else {
-			left = append(left, w)
 		}
-	}
-	u.waiting = left
+		return found
+	})
 	return texts
 }
 

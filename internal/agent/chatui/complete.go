@@ -19,17 +19,15 @@ type completion struct {
 	common bool // the word has what all items begin with
 }
 
-// candidates are what can be completed, by the kind of word.
-type candidates struct{ commands, models, sessions, files []string }
-
 // most is how many files are looked at, and listed how many candidates are seen.
 const (
 	mostFiles = 50_000
 	listed    = 8
 )
 
-// complete finds what the word before the cursor can become; nil if it can become nothing.
-func (k *candidates) complete(text string, cursor int) *completion {
+// complete finds what the word before the cursor can become; nil if it can become nothing. known are the words
+// that lookUp has found.
+func complete(known map[string][]string, text string, cursor int) *completion {
 	runes := []rune(text)
 	cursor = min(cursor, len(runes))
 	before, after := string(runes[:cursor]), string(runes[cursor:])
@@ -38,18 +36,18 @@ func (k *candidates) complete(text string, cursor int) *completion {
 	var from []string
 	switch {
 	case strings.HasPrefix(word, "@"):
-		from = matching(k.files, word[1:])
+		from = matching(known["files"], word[1:])
 		for i := range from {
 			from[i] = "@" + from[i]
 		}
 	case start == 0 && strings.HasPrefix(word, ","):
-		from = beginning(k.commands, word)
+		from = beginning(known["commands"], word)
 	case start == 0 && strings.HasPrefix(word, "/"):
 		from = beginning(slices.Sorted(maps.Keys(slashes())), word)
 	case slices.Contains([]string{",model", "/model"}, strings.TrimSpace(before[:start])):
-		from = matching(k.models, word)
+		from = matching(known["models"], word)
 	case slices.Contains([]string{",sessions", "/sessions", "/resume"}, strings.TrimSpace(before[:start])):
-		from = matching(k.sessions, word)
+		from = matching(known["sessions"], word)
 	}
 	from = slices.DeleteFunc(from, func(s string) bool { return s == word })
 	if len(from) == 0 {

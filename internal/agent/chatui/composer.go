@@ -51,9 +51,9 @@ type composer struct {
 	mu    sync.Mutex
 	acts  []func(*composer)
 	width int
-	rows  int
-	open  bool // reasoning is shown
 
+	rows     int  // how many lines may still change
+	open     bool // reasoning is shown
 	stream   typeset.Stream
 	writing  bool            // lines of the stream were printed
 	plain    bool            // the turn is a command: its output is no Markdown
@@ -105,9 +105,11 @@ func (c *composer) rouse() {
 // resize is told of the terminal's size.
 func (c *composer) resize(width, height int) {
 	c.mu.Lock()
-	c.width, c.rows = width, max(3, height/2-2)
+	c.width = width
 	c.mu.Unlock()
-	c.do(func(c *composer) { c.stream.Renderer = typeset.New(c.cells(), bool(c.paint)) })
+	c.do(func(c *composer) {
+		c.rows, c.stream.Renderer = max(3, height/2-2), typeset.New(c.cells(), bool(c.paint))
+	})
 }
 
 // cells is the width of a line.
@@ -115,12 +117,6 @@ func (c *composer) cells() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.width
-}
-
-func (c *composer) height() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.rows
 }
 
 // run composes frames, from when the prompt is on the screen until ctx ends.
@@ -303,31 +299,27 @@ func (c *composer) brief(tool string, r approve.Request) string {
 
 // live returns what still changes.
 func (c *composer) live() (out []item) {
-	rows := c.height()
 	if !c.thinking.IsZero() {
 		i := item{lines: []string{c.paint.faint("thinking · Ctrl-T opens it")}, since: c.thinking}
-		c.mu.Lock()
-		open := c.open
-		c.mu.Unlock()
-		if open {
+		if c.open {
 			tail := c.thought.String()
-			tail = strings.ToValidUTF8(tail[max(0, len(tail)-rows*c.cells()):], "")
+			tail = strings.ToValidUTF8(tail[max(0, len(tail)-c.rows*c.cells()):], "")
 			i.lines[0] = c.paint.faint("thinking · Ctrl-T folds it")
 			lines := c.wrapped(display.Text(strings.TrimSpace(tail)), 2)
-			for _, line := range lines[max(0, len(lines)-rows):] {
+			for _, line := range lines[max(0, len(lines)-c.rows):] {
 				i.lines = append(i.lines, c.paint.faint("  "+line))
 			}
 		}
 		return append(out, i)
 	}
-	if lines := c.stream.Live(rows); len(lines) > 0 {
+	if lines := c.stream.Live(c.rows); len(lines) > 0 {
 		if !c.writing && !c.spaced {
 			lines = append([]string{""}, lines...)
 		}
 		out = append(out, item{lines: lines})
 	}
 	for _, l := range c.calls {
-		out = append(out, c.running(l, max(1, rows/max(1, len(c.calls))-1)))
+		out = append(out, c.running(l, max(1, c.rows/max(1, len(c.calls))-1)))
 	}
 	if len(out) == 0 && c.busy {
 		what := "waiting for the model"

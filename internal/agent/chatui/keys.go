@@ -203,7 +203,7 @@ func (m *model) tab() tea.Cmd {
 	value := m.editor.area.Value()
 	typed := ""
 	if m.complete == nil {
-		m.complete = m.known.complete(value, m.cursor(value))
+		m.complete = complete(m.known, value, m.cursor(value))
 		if m.complete == nil {
 			if text := strings.TrimSpace(m.editor.text()); m.frame.running && text != "" {
 				m.editor.taken(text)
@@ -257,9 +257,7 @@ func (m *model) toggleThought() tea.Cmd {
 	live := make(chan bool, 1)
 	c.do(func(c *composer) {
 		if !c.thinking.IsZero() {
-			c.mu.Lock()
 			c.open = !c.open
-			c.mu.Unlock()
 		}
 		live <- !c.thinking.IsZero()
 	})

@@ -37,8 +37,8 @@ type model struct {
 
 	search   *search
 	complete *completion
-	known    candidates
-	knows    map[string]bool // which of known were looked for
+	known    map[string][]string // the words for completion, by kind
+	knows    map[string]bool     // the kinds that were looked up
 
 	status  Status
 	asking  bool // for the status
@@ -47,7 +47,6 @@ type model struct {
 	leaving bool
 	quits   bool // after the running turn
 	away    bool // another program has the terminal
-	edits   bool // that program is the editor
 	next    string
 	refused string // a message that looked like a command
 }
@@ -86,7 +85,7 @@ type (
 )
 
 func newModel(ctx context.Context, u *UI) *model {
-	return &model{ui: u, ctx: ctx, width: 80, height: 24, editor: newEditor(u.colors()), knows: map[string]bool{}}
+	return &model{ui: u, ctx: ctx, width: 80, height: 24, editor: newEditor(u.colors()), known: map[string][]string{}, knows: map[string]bool{}}
 }
 
 // Init starts what is read beside the first prompt.
@@ -167,7 +166,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case takenBack:
 		m.wasTakenBack(msg)
 	case knowsNow:
-		m.learn(msg)
+		m.known[msg.what] = msg.list
 	case pressed:
 		m.alone(msg)
 	case page:
@@ -300,9 +299,7 @@ func (m *model) wasSent(s sent) tea.Cmd {
 	if s.err == nil {
 		return nil
 	}
-	m.ui.mu.Lock()
 	m.ui.read(s.id)
-	m.ui.mu.Unlock()
 	if m.editor.empty() {
 		m.editor.set(s.text)
 	}
@@ -329,9 +326,7 @@ func (m *model) wasTakenBack(t takenBack) {
 	case !t.ok:
 		m.said = "too late: the model has it"
 	default:
-		m.ui.mu.Lock()
 		m.ui.read(t.id)
-		m.ui.mu.Unlock()
 		m.quits = m.quits && strings.TrimSpace(t.text) != ",quit"
 		if !m.editor.empty() {
 			t.text += "\n" + m.editor.text()
@@ -369,17 +364,4 @@ func (m *model) lookUp() tea.Cmd {
 		}
 	}
 	return nil
-}
-
-func (m *model) learn(k knowsNow) {
-	switch k.what {
-	case "commands":
-		m.known.commands = k.list
-	case "models":
-		m.known.models = k.list
-	case "sessions":
-		m.known.sessions = k.list
-	case "files":
-		m.known.files = k.list
-	}
 }

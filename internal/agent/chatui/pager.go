@@ -21,10 +21,11 @@ type page struct {
 	err  error
 }
 
-// shown is told when a program that took the terminal has ended.
+// shownPage says that the pager or the editor has ended.
 type shownPage struct {
-	file string
-	err  error
+	file  string
+	edits bool // it was the editor: the file has the message
+	err   error
 }
 
 // openResults makes a page of the last results, the newest first.
@@ -104,7 +105,7 @@ func (m *model) pager(text string) tea.Cmd {
 	if command == "" {
 		return m.tell("there is no pager: install less, or set PAGER")
 	}
-	return m.withFile("tape-result-", text, command, m.ui.env("LESS") == "")
+	return m.withFile("tape-result-", text, command, false)
 }
 
 // external starts the user's editor with what was typed so far.
@@ -123,12 +124,12 @@ func (m *model) external() tea.Cmd {
 	if command == "" {
 		return m.tell("there is no editor: set EDITOR")
 	}
-	m.edits = true
-	return m.withFile("tape-message-", m.editor.text(), command, false)
+	return m.withFile("tape-message-", m.editor.text(), command, true)
 }
 
-// withFile runs a program that gets the terminal and a file with a text. Its command may have arguments.
-func (m *model) withFile(name, text, command string, less bool) tea.Cmd {
+// withFile runs a program, the editor or the pager, that gets the terminal and a file with a text. Its command may
+// have arguments.
+func (m *model) withFile(name, text, command string, edits bool) tea.Cmd {
 	dir, err := os.MkdirTemp("", name)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "message.md"), []byte(text), 0o600)
@@ -140,23 +141,21 @@ func (m *model) withFile(name, text, command string, less bool) tea.Cmd {
 	words := strings.Fields(command)
 	cmd := exec.CommandContext(m.ctx, words[0], append(words[1:], file)...) //nolint:gosec // the user's own setting
 	cmd.Env = m.ui.o.Env
-	if less {
+	if !edits && m.ui.env("LESS") == "" {
 		cmd.Env = append(slices.Clone(cmd.Env), "LESS=R")
 	}
 	m.away = true
-	return tea.ExecProcess(cmd, func(err error) tea.Msg { return shownPage{file, err} })
+	return tea.ExecProcess(cmd, func(err error) tea.Msg { return shownPage{file, edits, err} })
 }
 
 // back is called when a program has given the terminal back.
 func (m *model) back(msg shownPage) tea.Cmd {
 	m.away = false
-	edits := m.edits
-	m.edits = false
 	defer os.RemoveAll(filepath.Dir(msg.file))
 	if msg.err != nil {
 		return m.tell(msg.err.Error())
 	}
-	if edits {
+	if msg.edits {
 		raw, err := os.ReadFile(msg.file)
 		if err != nil {
 			return m.tell(err.Error())

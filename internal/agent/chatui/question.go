@@ -81,7 +81,7 @@ func (m *model) decide(a approve.Answer) {
 // ask shows a question. What does not fit on the screen is printed above it.
 func (m *model) ask(q *question) {
 	m.question, m.sentence, m.drafts = q, false, !m.editor.empty()
-	m.asked = m.ui.composer.asked(q.Request, m.width)
+	m.asked = m.ui.composer.asked(q.Request)
 	if len(m.asked) > max(3, m.tallest()-8) {
 		m.outbox = append(m.outbox, m.asked...)
 		m.asked = nil

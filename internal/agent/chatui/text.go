@@ -62,10 +62,7 @@ func (c *composer) closeThought() {
 	took := time.Since(c.thinking)
 	c.thinking = time.Time{}
 	c.space()
-	c.mu.Lock()
-	open := c.open
-	c.mu.Unlock()
-	if open {
+	if c.open {
 		for _, line := range c.wrapped(display.Text(strings.TrimSpace(c.thought.String())), 2) {
 			c.print(c.paint.faint("  " + line))
 		}
