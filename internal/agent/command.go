@@ -179,7 +179,7 @@ func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) 
 	if len(words) > 1 || id == "" {
 		return "", errors.New("write ,model provider:model")
 	}
-	if err := r.agent.checkModel(id); err != nil {
+	if _, err := r.agent.form(id); err != nil {
 		return "", err
 	}
 	d := r.drafts()

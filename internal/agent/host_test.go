@@ -17,6 +17,7 @@ import (
 	"tape/internal/agent/models"
 	"tape/internal/agent/overflow"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -223,7 +224,7 @@ func brief(e repo.Entry) string {
 	case repo.KindSystem:
 		return "system"
 	case repo.KindMessage:
-		text := content(e)
+		text := jsonl.GetString(e.Payload, "content")
 		if i := strings.LastIndex(text, "context>\n"); i >= 0 {
 			text = text[i+9:]
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tape/hooks"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -66,7 +67,7 @@ func lookBack(ctx context.Context, t *repo.Tape, id string) (*past, error) {
 		switch e.Kind {
 		case repo.KindSystem:
 			if !system {
-				p.system, system = content(e), true
+				p.system, system = jsonl.GetString(e.Payload, "content"), true
 			}
 		case repo.KindMessage:
 			if e.Role() == "user" && m.MessageID != "" {
@@ -110,17 +111,6 @@ func eventOf(e repo.Entry) (name string, data eventData) {
 	return event.Name, event.Data
 }
 
-// content returns the text of a message or a system prompt.
-func content(e repo.Entry) string {
-	var p struct {
-		Content string `json:"content"`
-	}
-	if json.Unmarshal(e.Payload, &p) != nil {
-		return ""
-	}
-	return p.Content
-}
-
 // add updates p with an entry of the turn.
 func (p *past) add(e repo.Entry) error {
 	var m meta
@@ -152,20 +142,17 @@ func (p *past) add(e repo.Entry) error {
 }
 
 func (p *past) addMessage(e repo.Entry, m meta) {
-	var message struct {
-		Content json.RawMessage `json:"content"`
-	}
 	switch {
 	case e.Role() == "assistant" && m.Partial:
 		p.partial = m.Context == nil
 	case e.Role() == "assistant":
-		text := content(e)
+		text := jsonl.GetString(e.Payload, "content")
 		p.text += hooks.Between(p.text, text) + text
-	case e.Role() != "user" || m.Turn != "" || json.Unmarshal(e.Payload, &message) != nil:
+	case e.Role() != "user" || m.Turn != "":
 	case m.Step > 0:
 		p.prompted = m.Step
 	default:
-		p.prompt, p.promptAt, p.partial = message.Content, placeOf(e), false
+		p.prompt, p.promptAt, p.partial = jsonl.Get(e.Payload, "content"), placeOf(e), false
 	}
 }
 

@@ -42,7 +42,7 @@ type Options struct {
 	// Name is the configured model, Models returns all that ,model lists.
 	Name         string
 	SummaryModel string // summarizes a context that is too long; "": the turn's model
-	Models       func(ctx context.Context) ([]hooks.ModelOption, error)
+	Models       func(ctx context.Context, session string) ([]hooks.ModelOption, error)
 
 	Project   string   // the root of the project, with AGENTS.md and .agents/skills
 	Folder    string   // the current folder in the project; AGENTS.md on the way to it count, too
@@ -70,20 +70,15 @@ func Plugin(o Options) *hooks.Plugin {
 		o.Runtime.BeforeModel, o.Runtime.ModelStream = a.beforeModel, a.recorded
 	}
 	return &hooks.Plugin{
-		Name:           Name,
-		Internal:       true,
-		LoadState:      a.loadState,
-		BuildPrompt:    a.buildPrompt,
-		SystemPrompt:   a.systemPrompt,
-		RunModelStream: a.runModelStream,
-		SaveState:      a.saveState,
-		ProvideModelOptions: func(ctx context.Context, _ string) ([]hooks.ModelOption, error) {
-			if o.Models == nil {
-				return nil, nil
-			}
-			return o.Models(ctx)
-		},
-		OnError: hooks.ErrorMessages(o.Runtime).OnError,
+		Name:                Name,
+		Internal:            true,
+		LoadState:           a.loadState,
+		BuildPrompt:         a.buildPrompt,
+		SystemPrompt:        a.systemPrompt,
+		RunModelStream:      a.runModelStream,
+		SaveState:           a.saveState,
+		ProvideModelOptions: o.Models,
+		OnError:             hooks.ErrorMessages(o.Runtime).OnError,
 		MoreTools: func(ctx context.Context) []hooks.Tool {
 			return append(a.Tools.All(ctx), a.newSubagentTool())
 		},
@@ -179,24 +174,20 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 		r.work = r.command
 		return r.stream(ctx), nil
 	}
-	if err := a.checkModel(r.model); err != nil {
+	if _, err := a.form(r.model); err != nil {
 		return nil, errors.Join(err, r.noModel(ctx, err))
 	}
 	r.work = r.run
 	return r.stream(ctx), nil
 }
 
-// checkModel refuses a model that cannot be called. If none is configured, the error wraps
-// hooks.ErrNoModel and says how to set one.
-func (a *agent) checkModel(model string) error {
+// form returns the form of a model's messages; an error if the model cannot be called. If none is configured, the
+// error wraps hooks.ErrNoModel.
+func (a *agent) form(model string) (view.Format, error) {
 	if a.Model == nil {
-		return hooks.ErrNoModel
+		return "", hooks.ErrNoModel
 	}
-	_, err := a.Model.Form(model)
-	if errors.Is(err, models.ErrNoModel) && !errors.Is(err, hooks.ErrNoModel) {
-		err = fmt.Errorf("%w: %w", hooks.ErrNoModel, err)
-	}
-	return err
+	return a.Model.Form(model)
 }
 
 // noModel records a message that no model can answer.

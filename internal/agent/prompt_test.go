@@ -10,6 +10,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/models"
+	"tape/internal/text/jsonl"
 )
 
 func write(t *testing.T, file, text string) {
@@ -44,7 +45,7 @@ func TestSkills(t *testing.T) {
 			t.Errorf("the system prompt lacks %q:\n%s", want, r.System)
 		}
 	}
-	text := content(h.entries()[2])
+	text := jsonl.GetString(h.entries()[2].Payload, "content")
 	if want := "Run " + filepath.Join(project, ".agents/skills/deploy") + "/go.sh\n</skill>"; strings.Count(text, want) != 1 || strings.Count(text, "<skill ") != 1 {
 		t.Errorf("the prompt is %s", text)
 	}
@@ -54,7 +55,7 @@ func TestSkills(t *testing.T) {
 	var systems []string
 	for _, e := range h.entries() {
 		if e.Kind == "system" {
-			systems = append(systems, content(e))
+			systems = append(systems, jsonl.GetString(e.Payload, "content"))
 		}
 	}
 	if len(systems) != 2 || !strings.Contains(systems[1], "Use spaces.") {

@@ -12,6 +12,7 @@ import (
 	"tape/internal/agent/tools"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
 	"tape/repo/view"
@@ -181,12 +182,10 @@ func anchorOf(e *repo.Entry) bool {
 	if name, _ := eventOf(*e); name != eventPhase {
 		return false
 	}
-	var event struct {
-		Data json.RawMessage `json:"data"`
-	}
-	if json.Unmarshal(e.Payload, &event) != nil || event.Data == nil {
+	data := jsonl.Get(e.Payload, "data")
+	if data == nil {
 		return false
 	}
-	e.Kind, e.Payload = repo.KindAnchor, event.Data
+	e.Kind, e.Payload = repo.KindAnchor, data
 	return true
 }

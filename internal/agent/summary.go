@@ -24,10 +24,7 @@ const textDone = "\n\nIn this turn, these calls were made already, with these re
 // summarize asks a model for a summary of what the next requests leave out. What it used is added to the drafts.
 func (r *turn) summarize(ctx context.Context, d *drafts) (string, error) {
 	model := cmp.Or(r.agent.SummaryModel, r.model)
-	if err := r.agent.checkModel(r.model); err != nil {
-		return "", err
-	}
-	form, err := r.agent.Model.Form(r.model)
+	form, err := r.agent.form(r.model)
 	if err != nil {
 		return "", err
 	}

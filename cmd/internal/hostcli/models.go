@@ -29,7 +29,7 @@ const (
 
 // options returns the configured models, then the others of their providers. A server that does not
 // answer has none: the model that is configured can be used all the same.
-func (l *modelList) options(ctx context.Context) ([]hooks.ModelOption, error) {
+func (l *modelList) options(ctx context.Context, _ string) ([]hooks.ModelOption, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ask(ctx, true)

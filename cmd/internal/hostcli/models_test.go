@@ -34,7 +34,7 @@ func TestModelList(t *testing.T) {
 		}
 	}
 	works.Store(true)
-	list, err := l.options(t.Context())
+	list, err := l.options(t.Context(), "s")
 	if err != nil || len(list) != 1 || asked.Load() != 2 {
 		t.Errorf("%v, %v, asked %d times", list, err, asked.Load())
 	}

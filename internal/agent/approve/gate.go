@@ -104,8 +104,8 @@ type Call struct {
 // answer and there is nobody to ask.
 func (g *Gate) Check(ctx context.Context, c Call) error {
 	line := parse(c.Preview.Command)
-	verdict, err := g.verdict(c, line)
-	if err != nil || verdict == allowed {
+	ask, err := g.mustAsk(c, line)
+	if err != nil || !ask {
 		return err
 	}
 	select { // one question at a time
@@ -115,41 +115,34 @@ func (g *Gate) Check(ctx context.Context, c Call) error {
 		return ctx.Err()
 	}
 	// The answer to the question before may have allowed this call, too.
-	if verdict, err = g.verdict(c, line); err != nil || verdict == allowed {
+	if ask, err = g.mustAsk(c, line); err != nil || !ask {
 		return err
 	}
 	return g.question(ctx, c, line)
 }
 
-type verdict int
-
-const (
-	allowed verdict = iota
-	asked
-)
-
-// verdict says whether a call is allowed, or has to be asked about; the error says why it is refused.
-func (g *Gate) verdict(c Call, line commandLine) (verdict, error) {
+// mustAsk reports whether a call needs an answer; the error says why it is refused without a question.
+func (g *Gate) mustAsk(c Call, line commandLine) (ask bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	reached := func(r rule) bool { return r.reaches(c, line) == yes }
 	touched := func(r rule) bool { return r.reaches(c, line) != no }
 	if i := slices.IndexFunc(g.deny, reached); i >= 0 {
-		return asked, fmt.Errorf("denied by the user's rule %s", g.deny[i])
+		return false, fmt.Errorf("denied by the user's rule %s", g.deny[i])
 	}
 	switch {
 	case c.Typed:
-		return allowed, nil
+		return false, nil
 	case g.o.Mode == ModePlan && !c.Reads && c.Preview.Host == "":
-		return asked, fmt.Errorf("refused: in the mode %s, nothing is changed and no command is run; say what you would do", ModePlan)
+		return false, fmt.Errorf("refused: in the mode %s, nothing is changed and no command is run; say what you would do", ModePlan)
 	case g.exact[exactly(c)]:
-		return allowed, nil
+		return false, nil
 	case slices.ContainsFunc(g.ask, touched) || slices.ContainsFunc(g.deny, touched):
-		return asked, nil
+		return true, nil
 	case c.Reads || g.o.Mode == ModeAuto || allows(slices.Concat(g.allow, g.session[c.Session]), g.o.Project, c, line):
-		return allowed, nil
+		return false, nil
 	}
-	return asked, nil
+	return true, nil
 }
 
 func exactly(c Call) string {

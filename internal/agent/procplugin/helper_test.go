@@ -79,7 +79,7 @@ func (s *script) run() {
 	}
 	in := bufio.NewReaderSize(os.Stdin, 1<<20)
 	for {
-		line, err := readLine(in, 1<<30)
+		line, err := in.ReadBytes('\n')
 		if err != nil {
 			if s.Stubborn {
 				wait.Forever()
@@ -169,7 +169,7 @@ func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
 		wait.Forever()
 	case "late": // it waits until it is cancelled
 		for {
-			line, err := readLine(in, 1<<30)
+			line, err := in.ReadBytes('\n')
 			if err != nil {
 				return true
 			}
@@ -220,14 +220,14 @@ func requested(m *received, list []plainRequest, in *bufio.Reader) string {
 		if q.Cancel {
 			write(`{"jsonrpc":"2.0","method":"$/cancel","params":{"id":"r%d"}}`, i)
 		}
-		line, err := readLine(in, 1<<30)
+		line, err := in.ReadBytes('\n')
 		if err != nil {
 			return err.Error()
 		}
 		a := parse(line)
 		for a.Method != "" { // the host may ask meanwhile
 			write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, a.ID)
-			if line, err = readLine(in, 1<<30); err != nil {
+			if line, err = in.ReadBytes('\n'); err != nil {
 				return err.Error()
 			}
 			a = parse(line)

@@ -171,26 +171,25 @@ func (in *instance) notify(method string, params any) {
 
 // read handles what the process writes. It never blocks on the host's work.
 func (in *instance) read(ctx context.Context, stdout io.Reader) {
-	r := bufio.NewReaderSize(stdout, 64<<10)
-	for {
-		line, err := readLine(r, in.limits.line)
-		switch {
-		case errors.Is(err, errTooLong):
-			in.fail(fmt.Errorf("it wrote a line of more than %d bytes", in.limits.line), false)
-			return
-		case err != nil:
-			select {
-			case <-in.waited:
-			case <-time.After(time.Second):
-				in.fail(errors.New("it closed its standard output"), false)
-			}
-			return
-		case len(line) == 0:
+	lines := bufio.NewScanner(stdout)
+	lines.Buffer(nil, in.limits.line+1) // with the newline
+	for lines.Scan() {
+		line := lines.Bytes()
+		if len(line) == 0 {
 			continue
 		}
 		if m := parse(line); (m == nil || !in.dispatch(ctx, m)) && !in.countStray(line) {
 			return
 		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		in.fail(fmt.Errorf("it wrote a line of more than %d bytes", in.limits.line), false)
+		return
+	}
+	select {
+	case <-in.waited:
+	case <-time.After(time.Second):
+		in.fail(errors.New("it closed its standard output"), false)
 	}
 }
 

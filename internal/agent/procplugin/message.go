@@ -1,12 +1,9 @@
 package procplugin
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 
 	"tape/internal/show/display"
 )
@@ -55,27 +52,6 @@ func cut(s string, n int) string {
 		return s[:n] + "…"
 	}
 	return s
-}
-
-var errTooLong = errors.New("too long")
-
-// readLine reads a line without its end. A line longer than limit bytes is errTooLong.
-func readLine(r *bufio.Reader, limit int) ([]byte, error) {
-	var line []byte
-	for {
-		piece, err := r.ReadSlice('\n')
-		line = append(line, piece...)
-		if len(bytes.TrimRight(line, "\r\n")) > limit {
-			return nil, errTooLong
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && len(line) > 0:
-			return line, nil
-		}
-		return bytes.TrimRight(line, "\r\n"), err
-	}
 }
 
 // encode returns a message as a line.

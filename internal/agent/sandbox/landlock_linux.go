@@ -87,36 +87,26 @@ func restrict(paths []string) error {
 	}
 	defer func() { _ = unix.Close(int(fd)) }()
 	r := ruleset(fd)
-	var hidden []string
+	written, hidden := []string{"/dev/shm", "/dev/pts"}, []string(nil)
 	for _, path := range paths {
-		if path[0] == 'h' {
+		switch path[0] {
+		case 'w':
+			written = append(written, path[1:])
+		case 'h':
 			hidden = append(hidden, path[1:])
 		}
 	}
-	if err := r.allow("/", toList); err != nil {
-		return err
-	}
-	for _, path := range readable("/", hidden) {
-		if err := r.allow(path, toRead); err != nil {
-			return err
-		}
-	}
-	for _, path := range paths {
-		if path[0] != 'w' {
-			continue
-		}
-		if err := r.allow(path[1:], toWrite); err != nil {
-			return err
-		}
-	}
-	for _, path := range []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx"} {
-		if err := r.allow(path, toFile); err != nil {
-			return err
-		}
-	}
-	for _, path := range []string{"/dev/shm", "/dev/pts"} {
-		if err := r.allow(path, toWrite); err != nil {
-			return err
+	for _, give := range []struct {
+		rights uint64
+		to     []string
+	}{
+		{toList, []string{"/"}}, {toRead, readable("/", hidden)}, {toWrite, written},
+		{toFile, []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx"}},
+	} {
+		for _, path := range give.to {
+			if err := r.allow(path, give.rights); err != nil {
+				return err
+			}
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

@@ -32,7 +32,10 @@ func (c *Channel) receive(ctx context.Context, u update) error {
 	if err != nil {
 		return err
 	}
-	text = strings.Join(append(notEmpty(text), notes...), "\n")
+	if text != "" {
+		notes = append([]string{text}, notes...)
+	}
+	text = strings.Join(notes, "\n")
 	if text == "" && len(media) == 0 {
 		return nil // a member has joined, a picture has changed …
 	}
@@ -47,13 +50,6 @@ func (c *Channel) receive(ctx context.Context, u update) error {
 		c.typing(ctx, e.Text(hooks.KeyChat), typeFirst)
 	}
 	return nil
-}
-
-func notEmpty(s string) []string {
-	if s == "" {
-		return nil
-	}
-	return []string{s}
 }
 
 // admits reports whether the settings list the chat or, if it is private, the sender.
