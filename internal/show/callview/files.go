@@ -1,6 +1,7 @@
 package callview
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -79,13 +80,7 @@ func (f *File) line(l string) {
 
 // tidy removes empty hunks.
 func (f *File) tidy() {
-	out := f.Hunks[:0]
-	for _, h := range f.Hunks {
-		if len(h.Lines) > 0 {
-			out = append(out, h)
-		}
-	}
-	f.Hunks = out
+	f.Hunks = slices.DeleteFunc(f.Hunks, func(h Hunk) bool { return len(h.Lines) == 0 })
 }
 
 // edits shows the edits of one file: as the agent says what was changed, with lines around it and their numbers, or

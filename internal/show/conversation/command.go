@@ -1,6 +1,10 @@
 package conversation
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+	"sync"
+)
 
 // Command is a command that a person typed to the agent's program, and its output.
 type Command struct{ Typed, Printed string }
@@ -35,7 +39,7 @@ func readCommand(text string) *Command {
 		text = strings.TrimSpace(after)
 	}
 	c.Typed += args
-	c.Printed = withoutColours(strings.TrimSpace(c.Printed))
+	c.Printed = colours().ReplaceAllString(strings.TrimSpace(c.Printed), "")
 	return &c
 }
 
@@ -56,20 +60,5 @@ func WithoutContext(text string) string {
 	return text
 }
 
-// withoutColours removes the escape sequences of colours.
-func withoutColours(text string) string {
-	var out strings.Builder
-	for {
-		before, after, coloured := strings.Cut(text, "\x1b[")
-		out.WriteString(before)
-		if !coloured {
-			return out.String()
-		}
-		text = after
-		if rest, ok := strings.CutPrefix(strings.TrimLeft(after, "0123456789;"), "m"); ok {
-			text = rest
-		} else {
-			out.WriteString("\x1b[")
-		}
-	}
-}
+// colours matches the escape sequences of colours.
+var colours = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\x1b\[[0-9;]*m`) })

@@ -74,3 +74,15 @@ func Amount(rest string) string {
 	}
 	return Bytes(int64(len(rest))) + " more"
 }
+
+// Fence returns the marks with which a line of Markdown, without the spaces before it, opens a code block; "" if it
+// opens none.
+func Fence(line string) string {
+	for _, mark := range []string{"`", "~"} {
+		n := len(line) - len(strings.TrimLeft(line, mark))
+		if n >= 3 && (mark == "~" || !strings.Contains(line[n:], mark)) {
+			return line[:n]
+		}
+	}
+	return ""
+}

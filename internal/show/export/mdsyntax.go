@@ -8,18 +8,6 @@ func indentOf(l string) int { return len(l) - len(strings.TrimLeft(l, " ")) }
 // outdent removes up to n spaces from the beginning of a line.
 func outdent(l string, n int) string { return l[min(n, indentOf(l)):] }
 
-// openingFence is the fence that a line opens a code block with, or "".
-func openingFence(l string) string {
-	n := 0
-	for n < len(l) && l[n] == l[0] && (l[0] == '`' || l[0] == '~') {
-		n++
-	}
-	if n < 3 || l[0] == '`' && strings.Contains(l[n:], "`") {
-		return ""
-	}
-	return l[:n]
-}
-
 // closes reports whether a line ends the code block that a fence opened.
 func closes(l, fence string) bool {
 	return strings.HasPrefix(l, fence) && strings.Trim(l, fence[:1]) == ""

@@ -21,7 +21,7 @@ func writeQuote(w *output, text string) {
 	}
 	for i := 0; i < len(lines); i++ {
 		body := strings.TrimSpace(lines[i])
-		open := openingFence(body)
+		open := display.Fence(body)
 		if open == "" {
 			l := escapeProse(lines[i], i > 0 && strings.Trim(lines[i-1], " \t") != "")
 			if i+1 < len(lines) && isPlain(lines[i]) && isPlain(lines[i+1]) {

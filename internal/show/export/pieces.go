@@ -84,7 +84,7 @@ func Pieces(ctx context.Context, src Source, t Top, o PieceOptions, use func(Pie
 		return apart(it, func(it *conversation.Item) error {
 			b.Reset()
 			p.spent = 0
-			h := t.whole.helperOf(it)
+			h := t.whole.outline.HelperOf(conversation.Fork(it.Entry))
 			p.inHelper = h != nil
 			out := Piece{Entry: it.Entry.ID, Helper: (*Helper)(h)}
 			if it.Kind == conversation.Phase && it.Entry.AnchorSeq > 1 { // that of the beginning says nothing to others

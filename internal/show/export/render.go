@@ -59,10 +59,10 @@ type top struct {
 	title   string
 	facts   []string
 	phases  []repo.Phase
-	prompts map[int][]prompt           // by phase
-	zone    string                     // of times without a zone
-	dir     string                     // of the project
-	helpers map[string]*outline.Helper // by fork
+	prompts map[int][]prompt // by phase
+	zone    string           // of times without a zone
+	dir     string           // of the project
+	outline *outline.Outline // empty unless a subagent took part
 }
 
 // prompt is a prompt of a person.
@@ -97,7 +97,7 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 	}
 	err = conversation.Each(ctx, src.Entries, func(it *conversation.Item) error {
 		return apart(it, func(it *conversation.Item) error {
-			switchTo(t.helperOf(it))
+			switchTo(t.outline.HelperOf(conversation.Fork(it.Entry)))
 			if it.Kind == conversation.Phase {
 				sections(it.Entry.AnchorSeq)
 			}
@@ -120,7 +120,7 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 // top reads the whole tape for its title, facts and prompts.
 func (s Source) top(ctx context.Context) (top, error) {
 	var a about.Tape
-	t := top{phases: s.selected(), prompts: map[int][]prompt{}}
+	t := top{phases: s.selected(), prompts: map[int][]prompt{}, outline: &outline.Outline{}}
 	helped := false
 	err := each(ctx, s.Whole, func(e repo.Entry) error {
 		a.Add(e)
@@ -131,7 +131,7 @@ func (s Source) top(ctx context.Context) (top, error) {
 		return nil
 	})
 	if err == nil && helped {
-		t.helpers, err = s.helpersOf(ctx)
+		t.outline, err = outline.Of(ctx, s.Whole)
 	}
 	t.dir = a.Project
 	t.title = cmp.Or(a.Title, "Tape "+s.Tape)

@@ -1,31 +1,12 @@
 package export
 
 import (
-	"context"
 	"path"
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/outline"
 )
-
-// helpersOf are the subagents of a session, by the forks that their entries were merged from.
-func (s Source) helpersOf(ctx context.Context) (map[string]*outline.Helper, error) {
-	o, err := outline.Of(ctx, s.Whole)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]*outline.Helper{}
-	for i := range o.Helpers {
-		out[o.Helpers[i].Fork] = &o.Helpers[i]
-	}
-	return out, nil
-}
-
-// helperOf is the subagent that did an item; nil if none did.
-func (t top) helperOf(it *conversation.Item) *outline.Helper {
-	return t.helpers[conversation.Fork(it.Entry)]
-}
 
 // apart yields an item, and events of several agents as an item for each.
 func apart(it *conversation.Item, use func(*conversation.Item) error) error {

@@ -27,7 +27,7 @@ func IsHelper(fork string) bool {
 
 // HelperOf returns the subagent of a fork; nil if it is not known.
 func (o *Outline) HelperOf(fork string) *Helper {
-	for i := range o.Helpers {
+	for i := range slices.Backward(o.Helpers) {
 		if o.Helpers[i].Fork == fork {
 			return &o.Helpers[i]
 		}
@@ -41,7 +41,7 @@ func (b *builder) helper(e repo.Entry) {
 	if !IsHelper(fork) {
 		return
 	}
-	h := b.find(fork)
+	h := b.out.HelperOf(fork)
 	if h == nil {
 		if len(b.out.Helpers) == maxPerName {
 			return
@@ -52,16 +52,6 @@ func (b *builder) helper(e repo.Entry) {
 	if h.Entries++; h.Task == "" && e.Kind == repo.KindMessage && e.Role() == "user" {
 		h.Task = display.Title(conversation.Of(e).Text(), maxBrief/2)
 	}
-}
-
-// find returns the subagent of a fork; nil if it is not known.
-func (b *builder) find(fork string) *Helper {
-	for i := range slices.Backward(b.out.Helpers) {
-		if b.out.Helpers[i].Fork == fork {
-			return &b.out.Helpers[i]
-		}
-	}
-	return nil
 }
 
 // started records the calls that start subagents: the task that each call gives, and how long it took.

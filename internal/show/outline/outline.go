@@ -202,7 +202,7 @@ func (b *builder) phase(e repo.Entry, at time.Time, dated bool) {
 
 // item notes which calls failed.
 func (b *builder) item(it *conversation.Item) error {
-	if h := b.find(conversation.Fork(it.Entry)); h != nil {
+	if h := b.out.HelperOf(conversation.Fork(it.Entry)); h != nil {
 		h.Calls += len(it.Calls)
 	}
 	b.started(it)

@@ -58,13 +58,8 @@ type axis struct {
 	now    time.Duration
 	at     []time.Duration // by the id of the entry, from that of the first one on
 	first  int64
-	marks  []raw
+	marks  []Mark // At is not set yet
 	pauses []rest
-}
-
-type raw struct {
-	entry int64
-	sign  Sign
 }
 
 type rest struct{ at, long time.Duration }
@@ -91,11 +86,16 @@ func (a *axis) pass(id int64, at time.Time, dated bool) {
 	a.at = append(a.at, a.now)
 }
 
-func (a *axis) mark(entry int64, sign Sign) { a.marks = append(a.marks, raw{entry, sign}) }
+func (a *axis) mark(entry int64, sign Sign) {
+	a.marks = append(a.marks, Mark{Entry: entry, Sign: sign})
+}
 
 // strip draws the marks. If all was at once, they are spread evenly.
 func (a *axis) strip() Strip {
-	var s Strip
+	if len(a.marks) == 0 {
+		return Strip{}
+	}
+	s := Strip{Bins: make([]Bin, Bins)}
 	place := func(id int64) float64 {
 		i := id - a.first
 		if i < 0 || i >= int64(len(a.at)) || len(a.at) < 2 {
@@ -106,29 +106,22 @@ func (a *axis) strip() Strip {
 		}
 		return float64(a.at[i]) / float64(a.now)
 	}
-	s.Bins = make([]Bin, Bins)
-	slices.SortStableFunc(a.marks, func(x, y raw) int { return int(x.entry - y.entry) })
-	some := 0
+	slices.SortStableFunc(a.marks, func(x, y Mark) int { return int(x.Entry - y.Entry) })
 	for _, m := range a.marks {
-		at := place(m.entry)
-		if m.sign == Prompt || m.sign == Handoff {
+		m.At = place(m.Entry)
+		if m.Sign == Prompt || m.Sign == Handoff {
 			if len(s.Marks) < maxMarks {
-				s.Marks = append(s.Marks, Mark{m.entry, m.sign, at})
+				s.Marks = append(s.Marks, m)
 			}
-			some++
 			continue
 		}
-		b := &s.Bins[min(int(at*Bins), Bins-1)]
+		b := &s.Bins[min(int(m.At*Bins), Bins-1)]
 		if b.Entry == 0 {
-			b.Entry = m.entry
+			b.Entry = m.Entry
 		}
-		if b.Calls++; m.sign == Error {
+		if b.Calls++; m.Sign == Error {
 			b.Errors++
 		}
-		some++
-	}
-	if some == 0 {
-		return Strip{}
 	}
 	for _, p := range a.pauses {
 		if a.now > 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -65,13 +66,8 @@ func (s *Site) writeTexts() error {
 				lines[folder] = line
 			}
 		}
-		var folders []string
-		for folder, line := range lines {
-			if line != nil {
-				folders = append(folders, folder)
-			}
-		}
-		slices.Sort(folders)
+		maps.DeleteFunc(lines, func(_ string, line []byte) bool { return line == nil })
+		folders := slices.Sorted(maps.Keys(lines))
 		var b bytes.Buffer
 		b.WriteString("// " + madeBy + "\n")
 		for _, folder := range folders {

@@ -1,6 +1,10 @@
 package typeset
 
-import "strings"
+import (
+	"strings"
+
+	"tape/internal/show/display"
+)
 
 // Stream is a Markdown text that is being written. It is cut into blocks where the meaning of what came
 // before cannot change any more.
@@ -43,7 +47,7 @@ func (s *Stream) Write(text string) (done []string) {
 		if s.blank = false; strings.TrimSpace(s.block[:begins]) == "" {
 			s.list = isItem(line)
 		}
-		s.fence = fenceOf(bare)
+		s.fence = display.Fence(bare)
 	}
 }
 
@@ -90,15 +94,4 @@ func isItem(line string) bool {
 	}
 	digits := len(line) - len(strings.TrimLeft(line, "0123456789"))
 	return digits > 0 && digits < 10 && (strings.HasPrefix(line[digits:], ". ") || strings.HasPrefix(line[digits:], ") "))
-}
-
-// fenceOf returns the marks of a line that opens a code fence.
-func fenceOf(bare string) string {
-	for _, mark := range []string{"`", "~"} {
-		n := len(bare) - len(strings.TrimLeft(bare, mark))
-		if n >= 3 && (mark == "~" || !strings.Contains(bare[n:], mark)) {
-			return bare[:n]
-		}
-	}
-	return ""
 }

@@ -94,7 +94,7 @@ func costly(text string) bool {
 			}
 			continue
 		}
-		fence = fenceOf(bare)
+		fence = display.Fence(bare)
 		marks := line[:len(line)-len(strings.TrimLeft(line, "> \t-+*.)0123456789"))]
 		if strings.Count(marks, ">")+strings.Count(marks, "- ")+strings.Count(marks, "+ ")+strings.Count(marks, "* ")+
 			strings.Count(marks, ". ")+strings.Count(marks, ") ") > deepest || len(line)-len(strings.TrimLeft(line, " \t")) > columns {
