@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// TestFullDisk searches without space for an index, or for new entries in it.
+// TestFullDisk searches when the disk has no space for an index, or for new entries in the index.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := testkit.SmallDisk(t, 3<<20)
@@ -54,10 +54,10 @@ func TestFullDisk(t *testing.T) {
 		tapes := []*repo.Tape{openTape(t, fresh, "")}
 		wantIDs(t, what, mustSearch(t, x, Search{Text: "needle", Tapes: named(tapes...), Exact: true, NoFold: true}).Hits, want)
 		if x.memory != inMemory {
-			t.Errorf("%s: in memory is %v", what, x.memory)
+			t.Errorf("%s: whether the index is in memory: %v", what, x.memory)
 		}
 		if said := strings.Join(warned.take(), "; "); strings.Contains(said, "in memory") != inMemory {
-			t.Errorf("%s: said %q", what, said)
+			t.Errorf("%s: the warnings are %q", what, said)
 		}
 		wantNoScratch(t, fresh)
 	}

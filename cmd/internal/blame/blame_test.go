@@ -12,8 +12,8 @@ import (
 	"tape/internal/sessions/trace"
 )
 
-// Below the first lines of a commit is what led to it, and how that is known; at the end, how to see
-// more.
+// TestShow: the turn that led to a commit, and how certain that is, stand below the commit's first lines. The last
+// line names the command that shows more.
 func TestShow(t *testing.T) {
 	out := &bytes.Buffer{}
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)

@@ -17,18 +17,19 @@ import (
 	"tape/repo"
 )
 
-// Picking is what the picker of sessions shows and does.
+// Picking has the sessions for the picker, and what can be done with them.
 type Picking struct {
 	App      *App
 	Sessions []about.Tape // the newest first
-	Here     []bool       // which of them are of the current directory's project
-	// Resume returns the command with which a session goes on, or why it cannot, as an error.
+	Here     []bool       // which of them belong to the project of the current directory
+	// Resume returns the command that continues a session. The error says why it cannot be continued.
 	Resume func(session int) (string, error)
-	// Open shows the log of a session. again says whether the picker is shown again afterwards.
+	// Open shows the log of a session, and reports whether to show the picker again afterwards.
 	Open func(session int) (again bool)
 }
 
-// alone is what tape does without a command: on a terminal it lets the user choose a session, if there are any.
+// alone runs tape without a command: on a terminal, the user can choose a session, if there are any; otherwise it
+// shows the help.
 func (a *App) alone(cmd *cobra.Command) error {
 	_, hostErr := findHost()
 	switch {
@@ -68,8 +69,8 @@ func (a *App) canPick() bool {
 	return err == nil && len(own) > 0
 }
 
-// sessionsToPick lists the sessions of all workspaces, and says which workspace is the current directory's. If
-// the user has named a workspace, or the current one is not among their own, only its sessions are listed.
+// sessionsToPick lists the sessions of all of the user's workspaces, and returns the workspace of the current
+// directory. If the user has named a workspace, or the current one is not the user's own, only its sessions are listed.
 func (a *App) sessionsToPick(ctx context.Context) (list []listedTape, here string, err error) {
 	store, err := a.openStore(ctx)
 	switch {
@@ -94,7 +95,7 @@ func (a *App) sessionsToPick(ctx context.Context) (list []listedTape, here strin
 	return slices.DeleteFunc(list, listedTape.Empty), here, err
 }
 
-// openPicked shows the log of a session. The picker is shown again if the pager was less, which waits for the user.
+// openPicked shows the log of a session. The picker is shown again if the pager is less, which waits for the user.
 func (a *App) openPicked(ctx context.Context, t listedTape) (again bool) {
 	again = a.PagesWithLess()
 	if again && !strings.HasSuffix(os.Getenv("LESS"), lessStays) {
@@ -111,7 +112,7 @@ func (a *App) openPicked(ctx context.Context, t listedTape) (again bool) {
 // lessStays makes less wait for the user even if everything fits on the screen.
 const lessStays = " -+F -+X"
 
-// resumePicked returns the command with which a session goes on, or why it cannot.
+// resumePicked returns the command that continues a session. The error says why it cannot be continued.
 func (a *App) resumePicked(ctx context.Context, l listedTape) (string, error) {
 	store, err := repo.Open(ctx, l.Workspace, a.storeOptions())
 	if err != nil {

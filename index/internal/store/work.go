@@ -8,10 +8,10 @@ import (
 	"tape/internal/store/activity"
 )
 
-// By is what sums of work are grouped by.
+// By says how work is grouped.
 type By string
 
-// The groups.
+// The ways to group work.
 const (
 	ByNothing By = ""
 	ByDay     By = "day"     // as 2006-01-02, in the zone of WorkFilter
@@ -20,13 +20,13 @@ const (
 	ByModel   By = "model"
 	ByTool    By = "tool"
 	ByPerson  By = "person"
-	ByTape    By = "tape" // a subagent's tape apart from that of its session
+	ByTape    By = "tape" // a subagent's tape counts apart from that of its session
 )
 
-// OwnerOf begins a key of ByPerson that is the name of a tape, and stands for its owner.
+// OwnerOf is what a key of ByPerson begins with if it names a tape and stands for the tape's owner.
 const OwnerOf = "\x1f"
 
-// WorkFilter chooses what is summed. Work is kept by the hour, so that whole hours count.
+// WorkFilter chooses what is summed. Work is stored by the hour, so the hours of Since and Until count completely.
 type WorkFilter struct {
 	Tapes        []string  // names; nil: all
 	Since, Until time.Time // the zero value is no bound
@@ -53,7 +53,7 @@ func (w *Work) Add(o *Work) {
 	}
 }
 
-// condition is what a filter means in SQL.
+// condition is a filter as a condition in SQL.
 type condition struct {
 	where []string
 	args  []any
@@ -113,7 +113,7 @@ func (d *DB) condition(f WorkFilter) (*condition, error) {
 	return c, nil
 }
 
-// Work sums what was done, in the order of the keys.
+// Work returns sums of what was done, sorted by their keys. With ByPerson, that order is from before nameOwners.
 func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 	c, err := d.condition(f)
 	if err != nil {
@@ -173,8 +173,8 @@ func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 	return out, err
 }
 
-// nameOwners replaces the numbers of sessions in keys by names of tapes: forks and subagents come after the session
-// that they belong to.
+// nameOwners replaces the number of a session in a key by the name of the session's tape, which is the first in
+// alphabetical order: the names of its forks and subagents are longer.
 func (d *DB) nameOwners(list []*Work) error {
 	names := map[string]string{}
 	var session, name string
@@ -216,8 +216,8 @@ func (d *DB) keyOf(by By, zone *time.Location) (string, error) {
 	return "", fmt.Errorf("sums of work by %q", by)
 }
 
-// dayOf returns SQL for the day of an hour in a zone: that of the middle of the hour, because some zones differ from
-// UTC by half an hour. It has the zone's offsets in the range of hours.
+// dayOf returns SQL for the day of an hour in a zone. The day is that of the middle of the hour, because some zones
+// differ from UTC by half an hour. first and last are the hours between which the zone's offsets have to be right.
 func dayOf(first, last int64, zone *time.Location) string {
 	if zone == nil {
 		zone = time.UTC

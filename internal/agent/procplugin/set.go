@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// StartAll starts plugins in parallel and returns them in the order of configs, which is the order
-// to register them in. A plugin that cannot be started is logged, and is off.
+// StartAll starts plugins in parallel and returns them in the order of configs, in which they have to be registered.
+// If a plugin cannot be started, the error is logged and the plugin is off.
 func StartAll(ctx context.Context, configs []Config, o Options) []*Process {
 	all := make([]*Process, len(configs))
 	var wait sync.WaitGroup

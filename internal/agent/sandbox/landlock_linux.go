@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rights of Landlock that a sandbox gives.
+// The rights of Landlock that a sandbox can give.
 const (
 	toRead  = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_EXECUTE
 	toList  = unix.LANDLOCK_ACCESS_FS_READ_DIR
@@ -25,14 +25,14 @@ const (
 	all = toRead | toList | toWrite
 )
 
-// Versions of Landlock: the first that restricts truncation, and the first that restricts signals.
+// The first version of Landlock that restricts truncation, and the first that restricts signals.
 const (
 	withTruncate = 3
 	withScopes   = 6
 )
 
-// scopes keep processes of the sandbox from signals to others, and from their abstract sockets.
-const scopes = 1<<0 | 1<<1
+// scopes keep processes of the sandbox from sending signals to processes outside it, and from their abstract sockets.
+const scopes = unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET | unix.LANDLOCK_SCOPE_SIGNAL
 
 func landlockVersion() int {
 	v, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
@@ -42,7 +42,7 @@ func landlockVersion() int {
 	return int(v)
 }
 
-// signalsRestricted reports whether a process of the sandbox can send signals only within it.
+// signalsRestricted reports whether processes of a sandbox can send signals only to each other.
 func signalsRestricted() bool { return landlockVersion() >= withScopes }
 
 func landlockWorks() error {
@@ -55,10 +55,10 @@ func landlockWorks() error {
 	return nil
 }
 
-// Child restricts this process, and then becomes the command. args come after [Arg]. It returns only if that fails,
-// the exit status.
+// Child restricts this process, which then becomes the command. args come after [Arg]. Child returns only if that
+// fails, with the exit status.
 func Child(args []string) int {
-	// The restriction is of this thread, which becomes the command.
+	// Landlock restricts this thread, which becomes the command.
 	runtime.LockOSThread()
 	at := slices.Index(args, "--")
 	if at < 0 || at+1 >= len(args) {
@@ -74,6 +74,7 @@ func Child(args []string) int {
 	return 127
 }
 
+// restrict restricts this thread. In paths, w comes before a path that may be written to, h before a hidden one.
 func restrict(paths []string) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: all}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
@@ -110,7 +111,7 @@ func restrict(paths []string) error {
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("give up privileges: %w", err)
+		return fmt.Errorf("set no_new_privs: %w", err)
 	}
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
 		return fmt.Errorf("restrict: %w", errno)
@@ -126,7 +127,7 @@ func restrict(paths []string) error {
 
 type ruleset uintptr
 
-// allow gives rights to a path and what is below it. What is not there needs none.
+// allow gives rights to a path and what is below it. What does not exist or cannot be opened gets none.
 func (r ruleset) allow(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENXIO) {
@@ -150,8 +151,8 @@ func (r ruleset) allow(path string, rights uint64) error {
 	return nil
 }
 
-// readable returns folders and files that together are everything below dir except what is hidden. Links are left out:
-// one could lead to what is hidden, and what it leads to is in the list by its own path.
+// readable returns folders and files that together make up everything below dir except the hidden paths. Symbolic
+// links are left out: one could lead to a hidden path, and its target is in the list under its own path.
 func readable(dir string, hidden []string) (out []string) {
 	if !slices.ContainsFunc(hidden, func(h string) bool { return isIn(h, dir) }) {
 		return []string{dir}

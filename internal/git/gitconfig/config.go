@@ -24,23 +24,24 @@ type Config struct {
 	gitDir string
 	locks  gitlock.Locks
 	own    func(gitDir string) bool // whether all settings of the repository count; nil: no
-	passed func(names []string)     // gets the names of settings that do not count; may be nil
+	passed func(names []string)     // gets what PassedOver returns; may be nil
 
 	once    sync.Once
 	entries []Entry
-	left    []string
+	left    []string // see PassedOver
 	err     error
 }
 
-// PassedOver names the settings of the repository that do not count.
+// PassedOver names the settings of the repository that are overridden because it is not the user's own: those with
+// the verdict [PassedOver].
 func (c *Config) PassedOver() []string {
 	_, _ = c.Load()
 	return slices.Clone(c.left)
 }
 
-// New returns the configuration of the repository whose .git folder is gitDir. own says whether
-// that is the user's own, and is called only when that matters; nil means no. passed gets the
-// names of the repository's settings that do not count; it may be nil.
+// New returns the configuration of the repository whose .git folder is gitDir. own reports whether that folder is
+// the user's own, and is called only when that matters; nil means no. passed gets the names that
+// [Config.PassedOver] returns; it may be nil.
 func New(gitDir string, locks gitlock.Locks, own func(gitDir string) bool, passed func(names []string)) *Config {
 	return &Config{gitDir: gitDir, locks: locks, own: own, passed: passed}
 }
@@ -56,7 +57,7 @@ type Entry struct {
 // maxIncludes bounds the depth of include.path, as git does.
 const maxIncludes = 10
 
-// maxFiles bounds the number of included files: files may include each other.
+// maxFiles bounds the number of files that are read: files may include each other.
 const maxFiles = 100
 
 // Value returns the value that git's configuration gives to section.subsection.key (subsection
@@ -82,7 +83,7 @@ func lookup(entries []Entry, section, subsection, key string) (string, bool) {
 	return "", false
 }
 
-// ForUser is Value for the git that the user runs, for which all settings count.
+// ForUser returns the value as the git that the user runs sees it: all settings count.
 func (c *Config) ForUser(section, subsection, key string) (string, bool) {
 	l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: func() bool { return true }}
 	l.load()
@@ -126,11 +127,11 @@ func HomeDir() string {
 // configLoader reads configuration files in order of precedence, weakest first.
 type configLoader struct {
 	gitDir, home string
-	own          []byte // read instead of the repository's own file, unless nil
-	owner        func() bool
-	local        bool     // the file that is read is the repository's
-	passed       []string // the settings that do not count
-	files        int
+	own          []byte      // used instead of the repository's config file, unless nil
+	owner        func() bool // whether the repository is the user's own
+	local        bool        // the files that are read now are the repository's
+	passed       []string    // see Config.PassedOver
+	files        int         // that were read, or are missing
 	entries      []Entry
 	errs         []error
 }
@@ -222,7 +223,7 @@ func (l *configLoader) parse(name string, raw []byte, depth int) {
 	}
 }
 
-// included returns the file that an entry of file name includes, or "".
+// included returns the file that an entry in the file name includes, or "".
 func (l *configLoader) included(name string, e Entry) string {
 	if e.Key != "path" || e.Value == "" {
 		return ""
@@ -272,7 +273,7 @@ func (l *configLoader) conditionMet(name, condition string) bool {
 	})
 }
 
-// matchPath matches a path with a pattern part by part; "**" stands for any number of parts.
+// matchPath reports whether a path matches a pattern, part by part; "**" stands for any number of parts.
 func matchPath(pattern, parts []string) bool {
 	switch {
 	case len(pattern) == 0:

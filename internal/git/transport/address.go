@@ -12,8 +12,8 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// CheckRemoteName returns what is wrong with the name of a remote, by git's rules for refs,
-// because it becomes part of their names.
+// CheckRemoteName says what is wrong with the name of a remote. The name becomes a part of refs, so git's rules for
+// refs apply.
 func CheckRemoteName(name string) error {
 	err := gitstore.CheckRefName("refs/remotes/" + name)
 	switch {
@@ -28,8 +28,8 @@ func CheckRemoteName(name string) error {
 // schemes are the URL schemes that are accepted.
 var schemes = []string{"file", "ssh", "git+ssh", "ssh+git", "http", "https", "git"}
 
-// CheckURL refuses addresses that git would take for an option or a program to run, and all but
-// paths and the schemes file, ssh, http, https and git.
+// CheckURL accepts only paths, host:path, and URLs with one of the schemes above. It refuses what git would take for
+// an option or for a program to run.
 func CheckURL(address string) error {
 	bad := func(why string) error { return fmt.Errorf("bad address %q of a remote: %s", MaskURL(address), why) }
 	switch {
@@ -96,7 +96,7 @@ func isLocalPath(address string) bool {
 	return !scp && !strings.Contains(address, "://")
 }
 
-// LocalDir returns the folder that an address names: a path or file://.
+// LocalDir returns the folder that an address names, if that is a path or a file:// URL.
 func LocalDir(address string) (dir string, ok bool) {
 	if isLocalPath(address) {
 		return address, true
@@ -119,7 +119,8 @@ func isHTTP(address string) bool {
 	return ok && (scheme == "http" || scheme == "https")
 }
 
-// MaskURL replaces a password or token in an address by ***. Paths stay as they are.
+// MaskURL replaces a password or token in an address, and the query of an HTTP address, by ***. Paths stay as they
+// are.
 func MaskURL(address string) string {
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
@@ -144,8 +145,8 @@ func MaskURL(address string) string {
 // masked replaces a secret.
 const masked = "***"
 
-// maskUser masks the secret before an @. Over http a token may replace the name, followed by
-// nothing or by a placeholder.
+// maskUser masks the secret before an @. Over HTTP, a token may stand in place of the user's name, without a password
+// or with a placeholder for it.
 func maskUser(user string, http bool) string {
 	name, pass, secret := strings.Cut(user, ":")
 	switch {
@@ -157,7 +158,7 @@ func maskUser(user string, http bool) string {
 	return user
 }
 
-// maskScp masks a secret in an http address without its scheme, which parses as host:path.
+// maskScp masks the secret in an HTTP address without its scheme, which looks like host:path.
 func maskScp(address string) string {
 	host, path, ok := scpAddress(address)
 	before, _, _ := strings.Cut(path, "/")

@@ -14,12 +14,12 @@ func (s *server) addPrompts(out *mcp.Server) {
 		out.AddPrompt(&mcp.Prompt{Name: name, Description: description,
 			Arguments: []*mcp.PromptArgument{{Name: argument, Description: about, Required: required}}},
 			func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				said, err := text(ctx, req.Params.Arguments[argument])
+				content, err := text(ctx, req.Params.Arguments[argument])
 				if err != nil {
 					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.errorText(err)}
 				}
 				return &mcp.GetPromptResult{Description: description,
-					Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: clip(said, maxChars)}}}}, nil
+					Messages: []*mcp.PromptMessage{{Role: "user", Content: &mcp.TextContent{Text: clip(content, maxChars)}}}}, nil
 			})
 	}
 	add("resume", "Go on where a recorded session ended", "tape", "the session, default the current tape", false, s.resumePrompt)
@@ -45,12 +45,14 @@ func (s *server) handoffPrompt(_ context.Context, name string) (string, error) {
 	text := "Hand this work over. Write a summary of at most 15 lines: the goal, what was done, what was decided and why, what failed, what is open, " +
 		"and which files matter. "
 	if s.Write {
-		return text + fmt.Sprintf("Then call tape_handoff with the name %s, this summary, and as state what is worth keeping as data.", anchor), nil
+		return text + "Then call tape_handoff with the name " + anchor +
+			", this summary, and as its state the data that is worth keeping.", nil
 	}
-	return text + fmt.Sprintf("Then show it to me: I record it as the anchor %s.", anchor), nil
+	return text + "Then show it to me: I record it as the anchor " + anchor + ".", nil
 }
 
 func recallPrompt(_ context.Context, topic string) (string, error) {
-	return fmt.Sprintf("What was done, decided or tried before about %q? Search with tape_search in several wordings, look around the best hits "+
-		"with tape_read, and answer in a few lines. Name for each fact the tape and the @id. Say so if nothing was recorded.", topic), nil
+	return fmt.Sprintf("What was done, decided or tried before about %q? Search with tape_search, in different words, "+
+		"read around the best hits with tape_read, and answer in a few lines. For each fact, name the tape and the @id. "+
+		"Say so if nothing was recorded.", topic), nil
 }

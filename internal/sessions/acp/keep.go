@@ -21,17 +21,17 @@ const (
 	agent  = "agent"
 )
 
-// maxLine is the longest line that is recorded: with what is added, it still fits into an entry.
+// maxLine is the length of the longest line that is recorded. An entry has room for it and for what is added to it.
 const maxLine = jsonl.DefaultMaxLine - 8<<10
 
 // keeper writes messages into the sessions' files, in a goroutine of its own.
 type keeper struct {
 	o      Options
 	lines  chan line
-	over   chan struct{} // closed when no more lines come
-	ended  chan struct{} // closed when all lines are written
-	common [][]byte      // lines of no session, such as the initialization: each file begins with them
-	asked  map[string]request
+	over   chan struct{}       // closed when no more lines come
+	ended  chan struct{}       // closed when all lines are written
+	common [][]byte            // lines of no session, such as the initialization: each new file begins with them
+	asked  map[string]request  // by the sender and the id
 	open   map[string]*session // by id
 	last   *session
 	failed error
@@ -55,7 +55,7 @@ type session struct {
 	f       *os.File
 }
 
-// waiting bounds the lines that wait for the disk.
+// waiting is the maximum number of lines that wait to be written.
 const waiting = 4096
 
 func newKeeper(o Options) *keeper {
@@ -107,7 +107,7 @@ func (k *keeper) fail(err error) {
 // peers maps each side to the side that answers it.
 var peers = map[string]string{client: agent, agent: client}
 
-// handle finds out to which session a line belongs, and writes it there.
+// handle writes a line to the file of the session that it belongs to.
 func (k *keeper) handle(l line) {
 	msg := bytes.TrimSpace(l.text)
 	if len(msg) == 0 && l.long == 0 {
@@ -157,7 +157,7 @@ func (l line) String() string {
 	return strings.TrimRight(string(l.text), "\r\n")
 }
 
-// wrap makes a line of a session's file.
+// wrap returns a message as a line of a session's file.
 func (l line) wrap(name string, value []byte) []byte {
 	b := fmt.Appendf(nil, `{"at":%q,"from":%q,%q:`, l.at.UTC().Format(time.RFC3339Nano), l.from, name)
 	return append(append(b, value...), '}', '\n')
@@ -200,7 +200,7 @@ func (k *keeper) create(s *session) error {
 	if err == nil && end > 0 {
 		_, err = f.ReadAt(last, end-1)
 	}
-	if err == nil && last[0] != '\n' { // the writer was killed
+	if err == nil && last[0] != '\n' { // the program was killed while it wrote
 		_, err = f.WriteString("\n")
 	}
 	if err != nil {
@@ -223,18 +223,19 @@ func fileName(id string) string {
 	return id + ".jsonl"
 }
 
-// write adds a line to a session's file; without a session, to all files to come.
+// write adds a line to a session's file. Without a session, the line is kept for the beginning of all new files; these
+// are the first 64 such lines.
 func (k *keeper) write(s *session, line []byte) {
-	const enough = 64
+	const maxCommon = 64
 	if s != nil {
 		_, err := s.f.Write(line)
 		k.fail(err)
-	} else if len(k.common) < enough {
+	} else if len(k.common) < maxCommon {
 		k.common = append(k.common, line)
 	}
 }
 
-// notify reports what is new in a session, once it is on the disk.
+// notify reports an event of a session once the session's lines are on the disk.
 func (k *keeper) notify(name string, s *session) {
 	if s == nil {
 		return

@@ -25,8 +25,8 @@ import (
 // Formats is a list of formats. The nil list stands for [All].
 type Formats []*record.Format
 
-// All returns the formats that tape knows. To add one, write its package and a line here. Of several formats
-// that a record looks like, the last one is taken.
+// All returns the formats that tape can read. To add one, write its package and add a line here. If a record could be
+// of several formats, the last of them is used.
 func All() Formats {
 	return Formats{
 		&acp.Format,
@@ -63,7 +63,7 @@ func (l Formats) Find(name string) *record.Format {
 	return nil
 }
 
-// Title returns what people call the program of a format; another name is returned as it is.
+// Title returns what people call the program of a format; a name that is no format is returned as it is.
 func (l Formats) Title(name string) string {
 	if f := l.Find(name); f != nil {
 		return f.Title
@@ -88,24 +88,24 @@ func (l Formats) WithFolders() Formats {
 	return l.with(func(f *record.Format) bool { return f.Files.Folders != nil || f.Files.Database != nil })
 }
 
-// WithSettings returns the formats of agents that tape record install can change.
+// WithSettings returns the formats of agents whose settings tape record install can change.
 func (l Formats) WithSettings() Formats {
 	return l.with(func(f *record.Format) bool { return f.Agent != nil })
 }
 
-// WithHooks returns the formats of agents that hooks record.
+// WithHooks returns the formats of agents that are recorded by means of their hooks.
 func (l Formats) WithHooks() Formats {
 	return l.with(func(f *record.Format) bool { return f.Agent != nil && f.Agent.Hooks != "" })
 }
 
-// IsSubagent reports, by its name, whether a file is a subagent's own.
+// IsSubagent reports whether a file is a subagent's transcript, judging by the file's name.
 func (l Formats) IsSubagent(name string) bool {
 	return slices.ContainsFunc(l.orAll(), func(f *record.Format) bool {
 		return f.Files.SubagentPrefix != "" && strings.HasPrefix(name, f.Files.SubagentPrefix)
 	})
 }
 
-// IsTranscript reports, by its name, whether a file may be a transcript.
+// IsTranscript reports whether a file may be a transcript, judging by its name.
 func (l Formats) IsTranscript(path string) bool {
 	ext, kept := filepath.Ext(path), false
 	for _, f := range l.orAll() {
@@ -118,7 +118,8 @@ func (l Formats) IsTranscript(path string) bool {
 	return kept
 }
 
-// files returns the file that has a transcript, and those beside it that have parts of its session.
+// files returns the file that a transcript is in, and the files beside it with parts of the session. path is name as
+// an absolute path.
 func (l Formats) files(path, name string) (file string, beside []string) {
 	if _, db, _ := l.inDatabase(path); db != "" {
 		return db, []string{db + walSuffix}

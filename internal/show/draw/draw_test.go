@@ -13,7 +13,7 @@ import (
 	"tape/internal/show/outline"
 )
 
-// parsed fails unless a drawing is well-formed, and has nothing that runs.
+// parsed fails the test unless a drawing is well-formed and has neither scripts, styles nor NaN or Inf.
 func parsed(t *testing.T, drawing template.HTML) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(string(drawing)))
@@ -40,7 +40,7 @@ func parsed(t *testing.T, drawing template.HTML) {
 	}
 }
 
-// TestDrawings: what is drawn stays text and numbers, whatever the words and values are.
+// TestDrawings: hostile titles and links stay text, and odd values stay numbers.
 func TestDrawings(t *testing.T) {
 	const evil = `"><script>alert(1)</script>`
 	day := time.Date(2026, 2, 26, 0, 0, 0, 0, time.UTC)
@@ -69,7 +69,7 @@ func TestDrawings(t *testing.T) {
 	for _, empty := range []template.HTML{Calendar(nil, ""), Days(nil, "", ""), Strip(outline.Strip{}, nil),
 		Strip(outline.Strip{Bins: make([]outline.Bin, outline.Bins), Marks: []outline.Mark{{Entry: 3, Sign: outline.Prompt}}}, nil)} {
 		if empty != "" {
-			t.Errorf("nothing is drawn as %s", empty)
+			t.Errorf("without data, %s is drawn", empty)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Opening returns the beginning of a message as a line, cut to length, without the marks of Markdown before
-// it; "" if the message has no text.
+// Opening returns the beginning of a message on one line, cut at the end of a word. It has neither the Markdown marks
+// that the message begins with nor any "**". It is "" if the message has no text.
 func Opening(e layout.Entry) string {
 	content := jsonl.Get(e.Payload, "content")
 	if text, ok := jsonl.String(content); ok {
@@ -31,7 +31,7 @@ func opening(text string) string {
 	return strings.ReplaceAll(squeeze(text), "**", "")
 }
 
-// IsInterruption reports whether an agent has noted in an entry that a person interrupted it.
+// IsInterruption reports whether an entry is an agent's note that a person interrupted it.
 func IsInterruption(e layout.Entry) bool {
 	const note = "[Request interrupted"
 	content := jsonl.Get(e.Payload, "content")

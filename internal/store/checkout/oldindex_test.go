@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A power cut can bring back git's index from before the last commit, because its name is not synced. Any command that
-// writes to the tape makes git status correct again.
+// After a power cut, git's index can be the one from before the last commit, because the rename that replaced it is
+// not synced. Any command that writes to the tape makes git status correct again.
 func TestOldIndexAfterPowerCut(t *testing.T) {
 	writes := map[string]func(tp *repo.Tape){
 		"append":  func(tp *repo.Tape) { storetest.Append(t, tp, repo.Message("user", "next")) },
@@ -18,11 +18,11 @@ func TestOldIndexAfterPowerCut(t *testing.T) {
 		"fork":    func(tp *repo.Tape) { storetest.Fork(t, tp, "y", "") },
 	}
 	for name, write := range writes {
-		for _, of := range []string{"main", "main/x"} {
+		for _, tape := range []string{"main", "main/x"} {
 			s := storetest.New(t, nil)
 			storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "first"))
 			storetest.Fork(t, storetest.Tape(t, s, "main"), "x", "")
-			tp := storetest.Tape(t, s, of)
+			tp := storetest.Tape(t, s, tape)
 			storetest.Append(t, tp, repo.Message("user", "one"))
 			storetest.Checkpoint(t, tp)
 			index := storetest.Git(t, tp.WorkTree(), "rev-parse", "--path-format=absolute", "--git-path", "index")
@@ -36,16 +36,17 @@ func TestOldIndexAfterPowerCut(t *testing.T) {
 			storetest.WriteFile(t, index, raw)
 			storetest.Must(t, os.Chtimes(index, old.ModTime(), old.ModTime()))
 			if storetest.Git(t, tp.WorkTree(), "diff", "--cached", "--name-only") == "" {
-				t.Fatal("the old index is as good as the new one")
+				t.Fatal("git finds nothing staged with the old index")
 			}
-			write(storetest.Tape(t, storetest.Reopen(t, s.Dir()), of))
+			write(storetest.Tape(t, storetest.Reopen(t, s.Dir()), tape))
 			for line := range strings.Lines(storetest.Git(t, tp.WorkTree(), "status", "--porcelain")) {
+				// What was appended is not committed yet.
 				if name != "append" || !strings.HasSuffix(strings.TrimSpace(line), "messages.jsonl") || strings.HasPrefix(line, "D ") {
-					t.Errorf("after %s on %s, git status says %q", name, of, line)
+					t.Errorf("after %s on %s, git status says %q", name, tape, line)
 				}
 			}
 			if staged := storetest.Git(t, tp.WorkTree(), "diff", "--cached", "--name-only"); staged != "" {
-				t.Errorf("after %s on %s, git has staged %s", name, of, staged)
+				t.Errorf("after %s on %s, git has staged %s", name, tape, staged)
 			}
 		}
 	}

@@ -24,22 +24,22 @@ func TestMain(m *testing.M) {
 	testkit.Main(m, nil, nil)
 }
 
-// kept limits how many failures keep their disk.
+// kept is how many disks of failed cuts are kept at most.
 const kept = 12
 
-// TestPower cuts the power TAPE_SOAK_POWER times. TAPE_SEED repeats a run, with -run 'TestPower/^0123' only one
-// cut of it.
+// TestPower cuts the power TAPE_SOAK_POWER times. TAPE_SEED repeats a run; with -run 'TestPower/^0123', only that cut
+// is repeated.
 func TestPower(t *testing.T) {
 	text := os.Getenv("TAPE_SOAK_POWER")
 	if text == "" {
-		t.Skip("power cuts take root and minutes: make soak-power")
+		t.Skip("power cuts need root and take minutes: run make soak-power")
 	}
 	cuts, err := strconv.Atoi(text)
 	if err != nil {
 		t.Fatalf("TAPE_SOAK_POWER: %v", err)
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("skipped: a disk whose power is cut is mounted, which only root may do")
+		t.Skip("skipped: only root may mount the disk whose power is cut")
 	}
 	buildProgram(t)
 	base := testkit.Random(t).Uint64()
@@ -56,7 +56,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// varying matches the parts in which messages about the same failure differ.
+// varying matches what differs between messages about the same failure.
 var varying = regexp.MustCompile(`/[^ ]*/disk/|\b[0-9a-f]{40}\b|\bpid \d+|\bzq[a-z]+`)
 
 // buildProgram builds tape and puts it in the PATH.
@@ -70,17 +70,17 @@ func buildProgram(t *testing.T) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// never is the number of an operation that never comes.
+// never is the number of an operation that is never reached.
 const never = 1 << 30
 
 // plan says when and how the power is cut.
 type plan struct {
 	options string
-	at      int // the operation before which it is cut; if there are fewer, after all commands have succeeded
-	syncAt  int // the operation before which the kernel writes what it has cached
-	flush   int
-	beside  bool // two other writers run at the same time
-	what    string
+	at      int    // the operation before which it is cut; if there are fewer, it is cut after the last command
+	syncAt  int    // the operation before which the kernel writes what it has cached
+	flush   int    // what ext4 still writes before it stops
+	beside  bool   // two other writers run at the same time
+	what    string // the operation, in words
 }
 
 func (p plan) String() string {
@@ -112,12 +112,13 @@ func (s *soak) cut(t *testing.T, sc scenario, visit int, base uint64, rng *rand.
 	s.one(t, sc, p, rng)
 }
 
-// uncut runs a scenario without a cut, and returns the number of its operations.
+// uncut cuts the power only after the last command of a scenario, and returns the number of operations.
 func (s *soak) uncut(t *testing.T, sc scenario) int {
 	p := &plan{options: mountOptions()[0], at: never, flush: flushAll}
 	return s.one(t, sc, p, rand.New(rand.NewPCG(1, 1)))
 }
 
+// one runs a scenario once by a plan, and returns the number of operations before the cut.
 func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int) {
 	w := s.world(t, "c")
 	w.rng = rng
@@ -158,7 +159,7 @@ func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int)
 	return ops
 }
 
-// reboot simulates that a restarted machine reuses the numbers of processes: half of the time, git's gc.pid gets
+// reboot simulates that the numbers of processes are used again after a restart: half of the time, git's gc.pid gets
 // the number of a process that exists.
 func (w *world) reboot() {
 	name := filepath.Join(w.workspace(), ".git", "gc.pid")
@@ -170,11 +171,11 @@ func (w *world) reboot() {
 	if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())+" "+host), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	w.note("gc.pid has now the number of another process", 0, nil)
+	w.note("gc.pid now has the number of another process", 0, nil)
 }
 
-// untilCut runs the steps until the power is cut. It returns the number of operations, and whether all steps were
-// acknowledged.
+// untilCut runs the steps until the power is cut. It returns the number of operations, and whether all steps succeeded
+// before the cut.
 func (w *world) untilCut(steps []step, p *plan) (ops int, done bool) {
 	w.t.Helper()
 	stop := func() {}
@@ -212,11 +213,11 @@ func (w *world) untilCut(steps []step, p *plan) (ops int, done bool) {
 			return tr.ops, false
 		}
 		if code != 0 {
-			w.fail("broken before any cut: tape %s: exit code %d\n%s", strings.Join(s.args, " "), code, w.last)
+			w.fail("failed before the cut: tape %s: exit code %d\n%s", strings.Join(s.args, " "), code, w.last)
 		}
 		w.acknowledged(s)
 	}
-	p.what = "none, all was acknowledged"
+	p.what = "none, all commands had succeeded"
 	off()
 	return tr.ops, true
 }
@@ -251,11 +252,11 @@ func (w *world) traced(tr *trace, s step) int {
 	return code
 }
 
-// keep keeps a copy of the disk after the cut of a failed test.
+// keep copies the disk of a failed test, as it was after the cut, to a folder that stays.
 func (s *soak) keep(t *testing.T) {
 	folder := filepath.Join(os.TempDir(), "tape-power-"+strings.ReplaceAll(filepath.Base(t.Name()), "/", "-"))
 	if all, _ := filepath.Glob(filepath.Join(os.TempDir(), "tape-power-*")); len(all) >= kept {
-		t.Logf("the disk is not kept: there are %d in %s", kept, os.TempDir())
+		t.Logf("the disk is not kept: there are %d already in %s", kept, os.TempDir())
 		return
 	}
 	if err := os.RemoveAll(folder); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestScreen: keys reach the program, and its output the screen, in tmux and without it.
+// TestScreen: keys reach the program and its output reaches the screen, in tmux and in the built-in emulator.
 func TestScreen(t *testing.T) {
 	for _, emulator := range []bool{false, true} {
 		if _, err := exec.LookPath("tmux"); runtime.GOOS != "linux" && (emulator || err != nil) {

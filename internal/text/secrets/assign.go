@@ -13,7 +13,7 @@ const (
 	nothing strength = iota
 	weak             // key, auth: often not a secret
 	medium           // token, secret, api_key: a secret if the value is random
-	strong           // password: a secret whatever the value
+	strong           // password: a secret unless the value looks like a placeholder, a name or code
 )
 
 // classify judges a name by its end: DB_PASSWORD holds a secret, PASSWORD_FILE does not.
@@ -41,7 +41,7 @@ func classify(name []byte) strength {
 		return passWord(name)
 	case ends("publickey", "pubkey", "primarykey", "foreignkey", "sortkey", "partitionkey", "cachekey", "hotkey", "storagekey", "routingkey", "objectkey",
 		"idempotencykey", "nexttoken", "pagetoken", "continuationtoken", "synctoken", "canceltoken", "cancellationtoken", "hostkey", "monkey", "turkey",
-		"allowsecret"): // the last one takes fingerprints
+		"allowsecret"): // --allow-secret and allow_secret take fingerprints
 		return nothing
 	case ends("secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey", "masterkey", "authkey", "licensekey",
 		"servicekey", "accountkey", "appkey", "sessionkey", "deploykey", "clientkey", "subscriptionkey", "adminkey", "secretkeybase", "credential", "credentials"):
@@ -77,7 +77,7 @@ type assignment struct {
 	rule     string // for a password; "": rulePassword
 }
 
-// word checks a name that may hold a secret, and what follows it.
+// word checks the name around text[start:end], which may hold a secret, and what follows the name.
 func (w *walker) word(text []byte, start, end int) {
 	w.words++
 	if end <= w.named {
@@ -118,15 +118,14 @@ func (w *walker) word(text []byte, start, end int) {
 	}
 }
 
-// assignedKey checks a string as the value of a JSON key.
+// assignedKey checks a string that is the value of a JSON key.
 func (w *walker) assignedKey(text, key []byte) {
 	if k := classify(key); k != nothing && len(text) <= longestValue && len(text) > 0 {
 		w.judge(text, assignment{from: 0, to: len(text), quoted: true}, key, k)
 	}
 }
 
-// longestValue is the length in bytes up to which an assigned value without a shape can
-// be a secret.
+// longestValue is the length in bytes of the longest value that is found only because of the name it is assigned to.
 const longestValue = 512
 
 // assignment reads what follows a name that ends at i: an operator and a value.
@@ -150,8 +149,8 @@ func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
 		for i++; i < len(text) && (text[i] == '=' || text[i] == '>'); {
 			i++
 		}
-		// A literal that is compared with a password may well be the password, and public
-		// rule sets report it, too. A variable is not.
+		// A literal that is compared with a password may be that password; public rule sets
+		// report it, too. A variable is not reported.
 		literal = hasPrefix(text[sign:i], "==", "!=")
 	case c == '>' && from > 0 && text[from-1] == '<':
 		i++
@@ -176,8 +175,8 @@ func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
 	return v, true
 }
 
-// isFirst reports whether a name is the first argument of a call, in quotes, by the text
-// before and after it: define('NAME', in PHP, or setenv(
+// isFirst reports whether a name in quotes is the first argument of a call, as in define('NAME', or setenv("NAME",.
+// before and after are the text around the name.
 func isFirst(before, after []byte) bool {
 	quote := bytes.Trim(after, `\`)
 	if len(quote) != 1 || !isQuote(quote[0]) || !bytes.HasSuffix(before, quote) {
@@ -297,9 +296,8 @@ func printable(v []byte) bool {
 	return !bytes.ContainsFunc(v, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
-// isPassword reports whether a value can be a password. Only digits and punctuation
-// distinguish passwords from names and types; the less the place of the value says, the
-// more of them it needs.
+// isPassword reports whether a value can be a password. Only digits and punctuation distinguish passwords from names
+// and types. The weaker the other evidence is, such as quotes, the more of them a value needs.
 func isPassword(value []byte, v assignment) bool {
 	a := countBytes(value)
 	switch {
@@ -328,15 +326,15 @@ func isDense(v []byte) bool {
 	return len(v) >= 24 && len(v) <= 128 && a.lower > 0 && a.upper > 0 && a.digits > 0 && !isHexHash(v) && transitions(v)*100 >= len(v)*28 && entropy(v) >= 4
 }
 
-// isIdentifier reports whether a value identifies a call, a message, a run or the like, or is
-// a hash, by its prefix.
+// isIdentifier reports whether a value begins like something that is random but not secret: the id of a call, a
+// message or a run, a hash, a public key, a certificate, a picture or a URN.
 func isIdentifier(v []byte) bool {
 	return hasPrefix(v, "toolu_", "msg_", "call_", "req_", "resp_", "chatcmpl-", "gen-", "run_", "run-", "thread_", "asst_", "file-", "file_", "org-", "proj_",
 		"user_", "session_", "evt_", "cus_", "pi_", "price_", "prod_", "sub_", "acct_", "srvtoolu_", "fc_", "rs_", "ws_",
 		"sha1-", "sha256-", "sha384-", "sha512-", "sha256:", "SHA256:", "h1:", "AAAA", "MII", "iVBOR", "data:", "urn:", "MCowBQYDK2V", "MFkwEwYH")
 }
 
-// randomBeside finds a random string after a word for secrets, on the same line.
+// randomBeside finds a random string after a word such as token, on the same line.
 func (w *walker) randomBeside(text []byte, i int, name []byte) {
 	const reach = 40 // bytes
 	base := w.s.random

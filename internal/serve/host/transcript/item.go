@@ -13,7 +13,7 @@ import (
 
 const maxText = 4_000 // characters of a text in a transcript
 
-// Item makes an item of an entry. With binary, it has encoded content, too.
+// Item returns an entry as an item of a transcript. Without binary, base64 content is left out.
 func Item(conversation string, e repo.Entry, cursor string, binary bool) api.Item {
 	id := fmt.Sprintf("%s@%d", conversation, e.ID)
 	out := api.Item{TranscriptID: id, EventID: id, ConversationID: conversation, ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: RoleOf(e), ItemType: KindOf(e),
@@ -42,7 +42,7 @@ func Item(conversation string, e repo.Entry, cursor string, binary bool) api.Ite
 	return out
 }
 
-// Event makes an event item of an entry.
+// Event returns an entry as an item of a list of events.
 func Event(conversation string, e repo.Entry, cursor string) api.EventItem {
 	return api.EventItem{EventID: fmt.Sprintf("%s@%d", conversation, e.ID), ConversationID: conversation, ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Type: TypeOf(e),
 		Seq: e.ID, Cursor: cursor, CreatedAt: e.Date, Data: e.Payload, Metadata: e.Meta}

@@ -12,13 +12,12 @@ import (
 	"tape/repo/view"
 )
 
-// Messages of a long tape are made a stretch at a time, so that memory stays bounded. A
-// stretch ends before an anchor or a message, when no call waits for its result. If it has
-// grown to many times its size, only the latest calls need their results; a later result
-// becomes one without a call.
+// A long tape is written in stretches, so that memory stays bounded. A stretch that has reached its size ends before
+// the next anchor or message at which no call waits for its result. Once it has grown to many times its size, it
+// waits only for the results of the latest calls; a result that comes later is written as one without a call.
 const (
 	StretchBytes = 8 << 20
-	maxStretch   = 8 // times that
+	maxStretch   = 8 // times the size
 )
 
 // stretch is a part of a tape whose messages are made together.
@@ -31,7 +30,7 @@ type stretch struct {
 
 func newStretch() stretch { return stretch{open: map[string]bool{}} }
 
-// ends reports whether the next stretch may begin with e.
+// ends reports whether the stretch ends before e.
 func (s *stretch) ends(e repo.Entry, size int) bool {
 	switch {
 	case s.bytes < size:
@@ -82,7 +81,7 @@ func (s *stretch) results(e repo.Entry) {
 		}
 		return
 	}
-	for range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
+	for range jsonl.Elements(jsonl.Get(e.Payload, "results")) { // in the order of the calls
 		if len(s.latest) > 0 {
 			delete(s.open, s.latest[0])
 			s.latest = s.latest[1:]
@@ -110,8 +109,8 @@ type Writer struct {
 	system  map[string]bool // contents of the system messages that were written
 }
 
-// NewWriter returns a Writer that writes the text between before each message. A stretch has
-// size bytes.
+// NewWriter returns a Writer that writes the text between before each message. Stretches have at least size bytes of
+// entries, except for the last one.
 func NewWriter(w *bufio.Writer, size int, between string, o view.Options) *Writer {
 	return &Writer{w: w, size: size, options: o, between: between, stretch: newStretch(), system: map[string]bool{}}
 }
