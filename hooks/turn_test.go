@@ -13,12 +13,12 @@ import (
 	"tape/hooks"
 )
 
-// rule is a rule of the turn: the outcome if these plugins, registered in this order, handle this
-// message. The first plugin is asked last.
+// rule is a rule of the turn, as an example: what happens if these plugins, registered in this order, handle
+// this message. The plugin that was registered first is asked last.
 type rule struct {
 	name    string
 	message hooks.Envelope
-	stream  bool // whether somebody watches the events
+	stream  bool // with OnEvent
 	plugins []*hooks.Plugin
 	want    []string
 }
@@ -44,7 +44,7 @@ func play(t *testing.T, c rule) (seen []string) {
 		Name: "witness", Priority: -1000,
 		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
 			see("on_error %s: %v", stage, err)
-			return errBroken // which is skipped
+			return errBroken // which changes nothing
 		},
 		SaveState: func(ctx context.Context, session string, _ hooks.State, _ hooks.Envelope, output string) error {
 			if err := hooks.ModelError(ctx); err != nil {
@@ -135,8 +135,8 @@ func asked() *hooks.Plugin {
 	}}
 }
 
-// told is a model that answers with a value of the state.
-func told(key string) *hooks.Plugin {
+// stateValue is a model that answers with a value of the state.
+func stateValue(key string) *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(_ context.Context, _ hooks.Prompt, _ string, s hooks.State) (*string, error) {
 		return new(fmt.Sprint(s[key])), nil
 	}}
@@ -181,14 +181,14 @@ func parts(texts ...string) []hooks.Part {
 func TestStateBeginsWithTheWorkspace(t *testing.T) {
 	r := quiet()
 	r.Workspace = "/work space"
-	register(t, r, told(hooks.StateWorkspace))
+	register(t, r, stateValue(hooks.StateWorkspace))
 	result, err := r.Process(t.Context(), nil, hooks.Options{})
 	if err != nil || result.Output != "/work space" {
 		t.Errorf("%+v, %v", result, err)
 	}
 }
 
-// Observing a turn cannot end it.
+// A panic in OnEvent does not end the turn.
 func TestPanicWhileShowingAnEventEndsNothing(t *testing.T) {
 	r := quiet()
 	register(t, r, streaming(nil, hooks.Text("a"), hooks.Text("b")))

@@ -71,19 +71,19 @@ var sessionRules = []rule{
 var stateRules = []rule{
 	{
 		name:    "load_state: who is asked first wins",
-		plugins: []*hooks.Plugin{told("k"), state(hooks.State{"k": "low"}), state(hooks.State{"k": "high"})},
+		plugins: []*hooks.Plugin{stateValue("k"), state(hooks.State{"k": "low"}), state(hooks.State{"k": "high"})},
 		want:    []string{`save "high"`, `sent high kind=normal`},
 	}, {
 		name:    "load_state: a key that only the lower plugin has stays",
-		plugins: []*hooks.Plugin{told("k"), state(hooks.State{"k": "low"}), state(hooks.State{"other": 1}), state(nil)},
+		plugins: []*hooks.Plugin{stateValue("k"), state(hooks.State{"k": "low"}), state(hooks.State{"other": 1}), state(nil)},
 		want:    []string{`save "low"`, `sent low kind=normal`},
 	}, {
 		name:    "load_state: a value that is zero wins too",
-		plugins: []*hooks.Plugin{told("k"), state(hooks.State{"k": "low"}), state(hooks.State{"k": 0})},
+		plugins: []*hooks.Plugin{stateValue("k"), state(hooks.State{"k": "low"}), state(hooks.State{"k": 0})},
 		want:    []string{`save "0"`, `sent 0 kind=normal`},
 	}, {
 		name:    "load_state: a plugin may set the workspace",
-		plugins: []*hooks.Plugin{told(hooks.StateWorkspace), state(hooks.State{"_runtime_workspace": "/there"})},
+		plugins: []*hooks.Plugin{stateValue(hooks.StateWorkspace), state(hooks.State{"_runtime_workspace": "/there"})},
 		want:    []string{`save "/there"`, `sent /there kind=normal`},
 	},
 }

@@ -13,7 +13,7 @@ import (
 	"tape/index/internal/store"
 )
 
-// openCurrent opens the index file if it has this version; otherwise x.db is nil.
+// openCurrent opens the index file if it is an index of this version; otherwise x.db is nil.
 func (x *Index) openCurrent() error {
 	path := x.path
 	st, err := os.Stat(path)
@@ -44,7 +44,7 @@ func (x *Index) openCurrent() error {
 	}
 }
 
-// setAside reports what is wrong with the index file, and renames a file that is not ours.
+// setAside warns if the index file is damaged or not made by tape, and renames it in the latter case.
 func (x *Index) setAside() error {
 	path := x.path
 	state, err := x.view.StateOf(path)
@@ -69,7 +69,7 @@ func (x *Index) setAside() error {
 	return nil
 }
 
-// manyEntries limits how many entries are added to the file that others read. With more, SQLite would
+// manyEntries limits how many entries are added to the file that other processes read. With more, SQLite would
 // write before the end of the transaction, and keep readers out for too long.
 const manyEntries = 20_000
 

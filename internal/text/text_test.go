@@ -74,7 +74,8 @@ func TestTokenizerOffsets(t *testing.T) {
 	}
 }
 
-// Folding what is folded changes nothing: a term of the index can be asked for.
+// Folding a folded text changes nothing, so a term of the index can be searched for. Terms have no capital letters or
+// punctuation in ASCII, and are the same if a character is decomposed.
 func TestFoldTwice(t *testing.T) {
 	var f, g Folder
 	for r := rune(0); r < 0x20000; r += 1 + r>>14 {
@@ -103,8 +104,8 @@ func TestFoldTwice(t *testing.T) {
 	}
 }
 
-// A character that is ignored changes nothing, so the one before it can be
-// looked up.
+// An ignored character, such as a variation selector, changes nothing, so the table folds the character before it
+// as if it stood alone.
 func TestIgnoredChangeNothing(t *testing.T) {
 	var f, g Folder
 	for r := rune(0x20); r < 0x20000; r += 1 + r>>12 {

@@ -21,17 +21,17 @@ type side struct {
 	input    string // a file for standard input
 	codes    []string
 	wall     []time.Duration
-	cpu      []time.Duration // of all processors, which depends less on other work of the machine
+	cpu      []time.Duration // on all processors; other work on the machine changes it less than wall
 }
 
 // pair runs both sides in turn, A B A B …, so that changes in the speed of the machine affect both. It
 // prints the median times, and the median, least and greatest ratio of the pairs.
 func pair(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("pair", flag.ContinueOnError)
-	runs := flags.Int("n", 25, "counted runs of each side, after one that is not")
+	runs := flags.Int("n", 25, "timed runs of each side, after one that does not count")
 	a := flags.String("a", "", "a shell command before each run of the first side; $I is the number of the run")
-	b := flags.String("b", "", "the same, of the second side")
-	input := flags.String("in", "", "a file for the standard input of all")
+	b := flags.String("b", "", "the same, for the second side")
+	input := flags.String("in", "", "a file for the standard input of all commands")
 	codes := flags.String("ok", "0", "exit codes that are not failures, separated by commas")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -60,6 +60,7 @@ func pair(args []string, out io.Writer) error {
 	return nil
 }
 
+// split splits arguments at each argument that is at.
 func split(args []string, at string) (out [][]string) {
 	for i := slices.Index(args, at); i >= 0; i = slices.Index(args, at) {
 		out, args = append(out, args[:i]), args[i+1:]

@@ -44,7 +44,7 @@ The name of a session cannot change, because it is in each of its commits, which
 			return o.run(cmd.Context(), args)
 		},
 	}
-	cmd.Flags().StringVar(&o.title, "title", "", "the `TITLE`")
+	cmd.Flags().StringVar(&o.title, "title", "", "the new `TITLE`; empty restores the default")
 	return cmd
 }
 

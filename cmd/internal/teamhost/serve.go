@@ -54,7 +54,7 @@ func Serve(ctx context.Context, o teamcmd.Options) error {
 		c.URL = "http://" + address
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Login: api.LoginOf(c), Pages: pages.New(ctx, c, o.Now), OIDC: issuerOf(c),
+	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Pages: pages.New(ctx, c, o.Now), OIDC: issuerOf(c),
 		MCP: func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
 			return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: o.Version})
 		}}

@@ -11,7 +11,7 @@ import (
 	"strconv"
 )
 
-// State is the state of the file at the index's place.
+// State is the state of the file at the path of an index.
 type State string
 
 // States of the file.
@@ -23,8 +23,8 @@ const (
 	Foreign  State = "foreign" // not made by this program
 )
 
-// StateOf finds out from a file's header, without opening a database, what it is. SQLite's file format has
-// its magic at offset 0, user_version at 60 and application_id at 68.
+// StateOf returns the state of a file. It reads only the header, without opening a database: SQLite's file
+// format has its magic at offset 0, user_version at 60 and application_id at 68.
 func (a View) StateOf(path string) (State, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,16 +52,16 @@ func (a View) StateOf(path string) (State, error) {
 	return Fresh, nil
 }
 
-// scratchPattern is for the names of temporary files of a build.
+// scratchPattern is the pattern of the names of a build's temporary files.
 const scratchPattern = "index-*.db"
 
-// openScratch opens a temporary file, which is thrown away if anything fails.
+// openScratch opens a temporary database. It has no journal, because it is thrown away if anything fails.
 func openScratch(path string) (*DB, error) {
 	return Open(path, "page_size("+strconv.Itoa(PageSize)+")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)")
 }
 
-// Build makes a new index beside the old one, and replaces it. With extend it begins with a copy of the old
-// one.
+// Build makes a new index in the folder dir, and replaces the old one with it. With extend, it begins with a copy of
+// the old one. It returns how many entries it added.
 func (a View) Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
 	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
 		for _, path := range left { // of builds that were killed
@@ -114,7 +114,7 @@ func (a View) fillFile(ctx context.Context, path string, empty bool, tapes []*Ta
 	return added, errors.Join(err, d.Close())
 }
 
-// Fill makes an index of tapes in an empty database.
+// Fill makes an index of tapes in an empty database. It returns how many entries it added.
 func (d *DB) Fill(ctx context.Context, tapes []*Target, progress func(entries int64)) (int64, error) {
 	if err := d.Script(schema(d.View)); err != nil {
 		return 0, err
@@ -122,7 +122,7 @@ func (d *DB) Fill(ctx context.Context, tapes []*Target, progress func(entries in
 	return d.CatchUp(ctx, tapes, progress)
 }
 
-// replace replaces an old index by a new one. It removes the old one first, then its journal, which must
+// replace replaces an old index with a new one. It removes the old one first, then its journal, which must
 // never be found beside another database.
 func replace(from, to string) error {
 	if err := Remove(to); err != nil {

@@ -41,7 +41,7 @@ func (p *pack) read(h Hash, offset int64, content bool) (kind Kind, size int64, 
 // longestChain is the greatest depth of deltas that git writes.
 const longestChain = 4095
 
-// content reads an object and applies the deltas that make it. It reads all headers first, and
+// content reads an object, and applies the deltas that it consists of. It reads all headers first, and
 // refuses a base or delta over MaxObject before it inflates anything.
 func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 	var chain []packedHead
@@ -82,7 +82,7 @@ func (p *pack) content(offset int64) (kind Kind, data []byte, err error) {
 	return kind, data, nil
 }
 
-// size returns an object's kind and size. For a delta the kind is "": finding it would take reading the chain.
+// size returns an object's kind and size. The kind of a delta is "": only the end of its chain has it.
 func (p *pack) size(offset int64) (Kind, int64, error) {
 	head, err := p.head(offset)
 	if err != nil || head.base == 0 {
@@ -166,7 +166,7 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 			return h, err
 		}
 		if h.base, err = p.index.offset(base); err != nil {
-			return h, errors.New("the object that it is a delta of: " + err.Error()) // not as if the object itself did not exist
+			return h, errors.New("the object that it is a delta of: " + err.Error()) // not wrapped: the object itself exists
 		}
 	default:
 		if packedKinds[h.kind] == "" {
@@ -182,7 +182,8 @@ func (p *pack) inflate(h packedHead) ([]byte, error) {
 	data := make([]byte, h.size)
 	const inMemory = 1 << 20
 	if h.size <= inMemory {
-		// Reading ahead into memory is faster. Compressed bytes are rarely more than these; if they are, read again below.
+		// Reading the compressed bytes into memory first is faster. If they are more than wanted, which is rare, they
+		// are read again below.
 		want := int(h.size + h.size/1000 + 64)
 		p.raw = slices.Grow(p.raw[:0], want)[:want]
 		n, err := p.file.ReadAt(p.raw, h.data)

@@ -1,5 +1,5 @@
 // Package transport fetches from and pushes to other repositories, with the git program. Remotes are
-// strangers: what they send is limited and checked before a ref names it.
+// not trusted: what they send is limited, and checked before a ref points to it.
 package transport
 
 import (
@@ -31,10 +31,10 @@ var (
 
 // Options change how git talks to a remote; the zero value means the defaults.
 type Options struct {
-	Progress io.Writer // a terminal for git's progress; nil: none, and git asks nothing
+	Progress io.Writer // a terminal for git's progress; nil: git shows none, and does not ask for passwords
 	// Without has patterns of refs that a fetch leaves out: full names, or prefixes that end in "/*". Needs git 2.29.
 	Without []string
-	// NoHook leaves out the pre-push hook: what is pushed was decided by a person.
+	// NoHook skips the pre-push hook: a person has decided what is pushed.
 	NoHook bool
 	// Idle is how long a remote may be silent, in whole seconds; 0: DefaultIdle.
 	Idle time.Duration
@@ -43,7 +43,7 @@ type Options struct {
 // RefSpec maps refs of one side to names on the other. Both may end in "/*".
 type RefSpec struct{ Src, Dst string }
 
-// prefix returns what all names of Dst begin with.
+// prefix returns the common beginning of the names that Dst stands for.
 func (s RefSpec) prefix() string { return strings.TrimSuffix(s.Dst, "*") }
 
 // check refuses sides that are not full ref names. Git itself refuses a pair of which only one ends in /*.
@@ -91,7 +91,7 @@ func LeaveHead(ctx context.Context, r *gitstore.Repo, remote, branch, next strin
 }
 
 // headOf opens the repository of a remote that is a path, and reads its HEAD. The repository is nil for
-// other remotes, and if HEAD must stay: the files of a working tree would show as deleted.
+// other remotes, and if it has a working tree: with another HEAD, git would show the files there as deleted.
 func headOf(r *gitstore.Repo, remote string) (other *gitstore.Repo, branch string, h gitstore.Hash, err error) {
 	m, err := findRemote(r, remote)
 	if err != nil {

@@ -149,7 +149,7 @@ func getStatic(c *request) (any, error) {
 	for _, r := range list {
 		for _, st := range r.Contents() {
 			if st.SHA256 == hash {
-				return api.StaticAnswer(st), nil
+				return st, nil
 			}
 		}
 	}

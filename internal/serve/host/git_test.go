@@ -144,7 +144,7 @@ func TestGitMeanwhile(t *testing.T) {
 			step()
 			wait.Pause(50 * time.Millisecond)
 			p.git("reset", "-q", "--hard", "good")
-			if _, err := p.s.own.Ensure(ctx, "other"); err != nil {
+			if err := p.s.own.EnsureConversation(ctx, "other"); err != nil {
 				t.Log(err)
 			}
 		}

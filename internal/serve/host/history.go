@@ -73,7 +73,7 @@ func (s *Server) item(t access, e pages.Entry, binary bool) api.Item {
 // masked masks JSON, unless the caller sees secrets.
 func (s *Server) masked(t access, value json.RawMessage) json.RawMessage {
 	if t.unmasked || len(value) == 0 {
-		return orEmpty(value)
+		return api.OrEmpty(value)
 	}
 	return s.mask.JSON(value)
 }

@@ -119,7 +119,7 @@ func (s *Server) Note(action, resource string, done bool) {
 
 // writeAudit appends to the audit's tape.
 func (s *Server) writeAudit(ctx context.Context, drafts []repo.Draft) error {
-	t, err := s.own.Ensure(ctx, own.Audit)
+	t, err := s.own.Make(ctx, own.Audit)
 	if err == nil {
 		_, err = t.Append(ctx, nil, drafts...)
 	}

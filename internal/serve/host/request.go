@@ -173,7 +173,7 @@ func (c *request) handle() (any, error) {
 			return nil, err
 		}
 	}
-	if err := c.route.CheckQuery(c.r.URL.Query()); err != nil {
+	if err := c.route.CheckQuery(c.r.URL.Query(), false); err != nil {
 		return nil, err
 	}
 	if err := c.admit(); err != nil {

@@ -56,7 +56,7 @@ func postResults(c *request) (any, error) {
 		return nil, api.Unauthorized("the token is void: the run has ended")
 	}
 	for _, j := range outside {
-		host, err := c.s.own.Ensure(c.ctx(), own.Host)
+		host, err := c.s.own.Make(c.ctx(), own.Host)
 		if err == nil {
 			err = c.s.lanes.Append(c.ctx(), host, j)
 		}

@@ -129,10 +129,6 @@ func (c *request) newRun(q *api.RunRequest) (*runs.Run, access, error) {
 
 // recordStart records that a run has begun, and its input.
 func (c *request) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
-	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
-	if err != nil {
-		return err
-	}
 	started, err := start.StartedEvent(r.ID, q)
 	if err != nil {
 		return err
@@ -145,15 +141,22 @@ func (c *request) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) erro
 	if ok {
 		drafts = append(drafts, input)
 	}
+	r.StartSeq, err = c.s.record(c.ctx(), t, r.ID, r.Thread, drafts...)
+	return err
+}
+
+// record appends entries of a run and its thread, and returns the id of the first.
+func (s *Server) record(ctx context.Context, t *repo.Tape, run, thread string, drafts ...repo.Draft) (first int64, err error) {
+	meta, err := lanes.Stamp(nil, run, thread, "", "", nil)
+	if err != nil {
+		return 0, err
+	}
 	for i := range drafts {
 		drafts[i].Meta = meta
 	}
 	j := &lanes.Job{Drafts: drafts}
-	if err := c.s.lanes.Append(c.ctx(), t, j); err != nil {
-		return err
-	}
-	r.StartSeq = j.Out.First
-	return nil
+	err = s.lanes.Append(ctx, t, j)
+	return j.Out.First, err
 }
 
 func getRun(c *request) (any, error) { return c.pathRun().Answer(), nil }
@@ -179,7 +182,7 @@ func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 	if status == runs.Cancelled || status == runs.Expired {
 		t, err := s.Store.Tape(ctx, r.Tape)
 		if err == nil {
-			err = s.recordEnd(ctx, t, r, status)
+			_, err = s.record(ctx, t, r.ID, r.Thread, repo.Event("run."+status, nil))
 		}
 		if err != nil && !errors.Is(err, repo.ErrNotFound) { // a fork may be closed before its run ends
 			return err
@@ -192,16 +195,6 @@ func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 		return err
 	}
 	return nil
-}
-
-func (s *Server) recordEnd(ctx context.Context, t *repo.Tape, r *runs.Run, status string) error {
-	meta, err := lanes.Stamp(nil, r.ID, r.Thread, "", "", nil)
-	if err != nil {
-		return err
-	}
-	d := repo.Event("run."+status, nil)
-	d.Meta = meta
-	return s.lanes.Append(ctx, t, &lanes.Job{Drafts: []repo.Draft{d}})
 }
 
 // expire ends a run whose deadline has passed. The tape may have another end, if the server was

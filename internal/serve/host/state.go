@@ -190,7 +190,7 @@ func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Writte
 	}
 	find := c.s.Store.Tape
 	if tape == own.Host {
-		find = c.s.own.Ensure
+		find = c.s.own.Make
 	}
 	t, err := find(c.ctx(), tape)
 	if err != nil {

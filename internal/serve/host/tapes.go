@@ -109,15 +109,8 @@ func (c *request) anchorView(t access) (func(repo.Phase) (string, json.RawMessag
 			return "", nil, err
 		}
 		own := c.s.mask.By(mask.Writer(e))
-		return own.Text(p.Name), own.JSON(orEmpty(p.State)), nil
+		return own.Text(p.Name), own.JSON(api.OrEmpty(p.State)), nil
 	}, err
-}
-
-func orEmpty(value json.RawMessage) json.RawMessage {
-	if len(value) == 0 {
-		return json.RawMessage("{}")
-	}
-	return value
 }
 
 const maxTokens = 200_000

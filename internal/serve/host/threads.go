@@ -63,12 +63,9 @@ func (c *request) forkFact(parent, fork string) (f lanes.ForkFact, ok bool, err 
 func (c *request) recordFork(t access, fork, start string) error {
 	d, err := lanes.ForkDraft(fork, start)
 	if err == nil {
-		d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, "", "", nil)
+		_, err = c.s.record(c.ctx(), t.Tape, c.runID(), t.thread, d)
 	}
-	if err != nil {
-		return err
-	}
-	return c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}})
+	return err
 }
 
 // handoffs returns the entries of a thread's handoffs.

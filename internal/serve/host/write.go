@@ -153,7 +153,7 @@ func (c *request) recordKey(t access, op, key string, body []byte) (again bool, 
 		}
 		c.keyed = true
 	}
-	host, err := c.s.own.Ensure(c.ctx(), own.Host)
+	host, err := c.s.own.Make(c.ctx(), own.Host)
 	if err != nil {
 		return false, err
 	}

@@ -7,7 +7,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,10 +45,7 @@ type list struct {
 	Links []Link `json:"links"`
 }
 
-func hash(text []byte) string {
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
+func hash(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
 func read(path string) (l list, err error) {
 	raw, err := os.ReadFile(path)

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,8 +75,5 @@ func aboutOf(ctx context.Context, store *repo.Store, t *repo.Tape) (about.Tape, 
 	x := index.New(store, nil)
 	defer x.Close()
 	facts, damaged, err := catalog.About(ctx, x, store, []*repo.Tape{t})
-	if err == nil {
-		err = errors.Join(damaged...)
-	}
-	return facts[t.Branch()], err
+	return facts[t.Branch()], cmp.Or(err, errors.Join(damaged...))
 }

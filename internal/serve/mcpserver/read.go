@@ -40,22 +40,10 @@ type entryPage struct {
 
 // read shows entries.
 func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
-	r := entryPage{from: 1, limit: filter.Capped(a.Limit, 20, 100), chars: filter.Capped(a.MaxChars, 2_000, 20_000), kinds: a.Kinds}
-	if a.Cursor != "" {
-		at, err := parseCursor(a.Cursor, "tape_read")
-		if err != nil {
-			return "", err
-		}
-		from := entryID(max(1, at.From))
-		a = readArgs{Tape: at.Tape, From: &from}
-		r.kinds = at.Kinds
-	}
-	if _, err := (filter.Params{Kinds: a.Kinds}).Query(filter.InJSON, time.Now()); err != nil {
-		return "", err
-	}
 	if err := a.check(); err != nil {
 		return "", err
 	}
+	r := entryPage{from: 1, limit: a.Limit, chars: a.MaxChars, kinds: a.Kinds}
 	_, t, err := s.open(ctx, a.Tape)
 	if err != nil {
 		return "", err
@@ -70,7 +58,20 @@ func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
 	return r.show(ctx, c, t, sum.Entries)
 }
 
-func (a readArgs) check() error {
+// check completes the arguments, with those of the cursor, and checks them.
+func (a *readArgs) check() error {
+	a.Limit, a.MaxChars = filter.Capped(a.Limit, 20, 100), filter.Capped(a.MaxChars, 2_000, 20_000)
+	if a.Cursor != "" {
+		at, err := parseCursor(a.Cursor, "tape_read")
+		if err != nil {
+			return err
+		}
+		from := entryID(max(1, at.From))
+		*a = readArgs{Tape: at.Tape, From: &from, Kinds: at.Kinds, Limit: a.Limit, MaxChars: a.MaxChars}
+	}
+	if _, err := (filter.Params{Kinds: a.Kinds}).Query(filter.InJSON, time.Now()); err != nil {
+		return err
+	}
 	n := 0
 	for _, set := range []bool{a.Around != nil, a.AfterAnchor != "", a.From != nil} {
 		if set {

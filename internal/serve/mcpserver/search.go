@@ -160,10 +160,11 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	if len(res.Hits) == 0 {
 		return strings.Join(append([]string{"no hits"}, f.notes...), "\n"), nil
 	}
-	names, err := f.names(ctx)
+	all, err := catalog.All(ctx, f.store)
 	if err != nil {
 		return "", err
 	}
+	names := catalog.ShortNames(catalog.Names(all))
 	titles, err := f.titles(ctx, res.Hits)
 	if err != nil {
 		return "", err
@@ -192,12 +193,6 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 		out.end("%s", note)
 	}
 	return out.String(), nil
-}
-
-// names are the short names of tapes.
-func (f *searchRun) names(ctx context.Context) (map[string]string, error) {
-	all, err := catalog.All(ctx, f.store)
-	return catalog.ShortNames(catalog.Names(all)), err
 }
 
 func (f *searchRun) titles(ctx context.Context, hits []index.Hit) (map[string]string, error) {

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -18,7 +18,6 @@ import (
 	"tape/internal/serve/team/find"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
-	"tape/internal/show/plain"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
@@ -226,25 +225,10 @@ func (t *team) entries(ctx context.Context, s db.Session, q db.Range) (out []rep
 		out = append(out, one)
 		return failed == nil
 	})
-	if err == nil {
-		err = failed
-	}
-	return out, err
+	return out, cmp.Or(err, failed)
 }
 
 func (t *team) read(ctx context.Context, _ call, a readArgs) (string, error) {
-	limit, chars := filter.Capped(a.Limit, 20, 100), filter.Capped(a.MaxChars, 2_000, 20_000)
-	if a.Cursor != "" {
-		at, err := parseCursor(a.Cursor, "tape_read")
-		if err != nil {
-			return "", err
-		}
-		from := entryID(max(1, at.From))
-		a = readArgs{Tape: at.Tape, From: &from, Kinds: at.Kinds}
-	}
-	if _, err := (filter.Params{Kinds: a.Kinds}).Query(filter.InJSON, time.Now()); err != nil {
-		return "", err
-	}
 	if err := a.check(); err != nil {
 		return "", err
 	}
@@ -252,11 +236,11 @@ func (t *team) read(ctx context.Context, _ call, a readArgs) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	q, err := t.rangeOf(ctx, s, a, limit)
+	q, err := t.rangeOf(ctx, s, a)
 	if err != nil {
 		return "", err
 	}
-	q.Most = limit + 1
+	q.Most = a.Limit + 1
 	list, err := t.entries(ctx, s, q)
 	if err == nil {
 		err = t.Audit(ctx, "read", s.Remote+"/"+s.Name)
@@ -265,16 +249,16 @@ func (t *team) read(ctx context.Context, _ call, a readArgs) (string, error) {
 		return "", err
 	}
 	if q.Reverse {
-		list = list[:min(limit, len(list))]
+		list = list[:min(a.Limit, len(list))]
 		slices.Reverse(list)
 	}
-	out := newAnswer(max(chars+2*cutNote, usualChars), "tape %s: it has entries @%d to @%d", line(a.Tape, 100), s.FirstID, s.LastID)
+	out := newAnswer(max(a.MaxChars+2*cutNote, usualChars), "tape %s: it has entries @%d to @%d", line(a.Tape, 100), s.FirstID, s.LastID)
 	for i, e := range list {
-		most := chars
+		most := a.MaxChars
 		if e.Kind == repo.KindEvent && len(a.Kinds) == 0 {
-			most = min(chars, eventChars)
+			most = min(most, eventChars)
 		}
-		if i == limit || !out.add(teamEntry(e, most)) {
+		if i == a.Limit || !out.add(formatEntry(e, most)) {
 			out.end("next_cursor: %s", cursor{Of: "tape_read", Tape: a.Tape, From: e.ID, Kinds: a.Kinds})
 			break
 		}
@@ -285,17 +269,8 @@ func (t *team) read(ctx context.Context, _ call, a readArgs) (string, error) {
 	return out.String(), nil
 }
 
-// teamEntry shows an entry, without the texts of its artifacts, which are in git.
-func teamEntry(e repo.Entry, chars int) string {
-	body := strings.Join(plain.Whole(e), "\n  ")
-	if n := utf8.RuneCountInString(body); n > chars {
-		body = clip(body, chars) + fmt.Sprintf(" [%d more characters]", n-chars)
-	}
-	return fmt.Sprintf("@%d %s %s: %s\n", e.ID, when(e), who(e), body)
-}
-
 // rangeOf returns the range of entries that is asked for.
-func (t *team) rangeOf(ctx context.Context, s db.Session, a readArgs, limit int) (q db.Range, err error) {
+func (t *team) rangeOf(ctx context.Context, s db.Session, a readArgs) (q db.Range, err error) {
 	q.Kinds = a.Kinds
 	switch {
 	case a.Around != nil:

@@ -89,11 +89,16 @@ func title(t about.Tape) string {
 // chars characters of its text, including those of its artifacts.
 func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (string, error) {
 	e, err := view.WithTexts(ctx, t, e, textBytes)
+	return formatEntry(e, chars), err
+}
+
+// formatEntry does the same without the texts of artifacts.
+func formatEntry(e repo.Entry, chars int) string {
 	body := strings.Join(plain.Whole(e), "\n  ")
 	if n := utf8.RuneCountInString(body); n > chars {
 		body = clip(body, chars) + fmt.Sprintf(" [%d more characters]", n-chars)
 	}
-	return fmt.Sprintf("@%d %s %s: %s\n", e.ID, when(e), who(e), body), err
+	return fmt.Sprintf("@%d %s %s: %s\n", e.ID, when(e), who(e), body)
 }
 
 // who is the role of an entry, or its kind.

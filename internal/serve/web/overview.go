@@ -84,18 +84,22 @@ func (p *pending) soon(wait time.Duration) *outline.Outline {
 	}
 }
 
-// outlineNow waits for the outline of a tape. It returns nothing if the browser is gone.
-func (s *View) outlineNow(r *request, t Tape) (*outline.Outline, error) {
+// outlineNow opens the requested tape and waits for its outline. It returns no outline if the browser has gone.
+func (s *View) outlineNow(r *request) (Tape, *outline.Outline, error) {
+	t, err := r.open()
+	if err != nil {
+		return nil, nil, err
+	}
 	info, err := t.Info(r.Context())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	p := s.outlineOf(r, t, info)
 	select {
 	case <-p.ready:
-		return p.is, p.err
+		return t, p.is, p.err
 	case <-r.Context().Done():
-		return nil, nil
+		return nil, nil, nil
 	}
 }
 
@@ -223,11 +227,7 @@ func (s *View) cost(r *request, o *outline.Outline) string {
 
 // outlinePage shows the overview and the turns of a session: as a page, or with ?part as fragments for page.js.
 func (s *View) outlinePage(r *request) error {
-	t, err := r.open()
-	if err != nil {
-		return err
-	}
-	o, err := s.outlineNow(r, t)
+	t, o, err := s.outlineNow(r)
 	if o == nil {
 		return err
 	}
@@ -243,11 +243,7 @@ func (s *View) outlinePage(r *request) error {
 
 // statsOfSession shows the tokens, calls, files and times of a session.
 func (s *View) statsOfSession(r *request) error {
-	t, err := r.open()
-	if err != nil {
-		return err
-	}
-	o, err := s.outlineNow(r, t)
+	t, o, err := s.outlineNow(r)
 	if o == nil {
 		return err
 	}

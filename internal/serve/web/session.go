@@ -226,22 +226,12 @@ func (s *View) window(r *request) error {
 	if err != nil {
 		return err
 	}
-	if after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64); err == nil { // only new entries
-		w.Entries = newer(w.Entries, after)
+	if after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64); err == nil {
+		// Only new entries, and those with a new result.
+		w.Entries = slices.DeleteFunc(w.Entries, func(e entries.Entry) bool { return e.LastID <= after })
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return s.pages.ExecuteTemplate(r.w, "window", w)
-}
-
-// newer returns the entries after an id, and those with a result after it.
-func newer(list []entries.Entry, after int64) []entries.Entry {
-	var out []entries.Entry
-	for _, e := range list {
-		if e.LastID > after {
-			out = append(out, e)
-		}
-	}
-	return out
 }
 
 // one reads the entry that the path names.

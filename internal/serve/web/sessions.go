@@ -106,24 +106,19 @@ func (d *sessionList) group(s *View) {
 		}
 		return s.dayName(t.Updated)
 	}
-	var list []listedTape
+	var live, rest []listedTape
 	for _, one := range d.Tapes {
 		t := listedTape{Listed: one, Live: !one.Updated.IsZero() && s.Now().Sub(one.Updated) < growing}
 		for _, author := range one.Authors {
 			t.People = append(t.People, entries.PersonOf(author))
 		}
-		list = append(list, t)
-	}
-	slices.SortStableFunc(list, func(a, b listedTape) int {
-		switch {
-		case a.Live == b.Live:
-			return 0
-		case a.Live:
-			return -1
+		if t.Live {
+			live = append(live, t)
+		} else {
+			rest = append(rest, t)
 		}
-		return 1
-	})
-	for _, t := range list {
+	}
+	for _, t := range append(live, rest...) {
 		name := title(t)
 		if n := len(d.Days); n == 0 || d.Days[n-1].Title != name {
 			d.Days = append(d.Days, dayGroup{Title: name})

@@ -18,13 +18,13 @@ import (
 	"tape/repo"
 )
 
-// Kind is what an item is.
+// Kind is the kind of an item.
 type Kind int
 
 // The kinds of items.
 const (
-	Phase   Kind = iota // a phase begins; the entry is its anchor, or the first of it that was read
-	Message             // may have calls of tools
+	Phase   Kind = iota // a phase begins; the entry is its anchor, or the first entry of the phase that was read
+	Message             // may have tool calls
 	Calls
 	Results // without their calls
 	Events
@@ -44,9 +44,9 @@ type Item struct {
 	Details string        // the state of a phase without its summary, or the details of a failure
 	Typed   string        // the command that a phase begins with
 	Calls   []*Call
-	Repeats bool // the message before has some of the entry's calls
+	Repeats bool // the message before it also has some of the entry's calls
 	Results []Result
-	Events  []Event // of a run of them; the entry is that of the first
+	Events  []Event // consecutive ones; Entry is that of the first
 
 	waiting int // calls without a result
 	size    int // bytes of its entries
@@ -59,7 +59,7 @@ type Speaker string
 const (
 	User      Speaker = "user" // a person
 	Assistant Speaker = "assistant"
-	System    Speaker = "system" // also a program that writes as the user
+	System    Speaker = "system" // includes programs that write as the user
 	Other     Speaker = "other"
 )
 
@@ -98,7 +98,7 @@ func (c *Call) Rejected() bool {
 	return slices.ContainsFunc(c.Results, func(r Result) bool { return r.Rejected })
 }
 
-// Outcome says in a word how the call ended.
+// Outcome says in a word or two how the call ended.
 func (c *Call) Outcome() string {
 	switch {
 	case len(c.Results) == 0:
@@ -175,11 +175,11 @@ func Asked(e repo.Entry) string {
 // Fork returns the fork that an entry was merged from, "" if none.
 func Fork(e repo.Entry) string { return jsonl.GetString(e.Meta, "origin", "fork") }
 
-// Hidden reports whether an entry is not in the context of models: it is of an abandoned branch, or a
-// note that was not for the model.
+// Hidden reports whether models do not get an entry as context: it is on an abandoned branch, or a note that was
+// not for the model.
 func Hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
-// Who speaks in messages of the role user that are not what a person said.
+// Values of Item.Who for messages of the role user that are not a person's prompts.
 const (
 	aCommand = "command" // for the agent's program, typed by a person
 	aProgram = "program" // the agent's program: the text of a skill, the output of a hook or command
@@ -215,8 +215,8 @@ func (it *Item) speaker() string {
 	return who
 }
 
-// OnlyResults reports whether a message only passes results to the model: Gemini records such ones beside the
-// results.
+// OnlyResults reports whether a message only passes results to the model: Gemini records such
+// messages beside the results.
 func (it *Item) OnlyResults() bool {
 	return len(it.Parts) > 0 && len(it.Calls) == 0 && !slices.ContainsFunc(it.Parts, func(p ContentPart) bool { return !strings.HasPrefix(p.Text, "functionResponse:") })
 }

@@ -18,7 +18,7 @@ import (
 	"tape/repo"
 )
 
-// attributes has the attributes that the page may have, by element, with their possible values.
+// attributes returns the attributes that the page may have, by element, with patterns of their values.
 func attributes() map[string]map[string]*regexp.Regexp {
 	const class, entry, lang = `[a-z0-9 ]+`, `e\d+`, `|zh|ja|ko`
 	out := map[string]map[string]*regexp.Regexp{}
@@ -44,7 +44,7 @@ func attributes() map[string]map[string]*regexp.Regexp {
 
 // checkPage parses a page as a browser does. It reports elements and attributes that are not the
 // page's own, markup that a parser must correct, repeated ids and links that lead nowhere. It
-// returns the text, the summaries of folds left out.
+// returns the text, without style sheets and the summaries of "more" folds.
 func checkPage(t *testing.T, page string) string {
 	t.Helper()
 	balanced(t, page)
@@ -71,7 +71,7 @@ func checkPage(t *testing.T, page string) string {
 				}
 				switch {
 				case a.Key == "id" && ids[a.Val]:
-					t.Errorf("id %s is there twice", a.Val)
+					t.Errorf("the id %s occurs twice", a.Val)
 				case a.Key == "id":
 					ids[a.Val] = true
 				case a.Key == "href" && a.Val[0] == '#':
@@ -95,11 +95,11 @@ func checkPage(t *testing.T, page string) string {
 	}
 	walk(doc, false)
 	if tags := strings.Count(page, "</") + strings.Count(page, "<meta ") + strings.Count(page, "<br>") + strings.Count(page, "<hr>") + strings.Count(page, "<img "); tags != elements {
-		t.Errorf("%d elements, %d tags: the parser mended something", elements, tags)
+		t.Errorf("%d elements, %d tags: the parser corrected something", elements, tags)
 	}
 	for id := range links {
 		if !ids[id] {
-			t.Errorf("link to #%s, which is not there", id)
+			t.Errorf("a link leads to #%s, which is missing", id)
 		}
 	}
 	return text.String()
@@ -143,7 +143,8 @@ func balanced(t *testing.T, page string) {
 // bare is text without white space, which may differ from what was recorded.
 func bare(s string) string { return strings.Join(strings.Fields(s), "") }
 
-// words is text without the characters and entities of Markdown's syntax.
+// words is text without the characters that Markdown's syntax may use: every ASCII character but letters, and some
+// others. Entities are replaced first.
 func words(s string) string {
 	s = html.UnescapeString(s)
 	return strings.Map(func(r rune) rune {
@@ -162,7 +163,7 @@ func TestHTMLIsInert(t *testing.T) {
 		text := words(checkPage(t, page))
 		for _, s := range texts {
 			if want := words(display.Page(strings.TrimRight(s, "\r\n"))); !strings.Contains(text, want) {
-				t.Errorf("seed %d: %q is not there: %q", seed, want, s)
+				t.Errorf("seed %d: %q is missing on the page: %q", seed, want, s)
 			}
 		}
 		if i, _, shown := display.Unsafe(page, display.KeptInPages); i < len(page) {
@@ -181,7 +182,7 @@ func TestHTMLIsSelfContained(t *testing.T) {
 	page := write(t, "html", r.source())
 	checkPage(t, page)
 	if !strings.Contains(page, `content="default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; style-src 'sha256-`) {
-		t.Error("no policy")
+		t.Error("the page has no content security policy")
 	}
 	for _, external := range []string{"src=", "@import", "url(", "<link", "<script", "http://", "https://"} {
 		if strings.Contains(page, external) {
@@ -225,7 +226,7 @@ func TestHTMLCallWithResult(t *testing.T) {
 		"tool-c3", "third", "tool-c4", "failed", "fourth", "tool-c5", "no result here", "later",
 		"result of <code>tool-c5</code> @8", fmt.Sprintf(`href="#e%d"`, late), "fifth", "result (its call is before this range)", "nobody asked")
 	if !strings.Contains(page, fmt.Sprintf(`id="e%d"`, call)) {
-		t.Error("no link to the call")
+		t.Error("the call cannot be linked to")
 	}
 }
 
@@ -235,13 +236,13 @@ func order(t *testing.T, page string, texts ...string) {
 	for _, s := range texts {
 		i := strings.Index(page, s)
 		if i < 0 {
-			t.Fatalf("%q is not there, or too early; what is left:\n%.2000s", s, page)
+			t.Fatalf("%q is missing, or comes too early; the rest of the page:\n%.2000s", s, page)
 		}
 		page = page[i+len(s):]
 	}
 }
 
-// A long result is on the page whole, behind a fold.
+// A long result is on the page in full, behind a fold.
 func TestHTMLLongResult(t *testing.T) {
 	var long strings.Builder
 	for i := range 3000 {
@@ -259,8 +260,8 @@ func TestHTMLLongResult(t *testing.T) {
 	order(t, page, "line 23 ", "<summary>2976 more lines (", "line 24 ", "line 2999", "line 2999", "</pre>", "more lines", "<strong>it</strong>")
 }
 
-// Chinese, Japanese and Korean text is marked as such, so that it gets its own forms
-// of the characters they share.
+// Chinese, Japanese and Korean text is marked as such, so that browsers show the characters that these languages share
+// in the right form.
 func TestHTMLLanguage(t *testing.T) {
 	for text, want := range map[string]string{"数据库": "zh", "データ 数": "ja", "데이터": "ko", "data": "", "Äpfel": "", "…—": ""} {
 		if got := language(text); string(got) != ` lang="`+want+`"` {
@@ -283,7 +284,7 @@ func TestHTMLPhasesAndEvents(t *testing.T) {
 	text := checkPage(t, page)
 	for i := range 300 {
 		if !strings.Contains(text, fmt.Sprintf("number-%d.", i)) {
-			t.Errorf("event %d is not there", i)
+			t.Errorf("event %d is missing", i)
 		}
 	}
 	order(t, page, "256 events", "tick ×256", "44 events", `id="p2"`, `id="p3"`, "the only message")
@@ -299,7 +300,7 @@ func TestHTMLPhasesAndEvents(t *testing.T) {
 	checkPage(t, page)
 	order(t, page, "1 phase of 3", "<span class=\"seq\">002</span>")
 	if strings.Contains(page, "001") || strings.Contains(page, "003") {
-		t.Error("phases that were not asked for")
+		t.Error("the page has phases outside the range")
 	}
 }
 
@@ -325,10 +326,10 @@ func TestHTMLPublished(t *testing.T) {
 	}
 }
 
-// A call does not hold back the tape: past a limit it is shown, and its later result says to
+// A call does not hold back the rest of the tape: past a limit it is shown without its result, which says later to
 // which call it belongs. A call that was recorded in a message and again in an entry is one call.
 func TestHTMLHoldsLittleBack(t *testing.T) {
-	const held = 512 // more than the conversation holds back
+	const held = 512 // the most items that the conversation holds back; the test has twice as many
 	r := record(t)
 	r.add("message", `{"role":"assistant","content":"I look","tool_calls":[{"id":"c1","function":{"name":"tool-c1","arguments":"{\"of\":\"c1\"}"}}]}`, `{}`)
 	r.call("c1")

@@ -20,7 +20,7 @@ func TestSoakGitMergeEndsAsOurs(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "a")
 		forkedHistory(t, rng, dir)
 		want := mergedTreeOf(t, dir)
-		for _, how := range []string{"git merge", "host, their tree", "host, our tree", "before the tool looks"} {
+		for _, how := range []string{"git merge", "host, their tree", "host, our tree", "host, packed refs"} {
 			other := filepath.Join(t.TempDir(), "b")
 			storetest.CopyTree(t, dir, other)
 			storetest.MergeWithGit(t, other, how)

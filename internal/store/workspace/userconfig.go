@@ -17,8 +17,8 @@ import (
 
 // Settings that run a program, or say where something is sent, are not kept in the workspace, which may
 // have come from somebody else; nor are prices. They are in the user's own folder: in one file for all
-// workspaces, and in one for each workspace with settings of its own, named by its path. They are read when
-// they are needed, so that other commands do not open these files.
+// workspaces, and in one for each workspace with settings of its own, named after its path. A command that needs
+// none of them does not open these files.
 
 // settingsDir is the folder, below Home, of the files for single workspaces.
 const settingsDir = "settings"
@@ -63,8 +63,8 @@ func moveSettings(from, to string) error {
 	return layout.Wrap(err, "move settings of %s", from)
 }
 
-// keyFolder is the member that identifies the .git folder for which the settings were made. Another folder
-// at the same path may be from anybody, and have other programs at the same paths.
+// keyFolder is the JSON member that identifies the .git folder for which the settings were made. Another folder
+// at the same path may come from anybody, with other programs at the paths that the settings name.
 const keyFolder = "folder"
 
 func (s *Store) folderID() json.RawMessage {
@@ -111,7 +111,7 @@ func readUserFile(path string) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// inUserFile returns one setting from a file: that of workspace s, or, if s is nil, that for all.
+// inUserFile returns one setting from a file of settings: that of workspace s, or of all workspaces if s is nil.
 func inUserFile(path, key string, s *Store) (value string, set bool, err error) {
 	all, err := readUserFile(path)
 	raw, set := all[key]
@@ -130,9 +130,9 @@ func inUserFile(path, key string, s *Store) (value string, set bool, err error) 
 	return value, true, err
 }
 
-// changeUserFile reads a file of settings under its lock, changes and writes it.
+// changeUserFile reads, changes and writes a file of settings, under the one lock that guards all such files.
 func (s *Store) changeUserFile(path string, change func(all map[string]json.RawMessage) error) error {
-	var d *disk.FS // for the user alone, even if the workspace is shared
+	var d *disk.FS // only the user can read the files, even if the workspace is shared
 	if s != nil && s.fs != nil {
 		d = &disk.FS{Fault: s.fs.Fault}
 	}
@@ -161,7 +161,7 @@ func (s *Store) changeUserFile(path string, change func(all map[string]json.RawM
 	return errors.Join(err, lock.Unlock())
 }
 
-// settingChange returns a function that sets a setting to a checked value, or removes it for "".
+// settingChange checks a value, and returns a function that sets a setting to it, or removes it if the value is "".
 func settingChange(key, value string) (func(all map[string]json.RawMessage), error) {
 	var raw json.RawMessage
 	var err error
@@ -181,7 +181,7 @@ func (s *Store) Setting(key string) (string, error) {
 	return value, err
 }
 
-// SettingFrom is Setting; global says that the value is the one for all workspaces.
+// SettingFrom is like Setting; global reports whether the value is the one for all workspaces.
 func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
 	if !slices.Contains(setting.Keys, key) {
 		value, err = s.config.get(key)
@@ -221,8 +221,8 @@ func (s *Store) SetSetting(key, value string) error {
 	})
 }
 
-// ChangeSetting changes one of the user's settings for the workspace, from its value there, "" if it has none. Two
-// processes that do so at once both count.
+// ChangeSetting changes one of the user's settings for the workspace. change gets its present value there, "" if it is
+// not set, and returns the new one. If two processes do so at once, neither change is lost.
 func (s *Store) ChangeSetting(key string, change func(value string) (string, error)) error {
 	changed := func(raw json.RawMessage) (json.RawMessage, error) {
 		value := ""

@@ -15,7 +15,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Writer holds a tape's lock, and knows where the tape ends.
+// Writer holds a tape's lock, and has the state of the tape, such as its last entry.
 type Writer struct {
 	T    *workspace.Tape
 	Head gitstore.Hash     // the tape's newest commit
@@ -39,14 +39,14 @@ func Write(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) erro
 	return layout.Wrap(Locked(ctx, t, f), "write tape %q", t.Name())
 }
 
-// Locked is Write without the tape's name in errors.
+// Locked is like Write, without the tape's name in errors.
 func Locked(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) (err error) {
 	w, err := Lock(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		// Also if f panics: the next writer undoes what it left.
+		// Deferred, because f may panic: the next writer undoes what it left.
 		if unlockErr := w.Unlock(); err == nil {
 			err = unlockErr
 		}
@@ -87,7 +87,7 @@ func LockedAsIs(ctx context.Context, t *workspace.Tape, f func(w *Writer) error)
 // Holding returns a writer for a lock that is held already.
 func Holding(t *workspace.Tape, lock *disk.Lock) *Writer { return &Writer{T: t, lock: lock} }
 
-// LockFile takes the tape's lock, and does nothing else.
+// LockFile takes the tape's lock, and makes the folder of the lock file if it is missing. It repairs nothing.
 func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 	s := t.Store()
 	lock, err := s.FS().Lock(ctx, journal.LockPath(t), s.Wait())
@@ -100,8 +100,8 @@ func LockFile(ctx context.Context, t *workspace.Tape) (*disk.Lock, error) {
 	return lock, err
 }
 
-// readState reads the last writer's record, the branch, and where it is checked out. stale is that of
-// Tape.Worktree.
+// readState reads the last writer's record, the branch, and where it is checked out. stale says that git's links to
+// the working tree need a repair.
 func (w *Writer) readState() (stale bool, err error) {
 	if w.rec, _, err = journal.Read(w.lock.File); err != nil {
 		return false, err
@@ -116,7 +116,7 @@ func (w *Writer) readState() (stale bool, err error) {
 }
 
 // Begin finds out where the tape ends: from the last writer's record if nothing has changed since, otherwise by
-// reading the files.
+// repairing and reading the files.
 func (w *Writer) Begin(ctx context.Context) error {
 	stale, err := w.readState()
 	if err != nil {
@@ -172,8 +172,8 @@ func (w *Writer) unchanged() bool {
 	return true
 }
 
-// indexIsOld reports whether git's index is older than the record says: its name is not synced before the record, so
-// a power cut may bring back the former index. A younger index was written by git.
+// indexIsOld reports whether git's index is older than the record says: the rename of a new index is not synced before
+// the record, so a power cut may bring back the former one. A newer index was written by git.
 func (w *Writer) indexIsOld(rec journal.Record) bool {
 	return modTime(w.Wt.IndexPath()) < rec.IndexTime
 }
@@ -187,7 +187,7 @@ func modTime(path string) int64 {
 	return st.ModTime().UnixNano()
 }
 
-// isDirOf reports whether a folder, and no link to one, has a modification time in ns.
+// isDirOf reports whether path is a folder, not a link to one, and time is when it was modified, in ns.
 func isDirOf(path string, time int64) bool {
 	st, err := os.Lstat(path)
 	return err == nil && st.IsDir() && st.ModTime().UnixNano() == time
@@ -204,10 +204,10 @@ func (w *Writer) updateRecord() {
 	}
 }
 
-// save writes the record. Unless it has or clears an Undo it is only a cache.
+// save writes the record, with sync durably. A record that neither has nor clears an Undo is only a cache.
 func (w *Writer) save(sync bool) error { return journal.Save(w.lock.File, w.rec, sync) }
 
-// recordUndo records the present state, durably, before a change of several steps.
+// recordUndo records durably, before a change of several steps, how to undo or complete it.
 func (w *Writer) recordUndo(u journal.Undo) error {
 	w.rec.Gen++
 	w.rec.Undo = &u
@@ -223,7 +223,8 @@ func (w *Writer) Committed() int64 { return w.rec.Committed }
 // Uncommitted returns the number of uncommitted entries.
 func (w *Writer) Uncommitted() int64 { return w.rec.LastID - w.rec.Committed }
 
-// Interrupted reports whether an unacknowledged change began at a commit: entries after LastID do not count.
+// Interrupted reports whether a change that began at a commit was interrupted. Nobody was told that it succeeded, so
+// entries after LastID do not count.
 func (w *Writer) Interrupted(head gitstore.Hash) bool {
 	return w.rec.Undo != nil && !w.rec.Undo.Checkout && w.rec.Head == head.String()
 }

@@ -24,7 +24,8 @@ func Merge(t testing.TB, f *repo.Tape, o join.Options) join.Result {
 	return m
 }
 
-// Texts are the contents of messages and the names of anchors and events, in order.
+// Texts returns the contents of a tape's messages and the names of its anchors and events, in order. It checks that
+// ids count up from 1.
 func Texts(t testing.TB, tp *repo.Tape) string {
 	t.Helper()
 	var out []string
@@ -41,7 +42,7 @@ func Texts(t testing.TB, tp *repo.Tape) string {
 	return strings.Join(out, " ")
 }
 
-// WantTexts fails unless a tape has these Texts.
+// WantTexts checks that a tape has these Texts.
 func WantTexts(t testing.TB, tp *repo.Tape, want string) {
 	t.Helper()
 	if got := Texts(t, tp); got != want {
@@ -68,7 +69,7 @@ func CommittedSides(t *testing.T, s *repo.Store) {
 	Checkpoint(t, Tape(t, s, "main/x"))
 }
 
-// MergeWithGit merges fork/main/x into main in one of the ways of git and of hosts.
+// MergeWithGit merges fork/main/x into main as git does, or as the merge button of a git host may do it.
 func MergeWithGit(t *testing.T, dir, how string) {
 	commit := func(tree string) {
 		out := Git(t, dir, "-c", "user.name=Host", "-c", "user.email=host@example.org", "commit-tree", tree, "-p", "tape/main", "-p", "fork/main/x", "-m", "Merge branch 'fork/main/x'")
@@ -80,11 +81,11 @@ func MergeWithGit(t *testing.T, dir, how string) {
 		Git(t, dir, "reset", "-q", "--hard")
 	case "host, our tree":
 		commit("tape/main^{tree}")
-	case "before the tool looks":
+	case "host, packed refs":
 		commit("tape/main^{tree}")
 		Git(t, dir, "pack-refs", "--all")
 	default:
-		// It may stop at a conflict: there is no tape on the PATH to merge files.
+		// It may stop at a conflict: tape, which would merge the files, is not on the PATH.
 		out, err := PlainGit(t, dir, "merge", "--no-ff", "-q", "-m", "by hand", "fork/main/x")
 		if err != nil && !strings.Contains(strings.ToLower(out), "conflict") {
 			t.Fatalf("git merge: %v\n%s", err, out)

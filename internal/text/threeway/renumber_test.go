@@ -13,8 +13,7 @@ import (
 
 var forkX = Origin{Tape: "main", Fork: "x"}
 
-// written has lines as programs and as people write them, each with the same line as
-// entry 40 after a merge of fork x.
+// written has lines as programs and people write them, and what a merge of fork x makes of each as entry 40.
 var written = []struct{ name, line, want string }{
 	{"as stored",
 		`{"id":12,"kind":"message","payload":{"role":"user","content":"hi"},"meta":{},"date":"2026-11-20"}`,
@@ -40,7 +39,7 @@ var written = []struct{ name, line, want string }{
 	{"an origin is kept",
 		`{"id":12,"kind":"event","payload":{},"meta":{"origin":{"tape":"main","fork":"x/y","id":3},"a":1}}`,
 		`{"id":40,"kind":"event","payload":{},"meta":{"origin":{"tape":"main","fork":"x/y","id":3},"a":1}}`},
-	{"an origin that is someone else's is kept",
+	{"an origin that another program wrote is kept",
 		`{"id":12,"kind":"event","payload":{},"meta":{"origin":"cli"}}`,
 		`{"id":40,"kind":"event","payload":{},"meta":{"origin":"cli"}}`},
 	{"keys with escapes",
@@ -88,8 +87,8 @@ func TestRenumberRefuses(t *testing.T) {
 	}
 }
 
-// checkRenumber compares Renumber with encoding/json, and checks that nothing but the
-// id's digits and one insertion differs.
+// checkRenumber checks that Renumber refuses the lines that jsonl.Parse refuses, and that it changes nothing but the
+// id's digits, with one insertion.
 func checkRenumber(t *testing.T, line []byte) {
 	t.Helper()
 	e, err := jsonl.Parse(line)
@@ -126,7 +125,7 @@ func checkRenumber(t *testing.T, line []byte) {
 	}
 	again, err := Renumber(nil, got, e.ID, Origin{Tape: "other"})
 	if err != nil || had != nil && !bytes.Equal(again, line) {
-		t.Fatalf("%q cannot be taken back from %q: %q, %v", line, got, again, err)
+		t.Fatalf("%q became %q, which cannot be undone: %q, %v", line, got, again, err)
 	}
 	if had == nil && !isInserted(string(again), string(line)) {
 		t.Fatalf("%q differs from %q in more than the id and one insertion", again, line)
@@ -137,11 +136,11 @@ func checkRenumber(t *testing.T, line []byte) {
 	}
 	r, err := parseShape(got)
 	if err != nil || r.content(got) != s.content(line) {
-		t.Fatalf("%q is not known again as %q: %v", line, got, err)
+		t.Fatalf("%q became %q, whose content is not recognised as the same: %v", line, got, err)
 	}
 }
 
-// isInserted reports whether long is short with an insertion at one place.
+// isInserted reports whether long is short with one insertion.
 func isInserted(long, short string) bool {
 	n := 0
 	for n < len(short) && long[n] == short[n] {
@@ -155,7 +154,7 @@ func isInserted(long, short string) bool {
 	return false
 }
 
-// rest decodes a line without what Renumber may change.
+// rest decodes a line without what Renumber changes: the id and, with origin, the origin in meta.
 func rest(t *testing.T, line []byte, origin bool) map[string]json.RawMessage {
 	t.Helper()
 	all := make(map[string]json.RawMessage)

@@ -12,10 +12,10 @@ import (
 	"tape/internal/git/disk"
 )
 
-// state is what outlives the program. Each bot has its own file: another bot's updates have other
-// numbers.
+// state is stored in a file for the next start of the program. Each bot has its own file, because its updates have
+// their own numbers.
 type state struct {
-	// Offset is the first update to ask for. All earlier ones are stored by the host.
+	// Offset is the number of the first update to ask for. The host has stored all earlier ones.
 	Offset int64 `json:"offset"`
 }
 

@@ -7,16 +7,16 @@ import (
 	"tape/hooks"
 )
 
-// Telegram shows for 5 s that the bot is typing. The indicator is repeated every typeEvery seconds:
-// for a while after a message came in, and for longer after each event of the turn, because a tool
-// may run for minutes.
+// Telegram shows for 5 s that the bot is typing. The indicator is repeated every typeEvery seconds: for
+// typeFirst seconds after a message came in, and for typeEvent seconds after each event of the turn,
+// because a tool may run for minutes.
 const (
 	typeEvery = 4
 	typeFirst = 30
 	typeEvent = 300
 )
 
-// OnEvent shows that the turn is running.
+// OnEvent shows that the turn is running, until its final event.
 func (c *Channel) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) {
 	if e.Kind == hooks.EventFinal {
 		c.idle(m.Text(hooks.KeyChat))
@@ -25,8 +25,8 @@ func (c *Channel) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) 
 	c.typing(ctx, m.Text(hooks.KeyChat), typeEvent)
 }
 
-// typing shows that the bot is working, until something is sent to the chat, ctx ends, or nothing
-// has happened for some seconds.
+// typing shows for some seconds that the bot is typing. A later call may extend that; a message to the chat,
+// an error and the end of ctx end it.
 func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	to, err := c.target(place)
 	if err != nil {
@@ -40,7 +40,7 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	}
 	if !runs {
 		go func() {
-			for c.types(place) {
+			for c.isTyping(place) {
 				if c.send(ctx, to, "sendChatAction", map[string]any{"action": "typing"}, nil) != nil || !sleep(ctx, typeEvery*c.api.unit) {
 					break
 				}
@@ -52,7 +52,8 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	}
 }
 
-func (c *Channel) types(place string) bool {
+// isTyping reports whether the indicator of a chat is still to be shown.
+func (c *Channel) isTyping(place string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Now().Before(c.typings[place])

@@ -216,17 +216,11 @@ func supported(err error) error {
 
 // ReadAll reads a body. Its memory is counted among that of all bodies until done is called.
 func (l *Limits) ReadAll(r io.Reader) (data []byte, done func(), err error) {
-	const step = 256 << 10
 	var taken int64
 	done = func() { l.bodies.release(taken); taken = 0 }
 	for {
 		if len(data) == cap(data) {
-			more := int64(max(step, len(data))) // the buffer doubles
-			if len(data) == 0 {
-				more = 4 << 10
-			} else if len(data) < step {
-				more = int64(len(data))
-			}
+			more := int64(max(4<<10, len(data))) // the buffer doubles
 			if !l.bodies.acquire(more) {
 				done()
 				return nil, func() {}, Busy()

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // StaticAnswer is an answer with static content.
 type StaticAnswer struct {

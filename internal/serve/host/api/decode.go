@@ -40,3 +40,11 @@ func Decode(body []byte, into any) error {
 	}
 	return nil
 }
+
+// OrEmpty returns an object, {} for none.
+func OrEmpty(object json.RawMessage) json.RawMessage {
+	if len(object) == 0 {
+		return json.RawMessage("{}")
+	}
+	return object
+}

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // StateAnswer is a value of state.
 type StateAnswer struct {

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // TapeItem is a tape or an open fork.
 type TapeItem struct {

@@ -1,8 +1,6 @@
 package api
 
-import (
-	"encoding/json"
-)
+import "encoding/json"
 
 // NewEntry is an entry to append.
 type NewEntry struct {

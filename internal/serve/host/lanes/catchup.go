@@ -3,7 +3,7 @@ package lanes
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -92,10 +92,7 @@ func (l *Lane) applyOwn(t *repo.Tape, entries []repo.Entry, stamp bool) {
 	l.save()
 }
 
-func hash(e repo.Entry) string {
-	sum := sha256.Sum256(e.Raw)
-	return hex.EncodeToString(sum[:])
-}
+func hash(e repo.Entry) string { return fmt.Sprintf("%x", sha256.Sum256(e.Raw)) }
 
 func (l *Lane) apply(e repo.Entry) {
 	l.last = e.ID

@@ -49,8 +49,10 @@ func (l *Lane) save() {
 		return
 	}
 	out := saved{Version: checkpointVersion, Last: l.last, Raw: l.raw, State: []int64{}, Facts: l.facts.entries, Keys: make([]savedKey, 0, len(l.order))}
-	for v := range l.state.all() {
-		out.State = append(out.State, v.Seq)
+	for _, o := range l.state.owners {
+		for _, v := range o.values {
+			out.State = append(out.State, v.Seq)
+		}
 	}
 	slices.Sort(out.State)
 	for _, key := range l.order {

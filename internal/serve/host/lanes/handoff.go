@@ -17,15 +17,8 @@ func HandoffDraft(q *api.HandoffRequest) (repo.Draft, error) {
 	if q.State != nil && jsonl.Get(q.State, "summary") == nil && (len(q.State) == 0 || q.State[0] != '{') {
 		return repo.Draft{}, api.Invalid("state is not a JSON object")
 	}
-	data, err := json.Marshal(map[string]any{"name": q.Name, "summary": q.Summary, "state": orEmpty(q.State)})
+	data, err := json.Marshal(map[string]any{"name": q.Name, "summary": q.Summary, "state": api.OrEmpty(q.State)})
 	return repo.Event(EventHandoff, data), err
-}
-
-func orEmpty(state json.RawMessage) json.RawMessage {
-	if len(state) == 0 {
-		return json.RawMessage("{}")
-	}
-	return state
 }
 
 // AsAnchor turns the event of a thread's handoff into an anchor, as the thread sees it.

@@ -3,7 +3,6 @@ package lanes
 import (
 	"encoding/json"
 	"fmt"
-	"iter"
 	"maps"
 
 	"tape/internal/serve/host/api"
@@ -89,19 +88,6 @@ func (s *state) set(k StateKey, v StateValue) {
 		s.owners[k.Group()] = o
 	}
 	o.values[k.Key], o.bytes, s.count = v, o.bytes+v.Size, s.count+1
-}
-
-// all iterates over all values.
-func (s *state) all() iter.Seq[StateValue] {
-	return func(yield func(StateValue) bool) {
-		for _, o := range s.owners {
-			for _, v := range o.values {
-				if !yield(v) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // Value returns where a value is; the lane is held.

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"io"
 	"strconv"
 	"sync"
@@ -64,7 +64,7 @@ func (a *artifacts) seen(m *Masker, hash string, open Open) Seen {
 func (m *Masker) inspect(hash string, open Open) (seen Seen, final bool) {
 	mac := hmac.New(sha256.New, m.key)
 	mac.Write([]byte("artifact\x00" + hash))
-	withheld := Seen{ID: hex.EncodeToString(mac.Sum(nil)), Withheld: true}
+	withheld := Seen{ID: fmt.Sprintf("%x", mac.Sum(nil)), Withheld: true}
 	r, err := open(hash)
 	if err != nil {
 		return withheld, false
@@ -83,8 +83,7 @@ func (m *Masker) inspect(hash string, open Open) (seen Seen, final bool) {
 	if bytes.Equal(masked, data) {
 		return Seen{ID: hash, Size: int64(len(data))}, true
 	}
-	sum := sha256.Sum256(masked)
-	return Seen{ID: hex.EncodeToString(sum[:]), Size: int64(len(masked))}, true
+	return Seen{ID: fmt.Sprintf("%x", sha256.Sum256(masked)), Size: int64(len(masked))}, true
 }
 
 // file returns a masker with marks for one artifact.

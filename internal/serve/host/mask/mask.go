@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"tape/internal/serve/host/api"
 	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
 	"tape/repo"
@@ -197,15 +198,8 @@ func (m *Masker) Entry(e repo.Entry, open Open) repo.Entry {
 	}
 	e.Anchor = m.Text(e.Anchor)
 	if !bytes.Equal(raw, e.Raw) {
-		e.Raw, e.Payload, e.Meta = raw, jsonl.Get(raw, "payload"), orEmpty(jsonl.Get(raw, "meta"))
+		e.Raw, e.Payload, e.Meta = raw, jsonl.Get(raw, "payload"), api.OrEmpty(jsonl.Get(raw, "meta"))
 		e.Kind, e.Date = jsonl.GetString(raw, "kind"), jsonl.GetString(raw, "date")
 	}
 	return e
-}
-
-func orEmpty(object []byte) []byte {
-	if len(object) == 0 {
-		return []byte("{}")
-	}
-	return object
 }

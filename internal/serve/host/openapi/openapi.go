@@ -49,13 +49,13 @@ func (rt Endpoint[C]) Status() int {
 	return rt.Code
 }
 
-// CheckQuery refuses unknown parameters, which would otherwise be ignored.
-func (rt Endpoint[C]) CheckQuery(q url.Values) error {
+// CheckQuery refuses unknown parameters, which would otherwise be ignored. repeats: a parameter may be repeated.
+func (rt Endpoint[C]) CheckQuery(q url.Values, repeats bool) error {
 	for name, values := range q {
 		if !slices.ContainsFunc(rt.Query, func(p Param) bool { return p[0] == name }) {
 			return api.Invalid("there is no parameter %.60q here", name)
 		}
-		if len(values) > 1 {
+		if len(values) > 1 && !repeats {
 			return api.Invalid("the parameter %s is given more than once", name)
 		}
 	}

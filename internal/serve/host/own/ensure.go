@@ -35,30 +35,14 @@ func (o *Tapes) Is(name string) bool {
 	return false
 }
 
-// Ensure returns a tape, the server's own for Host and Audit, and makes it if there is none.
-func (o *Tapes) Ensure(ctx context.Context, name string) (*repo.Tape, error) {
-	if name == Host || name == Audit {
-		return o.Make(ctx, name)
-	}
-	t, err := o.store.Tape(ctx, name)
-	if !errors.Is(err, repo.ErrNotFound) {
-		return t, err
-	}
-	t, err = o.store.CreateTape(ctx, name)
-	if errors.Is(err, repo.ErrConflict) { // another process was faster
-		return o.store.Tape(ctx, name)
-	}
-	return t, err
-}
-
 // EnsureConversation makes the tape of a new conversation. If there is a tape PARENT, PARENT/NAME is a
 // fork, and must be open already.
 func (o *Tapes) EnsureConversation(ctx context.Context, name string) error {
+	_, err := o.store.Tape(ctx, name)
+	if !errors.Is(err, repo.ErrNotFound) {
+		return err
+	}
 	if parent, fork, ok := layout.CutFork(name); ok {
-		_, err := o.store.Tape(ctx, name)
-		if !errors.Is(err, repo.ErrNotFound) {
-			return err
-		}
 		if _, err = o.store.Tape(ctx, parent); err == nil {
 			return api.NewProblem(http.StatusNotFound, "not_found", "the conversation %.60q has no open fork %.60q: begin it with POST /v1/tapes/{tape}/fork, or give the new conversation another name", parent, fork)
 		}
@@ -66,6 +50,9 @@ func (o *Tapes) EnsureConversation(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	_, err := o.Ensure(ctx, name)
+	_, err = o.store.CreateTape(ctx, name)
+	if errors.Is(err, repo.ErrConflict) { // another process was faster
+		_, err = o.store.Tape(ctx, name)
+	}
 	return err
 }

@@ -6,7 +6,6 @@ package own
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,8 +75,7 @@ func firstHash(ctx context.Context, t *repo.Tape) (string, error) {
 		return "", err
 	}
 	for e, err := range rev.Entries(ctx, 1) {
-		sum := sha256.Sum256(e.Raw)
-		return hex.EncodeToString(sum[:]), err
+		return fmt.Sprintf("%x", sha256.Sum256(e.Raw)), err
 	}
 	return "", nil
 }

@@ -3,7 +3,6 @@
 package runs
 
 import (
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,32 +30,25 @@ const (
 
 // Record is what is stored of a run: the hash of its token, not the token.
 type Record struct {
-	ID        string      `json:"run_id"`
-	TokenHash string      `json:"token_sha256"`
-	Key       string      `json:"idempotency_key,omitempty"`
-	Request   string      `json:"request_sha256,omitempty"`
-	Runner    string      `json:"runner"`
-	Binding   string      `json:"binding"`
-	Tape      string      `json:"tape"`
-	Thread    string      `json:"thread,omitempty"`
-	Actor     string      `json:"actor,omitempty"`
-	Subject   string      `json:"subject,omitempty"`
-	Scopes    []string    `json:"scopes"`
-	Policy    api.Policy  `json:"policy"`
-	Status    string      `json:"status"`
-	Started   time.Time   `json:"started_at"`
-	Deadline  time.Time   `json:"deadline"`
-	Ended     time.Time   `json:"ended_at,omitzero"`
-	StartSeq  int64       `json:"start_seq"`
-	Steering  []api.Steer `json:"steering,omitempty"`
-	Static    []Static    `json:"static,omitempty"`
-}
-
-// Static is content that is the same for many runs, and is addressed by its hash.
-type Static struct {
-	Name   string          `json:"name"`
-	SHA256 string          `json:"sha256"`
-	Value  json.RawMessage `json:"value"`
+	ID        string             `json:"run_id"`
+	TokenHash string             `json:"token_sha256"`
+	Key       string             `json:"idempotency_key,omitempty"`
+	Request   string             `json:"request_sha256,omitempty"`
+	Runner    string             `json:"runner"`
+	Binding   string             `json:"binding"`
+	Tape      string             `json:"tape"`
+	Thread    string             `json:"thread,omitempty"`
+	Actor     string             `json:"actor,omitempty"`
+	Subject   string             `json:"subject,omitempty"`
+	Scopes    []string           `json:"scopes"`
+	Policy    api.Policy         `json:"policy"`
+	Status    string             `json:"status"`
+	Started   time.Time          `json:"started_at"`
+	Deadline  time.Time          `json:"deadline"`
+	Ended     time.Time          `json:"ended_at,omitzero"`
+	StartSeq  int64              `json:"start_seq"`
+	Steering  []api.Steer        `json:"steering,omitempty"`
+	Static    []api.StaticAnswer `json:"static,omitempty"`
 }
 
 // Run is a run of this server or of an earlier one.
@@ -145,7 +137,7 @@ func (r *Run) Due(now time.Time) bool {
 }
 
 // Contents returns the static contents of a run that has not ended.
-func (r *Run) Contents() []Static {
+func (r *Run) Contents() []api.StaticAnswer {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Static

@@ -90,7 +90,7 @@ func TestListIsKept(t *testing.T) {
 	}
 	hash := func(token string) string { sum := sha256.Sum256([]byte(token)); return hex.EncodeToString(sum[:]) }
 	records := map[string]Record{
-		"runs":     {Status: Running, Deadline: at(1), Key: "k", Steering: []api.Steer{{Text: "left"}}, Static: []Static{{Name: "s", SHA256: "0", Value: []byte(`1`)}}},
+		"runs":     {Status: Running, Deadline: at(1), Key: "k", Steering: []api.Steer{{Text: "left"}}, Static: []api.StaticAnswer{{Name: "s", SHA256: "0", Value: []byte(`1`)}}},
 		"over":     {Status: Completed, Deadline: at(1), Ended: at(0)},
 		"old":      {Status: Completed, Deadline: at(1), Ended: at(-200)},
 		"old, due": {Status: Running, Deadline: at(-200)},

@@ -2,13 +2,12 @@ package start
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/runs"
 )
 
 // Scopes lists all scopes.
@@ -53,13 +52,12 @@ func GivenAs(q *api.RunRequest, view View) (api.Given, error) {
 const maxStatic = 1 << 20 // of a run, in bytes
 
 // Statics returns static contents as the run sees them: the hash of the original would confirm a guess.
-func Statics(given map[string]json.RawMessage, view View) ([]runs.Static, error) {
-	var out []runs.Static
+func Statics(given map[string]json.RawMessage, view View) ([]api.StaticAnswer, error) {
+	var out []api.StaticAnswer
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := view(given[name])
-		sum := sha256.Sum256(value)
-		out = append(out, runs.Static{Name: name, SHA256: hex.EncodeToString(sum[:]), Value: value})
+		out = append(out, api.StaticAnswer{Name: name, SHA256: fmt.Sprintf("%x", sha256.Sum256(value)), Value: value})
 		size += len(given[name])
 	}
 	if size > maxStatic {
@@ -69,7 +67,7 @@ func Statics(given map[string]json.RawMessage, view View) ([]runs.Static, error)
 }
 
 // RefOf returns the reference that can replace static content.
-func RefOf(s runs.Static) json.RawMessage {
+func RefOf(s api.StaticAnswer) json.RawMessage {
 	data, err := json.Marshal(map[string]string{"ref": "/v1/static/" + s.SHA256, "version": s.SHA256[:12], "sha256": s.SHA256})
 	if err != nil {
 		panic(err) // cannot happen: strings

@@ -48,14 +48,6 @@ type Options struct {
 	Pages *pages.Pages
 	// OIDC logs people in through OpenID Connect. nil: it is not configured.
 	OIDC *oidc.Login
-	// Login, if not nil, finds out who users without a token are.
-	Login Login
-}
-
-// Login finds out who sends a request.
-type Login interface {
-	// User returns the user, or false if the request names none.
-	User(r *http.Request) (User, bool, error)
 }
 
 // User is who sends a request.
@@ -125,7 +117,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		w.Header().Set("Allow", http.MethodGet)
 		return api.NewProblem(http.StatusMethodNotAllowed, "method_not_allowed", "the server only reads: use GET")
 	}
-	if err := checkQuery(route, r.URL.Query()); err != nil {
+	if err := route.CheckQuery(r.URL.Query(), true); err != nil {
 		return err
 	}
 	user, err := s.userOf(r)
@@ -152,8 +144,8 @@ func (s *Server) userOf(r *http.Request) (User, error) {
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return s.userOfToken(r.Context(), strings.TrimSpace(token))
 	}
-	if s.Login != nil {
-		u, ok, err := s.Login.User(r)
+	if s.Config.Auth.Kind == config.Proxy {
+		u, ok, err := s.proxyUser(r)
 		if err != nil || ok {
 			return u, err
 		}

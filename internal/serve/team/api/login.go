@@ -6,23 +6,12 @@ import (
 
 	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/team/config"
 )
 
-// LoginOf returns how users without a token log in, by team.toml; nil if they cannot.
-func LoginOf(c *config.Config) Login {
-	if c.Auth.Kind == config.Proxy {
-		return proxyLogin{c}
-	}
-	return nil
-}
-
-// proxyLogin believes what a trusted proxy says about the user.
-type proxyLogin struct{ *config.Config }
-
-// User reads the proxy's headers. From anybody else they are refused.
-func (p proxyLogin) User(r *http.Request) (User, bool, error) {
-	name, groups := r.Header.Get(p.Auth.UserHeader), r.Header.Values(p.Auth.GroupsHeader)
+// proxyUser returns the user that a trusted proxy names in its headers, or false if there are none. From anybody else
+// these headers are refused.
+func (s *Server) proxyUser(r *http.Request) (User, bool, error) {
+	name, groups := r.Header.Get(s.Config.Auth.UserHeader), r.Header.Values(s.Config.Auth.GroupsHeader)
 	if name == "" && len(groups) == 0 {
 		return User{}, false, nil
 	}
@@ -30,7 +19,7 @@ func (p proxyLogin) User(r *http.Request) (User, bool, error) {
 		return User{}, false, api.Unauthorized("headers about users count from a trusted proxy alone: send a token")
 	}
 	if name == "" {
-		return User{}, false, api.Unauthorized("the proxy does not say who the user is: it has to set " + p.Auth.UserHeader)
+		return User{}, false, api.Unauthorized("the proxy does not say who the user is: it has to set " + s.Config.Auth.UserHeader)
 	}
 	u := User{Name: name}
 	for _, list := range groups {

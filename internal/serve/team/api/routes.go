@@ -2,12 +2,9 @@ package api
 
 import (
 	"net/http"
-	"net/url"
 	"reflect"
-	"slices"
 	"strings"
 
-	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/openapi"
 	"tape/internal/sessions/filter"
 )
@@ -64,14 +61,4 @@ func routeOf(path string) (route, bool) {
 		}
 	}
 	return route{}, false
-}
-
-// checkQuery refuses unknown parameters, which would otherwise be ignored.
-func checkQuery(rt route, q url.Values) error {
-	for name := range q {
-		if !slices.ContainsFunc(rt.Query, func(p openapi.Param) bool { return p[0] == name }) {
-			return api.Invalid("there is no parameter %.60q here", name)
-		}
-	}
-	return nil
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -167,10 +168,7 @@ func (c *request) entries() (any, error) {
 		size += len(line)
 		return true
 	})
-	if err == nil {
-		err = damaged
-	}
-	if err != nil {
+	if err := cmp.Or(err, damaged); err != nil {
 		return nil, err
 	}
 	return page, nil

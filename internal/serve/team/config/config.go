@@ -27,13 +27,13 @@ const File = "team.toml"
 // EnvFile is the variable that names the file of settings.
 const EnvFile = "TAPE_TEAM_CONFIG"
 
-// envDatabase is the variable for a database address that must not be in the file.
+// envDatabase is the environment variable with the address of the database. It overrides the file.
 const envDatabase = "TAPE_TEAM_DATABASE"
 
 // envSecret is the environment variable with the client secret of OpenID Connect. The file may not contain it.
 const envSecret = "TAPE_TEAM_CLIENT_SECRET"
 
-// Kinds of authentication. Tokens are for programs, and work with every kind.
+// Kinds of authentication: how people log in. Tokens work with every kind.
 const (
 	Tokens = "tokens"
 	Proxy  = "proxy"
@@ -43,13 +43,13 @@ const (
 // Config are the settings of a team's server.
 type Config struct {
 	Database     string `toml:"database"`      // address of the PostgreSQL database
-	DatabaseFile string `toml:"database_file"` // a file that has it
+	DatabaseFile string `toml:"database_file"` // a file with that address
 	URL          string `toml:"url"`           // the public address, with a path if there is one
 	Listen       string `toml:"listen"`        // address and port
 	// TrustedProxies are addresses or networks. X-Forwarded headers, and those that name users, are believed from them.
 	TrustedProxies []string `toml:"trusted_proxies"`
 	Cache          string   `toml:"cache"`      // folder for copies of the remotes
-	AuditDays      int      `toml:"audit_days"` // how long the record of searches is kept
+	AuditDays      int      `toml:"audit_days"` // how long the audit is kept: who searched and read what, and made tokens
 	Remotes        []Remote `toml:"remote"`
 	Auth           Auth     `toml:"auth"`
 }
@@ -71,7 +71,7 @@ type Auth struct {
 	GroupsHeader string `toml:"groups_header"` // proxy: has the user's groups, separated by commas
 
 	Issuer      string   `toml:"issuer"`       // oidc: its address
-	Client      string   `toml:"client"`       // oidc: the id under which the issuer knows this server
+	Client      string   `toml:"client"`       // oidc: this server's id at the issuer
 	SecretFile  string   `toml:"secret_file"`  // oidc: has the client's secret; a public client has none
 	GroupsClaim string   `toml:"groups_claim"` // oidc: the claim with the user's groups
 	Scopes      []string `toml:"scopes"`       // oidc: asked for besides openid
@@ -83,7 +83,7 @@ func Find(given string, getenv func(string) string) string {
 	return cmp.Or(given, getenv(EnvFile), File)
 }
 
-// Load reads the settings and checks what can be checked without a connection.
+// Load reads the settings, and checks them as far as that needs no connection.
 func Load(file string, getenv func(string) string) (*Config, error) {
 	raw, err := os.ReadFile(file)
 	switch {
@@ -107,7 +107,7 @@ func Load(file string, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// inWords says what a decoder refused, and in which line.
+// inWords returns a decoder's error without its prefix, with the line and the name of an unknown setting.
 func inWords(err error) string {
 	var unknown *toml.StrictMissingError
 	var one *toml.DecodeError
@@ -122,7 +122,7 @@ func inWords(err error) string {
 	return strings.TrimPrefix(err.Error(), "toml: ")
 }
 
-// complete fills in what is missing, and checks all of it. Paths are relative to the file's folder.
+// complete fills in missing settings, and checks all of them. Paths are relative to dir, the file's folder.
 func (c *Config) complete(dir string, getenv func(string) string) error {
 	if c.DatabaseFile != "" {
 		raw, err := os.ReadFile(inDir(dir, c.DatabaseFile))
@@ -260,7 +260,7 @@ func (r *Remote) CloneURL() string {
 	return address
 }
 
-// Takes reports whether a tape or fork of the remote is read. A fork is read if its tape is.
+// Takes reports whether the server reads a tape or fork of the remote. It reads a fork if it reads the fork's tape.
 func (r *Remote) Takes(tape string) bool {
 	tape, _, _ = strings.Cut(tape, "/")
 	has := func(list []string) bool {
@@ -298,7 +298,7 @@ func (c *Config) Remote(name string) *Remote {
 	return nil
 }
 
-// Named returns the remotes with these names, all of them for no names. Errors: ErrNotFound.
+// Named returns the remotes with these names, or all remotes if names is empty. Errors: ErrNotFound.
 func (c *Config) Named(names []string) (out []Remote, err error) {
 	if len(names) == 0 {
 		return c.Remotes, nil

@@ -51,23 +51,19 @@ func (w *Writer) addPart(ctx context.Context, part string, month time.Time) erro
 		return inWords(err)
 	}
 	defer c.Release()
-	tx, err := c.Begin(ctx)
-	if err != nil {
-		return inWords(err)
-	}
-	defer func() { _ = tx.Rollback(ctx) }()
-	var has bool
-	if _, err = tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lockParts); err == nil {
-		err = tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, part).Scan(&has)
-	}
-	if err == nil && !has {
-		const day = "2006-01-02 00:00:00+00"
-		_, err = tx.Exec(ctx, fmt.Sprintf(`CREATE TABLE %[1]s (LIKE entries INCLUDING DEFAULTS);
-			ALTER TABLE entries ATTACH PARTITION %[1]s FOR VALUES FROM ('%[2]s') TO ('%[3]s')`, part, month.Format(day), month.AddDate(0, 1, 0).Format(day)))
-	}
-	if err == nil {
-		err = tx.Commit(ctx)
-	}
+	err = pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
+		var has bool
+		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1)`, lockParts)
+		if err == nil {
+			err = tx.QueryRow(ctx, `SELECT to_regclass($1) IS NOT NULL`, part).Scan(&has)
+		}
+		if err == nil && !has {
+			const day = "2006-01-02 00:00:00+00"
+			_, err = tx.Exec(ctx, fmt.Sprintf(`CREATE TABLE %[1]s (LIKE entries INCLUDING DEFAULTS);
+				ALTER TABLE entries ATTACH PARTITION %[1]s FOR VALUES FROM ('%[2]s') TO ('%[3]s')`, part, month.Format(day), month.AddDate(0, 1, 0).Format(day)))
+		}
+		return err
+	})
 	if err == nil {
 		w.parts[part] = true
 	}

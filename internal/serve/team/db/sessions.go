@@ -81,12 +81,7 @@ func (v *View) Facets(ctx context.Context) (f Facets, err error) {
 		&f.Projects: `SELECT DISTINCT project FROM tapes WHERE remote = ANY ($1) AND project <> '' ORDER BY 1`,
 		&f.People:   `SELECT DISTINCT a FROM tapes, unnest(` + people + `) a WHERE remote = ANY ($1) AND a <> '' ORDER BY 1`,
 	} {
-		if err := v.ask(ctx, sql, func(r pgx.Rows) error {
-			var s string
-			err := r.Scan(&s)
-			*to = append(*to, s)
-			return err
-		}); err != nil {
+		if err := v.ask(ctx, sql, into(to)); err != nil {
 			return f, err
 		}
 	}
@@ -111,12 +106,7 @@ func (v *View) Days(ctx context.Context, since time.Time) (map[string]int, error
 // Containing returns the ids of the entries of a session whose text contains a part, ignoring case, in their order.
 func (v *View) Containing(ctx context.Context, s Session, part string, most int) (ids []int64, err error) {
 	err = v.ask(ctx, `SELECT id FROM entries WHERE remote = ANY ($1) AND remote = $2 AND tape = $3 AND date >= $4 AND date <= $5 AND text ILIKE $6 ORDER BY id LIMIT $7`,
-		func(r pgx.Rows) error {
-			var id int64
-			err := r.Scan(&id)
-			ids = append(ids, id)
-			return err
-		}, s.RemoteID, s.ID, s.Oldest, s.Newest, like(part), most)
+		into(&ids), s.RemoteID, s.ID, s.Oldest, s.Newest, like(part), most)
 	return ids, err
 }
 

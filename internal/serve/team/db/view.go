@@ -72,6 +72,16 @@ func (v *View) ask(ctx context.Context, sql string, each func(rows pgx.Rows) err
 	return inWords(v.db.query(ctx, []string{list(v.ids), "off"}, sql, append([]any{v.ids}, args...), each))
 }
 
+// into returns a function that appends the only column of a row to a list.
+func into[T any](list *[]T) func(pgx.Rows) error {
+	return func(r pgx.Rows) error {
+		var value T
+		err := r.Scan(&value)
+		*list = append(*list, value)
+		return err
+	}
+}
+
 // Totals are sums over all entries of a view.
 type Totals struct {
 	Entries, Bytes int64
@@ -175,12 +185,7 @@ func (v *View) Read(ctx context.Context, dates map[Key]time.Time) (map[Key]Store
 
 // Authors returns the authors of the entries of a view, the owners of tapes included.
 func (v *View) Authors(ctx context.Context) (out []string, err error) {
-	err = v.ask(ctx, `SELECT DISTINCT a FROM tapes, unnest(authors || owner) a WHERE remote = ANY ($1) ORDER BY a`, func(r pgx.Rows) error {
-		var a string
-		err := r.Scan(&a)
-		out = append(out, a)
-		return err
-	})
+	err = v.ask(ctx, `SELECT DISTINCT a FROM tapes, unnest(authors || owner) a WHERE remote = ANY ($1) ORDER BY a`, into(&out))
 	return out, err
 }
 

@@ -3,8 +3,8 @@ package db
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -55,7 +55,7 @@ func (w *Writer) lock(ctx context.Context, remote string, wait bool) (ok bool, e
 		err = w.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, $2)`, lockSchema, w.remote).Scan(&ok)
 	}
 	if err == nil && ok {
-		_, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'off', false), set_config('tape.remotes', $1, false)`, "{"+strconv.Itoa(int(w.remote))+"}")
+		_, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'off', false), set_config('tape.remotes', $1, false)`, list([]int32{w.remote}))
 	}
 	return ok, err
 }
@@ -244,12 +244,7 @@ func (c *Change) Drop(ctx context.Context, t Tape, all bool) (n int64, err error
 
 // Commit also updates the counts of months.
 func (c *Change) Commit(ctx context.Context) error {
-	parts := make([]string, 0, len(c.months))
-	for part := range c.months {
-		parts = append(parts, part)
-	}
-	slices.Sort(parts)
-	for _, part := range parts {
+	for _, part := range slices.Sorted(maps.Keys(c.months)) {
 		m := c.months[part]
 		if _, err := c.tx.Exec(ctx, `INSERT INTO months (remote, month, part, entries, bytes) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (remote, month) DO UPDATE SET entries = months.entries + $4, bytes = months.bytes + $5`, c.w.remote, m.at, part, m.entries, m.bytes); err != nil {

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -110,10 +111,7 @@ func (t *tape) entries(ctx context.Context, q db.Range) iter.Seq2[repo.Entry, er
 			e.Workspace = ""
 			return yield(e, nil)
 		})
-		if err == nil {
-			err = damaged
-		}
-		if err != nil {
+		if err := cmp.Or(err, damaged); err != nil {
 			yield(repo.Entry{}, err)
 		}
 	}

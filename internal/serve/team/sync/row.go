@@ -13,6 +13,7 @@ import (
 	"tape/internal/store/relevance"
 	"tape/internal/store/snapshot"
 	"tape/internal/text"
+	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
 )
 
@@ -53,19 +54,8 @@ func (r *rowMaker) mark(f secrets.Finding) string { return f.Keyed(r.key).Mark()
 
 // maskedText returns a text without its secrets.
 func (r *rowMaker) maskedText(plain []byte) []byte {
-	if len(plain) == 0 {
-		return nil
-	}
-	var out string
-	value, err := json.Marshal(string(plain))
-	if err == nil {
-		value, _ = r.scanner.MaskAs(value, nil, r.mark)
-		err = json.Unmarshal(value, &out)
-	}
-	if err != nil {
-		return nil // nothing is better than an unmasked text
-	}
-	return []byte(out)
+	value, _ := r.scanner.MaskAs(jsonl.AppendString(nil, string(plain)), nil, r.mark)
+	return jsonl.AppendDecoded(nil, value[1:len(value)-1])
 }
 
 // row makes the row of a masked entry. size is the length of its line in git. attached is the masked text of its

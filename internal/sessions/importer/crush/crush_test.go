@@ -25,7 +25,7 @@ const (
 	child   = "m-2$$c1"
 )
 
-// database creates a database with Crush's tables.
+// database is a database with Crush's tables.
 type database struct {
 	*testing.T
 	*sql.DB
@@ -81,7 +81,8 @@ const (
 	ended   = `{"reason":"end_turn","time":1}`
 )
 
-// fill adds a turn with a subagent and a failing command, a line that was run with "!", and a summary.
+// fill adds a turn with a subagent and a failing command, an error of the model, a command that the user ran with "!",
+// and a summary.
 func (d database) fill() {
 	d.add(session, "m-1", "user", "text", `{"text":"count"}`, "finish", stopped)
 	d.add(session, "m-2", "assistant", "reasoning", `{"thinking":"hm","signature":"","started_at":1,"finished_at":1}`, "text", `{"text":"so"}`,
@@ -97,7 +98,7 @@ func (d database) fill() {
 	d.add(session, "summary-1", "assistant", "text", `{"text":"all done"}`, "finish", ended)
 }
 
-// lines returns the lines that are made of the session.
+// lines returns the session as the lines that the importer reads.
 func (d database) lines() []string {
 	d.Helper()
 	src, closer, err := importer.OpenSource(filepath.Join(d.path, session), nil)
@@ -114,7 +115,7 @@ func (d database) lines() []string {
 	return strings.Split(strings.TrimSuffix(string(b), "\n"), "\n")
 }
 
-// TestCrush: a subagent is a fork, a command with another exit code than 0 has failed, a summary is an anchor.
+// TestCrush: a subagent is a fork, a command with an exit code other than 0 has failed, a summary is an anchor.
 func TestCrush(t *testing.T) {
 	d := newDatabase(t)
 	d.fill()
@@ -142,7 +143,7 @@ func TestCrush(t *testing.T) {
 		t.Error(stats.Problems)
 	}
 	if !strings.Contains(string(items[8].Entry.Meta), `"is_error":["c2"]`) {
-		t.Errorf("which calls failed: %s", items[8].Entry.Meta)
+		t.Errorf("the failed call is not marked: %s", items[8].Entry.Meta)
 	}
 	info, err := imp.Describe(t.Context(), crush.Format.Name, formattest.Source(session, formattest.Lines(d.lines()...)))
 	if want := filepath.Dir(filepath.Dir(d.path)); err != nil || info.Session != session || !strings.Contains(string(info.State), string(record.Quote(want))) {
@@ -176,8 +177,8 @@ func FuzzCrush(f *testing.F) { imp.Fuzz(f, crush.Format.Name, sample(f)) }
 
 func TestGrows(t *testing.T) { imp.Grows(t, crush.Format.Name, sample(t), 1) }
 
-// TestStreaming: an answer is read when it is complete. If the program was killed in it, the half is read once the
-// session goes on. Nothing is added twice.
+// TestStreaming: an answer is read when it is complete. If it has not changed for an hour, Crush was killed, and the
+// incomplete answer is read. Nothing is added twice.
 func TestStreaming(t *testing.T) {
 	d := newDatabase(t)
 	seen := formattest.Seen{}
@@ -202,14 +203,14 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestNothingIsWrittenBeside: reading a database changes nothing in its folder, also while Crush has it open.
+// TestNothingIsWrittenBeside: reading a database changes nothing in its folder, even while Crush has it open.
 func TestNothingIsWrittenBeside(t *testing.T) {
 	d := newDatabase(t)
 	d.fill()
 	dir := filepath.Dir(d.path)
 	before := listing(t, dir)
 	if before == "" || !strings.Contains(before, "crush.db-wal") {
-		t.Fatalf("no log to read: %s", before)
+		t.Fatalf("the database has no write-ahead log: %s", before)
 	}
 	d.lines()
 	if after := listing(t, dir); after != before {
@@ -239,14 +240,14 @@ func TestResumes(t *testing.T) {
 	home := t.TempDir()
 	user := record.Where{Home: home, Getenv: func(string) string { return "" }}
 	if crush.Format.Resume.Has(user, session) {
-		t.Error("a session that is not there goes on")
+		t.Error("a missing session can be resumed")
 	}
 	dir := filepath.Join(home, ".local", "share", "crush")
 	list, err := json.Marshal(map[string]any{"projects": []any{map[string]any{"path": filepath.Dir(filepath.Dir(d.path)), "data_dir": ".crush"}}})
 	if err != nil || os.MkdirAll(dir, 0o700) != nil || os.WriteFile(filepath.Join(dir, "projects.json"), list, 0o600) != nil {
-		t.Fatal("no list", err)
+		t.Fatal("cannot write the list of projects: ", err)
 	}
 	if !crush.Format.Resume.Has(user, session) {
-		t.Error("a session that is there does not go on")
+		t.Error("a session in the database cannot be resumed")
 	}
 }

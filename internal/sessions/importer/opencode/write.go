@@ -15,13 +15,13 @@ import (
 
 type object = map[string]any
 
-// writer writes sessions for opencode import, as version 1.18 takes them.
+// writer writes sessions as opencode import of version 1.18 reads them.
 var writer = record.Writer{NewID: newID, Files: write, Import: []string{"import"}}
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// newID makes the id of a session. The ids of sessions descend with time, those of messages and parts ascend;
-// opencode puts them in order by that.
+// newID makes the id of a session. opencode sorts by ids: those of sessions descend with time, those of messages and
+// parts ascend.
 func newID(now time.Time, random [32]byte) string {
 	return "ses_" + id(^uint64(now.UnixMilli()*0x1000), random[:])
 }
@@ -50,7 +50,7 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 	}
 	title := s.Title
 	if title == "" {
-		title = "New session - " + record.Stamp(s.Began) // opencode replaces it by a better one
+		title = "New session - " + record.Stamp(s.Began) // opencode replaces it with a better one
 	}
 	began := s.Began.UnixMilli()
 	doc := record.JSON(object{"messages": w.messages, "info": object{
@@ -60,9 +60,11 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 	return []record.File{{Path: s.ID + ".json", Data: doc}}, nil
 }
 
-// modelOf returns the provider and the model that opencode would use: it goes on with those of the last message.
+// modelOf returns the provider and the model that opencode would use for a new session. They are written into the
+// messages, because it continues a session with those of the last one.
 func modelOf(user record.Where, dir string) (provider, model string) {
-	named := regexp.MustCompile(`(?m)(?:^|[{,])\s*"model"\s*:\s*"([^"/]+)/([^"]+)"`) // in settings, which may have comments
+	// Settings may have comments, and then are not JSON.
+	named := regexp.MustCompile(`(?m)(?:^|[{,])\s*"model"\s*:\s*"([^"/]+)/([^"]+)"`)
 	for _, file := range []string{settings(record.Where{Project: dir, Home: user.Home, Getenv: user.Getenv}), settings(user.User())} {
 		text, _ := os.ReadFile(file) // there may be none
 		if m := named.FindSubmatch(text); m != nil {
@@ -81,7 +83,7 @@ type writing struct {
 	*record.Session
 	model    object
 	messages []object
-	prompt   string // id of the last one
+	prompt   string // the id of the last prompt
 }
 
 func (w *writing) id(prefix string) string {
@@ -139,7 +141,7 @@ func tool(c *record.Asked, r *record.Answered, at int64) object {
 	return object{"type": "tool", "callID": c.ID, "tool": c.Name, "state": state}
 }
 
-// parts returns what was said and shown.
+// parts returns texts and images as opencode's parts of a message.
 func parts(blocks []record.Block) (out []object) {
 	for _, b := range blocks {
 		switch {

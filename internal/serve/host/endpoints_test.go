@@ -75,14 +75,14 @@ func TestArtifactsAreMasked(t *testing.T) {
 	if _, body, _ := full.ask("GET", "/artifacts/"+sum+"/content", nil); string(body) != text {
 		t.Errorf("unmasked: %q", body)
 	}
-	masked.fails(404, "not_found", "GET", "/artifacts/"+sum, nil) // a right guess is not confirmed
+	masked.fails(404, "not_found", "GET", "/artifacts/"+sum, nil) // a hash that was guessed is not confirmed
 	masked.fails(404, "not_found", "GET", "/artifacts/"+sum[:12], nil)
 	masked.want(200, "GET", "/artifacts/"+art.ID, nil, &art)
 	if _, body, _ := masked.ask("GET", "/history", nil); !strings.Contains(string(body), art.ID) || strings.Contains(string(body), sum) || art.SHA256 != art.ID {
 		t.Errorf("%s %+v", body, art)
 	}
 	if _, body, _ := masked.ask("GET", "/artifacts/"+png.ID+"/content", nil); !strings.HasPrefix(string(body), "\x89PNG\x00[redacted:") {
-		t.Errorf("what is no text is not masked: %q", body)
+		t.Errorf("the secret in a binary file is not masked: %q", body)
 	}
 	_, body, _ := masked.ask("GET", "/history/search?q=needle", nil)
 	if s := string(body); strings.Contains(s, "Ab3dE9") || !strings.Contains(s, `"seq":`) {
@@ -142,7 +142,7 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	k("5").want(201, "POST", "/tapes/c/fork", map[string]any{"name": "bad"}, nil)
 	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
 	p.web.Close()
-	p.start(p.s.Store) // what it knows is on the tapes
+	p.start(p.s.Store) // the new server reads from the tapes which keys were used
 	again()
 	var h api.HandoffAnswer
 	k("2").want(201, "POST", "/tapes/c/handoff", map[string]any{"name": "plan"}, &h)
@@ -157,7 +157,7 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	k("7").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c"}, &first)
 	k("7").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c"}, &second)
 	if first.RunID != second.RunID || first.Token == second.Token {
-		t.Error("a repeated start is the same run with another token")
+		t.Error("a repeated start must return the same run, with another token")
 	}
 	p.as(first.Token).fails(401, "unauthorized", "GET", "/history", nil)
 	p.as(second.Token).want(200, "GET", "/history", nil, nil)
@@ -203,7 +203,7 @@ func TestLaneFollowsOtherWriters(t *testing.T) {
 		}
 	}
 	if again := keyed("a"); !again.Repeated || again.FirstSeq != first.FirstSeq {
-		t.Errorf("repeated in the end: %+v, first %+v", again, first)
+		t.Errorf("repeated at the end: %+v, first %+v", again, first)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestCheckpoint(t *testing.T) {
 	if again := keyed(); !again.Repeated || again.FirstSeq != first.FirstSeq {
 		t.Errorf("repeated: %+v, first %+v", again, first)
 	}
-	// If it were believed, nothing would have been set before its end.
+	// This checkpoint says that nothing was set before its end; the server believes it.
 	if err := os.WriteFile(path, regexp.MustCompile(`"state":\[[0-9,]*\]`).ReplaceAll(was, []byte(`"state":[]`)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +320,7 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
-// The document and the routes are compared in both directions.
+// TestDocument: the document describes the endpoints that are served, and no others.
 func TestDocument(t *testing.T) {
 	p := newPeer(t)
 	var doc struct {
@@ -335,15 +335,15 @@ func TestDocument(t *testing.T) {
 	for _, rt := range routes() {
 		served[rt.Method+" /v1"+rt.Path] = true
 		if op, ok := doc.Paths["/v1"+rt.Path][strings.ToLower(rt.Method)]; !ok || op.Scope != rt.Scope {
-			t.Errorf("%s %s is not in the document as it is served", rt.Method, rt.Path)
+			t.Errorf("the document does not have %s %s with the scope that it needs", rt.Method, rt.Path)
 		}
 	}
 	for path, ops := range doc.Paths {
 		for method := range ops {
 			if !served[strings.ToUpper(method)+" "+path] {
-				t.Errorf("%s %s is in the document and not served", method, path)
+				t.Errorf("%s %s is in the document, but not served", method, path)
 			}
-			// Without a token each path that is served says so; others are not found.
+			// Without a token, each path that is served answers 401, and others 404.
 			r, _ := http.NewRequestWithContext(t.Context(), strings.ToUpper(method), p.web.URL+strings.NewReplacer("{", "", "}", "").Replace(path), nil)
 			res, err := p.web.Client().Do(r)
 			if err != nil {
@@ -381,11 +381,11 @@ func TestDocument(t *testing.T) {
 	_ = json.Unmarshal(data, &all)
 	walk(all)
 	if refs < 50 {
-		t.Errorf("only %d references", refs)
+		t.Errorf("the document has only %d references", refs)
 	}
 }
 
-func TestTogether(t *testing.T) {
+func TestAppendsAtOnce(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c"})
 	done := make(chan bool)
@@ -401,7 +401,7 @@ func TestTogether(t *testing.T) {
 	var page api.Page
 	p.want(200, "GET", "/history?conversation_id=c&limit=100", nil, &page)
 	if len(page.Items) != 21 {
-		t.Errorf("%d", len(page.Items))
+		t.Errorf("%d items, want 21", len(page.Items))
 	}
 }
 
