@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tape/internal/show/conversation"
+	"tape/internal/show/typeset"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -15,6 +16,7 @@ func (c *composer) past(ctx context.Context, entries []repo.Entry) {
 	if len(entries) == 0 {
 		return
 	}
+	c.stream.Renderer = typeset.New(c.cells(), bool(c.paint)) // this comes before what resize queued
 	each := func(yield func(repo.Entry, error) bool) {
 		for _, e := range entries {
 			if !yield(e, nil) {
