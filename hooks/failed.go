@@ -91,7 +91,12 @@ func (s *hookSet) add(key hookKey) bool {
 // or the caller's own), even if ctx has ended. m may be nil.
 func (r *Runtime) NotifyError(ctx context.Context, stage string, err error, m Envelope) {
 	ctx = context.WithoutCancel(ctx)
-	tell(ctx, r, "on_error", func(p *Plugin) error { return p.OnError(ctx, stage, err, m) })
+	for _, p := range r.implementing("on_error") {
+		_, failed := ask(ctx, r, p, "on_error", func(p *Plugin) (any, error) { return nil, p.OnError(ctx, stage, err, m) })
+		if failed != nil {
+			r.log.Warn("an observer failed and is skipped", "error", failed)
+		}
+	}
 }
 
 // ErrorMessages is the observer that sends an error, as a message of [KindError], to the chat that

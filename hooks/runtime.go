@@ -56,14 +56,11 @@ type Runtime struct {
 
 // New returns a runtime without plugins. A nil log means slog's default.
 func New(log *slog.Logger) *Runtime {
-	if log == nil {
-		log = slog.Default()
-	}
 	folder, err := os.Getwd()
 	if err != nil {
 		folder = "." // it has been removed; opening it will fail with a clear error
 	}
-	return &Runtime{Workspace: folder, log: log, stats: map[hookKey]*PluginReport{}}
+	return &Runtime{Workspace: folder, log: cmp.Or(log, slog.Default()), stats: map[hookKey]*PluginReport{}}
 }
 
 // Register adds a plugin. It is asked before the earlier ones of the same priority; internal plugins are
@@ -157,16 +154,6 @@ func many[T any](ctx context.Context, r *Runtime, hook string, f func(*Plugin) (
 		answers = append(answers, answer)
 	}
 	return answers, nil
-}
-
-// tell calls all plugins, for hooks that have no answer. One that fails is skipped.
-func tell(ctx context.Context, r *Runtime, hook string, f func(*Plugin) error) {
-	for _, p := range r.implementing(hook) {
-		_, err := ask(ctx, r, p, hook, func(p *Plugin) (any, error) { return nil, f(p) })
-		if err != nil {
-			r.log.Warn("an observer failed and is skipped", "error", err)
-		}
-	}
 }
 
 // hookError says which plugin's hook failed.

@@ -9,7 +9,7 @@ import (
 	"tape/hooks"
 )
 
-// The built-in plugin is asked last for every hook, whatever the priorities, also to send.
+// Internal plugins are asked to send a message after all others, whatever the priorities.
 func TestInternalIsLast(t *testing.T) {
 	r := quiet()
 	var asked []string
@@ -29,8 +29,8 @@ func TestInternalIsLast(t *testing.T) {
 	}
 }
 
-// An answer that nobody sends is an error that on_error hears, once, and the turn's result stays. The sender's own chat
-// can be told of it.
+// If no plugin sends an answer, on_error gets one error, and the turn's result stays. The error itself can be sent to
+// the chat that the message came from.
 func TestUndelivered(t *testing.T) {
 	r := quiet()
 	var heard, sent []string
@@ -62,7 +62,7 @@ func TestUndelivered(t *testing.T) {
 	}
 }
 
-// An error in a stream is heard when it comes, before what follows it is shown.
+// on_error gets an error in a stream at once, before the error and the rest of the stream are shown.
 func TestStreamErrorsAtOnce(t *testing.T) {
 	r := quiet()
 	var seen []string

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestKnownKinds: entries of known kinds that readers could not use are refused by every way of
-// adding entries; stored ones stay.
+// TestKnownKinds: every way of adding entries refuses misspelled kinds, and entries of known kinds that
+// readers could not use.
 func TestKnownKinds(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -67,7 +67,7 @@ func TestKnownKinds(t *testing.T) {
 			if ok := slices.Contains(accepted, c); ok && (err != nil || after == before) {
 				t.Errorf("%s: %s is refused: %v", way, c, err)
 			} else if !ok && (!errors.Is(err, repo.ErrInvalid) || after != before || len(repo.Hints(err)) == 0) {
-				t.Errorf("%s: %s: the error is %v, and %d entries became %d", way, c, err, before, after)
+				t.Errorf("%s: %s: got the error %v, and %d entries became %d", way, c, err, before, after)
 			}
 		}
 	}

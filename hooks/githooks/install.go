@@ -211,7 +211,7 @@ func (i *installer) installOne(h hook) (wrote bool, err error) {
 	if st, err := os.Stat(path); ours && err == nil && bytes.Equal(there, want) && st.Mode().Perm()&0o100 != 0 {
 		return false, nil
 	}
-	return true, i.replace(path, want, hookPerm)
+	return true, i.fs.WriteFileMode(path, want, hookPerm)
 }
 
 // keep gives the user's own hook a second name, and returns it.
@@ -278,28 +278,7 @@ func (i *installer) copyHook(path, name string) error {
 	case os.Link(path, name) == nil:
 		return nil
 	}
-	return i.replace(name, in, mode.Perm())
-}
-
-// replace writes a temporary file and renames it, so that git never runs half of a hook.
-func (i *installer) replace(path string, content []byte, perm fs.FileMode) (err error) {
-	f, err := i.fs.CreateTemp(i.dir, ".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = f.Close()
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if _, err := f.Write(content); err != nil {
-		return err
-	}
-	if err := errors.Join(f.Chmod(perm), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return i.fs.Rename(f.Name(), path)
+	return i.fs.WriteFileMode(name, in, mode.Perm())
 }
 
 // uninstall removes our hooks from the usual folder, too: they would run again if core.hooksPath

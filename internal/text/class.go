@@ -168,7 +168,6 @@ type entry struct {
 	general bool  // the result does not fit in here: use Folder.general
 	carries bool
 	extends bool
-	itself  bool // folds to itself when nothing combines with it
 	attrs   [maxEntry]Attr
 	runes   [maxEntry]rune
 }
@@ -221,6 +220,5 @@ func describe(r rune) entry {
 		e.n++
 		i += n
 	}
-	e.itself = !e.general && !e.extends && string(f.Buf) == string(seg)
 	return e
 }

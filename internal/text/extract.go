@@ -35,24 +35,16 @@ func AppendEntry(dst []byte, kind string, payload []byte) []byte {
 	x.calls = kind == "message" || kind == "tool_call"
 	x.skipIDs = x.calls || kind == "system"
 	x.numbers = !x.skipIDs && kind != "event"
-	x.entry(kind == "anchor" || kind == "event")
-	return x.dst
-}
-
-// entry appends the payload, with the member "name" first if nameFirst.
-func (x *extractor) entry(nameFirst bool) {
-	if !nameFirst {
-		x.value(0)
-		return
+	nameFirst := kind == "anchor" || kind == "event"
+	if nameFirst {
+		x.field([]byte(jsonl.GetString(x.src, "name")))
 	}
-	if s := jsonl.GetString(x.src, "name"); s != "" {
-		x.field([]byte(s))
-	}
-	if len(x.src) > 0 && x.src[0] == '{' {
+	if nameFirst && len(x.src) > 0 && x.src[0] == '{' {
 		x.items(0, "name")
 	} else {
 		x.value(0)
 	}
+	return x.dst
 }
 
 // field appends one field as it is.

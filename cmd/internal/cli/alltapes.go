@@ -15,15 +15,15 @@ import (
 	"tape/repo"
 )
 
-// datedTape is a tape with the dates of its entries.
+// datedTape is a tape with its facts, such as the dates of its first and last entries.
 type datedTape struct {
 	about.Tape
 	tape      *repo.Tape
 	workspace string
-	base      int64 // a fork's last entry from its parent
+	base      int64 // the last entry that a fork has from its parent
 }
 
-// entries yields the selected entries of the tape itself; a fork's do not include its parent's.
+// entries yields the entries that a query selects, without those that a fork has from its parent.
 func (t datedTape) entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range t.tape.Entries(ctx, q) {
@@ -38,7 +38,7 @@ func (t datedTape) entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Ent
 	}
 }
 
-// runAll shows entries of all tapes in the order of their dates.
+// runAll shows entries of all tapes by date.
 func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	if o.app.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
@@ -55,7 +55,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	for _, t := range tapes {
 		sessions[sessionOf(repo.Entry{Workspace: t.workspace, Tape: t.tape.Name()})] = t.Tape
 	}
-	of, err := o.app.headings(ctx, sessions)
+	heading, err := o.app.headings(ctx, sessions)
 	if err != nil {
 		return err
 	}
@@ -63,10 +63,10 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 		q = o.joining(q)
 	}
 	entries := o.app.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)
-	return o.app.showEntries(ctx, nil, entries, o.entryView, of)
+	return o.app.showEntries(ctx, nil, entries, o.entryView, heading)
 }
 
-// headings returns what entries of several sessions are headed with. The sessions are by [sessionOf].
+// headings returns a function that returns the heading of an entry. The keys of sessions are those of [sessionOf].
 func (a *App) headings(ctx context.Context, sessions map[string]about.Tape) (func(repo.Entry) console.Session, error) {
 	names, err := a.shortNames(ctx)
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *App) headings(ctx context.Context, sessions map[string]about.Tape) (fun
 	}, nil
 }
 
-// dated returns the tapes and forks of a workspace that may have entries of a query.
+// dated returns the tapes and forks of a workspace in which the query may find entries.
 func (o *logOptions) dated(ctx context.Context, store *repo.Store, q repo.Query) (tapes []datedTape, err error) {
 	all, err := catalog.All(ctx, store)
 	if err != nil {
@@ -90,7 +90,7 @@ func (o *logOptions) dated(ctx context.Context, store *repo.Store, q repo.Query)
 	}
 	for _, t := range all {
 		d := datedTape{Tape: facts[t.Branch()], tape: t, workspace: o.app.workspaceOf(store)}
-		// The title does not change the date of the tape's last entry.
+		// Updated is not the date of a title, so a title may be later.
 		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && d.Given == "" && d.Called == ""
 		empty := !o.app.JSON && !t.IsFork() && !catalog.Listed(d.Tape) // as in the list of tapes
 		if empty || late || !q.Until.IsZero() && d.Started.After(q.Until) {
@@ -108,7 +108,7 @@ func (o *logOptions) dated(ctx context.Context, store *repo.Store, q repo.Query)
 	return tapes, nil
 }
 
-// byTime selects entries of several tapes.
+// byTime yields the entries of several tapes that a query selects, by date.
 func byTime(ctx context.Context, tapes []datedTape, q repo.Query) iter.Seq2[repo.Entry, error] {
 	var sources []query.Source
 	for _, t := range tapes {

@@ -17,7 +17,7 @@ type MCPOptions struct {
 	Open  func(ctx context.Context) (*repo.Store, error) // the workspace, which may appear or change while the server runs
 	Tape  string                                         // the default tape
 	Write bool                                           // offer tools that write
-	Hint  func(repo.Hint) string                         // a hint as text
+	Hint  func(repo.Hint) string                         // returns a hint as text
 
 	Version string
 }
@@ -38,10 +38,10 @@ ends.
   tape_info      shows an overview of a session
 
 These only read. With --write there are also tape_append, tape_handoff, tape_fork,
-tape_merge and tape_discard. Nothing deletes or resets a session.
+tape_merge and tape_discard. No tool deletes or resets a session.
 
 The workspace is that of the current directory. It may be created later. After tape login,
-tape_search takes scope=team: it searches the sessions of the team.`,
+tape_search with scope=team searches the sessions of the team.`,
 		Example: `  tape mcp
   claude mcp add tape -- tape mcp
   codex mcp add tape -- tape mcp --write`,
@@ -55,7 +55,7 @@ tape_search takes scope=team: it searches the sessions of the team.`,
 	return cmd
 }
 
-// openAnew is openStore for repeated calls from several goroutines.
+// openAnew is openStore, but may be called repeatedly and from several goroutines.
 func (a *App) openAnew(ctx context.Context) (*repo.Store, error) {
 	one := *a
 	return one.openStore(ctx)

@@ -128,8 +128,8 @@ func (v *view) files(list []comparison.File) {
 	}
 }
 
-func lines(u comparison.Use) string {
-	if u == (comparison.Use{}) {
+func lines(u comparison.Change) string {
+	if u == (comparison.Change{}) {
 		return ""
 	}
 	return fmt.Sprintf("  +%d -%d", u.Added, u.Removed)

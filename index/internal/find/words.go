@@ -12,9 +12,9 @@ import (
 	"tape/repo"
 )
 
-// InIndex finds entries by their words. The index is up to date with targets, which are the searched tapes
-// and their ancestors. Call it in a transaction. seen, if not nil, returns how the caller sees an entry
-// that may match, and whether at all.
+// InIndex finds entries by their words. The index has to be up to date with targets: the searched tapes and
+// their ancestors. Call it in a transaction. seen, if not nil, returns an entry as the caller may
+// see it, and false if the caller may not see it.
 func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has store.Has, s Search, seen func(repo.Entry) (repo.Entry, bool)) (*Result, error) {
 	f := &finder{db: db, s: s, seen: seen, has: has, byNo: map[int64]store.TapeRow{}, byBranch: make(map[string]*repo.Tape, len(targets)),
 		readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}, lines: map[int64]store.Line{}, commits: map[string]gitstore.Hash{}}
@@ -64,7 +64,7 @@ type finder struct {
 	phases  map[phaseKey]store.Phase
 	names   map[int64]string // of files
 	lines   map[int64]store.Line
-	body    []byte // scratch
+	body    []byte // reused for each entry
 }
 
 type phaseKey struct {
@@ -106,7 +106,7 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 	return instead, nil
 }
 
-// placement finds where the selected entries are stored.
+// placement finds out where the index has the selected entries.
 func (f *finder) placement(ctx context.Context) (placement, error) {
 	// The numbers of tapes are arbitrary, so the order must not depend on them.
 	slices.SortFunc(f.tapes, func(a, b *repo.Tape) int { return cmp.Compare(a.Branch(), b.Branch()) })
@@ -165,7 +165,7 @@ func (f *finder) answer(ctx context.Context) (*Result, error) {
 	if f.query.Empty() {
 		expr, sure = query.Expr{Op: query.None}, true
 	}
-	sure = sure && !f.s.Own // the index has both texts
+	sure = sure && !f.s.Own // the index also has the texts of artifacts
 	found, err := f.eval.eval(expr)
 	if err == nil {
 		found, err = f.filter(found)

@@ -9,7 +9,7 @@ import (
 	"tape/internal/store/activity"
 )
 
-// saved reads what the index has saved of a tape, to continue from: what it is about, and what was done.
+// saved reads from the index what a tape is about and what was done in it, so that indexing can go on from there.
 func (d *DB) saved(no int64) (facts about.Tape, done activity.Session, err error) {
 	var rawFacts, rawDone string
 	if _, err = d.row("SELECT about, activity FROM tapes WHERE no = ?", []any{no}, &rawFacts, &rawDone); err != nil {
@@ -37,11 +37,12 @@ type decoded struct {
 	tape about.Tape
 }
 
-// allFacts returns all rows as one text, like the constant all: JSON contains no control characters.
+// allFacts selects all rows as one text, like the constant all. Its separators are control characters, which JSON
+// does not contain.
 const allFacts = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, about), char(30)), '') FROM tapes"
 
-// About returns what each of the tapes is about, by branch. From the second call on, JSON that did not change is
-// not parsed again: for a list of thousands of tapes, parsing takes most of the time.
+// About returns what each of the tapes is about, by branch. The second call for several tapes begins to keep what it
+// parsed, and later ones parse only JSON that has changed: for thousands of tapes, parsing takes most of the time.
 func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 	out, now := make(map[string]about.Tape, len(tapes)), map[string]decoded{}
 	keep := d.listed && len(tapes) > 1

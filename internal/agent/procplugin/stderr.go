@@ -13,14 +13,14 @@ import (
 	"tape/internal/show/display"
 )
 
-// longestLog is how many bytes of a line are logged.
+// longestLog is how many bytes of a line or message are logged at most.
 const longestLog = 4096
 
-// logStderr logs what the process writes to standard error, up to a limit of lines a minute.
+// logStderr logs the standard error of the process, at most in.limits.logged lines a minute.
 func (in *instance) logStderr(stderr io.Reader) {
 	r := bufio.NewReaderSize(stderr, longestLog)
 	from, lines := time.Now(), 0
-	more := false // the line goes on
+	more := false // the next piece belongs to the same line, and is left out
 	for {
 		piece, err := r.ReadSlice('\n')
 		if time.Since(from) > window {
@@ -45,7 +45,7 @@ func (in *instance) logStderr(stderr io.Reader) {
 	}
 }
 
-// handleLog logs what the plugin asks to be logged.
+// handleLog logs a message that the plugin sent.
 func (in *instance) handleLog(m *received) {
 	var entry struct {
 		Level   slog.Level `json:"level"`

@@ -122,7 +122,7 @@ func TestMCPCrash(t *testing.T) {
 	t.Parallel()
 	e, started := newMCP(t)
 	for i := range 3 {
-		e.fails("test.crash", anything, "broke off", "out of luck")
+		e.fails("test.crash", anything, "failed, and is started again", "out of luck")
 		contains(t, e.must("test.echo", anything), "hello")
 		if got := started(); len(got) != i+2 {
 			t.Errorf("started %s", got)

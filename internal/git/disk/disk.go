@@ -276,7 +276,10 @@ const TempPrefix = ".tmp-"
 
 // WriteFile replaces path with data, durably: after a crash the file holds either
 // what it held before or all of data.
-func (d *FS) WriteFile(path string, data []byte) (err error) {
+func (d *FS) WriteFile(path string, data []byte) error { return d.WriteFileMode(path, data, FilePerm) }
+
+// WriteFileMode is [FS.WriteFile] with other permissions of the owner.
+func (d *FS) WriteFileMode(path string, data []byte, perm fs.FileMode) (err error) {
 	tmp, err := d.CreateTemp(filepath.Dir(path), TempPrefix+"*")
 	if err != nil {
 		return err
@@ -288,8 +291,8 @@ func (d *FS) WriteFile(path string, data []byte) (err error) {
 		}
 	}()
 	_, err = tmp.Write(data)
-	if err == nil && d.mode(FilePerm) != FilePerm {
-		err = tmp.Chmod(FilePerm)
+	if err == nil && d.mode(perm) != FilePerm {
+		err = tmp.Chmod(perm)
 	}
 	if err == nil {
 		err = tmp.Sync()

@@ -310,18 +310,8 @@ func TestDriversLocks(t *testing.T) {
 // Each operation fails once, or the process dies at it: then each of the two files has its old
 // or its new content, and the next call completes the change.
 func TestDriversFaults(t *testing.T) {
-	failing := func(n int64) (*disk.FS, func() bool) {
-		i := int64(0)
-		return &disk.FS{Fault: func(disk.Op, string) error {
-			if i++; i == n {
-				return gitjudge.ErrKilled
-			}
-			return nil
-		}}, func() bool { return i >= n }
-	}
-	for _, faults := range []func(int64) (*disk.FS, func() bool){failing, gitjudge.KilledAt} {
-		interruptDrivers(t, faults)
-	}
+	interruptDrivers(t, gitjudge.FailingAt)
+	interruptDrivers(t, gitjudge.KilledAt)
 }
 
 func interruptDrivers(t *testing.T, faults func(n int64) (*disk.FS, func() bool)) {

@@ -25,8 +25,8 @@ func mainTree(j *gitjudge.Judge) gitstore.Worktree {
 	return gitstore.Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
 }
 
-// staged compares the entries that we read with those that git lists.
-func staged(j *gitjudge.Judge, r *gitstore.Repo, w gitstore.Worktree) {
+// wantStaged fails unless we read the same entries from the index as git.
+func wantStaged(j *gitjudge.Judge, r *gitstore.Repo, w gitstore.Worktree) {
 	j.Helper()
 	entries, err := Read(r, w)
 	j.OK(err)
@@ -63,7 +63,7 @@ func TestUpdateIndexAsGitSeesIt(t *testing.T) {
 	}
 	j.OK(os.Remove(filepath.Join(j.Dir, "anchors/003_x/messages.jsonl")))
 	j.OK(Update(ctx, r, w, append(added, Change{Path: "anchors/003_x/messages.jsonl", Remove: true})))
-	staged(j, r, w)
+	wantStaged(j, r, w)
 	if out := j.Git("diff", "--stat"); out != "" {
 		t.Errorf("git diff: %s", out)
 	}
@@ -99,8 +99,8 @@ func TestFileThatGrewMeanwhile(t *testing.T) {
 	}
 }
 
-// TestRacilyClean changes a file, keeping size and time, right after git indexed it;
-// our rewriting of the index must not hide that.
+// TestRacilyClean changes a file right after git indexed it, and keeps its size and time. When we write
+// the index later, git must still find the change.
 func TestRacilyClean(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
@@ -141,9 +141,9 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	if out, err := gitjudge.GitStdin(j, info, "update-index", "--index-info"); err != nil {
 		t.Fatal(out)
 	}
-	staged(j, r, w)
+	wantStaged(j, r, w)
 	j.OK(Update(ctx, r, w, []Change{change("plain", "1\n"), change("both/x", "1\n")}))
-	staged(j, r, w)
+	wantStaged(j, r, w)
 	if out := j.Git("ls-files", "-v"); out != "h assume\nH both/x\nH new\nH plain\nS skip" {
 		t.Errorf("flags: %s", out)
 	}
@@ -152,17 +152,17 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	x, err := readIndexFile(w.IndexPath())
 	j.OK(err)
 	if entries[2].Path != "new" || x.extended(2)&extIntent == 0 || !entries[4].SkipWorktree || x.flags(0)&flagValid == 0 {
-		t.Errorf("flags read: %+v", entries)
+		t.Errorf("flags are lost or misread: %+v", entries)
 	}
 	// A file takes the place of a folder, and the other way round.
 	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
 	j.Write("both", "1\n")
 	j.OK(Update(ctx, r, w, []Change{change("both", "1\n")}))
-	staged(j, r, w)
+	wantStaged(j, r, w)
 	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
 	j.Write("both/y/z", "1\n")
 	j.OK(Update(ctx, r, w, []Change{change("both/y/z", "1\n")}))
-	staged(j, r, w)
+	wantStaged(j, r, w)
 	j.Fsck()
 }
 
@@ -175,11 +175,11 @@ func TestIndexUnreadable(t *testing.T) {
 	good, err := os.ReadFile(file)
 	j.OK(err)
 	spoil := map[string]func(){
-		"version 4": func() { j.Git("update-index", "--index-version", "4") },
-		"split":     func() { j.Git("update-index", "--split-index") },
-		"cut":       func() { j.OK(os.WriteFile(file, good[:40], 0o600)) },
-		"empty":     func() { j.OK(os.WriteFile(file, nil, 0o600)) },
-		"flipped":   func() { j.OK(os.WriteFile(file, append([]byte("DIRC\x00\x00\x00\x03"), good[8:]...), 0o600)) },
+		"version 4":      func() { j.Git("update-index", "--index-version", "4") },
+		"split":          func() { j.Git("update-index", "--split-index") },
+		"cut":            func() { j.OK(os.WriteFile(file, good[:40], 0o600)) },
+		"empty":          func() { j.OK(os.WriteFile(file, nil, 0o600)) },
+		"wrong checksum": func() { j.OK(os.WriteFile(file, append([]byte("DIRC\x00\x00\x00\x03"), good[8:]...), 0o600)) },
 	}
 	for name, f := range spoil {
 		j.OK(os.WriteFile(file, good, 0o600))
@@ -194,7 +194,7 @@ func TestIndexUnreadable(t *testing.T) {
 	}
 	for _, path := range []string{"", "/x", "../x", "a/../x", ".git/config", "a//b", "a\x00b", `a\b`} {
 		if err := Update(ctx, r, w, []Change{{Path: path}}); err == nil {
-			t.Errorf("path %q passes", path)
+			t.Errorf("path %q is accepted", path)
 		}
 	}
 }
@@ -208,14 +208,14 @@ func FuzzParseIndex(f *testing.F) {
 	raw := x.splice(edits)
 	f.Add(raw[:len(raw)-trailerLength])
 	f.Fuzz(func(t *testing.T, body []byte) {
-		x, err := parseIndex(append(body, make([]byte, trailerLength)...)) // no checksum
+		x, err := parseIndex(append(body, make([]byte, trailerLength)...)) // zeros: no checksum
 		if err != nil {
 			return
 		}
 		for i := range x.len() {
 			e := x.entry(i)
 			if from, to := x.find(e.Path); from > i || to <= i {
-				t.Fatalf("%q is not found where it is", e.Path)
+				t.Fatalf("find does not return the place of %q", e.Path)
 			}
 		}
 		if _, err := parseIndex(x.splice(nil)); err != nil {
@@ -245,7 +245,7 @@ func TestUpdateIndexFaults(t *testing.T) {
 	})
 }
 
-// TestIndexRandomly makes random changes, and compares the index with one that git changed in the same way.
+// TestIndexRandomly makes random changes, and compares the index with the one that git builds from the files.
 func TestIndexRandomly(t *testing.T) {
 	j := gitjudge.New(t)
 	seed := rand.Uint64()

@@ -73,7 +73,7 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	r, ctx := open(j, nil), context.Background()
 	w, _ := sparse(j, r)
 	j.Git("config", "gc.auto", "0")
-	staged(j, r, w)
+	wantStaged(j, r, w)
 	stillSparse(j, w, "the checkout")
 
 	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nmore\n")

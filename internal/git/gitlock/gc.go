@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// GCPid is the file in which a running git gc notes its process.
+// GCPid is the file in which a running git gc stores its process id and host.
 const GCPid = "gc.pid"
 
-// ReadGCPid returns the process of the git gc that a repository's gc.pid names, or 0. The process
-// may be dead. Like git it ignores a note that is older than twelve hours, or from another host.
+// ReadGCPid returns the process id in a repository's gc.pid, or 0. The process may have ended. Like git,
+// it ignores a file that is at least twelve hours old, or from another host.
 func ReadGCPid(gitDir string) int {
-	const longest = 12 * time.Hour
+	const maxAge = 12 * time.Hour
 	path := filepath.Join(gitDir, GCPid)
 	raw, err := os.ReadFile(path)
 	if err != nil {
@@ -27,18 +27,18 @@ func ReadGCPid(gitDir string) int {
 	}
 	st, err := os.Stat(path)
 	host, _ := os.Hostname()
-	pid, noted, _ := strings.Cut(strings.TrimSpace(string(raw)), " ")
-	if n, perr := strconv.Atoi(pid); err == nil && perr == nil && n > 0 && noted == host && time.Since(st.ModTime()) < longest {
+	pid, fileHost, _ := strings.Cut(strings.TrimSpace(string(raw)), " ")
+	if n, perr := strconv.Atoi(pid); err == nil && perr == nil && n > 0 && fileHost == host && time.Since(st.ModTime()) < maxAge {
 		return n
 	}
 	return 0
 }
 
-// OwnGC is the file in which a gc that tape started notes its process. It keeps recently written
+// OwnGC is the file with the process id of a git gc that tape started. Such a gc keeps recently written
 // objects, so writers need not wait for it.
 func OwnGC(gitDir string) string { return filepath.Join(gitDir, OwnDir, "gc.own") }
 
-// RunningGC returns the process of a running git gc that tape did not start, or 0.
+// RunningGC returns the process id of a running git gc that tape did not start, or 0.
 func RunningGC(gitDir string) int {
 	pid := ReadGCPid(gitDir)
 	if pid == 0 || !IsGitAlive(pid) {
@@ -50,7 +50,7 @@ func RunningGC(gitDir string) int {
 	return pid
 }
 
-// AwaitGC waits until no git gc of somebody else runs. Errors: ErrBusy after k.Wait.
+// AwaitGC waits until no git gc runs that tape did not start. Errors: ErrBusy after k.Wait.
 func (k Locks) AwaitGC(ctx context.Context, gitDir string) error {
 	for deadline := time.Now().Add(k.Wait); ; {
 		pid := RunningGC(gitDir)
@@ -77,8 +77,8 @@ func PauseForGC(ctx context.Context, pid int) error {
 	}
 }
 
-// IsGitAlive reports whether a process exists and is a git: by now another process may have its
-// id.
+// IsGitAlive reports whether a process exists and is git: after git ended, another process may have got
+// the id. Without /proc, every existing process counts as git.
 func IsGitAlive(pid int) bool {
 	process, err := os.FindProcess(pid)
 	if err != nil {
@@ -91,7 +91,7 @@ func IsGitAlive(pid int) bool {
 	return err != nil || IsGit(comm)
 }
 
-// IsGit reports whether a process is a git, by its name in /proc/PID/comm.
+// IsGit reports whether the content of a /proc/PID/comm is the name of a git process.
 func IsGit(comm []byte) bool {
 	name := bytes.TrimSpace(comm)
 	return string(name) == "git" || bytes.HasPrefix(name, []byte("git-"))

@@ -99,9 +99,7 @@ func (k *keeper) end() error {
 }
 
 func (k *keeper) fail(err error) {
-	if k.failed == nil {
-		k.failed = err
-	}
+	k.failed = cmp.Or(k.failed, err)
 }
 
 // peers maps each side to the side that answers it.
@@ -133,9 +131,7 @@ func (k *keeper) handle(l line) {
 	default:
 		q = k.asked[peers[l.from]+id]
 		delete(k.asked, peers[l.from]+id)
-		if q.session == "" {
-			q.session = jsonl.GetString(msg, "result", "sessionId")
-		}
+		q.session = cmp.Or(q.session, jsonl.GetString(msg, "result", "sessionId"))
 		s := k.session(q)
 		if q.session == "" {
 			s = nil

@@ -230,17 +230,5 @@ func (c *Change) write(d *disk.FS) error {
 	if err := d.MkdirAll(filepath.Dir(c.Target)); err != nil {
 		return err
 	}
-	f, err := d.CreateTemp(filepath.Dir(c.Target), "."+filepath.Base(c.Target)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(c.After)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err == nil {
-		err = d.Rename(f.Name(), c.Target)
-	}
-	if err != nil {
-		return errors.Join(err, d.Remove(f.Name()))
-	}
-	return d.SyncDir(filepath.Dir(c.Target))
+	return d.WriteFileMode(c.Target, c.After, mode)
 }

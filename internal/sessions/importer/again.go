@@ -48,7 +48,7 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 			event = jsonl.GetString(e.Payload, "name")
 		}
 		purged, elsewhere = purged || event == rewrite.PurgedEvent, elsewhere || event == continued.Event
-		if ours = ours || slices.ContainsFunc(has, func(key string) bool { return first[key] }); len(has) == 0 && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
+		if ours = ours || slices.ContainsFunc(has, func(key string) bool { return slices.Contains(first, key) }); len(has) == 0 && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
 			own++
 		}
 	}
@@ -84,8 +84,7 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 }
 
 // identify finds out what a transcript is, and the keys of its first entries.
-func identify(ctx context.Context, path string) (info record.Info, first map[string]bool, err error) {
-	const most = 100 // entries: not all have to be on the tape
+func identify(ctx context.Context, path string) (info record.Info, first []string, err error) {
 	src, closer, err := OpenSource(path, nil)
 	if err != nil {
 		return info, nil, err
@@ -95,20 +94,7 @@ func identify(ctx context.Context, path string) (info record.Info, first map[str
 	if err != nil {
 		return info, nil, err
 	}
-	first = map[string]bool{}
-	enough := errors.New("enough")
-	_, err = Read(ctx, f, src, func(string, string) bool { return false }, func(item record.Item) error {
-		for _, key := range item.Keys {
-			first[key] = true
-		}
-		if len(first) >= most {
-			return enough
-		}
-		return nil
-	})
-	if errors.Is(err, enough) {
-		err = nil
-	}
+	first, err = firstKeys(ctx, f, src, 100) // not all have to be on the tape
 	return info, first, err
 }
 

@@ -41,7 +41,7 @@ func fileOf(t *testing.T, name string, ls ...string) string {
 	return path
 }
 
-// outline shows each entry of a tape as its kind, name or role, and fork.
+// outline shows each entry of a tape by its content, name or kind, with its fork before that.
 func outline(t *testing.T, s *repo.Store, name string) string {
 	t.Helper()
 	var out []string
@@ -50,16 +50,16 @@ func outline(t *testing.T, s *repo.Store, name string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		what := e.Kind
+		label := e.Kind
 		for _, field := range []string{"name", "content"} {
 			if v := jsonl.GetString(e.Payload, field); v != "" {
-				what = v
+				label = v
 			}
 		}
 		if fork := jsonl.GetString(e.Meta, "origin", "fork"); fork != "" {
-			what = fork + ":" + what
+			label = fork + ":" + label
 		}
-		out = append(out, what)
+		out = append(out, label)
 	}
 	return strings.Join(out, " ")
 }
@@ -87,7 +87,7 @@ func mergedForks(t *testing.T, s *repo.Store, name string) string {
 
 const agentBeginning = "session/start hi tool_call run "
 
-// TestImportAgents: a subagent is a fork that begins at its call, and is merged after the result.
+// TestImportAgents: a subagent becomes a fork that begins at its call, and is merged after the result.
 func TestImportAgents(t *testing.T) {
 	s := testStore(t)
 	file := fileOf(t, "s.jsonl", agentSession...)
@@ -106,12 +106,12 @@ func TestImportAgents(t *testing.T) {
 		t.Errorf("a second import brought in %+v", res)
 	}
 	if got := outline(t, s, "s-1"); got != all {
-		t.Errorf("a second import made of it\n%s", got)
+		t.Errorf("after a second import the tape has\n%s", got)
 	}
 }
 
-// TestImportAgentsGrow: new entries of a subagent become a fork of the same name. Without a result, it is
-// merged at the end.
+// TestImportAgentsGrow: new entries of a subagent become another fork of the same name. A fork without a
+// result is merged at the end of the import.
 func TestImportAgentsGrow(t *testing.T) {
 	s := testStore(t)
 	file := func(n int) string { return fileOf(t, "s.jsonl", agentSession[:n]...) }
@@ -165,8 +165,8 @@ func TestImportNoSubagents(t *testing.T) {
 	identities(t, s, "s-1")
 }
 
-// TestImportAgentFile: a subagent's own file becomes a tape, unless its session has the subagent. No entry
-// is repeated.
+// TestImportAgentFile: a subagent's own file becomes a tape, unless the session's tape has the subagent. No
+// entry is repeated.
 func TestImportAgentFile(t *testing.T) {
 	own := []string{
 		sideLn("x", userLn("in-p1", "", `"p1"`)), sideLn("x", userLn("in-p3", "in-p1", `"p3"`)), sideLn("x", userLn("in-p5", "in-p3", `"p5"`)),
@@ -198,7 +198,7 @@ func TestImportAgentFile(t *testing.T) {
 		if got := outline(t, s, "s-1"); !strings.Contains(got, " agent-x.2:agent agent-y:agent agent-y:p2 bye") {
 			t.Errorf("the session has\n%s", got)
 		}
-		// From now on it is one of the session's.
+		// From now on its entries go to the session's tape.
 		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", append(own, sideLn("x", userLn("in-p7", "in-p5", `"p7"`)))...), Options{}); res.Tape != "s-1" || res.Imported != 1 {
 			t.Errorf("%+v", res)
 		}
@@ -212,8 +212,8 @@ func TestImportAgentFile(t *testing.T) {
 	})
 }
 
-// TestImportIntoFork: a file can be imported into an open fork. A tape or fork that has a subagent's name
-// keeps it.
+// TestImportIntoFork: a file can be imported into an open fork. A subagent gets another name if a fork there
+// has its name.
 func TestImportIntoFork(t *testing.T) {
 	s := testStore(t)
 	main, err := s.Tape(t.Context(), "main")
@@ -240,7 +240,7 @@ func TestImportIntoFork(t *testing.T) {
 	}
 }
 
-// TestImportAgentsHaveNoContext: the context is the same with subagents on the tape and without.
+// TestImportAgentsHaveNoContext: subagents on the tape do not change the context.
 func TestImportAgentsHaveNoContext(t *testing.T) {
 	files := []string{sampleSession, fileOf(t, "s.jsonl", agentSession...), fileOf(t, "open.jsonl", agentSession[:6]...)}
 	files = append(files, fileOf(t, "random.jsonl", generate(1, 40)...))
@@ -304,7 +304,7 @@ func TestImportLongAgent(t *testing.T) {
 	}
 }
 
-// importWith imports with an intake that change has changed.
+// importWith imports a file with an intake that change has adjusted.
 func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) *Result {
 	t.Helper()
 	src, closer, err := OpenSource(path, nil)
@@ -324,8 +324,8 @@ func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) 
 	return res
 }
 
-// TestImportBrokenOff: an import that fails leaves nothing of the session or its subagents.
-func TestImportBrokenOff(t *testing.T) {
+// TestImportFails: an import that fails leaves the tape and its forks as they were.
+func TestImportFails(t *testing.T) {
 	s := testStore(t)
 	mustImport(t, s, fileOf(t, "s.jsonl", agentSession[:1]...), Options{})
 	before, forks := outline(t, s, "s-1"), mergedForks(t, s, "s-1")
@@ -351,10 +351,10 @@ func TestImportBrokenOff(t *testing.T) {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	if got := outline(t, s, "s-1"); got != before {
-		t.Errorf("it left\n%s", got)
+		t.Errorf("afterwards the tape has\n%s", got)
 	}
 	if got := mergedForks(t, s, "s-1"); got != forks {
-		t.Errorf("it left the forks %s", got)
+		t.Errorf("afterwards the tape has the forks %s", got)
 	}
 	if res := mustImport(t, s, src.Name, Options{}); res.Imported != 12 {
 		t.Errorf("the next import brought in %+v", res)

@@ -17,14 +17,10 @@ import (
 // errParts means that a file has several sessions, which were imported one by one.
 var errParts = errors.New("it has several sessions")
 
-type noCloser struct{}
-
-func (noCloser) Close() error { return nil }
-
 // source opens a file. A session of a file that is open already needs no opening.
 func (b *Batch) source(out *outcome) (record.Source, io.Closer, error) {
 	if out.part != nil {
-		return *out.part, noCloser{}, nil
+		return *out.part, io.NopCloser(nil), nil
 	}
 	if src, closer, ok, err := openSession(out.res.File, &b.copied); ok {
 		return src, closer, err

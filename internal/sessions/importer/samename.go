@@ -27,7 +27,7 @@ func (b *Batch) nameOf(ctx context.Context, f *record.Format, src record.Source,
 	if err != nil {
 		return "", err
 	}
-	first, err := firstKey(ctx, f, src)
+	first, err := firstKeys(ctx, f, src, 1)
 	if err != nil {
 		return "", err
 	}
@@ -38,21 +38,24 @@ func (b *Batch) nameOf(ctx context.Context, f *record.Format, src record.Source,
 	return info.Full, nil
 }
 
-// firstKey returns the key of the first entry of a file, or "".
-func firstKey(ctx context.Context, f *record.Format, src record.Source) (key string, err error) {
+// firstKeys returns the keys of a file's first entries: at least as many as wanted, if it has them.
+func firstKeys(ctx context.Context, f *record.Format, src record.Source, wanted int) (keys []string, err error) {
 	enough := errors.New("enough")
 	_, err = Read(ctx, f, src, func(string, string) bool { return false }, func(item record.Item) error {
-		key = item.Keys[0]
-		return enough
+		if keys = append(keys, item.Keys...); len(keys) >= wanted {
+			return enough
+		}
+		return nil
 	})
 	if errors.Is(err, enough) {
 		err = nil
 	}
-	return key, err
+	return keys, err
 }
 
-// beginsWith reports whether a tape begins with the entry of a key, perhaps after an anchor of its own.
-func beginsWith(ctx context.Context, f *record.Format, tape *repo.Tape, key string) (bool, error) {
+// beginsWith reports whether a tape begins with the entry that has the first of the keys, perhaps after an
+// anchor of its own. Any tape does if there are no keys.
+func beginsWith(ctx context.Context, f *record.Format, tape *repo.Tape, first []string) (bool, error) {
 	keys := keysOf(f)
 	for e, err := range tape.Entries(ctx, repo.Query{Limit: repo.N(2)}) {
 		if err != nil {
@@ -62,7 +65,7 @@ func beginsWith(ctx context.Context, f *record.Format, tape *repo.Tape, key stri
 		if err != nil {
 			return false, err
 		}
-		if key == "" || slices.Contains(has, key) {
+		if len(first) == 0 || slices.Contains(has, first[0]) {
 			return true, nil
 		}
 	}

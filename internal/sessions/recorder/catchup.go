@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -186,10 +187,7 @@ func (r *Recorder) keepFailure(known map[string]*Session) error {
 			}
 			continue
 		}
-		text := last.Trouble
-		if text == "" {
-			text = "not pushed: " + last.Refused
-		}
+		text := cmp.Or(last.Trouble, "not pushed: "+last.Refused)
 		line := fmt.Sprintf("%s session %s: %s\n", last.Agent, last.ID, strings.Join(strings.Fields(text), " "))
 		if r.FS.WriteFile(path, []byte(line)) == nil {
 			return nil

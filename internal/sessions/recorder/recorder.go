@@ -114,7 +114,7 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 	for pause := first; ; pause = min(2*pause, longest) {
 		if ctx.Err() == nil && err == nil { // a note that cannot be removed would be taken again forever
 			var some bool
-			if some, err = run.absorb(ctx); some {
+			if some, err = run.absorb(); some {
 				pause = first
 			}
 			run.start(ctx)
@@ -132,7 +132,7 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 
 // absorb updates what is known about sessions from their notes, except in workspaces with a worker.
 // A note is removed once the update is durable.
-func (r *run) absorb(ctx context.Context) (some bool, err error) {
+func (r *run) absorb() (some bool, err error) {
 	list, err := spool.Notes(r.Places)
 	var taken []spool.Kept
 	changed := map[string]bool{}

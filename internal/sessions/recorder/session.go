@@ -2,6 +2,7 @@ package recorder
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -85,14 +86,8 @@ func (s *Session) note(n spool.Note, p payload, is record.Moment) {
 	s.Ended = is == record.End
 	s.PushDue = s.Ended && n.Push
 	s.Due = true
-	if s.Project == "" {
-		if s.Project = n.Project; s.Project == "" {
-			s.Project = p.Cwd
-		}
-	}
-	if s.Workspace == "" {
-		s.Workspace = n.Workspace
-	}
+	s.Project = cmp.Or(s.Project, n.Project, p.Cwd)
+	s.Workspace = cmp.Or(s.Workspace, n.Workspace)
 	of := s.file(p.Transcript, p.AgentID != "" && p.AgentFile == "")
 	if p.AgentFile != "" {
 		of = s.file(p.AgentFile, true)

@@ -6,6 +6,7 @@ package spool
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -50,10 +51,7 @@ const (
 // one in the folder of the workspaces, and, if that cannot be written, one of this user's that lasts
 // until the machine restarts.
 func Places(home string, getenv func(string) string) []string {
-	other := getenv("XDG_RUNTIME_DIR")
-	if other == "" {
-		other = os.TempDir()
-	}
+	other := cmp.Or(getenv("XDG_RUNTIME_DIR"), os.TempDir())
 	sum := sha256.Sum256([]byte(home))
 	return []string{filepath.Join(home, ".recording"), filepath.Join(other, fmt.Sprintf("tape-recording-%d-%x", os.Getuid(), sum[:4]))}
 }

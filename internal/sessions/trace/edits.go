@@ -71,16 +71,13 @@ func (e *Edits) read(ctx context.Context, touches []index.Touch) error {
 			}
 			one := edit{touch, map[string]bool{}}
 			for _, line := range activity.Written(entry, path.Base(strings.ReplaceAll(touch.Path, `\`, "/"))) {
-				one.lines[essence(line)] = true
+				one.lines[strings.TrimSpace(line)] = true
 			}
 			e.list = append(e.list, one)
 		}
 	}
 	return nil
 }
-
-// essence returns a line without the white space around it.
-func essence(line string) string { return strings.TrimSpace(line) }
 
 // Telling reports whether a line says enough to tell who wrote it; a bracket does not.
 func Telling(line string) bool { return telling(line, 4) }
@@ -103,7 +100,7 @@ func telling(line string, least int) bool {
 // another edit hardly wrote the same.
 func (e *Edits) Of(line string, since, until time.Time) int {
 	const many = 16 // letters and digits
-	if line = essence(line); !Telling(line) {
+	if line = strings.TrimSpace(line); !Telling(line) {
 		return -1
 	}
 	for i, one := range slices.Backward(e.list) {

@@ -1,4 +1,4 @@
-// Package comparison says how two sessions differ, as people see them: prompts, answers and files. It returns plain
+// Package comparison compares two sessions by what people see of them: prompts, answers and files. It returns plain
 // data, for the command line and the browser.
 package comparison
 
@@ -21,7 +21,7 @@ import (
 type Side struct {
 	Revision *query.Revision
 	Facts    about.Tape
-	Touches  []index.Touch // of its files
+	Touches  []index.Touch // of files
 }
 
 // Comparison is what two sessions have in common and what not.
@@ -31,33 +31,33 @@ type Comparison struct {
 	Files []File
 }
 
-// Turn is what a person asked, and the last thing that the model said to it. A session that begins with an answer
-// has no prompt there.
+// Turn is a prompt and the last answer to it. If a session begins with an answer, its first turn has no prompt.
 type Turn struct {
 	ID, AnswerID   int64
 	Prompt, Answer string
 }
 
-// Row is a turn of one side, or of both if their prompts are equal; what is only on the left comes first.
+// Row is a turn of one side, or of both if their prompts are equal. Between two rows with both, those with only a
+// left turn come first.
 type Row struct {
 	Left, Right *Turn
 }
 
-// Same reports whether both sides have the turn, with the same answer.
+// Same reports whether both sides have the turn and the same answer.
 func (r Row) Same() bool {
-	return r.Left != nil && r.Right != nil && words(r.Left.Answer) == words(r.Right.Answer)
+	return r.Left != nil && r.Right != nil && squeezed(r.Left.Answer) == squeezed(r.Right.Answer)
 }
 
-// Use is what a session changed in a file.
-type Use struct{ Added, Removed int64 } // lines
+// Change is how many lines of a file a session changed.
+type Change struct{ Added, Removed int64 }
 
-// File is a file that one of the sessions changed, or both.
+// File is a file that at least one of the sessions changed.
 type File struct {
 	Path        string
-	Left, Right *Use
+	Left, Right *Change
 }
 
-// Same reports whether both sides changed as much.
+// Same reports whether both sides changed the same numbers of lines.
 func (f File) Same() bool { return f.Left != nil && f.Right != nil && *f.Left == *f.Right }
 
 // Of compares two sessions.
@@ -73,7 +73,7 @@ func Of(ctx context.Context, a, b Side) (*Comparison, error) {
 	return &Comparison{Turns: [2]int{len(one), len(two)}, Rows: rows(one, two), Files: files(changed(a), changed(b))}, nil
 }
 
-// Differ reports whether anything that is compared differs.
+// Differ reports whether the sessions differ in a turn or a file.
 func (c *Comparison) Differ() bool {
 	return slices.ContainsFunc(c.Rows, func(r Row) bool { return !r.Same() }) || slices.ContainsFunc(c.Files, func(f File) bool { return !f.Same() })
 }
@@ -104,12 +104,12 @@ func turns(ctx context.Context, r *query.Revision) (out []Turn, err error) {
 	return out, nil
 }
 
-// rows puts the turns with equal prompts beside each other: as many as possible, in order.
+// rows pairs the turns with equal prompts: as many as possible without changing the order of either side.
 func rows(a, b []Turn) (out []Row) {
 	keys := func(list []Turn) string {
 		var all strings.Builder
 		for _, t := range list {
-			all.WriteString(words(t.Prompt) + "\n")
+			all.WriteString(squeezed(t.Prompt) + "\n")
 		}
 		return all.String()
 	}
@@ -130,18 +130,18 @@ func rows(a, b []Turn) (out []Row) {
 	return out
 }
 
-// Pair is what stands side by side.
+// Pair is a row whose turns may have different prompts.
 type Pair struct {
 	Row
 	SamePrompt bool
 }
 
-// Same reports whether both sides have the prompt, with the same answer.
+// Same reports whether both sides have the prompt and the same answer.
 func (p Pair) Same() bool { return p.SamePrompt && p.Row.Same() }
 
-// Beside puts the turns that only the right has beside those before them that only the left has.
+// Beside moves the turns that only the right side has up, beside those before them that only the left side has.
 func Beside(list []Row) (out []Pair) {
-	free := 0 // the first pair without a right, since the last that both have
+	free := 0 // the index of the first pair without a right turn, after the last row with both
 	for _, row := range list {
 		switch {
 		case row.Left != nil && row.Right != nil:
@@ -160,9 +160,9 @@ func Beside(list []Row) (out []Pair) {
 	return out
 }
 
-func words(text string) string { return strings.Join(strings.Fields(text), " ") }
+func squeezed(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func files(one, two map[string]Use) (out []File) {
+func files(one, two map[string]Change) (out []File) {
 	all := maps.Clone(one)
 	maps.Copy(all, two)
 	for _, path := range slices.Sorted(maps.Keys(all)) {
@@ -178,17 +178,17 @@ func files(one, two map[string]Use) (out []File) {
 	return out
 }
 
-// changed returns the files that a session wrote, up to where the revision ends; those of its project by their
-// place in it, so that sessions in several worktrees compare.
-func changed(s Side) map[string]Use {
-	out := map[string]Use{}
+// changed returns what a session changed in each file up to the end of the revision. Paths of files in the project
+// are relative to it, so that sessions in different worktrees can be compared.
+func changed(s Side) map[string]Change {
+	out := map[string]Change{}
 	for _, t := range s.Touches {
 		if t.Writes == 0 || t.Entry > s.Revision.Last() {
 			continue
 		}
 		path := about.InProject(s.Facts.Project, t.Path)
 		u := out[path]
-		out[path] = Use{u.Added + t.Added, u.Removed + t.Removed}
+		out[path] = Change{u.Added + t.Added, u.Removed + t.Removed}
 	}
 	return out
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Sign is what a mark on the strip stands for.
+// Sign says what a mark on the strip stands for.
 type Sign string
 
 // The signs.
@@ -16,27 +16,27 @@ const (
 	Handoff Sign = "handoff"
 )
 
-// Strip is a session drawn along its time. Pauses are cut short, so that the work between them can be seen.
+// Strip shows a session on a time axis. Pauses are shortened, so that the work between them can be seen.
 type Strip struct {
-	Bins   []Bin  // equal parts of the time
+	Bins   []Bin  // of equal width
 	Marks  []Mark // prompts and handoffs
 	Pauses []Pause
 }
 
-// Bin counts the calls in a part of the time.
+// Bin counts the calls and errors in a section of the strip.
 type Bin struct {
-	Entry         int64 // the first one
-	Calls, Errors int
+	Entry         int64 // the first that is counted
+	Calls, Errors int   // Calls includes Errors
 }
 
-// Mark is a point on the strip. At is a share of the width, 0 to 1.
+// Mark is a prompt or handoff on the strip. At is its place, from 0 to 1.
 type Mark struct {
 	Entry int64
 	Sign  Sign
 	At    float64
 }
 
-// Pause is a time in which nothing happened.
+// Pause is a long time without entries. At is its place, from 0 to 1; Long is how long it was.
 type Pause struct {
 	At   float64
 	Long time.Duration
@@ -45,18 +45,18 @@ type Pause struct {
 const (
 	// Bins is the number of bins of a strip.
 	Bins = 120
-	// maxMarks is how many prompts and handoffs are drawn: more could not be told apart.
+	// maxMarks is how many prompts and handoffs a strip shows: more could not be told apart.
 	maxMarks = 200
 
-	gap   = 2 * time.Minute  // of a longer time between two entries, so much is drawn
-	pause = 30 * time.Minute // what is noted as a pause
+	gap   = 2 * time.Minute  // the longest time between two entries that is drawn; longer ones are cut to it
+	pause = 30 * time.Minute // the shortest time between two entries that counts as a pause
 )
 
 // axis places entries in time.
 type axis struct {
 	last   time.Time
 	now    time.Duration
-	at     []time.Duration // by the id of the entry, from that of the first one on
+	at     []time.Duration // of each entry, beginning with the one whose id is first
 	first  int64
 	marks  []Mark // At is not set yet
 	pauses []rest
@@ -64,7 +64,7 @@ type axis struct {
 
 type rest struct{ at, long time.Duration }
 
-// pass notes when an entry was. An entry without a date is a moment after the one before it.
+// pass adds an entry to the axis. One without a date is placed a second after the one before it.
 func (a *axis) pass(id int64, at time.Time, dated bool) {
 	step := time.Second
 	if dated {
@@ -90,7 +90,7 @@ func (a *axis) mark(entry int64, sign Sign) {
 	a.marks = append(a.marks, Mark{Entry: entry, Sign: sign})
 }
 
-// strip draws the marks. If all was at once, they are spread evenly.
+// strip returns the finished strip. If all entries have the same date, they are spread evenly.
 func (a *axis) strip() Strip {
 	if len(a.marks) == 0 {
 		return Strip{}

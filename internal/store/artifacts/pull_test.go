@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sharing makes a remote and two workspaces with its content.
+// sharing makes a workspace, a remote that it pushes to, and a clone of that.
 func sharing(t *testing.T) (a, b *repo.Store) {
 	t.Helper()
 	a = storetest.New(t, nil)
@@ -92,14 +92,14 @@ func TestMergeBringsArtifacts(t *testing.T) {
 	}
 	folder := filepath.Join(s.Dir(), layout.AnchorsDir, "003_in-the-fork", layout.ArtifactsDir)
 	if names, _ := filepath.Glob(folder + "/*"); len(names) != 2 {
-		t.Errorf("the fork's phase has %v", names)
+		t.Errorf("the fork's phase has the artifacts %v, want 2", names)
 	}
 	storetest.Must(t, x.Discard(t.Context()))
 	storetest.WantArtifact(t, m, late, "of its second phase")
 }
 
-// A merge at a git host has the artifacts once it is completed.
-func TestMergeOfGitsBringsArtifacts(t *testing.T) {
+// A merge that was made at a git host brings the artifacts, too, and keeps uncommitted ones.
+func TestMergeByGitBringsArtifacts(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.TwoSides(t, s)
 	m, x := storetest.Tape(t, s, "main"), storetest.Tape(t, s, "main/x")
@@ -117,7 +117,7 @@ func TestMergeOfGitsBringsArtifacts(t *testing.T) {
 	storetest.WantArtifact(t, m, loose, "not committed when git merged")
 }
 
-func TestForkBehindAnEntryHasItsArtifacts(t *testing.T) {
+func TestForkAtAnEntryHasItsArtifacts(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
 	first := storetest.AddArtifact(t, m, "first", "first content")
@@ -131,7 +131,7 @@ func TestForkBehindAnEntryHasItsArtifacts(t *testing.T) {
 	storetest.WantArtifact(t, f, first, "first content")
 }
 
-// An older version refuses a tape with artifacts as too new, whatever it reads first.
+// All commits since the first artifact have format 2, so that older versions refuse the tape as too new.
 func TestFormatOfTapesWithArtifacts(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -143,19 +143,19 @@ func TestFormatOfTapesWithArtifacts(t *testing.T) {
 	storetest.Append(t, m, repo.Message("user", "without"))
 	storetest.Handoff(t, m, "second")
 	if got := format("HEAD"); got != "1" {
-		t.Errorf("without artifacts the format is %s", got)
+		t.Errorf("without artifacts the format is %s, want 1", got)
 	}
 	storetest.Append(t, m, storetest.ReferTo("with", storetest.AddArtifact(t, m, "x", "y")))
 	storetest.Fork(t, m, "x", "")
 	for _, rev := range []string{"HEAD", "fork/main/x"} {
 		if got := format(rev); got != "2" {
-			t.Errorf("with artifacts the format of %s is %s", rev, got)
+			t.Errorf("with artifacts the format of %s is %s, want 2", rev, got)
 		}
 	}
 	storetest.Append(t, m, repo.Message("user", "later"))
 	storetest.Handoff(t, m, "third")
 	storetest.Handoff(t, m, "fourth")
 	if got := format("HEAD"); got != "2" {
-		t.Errorf("with artifacts, the format is %s", got)
+		t.Errorf("two phases later the format is %s, want 2", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A merge that git made after an interrupted change is completed all the same.
+// A merge that git made is completed even if a change was interrupted before it.
 func TestMergeAfterAnInterruptedChange(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -18,9 +18,9 @@ func TestMergeAfterAnInterruptedChange(t *testing.T) {
 	storetest.Interrupt(t, m)
 	storetest.MergeWithGit(t, s.Dir(), "host, our tree")
 	storetest.WantTexts(t, m, "session/start theirs")
-	storetest.Append(t, m, repo.Message("user", "behind"))
+	storetest.Append(t, m, repo.Message("user", "after"))
 	storetest.Checkpoint(t, m)
-	storetest.WantTexts(t, m, "session/start theirs behind")
+	storetest.WantTexts(t, m, "session/start theirs after")
 }
 
 // Uncommitted entries survive an aborted merge.
@@ -32,7 +32,7 @@ func TestAbortKeepsWhatWasRecorded(t *testing.T) {
 	storetest.WantTexts(t, m, "session/start ours loose")
 }
 
-// A new fork with the name of a former one must not get that one's forks.
+// A new fork must not get the forks of an earlier one with the same name.
 func TestNameUsedAgain(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -43,7 +43,7 @@ func TestNameUsedAgain(t *testing.T) {
 	storetest.Merge(t, x, join.Options{})
 	again, err := m.Fork(t.Context(), "x")
 	if errors.Is(err, repo.ErrConflict) {
-		return // a refusal is right, too
+		return // it may also be refused
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func TestNameUsedAgain(t *testing.T) {
 	}
 }
 
-// Merging what git merged by fast-forward adds nothing.
+// After git merged a fork by fast-forward, merging it again adds nothing.
 func TestMergeAfterAFastForward(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -70,7 +70,7 @@ func TestMergeAfterAFastForward(t *testing.T) {
 	storetest.WantTexts(t, m, "session/start one x1 inner")
 	storetest.Merge(t, x, join.Options{})
 	storetest.WantTexts(t, m, "session/start one x1 inner")
-	storetest.Append(t, m, repo.Message("user", "on"))
+	storetest.Append(t, m, repo.Message("user", "more"))
 	storetest.Handoff(t, m, "next")
 	storetest.WantTags(t, m)
 	storetest.WantClean(t, s.Dir())

@@ -4,6 +4,7 @@ package gitjudge
 
 import (
 	"errors"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -150,33 +151,26 @@ var ErrKilled = errors.New("killed here")
 
 // KilledAt returns a disk on which the process dies at the n-th operation: that one and all later ones,
 // those of cleaning up included, do nothing. died reports whether that happened.
-func KilledAt(n int64) (fsys *disk.FS, died func() bool) {
-	var count atomic.Int64
-	fsys = &disk.FS{Fault: func(disk.Op, string) error {
-		if count.Add(1) >= n {
-			return ErrKilled
-		}
-		return nil
-	}}
-	return fsys, func() bool { return count.Load() >= n }
-}
+func KilledAt(n int64) (fsys *disk.FS, died func() bool) { return failing(n, math.MaxInt64) }
 
-// failingAt returns a disk on which only the n-th operation fails.
-func failingAt(n int64) (fsys *disk.FS, failed func() bool) {
+// FailingAt returns a disk on which only the n-th operation fails. failed reports whether that happened.
+func FailingAt(n int64) (fsys *disk.FS, failed func() bool) { return failing(n, n) }
+
+func failing(first, last int64) (fsys *disk.FS, failed func() bool) {
 	var count atomic.Int64
 	fsys = &disk.FS{Fault: func(disk.Op, string) error {
-		if count.Add(1) == n {
+		if n := count.Add(1); first <= n && n <= last {
 			return ErrKilled
 		}
 		return nil
 	}}
-	return fsys, func() bool { return count.Load() >= n }
+	return fsys, func() bool { return count.Load() >= first }
 }
 
 // EveryFault repeats body with a fault at each of its disk operations in turn, until a run ends before
 // the fault. The fault is either an error, or the end of the process.
 func EveryFault(t *testing.T, body func(t *testing.T, fsys *disk.FS)) {
-	for name, make := range map[string]func(int64) (*disk.FS, func() bool){"killed": KilledAt, "error": failingAt} {
+	for name, make := range map[string]func(int64) (*disk.FS, func() bool){"killed": KilledAt, "error": FailingAt} {
 		t.Run(name, func(t *testing.T) {
 			for n := int64(1); n < 200; n++ {
 				fsys, hit := make(n)

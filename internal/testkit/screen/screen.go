@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,12 +73,7 @@ func (s *Screen) Seen() string {
 func (s *Screen) Until(texts ...string) {
 	s.t.Helper()
 	s.UntilIt(fmt.Sprintf("shows %q", texts), func(seen string) bool {
-		for _, text := range texts {
-			if !strings.Contains(seen, text) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(seen, text) })
 	})
 }
 

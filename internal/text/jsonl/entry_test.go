@@ -131,7 +131,7 @@ func TestEntryDraft(t *testing.T) {
 	}
 }
 
-// A draft outlives the line it came from.
+// A draft stays the same when the line that it was read from is overwritten.
 func TestParseDraftCopies(t *testing.T) {
 	line := []byte(`{"kind":"x","payload":{"a":1},"meta":{"b":2},"date":"d","z":3}`)
 	d, err := ParseDraft(line)
@@ -209,7 +209,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// checkEntry compares an entry with what encoding/json makes of its line.
+// checkEntry compares an entry with what encoding/json reads from its line.
 func checkEntry(t *testing.T, line []byte, e Entry) {
 	t.Helper()
 	if !acceptable(line) || !acceptable(e.Payload) || !acceptable(e.Meta) || e.ID < 1 || e.Kind == "" {
@@ -250,7 +250,7 @@ func checkRoundTrip(t *testing.T, d Draft) {
 	}
 	d2, err := e.Draft()
 	if err != nil || !bytes.Equal(AppendLine(nil, 42, d2), line) {
-		t.Fatalf("second trip of %q: %+v, %v", line, d2, err)
+		t.Fatalf("the draft of %q is %+v, %v", line, d2, err)
 	}
 	d3, err := d.Normalize()
 	if err != nil || !bytes.Equal(AppendLine(nil, 42, d3), line) {

@@ -9,7 +9,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// The list of findings in an entry's meta is not taken for a secret.
+// The findings that are listed in an entry's meta are not reported as secrets.
 func TestListedFindingsAreNoSecrets(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	for _, r := range Rules() {
@@ -22,7 +22,7 @@ func TestListedFindingsAreNoSecrets(t *testing.T) {
 	}
 }
 
-// What a program has coloured is found like plain text, and masked without its colours.
+// A secret in coloured output is found as in plain text. Only the secret is masked: the escapes for colours stay.
 func TestColouredSecrets(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	token := "ghp_" + made(rng, alnums, 36)

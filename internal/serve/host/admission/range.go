@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// ServeContent sends a content, or the range of it that a request asks for. If there is no such range,
-// refuse answers with the status.
+// ServeContent sends the content, or the range of it that a request asks for. If the range is not in the
+// content, refuse has to answer with the status.
 func ServeContent(w *Writer, r *http.Request, content io.ReadSeeker, refuse func(status int)) {
 	http.ServeContent(&rangeWriter{Writer: w, refuse: refuse}, r, "", time.Time{}, content)
 }
 
-// rangeWriter replaces the answer of http.ServeContent to a bad range, which is plain text.
+// rangeWriter replaces the plain text with which http.ServeContent answers a bad range.
 type rangeWriter struct {
 	*Writer
 	refuse func(status int)

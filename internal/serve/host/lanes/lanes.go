@@ -12,22 +12,22 @@ import (
 	"tape/repo"
 )
 
-// Lanes are the lanes of all tapes. A lane says nothing that its tape does not say, so those that
-// nobody calls are dropped when all together take much memory.
+// Lanes are the lanes of all tapes. A lane can be made again from its tape, so idle lanes are dropped
+// when all together take too much memory.
 type Lanes struct {
 	Dir  string // for checkpoints; "": none are written
 	Disk *disk.FS
 
 	mu     sync.Mutex
 	byName map[string]*Lane // by branch
-	calls  int64
-	total  int64 // memory of all lanes, in bytes, about
+	calls  int64            // so far
+	total  int64            // memory of all lanes in bytes, estimated
 }
 
-// maxMemory is how much memory lanes may take that nobody calls, in bytes.
+// maxMemory is the memory of all lanes, in bytes, above which idle ones are dropped.
 const maxMemory = 64 << 20
 
-// enter returns the lane of a tape, which stays until leave is called.
+// enter returns the lane of a tape. It is not dropped before leave is called.
 func (s *Lanes) enter(t *repo.Tape) *Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *Lanes) leave(l *Lane) {
 	}
 }
 
-// dropIdle drops the lanes that were not called for longest, until some memory is free; s.mu is held.
+// dropIdle drops idle lanes, the least recently called first, until a quarter of maxMemory is free. s.mu is held.
 func (s *Lanes) dropIdle() {
 	var idle []string
 	for branch, l := range s.byName {
@@ -77,14 +77,14 @@ func (s *Lanes) dropIdle() {
 	}
 }
 
-// unlock lets others call the lane, and estimates its memory.
+// unlock estimates the memory of the lane, and releases it.
 func (l *Lane) unlock() {
-	const lane, key, value, fact = 1 << 10, 200, 400, 1_500
+	const lane, key, value, fact = 1 << 10, 200, 400, 1_500 // bytes of each
 	l.memory.Store(lane + key*int64(len(l.order)) + value*int64(l.state.count) + fact*int64(l.facts.count()))
 	l.follow.Unlock()
 }
 
-// Hold calls fn while a tape's lane is up to date and nobody writes.
+// Hold brings a tape's lane up to date, and calls fn while nothing is written through the lane.
 func (s *Lanes) Hold(ctx context.Context, t *repo.Tape, fn func(l *Lane) error) error {
 	l := s.enter(t)
 	defer s.leave(l)

@@ -16,9 +16,6 @@ type element struct {
 	raw, content    []byte
 }
 
-// Put emits an entry on the message's branch.
-func (e element) Put(p record.Entry) { e.Conversation.Put(p) }
-
 func (e element) kind() string { return jsonl.GetString(e.content, "content_type") }
 
 // extra returns the other fields of the message.

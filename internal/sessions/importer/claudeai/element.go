@@ -15,9 +15,6 @@ type element struct {
 	raw             []byte
 }
 
-// Put emits an entry on the message's branch.
-func (e element) Put(p record.Entry) { e.Conversation.Put(p) }
-
 // extra returns the other fields of the message.
 func (e element) extra() []byte {
 	return record.NewObject(256).Rest(e.raw, "uuid", "text", "content", "sender", "created_at", "updated_at", "attachments", "files", "files_v2", "parent_message_uuid", "index").OrNil()
@@ -76,10 +73,7 @@ func (e element) block(block []byte, key string) {
 	rest := func(but ...string) *record.Object {
 		return record.NewObject(len(block)).Rest(block, append(but, "type", "start_timestamp", "stop_timestamp")...)
 	}
-	put := func(p record.Entry) {
-		p.RunID = e.key
-		e.Put(p)
-	}
+	put := e.InRun(e.key)
 	switch typ := jsonl.GetString(block, "type"); typ {
 	case "text":
 		p := record.Message(key, date, "assistant", record.Or(jsonl.Get(block, "text"), `""`))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"regexp"
 	"slices"
 
 	"tape/internal/sessions/importer/record"
@@ -60,8 +59,6 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 	})
 }
 
-const uuid = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`
-
 // HasFirst reports whether a session begins with a line, and whether the line is its own.
 func HasFirst(ctx context.Context, src record.Source, uuid string) (has, own bool) {
 	o, err := open(ctx, src)
@@ -77,7 +74,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	info.Started, info.Agent, info.Complete = o.started, o.agent, o.ended
 	info.Session = record.Text(o.env[slices.Index(envelope[:], "sessionId")])
 	// A session that continues another one may begin with that one's lines.
-	if ok, _ := regexp.MatchString(uuid, src.Stem()); ok {
+	if record.IsUUID(src.Stem()) {
 		info.Session = src.Stem()
 	}
 	if o.began != "" && o.began < o.wrote {

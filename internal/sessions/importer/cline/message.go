@@ -97,10 +97,7 @@ func unwrap(text []byte) (prompt []byte, mode string) {
 
 // answer emits what the model said, and what it cost.
 func (e element) answer() {
-	put := func(p record.Entry) {
-		p.RunID = e.key
-		e.Put(p)
-	}
+	put := e.InRun(e.key)
 	for i, block := range e.blocks() {
 		key := record.BlockKey(e.key, i)
 		rest := record.NewObject(64).Rest(block, "type", "text", "thinking", "id", "name", "input")

@@ -174,10 +174,7 @@ func (c *reader) tokens(it item, key string) {
 	name := "token_count"
 	data := record.NewObject(512)
 	info := jsonl.Get(it.payload, "info")
-	used := jsonl.Get(info, "last_token_usage")
-	if used == nil {
-		used = jsonl.Get(info, "total_token_usage")
-	}
+	used := record.Or(jsonl.Get(info, "last_token_usage"), jsonl.Get(info, "total_token_usage"))
 	if used == nil && jsonl.Get(it.payload, "total_tokens") != nil {
 		used = it.payload // in the first versions
 	}

@@ -1,9 +1,7 @@
 package codex
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -47,13 +45,10 @@ func reviewHash(h record.Hook) string {
 	case timeout == 0:
 		timeout = 600
 	}
-	var text bytes.Buffer
-	enc := json.NewEncoder(&text)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(map[string]any{"event_name": snake(h.Event), "hooks": []any{ // maps are written in the order of keys
-		map[string]any{"async": false, "command": h.Command, "timeout": timeout, "type": h.Type},
-	}})
-	return fmt.Sprintf("sha256:%x", sha256.Sum256(bytes.TrimSpace(text.Bytes())))
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(record.JSON(map[string]any{ // maps are written in the order of keys
+		"event_name": snake(h.Event),
+		"hooks":      []any{map[string]any{"async": false, "command": h.Command, "timeout": timeout, "type": h.Type}},
+	})))
 }
 
 func snake(event string) string {

@@ -14,9 +14,6 @@ type element struct {
 	date string
 }
 
-// Put emits an entry of the record's conversation.
-func (e element) Put(p record.Entry) { e.Conversation.Put(p) }
-
 func (e element) event(name string) {
 	e.Put(record.Event(e.key, e.date, name, record.Or(e.rest(), "{}")))
 }
@@ -35,11 +32,7 @@ func (e element) person() {
 
 // answer emits what the model said. Its usage came before.
 func (e element) answer() {
-	run := jsonl.GetString(e.data, "messageId")
-	put := func(p record.Entry) {
-		p.RunID = run
-		e.Put(p)
-	}
+	put := e.InRun(jsonl.GetString(e.data, "messageId"))
 	if thinking := jsonl.Get(e.data, "reasoningText"); thinking != nil && !record.Blank(thinking) {
 		put(record.Event(e.key+"/thinking", e.date, record.EventThinking, record.With(nil, "thinking", thinking)))
 	}

@@ -2,8 +2,8 @@
 //
 // A project has a SQLite database with all its sessions. Each message is a row with a list of parts; the row is
 // updated while the model speaks. write makes JSON lines of a session, and Read reads these: {"crush": "session"} has
-// its facts, "message" a row, "title" the title, and "usage" the sums. A subagent is a session with a parent, and
-// becomes a fork. Seen with version 0.90.
+// its facts, "message" a row, "title" the title, and "usage" the tokens and the cost. A subagent is a session with a
+// parent, and becomes a fork. Seen with version 0.90.
 package crush
 
 import (
@@ -67,16 +67,16 @@ func (c *reader) title(raw []byte) {
 	}
 }
 
-// usage emits the sums of a session at its end. Its tokens are those of the last request only, so they are not counted
-// as a run's.
+// usage emits the tokens and the cost of a session at its end. Only the cost is a sum: the tokens are those of the last
+// request, so they are not counted as a run's.
 func (c *reader) usage(raw []byte) {
-	sums := record.NewObject(128)
+	used := record.NewObject(128)
 	for _, name := range []string{"prompt_tokens", "completion_tokens", "cost"} {
 		if v := jsonl.Get(raw, name); v != nil && !record.Blank(v) && string(v) != "0" {
-			sums.Raw(name, v)
+			used.Raw(name, v)
 		}
 	}
-	data := sums.OrNil()
+	data := used.OrNil()
 	if c.Open || data == nil {
 		return
 	}
@@ -121,7 +121,7 @@ func (c *reader) endMessage(agent string) {
 	}
 }
 
-// Describe reads the first line.
+// Describe reads the line with the session's facts.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "created_at"))
@@ -138,7 +138,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	})
 }
 
-// failed reports whether a command exited with another code than 0, which Crush does not mark as an error.
+// failed reports whether a result is that of a command whose exit code was not 0. Crush does not mark it as an error.
 func failed(name, content string) bool {
 	if name != "bash" {
 		return false

@@ -18,11 +18,11 @@ type message struct {
 	open  bool // it may get more parts
 }
 
-// parts yields the parts of the row with their keys. If the list cannot be read, all of it is one part.
-func (m message) parts(yield func(key, kind string, data []byte) bool) {
+// parts calls each with the parts of the row with their keys. If the list cannot be read, all of it is one part.
+func (m message) parts(each func(key, kind string, data []byte)) {
 	list := record.Or(jsonl.Get(m.raw, "parts"), "[]")
 	if list[0] != '[' {
-		yield(m.id, "unreadable", record.With(nil, "parts", list))
+		each(m.id, "unreadable", record.With(nil, "parts", list))
 		return
 	}
 	i := 0
@@ -31,9 +31,7 @@ func (m message) parts(yield func(key, kind string, data []byte) bool) {
 		if data == nil || data[0] != '{' {
 			data = record.With(nil, "data", record.Or(data, "null"))
 		}
-		if !yield(record.BlockKey(m.id, i), jsonl.GetString(part, "type"), data) {
-			return
-		}
+		each(record.BlockKey(m.id, i), jsonl.GetString(part, "type"), data)
 		i++
 	}
 }
@@ -53,7 +51,7 @@ func (m message) event(key, kind string, data []byte) {
 func (m message) person() {
 	var blocks [][]byte
 	first := ""
-	m.parts(func(key, kind string, data []byte) bool {
+	m.parts(func(key, kind string, data []byte) {
 		switch kind {
 		case "text":
 			blocks = append(blocks, record.NewObject(len(data)).Str("type", "text").Raw("text", record.Or(jsonl.Get(data, "text"), `""`)).Done())
@@ -64,17 +62,16 @@ func (m message) person() {
 			blocks = append(blocks, attachment(data))
 		case "shell_command":
 			m.put(record.Event(key, m.date, "shell", record.NewObject(len(data)).All(data).Done()))
-			return true
+			return
 		case "finish":
-			return true
+			return
 		default:
 			m.event(key, kind, data)
-			return true
+			return
 		}
 		if first == "" {
 			first = key
 		}
-		return true
 	})
 	if first != "" {
 		content, _ := record.Plain(record.Array(blocks))
@@ -99,7 +96,7 @@ func (m message) answer() {
 	summary := string(jsonl.Get(m.raw, "is_summary_message")) == "1"
 	data := record.NewObject(160).Raw("model", jsonl.Get(m.raw, "model")).Raw("provider", jsonl.Get(m.raw, "provider"))
 	name := record.EventRun
-	m.parts(func(key, kind string, part []byte) bool {
+	m.parts(func(key, kind string, part []byte) {
 		switch text := jsonl.Get(part, "text"); {
 		case kind == "reasoning":
 			thinking := record.NewObject(len(part)).Raw("thinking", record.Or(jsonl.Get(part, "thinking"), `""`))
@@ -122,7 +119,6 @@ func (m message) answer() {
 		default:
 			m.event(key, kind, part)
 		}
-		return true
 	})
 	if !m.open {
 		m.runs[m.agent] = record.Entry{Kind: record.KindEvent, Keys: []string{m.id + "/run"}, RunID: m.id, Date: record.Date(jsonl.Get(m.raw, "finished_at")),
@@ -139,12 +135,12 @@ func (m message) call(key string, part []byte) {
 
 // results emits the results in a row, usually one. The result of a subagent's call ends its fork.
 func (m message) results() {
-	m.parts(func(key, kind string, data []byte) bool {
+	m.parts(func(key, kind string, data []byte) {
 		if kind != "tool_result" {
 			if kind != "finish" {
 				m.event(key, kind, data)
 			}
-			return true
+			return
 		}
 		id, content := jsonl.GetString(data, "tool_call_id"), record.Or(jsonl.Get(data, "content"), "null")
 		if agent := m.ends[m.agent+"$$"+id]; m.Began(agent) {
@@ -162,6 +158,5 @@ func (m message) results() {
 			ID: id, Key: key, Date: m.date, Content: content,
 			Failed: string(jsonl.Get(data, "is_error")) == "true" || failed(jsonl.GetString(data, "name"), record.Text(content)),
 		}, extra.OrNil())
-		return true
 	})
 }

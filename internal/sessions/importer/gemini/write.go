@@ -28,11 +28,7 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 	for i, m := range s.Messages {
 		said := parts(m.Blocks)
 		if m.Model {
-			var next map[string]*record.Answered
-			if i+1 < len(s.Messages) {
-				next = s.Messages[i+1].Results()
-			}
-			put(s, object{"type": "gemini", "content": said, "toolCalls": calls(s, m, next)})
+			put(s, object{"type": "gemini", "content": said, "toolCalls": calls(s, m, s.Results(i))})
 		} else if len(said) > 0 {
 			put(s, object{"type": "user", "content": said})
 		}

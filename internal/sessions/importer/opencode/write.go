@@ -42,16 +42,9 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 			w.person(m)
 			continue
 		}
-		var next map[string]*record.Answered
-		if i+1 < len(s.Messages) {
-			next = s.Messages[i+1].Results()
-		}
-		w.answer(m, next)
+		w.answer(m, s.Results(i))
 	}
-	title := s.Title
-	if title == "" {
-		title = "New session - " + record.Stamp(s.Began) // opencode replaces it with a better one
-	}
+	title := cmp.Or(s.Title, "New session - "+record.Stamp(s.Began)) // opencode replaces the second with a better one
 	began := s.Began.UnixMilli()
 	doc := record.JSON(object{"messages": w.messages, "info": object{
 		"id": s.ID, "slug": s.ID, "projectID": "global", "directory": s.Dir, "title": title, "version": "1.18.33",

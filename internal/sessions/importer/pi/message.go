@@ -43,10 +43,7 @@ func (e element) message(m []byte) {
 
 // answer emits what the model said, and what it cost.
 func (e element) answer(m []byte) {
-	put := func(p record.Entry) {
-		p.RunID = e.key
-		e.Put(p)
-	}
+	put := e.InRun(e.key)
 	i := 0
 	for block := range jsonl.Elements(jsonl.Get(m, "content")) {
 		key := record.BlockKey(e.key, i)

@@ -45,10 +45,7 @@ func (e element) person(parts []byte) {
 
 // answer emits what the model said, and what it cost.
 func (e element) answer(parts []byte) {
-	put := func(p record.Entry) {
-		p.RunID = e.key
-		e.Put(p)
-	}
+	put := e.InRun(e.key)
 	i := 0
 	for part := range jsonl.Elements(parts) {
 		key, text, call := record.BlockKey(e.key, i), jsonl.Get(part, "text"), jsonl.Get(part, "functionCall")

@@ -104,22 +104,28 @@ func countFollows(lines []string) bool {
 
 // eachText calls use with the strings of a result, also with those in JSON that is in a string.
 func eachText(v []byte, use func(text string)) {
-	switch {
-	case len(v) == 0:
-	case v[0] == '{':
-		for _, v := range jsonl.Fields(v) {
-			eachText(v, use)
-		}
-	case v[0] == '[':
-		for v := range jsonl.Elements(v) {
-			eachText(v, use)
-		}
-	case v[0] == '"':
-		text := Text(v)
+	eachString(v, func(text string) {
 		if inside := []byte(text); strings.HasPrefix(text, "{") && jsonl.Valid(inside) == nil {
 			eachText(inside, use)
 		} else {
 			use(text)
 		}
+	})
+}
+
+// eachString calls use with the strings of a JSON value, without the names of its fields.
+func eachString(v []byte, use func(text string)) {
+	switch {
+	case len(v) == 0:
+	case v[0] == '{':
+		for _, v := range jsonl.Fields(v) {
+			eachString(v, use)
+		}
+	case v[0] == '[':
+		for v := range jsonl.Elements(v) {
+			eachString(v, use)
+		}
+	case v[0] == '"':
+		use(Text(v))
 	}
 }

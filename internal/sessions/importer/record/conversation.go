@@ -145,6 +145,14 @@ func (t *Conversation) Put(p Entry) {
 	t.Reading.Put(p)
 }
 
+// InRun returns Put for the entries of a request to the model.
+func (t *Conversation) InRun(id string) func(Entry) {
+	return func(p Entry) {
+		p.RunID = id
+		t.Put(p)
+	}
+}
+
 // Damaged emits the event for a line that cannot be read.
 func (t *Conversation) Damaged(at Span, reason string) {
 	t.PutCalls()

@@ -140,11 +140,7 @@ type Reading struct {
 }
 
 // Fail keeps the first error.
-func (r *Reading) Fail(err error) {
-	if r.Err == nil {
-		r.Err = err
-	}
-}
+func (r *Reading) Fail(err error) { r.Err = cmp.Or(r.Err, err) }
 
 // The kinds of entries that imports make.
 const (

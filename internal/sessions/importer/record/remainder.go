@@ -40,25 +40,6 @@ func resultText(content []byte) string {
 	return strings.Join(parts, "\n")
 }
 
-// collect gathers the strings of the call's input.
-func (t *shown) collect(v []byte) {
-	if len(v) == 0 {
-		return
-	}
-	switch v[0] {
-	case '"':
-		t.said[strings.TrimSpace(Text(v))] = struct{}{}
-	case '{':
-		for _, v := range jsonl.Fields(v) {
-			t.collect(v)
-		}
-	case '[':
-		for v := range jsonl.Elements(v) {
-			t.collect(v)
-		}
-	}
-}
-
 func (t *shown) rest(v []byte) []byte {
 	if len(v) == 0 || Blank(v) {
 		return nil
@@ -100,7 +81,7 @@ func (t *shown) has(s string) bool {
 		text := resultText(t.content)
 		t.text, t.unlined = "\n"+text+"\n", "\n"+withoutLineNumbers(text)+"\n"
 		t.said = map[string]struct{}{}
-		t.collect(t.input)
+		eachString(t.input, func(text string) { t.said[strings.TrimSpace(text)] = struct{}{} })
 	}
 	if _, ok := t.said[s]; ok || containsLines(t.text, s) || containsLines(t.unlined, s) {
 		return true

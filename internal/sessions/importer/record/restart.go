@@ -79,17 +79,10 @@ func (s *State) TakeBytes() []byte {
 func (s *State) TakeCounter() Counter {
 	size, n := binary.Uvarint(*s)
 	c := Counter{n: map[Sum]int32{}}
-	for rest := (*s)[max(n, 0):]; n > 0 && size > 0; size-- {
-		if len(rest) <= len(Sum{}) {
-			break
-		}
-		times, width := binary.Uvarint(rest[len(Sum{}):])
-		c.n[Sum(rest)] = int32(times)
-		rest = rest[len(Sum{})+max(width, 0):]
-		*s = rest
-	}
-	if len(c.n) == 0 {
-		*s = (*s)[max(n, 0):]
+	for *s = (*s)[max(n, 0):]; n > 0 && size > 0 && len(*s) > len(Sum{}); size-- {
+		times, width := binary.Uvarint((*s)[len(Sum{}):])
+		c.n[Sum(*s)] = int32(times)
+		*s = (*s)[len(Sum{})+max(width, 0):]
 	}
 	return c
 }

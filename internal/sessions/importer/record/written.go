@@ -89,12 +89,14 @@ func (m Said) Texts() (out []string) {
 	return out
 }
 
-// Results returns the results in a message by the ids of their calls.
-func (m Said) Results() map[string]*Answered {
+// Results returns the results of the calls in message i, by their ids. The next message has them.
+func (s *Session) Results(i int) map[string]*Answered {
 	out := map[string]*Answered{}
-	for _, b := range m.Blocks {
-		if b.Result != nil {
-			out[b.Result.ID] = b.Result
+	if i+1 < len(s.Messages) {
+		for _, b := range s.Messages[i+1].Blocks {
+			if b.Result != nil {
+				out[b.Result.ID] = b.Result
+			}
 		}
 	}
 	return out
