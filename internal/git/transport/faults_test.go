@@ -200,8 +200,8 @@ func TestFetchAfterKilledGit(t *testing.T) {
 		b := newSide(t, a.peer)
 		b.Leave(name, "half")
 		specs := []RefSpec{{Src: "refs/heads/*", Dst: gitstore.FetchedRefs("origin") + "heads/*"}}
-		if f, err := Fetch(context.Background(), b.r, "origin", specs, b.o()); err != nil || len(f.Changes) != 1 {
-			t.Errorf("%s: the fetch changed %v, %v", name, f.Changes, err)
+		if f, err := Fetch(context.Background(), b.r, "origin", specs, b.o()); err != nil || len(f) != 1 {
+			t.Errorf("%s: the fetch changed %v, %v", name, f, err)
 		}
 	}
 }
