@@ -17,7 +17,7 @@ import (
 func TestTransportManyRefs(t *testing.T) {
 	branches := testkit.Size(8, 5000)
 	dir := gitpeer.Bare(t)
-	peer := remotePeer{Way: "path", Dir: dir, URL: dir}
+	peer := remotePeer{Transport: "path", Dir: dir, URL: dir}
 	a, b := newSide(t, peer), newSide(t, peer)
 	commits := growing(t, a.r, gitstore.ZeroHash, 50, "x")
 	batch := a.r.NewBatch()

@@ -210,7 +210,7 @@ func testThereAndBack(t *testing.T, a, b *side) {
 	if err != nil || len(refs) != 1 || refs[0] != (gitstore.Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
 		t.Errorf("the remote has %v, %v", refs, err)
 	}
-	if local := b.peer.Way == "path" || b.peer.Way == "file"; local && head != "refs/heads/tape/main" {
+	if local := b.peer.Transport == "path" || b.peer.Transport == "file"; local && head != "refs/heads/tape/main" {
 		t.Errorf("HEAD of the remote is %q", head)
 	}
 	b.sound()
@@ -317,7 +317,7 @@ func testDiverged(t *testing.T, a, b *side) {
 
 func TestTransportAuth(t *testing.T) {
 	eachPeer(t, func(t *testing.T, peer remotePeer) {
-		if peer.Way != "http" {
+		if peer.Transport != "http" {
 			return
 		}
 		peer.URL = strings.Replace(peer.URL, "s3cret", "wr0ng", 1)
@@ -380,7 +380,7 @@ func TestTransportHook(t *testing.T) {
 // The user's pre-push hook decides.
 func TestTransportUserHook(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	s := newSide(t, remotePeer{Way: "path", Dir: dir, URL: dir})
+	s := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	s.OK(os.MkdirAll(filepath.Join(s.GitDir, "hooks"), 0o700))
 	s.OK(os.WriteFile(filepath.Join(s.GitDir, "hooks", "pre-push"), []byte("#!/bin/sh\necho \"pushing=$"+PushEnv+"\" >&2\nexit 1\n"), 0o700))
 	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
