@@ -14,11 +14,11 @@ import (
 	"tape/repo"
 )
 
-// damageEntries is how many entries the tape main gets, so that the index has several pages.
+// damageEntries is the number of entries of the tape main. It is large enough for an index of several pages.
 const damageEntries = 120
 
-// damageStore is a workspace whose index is to be damaged: main contains the word needle in every
-// tenth entry, and other in one.
+// damageStore returns a workspace whose index a test damages. Every tenth entry of the tape main has the word
+// needle, and so does one of the tape other. want has the ids of those of main.
 func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
 	t.Helper()
 	s = testStore(t)
@@ -43,8 +43,8 @@ func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
 	return s, want
 }
 
-// TestDamagedIndex replaces index.db by all sorts of things. The answer is right, files that are not
-// ours are kept, and the next search has an index again.
+// TestDamagedIndex replaces index.db with all sorts of things. Searches still find the right entries, files
+// that tape did not make are kept, and the index is made again.
 func TestDamagedIndex(t *testing.T) {
 	t.Parallel()
 	s, want := damageStore(t, testkit.Random(t))
@@ -70,8 +70,8 @@ func TestDamagedIndex(t *testing.T) {
 		name  string
 		put   func() error
 		state string // what Status says
-		said  string // part of the warning; "" if there is nothing to say
-		kept  bool
+		warns string // part of the warning; "" for none
+		kept  bool   // beside the new index
 	}{
 		{"nothing", func() error { return nil }, "absent", "", false},
 		{"no bytes", func() error { return os.WriteFile(path, nil, 0o600) }, "damaged", "damaged", false},
@@ -86,7 +86,7 @@ func TestDamagedIndex(t *testing.T) {
 			return os.WriteFile(path, append(bytes.Clone(good[:100]), make([]byte, len(good)-100)...), 0o600)
 		}, "damaged", "damaged", false},
 		{"a journal without a database", func() error { return os.WriteFile(path+"-journal", bytes.Repeat([]byte("x"), 5000), 0o600) }, "absent", "", false},
-		{"a journal of nobody", func() error {
+		{"a stale journal", func() error {
 			return os.WriteFile(path, good, 0o600)
 		}, "fresh", "", false},
 	} {
@@ -97,7 +97,7 @@ func TestDamagedIndex(t *testing.T) {
 			if err := c.put(); err != nil {
 				t.Fatal(err)
 			}
-			if c.name == "a journal of nobody" {
+			if c.name == "a stale journal" {
 				writeFile(t, path+"-journal", bytes.Repeat([]byte("x"), 5000))
 			}
 			fresh, warned := reopen(t, s.Dir())
@@ -110,9 +110,9 @@ func TestDamagedIndex(t *testing.T) {
 			wantIDs(t, "main", mustSearch(t, x, q).Hits, want...)
 			q.Tapes = named(openTape(t, fresh, "other"))
 			wantIDs(t, "other", mustSearch(t, x, q).Hits, 2)
-			said := strings.Join(warned.take(), "; ")
-			if c.said == "" && said != "" || !strings.Contains(said, c.said) {
-				t.Errorf("said %q, want %q", said, c.said)
+			warning := strings.Join(warned.take(), "; ")
+			if c.warns == "" && warning != "" || !strings.Contains(warning, c.warns) {
+				t.Errorf("the warning is %q, want %q", warning, c.warns)
 			}
 			aside, _ := filepath.Glob(path + ".foreign*")
 			if (len(aside) == 1) != c.kept {
@@ -144,7 +144,7 @@ func TestForeignIsKept(t *testing.T) {
 		wantIDs(t, content, mustSearch(t, testIndex(t, s), q).Hits, want...)
 	}
 	if a, b := readFile(t, s.IndexFile()+".foreign"), readFile(t, s.IndexFile()+".foreign-2"); string(a) != "first" || string(b) != "second" {
-		t.Errorf("kept are %q and %q", a, b)
+		t.Errorf("the kept files are %q and %q", a, b)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 	path := s.IndexFile()
 	good := readFile(t, path)
 	tapes := []*repo.Tape{openTape(t, s, "")}
-	missed, rebuiltN := 0, 0
+	missed, noticed := 0, 0
 	rounds := testkit.Size(30, 4000)
 	for i := range rounds {
 		bad := bytes.Clone(good)
@@ -184,7 +184,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 			}
 			for _, h := range res.Hits {
 				if _, ok := slices.BinarySearch(want, h.ID); !ok {
-					t.Errorf("round %d: search %q: @%d is no hit", i, text, h.ID)
+					t.Errorf("round %d: search %q: @%d should not be a hit", i, text, h.ID)
 				}
 			}
 			if text == "needle" && len(res.Hits) != len(want) {
@@ -192,7 +192,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 			}
 		}
 		if len(warned.take()) > 0 {
-			rebuiltN++
+			noticed++
 		}
 		if err := x.Close(); err != nil {
 			t.Errorf("round %d: close: %v", i, err)
@@ -204,8 +204,8 @@ func TestSoakFlippedBytes(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("of %d damages %d were noticed, and %d hid a hit", rounds, rebuiltN, missed)
-	if rebuiltN == 0 {
+	t.Logf("of %d damaged indexes, %d were noticed, and %d missed a hit", rounds, noticed, missed)
+	if noticed == 0 {
 		t.Error("no damage was noticed, not even that of the header")
 	}
 	x := testIndex(t, s)
@@ -215,8 +215,8 @@ func TestSoakFlippedBytes(t *testing.T) {
 	wantIDs(t, "after a rebuild", mustSearch(t, x, Search{Text: "needle", Tapes: named(tapes...), NoFold: true}).Hits, want...)
 }
 
-// TestResetBehindTheIndex resets a tape after the index was found fresh and before its entries are
-// read: the search is repeated.
+// TestResetBehindTheIndex resets a tape after the index was found fresh and before its entries are read: the
+// search in the index notices it, and the next one is right.
 func TestResetBehindTheIndex(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -230,7 +230,7 @@ func TestResetBehindTheIndex(t *testing.T) {
 	mustAppend(t, tp, repo.Event("filler", nil), repo.Message("user", "a new needle, as one can see"))
 	targets := []*store.Target{{Tape: tp}}
 	if _, err := inIndex(t, x.db, targets, Search{Text: "needle", Tapes: named(tp)}); !store.IsDamage(err) {
-		t.Errorf("an index of what is no more there says %v", err)
+		t.Errorf("an index of entries that are gone: %v", err)
 	}
 	fresh, warned := reopen(t, s.Dir())
 	wantIDs(t, "the search", mustSearch(t, testIndex(t, fresh), Search{Text: "needle", Tapes: named(openTape(t, fresh, ""))}).Hits, 3)
@@ -239,8 +239,8 @@ func TestResetBehindTheIndex(t *testing.T) {
 	}
 }
 
-// TestInconsistentIndex has an index whose read marks say that it is fresh, and whose lines are
-// another tape's: the contradiction is noticed, reported and repaired.
+// TestInconsistentIndex changes the tables of a fresh index, so that they contradict each other or the tape.
+// Searches still find the right entries, and wrong lines are reported.
 func TestInconsistentIndex(t *testing.T) {
 	t.Parallel()
 	s, want := damageStore(t, testkit.Random(t))
@@ -293,7 +293,7 @@ func TestInconsistentIndex(t *testing.T) {
 		}
 		wantIDs(t, change, res.Hits, want...)
 		if list := warned.take(); len(list) == 0 && strings.HasPrefix(change, "UPDATE lines") {
-			t.Errorf("%s: nothing was said", change)
+			t.Errorf("%s: no warning", change)
 		}
 		if _, err := x.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)

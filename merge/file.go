@@ -3,6 +3,7 @@ package merge
 import (
 	"bytes"
 
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -40,13 +41,7 @@ func begins(side, base []byte, name string) error {
 }
 
 // common is the length of the whole lines with which both begin.
-func common(a, b []byte) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return bytes.LastIndexByte(a[:n], '\n') + 1
-}
+func common(a, b []byte) int { return bytes.LastIndexByte(a[:layout.SamePrefix(a, b)], '\n') + 1 }
 
 // withNewline ends the last line of a file, which an editor may have left without a newline.
 func withNewline(file []byte) []byte {

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// A module outside of this one builds the program of docs/go.md, as that page says, and it reads a tape.
+// Another module can build the program in docs/go.md as that page describes, and the program reads a tape.
 func TestOutside(t *testing.T) {
 	root, err := filepath.Abs("..")
 	storetest.Must(t, err)
@@ -22,7 +22,8 @@ func TestOutside(t *testing.T) {
 		t.Fatal("docs/go.md has no program")
 	}
 	dir := t.TempDir()
-	for _, name := range []string{"merge", "hooks", "hooks/githooks", "index", "repo/view"} { // they can be imported, too
+	// These packages can be imported, too.
+	for _, name := range []string{"merge", "hooks", "hooks/githooks", "index", "repo/view"} {
 		program = strings.Replace(program, "import (\n", "import (\n\t_ \"tape/"+name+"\"\n", 1)
 	}
 	storetest.WriteFile(t, filepath.Join(dir, "main.go"), []byte("package main\n"+program))

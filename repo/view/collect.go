@@ -21,7 +21,7 @@ func collect(entries []repo.Entry, o Options) []*item {
 	c := &collector{options: o, byID: map[string]*call{}, system: map[string]bool{},
 		ids: idMaker{format: o.Format, used: map[string]bool{}, count: map[string]int{}}}
 	for _, e := range entries {
-		if hidden(e) {
+		if e.Hidden() {
 			continue
 		}
 		switch e.Kind {

@@ -75,14 +75,14 @@ func (c contextCase) run(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rule := range rules.Rules {
-		if what := c.breaks(rule, got); what != "" {
-			t.Errorf("%s: %s\n%s", rule, what, got.JSON())
+		if found := c.violation(rule, got); found != "" {
+			t.Errorf("%s: %s\n%s", rule, found, got.JSON())
 		}
 	}
 }
 
-// breaks describes how the messages break a rule that a case names.
-func (c contextCase) breaks(rule string, got *Context) string {
+// violation describes how the messages break a rule that a case names; "" if they follow it.
+func (c contextCase) violation(rule string, got *Context) string {
 	switch rule {
 	case "every tool message answers a call of the assistant message before it", "every call has exactly one tool message":
 		return strings.Join(breaks(got.JSON(), OpenAI), "; ")
@@ -102,7 +102,7 @@ func (c contextCase) breaks(rule string, got *Context) string {
 		}
 		return ""
 	}
-	return "the rule is not known"
+	return "unknown rule"
 }
 
 // TestConformance runs the shared cases, if they are beside the project.

@@ -12,7 +12,7 @@ func literal(entries []repo.Entry, o Options) []*item {
 	var out []*item
 	var pending []string // ids of the latest calls, until there are results
 	for _, e := range entries {
-		if hidden(e) {
+		if e.Hidden() {
 			continue
 		}
 		it := &item{entries: []int64{e.ID}}
@@ -72,8 +72,6 @@ func literalResult(r []byte, ids []string, i int) []byte {
 	}
 	return message
 }
-
-func hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
 // anchorText is the text for an anchor.
 func anchorText(e repo.Entry) string {

@@ -161,7 +161,7 @@ func unusable(entries []repo.Entry, items []*item) (ids []int64) {
 	}
 	for _, e := range entries {
 		spoken := e.Kind == repo.KindMessage || e.Kind == repo.KindToolCall || e.Kind == repo.KindToolResult
-		if spoken && !used[e.ID] && !hidden(e) && layout.CheckPayload(e.Kind, e.Payload) != nil {
+		if spoken && !used[e.ID] && !e.Hidden() && layout.CheckPayload(e.Kind, e.Payload) != nil {
 			ids = append(ids, e.ID)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // A fork that is closed while the forks are listed is left out, and the others are shown.
-func TestForksClosedBesideTheList(t *testing.T) {
+func TestForkClosedWhileListed(t *testing.T) {
 	store, _, err := repo.Init(t.Context(), t.TempDir()+"/ws", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -36,10 +36,10 @@ func TestForksClosedBesideTheList(t *testing.T) {
 		a.Out = bufio.NewWriterSize(stdout, 16)
 		o := &forksOptions{app: a, closed: true, all: true}
 		if err := o.run(ctx, store, nil); err != nil {
-			t.Errorf("closed at look %d: %v", n, err)
+			t.Errorf("closed at call %d of Err: %v", n, err)
 		}
 		if n > 1 && !strings.Contains(stdout.String(), "main/x1 ") {
-			t.Errorf("closed at look %d: the list is\n%s", n, stdout)
+			t.Errorf("closed at call %d of Err: the list is\n%s", n, stdout)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type Session struct {
 // Formats are the formats for people.
 var Formats = [...]string{"text", "markdown"}
 
-// Show shows sessions in the order of their days.
+// Show shows sessions by day and project.
 func Show(s *stdio.Streams, list []Session, format string) error {
 	zone := s.Now().Location()
 	day := func(g Session) string { return g.Last.In(zone).Format(time.DateOnly) }
@@ -63,7 +63,7 @@ func Show(s *stdio.Streams, list []Session, format string) error {
 	return nil
 }
 
-// promptsOf is how many prompts of each session are shown, so that a week fits on a screen or two.
+// promptsOf returns how many prompts of each session are shown, so that a week fits on a screen or two.
 func promptsOf(sessions int) int {
 	switch {
 	case sessions <= 5:
@@ -153,10 +153,10 @@ func (p *printer) session(g Session) {
 	if n := len(commits) - most; n > 0 {
 		p.item(stdio.Dim, "  ", "", "… and "+display.Count(n, "more commit", "more commits"))
 	}
-	p.item(stdio.Dim, "= ", "ended: ", g.End())
+	p.item(stdio.Dim, "= ", "end: ", g.End())
 }
 
-// title shows a session's title, and on a screen its name at the end of the line.
+// title shows a session's title and name. On a terminal, the name is at the end of the line.
 func (p *printer) title(title, name string) {
 	if p.markdown {
 		p.Line("- **" + escape(title) + "** · `" + strings.ReplaceAll(name, "`", "'") + "`")
@@ -189,7 +189,7 @@ func (p *printer) fit(line string) string {
 	return display.Truncate(line, p.Width())
 }
 
-// escape keeps recorded text from being Markdown.
+// escape keeps recorded text from being read as Markdown.
 func escape(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "[", `\[`, "]", `\]`, "#", `\#`).Replace(text)
 }

@@ -81,7 +81,7 @@ Friday 2026-11-20
 func TestMarkdown(t *testing.T) {
 	got := shown(t, "markdown", false, week()[0])
 	const want = "## Friday, 2026-11-20\n\n### shop\n\n- **fix the upload** · `s1`\n  - asked: and a test\n  - changed: 2 files +3 -1  a.go, /etc/hosts\n" +
-		"  - committed: 1a2b3c4 fix \\*the\\* upload\n  - ended: Done.\n"
+		"  - committed: 1a2b3c4 fix \\*the\\* upload\n  - end: Done.\n"
 	if got != want {
 		t.Errorf("%s\nnot\n%s", got, want)
 	}

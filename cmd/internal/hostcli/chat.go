@@ -169,7 +169,7 @@ func (c *chatting) status(ctx context.Context) (chatui.Status, error) {
 		if err != nil {
 			return s, err
 		}
-		if conversation.Hidden(e) {
+		if e.Hidden() {
 			continue // a subagent's
 		}
 		data := jsonl.Get(e.Payload, "data")
@@ -206,7 +206,7 @@ func (c *chatting) past(ctx context.Context) (out []repo.Entry, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if conversation.Hidden(e) || repeated(e) {
+		if e.Hidden() || repeated(e) {
 			continue
 		}
 		out = append(out, e)
@@ -238,7 +238,7 @@ func (c *chatting) history(ctx context.Context) (out []string, err error) {
 		}
 		text := ""
 		switch {
-		case conversation.Hidden(e) || repeated(e):
+		case e.Hidden() || repeated(e):
 		case e.Role() == "user":
 			text = conversation.WithoutContext(conversation.Of(e).Text())
 		case e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == "command" && jsonl.GetString(e.Payload, "data", "status") == "started":

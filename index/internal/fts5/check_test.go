@@ -1,12 +1,10 @@
 package fts5
 
-import (
-	"fmt"
-)
+import "fmt"
 
-// Check reads everything and reports the first thing that is wrong: pages that
-// are missing or belong to nothing, terms or documents out of order, terms that
-// a lookup would not find, totals that are too small. It wraps [ErrDamaged].
+// Check reads the whole index and reports the first fault: pages that are missing
+// or belong to no segment, terms or documents out of order, terms that a lookup
+// would not find, totals that are too small. The error wraps [ErrDamaged].
 func (x *Index) Check() error {
 	c := checker{x: x}
 	for _, s := range x.st.segs {
@@ -43,10 +41,10 @@ func (c *checker) segment(s segment) error {
 			return err
 		}
 		if len(it.term) < 2 || it.term[0] != mainIndex {
-			return damaged("a term is of another index")
+			return damaged("a term belongs to another index")
 		}
 		start := it.pgno
-		if start != before || it.scan.last { // those between are found if these are
+		if start != before || it.scan.last { // if the first and last terms of a page are found, so are the others
 			pgno, err := c.x.pageOf(s, it.term)
 			if err != nil {
 				return err
@@ -62,7 +60,7 @@ func (c *checker) segment(s segment) error {
 	}
 }
 
-// list reads a list.
+// list reads and counts the documents of a term.
 func (c *checker) list(it *segIter) error {
 	for {
 		docs, err := it.docs()
@@ -76,14 +74,14 @@ func (c *checker) list(it *segIter) error {
 	}
 }
 
-// dlidxBit is set in the id of a page of an index that FTS5 gives a long list, and
-// heightShift is of its height there.
+// FTS5 gives a long list of documents an index. dlidxBit is set in the ids of its pages,
+// whose height there begins at bit heightShift.
 const (
 	dlidxBit    = 1 << 36
 	heightShift = 31
 )
 
-// strays looks for pages that belong to no segment.
+// strays reports a page that belongs to no segment.
 func (c *checker) strays() error {
 	owned := make(map[int64]segment)
 	for _, l := range [][]segment{c.x.st.segs, c.x.st.gone} {

@@ -86,7 +86,11 @@ func (a View) Build(ctx context.Context, index, dir string, extend bool, tapes [
 	if err := errors.Join(err, f.Close()); err != nil {
 		return 0, err
 	}
-	return added, replace(f.Name(), index)
+	// The old journal must never be found beside another database, so it goes before the new file comes.
+	if err := Remove(index); err != nil {
+		return added, err
+	}
+	return added, os.Rename(f.Name(), index)
 }
 
 func copyTo(out *os.File, path string) error {
@@ -120,15 +124,6 @@ func (d *DB) Fill(ctx context.Context, tapes []*Target, progress func(entries in
 		return 0, err
 	}
 	return d.CatchUp(ctx, tapes, progress)
-}
-
-// replace replaces an old index with a new one. It removes the old one first, then its journal, which must
-// never be found beside another database.
-func replace(from, to string) error {
-	if err := Remove(to); err != nil {
-		return err
-	}
-	return os.Rename(from, to)
 }
 
 // Remove removes an index, if there is one.

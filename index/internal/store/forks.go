@@ -187,11 +187,15 @@ func (d *DB) originOf(ctx context.Context, t *Target, a *addition) (origin, erro
 func (d *DB) originAt(no int64, m snapshot.ReadMark) (origin, error) {
 	o := origin{TapeRow: TapeRow{Parent: no, Base: m.LastID, Entries: m.LastID}, mark: m}
 	for hi := m.LastID; no != 0; {
-		r, err := d.LinkOf(no)
+		var parent, base int64
+		ok, err := d.row("SELECT parent, base FROM tapes WHERE no = ?", []any{no}, &parent, &base)
+		if err == nil && (!ok || parent >= no) {
+			err = fmt.Errorf("%w: there is no tape %d, or it is its own fork", ErrInconsistent, no)
+		}
 		if err != nil {
 			return o, err
 		}
-		if hi > r.Base {
+		if hi > base {
 			bytes, newest, err := d.sumUpTo(no, hi)
 			if err != nil {
 				return o, err
@@ -204,7 +208,7 @@ func (d *DB) originAt(no int64, m snapshot.ReadMark) (origin, error) {
 				return o, err
 			}
 		}
-		no, hi = r.Parent, min(hi, r.Base)
+		no, hi = parent, min(hi, base)
 	}
 	o.Bytes = o.BaseBytes
 	if o.open.Folder != m.Folder {
@@ -224,21 +228,4 @@ func (d *DB) sumUpTo(no, id int64) (bytes int64, newest sql.NullInt64, err error
 	_, err2 := d.row("SELECT coalesce(sum(length), 0), max(created) FROM lines WHERE doc BETWEEN ? AND ?",
 		[]any{block << BlockShift, last}, &rest, &date)
 	return bytes + rest, later(newest, date), errors.Join(err1, err2)
-}
-
-// Link is a link in a chain of forks.
-type Link struct {
-	Branch        string
-	Parent        int64
-	Base, Entries int64
-}
-
-// LinkOf reads the link of a tape by its number.
-func (d *DB) LinkOf(no int64) (Link, error) {
-	var l Link
-	ok, err := d.row("SELECT branch, parent, base, entries FROM tapes WHERE no = ?", []any{no}, &l.Branch, &l.Parent, &l.Base, &l.Entries)
-	if err == nil && (!ok || l.Parent >= no) {
-		err = fmt.Errorf("%w: there is no tape %d, or it is its own fork", ErrInconsistent, no)
-	}
-	return l, err
 }

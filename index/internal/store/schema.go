@@ -9,7 +9,7 @@ import (
 
 // SchemaVersion changes with everything that is stored: the tables, what the words of an entry are, the
 // rules of summaries, of what tapes are about and of what was done in them. An index of another version is rebuilt.
-const SchemaVersion = 15<<8 + len(snapshot.Properties)
+const SchemaVersion = 16<<8 + len(snapshot.Properties)
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065

@@ -14,20 +14,21 @@ import (
 	"tape/internal/show/typeset"
 )
 
-// A longer paste stands as a short mark in the editor, and is sent as it is. So does one with tabs,
-// which the editor would change.
+// A paste with more lines or bytes than these is shown as a short mark in the editor, and is sent as it is.
+// So is one of several lines with tabs, which the editor would change.
 const (
 	pasteLines = 15
 	pasteBytes = 1500
 )
 
-// editor is the library's text area with whole characters, pastes of any length, and history.
+// editor is the library's text area, in which keys move over and delete whole characters, with pastes of any
+// length and a history.
 type editor struct {
 	area   textarea.Model
 	pastes map[string]string // by their marks
 
 	history []string // what was typed, the oldest first
-	at      int      // the shown entry of history; its length: the draft
+	at      int      // index of the shown entry of history; len(history) for the draft
 	draft   string
 }
 
@@ -85,8 +86,8 @@ func (e *editor) insert(text string) {
 	e.area, _ = e.area.Update(tea.PasteMsg{Content: text})
 }
 
-// taken empties the editor, and remembers its text.
-func (e *editor) taken(text string) {
+// submitted empties the editor, and adds the text that was sent to the history.
+func (e *editor) submitted(text string) {
 	e.area.Reset()
 	clear(e.pastes)
 	if n := len(e.history); n == 0 || e.history[n-1] != text {
@@ -95,13 +96,14 @@ func (e *editor) taken(text string) {
 	e.at = len(e.history)
 }
 
-// remember puts what was typed before in front of the history.
-func (e *editor) remember(before []string) {
-	e.history = append(slices.Clone(before), e.history...)
+// remember puts older entries in front of the history.
+func (e *editor) remember(older []string) {
+	e.history = append(slices.Clone(older), e.history...)
 	e.at = len(e.history)
 }
 
-// key gives a key to the text area, once for each code point of a character.
+// key passes a key to the text area. One that moves over a character or deletes it is passed once for each code
+// point of the character.
 func (e *editor) key(msg tea.KeyPressMsg) {
 	times := 1
 	switch msg.String() {
@@ -137,7 +139,7 @@ func (e *editor) character(after bool) int {
 	return 1
 }
 
-// older and newer walk through the history. They report false if the key should move the cursor.
+// older and newer walk through the history. They report false if the key should move the cursor instead.
 func (e *editor) older() bool {
 	if e.area.Line() > 0 || e.area.LineInfo().RowOffset > 0 || e.at == 0 {
 		return false
@@ -163,7 +165,8 @@ func (e *editor) newer() bool {
 	return true
 }
 
-// find returns the newest entry of the history that has a text, before an index; -1 if there is none.
+// find returns the index of the newest entry of the history that is before an index and contains a text; -1 if there
+// is none.
 func (e *editor) find(text string, before int) int {
 	text = strings.ToLower(text)
 	for i := min(before, len(e.history)) - 1; i >= 0; i-- {
@@ -174,7 +177,7 @@ func (e *editor) find(text string, before int) int {
 	return -1
 }
 
-// shown is a line of the history, for a search.
+// shown returns a text as one short line that is safe to show.
 func shown(text string) string {
 	return display.Safe(strings.Join(strings.Fields(display.Shorten(text, longestLine)), " "), typeset.Joiner)
 }

@@ -139,7 +139,7 @@ func (m *model) enter() tea.Cmd {
 		return m.tell("there is no command " + name + " (,help lists them); Enter sends it to the model")
 	}
 	m.refused = ""
-	m.editor.taken(text)
+	m.editor.submitted(text)
 	name, rest, _ := strings.Cut(text, " ")
 	switch {
 	case name == ",sessions":
@@ -206,7 +206,7 @@ func (m *model) tab() tea.Cmd {
 		m.complete = complete(m.known, value, m.cursor(value))
 		if m.complete == nil {
 			if text := strings.TrimSpace(m.editor.text()); m.frame.running && text != "" {
-				m.editor.taken(text)
+				m.editor.submitted(text)
 				return m.send(text, hooks.Undecided)
 			}
 			return nil

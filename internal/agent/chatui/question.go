@@ -54,7 +54,7 @@ func (m *model) questionKey(msg tea.KeyPressMsg) (cmd tea.Cmd, handled bool) {
 		if d, ok := m.decision(text); ok {
 			m.decide(approve.Answer{Decision: d})
 		} else if text != "" {
-			m.editor.taken(text)
+			m.editor.submitted(text)
 			m.decide(approve.Answer{Decision: approve.Deny, Message: text})
 		}
 		return nil, true

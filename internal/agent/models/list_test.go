@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestList: servers list their models in one form, and the sizes of their contexts in many.
+// TestList: all servers list their models in the same form, but the sizes of contexts in different ones.
 func TestList(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
 		switch call {

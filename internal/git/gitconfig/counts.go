@@ -102,9 +102,6 @@ func (e Entry) isOurInclude() bool {
 	return e.Section == includeEntry.Section && e.Subsection == includeEntry.Subsection && e.Key == includeEntry.Key && e.Value == includeEntry.Value
 }
 
-// Name is the setting as git names it.
-func (e Entry) Name() string { return e.name() }
-
 // Own reports whether the repository is the user's own, so that all of its settings count.
 func (c *Config) Own() bool { return c.own != nil && c.own(c.gitDir) }
 
@@ -118,8 +115,8 @@ func without(entries []Entry) (kept []Entry, names []string) {
 		}
 		if verdict == Harmless {
 			kept = append(kept, e)
-		} else if verdict == PassedOver && !slices.Contains(names, e.name()) {
-			names = append(names, e.name())
+		} else if verdict == PassedOver && !slices.Contains(names, e.Name()) {
+			names = append(names, e.Name())
 		}
 	}
 	return kept, names
@@ -163,7 +160,7 @@ func (c *Config) Overrides(local []Entry) []string {
 		out = append(out, "credential.helper=")
 		for _, e := range users {
 			if e.Section == "credential" && e.Key == "helper" {
-				out = append(out, e.name()+"="+e.Value)
+				out = append(out, e.Name()+"="+e.Value)
 			}
 		}
 	}

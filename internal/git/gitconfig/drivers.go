@@ -112,7 +112,7 @@ func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string
 			ours, err := Entries(old)
 			removed = nil
 			for _, e := range ours {
-				removed = append(removed, e.name())
+				removed = append(removed, e.Name())
 			}
 			return nil, err
 		})

@@ -36,7 +36,8 @@ func (s Setting) entry() Entry {
 	return e
 }
 
-func (e Entry) name() string {
+// Name is the setting as git names it.
+func (e Entry) Name() string {
 	if e.Subsection == "" {
 		return e.Section + "." + e.Key
 	}
@@ -67,8 +68,8 @@ func (d Drivers) concernsEntry(e Entry) bool {
 // settings returns the content of our file, given the user's settings.
 func (d Drivers) settings(users []Entry) (content []byte, out DriverSetup) {
 	for _, e := range users {
-		if d.concernsEntry(e) && !slices.Contains(out.Kept, e.name()) {
-			out.Kept = append(out.Kept, e.name())
+		if d.concernsEntry(e) && !slices.Contains(out.Kept, e.Name()) {
+			out.Kept = append(out.Kept, e.Name())
 		}
 	}
 	header := ""
@@ -81,7 +82,7 @@ func (d Drivers) settings(users []Entry) (content []byte, out DriverSetup) {
 			content = append(content, h+"\n"...)
 		}
 		content = append(content, "\t"+e.Key+" = "+Quote(e.Value)+"\n"...)
-		out.Installed = append(out.Installed, e.name())
+		out.Installed = append(out.Installed, e.Name())
 	}
 	return content, out
 }
@@ -89,7 +90,7 @@ func (d Drivers) settings(users []Entry) (content []byte, out DriverSetup) {
 // wanted returns the settings that the user has not made. If the user has made the first of
 // a group, the whole group is left out.
 func (d Drivers) wanted(own []string) (out []Entry) {
-	has := func(s Setting) bool { return slices.Contains(own, s.entry().name()) }
+	has := func(s Setting) bool { return slices.Contains(own, s.entry().Name()) }
 	for _, group := range d.Settings {
 		if len(group) == 0 || has(group[0]) {
 			continue

@@ -44,7 +44,7 @@ type Change struct {
 }
 
 // Read returns a worktree's index; without one it has no entries.
-func Read(r *gitstore.Repo, w gitstore.Worktree) ([]Entry, error) {
+func Read(w gitstore.Worktree) ([]Entry, error) {
 	x, err := readIndexFile(w.IndexPath())
 	if err != nil {
 		return nil, err

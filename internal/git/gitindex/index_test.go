@@ -26,9 +26,9 @@ func mainTree(j *gitjudge.Judge) gitstore.Worktree {
 }
 
 // wantStaged fails unless we read the same entries from the index as git.
-func wantStaged(j *gitjudge.Judge, r *gitstore.Repo, w gitstore.Worktree) {
+func wantStaged(j *gitjudge.Judge, w gitstore.Worktree) {
 	j.Helper()
-	entries, err := Read(r, w)
+	entries, err := Read(w)
 	j.OK(err)
 	var got []string
 	for _, e := range entries {
@@ -63,7 +63,7 @@ func TestUpdateIndexAsGitSeesIt(t *testing.T) {
 	}
 	j.OK(os.Remove(filepath.Join(j.Dir, "anchors/003_x/messages.jsonl")))
 	j.OK(Update(ctx, r, w, append(added, Change{Path: "anchors/003_x/messages.jsonl", Remove: true})))
-	wantStaged(j, r, w)
+	wantStaged(j, w)
 	if out := j.Git("diff", "--stat"); out != "" {
 		t.Errorf("git diff: %s", out)
 	}
@@ -141,13 +141,13 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	if out, err := gitjudge.GitStdin(j, info, "update-index", "--index-info"); err != nil {
 		t.Fatal(out)
 	}
-	wantStaged(j, r, w)
+	wantStaged(j, w)
 	j.OK(Update(ctx, r, w, []Change{change("plain", "1\n"), change("both/x", "1\n")}))
-	wantStaged(j, r, w)
+	wantStaged(j, w)
 	if out := j.Git("ls-files", "-v"); out != "h assume\nH both/x\nH new\nH plain\nS skip" {
 		t.Errorf("flags: %s", out)
 	}
-	entries, err := Read(r, w)
+	entries, err := Read(w)
 	j.OK(err)
 	x, err := readIndexFile(w.IndexPath())
 	j.OK(err)
@@ -158,11 +158,11 @@ func TestIndexKeepsFlagsAndResolvesConflicts(t *testing.T) {
 	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
 	j.Write("both", "1\n")
 	j.OK(Update(ctx, r, w, []Change{change("both", "1\n")}))
-	wantStaged(j, r, w)
+	wantStaged(j, w)
 	j.OK(os.RemoveAll(filepath.Join(j.Dir, "both")))
 	j.Write("both/y/z", "1\n")
 	j.OK(Update(ctx, r, w, []Change{change("both/y/z", "1\n")}))
-	wantStaged(j, r, w)
+	wantStaged(j, w)
 	j.Fsck()
 }
 

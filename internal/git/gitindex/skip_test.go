@@ -73,7 +73,7 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	r, ctx := open(j, nil), context.Background()
 	w, _ := sparse(j, r)
 	j.Git("config", "gc.auto", "0")
-	wantStaged(j, r, w)
+	wantStaged(j, w)
 	stillSparse(j, w, "the checkout")
 
 	j.WriteIn(w.Dir, "anchors/009_x/messages.jsonl", "line 9\nmore\n")
@@ -112,7 +112,7 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	}
 	j.OK(Update(ctx, r, w, []Change{skipped("anchors/000_x/messages.jsonl", "line 0\n")}))
 	stillSparse(j, w, "skipping it again")
-	entries, err := Read(r, w)
+	entries, err := Read(w)
 	j.OK(err)
 	x, err := readIndexFile(w.IndexPath())
 	j.OK(err)

@@ -17,8 +17,8 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return removed, err
 	}
-	clear := r.clearDead(&removed)
-	if err = r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(clear) }); err != nil {
+	removeDead := r.clearDead(&removed)
+	if err = r.locks.Guarded(ctx, r.refGuard(), func() error { return r.EachRefLock(removeDead) }); err != nil {
 		return removed, Wrap(err, "recover locks")
 	}
 	dead := map[string]string{} // lock → its guard
@@ -43,7 +43,7 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 			if !gitlock.IsDead(lock) {
 				continue
 			}
-			if err := r.locks.Guarded(ctx, guard, func() error { return clear(lock) }); err != nil {
+			if err := r.locks.Guarded(ctx, guard, func() error { return removeDead(lock) }); err != nil {
 				return err
 			}
 		}

@@ -14,30 +14,30 @@ const (
 	FetchedPrefix = "refs/tape/fetched/"
 )
 
-// isMirror reports whether a ref mirrors a remote, in a namespace of our own.
+// isMirror reports whether a ref is in one of our namespaces that mirror remotes.
 func isMirror(name string) bool {
 	return strings.HasPrefix(name, remoteRefs) || strings.HasPrefix(name, FetchedPrefix)
 }
 
-// RemoteRefs returns the prefix of the refs that hold what a remote has, as far as it was fetched and
-// accepted. Nothing else writes there; git's own fetch does not.
+// RemoteRefs returns the prefix of the refs that mirror what was fetched from a remote and accepted. Only
+// tape writes there; a user's git fetch does not.
 func RemoteRefs(name string) string { return remoteRefs + name + "/" }
 
-// FetchedRefs returns the prefix for what was fetched and not yet checked.
+// FetchedRefs returns the prefix of the refs that were fetched and are not yet checked.
 func FetchedRefs(name string) string { return FetchedPrefix + name + "/" }
 
-// RecoverMirrors removes what crashes left among the refs that mirror remotes, at which git would
-// stop, and returns the paths: locks of dead processes of ours, and refs that are empty or name a
-// missing object. When git fetches for us, it syncs neither these refs nor the names of packs; what
-// they held can be fetched again.
+// RecoverMirrors removes leftovers of crashes among the refs that mirror remotes, because git would stop at
+// them, and returns their paths: locks of our dead processes, and refs that hold no object id or name a
+// missing object. Such refs occur because a git that fetches for us syncs neither refs nor the names of
+// packs. What they held can be fetched again.
 func (r *Repo) RecoverMirrors(ctx context.Context) (removed []string, err error) {
-	clear := r.clearDead(&removed)
+	removeDead := r.clearDead(&removed)
 	err = r.locks.Guarded(ctx, r.refGuard(), func() error {
-		if err := clear(r.packedPath() + ".lock"); err != nil { // a fetch deletes refs too
+		if err := removeDead(r.packedPath() + ".lock"); err != nil { // a fetch that deletes refs takes it
 			return err
 		}
 		for _, prefix := range []string{FetchedPrefix, remoteRefs} {
-			if err := gitlock.EachLockIn(r.RefPath(prefix), clear); err != nil {
+			if err := gitlock.EachLockIn(r.RefPath(prefix), removeDead); err != nil {
 				return err
 			}
 			for _, name := range r.damagedUnder(prefix) {
@@ -52,7 +52,7 @@ func (r *Repo) RecoverMirrors(ctx context.Context) (removed []string, err error)
 	return removed, Wrap(err, "recover refs of remotes")
 }
 
-// damagedUnder returns the refs with a prefix whose own file is damaged.
+// damagedUnder returns the names of the loose refs with a prefix that are damaged.
 func (r *Repo) damagedUnder(prefix string) (names []string) {
 	_ = eachFile(r.gitDir, prefix, func(_, name string) error {
 		if CheckRefName(name) == nil && r.isDamaged(name) {
@@ -63,7 +63,8 @@ func (r *Repo) damagedUnder(prefix string) (names []string) {
 	return names
 }
 
-// isDamaged reports whether the file of a ref is unreadable, or names a missing object.
+// isDamaged reports whether a loose ref holds no object id, or names a missing object. A file that cannot be
+// read does not count.
 func (r *Repo) isDamaged(name string) bool {
 	h, target, err := readLoose(r.RefPath(name))
 	if err == nil && target == "" {

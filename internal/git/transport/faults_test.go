@@ -23,7 +23,7 @@ import (
 // httpPeer is a repository behind http, with addresses that cut the connection.
 func httpPeer(t testing.TB) remotePeer {
 	dir := gitpeer.Bare(t)
-	return remotePeer{Way: "http", Dir: dir, URL: gitpeer.HTTP(t, filepath.Dir(dir), "ann", "pw") + "/" + filepath.Base(dir)}
+	return remotePeer{Transport: "http", Dir: dir, URL: gitpeer.HTTP(t, filepath.Dir(dir), "ann", "pw") + "/" + filepath.Base(dir)}
 }
 
 // TestTransportCut cuts the connection after n bytes, for many n, in a push and in a fetch. Both
@@ -96,7 +96,7 @@ func TestTransportCancelled(t *testing.T) {
 func TestTransportFullDisk(t *testing.T) {
 	small := testkit.SmallDisk(t, 1<<20)
 	dir := gitpeer.Bare(t)
-	a := newSide(t, remotePeer{Way: "path", Dir: dir, URL: dir})
+	a := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	groups := [][]PushRef{{branch("tape/a", incompressible(t, a.r, 5<<18))}}
 	full := gitpeer.BareIn(t, filepath.Join(small, "there.git"))
 	if results, err := Push(context.Background(), a.r, full, groups, a.o()); err == nil {
@@ -146,7 +146,7 @@ func TestTransportTwoAtOnce(t *testing.T) {
 	for _, way := range []string{"path", "http"} {
 		peer := httpPeer(t)
 		if way == "path" {
-			peer.Way, peer.URL = way, peer.Dir
+			peer.Transport, peer.URL = way, peer.Dir
 		}
 		for round := range testkit.Size(1, 50) {
 			name := fmt.Sprintf("tape-%d", round)
@@ -193,15 +193,15 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 // What a killed git leaves does not block the next fetch.
 func TestFetchAfterKilledGit(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	a := newSide(t, remotePeer{Way: "path", Dir: dir, URL: dir})
+	a := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	h := last(growing(t, a.r, gitstore.ZeroHash, 3, "a"))
 	a.push([]PushRef{branch("tape/a", h)})
 	for _, name := range []string{"shallow.lock", "FETCH_HEAD.lock", "packed-refs.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "refs/tape/fetched/origin/heads/tape/a.lock"} {
 		b := newSide(t, a.peer)
 		b.Leave(name, "half")
 		specs := []RefSpec{{Src: "refs/heads/*", Dst: gitstore.FetchedRefs("origin") + "heads/*"}}
-		if f, err := Fetch(context.Background(), b.r, "origin", specs, b.o()); err != nil || len(f.Changes) != 1 {
-			t.Errorf("%s: the fetch changed %v, %v", name, f.Changes, err)
+		if f, err := Fetch(context.Background(), b.r, "origin", specs, b.o()); err != nil || len(f) != 1 {
+			t.Errorf("%s: the fetch changed %v, %v", name, f, err)
 		}
 	}
 }

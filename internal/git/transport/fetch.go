@@ -14,49 +14,43 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// Fetched is the result of a fetch.
-type Fetched struct {
-	Changes []RefChange // of the refs here, sorted by name
-}
-
 // Fetch fetches the refs of a remote (a name, or an address) that match specs, with their objects.
 // The refs here that they map to become equal to them, even if that is no fast-forward, and are
 // deleted if the remote no longer has theirs. Only fetches may write to these names. A ref is set only
-// when its history is complete.
+// when its history is complete. The returned changes of these refs are sorted by name.
 //
 // Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound if no remote has that name;
 // ErrConflict and ErrBusy if another fetch updates the same refs; the context's error. After an
 // error no temporary file and no lock is left, and each ref has its old or its new value.
-func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec, o Options) (Fetched, error) {
+func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec, o Options) ([]RefChange, error) {
 	m, err := resolveRemote(ctx, r, remote, false)
 	if err != nil {
-		return Fetched{}, err
+		return nil, err
 	}
 	if len(specs) == 0 {
-		return Fetched{}, errors.New("fetch: no refs given")
+		return nil, errors.New("fetch: no refs given")
 	}
 	if r.Config().Bool("remote", m.Name, "promisor") {
-		return Fetched{}, &gitstore.UnsupportedError{Dir: r.GitDir(), What: "the repository is a partial clone: parts of its history are missing",
+		return nil, &gitstore.UnsupportedError{Dir: r.GitDir(), What: "the repository is a partial clone: parts of its history are missing",
 			Hint: fmt.Sprintf("fetch the rest with: git fetch %[1]s && git fetch --refetch --no-filter %[1]s && git config --unset remote.%[1]s.promisor && git config --unset remote.%[1]s.partialclonefilter", m.Name)}
 	}
 	for _, s := range specs {
 		if err := s.check(); err != nil {
-			return Fetched{}, err
+			return nil, err
 		}
 	}
 	before, err := mirrored(r, specs)
 	if err != nil {
-		return Fetched{}, err
+		return nil, err
 	}
-	var out Fetched
 	err = fetchByGit(ctx, r, m, specs, o, before)
 	r.Refresh() // find the new packs
 	after, aerr := mirrored(r, specs)
 	if err = errors.Join(err, aerr); err != nil {
-		return Fetched{}, err
+		return nil, err
 	}
-	out.Changes = changes(before, after)
-	return out, makeDurable(ctx, r, out.Changes)
+	moved := changes(before, after)
+	return moved, makeDurable(ctx, r, moved)
 }
 
 // mirrored returns the refs here that specs map to.

@@ -18,7 +18,7 @@ import (
 // Reading a folder that has an endless file is given up, and no incomplete history is accepted.
 func TestFolderRemoteHostile(t *testing.T) {
 	good := gitpeer.Bare(t)
-	s := newSide(t, remotePeer{Way: "path", Dir: good, URL: good})
+	s := newSide(t, remotePeer{Transport: "path", Dir: good, URL: good})
 	commits := growing(t, s.r, gitstore.ZeroHash, 3, "good")
 	s.push([]PushRef{branch("tape/main", commits[2]), tag("anchor/main/001", tagged(t, s.r, commits[0], "anchor/main/001"))})
 	for i, k := range evilFolders() {
@@ -28,7 +28,7 @@ func TestFolderRemoteHostile(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.build(t, dir, good)
-			s := newSide(t, remotePeer{Way: "path", Dir: dir, URL: dir})
+			s := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 			ctx, o := context.Background(), Options{Idle: 300 * time.Millisecond}
 			_, _, lerr := LsRemote(ctx, s.r, "origin", []string{"refs/"}, o)
 			_, ferr := Fetch(ctx, s.r, "origin", mirror, o)

@@ -167,7 +167,7 @@ func TestIdleTimer(t *testing.T) {
 // Without the git program, everything that needs it says so and changes nothing.
 func TestNoGit(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	s := newSide(t, remotePeer{Way: "path", Dir: dir, URL: dir})
+	s := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
 	t.Setenv("PATH", t.TempDir())
 	ctx, o := context.Background(), s.o()

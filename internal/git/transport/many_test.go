@@ -17,7 +17,7 @@ import (
 func TestTransportManyRefs(t *testing.T) {
 	branches := testkit.Size(8, 5000)
 	dir := gitpeer.Bare(t)
-	peer := remotePeer{Way: "path", Dir: dir, URL: dir}
+	peer := remotePeer{Transport: "path", Dir: dir, URL: dir}
 	a, b := newSide(t, peer), newSide(t, peer)
 	commits := growing(t, a.r, gitstore.ZeroHash, 50, "x")
 	batch := a.r.NewBatch()
@@ -57,16 +57,16 @@ func TestTransportManyRefs(t *testing.T) {
 	})
 	step("push again", func() { a.push(groups...) })
 	step("fetch", func() {
-		if f := b.fetch(); len(f.Changes) != branches*11 {
-			t.Errorf("%d of %d refs came", len(f.Changes), branches*11)
+		if f := b.fetch(); len(f) != branches*11 {
+			t.Errorf("%d of %d refs came", len(f), branches*11)
 		}
 	})
 	step("fetch nothing", func() { b.fetch() })
 	next := growing(t, a.r, commits[49], 2, "next")
 	step("push one", func() { a.push([]PushRef{branch("tape/tape-number-49", next[1])}) })
 	step("fetch one", func() {
-		if f := b.fetch(); len(f.Changes) != 1 {
-			t.Errorf("%v came", f.Changes)
+		if f := b.fetch(); len(f) != 1 {
+			t.Errorf("%v came", f)
 		}
 	})
 	step("plain git fetch nothing", func() {

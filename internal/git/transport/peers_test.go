@@ -9,20 +9,19 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// remotePeer is a repository to talk to, and the way there.
+// remotePeer is a remote repository and how it is reached.
 type remotePeer struct {
-	Way string // path, file, http, ssh
-	URL string
-	Dir string // where it lies
+	Transport string // path, file, http, ssh
+	URL       string
+	Dir       string // its folder on this disk
 }
 
-// eachPeer runs a test over every way to a repository. Each gets an empty bare repository of
-// its own.
+// eachPeer runs a test with every transport, each time with a new, empty bare repository.
 func eachPeer(t *testing.T, test func(t *testing.T, peer remotePeer)) {
-	for _, way := range []string{"path", "file", "http", "ssh"} {
-		t.Run(way, func(t *testing.T) {
-			p := remotePeer{Way: way, Dir: gitpeer.Bare(t)}
-			switch way {
+	for _, transport := range []string{"path", "file", "http", "ssh"} {
+		t.Run(transport, func(t *testing.T) {
+			p := remotePeer{Transport: transport, Dir: gitpeer.Bare(t)}
+			switch transport {
 			case "path":
 				p.URL = p.Dir
 			case "file":
@@ -39,7 +38,7 @@ func eachPeer(t *testing.T, test func(t *testing.T, peer remotePeer)) {
 	}
 }
 
-// setenvAll sets variables, each KEY=value, for the length of a test.
+// setenvAll sets environment variables, each KEY=value, until the end of a test.
 func setenvAll(t testing.TB, env []string) {
 	t.Helper()
 	for _, e := range env {

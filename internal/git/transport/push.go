@@ -135,9 +135,7 @@ func (p *push) sendAtomic(ctx context.Context, groups [][]PushRef) error {
 // split sends each half of groups that were all rejected, for example by a hook that runs once for all.
 func (p *push) split(ctx context.Context, groups [][]PushRef) error {
 	if p.splits++; len(groups) == 1 || p.splits > maxSplits {
-		for _, g := range groups {
-			p.reject([][]PushRef{g}, nil)
-		}
+		p.reject(groups, nil)
 		return nil
 	}
 	half := len(groups) / 2

@@ -17,7 +17,7 @@ import (
 func TestPushTarget(t *testing.T) {
 	eachPeer(t, func(t *testing.T, peer remotePeer) {
 		s := newSide(t, peer)
-		local := peer.Way == "path" || peer.Way == "file"
+		local := peer.Transport == "path" || peer.Transport == "file"
 		look := func(prefixes ...string) Target {
 			t.Helper()
 			got, err := FindTarget(context.Background(), s.r, "origin", prefixes, s.o())
@@ -57,7 +57,7 @@ func sortedLines(s string) string {
 // FindTarget looks where pushes go: a push URL, another receive-pack program, a rewritten address.
 func TestPushTargetElsewhere(t *testing.T) {
 	old, next := gitpeer.Bare(t), gitpeer.Bare(t)
-	s := newSide(t, remotePeer{Way: "path", URL: old, Dir: old})
+	s := newSide(t, remotePeer{Transport: "path", URL: old, Dir: old})
 	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
 	s.push([]PushRef{branch("old", commits[0])})
 	s.Git("config", "remote.origin.pushurl", next)
@@ -149,7 +149,7 @@ func TestPushInParts(t *testing.T) {
 // More refs than fit on git's command line arrive as few do.
 func TestPushManyRefs(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	s := newSide(t, remotePeer{Way: "path", URL: dir, Dir: dir})
+	s := newSide(t, remotePeer{Transport: "path", URL: dir, Dir: dir})
 	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
 	other := growing(t, s.r, gitstore.ZeroHash, 1, "other")
 	s.push([]PushRef{branch("b7", other[0])})
@@ -173,7 +173,7 @@ func TestPushManyRefs(t *testing.T) {
 
 // Since git 2.46 an empty address clears those before it.
 func TestEmptyAddress(t *testing.T) {
-	s := newSide(t, remotePeer{Way: "path", URL: "/a"})
+	s := newSide(t, remotePeer{Transport: "path", URL: "/a"})
 	s.Git("config", "--add", "remote.origin.url", "")
 	s.Git("config", "--add", "remote.origin.url", "/b")
 	if got := Remotes(s.r); len(got) != 1 || got[0].URL != "/b" {

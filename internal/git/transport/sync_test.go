@@ -16,7 +16,7 @@ import (
 // leave it empty, and every tape would lose its branch.
 func TestFetchSyncsPackedRefs(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	peer := remotePeer{Way: "path", Dir: dir, URL: dir}
+	peer := remotePeer{Transport: "path", Dir: dir, URL: dir}
 	a, b := newSide(t, peer), newSide(t, peer)
 	commits := growing(t, a.r, gitstore.ZeroHash, 2, "x")
 	a.push([]PushRef{branch("tape/a", commits[0])}, []PushRef{branch("tape/b", commits[0])})

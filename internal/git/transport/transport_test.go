@@ -78,7 +78,7 @@ func newSide(t testing.TB, peer remotePeer) *side {
 
 func (s *side) o() Options { return Options{} }
 
-func (s *side) fetch() Fetched {
+func (s *side) fetch() []RefChange {
 	s.Helper()
 	f, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
 	s.OK(err)
@@ -164,8 +164,8 @@ func (s *side) in(t *testing.T) *side {
 
 func testEmpty(t *testing.T, s *side) {
 	s = s.in(t)
-	if f := s.fetch(); len(f.Changes) != 0 {
-		t.Errorf("an empty remote changed %v", f.Changes)
+	if f := s.fetch(); len(f) != 0 {
+		t.Errorf("an empty remote changed %v", f)
 	}
 	refs, head, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
 	if err != nil || len(refs) != 0 {
@@ -185,14 +185,14 @@ func testThereAndBack(t *testing.T, a, b *side) {
 		t.Fatalf("first push: %s", got)
 	}
 	f := b.fetch()
-	if len(f.Changes) != 2 || f.Changes[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/main", New: commits[9]}) || f.Changes[1].New != note {
-		t.Errorf("first fetch changed %v", f.Changes)
+	if len(f) != 2 || f[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/main", New: commits[9]}) || f[1].New != note {
+		t.Errorf("first fetch changed %v", f)
 	}
 	if c, err := b.r.Commit(commits[0]); err != nil || c.Subject() != "main 0" {
 		t.Errorf("the first commit came as %v, %v", c, err)
 	}
-	if f := b.fetch(); len(f.Changes) != 0 {
-		t.Errorf("nothing new changed %v", f.Changes)
+	if f := b.fetch(); len(f) != 0 {
+		t.Errorf("nothing new changed %v", f)
 	}
 	if got := a.push([]PushRef{branch("tape/main", commits[9]), tag("anchor/main/001_x", note)}); got != "up_to_date up_to_date" {
 		t.Errorf("pushing the same: %s", got)
@@ -202,15 +202,15 @@ func testThereAndBack(t *testing.T, a, b *side) {
 		t.Errorf("second push: %s", got)
 	}
 	f = b.fetch()
-	if len(f.Changes) != 1 || f.Changes[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/main", Old: commits[9], New: commits[19]}) {
-		t.Errorf("second fetch changed %v", f.Changes)
+	if len(f) != 1 || f[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/main", Old: commits[9], New: commits[19]}) {
+		t.Errorf("second fetch changed %v", f)
 	}
 	a.OK(SetRemoteHead(context.Background(), a.r, "origin", "refs/heads/tape/main"))
 	refs, head, err := LsRemote(context.Background(), b.r, "origin", []string{"refs/tags/"}, b.o())
 	if err != nil || len(refs) != 1 || refs[0] != (gitstore.Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
 		t.Errorf("the remote has %v, %v", refs, err)
 	}
-	if local := b.peer.Way == "path" || b.peer.Way == "file"; local && head != "refs/heads/tape/main" {
+	if local := b.peer.Transport == "path" || b.peer.Transport == "file"; local && head != "refs/heads/tape/main" {
 		t.Errorf("HEAD of the remote is %q", head)
 	}
 	b.sound()
@@ -238,7 +238,7 @@ func testRejected(t *testing.T, a, b *side) {
 		t.Errorf("a tag that moves was rejected as %q", got)
 	}
 	f := a.fetch()
-	for _, c := range f.Changes {
+	for _, c := range f {
 		if strings.Contains(c.Name, "002_x") || strings.Contains(c.Name, "third") {
 			t.Errorf("half of a rejected group is there: %v", c)
 		}
@@ -257,8 +257,8 @@ func testDeleted(t *testing.T, a, b *side) {
 		t.Errorf("deleting: %s", got)
 	}
 	f := a.fetch()
-	if len(f.Changes) != 1 || f.Changes[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/other", Old: h}) {
-		t.Errorf("a ref that is gone there changed %v", f.Changes)
+	if len(f) != 1 || f[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/other", Old: h}) {
+		t.Errorf("a ref that is gone there changed %v", f)
 	}
 }
 
@@ -283,8 +283,8 @@ func testMany(t *testing.T, a, b *side) {
 	if got := strings.Count(statuses(results), "new"); got != want {
 		t.Errorf("%d of %d refs are new there", got, want)
 	}
-	if f := b.fetch(); len(f.Changes) < want {
-		t.Errorf("%d of %d refs came", len(f.Changes), want)
+	if f := b.fetch(); len(f) < want {
+		t.Errorf("%d of %d refs came", len(f), want)
 	}
 	refs, err := b.r.Refs("refs/tape/remotes/origin/tags/anchor/many-")
 	if err != nil || len(refs) != branches {
@@ -310,14 +310,14 @@ func testDiverged(t *testing.T, a, b *side) {
 		t.Errorf("the second push: %s", got)
 	}
 	f = b.fetch()
-	if len(f.Changes) != 1 || f.Changes[0].New != ours[2] {
-		t.Errorf("the other side's commits came as %v", f.Changes)
+	if len(f) != 1 || f[0].New != ours[2] {
+		t.Errorf("the other side's commits came as %v", f)
 	}
 }
 
 func TestTransportAuth(t *testing.T) {
 	eachPeer(t, func(t *testing.T, peer remotePeer) {
-		if peer.Way != "http" {
+		if peer.Transport != "http" {
 			return
 		}
 		peer.URL = strings.Replace(peer.URL, "s3cret", "wr0ng", 1)
@@ -380,7 +380,7 @@ func TestTransportHook(t *testing.T) {
 // The user's pre-push hook decides.
 func TestTransportUserHook(t *testing.T) {
 	dir := gitpeer.Bare(t)
-	s := newSide(t, remotePeer{Way: "path", Dir: dir, URL: dir})
+	s := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	s.OK(os.MkdirAll(filepath.Join(s.GitDir, "hooks"), 0o700))
 	s.OK(os.WriteFile(filepath.Join(s.GitDir, "hooks", "pre-push"), []byte("#!/bin/sh\necho \"pushing=$"+PushEnv+"\" >&2\nexit 1\n"), 0o700))
 	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]

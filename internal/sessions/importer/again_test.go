@@ -2,7 +2,6 @@ package importer
 
 import (
 	"errors"
-
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +14,7 @@ import (
 	"tape/repo"
 )
 
-// sessionOnTape is a tape that was imported from a file and then written to by a person.
+// sessionOnTape returns a tape that was imported from a file, and that a person then wrote to.
 func sessionOnTape(t *testing.T, s *repo.Store, dir string) (tape *repo.Tape, path string) {
 	t.Helper()
 	path = filepath.Join(dir, "s.jsonl")
@@ -30,25 +29,25 @@ func sessionOnTape(t *testing.T, s *repo.Store, dir string) (tape *repo.Tape, pa
 	return tape, path
 }
 
-// TestAgain: a tape that is made anew has what its transcript has, and the title that a person gave it; the
-// former history is an archive.
+// TestAgain: a tape that is imported again has the entries of its transcript and the title that a person gave
+// it. Its former history is archived.
 func TestAgain(t *testing.T) {
-	s, once := testStore(t), testStore(t)
+	s, fresh := testStore(t), testStore(t)
 	tape, path := sessionOnTape(t, s, t.TempDir())
 	former := tapeLines(t, s, "s-1")
-	if noted := Transcript(s, "s-1"); noted != path {
-		t.Errorf("the noted transcript is %q", noted)
+	if got := Transcript(s, "s-1"); got != path {
+		t.Errorf("the transcript is %q", got)
 	}
 	res, err := Again(t.Context(), s, tape, path, "1.0", Options{})
 	storetest.Must(t, err)
-	mustImport(t, once, path, Options{})
-	want := tapeLines(t, once, "s-1")
+	mustImport(t, fresh, path, Options{})
+	want := tapeLines(t, fresh, "s-1")
 	got := tapeLines(t, s, "s-1")
 	if len(got) != len(want)+1 || !slices.Equal(got[:len(want)], want) || aboutTape(t, s, "s-1").Title != "Mine" {
-		t.Errorf("got %s", strings.Join(got, ""))
+		t.Errorf("the tape has %s", strings.Join(got, ""))
 	}
 	if res.Own != 2 || res.Imported != len(want)-1 {
-		t.Errorf("%+v", res)
+		t.Errorf("the result is %+v", res)
 	}
 	if res = mustImport(t, s, path, Options{}); res.Imported != 0 {
 		t.Errorf("another import adds %d entries", res.Imported)
@@ -60,7 +59,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// TestAgainRefuses: what is no transcript of the tape leaves the tape as it is.
+// TestAgainRefuses: a file that is not the tape's transcript leaves the tape unchanged.
 func TestAgainRefuses(t *testing.T) {
 	s := testStore(t)
 	tape, path := sessionOnTape(t, s, t.TempDir())
@@ -71,15 +70,15 @@ func TestAgainRefuses(t *testing.T) {
 	}
 	storetest.Must(t, os.Remove(path))
 	if _, err := Again(t.Context(), s, tape, path, "1.0", Options{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no transcript: %v", err)
+		t.Errorf("a missing transcript: %v", err)
 	}
 	if got := tapeLines(t, s, "s-1"); !slices.Equal(got, former) {
-		t.Errorf("it became %s", strings.Join(got, ""))
+		t.Errorf("the tape now has %s", strings.Join(got, ""))
 	}
 }
 
-// TestAgainInterrupted makes the N-th disk operation fail, as if the process was killed: the tape has its
-// former history or the new one with the former as an archive, and the same call completes it.
+// TestAgainInterrupted lets the disk fail from some operation on, as if the process were killed. The tape then
+// has its former history, or the new one and an archive of the former. Another call completes it.
 func TestAgainInterrupted(t *testing.T) {
 	t.Setenv("TAPE_AUTHOR", "Test <test@example.org>")
 	dir, kept := filepath.Join(t.TempDir(), "ws"), filepath.Join(t.TempDir(), "kept")

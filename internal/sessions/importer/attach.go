@@ -17,12 +17,12 @@ import (
 
 const (
 	maxInline       = 16 << 10 // bytes; a longer text becomes an artifact
-	previewEach     = 1000     // characters of its beginning, and of its end, that the entry keeps
+	previewEach     = 1000     // the entry keeps so many characters of its beginning, and of its end
 	maxPictureDepth = 8        // pictures nested deeper in a payload are not found
 )
 
 // attachments makes artifacts of an entry's large results and pictures. The outcome depends on the entry
-// alone, so it is the same whether recorded live or imported later.
+// alone, so it is the same whether a session is recorded live or imported later.
 type attachments struct {
 	tx  *writer.Tx
 	err error
@@ -46,7 +46,7 @@ func (in *intake) attach(ctx context.Context, d repo.Draft) (repo.Draft, error) 
 	return d, a.err
 }
 
-// store makes an artifact, and returns the reference to it; nil if it is too large or failed.
+// store makes an artifact and returns a reference to it; nil if the data is too large, or after an error.
 func (a *attachments) store(ctx context.Context, media string, data []byte) []byte {
 	if a.err != nil || len(data) > layout.ArtifactLimit {
 		return nil
@@ -58,7 +58,7 @@ func (a *attachments) store(ctx context.Context, media string, data []byte) []by
 	return ref.Reference()
 }
 
-// pictures replaces the pictures in a value by artifacts.
+// pictures replaces the pictures in a value with references to artifacts.
 func (a *attachments) pictures(ctx context.Context, v []byte, depth int) []byte {
 	if depth == 0 || !bytes.Contains(v, []byte("image/")) {
 		return v
@@ -72,11 +72,11 @@ func (a *attachments) pictures(ctx context.Context, v []byte, depth int) []byte 
 	return eachValue(v, func(v []byte) []byte { return a.pictures(ctx, v, depth-1) })
 }
 
-// pictureKeys are the members of a part that belong to the picture itself.
+// pictureKeys are the members of a part that the reference replaces; the others are kept.
 var pictureKeys = []string{"type", "source", "data", "mimeType", "mime_type", "media_type", "inlineData", "inline_data", "image_url", "artifact"}
 
-// picture returns the picture in a part; nil if it has none, or encoding the picture again would give
-// another base64.
+// picture returns the picture in a part; nil if there is none, or if encoding it again would give other
+// base64.
 func picture(part []byte) (media string, data []byte) {
 	media, text := display.Picture(part)
 	data, err := base64.StdEncoding.DecodeString(text)
@@ -86,22 +86,22 @@ func picture(part []byte) (media string, data []byte) {
 	return media, data
 }
 
-// results replaces each text among results that is too long by an artifact.
+// results replaces each text that is too long among an entry's results; see result.
 func (a *attachments) results(ctx context.Context, payload []byte) []byte {
-	was := jsonl.Get(payload, "results")
-	results := eachValue(was, func(v []byte) []byte {
+	before := jsonl.Get(payload, "results")
+	results := eachValue(before, func(v []byte) []byte {
 		if len(v) > 0 && v[0] == '[' {
 			return eachValue(v, func(part []byte) []byte { return a.result(ctx, part) })
 		}
 		return a.result(ctx, v)
 	})
-	if bytes.Equal(results, was) {
+	if bytes.Equal(results, before) {
 		return payload
 	}
 	return record.NewObject(len(payload)).Raw("results", results).All(payload, "results").Done()
 }
 
-// result replaces a text that is too long, or a part with one, by a preview and an artifact.
+// result replaces a text that is too long, or a part with such a text, with a preview and an artifact.
 func (a *attachments) result(ctx context.Context, v []byte) []byte {
 	raw := v
 	if jsonl.IsObject(v) {
@@ -123,20 +123,20 @@ func (a *attachments) result(ctx context.Context, v []byte) []byte {
 	return o.Raw("artifact", ref).Done()
 }
 
-// eachValue replaces each value v of an object or array by f(v). If nothing changes, and for anything
-// else, it returns the same bytes.
+// eachValue returns an object or array with f applied to each of its values. If that changes nothing, or v is
+// neither, it returns v itself.
 func eachValue(v []byte, f func([]byte) []byte) []byte {
 	o, list, changed := record.NewObject(0), [][]byte(nil), false
-	with := func(val []byte) []byte {
+	apply := func(val []byte) []byte {
 		out := f(val)
 		changed = changed || !bytes.Equal(out, val)
 		return out
 	}
 	for key, val := range jsonl.Fields(v) {
-		o.Raw(key, with(val))
+		o.Raw(key, apply(val))
 	}
 	for el := range jsonl.Elements(v) {
-		list = append(list, with(el))
+		list = append(list, apply(el))
 	}
 	switch {
 	case !changed:

@@ -211,7 +211,7 @@ func (f *Finder) promptsOf(ctx context.Context, tape string) ([]prompt, error) {
 			return nil, err
 		}
 		// No person said what a subagent was asked.
-		if string(jsonl.Get(e.Meta, "context")) == "false" && jsonl.Get(e.Meta, "origin", "fork") != nil {
+		if e.Hidden() && jsonl.Get(e.Meta, "origin", "fork") != nil {
 			continue
 		}
 		if title := about.Prompt(e); title != "" {

@@ -31,7 +31,7 @@ func conversation(ctx context.Context, t *repo.Tape, from string) (said []record
 		}
 		switch {
 		case e.Kind == repo.KindAnchor && e.Anchor == repo.FirstAnchor: // it only says where the session began
-		case e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == record.EventThinking && string(jsonl.Get(e.Meta, "context")) != "false":
+		case e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == record.EventThinking && !e.Hidden():
 			told.Thoughts++
 		default:
 			entries = append(entries, e)

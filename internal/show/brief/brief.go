@@ -129,7 +129,7 @@ func read(ctx context.Context, t *repo.Tape) (page, error) {
 		if err != nil {
 			return p, err
 		}
-		if conversation.Hidden(e) {
+		if e.Hidden() {
 			continue
 		}
 		p.add(conversation.Of(e), answered)

@@ -84,7 +84,7 @@ func turns(ctx context.Context, r *query.Revision) (out []Turn, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Kind != repo.KindMessage || conversation.Hidden(e) {
+		if e.Kind != repo.KindMessage || e.Hidden() {
 			continue
 		}
 		it := conversation.Of(e)

@@ -239,7 +239,7 @@ func (t *printer) speak(who string, style Style, e repo.Entry) {
 	if author := e.Author(); author != "" {
 		who += ", " + author
 	}
-	if conversation.Hidden(e) {
+	if e.Hidden() {
 		who += " (not in context)"
 	}
 	if who == t.speaker {

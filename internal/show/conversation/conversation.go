@@ -175,10 +175,6 @@ func Asked(e repo.Entry) string {
 // Fork returns the fork that an entry was merged from, "" if none.
 func Fork(e repo.Entry) string { return jsonl.GetString(e.Meta, "origin", "fork") }
 
-// Hidden reports whether models do not get an entry as context: it is on an abandoned branch, or a note that was
-// not for the model.
-func Hidden(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
-
 // Values of Item.Who for messages of the role user that are not a person's prompts.
 const (
 	aCommand = "command" // for the agent's program, typed by a person

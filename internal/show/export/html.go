@@ -180,7 +180,7 @@ func (p *page) open(c class, title string, e repo.Entry) {
 func speaker(c class, title string, e repo.Entry) string {
 	switch conversation.Speaker(c) {
 	case conversation.User:
-		if conversation.Hidden(e) {
+		if e.Hidden() {
 			return "Task"
 		}
 		return "Prompt"
@@ -194,14 +194,14 @@ func (p *page) close(class) { p.put("</article>\n") }
 
 // away is the HTML class of entries that are not in the context.
 func (p *page) away(e repo.Entry) markup {
-	if conversation.Hidden(e) && !p.inHelper {
+	if e.Hidden() && !p.inHelper {
 		return " away"
 	}
 	return ""
 }
 
 func (p *page) badge(e repo.Entry) markup {
-	if conversation.Hidden(e) && !p.inHelper {
+	if e.Hidden() && !p.inHelper {
 		return ` <span class="badge">not in context</span>`
 	}
 	return ""

@@ -133,7 +133,7 @@ func (d *document) stamp(what string, e repo.Entry) string {
 	if date, _ := when(e, d.zone); date != "" {
 		out += " · " + escapeLine(display.Title(date, 60))
 	}
-	if conversation.Hidden(e) && !d.inHelper {
+	if e.Hidden() && !d.inHelper {
 		out += " · not in context"
 	}
 	return out
@@ -205,7 +205,7 @@ func (d *document) events(events []conversation.Event) {
 		e := ev.Entry
 		date, _ := when(e, d.zone)
 		fmt.Fprintf(&list, "@%d %s %s", e.ID, display.Title(date, 60), display.Title(ev.Name(), 80))
-		if conversation.Hidden(e) && !d.inHelper {
+		if e.Hidden() && !d.inHelper {
 			list.WriteString(" (not in context)")
 		}
 		if data := display.Title(ev.Data(), docEventBytes); data != "" {

@@ -243,7 +243,7 @@ func renderItem(r renderer, it *conversation.Item) {
 
 func renderOpening(r renderer, it *conversation.Item) {
 	e := it.Entry
-	if it.Summary == "" && it.Details == "" && !conversation.Hidden(e) {
+	if it.Summary == "" && it.Details == "" && !e.Hidden() {
 		r.mark(e)
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"tape/internal/show/conversation"
 	"tape/internal/show/export/messages"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -78,7 +77,7 @@ func (t *trainingWriter) add(e repo.Entry) error {
 	}
 	switch e.Kind {
 	case repo.KindMessage, repo.KindToolCall, repo.KindToolResult:
-		if t.messages != nil && !conversation.Hidden(e) {
+		if t.messages != nil && !e.Hidden() {
 			t.ids = append(t.ids, e.ID)
 			return t.messages.Add(e)
 		}

@@ -154,7 +154,7 @@ func (b *builder) add(e repo.Entry) {
 
 // message begins a turn with a request, and keeps the last answer.
 func (b *builder) message(e repo.Entry, at time.Time) {
-	if conversation.Hidden(e) {
+	if e.Hidden() {
 		return
 	}
 	switch e.Role() {

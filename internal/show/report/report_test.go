@@ -11,7 +11,7 @@ import (
 	"tape/internal/store/prices"
 )
 
-// TestRows: sums of two workspaces are one, priced by the model, and what has no price is named.
+// TestRows: the sums of two workspaces are merged and priced by model, and models without a price are named.
 func TestRows(t *testing.T) {
 	work := func(key, model string, output int64) *index.Work {
 		return &index.Work{Key: key, Sessions: 1, Active: time.Minute, Tokens: map[string]index.Tokens{model: {Output: output}}}
@@ -25,7 +25,7 @@ func TestRows(t *testing.T) {
 		t.Errorf("cost: %q, %q", one, other)
 	}
 	if got := Unpriced(rows); got != "other" {
-		t.Errorf("without a price: %q", got)
+		t.Errorf("models without a price: %q", got)
 	}
 }
 
@@ -42,7 +42,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// TestWeek: the last of the seven days is today, or that of until.
+// TestWeek: the last of the seven days is today, or the day of until if that is earlier.
 func TestWeek(t *testing.T) {
 	now := time.Date(2026, 11, 26, 21, 0, 0, 0, time.UTC)
 	for until, want := range map[time.Time]string{{}: "2026-11-20", now.AddDate(0, 0, 3): "2026-11-20", now.AddDate(0, 0, -10): "2026-11-10"} {
@@ -55,6 +55,6 @@ func TestWeek(t *testing.T) {
 func TestOtherPrompts(t *testing.T) {
 	g := Session{Digest: &index.Digest{About: about.Tape{Title: "Fix the retry, please"}, Prompts: []index.Said{{Text: "Fix the retry"}, {Text: "and a test"}}}}
 	if got := g.OtherPrompts(); len(got) != 1 || got[0].Text != "and a test" {
-		t.Errorf("besides the title: %+v", got)
+		t.Errorf("prompts besides the title: %+v", got)
 	}
 }

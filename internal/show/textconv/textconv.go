@@ -1,4 +1,4 @@
-// Package textconv renders files of phases for git diff.
+// Package textconv renders the files of a tape's phases for git diff.
 package textconv
 
 import (
@@ -21,31 +21,31 @@ const (
 	diffCells  = 100
 	diffIndent = "    " // so that no text can look like the heading of an entry
 	diffText   = diffCells - len(diffIndent)
-	diffKind   = 40 // cells of a kind
+	diffKind   = 40 // cells of a kind, or of a date that cannot be read, at most
 	diffTime   = "2006-01-02 15:04:05 UTC"
 )
 
-// diffLimit is how many cells are shown of a line of text; 0 is all of it. Results and data
-// may have very long lines.
+// diffLimit returns how many cells of a line of text are shown; 0 means all. Results and data may have very
+// long lines.
 func diffLimit(kind string) int {
 	switch kind {
 	case layout.KindMessage, layout.KindSystem, layout.KindAnchor:
 		return 0
 	case layout.KindToolCall:
-		return diffText // a call is a line
+		return diffText // a call is on one line
 	}
 	return 3 * diffText
 }
 
-// quietEvent reports whether an entry is shown on one line, without a blank line before it. These are all
-// events but a model's thinking: there may be more of them than messages.
+// quietEvent reports whether an entry is shown on one line, without a blank line before it. This holds for all
+// events but a model's thinking, because there may be more events than messages.
 func quietEvent(e layout.Entry) bool {
 	return e.Kind == layout.KindEvent && conversation.Event{Entry: e}.Thinking() == ""
 }
 
-// File renders the lines of a file, each by itself, with a blank line before most of them, so that
-// lines that are added to the file only add to the rendering. If the last line lacks its
-// newline, so does the rendering, and git says so.
+// File renders each line of a file without regard to the others, so that lines added to the file only add to
+// the rendering. A blank line goes before most. If the last line lacks its newline, so does the rendering, and
+// git says so.
 func File(raw []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(raw)+len(raw)/8))
 	for line := range bytes.Lines(raw) {
@@ -92,7 +92,7 @@ func diffLine(out *bytes.Buffer, line []byte) {
 	}
 }
 
-// diffDate is a date in UTC, to the second. A smaller difference shows in the checksum.
+// diffDate returns a date in UTC, to the second. A smaller difference shows in the checksum.
 func diffDate(date string) string {
 	t, ok := display.ParseStored(date)
 	switch {
@@ -104,7 +104,7 @@ func diffDate(date string) string {
 	return display.Truncate(display.Line(date), diffKind)
 }
 
-// checksum is short: it shows that bytes differ, and is no protection against forgery.
+// checksum is short: it shows that lines differ, but does not protect against forgery.
 func checksum(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:4])

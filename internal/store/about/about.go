@@ -134,7 +134,7 @@ func (t *Tape) Add(e layout.Entry) {
 			t.formerTitle(e)
 		}
 	case layout.KindEvent:
-		name := name(e.Payload)
+		name := EventName(e.Payload)
 		if t.titled(e, name) {
 			return // a new title does not count as activity
 		}
@@ -162,9 +162,9 @@ func (t *Tape) wrote(author string) {
 	}
 }
 
-// name is the name of an event. It stops there, because name is usually the first member and the
+// EventName returns the name of an event. It reads no further, because the name is usually the first member, and the
 // data after it may be long.
-func name(payload []byte) string {
+func EventName(payload []byte) string {
 	for key, v := range jsonl.Fields(payload) {
 		if key == "name" {
 			s, _ := jsonl.String(v)
@@ -181,11 +181,11 @@ func (t *Tape) event(e layout.Entry, name string) {
 		if u, ok := UsageOf(e); ok && u.TotalTokens != nil {
 			t.Tokens += *u.TotalTokens
 		}
-		if !hidden(e) {
+		if !e.Hidden() {
 			t.Model = cmp.Or(fact(jsonl.GetString(e.Payload, "data", "model")), t.Model)
 		}
 	case "session_meta", "turn_context", "environment":
-		if !hidden(e) {
+		if !e.Hidden() {
 			t.session(jsonl.Get(e.Payload, "data"))
 		}
 	case "loop.step": // the built-in agent, and others that follow its convention
@@ -196,9 +196,6 @@ func (t *Tape) event(e layout.Entry, name string) {
 		t.Agent = cmp.Or(t.Agent, "bub") // its entries are stored without meta.source
 	}
 }
-
-// hidden reports whether an entry is outside the conversation: a subagent's, or abandoned.
-func hidden(e layout.Entry) bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
 // session reads facts about a session, under the names that the various programs give them.
 func (t *Tape) session(facts []byte) {

@@ -29,7 +29,7 @@ func (t *Tape) titled(e layout.Entry, name string) bool {
 	if name == TitleEvent {
 		// A title that came with a merged fork is the fork's, and one on an abandoned branch is that
 		// branch's.
-		if jsonl.Get(e.Meta, "origin", "fork") == nil && !hidden(e) {
+		if jsonl.Get(e.Meta, "origin", "fork") == nil && !e.Hidden() {
 			title := squeeze(jsonl.GetString(e.Payload, "data", "title"))
 			if jsonl.Get(e.Meta, "source") != nil {
 				t.Called = title
@@ -44,7 +44,7 @@ func (t *Tape) titled(e layout.Entry, name string) bool {
 		t.wait(jsonl.Get(e.Payload, "data"))
 	}
 	by, ok := agentTitles[name]
-	if !ok || hidden(e) || jsonl.Get(e.Meta, "origin", "fork") != nil {
+	if !ok || e.Hidden() || jsonl.Get(e.Meta, "origin", "fork") != nil {
 		return false
 	}
 	if title := headline(asked(jsonl.GetString(e.Payload, "data", by.member))); title != "" {
@@ -62,7 +62,7 @@ func (t *Tape) titled(e layout.Entry, name string) bool {
 // titles. Those before the first message were mostly of other sessions.
 func (t *Tape) formerTitle(e layout.Entry) {
 	state := jsonl.Get(e.Payload, "state")
-	if t.Messages > 0 && !hidden(e) && jsonl.Get(state, "leaf") != nil && jsonl.Get(e.Meta, "source") != nil {
+	if t.Messages > 0 && !e.Hidden() && jsonl.Get(state, "leaf") != nil && jsonl.Get(e.Meta, "source") != nil {
 		if title := headline(asked(jsonl.GetString(state, "summary"))); title != "" {
 			t.Called = title
 			t.choose()
@@ -91,7 +91,7 @@ func (t *Tape) wait(data []byte) {
 // claim takes the waiting title whose leaf the entry was made from.
 func (t *Tape) claim(e layout.Entry) {
 	for i, u := range t.Unclaimed {
-		if bytes.Contains(e.Meta, []byte(u.Leaf)) && !hidden(e) {
+		if bytes.Contains(e.Meta, []byte(u.Leaf)) && !e.Hidden() {
 			t.Called = u.Title
 			t.choose()
 			if t.Unclaimed = slices.Delete(t.Unclaimed, i, i+1); len(t.Unclaimed) == 0 {

@@ -18,7 +18,7 @@ const (
 
 // ask takes the title from a message that a person wrote.
 func (t *Tape) ask(e layout.Entry) {
-	if !hidden(e) {
+	if !e.Hidden() {
 		t.Asked = cmp.Or(Prompt(e), task(e))
 		t.choose()
 	}

@@ -156,6 +156,10 @@ func TestAgents(t *testing.T) {
 	}{
 		"codex": {calling("apply_patch", patch), `Exit code: 0\nSuccess`, `{"call_id":"c-apply_patch"}`, ``,
 			[]string{"file /p/a.go @2 reads 0 writes 1 +2 -1", "file /p/b.go @2 reads 0 writes 1 +1 -0"}},
+		"codex moves": {calling("apply_patch",
+			`{"input":"*** Begin Patch\n*** Update File: a.go\n*** Move to: c.go\n@@\n-two\n+zwei\n+drei\n*** End Patch"}`),
+			`Exit code: 0\nSuccess`, `{"call_id":"c-apply_patch"}`, ``,
+			[]string{"file /p/a.go @2 reads 0 writes 1 +0 -0", "file /p/c.go @2 reads 0 writes 1 +2 -1"}},
 		"codex refused": {calling("apply_patch", patch), `patch rejected by user`, `{}`, ``, nil},
 		"codex shell": {calling("exec_command", `{"cmd":"sed -i s/a/b/ x.go && ./run.sh","workdir":"/q"}`), `Chunk ID: 1\nProcess exited with code 2\nOutput:`, `{}`, ``,
 			[]string{"failed exec_command", "file /q/x.go @2 reads 0 writes 1 +0 -0", "file /q/run.sh @2 reads 1 writes 0 +0 -0"}},

@@ -164,31 +164,23 @@ func differ(before, after []string) (added, removed int64) {
 	return int64(len(after)), int64(len(before))
 }
 
-// patchTouches reads a patch in the format of Codex.
-func patchTouches(text string) (out []Touch) {
-	_, text, _ = strings.Cut(text, "*** Begin Patch")
-	var t *Touch
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		op, path, header := cutHeader(line)
-		switch {
-		case header && op == "Move to":
-			if t != nil { // the file has a new name, and both are touched
-				out = append(out, Touch{Path: path, Writes: 1})
-			}
-		case header:
-			if short(path) == "" || len(out) >= maxTouches {
-				return out
-			}
-			out = append(out, Touch{Path: path, Writes: 1})
-			t = &out[len(out)-1]
-		case line == "*** End Patch":
-			return out
-		case t != nil && strings.HasPrefix(line, "+"):
-			t.Added++
-		case t != nil && strings.HasPrefix(line, "-"):
-			t.Removed++
+// patchTouches returns what a patch does with files. A moved file is touched under both names, and its changed lines
+// count for the new one.
+func patchTouches(patch string) (out []Touch) {
+	for _, p := range PatchedFiles(patch) {
+		if short(p.Path) == "" || len(out) >= maxTouches {
+			break
 		}
+		t := Touch{Path: p.Path, Writes: 1}
+		for _, line := range p.Lines {
+			switch {
+			case strings.HasPrefix(line, "+"):
+				t.Added++
+			case strings.HasPrefix(line, "-"):
+				t.Removed++
+			}
+		}
+		out = append(out, t)
 	}
 	return out
 }

@@ -110,7 +110,7 @@ func read(e layout.Entry) *Note {
 	case layout.KindToolCall:
 		n := &Note{}
 		n.readCalls(e, jsonl.Get(e.Payload, "calls"))
-		if string(jsonl.Get(e.Meta, "context")) != "false" {
+		if !e.Hidden() {
 			n.ending = Working
 		}
 		return n
@@ -132,7 +132,7 @@ func read(e layout.Entry) *Note {
 }
 
 func readMessage(e layout.Entry) *Note {
-	hidden := string(jsonl.Get(e.Meta, "context")) == "false"
+	hidden := e.Hidden()
 	role := e.Role()
 	if role == "user" {
 		if hidden {
@@ -206,18 +206,10 @@ func (n *Note) readCalls(e layout.Entry, list []byte) {
 	}
 }
 
-// readEvent reads the events that say something. The name is usually the first member, so that the data of
-// others, which may be long, is not searched.
+// readEvent reads the events that say something.
 func readEvent(e layout.Entry) *Note {
-	name := ""
-	for key, v := range jsonl.Fields(e.Payload) {
-		if key == "name" {
-			name, _ = jsonl.String(v)
-			break
-		}
-	}
 	n := &Note{}
-	switch name {
+	switch about.EventName(e.Payload) {
 	case "run":
 		n.readRun(e, jsonl.Get(e.Payload, "data"))
 	case "tool.detail":
@@ -225,7 +217,7 @@ func readEvent(e layout.Entry) *Note {
 	case "tool.run":
 		n.readToolRun(e, jsonl.Get(e.Payload, "data"))
 	case "session_meta", "turn_context", "environment":
-		if string(jsonl.Get(e.Meta, "context")) != "false" {
+		if !e.Hidden() {
 			n.readSession(jsonl.Get(e.Payload, "data"))
 		}
 	case about.TitleEvent:
@@ -254,7 +246,7 @@ func (n *Note) readSession(facts []byte) {
 
 func (n *Note) readRun(e layout.Entry, data []byte) {
 	model := short(jsonl.GetString(data, "model"))
-	if string(jsonl.Get(e.Meta, "context")) != "false" { // not a subagent's
+	if !e.Hidden() { // not a subagent's
 		n.model = model
 	}
 	u, ok := about.UsageOf(e)

@@ -7,7 +7,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// commandOf returns the command of a call that runs a shell, and the directory that it asks for.
+// commandOf returns the command of a call that runs a shell, and the working directory that the call names.
 func commandOf(args []byte) (command, dir string) {
 	for key, v := range jsonl.Fields(args) {
 		switch key {
@@ -17,7 +17,7 @@ func commandOf(args []byte) (command, dir string) {
 				continue
 			}
 			if words := jsonl.Strings(v); len(words) > 0 {
-				if len(words) >= 3 && strings.HasPrefix(words[1], "-") { // sh -c and its like
+				if len(words) >= 3 && strings.HasPrefix(words[1], "-") { // as in sh -c COMMAND
 					words = words[2:]
 				}
 				command = strings.Join(words, " ")
@@ -31,18 +31,18 @@ func commandOf(args []byte) (command, dir string) {
 	return command, dir
 }
 
-// inDir joins a path to a directory, if it is relative and the directory is known.
+// inDir joins a relative path to a directory, if the directory is known.
 func inDir(dir, name string) string {
-	if dir == "" || path.IsAbs(name) || isWindows(name) {
+	if dir == "" || path.IsAbs(name) || hasDrive(name) {
 		return name
 	}
 	return path.Join(strings.ReplaceAll(dir, `\`, "/"), name)
 }
 
-func isWindows(name string) bool { return len(name) > 2 && name[1] == ':' }
+func hasDrive(name string) bool { return len(name) > 2 && name[1] == ':' }
 
-// effectOfProgram returns what a program does with the files that its arguments name. Other programs are not
-// looked at: most words of a command are no files.
+// effectOfProgram returns what a program does with the files that its arguments name: nothing for a program that is
+// not listed here, because most words of a command are not files.
 func effectOfProgram(name string) effect {
 	switch name {
 	case "cat", "head", "tail", "less", "more", "nl", "bat", "wc", "grep", "egrep", "rg", "awk", "sed", "diff", "cmp", "jq",
@@ -55,11 +55,11 @@ func effectOfProgram(name string) effect {
 	return nothing
 }
 
-// longestCommand is how much of a command is looked at, in bytes.
+// longestCommand is how many bytes of a command are read.
 const longestCommand = 8 << 10
 
-// shellTouches guesses which files a command reads and writes: arguments of well-known programs that look like
-// names of files, and where output goes.
+// shellTouches guesses which files a command reads and writes: the arguments of well-known programs that look like
+// names of files, and the files that output is redirected to.
 func shellTouches(command string) (out []Touch) {
 	if strings.Contains(command, "*** Begin Patch") {
 		return patchTouches(command)
@@ -113,8 +113,8 @@ func shellTouches(command string) (out []Touch) {
 	}
 }
 
-// looksLikeFile reports whether a word is probably the name of a file: it has an extension or a folder, and
-// nothing that the shell or a program would replace.
+// looksLikeFile reports whether a word is probably the name of a file: it has an extension or begins with /, ./ or
+// ../, and has no characters that are special to a shell or rare in names.
 func looksLikeFile(word string) bool {
 	if len(word) < 2 || len(word) > 1000 || strings.ContainsAny(word, "*?$`{}()[]|<>\"'\\^ \t\n;,=@!") || strings.Contains(word, "://") ||
 		strings.HasSuffix(word, "/") || strings.HasPrefix(word, "/dev/") || strings.HasPrefix(word, "s/") {
@@ -128,7 +128,8 @@ func looksLikeFile(word string) bool {
 	return strings.HasPrefix(word, "/") || strings.HasPrefix(word, "./") || strings.HasPrefix(word, "../")
 }
 
-// commandReader reads the words of a command, roughly as a shell does. It stops at a here-document.
+// commandReader reads the words of a command, roughly as a shell does. It stops at a here-document, but still finds a
+// redirection on the same line.
 type commandReader struct{ left string }
 
 type tokenKind int
@@ -136,7 +137,7 @@ type tokenKind int
 const (
 	plainWord tokenKind = iota
 	separator           // between two commands
-	output              // a file follows that is written to
+	output              // the next word is a file that is written
 	end
 )
 
@@ -146,7 +147,7 @@ func (r *commandReader) next() (string, tokenKind) {
 	case r.left == "":
 		return "", end
 	case strings.HasPrefix(r.left, "<<"):
-		// The text of a here-document ends with a line that only a shell would find. The first line may go on.
+		// Only a shell can tell where the text of a here-document ends. The line with << may still redirect output.
 		line, _, more := strings.Cut(r.left, "\n")
 		if _, rest, ok := strings.Cut(line, ">"); ok && more {
 			r.left = ">" + strings.TrimLeft(rest, ">")
@@ -163,7 +164,7 @@ func (r *commandReader) next() (string, tokenKind) {
 		return "", output
 	case strings.HasPrefix(r.left, "2>"):
 		r.left = strings.TrimLeft(r.left[1:], ">&")
-		_, _ = r.next() // where errors go
+		_, _ = r.next() // the file for errors
 		return r.next()
 	case strings.HasPrefix(r.left, "<"):
 		r.left = r.left[1:]

@@ -51,7 +51,7 @@ func (v *verifier) damagedIndex() string {
 		return ""
 	}
 	for _, wt := range all {
-		if _, err := gitindex.Read(v.s.Git(), wt); errors.Is(err, gitindex.ErrUnreadable) {
+		if _, err := gitindex.Read(wt); errors.Is(err, gitindex.ErrUnreadable) {
 			return wt.IndexPath()
 		}
 	}

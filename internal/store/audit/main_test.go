@@ -1,8 +1,9 @@
 package audit_test
 
 import (
-	"tape/internal/testkit"
 	"testing"
+
+	"tape/internal/testkit"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }

@@ -47,7 +47,7 @@ func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 // A file with a conflict is read only if it still begins with our lines; otherwise it contains conflict
 // markers.
 func linesAfterIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error) {
-	index, err := gitindex.Read(w.T.Store().Git(), w.Wt)
+	index, err := gitindex.Read(w.Wt)
 	if err != nil {
 		return nil, err
 	}

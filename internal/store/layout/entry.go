@@ -46,6 +46,10 @@ func (e Entry) Time() (time.Time, bool) {
 // owner or a program.
 func (e Entry) Author() string { return jsonl.GetString(e.Meta, "author") }
 
+// Hidden reports whether the entry is not in the context of models: it is a subagent's, of an abandoned
+// branch, or a note that was not for the model.
+func (e Entry) Hidden() bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
+
 // Role returns a message's role, "system" for a system prompt, else "".
 func (e Entry) Role() string {
 	switch e.Kind {

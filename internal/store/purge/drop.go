@@ -114,7 +114,7 @@ func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error
 // does not.
 func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
 	for _, dir := range p.s.Git().HeadDirs() {
-		index, err := gitindex.Read(p.s.Git(), gitstore.Worktree{GitDir: dir})
+		index, err := gitindex.Read(gitstore.Worktree{GitDir: dir})
 		if err != nil {
 			return nil, err
 		}
@@ -160,7 +160,7 @@ func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 		return true, nil
 	}
 	for _, dir := range p.s.Git().HeadDirs() {
-		index, err := gitindex.Read(git, gitstore.Worktree{GitDir: dir})
+		index, err := gitindex.Read(gitstore.Worktree{GitDir: dir})
 		if err != nil {
 			return false, err
 		}

@@ -115,7 +115,7 @@ func lastUsage(ctx context.Context, v *snapshot.Snapshot) (about.Usage, error) {
 					continue
 				}
 				e, err := snapshot.ParseEntry(line, "", "", p.Seq)
-				if err != nil || string(jsonl.Get(e.Meta, "context")) == "false" {
+				if err != nil || e.Hidden() {
 					continue
 				}
 				if u, ok := about.UsageOf(e); ok {

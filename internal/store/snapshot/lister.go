@@ -63,7 +63,7 @@ func KnownTrees(s *workspace.Store, fork string) map[gitstore.Hash][]gitstore.Tr
 	if err != nil {
 		wt = gitstore.Worktree{Dir: s.Dir(), GitDir: s.Git().GitDir()}
 	}
-	all, err := gitindex.Read(s.Git(), wt)
+	all, err := gitindex.Read(wt)
 	if err != nil {
 		return nil
 	}

@@ -177,7 +177,7 @@ func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, r
 
 // untouched reports whether git's index has only committed content for a phase's files on disk.
 func untouched(t *workspace.Tape, wt gitstore.Worktree, committed *Snapshot, p layout.Phase) (bool, error) {
-	staged, err := gitindex.Read(t.Store().Git(), wt)
+	staged, err := gitindex.Read(wt)
 	if err != nil {
 		return false, err
 	}

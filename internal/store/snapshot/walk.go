@@ -43,15 +43,12 @@ func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 				return err
 			}
 		}
-		if err := w.checkNext(i); err != nil {
+		if err := w.V.checkEnd(i, w.R.Last, w.Tape); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// checkNext checks that the next phase begins where this one ends.
-func (w *Walk) checkNext(i int) error { return w.V.checkEnd(i, w.R.Last, w.Tape) }
 
 // checkEnd checks that a phase, by its index, ends with an id: that the next one, if any, begins after it. If
 // files of the phase are missing, for example because its working tree is being removed, it does not.

@@ -52,7 +52,7 @@ func checkDisposable(ctx context.Context, w *writer.Writer, wt gitstore.Worktree
 // checkStaged checks that git's index matches the commit. Files missing from the working tree must be
 // marked as absent on purpose.
 func checkStaged(w *writer.Writer, committed map[string]gitstore.Hash) error {
-	staged, err := gitindex.Read(w.T.Store().Git(), w.Wt)
+	staged, err := gitindex.Read(w.Wt)
 	if err != nil {
 		return err
 	}

@@ -171,12 +171,13 @@ func (s *Store) addUserSettings(settings map[string]json.RawMessage, over bool) 
 	if len(settings) == 0 {
 		return nil
 	}
-	return s.changeOwn(func(all map[string]json.RawMessage) {
+	return s.changeOwn(func(all map[string]json.RawMessage) error {
 		for key, value := range settings {
 			if all[key] == nil || over {
 				all[key] = value
 			}
 		}
+		return nil
 	})
 }
 

@@ -57,10 +57,7 @@ func ProjectOf(workspace string) (p Project) {
 }
 
 // Gone reports that the project's directory does not exist any more.
-func (p Project) Gone() bool {
-	_, err := os.Stat(p.Dir)
-	return p.Dir != "" && errors.Is(err, fs.ErrNotExist)
-}
+func (p Project) Gone() bool { return p.Dir != "" && IsGone(p.Dir) }
 
 // Workspaces returns the folders of all workspaces under Home.
 func Workspaces() ([]string, error) {

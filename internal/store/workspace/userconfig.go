@@ -81,7 +81,7 @@ func (s *Store) isOther(all map[string]json.RawMessage) bool {
 }
 
 // changeOwn changes the settings for this workspace.
-func (s *Store) changeOwn(change func(all map[string]json.RawMessage)) error {
+func (s *Store) changeOwn(change func(all map[string]json.RawMessage) error) error {
 	path, err := settingsFile(s.dir)
 	if err != nil {
 		return err
@@ -90,9 +90,8 @@ func (s *Store) changeOwn(change func(all map[string]json.RawMessage)) error {
 		if s.isOther(all) {
 			clear(all)
 		}
-		change(all)
 		all[keyFolder] = s.folderID()
-		return nil
+		return change(all)
 	})
 }
 
@@ -161,17 +160,18 @@ func (s *Store) changeUserFile(path string, change func(all map[string]json.RawM
 	return errors.Join(err, lock.Unlock())
 }
 
-// settingChange checks a value, and returns a function that sets a setting to it, or removes it if the value is "".
-func settingChange(key, value string) (func(all map[string]json.RawMessage), error) {
+// settingChange checks a value, and returns a function that sets a setting to a checked value, or removes it for "".
+func settingChange(key, value string) (func(all map[string]json.RawMessage) error, error) {
 	var raw json.RawMessage
 	var err error
 	if value != "" {
 		raw, err = setting.Value(key, value)
 	}
-	return func(all map[string]json.RawMessage) {
+	return func(all map[string]json.RawMessage) error {
 		if all[key] = raw; value == "" {
 			delete(all, key)
 		}
+		return nil
 	}, err
 }
 
@@ -224,29 +224,19 @@ func (s *Store) SetSetting(key, value string) error {
 // ChangeSetting changes one of the user's settings for the workspace. change gets its present value there, "" if it is
 // not set, and returns the new one. If two processes do so at once, neither change is lost.
 func (s *Store) ChangeSetting(key string, change func(value string) (string, error)) error {
-	changed := func(raw json.RawMessage) (json.RawMessage, error) {
+	return s.changeOwn(func(all map[string]json.RawMessage) (err error) {
 		value := ""
-		var err error
-		if raw != nil {
+		if raw := all[key]; raw != nil {
 			value, err = setting.Check(key, raw)
 		}
 		if err == nil {
 			value, err = change(value)
 		}
-		if err != nil {
-			return raw, err
+		if err == nil {
+			all[key], err = setting.Value(key, value)
 		}
-		return setting.Value(key, value)
-	}
-	var failed error
-	err := s.changeOwn(func(all map[string]json.RawMessage) {
-		if next, err := changed(all[key]); err != nil {
-			failed = err
-		} else {
-			all[key] = next
-		}
+		return err
 	})
-	return errors.Join(failed, err)
 }
 
 // GlobalKeys returns the names of the settings that can be set for all workspaces.
@@ -272,10 +262,7 @@ func SetGlobalSetting(key, value string) error {
 	if err != nil {
 		return err
 	}
-	return (*Store)(nil).changeUserFile(path, func(all map[string]json.RawMessage) error {
-		change(all)
-		return nil
-	})
+	return (*Store)(nil).changeUserFile(path, change)
 }
 
 func globalFor(key string) (string, error) {

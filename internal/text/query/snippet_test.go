@@ -43,6 +43,8 @@ func TestSnippet(t *testing.T) {
 	}
 }
 
+// TestSnippetBounds: whatever the text and the spans are, a snippet is one line of valid UTF-8, of at most width
+// characters and two ellipses, and has its spans in order.
 func TestSnippetBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range 6_000 {

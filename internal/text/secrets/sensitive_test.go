@@ -11,14 +11,14 @@ func TestSensitiveName(t *testing.T) {
 		TAPE_TELEGRAM_TOKEN NPM_CONFIG__AUTHTOKEN npm_config_//registry.npmjs.org/:_authToken PGPASSWORD MYSQL_PWD DB_PASS SSHPASS DOCKER_AUTH_CONFIG
 		INPUT_TOKEN db.password apiKey APIKey accessToken clientSecret API_KEY_2 API_KEY2 apikey secrets credentials token tokens key KEY auth`) {
 		if !SensitiveName(name) {
-			t.Errorf("%s is not sensitive", name)
+			t.Errorf("%s should be sensitive", name)
 		}
 	}
 	for _, name := range strings.Fields(`max_tokens maxTokens MAX_TOKENS prompt_tokens token_limit max_token tokenizer TOKENIZERS_PARALLELISM keyboard KEYBOARD
 		monkey KEYMAP GNOME_KEYRING_CONTROL SSH_AUTH_SOCK SSH_ASKPASS GIT_ASKPASS GIT_AUTHOR_NAME XAUTHORITY PATH PWD OLDPWD PASSWORD_FILE COMPASS
 		public_key primary_key next_page_token page_token HOME TERM secretary AUTHOR passenger 42 _ model`) {
 		if SensitiveName(name) {
-			t.Errorf("%s is sensitive", name)
+			t.Errorf("%s should not be sensitive", name)
 		}
 	}
 }
@@ -31,7 +31,7 @@ func TestSensitiveValue(t *testing.T) {
 		`{"auth": {"url": "amqp://u:p4ssw@mq"}}`, "Authorization: Bearer " + "k3J9dm28dhQ0zPq71LmXv5Ru",
 	} {
 		if !s.SensitiveValue(value) {
-			t.Errorf("%q is not sensitive", value)
+			t.Errorf("%q should be sensitive", value)
 		}
 	}
 	for _, value := range []string{
@@ -39,7 +39,7 @@ func TestSensitiveValue(t *testing.T) {
 		"/run/user/1000/keyring/ssh", "en_US.UTF-8", "the token is in the file", "://",
 	} {
 		if s.SensitiveValue(value) {
-			t.Errorf("%q is sensitive", value)
+			t.Errorf("%q should not be sensitive", value)
 		}
 	}
 }

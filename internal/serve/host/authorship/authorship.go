@@ -18,12 +18,13 @@ import (
 // Check refuses an entry that a run must not write.
 func Check(kind string, payload, meta []byte) error {
 	if slices.Contains([]string{repo.KindSystem, repo.KindAnchor, "audit", "state", "host"}, family(kind)) {
-		return refused("kind", kind, "a run writes no entries of this kind")
+		return refused("kind", kind, "a run must not write entries of this kind")
 	}
 	switch kind {
 	case repo.KindMessage:
 		if role := jsonl.GetString(payload, "role"); role != "assistant" && role != "tool" {
-			return refused("payload.role", role, "a run speaks as assistant or tool; what somebody else says is in the input of a run, or appended by the admin")
+			return refused("payload.role", role, "a run must write as assistant or tool; "+
+				"messages by others are part of its input, or appended by the admin")
 		}
 	case repo.KindEvent:
 		if err := CheckEvent(jsonl.GetString(payload, "name")); err != nil {
@@ -32,7 +33,7 @@ func Check(kind string, payload, meta []byte) error {
 	}
 	for _, key := range []string{"author", "origin", "source", "absent"} {
 		if value := jsonl.Get(meta, key); value != nil {
-			return refused("meta."+key, string(value), "the server says who wrote an entry: leave it out")
+			return refused("meta."+key, string(value), "the server records who wrote an entry: leave this member out")
 		}
 	}
 	return nil
@@ -42,13 +43,13 @@ func Check(kind string, payload, meta []byte) error {
 func CheckEvent(name string) error {
 	if slices.Contains([]string{"run", "host", "audit", "artifact", "state", "fork", "thread", "session", "session_meta",
 		"tape", "import", "repair", "delivery"}, family(name)) {
-		return refused("name", name, "a run writes no events of this name: take another one")
+		return refused("name", name, "a run must not write events of this name: use another one")
 	}
 	return nil
 }
 
-// family is the part of a name before the first dot, as people read it: without invisible characters,
-// and with letters of one width and case.
+// family returns the part of a name before the first dot, as people read it: only letters, digits and
+// underscores, in one width and case.
 func family(name string) string {
 	first, _, _ := strings.Cut(norm.NFKC.String(name), ".")
 	return strings.Map(func(r rune) rune {
@@ -59,10 +60,10 @@ func family(name string) string {
 	}, first)
 }
 
-// CheckAnchor refuses an anchor's state that names somebody else as the owner.
+// CheckAnchor refuses an anchor's state that names an owner other than "agent".
 func CheckAnchor(state []byte) error {
 	if owner := jsonl.Get(state, "owner"); owner != nil && string(owner) != `"agent"` {
-		return refused("state.owner", string(owner), "a run hands off as agent")
+		return refused("state.owner", string(owner), "the owner of a run's handoff must be \"agent\"")
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func status(err error) int {
 	return 0
 }
 
-// job is a request of some messages.
+// job returns a request that appends some messages.
 func job(t *testing.T, key string, texts ...string) *Job {
 	t.Helper()
 	j := &Job{Key: KeyOf("r", key), Request: RequestHash([]byte(strings.Join(texts, "\n")))}
@@ -46,7 +46,7 @@ func job(t *testing.T, key string, texts ...string) *Job {
 	return j
 }
 
-// Everything that many clients write at once is stored, each request's entries together, and an
+// All that many clients write at once is stored, each request's entries together, and an
 // entry that cannot be written affects no other request.
 func TestWritesTogether(t *testing.T) {
 	s := storetest.New(t, nil)
@@ -76,20 +76,20 @@ func TestWritesTogether(t *testing.T) {
 		}
 		if j.Out.Last != j.Out.First+1 || !strings.Contains(string(entries[j.Out.First-1].Payload), fmt.Sprintf(`"%d a"`, i)) ||
 			!strings.Contains(string(entries[j.Out.Last-1].Payload), fmt.Sprintf(`"%d b"`, i)) {
-			t.Errorf("request %d is said to be @%d to @%d", i, j.Out.First, j.Out.Last)
+			t.Errorf("request %d was answered with @%d to @%d", i, j.Out.First, j.Out.Last)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the client has gone
 	storetest.Must(t, lanes.Append(ctx, tp, job(t, "", "all the same")))
 	if err := lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{{Kind: "no payload", Payload: []byte("{")}}}); !errors.Is(err, repo.ErrInvalid) {
-		t.Errorf("an entry that is none: %v", err)
+		t.Errorf("an invalid entry: %v", err)
 	}
 	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{}))
 }
 
-// A request with a key is done once, however often it comes, and whichever server it asks. The same
-// key with another request is refused.
+// A request with a key is carried out once, however often and to whichever server it is sent. The same key
+// with another request is refused.
 func TestKeys(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -107,21 +107,22 @@ func TestKeys(t *testing.T) {
 			fresh++
 		}
 		if j.Out.First != outs[0].Out.First || j.Out.Last != outs[0].Out.Last {
-			t.Errorf("it is said to be @%d to @%d, and @%d to @%d", j.Out.First, j.Out.Last, outs[0].Out.First, outs[0].Out.Last)
+			t.Errorf("one answer is @%d to @%d, another @%d to @%d",
+				j.Out.First, j.Out.Last, outs[0].Out.First, outs[0].Out.Last)
 		}
 	}
 	if n := len(storetest.Entries(t, tp, repo.Query{})); fresh != 1 || n != 3 {
-		t.Errorf("%d were the first, and the tape has %d entries", fresh, n)
+		t.Errorf("%d requests counted as new, and the tape has %d entries", fresh, n)
 	}
 	storetest.Append(t, tp, repo.Message("user", "of somebody else"))
 	again := job(t, "k", "one", "two")
 	if err := (&Lanes{}).Append(t.Context(), tp, again); err != nil || !again.Again || again.Out != outs[0].Out {
-		t.Errorf("another server says %+v, %v", again.Out, err)
+		t.Errorf("another server answers %+v, %v", again.Out, err)
 	}
 	if got := status(lanes.Append(t.Context(), tp, job(t, "k", "another"))); got != http.StatusConflict {
-		t.Errorf("the key of another request: %d", got)
+		t.Errorf("another request with the same key: status %d", got)
 	}
-	// After a reset of the tape, nothing of that counts.
+	// After a reset of the tape, its keys are forgotten.
 	_, err := tp.Reset(t.Context(), true)
 	storetest.Must(t, err)
 	if j := job(t, "k", "one", "two"); lanes.Append(t.Context(), tp, j) != nil || j.Again || j.Out.First != 2 {
@@ -129,7 +130,7 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// state sets a value, or with "" deletes it.
+// setting returns an entry that sets a key of a state, or deletes it if value is "".
 func setting(scope, owner, key, value string) repo.Draft {
 	p := StatePayload{Scope: scope, Owner: owner, Key: key, Value: json.RawMessage(value), Deleted: value == ""}
 	if p.Deleted {
@@ -142,7 +143,7 @@ func setting(scope, owner, key, value string) repo.Draft {
 	return repo.Draft{Kind: KindState, Payload: raw}
 }
 
-// stateOn returns the state of one owner.
+// stateOn returns the state of one owner, as "key=value " for each key.
 func stateOn(t *testing.T, lanes *Lanes, tp *repo.Tape, owner StateKey) (out string) {
 	t.Helper()
 	storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error {
@@ -163,7 +164,7 @@ func stateOn(t *testing.T, lanes *Lanes, tp *repo.Tape, owner StateKey) (out str
 	return out
 }
 
-// The newest value of a key counts, whoever wrote it, and no owner has more than the limit.
+// The newest value of a key counts, whoever wrote it, and no owner can store more than the limit.
 func TestState(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -175,20 +176,24 @@ func TestState(t *testing.T) {
 	for _, l := range []*Lanes{lanes, {}} {
 		for owner, want := range map[StateKey]string{{Scope: "actor", Owner: "ann"}: "a=1.50 ", {Scope: "actor", Owner: "bob"}: `a=2 b="by hand" `, {Scope: ScopeConversation}: ""} {
 			if got := stateOn(t, l, tp, owner); got != want {
-				t.Errorf("of %+v: %s, want %s", owner, got, want)
+				t.Errorf("the state of %+v is %s, want %s", owner, got, want)
 			}
 		}
 	}
 	big := `"` + strings.Repeat("x", MaxState/2) + `"`
 	storetest.Must(t, set(setting("actor", "eve", "one", big)))
-	for name, d := range map[string]repo.Draft{"a second one": setting("actor", "eve", "two", big), "one in its place": setting("actor", "eve", "one", big+strings.Repeat(" ", 10)), "somebody else's": setting("actor", "bob", "c", big)} {
+	for name, d := range map[string]repo.Draft{
+		"a second one":    setting("actor", "eve", "two", big),
+		"a replacement":   setting("actor", "eve", "one", big+strings.Repeat(" ", 10)),
+		"somebody else's": setting("actor", "bob", "c", big),
+	} {
 		if got := status(set(d)); (got == http.StatusRequestEntityTooLarge) != (name == "a second one") {
-			t.Errorf("%s: %d", name, got)
+			t.Errorf("%s: status %d", name, got)
 		}
 	}
 }
 
-// An owner has a limited number of keys, because they are in memory.
+// An owner has a limited number of keys, because the server keeps them in memory.
 func TestKeysOfState(t *testing.T) {
 	tp := storetest.Tape(t, storetest.New(t, nil), "main")
 	lanes := &Lanes{}
@@ -199,17 +204,17 @@ func TestKeysOfState(t *testing.T) {
 	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: drafts}))
 	set := func(d repo.Draft) int { return status(lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{d}})) }
 	if got := set(setting("actor", "ann", "more", "1")); got != http.StatusRequestEntityTooLarge {
-		t.Errorf("one more key: %d", got)
+		t.Errorf("one more key: status %d", got)
 	}
 	for _, d := range []repo.Draft{setting("actor", "ann", "0", "2"), setting("actor", "bob", "0", "2"), setting("actor", "ann", "0", ""), setting("actor", "ann", "more", "1")} {
 		if got := set(d); got != 0 {
-			t.Errorf("%s: %d", d.Payload, got)
+			t.Errorf("%s: status %d", d.Payload, got)
 		}
 	}
 }
 
-// Lanes of many tapes take no more memory than the limit, whatever is on the tapes; what was dropped is
-// read again.
+// Lanes of many tapes use no more memory than the limit, whatever the tapes contain. What was dropped is read
+// again when it is needed.
 func TestIdleLanesAreDropped(t *testing.T) {
 	s := storetest.New(t, nil)
 	lanes := &Lanes{}
@@ -220,7 +225,7 @@ func TestIdleLanesAreDropped(t *testing.T) {
 		tp, err := s.CreateTape(t.Context(), fmt.Sprint("t", i))
 		storetest.Must(t, err)
 		storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error {
-			for n := range maxMemory / 1_500 { // as much as is allowed for all
+			for n := range maxMemory / 1_500 { // about as much as all lanes may use
 				l.facts.forks[fmt.Sprint(n)] = ForkFact{}
 			}
 			return nil
@@ -233,11 +238,11 @@ func TestIdleLanesAreDropped(t *testing.T) {
 		t.Errorf("the state is %s", got)
 	}
 	if j := job(t, "k", "one"); lanes.Append(t.Context(), first, j) != nil || !j.Again {
-		t.Errorf("the request is done again: %+v", j)
+		t.Errorf("the request is carried out again: %+v", j)
 	}
 }
 
-// What belongs to whom follows from what the server writes, not from what runs say.
+// Which thread something belongs to follows from what the server wrote, not from what runs claim.
 func TestFacts(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -256,13 +261,13 @@ func TestFacts(t *testing.T) {
 	storetest.Must(t, err)
 	storetest.Append(t, tp, stamped(named, "r", "t"), stamped(fork, "", "t"), stamped(handoff, "", "t"))
 	lanes := &Lanes{}
-	look := func(f func(l *Lane)) {
+	withLane := func(f func(l *Lane)) {
 		t.Helper()
 		storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error { f(l); return nil }))
 	}
-	look(func(l *Lane) {
+	withLane(func(l *Lane) {
 		if k, ok := l.Artifact(a.SHA256, "t"); ok {
-			t.Errorf("a run may say of an artifact %+v", k)
+			t.Errorf("a run's mention of an artifact counts: %+v", k)
 		}
 		if f, ok := l.Fork("x"); !ok || f != (ForkFact{Thread: "t", Start: "abc"}) {
 			t.Errorf("the fork is %+v, %v", f, ok)
@@ -272,9 +277,9 @@ func TestFacts(t *testing.T) {
 		}
 	})
 	storetest.Append(t, tp, stamped(storetest.ReferTo("mine", a), "r", "t"))
-	look(func(l *Lane) {
+	withLane(func(l *Lane) {
 		if _, ok := l.Artifact(a.SHA256, "other"); ok {
-			t.Error("it is another thread's as well")
+			t.Error("the artifact belongs to another thread, too")
 		}
 		if k, ok := l.Artifact(a.SHA256, ""); !ok || k.Name != a.Name {
 			t.Errorf("the input's artifact is %+v, %v", k, ok)
@@ -304,11 +309,12 @@ func TestStamp(t *testing.T) {
 		}
 	}
 	if _, err := Stamp(json.RawMessage(`[]`), "", "", "", "", nil); status(err) != http.StatusUnprocessableEntity {
-		t.Errorf("meta that is none: %v", err)
+		t.Errorf("meta that is not an object: %v", err)
 	}
 }
 
-// The next server continues from a checkpoint of this tape.
+// A server that finds a checkpoint, or a bad one, has the tape's state and keys. After a reset it has none of
+// them. A checkpoint has no texts of the tape.
 func TestCheckpoint(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -332,22 +338,22 @@ func TestCheckpoint(t *testing.T) {
 	}
 	raw := storetest.ReadFile(t, files[0])
 	if strings.Contains(string(raw), "one") || strings.Contains(string(raw), "ann") {
-		t.Errorf("it has what the tape says: %.200s", raw)
+		t.Errorf("the checkpoint has texts of the tape: %.200s", raw)
 	}
-	check := func(what string, again bool) {
+	check := func(what string, known bool) {
 		t.Helper()
 		next := &Lanes{Dir: dir}
-		if got := stateOn(t, next, tp, StateKey{Scope: "actor", Owner: "ann"}); (got == "a=1 ") != again {
+		if got := stateOn(t, next, tp, StateKey{Scope: "actor", Owner: "ann"}); (got == "a=1 ") != known {
 			t.Errorf("%s: the state is %s", what, got)
 		}
 		storetest.Must(t, next.Hold(t.Context(), tp, func(l *Lane) error {
-			if _, ok := l.Lookup(KeyOf("r", "k")); ok != again {
+			if _, ok := l.Lookup(KeyOf("r", "k")); ok != known {
 				t.Errorf("%s: the key is known: %v", what, ok)
 			}
 			return nil
 		}))
 	}
-	check("with it", true)
+	check("with the checkpoint", true)
 	for what, data := range map[string]string{"torn": string(raw[:len(raw)/2]), "of another version": strings.Replace(string(raw), `"version":2`, `"version":1`, 1),
 		"of another tape": strings.Replace(string(raw), `"raw":"`, `"raw":"0`, 1)} {
 		storetest.WriteFile(t, files[0], []byte(data))

@@ -110,7 +110,7 @@ func (v *Viewer) entry(e repo.Entry, kind, look, who string) Entry {
 		p := PersonOf(author)
 		out.Person = &p
 	}
-	if conversation.Hidden(e) {
+	if e.Hidden() {
 		out.Aside = "not in the context"
 	}
 	out.Images = v.images(e)

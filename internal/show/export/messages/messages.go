@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"slices"
 
-	"tape/internal/show/conversation"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
@@ -57,7 +56,7 @@ func (s *stretch) add(e repo.Entry) {
 	default:
 		return // not part of any message
 	}
-	if conversation.Hidden(e) {
+	if e.Hidden() {
 		return
 	}
 	s.entries = append(s.entries, e)
