@@ -125,11 +125,9 @@ func (o *diffOptions) sessions(ctx context.Context, store *repo.Store, from, to 
 		if sides[i].Facts, err = o.app.aboutTape(ctx, t); err != nil {
 			return err
 		}
-		err = o.app.withIndex(store, func(x *index.Index) error {
-			sides[i].Touches, err = x.Touches(ctx, index.FileFilter{Tapes: []string{t.Name()}})
-			return err
-		})
-		if err != nil {
+		if sides[i].Touches, err = withIndex(o.app, store, func(x *index.Index) ([]index.Touch, error) {
+			return x.Touches(ctx, index.FileFilter{Tapes: []string{t.Name()}})
+		}); err != nil {
 			return err
 		}
 	}
