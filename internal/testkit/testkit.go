@@ -1,4 +1,4 @@
-// Package testkit is what tests of several packages share: an environment that does not depend on the machine,
+// Package testkit has what tests of several packages share: an environment that does not depend on the machine,
 // helper processes, random seeds, sizes of tests, and small or lossy disks.
 package testkit
 
@@ -16,8 +16,8 @@ const HelperEnv = "TAPE_TEST_HELPER"
 // homeEnv passes the TAPE_HOME of a test to its helpers.
 const homeEnv = "TAPE_TEST_HOME"
 
-// Main is the body of a TestMain. It makes the tests independent of the machine's git settings and runs them.
-// In a helper process it calls helper instead, which may be nil if the tests start none.
+// Main is the body of a TestMain. It makes the tests independent of the machine's git settings, sets the variables of
+// env, and runs the tests. In a helper process it calls helper instead, which may be nil if the tests start none.
 func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 	set := func(key, value string) {
 		if err := os.Setenv(key, value); err != nil {
@@ -86,5 +86,5 @@ func Random(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// Clock always returns the same time, so that a repeated change makes the same commits.
+// Clock always returns the same time, so that the same changes make the same commits.
 func Clock() time.Time { return time.Date(2026, 11, 20, 9, 30, 0, 123456000, time.UTC) }

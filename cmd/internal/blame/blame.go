@@ -54,12 +54,7 @@ func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projec
 		}
 	}
 	if o.JSON {
-		for _, b := range list {
-			if err := o.Emit(b.object(o.file)); err != nil {
-				return err
-			}
-		}
-		return nil
+		return stdio.Listing[blamed]{Object: func(b blamed) stdio.Object { return b.object(o.file) }}.Show(s, list, nil)
 	}
 	return o.show(list)
 }
@@ -258,10 +253,5 @@ func (o *view) showMore(list []blamed) {
 			break
 		}
 	}
-	if o.Screen().Out {
-		o.PrintUnlessQuiet("\n%s", o.Style(stdio.Dim, strings.Join(display.Wrap(more, o.Width()), "\n")))
-		return
-	}
-	_ = o.Flush()
-	o.StderrUnlessQuiet("%s", more)
+	o.BelowResults(more)
 }

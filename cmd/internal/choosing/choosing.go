@@ -23,7 +23,7 @@ type Session struct {
 	New int64 // entries that would be sent
 }
 
-// most is how many sessions are listed. Those after them have numbers, too.
+// most is how many sessions are listed. Those after them can be chosen by number, too.
 const most = 200
 
 // Ask lists sessions and returns the names of those that the person wants to push; nil for
@@ -56,15 +56,15 @@ func Ask(ctx context.Context, s *stdio.Streams, remote string, list []Session) (
 	return names, nil
 }
 
-// lines are the rows of the list: number, title, project, date, entries.
+// lines returns the rows of the list: number, title, date, project, entries.
 func lines(s *stdio.Streams, list []Session) []string {
 	const gap, least, enough = 2, 20, 20
 	var projects, dates, counts []string
-	wide := [3]int{}
+	widths := [3]int{}
 	for _, x := range list {
 		row := [3]string{display.Truncate(display.Line(x.ProjectName()), enough), display.Briefly(s.Now(), x.Updated), display.Entries(x.New)}
 		for i, cell := range row {
-			wide[i] = max(wide[i], display.Width(cell))
+			widths[i] = max(widths[i], display.Width(cell))
 		}
 		projects, dates, counts = append(projects, row[0]), append(dates, row[1]), append(counts, row[2])
 	}
@@ -75,18 +75,18 @@ func lines(s *stdio.Streams, list []Session) []string {
 		title = max(title, display.Width(display.Line(x.Label())))
 	}
 	if w := s.Width(); w > 0 {
-		title = max(least, min(title, w-number-wide[0]-wide[1]-wide[2]-5*gap))
+		title = max(least, min(title, w-number-widths[0]-widths[1]-widths[2]-5*gap))
 	} else {
 		title = min(title, 60)
 	}
 	var out []string
 	for i, x := range list {
 		name := display.Pad(display.Truncate(display.Line(rows.FitLabel(x.Tape, title)), title), title)
-		line := fmt.Sprintf("  %*d  %s  %s", number, i+1, name, display.Pad(dates[i], wide[1]))
-		if wide[0] > 0 {
-			line += "  " + display.Pad(projects[i], wide[0])
+		line := fmt.Sprintf("  %*d  %s  %s", number, i+1, name, display.Pad(dates[i], widths[1]))
+		if widths[0] > 0 {
+			line += "  " + display.Pad(projects[i], widths[0])
 		}
-		out = append(out, line+"  "+strings.Repeat(" ", wide[2]-display.Width(counts[i]))+counts[i])
+		out = append(out, line+"  "+strings.Repeat(" ", widths[2]-display.Width(counts[i]))+counts[i])
 	}
 	return out
 }

@@ -118,10 +118,9 @@ func (a *App) openEverywhere(ctx context.Context) (*repo.Tape, error) {
 		a.store, a.tapeName = tapes[0].Store(), tapes[0].Name()
 		return tapes[0], nil
 	default:
-		var names []string
-		for _, t := range tapes {
-			names = append(names, "--workspace "+shellWord(t.Store().Dir())+" --tape "+shellWord(t.Name()))
-		}
+		names := namesOf(tapes, func(t *repo.Tape) string {
+			return "--workspace " + shellWord(t.Store().Dir()) + " --tape " + shellWord(t.Name())
+		})
 		const most = 20
 		if len(names) > most {
 			names = append(names[:most], "and "+strconv.Itoa(len(tapes)-most)+" more")

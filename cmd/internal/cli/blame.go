@@ -135,8 +135,9 @@ func (a *App) withFinder(ctx context.Context, store *repo.Store, project project
 		}
 		f.Tapes = []string{t.Name()}
 	}
-	return a.withIndex(store, func(x *index.Index) error {
+	_, err := withIndex(a, store, func(x *index.Index) (any, error) {
 		f.Index = x
-		return do(f)
+		return nil, do(f)
 	})
+	return err
 }

@@ -37,10 +37,7 @@ func (a *App) askFormer(ctx context.Context, store *repo.Store) error {
 const howToTakeOver = "tape config --take-over shows them and takes them over"
 
 func formerNotice(list []workspace.FormerSetting) string {
-	var names []string
-	for _, f := range list {
-		names = append(names, f.Key)
-	}
+	names := namesOf(list, func(f workspace.FormerSetting) string { return f.Key })
 	return "settings of a former version that run programs or send something are not in use: " + strings.Join(names, ", ")
 }
 

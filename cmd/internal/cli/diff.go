@@ -28,18 +28,18 @@ func newDiffCmd(a *App) *cobra.Command {
 		Long: `Show the entries that only B has (+), those that only A has (-), and the changes in edited
 ones (~). Without B, A is compared with the session as it is now.
 
-A and B can be anchors as tape anchors shows them, or entries (@17), which mean everything up
-to there; sessions and forks, which mean all their entries, committed or not; or tags, branches
-and commits, where HEAD is the session's newest commit. For two forks of one session, each fork's own
-entries are shown.
+A and B can be anchors, as tape anchors shows them, or entries (@17; TAPE@17 is one of another session):
+they mean everything up to that point. Sessions and forks mean all their entries, committed or not.
+Tags, branches and commits can be compared, too; HEAD is the session's newest commit. For two forks of one
+session, each fork's own entries are shown.
 
-Of two sessions that have nothing in common, show the prompts that only one has,
-the answers that differ, and the files that they changed; --json has the entries.
+For two sessions that have no entries in common, the prompts that only one has, the answers that
+differ, and the files that they changed are shown; --json has the entries.
 
-TAPE@17 is an entry of another session. Sessions may be given as everywhere: by the beginning of their
-names, or, if there are two, by their numbers in the list (2; a phase is 002).
+As in other commands, the beginning of a session's name is enough. If both A and B are given, a number
+such as 2 means a session in the list of tape tapes, and 002 a phase.
 
-With --stat, show numbers instead: entries of each kind, tokens from run events, and calls of
+With --stat, numbers are shown instead: entries of each kind, tokens from run events, and calls of
 each tool.`,
 		Example: `  tape diff implement
   tape diff HEAD
@@ -90,7 +90,7 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 	return err
 }
 
-// revision finds one of the two sides. With numbers, a number is that of a tape in the list.
+// revision finds one of the two sides. With numbers, a number means a tape in the list of tapes.
 func (o *diffOptions) revision(ctx context.Context, t *repo.Tape, target string, numbers bool) (*query.Revision, error) {
 	name, at := catalog.Entry(target)
 	n, err := strconv.Atoi(target)
@@ -125,11 +125,9 @@ func (o *diffOptions) sessions(ctx context.Context, store *repo.Store, from, to 
 		if sides[i].Facts, err = o.app.aboutTape(ctx, t); err != nil {
 			return err
 		}
-		err = o.app.withIndex(store, func(x *index.Index) error {
-			sides[i].Touches, err = x.Touches(ctx, index.FileFilter{Tapes: []string{t.Name()}})
-			return err
-		})
-		if err != nil {
+		if sides[i].Touches, err = withIndex(o.app, store, func(x *index.Index) ([]index.Touch, error) {
+			return x.Touches(ctx, index.FileFilter{Tapes: []string{t.Name()}})
+		}); err != nil {
 			return err
 		}
 	}

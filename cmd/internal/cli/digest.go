@@ -65,11 +65,7 @@ func (o *digestOptions) run(ctx context.Context) error {
 	project := projectNamed(o.project)
 	f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.app.Now().Location(), Project: func(dir string) bool { return within(about.Tape{Project: dir}, project) }}
 	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (list []digest.Session, err error) {
-		var found []*index.Digest
-		err = o.app.withIndex(store, func(x *index.Index) error {
-			found, err = x.Digests(ctx, f)
-			return err
-		})
+		found, err := withIndex(o.app, store, func(x *index.Index) ([]*index.Digest, error) { return x.Digests(ctx, f) })
 		for _, g := range found {
 			list = append(list, digest.Session{Session: report.Session{Digest: g, Workspace: o.app.workspaceOf(store)}})
 		}

@@ -47,10 +47,9 @@ func (a *App) showFiles(ctx context.Context, path string) (err error) {
 		}
 	}
 	rows, err := filelist.Find(&a.Streams, file, func(file *touched.File) ([][]filelist.Row, error) {
-		return inSessions(ctx, a, path == "" && !a.everywhere, func(ctx context.Context, store *repo.Store, tapes []string) (rows []filelist.Row, err error) {
-			err = a.withIndex(store, func(x *index.Index) error {
-				rows, err = filelist.Rows(ctx, x, store, file, tapes)
-				return err
+		return inSessions(ctx, a, path == "" && !a.everywhere, func(ctx context.Context, store *repo.Store, tapes []string) ([]filelist.Row, error) {
+			rows, err := withIndex(a, store, func(x *index.Index) ([]filelist.Row, error) {
+				return filelist.Rows(ctx, x, store, file, tapes)
 			})
 			for i := range rows {
 				rows[i].Workspace = a.workspaceOf(store)

@@ -81,10 +81,7 @@ func (o *forksOptions) forkNames(ctx context.Context, store *repo.Store, list []
 		return func(f repo.ForkInfo) string { return f.Name }, nil
 	}
 	all, err := catalog.All(ctx, store)
-	names := catalog.Names(all)
-	for _, f := range list {
-		names = append(names, f.Name)
-	}
+	names := append(catalog.Names(all), namesOf(list, func(f repo.ForkInfo) string { return f.Name })...)
 	short := catalog.ShortNames(names)
 	return func(f repo.ForkInfo) string { return path.Join(path.Dir(short[f.Name]), path.Base(f.Name)) }, err
 }

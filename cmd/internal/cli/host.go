@@ -68,7 +68,7 @@ func hostCommands() []command {
 func (a *App) hosted(run func(ctx context.Context, host Host) error) runFunc {
 	return func(cmd *cobra.Command, _ []string) error {
 		if a.Host == nil {
-			return a.startHost(cmd.Name())
+			return a.startHost(cmd.Name(), os.Args[1:])
 		}
 		if err := a.sameBuild(cmd.Name()); err != nil {
 			return err
@@ -122,22 +122,13 @@ func (a *App) onServe(run func(ctx context.Context, h servecmd.Host, in servecmd
 
 // onLinks runs a command of tape serve link.
 func (a *App) onLinks(run func(ctx context.Context, in servecmd.App) error) runFunc {
-	return func(cmd *cobra.Command, _ []string) error {
-		store, err := a.openStore(cmd.Context())
-		if err != nil {
-			return err
-		}
-		return run(cmd.Context(), servecmd.App{Streams: &a.Streams, Store: store, Find: a.findTape})
-	}
+	return a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error {
+		return run(ctx, servecmd.App{Streams: &a.Streams, Store: store, Find: a.findTape})
+	})
 }
 
-// startHost runs tape-host with the arguments of this process; on Unix in its place.
-func (a *App) startHost(command string) error {
-	return a.startHostWith(command, os.Args[1:])
-}
-
-// startHostWith is startHost with other arguments.
-func (a *App) startHostWith(command string, args []string) error {
+// startHost runs tape-host for a command; on Unix in place of this process.
+func (a *App) startHost(command string, args []string) error {
 	path, err := findHost()
 	if err != nil {
 		return err

@@ -52,23 +52,19 @@ foreign or outdated (a search will build it).`,
 }
 
 // withIndex calls do with the index, and shows its progress.
-func (a *App) withIndex(store *repo.Store, do func(x *index.Index) error) error {
+func withIndex[T any](a *App, store *repo.Store, do func(x *index.Index) (T, error)) (T, error) {
 	bar := a.Progress("indexing")
 	x := index.New(store, &index.Options{Progress: bar.Count})
-	err := do(x)
+	found, err := do(x)
 	bar.Clear()
-	return cmp.Or(err, x.Close())
+	return found, cmp.Or(err, x.Close())
 }
 
 // indexed runs a sync or a rebuild of the index, and shows the result.
 func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, error)) func(context.Context, *repo.Store, []string) error {
 	return func(ctx context.Context, store *repo.Store, _ []string) error {
 		start := time.Now()
-		var done index.Synced
-		err := a.withIndex(store, func(x *index.Index) (err error) {
-			done, err = call(x, ctx)
-			return err
-		})
+		done, err := withIndex(a, store, func(x *index.Index) (index.Synced, error) { return call(x, ctx) })
 		if err != nil {
 			return err
 		}

@@ -38,10 +38,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 		s.store = store
 		f := filelist.Filter(file, tapes)
 		f.Since, f.Until = dates.Since, dates.Until
-		err = o.app.withIndex(store, func(x *index.Index) error {
-			s.touches, err = x.Touches(ctx, f)
-			return err
-		})
+		s.touches, err = withIndex(o.app, store, func(x *index.Index) ([]index.Touch, error) { return x.Touches(ctx, f) })
 		return s, err
 	})
 	if err != nil {

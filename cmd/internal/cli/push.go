@@ -108,7 +108,7 @@ func (o *pushOptions) publishPushed(store *repo.Store, remote string) error {
 	if o.app.JSON || o.app.Quiet {
 		args = append(args, "--quiet") // the results are those of the push
 	}
-	return o.app.startHostWith("push", args)
+	return o.app.startHost("push", args)
 }
 
 // askFirst lists what a first push would send, and asks if there is a terminal: some tapes of a

@@ -73,7 +73,7 @@ func (a *App) sessionToResume(ctx context.Context, args []string) (*repo.Tape, e
 }
 
 // brief writes what another agent needs to go on with a session.
-func (a *App) brief(ctx context.Context, t *repo.Tape) (text string, err error) {
+func (a *App) brief(ctx context.Context, t *repo.Tape) (string, error) {
 	facts, err := a.aboutTape(ctx, t)
 	if err != nil {
 		return "", err
@@ -82,13 +82,11 @@ func (a *App) brief(ctx context.Context, t *repo.Tape) (text string, err error) 
 	if err != nil {
 		return "", err
 	}
-	err = a.withIndex(t.Store(), func(x *index.Index) error {
+	return withIndex(a, t.Store(), func(x *index.Index) (string, error) {
 		files, err := x.Files(ctx, index.FileFilter{Tapes: names})
 		if err != nil {
-			return err
+			return "", err
 		}
-		text, err = brief.Write(ctx, t, facts, files, "tape log --all --tape "+shellWord(t.Name()))
-		return err
+		return brief.Write(ctx, t, facts, files, "tape log --all --tape "+shellWord(t.Name()))
 	})
-	return text, err
 }

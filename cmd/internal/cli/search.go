@@ -201,11 +201,8 @@ func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result
 
 // searchIn searches a workspace.
 func (o *searchOptions) searchIn(s index.Search) func(context.Context, *repo.Store) (*index.Result, error) {
-	return func(ctx context.Context, store *repo.Store) (res *index.Result, err error) {
-		err = o.app.withIndex(store, func(x *index.Index) error {
-			res, err = x.Search(ctx, s)
-			return err
-		})
+	return func(ctx context.Context, store *repo.Store) (*index.Result, error) {
+		res, err := withIndex(o.app, store, func(x *index.Index) (*index.Result, error) { return x.Search(ctx, s) })
 		if err == nil && o.app.everywhere {
 			catalog.Mark(res, store.Dir())
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"tape/cmd/internal/rows"
-	"tape/cmd/internal/stdio"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
@@ -55,17 +54,10 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	if err := rows.Hits(&o.app.Streams, hits, o.allTapes, names, titles); err != nil {
 		return err
 	}
-	more := rows.More(res)
-	switch {
-	case more == "":
-		return nil
-	case o.app.Screen().Out: // it may be in a pager by now
-		o.app.PrintUnlessQuiet("\n%s", o.app.Style(stdio.Dim, more))
-		return nil
+	if more := rows.More(res); more != "" {
+		o.app.BelowResults(more)
 	}
-	err = o.app.Flush()
-	o.app.StderrUnlessQuiet("%s", more)
-	return err
+	return nil
 }
 
 // tapesOnScreen returns short names and titles of all tapes, by their names, if hits of several

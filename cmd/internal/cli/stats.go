@@ -28,10 +28,7 @@ var statsGroups = []index.By{index.ByDay, index.ByProject, index.ByAgent, index.
 
 func newStatsCmd(a *App) *cobra.Command {
 	o := &statsOptions{app: a}
-	var groups []string
-	for _, by := range statsGroups {
-		groups = append(groups, string(by))
-	}
+	groups := namesOf(statsGroups, func(by index.By) string { return string(by) })
 	cmd := &cobra.Command{
 		Use:   "stats [--by WHAT] [--since DATE] [--until DATE] [--project DIR] [--agent NAME] [-A]",
 		Short: "Sum up sessions: time, tokens, cost, calls",
@@ -82,25 +79,20 @@ func (o *statsOptions) run(ctx context.Context) error {
 	if o.agent != "" {
 		f.Agent = func(name string) bool { return has(name, o.agent) }
 	}
-	lists, err := inSessions(ctx, o.app, false, func(ctx context.Context, store *repo.Store, tapes []string) (sums []*index.Work, err error) {
+	lists, err := inSessions(ctx, o.app, false, func(ctx context.Context, store *repo.Store, tapes []string) ([]*index.Work, error) {
 		f := f
 		f.Tapes = tapes
 		name := func(dir string) string { return projects.NameIn(store.Dir(), dir) }
 		if o.project != "" {
 			f.Project = func(dir string) bool { return within(about.Tape{Project: dir, Of: name(dir)}, projectNamed(o.project)) }
 		}
-		if err = o.app.withIndex(store, func(x *index.Index) error {
-			sums, err = x.Work(ctx, by, f)
-			return err
-		}); err != nil {
-			return nil, err
-		}
+		sums, err := withIndex(o.app, store, func(x *index.Index) ([]*index.Work, error) { return x.Work(ctx, by, f) })
 		return report.Merge([][]*index.Work{sums}, func(key string) string {
 			if by == index.ByProject {
 				return name(key)
 			}
 			return key
-		}), nil
+		}), err
 	})
 	if err != nil {
 		return err

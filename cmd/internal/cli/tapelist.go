@@ -24,7 +24,7 @@ func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
 	}
 	list := slices.Concat(lists...)
 	slices.SortFunc(list, func(a, b listedTape) int {
-		return cmp.Or(cmp.Compare(b2i(a.Empty()), b2i(b.Empty())), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name),
+		return cmp.Or(rows.BoolInt(a.Empty())-rows.BoolInt(b.Empty()), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name),
 			strings.Compare(a.Workspace, b.Workspace))
 	})
 	facts := make([]*about.Tape, len(list))
@@ -73,25 +73,16 @@ func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, err
 	return list, nil
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
-}
-
 // about asks the index what tapes are about, by branch; nil means all. It warns of damaged tapes, and
 // leaves them out.
-func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) (facts map[string]about.Tape, err error) {
-	err = a.withIndex(store, func(x *index.Index) (err error) {
-		var damaged []error
-		facts, damaged, err = catalog.About(ctx, x, store, tapes)
+func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) (map[string]about.Tape, error) {
+	return withIndex(a, store, func(x *index.Index) (map[string]about.Tape, error) {
+		facts, damaged, err := catalog.About(ctx, x, store, tapes)
 		for _, d := range damaged {
 			a.Warn(d.Error())
 		}
-		return err
+		return facts, err
 	})
-	return facts, err
 }
 
 // aboutTape returns what a tape is about. A fork is read, since the index has only its own entries.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -150,10 +151,7 @@ func (a *App) describeWorkspace(ctx context.Context, dir string) (listedWorkspac
 }
 
 func (a *App) linkWorkspace(_ *cobra.Command, args []string) error {
-	dir := first(args[1:])
-	if dir == "" {
-		dir = "."
-	}
+	dir := cmp.Or(first(args[1:]), ".")
 	if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 		return layout.NotFound("", "there is no directory %s", quoted(dir))
 	}
@@ -161,10 +159,6 @@ func (a *App) linkWorkspace(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	return a.link(from, dir)
-}
-
-func (a *App) link(from, dir string) error {
 	to, err := workspace.Link(from, dir)
 	if err != nil {
 		return err

@@ -31,17 +31,9 @@ func Show(s *stdio.Streams, list []Session, format string) error {
 	slices.SortFunc(list, func(a, b Session) int {
 		return cmp.Or(strings.Compare(day(a), day(b)), strings.Compare(a.Project(), b.Project()), a.Last.Compare(b.Last), strings.Compare(a.About.Name, b.About.Name))
 	})
-	if s.JSON {
-		for _, g := range list {
-			if err := s.Emit(g.object(day(g))); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if len(list) == 0 {
-		s.PrintUnlessQuiet("No matching sessions.")
-		return nil
+	if s.JSON || len(list) == 0 {
+		object := func(g Session) stdio.Object { return g.object(day(g)) }
+		return stdio.Listing[Session]{None: "No matching sessions.", Object: object}.Show(s, list, nil)
 	}
 	s.Page()
 	p := &printer{Streams: s, markdown: format == "markdown", prompts: promptsOf(len(list))}
@@ -97,15 +89,12 @@ type printer struct {
 }
 
 func (p *printer) day(at time.Time, first bool) {
-	if p.markdown {
-		if !first {
-			p.Line("")
-		}
-		p.Line("## " + at.Format("Monday, 2006-01-02"))
-		return
-	}
 	if !first {
 		p.Line("")
+	}
+	if p.markdown {
+		p.Line("## " + at.Format("Monday, 2006-01-02"))
+		return
 	}
 	p.Line(p.Style(stdio.Bold+";"+stdio.Yellow, at.Format("Monday 2006-01-02")))
 }
@@ -116,7 +105,7 @@ func (p *printer) project(name string) {
 		p.Line("\n### " + escape(name) + "\n")
 		return
 	}
-	p.Line(p.Style(stdio.Bold, p.fit("  "+name)))
+	p.Line(p.Style(stdio.Bold, display.Truncate("  "+name, p.Width())))
 }
 
 func (p *printer) session(g Session) {
@@ -137,9 +126,7 @@ func (p *printer) session(g Session) {
 		names := make([]string, n)
 		for i, f := range g.Files {
 			added, removed, names[i] = added+f.Added, removed+f.Removed, g.Path(f.Path)
-		}
-		if p.Width() > 0 {
-			for i := range names {
+			if p.Width() > 0 {
 				names[i] = filepath.Base(names[i])
 			}
 		}
@@ -179,14 +166,7 @@ func (p *printer) item(style, sign, label, text string) {
 		p.Line("  - " + label + escape(text))
 		return
 	}
-	p.Line(p.Style(style, p.fit("      "+sign+text)))
-}
-
-func (p *printer) fit(line string) string {
-	if p.Width() == 0 {
-		return line
-	}
-	return display.Truncate(line, p.Width())
+	p.Line(p.Style(style, display.Truncate("      "+sign+text, p.Width())))
 }
 
 // escape keeps recorded text from being read as Markdown.

@@ -41,19 +41,14 @@ type assembly struct {
 	models *modelList
 }
 
-// settings reads the settings of models: the model, its fallbacks, and base URLs by provider.
-func settings(s *repo.Store) (model string, fallbacks []string, urls map[string]string, err error) {
-	if model, err = s.Setting("model"); err != nil {
-		return
+// readSettings reads settings, by their keys.
+func readSettings(s *repo.Store, texts map[string]*string) (err error) {
+	for key, into := range texts {
+		if *into, err = s.Setting(key); err != nil {
+			return err
+		}
 	}
-	list, err := s.Setting("fallback_models")
-	if err != nil {
-		return
-	}
-	if list != "" {
-		fallbacks = strings.Split(list, ",")
-	}
-	return model, fallbacks, urls, jsonSetting(s, "base_urls", &urls)
+	return nil
 }
 
 func jsonSetting(s *repo.Store, key string, into any) error {
@@ -68,11 +63,17 @@ func jsonSetting(s *repo.Store, key string, into any) error {
 }
 
 func modelSettings(o cli.AgentOptions) (models.Settings, error) {
-	model, fallbacks, urls, err := settings(o.Store)
+	var c models.Config
+	var fallbacks string
+	err := cmp.Or(readSettings(o.Store, map[string]*string{"model": &c.Model, "fallback_models": &fallbacks}),
+		jsonSetting(o.Store, "base_urls", &c.BaseURLs))
 	if err != nil {
 		return models.Settings{}, err
 	}
-	return models.Load(o.Getenv, models.Config{Model: model, Fallbacks: fallbacks, BaseURLs: urls}, keys.File(o.Home))
+	if fallbacks != "" {
+		c.Fallbacks = strings.Split(fallbacks, ",")
+	}
+	return models.Load(o.Getenv, c, keys.File(o.Home))
 }
 
 // noPlugins is for commands that register no plugins.
@@ -132,19 +133,12 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err := jsonSetting(a.Store, "mcp_servers", &servers); err != nil {
 		return err
 	}
-	text, err := a.Store.Setting("max_steps")
-	if err != nil {
+	var most, private, summaryModel string
+	if err := readSettings(a.Store, map[string]*string{
+		"max_steps": &most, "web_private": &private, "summary_model": &summaryModel}); err != nil {
 		return err
 	}
-	steps, err := strconv.Atoi(cmp.Or(text, "0")) // 0: the agent's default
-	if err != nil {
-		return err
-	}
-	private, err := a.Store.Setting("web_private")
-	if err != nil {
-		return err
-	}
-	summaryModel, err := a.Store.Setting("summary_model")
+	steps, err := strconv.Atoi(cmp.Or(most, "0")) // 0: the agent's default
 	if err != nil {
 		return err
 	}

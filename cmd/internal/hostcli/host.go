@@ -2,5 +2,7 @@
 // cli, which both programs use.
 package hostcli
 
+import "tape/cmd/internal/teamhost"
+
 // Host runs the commands of tape-host.
-type Host struct{}
+type Host struct{ teamhost.Host }

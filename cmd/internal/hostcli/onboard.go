@@ -268,11 +268,11 @@ func (b *onboarding) key(ctx context.Context, provider string) error {
 
 // client returns a client with what is set so far.
 func (b *onboarding) client() (*models.Client, error) {
-	_, _, urls, err := settings(b.Store)
-	if err != nil {
+	var c models.Config
+	if err := jsonSetting(b.Store, "base_urls", &c.BaseURLs); err != nil {
 		return nil, err
 	}
-	s, err := models.Load(b.Getenv, models.Config{BaseURLs: urls}, keys.File(b.Home))
+	s, err := models.Load(b.Getenv, c, keys.File(b.Home))
 	return models.New(s), err
 }
 

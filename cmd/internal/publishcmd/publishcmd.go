@@ -18,7 +18,7 @@ import (
 
 // Host is what the command needs of tape-host.
 type Host interface {
-	Publish(ctx context.Context, s *stdio.Streams, store *repo.Store, o Options) error
+	Publish(ctx context.Context, o Options) error
 }
 
 // App is what the command needs of the command line.
@@ -26,7 +26,7 @@ type App struct {
 	*stdio.Streams
 	Store  *repo.Store
 	About  map[string]about.Tape // what tapes are about, by branch
-	Build  string                // of this program
+	Build  string                // of this program: another one writes all pages again
 	Find   func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error)
 	OfHost func(ctx context.Context, store *repo.Store, name string) (bool, error) // whether a tape is one of tape serve
 	Within func(t about.Tape, project string) bool                                 // whether --project means a tape
@@ -34,23 +34,20 @@ type App struct {
 
 // Options say what to publish, and where.
 type Options struct {
+	App
 	Dir    string // a folder
 	File   string // or one file, for one session
 	Branch string // or a branch
 	Push   string // the remote that gets the branch; "": none
 
-	Tapes  []*repo.Tape                          // to add to the pages
-	About  map[string]about.Tape                 // what tapes are about, by branch
-	Named  bool                                  // Tapes were named: those that were taken out come back
-	Remove []string                              // names of sessions to take out
-	Allow  []string                              // fingerprints of findings that are not secrets
-	Refuse bool                                  // publish nothing if secrets are found, instead of masking them
-	Build  string                                // of this program: another one writes all pages again
-	Open   func(name string) (*repo.Tape, error) // a tape of the workspace. Errors: repo.ErrNotFound
+	Tapes  []*repo.Tape // to add to the pages
+	Named  bool         // Tapes were named: those that were taken out come back
+	Remove []string     // names of sessions to take out
+	Allow  []string     // fingerprints of findings that are not secrets
+	Refuse bool         // publish nothing if secrets are found, instead of masking them
 }
 
 type flags struct {
-	App
 	Options
 	names, remove  []string
 	since, project string
@@ -96,11 +93,11 @@ the branch before still has the session.`,
 			return err
 		}
 		return run(func(ctx context.Context, host Host, in App) error {
-			o.App, o.Options.About, o.Options.Build = in, in.About, in.Build
+			o.App = in
 			if err := o.choose(ctx); err != nil {
 				return err
 			}
-			return host.Publish(ctx, o.Streams, o.Store, o.Options)
+			return host.Publish(ctx, o.Options)
 		})(cmd, args)
 	}
 	f := cmd.Flags()
@@ -146,7 +143,6 @@ func (o *flags) choose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	o.Open = func(name string) (*repo.Tape, error) { return o.Store.Tape(ctx, name) }
 	for _, name := range o.remove {
 		if t, err := o.Find(ctx, o.Store, name); err == nil {
 			name = t.Name()
@@ -167,7 +163,7 @@ func (o *flags) choose(ctx context.Context) error {
 	if !o.all && !o.pushed && o.since == "" && o.project == "" {
 		return nil
 	}
-	for branch, facts := range o.App.About {
+	for branch, facts := range o.About {
 		if !strings.HasPrefix(branch, "tape/") || !catalog.Listed(facts) || !o.Within(facts, o.project) || facts.Updated.Before(q.Since) {
 			continue
 		}

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 // host records what it was asked to publish.
 type host struct{ got *publishcmd.Options }
 
-func (h host) Publish(_ context.Context, _ *stdio.Streams, _ *repo.Store, o publishcmd.Options) error {
+func (h host) Publish(_ context.Context, o publishcmd.Options) error {
 	*h.got = o
 	return nil
 }

@@ -42,23 +42,21 @@ type result struct {
 type publisher struct {
 	publishcmd.Options
 	prose func(string, int) string // see export.Source
-	*stdio.Streams
-	store *repo.Store
 	mask  *masker
 	out   result
 	anew  bool // the branch begins again with one commit
 }
 
 // Run publishes. prose renders Markdown, see export.Source.
-func Run(ctx context.Context, s *stdio.Streams, store *repo.Store, o publishcmd.Options, prose func(string, int) string) error {
-	inner := (*workspace.Store)(store)
+func Run(ctx context.Context, o publishcmd.Options, prose func(string, int) string) error {
+	inner := (*workspace.Store)(o.Store)
 	for _, fingerprint := range o.Allow {
 		if err := inner.AllowSecret(fingerprint); err != nil {
 			return err
 		}
 	}
-	p := newPublisher(store, prose) // after AllowSecret, which changes what is a secret
-	p.Options, p.Streams = o, s
+	p := newPublisher(o.Store, prose) // after AllowSecret, which changes what is a secret
+	p.Options = o
 	unlock, err := inner.LockPrivate(ctx, "publish.lock")
 	if err != nil {
 		return err
@@ -108,7 +106,7 @@ func Page(ctx context.Context, w io.Writer, t *repo.Tape, prose func(string, int
 
 func newPublisher(store *repo.Store, prose func(string, int) string) *publisher {
 	inner := (*workspace.Store)(store)
-	return &publisher{prose: prose, store: store, mask: &masker{s: inner, scanner: inner.Config().Scanner()}}
+	return &publisher{prose: prose, mask: &masker{s: inner, scanner: inner.Config().Scanner()}}
 }
 
 func (p *publisher) folder(ctx context.Context) error {
@@ -128,7 +126,7 @@ func (p *publisher) folder(ctx context.Context) error {
 }
 
 func (p *publisher) branch(ctx context.Context) error {
-	b, err := pages.Open(ctx, (*workspace.Store)(p.store), p.Branch, p.Push, p.Watched())
+	b, err := pages.Open(ctx, (*workspace.Store)(p.Store), p.Branch, p.Push, p.Watched())
 	if err != nil {
 		return err
 	}
@@ -141,7 +139,7 @@ func (p *publisher) branch(ctx context.Context) error {
 		return err
 	}
 	if b.Local != nil {
-		if err := p.takeOver(b.Local, where); err != nil {
+		if err := p.takeOver(ctx, b.Local, where); err != nil {
 			return err
 		}
 	}
@@ -171,13 +169,13 @@ func (p *publisher) ownBranch(b *pages.Branch) error {
 }
 
 // takeOver adds to the remote's pages what only the local branch has: sessions, and which ones were taken out.
-func (p *publisher) takeOver(local site.Folder, where *site.Site) error {
+func (p *publisher) takeOver(ctx context.Context, local site.Folder, where *site.Site) error {
 	was, err := site.Open(local)
 	if err != nil {
 		return nil //nolint:nilerr // it has no pages
 	}
 	for _, x := range was.Sessions() {
-		if t, err := p.Open(x.Tape); err == nil && !slices.ContainsFunc(p.Tapes, func(o *repo.Tape) bool { return o.Name() == x.Tape }) {
+		if t, err := p.Store.Tape(ctx, x.Tape); err == nil && !slices.ContainsFunc(p.Tapes, func(o *repo.Tape) bool { return o.Name() == x.Tape }) {
 			p.Tapes = append(p.Tapes, t)
 		}
 	}
@@ -201,7 +199,7 @@ func (p *publisher) publish(ctx context.Context, where *site.Site) error {
 		}
 		p.anew = true
 	}
-	list, skipped, err := p.chosen(where)
+	list, skipped, err := p.chosen(ctx, where)
 	if err != nil {
 		return err
 	}
@@ -260,7 +258,7 @@ func (p *publisher) publish(ctx context.Context, where *site.Site) error {
 
 // chosen returns the chosen sessions and those that the site has, sorted by name. skipped counts chosen ones that
 // were taken out before.
-func (p *publisher) chosen(where *site.Site) (list []*repo.Tape, skipped int, err error) {
+func (p *publisher) chosen(ctx context.Context, where *site.Site) (list []*repo.Tape, skipped int, err error) {
 	for _, t := range p.Tapes {
 		switch {
 		case slices.Contains(p.Remove, t.Name()):
@@ -274,7 +272,7 @@ func (p *publisher) chosen(where *site.Site) (list []*repo.Tape, skipped int, er
 		}
 	}
 	for _, x := range where.Sessions() {
-		t, err := p.Open(x.Tape)
+		t, err := p.Store.Tape(ctx, x.Tape)
 		if errors.Is(err, repo.ErrNotFound) {
 			continue // published by somebody else, or deleted here: it stays until it is taken out
 		}

@@ -27,9 +27,8 @@ func publish(t *testing.T, s *repo.Store, o publishcmd.Options) (said string, er
 	t.Helper()
 	var out bytes.Buffer
 	st := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Out: bufio.NewWriter(&out), Getenv: func(string) string { return "" }, Now: time.Now}
-	o.Build = "1"
-	o.Open = func(name string) (*repo.Tape, error) { return s.Tape(t.Context(), name) }
-	err = publishing.Run(t.Context(), st, s, o, func(text string, _ int) string { return "<p>" + html.EscapeString(text) + "</p>" })
+	o.App = publishcmd.App{Streams: st, Store: s, Build: "1"}
+	err = publishing.Run(t.Context(), o, func(text string, _ int) string { return "<p>" + html.EscapeString(text) + "</p>" })
 	storetest.Must(t, st.Out.Flush())
 	return out.String(), err
 }

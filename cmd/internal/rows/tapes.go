@@ -77,7 +77,7 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 		}
 	}
 	if slices.ContainsFunc(list, func(t *Tape) bool { return t.Agent != "" }) {
-		more = slices.Insert(more, b2i(everywhere), agent) // of all projects, the project says more
+		more = slices.Insert(more, BoolInt(everywhere), agent) // of all projects, the project says more
 	}
 	for _, c := range columns {
 		if c.Head != "~TITLE" {
@@ -87,7 +87,7 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 	constant := func(c TapeColumn) bool {
 		return s.Width() > 0 && !slices.ContainsFunc(list, func(t *Tape) bool { return c.Cell(t) != c.Cell(list[0]) })
 	}
-	slices.SortStableFunc(more, func(x, y TapeColumn) int { return b2i(constant(x)) - b2i(constant(y)) })
+	slices.SortStableFunc(more, func(x, y TapeColumn) int { return BoolInt(constant(x)) - BoolInt(constant(y)) })
 	longest := cellsOf(label, list)
 	for _, c := range more {
 		title := plenty
@@ -131,7 +131,8 @@ func CurrentMark(current bool) string {
 	return ""
 }
 
-func b2i(b bool) int {
+// BoolInt is 1 for true and 0 for false, which sorts what is false first.
+func BoolInt(b bool) int {
 	if b {
 		return 1
 	}

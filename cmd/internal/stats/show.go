@@ -1,6 +1,8 @@
+// Package stats shows sums of what was done in sessions, and what it cost.
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -43,7 +45,10 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	if bars {
 		l.Head = append(l.Head, of)
 	}
-	most := slices.Max(append(measures(rows, measure), 0))
+	most := 0.0
+	for _, r := range rows {
+		most = max(most, measure(r))
+	}
 	l.Row = func(r report.Row, add func(cells ...any)) {
 		cells := []any{keyText(r)}
 		for _, c := range columns {
@@ -61,12 +66,7 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	return nil
 }
 
-func keyText(r report.Row) string {
-	if r.Key == "" {
-		return "(unknown)"
-	}
-	return r.Key
-}
+func keyText(r report.Row) string { return cmp.Or(r.Key, "(unknown)") }
 
 func columnsOf(rows []report.Row, by index.By) []column {
 	number := func(n int64) string {
@@ -137,14 +137,6 @@ func measureOf(rows []report.Row, by index.By) (func(report.Row) float64, string
 	return func(r report.Row) float64 { return float64(r.Active) }, "ACTIVE"
 }
 
-func measures(rows []report.Row, of func(report.Row) float64) []float64 {
-	out := make([]float64, len(rows))
-	for i, r := range rows {
-		out[i] = of(r)
-	}
-	return out
-}
-
 // bar is a share of a number of cells, drawn in eighths of a cell.
 func bar(n, most float64, cells int) string {
 	if most <= 0 || n <= 0 {
@@ -200,11 +192,8 @@ func showOne(s *stdio.Streams, rows []report.Row) error {
 	if r.Failed > 0 {
 		calls += ", of which " + number(r.Failed) + " failed"
 	}
-	active := span(r.Active)
-	if active == "" {
-		active = "none"
-	}
-	pairs := []any{"sessions", number(r.Sessions), "turns", number(r.Turns), "active", active, "tool calls", calls,
+	pairs := []any{"sessions", number(r.Sessions), "turns", number(r.Turns), "active", cmp.Or(span(r.Active), "none"),
+		"tool calls", calls,
 		"input tokens", number(t.Input), "cache reads", number(t.CacheRead), "cache writes", number(t.CacheWrite), "output tokens", number(t.Output)}
 	if r.Priced {
 		pairs = append(pairs, "cost", r.CostText())
@@ -216,12 +205,20 @@ func showOne(s *stdio.Streams, rows []report.Row) error {
 
 func sayUnpriced(s *stdio.Streams, rows []report.Row) {
 	if names := report.Unpriced(rows); names != "" {
-		text := "without the cost of " + display.Truncate(display.Line(names), 200) + ", for which no price is set"
-		if s.Screen().Out { // below the table, which may be in a pager
-			s.PrintUnlessQuiet("\n%s", s.Style(stdio.Dim, strings.Join(display.Wrap(text, s.Width()), "\n")))
-			return
-		}
-		_ = s.Flush()
-		s.StderrUnlessQuiet("%s", text)
+		s.BelowResults("without the cost of " + display.Truncate(display.Line(names), 200) + ", for which no price is set")
 	}
+}
+
+func object(r report.Row) stdio.Object {
+	t := r.AllTokens()
+	out := stdio.Object{{"by", stdio.OrNull(r.Key)}, {"sessions", r.Sessions}, {"turns", r.Turns}, {"active_s", int64(r.Active.Round(time.Second) / time.Second)},
+		{"input_tokens", t.Input}, {"output_tokens", t.Output}, {"cache_read_tokens", t.CacheRead}, {"cache_write_tokens", t.CacheWrite}}
+	if r.Priced {
+		out = append(out, stdio.Member{"cost", float64(int64(r.Cost*1e6+0.5)) / 1e6})
+	}
+	out = append(out, stdio.Object{{"calls", r.Calls}, {"failed", r.Failed}}...)
+	if r.Priced {
+		out = out.With("unpriced", r.Unpriced)
+	}
+	return out
 }

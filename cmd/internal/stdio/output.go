@@ -156,3 +156,14 @@ func (s *Streams) AboveResults(text string) {
 		s.StderrUnlessQuiet("%s", text)
 	}
 }
+
+// BelowResults writes what else there is to say about the results: on a terminal below them, because they may be in a
+// pager, otherwise to standard error.
+func (s *Streams) BelowResults(text string) {
+	if s.Screen().Out {
+		s.PrintUnlessQuiet("\n%s", s.Style(Dim, strings.Join(display.Wrap(text, s.Width()), "\n")))
+		return
+	}
+	_ = s.Flush()
+	s.StderrUnlessQuiet("%s", text)
+}

@@ -251,23 +251,16 @@ func (c *Client) Log(ctx context.Context, out *stdio.Streams, e teamcmd.Entries)
 		return layout.Invalid("tape tapes --team lists them: REMOTE/TAPE", "%q does not name a session of the team", e.Tape)
 	}
 	entries := c.entries(ctx, "/v1/sessions/"+url.PathEscape(remote)+"/"+url.PathEscape(tape)+"/entries", e)
-	if out.JSON {
+	if out.JSON || e.Oneline {
 		for entry, err := range entries {
-			if err == nil {
+			if err == nil && out.JSON {
 				err = out.WriteLine(entry.Raw)
+			} else if err == nil {
+				rows.Brief(out, "", entry)
 			}
 			if err != nil {
 				return err
 			}
-		}
-		return nil
-	}
-	if e.Oneline {
-		for entry, err := range entries {
-			if err != nil {
-				return err
-			}
-			rows.Brief(out, "", entry)
 		}
 		return out.Written()
 	}

@@ -36,11 +36,11 @@ func (s store) Source(ctx context.Context, remotes []string) (find.Source, error
 	return s.View(ctx, remotes)
 }
 
-// Serve answers requests until it is interrupted.
-func Serve(ctx context.Context, o teamcmd.Options) error {
+// TeamServe answers the team's requests until it is interrupted.
+func (Host) TeamServe(ctx context.Context, o teamcmd.Options) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, d, err := prepared(ctx, o, nil)
+	c, d, err := open(ctx, o, nil, prepare(o))
 	if err != nil {
 		return err
 	}
@@ -107,8 +107,8 @@ func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 	return l, nil
 }
 
-// Check tries everything that team.toml says.
-func Check(ctx context.Context, o teamcmd.Options) error {
+// TeamCheck tries everything that team.toml says.
+func (Host) TeamCheck(ctx context.Context, o teamcmd.Options) error {
 	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
 	if err != nil {
 		return err

@@ -19,18 +19,12 @@ import (
 	"tape/internal/store/layout"
 )
 
-// open reads team.toml and connects to the database.
-func open(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error) {
-	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := db.Open(ctx, c.Database)
-	return c, d, err
-}
+// Host runs the commands of tape team.
+type Host struct{}
 
-// prepared opens the database, and creates the tables if there are none. Before that, check may refuse what was typed.
-func prepared(ctx context.Context, o teamcmd.Options, check func(c *config.Config) error) (*config.Config, *db.DB, error) {
+// open reads team.toml and opens the database, which begin makes ready. Before that, check may refuse what was typed.
+func open(ctx context.Context, o teamcmd.Options, check func(*config.Config) error,
+	begin func(*db.DB, context.Context) error) (*config.Config, *db.DB, error) {
 	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
 	if err == nil && check != nil {
 		err = check(c)
@@ -42,36 +36,30 @@ func prepared(ctx context.Context, o teamcmd.Options, check func(c *config.Confi
 	if err != nil {
 		return nil, nil, err
 	}
-	did, err := d.Prepare(ctx)
-	if err != nil {
-		d.Close()
-		return nil, nil, err
-	}
-	if did != "" {
-		o.StderrUnlessQuiet("%s", did)
-	}
-	return c, d, nil
-}
-
-// existing opens a database that already has the tables of this version, and changes nothing in it.
-func existing(ctx context.Context, o teamcmd.Options) (*config.Config, *db.DB, error) {
-	c, d, err := open(ctx, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := d.Use(ctx); err != nil {
+	if err := begin(d, ctx); err != nil {
 		d.Close()
 		return nil, nil, err
 	}
 	return c, d, nil
 }
 
-// Sync brings the database up to date.
-func Sync(ctx context.Context, o teamcmd.Options, remotes []string, watch time.Duration) error {
-	c, d, err := prepared(ctx, o, func(c *config.Config) error {
+// prepare creates the tables if there are none, and says so.
+func prepare(o teamcmd.Options) func(*db.DB, context.Context) error {
+	return func(d *db.DB, ctx context.Context) error {
+		did, err := d.Prepare(ctx)
+		if err == nil && did != "" {
+			o.StderrUnlessQuiet("%s", did)
+		}
+		return err
+	}
+}
+
+// TeamSync brings the team's database up to date.
+func (Host) TeamSync(ctx context.Context, o teamcmd.Options, remotes []string, watch time.Duration) error {
+	c, d, err := open(ctx, o, func(c *config.Config) error {
 		_, err := c.Named(remotes)
 		return err
-	})
+	}, prepare(o))
 	if err != nil {
 		return err
 	}
@@ -140,9 +128,9 @@ func showResult(s *stdio.Streams, r sync.Result, watching bool) {
 	_ = s.Flush()
 }
 
-// Status shows for each remote when it was last read, and what failed.
-func Status(ctx context.Context, o teamcmd.Options) error {
-	c, d, err := existing(ctx, o)
+// TeamStatus shows for each remote when it was last read, and what failed.
+func (Host) TeamStatus(ctx context.Context, o teamcmd.Options) error {
+	c, d, err := open(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err
 	}
@@ -185,8 +173,8 @@ func dateOf(t *time.Time) any {
 	return stdio.DateOrNull(*t)
 }
 
-// AddToken makes a token and shows it.
-func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []string, expires string) error {
+// TeamTokenAdd makes a token and shows it.
+func (Host) TeamTokenAdd(ctx context.Context, o teamcmd.Options, name string, groups []string, expires string) error {
 	if !config.GoodName(strings.NewReplacer("@", "", "+", "").Replace(name)) {
 		return layout.Invalid("a name has letters, digits, dots, dashes, underscores and @, at most 64", "%q is not a name for a token", name)
 	}
@@ -194,7 +182,7 @@ func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []stri
 	if err != nil {
 		return layout.Wrap(err, "--expires")
 	}
-	_, d, err := prepared(ctx, o, func(c *config.Config) error {
+	_, d, err := open(ctx, o, func(c *config.Config) error {
 		if len(groups) == 0 {
 			return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "--groups is missing: the token would show nothing")
 		}
@@ -204,7 +192,7 @@ func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []stri
 			}
 		}
 		return nil
-	})
+	}, prepare(o))
 	if err != nil {
 		return err
 	}
@@ -218,9 +206,9 @@ func AddToken(ctx context.Context, o teamcmd.Options, name string, groups []stri
 		"%s\nIt is valid until %s, and is not shown again.", token, now.Add(lasts).Format("2006-01-02 15:04"))
 }
 
-// Tokens lists all tokens.
-func Tokens(ctx context.Context, o teamcmd.Options) error {
-	_, d, err := existing(ctx, o)
+// TeamTokens lists all tokens.
+func (Host) TeamTokens(ctx context.Context, o teamcmd.Options) error {
+	_, d, err := open(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err
 	}
@@ -253,9 +241,9 @@ func Tokens(ctx context.Context, o teamcmd.Options) error {
 		}}.Show(o.Streams, all, nil)
 }
 
-// Revoke makes a token void.
-func Revoke(ctx context.Context, o teamcmd.Options, name string) error {
-	_, d, err := existing(ctx, o)
+// TeamTokenRevoke makes a token void.
+func (Host) TeamTokenRevoke(ctx context.Context, o teamcmd.Options, name string) error {
+	_, d, err := open(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err
 	}

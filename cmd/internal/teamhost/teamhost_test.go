@@ -75,7 +75,7 @@ func TestListen(t *testing.T) {
 func TestWithoutDatabase(t *testing.T) {
 	o, text := options(t, false)
 	text()
-	if err := Status(t.Context(), o); !errors.Is(err, layout.ErrNotFound) {
+	if err := (Host{}).TeamStatus(t.Context(), o); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("no team.toml: %v", err)
 	}
 	settings := `database = "postgres:///tape?host=` + filepath.Dir(o.Config) + `"
@@ -92,22 +92,22 @@ kind = "tokens"
 		t.Fatal(err)
 	}
 	for what, err := range map[string]error{
-		"a group":    AddToken(t.Context(), o, "ada", []string{"bank"}, "90d"),
-		"no group":   AddToken(t.Context(), o, "ada", nil, "90d"),
-		"a name":     AddToken(t.Context(), o, "../ada", []string{"shop"}, "90d"),
-		"a duration": AddToken(t.Context(), o, "ada", []string{"shop"}, "soon"),
+		"a group":    Host{}.TeamTokenAdd(t.Context(), o, "ada", []string{"bank"}, "90d"),
+		"no group":   Host{}.TeamTokenAdd(t.Context(), o, "ada", nil, "90d"),
+		"a name":     Host{}.TeamTokenAdd(t.Context(), o, "../ada", []string{"shop"}, "90d"),
+		"a duration": Host{}.TeamTokenAdd(t.Context(), o, "ada", []string{"shop"}, "soon"),
 	} {
 		if !errors.Is(err, layout.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if err := Sync(t.Context(), o, []string{"bank"}, 0); !errors.Is(err, layout.ErrNotFound) {
+	if err := (Host{}).TeamSync(t.Context(), o, []string{"bank"}, 0); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("a remote: %v", err)
 	}
-	if err := Status(t.Context(), o); err == nil || !strings.Contains(err.Error(), "database") {
+	if err := (Host{}).TeamStatus(t.Context(), o); err == nil || !strings.Contains(err.Error(), "database") {
 		t.Errorf("no database: %v", err)
 	}
-	if err := Check(t.Context(), o); err == nil {
+	if err := (Host{}).TeamCheck(t.Context(), o); err == nil {
 		t.Error("a check without a database succeeds")
 	}
 	if got := text(); !strings.Contains(got, "failed  database:") || !strings.Contains(got, "failed  remote shop:") {

@@ -19,7 +19,7 @@ func (d *DB) saved(no int64) (facts about.Tape, done activity.Session, err error
 		return facts, done, err
 	}
 	if err = json.Unmarshal([]byte(rawDone), &done); err != nil {
-		err = fmt.Errorf("%w: what was done in a tape: %w", ErrInconsistent, err)
+		err = fmt.Errorf("%w: the activity of a tape: %w", ErrInconsistent, err)
 	}
 	return facts, done, err
 }

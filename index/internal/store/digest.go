@@ -14,7 +14,7 @@ import (
 // Digest is what was done in a session, with its forks and subagents, in a range of time.
 type Digest struct {
 	About            about.Tape // of the whole session
-	Last             time.Time  // what was done last in the range
+	Last             time.Time  // of the last request or commit in the range; zero if none has a date
 	Prompts, Commits []Said
 	Files            []FileUse // those that were changed; Tape is empty
 	Ending           activity.Ending
@@ -46,14 +46,14 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	if err := d.rows("SELECT t.session, t.name, t.about, t.activity FROM tapes t WHERE "+in+" ORDER BY length(t.name) DESC", nil,
 		[]any{&session, &name, &rawAbout, &rawDone}, func() (err error) {
 			g := found[session]
-			// The last one is the session itself: forks and subagents have longer names.
+			// The last row is that of the session itself: forks and subagents have longer names.
 			if g.About, err = decodeAbout(rawAbout); err != nil {
 				return err
 			}
 			g.About.Name = name
 			var done activity.Session
 			if err := json.Unmarshal([]byte(rawDone), &done); err != nil {
-				return fmt.Errorf("%w: what was done in a tape: %w", ErrInconsistent, err)
+				return fmt.Errorf("%w: the activity of tape %q: %w", ErrInconsistent, name, err)
 			}
 			g.Ending, g.Answer = done.Ending, done.Answer
 			return nil
@@ -72,7 +72,7 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	return out, nil
 }
 
-// said finds what was asked and committed, by session.
+// said adds to found what was asked and committed, by session.
 func (d *DB) said(f WorkFilter, found map[int64]*Digest) error {
 	c, err := d.chosen(f, "s.at")
 	if err != nil {
@@ -99,7 +99,7 @@ func (d *DB) said(f WorkFilter, found map[int64]*Digest) error {
 		})
 }
 
-// changed finds the files that sessions changed.
+// changed adds to found the files that sessions changed; in is a condition for these sessions.
 func (d *DB) changed(f WorkFilter, in string, found map[int64]*Digest) error {
 	c, err := d.chosen(f, "o.at")
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *DB) changed(f WorkFilter, in string, found map[int64]*Digest) error {
 		})
 }
 
-// chosen returns a filter as a condition on rows with a date in the column at.
+// chosen returns the condition of a filter, whose range of time is that of the column at instead of an hour of work.
 func (d *DB) chosen(f WorkFilter, at string) (*condition, error) {
 	since, until := f.Since, f.Until
 	f.Since, f.Until = time.Time{}, time.Time{}

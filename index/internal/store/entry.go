@@ -16,13 +16,13 @@ import (
 type wordCollector struct {
 	builder *fts5.Builder
 	tape    int64 // the last tape added, see filler
-	notes   bool  // also read what was done
+	notes   bool  // also read the activity, see Line
 	words   text.Tokenizer
 	text    []byte
 	term    []byte
 }
 
-// add adds an entry's words to the builder, and returns what else is stored of it.
+// add adds an entry's words to the builder, and returns what else is stored about it.
 func (w *wordCollector) add(tape int64, e repo.Entry) Line {
 	w.text = text.AppendEntry(w.text[:0], e.Kind, e.Payload)
 	times := 0
@@ -64,7 +64,7 @@ func (w *wordCollector) add(tape int64, e repo.Entry) Line {
 	return l
 }
 
-// AppendAttached adds the text of an entry's artifacts to its own.
+// AppendAttached appends the text of an entry's artifacts to dst.
 func AppendAttached(dst []byte, e repo.Entry) []byte {
 	if len(e.Attached) == 0 {
 		return dst
@@ -77,8 +77,8 @@ func (w *wordCollector) mark(mark, value string) {
 	w.builder.Add(w.term)
 }
 
-// Limits of summaries, in bytes. People ask for the whole summary of a handoff; other entries are told
-// apart by their beginnings.
+// Limits of summaries, in bytes. People ask for the whole summary of a handoff; for other entries, the
+// beginning is enough to tell them apart.
 const (
 	maxSummary       = 80
 	maxAnchorSummary = 16 << 10

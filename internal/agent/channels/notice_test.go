@@ -10,8 +10,8 @@ import (
 	"tape/hooks"
 )
 
-// An error message within a turn is not its answer: if the program ends then, the message is
-// answered after the next start.
+// An error message within a turn is not the turn's answer: if the program ends before the answer, the
+// message is answered after the next start.
 func TestNoticeIsNoAnswer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "messages")
 	var r *rig

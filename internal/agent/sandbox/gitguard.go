@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// A repository names programs: in its hooks, in its configuration, and in the files that say where these two are. Git
-// runs them outside of the sandbox, for example at the user's next commit.
+// Git runs the programs that a repository names outside of the sandbox, for example at the user's next commit. They are
+// named by its hooks, by its configuration, and by the files that say where these two are.
 const (
 	hooksDir       = "hooks"
 	configFile     = "config"
 	worktreeConfig = "config.worktree"
-	commonDir      = "commondir" // the folder that hooks and configuration are in; only a worktree's has it
+	commonDir      = "commondir" // names the folder with hooks and configuration; only a worktree's git folder has it
 )
 
-// guardedModules is how many submodules are guarded one by one; if there are more, none can be changed.
+// guardedModules is how many submodules are guarded one by one at most. If there are more, all are read-only.
 const guardedModules = 100
 
-// gitGuard makes hooks and configuration read-only: of the repository, its submodules and its worktrees. It also mounts
-// the folders on the way to them, which then can be neither moved nor removed.
+// gitGuard makes the hooks and the configuration of the repository, its submodules and its worktrees read-only. It also
+// mounts the folders above them, which then can be neither moved nor removed.
 func (s *Sandbox) gitGuard() (args []string) {
 	path := filepath.Join(resolved(s.o.Project), ".git")
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
@@ -63,9 +63,9 @@ func (s *Sandbox) gitGuard() (args []string) {
 	return args
 }
 
-// guard makes what a repository runs read-only.
+// guard makes the hooks and the configuration of a repository read-only.
 func guard(args []string, git string) []string {
-	_ = os.Mkdir(filepath.Join(git, hooksDir), 0o777) // or a command could make it later
+	_ = os.Mkdir(filepath.Join(git, hooksDir), 0o777) // otherwise a command could make it later
 	if raw, err := os.ReadFile(filepath.Join(git, configFile)); err == nil && strings.Contains(strings.ToLower(string(raw)), "worktreeconfig") {
 		if f, err := os.OpenFile(filepath.Join(git, worktreeConfig), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil { // as above
 			_ = f.Close()
@@ -77,7 +77,7 @@ func guard(args []string, git string) []string {
 	return args
 }
 
-// mount adds a mount of a path onto itself, if it is there.
+// mount adds a mount of a path onto itself, if the path exists.
 func mount(args []string, how, path string) []string {
 	if _, err := os.Stat(path); err != nil {
 		return args
@@ -98,7 +98,7 @@ func gitDir(project string) string {
 	return resolved(path)
 }
 
-// modulesIn returns the repositories of submodules, and of theirs, below a folder.
+// modulesIn returns the repositories of the submodules in a folder, and of their submodules.
 func modulesIn(dir string) (out []string) {
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // git cannot read what we cannot read
 		if err != nil || !d.IsDir() {
@@ -124,8 +124,8 @@ func below(dir, path string) []string {
 	return out
 }
 
-// Settle is called after each confined command. The sandbox cannot stop a command from making a file that sends git to
-// another configuration, so Settle removes it, and the error says so.
+// Settle is called after each confined command. The sandbox cannot stop a command from making a file that makes git
+// read another configuration. Settle removes such a file, and its error says so.
 func (s *Sandbox) Settle() error {
 	git := gitDir(s.o.Project)
 	if info, err := os.Lstat(git); git == "" || err != nil || !info.IsDir() {
@@ -133,7 +133,7 @@ func (s *Sandbox) Settle() error {
 	}
 	root, err := os.OpenRoot(git) // so that no link that a command made is followed out of it
 	if err != nil {
-		return fmt.Errorf("look at the repository after the command: %w", err)
+		return fmt.Errorf("check the repository after the command: %w", err)
 	}
 	defer root.Close()
 	var removed []string
@@ -147,7 +147,7 @@ func (s *Sandbox) Settle() error {
 			continue
 		}
 		if err := root.RemoveAll(rel); err != nil {
-			return fmt.Errorf("git would take its configuration from elsewhere: remove %s, which a command has made: %w", path, err)
+			return fmt.Errorf("remove %s, which a command made and which makes git read another configuration: %w", path, err)
 		}
 		removed = append(removed, path)
 	}
@@ -157,7 +157,7 @@ func (s *Sandbox) Settle() error {
 	return fmt.Errorf("a command made %s, and git would have taken its configuration from elsewhere: it was removed", strings.Join(removed, ", "))
 }
 
-// commonDirs returns the files that Settle leaves: those that were there before the first command.
+// commonDirs returns the files that Settle does not remove: those that are there before the first command.
 func commonDirs(git string) (out []string) {
 	if git == "" {
 		return nil

@@ -49,7 +49,7 @@ func TestWorktrees(t *testing.T) {
 	for _, b := range []string{"main", "a", "b", "x-y", "x/z"} {
 		j.Git("update-ref", "refs/heads/tape/"+b, c[0].String())
 	}
-	j.Git("worktree", "add", "-q", "-b", "own", filepath.Join(j.Dir, "tape-x-y")) // takes the id of tape/x-y
+	j.Git("worktree", "add", "-q", "-b", "own", filepath.Join(j.Dir, "tape-x-y")) // has the id that tape/x-y would get
 	add := func(branch string) gitstore.Worktree {
 		t.Helper()
 		w, err := Add(ctx, r, "refs/heads/tape/"+branch, filepath.Join(j.Dir, "tapes", branch))
@@ -80,13 +80,13 @@ func TestWorktrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Add(ctx, r, a.Branch, filepath.Join(j.Dir, "elsewhere")); err == nil {
-		t.Error("one branch in two worktrees")
+		t.Error("one branch was added in two worktrees")
 	}
 	if _, err := Add(ctx, r, "refs/heads/tape/b", j.Dir); err == nil {
-		t.Error("a worktree over the main one")
+		t.Error("a worktree was added over the main one")
 	}
 	if _, err := Add(ctx, r, "refs/heads/tape/b", a.Dir); err == nil {
-		t.Error("two branches in one worktree")
+		t.Error("two branches were added in one worktree")
 	}
 	// The reflog of a HEAD records changes of its branch, whoever made them.
 	j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: a.Branch, Old: c[0], New: j.Hash(j.Git("commit-tree", "-m", "y", c[0].String()+"^{tree}")), Who: gitjudge.Ann, Message: "checkpoint"}))
@@ -101,7 +101,7 @@ func TestWorktrees(t *testing.T) {
 	listed(j, r)
 	add("x/z")
 	listed(j, r)
-	// Checked out by hand elsewhere.
+	// The branch is checked out by hand in the main worktree.
 	j.Git("checkout", "-q", "tape/b")
 	if w, err := r.WorktreeOf("refs/heads/tape/b"); err != nil || w.Dir != j.Dir {
 		t.Error(w, err)
@@ -151,8 +151,8 @@ func TestAddWorktreeFaults(t *testing.T) {
 		_, err := Add(ctx, open(j, fsys), branch, dir)
 		j.Git("worktree", "prune") // somebody else prunes at the worst moment
 		after := open(j, nil)
-		if _, found := after.WorktreeOf(branch); err == nil && found != nil {
-			t.Fatal(found)
+		if _, findErr := after.WorktreeOf(branch); err == nil && findErr != nil {
+			t.Fatal(findErr)
 		}
 		w, err := Add(ctx, after, branch, dir)
 		if err != nil {
@@ -193,8 +193,8 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 	})
 }
 
-// If a HEAD cannot be read, it is unknown what is checked out. That differs from nothing being
-// checked out.
+// If a HEAD cannot be read, it is unknown which branch is checked out. That is an error, and not the same as
+// if none were checked out.
 func TestWorktreesHead(t *testing.T) {
 	j := gitjudge.New(t)
 	r, head := open(j, nil), filepath.Join(j.Dir, ".git", "HEAD")
@@ -206,10 +206,10 @@ func TestWorktreesHead(t *testing.T) {
 		j.OK(os.RemoveAll(head))
 		j.OK(spoil())
 		if w, err := r.WorktreeOf("refs/heads/tape/main"); err == nil || errors.Is(err, gitstore.ErrNotFound) {
-			t.Errorf("it is in %q: %v", w.Dir, err)
+			t.Errorf("tape/main is in %q: %v", w.Dir, err)
 		}
 		if all, err := r.Worktrees(); err == nil {
-			t.Errorf("there are %v", all)
+			t.Errorf("the worktrees are %v, though HEAD cannot be read", all)
 		}
 	}
 	j.OK(os.RemoveAll(head))

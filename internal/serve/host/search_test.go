@@ -12,8 +12,8 @@ import (
 	"tape/internal/serve/host/start"
 )
 
-// A secret of 24 digits cannot be guessed prefix by prefix, as it once could in 157 searches; nor
-// by anything else in the answer of a search.
+// The number of matches does not give a secret away. One of 24 digits could once be guessed digit by digit, in 157
+// searches.
 func TestSecretIsNotFoundByItsBeginnings(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c"})
@@ -29,20 +29,20 @@ func TestSecretIsNotFoundByItsBeginnings(t *testing.T) {
 	}
 	for n := 1; n <= len(secret); n++ {
 		if got := count(masked, secret[:n]+"*"); got != 0 {
-			t.Fatalf("%q finds %d", secret[:n]+"*", got)
+			t.Fatalf("%q has %d matches", secret[:n]+"*", got)
 		}
 	}
 	for q, want := range map[string]int{secret + "x": 0, "here -" + secret + "x": 2, `"PGPASSWORD ` + secret + `x"`: 0, "login": 1, "redacted": 1} {
 		if got := count(masked, q); got != want {
-			t.Errorf("%q finds %d, not %d", q, got, want)
+			t.Errorf("%q has %d matches, want %d", q, got, want)
 		}
 	}
 	if count(full, secret[:5]+"*") != 1 || count(full, "here -"+secret+"x") != 1 {
-		t.Error("who may see it does not find it")
+		t.Error("a run that may see the secret does not find it")
 	}
 }
 
-// A search accepts the filters of event logs, and finds a run's results about tools.
+// A search accepts the filters of event logs, and finds the calls of tools and their results that a run reported.
 func TestSearchFilters(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c", Input: api.Input{Text: "which needle?"}})
@@ -62,7 +62,7 @@ func TestSearchFilters(t *testing.T) {
 		`&filters={"conversation_id":"c","kinds":["message"]}`:             "message which needle?",
 		`&filters={"authors":["nobody"]}`:                                  "",
 		`&filters={"authors":["TESTER"],"kinds":["tool_result"]}`:          "tool_result needle in line 7",
-		`&filters={"authors":["@"]}`:                                       "", // who began the tape is not the run's business
+		`&filters={"authors":["@"]}`:                                       "", // a run does not learn who created the tape
 		"&event_types=artifact.added&include_artifacts=false":              "",
 		`&event_types=artifact.added&filters={"include_artifacts":false}`:  "",
 	} {
@@ -100,14 +100,14 @@ func TestSearchFilters(t *testing.T) {
 	p.fails(422, "invalid_argument", "GET", "/history/search?q=needle&conversation_id=c&filters="+url.QueryEscape(`{"since":"soon"}`), nil)
 	var all api.Hits
 	if p.want(200, "GET", "/history/search?q=needle&conversation_id=c&filters="+url.QueryEscape(`{"authors":["@"]}`), nil, &all); len(all.Items) == 0 {
-		t.Error("the admin does not find what has the author of the tape")
+		t.Error("the admin does not find the entries of the tape's author")
 	}
 	limited := p.as(p.run(api.RunRequest{Conversation: "c", Scopes: []string{"history.search"}}).Token)
 	limited.fails(403, "forbidden", "GET", "/history/search?q=needle&event_types=message.delta", nil)
 }
 
-// A run starts without secrets, in the context as in static content, and without variables that are
-// private by their names or values.
+// A run gets no secrets at its start, neither in its context nor in static content, and no settings whose names or
+// values show that they are private.
 func TestStartIsMasked(t *testing.T) {
 	p := newPeer(t)
 	secret := "ghp_" + strings.Repeat("Ab3dE9", 6)
@@ -138,7 +138,7 @@ func TestStartIsMasked(t *testing.T) {
 	}
 }
 
-// A fork can begin at an anchor by the name that a run sees; similar names are no hint.
+// A run can fork at an anchor by the name that it sees. A name that resembles the real one gets no hint.
 func TestForkAtMaskedAnchor(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "c"})

@@ -19,13 +19,13 @@ type State struct {
 	Agent     *record.Format
 	File      string   // the file for hooks
 	Installed bool     // at least one of our hooks is there
-	Missing   []string // events without one
-	Program   string   // what the hooks call
+	Missing   []string // events without a hook of ours
+	Program   string   // the program that the hooks call
 	Gone      bool     // that program does not exist, and there is no tape in PATH
 	Elsewhere bool     // the hooks call another program than this one
 	Off       string   // why the agent runs no hooks, "" if it does
 	Trust     record.Trust
-	MCP       bool   // the MCP server is registered
+	MCP       bool   // our MCP server is registered
 	Problem   string // why the file cannot be read
 }
 
@@ -84,7 +84,7 @@ func (st *State) hooks(d *document, w record.Where) {
 	}
 }
 
-// programOf is the program that one of our commands calls, unquoted.
+// programOf returns the program that one of our commands calls, without quotes.
 func programOf(command string) string {
 	rest, _, _ := strings.Cut(strings.TrimPrefix(command, "{ "), " hook ")
 	return strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(rest, "'"), "'"), `'\''`, "'")
@@ -136,8 +136,8 @@ func (st *State) plugin(raw []byte) {
 	st.Program = settings.Program
 }
 
-// off is the setting of user, project or administrator that turns all hooks off, and its file; "" if none
-// does.
+// off returns the setting that turns all hooks off, and its file: the administrator's, the user's or the
+// project's. It is "" if there is none.
 func off(a *record.Agent, w record.Where, project string) string {
 	if a.Off == nil {
 		return ""
@@ -155,7 +155,7 @@ func off(a *record.Agent, w record.Where, project string) string {
 	return ""
 }
 
-// readSettings reads a file of settings; nil if it cannot be read, which the agent itself reports.
+// readSettings reads a file of settings. It returns nil if the file cannot be read: the agent itself reports that.
 func readSettings(file string) (settings map[string]any) {
 	raw, err := os.ReadFile(file)
 	if err != nil {

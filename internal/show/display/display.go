@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Anybody may have written recorded text. Before it reaches a terminal, characters that move
-// the cursor, change colours, reorder or hide text are replaced by visible escapes.
+// Recorded text may come from anybody. Before it reaches a terminal, characters that move the
+// cursor, change colours, or reorder or hide text are replaced by visible escapes.
 
 // Text makes text safe to show; newlines and tabs stay.
 func Text(s string) string { return Safe(s, "\n\t") }
@@ -41,8 +41,8 @@ func Safe(s, keep string) string {
 }
 
 // Unsafe finds the first character of s that must not be shown: its offset, its length in
-// bytes, and what to show instead. If keep is not empty, the \r of \r\n is replaced by
-// nothing. Without such a character, i is len(s).
+// bytes, and what to show instead, which is nothing for the \r of \r\n if keep is not empty.
+// If there is no such character, i is len(s).
 func Unsafe(s, keep string) (i, n int, shown string) {
 	for i, r := range s {
 		if r >= ' ' && r < 0x7f {
@@ -67,7 +67,7 @@ const emojiJoiner = '\u200d'
 // joinsEmoji reports whether a joiner is between the parts of one emoji, such as a family.
 func joinsEmoji(before, after string) bool {
 	last, n := utf8.DecodeLastRuneInString(before)
-	if last == '\ufe0f' { // the emoji before it is to have colours
+	if last == '\ufe0f' { // it selects the coloured form of the emoji before it
 		last, _ = utf8.DecodeLastRuneInString(before[:len(before)-n])
 	}
 	next, _ := utf8.DecodeRuneInString(after)
@@ -78,8 +78,8 @@ func isEmoji(r rune) bool {
 	return r >= 0x1f000 && r <= 0x1faff || r >= 0x2600 && r <= 0x27bf || r >= 0x2b00 && r <= 0x2bff
 }
 
-// unsafeRune reports control characters, format characters (bidi controls, zero-width
-// characters, tags), separators that some terminals treat as line ends, and noncharacters.
+// unsafeRune reports whether r, which is not printable ASCII, is a control character, a format character (a
+// bidi control, zero-width character or tag), a separator that some terminals treat as a line end, or a noncharacter.
 func unsafeRune(r rune) bool {
 	return r < 0xa0 || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) || r >= 0xfdd0 && r <= 0xfdef || r&0xfffe == 0xfffe
 }
@@ -113,7 +113,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Width is the number of terminal cells of a line. Terminals disagree about emoji with joiners: it is never too small.
+// Width returns the number of terminal cells of a line. Terminals disagree about emoji with joiners; it is never too
+// small for them.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {
@@ -133,7 +134,7 @@ func IDRange(first, last int64) string {
 	return fmt.Sprintf("@%d to @%d", first, last)
 }
 
-// Some is Count as a list of one sentence; nil for 0.
+// Some returns a list with Count as its only element; nil for 0.
 func Some[N int | int64](n N, one, many string) []string {
 	if n == 0 {
 		return nil
@@ -150,8 +151,8 @@ func IDs(ids []int64) string {
 	return strings.Join(out, " ")
 }
 
-// Ends returns the first and the last characters of a text, so many of each, and between them how many
-// there are more.
+// Ends shortens a text to the given number of characters at each of its ends. Between them it says how many
+// were left out.
 func Ends(text string, each int) string {
 	runes := []rune(text)
 	left := len(runes) - 2*each
@@ -164,10 +165,10 @@ func Ends(text string, each int) string {
 // ShortID is the first 12 characters of a commit's id.
 func ShortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
 
-// Quoted quotes a name in a sentence, and shortens a long one.
+// Quoted quotes a name for a sentence, and shortens a long one.
 func Quoted(name string) string { return Truncate(strconv.Quote(name), 80) }
 
-// Truncate shortens a line to a number of cells; 0 leaves it as it is.
+// Truncate shortens a line to at most a number of cells; 0 leaves it as it is.
 func Truncate(s string, cells int) string {
 	if cells <= 0 || len(s) <= cells {
 		return s
@@ -185,7 +186,7 @@ func Truncate(s string, cells int) string {
 	return s
 }
 
-// Shorten is Truncate for very long text, which it does not walk through.
+// Shorten is Truncate for very long text, of which it reads only the beginning.
 func Shorten(text string, cells int) string {
 	const longest = 4 // bytes of a character
 	if cells > 0 && len(text) > cells*longest {
@@ -194,12 +195,12 @@ func Shorten(text string, cells int) string {
 	return Truncate(text, cells)
 }
 
-// Pad fills a line up to a number of cells.
+// Pad fills a line with spaces up to a number of cells.
 func Pad(s string, cells int) string {
 	return s + strings.Repeat(" ", max(0, cells-Width(s)))
 }
 
-// Wrap breaks a line at spaces into lines of a number of cells; 0 leaves it as it is.
+// Wrap breaks a line, at spaces if it can, into lines of at most a number of cells; 0 leaves it as it is.
 func Wrap(line string, cells int) []string {
 	if cells <= 0 || len(line) <= cells {
 		return []string{line}

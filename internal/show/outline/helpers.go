@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
 	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
@@ -14,18 +15,18 @@ import (
 
 // Helper is a subagent whose entries were merged into the session.
 type Helper struct {
-	Fork           string // its name in entries
-	Task           string // a line
+	Fork           string // the name of its fork in entries
+	Task           string // one line
 	First, Entries int64
 	Calls          int
 }
 
-// IsHelper reports whether entries that were merged from a fork are a subagent's.
+// IsHelper reports whether a fork is a subagent's.
 func IsHelper(fork string) bool {
 	return strings.HasPrefix(fork, "agent-") || strings.Contains(fork, "/agent-")
 }
 
-// HelperOf returns the subagent of a fork; nil if it is not known.
+// HelperOf returns the subagent of a fork; nil if the outline has none.
 func (o *Outline) HelperOf(fork string) *Helper {
 	for i := range slices.Backward(o.Helpers) {
 		if o.Helpers[i].Fork == fork {
@@ -35,7 +36,7 @@ func (o *Outline) HelperOf(fork string) *Helper {
 	return nil
 }
 
-// helper counts an entry of a subagent. The subagent's first message is its task, until a call names a better one.
+// helper counts an entry of a subagent. The first message to the subagent is its task, unless a call gives another.
 func (b *builder) helper(e repo.Entry) {
 	fork := conversation.Fork(e)
 	if !IsHelper(fork) {
@@ -68,7 +69,7 @@ func (b *builder) started(it *conversation.Item) {
 	}
 }
 
-// told notes which call started which subagent: the agent says so in an event after the call.
+// told notes which call started a subagent: the agent says so in an event after the call.
 func (b *builder) told(e repo.Entry) {
 	if e.Kind != repo.KindEvent || !bytes.Contains(e.Payload, []byte(`"agentId"`)) || len(b.callOf) == maxPerName {
 		return
@@ -79,8 +80,8 @@ func (b *builder) told(e repo.Entry) {
 	}
 }
 
-// nameHelpers names subagents by what the calls that started them say.
-func (b *builder) nameHelpers() {
+// setTasks sets the tasks of subagents to those in the calls that started them.
+func (b *builder) setTasks() {
 	for i := range b.out.Helpers {
 		h := &b.out.Helpers[i]
 		_, id, _ := strings.Cut(h.Fork, "agent-")

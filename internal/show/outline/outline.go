@@ -288,7 +288,7 @@ func (b *builder) finish() *Outline {
 	slices.SortFunc(o.Files, func(x, y File) int {
 		return cmp.Or(cmp.Compare(changed(y), changed(x)), cmp.Compare(x.Path, y.Path))
 	})
-	b.nameHelpers()
+	b.setTasks()
 	o.Strip = b.axis.strip()
 	return o
 }

@@ -17,9 +17,9 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Home has a note, in a file of its own, for each workspace that is the user's own, so that its
-// repository's settings and hooks count. The file is named after the .git folder's inode number and
-// creation time: an archive contains neither, and both stay when a workspace is moved or renamed.
+// Home has notes about workspaces, each in a file of its own. A note says whether a workspace is the user's
+// own; only then do the settings and hooks of its repository count. The file is named after the .git folder's
+// inode number and creation time: an archive contains neither, and both stay when a workspace is moved or renamed.
 
 // ownDir is the folder of the notes, below Home.
 const ownDir = "own"
@@ -28,7 +28,7 @@ const ownDir = "own"
 type note struct {
 	Dir      string   `json:"dir"`            // its path, for people
 	Own      bool     `json:"own"`            // the user's own
-	Gone     bool     `json:"gone,omitempty"` // the user was told that it is not in Dir any more
+	ToldGone bool     `json:"gone,omitempty"` // the user was told that it is not in Dir any more
 	Reported []string `json:"told,omitempty"` // ignored settings that the user was warned of
 }
 
@@ -43,8 +43,8 @@ func notePath(gitDir string) (string, error) {
 }
 
 // folderIdentity returns a folder's inode number and creation time. Numbers are reused, so where the file
-// system keeps no creation time, the path takes its place. A link is not followed: anybody's folder may
-// have one to a workspace of the user's.
+// system keeps no creation time, the path takes its place. If dir is a link, it is not followed: a stranger's
+// folder may have a link to a workspace of the user.
 func folderIdentity(dir string) (string, error) {
 	above, err := filepath.EvalSymlinks(filepath.Dir(dir))
 	if err != nil {
@@ -70,7 +70,7 @@ func readNote(gitDir string) (n note) {
 	return n
 }
 
-// noteIn reads a note; without the file, it is empty.
+// noteIn reads the note in a file; if there is no file, the note is empty.
 func noteIn(path string) (n note) {
 	if raw, err := os.ReadFile(path); err == nil {
 		_ = json.Unmarshal(raw, &n)
@@ -107,8 +107,8 @@ func folderAround(gitDir string) string {
 	return gitDir
 }
 
-// noteOlder notes, once, the workspaces of former versions, which had no notes: those under Home are the
-// user's own.
+// noteOlder makes notes for workspaces of versions that had no notes. It does so once: those under Home are
+// the user's own.
 func noteOlder() {
 	home, err := Home()
 	if err != nil {
@@ -147,7 +147,7 @@ func noteOlder() {
 	_ = os.Rename(tmp, dir) // fails if another process was first
 }
 
-// LeftOut is a workspace that cannot be read with the user's own: it is somebody else's, or gone.
+// LeftOut is a workspace that OwnWorkspaces leaves out: it is somebody else's, or gone.
 type LeftOut struct {
 	Dir  string
 	Gone bool
@@ -157,13 +157,13 @@ type LeftOut struct {
 // Told notes that the user was told of a workspace that is gone; OwnWorkspaces does not return it again.
 func (w LeftOut) Told() {
 	if n := noteIn(w.note); w.Gone && n.Own {
-		n.Gone = true
-		_ = keepNote(w.note, n) // if that fails, it is told again
+		n.ToldGone = true
+		_ = keepNote(w.note, n) // if that fails, the user is told again
 	}
 }
 
-// OwnWorkspaces returns the folders of the user's own workspaces: those below Home, and all others that
-// have a note.
+// OwnWorkspaces returns the folders of the user's own workspaces, below Home and elsewhere. others are those
+// below Home that are somebody else's, and the user's own that are gone, unless the user was told so.
 func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 	below, err := Workspaces()
 	if err != nil {
@@ -195,16 +195,16 @@ func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 		if seen[name] || !n.Own {
 			continue
 		}
-		is, err := folderIdentity(filepath.Join(n.Dir, layout.GitDirName))
-		there := err == nil && is == name
+		id, err := folderIdentity(filepath.Join(n.Dir, layout.GitDirName))
+		there := err == nil && id == name
 		switch {
 		case there:
 			dirs = append(dirs, n.Dir)
-		case !n.Gone:
+		case !n.ToldGone:
 			others = append(others, LeftOut{Dir: n.Dir, Gone: true, note: path})
 		}
-		if n.Gone && there { // it is back
-			n.Gone = false
+		if n.ToldGone && there { // it is back
+			n.ToldGone = false
 			_ = keepNote(path, n)
 		}
 	}
@@ -231,13 +231,13 @@ func (s *Store) UsersPath(elem ...string) string {
 	return filepath.Join(append([]string{home, "private", pathName(ResolvePath(s.dir), "")}, elem...)...)
 }
 
-// Trust makes a workspace the user's own, or, without own, no longer so.
+// Trust notes whether a workspace is the user's own.
 func Trust(dir string, own bool) error {
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
 		return layout.NotFound("", "%s is not a workspace", dir)
 	}
-	return layout.Wrap(writeNote(gitDir, note{Own: own}), "note whose workspace %s is", dir)
+	return layout.Wrap(writeNote(gitDir, note{Own: own}), "note whether the workspace %s is yours", dir)
 }
 
 // makeOwn creates the .git folder of a workspace if it is missing, and notes that it is the user's own. An

@@ -14,7 +14,7 @@ import (
 )
 
 // Project is the directory that a workspace under Home belongs to. The name of the workspace's folder has
-// only a hash of it.
+// only the directory's name and a hash of its path.
 type Project struct {
 	Dir    string `json:"project"`
 	Remote string `json:"remote,omitempty"` // the address of its git remote, which identifies it after a move
@@ -24,8 +24,8 @@ func projectPath(workspace string) string {
 	return filepath.Join(workspace, layout.GitDirName, layout.PrivateDir, "project")
 }
 
-// NoteProject notes the project directory of a workspace under Home, dir or that of its repository. It
-// ignores a directory that the workspace does not belong to.
+// NoteProject notes which project a workspace under Home belongs to: dir, or else the project directory of
+// dir. If it belongs to neither, nothing is noted.
 func (s *Store) NoteProject(dir string) error {
 	for _, dir := range []string{dir, ProjectDir(dir)} {
 		own, err := WorkspaceFor(dir)
@@ -48,7 +48,8 @@ func noteProject(d *disk.FS, workspace, dir string) error {
 	return d.WriteFile(projectPath(workspace), append(raw, '\n'))
 }
 
-// ProjectOf returns the noted project of a workspace; empty if an older version made the workspace.
+// ProjectOf returns the project that was noted for a workspace. It is empty if nothing was noted, as for
+// workspaces of older versions.
 func ProjectOf(workspace string) (p Project) {
 	if raw, err := os.ReadFile(projectPath(workspace)); err == nil {
 		_ = json.Unmarshal(raw, &p)
@@ -128,8 +129,8 @@ func Link(workspace, dir string) (string, error) {
 	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)
 }
 
-// ResolvePath returns the absolute path of a directory, with links followed, as the name of its workspace
-// is derived from it.
+// ResolvePath returns the absolute path of a directory, with links followed. The name of its workspace is
+// derived from that path.
 func ResolvePath(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
@@ -140,8 +141,8 @@ func ResolvePath(dir string) string {
 	return dir
 }
 
-// RemoteOf returns the origin's address of the git repository that a directory is in, without a password,
-// and the directory's path in it; "" if there is none.
+// RemoteOf returns the address of origin in the git repository that a directory is in, without user name and
+// password, followed by "#" and the directory's path in the repository. It is "" if there is no origin.
 func RemoteOf(dir string) string {
 	for top := dir; ; top = filepath.Dir(top) {
 		raw, err := os.ReadFile(filepath.Join(top, layout.GitDirName, "config"))

@@ -9,16 +9,17 @@ import "github.com/sergi/go-diff/diffmatchpatch"
 // Difference is a value of an entry that differs.
 type Difference struct {
 	// Path is the place of the value: "kind", "meta.x", "payload.calls[0].name".
-	// Ambiguous keys are in quotes: `payload["a.b"]`. It is "" when the lines differ
-	// only in spelling (white space, the order of keys, escapes), or one of them is
-	// not an entry: the values then are the whole lines.
+	// Ambiguous keys are in quotes: `payload["a.b"]`. It is "" if the values are the
+	// whole lines: one of them is not an entry, or they differ only in white space,
+	// the order or the escapes of keys, or an empty meta.
 	Path string
 	// Old and New are the decoded text of strings, otherwise raw JSON. Both are raw
-	// JSON if only one is a string, or two strings differ only in escapes.
+	// JSON if one is a string and the other is another value, or if two strings
+	// differ only in escapes.
 	Old, New       string
 	HasOld, HasNew bool // false if the value is absent
-	// Text has the changes of a long text; nil for short texts and other values. Old
-	// is its equal and deleted runs, New its equal and inserted ones.
+	// Text has the changes of a long text; nil for short texts and other values. Its
+	// equal and deleted runs make up Old, its equal and inserted ones New.
 	Text []Span
 }
 

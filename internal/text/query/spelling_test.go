@@ -2,7 +2,7 @@ package query
 
 import "testing"
 
-// TestSpelling is about texts that are found however they, or the query, are spelt.
+// TestSpelling: a text is found even if the query spells it in another way, but other words are not.
 func TestSpelling(t *testing.T) {
 	for query, texts := range map[string][]string{
 		"don't":    {"don’t use it", "Don't", "DON‘T"},

@@ -9,12 +9,12 @@ import (
 	"tape/repo"
 )
 
-// Of returns an Open for the artifacts of a tape.
+// Of returns a function that opens the artifacts of a tape.
 func Of(ctx context.Context, t *repo.Tape) Open {
 	return func(hash string) (io.ReadCloser, error) { return t.Artifact(ctx, hash) }
 }
 
-// Shown returns an artifact as a masked run sees it. run is the run that named it, "" for others.
+// Shown returns an artifact as a masked run sees it. run is the run that added it, "" for others.
 func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
 	seen, own := m.Artifact(a.SHA256, open), m.By(run)
 	a.ID, a.SHA256, a.Size = seen.ID, seen.ID, seen.Size
@@ -22,8 +22,8 @@ func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
 	return a
 }
 
-// StoredID returns the hash of a tape's artifact by the id that is seen. If the run sees another id, the
-// hash itself is not accepted: that would confirm a guess.
+// StoredID returns the hash of the tape's artifact that a masked run sees as id. If the run sees an id other
+// than the hash, the hash is not accepted: that would confirm a guess of the content.
 func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string, error) {
 	hash, ok := m.Real(id)
 	if ok || m.Artifact(id, Of(ctx, t)).ID == id {
@@ -41,7 +41,8 @@ func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string,
 	return "", api.NotFound("artifact")
 }
 
-// StoredRef returns the hash of an artifact to which a payload refers by the id that is seen, or "".
+// StoredRef returns the hash of the artifact to which a payload refers with the id that a masked run sees; "" if
+// the run sees another id.
 func (m *Masker) StoredRef(ctx context.Context, t *repo.Tape, id string) string {
 	if hash, ok := m.Real(id); ok {
 		return hash

@@ -11,7 +11,7 @@ import (
 const (
 	configDir      = "CLAUDE_CONFIG_DIR"
 	subagentPrefix = "agent-"
-	timeout        = 5 // s: Claude Code waits for its hooks, and a disk may hang
+	timeout        = 5 // seconds: Claude Code waits for its hooks, and a disk may hang
 )
 
 // Format is the format of Claude Code.
@@ -81,7 +81,7 @@ func mcpFile(w record.Where) string {
 	return filepath.Join(cmp.Or(w.Getenv(configDir), w.Home), ".claude.json")
 }
 
-// mcpServer returns an MCP server as Claude Code writes it.
+// mcpServer returns the setting for an MCP server as Claude Code writes it.
 func mcpServer(program string) (member string, server any) {
 	return "mcpServers", struct {
 		Type    string   `json:"type"`
