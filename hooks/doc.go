@@ -17,8 +17,8 @@
 //
 // # Order
 //
-// Plugins with a higher [Plugin.Priority] are asked first; of equal ones, the one registered last.
-// Those that are part of the program ([Plugin.Internal]) are asked after all others. In the hooks
+// Plugins with a higher [Plugin.Priority] are asked first; if two have the same, the one that was registered
+// later. Plugins that are part of the program ([Plugin.Internal]) are asked after all others. In the hooks
 // around calls of models and tools, guards ([Plugin.Required]) come last, so that they see the call
 // as the others have changed it. A hook with one answer takes the first that is not nil, even if it
 // is empty. A hook with many answers takes all of them, in this order.

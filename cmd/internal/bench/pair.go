@@ -60,7 +60,7 @@ func pair(args []string, out io.Writer) error {
 	return nil
 }
 
-// split splits arguments at each argument that is at.
+// split splits a list of arguments at the separator at.
 func split(args []string, at string) (out [][]string) {
 	for i := slices.Index(args, at); i >= 0; i = slices.Index(args, at) {
 		out, args = append(out, args[:i]), args[i+1:]

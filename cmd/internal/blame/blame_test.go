@@ -12,7 +12,7 @@ import (
 	"tape/internal/sessions/trace"
 )
 
-// TestShow: the turn that led to a commit, and how certain that is, stand below the commit's first lines. The last
+// TestShow: the first lines of a commit are followed by the turn that led to it, and by how certain that is. The last
 // line names the command that shows more.
 func TestShow(t *testing.T) {
 	out := &bytes.Buffer{}

@@ -90,7 +90,7 @@ func (o *logOptions) dated(ctx context.Context, store *repo.Store, q repo.Query)
 	}
 	for _, t := range all {
 		d := datedTape{Tape: facts[t.Branch()], tape: t, workspace: o.app.workspaceOf(store)}
-		// Updated is not the date of a title, so a title may be later.
+		// Updated does not count titles, so the title may be newer.
 		late := !q.Since.IsZero() && d.Updated.Before(q.Since) && d.Given == "" && d.Called == ""
 		empty := !o.app.JSON && !t.IsFork() && !catalog.Listed(d.Tape) // as in the list of tapes
 		if empty || late || !q.Until.IsZero() && d.Started.After(q.Until) {

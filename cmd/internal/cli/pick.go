@@ -28,8 +28,8 @@ type Picking struct {
 	Open func(session int) (again bool)
 }
 
-// alone runs tape without a command: on a terminal, the user can choose a session, if there are any; otherwise it
-// shows the help.
+// alone runs tape without a command. On a terminal the user chooses one of the sessions; without any, or elsewhere,
+// the help is shown.
 func (a *App) alone(cmd *cobra.Command) error {
 	_, hostErr := findHost()
 	switch {

@@ -157,8 +157,8 @@ func (s *Streams) AboveResults(text string) {
 	}
 }
 
-// BelowResults writes what else there is to say about the results: on a terminal below them, because they may be in a
-// pager, otherwise to standard error.
+// BelowResults writes a remark about the results. On a terminal it goes below them, where it is seen even if they are
+// in a pager, otherwise to standard error.
 func (s *Streams) BelowResults(text string) {
 	if s.Screen().Out {
 		s.PrintUnlessQuiet("\n%s", s.Style(Dim, strings.Join(display.Wrap(text, s.Width()), "\n")))

@@ -22,7 +22,8 @@ import (
 // Host runs the commands of tape team.
 type Host struct{}
 
-// open reads team.toml and opens the database, which begin makes ready. Before that, check may refuse what was typed.
+// open reads team.toml, connects to the database, and calls begin to prepare it. If check is set, it is called before
+// that, and may refuse the arguments of the command.
 func open(ctx context.Context, o teamcmd.Options, check func(*config.Config) error,
 	begin func(*db.DB, context.Context) error) (*config.Config, *db.DB, error) {
 	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)

@@ -119,7 +119,7 @@ func (d *DB) changed(f WorkFilter, in string, found map[int64]*Digest) error {
 		})
 }
 
-// chosen returns the condition of a filter, whose range of time is that of the column at instead of an hour of work.
+// chosen returns the SQL condition for a filter. The range of time applies to the column at, not to hours of work.
 func (d *DB) chosen(f WorkFilter, at string) (*condition, error) {
 	since, until := f.Since, f.Until
 	f.Since, f.Until = time.Time{}, time.Time{}

@@ -53,7 +53,7 @@ func (w *Work) Add(o *Work) {
 	}
 }
 
-// condition is a filter as a condition in SQL.
+// condition is the WHERE clause for a filter, and its arguments.
 type condition struct {
 	where []string
 	args  []any
@@ -113,7 +113,7 @@ func (d *DB) condition(f WorkFilter) (*condition, error) {
 	return c, nil
 }
 
-// Work returns sums of what was done, sorted by their keys. With ByPerson, that order is from before nameOwners.
+// Work returns sums of what was done, sorted by their keys. With ByPerson, they are sorted before nameOwners changes them.
 func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 	c, err := d.condition(f)
 	if err != nil {

@@ -121,7 +121,8 @@ func (g *Gate) Check(ctx context.Context, c Call) error {
 	return g.question(ctx, c, line)
 }
 
-// mustAsk reports whether a call needs an answer; the error says why it is refused without a question.
+// mustAsk reports whether the user has to be asked about a call. An error says why it is refused without
+// asking.
 func (g *Gate) mustAsk(c Call, line commandLine) (ask bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -102,8 +102,8 @@ func (e *editor) remember(older []string) {
 	e.at = len(e.history)
 }
 
-// key passes a key to the text area. One that moves over a character or deletes it is passed once for each code
-// point of the character.
+// key passes a key to the text area. A key that moves over or deletes a character is passed as often as the character
+// has code points.
 func (e *editor) key(msg tea.KeyPressMsg) {
 	times := 1
 	switch msg.String() {

@@ -278,7 +278,7 @@ const TempPrefix = ".tmp-"
 // what it held before or all of data.
 func (d *FS) WriteFile(path string, data []byte) error { return d.WriteFileMode(path, data, FilePerm) }
 
-// WriteFileMode is [FS.WriteFile] with other permissions of the owner.
+// WriteFileMode is like [FS.WriteFile], with other permissions.
 func (d *FS) WriteFileMode(path string, data []byte, perm fs.FileMode) (err error) {
 	tmp, err := d.CreateTemp(filepath.Dir(path), TempPrefix+"*")
 	if err != nil {

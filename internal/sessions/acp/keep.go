@@ -219,8 +219,8 @@ func fileName(id string) string {
 	return id + ".jsonl"
 }
 
-// write adds a line to a session's file. Without a session, the line is kept for the beginning of all new files; these
-// are the first 64 such lines.
+// write adds a line to a session's file. Without a session, the line is written at the beginning of
+// every new file; only the first 64 such lines are kept.
 func (k *keeper) write(s *session, line []byte) {
 	const maxCommon = 64
 	if s != nil {

@@ -46,7 +46,8 @@ func (in *intake) attach(ctx context.Context, d repo.Draft) (repo.Draft, error) 
 	return d, a.err
 }
 
-// store makes an artifact and returns a reference to it; nil if the data is too large, or after an error.
+// store stores data as an artifact, and returns a reference to it. It returns nil if the data is too large, and after
+// an error, which is kept in a.err.
 func (a *attachments) store(ctx context.Context, media string, data []byte) []byte {
 	if a.err != nil || len(data) > layout.ArtifactLimit {
 		return nil

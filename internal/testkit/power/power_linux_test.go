@@ -56,7 +56,7 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// varying matches what differs between messages about the same failure.
+// varying matches the words and numbers in which messages about the same failure differ.
 var varying = regexp.MustCompile(`/[^ ]*/disk/|\b[0-9a-f]{40}\b|\bpid \d+|\bzq[a-z]+`)
 
 // buildProgram builds tape and puts it in the PATH.

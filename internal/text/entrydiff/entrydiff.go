@@ -10,8 +10,8 @@ import "github.com/sergi/go-diff/diffmatchpatch"
 type Difference struct {
 	// Path is the place of the value: "kind", "meta.x", "payload.calls[0].name".
 	// Ambiguous keys are in quotes: `payload["a.b"]`. It is "" if the values are the
-	// whole lines: one of them is not an entry, or they differ only in white space,
-	// the order or the escapes of keys, or an empty meta.
+	// whole lines, because one of them is not an entry, or because they differ only in
+	// white space, in the order or the escapes of keys, or in an empty meta.
 	Path string
 	// Old and New are the decoded text of strings, otherwise raw JSON. Both are raw
 	// JSON if one is a string and the other is another value, or if two strings

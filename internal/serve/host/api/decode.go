@@ -41,7 +41,7 @@ func Decode(body []byte, into any) error {
 	return nil
 }
 
-// OrEmpty returns an object, {} for none.
+// OrEmpty returns a JSON object, or {} if it is missing.
 func OrEmpty(object json.RawMessage) json.RawMessage {
 	if len(object) == 0 {
 		return json.RawMessage("{}")

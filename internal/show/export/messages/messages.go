@@ -29,7 +29,7 @@ type stretch struct {
 
 func newStretch() stretch { return stretch{open: map[string]bool{}} }
 
-// ends reports whether the stretch ends before e.
+// ends reports whether e begins the next stretch.
 func (s *stretch) ends(e repo.Entry, size int) bool {
 	switch {
 	case s.bytes < size:
