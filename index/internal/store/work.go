@@ -113,7 +113,8 @@ func (d *DB) condition(f WorkFilter) (*condition, error) {
 	return c, nil
 }
 
-// Work returns sums of what was done, sorted by their keys. With ByPerson, they are sorted before nameOwners changes them.
+// Work returns sums of what was done, sorted by their keys. With ByPerson, the keys are sorted before nameOwners
+// changes them.
 func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 	c, err := d.condition(f)
 	if err != nil {

@@ -160,7 +160,8 @@ func (s *Store) changeUserFile(path string, change func(all map[string]json.RawM
 	return errors.Join(err, lock.Unlock())
 }
 
-// settingChange checks a value, and returns a function that sets a setting to it, or removes the setting if the value is "".
+// settingChange checks a value, and returns a function that sets a setting to it, or removes the setting if the
+// value is "".
 func settingChange(key, value string) (func(all map[string]json.RawMessage) error, error) {
 	var raw json.RawMessage
 	var err error
