@@ -28,8 +28,8 @@ func CheckRemoteName(name string) error {
 // schemes are the URL schemes that are accepted.
 var schemes = []string{"file", "ssh", "git+ssh", "ssh+git", "http", "https", "git"}
 
-// CheckURL accepts only paths, host:path, and URLs with one of the schemes above. It refuses what git would take for
-// an option or for a program to run.
+// CheckURL accepts only paths, host:path, and URLs with a scheme of file, ssh, http, https or git. It refuses what git
+// would take for an option or for a program to run.
 func CheckURL(address string) error {
 	bad := func(why string) error { return fmt.Errorf("bad address %q of a remote: %s", MaskURL(address), why) }
 	switch {
@@ -90,7 +90,7 @@ func scpAddress(address string) (host, path string, ok bool) {
 	return host, path, true
 }
 
-// isLocalPath reports whether an address is a path; file:// is not.
+// isLocalPath reports whether an address is a path. A file:// URL is not.
 func isLocalPath(address string) bool {
 	_, _, scp := scpAddress(address)
 	return !scp && !strings.Contains(address, "://")

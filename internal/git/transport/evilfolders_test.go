@@ -72,14 +72,15 @@ func evilFolders() []evilFolder {
 	put("an included pipe", "elsewhere", func(t testing.TB, path string) {
 		mustDo(t, syscall.Mkfifo(path, 0o600))
 		config := filepath.Join(filepath.Dir(path), "config")
-		was, err := os.ReadFile(config)
+		before, err := os.ReadFile(config)
 		mustDo(t, err)
-		write(t, config, string(was)+"[includeIf \"onbranch:x\"]\n\tpath = elsewhere\n")
+		write(t, config, string(before)+"[includeIf \"onbranch:x\"]\n\tpath = elsewhere\n")
 	})
 	return out
 }
 
-// socket leaves a socket to which nobody listens. Its path may have 100 bytes.
+// socket leaves a socket on which nobody listens. A socket can only be made at a path of at most 100 bytes, so it is
+// moved.
 func socket(t testing.TB, path string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "s")

@@ -36,7 +36,7 @@ func TestTransportCut(t *testing.T) {
 			commits := growing(t, a.r, gitstore.ZeroHash, 20, "cut")
 			groups := [][]PushRef{{branch("tape/a", commits[19]), tag("anchor/a/001", tagged(t, a.r, commits[3], "anchor/a/001"))}, {branch("tape/b", commits[10])}}
 			short := gitpeer.Cut(t, peer.URL, cut, direction)
-			results, err := Push(context.Background(), a.r, short, groups, a.o())
+			results, err := Push(context.Background(), a.r, short, groups, Options{})
 			if err != nil && !errors.Is(err, ErrRemote) {
 				t.Errorf("push cut at %d: %v", cut, err)
 			}
@@ -47,7 +47,7 @@ func TestTransportCut(t *testing.T) {
 			if got := a.push(groups...); strings.Contains(got, "rejected") {
 				t.Errorf("push again after a cut at %d: %s", cut, got)
 			}
-			if _, err := Fetch(context.Background(), b.r, gitpeer.Cut(t, peer.URL, cut, direction), mirror, b.o()); err != nil && !errors.Is(err, ErrRemote) {
+			if _, err := Fetch(context.Background(), b.r, gitpeer.Cut(t, peer.URL, cut, direction), mirror, Options{}); err != nil && !errors.Is(err, ErrRemote) {
 				t.Errorf("fetch cut at %d: %v", cut, err)
 			}
 			b.sound()
@@ -82,7 +82,7 @@ func TestTransportCancelled(t *testing.T) {
 	a.push([]PushRef{branch("tape/a", last(growing(t, a.r, gitstore.ZeroHash, testkit.Size(50, 200), "much")))})
 	for _, wait := range []int{0, 5, 20, 60} { // ms
 		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(wait)*time.Millisecond)
-		_, err := Fetch(ctx, b.r, "origin", mirror, b.o())
+		_, err := Fetch(ctx, b.r, "origin", mirror, Options{})
 		cancel()
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("stopped after %d ms: %v", wait, err)
@@ -99,7 +99,7 @@ func TestTransportFullDisk(t *testing.T) {
 	a := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	groups := [][]PushRef{{branch("tape/a", incompressible(t, a.r, 5<<18))}}
 	full := gitpeer.BareIn(t, filepath.Join(small, "there.git"))
-	if results, err := Push(context.Background(), a.r, full, groups, a.o()); err == nil {
+	if results, err := Push(context.Background(), a.r, full, groups, Options{}); err == nil {
 		t.Errorf("the remote's disk is full, and the push gave %v", results)
 	}
 	a.GitIn(full, "fsck", "--strict")
@@ -110,7 +110,7 @@ func TestTransportFullDisk(t *testing.T) {
 	a.GitIn(here, "config", "gc.auto", "0")
 	r, err := gitstore.Open(filepath.Join(here, ".git"), nil)
 	a.OK(err)
-	if _, err := Fetch(context.Background(), r, dir, mirror, a.o()); err == nil {
+	if _, err := Fetch(context.Background(), r, dir, mirror, Options{}); err == nil {
 		t.Error("the disk is full, and the fetch succeeded")
 	} else if errors.Is(err, ErrHostile) {
 		t.Errorf("a full disk is taken for an attack: %v", err)
@@ -122,7 +122,7 @@ func TestTransportFullDisk(t *testing.T) {
 	}
 }
 
-// incompressible makes a commit of a file with n random bytes.
+// incompressible makes a commit of a file with at least size random bytes.
 func incompressible(t testing.TB, r *gitstore.Repo, size int) gitstore.Hash {
 	t.Helper()
 	random := testkit.Random(t)
@@ -157,7 +157,7 @@ func TestTransportTwoAtOnce(t *testing.T) {
 				h := growing(t, s.r, gitstore.ZeroHash, 3, fmt.Sprintf("side %d %d", i, round))[2]
 				group := []PushRef{branch("tape/"+name, h), tag("anchor/"+name+"/001", tagged(t, s.r, h, fmt.Sprintf("n%d", i)))}
 				wait.Go(func() {
-					results, err := Push(context.Background(), s.r, "origin", [][]PushRef{group}, s.o())
+					results, err := Push(context.Background(), s.r, "origin", [][]PushRef{group}, Options{})
 					got[i] = statuses(results)
 					if err != nil {
 						got[i] = err.Error()
@@ -166,7 +166,7 @@ func TestTransportTwoAtOnce(t *testing.T) {
 			}
 			wait.Wait()
 			if !(got[0] == "new new" && got[1] == "rejected rejected") && !(got[1] == "new new" && got[0] == "rejected rejected") {
-				t.Errorf("%s: the one got %q, the other %q", way, got[0], got[1])
+				t.Errorf("%s: one push got %q, the other %q; want one new, one rejected", way, got[0], got[1])
 			}
 		}
 	}
@@ -183,14 +183,14 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 	}
 	var shown bytes.Buffer
 	if n, err := (&stderrTail{progress: &shown}).Write([]byte(said)); n != len(said) || err != nil {
-		t.Errorf("%d bytes, %v", n, err)
+		t.Errorf("%d of %d bytes were written, %v", n, len(said), err)
 	}
 	if got := shown.String(); strings.ContainsAny(got, "\x1b\x07\x00") || !strings.HasSuffix(got, "died\r\n") {
 		t.Errorf("progress is %q", got)
 	}
 }
 
-// What a killed git leaves does not block the next fetch.
+// Locks that a killed git leaves do not block the next fetch.
 func TestFetchAfterKilledGit(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	a := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
@@ -200,8 +200,8 @@ func TestFetchAfterKilledGit(t *testing.T) {
 		b := newSide(t, a.peer)
 		b.Leave(name, "half")
 		specs := []RefSpec{{Src: "refs/heads/*", Dst: gitstore.FetchedRefs("origin") + "heads/*"}}
-		if f, err := Fetch(context.Background(), b.r, "origin", specs, b.o()); err != nil || len(f) != 1 {
-			t.Errorf("%s: the fetch changed %v, %v", name, f, err)
+		if f, err := Fetch(context.Background(), b.r, "origin", specs, Options{}); err != nil || len(f) != 1 {
+			t.Errorf("%s: the fetch changed %v, %v; want one ref", name, f, err)
 		}
 	}
 }

@@ -15,9 +15,9 @@ import (
 )
 
 // Fetch fetches the refs of a remote (a name, or an address) that match specs, with their objects.
-// The refs here that they map to become equal to them, even if that is no fast-forward, and are
-// deleted if the remote no longer has theirs. Only fetches may write to these names. A ref is set only
-// when its history is complete. The returned changes of these refs are sorted by name.
+// Each ref here that a spec maps to gets the remote's value, even if that is no fast-forward, and is
+// deleted if the remote no longer has its counterpart. Only fetches may write to these refs. A ref is
+// set only when its history is complete. Fetch returns the changes of these refs, sorted by name.
 //
 // Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound if no remote has that name;
 // ErrConflict and ErrBusy if another fetch updates the same refs; the context's error. After an
@@ -93,7 +93,7 @@ func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 	if _, err := r.RecoverMirrors(ctx); err != nil {
 		return err
 	}
-	// To delete a packed ref, git rewrites packed-refs, which holds all refs: then refs are synced.
+	// Git deletes a packed ref by rewriting packed-refs, which holds all refs. Then it must sync them.
 	packed := false
 	for name := range before {
 		packed = packed || gitstore.NoFileAt(r.RefPath(name))

@@ -15,7 +15,7 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// Reading a folder that has an endless file is given up, and no incomplete history is accepted.
+// Reading a folder in which a file is endless, or is no file, ends soon, and no incomplete history is accepted.
 func TestFolderRemoteHostile(t *testing.T) {
 	good := gitpeer.Bare(t)
 	s := newSide(t, remotePeer{Transport: "path", Dir: good, URL: good})
@@ -35,7 +35,7 @@ func TestFolderRemoteHostile(t *testing.T) {
 			_, perr := FindTarget(ctx, s.r, "origin", []string{"refs/"}, o)
 			for what, err := range map[string]error{"listing": lerr, "fetch": ferr, "push": perr} {
 				if err != nil && !errors.Is(err, ErrRemote) && !errors.Is(err, ErrHostile) {
-					t.Errorf("%s: %v", what, err)
+					t.Errorf("%s: %v, want ErrRemote or ErrHostile", what, err)
 				}
 			}
 			s.Fsck()
@@ -44,7 +44,7 @@ func TestFolderRemoteHostile(t *testing.T) {
 	}
 }
 
-// A file is not a remote, unless it begins as a bundle does.
+// A file is not a remote, unless it begins like a bundle.
 func TestFileRemote(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	mustDo(t, os.WriteFile(path, nil, 0o600))
@@ -52,7 +52,7 @@ func TestFileRemote(t *testing.T) {
 	for _, url := range []string{path, "/dev/zero"} {
 		s := newSide(t, remotePeer{URL: url})
 		if _, err := Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: 300 * time.Millisecond}); !errors.Is(err, ErrRemote) {
-			t.Errorf("%s: %v", url, err)
+			t.Errorf("%s: %v, want ErrRemote", url, err)
 		}
 	}
 }

@@ -19,15 +19,15 @@ import (
 )
 
 // PushEnv is set in the environment of git's hooks while tape pushes. Our own pre-push hook then
-// does nothing, for tape has checked already. The user's hooks run as usual.
+// does nothing, because tape has checked already. The user's hooks run as usual.
 const PushEnv = "TAPE_PUSHING"
 
-// streamFrom is the size from which git streams a file, so that a crafted pack cannot make it hold
-// gigabytes.
+// streamFrom is the size from which git streams a file, so that a crafted pack cannot make git hold
+// gigabytes in memory.
 const streamFrom = "32m"
 
 // Bounds on a remote's list of refs. A million refs take a quarter of a gigabyte of memory here,
-// and are twenty times those of a heavily used workspace.
+// and are twenty times as many as a heavily used workspace has.
 const (
 	maxRefs     = 1_000_000
 	maxRefBytes = 256 << 20
@@ -65,7 +65,7 @@ type gitRun struct {
 	options Options
 	gitDir  string // another git folder with the repository's objects; empty: the repository's
 	env     []string
-	fetches bool // reads from a remote: limit its memory and its waiting
+	fetches bool // git reads from a remote: limit its memory, and how long the remote may be silent
 	local   bool // the remote is a path
 }
 
@@ -234,8 +234,8 @@ var (
 // gitName returns the name or address that git gets for the remote.
 func (m Remote) gitName() string { return cmp.Or(m.Name, m.URL) }
 
-// gitLsRemote lists a remote's refs with git ls-remote, and with --symref the branch that its HEAD
-// names.
+// gitLsRemote lists a remote's refs with git ls-remote and one more option. With --symref it also
+// returns the branch that the remote's HEAD names.
 func gitLsRemote(ctx context.Context, r *gitstore.Repo, m Remote, o Options, option string) (refs []gitstore.Ref, head string, err error) {
 	out, err := runGit(ctx, r, fetchRun(r, m, o), "ls-remote", "--quiet", option, "--", m.gitName())
 	if err != nil {
@@ -264,8 +264,8 @@ func gitLsRemote(ctx context.Context, r *gitstore.Repo, m Remote, o Options, opt
 	return refs, head, err
 }
 
-// checkServer returns an error if a web server that listed no refs is not a git server. For git any
-// answer is an empty list of refs, as old servers have it in a file.
+// checkServer returns an error if a web server that listed no refs is not a git server. Git takes any
+// answer for a list of refs, because old servers keep that in a file.
 func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) error {
 	if !isHTTP(fetchAddress(r, m)) {
 		return nil
@@ -279,7 +279,7 @@ func checkServer(ctx context.Context, r *gitstore.Repo, m Remote, o Options) err
 	run := fetchRun(r, m, Options{Idle: o.Idle})
 	run.env = []string{"GIT_TRACE_PACKET=" + packets}
 	if _, err := runGit(ctx, r, run, "ls-remote", "--quiet", "--", m.gitName()); err != nil {
-		return ctx.Err() // it may want a password again, and asks nobody
+		return ctx.Err() // the server may want a password again, and this git asks nobody
 	}
 	if st, err := os.Stat(packets); err == nil && st.Size() > 0 {
 		return nil

@@ -14,7 +14,7 @@ const DefaultIdle = 2 * time.Minute
 // idle returns how long a remote may be silent.
 func (o Options) idle() time.Duration { return cmp.Or(o.Idle, DefaultIdle) }
 
-// idleSeconds returns the same for other programs, at least 1.
+// idleSeconds returns the same in seconds, at least 1, for other programs.
 func (o Options) idleSeconds() int { return max(1, int(o.idle()/time.Second)) }
 
 // idleTimer stops a git whose remote is silent. Any output of git, progress included, shows that the
@@ -23,7 +23,7 @@ type idleTimer struct {
 	limit time.Duration
 	end   func()
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	timer  *time.Timer
 	isOver bool
 	done   bool

@@ -25,7 +25,8 @@ import (
 
 const advertisement = "application/x-git-upload-pack-advertisement"
 
-// answering is a server that gives the same answer to every request, until the test ends.
+// answering starts a server that gives the same answer to every request until the test ends, and returns the
+// address of a repository there.
 func answering(t *testing.T, answer func(w http.ResponseWriter, gone <-chan struct{})) string {
 	ended := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
@@ -53,30 +54,30 @@ func says(kind, text string) func(http.ResponseWriter, <-chan struct{}) {
 // An address without a git server gives an error, not an empty list of refs.
 func TestNoGitServer(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter, <-chan struct{}){
-		"a page":          says("text/html", "<html>Sign in</html>"),
-		"nothing":         says(advertisement, ""),
-		"no protocol":     says(advertisement, "<html>Sign in</html>"),
-		"half of it":      says(advertisement, "001e# service=git-up"),
-		"an error":        says(advertisement, "001e# service=git-upload-pack\n00000013ERR go away\n"),
-		"refs of another": says(advertisement, "001e# service=git-upload-pack\n0000000bnonsense0000"),
-		"an error of http": func(w http.ResponseWriter, _ <-chan struct{}) {
+		"a page":         says("text/html", "<html>Sign in</html>"),
+		"nothing":        says(advertisement, ""),
+		"no protocol":    says(advertisement, "<html>Sign in</html>"),
+		"half an answer": says(advertisement, "001e# service=git-up"),
+		"an error":       says(advertisement, "001e# service=git-upload-pack\n00000013ERR go away\n"),
+		"malformed refs": says(advertisement, "001e# service=git-upload-pack\n0000000bnonsense0000"),
+		"an HTTP error": func(w http.ResponseWriter, _ <-chan struct{}) {
 			http.Error(w, "\x1b[2Jbroken", http.StatusInternalServerError)
 		},
-		"somewhere else": func(w http.ResponseWriter, _ <-chan struct{}) {
+		"a redirect": func(w http.ResponseWriter, _ <-chan struct{}) {
 			w.Header().Set("Location", "http://example.invalid/")
 			w.WriteHeader(http.StatusFound)
 		},
-		"something binary":  says(advertisement, strings.Repeat("\x00\xff", 100)),
-		"an empty old list": says("text/plain", ""),
+		"something binary":                  says(advertisement, strings.Repeat("\x00\xff", 100)),
+		"an empty list in the old protocol": says("text/plain", ""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSide(t, remotePeer{URL: answering(t, answer)})
-			_, _, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
+			_, _, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, Options{})
 			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "origin") {
-				t.Errorf("it has no refs, and that gave %v", err)
+				t.Errorf("listing the refs gave %v, want ErrRemote with the name origin", err)
 			}
 			if strings.ContainsAny(fmt.Sprint(err), "\x1b\x00") {
-				t.Errorf("not fit for a terminal: %q", err)
+				t.Errorf("the error has control characters: %q", err)
 			}
 		})
 	}
@@ -99,14 +100,14 @@ func TestMuteServer(t *testing.T) {
 		wait.Go(func() {
 			_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
 			if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "silent for 1s") && !strings.Contains(err.Error(), "too slow") {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("silent %s: %v, want ErrRemote because of the silence", name, err)
 			}
 		})
 	}
 	wait.Wait()
 }
 
-// So is a host that accepts connections but does not speak ssh, and a command that goes silent.
+// A host that accepts connections but does not speak ssh is given up, and so is an ssh command that goes silent.
 func TestMuteSSH(t *testing.T) {
 	if _, err := exec.LookPath("ssh"); err != nil {
 		t.Skip("ssh is not installed")
@@ -118,7 +119,7 @@ func TestMuteSSH(t *testing.T) {
 	defer l.Close()
 	s := newSide(t, remotePeer{URL: "ssh://" + l.Addr().String() + "/x.git"})
 	if _, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second}); !errors.Is(err, ErrRemote) {
-		t.Errorf("it gave %v", err)
+		t.Errorf("a host that does not speak ssh gave %v, want ErrRemote", err)
 	}
 	command := filepath.Join(t.TempDir(), "ssh")
 	mustDo(t, os.WriteFile(command, []byte("#!/bin/sh\necho 'welcome to the machine' >&2\nexec sleep 600\n"), 0o700))
@@ -126,11 +127,11 @@ func TestMuteSSH(t *testing.T) {
 	t.Setenv("GIT_SSH_COMMAND", command)
 	_, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
 	if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "silent for 1s") {
-		t.Errorf("a command that says nothing gave %v", err)
+		t.Errorf("a silent command gave %v, want ErrRemote because of the silence", err)
 	}
 }
 
-// Output of git keeps the connection alive. Work on this machine after all has arrived may take any
+// Output of git keeps the connection alive. After all objects have arrived, git may work on them for any
 // time.
 func TestIdleTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -139,7 +140,7 @@ func TestIdleTimer(t *testing.T) {
 		p.watching(io.Discard)
 		p.restart(true)
 		if p.giveUp(); p.expired() {
-			t.Error("all had come, and it was given up")
+			t.Error("it was given up after it was done")
 		}
 		p = &idleTimer{limit: 100 * time.Millisecond, end: func() { ended++ }}
 		w := p.watching(io.Discard)
@@ -148,18 +149,18 @@ func TestIdleTimer(t *testing.T) {
 			fmt.Fprint(w, "Receiving objects:  50% (1/2)\r")
 		}
 		if p.expired() {
-			t.Error("it went on, and was given up")
+			t.Error("it was given up while output came")
 		}
 		fmt.Fprint(w, "Receiving objects: 100% (2/2), done.\n")
 		time.Sleep(200 * time.Millisecond)
 		if p.expired() || ended != 0 {
-			t.Error("all had come, and it was given up")
+			t.Error("it was given up after all objects had come")
 		}
 		p = &idleTimer{limit: time.Millisecond, end: func() { ended++ }}
 		p.watching(io.Discard)
 		time.Sleep(100 * time.Millisecond)
 		if p.stop(); !p.expired() || ended != 1 {
-			t.Errorf("it said nothing, and was ended %d times", ended)
+			t.Errorf("silence ended it %d times, want once (expired: %t)", ended, p.expired())
 		}
 	})
 }
@@ -170,7 +171,7 @@ func TestNoGit(t *testing.T) {
 	s := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
 	t.Setenv("PATH", t.TempDir())
-	ctx, o := context.Background(), s.o()
+	ctx, o := context.Background(), Options{}
 	_, err1 := Fetch(ctx, s.r, "origin", mirror, o)
 	_, err2 := Push(ctx, s.r, "origin", [][]PushRef{{branch("x", h)}}, o)
 	_, err3 := FindTarget(ctx, s.r, "origin", []string{"refs/"}, o)
@@ -178,7 +179,7 @@ func TestNoGit(t *testing.T) {
 	err5 := gitrun.GC(ctx, s.r, "")
 	for i, err := range []error{err1, err2, err3, err4, err5, gitrun.CheckGit()} {
 		if !errors.Is(err, gitrun.ErrNoGit) {
-			t.Errorf("%d: %v", i+1, err)
+			t.Errorf("call %d: %v, want ErrNoGit", i+1, err)
 		}
 	}
 }
@@ -209,9 +210,9 @@ func TestEndlessRefs(t *testing.T) {
 		t.Skip("it takes a while")
 	}
 	s := newSide(t, remotePeer{URL: url})
-	_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
+	_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{})
 	if !errors.Is(err, ErrHostile) {
-		t.Errorf("it gave %v", err)
+		t.Errorf("endless refs gave %v, want ErrHostile", err)
 	}
 }
 

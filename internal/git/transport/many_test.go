@@ -66,7 +66,7 @@ func TestTransportManyRefs(t *testing.T) {
 	step("push one", func() { a.push([]PushRef{branch("tape/tape-number-49", next[1])}) })
 	step("fetch one", func() {
 		if f := b.fetch(); len(f) != 1 {
-			t.Errorf("%v came", f)
+			t.Errorf("%v came, want one ref", f)
 		}
 	})
 	step("plain git fetch nothing", func() {

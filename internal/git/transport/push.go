@@ -19,13 +19,13 @@ type PushRef struct {
 	Replace bool
 }
 
-// PushStatus is the outcome for a ref of a push.
+// PushStatus says what a push did with a ref.
 type PushStatus string
 
 // The outcomes of a push.
 const (
 	PushedNew         PushStatus = "new"
-	PushedFastForward PushStatus = "fast_forward"
+	PushedFastForward PushStatus = "fast_forward" // or replaced, if that was allowed
 	PushedDeleted     PushStatus = "deleted"
 	PushUpToDate      PushStatus = "up_to_date"
 	PushRejected      PushStatus = "rejected"
@@ -228,9 +228,9 @@ type Target struct {
 	Headless bool
 }
 
-// FindTarget returns the refs that begin with one of prefixes at the place that pushes to a remote
-// go to, which may differ from where fetches come from. More than one such place is an error.
-// Nothing is changed.
+// FindTarget looks at the repository that pushes to a remote go to, which may not be the one that
+// fetches come from. It returns the refs there that begin with one of prefixes, and changes nothing.
+// A remote with several addresses to push to is an error.
 func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes []string, o Options) (Target, error) {
 	m, err := resolveRemote(ctx, r, remote, true)
 	if err != nil {
@@ -249,7 +249,7 @@ func FindTarget(ctx context.Context, r *gitstore.Repo, remote string, prefixes [
 		return Target{}, err
 	}
 	var t Target
-	if answersPushes(address) {
+	if hasReceivePack(address) {
 		t.Refs, err = gitPushRefs(ctx, r, m, o)
 		t.Refs = below(t.Refs, prefixes)
 	} else {
@@ -271,8 +271,8 @@ func headless(dir string) bool {
 	return err == nil && h.IsZero()
 }
 
-// pushesTo returns the address that pushes to a remote go to, and whether fetches come from another.
-// Several addresses are an error.
+// pushesTo returns the address that pushes to a remote go to, and whether fetches come from another
+// address. Several addresses to push to are an error.
 func pushesTo(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (address string, other bool, err error) {
 	if m.Name == "" {
 		return m.pushTo(), m.pushTo() != m.URL, nil

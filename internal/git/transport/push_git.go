@@ -14,8 +14,8 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// answersPushes reports whether git-receive-pack at an address can be asked for its refs.
-func answersPushes(address string) bool {
+// hasReceivePack reports whether git-receive-pack at an address can be asked for its refs.
+func hasReceivePack(address string) bool {
 	_, local := LocalDir(address)
 	_, _, scp := scpAddress(address)
 	scheme, _, _ := strings.Cut(strings.ToLower(address), "://")
@@ -77,7 +77,7 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 		return nil, errNoAtomic
 	}
 	if failed != nil && strings.Contains(string(out), "(unpacker error)") {
-		return nil, fmt.Errorf("%w: it could not accept the objects: %w", ErrRemote, err) // its disk is full
+		return nil, fmt.Errorf("%w: it could not accept the objects: %w", ErrRemote, err) // for example, its disk is full
 	}
 	said := ""
 	if failed != nil {

@@ -18,13 +18,13 @@ func TestPushTarget(t *testing.T) {
 	eachPeer(t, func(t *testing.T, peer remotePeer) {
 		s := newSide(t, peer)
 		local := peer.Transport == "path" || peer.Transport == "file"
-		look := func(prefixes ...string) Target {
+		target := func(prefixes ...string) Target {
 			t.Helper()
-			got, err := FindTarget(context.Background(), s.r, "origin", prefixes, s.o())
+			got, err := FindTarget(context.Background(), s.r, "origin", prefixes, Options{})
 			s.OK(err)
 			return got
 		}
-		if got := look("refs/"); len(got.Refs) != 0 || got.Headless != local {
+		if got := target("refs/"); len(got.Refs) != 0 || got.Headless != local {
 			t.Errorf("an empty remote is %+v", got)
 		}
 		commits := growing(t, s.r, gitstore.ZeroHash, 3, "main")
@@ -32,18 +32,18 @@ func TestPushTarget(t *testing.T) {
 		s.push([]PushRef{branch("tape/main", commits[2]), tag("anchor/main/001_x", note)}, []PushRef{branch("other", commits[0])})
 		want := s.GitIn(peer.Dir, "--git-dir="+peer.Dir, "for-each-ref", "--format=%(objectname) %(refname)")
 		var got []string
-		for _, ref := range look("refs/").Refs {
+		for _, ref := range target("refs/").Refs {
 			got = append(got, ref.Hash.String()+" "+ref.Name)
 		}
 		if slices.Sort(got); strings.TrimSpace(strings.Join(got, "\n")) != sortedLines(want) {
-			t.Errorf("it has\n%s\nnot\n%s", strings.Join(got, "\n"), want)
+			t.Errorf("the remote has\n%s\nand git says\n%s", strings.Join(got, "\n"), want)
 		}
-		if got := look("refs/tags/").Refs; len(got) != 1 || got[0] != (gitstore.Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
-			t.Errorf("its tags are %v", got)
+		if got := target("refs/tags/").Refs; len(got) != 1 || got[0] != (gitstore.Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
+			t.Errorf("the tags are %v, want only the one of the anchor", got)
 		}
 		s.OK(SetRemoteHead(context.Background(), s.r, "origin", "refs/heads/tape/main"))
-		if look("refs/").Headless {
-			t.Error("HEAD is set, and it has none")
+		if target("refs/").Headless {
+			t.Error("the remote is headless after its HEAD was set")
 		}
 	})
 }
@@ -64,7 +64,7 @@ func TestPushTargetElsewhere(t *testing.T) {
 	s.push([]PushRef{branch("next", commits[1])})
 	names := func() (out []string) {
 		t.Helper()
-		got, err := FindTarget(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
+		got, err := FindTarget(context.Background(), s.r, "origin", []string{"refs/"}, Options{})
 		s.OK(err)
 		for _, ref := range got.Refs {
 			out = append(out, ref.Name)
@@ -86,20 +86,20 @@ func TestPushTargetElsewhere(t *testing.T) {
 	s.Git("config", "remote.origin.receivepack", program)
 	s.r = open(s.Judge, nil)
 	if got := names(); !slices.Equal(got, []string{"refs/heads/old"}) {
-		t.Errorf("by another program there is %v", got)
+		t.Errorf("another receive-pack program lists %v, want refs/heads/old", got)
 	}
 	if _, err := os.Stat(asked); err != nil {
-		t.Errorf("the program of the remote was not asked: %v", err)
+		t.Errorf("remote.origin.receivepack was not run: %v", err)
 	}
 	s.Git("config", "--add", "remote.origin.pushurl", next)
 	s.Git("config", "--add", "remote.origin.pushurl", old)
-	if _, err := FindTarget(context.Background(), s.r, "origin", []string{"refs/"}, s.o()); err == nil {
+	if _, err := FindTarget(context.Background(), s.r, "origin", []string{"refs/"}, Options{}); err == nil {
 		t.Error("two addresses to push to are taken for one")
 	}
 }
 
-// Many refs are sent in several pushes, which split no group. A rejected ref takes its group along,
-// and no other.
+// Many refs are sent in several pushes, which split no group. A rejected ref rejects its group, and no
+// other.
 func TestPushInParts(t *testing.T) {
 	var groups [][]PushRef
 	for i := range maxPushRefs/3 + 500 {
@@ -110,9 +110,9 @@ func TestPushInParts(t *testing.T) {
 		groups = append(groups, g)
 	}
 	bad := map[string]bool{"refs/heads/b10-3": true, "refs/heads/b2000-2": true}
-	sent, taken := 0, map[string]bool{}
+	largest, accepted := 0, map[string]bool{}
 	p := &push{results: map[string]PushResult{}, send: func(_ context.Context, refs []PushRef, atomic bool) (out []PushResult, _ error) {
-		sent = max(sent, len(refs))
+		largest = max(largest, len(refs))
 		refused := slices.ContainsFunc(refs, func(ref PushRef) bool { return bad[ref.Name] })
 		for _, ref := range refs {
 			r := PushResult{Name: ref.Name, Status: PushedNew}
@@ -122,7 +122,7 @@ func TestPushInParts(t *testing.T) {
 			case refused:
 				r.Status, r.Reason = PushRejected, PushCollateral
 			default:
-				taken[ref.Name] = true
+				accepted[ref.Name] = true
 			}
 			out = append(out, r)
 		}
@@ -131,22 +131,22 @@ func TestPushInParts(t *testing.T) {
 	if err := p.sendAll(t.Context(), groups); err != nil {
 		t.Fatal(err)
 	}
-	if sent > maxPushRefs || sent < maxPushRefs*9/10 {
-		t.Errorf("%d refs went at once", sent)
+	if largest > maxPushRefs || largest < maxPushRefs*9/10 {
+		t.Errorf("the largest push had %d refs, want almost %d", largest, maxPushRefs)
 	}
 	for i, g := range p.all() {
 		if len(g) != len(groups[i]) {
 			t.Fatalf("group %d has %d results, not %d", i, len(g), len(groups[i]))
 		}
 		for k, r := range g {
-			if r.Name != groups[i][k].Name || (r.Status == PushRejected) != (i == 10 || i == 2000) || taken[r.Name] == (r.Status == PushRejected) {
+			if r.Name != groups[i][k].Name || (r.Status == PushRejected) != (i == 10 || i == 2000) || accepted[r.Name] == (r.Status == PushRejected) {
 				t.Fatalf("ref %d of group %d: %+v", k, i, r)
 			}
 		}
 	}
 }
 
-// More refs than fit on git's command line arrive as few do.
+// More refs than fit on git's command line arrive just as a few do.
 func TestPushManyRefs(t *testing.T) {
 	dir := gitpeer.Bare(t)
 	s := newSide(t, remotePeer{Transport: "path", URL: dir, Dir: dir})
@@ -157,7 +157,7 @@ func TestPushManyRefs(t *testing.T) {
 	for i := range gitstore.FewRefs {
 		groups = append(groups, []PushRef{branch(fmt.Sprint("b", i), commits[1]), tag(fmt.Sprint("t/", i), commits[0])})
 	}
-	results, err := Push(context.Background(), s.r, "origin", groups, s.o())
+	results, err := Push(context.Background(), s.r, "origin", groups, Options{})
 	s.OK(err)
 	for i, g := range results {
 		if (g[0].Status == PushRejected) != (i == 7) || (g[1].Status == PushRejected) != (i == 7) || i == 7 && g[0].Reason != "non-fast-forward" {
@@ -177,6 +177,6 @@ func TestEmptyAddress(t *testing.T) {
 	s.Git("config", "--add", "remote.origin.url", "")
 	s.Git("config", "--add", "remote.origin.url", "/b")
 	if got := Remotes(s.r); len(got) != 1 || got[0].URL != "/b" {
-		t.Errorf("%+v", got)
+		t.Errorf("the remotes are %+v, want one at /b", got)
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// Why a remote cannot be added: the name is taken, or its refs and those of another remote would be
-// in one folder.
+// Why a remote cannot be added: the name is taken, or the refs of one remote would be in the folder
+// of another's.
 var (
-	ErrExists = errors.New("exists already")
-	ErrNested = errors.New("has a name that is a folder above or below another remote's")
+	ErrExists = errors.New("it already exists")
+	ErrNested = errors.New("its name is a folder above or below another remote's")
 )
 
 // Remote is a repository that git's configuration gives a name.
@@ -32,7 +32,7 @@ type Remote struct {
 // pushTo returns the address that pushes go to.
 func (m Remote) pushTo() string { return cmp.Or(m.PushURL, m.URL) }
 
-// transportWho is who moved a ref, in reflogs, when a remote is removed.
+// transportWho stands in reflogs for who deleted the refs of a removed remote.
 var transportWho = gitstore.Signature{Name: "tape", Email: "tape@localhost"}
 
 // Remotes returns the remotes that git's configuration names, sorted by name.
@@ -214,7 +214,7 @@ func resolveRemote(ctx context.Context, r *gitstore.Repo, name string, push bool
 	return m, checkServed(ctx, r, from, false)
 }
 
-// fetchAddress returns the address that fetches use in the end.
+// fetchAddress returns the address that fetches use, after insteadOf.
 func fetchAddress(r *gitstore.Repo, m Remote) string { return rewriteAddress(r, m.URL, "insteadof") }
 
 // rewriteAddress applies url.<base>.insteadOf, and for a push pushInsteadOf first.
@@ -233,7 +233,8 @@ func rewriteAddress(r *gitstore.Repo, address string, keys ...string) string {
 	return address
 }
 
-// localDir returns the folder of an address. A relative one starts where git starts it.
+// localDir returns the folder that an address names, if it names one. Like git, it takes a relative path from
+// rootDir.
 func localDir(r *gitstore.Repo, address string) (string, bool) {
 	dir, ok := LocalDir(address)
 	dir = gitconfig.ExpandHome(dir, gitconfig.HomeDir())

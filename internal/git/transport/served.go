@@ -12,13 +12,14 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// A git that we start serves a remote that is a path, in that repository, with its settings and
-// hooks. If the path comes from a repository that is not the user's own, the one at the path may be
-// the same stranger's.
+// If a remote is a path, a git that we start serves it, with the settings and hooks of the repository
+// there. If a repository that is not the user's own names the path, both repositories may belong to
+// the same stranger.
 
-// checkServed refuses a fetch from a path, or a push to it, if that could run what the repository
-// there says. A path that the user's own repository names is the user's choice; it is refused only
-// if it is a partial clone, which git would complete with programs that the clone names.
+// checkServed refuses a remote that is a path if git could run programs that the repository there
+// names. A fetch is refused only from a partial clone, which git would complete with programs that the
+// clone names. So is a push from the user's own repository, since the path is the user's choice. A
+// push from any other repository is refused for every setting or hook that could run.
 func checkServed(ctx context.Context, r *gitstore.Repo, address string, push bool) error {
 	dir, ok := localDir(r, address)
 	if !ok {
@@ -65,7 +66,8 @@ func servedDirs(dir string) (dirs []string) {
 	return dirs
 }
 
-// partialCloneSettings returns the settings that make a partial clone, and includes that may have such.
+// partialCloneSettings returns the settings that make a repository a partial clone, and the includes that may
+// have such settings.
 func partialCloneSettings(gitDir string) (names []string, err error) {
 	for _, name := range []string{"config", "config.worktree"} {
 		raw, err := gitconfig.ReadFile(filepath.Join(gitDir, name))

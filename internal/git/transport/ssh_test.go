@@ -16,7 +16,7 @@ import (
 
 // sshPeer runs OpenSSH's sshd on a local address with keys of its own, for the user who runs
 // the test. It returns the address of the folder root there, and variables for the environment
-// of a client. Without the programs the test is skipped.
+// of a client. Without OpenSSH the test is skipped.
 func sshPeer(t testing.TB, root string) (address string, env []string) {
 	t.Helper()
 	sshd := findSSHD()

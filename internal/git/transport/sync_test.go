@@ -31,7 +31,7 @@ func TestFetchSyncsPackedRefs(t *testing.T) {
 	syncs := func() bool {
 		t.Helper()
 		a.OK(os.RemoveAll(said))
-		if _, err := Fetch(context.Background(), b.r, "origin", mirror, b.o()); err != nil {
+		if _, err := Fetch(context.Background(), b.r, "origin", mirror, Options{}); err != nil {
 			t.Fatal(err)
 		}
 		raw, err := os.ReadFile(said)
@@ -44,9 +44,9 @@ func TestFetchSyncsPackedRefs(t *testing.T) {
 	b.Git("pack-refs", "--all")
 	a.push([]PushRef{{Name: "refs/heads/tape/b", Old: commits[0]}})
 	if !syncs() {
-		t.Error("packed-refs was written anew, and not synced")
+		t.Error("packed-refs was rewritten and not synced")
 	}
 	if refs, err := b.r.Refs(gitstore.RemoteRefs("origin")); err != nil || len(refs) != 1 {
-		t.Errorf("%v, %v are left", refs, err)
+		t.Errorf("left are %v, %v; want one ref", refs, err)
 	}
 }

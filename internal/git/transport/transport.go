@@ -51,7 +51,7 @@ func (s RefSpec) check() error {
 	return errors.Join(gitstore.CheckRefName(strings.TrimSuffix(s.Src, "/*")+"/x"), gitstore.CheckRefName(strings.TrimSuffix(s.Dst, "/*")+"/x"))
 }
 
-// RefChange is a ref that changed; New is zero if it is gone.
+// RefChange is a ref that changed. Old is zero if the ref is new, New is zero if it is gone.
 type RefChange struct {
 	Name     string
 	Old, New gitstore.Hash

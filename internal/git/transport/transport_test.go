@@ -76,11 +76,9 @@ func newSide(t testing.TB, peer remotePeer) *side {
 	return s
 }
 
-func (s *side) o() Options { return Options{} }
-
 func (s *side) fetch() []RefChange {
 	s.Helper()
-	f, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
+	f, err := Fetch(context.Background(), s.r, "origin", mirror, Options{})
 	s.OK(err)
 	return f
 }
@@ -88,7 +86,7 @@ func (s *side) fetch() []RefChange {
 // push sends groups and returns the statuses, a word for each ref.
 func (s *side) push(groups ...[]PushRef) string {
 	s.Helper()
-	results, err := Push(context.Background(), s.r, "origin", groups, s.o())
+	results, err := Push(context.Background(), s.r, "origin", groups, Options{})
 	s.OK(err)
 	return statuses(results)
 }
@@ -156,6 +154,7 @@ func TestTransport(t *testing.T) {
 	})
 }
 
+// in returns the side for a subtest, which its failures belong to.
 func (s *side) in(t *testing.T) *side {
 	j := *s.Judge
 	j.TB = t
@@ -167,7 +166,7 @@ func testEmpty(t *testing.T, s *side) {
 	if f := s.fetch(); len(f) != 0 {
 		t.Errorf("an empty remote changed %v", f)
 	}
-	refs, head, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
+	refs, head, err := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, Options{})
 	if err != nil || len(refs) != 0 {
 		t.Errorf("an empty remote has %v (HEAD %q), %v", refs, head, err)
 	}
@@ -206,7 +205,7 @@ func testThereAndBack(t *testing.T, a, b *side) {
 		t.Errorf("second fetch changed %v", f)
 	}
 	a.OK(SetRemoteHead(context.Background(), a.r, "origin", "refs/heads/tape/main"))
-	refs, head, err := LsRemote(context.Background(), b.r, "origin", []string{"refs/tags/"}, b.o())
+	refs, head, err := LsRemote(context.Background(), b.r, "origin", []string{"refs/tags/"}, Options{})
 	if err != nil || len(refs) != 1 || refs[0] != (gitstore.Ref{Name: "refs/tags/anchor/main/001_x", Hash: note}) {
 		t.Errorf("the remote has %v, %v", refs, err)
 	}
@@ -226,10 +225,10 @@ func testRejected(t *testing.T, a, b *side) {
 		{branch("tape/main", other[2]), tag("anchor/main/002_x", fresh)}, // another history
 		{branch("tape/other", other[2])},
 		{branch("tape/third", other[1]), tag("anchor/main/001_x", note)}, // an existing tag
-	}, b.o())
+	}, Options{})
 	b.OK(err)
 	if got := statuses(results); got != "rejected rejected new rejected rejected" {
-		t.Errorf("got %s: %v", got, results)
+		t.Errorf("the statuses are %s, want only tape/other new: %v", got, results)
 	}
 	if got := results[0][0].Reason; got != "non-fast-forward" {
 		t.Errorf("a diverged branch was rejected as %q", got)
@@ -251,14 +250,14 @@ func testDeleted(t *testing.T, a, b *side) {
 	b.OK(err)
 	wrong := PushRef{Name: "refs/heads/tape/other", Old: gitstore.HashObject(gitstore.KindBlob, []byte("x"))}
 	if got := b.push([]PushRef{wrong}); got != "rejected" {
-		t.Errorf("deleting what is something else: %s", got)
+		t.Errorf("deleting with a wrong old value: %s, want rejected", got)
 	}
 	if got := b.push([]PushRef{{Name: "refs/heads/tape/other", Old: h}}); got != "deleted" {
 		t.Errorf("deleting: %s", got)
 	}
 	f := a.fetch()
 	if len(f) != 1 || f[0] != (RefChange{Name: "refs/tape/remotes/origin/heads/tape/other", Old: h}) {
-		t.Errorf("a ref that is gone there changed %v", f)
+		t.Errorf("fetching after the remote's ref was deleted changed %v, want only that ref", f)
 	}
 }
 
@@ -278,7 +277,7 @@ func testMany(t *testing.T, a, b *side) {
 		groups = append(groups, []PushRef{branch("tape/"+name, h), tag(tagName, note)})
 	}
 	a.OK(batch.Flush(context.Background()))
-	results, err := Push(context.Background(), a.r, "origin", groups, a.o())
+	results, err := Push(context.Background(), a.r, "origin", groups, Options{})
 	a.OK(err)
 	if got := strings.Count(statuses(results), "new"); got != want {
 		t.Errorf("%d of %d refs are new there", got, want)
@@ -288,7 +287,7 @@ func testMany(t *testing.T, a, b *side) {
 	}
 	refs, err := b.r.Refs("refs/tape/remotes/origin/tags/anchor/many-")
 	if err != nil || len(refs) != branches {
-		t.Errorf("%d tags are here, %v", len(refs), err)
+		t.Errorf("%d of %d tags are here, %v", len(refs), branches, err)
 	}
 	b.sound()
 }
@@ -296,8 +295,7 @@ func testMany(t *testing.T, a, b *side) {
 // testDiverged has two sides with different commits after the same one.
 func testDiverged(t *testing.T, a, b *side) {
 	a, b = a.in(t), b.in(t)
-	f := b.fetch()
-	_ = f
+	b.fetch()
 	base, err := b.r.Ref("refs/tape/remotes/origin/heads/tape/main")
 	b.OK(err)
 	ours, theirs := growing(t, a.r, base, 3, "ours"), growing(t, b.r, base, 3, "theirs")
@@ -309,7 +307,7 @@ func testDiverged(t *testing.T, a, b *side) {
 	if got := b.push([]PushRef{branch("tape/main", theirs[2])}); got != "rejected" {
 		t.Errorf("the second push: %s", got)
 	}
-	f = b.fetch()
+	f := b.fetch()
 	if len(f) != 1 || f[0].New != ours[2] {
 		t.Errorf("the other side's commits came as %v", f)
 	}
@@ -323,9 +321,9 @@ func TestTransportAuth(t *testing.T) {
 		peer.URL = strings.Replace(peer.URL, "s3cret", "wr0ng", 1)
 		s := newSide(t, peer)
 		h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
-		_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
-		_, perr := Push(context.Background(), s.r, "origin", [][]PushRef{{branch("x", h)}}, s.o())
-		_, _, lerr := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, s.o())
+		_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{})
+		_, perr := Push(context.Background(), s.r, "origin", [][]PushRef{{branch("x", h)}}, Options{})
+		_, _, lerr := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, Options{})
 		for _, err := range []error{err, perr, lerr} {
 			if !errors.Is(err, ErrAuth) {
 				t.Errorf("a wrong password gave %v", err)
@@ -340,11 +338,11 @@ func TestTransportNoRemote(t *testing.T) {
 	eachPeer(t, func(t *testing.T, peer remotePeer) {
 		peer.URL = strings.Replace(peer.URL, "remote.git", "nowhere.git", 1)
 		s := newSide(t, peer)
-		_, err := Fetch(context.Background(), s.r, "origin", mirror, s.o())
+		_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{})
 		if !errors.Is(err, ErrRemote) {
 			t.Errorf("no repository there gave %v", err)
 		}
-		if _, err := Fetch(context.Background(), s.r, "nobody", mirror, s.o()); !errors.Is(err, gitstore.ErrNotFound) {
+		if _, err := Fetch(context.Background(), s.r, "nobody", mirror, Options{}); !errors.Is(err, gitstore.ErrNotFound) {
 			t.Errorf("no remote of that name gave %v", err)
 		}
 	})
@@ -364,7 +362,7 @@ func TestTransportHook(t *testing.T) {
 			s := newSide(t, peer)
 			h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
 			named := func(name string) []PushRef { return []PushRef{branch(fmt.Sprint(name, i), h)} }
-			results, err := Push(context.Background(), s.r, "origin", [][]PushRef{named("good"), named("bad"), named("fine")}, s.o())
+			results, err := Push(context.Background(), s.r, "origin", [][]PushRef{named("good"), named("bad"), named("fine")}, Options{})
 			s.OK(err)
 			if got := statuses(results); got != "new rejected new" {
 				t.Errorf("%s: got %s: %v", hook, got, results)
@@ -403,7 +401,7 @@ func TestRemotes(t *testing.T) {
 		t.Errorf("git sees %s", got)
 	}
 	if got := j.Git("config", "remote.origin.fetch"); got != "+refs/heads/*:refs/remotes/origin/*" {
-		t.Errorf("git would fetch %s", got)
+		t.Errorf("a plain git fetch would fetch %s", got)
 	}
 	all := Remotes(r)
 	if len(all) != 2 || all[0].Name != "old" || all[1].URL != "https://example.org/a \"b\".git" {
@@ -459,7 +457,7 @@ func TestMaskURL(t *testing.T) {
 		"/srv/a path of some length/with@sign:and/colons.git": "/srv/a path of some length/with@sign:and/colons.git", "h:p/a@b": "h:p/a@b",
 	} {
 		if got := MaskURL(in); got != want {
-			t.Errorf("%q is shown as %q", in, got)
+			t.Errorf("%q is shown as %q, want %q", in, got, want)
 		}
 	}
 }
