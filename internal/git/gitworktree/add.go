@@ -17,9 +17,8 @@ import (
 )
 
 // Add makes dir a linked worktree of a branch, without checking out files, and returns it. If dir
-// is that already, it is returned as it is. Like git before 2.48, and so that older gits
-// understand it, Add writes absolute paths: moving a workspace takes a `git worktree repair`, as
-// with git.
+// already is that worktree, Add changes nothing. As git before 2.48 does, Add writes absolute paths,
+// which older gits understand too: after a workspace was moved, run `git worktree repair`.
 //
 // The admin folder is built elsewhere, and one rename puts it under .git/worktrees, after
 // dir/.git was written. So a `git worktree prune` by somebody else never sees an incomplete one,
@@ -90,14 +89,14 @@ func checkDir(r *gitstore.Repo, dir string) error {
 	}
 	ok := strings.HasPrefix(string(raw), "gitdir: ")
 	if !ok && len(raw) > 0 {
-		return fmt.Errorf("%s is not a file of git's", link)
+		return fmt.Errorf("%s was not written by git", link)
 	}
 	target, err := gitstore.ReadPath(link)
 	if err != nil {
 		return err
 	}
 	if w, err := gitstore.ReadAdmin(target); err == nil && w.Dir == dir {
-		return fmt.Errorf("%s is a worktree already, of %q", dir, w.Branch)
+		return fmt.Errorf("%s is already a worktree, of %q", dir, w.Branch)
 	}
 	if _, err := os.Stat(filepath.Join(target, "HEAD")); ok && err == nil && !disk.SameFile(filepath.Dir(target), r.WorktreesDir()) {
 		return fmt.Errorf("%s belongs to the repository %s", dir, target)

@@ -10,8 +10,8 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// InUse looks among worktrees for the one in which git is rebasing or bisecting a branch. Its HEAD is
-// detached meanwhile and returns to the branch at the end.
+// InUse finds the worktree in which git is rebasing or bisecting a branch. Meanwhile the worktree's HEAD is
+// detached; at the end it returns to the branch.
 func InUse(all []gitstore.Worktree, branch string) (gitstore.Worktree, bool) {
 	short := strings.TrimPrefix(branch, "refs/heads/")
 	for _, w := range all {

@@ -34,7 +34,7 @@ func TestMergeState(t *testing.T) {
 	check := func(w gitstore.Worktree, want ...gitstore.Hash) {
 		t.Helper()
 		if got, err := MergeHeads(w); err != nil || !slices.Equal(got, want) {
-			t.Errorf("in %s: %v %v, want %v", w.Dir, got, err, want)
+			t.Errorf("the merge heads in %s are %v, %v; want %v", w.Dir, got, err, want)
 		}
 	}
 	check(mainTree(j))
@@ -63,7 +63,7 @@ func TestMergeState(t *testing.T) {
 			}
 			j.GitIn(w.Dir, "commit", "-q", "-m", "concluded")
 			if got := j.GitIn(w.Dir, "log", "-1", "--format=%P"); got != main.String() {
-				t.Fatalf("%s: parents %s", name, got)
+				t.Fatalf("%s: the parents are %s, want %s", name, got, main)
 			}
 			for _, file := range mergeFiles {
 				if _, err := os.Stat(filepath.Join(w.GitDir, file)); err == nil {
@@ -75,6 +75,6 @@ func TestMergeState(t *testing.T) {
 	}
 	j.OK(os.WriteFile(filepath.Join(w.GitDir, "MERGE_HEAD"), []byte("x\n"), 0o600))
 	if _, err := MergeHeads(w); err == nil {
-		t.Error("garbage passes for a merge")
+		t.Error("garbage in MERGE_HEAD is accepted")
 	}
 }

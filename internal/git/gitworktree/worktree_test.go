@@ -29,8 +29,8 @@ func mainTree(j *gitjudge.Judge) gitstore.Worktree {
 	return gitstore.Worktree{Dir: j.Dir, GitDir: j.GitDir, Branch: "refs/heads/tape/main"}
 }
 
-// listed compares our list of worktrees with git's.
-func listed(j *gitjudge.Judge, r *gitstore.Repo) {
+// checkList compares our list of worktrees with git's.
+func checkList(j *gitjudge.Judge, r *gitstore.Repo) {
 	j.Helper()
 	all, err := r.Worktrees()
 	j.OK(err)
@@ -69,15 +69,15 @@ func TestWorktrees(t *testing.T) {
 	a := add("a")
 	add("x-y")
 	nested := add("x/z")
-	listed(j, r)
+	checkList(j, r)
 	if w, err := r.WorktreeOf("refs/heads/tape/main"); err != nil || w != mainTree(j) {
-		t.Fatal(w, err)
+		t.Fatalf("tape/main is in %v, %v; want the main worktree", w, err)
 	}
 	if w, err := r.WorktreeOf("refs/heads/own"); err != nil || w.Dir != filepath.Join(j.Dir, "tape-x-y") {
-		t.Fatal(w, err)
+		t.Fatalf("own is in %v, %v; want tape-x-y", w, err)
 	}
 	if _, err := r.WorktreeOf("refs/heads/tape/b"); !errors.Is(err, gitstore.ErrNotFound) {
-		t.Fatal(err)
+		t.Fatalf("the worktree of a branch that is not checked out: %v, want ErrNotFound", err)
 	}
 	if _, err := Add(ctx, r, a.Branch, filepath.Join(j.Dir, "elsewhere")); err == nil {
 		t.Error("one branch was added in two worktrees")
@@ -96,15 +96,15 @@ func TestWorktrees(t *testing.T) {
 	// The folder was deleted: that worktree does not count, and does not block a new one.
 	j.OK(os.RemoveAll(nested.Dir))
 	if _, err := r.WorktreeOf(nested.Branch); !errors.Is(err, gitstore.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("a worktree whose folder was deleted: %v, want ErrNotFound", err)
 	}
-	listed(j, r)
+	checkList(j, r)
 	add("x/z")
-	listed(j, r)
+	checkList(j, r)
 	// The branch is checked out by hand in the main worktree.
 	j.Git("checkout", "-q", "tape/b")
 	if w, err := r.WorktreeOf("refs/heads/tape/b"); err != nil || w.Dir != j.Dir {
-		t.Error(w, err)
+		t.Errorf("tape/b is in %v, %v; want the main worktree", w, err)
 	}
 	j.Git("worktree", "lock", a.Dir)
 	if err := Remove(ctx, r, a); err == nil {
@@ -119,9 +119,9 @@ func TestWorktrees(t *testing.T) {
 	if err := Remove(ctx, r, mainTree(j)); err == nil {
 		t.Fatal("the main worktree was removed")
 	}
-	listed(j, r)
+	checkList(j, r)
 	j.Git("worktree", "prune")
-	listed(j, r)
+	checkList(j, r)
 	j.Fsck()
 }
 
@@ -136,7 +136,7 @@ func TestWorktreeID(t *testing.T) {
 	}
 	for _, branch := range []string{"refs/heads/" + strings.Repeat("ü", 200), "refs/heads/..", "refs/heads/"} {
 		if id := gitstore.WorktreeID(branch); len(id) > 100 || gitstore.CheckRefName("refs/"+id) != nil {
-			t.Errorf("%s: %s", branch, id)
+			t.Errorf("%s: the id %s is too long or no part of a ref name", branch, id)
 		}
 	}
 }
@@ -161,7 +161,7 @@ func TestAddWorktreeFaults(t *testing.T) {
 		if out := j.GitIn(w.Dir, "status", "--porcelain", "--branch"); out != "## tape/a" {
 			t.Fatal(out)
 		}
-		listed(j, after)
+		checkList(j, after)
 		_ = Remove(ctx, open(j, fsys), w)
 		if err := Remove(ctx, after, w); err != nil {
 			t.Fatal(err)
@@ -182,19 +182,19 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = Remove(ctx, open(j, fsys), w)
-		listed(j, after)
+		checkList(j, after)
 		if err := Remove(ctx, after, w); err != nil {
 			t.Fatal(err)
 		}
-		listed(j, after)
+		checkList(j, after)
 		if _, err := os.Lstat(dir); err == nil {
 			t.Fatal("the folder is still there")
 		}
 	})
 }
 
-// If a HEAD cannot be read, it is unknown which branch is checked out. That is an error, and not the same as
-// if none were checked out.
+// If a HEAD cannot be read, it is unknown which branch is checked out there. That is an error. It does not
+// mean that no branch is.
 func TestWorktreesHead(t *testing.T) {
 	j := gitjudge.New(t)
 	r, head := open(j, nil), filepath.Join(j.Dir, ".git", "HEAD")

@@ -47,7 +47,7 @@ type Commit struct {
 	Previous  string // the commit that had changed the file before; "" if there is none
 }
 
-// Open finds the repository that a directory is in.
+// Open finds the repository that a directory is in. Errors: ErrNoRepository.
 func Open(ctx context.Context, dir string) (Repo, error) {
 	out, err := run(ctx, dir, nil, "rev-parse", "--is-shallow-repository", "--show-toplevel")
 	if failed, ok := errors.AsType[*gitError](err); ok && (strings.Contains(failed.stderr, "not a git repository") || strings.Contains(failed.stderr, "must be run in a work tree")) {
@@ -112,8 +112,8 @@ func run(ctx context.Context, dir string, settings []string, args ...string) ([]
 	return nil, &gitError{said.String(), err}
 }
 
-// command returns a git command for a directory. settings are pairs of key and value, besides
-// those that keep git from running the repository's programs.
+// command returns a git command for a directory. settings are pairs of key and value, in addition
+// to those that keep git from running the repository's programs.
 func command(ctx context.Context, dir string, settings []string, args ...string) *exec.Cmd {
 	settings = append([]string{"core.fsmonitor", "", "core.hooksPath", os.DevNull, "diff.external", "", "log.showSignature", "false"}, settings...)
 	before := []string{"--no-pager", "--literal-pathspecs"}

@@ -96,7 +96,7 @@ func TestBlame(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c := runs[0].Commit; c.ID != git("rev-parse", "HEAD") || c.Author != "Ada" || !c.Authored.Equal(time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)) || runs[0].Boundary {
-		t.Errorf("%+v", c)
+		t.Errorf("line 3 comes from %+v (boundary: %t), want HEAD by Ada", c, runs[0].Boundary)
 	}
 }
 
@@ -110,7 +110,7 @@ func TestOpen(t *testing.T) {
 	t.Setenv("GIT_INDEX_FILE", "nowhere")
 	r, err := Open(t.Context(), filepath.Join(dir, "sub"))
 	if err != nil || r.Top != dir || r.Shallow {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("the repository is %+v, %v; want %s, not shallow", r, err, dir)
 	}
 	for _, name := range []string{"HEAD", "main", git("--git-dir="+dir+"/.git", "rev-parse", "--short", "HEAD")} {
 		if c, ok, err := r.Commit(t.Context(), name); err != nil || !ok || c.Subject != "one" || c.Author != "Ada" {
@@ -119,18 +119,18 @@ func TestOpen(t *testing.T) {
 	}
 	for _, name := range []string{"nothing", "--all", "HEAD:sub", "sub", "", "HEAD..HEAD", "1234567"} {
 		if c, ok, err := r.Commit(t.Context(), name); err != nil || ok {
-			t.Errorf("%q: %+v, %v", name, c, err)
+			t.Errorf("%q names the commit %+v, %v; want none", name, c, err)
 		}
 	}
 	for _, other := range []string{t.TempDir(), filepath.Join(dir, ".git")} {
 		if r, err := Open(t.Context(), other); !errors.Is(err, ErrNoRepository) {
-			t.Errorf("%s: %+v, %v", other, r, err)
+			t.Errorf("%s: %+v, %v; want ErrNoRepository", other, r, err)
 		}
 	}
 	clone := t.TempDir()
 	git("--git-dir="+dir+"/.git", "clone", "-q", "--depth=1", "file://"+dir, clone)
 	if r, err := Open(t.Context(), clone); err != nil || !r.Shallow {
-		t.Errorf("%+v, %v", r, err)
+		t.Errorf("a shallow clone is %+v, %v", r, err)
 	}
 }
 
@@ -166,15 +166,15 @@ func TestHostileRepository(t *testing.T) {
 	}
 	runs, err := Blame(t.Context(), file, 0, 0)
 	if got := strings.Join(show(runs), ","); err != nil || got != "1-2 one,3-3 -" {
-		t.Errorf("%s: %v", got, err)
+		t.Errorf("the lines come from %s, %v; want 1-2 one,3-3 -", got, err)
 	}
 	var ask Resolver
 	defer ask.Close()
 	if c, ok := ask.Resolve(t.Context(), dir, head.ID[:8]); !ok || len(c.Files) != 2 {
-		t.Errorf("%+v", c)
+		t.Errorf("HEAD resolves to %+v, want two files", c)
 	}
 	if _, ok := ask.Resolve(t.Context(), dir, strings.Repeat("1", 40)); ok {
-		t.Error("a commit that is not there is fetched")
+		t.Error("a missing commit was found")
 	}
 	if ran, err := os.ReadFile(mark); err == nil {
 		t.Errorf("something was run: %q", ran)
@@ -202,11 +202,11 @@ func TestResolver(t *testing.T) {
 		root, ok := ask.Resolve(t.Context(), dir, ids[2][:10])
 		if none.ID != ids[0] || none.Files != nil || many.ID != ids[1] || len(many.Files) != MaxFiles || many.More != 5 ||
 			!ok || root.ID != ids[2] || !slices.Equal(root.Files, []string{"a", "b/ü \"x\"\n."}) {
-			t.Errorf("%+v, %d and %d, %+v", none, len(many.Files), many.More, root)
+			t.Errorf("a commit without files: %+v; one with many: %d and %d more; the first: %+v", none, len(many.Files), many.More, root)
 		}
 		for _, id := range []string{"fffffff", git("rev-parse", "HEAD^{tree}"), ids[0][:1]} {
 			if c, ok := ask.Resolve(t.Context(), dir, id); ok {
-				t.Errorf("%s is %+v", id, c)
+				t.Errorf("%s resolves to %+v, want no commit", id, c)
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func FuzzParseBlame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, out []byte) {
 		runs, err := parseBlame(out)
 		if err == nil && bytes.Count(out, []byte("filename")) < len(runs) {
-			t.Errorf("%d runs", len(runs))
+			t.Errorf("%d runs of lines, more than git named", len(runs))
 		}
 	})
 }

@@ -90,7 +90,7 @@ func (r *Resolver) Close() {
 	*r = Resolver{}
 }
 
-// process is a git that answers one question after another. A nil one answers none.
+// process is a git that answers one question after another. A nil process answers none.
 type process struct {
 	cmd   *exec.Cmd
 	in    io.WriteCloser

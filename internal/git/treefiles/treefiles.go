@@ -24,7 +24,7 @@ type node struct {
 	changed bool
 }
 
-// Open returns the folder of a tree, zero for an empty one. Put stores what is written.
+// Open returns the folder of a tree; a zero tree is empty. Changes are put into batch, which the caller flushes.
 func Open(git *gitstore.Repo, batch *gitstore.Batch, tree gitstore.Hash) (*Folder, error) {
 	root, err := load(git, tree)
 	return &Folder{git, batch, root}, err
@@ -44,7 +44,8 @@ func (n *node) find(name string) int {
 	return slices.IndexFunc(n.entries, func(e gitstore.TreeEntry) bool { return e.Name == name })
 }
 
-// folder returns the folder that a name is in, and its last part; nil if there is none and it is not to be made.
+// folder returns the folder that a name is in, and the last part of the name. If create, it makes missing folders;
+// otherwise their error is fs.ErrNotExist.
 func (f *Folder) folder(name string, create bool) (*node, string, error) {
 	if !fs.ValidPath(name) {
 		return nil, "", fmt.Errorf("%w: %q", fs.ErrInvalid, name)
@@ -108,7 +109,8 @@ func (f *Folder) Size(name string) (int64, error) {
 	return f.git.BlobSize(e.Hash)
 }
 
-// Write sets the content of a file.
+// Write sets the content of a file. Errors: fs.ErrExist if something other than a file has the name of the file or
+// of a folder above it, fs.ErrInvalid.
 func (f *Folder) Write(name string, data []byte) error {
 	n, last, err := f.folder(name, true)
 	if err != nil {
@@ -140,7 +142,7 @@ func (f *Folder) Remove(name string) error {
 	return err
 }
 
-// Tree stores what has changed, and returns the tree.
+// Tree puts the changed folders into the batch, and returns the tree.
 func (f *Folder) Tree() gitstore.Hash { return f.store(f.root) }
 
 func (f *Folder) store(n *node) gitstore.Hash {

@@ -42,17 +42,17 @@ func TestFolder(t *testing.T) {
 		storetest.Must(t, f.Remove("d/e/c"))
 		storetest.Must(t, f.Remove("none/at/all"))
 		if _, err := f.Read("d/none"); !errors.Is(err, fs.ErrNotExist) {
-			t.Error(err)
+			t.Errorf("reading a missing file: %v, want fs.ErrNotExist", err)
 		}
 	})
 	list := strings.Fields(storetest.Git(t, s.Dir(), "ls-tree", "-r", "--name-only", tree.String()))
 	if want := []string{"a", "d/b", "other/x"}; !slices.Equal(list, want) {
-		t.Error(list)
+		t.Errorf("the tree has %q, want %q", list, want)
 	}
 	change(func(f *treefiles.Folder) {
 		data, err := f.Read("d/b")
 		if size, sizeErr := f.Size("other/x"); err != nil || sizeErr != nil || string(data) != "changed" || size != int64(len("text of other/x")) {
-			t.Error(string(data), size, err, sizeErr)
+			t.Errorf("d/b is %q, %v, want \"changed\"; the size of other/x is %d, %v", data, err, size, sizeErr)
 		}
 	})
 }
