@@ -19,20 +19,20 @@ import (
 
 // Options say how the server may be called.
 type Options struct {
-	Hosts   []string // its names, besides those of this machine; ports do not matter
-	Path    string   // of its public address, such as /sessions. Requests may lack it, because a proxy removed it
+	Hosts   []string // the server's names, besides those of this machine; ports do not matter
+	Path    string   // the path of the public address, such as /sessions. Requests may lack it, because a proxy removed it
 	Proxies []string // addresses and networks of trusted proxies
-	Near    string   // if not empty, only this machine and the trusted proxies are answered. How somebody names one, for errors
-	Hint    string   // how somebody adds a name, for errors
+	Near    string   // if not empty, only this machine and the trusted proxies are answered. The text says in errors how to name a proxy
+	Hint    string   // says in errors how to add a name
 }
 
-// Front decides about requests.
+// Front admits or refuses requests.
 type Front struct {
 	Options
 	proxies []netip.Prefix
 }
 
-// New checks the options. An error does not say where they come from.
+// New checks the options. An error does not name the flag or setting that they come from.
 func New(o Options) (*Front, error) {
 	f := &Front{Options: o}
 	f.Hosts = nil
@@ -111,7 +111,7 @@ func (f *Front) callOf(r *http.Request) (host string, c Call, err error) {
 	from := peer.Addr().Unmap()
 	c.Client, c.Proxy = from.String(), f.trusts(from)
 	if f.Near != "" && !c.Proxy && !from.IsLoopback() {
-		return host, c, fmt.Errorf("this server answers only programs on its machine and its trusted proxies, and %s is none: %s", from, f.Near)
+		return host, c, fmt.Errorf("this server answers only programs on its machine and its trusted proxies, and %s is neither: %s", from, f.Near)
 	}
 	if c.Proxy {
 		if name := last(r.Header, "X-Forwarded-Host"); name != "" {
@@ -148,7 +148,7 @@ func last(h http.Header, name string) string {
 	return strings.TrimSpace(list[len(list)-1])
 }
 
-// ownPage reports whether a request does not come from a page of another site. Behind a proxy, the host of the request
+// ownPage returns false for a request from a page of another site. Behind a proxy, the host of the request
 // may lack the port, or be the proxy's name for this server, so a page of any name of this server is one of its own.
 func (f *Front) ownPage(r *http.Request, host string, c Call) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); r.Method != http.MethodGet && r.Method != http.MethodHead &&
@@ -190,7 +190,7 @@ func ofThisMachine(name string) bool {
 	return name == "localhost" || err == nil && ip.Unmap().IsLoopback()
 }
 
-// nameOf returns a host without its port, in small letters.
+// nameOf returns a host without its port, in lower case.
 func nameOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -64,7 +64,7 @@ func TestAdmit(t *testing.T) {
 		{none, ask("POST", "/", "Sec-Fetch-Site", "same-site"), false},
 		{none, ask("GET", "/", "From", "@"), true}, // a unix socket
 
-		// nginx as it is, with Host, and with all usual headers
+		// nginx by default, with Host, and with all usual headers
 		{proxied, ask("POST", "/", "Origin", "https://tape.example.org"), true},
 		{proxied, ask("POST", "/", "Host", "tape.example.org", "Origin", "https://tape.example.org:8443"), true},
 		{proxied, ask("POST", "/", "X-Forwarded-Host", "tape.example.org", "X-Forwarded-Proto", "https", "Origin", "https://tape.example.org"), true},
@@ -78,7 +78,7 @@ func TestAdmit(t *testing.T) {
 		{near, ask("GET", "/", "From", "[::ffff:192.0.2.7]:9", "Host", "tape.example.org"), true},
 	} {
 		if _, err := newFront(t, one.with).Admit(one.r); (err == nil) != one.want {
-			t.Errorf("%s, host %s, from %s, %v: %v", one.r.Method, one.r.Host, one.r.RemoteAddr, one.r.Header, err)
+			t.Errorf("%s, host %s, from %s, %v: %v, want admitted: %t", one.r.Method, one.r.Host, one.r.RemoteAddr, one.r.Header, err, one.want)
 		}
 	}
 }
@@ -96,12 +96,12 @@ func TestCall(t *testing.T) {
 	} {
 		r, err := f.Admit(ask("GET", "/", append(headers, "From", one.from)...))
 		if err != nil || r.Host != one.host || front.Of(r) != one.want {
-			t.Errorf("from %s: %v, %+v, %v", one.from, r.Host, front.Of(r), err)
+			t.Errorf("from %s: host %s, %+v, %v; want host %s, %+v", one.from, r.Host, front.Of(r), err, one.host, one.want)
 		}
 	}
 	r, err := f.Admit(ask("GET", "/", "X-Forwarded-For", "none of your business"))
 	if err != nil || front.Of(r).Client != "127.0.0.1" {
-		t.Errorf("%+v, %v", front.Of(r), err)
+		t.Errorf("an X-Forwarded-For without an address gave %+v, %v; want the proxy's address", front.Of(r), err)
 	}
 }
 

@@ -42,7 +42,7 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { close(p.done); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestListen: one connection too many closes the oldest without an authenticated request; if there is none, it waits.
+// TestListen: one connection too many closes the oldest without an authenticated request; if all have one, it waits.
 func TestListen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipes()
@@ -71,7 +71,7 @@ func TestListen(t *testing.T) {
 		if _, err := stranger.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 			t.Errorf("the oldest without a token is not closed: %v", err)
 		}
-		_ = (<-accepted).Close() // it is closed again by who serves it, which frees nothing more
+		_ = (<-accepted).Close() // its server closes it again, which frees no second place
 		third := <-accepted
 		KeepConn(WithConn(t.Context(), third))
 		dial()
@@ -82,16 +82,16 @@ func TestListen(t *testing.T) {
 		_ = first.Close()
 		synctest.Wait()
 		if len(accepted) != 1 {
-			t.Errorf("%d connections are accepted", len(accepted))
+			t.Errorf("%d connections are accepted after one was closed, want 1", len(accepted))
 		}
 		KeepConn(WithConn(t.Context(), <-accepted))
 		last := dial()
-		_ = l.Close() // also for who waits
+		_ = l.Close() // this also ends the waiting Accept
 		if _, err := last.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Error(err)
+			t.Errorf("the waiting connection is not closed with the listener: %v", err)
 		}
 		if c, ok := <-accepted; ok {
-			t.Errorf("%v", c)
+			t.Errorf("the closed listener accepted %v", c)
 		}
 	})
 }
@@ -170,7 +170,7 @@ func TestSlowClients(t *testing.T) {
 			return err
 		})
 		if err != nil {
-			t.Errorf("a slow reader is left: %v", err)
+			t.Errorf("a slow reader did not get the whole answer: %v", err)
 		}
 		nothing := func(*bufio.Reader) error { return nil }
 		for path, length := range map[string]int{"/nothing": 0, "/body": 10, "/ends": 0} {
@@ -180,7 +180,7 @@ func TestSlowClients(t *testing.T) {
 				most = 5 * time.Second
 			}
 			if !errors.Is(err, os.ErrDeadlineExceeded) || took > most {
-				t.Errorf("%s: %v after %s", path, err, took)
+				t.Errorf("%s: %v after %s, want a deadline after at most %s", path, err, took, most)
 			}
 		}
 		_ = server.Close()
@@ -194,7 +194,7 @@ func TestBudgets(t *testing.T) {
 		t.Fatal(len(data), err)
 	}
 	if held := bodyBytes - l.bodies.free; held < 5<<20 {
-		t.Errorf("%d bytes are counted", held)
+		t.Errorf("%d bytes are counted, want at least %d", held, 5<<20)
 	}
 	var all []func()
 	for {
@@ -205,14 +205,14 @@ func TestBudgets(t *testing.T) {
 		all = append(all, done)
 	}
 	if len(all) == 0 || len(all) > bodyBytes/(5<<20) {
-		t.Errorf("%d bodies at once", len(all))
+		t.Errorf("%d bodies fit at once, want 1 to %d", len(all), bodyBytes/(5<<20))
 	}
 	for _, f := range append(all, done) {
 		f()
 		f()
 	}
 	if l.bodies.free != bodyBytes {
-		t.Errorf("%d bytes are lost", bodyBytes-l.bodies.free)
+		t.Errorf("%d bytes are not free again", bodyBytes-l.bodies.free)
 	}
 	var u Use
 	for range MaxStreams {
@@ -221,10 +221,10 @@ func TestBudgets(t *testing.T) {
 		}
 	}
 	if _, err := u.Enter(true); err == nil {
-		t.Error("one stream too many")
+		t.Error("one stream too many is allowed")
 	}
 	if leave, err := u.Enter(false); err != nil {
-		t.Error(err)
+		t.Errorf("a request beside the streams: %v", err)
 	} else {
 		leave()
 	}

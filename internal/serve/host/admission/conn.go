@@ -14,7 +14,7 @@ import (
 
 // Listen accepts at most limit connections at once. For one more, it closes the oldest without an
 // authenticated request, or else the oldest without an open request, so that nobody can keep others
-// out with idle connections. If there is none, it waits until a request or a connection ends.
+// out with idle connections. If neither exists, it waits until a request or a connection ends.
 func Listen(l net.Listener, limit int) net.Listener {
 	out := &listener{Listener: l, limit: limit}
 	out.ended.L = &out.mu
@@ -53,7 +53,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	if l.closed {
 		return nil, errors.Join(net.ErrClosed, accepted.Close())
 	}
-	c := &conn{Conn: accepted, of: l}
+	c := &conn{Conn: accepted, listener: l}
 	l.open = append(l.open, c)
 	return c, nil
 }
@@ -68,27 +68,27 @@ func (l *listener) Close() error {
 
 type conn struct {
 	net.Conn
-	of   *listener
-	keep bool // an authenticated request came on it; guarded by of.mu
-	idle bool // no request is open on it; guarded by of.mu
+	listener *listener
+	keep     bool // an authenticated request came on it; guarded by listener.mu
+	idle     bool // no request is open on it; guarded by listener.mu
 }
 
 func (c *conn) Close() error {
-	c.of.mu.Lock()
-	c.of.open = slices.DeleteFunc(c.of.open, func(o *conn) bool { return o == c })
-	c.of.mu.Unlock()
-	c.of.ended.Signal()
+	c.listener.mu.Lock()
+	c.listener.open = slices.DeleteFunc(c.listener.open, func(o *conn) bool { return o == c })
+	c.listener.mu.Unlock()
+	c.listener.ended.Signal()
 	return c.Conn.Close()
 }
 
-// ConnState follows which connections are idle: for http.Server.ConnState.
+// ConnState notes which connections are idle: for http.Server.ConnState.
 func ConnState(accepted net.Conn, state http.ConnState) {
 	if c, ok := accepted.(*conn); ok {
-		c.of.mu.Lock()
+		c.listener.mu.Lock()
 		c.idle = state == http.StateIdle
-		c.of.mu.Unlock()
+		c.listener.mu.Unlock()
 		if state == http.StateIdle {
-			c.of.ended.Signal()
+			c.listener.ended.Signal()
 		}
 	}
 }
@@ -103,9 +103,9 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 // KeepConn marks the connection of an authenticated request, so that Listen does not close it.
 func KeepConn(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
-		c.of.mu.Lock()
+		c.listener.mu.Lock()
 		c.keep = true
-		c.of.mu.Unlock()
+		c.listener.mu.Unlock()
 	}
 }
 
@@ -120,7 +120,7 @@ const (
 	maxRest    = 256 << 10   // of such a rest
 )
 
-// Writer writes an answer in pieces. A slow client is served, as long as it goes on reading.
+// Writer writes an answer in pieces. A slow client is served as long as it keeps reading.
 type Writer struct {
 	http.ResponseWriter
 	Until time.Time // when the whole answer must have ended; zero: never
@@ -150,7 +150,7 @@ func (w *Writer) Write(data []byte) (n int, err error) {
 	}
 }
 
-// Extend gives an answer more time, from now on.
+// Extend sets Until to d from now.
 func (w *Writer) Extend(d time.Duration) { w.Until, w.set = time.Now().Add(d), time.Time{} }
 
 func (w *Writer) extend() error {
@@ -166,7 +166,7 @@ func (w *Writer) extend() error {
 	return supported(w.out.SetWriteDeadline(until))
 }
 
-// Body limits the time in which a request's body has to come.
+// Body limits the time that a request's body may take to arrive.
 func Body(w http.ResponseWriter, r *http.Request) io.ReadCloser {
 	if r.ContentLength == 0 {
 		return r.Body
@@ -214,10 +214,11 @@ func supported(err error) error {
 	return err
 }
 
-// ReadAll reads a body. Its memory is counted among that of all bodies until done is called.
+// ReadAll reads a body. Its memory counts towards the limit for all bodies until done is called. If too little
+// is left, the error is Busy.
 func (l *Limits) ReadAll(r io.Reader) (data []byte, done func(), err error) {
-	var taken int64
-	done = func() { l.bodies.release(taken); taken = 0 }
+	var acquired int64
+	done = func() { l.bodies.release(acquired); acquired = 0 }
 	for {
 		if len(data) == cap(data) {
 			more := int64(max(4<<10, len(data))) // the buffer doubles
@@ -225,7 +226,7 @@ func (l *Limits) ReadAll(r io.Reader) (data []byte, done func(), err error) {
 				done()
 				return nil, func() {}, Busy()
 			}
-			taken += more
+			acquired += more
 			data = append(make([]byte, 0, int64(len(data))+more), data...)
 		}
 		n, err := r.Read(data[len(data):cap(data)])
@@ -240,8 +241,8 @@ func (l *Limits) ReadAll(r io.Reader) (data []byte, done func(), err error) {
 	}
 }
 
-// Spool copies content to a temporary file, unless it is a file already, so that an answer for a
-// slow reader waits on disk. It closes from once it was read.
+// Spool returns content as a file, so that an answer for a slow reader waits on disk. If content is a file, it
+// is returned itself; otherwise Spool copies it to a temporary file, and closes from.
 func Spool(dir string, content io.ReadSeeker, from io.Closer) (_ io.ReadSeekCloser, err error) {
 	if f, ok := content.(*os.File); ok {
 		return f, nil

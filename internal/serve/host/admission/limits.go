@@ -46,7 +46,7 @@ func New() *Limits {
 }
 
 // Work waits for the memory of what a request reads. Call done before the answer is written, so that
-// nothing waits for a client; it may be called again.
+// no request waits for another's client; it may be called again. If ctx ends first, the error is Busy.
 func (l *Limits) Work(ctx context.Context, bytes int64) (done func(), err error) {
 	if err := l.work.Acquire(ctx, bytes); err != nil {
 		return func() {}, Busy()
@@ -55,7 +55,7 @@ func (l *Limits) Work(ctx context.Context, bytes int64) (done func(), err error)
 	return func() { once.Do(func() { l.work.Release(bytes) }) }, nil
 }
 
-// Answer acquires the memory for an answer while it is written.
+// Answer acquires the memory for an answer until done is called; ok is false if there is not enough.
 func (l *Limits) Answer(bytes int) (done func(), ok bool) {
 	if bytes <= smallAnswer {
 		return func() {}, true

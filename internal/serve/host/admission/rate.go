@@ -15,7 +15,7 @@ const (
 	RateBurst     = 40
 )
 
-// Rate limits how often a run does something: requests, if PerSecond and Burst are zero.
+// Rate limits how often a run does something. If PerSecond and Burst are zero, the limits for requests apply.
 type Rate struct {
 	PerSecond, Burst float64
 
@@ -41,7 +41,7 @@ func (b *Rate) Allow(now time.Time) error {
 	return nil
 }
 
-// Refund takes back what Allow has counted.
+// Refund takes back one request that Allow has counted.
 func (b *Rate) Refund() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
