@@ -24,8 +24,8 @@ const (
 	maxRead = 1 << 20 // bytes of an artifact in one part
 	maxName = 1_000   // bytes of an artifact's name, and of its type
 
-	// maxGuesses is how many files with secrets a masked run may upload. Two equal files have the same
-	// id, so each upload tries one guess of a file that the run sees masked.
+	// maxGuesses is how many files with secrets a masked run may upload. Equal files have the same id, so
+	// with each upload a run can test one guess at a file that it sees masked.
 	maxGuesses = 100
 )
 
@@ -114,7 +114,7 @@ func (c *request) artifactView(t access, a repo.Artifact, run string) repo.Artif
 
 // artifactHash returns the hash of an artifact by the id that the caller sees.
 func (c *request) artifactHash(t access, id string) (string, error) {
-	if c.run != nil && !layout.IsArtifactName(id) { // whether its beginning is enough depends on artifacts that a run must not see
+	if c.run != nil && !layout.IsArtifactName(id) { // whether a prefix is unambiguous depends on artifacts that the run must not see
 		return "", api.NotFound("artifact")
 	}
 	if t.unmasked {
@@ -123,8 +123,9 @@ func (c *request) artifactHash(t access, id string) (string, error) {
 	return c.s.mask.StoredID(c.ctx(), t.Tape, id)
 }
 
-// resolveArtifacts replaces the ids that a caller sees by those on the tape. A run that refers to an artifact
-// it must not see gets the same answer as for one that does not exist: it may have guessed the content.
+// resolveArtifacts replaces the ids that a caller sees with those on the tape. If a run refers to an artifact
+// that it must not see, the answer is the same as if the artifact did not exist: the run may have guessed the
+// content.
 func (c *request) resolveArtifacts(t access, payload json.RawMessage) (json.RawMessage, error) {
 	if c.run == nil || !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
 		return payload, nil
@@ -140,14 +141,14 @@ func (c *request) resolveArtifacts(t access, payload json.RawMessage) (json.RawM
 			return nil, err
 		}
 		if hash != ref.SHA256 {
-			is, r, err := t.OpenArtifact(c.ctx(), hash)
+			info, r, err := t.OpenArtifact(c.ctx(), hash)
 			if err == nil {
 				err = r.Close()
 			}
 			if err != nil {
 				return nil, err
 			}
-			payload = layout.RenameArtifact(payload, ref, is.Artifact)
+			payload = layout.RenameArtifact(payload, ref, info.Artifact)
 		}
 	}
 	return payload, nil
@@ -157,8 +158,8 @@ func artifactAnswer(t access, a repo.Artifact, expires string) api.ArtifactAnswe
 	return api.ArtifactAnswer{ID: a.ID, MIMEType: a.MIMEType, Name: a.Name, Size: a.Size, SHA256: a.SHA256, ConversationID: t.Name(), ExpiresAt: expires}
 }
 
-// artifact opens the artifact of the path, if the caller may see it.
-func (c *request) artifact() (t access, a repo.ArtifactInfo, content io.ReadSeekCloser, kept lanes.ArtifactFact, err error) {
+// artifact opens the artifact that the path names, if the caller may see it.
+func (c *request) artifact() (t access, a repo.ArtifactInfo, content io.ReadSeekCloser, fact lanes.ArtifactFact, err error) {
 	if t, err = c.tape(c.param("conversation_id")); err != nil {
 		return
 	}
@@ -174,9 +175,9 @@ func (c *request) artifact() (t access, a repo.ArtifactInfo, content io.ReadSeek
 	if err != nil {
 		return
 	}
-	kept, err = c.artifactFact(t, a.SHA256)
+	fact, err = c.artifactFact(t, a.SHA256)
 	if c.run != nil {
-		a.Name, a.MIMEType = kept.Name, cmp.Or(kept.MIMEType, "application/octet-stream")
+		a.Name, a.MIMEType = fact.Name, cmp.Or(fact.MIMEType, "application/octet-stream")
 	}
 	if err != nil {
 		err = errors.Join(err, content.Close())
@@ -185,24 +186,25 @@ func (c *request) artifact() (t access, a repo.ArtifactInfo, content io.ReadSeek
 }
 
 func getArtifact(c *request) (any, error) {
-	t, a, content, kept, err := c.artifact()
+	t, a, content, fact, err := c.artifact()
 	if err != nil {
 		return nil, err
 	}
 	expires := ""
-	if !kept.Expires.IsZero() {
-		expires = kept.Expires.Format(time.RFC3339)
+	if !fact.Expires.IsZero() {
+		expires = fact.Expires.Format(time.RFC3339)
 	}
-	return artifactAnswer(t, c.artifactView(t, a.Artifact, kept.Run), expires), content.Close()
+	return artifactAnswer(t, c.artifactView(t, a.Artifact, fact.Run), expires), content.Close()
 }
 
-// artifactContent sends the whole content, a Range, or with offset or length a part as JSON.
+// artifactContent sends the content, or the Range of it that is asked for. With offset or length, it sends a
+// part as JSON.
 func artifactContent(c *request) (any, error) {
-	t, a, file, kept, err := c.artifact()
+	t, a, file, fact, err := c.artifact()
 	if err != nil {
 		return nil, err
 	}
-	content, err := c.maskedContent(t, &a, kept.Run, file)
+	content, err := c.maskedContent(t, &a, fact.Run, file)
 	if err != nil || c.param("offset") != "" || c.param("length") != "" {
 		defer file.Close()
 		if err != nil {
@@ -228,8 +230,8 @@ func artifactContent(c *request) (any, error) {
 	return nil, nil
 }
 
-// maskedContent returns a content as the caller may see it. Offsets and sizes are those of the masked
-// content.
+// maskedContent returns the content of an artifact as the caller may see it, and changes a to match it. Offsets
+// and sizes are those of the masked content.
 func (c *request) maskedContent(t access, a *repo.ArtifactInfo, run string, content io.ReadSeeker) (io.ReadSeeker, error) {
 	if t.unmasked {
 		return content, nil

@@ -19,8 +19,8 @@ import (
 	"tape/repo"
 )
 
-// TestBeginningsOfIDs: whether the beginning of an id is enough would tell a run of artifacts that it must
-// not see.
+// TestBeginningsOfIDs: the beginning of an id is not enough for a run. Whether it is unambiguous depends on
+// artifacts that the run must not see.
 func TestBeginningsOfIDs(t *testing.T) {
 	p := newPeer(t)
 	for _, policy := range []api.Policy{{}, {Unmasked: true}} {
@@ -74,7 +74,7 @@ func TestForkAtAnchorOfThread(t *testing.T) {
 		for _, at := range []string{"release", "nothing"} {
 			status, answer, _ := r.ask("POST", "/tapes/"+name+"/fork", fmt.Sprintf(`{"name":"y","at":%q}`, at))
 			if status != 404 || strings.Contains(string(answer), "release") {
-				t.Errorf("at %s: %d %s", at, status, answer)
+				t.Errorf("fork at %s: %d %s, want 404 without the name of the tape's anchor", at, status, answer)
 			}
 		}
 	}
@@ -92,7 +92,7 @@ func TestRequestsAfterTheEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := time.Until(c.w.Until); left <= 0 || left > afterEnd+lastWords {
-			t.Errorf("%q: it may last %v", media, left)
+			t.Errorf("%q: it may last %v, want at most %v", media, left, afterEnd+lastWords)
 		}
 	}
 }
@@ -101,13 +101,13 @@ func TestRequestsAfterTheEnd(t *testing.T) {
 func TestDeadlineDuringRequest(t *testing.T) {
 	p, move := clocked(t)
 	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
-	body := passing{strings.NewReader(`{"entries":`), func() { move(time.Minute) }}
+	body := hookedReader{strings.NewReader(`{"entries":`), func() { move(time.Minute) }}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, p.web.URL+"/v1/tapes/c/entries", body)
 	r.Header.Set("Authorization", "Bearer "+run.Token)
 	w := httptest.NewRecorder()
 	p.s.ServeHTTP(w, r)
 	if w.Code != http.StatusGatewayTimeout || !strings.Contains(w.Body.String(), "deadline_exceeded") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("got %d %s, want 504 deadline_exceeded", w.Code, w.Body)
 	}
 }
 
@@ -128,22 +128,23 @@ func TestBodyUntilTheDeadline(t *testing.T) {
 	}
 	defer res.Body.Close()
 	if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusGatewayTimeout {
-		t.Errorf("%d %s, %v", res.StatusCode, body, err)
+		t.Errorf("got %d %s, %v; want 504", res.StatusCode, body, err)
 	}
 }
 
-// passing calls passed when it is read.
-type passing struct {
+// hookedReader calls onRead before each read.
+type hookedReader struct {
 	*strings.Reader
-	passed func()
+	onRead func()
 }
 
-func (p passing) Read(data []byte) (int, error) {
-	p.passed()
-	return p.Reader.Read(data)
+func (r hookedReader) Read(data []byte) (int, error) {
+	r.onRead()
+	return r.Reader.Read(data)
 }
 
-// TestGapsOfSequences: the sequences of a run, which are in memory, may have only some gaps.
+// TestGapsOfSequences: the server holds the sequences of a run in memory, so they may have only a limited number
+// of gaps.
 func TestGapsOfSequences(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c"})
@@ -155,13 +156,13 @@ func TestGapsOfSequences(t *testing.T) {
 		return status, string(answer)
 	}
 	if status, answer := post(90_000); status != 422 || !strings.Contains(answer, "count up") {
-		t.Errorf("%d %s", status, answer)
+		t.Errorf("one gap too many: %d %s, want 422", status, answer)
 	}
 	if status, answer := post(3); status != 200 || !strings.Contains(answer, `"accepted":1`) {
-		t.Errorf("%d %s", status, answer)
+		t.Errorf("closing a gap: %d %s, want 200", status, answer)
 	}
 	if status, answer := post(90_000); status != 200 {
-		t.Errorf("with a gap less: %d %s", status, answer)
+		t.Errorf("with one gap fewer: %d %s, want 200", status, answer)
 	}
 }
 
@@ -173,13 +174,13 @@ func TestEndedRunsTakeLittle(t *testing.T) {
 	p.as(run.Token).want(200, "GET", "/static/"+list[0].SHA256, nil, nil)
 	p.want(200, "POST", "/runs/"+run.RunID+"/cancel", nil, nil)
 	if left := p.s.runs.Get(run.RunID).Contents(); len(left) > 0 {
-		t.Errorf("%s stays", left)
+		t.Errorf("the server still holds %s of an ended run", left)
 	}
 	p.fails(404, "not_found", "GET", "/static/"+list[0].SHA256, nil)
 }
 
-// TestFactsOfRuns: the server has in memory whose an artifact or a thread's fork is, so runs can add only
-// so many.
+// TestFactsOfRuns: the server holds in memory which thread an artifact or a fork belongs to, so runs can add
+// only a limited number.
 func TestFactsOfRuns(t *testing.T) {
 	p := newPeer(t)
 	r := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "a"}).Token)
@@ -206,8 +207,8 @@ func TestFactsOfRuns(t *testing.T) {
 	p.want(201, "POST", "/artifacts?conversation_id=c", "x", nil)
 }
 
-// TestFailuresWithKeys: the record of a request with a key is written before the request is done, so few
-// requests with keys may fail.
+// TestFailuresWithKeys: the record of a request with a key is written before the request is carried out, so a
+// run may make only a few that fail.
 func TestFailuresWithKeys(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c"})
@@ -222,17 +223,17 @@ func TestFailuresWithKeys(t *testing.T) {
 		got[fork(i, "not a name/..")]++
 	}
 	if got[422] > 52 || got[429] < 25 || got[422]+got[429] != 80 {
-		t.Errorf("answers: %v", got)
+		t.Errorf("statuses of 80 failing requests: %v, want at most 52 times 422, and the rest 429", got)
 	}
 	var page api.EventPage
 	p.want(200, "GET", "/events?conversation_id=host&limit=100", nil, &page)
 	if len(page.Items) > 55 {
-		t.Errorf("they left %d entries", len(page.Items))
+		t.Errorf("the failing requests left %d entries, want at most 55", len(page.Items))
 	}
 	*p.now = p.now.Add(time.Minute)
-	for i := range 10 { // those that succeed do not count
+	for i := range 10 { // requests that succeed do not count
 		if status := fork(i, fmt.Sprint("f", i)); status != 201 {
-			t.Fatalf("fork %d: %d", i, status)
+			t.Fatalf("fork %d: %d, want 201", i, status)
 		}
 	}
 	p.as(run.Token).fails(422, "invalid_argument", "GET", "/history/search?q="+strings.Repeat("a*+", 1_000), nil)

@@ -115,7 +115,7 @@ func TestRefusalsShareRecords(t *testing.T) {
 		p.as("guess").fails(401, "unauthorized", "GET", "/history", nil)
 	}
 	if refused[404] != admission.RateBurst || refused[429] != 300-admission.RateBurst {
-		t.Fatal(refused)
+		t.Fatalf("refusals by status: %v", refused)
 	}
 	got := map[string][]int{}
 	for _, r := range p.audited() {
@@ -129,11 +129,11 @@ func TestRefusalsShareRecords(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v, wanted %v", got, want)
 	}
-	for range 3 { // the burst goes on
+	for range 3 { // the same refusals go on
 		p.as("guess").fails(401, "unauthorized", "GET", "/history", nil)
 	}
 	*p.now = p.now.Add(time.Hour)
 	if all := p.audited(); !slices.ContainsFunc(all, func(r auditlog.Record) bool { return r.By == "unknown" && r.Count == 3 }) {
-		t.Errorf("%+v", all)
+		t.Errorf("no record of 3 further refusals: %+v", all)
 	}
 }

@@ -25,7 +25,7 @@ import (
 	"tape/repo"
 )
 
-// TestListsOfBodies: a body of a few megabytes does not need hundreds of them in memory.
+// TestListsOfBodies: a body of a few megabytes does not take hundreds of megabytes of memory.
 func TestListsOfBodies(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Runner: "r", Conversation: "c"})
@@ -91,8 +91,8 @@ func TestStateIsBounded(t *testing.T) {
 	r.want(http.StatusOK, "PUT", "/state/actor/more", value, nil)
 }
 
-// TestLongEntries: an entry of many megabytes is in memory several times until it is answered, but
-// not once for each client.
+// TestLongEntries: while a request for an entry of many megabytes is answered, several copies of the entry
+// are in memory, but not some for each client.
 func TestLongEntries(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(100))
 	p := newPeer(t)
@@ -146,7 +146,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	p.say("c", strings.Repeat("words and ", 10_000))
 	done, ok := p.s.limits.Answer(64 << 20)
 	if !ok {
-		t.Fatal("there is no room")
+		t.Fatal("an answer that takes all the memory is refused")
 	}
 	p.fails(http.StatusServiceUnavailable, "busy", "GET", "/events?conversation_id=c", nil)
 	done()
@@ -157,7 +157,7 @@ func TestAnswersAreBounded(t *testing.T) {
 		t.Errorf("a long entry is read beside others: %v", err)
 	}
 	if err := errors.Join(c.readAlone(), c.checkMemory(long)); err != nil {
-		t.Error(err)
+		t.Errorf("a long entry is not read alone: %v", err)
 	}
 	c.release()
 }
@@ -176,7 +176,7 @@ func TestUnauthenticatedClientsKeepNoConnection(t *testing.T) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusUnauthorized || !res.Close {
-		t.Errorf("%d, closed: %t", res.StatusCode, res.Close)
+		t.Errorf("status %d, connection closed: %t; want 401 and true", res.StatusCode, res.Close)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestWaitsEnd(t *testing.T) {
 		}
 		_ = res.Body.Close()
 		if res.StatusCode < 500 {
-			t.Errorf("%s: %d", path, res.StatusCode)
+			t.Errorf("%s: %d, want an error", path, res.StatusCode)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestTokenGetsIn(t *testing.T) {
 		}
 		defer res.Body.Close()
 		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != 200 {
-			t.Fatal(res.StatusCode, err)
+			t.Fatalf("a connection with a token got %d, %v", res.StatusCode, err)
 		}
 	}
 	ask()
@@ -266,7 +266,7 @@ func TestTokenGetsIn(t *testing.T) {
 	if got := answer(strangers[0]); got != "" {
 		t.Errorf("the oldest is answered: %s", got)
 	}
-	if got := answer(strangers[len(strangers)-1]); !strings.Contains(got, " 401 ") { // it was not waited for
-		t.Errorf("the newest got %q", got)
+	if got := answer(strangers[len(strangers)-1]); !strings.Contains(got, " 401 ") { // its connection is still open
+		t.Errorf("the newest got %q, want 401", got)
 	}
 }

@@ -56,7 +56,7 @@ func (x *clones) pull(s *repo.Store) {
 
 func (x *clones) text() string { x.n++; return fmt.Sprint("text ", x.n) }
 
-// theirs appends to the other one and publishes that.
+// theirs appends in the other workspace and pushes.
 func (x *clones) theirs() {
 	x.t.Helper()
 	ctx := x.t.Context()
@@ -67,7 +67,7 @@ func (x *clones) theirs() {
 	x.ok(err)
 }
 
-// step changes the conversation in one of the ways in which it may change.
+// step changes the conversation in a random way.
 func (x *clones) step() {
 	x.t.Helper()
 	ctx := x.t.Context()
@@ -104,7 +104,7 @@ type follower struct {
 	forward       bool
 	cursor        string
 	seen          []string
-	first         []string // what was there when it began
+	first         []string // the texts on the tape when it began
 	refused, done int
 }
 
@@ -193,6 +193,6 @@ func TestCursorAfterPull(t *testing.T) {
 	x.want(200, "GET", "/events?conversation_id=chat&after_cursor="+before.PrevCursor, nil, &after)
 	last := after.Items[len(after.Items)-1]
 	if len(after.Items) < 3 || jsonl.GetString(last.Data, "content") != "local" || jsonl.Get(last.Metadata, "origin") == nil {
-		t.Errorf("%+v", after)
+		t.Errorf("after the earlier cursor: %+v, want 3 entries with the renumbered one last", after)
 	}
 }

@@ -58,12 +58,12 @@ func TestStreamsEndAtTheDeadline(t *testing.T) {
 	move(time.Minute)
 	all := <-ends + <-ends
 	if n := strings.Count(all, "event: run.expired"); n < 1 || strings.Contains(all, "EOF") {
-		t.Errorf("the streams end with %q", all)
+		t.Errorf("the streams end with %q, want run.expired", all)
 	}
 	var got api.RunAnswer
 	p.want(200, "GET", "/runs/"+run.RunID, nil, &got)
 	if got.Status != runs.Expired {
-		t.Errorf("the run is %s", got.Status)
+		t.Errorf("the run is %s, want expired", got.Status)
 	}
 	a := p.as(run.Token)
 	a.fails(504, "deadline_exceeded", "GET", "/history", nil)
@@ -80,12 +80,12 @@ func TestStreamsTellTheEnd(t *testing.T) {
 	move(58 * time.Second)
 	status, all, _ := p.as(run.Token).ask("GET", "/runs/"+run.RunID+"/events", nil)
 	if status != 200 || !strings.Contains(string(all), "event: run.expired") {
-		t.Errorf("the stream ends with %d %q", status, all)
+		t.Errorf("the stream ends with %d %q, want 200 and run.expired", status, all)
 	}
 }
 
-// TestExpiryIsRecorded: a run expires without a request, also under the next server, and an end
-// that is on the tape counts.
+// TestExpiryIsRecorded: a run expires without any request, even under the next server. An end that is
+// already on the tape counts.
 func TestExpiryIsRecorded(t *testing.T) {
 	p, move := clocked(t)
 	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
@@ -110,12 +110,12 @@ func TestExpiryIsRecorded(t *testing.T) {
 	p.want(200, "GET", "/runs/"+run.RunID, nil, &got)
 	p.want(200, "GET", "/runs/"+done.RunID, nil, &other)
 	if got.Status != runs.Expired || other.Status != runs.Completed {
-		t.Errorf("the runs are %s and %s", got.Status, other.Status)
+		t.Errorf("the runs are %s and %s, want expired and completed", got.Status, other.Status)
 	}
 	var page api.EventPage
 	p.want(200, "GET", "/events?conversation_id=c&types=run.expired", nil, &page)
 	if len(page.Items) != 1 {
-		t.Errorf("%+v", page)
+		t.Errorf("the run.expired entries are %+v, want one", page)
 	}
 }
 

@@ -27,14 +27,14 @@ func TestState(t *testing.T) {
 		var got api.StateAnswer
 		a.want(200, "GET", path, nil, &got)
 		if string(got.Value) != `{"n":1}` {
-			t.Errorf("%+v", got)
+			t.Errorf("%s: %+v, want {\"n\":1}", scope, got)
 		}
 		a.with("If-Match", got.Version).want(200, "PUT", path, `2`, nil)
 		a.with("If-Match", got.Version).fails(409, "conflict", "PUT", path, `3`)
 		var list api.StateList
 		a.want(200, "GET", "/state/"+scope+"?limit=-5", nil, &list)
 		if len(list.Items) != 1 || string(list.Items[0].Value) != "2" {
-			t.Errorf("%+v", list)
+			t.Errorf("%s: the list is %+v, want the value 2", scope, list)
 		}
 		a.want(200, "DELETE", path, nil, nil)
 		a.fails(404, "not_found", "DELETE", path, nil)
@@ -79,14 +79,14 @@ func TestArtifactsAreMasked(t *testing.T) {
 	masked.fails(404, "not_found", "GET", "/artifacts/"+sum[:12], nil)
 	masked.want(200, "GET", "/artifacts/"+art.ID, nil, &art)
 	if _, body, _ := masked.ask("GET", "/history", nil); !strings.Contains(string(body), art.ID) || strings.Contains(string(body), sum) || art.SHA256 != art.ID {
-		t.Errorf("%s %+v", body, art)
+		t.Errorf("the history has another id than the artifact, or its hash: %s; the artifact: %+v", body, art)
 	}
 	if _, body, _ := masked.ask("GET", "/artifacts/"+png.ID+"/content", nil); !strings.HasPrefix(string(body), "\x89PNG\x00[redacted:") {
 		t.Errorf("the secret in a binary file is not masked: %q", body)
 	}
 	_, body, _ := masked.ask("GET", "/history/search?q=needle", nil)
 	if s := string(body); strings.Contains(s, "Ab3dE9") || !strings.Contains(s, `"seq":`) {
-		t.Errorf("search: %s", s)
+		t.Errorf("the search shows %s, want a hit without the secret", s)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestArtifacts(t *testing.T) {
 	var art api.ArtifactAnswer
 	a.with("Content-Type", "text/plain").want(201, "POST", "/artifacts?name=log.txt&expires_at="+soon, "0123456789", &art)
 	if art.Size != 10 || art.MIMEType != "text/plain" || art.Name != "log.txt" {
-		t.Errorf("%+v", art)
+		t.Errorf("the artifact is %+v, want 10 bytes of log.txt as text/plain", art)
 	}
 	path := "/artifacts/" + art.ID
 	a.want(200, "GET", path, nil, nil)
@@ -107,11 +107,11 @@ func TestArtifacts(t *testing.T) {
 	var part api.ArtifactPart
 	a.want(200, "GET", path+"/content?offset=3&length=4", nil, &part)
 	if text, _ := base64.StdEncoding.DecodeString(part.Base64); string(text) != "3456" || !part.HasMore {
-		t.Errorf("%+v", part)
+		t.Errorf("the part is %+v, want 3456 and more", part)
 	}
 	code, body, _ := a.with("Range", "bytes=2-4").ask("GET", path+"/content", nil)
 	if code != 206 || string(body) != "234" {
-		t.Errorf("%d %s", code, body)
+		t.Errorf("the range is %d %s, want 206 and 234", code, body)
 	}
 	*p.now = p.now.Add(2 * time.Minute)
 	a.fails(404, "not_found", "GET", path, nil) // it has expired
@@ -130,7 +130,7 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 		t.Helper()
 		k("1").want(201, "POST", "/tapes/c/entries", body, &two)
 		if !two.Repeated || two.FirstSeq != one.FirstSeq {
-			t.Errorf("%+v %+v", one, two)
+			t.Errorf("the request %+v was repeated as %+v", one, two)
 		}
 	}
 	again()
@@ -149,7 +149,7 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	var m api.CloseAnswer
 	k("4").want(200, "POST", "/tapes/c/merge", map[string]any{"fork": "try"}, &m)
 	if !h.Repeated || !m.Repeated {
-		t.Errorf("%+v %+v", h, m)
+		t.Errorf("the handoff and the merge were done again: %+v %+v", h, m)
 	}
 	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
 	p.fails(404, "not_found", "POST", "/tapes/c/merge", map[string]any{"fork": "none"})
@@ -284,7 +284,7 @@ func TestSteering(t *testing.T) {
 		var got api.SteerPulled
 		a.want(200, "POST", "/runs/"+run.RunID+"/steering/pull", nil, &got)
 		if len(got.Items) != want {
-			t.Errorf("%+v", got)
+			t.Errorf("%+v, want %d messages", got, want)
 		}
 	}
 	a.want(200, "POST", "/runs/"+run.RunID+"/heartbeat", nil, nil)
@@ -302,10 +302,10 @@ func TestBootstrap(t *testing.T) {
 		Manifest: api.Manifest{Bootstrap: "recent_tail", MaxInlineEvents: 3, WantsStaticContextRef: true}})
 	got := run.Context.Bootstrap
 	if len(got) != 3 || got[2].Content != "now" || !got[1].Truncated || strings.Contains(got[0].Content, "ghp_") {
-		t.Errorf("%+v", got)
+		t.Errorf("the bootstrap is %+v, want three masked items, the last \"now\"", got)
 	}
 	if len(run.Context.Config) != 1 || !run.Context.Context.HasHistoryBefore {
-		t.Errorf("%+v", run.Context)
+		t.Errorf("the context is %+v, want one setting and earlier history", run.Context)
 	}
 	var ref map[string]string
 	if err := json.Unmarshal(run.Context.Resources["system_prompt"], &ref); err != nil {
@@ -315,7 +315,7 @@ func TestBootstrap(t *testing.T) {
 	for how, want := range map[string]int{"": 0, "current_event": 1, "summary_tail": 6} {
 		run := p.run(api.RunRequest{Conversation: "c", Input: api.Input{Text: "now"}, Manifest: api.Manifest{Bootstrap: how}})
 		if n := len(run.Context.Bootstrap); how != "summary_tail" && n != want || how == "summary_tail" && n < want {
-			t.Errorf("%s: %d", how, n)
+			t.Errorf("bootstrap %q: %d items, want %d", how, n, want)
 		}
 	}
 }
@@ -352,7 +352,7 @@ func TestDocument(t *testing.T) {
 			_ = res.Body.Close()
 			open := path == "/v1/openapi.json" || path == "/v1/health"
 			if res.StatusCode != 401 && !open {
-				t.Errorf("%s %s: %d", method, path, res.StatusCode)
+				t.Errorf("%s %s without a token: %d, want 401", method, path, res.StatusCode)
 			}
 		}
 	}
@@ -415,13 +415,13 @@ func TestResultsSetState(t *testing.T) {
 	var got api.StateAnswer
 	a.want(200, "GET", "/state/conversation/k", nil, &got)
 	if string(got.Value) != `{"n":1}` {
-		t.Errorf("%+v", got)
+		t.Errorf("the state is %+v, want {\"n\":1}", got)
 	}
 	a.want(200, "PUT", "/state/actor/k", "3", nil)
 	a.want(200, "POST", path, batch, nil) // again: it changes nothing
 	a.want(200, "GET", "/state/actor/k", nil, &got)
 	if string(got.Value) != "3" {
-		t.Errorf("%+v", got)
+		t.Errorf("the state after the repeated results is %+v, want 3", got)
 	}
 	a.want(200, "POST", path, `{"results":[{"sequence":3,"type":"state.updated","data":{"scope":"conversation","key":"k","deleted":true}}]}`, nil)
 	a.fails(404, "not_found", "GET", "/state/conversation/k", nil)

@@ -18,11 +18,13 @@ func (s *Server) fail(c *request, err error) {
 	if p.Status == http.StatusInternalServerError && c.r.Context().Err() == nil {
 		s.Log.Error("request", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	}
-	if c.run != nil && !c.run.Policy.Unmasked { // the message may quote the tape
-		own := s.mask.Derive("errors", c.run.ID) // or the run's own words: its marks must not confirm a guess
-		p.Message = own.Text(p.Message)
+	if c.run != nil && !c.run.Policy.Unmasked {
+		// The message may quote the tape, or a guess of the run. Its marks are unlike all others, so that they
+		// confirm no guess.
+		masker := s.mask.Derive("errors", c.run.ID)
+		p.Message = masker.Text(p.Message)
 		if hint, ok := p.Details["hint"].(string); ok {
-			p.Details["hint"] = own.Text(hint)
+			p.Details["hint"] = masker.Text(hint)
 		}
 	}
 	h := c.w.Header()
@@ -45,7 +47,7 @@ func (s *Server) answer(c *request, status int, body any) {
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be written as JSON","retryable":false,"details":{}}}`)
 	}
 	written, ok := s.limits.Answer(len(data))
-	c.release() // never hold memory for what it read and for its answer together
+	c.release() // a request never holds memory for reading and for its answer at the same time
 	if !ok {
 		s.fail(c, admission.Busy())
 		return
@@ -58,7 +60,7 @@ func (s *Server) answer(c *request, status int, body any) {
 	c.bytes += int64(n + m)
 }
 
-// acquire waits for the memory for what a request reads, but not longer than the run lasts.
+// acquire waits for the memory that a request needs for reading, but not longer than the run lasts.
 func (c *request) acquire(bytes int64) error {
 	c.release()
 	ctx := c.ctx()
@@ -75,8 +77,8 @@ func (c *request) acquire(bytes int64) error {
 // errHeavy makes the request start again, alone, because an entry is long.
 var errHeavy = errors.New("a long entry")
 
-// checkMemory refuses a long entry until the request reads alone: several copies of it are in memory
-// before it is answered.
+// checkMemory refuses a long entry until the request reads alone: answering takes several copies of the
+// entry in memory.
 func (c *request) checkMemory(e repo.Entry) error {
 	if len(e.Raw) <= admission.HeavyEntry || c.alone || c.route.Method != http.MethodGet {
 		return nil

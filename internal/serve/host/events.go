@@ -22,7 +22,8 @@ import (
 	"tape/repo"
 )
 
-// eventQuery returns what a request for events asks for, and the query of its cursors.
+// eventQuery reads a request for events: the tape, the query that its cursors belong to, and which entries to
+// keep.
 func (c *request) eventQuery() (t access, query string, keep func(repo.Entry) bool, err error) {
 	t, err = c.tape(c.param("conversation_id"))
 	if err != nil {
@@ -132,8 +133,9 @@ const (
 	streamBytes = 256 << 10 // of a page that waits for its reader
 )
 
-// stream sends entries as they come, after the client's last one, until the client goes or the server
-// ends; with ended, until that is true and all is sent. It has one page in memory at a time.
+// stream sends entries as they come, beginning after the last one that the client has, until the client goes
+// or the server ends. If ended is not nil, the stream also ends once that is true and all entries are sent. It
+// has one page in memory at a time.
 func (c *request) stream(t access, p pages.Page, keep func(repo.Entry) bool, ended func() bool) (any, error) {
 	last := c.r.Header.Get("Last-Event-ID")
 	if last == "" {

@@ -14,8 +14,8 @@ import (
 	"tape/repo"
 )
 
-// Every write reports a full disk; what was acknowledged is there once, and all goes on when there
-// is room again.
+// Every write reports a full disk. What was acknowledged is there once, and writes succeed when there is
+// room again.
 func TestFullDisk(t *testing.T) {
 	disk := testkit.SmallDisk(t, 3<<20)
 	store, _, err := repo.Init(t.Context(), filepath.Join(disk, "ws"), nil)
@@ -67,7 +67,7 @@ func TestFullDisk(t *testing.T) {
 	full := map[string]int{}
 	for n, size := 0, 60_000; len(full) < len(kinds); n++ {
 		if n == 500 {
-			t.Fatalf("full for %v alone", full)
+			t.Fatalf("only these met a full disk: %v", full)
 		}
 		for _, kind := range kinds {
 			if send(kind, n, size) == 507 {
@@ -87,7 +87,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	for _, kind := range kinds {
 		if code := send(kind, full[kind], 10); code/100 != 2 {
-			t.Errorf("%s with room again: %d", kind, code)
+			t.Errorf("%s with room again: %d, want success", kind, code)
 		}
 	}
 	now = now.Add(time.Second)
@@ -115,7 +115,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	if audited != calls {
-		t.Errorf("%d calls, %d records", calls, audited)
+		t.Errorf("%d calls, but %d records in the audit", calls, audited)
 	}
 	if report, err := p.s.Store.Verify(t.Context()); err != nil || !report.OK {
 		t.Errorf("%+v %v", report, err)

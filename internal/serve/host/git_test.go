@@ -49,8 +49,8 @@ func (p *peer) edit(change func(text string) string) {
 	}
 }
 
-// askAll reads a tape in every way. Answers are right or a clear error, and never those of another
-// tape.
+// askAll reads a tape in every way, and appends to it. Each answer must be right or a clear error, and must
+// show nothing of another tape.
 func (p *peer) askAll(tape, others string, n int, seen *sync.Map) {
 	for _, path := range []string{"/history?conversation_id=" + tape, "/events?direction=forward&conversation_id=" + tape, "/history/search?q=word&conversation_id=" + tape,
 		"/tapes/" + tape + "/context", "/tapes/" + tape + "/anchors", "/state/conversation?conversation_id=" + tape, "/tapes"} {
@@ -65,7 +65,7 @@ func (p *peer) checkAnswer(path, others string, code int, body []byte, seen *syn
 	var e api.ErrorAnswer
 	switch {
 	case strings.Contains(string(body), "word of "+others):
-		p.t.Errorf("%s has what is of %s: %s", path, others, body)
+		p.t.Errorf("%s shows texts of %s: %s", path, others, body)
 	case code >= 400 && path == "/tapes", code >= 400 && (json.Unmarshal(body, &e) != nil || e.Error.Code == "" || e.Error.Code == "internal"):
 		p.t.Errorf("%s: %d %s", path, code, body)
 	}
@@ -95,7 +95,7 @@ func TestGitMeanwhile(t *testing.T) {
 	}
 	p.say("main", "word of main first")
 	checkpoint := func() {
-		// A reset may have taken entries that were acknowledged: nobody can write until a repair has
+		// A reset may have removed entries that were acknowledged: nobody can write until a repair has
 		// recorded that.
 		if _, err := store.Repair(ctx); err != nil {
 			t.Error(err)
@@ -158,7 +158,7 @@ func TestGitMeanwhile(t *testing.T) {
 		var page api.Page
 		p.want(200, "GET", "/history?limit=1&conversation_id="+name, nil, &page)
 		if len(page.Items) != 1 || page.Items[0].Content != "the last" {
-			t.Errorf("%s: %+v", name, page)
+			t.Errorf("%s: the last item is %+v, want \"the last\"", name, page)
 		}
 	}
 }

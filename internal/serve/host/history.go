@@ -30,7 +30,8 @@ func (c *request) view(t access, e repo.Entry) pages.Entry {
 // all keeps every entry.
 func all(repo.Entry) bool { return true }
 
-// scan reads a page. keep is asked of entries as they are stored.
+// scan reads a page of the entries that keep accepts, and reports whether there are more. keep gets entries as
+// they are stored, not masked.
 func (c *request) scan(t access, p pages.Page, keep func(repo.Entry) bool) ([]pages.Entry, bool, error) {
 	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
 	if err != nil {

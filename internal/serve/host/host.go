@@ -33,7 +33,7 @@ type Options struct {
 	Token   string       // the admin's
 	Version string       // of the program
 	Handler http.Handler // everything outside of /v1; nil: 404. May be set until Serve is called
-	Front   *front.Front // under which names it answers, behind which proxies; nil: the names of this machine
+	Front   *front.Front // the server's names and its proxies; nil: the names of this machine, and no proxy
 	Log     *slog.Logger
 	Now     func() time.Time // nil: the clock
 }
@@ -54,7 +54,7 @@ type Server struct {
 	lanes   lanes.Lanes
 }
 
-// New returns a server, with the runs of an earlier one.
+// New returns a server of a workspace. It continues the runs of earlier servers.
 func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -108,7 +108,7 @@ func (s *Server) Secret(purpose string) string {
 // KeepConn protects the connection of a browser that is logged in from being closed when there are many.
 func (s *Server) KeepConn(r *http.Request) { admission.KeepConn(r.Context()) }
 
-// Note records in the audit what a browser did.
+// Note records in the audit what a browser did, or, if not done, was refused.
 func (s *Server) Note(action, resource string, done bool) {
 	r := auditlog.Record{By: "browser", Action: action, Resource: resource, Result: auditlog.OK}
 	if !done {

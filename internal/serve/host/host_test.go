@@ -57,13 +57,14 @@ func (p *peer) start(store *repo.Store) {
 	p.t.Cleanup(p.web.Close)
 }
 
-// as is the peer with another token.
+// as returns the peer with another token.
 func (p *peer) as(token string) *peer {
 	out := *p
 	out.token = token
 	return &out
 }
 
+// with returns the peer with one more header.
 func (p *peer) with(name, value string) *peer {
 	out := *p
 	out.head = map[string]string{name: value}
@@ -124,6 +125,7 @@ func (p *peer) want(status int, method, path string, body, into any) {
 	}
 }
 
+// fails sends a request that must fail with a status and a code.
 func (p *peer) fails(status int, code, method, path string, body any) {
 	p.t.Helper()
 	var e api.ErrorAnswer
@@ -159,35 +161,35 @@ func TestRunFromStartToEnd(t *testing.T) {
 	var page api.Page
 	a.want(200, "GET", "/history", nil, &page)
 	if len(page.Items) != 2 || page.Items[0].Content != "why does the build fail?" {
-		t.Fatalf("%+v", page)
+		t.Fatalf("the history is %+v, want two items, the newest with the input", page)
 	}
 	batch := api.ResultsRequest{Results: []api.RunResult{{Sequence: 1, Type: "message.delta", Data: json.RawMessage(`{"text":"the "}`)}, {Sequence: 2, Type: "message.completed", Data: json.RawMessage(`{"content":"the disk is full"}`)}}}
 	var done api.ResultsAnswer
 	a.want(200, "POST", "/runs/"+run.RunID+"/results", batch, &done)
 	if done.Accepted != 2 || done.Status != "running" {
-		t.Errorf("%+v", done)
+		t.Errorf("the first two results: %+v", done)
 	}
 	batch.Results = append(batch.Results, api.RunResult{Sequence: 3, Type: "odd", Data: nil}, api.RunResult{Sequence: 4, Type: "run.completed", Data: json.RawMessage(`{"finish_reason":"stop"}`)})
 	for _, ignored := range []int{2, 4} { // the second time all of it is known
 		a.want(200, "POST", "/runs/"+run.RunID+"/results", batch, &done)
 		if done.Ignored != ignored || done.Status != "completed" {
-			t.Errorf("%+v", done)
+			t.Errorf("all four results: %+v, want %d ignored and completed", done, ignored)
 		}
 	}
 	a.fails(401, "unauthorized", "GET", "/history", nil)
 	var audit api.EventPage
 	p.want(200, "GET", "/events?conversation_id=audit&types=audit", nil, &audit)
 	if len(audit.Items) < 2 {
-		t.Errorf("the end was acknowledged before the audit: %+v", audit)
+		t.Errorf("the end was acknowledged before it was audited: %+v", audit)
 	}
 	var hits api.Hits
 	p.want(200, "GET", "/history/search?conversation_id=chat&q=disk", nil, &hits)
 	if len(hits.Items) != 1 || hits.Items[0].Role != "assistant" {
-		t.Errorf("%+v", hits)
+		t.Errorf("the hits are %+v, want one of the assistant", hits)
 	}
 	_, stream, _ := p.ask("GET", "/runs/"+run.RunID+"/events", nil) // it ends, since the run is over
 	if strings.Count(string(stream), "\nid: ") != 6 {
-		t.Errorf("%s", stream)
+		t.Errorf("the run's stream does not have 6 entries:\n%s", stream)
 	}
 }
 
@@ -211,8 +213,8 @@ func TestPagesHaveEachEntryOnce(t *testing.T) {
 		}
 		cursor = "&before_cursor=" + page.NextCursor
 	}
-	if len(seen) != 25 { // with the anchor, without what came meanwhile
-		t.Errorf("%v", seen)
+	if len(seen) != 25 { // with the anchor, and without the late ones
+		t.Errorf("%d different texts came, want 25: %v", len(seen), seen)
 	}
 	for text, n := range seen {
 		if n != 1 {
@@ -222,7 +224,7 @@ func TestPagesHaveEachEntryOnce(t *testing.T) {
 	var page api.Page
 	p.want(200, "GET", "/history?conversation_id=chat&limit=999999999999999999999", nil, &page)
 	if len(page.Items) > 100 {
-		t.Errorf("%d items", len(page.Items))
+		t.Errorf("a page has %d items, want at most 100", len(page.Items))
 	}
 	p.fails(422, "invalid_argument", "GET", "/events?conversation_id=chat&before_cursor="+page.PrevCursor, nil)
 }
@@ -243,7 +245,7 @@ func TestIsolation(t *testing.T) {
 	var list api.TapeList
 	a.want(200, "GET", "/tapes", nil, &list)
 	if len(list.Items) != 1 || list.Items[0].Tape != "mine" {
-		t.Errorf("%+v", list)
+		t.Errorf("the run sees the tapes %+v, want only its own", list)
 	}
 	none := p.run(api.RunRequest{Conversation: "mine", Scopes: []string{"state.read"}})
 	p.as(none.Token).fails(403, "forbidden", "GET", "/history?conversation_id=other", nil)
@@ -251,7 +253,7 @@ func TestIsolation(t *testing.T) {
 	var page api.Page
 	thread.want(200, "GET", "/history", nil, &page)
 	if len(page.Items) != 1 || page.Items[0].Content != "in the thread" {
-		t.Errorf("%+v", page)
+		t.Errorf("the thread sees %+v, want only its own input", page)
 	}
 	thread.fails(404, "not_found", "GET", "/history?thread_id=t2", nil)
 	p.as("wrong").fails(401, "unauthorized", "GET", "/history", nil)
@@ -273,6 +275,6 @@ func TestTokensEnd(t *testing.T) {
 	}
 	code, _, head := a.ask("GET", "/tapes", nil)
 	if code != 429 || head.Get("Retry-After") != "1" {
-		t.Errorf("%d %v", code, head)
+		t.Errorf("one request too many: %d %v, want 429 and Retry-After: 1", code, head)
 	}
 }

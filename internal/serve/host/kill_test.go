@@ -25,7 +25,7 @@ import (
 	"tape/repo"
 )
 
-// serveHelper is a server in a process of its own.
+// serveHelper runs a server in a process of its own.
 func serveHelper(dir string) {
 	ctx := context.Background()
 	store, err := repo.Open(ctx, dir, nil)
@@ -44,7 +44,7 @@ func serveHelper(dir string) {
 	panic(s.Serve(ctx, l))
 }
 
-// process starts a server, and returns where it listens.
+// process starts a server in a process of its own, and returns its URL.
 func process(t *testing.T, dir string) (*exec.Cmd, string) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -99,7 +99,7 @@ func TestKill(t *testing.T) {
 	var mu sync.Mutex
 	cmd, url := process(t, dir)
 	if code := post(url+"/runs", "run", api.RunRequest{Runner: "r", Conversation: "c"}); code != 201 {
-		t.Fatal(code)
+		t.Fatalf("start a run: %d, want 201", code)
 	}
 	run := ""
 	for e, err := range tapeOf(t, store, "c").Entries(t.Context(), repo.Query{Kinds: []string{repo.KindEvent}}) {
@@ -166,7 +166,7 @@ func TestKill(t *testing.T) {
 		}
 	}
 	if len(seen) != writers*each {
-		t.Errorf("%d of %d", len(seen), writers*each)
+		t.Errorf("%d of %d entries are there", len(seen), writers*each)
 	}
 	for name, n := range seen {
 		if n != 1 {

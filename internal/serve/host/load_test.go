@@ -54,7 +54,7 @@ func TestManyRuns(t *testing.T) {
 			}
 			if run, n, ok := strings.Cut(text, ": "); ok {
 				if want := fmt.Sprint(next[run]); n != want || all[text] {
-					t.Errorf("%s says %s, not %s", run, n, want)
+					t.Errorf("%s says %s, want %s and each once", run, n, want)
 				}
 				next[run]++
 				all[text] = true
@@ -62,7 +62,7 @@ func TestManyRuns(t *testing.T) {
 		}
 	}
 	if len(all) != runs*says {
-		t.Errorf("%d of %d are there", len(all), runs*says)
+		t.Errorf("%d of %d messages are there", len(all), runs*says)
 	}
 	for range cap(got) {
 		if list := <-got; strings.Join(list, "|") != strings.Join(first, "|") {
@@ -71,7 +71,7 @@ func TestManyRuns(t *testing.T) {
 	}
 }
 
-// story is a run from its start to its end.
+// story plays a run from its start to its end.
 func (p *peer) story(conversation, name string, says int) {
 	r := p.run(api.RunRequest{Conversation: api.Conversation(conversation)})
 	own := p.as(r.Token)
@@ -164,6 +164,6 @@ func TestReadersThatNeverRead(t *testing.T) {
 	defer stop()
 	p.say("c0", "the last")
 	if got := p.follow(ctx, "c0", "the last"); len(got) != 21 {
-		t.Errorf("%d", len(got))
+		t.Errorf("a reader got %d messages, want 21", len(got))
 	}
 }

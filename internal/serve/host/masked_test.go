@@ -75,7 +75,7 @@ func (x *twins) letters(n int) string {
 	return string(out)
 }
 
-// secret is a text that has one, in words that say so or by its shape.
+// secret returns a text with a secret, which its words or its shape show.
 func (x *twins) secret() string {
 	if len(x.secrets) > 0 && x.rnd.IntN(3) == 0 {
 		return x.secrets[x.rnd.IntN(len(x.secrets))]
@@ -110,7 +110,7 @@ func quoted(v any) string {
 	return string(out)
 }
 
-// entry returns an entry of any kind, with texts anywhere.
+// entry returns an entry of a random kind, with texts in all its parts.
 func (x *twins) entry() string {
 	var kind string
 	var payload any
@@ -132,6 +132,7 @@ func (x *twins) entry() string {
 	return quoted(map[string]any{"kind": kind, "payload": payload, "date": x.date(), "meta": map[string]any{"note": x.text()}})
 }
 
+// both sends a to the workspace with secrets, and b to the other.
 func (x *twins) both(method, path string, a, b any) {
 	x.t.Helper()
 	code, body, _ := x.real.ask(method, path, a)
@@ -141,6 +142,7 @@ func (x *twins) both(method, path string, a, b any) {
 	}
 }
 
+// wide returns a text as UTF-16.
 func wide(text string) string {
 	out := []byte{0xff, 0xfe}
 	for _, unit := range utf16.Encode([]rune(text)) {
@@ -149,7 +151,7 @@ func wide(text string) string {
 	return string(out)
 }
 
-// fill writes the same to both.
+// fill writes the same to both, with marks instead of secrets to the second one.
 func (x *twins) fill() {
 	x.t.Helper()
 	for i := range 40 {
@@ -219,7 +221,7 @@ func (x *twins) query() string {
 	return strings.Join(parts, " ")
 }
 
-// ask sends a request of a run that tries to find out a secret.
+// ask returns the path, and perhaps a Range header, of a request by which a run tries to find out a secret.
 func (x *twins) ask() (path, head string) {
 	q := url.QueryEscape
 	switch x.rnd.IntN(15) {
@@ -257,7 +259,7 @@ func (x *twins) ask() (path, head string) {
 	return path, ""
 }
 
-// changing is what differs between any two servers.
+// changing matches what differs between any two servers.
 var changing = regexp.MustCompile(`"[a-z_]*cursor":"[^"]*"|"(created_at|date)":"[^"]*"|run_[0-9a-f]{24}|"ETag":"[^"]*"`)
 
 // TestMaskedRunLearnsNothing: whatever a masked run asks, it gets the answers of a workspace that
@@ -335,7 +337,7 @@ func TestMarksOfGuesses(t *testing.T) {
 	r.want(200, "GET", "/events?types=artifact.added", nil, &page)
 	hers := marks(append(all, content(jsonl.GetString(page.Items[0].Data, "data", "artifact", "id")))...)
 	if len(hers) != 2 { // of what is said, and of the file
-		t.Fatal(hers)
+		t.Fatalf("the marks of others are %v, want 2", hers)
 	}
 	var a api.ArtifactAnswer
 	r.want(201, "POST", "/artifacts?name="+url.QueryEscape(said), said+"\n", &a)
@@ -357,7 +359,7 @@ func TestMarksOfGuesses(t *testing.T) {
 		own++
 	}
 	if own < 4 {
-		t.Errorf("%d entries are the run's", own)
+		t.Errorf("%d entries are the run's, want at least 4", own)
 	}
 	for _, path := range []string{content(a.ID), "/artifacts/" + a.ID, "/state/conversation/mine"} {
 		got := marks(path)

@@ -62,7 +62,7 @@ func TestForksOfOwnTapes(t *testing.T) {
 	r.want(200, "GET", "/tapes", nil, &list)
 	for _, item := range list.Items {
 		if strings.HasPrefix(item.Tape, "host") {
-			t.Errorf("%+v", item)
+			t.Errorf("a run sees the server's tape %+v", item)
 		}
 	}
 	p.fails(422, "invalid_argument", "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "host/look"})

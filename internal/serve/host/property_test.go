@@ -15,10 +15,10 @@ import (
 	"tape/repo"
 )
 
-// mark is a text that is only in entries of one conversation or thread.
+// mark returns a text that is only in entries of one conversation or thread.
 func mark(conversation, thread int) string { return fmt.Sprintf("zq%dx%dqz", conversation, thread) }
 
-// world is some runs, each with what it must never see.
+// world has runs of several conversations and threads. None may see the marks of another.
 type world struct {
 	*peer
 	rnd  *rand.Rand
@@ -62,7 +62,7 @@ func (w *world) write(r inhabitant) {
 
 func (w *world) pick(list ...string) string { return list[w.rnd.IntN(len(list))] }
 
-// request is any path with any parameters, most of them another run's.
+// request returns a random path with random parameters, most of them another run's.
 func (w *world) request() string {
 	c := fmt.Sprint("conv", w.rnd.IntN(conversations+1))
 	path := w.pick("/history", "/history", "/history/search", "/events", "/events/"+fmt.Sprint(w.rnd.IntN(30)), "/events/"+c+"@"+fmt.Sprint(w.rnd.IntN(30)),
@@ -108,7 +108,7 @@ func takes(path, name string) bool {
 	return false
 }
 
-// change is any write, most of them to the run's own conversation. What it writes has the run's
+// change returns a random write, mostly to the run's own conversation. What it writes has the run's
 // mark; state belongs to all threads.
 func (w *world) change(r inhabitant) (method, path, body string) {
 	w.n++
@@ -129,7 +129,7 @@ func (w *world) change(r inhabitant) (method, path, body string) {
 	case 2:
 		return "POST", fmt.Sprintf("/tapes/conv%d/", c) + w.pick("merge", "discard"), fmt.Sprintf(`{"fork":%q}`, fork)
 	case 3:
-		th := 0 // state of other scopes is of all threads
+		th := 0 // state of other scopes belongs to all threads
 		if strings.HasPrefix(key, "/state/conversation") {
 			th = r.thread
 		}
@@ -172,7 +172,7 @@ func (w *world) check(r inhabitant, path string, code int, body string) {
 		most = 50
 	}
 	if n := strings.Count(body, `"event_id":`); n > most && !strings.HasPrefix(path, "/diff") {
-		w.t.Fatalf("%s: %d items", path, n)
+		w.t.Fatalf("%s: %d items, want at most %d", path, n, most)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 			}
 		}
 		if len(seen) != want {
-			t.Errorf("%d of %d", len(seen), want)
+			t.Errorf("%d of %d items came", len(seen), want)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 const (
 	maxBody = 16 << 20
-	maxKey  = 200 // characters of an idempotency key
+	maxKey  = 200 // bytes of an idempotency key
 )
 
 // request is one request to the API.
@@ -65,8 +65,8 @@ func (s *Server) newMux() *http.ServeMux {
 	return mux
 }
 
-// serveOther serves what is outside of /v1. A GET ends with the server: a page may follow a tape for
-// ever.
+// serveOther serves what is outside of /v1. It ends a GET when the server ends, because a page may follow a
+// tape forever.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	if s.Handler == nil {
 		http.NotFound(w, r)
@@ -86,7 +86,8 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	s.Handler.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// ServeHTTP refuses requests that a page of another site may have sent.
+// ServeHTTP answers a request. It refuses those for names that are not this server's, and those that a page of
+// another site may have sent.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -102,7 +103,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, asked)
 }
 
-// serve checks in this order: the token, the run of the path, the run's scope, the limits. Handlers
+// serve checks in this order: the token, the run that the path names, the caller's scope, the limits. Handlers
 // then check with c.tape which conversation and thread the caller may see.
 func (s *Server) serve(c *request) {
 	defer func() {
@@ -113,7 +114,7 @@ func (s *Server) serve(c *request) {
 	}()
 	answer, err := c.handle()
 	if err != nil && c.running && !c.s.Now().Before(c.run.Deadline) {
-		err = runs.PastDeadline() // whatever it has interrupted
+		err = runs.PastDeadline() // the deadline caused the error, whatever that says
 		c.w.Extend(2 * lastWords) // one second to send the answer, one to drain the request's body
 	}
 	if c.keyed && err == nil {
@@ -125,7 +126,7 @@ func (s *Server) serve(c *request) {
 	}
 	ended := err == nil && c.route.Ends && c.pathRun().StatusNow() != runs.Running
 	if ended { // the audit of a run is durable before its end is answered
-		data, _ := json.Marshal(answer) // an error is reported by answer
+		data, _ := json.Marshal(answer) // s.answer reports the error
 		c.bytes = int64(len(data)) + 1
 		s.recordAudit(c)
 		err = s.audit.Flush(c.ctx())
@@ -141,8 +142,8 @@ func (s *Server) serve(c *request) {
 	}
 }
 
-// recordAudit records each request of a run, and of others those that change something or have an
-// unknown token.
+// recordAudit records every request of a run. Of other requests, it records those that change something or
+// have an unknown token.
 func (s *Server) recordAudit(c *request) {
 	r := auditlog.Record{Action: c.route.Method + " " + c.route.Path, Resource: cmp.Or(c.resource, fmt.Sprintf("%.200s", c.r.URL.Path)),
 		Scope: c.route.Scope, Result: c.result, Bytes: c.bytes}
@@ -193,7 +194,7 @@ const (
 	afterEnd  = 30 * time.Second // for a request about a run that has ended
 )
 
-// admit acquires what a request needs of the server's limits, and ends it with the run.
+// admit acquires what a request needs of the server's limits, and makes the request end with its run.
 func (c *request) admit() error {
 	stream := c.route.Media == "text/event-stream"
 	if c.run != nil {
@@ -225,7 +226,7 @@ func (c *request) admit() error {
 	return c.acquire(work)
 }
 
-// authenticate finds the caller by its token, and checks that it may name the run of the path.
+// authenticate finds the caller by its token, and checks that it may use the run that the path names.
 func (c *request) authenticate() error {
 	token, ok := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
@@ -261,7 +262,7 @@ func (c *request) pathRun() *runs.Run { return c.s.runs.Get(c.r.PathValue("run_i
 
 func (c *request) ctx() context.Context { return c.r.Context() }
 
-// body reads the request's JSON.
+// body reads the request's JSON, and also returns its text.
 func (c *request) body(into any) ([]byte, error) {
 	data, err := c.read(c.r.Body)
 	if err != nil {
@@ -338,7 +339,7 @@ func (c *request) tape(name string) (access, error) {
 	return out, nil
 }
 
-// asNotFound makes the same answer of what does not exist and what a run must not see.
+// asNotFound gives a tape that does not exist the same answer as one that a run must not see.
 func asNotFound(err error) error {
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrInvalid) {
 		return api.NotFound("conversation")

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	maxResults = 100 // in a batch
-	maxResult  = 1 << 20
+	maxResults = 100     // in a batch
+	maxResult  = 1 << 20 // bytes of one
 )
 
-// postResults records a run's results. A sequence that is on the tape is ignored.
+// postResults records a run's results. It ignores a result whose sequence is already on the tape.
 func postResults(c *request) (any, error) {
 	var q api.ResultsRequest
 	if _, err := c.body(&q); err != nil {
@@ -82,7 +82,8 @@ func postResults(c *request) (any, error) {
 	return out, nil
 }
 
-// draftsOf makes entries of the new results. outside are those for the server's own tape.
+// draftsOf returns the entries for the new results: drafts for the run's tape, and outside for the server's own
+// tape. end is the run's status if a result ends it, else "".
 func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequences, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
 	batch := map[int64]bool{}
 	for _, res := range list {
@@ -145,7 +146,8 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequenc
 	return end, drafts, outside, nil
 }
 
-// sequences returns a run's sequences that are on the tape. After a restart they are read from there.
+// sequences returns the sequences of a run's results that are on the tape. After a restart it reads them from
+// there.
 func (s *Server) sequences(ctx context.Context, t *repo.Tape, r *runs.Run) (*runs.Sequences, error) {
 	if r.Seen != nil {
 		return r.Seen, nil

@@ -34,7 +34,7 @@ func random(bytes int) []byte {
 func NewToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
 
 // startRun starts a run. A repeated request with the same key gets a new token for the same run,
-// because nobody may have got the old one.
+// because the old one may have reached nobody.
 func startRun(c *request) (any, error) {
 	var q api.RunRequest
 	data, err := c.body(&q)
@@ -86,7 +86,7 @@ func startRun(c *request) (any, error) {
 	return api.RunStarted{RunID: r.ID, Token: token, Context: started}, err
 }
 
-// newRun checks a request and fixes what the run may do.
+// newRun checks a request, and returns a run with what it is allowed to do.
 func (c *request) newRun(q *api.RunRequest) (*runs.Run, access, error) {
 	switch {
 	case q.Runner == "":
@@ -172,7 +172,8 @@ func cancelRun(c *request) (any, error) {
 	return r.Answer(), nil
 }
 
-// end ends a run. If it was cancelled or has expired, an entry says so; else a result has.
+// end ends a run. It records on the tape that the run was cancelled or has expired; any other end was recorded
+// by a result.
 func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -197,8 +198,8 @@ func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 	return nil
 }
 
-// expire ends a run whose deadline has passed. The tape may have another end, if the server was
-// stopped before the run was saved.
+// expire ends a run whose deadline has passed. The tape may already have the run's end, if an earlier server
+// stopped before it saved the run.
 func (s *Server) expire(ctx context.Context, r *runs.Run) error {
 	ctx = context.WithoutCancel(ctx)
 	r.Results.Lock()

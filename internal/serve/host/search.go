@@ -31,13 +31,13 @@ func searchHistory(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(f.EventTypes) > 0 { // they may be types that no transcript has
+	if len(f.EventTypes) > 0 { // the types may be of entries that are not in the transcript
 		if err := c.require("events.read"); err != nil {
 			return nil, err
 		}
 	}
 	limit := int(top)
-	if t.thread != "" { // relevance depends on other threads, and would reveal something of them
+	if t.thread != "" { // relevance depends on other threads, and would reveal something about them
 		s.Newest, s.AsSpelt = true, true
 	}
 	var heavy error

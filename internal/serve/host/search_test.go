@@ -79,7 +79,7 @@ func TestSearchFilters(t *testing.T) {
 		for _, item := range hits.Items {
 			got[item.ItemType+" "+item.Content] = true
 			if item.EventID == "" || item.Cursor == "" {
-				t.Errorf("%+v", item)
+				t.Errorf("%s: a hit without its id or cursor: %+v", query, item)
 			}
 		}
 		var texts []string
@@ -119,22 +119,22 @@ func TestStartIsMasked(t *testing.T) {
 	run := p.run(q)
 	started, _ := json.Marshal(run.Context)
 	if strings.Contains(string(started), "Ab3dE9") || strings.Contains(string(started), "hunter2") {
-		t.Errorf("%s", started)
+		t.Errorf("the context shows a secret: %s", started)
 	}
 	if got, _ := json.Marshal(run.Context.Config); string(got) != `{"keyboard":"de","max_tokens":4096,"nested":{"depth":2,"list":["a"]},"tokenizer":"bpe"}` {
-		t.Errorf("%s", got)
+		t.Errorf("the config is %s", got)
 	}
 	a := p.as(run.Token)
 	p.want(200, "POST", "/runs/"+run.RunID+"/steering", `{"text":"no, `+secret+`"}`, nil)
 	_, said, _ := a.ask("POST", "/runs/"+run.RunID+"/steering/pull", nil)
 	if strings.Contains(string(said), "Ab3dE9") || !strings.Contains(string(said), "no, [redacted:") {
-		t.Errorf("%s", said)
+		t.Errorf("the steering is not masked: %s", said)
 	}
 	seen, _ := start.Statics(q.Static, func(json.RawMessage) json.RawMessage { return run.Context.Resources["system"] })
 	a.want(200, "GET", "/static/"+seen[0].SHA256, nil, nil)
 	q.Policy.Unmasked = true
 	if run := p.run(q); run.Context.Input.Text != q.Input.Text || !strings.Contains(string(run.Context.Resources["system"]), secret) {
-		t.Errorf("%+v", run.Context)
+		t.Errorf("the context of an unmasked run is masked: %+v", run.Context)
 	}
 }
 
@@ -149,11 +149,11 @@ func TestForkAtMaskedAnchor(t *testing.T) {
 	a.want(200, "GET", "/tapes/c/anchors", nil, &list)
 	name := list.Items[len(list.Items)-1].Name
 	if strings.Contains(name, "Ab3dE9") {
-		t.Error(name)
+		t.Errorf("the anchor's name is not masked: %s", name)
 	}
 	_, body, _ := a.ask("POST", "/tapes/c/fork", map[string]any{"name": "f", "at": "use " + secret[:len(secret)-1]})
 	if strings.Contains(string(body), "redacted") || strings.Contains(string(body), "Ab3dE9") {
-		t.Errorf("%s", body)
+		t.Errorf("the error hints at the anchor's name: %s", body)
 	}
 	a.want(201, "POST", "/tapes/c/fork", map[string]any{"name": "f", "at": name}, nil)
 }

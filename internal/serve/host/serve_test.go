@@ -37,6 +37,6 @@ func TestServeEnds(t *testing.T) {
 		n++
 	}
 	if n != 2 { // the start of the run, and its call
-		t.Errorf("%d records", n)
+		t.Errorf("the audit has %d records, want 2", n)
 	}
 }

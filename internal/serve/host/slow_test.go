@@ -50,7 +50,7 @@ func TestSlowClientsTakeLittle(t *testing.T) {
 	line := strings.Repeat("nothing to hide ", 1<<16)
 	var big api.ArtifactAnswer
 	p.as(full.Token).want(201, "POST", "/artifacts", strings.Repeat(line, 16), &big)
-	p.want(201, "POST", "/tapes/c/handoff", `{"name":"kept"}`, nil) // git has it
+	p.want(201, "POST", "/tapes/c/handoff", `{"name":"kept"}`, nil) // so that the artifact is read from git
 	for range 8 {
 		p.say("c", strings.Repeat("words and words ", 1<<15))
 	}
@@ -103,18 +103,18 @@ func TestSlowClientsTakeLittle(t *testing.T) {
 	got := count(20, full.Token, content, "")
 	check("artifacts", got)
 	if got["200"] != 20 {
-		t.Errorf("%v", got)
+		t.Errorf("artifacts by status: %v, want 20 times 200", got)
 	}
 	got = count(12, masked.Token, "GET /v1/events/stream", "")
 	check("streams", got)
 	if got["200"] != admission.MaxStreams || got["429"] != 12-admission.MaxStreams {
-		t.Errorf("%v", got)
+		t.Errorf("streams by status: %v, want %d times 200 and the rest 429", got, admission.MaxStreams)
 	}
 	check("pages", count(20, adminToken, "GET /v1/events?conversation_id=c", ""))
-	p.want(200, "GET", "/tapes", nil, nil) // what is small is answered
+	p.want(200, "GET", "/tapes", nil, nil) // a small request is still answered
 	got = count(admission.MaxRequests+8, sends.Token, "POST /v1/tapes/c/entries", "Expect: 100-continue\r\nContent-Length: 16000000\r\n")
 	if got["100"] != admission.MaxRequests || got["429"] != 8 {
-		t.Errorf("%v", got)
+		t.Errorf("bodies by status: %v, want %d times 100 and the rest 429", got, admission.MaxRequests)
 	}
 	body := make([]byte, 6<<20)
 	for _, c := range open[len(open)-admission.MaxRequests-8:] {
@@ -122,7 +122,7 @@ func TestSlowClientsTakeLittle(t *testing.T) {
 	}
 	check("bodies", got)
 	if files, err := os.ReadDir(p.s.private("waiting")); err != nil || runtime.GOOS != "windows" && len(files) > 0 {
-		t.Errorf("%d files are left, %v", len(files), err)
+		t.Errorf("%d temporary files are left, %v", len(files), err)
 	}
 }
 
@@ -136,9 +136,9 @@ func TestRangeErrors(t *testing.T) {
 	ranged.fails(http.StatusRequestedRangeNotSatisfiable, "range_not_satisfiable", "GET", "/artifacts/"+art.ID+"/content", nil)
 	_, _, head := ranged.ask("GET", "/artifacts/"+art.ID+"/content", nil)
 	if head.Get("Content-Range") != "bytes */10" || head.Get("Content-Type") != "application/json" {
-		t.Errorf("%v", head)
+		t.Errorf("the headers of a bad range are %v", head)
 	}
 	if all := p.audited(); !slices.ContainsFunc(all, func(r auditlog.Record) bool { return r.Result == "range_not_satisfiable" }) {
-		t.Errorf("%+v", all)
+		t.Errorf("the audit does not have the bad range: %+v", all)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"tape/repo"
 )
 
-// The owner of the context decides what is inlined of the history.
+// The owner of the context decides which part of the history is inlined.
 func TestOwnership(t *testing.T) {
 	p := newPeer(t)
 	for i, tc := range []struct{ manifest, want string }{
@@ -74,10 +74,10 @@ func TestManifestSupports(t *testing.T) {
 			p.want(201, "POST", "/runs", map[string]any{"runner": "r", "conversation": "c", "manifest": map[string]any{member: yes}}, &run)
 			endpoint, _, _ := strings.Cut(strings.Replace(path, "/00", "/{artifact_id}", 1), "?")
 			if got := slices.Contains(run.Context.Context.AvailableAPIs, "GET /v1"+endpoint); got != yes {
-				t.Errorf("%s %v: available %v", member, yes, got)
+				t.Errorf("%s %v: the endpoint is listed: %v", member, yes, got)
 			}
 			if code, _, _ := p.as(run.Token).ask("GET", path, nil); (code == 403) == yes {
-				t.Errorf("%s %v: %d", member, yes, code)
+				t.Errorf("%s %v: the endpoint answers %d", member, yes, code)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func TestStartIsKept(t *testing.T) {
 		}
 	}
 	if !strings.Contains(started[0], `"subject":{"id":"door"}`) || !strings.Contains(started[0], `"delivery":{"reply_to":"7"}`) {
-		t.Errorf("%s", started[0])
+		t.Errorf("the subject or the delivery is not in %s", started[0])
 	}
 	p.fails(422, "invalid_argument", "POST", "/runs", `{"runner":"r","conversation":"c","input":{"contents":["text"]}}`)
 }
@@ -121,7 +121,7 @@ func TestSessionKeys(t *testing.T) {
 		return p.run(api.RunRequest{Conversation: "c", Runner: "r", Workspace: workspace, Bot: bot, Binding: "100%", Thread: "t"}).Context.Runtime.SessionKey
 	}
 	if got := key("w", "b"); got != "w/b/100%/r/c/t" {
-		t.Errorf("%s", got)
+		t.Errorf("the session key is %s", got)
 	}
 }
 
@@ -132,14 +132,14 @@ func TestConversationNames(t *testing.T) {
 	p.want(201, "POST", "/runs", `{"runner":"r","conversation":{"conversation_id":"telegram/123","thread_id":"t","title":"x"},"input":{"text":"hello"}}`, &run)
 	p.fails(422, "invalid_argument", "POST", "/runs", `{"runner":"r","conversation":{"conversation_id":"c","thread_id":"t"},"thread":"u","input":{"text":"x"}}`)
 	if run.Context.Conversation != "telegram/123" || run.Context.Context.ThreadID != "t" {
-		t.Errorf("%+v", run.Context)
+		t.Errorf("the context is %+v, want telegram/123 and the thread t", run.Context)
 	}
 	a := p.as(run.Token)
 	a.want(201, "POST", "/tapes/telegram%2F123/entries", `{"entries":[{"kind":"message","payload":{"role":"assistant","content":"there"}}]}`, nil)
 	var page api.Page
 	a.want(200, "GET", "/history", nil, &page)
 	if contents(page.Items) != "there hello" {
-		t.Errorf("%+v", page)
+		t.Errorf("the history is %+v, want \"there\" and \"hello\"", page)
 	}
 	a.want(200, "GET", "/events/telegram%2F123@3", nil, nil)
 	p.run(api.RunRequest{Conversation: "chat"})

@@ -24,8 +24,8 @@ const (
 	maxStateKey = results.MaxStateKey
 )
 
-// stateKey returns the tape of a scope, and the key with its owner. changes requires a conversation
-// that the run may change.
+// stateKey returns the tape that holds the state of a scope, and the key with its owner. If changes, the caller
+// must be allowed to change the conversation.
 func (c *request) stateKey(changes bool) (tape string, k lanes.StateKey, err error) {
 	k = lanes.StateKey{Scope: c.r.PathValue("scope"), Key: c.r.PathValue("key")}
 	if len(k.Key) > maxStateKey || !utf8.ValidString(k.Key) {

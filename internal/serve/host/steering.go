@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	maxSteering = 100 // waiting messages
-	maxSteer    = 64 << 10
+	maxSteering = 100      // waiting messages
+	maxSteer    = 64 << 10 // bytes of a message
 )
 
 func steer(c *request) (any, error) {
@@ -40,7 +40,7 @@ func steer(c *request) (any, error) {
 	return api.SteerAnswer{Pending: len(r.Steering)}, nil
 }
 
-// pullSteering returns the waiting messages, once.
+// pullSteering returns the waiting messages, and removes them.
 func pullSteering(c *request) (any, error) {
 	r := c.pathRun()
 	r.Mu.Lock()

@@ -26,7 +26,7 @@ func (c *request) checkFork(name string) error {
 	parent, rest := c.run.Tape, strings.TrimPrefix(name, c.run.Tape+"/")
 	for rest != "" {
 		fork, more, _ := strings.Cut(rest, "/")
-		began, ok, err := c.forkFact(parent, fork)
+		fact, ok, err := c.forkFact(parent, fork)
 		if err != nil {
 			return err
 		}
@@ -39,14 +39,14 @@ func (c *request) checkFork(name string) error {
 		if err != nil {
 			return err
 		}
-		if !ok || began.Thread != c.run.Thread || began.Start != base.Start {
+		if !ok || fact.Thread != c.run.Thread || fact.Start != base.Start {
 			return api.NotFound("conversation")
 		}
 	}
 	return nil
 }
 
-// forkFact says who began the last fork of a name.
+// forkFact returns which thread began the newest fork with a name.
 func (c *request) forkFact(parent, fork string) (f lanes.ForkFact, ok bool, err error) {
 	t, err := c.s.Store.Tape(c.ctx(), parent)
 	if err != nil {
@@ -68,7 +68,7 @@ func (c *request) recordFork(t access, fork, start string) error {
 	return err
 }
 
-// handoffs returns the entries of a thread's handoffs.
+// handoffs returns the ids of the entries of a thread's handoffs, the oldest first.
 func (c *request) handoffs(t access) (ids []int64, err error) {
 	err = c.s.lanes.Hold(c.ctx(), t.Tape, func(l *lanes.Lane) error {
 		ids = l.Handoffs(t.thread)
@@ -114,8 +114,9 @@ func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, err
 	return repo.Entry{}, api.NotFound("entry")
 }
 
-// artifactFact returns what the tape says about an artifact. A run sees it if it was given to its
-// thread, and has expired under no name, neither here nor on the tapes from which a fork was begun.
+// artifactFact returns what the tape records about an artifact. The artifact must have been given to the thread
+// that the access is limited to, and must not have expired under any name, neither on this tape nor on those
+// that it is a fork of. Otherwise a run gets api.NotFound.
 func (c *request) artifactFact(t access, id string) (fact lanes.ArtifactFact, err error) {
 	ok := false
 	for tape, first := t.Tape, true; ; first = false {

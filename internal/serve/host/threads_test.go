@@ -37,7 +37,7 @@ func TestThreadsKeepApart(t *testing.T) {
 		var got api.StateList
 		who.want(200, "GET", "/state/conversation?conversation_id=c&thread_id=one", nil, &got)
 		if len(got.Items) != 1 || string(got.Items[0].Value) != `"of one"` {
-			t.Errorf("%+v", got)
+			t.Errorf("the state of thread one is %+v, want only its own value", got)
 		}
 	}
 	next := p.run(api.RunRequest{Conversation: "c", Thread: "two"})
@@ -46,11 +46,11 @@ func TestThreadsKeepApart(t *testing.T) {
 	}
 
 	a.with("Idempotency-Key", "f").want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, nil)
-	say2 := `{"entries":[{"kind":"message","payload":{"role":"assistant","content":"in the fork"}}]}`
-	a.want(201, "POST", "/tapes/c%2Ftry/entries", say2, nil)
+	inFork := `{"entries":[{"kind":"message","payload":{"role":"assistant","content":"in the fork"}}]}`
+	a.want(201, "POST", "/tapes/c%2Ftry/entries", inFork, nil)
 	a.want(201, "POST", "/tapes/c%2Ftry/fork", `{"name":"deep"}`, nil)
-	for path, body := range map[string]string{"/tapes/c/discard": `{"fork":"try"}`, "/tapes/c/merge": `{"fork":"try"}`, "/tapes/c%2Ftry/entries": say2,
-		"/tapes/c%2Ftry/handoff": `{"name":"x"}`, "/tapes/c%2Ftry/discard": `{"fork":"deep"}`, "/tapes/c%2Ftry%2Fdeep/entries": say2, "/tapes/c%2Ftry/fork": `{"name":"y"}`} {
+	for path, body := range map[string]string{"/tapes/c/discard": `{"fork":"try"}`, "/tapes/c/merge": `{"fork":"try"}`, "/tapes/c%2Ftry/entries": inFork,
+		"/tapes/c%2Ftry/handoff": `{"name":"x"}`, "/tapes/c%2Ftry/discard": `{"fork":"deep"}`, "/tapes/c%2Ftry%2Fdeep/entries": inFork, "/tapes/c%2Ftry/fork": `{"name":"y"}`} {
 		for _, key := range []string{"", "key of " + path} {
 			b.with("Idempotency-Key", key).fails(404, "not_found", "POST", path, body)
 		}
@@ -63,14 +63,14 @@ func TestThreadsKeepApart(t *testing.T) {
 	var list api.TapeList
 	b.want(200, "GET", "/tapes", nil, &list)
 	if len(list.Items) != 1 {
-		t.Errorf("%+v", list)
+		t.Errorf("the run sees the tapes %+v, want only its own", list)
 	}
 	again := a.with("Idempotency-Key", "f")
 	var f api.ForkAnswer
 	again.want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, &f)
 	a.want(200, "POST", "/tapes/c%2Ftry/discard", `{"fork":"deep"}`, nil)
 	a.want(200, "POST", "/tapes/c/merge", `{"fork":"try"}`, nil)
-	p.want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, nil) // nobody's, instead of a thread's
+	p.want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, nil) // the new fork belongs to no thread
 	a.fails(404, "not_found", "GET", "/history?conversation_id=c/try", nil)
 	a.fails(404, "not_found", "POST", "/tapes/c/discard", `{"fork":"try"}`)
 	all.want(200, "POST", "/tapes/c/discard", `{"fork":"try"}`, nil)
@@ -100,10 +100,10 @@ func TestThreadsKeepApart(t *testing.T) {
 			s = append(s, fmt.Sprintf("{%s %s}", i.Name, i.State))
 		}
 		if fmt.Sprint(s) != want {
-			t.Errorf("the anchors are %s", s)
+			t.Errorf("the anchors are %s, want %s", s, want)
 		}
 	}
-	p.start(p.s.Store) // the next server knows it, too
+	p.start(p.s.Store) // the next server keeps threads apart, too
 	b.web, a.web, all.web = p.web, p.web, p.web
 	b.fails(404, "not_found", "GET", "/state/conversation/other?thread_id=one", nil)
 	a.fails(404, "not_found", "GET", "/state/conversation/other", nil)
@@ -123,11 +123,11 @@ func TestArtifactsOfThreads(t *testing.T) {
 	ref := func(a api.ArtifactAnswer) string {
 		return fmt.Sprintf(`{"artifact":{"id":%[1]q,"mime_type":"text/html","name":"mine","size_bytes":%[2]d,"sha256":%[1]q}}`, a.ID, a.Size)
 	}
-	// name tries all ways to refer to an artifact. For one that is not seen, the answers are as if it
-	// did not exist.
-	name := func(p *peer, run, tape string, of api.ArtifactAnswer) {
+	// refer tries all ways to refer to an artifact that the run must not see. The answers must be as if it did
+	// not exist.
+	refer := func(p *peer, run, tape string, hidden api.ArtifactAnswer) {
 		t.Helper()
-		none := of
+		none := hidden
 		none.ID = strings.Repeat("0", 64)
 		for path, body := range map[string]string{
 			"POST /tapes/" + tape + "/entries": `{"entries":[{"kind":"message","payload":{"role":"assistant","content":"see","file":%s}}]}`,
@@ -136,32 +136,32 @@ func TestArtifactsOfThreads(t *testing.T) {
 			"PUT /state/conversation/k":        `%s`,
 		} {
 			method, path, _ := strings.Cut(path, " ")
-			status, got, _ := p.ask(method, path, fmt.Sprintf(body, ref(of)))
+			status, got, _ := p.ask(method, path, fmt.Sprintf(body, ref(hidden)))
 			other, want, _ := p.ask(method, path, fmt.Sprintf(body, ref(none)))
-			if status != 422 || other != 422 || string(got) != strings.ReplaceAll(string(want), none.ID, of.ID) {
-				t.Errorf("%s: %d %s, and of none %d %s", path, status, got, other, want)
+			if status != 422 || other != 422 || string(got) != strings.ReplaceAll(string(want), none.ID, hidden.ID) {
+				t.Errorf("%s: %d %s, and for an artifact that does not exist %d %s", path, status, got, other, want)
 			}
 		}
 		// A tape of a former version may have such a reference.
 		tp := tapeOf(t, p.s.Store, strings.ReplaceAll(tape, "%2F", "/"))
-		if _, err := tp.Append(t.Context(), nil, repo.Draft{Kind: "message", Payload: json.RawMessage(`{"role":"assistant","content":"see","file":` + ref(of) + `}`), Meta: json.RawMessage(`{"run_id":"` + run + `"}`)}); err != nil {
+		if _, err := tp.Append(t.Context(), nil, repo.Draft{Kind: "message", Payload: json.RawMessage(`{"role":"assistant","content":"see","file":` + ref(hidden) + `}`), Meta: json.RawMessage(`{"run_id":"` + run + `"}`)}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	name(b, two.RunID, "c", kept)
+	refer(b, two.RunID, "c", kept)
 	const finds = "/history/search?q=alone&event_types=message,note,tool.call.completed,artifact.added,artifact_added"
-	words := func(who *peer, want int) {
+	wantHits := func(who *peer, want int) {
 		t.Helper()
 		var hits api.Hits
 		who.want(200, "GET", finds, nil, &hits)
 		if len(hits.Items) != want || hits.Matches != want || !hits.Exact {
-			t.Errorf("%d hits, %d said, exact: %t; wanted %d", len(hits.Items), hits.Matches, hits.Exact, want)
+			t.Errorf("%d hits, matches: %d, exact: %t; want %d hits", len(hits.Items), hits.Matches, hits.Exact, want)
 		}
 	}
 	full := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "two", Policy: api.Policy{Unmasked: true}}).Token)
-	words(a, 1)
-	words(b, 0)
-	words(full, 0)
+	wantHits(a, 1)
+	wantHits(b, 0)
+	wantHits(full, 0)
 	path := "/artifacts/" + kept.ID
 	for _, end := range []string{"", "/content", "/content?offset=0"} {
 		b.fails(404, "not_found", "GET", path+end, nil)
@@ -169,19 +169,19 @@ func TestArtifactsOfThreads(t *testing.T) {
 	var got api.ArtifactAnswer
 	a.want(200, "GET", path, nil, &got)
 	if got.Name != "log.txt" || got.MIMEType != "text/plain" {
-		t.Errorf("%+v", got)
+		t.Errorf("the artifact is %+v, want log.txt as text/plain", got)
 	}
 	all.want(200, "GET", path, nil, nil)
 	*p.now = p.now.Add(2 * time.Minute)
-	words(a, 0)
-	words(all, 0)
-	name(a, one.RunID, "c", kept)
-	name(all, three.RunID, "c", kept)
-	p.want(201, "POST", "/tapes/c/handoff", `{"name":"next"}`, nil) // a phase in which only the new names are
-	name(a, one.RunID, "c", kept)
+	wantHits(a, 0)
+	wantHits(all, 0)
+	refer(a, one.RunID, "c", kept)
+	refer(all, three.RunID, "c", kept)
+	p.want(201, "POST", "/tapes/c/handoff", `{"name":"next"}`, nil) // the new phase has only the new references
+	refer(a, one.RunID, "c", kept)
 	a.want(201, "POST", "/tapes/c/fork", `{"name":"f"}`, nil)
-	name(a, one.RunID, "c%2Ff", kept)
-	for _, tape := range []string{"c", "c%2Ff"} { // what is seen can be referred to
+	refer(a, one.RunID, "c%2Ff", kept)
+	for _, tape := range []string{"c", "c%2Ff"} { // an artifact that the run sees can be referred to
 		a.want(201, "POST", "/tapes/"+tape+"/entries", `{"entries":[{"kind":"event","payload":{"name":"note","data":`+ref(lasting)+`}}]}`, nil)
 	}
 	a.want(200, "PUT", "/state/conversation/k", ref(lasting), nil)
@@ -192,10 +192,10 @@ func TestArtifactsOfThreads(t *testing.T) {
 	}
 	p.want(200, "GET", path+"?conversation_id=c", nil, nil)
 	a.want(200, "GET", "/artifacts/"+lasting.ID, nil, nil)
-	b.want(201, "POST", "/artifacts", "of one alone", nil) // who has the content may give it again
+	b.want(201, "POST", "/artifacts", "of one alone", nil) // a run that has the content may upload it
 	b.want(200, "GET", path, nil, nil)
 	p.want(201, "POST", "/tapes/c/entries", `{"entries":[{"kind":"message","payload":{"role":"user","content":"see","file":`+ref(lasting)+`},"meta":{"thread_id":"two"}}]}`, nil)
-	b.want(200, "GET", "/artifacts/"+lasting.ID, nil, nil) // the admin has given it
+	b.want(200, "GET", "/artifacts/"+lasting.ID, nil, nil) // the admin has given it to thread two
 }
 
 // TestGuessesOfContents: a run that guesses the content of a file with a secret, and refers to its hash,
@@ -252,7 +252,7 @@ func TestCrossConversationOnlyReads(t *testing.T) {
 	var got api.StateAnswer
 	p.want(200, "GET", "/state/conversation/k?conversation_id=other", nil, &got)
 	if string(got.Value) != `"kept"` {
-		t.Errorf("%+v", got)
+		t.Errorf("the state of the other conversation is %+v, want \"kept\"", got)
 	}
 }
 
@@ -306,15 +306,15 @@ func TestRunsWriteAsThemselves(t *testing.T) {
 		if meta["author"] != nil {
 			n++
 			if meta["author"] != "helper" || meta["run_id"] != run.RunID || meta["thread_id"] != nil || meta["idempotency_key"] != nil || meta["expires_at"] != nil || meta["sequence"] == 7.0 {
-				t.Errorf("%s: %s", e.Data, e.Metadata)
+				t.Errorf("the run's entry %s has the meta %s", e.Data, e.Metadata)
 			}
 		}
 		if strings.Contains(string(e.Data), `"system"`) {
-			t.Errorf("%s", e.Data)
+			t.Errorf("an entry has the role system: %s", e.Data)
 		}
 	}
 	if n != 4 {
-		t.Errorf("%d entries are the runner's", n)
+		t.Errorf("%d entries are the runner's, want 4", n)
 	}
 	p.want(201, "POST", "/tapes/c/entries", entry("system", `{"content":"be brief"}`, `{"author":"Ann"}`), nil) // the admin may
 }
@@ -348,6 +348,6 @@ func TestSearchOfThreads(t *testing.T) {
 		two.want(200, "GET", "/history/search?top_k=50&q="+word, nil, &hits[i])
 	}
 	if hits[0].Matches != 50 || hits[0].Matches != hits[1].Matches || hits[0].Exact != hits[1].Exact || len(hits[0].Items) != len(hits[1].Items) {
-		t.Errorf("%d %t %d, and for a word that only it has %d %t %d", hits[0].Matches, hits[0].Exact, len(hits[0].Items), hits[1].Matches, hits[1].Exact, len(hits[1].Items))
+		t.Errorf("matches, exact, items: %d %t %d, and for a word that the other thread lacks: %d %t %d", hits[0].Matches, hits[0].Exact, len(hits[0].Items), hits[1].Matches, hits[1].Exact, len(hits[1].Items))
 	}
 }

@@ -141,13 +141,13 @@ func handoff(c *request) (any, error) {
 	return out, err
 }
 
-// recordKey records a request on the server's own tape before it is done, so that a repetition is
+// recordKey records a request on the server's own tape before it is carried out, so that a repetition is
 // recognised whatever happens in between. It reports whether the request is a repetition.
 func (c *request) recordKey(t access, op, key string, body []byte) (again bool, err error) {
 	if key == "" {
 		return false, nil
 	}
-	if c.run != nil { // a request that fails costs disk, too
+	if c.run != nil { // a failed request uses disk space, too
 		if err := c.run.Failed.Allow(c.s.Now()); err != nil {
 			return false, err
 		}
@@ -214,7 +214,7 @@ func (c *request) resolveAnchor(t access, at *string) error {
 	if *at == "" || strings.HasPrefix(*at, "@") {
 		return nil
 	}
-	if t.thread != "" { // its anchors are not anchors of the tape
+	if t.thread != "" { // a thread's anchors are not anchors of the tape
 		all, err := c.threadAnchors(t)
 		for _, a := range slices.Backward(all.Items) {
 			if a.Name == *at {
@@ -275,7 +275,7 @@ func (c *request) closeFork(op, status string, do func(f *repo.Tape) (int, error
 		return nil, err
 	}
 	if c.run != nil && t.thread != "" {
-		if began, ok, err := c.forkFact(t.Name(), q.Fork); err != nil || !ok || began.Thread != t.thread {
+		if fact, ok, err := c.forkFact(t.Name(), q.Fork); err != nil || !ok || fact.Thread != t.thread {
 			return nil, cmp.Or(err, error(api.NotFound("fork")))
 		}
 	}
