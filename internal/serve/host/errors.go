@@ -16,7 +16,7 @@ import (
 func (s *Server) fail(c *request, err error) {
 	p := api.ProblemOf(err)
 	if p.Status == http.StatusInternalServerError && c.r.Context().Err() == nil {
-		s.Log.Error("request", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
+		s.Log.Error("a request failed", "method", c.r.Method, "path", c.r.URL.Path, "error", err)
 	}
 	if c.run != nil && !c.run.Policy.Unmasked {
 		// The message may quote the tape, or a guess of the run. Its marks are unlike all others, so that they
@@ -43,7 +43,7 @@ func (s *Server) fail(c *request, err error) {
 func (s *Server) answer(c *request, status int, body any) {
 	data, err := json.Marshal(body)
 	if err != nil {
-		s.Log.Error("answer", "path", c.r.URL.Path, "error", err)
+		s.Log.Error("an answer cannot be written as JSON", "path", c.r.URL.Path, "error", err)
 		status, data = http.StatusInternalServerError, []byte(`{"error":{"code":"internal","message":"the answer cannot be written as JSON","retryable":false,"details":{}}}`)
 	}
 	written, ok := s.limits.Answer(len(data))

@@ -135,7 +135,7 @@ func (s *Server) background(ctx context.Context) {
 		defer tick.Stop()
 		for {
 			if err := s.runs.Forget(s.Now()); err != nil {
-				s.Log.Error("old runs", "error", err)
+				s.Log.Error("old runs were not removed", "error", err)
 			}
 			for _, r := range s.runs.Due(s.Now()) {
 				if err := s.expire(ctx, r); err != nil && ctx.Err() == nil {
