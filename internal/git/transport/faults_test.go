@@ -178,6 +178,9 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 	if got := explain(said); got != "remote: ]0;title[2Jgone31m\nfatal: it died" {
 		t.Errorf("an error says %q", got)
 	}
+	if got := remoteLines("remote: missing TASK\x1b[K\nremote: see [BACK]   \n"); got != "missing TASK\nsee [BACK]" {
+		t.Errorf("a hook's lines are %q, want them whole", got)
+	}
 	if got := explain("fatal: unable to access 'https://h/x.git?key=token/': no\nfatal: https://token:@h/x"); strings.Contains(got, "token") {
 		t.Errorf("a token is in %q", got)
 	}

@@ -63,12 +63,18 @@ var (
 	movedRef = lazy(`(?m)cannot lock ref '[^'\n]+': (?:is at |reference already exists|reference is missing|unable to resolve reference '[^'\n]+'$)`)
 )
 
+// messageLines returns the lines of git's messages that are not empty. Git ends a remote's lines with the
+// terminal's sequence that clears the rest of a line, and progress with a carriage return.
+func messageLines(stderr string) []string {
+	return strings.FieldsFunc(strings.ReplaceAll(stderr, "\x1b[K", ""), func(c rune) bool { return c == '\r' || c == '\n' })
+}
+
 // explain returns what git's messages say about why it failed, without hints, progress, headings,
 // and passwords in addresses.
 func explain(stderr string) string {
 	var out []string
-	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
-		line = printable(strings.TrimRight(line, " \t\x1b[K"))
+	for _, line := range messageLines(stderr) {
+		line = printable(strings.TrimRight(line, " \t"))
 		if line == "" || gitNoise().MatchString(line) || refLine().MatchString(line) || gitMeter().MatchString(line) || strings.Contains(line, "[rejected]") {
 			continue
 		}

@@ -131,8 +131,8 @@ func scratchDir(r *gitstore.Repo, pattern string) (string, error) {
 // remoteLines returns what the remote, or its hook, said.
 func remoteLines(stderr string) string {
 	var out []string
-	for line := range strings.SplitSeq(strings.ReplaceAll(stderr, "\r", "\n"), "\n") {
-		if said, ok := strings.CutPrefix(strings.TrimRight(line, " \x1b[K"), "remote: "); ok && !gitMeter().MatchString(line) {
+	for _, line := range messageLines(stderr) {
+		if said, ok := strings.CutPrefix(strings.TrimRight(line, " "), "remote: "); ok && !gitMeter().MatchString(line) {
 			out = append(out, printable(said))
 		}
 	}

@@ -79,6 +79,12 @@ func TestPushTargetElsewhere(t *testing.T) {
 	if got := names(); !slices.Equal(got, []string{"refs/heads/next"}) {
 		t.Errorf("at the rewritten address there is %v", got)
 	}
+	s.OK(SetRemoteHead(context.Background(), s.r, "origin", "refs/heads/next"))
+	for dir, want := range map[string]string{next: "refs/heads/next", old: "refs/heads/main"} {
+		if got := strings.TrimSpace(s.GitIn(dir, "--git-dir="+dir, "symbolic-ref", "HEAD")); got != want {
+			t.Errorf("HEAD of %s is %s, want %s", dir, got, want)
+		}
+	}
 	s.Git("config", "--unset", "url."+next+".pushInsteadOf")
 	asked := filepath.Join(t.TempDir(), "asked")
 	program := filepath.Join(t.TempDir(), "receive")

@@ -200,11 +200,7 @@ func resolveRemote(ctx context.Context, r *gitstore.Repo, name string, push bool
 	if err != nil {
 		return m, err
 	}
-	pushKeys := []string{"pushinsteadof", "insteadof"}
-	if m.PushURL != "" {
-		pushKeys = pushKeys[1:]
-	}
-	from, to := fetchAddress(r, m), rewriteAddress(r, m.pushTo(), pushKeys...)
+	from, to := fetchAddress(r, m), pushAddress(r, m)
 	if err := errors.Join(CheckURL(from), CheckURL(to)); err != nil {
 		return m, err
 	}
@@ -216,6 +212,15 @@ func resolveRemote(ctx context.Context, r *gitstore.Repo, name string, push bool
 
 // fetchAddress returns the address that fetches use, after insteadOf.
 func fetchAddress(r *gitstore.Repo, m Remote) string { return rewriteAddress(r, m.URL, "insteadof") }
+
+// pushAddress returns the address that pushes use, after pushInsteadOf and insteadOf. Like git, it applies
+// pushInsteadOf only to a remote without a push URL.
+func pushAddress(r *gitstore.Repo, m Remote) string {
+	if m.PushURL != "" {
+		return rewriteAddress(r, m.PushURL, "insteadof")
+	}
+	return rewriteAddress(r, m.URL, "pushinsteadof", "insteadof")
+}
 
 // rewriteAddress applies url.<base>.insteadOf, and for a push pushInsteadOf first.
 func rewriteAddress(r *gitstore.Repo, address string, keys ...string) string {

@@ -97,7 +97,7 @@ func headOf(r *gitstore.Repo, remote string) (other *gitstore.Repo, branch strin
 	if err != nil {
 		return nil, "", h, err
 	}
-	dir, ok := localDir(r, m.pushTo())
+	dir, ok := localDir(r, pushAddress(r, m))
 	if !ok {
 		return nil, "", h, nil
 	}

@@ -2,6 +2,7 @@
 package treefiles
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -129,10 +130,12 @@ func (f *Folder) Write(name string, data []byte) error {
 	return nil
 }
 
-// Remove removes a file, if it is there.
+// Remove removes a file, if it is there. Errors: fs.ErrInvalid.
 func (f *Folder) Remove(name string) error {
-	if _, err := f.entry(name); err != nil {
-		return nil //nolint:nilerr // it is not there
+	if _, err := f.entry(name); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
 	}
 	n, last, err := f.folder(name, true)
 	if err == nil {

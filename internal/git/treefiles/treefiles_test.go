@@ -41,6 +41,9 @@ func TestFolder(t *testing.T) {
 		storetest.Must(t, f.Write("d/b", []byte("changed")))
 		storetest.Must(t, f.Remove("d/e/c"))
 		storetest.Must(t, f.Remove("none/at/all"))
+		if err := f.Remove("../out"); !errors.Is(err, fs.ErrInvalid) {
+			t.Errorf("removing a name outside of the folder: %v, want fs.ErrInvalid", err)
+		}
 		if _, err := f.Read("d/none"); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("reading a missing file: %v, want fs.ErrNotExist", err)
 		}
