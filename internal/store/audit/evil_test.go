@@ -26,9 +26,9 @@ type evilCase struct {
 	Build func(t testing.TB, dir, good string)
 	Ref   string // the ref that must not be used
 	Want  string // a part of the message; "" if the remote is harmless: then nothing is refused
-	// OnlyThen: the fault is that something changed. It shows only to somebody who had
-	// accepted the former state.
-	OnlyThen bool
+	// Rewrites: the fault is that something was changed. Only somebody who had accepted
+	// the former state can see it.
+	Rewrites bool
 	// Unsent: git would refuse to send it, or take minutes. The check reads the
 	// repository's files directly, as if a server had sent them.
 	Unsent bool

@@ -86,7 +86,7 @@ func bombCases() []evilCase {
 		sized("a blob that inflates to 4 GiB", 0, huge, true),
 		sized("a line of 1 GiB", 'x', 1<<30, true),
 		packed("a packed blob that inflates to 4 GiB", func(p *pack) string { return p.add(packBlob, huge, nil, deflated(p.t, nil, 0, huge)) }),
-		packed("a delta that makes 4 GiB of little", func(p *pack) string {
+		packed("a small delta that expands to 4 GiB", func(p *pack) string {
 			base := p.add(packBlob, 1<<16, nil, deflatedBytes(p.t, make([]byte, 1<<16)))
 			delta := deltaSizes(1<<16, huge)
 			for range huge >> 16 {
@@ -94,7 +94,7 @@ func bombCases() []evilCase {
 			}
 			return p.add(packRefDelta, int64(len(delta)), unhex(p.t, base), deflatedBytes(p.t, delta))
 		}),
-		packed("a small delta of 4 GiB", func(p *pack) string {
+		packed("a small delta on a base of 4 GiB", func(p *pack) string {
 			base := p.add(packBlob, huge, nil, deflated(p.t, nil, 0, huge))
 			delta := append(deltaSizes(huge, 3), 3, 'a', 'b', '\n')
 			return p.add(packRefDelta, int64(len(delta)), unhex(p.t, base), deflatedBytes(p.t, delta))

@@ -22,14 +22,14 @@ func entryCases() []evilCase {
 	return []evilCase{
 		after("a torn line", "cut off", func(id int) string { return strings.TrimSuffix(line(id, "torn"), "\n") }),
 		after("half a line", "cut off", func(id int) string { return line(id, "torn")[:40] }),
-		after("a line that is no JSON", "", func(int) string { return "<<<<<<< HEAD\n" }).want("messages.jsonl:"),
-		after("a line that is no object", "", func(int) string { return "[1]\n" }).want("messages.jsonl:"),
+		after("a line that is not JSON", "", func(int) string { return "<<<<<<< HEAD\n" }).want("messages.jsonl:"),
+		after("a line that is not an object", "", func(int) string { return "[1]\n" }).want("messages.jsonl:"),
 		after("an id twice", "missing or repeated", func(id int) string { return line(id, "a") + line(id, "b") }),
 		after("an id missing", "is missing", func(id int) string { return line(id+1, "a") }),
-		after("an id from before", "missing or repeated", func(id int) string { return line(id-1, "a") }),
+		after("an earlier id", "missing or repeated", func(id int) string { return line(id-1, "a") }),
 		after("a negative id", "", func(int) string { return line(-4, "a") }).want("messages.jsonl:"),
 		after("an empty line", "", func(int) string { return "\n" }).want("messages.jsonl:"),
-		after("an entry of another file", "does not belong in this file", func(id int) string {
+		after("an entry of another class", "does not belong in this file", func(id int) string {
 			return strings.Replace(line(id, "a"), `"message"`, `"tool_call"`, 1)
 		}),
 		after("an anchor among the messages", "does not belong in this file", func(id int) string {
@@ -73,7 +73,7 @@ func historyCases() []evilCase {
 	}
 	rewritten := func(name string, change func(c *tip)) evilCase {
 		k := on(name, "history was rewritten", change)
-		k.OnlyThen = true
+		k.Rewrites = true
 		return k
 	}
 	cases := []evilCase{
@@ -106,7 +106,7 @@ func historyCases() []evilCase {
 			text := fmt.Sprintf("merge: try (1 entry)\n\nTape-Name: main\nTape-Anchor: x\nTape-Fork: main/try\nTape-Entries: %d-%d\nTape-Format: 1", id, id)
 			c.set(c.ref, c.bare.commit(c.save(), text, c.commit, fork))
 		}),
-		on("a merge of something else", "", func(c *tip) {
+		on("a merge of another project", "", func(c *tip) {
 			other := c.bare.commit(c.tree(entry{file, "readme", c.blob("x")}), "another project")
 			c.set(c.ref, c.bare.commit(c.tree(c.root...), "merge", c.commit, other))
 		}).want("nothing but tape.json"),
@@ -128,11 +128,11 @@ func historyCases() []evilCase {
 			put(&c.anchors, entry{folder, first, c.tree(files...)})
 			c.push(c.saveAnchors())
 		}),
-		on("a number left out", "the next phase has the number", func(c *tip) {
+		on("a skipped phase number", "the next phase has the number", func(c *tip) {
 			put(&c.anchors, entry{folder, "077_x", c.tree(c.phase...)})
 			c.push(c.saveAnchors())
 		}),
-		on("a phase whose folder is called otherwise", "the folder of the anchor", func(c *tip) {
+		on("a phase whose folder has another name", "the folder of the anchor", func(c *tip) {
 			line := fmt.Sprintf(`{"id":%d,"kind":"anchor","payload":{"name":"evil"},"meta":{},"date":"2026-11-20T09:30:00+00:00"}`+"\n", c.last()+1)
 			put(&c.anchors, entry{folder, fmt.Sprintf("%03d_good", len(c.anchors)+1), c.tree(entry{file, "anchor.json", c.blob(line)})})
 			c.push(c.saveAnchors())
@@ -161,7 +161,7 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// infoCases have another tape.json, or tricks that only work on the server.
+// infoCases have another tape.json, lack an object, or have tricks that only work on the server.
 func infoCases() []evilCase {
 	// A new history, so that tape.json is read instead of compared.
 	fresh := func(name, ref, want, info string) evilCase {
@@ -177,7 +177,7 @@ func infoCases() []evilCase {
 	}
 	return []evilCase{
 		fresh("a newer format", other, "has format 2", `{"format":2,"name":"other","created":"2026-11-20T09:30:00+00:00"}`),
-		fresh("a format of no number", other, "tape.json", `{"format":"x","name":"other"}`),
+		fresh("a format that is not a number", other, "tape.json", `{"format":"x","name":"other"}`),
 		fresh("no JSON in tape.json", other, "tape.json", "\x00\x01"),
 		fresh("the wrong tape's name", other, "names the tape", `{"format":1,"name":"main"}`),
 		fresh("a name that escapes", other, "names the tape", `{"format":1,"name":"../../x"}`),
@@ -237,7 +237,7 @@ func tagCases() []evilCase {
 	object := func(r bare, object, kind, name string) string {
 		return r.object("tag", fmt.Appendf(nil, "object %s\ntype %s\ntag %s\ntagger M <m@example.org> 1795167000 +0000\n\nx\n", object, kind, name))
 	}
-	moved := evilCase{Name: "tag moved", Ref: "refs/tags/anchor/main/001_session-start", Want: "it was moved", OnlyThen: true, Build: func(t testing.TB, dir, good string) {
+	moved := evilCase{Name: "tag moved", Ref: "refs/tags/anchor/main/001_session-start", Want: "it was moved", Rewrites: true, Build: func(t testing.TB, dir, good string) {
 		r := copied(t, dir, good)
 		r.set("refs/tags/anchor/main/001_session-start", object(r, r.git(nil, "rev-parse", mainRef), "commit", "anchor/main/001_session-start"))
 	}}
@@ -250,8 +250,8 @@ func tagCases() []evilCase {
 			return object(r, object(r, commit, "commit", ref), "tag", ref)
 		}),
 		tagged("of another name", "calls itself", func(r bare, _, commit string) string { return object(r, commit, "commit", "v1.0") }),
-		tagged("of a phase that did not come there", "did not come with", func(r bare, ref, commit string) string { return object(r, commit, "commit", ref) }),
-		tagged("of a commit of nobody's", "does not belong to", func(r bare, ref, commit string) string {
+		tagged("of a commit that did not add the phase", "did not come with", func(r bare, ref, commit string) string { return object(r, commit, "commit", ref) }),
+		tagged("of a commit that no tape has", "does not belong to", func(r bare, ref, commit string) string {
 			return object(r, r.commit(r.git(nil, "rev-parse", commit+"^{tree}"), "aside", commit), "commit", ref)
 		}),
 		tagged("of 18 MiB", "the limit is", func(r bare, ref, commit string) string {
@@ -276,7 +276,7 @@ func forkCases() []evilCase {
 		fork("of another tape", "refs/heads/fork/other/evil", "is not a fork", func(c *tip) string { return began(c, "other/evil", c.last()) }),
 		fork("under another name", ref, "have other branches", func(c *tip) string { return began(c, "other/evil", c.last()) }),
 		fork("with a lying base", ref, "begins after entry", func(c *tip) string { return began(c, "main/evil", c.last()+7) }),
-		fork("with a base of no number", ref, "", func(c *tip) string {
+		fork("with a base that is not a number", ref, "", func(c *tip) string {
 			return strings.TrimSpace(c.bare.commit(c.tree(entry{file, "x", c.blob("x")}), "x\n\nTape-Name: main/evil\nTape-Base: none\nTape-Format: 1", c.commit))
 		}).want("nothing but tape.json"),
 		fork("with another tape.json", ref, "the file was changed", func(c *tip) string {

@@ -39,8 +39,8 @@ func refCases() []evilCase {
 		named("endless", "refs/heads/tape/"+strings.Repeat("a", 4000)),
 		named("fork too deep", "refs/heads/fork/main/a/b"),
 		named("fork without a name", "refs/heads/fork/main"),
-		named("folder of no phase", "refs/tags/anchor/main/phase"),
-		named("stamp of no date", "refs/tape/archive/main/yesterday"),
+		named("folder that is not of a phase", "refs/tags/anchor/main/phase"),
+		named("stamp that is not a date", "refs/tape/archive/main/yesterday"),
 		named("another kind", "refs/tape/remotes/other/heads/tape/main"),
 		named("HEAD", "refs/heads/HEAD"),
 	}

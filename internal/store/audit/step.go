@@ -22,7 +22,7 @@ type state struct {
 	anchors gitstore.Hash
 	list    []gitstore.TreeEntry // the folders of phases
 	phases  int
-	last    int64 // the last entry
+	last    int64 // id of the last entry
 
 	// The open phase.
 	folder string
@@ -32,12 +32,12 @@ type state struct {
 
 // lastFile is the last file of a class.
 type lastFile struct {
-	n    int // 0 if there is none
-	data []byte
+	n    int    // its number; 0 if there is none
+	data []byte // its content
 }
 
-// load reads the state after a commit without checking it. Phases that before does not have count as
-// opened by the commit; before may be nil.
+// load reads the state after a commit without checking it. Phases that before lacks count as opened
+// by the commit; if before is nil, all do.
 func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 	v, err := snapshot.AtCommit(a.s, h)
 	if err != nil {
@@ -245,8 +245,8 @@ type growth struct {
 	where      string
 	was, files []gitstore.TreeEntry
 	ids        []int64                  // of the new entries
-	newest     [layout.ClassCount]int64 // of them, by class
-	refs       []reference
+	newest     [layout.ClassCount]int64 // the last of these ids, by class
+	refs       []reference              // of the new entries
 }
 
 // anchor checks the entry that opens a phase.
