@@ -115,7 +115,7 @@ func (t *Tape) Add(e layout.Entry) {
 		t.claim(e)
 	}
 	if bytes.Contains(e.Meta, []byte(`"author"`)) {
-		t.wrote(fact(jsonl.GetString(e.Meta, "author")))
+		t.addAuthor(fact(jsonl.GetString(e.Meta, "author")))
 	}
 	switch e.Kind {
 	case layout.KindMessage:
@@ -136,7 +136,7 @@ func (t *Tape) Add(e layout.Entry) {
 		}
 	case layout.KindEvent:
 		name := EventName(e.Payload)
-		if t.titled(e, name) {
+		if t.addTitle(e, name) {
 			return // a new title does not count as activity
 		}
 		t.event(e, name)
@@ -157,7 +157,7 @@ func (t *Tape) date(e layout.Entry) {
 	}
 }
 
-func (t *Tape) wrote(author string) {
+func (t *Tape) addAuthor(author string) {
 	if author != "" && len(t.Authors) < maxAuthors && !slices.Contains(t.Authors, author) {
 		t.Authors = append(t.Authors, author)
 	}

@@ -24,8 +24,8 @@ var agentTitles = map[string]struct {
 	"session.update":      {"summary", false},    // Gemini CLI
 }
 
-// titled takes an event's title into account, and reports whether the event has no other purpose.
-func (t *Tape) titled(e layout.Entry, name string) bool {
+// addTitle takes an event's title into account, and reports whether the event has no other purpose.
+func (t *Tape) addTitle(e layout.Entry, name string) bool {
 	if name == TitleEvent {
 		// A title that came with a merged fork is the fork's, and one on an abandoned branch is that
 		// branch's.

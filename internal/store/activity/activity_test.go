@@ -40,8 +40,8 @@ func add(s *Session, list []layout.Entry) {
 	}
 }
 
-// told returns sums as lines.
-func told(s Sums) (out []string) {
+// sumLines returns sums as lines.
+func sumLines(s Sums) (out []string) {
 	for _, w := range s.Work {
 		out = append(out, fmt.Sprintf("work %d %s %q turns %d active %d in %d out %d cache %d+%d calls %d failed %d", w.Hour%24, w.Model, w.Person,
 			w.Turns, w.Active/1e6, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed))
@@ -92,10 +92,10 @@ func TestSession(t *testing.T) {
 		`file /shop/sub/b.go @8 reads 1 writes 0 +0 -0`,
 		`file /shop/sub/c.txt @8 reads 0 writes 1 +0 -0`,
 	}
-	if got := told(s.Take()); !slices.Equal(got, want) {
+	if got := sumLines(s.Take()); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := told(s.Take()); got != nil {
+	if got := sumLines(s.Take()); got != nil {
 		t.Errorf("the second Take returns %v, want nothing", got)
 	}
 }
@@ -194,7 +194,7 @@ func TestAgents(t *testing.T) {
 				got = append(got, "failed "+tool.Name)
 			}
 		}
-		if got = append(got, told(Sums{Touches: sums.Touches})...); !slices.Equal(got, c.want) {
+		if got = append(got, sumLines(Sums{Touches: sums.Touches})...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
@@ -216,7 +216,7 @@ func TestProgramsOfCodex(t *testing.T) {
 	want := []string{`work 9 gpt "" turns 1 active 3 in 6 out 2 cache 4+0 calls 1 failed 0`, `work 10 gpt "" turns 0 active 4 in 0 out 0 cache 0+0 calls 0 failed 0`,
 		`tool 9 exec_command calls 1 failed 0 active 0`, `tool 10 exec_command calls 0 failed 0 active 4`,
 		`file /p/n.txt @4 reads 0 writes 1 +2 -1`}
-	if got := told(s.Take()); !slices.Equal(got, want) {
+	if got := sumLines(s.Take()); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -226,7 +226,7 @@ func TestHelper(t *testing.T) {
 	var s Session
 	add(&s, entries(`0 | anchor | {"name":"session/start","state":{"owner":"agent","cwd":"/p"}}`, `0 | message | {"role":"user","content":"count"}`,
 		`1 | event | {"name":"run","data":{"model":"small","usage":{"prompt_tokens":3,"completion_tokens":1}}} | {"context":false}`))
-	got := told(s.Take())
+	got := sumLines(s.Take())
 	if want := []string{`work 9  "" turns 0 active 1 in 0 out 0 cache 0+0 calls 0 failed 0`, `work 9 small "" turns 0 active 0 in 3 out 1 cache 0+0 calls 0 failed 0`}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -244,7 +244,7 @@ func TestHostile(t *testing.T) {
 	if len(got.Touches) > maxTouches {
 		t.Errorf("one command touches %d files, want at most %d", len(got.Touches), maxTouches)
 	}
-	for _, l := range told(got) {
+	for _, l := range sumLines(got) {
 		if len(l) > 200 {
 			t.Errorf("a sum takes %d bytes, want at most 200: %.100s", len(l), l)
 		}

@@ -27,7 +27,7 @@ func TestVerifyHostile(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
-			s := seen(t, dir)
+			s := openFetched(t, dir)
 			head := storetest.Hash(t, refsIn(t, dir)[k.Ref])
 			tp, err := snapshot.TapeAt(storetest.Inner(s), k.Ref, head)
 			if err != nil {

@@ -81,8 +81,8 @@ type bare struct {
 	dir string
 }
 
-// copied copies the healthy repository.
-func copied(t testing.TB, dir, good string) bare {
+// copyRepo copies the healthy repository to dir.
+func copyRepo(t testing.TB, dir, good string) bare {
 	t.Helper()
 	if err := os.CopyFS(dir, os.DirFS(good)); err != nil {
 		t.Fatal(err)
@@ -269,9 +269,9 @@ func (c *tip) messages() string {
 	return ""
 }
 
-// on makes a case of a change to the newest commit of main.
-func on(name, want string, change func(c *tip)) evilCase {
+// changeMain makes a case of a change to the newest commit of main.
+func changeMain(name, want string, change func(c *tip)) evilCase {
 	return evilCase{Name: name, Ref: mainRef, Want: want, Build: func(t testing.TB, dir, good string) {
-		change(copied(t, dir, good).tip(mainRef))
+		change(copyRepo(t, dir, good).tip(mainRef))
 	}}
 }

@@ -63,7 +63,7 @@ func adler(head []byte, x byte, n int64) uint32 {
 // bombCases have objects that are larger than they look.
 func bombCases() []evilCase {
 	sized := func(name string, x byte, size int64, unsent bool) evilCase {
-		k := on(name, "the limit", func(c *tip) {
+		k := changeMain(name, "the limit", func(c *tip) {
 			put(&c.phase, entry{file, "messages.jsonl", c.loose("blob", x, size)})
 			c.push(c.save())
 		})
@@ -71,7 +71,7 @@ func bombCases() []evilCase {
 		return k
 	}
 	packed := func(name string, build func(p *pack) string) evilCase {
-		k := on(name, "the limit", func(c *tip) {
+		k := changeMain(name, "the limit", func(c *tip) {
 			p := &pack{bare: c.bare}
 			put(&c.phase, entry{file, "messages.jsonl", build(p)})
 			p.save()
@@ -111,13 +111,13 @@ func bombCases() []evilCase {
 			copy(p.objects[0].data[1:], unhex(p.t, b))
 			return b
 		}).want("a chain of more than"),
-		on("a tree of 4 GiB", "the limit", func(c *tip) { c.push(c.loose("tree", 0, huge)) }).unsent(),
-		on("a tape.json of 4 GiB", "", func(c *tip) {
+		changeMain("a tree of 4 GiB", "the limit", func(c *tip) { c.push(c.loose("tree", 0, huge)) }).unsent(),
+		changeMain("a tape.json of 4 GiB", "", func(c *tip) {
 			put(&c.root, entry{file, "tape.json", c.loose("blob", ' ', huge)})
 			c.push(c.tree(c.root...))
 		}).want("the limit").unsent(),
 		{Name: "a commit of 4 GiB", Ref: mainRef, Want: "the limit", Unsent: true, Build: func(t testing.TB, dir, good string) {
-			r := copied(t, dir, good)
+			r := copyRepo(t, dir, good)
 			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), r.loose("commit", 'x', huge)+"\n")
 		}},
 	}

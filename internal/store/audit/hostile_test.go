@@ -24,7 +24,7 @@ const remoteNamespace = "refs/tape/remotes/evil/"
 func TestHostileRemotes(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
-	knows := clonedWorkspace(t, good)
+	clone := clonedWorkspace(t, good)
 	every := testkit.Size(4, 1) // a pull fetches each
 	first := testkit.Random(t).IntN(every)
 	for i, k := range evilCases() {
@@ -32,14 +32,14 @@ func TestHostileRemotes(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
-			t.Run("as it is", func(t *testing.T) { checkCase(t, k, seen(t, dir), refsIn(t, dir), refsIn(t, good)) })
+			t.Run("as it is", func(t *testing.T) { checkCase(t, k, openFetched(t, dir), refsIn(t, dir), refsIn(t, good)) })
 			if k.Unsent {
 				return
 			}
 			if i%every == first {
 				t.Run("fetched", func(t *testing.T) { fetchCase(t, k, good, dir) })
 			}
-			t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, knows) })
+			t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, clone) })
 			if !k.Rewrites {
 				t.Run("clone", func(t *testing.T) { cloneCase(t, k, dir) })
 			}
@@ -47,8 +47,8 @@ func TestHostileRemotes(t *testing.T) {
 	}
 }
 
-// seen reads a repository as if everything in it had been fetched.
-func seen(t *testing.T, dir string) *repo.Store {
+// openFetched reads a repository as if everything in it had been fetched.
+func openFetched(t *testing.T, dir string) *repo.Store {
 	t.Helper()
 	s, err := workspace.OpenBare(dir)
 	storetest.Must(t, err)
@@ -159,7 +159,7 @@ func TestHostileMemory(t *testing.T) {
 		}
 		dir := filepath.Join(t.TempDir(), "evil.git")
 		k.Build(t, dir, good)
-		s := seen(t, dir)
+		s := openFetched(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: k.Ref, New: storetest.Hash(t, refsIn(t, dir)[k.Ref])})
@@ -195,7 +195,7 @@ func TestIncomingNamesTogether(t *testing.T) {
 func TestIncomingContinues(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
-	s := seen(t, good)
+	s := openFetched(t, good)
 	head := storetest.Hash(t, refsIn(t, good)["refs/heads/tape/main"])
 	for at := head; ; {
 		if err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
@@ -220,7 +220,7 @@ func TestIncomingBesideTheKnown(t *testing.T) {
 	good := storetest.HealthyRemote(t)
 	refs := refsIn(t, good)
 	for _, known := range []bool{false, true} {
-		c := audit.NewIncomingCheck(storetest.Inner(seen(t, good)))
+		c := audit.NewIncomingCheck(storetest.Inner(openFetched(t, good)))
 		for _, ref := range sortedRefs(refs) {
 			in := layout.Incoming{Ref: ref, New: storetest.Hash(t, refs[ref])}
 			if known && strings.HasPrefix(ref, layout.BranchPrefix) {

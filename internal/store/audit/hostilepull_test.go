@@ -64,9 +64,9 @@ func ownRefs(t *testing.T, dir string) string {
 	return storetest.Git(t, dir, "for-each-ref", "refs/heads", "refs/tags", "refs/tape/archive", "refs/replace")
 }
 
-func pullCase(t *testing.T, k evilCase, remote, knows string) {
+func pullCase(t *testing.T, k evilCase, remote, clone string) {
 	dir := filepath.Join(t.TempDir(), "ws")
-	storetest.CopyTree(t, knows, dir)
+	storetest.CopyTree(t, clone, dir)
 	storetest.Git(t, dir, "config", "remote.origin.url", remote)
 	s := storetest.Reopen(t, dir)
 	refsBefore, filesBefore := ownRefs(t, dir), workspaceFiles(t, dir)
