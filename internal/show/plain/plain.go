@@ -26,11 +26,11 @@ func Kind(e repo.Entry) string {
 	return e.Kind
 }
 
-// Short is the text of an entry, safe to show, in lines; there is at least one. Calls, results
-// and data are shortened.
+// Short is the text of an entry as lines that are safe to show, at least one. Calls, results and data
+// are shortened.
 func Short(e repo.Entry) []string { return lines(e, amount{argsCells, dataCells, resultLines}) }
 
-// Whole is all of the text of an entry, safe to show, in lines.
+// Whole is all of the text of an entry as lines that are safe to show, at least one.
 func Whole(e repo.Entry) []string { return lines(e, amount{}) }
 
 // amount says how much is shown: cells of a call's arguments and of other data, lines of a
@@ -59,7 +59,7 @@ func lines(e repo.Entry, most amount) []string {
 		}
 	case conversation.Events:
 		if thought := it.Events[0].Thinking(); thought != "" {
-			add("thinking " + most.clip(strings.TrimSpace(thought))) // its other data is for the model alone
+			add("thinking " + most.clip(strings.TrimSpace(thought))) // the event's other data is only for the model
 		} else if e.Kind == repo.KindEvent {
 			add(strings.TrimSuffix(jsonl.GetString(e.Payload, "name")+" "+display.Shorten(string(jsonl.Get(e.Payload, "data")), most.data), " "))
 		}
@@ -90,7 +90,7 @@ func (most amount) phase(it *conversation.Item) string {
 	return it.Name
 }
 
-// parts is the text of parts. Artifacts have lines of their own, so they are left out here.
+// parts is the text of parts. Artifacts are left out, because lines adds a line for each.
 func (most amount) parts(parts []conversation.ContentPart) string {
 	var out []string
 	for _, p := range parts {

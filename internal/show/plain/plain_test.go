@@ -37,10 +37,10 @@ func TestEntry(t *testing.T) {
 		}
 		e := repo.Entry{Kind: c.kind, Payload: []byte(c.payload)}
 		if got := strings.Join(Short(e), "\n"); got != c.short {
-			t.Errorf("%s %s, short:\n%s\nnot\n%s", c.kind, c.payload, got, c.short)
+			t.Errorf("%s %s, short:\n%s\nwant\n%s", c.kind, c.payload, got, c.short)
 		}
 		if got := strings.Join(Whole(e), "\n"); got != c.whole {
-			t.Errorf("%s %s, whole:\n%s\nnot\n%s", c.kind, c.payload, got, c.whole)
+			t.Errorf("%s %s, whole:\n%s\nwant\n%s", c.kind, c.payload, got, c.whole)
 		}
 	}
 }

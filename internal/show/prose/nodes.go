@@ -48,8 +48,8 @@ func anchor(w util.BufWriter, dest, title []byte) {
 	put(w, ">")
 }
 
-// end ends a link. One that is not made a link shows its destination.
-func end(w util.BufWriter, n ast.Node, dest, title []byte) {
+// endLink ends a link, or shows the destination if the node does not become a link.
+func endLink(w util.BufWriter, n ast.Node, dest, title []byte) {
 	switch {
 	case isLink(n, dest):
 		put(w, "</a>")
@@ -63,7 +63,7 @@ func end(w util.BufWriter, n ast.Node, dest, title []byte) {
 func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	l := n.(*ast.Link)
 	if !entering {
-		end(w, n, l.Destination, l.Title)
+		endLink(w, n, l.Destination, l.Title)
 	} else if isLink(n, l.Destination) {
 		anchor(w, l.Destination, l.Title)
 	}
@@ -92,7 +92,7 @@ func autoLink(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Walk
 func picture(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	p := n.(*ast.Image)
 	if !entering {
-		end(w, n, p.Destination, p.Title)
+		endLink(w, n, p.Destination, p.Title)
 		return ast.WalkContinue, nil
 	}
 	if isLink(n, p.Destination) {
@@ -103,7 +103,7 @@ func picture(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSta
 }
 
 func heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	level := string(rune('0' + min(6, n.(*ast.Heading).Level+2))) // below those of the page
+	level := string(rune('0' + min(6, n.(*ast.Heading).Level+2))) // below the page's own headings
 	if entering {
 		put(w, "<h"+level+">")
 	} else {
@@ -134,7 +134,7 @@ func htmlBlock(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Wal
 	return ast.WalkSkipChildren, nil
 }
 
-// fenced renders a block of code below the info string of its fence, such as its language.
+// fenced renders a block of code, with the info string of its fence, such as its language, above it.
 func (n nodes) fenced(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if b := node.(*ast.FencedCodeBlock); entering {
 		if b.Info != nil {
@@ -161,7 +161,7 @@ func checkbox(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSt
 	return ast.WalkContinue, nil
 }
 
-// table renders a table. It can have the focus, so that the keyboard can scroll a wide one.
+// table renders a table. It can have the focus, so that a wide one can be scrolled with the keyboard.
 func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatus, error) {
 	if entering {
 		put(w, "<table tabindex=\"0\">\n")
@@ -171,7 +171,7 @@ func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatu
 	return ast.WalkContinue, nil
 }
 
-// cell renders a cell of a table. The last one of a row also gets the text beyond the last column,
+// cell renders a cell of a table. The last cell of a row also gets the text beyond the last column,
 // which goldmark drops.
 func cell(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	c, tag := n.(*extast.TableCell), "td"

@@ -45,8 +45,8 @@ type Renderer struct {
 // New makes a renderer.
 func New() *Renderer {
 	r := &Renderer{code: chromahtml.New(chromahtml.WithClasses(true), chromahtml.PreventSurroundingPre(true))}
-	// No definitions of links, which would vanish from the text, and no headings by underlining
-	// (the first block parser): people mean a rule.
+	// Not parsed are definitions of links, which would vanish from the text, and underlined headings
+	// (the first block parser): people who write such a line mean a rule.
 	blocks := parser.DefaultBlockParsers()[1:]
 	r.md = goldmark.New(
 		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(parser.DefaultInlineParsers()...))),
@@ -57,12 +57,12 @@ func New() *Renderer {
 	return r
 }
 
-// HTML returns a text as a page shows it.
+// HTML returns the HTML of a text, with nothing folded.
 func (r *Renderer) HTML(text string) template.HTML {
 	return template.HTML(r.Folded(text, 0)) //nolint:gosec // goldmark escapes, raw HTML is shown as text
 }
 
-// Folded returns the HTML of a text, with everything after the first lines folded; 0 folds nothing.
+// Folded returns the HTML of a text, with everything after the given number of lines folded; 0 folds nothing.
 func (r *Renderer) Folded(text string, lines int) string {
 	text = display.Page(text)
 	var b bytes.Buffer
@@ -94,7 +94,7 @@ func (r *Renderer) markdown(b *bytes.Buffer, src []byte, lines int) bool {
 	return true
 }
 
-// start is where the text of a block begins.
+// start is where the text of a block begins; 0 if it has none.
 func start(n ast.Node) int {
 	for ; n != nil && n.Type() == ast.TypeBlock; n = n.FirstChild() {
 		if lines := n.Lines(); lines.Len() > 0 {
@@ -114,7 +114,7 @@ func plain(text string, lines int) string {
 	var b bytes.Buffer
 	head, rest := text, ""
 	if lines > 0 {
-		const lineBytes = 400 // of a long line
+		const lineBytes = 400 // a longer line counts as several
 		head, rest = display.Cut(text, lines, lines*lineBytes)
 	}
 	b.WriteString("<pre tabindex=\"0\">\n" + Escape(head) + "</pre>\n")

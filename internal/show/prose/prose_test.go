@@ -30,13 +30,13 @@ func TestMarkdown(t *testing.T) {
 		{"a\u202eb\x1b[1m", `<p>a&lt;U+202E&gt;b\x1b[1m</p>`},
 	} {
 		if got := strings.TrimSpace(string(r.HTML(c.in))); got != c.out {
-			t.Errorf("%q:\n%s\nnot\n%s", c.in, got, c.out)
+			t.Errorf("%q becomes\n%s\nwant\n%s", c.in, got, c.out)
 		}
 	}
 }
 
 // HTML stays text, and links lead only to the web and to mail programs.
-func TestNothingIsLetThrough(t *testing.T) {
+func TestHostileMarkdown(t *testing.T) {
 	r := New()
 	for in, out := range map[string]string{
 		"[x](javascript:alert(1)) [y](data:text/html,z) [z](/etc/passwd)":  "<p>x (javascript:alert(1)) y (data:text/html,z) z (/etc/passwd)</p>",
@@ -51,7 +51,7 @@ func TestNothingIsLetThrough(t *testing.T) {
 		"```\"><script>\n</code></pre>\n```":                               "<p class=\"info\">&#34;&gt;&lt;script&gt;</p>\n<pre class=\"code\" tabindex=\"0\"><code>&lt;/code&gt;&lt;/pre&gt;\n</code></pre>",
 	} {
 		if got := strings.TrimSpace(string(r.HTML(in))); got != out {
-			t.Errorf("%q:\n%s\nnot\n%s", in, got, out)
+			t.Errorf("%q becomes\n%s\nwant\n%s", in, got, out)
 		}
 	}
 }
@@ -68,31 +68,30 @@ func TestFolded(t *testing.T) {
 		t.Errorf("head:\n%s\nrest:\n%s", head, rest)
 	}
 	if got := r.Folded(text, 60); strings.Contains(got, fold) {
-		t.Error("folded, though all of it is to be shown")
+		t.Error("a text of 60 lines is folded after 60 lines")
 	}
 	for _, text := range []string{strings.Repeat("**x** y\n", maxMarkdown/8+1), strings.Repeat("> ", maxDepth+1) + "a **deep** one",
 		strings.Repeat("1. - ", maxDepth) + "a **deep** one", strings.Repeat("[a](", maxLinks+1) + "**b**"} {
 		got := r.Folded(text, 20)
 		if strings.Contains(got, "<strong>") || !strings.HasPrefix(got, "<pre") || strings.Count(got, "**") != strings.Count(text, "**") {
-			t.Errorf("%.200s", got)
+			t.Errorf("not shown as it is: %.200s", got)
 		}
 	}
 }
 
-// Code has the colours of its language; without colours if it is too long or its language is
-// unknown.
+// Code has the colours of its language. If it is too long or its language is unknown, it has none.
 func TestCode(t *testing.T) {
 	r := New()
 	for language, colours := range map[string]bool{"go": true, "/a/b/main.go": true, "": false, "no such": false, strings.Repeat("x", maxName+1): false} {
 		got := string(r.Code("func a() { return \"<b>\u202e\" }\n", language))
 		if strings.Contains(got, "<span") != colours || strings.Contains(got, "<b>") || strings.Contains(got, "\u202e") {
-			t.Errorf("%q: %s", language, got)
+			t.Errorf("code in %q, want colours %v: %s", language, colours, got)
 		}
 	}
 	if got := string(r.Code(strings.Repeat("func\n", maxCode/5+1), "go")); strings.Contains(got, "<span") {
-		t.Error("what is too long is in colours")
+		t.Error("code over the limit has colours")
 	}
 	if got, want := Escape("<a>\x1b\u202e"), `&lt;a&gt;\x1b&lt;U+202E&gt;`; got != want {
-		t.Error(got)
+		t.Errorf("Escape returns %s, want %s", got, want)
 	}
 }

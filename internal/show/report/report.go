@@ -1,5 +1,5 @@
-// Package report has what the statistics and the digest say about sessions, for the terminal and the web view: sums
-// of what was done and their cost, and what was done in a session in a range of time. Others show it.
+// Package report computes what the statistics and the digest say about sessions: sums of what was done and their cost,
+// and what was done in a session in a range of time. The terminal and the web view show it.
 package report
 
 import (
@@ -19,12 +19,13 @@ import (
 // Row is a sum of what was done, and its cost.
 type Row struct {
 	index.Work
-	Cost     float64 // dollars
-	Priced   bool    // the price of a model that was used is known
-	Unpriced []string
+	Cost     float64  // dollars
+	Priced   bool     // the price of at least one model that was used is known
+	Unpriced []string // models that were used and have no known price
 }
 
-// Merge joins sums of several workspaces, or of directories with one name. rename says what a key is called.
+// Merge adds up the sums of several workspaces. rename says what a key is called; sums whose keys are called the same,
+// such as directories with one name, become one.
 func Merge(lists [][]*index.Work, rename func(key string) string) []*index.Work {
 	var out []*index.Work
 	at := map[string]*index.Work{}
@@ -68,13 +69,13 @@ func (r *Row) price(list prices.List) {
 			continue
 		}
 		r.Priced = true
-		of := func(n int64, price *float64) float64 {
-			if price == nil {
+		cost := func(n int64, price *float64) float64 {
+			if price == nil { // as input
 				price = &p.Input
 			}
 			return float64(n) * *price / 1e6
 		}
-		r.Cost += of(t.Input, &p.Input) + of(t.Output, &p.Output) + of(t.CacheRead, p.CacheRead) + of(t.CacheWrite, p.CacheWrite)
+		r.Cost += cost(t.Input, &p.Input) + cost(t.Output, &p.Output) + cost(t.CacheRead, p.CacheRead) + cost(t.CacheWrite, p.CacheWrite)
 	}
 }
 
@@ -98,7 +99,7 @@ func (r Row) AllTokens() (sum index.Tokens) {
 	return sum
 }
 
-// Unpriced are the models without a price, if others have one.
+// Unpriced lists the models without a price, separated by commas; "" if no model has a price.
 func Unpriced(rows []Row) string {
 	names := map[string]bool{}
 	priced := false
@@ -123,7 +124,7 @@ type Session struct {
 // Project is the name of the session's project.
 func (g Session) Project() string { return g.About.ProjectName() }
 
-// UniqueCommits are the commits of a session, each once: a subagent's may be on two tapes.
+// UniqueCommits are the commits of a session, each once: a subagent's commit may be on two tapes.
 func (g Session) UniqueCommits() (out []string) {
 	for _, c := range g.Commits {
 		if !slices.Contains(out, c.Text) {
@@ -133,7 +134,7 @@ func (g Session) UniqueCommits() (out []string) {
 	return out
 }
 
-// Path is a recorded path as it is called in the session's project.
+// Path returns a recorded path relative to the session's project, or the path itself if it is elsewhere.
 func (g Session) Path(path string) string { return about.InProject(g.About.Project, path) }
 
 // OtherPrompts are the prompts of a session without the one that is its title.
@@ -146,7 +147,8 @@ func (g Session) OtherPrompts() (out []index.Said) {
 	return out
 }
 
-// Week is the beginning of seven days. The last is that of until, or today if until is zero or later.
+// Week returns when seven days begin, the last of which is the day of until, or today if until is zero or in the
+// future.
 func Week(until, now time.Time) time.Time {
 	if !until.IsZero() && until.Before(now) {
 		now = until
@@ -158,7 +160,7 @@ func Week(until, now time.Time) time.Time {
 // End says how the session ended.
 func (g Session) End() string { return End(g.Ending, g.Answer) }
 
-// End says how a session ended, in a line: with its last answer, if that is what it ended with.
+// End says in a line how a session ended. If it ended with an answer, the line is that answer.
 func End(how activity.Ending, answer string) string {
 	switch how {
 	case activity.Answered:

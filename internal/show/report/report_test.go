@@ -25,7 +25,7 @@ func TestRows(t *testing.T) {
 		t.Errorf("cost: %q, %q", one, other)
 	}
 	if got := Unpriced(rows); got != "other" {
-		t.Errorf("models without a price: %q", got)
+		t.Errorf("models without a price: %q, want other", got)
 	}
 }
 
@@ -52,9 +52,10 @@ func TestWeek(t *testing.T) {
 	}
 }
 
+// OtherPrompts leaves out the prompt that is the title.
 func TestOtherPrompts(t *testing.T) {
 	g := Session{Digest: &index.Digest{About: about.Tape{Title: "Fix the retry, please"}, Prompts: []index.Said{{Text: "Fix the retry"}, {Text: "and a test"}}}}
 	if got := g.OtherPrompts(); len(got) != 1 || got[0].Text != "and a test" {
-		t.Errorf("prompts besides the title: %+v", got)
+		t.Errorf("prompts besides the title: %+v, want one", got)
 	}
 }

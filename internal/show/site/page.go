@@ -13,8 +13,8 @@ import (
 	"tape/internal/show/export"
 )
 
-// policy lets a page load what is beside it, and nothing else. Browsers differ in whether a page in a folder may
-// name itself 'self'.
+// policy lets a page load files beside it, and nothing else. It allows file: too, because not all browsers take 'self'
+// to mean the folder of a page that was opened from one.
 const policy = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src 'self' file: data:; style-src 'self' file:; script-src 'self' file:"
 
 var templates = template.Must(template.New("").Parse(`
@@ -131,7 +131,8 @@ func (p *sessionPages) document(page int, left []string) []byte {
 	return render("page", d)
 }
 
-// contents are the prompts and phases that a page lists: all of them, or those of this page.
+// contents are the prompts and phases that a page lists: all of the session, or if these are too many, those of the
+// page.
 func (p *sessionPages) contents(page int) []tocEntry {
 	if len(p.toc) <= listedMost {
 		return p.toc
@@ -145,14 +146,14 @@ func (p *sessionPages) wholeDocument(page int, body []byte) []byte {
 	return render("whole", document{Title: p.x.Title, Up: "../../", Page: page, Back: p.name(page), Body: template.HTML(body)}) //nolint:gosec // export has escaped it
 }
 
-// pager are links to the pages near one, and to the first and last.
-func pager(page, of int, name func(int) string) (out []link) {
+// pager returns links to the pages near a page, and to the first and last.
+func pager(page, last int, name func(int) string) (out []link) {
 	const near = 4
-	for i := 1; i <= of; i++ {
+	for i := 1; i <= last; i++ {
 		switch {
 		case i == page:
 			out = append(out, link{Text: fmt.Sprint(i)})
-		case i == 1, i == of, i >= page-near && i <= page+near:
+		case i == 1, i == last, i >= page-near && i <= page+near:
 			rel := map[int]string{page - 1: "prev", page + 1: "next"}[i]
 			out = append(out, link{Href: name(i), Text: fmt.Sprint(i), Rel: rel})
 		}
@@ -168,10 +169,10 @@ func render(name string, data any) []byte {
 	return b.Bytes()
 }
 
-// indexMost is how many sessions a page of the list has.
+// indexMost is how many sessions a page of the list has at most.
 const indexMost = 200
 
-// readmeMost is how many sessions the list for git hosts has.
+// readmeMost is how many sessions the list for git hosts has at most.
 const readmeMost = 1000
 
 type day struct {
@@ -192,7 +193,7 @@ type indexPage struct {
 	Pages                   []link
 }
 
-// newest are the sessions, the newest first.
+// newest returns the sessions, the newest first.
 func (s *Site) newest() []Session {
 	list := slices.Clone(s.sessions)
 	slices.SortStableFunc(list, func(a, b Session) int { return b.Updated.Compare(a.Updated) })
@@ -206,7 +207,7 @@ func indexName(page int) string {
 	return fmt.Sprintf("index-%d.html", page)
 }
 
-// writeIndex writes the lists, the first page last.
+// writeIndex writes the list for git hosts and the pages of the list, the first page last.
 func (s *Site) writeIndex() error {
 	list := s.newest()
 	if err := s.writeReadme(list); err != nil {
@@ -259,7 +260,7 @@ func projectsOf(list []Session) (out []string) {
 	return out
 }
 
-// factsOf is the second line of a session in a list.
+// factsOf returns the facts that stand below a session's title.
 func factsOf(x Session) (out []string) {
 	add := func(text string) {
 		if text = display.Title(text, 100); text != "" {
@@ -277,7 +278,7 @@ func factsOf(x Session) (out []string) {
 	return out
 }
 
-// beganAt is the time of day, which tells sessions of one title apart.
+// beganAt is the time of day, which tells sessions with the same title apart.
 func beganAt(x Session) []string {
 	if x.Started.IsZero() {
 		return nil
@@ -285,7 +286,7 @@ func beganAt(x Session) []string {
 	return []string{x.Started.Local().Format("15:04")}
 }
 
-// spanOf says when a session was.
+// spanOf says from when to when a session was.
 func spanOf(x Session) []string {
 	if x.Started.IsZero() {
 		return nil
@@ -293,7 +294,7 @@ func spanOf(x Session) []string {
 	return []string{display.Span(x.Started, x.Updated)}
 }
 
-// spent is a duration in words that fit a list.
+// spent is a duration in hours and minutes, as text.
 func spent(d time.Duration) string {
 	if d < time.Hour {
 		return fmt.Sprintf("%d min", d/time.Minute)

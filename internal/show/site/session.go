@@ -18,41 +18,41 @@ import (
 
 // How much a page has.
 const (
-	pageBytes    = 80 << 10 // of entries; a page ends at the first prompt after it
-	pageMost     = 95 << 10 // or here, whatever comes
-	listedMost   = 150      // prompts in the contents; with more, each page lists its own
-	markdownMost = 400 << 10
+	pageBytes    = 80 << 10  // of entries; a page with more ends before the next prompt or phase
+	pageMost     = 95 << 10  // of entries; a page ends before a piece that would exceed it
+	listedMost   = 150       // prompts and phases in the contents; with more, each page lists its own
+	markdownMost = 400 << 10 // bytes of the Markdown document
 	searchBytes  = 200 << 10 // of text of a session that can be searched
 )
 
 // Source is a session to publish.
 type Source struct {
-	Session                 // without what the pages say: title, prompts, pages, files
-	Entries export.Source   // its entries can be read several times; secrets are masked already
-	Left    func() []string // what the pages do not show, besides events; known once the entries were read
-	Masked  func() int      // how many secrets were masked in them
+	Session                 // Put sets the title and the numbers of prompts, pages, files and masked secrets
+	Entries export.Source   // can be read several times; secrets are masked already
+	Left    func() []string // what the pages do not show, besides events; called after the entries were read
+	Masked  func() int      // how many secrets were masked; called after the entries were read
 }
 
 // sessionPages are the pages of a session while they are made.
 type sessionPages struct {
 	*Site
-	x      Session
+	x      Session // as it will be in the list
 	before Session // as it was in the list
 	dir    string  // its folder in the site
 	top    export.Top
 	fresh  bool // the session is not in the list yet
 
-	page   bytes.Buffer // the entries of the page
+	page   bytes.Buffer // the entries of the current page
 	group  group
-	pieces int
-	starts []int    // the first piece of each page
+	pieces int      // how many were added
+	starts []int    // the number of the first piece of each page
 	bodies [][]byte // of the pages that are complete
 	toc    []tocEntry
-	texts  []any // for the search: [page, entry, text]
-	spoken int   // bytes of texts
-	cut    map[int]bool
-	hidden int
-	err    error // of a picture
+	texts  []any        // for the search: [page, entry, text]
+	size   int          // bytes in texts
+	cut    map[int]bool // pages with texts that were cut
+	hidden int          // events that are not shown
+	err    error        // of a picture
 }
 
 type tocEntry struct {
@@ -62,9 +62,9 @@ type tocEntry struct {
 	text  string
 }
 
-// Put makes the pages of a session, or makes them anew.
+// Put makes the pages of a session. It replaces the session's earlier pages.
 func (s *Site) Put(ctx context.Context, src Source) error {
-	before, known := s.now(src.Tape)
+	before, known := s.lookup(src.Tape)
 	p := &sessionPages{Site: s, x: src.Session, dir: path.Join(sessionsDir, src.Folder), before: before, fresh: !known, cut: map[int]bool{}}
 	p.x.Files = map[string]int64{}
 	src.Entries.Prose = once(src.Entries.Prose) // most texts are on two pages
@@ -103,7 +103,7 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 	return p.finish()
 }
 
-// once renders each text once, as long as the texts are not too large.
+// once renders each text once, as long as all of them together are not too large.
 func once(render func(text string, lines int) string) func(text string, lines int) string {
 	type key struct {
 		text  string
@@ -123,8 +123,8 @@ func once(render func(text string, lines int) string) func(text string, lines in
 	}
 }
 
-// now returns a session of the list while others are put.
-func (s *Site) now(tape string) (Session, bool) {
+// lookup is Find for use while other sessions are put.
+func (s *Site) lookup(tape string) (Session, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.Find(tape)
@@ -141,7 +141,7 @@ func (p *sessionPages) name(page int) string {
 func (p *sessionPages) add(piece export.Piece) error {
 	size := p.page.Len()
 	if size > 0 && (size+len(piece.HTML) > pageMost || size > pageBytes && (piece.Prompt != "" || piece.Phase != nil)) {
-		if piece.Cut { // its links lead to the whole texts of the page before
+		if piece.Cut { // its links still lead to the whole texts of the page before
 			old, next := fmt.Sprintf("\"%d-whole.html#e", len(p.bodies)+1), fmt.Sprintf("\"%d-whole.html#e", len(p.bodies)+2)
 			piece.HTML = bytes.ReplaceAll(piece.HTML, []byte(old), []byte(next))
 		}
@@ -164,30 +164,30 @@ func (p *sessionPages) add(piece export.Piece) error {
 		p.x.Prompts++
 		p.toc = append(p.toc, tocEntry{page, piece.Entry, false, piece.Prompt})
 	}
-	if text := strings.Join(strings.Fields(display.Page(piece.Text)), " "); text != "" && p.spoken < searchBytes {
-		p.spoken += len(text)
+	if text := strings.Join(strings.Fields(display.Page(piece.Text)), " "); text != "" && p.size < searchBytes {
+		p.size += len(text)
 		p.texts = append(p.texts, []any{page, piece.Entry, text})
 	}
 	return nil
 }
 
 // group keeps the pieces of a subagent together.
-type group struct{ of *export.Helper }
+type group struct{ helper *export.Helper }
 
 func (g *group) add(page *bytes.Buffer, piece export.Piece) {
-	if g.of != piece.Helper {
+	if g.helper != piece.Helper {
 		g.end(page)
-		if g.of = piece.Helper; g.of != nil {
-			page.Write(g.of.Begin())
+		if g.helper = piece.Helper; g.helper != nil {
+			page.Write(g.helper.Begin())
 		}
 	}
 	page.Write(piece.HTML)
 }
 
 func (g *group) end(page *bytes.Buffer) {
-	if g.of != nil {
+	if g.helper != nil {
 		page.WriteString(export.HelperEnd)
-		g.of = nil
+		g.helper = nil
 	}
 }
 
@@ -198,7 +198,7 @@ func (p *sessionPages) close() {
 	p.page.Reset()
 }
 
-// file writes a file of the session.
+// file writes a file of the session. ErrConflict if a new session would replace a file of others.
 func (p *sessionPages) file(name string, data []byte) error {
 	at := path.Join(p.dir, name)
 	if p.fresh {
@@ -232,7 +232,7 @@ func (p *sessionPages) picture(data string) string {
 	return name
 }
 
-// whole writes the pages with the whole of the texts that were cut.
+// whole writes, for each page with texts that were cut, a page with these texts uncut.
 func (p *sessionPages) whole(ctx context.Context, src export.Source) error {
 	if len(p.cut) == 0 {
 		return nil
@@ -305,7 +305,7 @@ func (w *limitedWriter) Write(data []byte) (int, error) {
 	return w.b.Write(data)
 }
 
-// finish removes what the session had before and has no longer, and puts it into the list.
+// finish removes files that the session no longer has, and puts the session into the list.
 func (p *sessionPages) finish() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -35,7 +35,7 @@ const (
 	readmeFile  = "README.md"
 	styleFile   = "style.css"
 	scriptFile  = "search.js"
-	jekyllFile  = ".nojekyll" // GitHub is not to run its own program over the pages
+	jekyllFile  = ".nojekyll" // tells GitHub to publish the files as they are
 	sessionsDir = "sessions"
 	searchDir   = "search"
 )
@@ -46,7 +46,7 @@ var siteStyle string
 //go:embed assets/search.js
 var searchScript string
 
-// madeBy is near the beginning of each file that is ours.
+// madeBy is a text near the beginning of each file that we wrote.
 const madeBy = "made by tape publish"
 
 const format = 1
@@ -65,7 +65,7 @@ type Session struct {
 	Prompts int       `json:"prompts"`
 	Pages   int       `json:"pages"`
 	Masked  int       `json:"masked,omitempty"`
-	// State says which state of the session the files show, and Commit which commit of it.
+	// State stands for all that the files depend on. Commit is the session's commit that they show.
 	State  string           `json:"state"`
 	Commit string           `json:"commit,omitempty"`
 	Files  map[string]int64 `json:"files"` // names in the session's folder, with their sizes
@@ -75,12 +75,12 @@ type Session struct {
 type Site struct {
 	Written int // files that were new or had changed
 
-	mu       sync.Mutex // sessions are put side by side
+	mu       sync.Mutex // Put may run for several sessions at once
 	folder   Folder
-	sessions []Session // sorted by tape
-	removed  []string  // names, hashed, of sessions that were taken out
-	texts    map[string][]byte
-	skipped  []string // files of others, in whose place ours are missing
+	sessions []Session         // sorted by tape
+	removed  []string          // layout.ForgottenID of sessions that were taken out
+	texts    map[string][]byte // by folder: the new line of a search file; nil if the session was taken out
+	skipped  []string          // files of others that are in the place of ours
 }
 
 type list struct {
@@ -126,7 +126,7 @@ func (s *Site) parse(raw []byte) error {
 	}
 	for _, one := range l.Sessions {
 		var x Session
-		// Somebody else may have written the list: names lead nowhere else.
+		// Somebody else may have written the list: drop names that lead out of the site.
 		if err := json.Unmarshal(one, &x); err != nil || x.Tape == "" || !validFolder(x.Folder) {
 			continue
 		}
@@ -150,7 +150,7 @@ func fileName() *regexp.Regexp { return fileNames }
 
 var fileNames = regexp.MustCompile(`^(index|README|[0-9]+|[0-9]+-whole|picture-[0-9a-f]{16})\.(html|md|png|jpg|gif|webp)$`)
 
-// isOurs reports whether a file may be written: it is missing, or was made by us.
+// isOurs reports whether a file may be written, because it is missing or was made by tape publish.
 func (s *Site) isOurs(name string) (bool, error) {
 	data, err := s.folder.Read(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -171,7 +171,7 @@ func (s *Site) put(x Session) {
 	}
 }
 
-// Sessions returns the sessions of the site, by the names of their tapes.
+// Sessions returns the sessions of the site, sorted by the names of their tapes.
 func (s *Site) Sessions() []Session { return s.sessions }
 
 // Find returns a session of the site.
@@ -225,7 +225,7 @@ func (s *Site) Allow(tape string) {
 	s.removed = slices.DeleteFunc(s.removed, func(h string) bool { return h == layout.ForgottenID(tape) })
 }
 
-// write writes a file unless it is as it should be. A file of somebody else stays.
+// write writes a file unless it already has this content. It does not check whether the file is ours.
 func (s *Site) write(name string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -240,7 +240,7 @@ func (s *Site) write(name string, data []byte) error {
 	return s.folder.Write(name, data)
 }
 
-// End writes the list and what follows from it.
+// End writes the list and the files that depend on it.
 func (s *Site) End() error {
 	if err := s.writeTexts(); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (s *Site) End() error {
 			return err
 		}
 	}
-	if err := s.folder.Sync(); err != nil { // the list is to name only what is there
+	if err := s.folder.Sync(); err != nil { // so that the list never names files that a crash could lose
 		return err
 	}
 	if err := s.writeIndex(); err != nil {

@@ -50,7 +50,7 @@ func (m *memory) Remove(name string) error {
 
 func (m *memory) Sync() error { return nil }
 
-// session is a session with so many prompts, each with a call that has a long result.
+// session makes a session with a number of prompts, each with a call that has a long result.
 func session(name string, prompts int) Source {
 	entries := []repo.Entry{{ID: 1, Kind: repo.KindAnchor, Anchor: repo.FirstAnchor, AnchorSeq: 1, Payload: json.RawMessage(`{"name":"session/start"}`), Meta: json.RawMessage(`{}`)}}
 	add := func(kind, payload string) {
@@ -98,7 +98,7 @@ func TestPages(t *testing.T) {
 	}
 	for name, text := range m.files {
 		if strings.HasSuffix(name, ".html") && !strings.Contains(name, "whole") && len(text) >= 150_000 {
-			t.Errorf("%s has %d bytes", name, len(text))
+			t.Errorf("%s has %d bytes, want less than 150,000", name, len(text))
 		}
 		if strings.Contains(text, "<script>") && strings.HasSuffix(name, ".html") {
 			t.Errorf("%s has recorded markup", name)
@@ -161,11 +161,11 @@ func TestInterrupted(t *testing.T) {
 	for n := range len(whole.files) {
 		m := &memory{files: map[string]string{}, left: n}
 		if _, err := publish(t, m, session("one", 2), session("two", 2)); !errors.Is(err, errFullDisk) {
-			t.Fatal(n, err)
+			t.Fatalf("with room for %d writes, want errFullDisk, got %v", n, err)
 		}
 		m.left = -1
 		if _, err := publish(t, m, session("one", 2), session("two", 2)); err != nil {
-			t.Fatal(n, err)
+			t.Fatalf("the run after %d writes: %v", n, err)
 		}
 		if fmt.Sprint(m.files) != fmt.Sprint(whole.files) {
 			t.Errorf("after %d writes the next run did not complete the site", n)
@@ -173,7 +173,7 @@ func TestInterrupted(t *testing.T) {
 	}
 	s, err := publish(t, whole)
 	if err != nil || s.Written != 0 || !s.IsComplete("one", "1") || s.IsComplete("one", "2") {
-		t.Error(err, s.Written)
+		t.Errorf("publishing nothing wrote %d files, want 0, or the site does not know which sessions are complete (%v)", s.Written, err)
 	}
 	if _, err := s.Remove("one"); err != nil {
 		t.Fatal(err)
@@ -187,20 +187,20 @@ func TestInterrupted(t *testing.T) {
 		}
 	}
 	if s, err = Open(whole); err != nil || !s.WasRemoved("one") || s.WasRemoved("two") {
-		t.Error("it is not known that the session was taken out", err)
+		t.Errorf("the site does not know that one was taken out, and two was not (%v)", err)
 	}
 }
 
-// Files of others stay, and a list that somebody else has written leads nowhere else.
+// Files of others stay, and a list that somebody else has written cannot lead out of the site.
 func TestOfOthers(t *testing.T) {
 	for name, want := range map[string]bool{"index.html": false, "style.css": false, ListFile: false, "README.md": true} {
 		m := &memory{files: map[string]string{name: "mine"}, left: -1}
 		s, err := publish(t, m, session("one", 1))
 		if (err == nil) != want || m.files[name] != "mine" {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("publishing beside somebody's %s: success %v, want %v, and the file must stay (%v)", name, err == nil, want, err)
 		}
 		if want && (len(s.Skipped()) != 1 || s.Skipped()[0] != name) {
-			t.Error(s.Skipped())
+			t.Errorf("Skipped returns %q, want %s", s.Skipped(), name)
 		}
 	}
 	m := &memory{files: map[string]string{ListFile: `{"made_by":"` + madeBy + `","format":1,"sessions":[{"tape":"x","folder":"..","files":{"index.html":1}},{"tape":"y","folder":"y","files":{"../../mine":1}}]}`, "mine": "stays"}, left: -1}
@@ -212,6 +212,6 @@ func TestOfOthers(t *testing.T) {
 		t.Error("a folder led out of the site")
 	}
 	if _, err := s.Remove("y"); err != nil || m.files["mine"] != "stays" {
-		t.Error("a file of somebody else is gone", err)
+		t.Errorf("a file of somebody else is gone (%v)", err)
 	}
 }

@@ -44,7 +44,7 @@ func folderOf(line []byte) (folder string) {
 	return folder
 }
 
-// writeTexts writes the search files that have the text of a changed session.
+// writeTexts writes the search files of the sessions that changed.
 func (s *Site) writeTexts() error {
 	files := map[string]bool{}
 	for folder := range s.texts {

@@ -16,7 +16,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// The form of an entry in a diff, which depends only on the stored line.
+// How an entry looks in a diff. It depends only on the stored line.
 const (
 	diffCells  = 100
 	diffIndent = "    " // so that no text can look like the heading of an entry
@@ -44,8 +44,8 @@ func quietEvent(e layout.Entry) bool {
 }
 
 // File renders each line of a file without regard to the others, so that lines added to the file only add to
-// the rendering. A blank line goes before most. If the last line lacks its newline, so does the rendering, and
-// git says so.
+// the rendering. A blank line goes before each entry except the first and quiet events. If the last line lacks its
+// newline, so does the rendering, and git says so.
 func File(raw []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(raw)+len(raw)/8))
 	for line := range bytes.Lines(raw) {
@@ -104,7 +104,7 @@ func diffDate(date string) string {
 	return display.Truncate(display.Line(date), diffKind)
 }
 
-// checksum is short: it shows that lines differ, but does not protect against forgery.
+// checksum shows that lines differ. It is short, and does not protect against forgery.
 func checksum(line []byte) string {
 	sum := sha256.Sum256(line)
 	return hex.EncodeToString(sum[:4])

@@ -60,8 +60,8 @@ func randomLines(r *rand.Rand) []byte {
 	return out
 }
 
-// Lines added to a file only add to its rendering, whatever they are: so git shows what
-// was added to a file.
+// Any lines added to a file only add to its rendering, so that git shows just what was
+// added.
 func TestTextconvAppends(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -75,7 +75,7 @@ func TestTextconvAppends(t *testing.T) {
 		want = append(want, File(added)...)
 		got := File(append(bytes.Clone(before), added...))
 		if !bytes.Equal(got, want) {
-			t.Fatalf("%q and then %q becomes\n%s\nnot\n%s", before, added, got, want)
+			t.Fatalf("%q and then %q becomes\n%s\nwant\n%s", before, added, got, want)
 		}
 		checkRendered(t, before)
 		checkRendered(t, append(before, "torn"...))
@@ -88,7 +88,7 @@ func isQuiet(line []byte) bool {
 	return err == nil && e.Kind == "event" && jsonl.GetString(e.Payload, "data", "thinking") == ""
 }
 
-// checkRendered checks what holds for each file: nothing in the rendering can disturb a
+// checkRendered checks what holds for any file: nothing in the rendering can disturb a
 // terminal, every entry has a heading, no text looks like a heading, and lines are
 // wrapped at the width.
 func checkRendered(t *testing.T, raw []byte) {
@@ -120,7 +120,7 @@ func checkRendered(t *testing.T, raw []byte) {
 		case line == "":
 		case strings.HasPrefix(line, diffIndent):
 			if display.Width(line) > diffCells {
-				t.Fatalf("a line of %d cells: %q", display.Width(line), line)
+				t.Fatalf("a line has %d cells, want at most %d: %q", display.Width(line), diffCells, line)
 			}
 		case heads[fields[0]+" "+fields[len(fields)-1]] > 0 && display.Width(line) <= diffCells:
 			heads[fields[0]+" "+fields[len(fields)-1]]--
@@ -135,7 +135,7 @@ func checkRendered(t *testing.T, raw []byte) {
 	}
 	for line, n := range others {
 		if n > 0 && line != "" {
-			t.Fatalf("%q is not shown as it is", line)
+			t.Fatalf("a line that is not an entry is not shown as it is: %q", line)
 		}
 	}
 }
@@ -151,10 +151,10 @@ func TestTextconvLong(t *testing.T) {
 	} {
 		shown := File(result(long + "a"))
 		if n := bytes.Count(shown, []byte("\n")); n > 12 || !bytes.Contains(shown, []byte("…")) {
-			t.Errorf("%s: %d lines:\n%.2000s", name, n, shown)
+			t.Errorf("%s: %d lines, want at most 12 and a mark where text is cut:\n%.2000s", name, n, shown)
 		}
 		if bytes.Equal(shown, File(result(long+"b"))) {
-			t.Errorf("%s: a change in what is not shown does not show", name)
+			t.Errorf("%s: a change in the part that was cut off does not show", name)
 		}
 	}
 	call := fmt.Sprintf(`{"function":{"name":"bash","arguments":"%s"}}`, strings.Repeat("long ", 100))

@@ -6,15 +6,15 @@ import (
 	"tape/internal/show/display"
 )
 
-// Stream is a Markdown text that is being written. It is cut into blocks where the meaning of what came
-// before cannot change any more.
+// Stream is a Markdown text that is being written. It is cut into blocks where later text cannot change the
+// meaning of the text before.
 type Stream struct {
 	Renderer *Renderer // may be replaced at any time, for example when the terminal's width changes
 
 	block string // the text of the block that is not complete
-	lines int    // where its first incomplete line begins
+	start int    // where the block's incomplete line begins
 	fence string // the marks of an open code fence
-	blank bool   // the last complete line is empty
+	blank bool   // the last complete line is blank
 	list  bool   // the block is a list
 	begun bool   // a block was returned
 }
@@ -23,12 +23,12 @@ type Stream struct {
 func (s *Stream) Write(text string) (done []string) {
 	s.block += text
 	for {
-		n := strings.IndexByte(s.block[s.lines:], '\n')
+		n := strings.IndexByte(s.block[s.start:], '\n')
 		if n < 0 {
 			return done
 		}
-		line, begins := s.block[s.lines:s.lines+n], s.lines
-		s.lines += n + 1
+		line, begins := s.block[s.start:s.start+n], s.start
+		s.start += n + 1
 		bare := strings.TrimSpace(line)
 		switch {
 		case s.fence != "":
@@ -41,7 +41,7 @@ func (s *Stream) Write(text string) (done []string) {
 			continue
 		case s.blank && line[0] != ' ' && line[0] != '\t' && (!s.list || !isItem(line)):
 			done = append(done, s.end(s.block[:begins])...)
-			s.block, s.lines = s.block[begins:], n+1
+			s.block, s.start = s.block[begins:], n+1
 			begins = 0
 		}
 		if s.blank = false; strings.TrimSpace(s.block[:begins]) == "" {
@@ -61,14 +61,14 @@ func (s *Stream) end(block string) []string {
 	return lines
 }
 
-// Close returns the lines of the incomplete block. Then the stream is ready for another text.
+// Close returns the lines of the incomplete block. The stream can then be used for another text.
 func (s *Stream) Close() []string {
 	lines := s.end(s.block)
 	*s = Stream{Renderer: s.Renderer}
 	return lines
 }
 
-// Live returns the incomplete block as it looks now, at most its last rows.
+// Live returns the incomplete block as it looks now: at most rows lines, the last ones.
 func (s *Stream) Live(rows int) []string {
 	text := s.block
 	if most := min(maxLive, rows*(s.Renderer.width+1)); len(text) > most {

@@ -17,8 +17,8 @@ import (
 	"tape/internal/show/display"
 )
 
-// Longer texts are shown as they are: parsing them would take too long. A Markdown that is still being
-// written is rendered many times, so it is cut earlier.
+// Limits in bytes. A text over maxMarkdown is shown as it is: parsing it would take too long. A block that
+// is still being written is rendered many times, so of this only the last maxLive bytes are rendered.
 const (
 	maxMarkdown = 64 << 10
 	maxLive     = 4 << 10
@@ -35,7 +35,7 @@ type Renderer struct {
 	md func() *glamour.TermRenderer
 }
 
-// New returns a renderer for lines of so many cells.
+// New returns a renderer for lines of at most width cells.
 func New(width int, color bool) *Renderer {
 	r := &Renderer{width: max(width, 1), color: color}
 	r.md = sync.OnceValue(func() *glamour.TermRenderer {
@@ -48,7 +48,7 @@ func New(width int, color bool) *Renderer {
 	return r
 }
 
-// Lines returns a text as lines.
+// Lines renders a text as lines; nil if it is blank.
 func (r *Renderer) Lines(text string) []string {
 	text = strings.ReplaceAll(display.Safe(text, "\n\t"+Joiner), "\t", "    ")
 	if strings.TrimSpace(text) == "" {

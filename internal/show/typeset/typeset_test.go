@@ -19,7 +19,7 @@ func TestStream(t *testing.T) {
 		for at := 0; at < len(sample); at += size {
 			lines = append(lines, s.Write(sample[at:min(at+size, len(sample))])...)
 			if live := s.Live(5); len(live) > 5 {
-				t.Errorf("%d live lines", len(live))
+				t.Errorf("%d live lines, want at most 5", len(live))
 			}
 		}
 		lines = append(lines, s.Close()...)
@@ -28,7 +28,7 @@ func TestStream(t *testing.T) {
 			want = got
 		}
 		if got != want {
-			t.Errorf("pieces of %d:\n%s\nwant\n%s", size, got, want)
+			t.Errorf("written in pieces of %d bytes:\n%s\nwant\n%s", size, got, want)
 		}
 	}
 	for _, text := range []string{"Title\n\nSome text with code and a link https://example.org/x.", "1. one", "more of one", "2. two", "• a\n• b", "  func main() {\n\n", "println(\"hi\")", "│ quoted\n\nend"} {
@@ -47,10 +47,10 @@ func TestHostile(t *testing.T) {
 			for _, line := range New(width, true).Lines(text) {
 				bare := xansi.Strip(coloursOnly(line))
 				if strings.Contains(strings.ReplaceAll(line, "\x1b[", ""), "\x1b") || strings.ContainsAny(bare, "\x1b\x07\r\u009b\u202e\u200f\u200b") || strings.Contains(line, "2J") && !strings.Contains(bare, "2J") {
-					t.Errorf("%.40q at %d: %q", text, width, line)
+					t.Errorf("%.40q at width %d has control characters: %q", text, width, line)
 				}
 				if got := xansi.StringWidth(line); got > max(width, 2) {
-					t.Errorf("%.40q at %d: %d cells: %q", text, width, got, line)
+					t.Errorf("%.40q at width %d has a line of %d cells: %q", text, width, got, line)
 				}
 			}
 		}
@@ -69,6 +69,6 @@ func BenchmarkLive(b *testing.B) {
 // Only the colour sequences of a rendered text reach the terminal.
 func TestColoursOnly(t *testing.T) {
 	if got := coloursOnly("\x1b[2Ja\x1b[1;31mb\x1b[m\x1b]8;;https://x\x1b\\c\x1b]0;t\ad\x1b[?25le\x1b"); got != "2Ja\x1b[1;31mb\x1b[mcd?25le" {
-		t.Errorf("%q", got)
+		t.Errorf("got %q", got)
 	}
 }

@@ -11,11 +11,11 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Tape is what the entries added so far say about their tape. It can be saved as JSON and
-// continued from there. The zero value is that of a tape without entries.
+// Tape is what the entries added so far say about their tape. It can be saved as JSON, loaded and
+// continued. The zero value is for a tape without entries.
 type Tape struct {
 	Name         string    `json:"-"`               // of the tape
-	Title        string    `json:"title,omitempty"` // the one of the titles below that counts most
+	Title        string    `json:"title,omitempty"` // of the titles below, the one that counts most
 	Agent        string    `json:"agent,omitempty"` // the recorded program, such as claude-code
 	AgentVersion string    `json:"agent_version,omitempty"`
 	Model        string    `json:"model,omitempty"`   // the last one used
@@ -38,11 +38,12 @@ type Tape struct {
 	Renamed string `json:"renamed,omitempty"` // by a person, in the agent
 	Given   string `json:"given,omitempty"`   // by a person, to the tape
 
+	// Unclaimed are titles whose leaf has not come yet, see wait.
 	Unclaimed []leafTitle `json:"unclaimed,omitempty"`
 
-	// Apart tells the tape from others with its title. A list sets it.
+	// Apart tells the tape from others with the same title. A list sets it.
 	Apart string `json:"-"`
-	// OfHost is set by a list for what tape serve keeps for itself: its audit and the shared state.
+	// OfHost marks a tape that tape serve keeps for itself: its audit log or the shared state. A list sets it.
 	OfHost bool `json:"-"`
 }
 
@@ -54,7 +55,7 @@ func (t Tape) Label() string {
 	return t.Title + t.Suffix()
 }
 
-// Suffix is the end of a label that must not be cut.
+// Suffix is the end of the label, which must not be cut off: "", or Apart after a separator.
 func (t Tape) Suffix() string {
 	if t.Apart == "" {
 		return ""
@@ -69,7 +70,7 @@ const TitleEvent = "tape.title"
 // Lists keep a Tape for every tape, so its size is bounded.
 const (
 	maxAuthors  = 20
-	longestFact = 4 << 10 // bytes: the longest path
+	longestFact = 4 << 10 // bytes; as long as the longest path
 )
 
 // fact returns a text, or "" if it is too long to be a name or a path.
@@ -80,14 +81,14 @@ func fact(s string) string {
 	return s
 }
 
-// ProjectName is the name of the project, "" if its directory is unknown. A worktree has that of its
-// repository.
+// ProjectName is the name of the project, "" if its directory is unknown. A worktree has
+// the name of its repository.
 func (t Tape) ProjectName() string {
 	dir := strings.TrimRight(strings.ReplaceAll(layout.ProjectPath(t.Project), `\`, "/"), "/")
 	return cmp.Or(t.Of, dir[strings.LastIndexByte(dir, '/')+1:])
 }
 
-// InProject is a recorded path as it is called in a project's directory; the path itself if it is elsewhere.
+// InProject returns a recorded path relative to a project's directory, or the path itself if it is elsewhere.
 func InProject(dir, path string) string {
 	if rest, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/"); ok && dir != "" {
 		return rest
@@ -95,7 +96,7 @@ func InProject(dir, path string) string {
 	return path
 }
 
-// ProjectBranch is the name of the project with its branch, unless that is the usual one.
+// ProjectBranch is the name of the project, with the branch unless that is main or master.
 func (t Tape) ProjectBranch() string {
 	name := t.ProjectName()
 	if name == "" || t.Branch == "" || t.Branch == "main" || t.Branch == "master" || t.Branch == "HEAD" {
@@ -114,7 +115,7 @@ func (t *Tape) Add(e layout.Entry) {
 		t.claim(e)
 	}
 	if bytes.Contains(e.Meta, []byte(`"author"`)) {
-		t.wrote(fact(jsonl.GetString(e.Meta, "author")))
+		t.addAuthor(fact(jsonl.GetString(e.Meta, "author")))
 	}
 	switch e.Kind {
 	case layout.KindMessage:
@@ -135,7 +136,7 @@ func (t *Tape) Add(e layout.Entry) {
 		}
 	case layout.KindEvent:
 		name := EventName(e.Payload)
-		if t.titled(e, name) {
+		if t.addTitle(e, name) {
 			return // a new title does not count as activity
 		}
 		t.event(e, name)
@@ -156,14 +157,14 @@ func (t *Tape) date(e layout.Entry) {
 	}
 }
 
-func (t *Tape) wrote(author string) {
+func (t *Tape) addAuthor(author string) {
 	if author != "" && len(t.Authors) < maxAuthors && !slices.Contains(t.Authors, author) {
 		t.Authors = append(t.Authors, author)
 	}
 }
 
-// EventName returns the name of an event. It reads no further, because the name is usually the first member, and the
-// data after it may be long.
+// EventName returns the name of an event. It reads only up to the name, usually the first member, because the data
+// after it may be long.
 func EventName(payload []byte) string {
 	for key, v := range jsonl.Fields(payload) {
 		if key == "name" {

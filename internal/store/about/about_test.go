@@ -26,7 +26,7 @@ func entries(lines ...[3]string) []layout.Entry {
 	return out
 }
 
-func of(list []layout.Entry) (t Tape) {
+func tapeOf(list []layout.Entry) (t Tape) {
 	for _, e := range list {
 		t.Add(e)
 	}
@@ -75,15 +75,15 @@ func TestTitle(t *testing.T) {
 		"/review the branch": "",
 		" \n\t":              "",
 	} {
-		if got := of(entries(said(text))).Title; got != want {
+		if got := tapeOf(entries(said(text))).Title; got != want {
 			t.Errorf("title of %.60q: %q, want %q", text, got, want)
 		}
 	}
 }
 
-// TestFirstAsked: the title is not taken from what no person asked.
+// TestFirstAsked: the title is the first request that a person made.
 func TestFirstAsked(t *testing.T) {
-	got := of(entries(
+	got := tapeOf(entries(
 		[3]string{"system", `{"content":"be brief"}`, `{}`},
 		[3]string{"message", `{"role":"assistant","content":"hello"}`, `{}`},
 		[3]string{"message", `{"role":"user","content":"of a subagent"}`, `{"context":false}`},
@@ -94,7 +94,7 @@ func TestFirstAsked(t *testing.T) {
 		said("later"),
 	))
 	if got.Title != "why?" || got.Messages != 7 {
-		t.Errorf("%+v", got)
+		t.Errorf("want 7 messages with the title why?, got %+v", got)
 	}
 }
 
@@ -106,12 +106,12 @@ func TestGivenTitle(t *testing.T) {
 	fork[2] = `{"origin":{"tape":"main","fork":"x","id":3}}`
 	list := entries(said("why?"), give("Retries"), fork, give(` The\n upload `), give(""))
 	for n, want := range []string{"", "why?", "Retries", "Retries", "The upload", "why?"} {
-		if got := of(list[:n]); got.Title != want {
+		if got := tapeOf(list[:n]); got.Title != want {
 			t.Errorf("after %d entries: %q, want %q", n, got.Title, want)
 		}
 	}
-	if got := of(list); !got.Updated.Equal(got.Started) {
-		t.Errorf("a title is no activity: %v", got.Updated)
+	if got := tapeOf(list); !got.Updated.Equal(got.Started) {
+		t.Errorf("a title is not activity, but the tape was updated at %v", got.Updated)
 	}
 }
 
@@ -119,7 +119,7 @@ func called(event, data, meta string) [3]string {
 	return [3]string{"event", `{"name":"` + event + `","data":` + data + `}`, meta}
 }
 
-// TestAgentTitles: a person's title comes before the agent's, and that before the first request.
+// TestAgentTitles: a person's title counts more than the agent's, which counts more than the first request.
 func TestAgentTitles(t *testing.T) {
 	const imported = `{"source":{"format":"x","ids":["1"]}}`
 	for want, list := range map[string][][3]string{
@@ -134,23 +134,23 @@ func TestAgentTitles(t *testing.T) {
 			called("summary", `{"summary":"of another session","leafUuid":"u9"}`, imported)},
 		"anchor": {{"anchor", `{"name":"anchor","state":{"summary":"anchor","leaf":"u1"}}`, imported}}, // of a former version
 	} {
-		if got := of(entries(append([][3]string{said("why?")}, list...)...)); got.Title != want {
-			t.Errorf("%q, want %q", got.Title, want)
+		if got := tapeOf(entries(append([][3]string{said("why?")}, list...)...)); got.Title != want {
+			t.Errorf("title %q, want %q", got.Title, want)
 		}
 	}
 }
 
-// TestTitleBeforeLeaf: a title at the top of a transcript is of this session only if its leaf follows.
+// TestTitleBeforeLeaf: a title at the top of a transcript belongs to this session only if its leaf follows.
 func TestTitleBeforeLeaf(t *testing.T) {
 	why := said("why?")
 	why[2] = `{"source":{"format":"claude-code","ids":["u1"]}}`
 	list := entries(called("summary", `{"summary":"Retries","leafUuid":"u1"}`, `{}`), called("summary", `{"summary":"Others","leafUuid":"u9"}`, `{}`), why)
-	if got := of(list); got.Title != "Retries" || len(got.Unclaimed) != 1 {
-		t.Errorf("%+v", got)
+	if got := tapeOf(list); got.Title != "Retries" || len(got.Unclaimed) != 1 {
+		t.Errorf("want the title Retries and one unclaimed, got %+v", got)
 	}
 }
 
-// sessions has a session of each importer.
+// sessions has sessions as importers and the built-in agent record them. The key is what TestSession expects.
 var sessions = map[string][]layout.Entry{
 	"claude-code 2.1 opus /shop dev": entries(
 		[3]string{"anchor", `{"name":"session/start","state":{"owner":"human","cwd":"/shop","version":"2.1","gitBranch":"main","model":"haiku"}}`, `{}`},
@@ -166,7 +166,7 @@ var sessions = map[string][]layout.Entry{
 	"tape  m  ": entries(
 		[3]string{"event", `{"name":"run","data":{"model":"m","usage":{"total_tokens":10}}}`, `{"message_id":"1"}`},
 		[3]string{"event", `{"name":"loop.step"}`, `{"message_id":"1"}`}),
-	"  m  ": entries( // an agent that nobody knows
+	"  m  ": entries( // an unknown agent
 		[3]string{"event", `{"name":"loop.step","data":{"status":"ok"}}`, `{"run_id":"1"}`},
 		[3]string{"event", `{"name":"run","data":{"model":"m","usage":{"total_tokens":10}}}`, `{}`}),
 	"bub  m  ": entries(
@@ -176,12 +176,12 @@ var sessions = map[string][]layout.Entry{
 
 func TestSession(t *testing.T) {
 	for want, list := range sessions {
-		got := of(list)
+		got := tapeOf(list)
 		if is := strings.Join([]string{got.Agent, got.AgentVersion, got.Model, got.Project, got.Branch}, " "); is != want {
 			t.Errorf("got %q, want %q", is, want)
 		}
 		if got.Tokens != 10 || got.Entries != int64(len(list)) {
-			t.Errorf("%s: %d tokens, %d entries", want, got.Tokens, got.Entries)
+			t.Errorf("%s: %d tokens and %d entries, want 10 and %d", want, got.Tokens, got.Entries, len(list))
 		}
 	}
 }
@@ -189,29 +189,29 @@ func TestSession(t *testing.T) {
 // TestHugeFacts: a huge value from another program does not bloat every list.
 func TestHugeFacts(t *testing.T) {
 	huge := strings.Repeat("x", 1<<20)
-	got := of(entries(
+	got := tapeOf(entries(
 		[3]string{"anchor", `{"name":"session/start","state":{"agent":"` + huge + `","cwd":"/` + huge + `"}}`, `{}`},
 		[3]string{"event", `{"name":"session_meta","data":{"version":"` + huge + `","model":"` + huge + `","git":{"branch":"` + huge + `"}}}`, `{}`},
 		[3]string{"event", `{"name":"run","data":{"model":"` + huge + `"}}`, `{"author":"` + huge + `","source":{"format":"` + huge + `"}}`},
 		said(huge)))
 	raw, err := json.Marshal(got)
 	if err != nil || len(raw) > 1000 {
-		t.Errorf("%d bytes: %.1000s (%v)", len(raw), raw, err)
+		t.Errorf("the facts take %d bytes, want at most 1000: %.1000s (%v)", len(raw), raw, err)
 	}
 }
 
 func TestCounts(t *testing.T) {
-	got := of(entries(
+	got := tapeOf(entries(
 		[3]string{"anchor", `{"name":"session/start"}`, `{}`},
 		[3]string{"message", `{"role":"user","content":"why?"}`, `{"author":"Ada"}`},
 		[3]string{"tool_call", `{"calls":[{"id":"1"},{"id":"2"}]}`, `{}`},
 		[3]string{"message", `{"role":"user","content":"go on"}`, `{"author":"Bob"}`},
 		[3]string{"message", `{"role":"user","content":"go on"}`, `{"author":"Ada"}`}))
 	if got.Messages != 3 || got.ToolCalls != 2 || !reflect.DeepEqual(got.Authors, []string{"Ada", "Bob"}) || got.LastAnchor != "session/start" {
-		t.Errorf("%+v", got)
+		t.Errorf("want 3 messages, 2 calls, authors Ada and Bob, anchor session/start; got %+v", got)
 	}
 	if got.Started.Second() != 0 || got.Updated.Second() != 4 {
-		t.Errorf("from %v to %v", got.Started, got.Updated)
+		t.Errorf("from %v to %v, want second 0 to 4", got.Started, got.Updated)
 	}
 }
 
@@ -219,9 +219,9 @@ func TestCounts(t *testing.T) {
 func TestContinues(t *testing.T) {
 	for name, list := range sessions {
 		list = append(list, entries(said("why?"), [3]string{"event", `{"name":"tape.title","data":{"title":"T"}}`, `{"author":"Ada"}`})...)
-		want := of(list)
+		want := tapeOf(list)
 		for n := range list {
-			raw, err := json.Marshal(of(list[:n]))
+			raw, err := json.Marshal(tapeOf(list[:n]))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -239,11 +239,11 @@ func TestContinues(t *testing.T) {
 	}
 }
 
-// Only run events say what was used.
+// Only run events say how many tokens were used.
 func TestUsage(t *testing.T) {
 	e := layout.Entry{Kind: layout.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
 	if u, ok := UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
-		t.Errorf("%+v %v", u, ok)
+		t.Errorf("the usage is %+v, %v; want 7 tokens", u, ok)
 	}
 	for _, e := range []layout.Entry{
 		{Kind: layout.KindEvent, Payload: []byte(`{"name":"other","data":{"usage":{"total_tokens":4}}}`)},
@@ -258,13 +258,13 @@ func TestUsage(t *testing.T) {
 
 // TestLongGivenTitle: a title that an agent gave is as short as others.
 func TestLongGivenTitle(t *testing.T) {
-	got := of(entries(said("why?"), [3]string{"event", `{"name":"ai-title","data":{"aiTitle":"` + strings.Repeat("long ", 100) + `\nmore"}}`, `{"source":{"format":"claude-code"}}`}))
+	got := tapeOf(entries(said("why?"), [3]string{"event", `{"name":"ai-title","data":{"aiTitle":"` + strings.Repeat("long ", 100) + `\nmore"}}`, `{"source":{"format":"claude-code"}}`}))
 	if len(got.Title) > 110 || !strings.HasPrefix(got.Title, "long long") {
-		t.Errorf("%q", got.Title)
+		t.Errorf("want one line of at most 110 bytes, got the title %q", got.Title)
 	}
 }
 
-// TestOpening checks that a line loses the marks of Markdown before it, but not half of a pair.
+// TestOpening: a line loses the marks of Markdown before it, but not one half of a pair.
 func TestOpening(t *testing.T) {
 	for text, want := range map[string]string{
 		"```\n# a plan":              "a plan",

@@ -24,8 +24,8 @@ var agentTitles = map[string]struct {
 	"session.update":      {"summary", false},    // Gemini CLI
 }
 
-// titled takes an event's title into account, and reports whether the event has no other purpose.
-func (t *Tape) titled(e layout.Entry, name string) bool {
+// addTitle takes an event's title into account, and reports whether the event has no other purpose.
+func (t *Tape) addTitle(e layout.Entry, name string) bool {
 	if name == TitleEvent {
 		// A title that came with a merged fork is the fork's, and one on an abandoned branch is that
 		// branch's.
@@ -59,7 +59,7 @@ func (t *Tape) titled(e layout.Entry, name string) bool {
 }
 
 // formerTitle takes the title in an anchor into account: earlier versions made anchors of Claude Code's
-// titles. Those before the first message were mostly of other sessions.
+// titles. Titles before the first message mostly belonged to other sessions.
 func (t *Tape) formerTitle(e layout.Entry) {
 	state := jsonl.Get(e.Payload, "state")
 	if t.Messages > 0 && !e.Hidden() && jsonl.Get(state, "leaf") != nil && jsonl.Get(e.Meta, "source") != nil {
@@ -102,5 +102,5 @@ func (t *Tape) claim(e layout.Entry) {
 	}
 }
 
-// choose sets the title to the best that there is.
+// choose sets the title to the one that counts most.
 func (t *Tape) choose() { t.Title = cmp.Or(t.Given, t.Renamed, t.Called, t.Asked) }

@@ -45,8 +45,8 @@ func headline(text string) string {
 	return squeeze(text)
 }
 
-// nextLine returns a text from its first line with words on; "" if it has none. What comes in a code
-// block counts only with inCode.
+// nextLine returns the rest of a text, beginning with its first line that has words; "" if there is none.
+// Lines in a code block count only with inCode.
 func nextLine(text string, inCode bool) string {
 	for text = strings.TrimSpace(text); text != ""; {
 		line, rest, _ := strings.Cut(text, "\n")
@@ -62,7 +62,7 @@ func nextLine(text string, inCode bool) string {
 	return ""
 }
 
-// essence is a line in small letters, without marks of Markdown, polite beginnings and punctuation.
+// essence is a line in lower case, without marks of Markdown, polite beginnings and punctuation around it.
 func essence(line string) string {
 	line = strings.ToLower(strings.Trim(unmarked(line), " \t\r:：.!,…"))
 	for again := true; again; {

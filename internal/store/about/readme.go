@@ -23,10 +23,10 @@ type Masker interface {
 	Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, []secrets.Finding)
 }
 
-// Readme is what the README.md of a recorded session says of it: its title, agent, project and beginning, and
-// the first request. t has the session's entries up to that request, which is first; without a request first
-// is the zero Entry. It has nothing that is known only later, so that a session that was recorded while it ran has
-// the same bytes as one that is imported. Recorded text stays text, and its secrets are masked.
+// Readme returns what the README.md of a recorded session says: its title, agent, project and beginning, and the
+// first request. t has the session's entries up to that request, which is first; without a request, first is the
+// zero Entry. What is known only later is left out, so that recording a running session gives the same bytes as
+// importing it. Recorded text has no effect as Markdown, and its secrets are masked.
 func Readme(t Tape, first layout.Entry, m Masker) string {
 	var b strings.Builder
 	title := masked(t.Title, m)
@@ -83,9 +83,9 @@ func wholeWords(text string) string {
 	return text[:strings.LastIndexFunc(text, unicode.IsSpace)+1]
 }
 
-// mark is the text in the place of a secret. In a README.md it has no fingerprint: with that, somebody could
-// find out a weak password by trying.
-var mark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[redacted:[a-z0-9-]+):k?[0-9a-f]{16}\]`) })
+// maskMark matches mask marks. In a README.md they have no fingerprint: with it, somebody could find out a weak
+// password by trying.
+var maskMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[redacted:[a-z0-9-]+):k?[0-9a-f]{16}\]`) })
 
 func masked(text string, m Masker) string {
 	out, _ := m.Mask(jsonl.AppendString(nil, strings.ToValidUTF8(text, "\uFFFD")), func(secrets.Finding) bool { return false })
@@ -93,10 +93,10 @@ func masked(text string, m Masker) string {
 	if !ok {
 		return ""
 	}
-	return mark().ReplaceAllString(said, "$1]")
+	return maskMark().ReplaceAllString(said, "$1]")
 }
 
-// printable removes what is not shown, or reorders what is.
+// printable removes characters that are invisible or reorder the text.
 func printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -109,7 +109,7 @@ func printable(text string) string {
 	}, text)
 }
 
-// markup is what may mean something in Markdown on a git host.
+// markup matches what may mean something in Markdown on a git host.
 var markup = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("^[>+=-]|^[0-9]+[.)]|[\\\\`*_\\[\\]<&#~|$!@{}]|://|www\\.")
 })

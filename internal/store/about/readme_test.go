@@ -10,18 +10,18 @@ import (
 	"tape/internal/text/secrets"
 )
 
-func asked1(text string) layout.Entry {
+func requestEntry(text string) layout.Entry {
 	return layout.Entry{ID: 2, Kind: layout.KindMessage, Payload: append(jsonl.AppendString([]byte(`{"role":"user","content":`), text), '}'), Meta: []byte("{}")}
 }
 
 func readmeOf(text string) string {
 	var t Tape
-	e := asked1(text)
+	e := requestEntry(text)
 	t.Add(e)
 	return Readme(t, e, secrets.New())
 }
 
-// Recorded text cannot mean anything in a README.md, is short, and ends between words.
+// Recorded text has no effect as Markdown in a README.md, is short, and is cut between words.
 func TestReadmeIsInert(t *testing.T) {
 	for in, title := range map[string]string{
 		"fix it":             "# fix it\n",
@@ -35,14 +35,14 @@ func TestReadmeIsInert(t *testing.T) {
 		"":                   "# A session\n",
 	} {
 		if got := readmeOf(in); !strings.HasPrefix(got, title) {
-			t.Errorf("%q: %s", in, got)
+			t.Errorf("the README.md of %q does not begin with %q: %s", in, title, got)
 		}
 	}
 	for _, in := range []string{strings.Repeat("word ", 5000), strings.Repeat("line\n", 5000), strings.Repeat("x", 10000), "```\n````\n# x"} {
 		got := readmeOf(in)
 		open := strings.Index(got, "```")
 		if len(got) > requestBytes+1000 || strings.Count(got, "\n") > requestLines+20 {
-			t.Errorf("%d bytes", len(got))
+			t.Errorf("the README.md of %.10q is too long: %d bytes, %d lines", in, len(got), strings.Count(got, "\n"))
 		}
 		if open < 0 {
 			continue
@@ -54,14 +54,14 @@ func TestReadmeIsInert(t *testing.T) {
 	}
 }
 
-// No part of a secret is in it, not even where the request is cut; and who has the request finds it.
+// No part of a secret is in a README.md, not even where the request is cut. ShowsRequest finds the request in it.
 func TestReadmeHasNoSecret(t *testing.T) {
 	key := "AKIA" + "QYLPMN5HFIQR7XJB"
 	for n := requestBytes - 60; n < requestBytes+20; n++ {
 		text := strings.Repeat("x", n-10) + " and word " + key + " end"
 		got := readmeOf(text)
 		if strings.Contains(got, key[:6]) {
-			t.Fatal(n, got)
+			t.Fatalf("with the secret at byte %d, a part of it is shown:\n%s", n, got)
 		}
 	}
 	text := "the unknown secret is " + strings.Repeat("hunter", 300)
@@ -69,10 +69,10 @@ func TestReadmeHasNoSecret(t *testing.T) {
 	if strings.Contains(got, "hunter") {
 		t.Error("a part of a word is shown")
 	}
-	if !ShowsRequest([]byte(got), asked1(text), secrets.New()) || ShowsRequest([]byte(got), asked1("other"), secrets.New()) || ShowsRequest([]byte(layout.Readme), asked1(text), secrets.New()) {
-		t.Error("whether a request is shown")
+	if !ShowsRequest([]byte(got), requestEntry(text), secrets.New()) || ShowsRequest([]byte(got), requestEntry("other"), secrets.New()) || ShowsRequest([]byte(layout.Readme), requestEntry(text), secrets.New()) {
+		t.Error("ShowsRequest does not tell the request from others")
 	}
 	if fmt.Sprint(layout.IsReadme([]byte(got)), layout.IsReadme([]byte(layout.Readme)), layout.IsReadme([]byte("# mine\n"))) != "true true false" {
-		t.Error("which files are tape's own")
+		t.Error("IsReadme does not tell files that tape wrote from others")
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// How long a title is, in characters, and up to which length a first paragraph needs the next one.
 const (
-	longestTitle   = 100
-	shortParagraph = 16
+	longestTitle   = 100 // characters
+	shortParagraph = 16  // bytes; the next paragraph is added to a first one that is not longer
 )
 
 // ask takes the title from a message that a person wrote.
@@ -24,8 +23,8 @@ func (t *Tape) ask(e layout.Entry) {
 	}
 }
 
-// task returns, as a title, the task that an entry gives to a subagent of Codex. If its text is encrypted, task returns
-// its name.
+// task returns, as a title, the task that an entry gives to a subagent of Codex, or the task's name if the text is
+// encrypted. It is "" if the entry gives no task.
 func task(e layout.Entry) string {
 	content := jsonl.Get(e.Payload, "content")
 	text, _ := jsonl.String(content)
@@ -45,7 +44,7 @@ func task(e layout.Entry) string {
 // the entry is not a person's message.
 func Prompt(e layout.Entry) (title string) { return headline(request(e)) }
 
-// IsPrompt reports whether an entry is a person's message, which takes less time than Prompt.
+// IsPrompt reports whether an entry is a person's message. It takes less time than Prompt.
 func IsPrompt(e layout.Entry) bool { return request(e) != "" }
 
 // request returns what a person asked in an entry.
@@ -88,8 +87,8 @@ func injected(text string) string {
 	return name
 }
 
-// slash reports whether a text is a command for the program, such as /review the branch.
-func slash(text string) bool {
+// isSlashCommand reports whether a text is a command for the program, such as /review the branch.
+func isSlashCommand(text string) bool {
 	word, ok := strings.CutPrefix(text, "/")
 	if end := strings.IndexFunc(word, unicode.IsSpace); end >= 0 {
 		word = word[:end]
@@ -108,18 +107,19 @@ var programTexts = []string{
 	"Continue if you have next steps, or stop and ask for clarification", // opencode
 }
 
-// heading is what an editor puts between the list of open files and the question.
-const heading = "## My request for Codex:"
+// editorHeading is what an editor puts between the list of open files and the question.
+const editorHeading = "## My request for Codex:"
 
-// ByPerson reports whether a user's message was written by a person, and not by a program.
+// ByPerson reports whether the text of a user's message is a person's request, not a text of a program or a command
+// such as /review.
 func ByPerson(text string) bool { return asked(text) != "" }
 
 // IsCommand reports whether a text is a command for the agent's program, such as /review the branch.
-func IsCommand(text string) bool { return slash(strings.TrimSpace(text)) }
+func IsCommand(text string) bool { return isSlashCommand(strings.TrimSpace(text)) }
 
-// asked returns what a person asked in a text; "" if a program wrote all of it.
+// asked returns what a person asked in a text; "" if a program wrote all of it, or if it is a command such as /review.
 func asked(text string) string {
-	if _, after, ok := strings.Cut(text, heading); ok {
+	if _, after, ok := strings.Cut(text, editorHeading); ok {
 		text = after
 	}
 	for {
@@ -139,7 +139,7 @@ func asked(text string) string {
 			return ""
 		}
 	}
-	if slash(text) {
+	if isSlashCommand(text) {
 		return ""
 	}
 	return text

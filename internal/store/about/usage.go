@@ -8,12 +8,12 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Usage is what a run event says about tokens; nil where it says nothing.
+// Usage is what a run event says about tokens. Where it says nothing, pointers are nil and counts are 0.
 type Usage struct {
 	TotalTokens  *int64
 	CacheHitRate *float64 // share of the input that came from the cache, 0 to 1
 
-	// Input counts tokens that neither came from the cache nor were written to it. Output includes reasoning.
+	// Input counts tokens that did not come from the cache and were not written to it. Output includes reasoning.
 	Input, Output, CacheRead, CacheWrite int64
 }
 
@@ -26,8 +26,8 @@ func UsageOf(e layout.Entry) (Usage, bool) {
 	return readUsage(usage, jsonl.GetString(e.Meta, "source", "format")), true
 }
 
-// readUsage understands the usage objects of the common providers. Anthropic's input count leaves
-// cached tokens out, so they are added.
+// readUsage understands the usage objects of the common providers. Some, such as Anthropic's, count input
+// without cached tokens, so these are added to compute totals.
 func readUsage(usage json.RawMessage, format string) Usage {
 	number := func(path ...string) (int64, bool) {
 		n, err := strconv.ParseFloat(string(jsonl.Get(usage, path...)), 64)
@@ -48,10 +48,10 @@ func readUsage(usage json.RawMessage, format string) Usage {
 		[]string{"prompt_tokens_details", "cached_tokens"}, []string{"input_tokens_details", "cached_tokens"})
 	written, _ := first([]string{"cache_creation_input_tokens"}, []string{"cache_write_input_tokens"})
 	total, hasTotal := number("total_tokens")
-	_, apart := number("cache_read_input_tokens")
-	fresh := input // without the cache
+	_, withoutCache := number("cache_read_input_tokens") // input does not count cached tokens
+	fresh := input
 	switch {
-	case apart, format == "opencode", hasTotal && cached+written > 0 && total >= input+cached+written+output:
+	case withoutCache, format == "opencode", hasTotal && cached+written > 0 && total >= input+cached+written+output:
 		input += cached + written
 	default:
 		fresh = max(0, input-cached-written)

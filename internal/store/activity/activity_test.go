@@ -40,8 +40,8 @@ func add(s *Session, list []layout.Entry) {
 	}
 }
 
-// told writes sums as lines.
-func told(s Sums) (out []string) {
+// sumLines returns sums as lines.
+func sumLines(s Sums) (out []string) {
 	for _, w := range s.Work {
 		out = append(out, fmt.Sprintf("work %d %s %q turns %d active %d in %d out %d cache %d+%d calls %d failed %d", w.Hour%24, w.Model, w.Person,
 			w.Turns, w.Active/1e6, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed))
@@ -60,7 +60,7 @@ func calling(name, args string) string {
 	return `{"calls":[{"id":"c-` + name + `","type":"function","function":{"name":"` + name + `","arguments":` + string(raw) + `}}]}`
 }
 
-// session is one as the importer of Claude Code makes it.
+// session is a session as the importer of Claude Code makes it.
 var session = entries(
 	`0 | anchor | {"name":"session/start","state":{"owner":"human","cwd":"/shop","model":"opus"}}`,
 	`0 | message | {"role":"user","content":"rename the flag"}`,
@@ -78,7 +78,7 @@ var session = entries(
 )
 
 // TestSession adds up a session: the waits for the person (nine seconds for an edit, thirty for a call that was
-// rejected) and the pause of eight minutes are no work, the rejected call has not failed, the message that is in two runs counts once.
+// rejected) and the pause of eight minutes are not work, the rejected call has not failed, and the message in two runs counts once.
 func TestSession(t *testing.T) {
 	var s Session
 	add(&s, session)
@@ -92,15 +92,15 @@ func TestSession(t *testing.T) {
 		`file /shop/sub/b.go @8 reads 1 writes 0 +0 -0`,
 		`file /shop/sub/c.txt @8 reads 0 writes 1 +0 -0`,
 	}
-	if got := told(s.Take()); !slices.Equal(got, want) {
+	if got := sumLines(s.Take()); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if got := told(s.Take()); got != nil {
-		t.Errorf("taken twice: %v", got)
+	if got := sumLines(s.Take()); got != nil {
+		t.Errorf("the second Take returns %v, want nothing", got)
 	}
 }
 
-// TestContinues saves the session after each entry and goes on from there. The sums are the same.
+// TestContinues: if the session is saved after any entry and continued, the sums are the same.
 func TestContinues(t *testing.T) {
 	sum := func(parts ...Sums) map[string]int64 {
 		out := map[string]int64{}
@@ -142,12 +142,12 @@ func TestContinues(t *testing.T) {
 		}
 		add(&b, session[n:])
 		if got := sum(first, b.Take()); !reflect.DeepEqual(got, want) {
-			t.Errorf("after %d entries: %v, want %v", n, got, want)
+			t.Errorf("saved after %d entries: %v, want %v", n, got, want)
 		}
 	}
 }
 
-// TestAgents reads the calls of each agent: which file, how many lines, whether it failed.
+// TestAgents reads calls of each agent: which files they touched, how many lines changed, and whether they failed.
 func TestAgents(t *testing.T) {
 	patch := `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n-two\n+zwei\n+drei\n*** Add File: b.go\n+one\n*** End Patch"}`
 	for name, c := range map[string]struct {
@@ -194,13 +194,13 @@ func TestAgents(t *testing.T) {
 				got = append(got, "failed "+tool.Name)
 			}
 		}
-		if got = append(got, told(Sums{Touches: sums.Touches})...); !slices.Equal(got, c.want) {
+		if got = append(got, sumLines(Sums{Touches: sums.Touches})...); !slices.Equal(got, c.want) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}
 }
 
-// TestProgramsOfCodex: Codex says in events what a program of its model changed, repeats usages, and says when a
+// TestProgramsOfCodex: Codex has events that say what a program of its model changed, repeats usages, and says when a
 // command began, which is after a person allowed it.
 func TestProgramsOfCodex(t *testing.T) {
 	usage := `{"name":"run","data":{"model":"gpt","usage":{"input_tokens":10,"cached_input_tokens":4,"output_tokens":2,"reasoning_output_tokens":1,"total_tokens":12},"total_token_usage":{"total_tokens":12}}}`
@@ -216,20 +216,19 @@ func TestProgramsOfCodex(t *testing.T) {
 	want := []string{`work 9 gpt "" turns 1 active 3 in 6 out 2 cache 4+0 calls 1 failed 0`, `work 10 gpt "" turns 0 active 4 in 0 out 0 cache 0+0 calls 0 failed 0`,
 		`tool 9 exec_command calls 1 failed 0 active 0`, `tool 10 exec_command calls 0 failed 0 active 4`,
 		`file /p/n.txt @4 reads 0 writes 1 +2 -1`}
-	if got := told(s.Take()); !slices.Equal(got, want) {
+	if got := sumLines(s.Take()); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// TestHelper: what a subagent was asked is not a turn, but its calls and tokens count, the tokens for its own
-// model.
+// TestHelper: a subagent's task is not a turn, but its time and tokens count, the tokens for its own model.
 func TestHelper(t *testing.T) {
 	var s Session
 	add(&s, entries(`0 | anchor | {"name":"session/start","state":{"owner":"agent","cwd":"/p"}}`, `0 | message | {"role":"user","content":"count"}`,
 		`1 | event | {"name":"run","data":{"model":"small","usage":{"prompt_tokens":3,"completion_tokens":1}}} | {"context":false}`))
-	got := told(s.Take())
+	got := sumLines(s.Take())
 	if want := []string{`work 9  "" turns 0 active 1 in 0 out 0 cache 0+0 calls 0 failed 0`, `work 9 small "" turns 0 active 0 in 3 out 1 cache 0+0 calls 0 failed 0`}; !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -243,11 +242,11 @@ func TestHostile(t *testing.T) {
 		`2 | tool_call | `+calling("Read", `{"file_path":"/`+huge+`"}`), `2 | tool_result | {"results":["x"]}`))
 	got := s.Take()
 	if len(got.Touches) > maxTouches {
-		t.Errorf("%d files of one command", len(got.Touches))
+		t.Errorf("one command touches %d files, want at most %d", len(got.Touches), maxTouches)
 	}
-	for _, l := range told(got) {
+	for _, l := range sumLines(got) {
 		if len(l) > 200 {
-			t.Errorf("%d bytes: %.100s", len(l), l)
+			t.Errorf("a sum takes %d bytes, want at most 200: %.100s", len(l), l)
 		}
 	}
 }

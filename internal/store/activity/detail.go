@@ -47,14 +47,14 @@ func (n *Note) readDetail(data []byte) {
 	}
 }
 
-// DetailFailed reports whether the detail of a call, as JSON, says that its command exited with an error. Of other agents,
-// the result says it, see Outcome.
+// DetailFailed reports whether the detail of a call, as JSON, says that its command exited with an error. Only
+// opencode's details do. For other agents, see Outcome.
 func DetailFailed(detail []byte) bool { return exitIn(jsonl.Get(detail, "metadata")) > 0 }
 
 // exitIn is the exit code that opencode records.
 func exitIn(metadata []byte) int64 { return number(jsonl.Get(metadata, "exit")) }
 
-// readToolRun reads what a program of Codex ran: commands, and changes of files.
+// readToolRun reads what a program of Codex's model did: run commands, and change files.
 func (n *Note) readToolRun(e layout.Entry, data []byte) {
 	switch jsonl.GetString(data, "item") {
 	case "CommandExecution":

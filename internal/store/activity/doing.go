@@ -11,7 +11,7 @@ type Effect int
 
 // The effects.
 const (
-	Nothing Effect = iota // that is known
+	Nothing Effect = iota // or unknown
 	Reads                 // a file
 	Writes                // a file, or a part of it
 	Runs                  // a command
@@ -20,16 +20,16 @@ const (
 // Doing is what a call of a tool does, as its name and arguments say.
 type Doing struct {
 	Effect  Effect
-	Paths   []string // that it names; of a patch those are in the patch
+	Paths   []string // files that the arguments name; those of a patch are only in Patch
 	Command string
-	Patch   string // in the format of Codex
-	Edits   []Replacement
+	Patch   string        // in the format of Codex
+	Edits   []Replacement // if there is no Patch
 }
 
 // Replacement is a change of a text. Before is "" for a new file.
 type Replacement struct{ Before, After string }
 
-// DoingOf reads a call.
+// DoingOf returns what a call does; args are its arguments as JSON.
 func DoingOf(tool string, args []byte) Doing {
 	switch what := effectOf(tool); what {
 	case reads:

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What was asked and committed is kept in a line each, and how the session ends after each entry.
+// A session keeps a line for each request and commit, and knows after each entry how it ends.
 func TestEnding(t *testing.T) {
 	list := entries(
 		`1 | message | {"role":"user","content":"<system-reminder>x</system-reminder>rename\nthe flag"}`,
@@ -24,10 +24,10 @@ func TestEnding(t *testing.T) {
 			said += fmt.Sprintln(one.Entry, one.Commit, one.Text)
 		}
 		if got := fmt.Sprint(s.Ending, " ", s.Answer); got != want {
-			t.Errorf("after entry %d: %q, not %q", i+1, got, want)
+			t.Errorf("after entry %d the ending is %q, want %q", i+1, got, want)
 		}
 	}
 	if want := "1 false rename the flag\n3 true 1a2b3c4 rename the flag\n"; said != want {
-		t.Error(said)
+		t.Errorf("requests and commits are\n%s\nwant\n%s", said, want)
 	}
 }

@@ -7,19 +7,19 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// What a tool does with the files that its arguments name.
+// effect is what a tool does with the files that its arguments name.
 type effect int
 
 const (
 	nothing effect = iota
 	reads
 	writes
-	edits   // it depends on the command in the arguments
-	patches // the arguments have a patch of several files
+	edits   // reads or writes, depending on the command in the arguments
+	patches // writes; the arguments have a patch of one or more files
 	shell
 )
 
-// effectOf returns what a tool does. Programs write its name in different ways: fs.read, read_file, ReadFile.
+// effectOf returns what a tool does. Agents spell names in different ways: fs.read, read_file, ReadFile.
 func effectOf(tool string) effect {
 	if what := effectOfPlain(tool); what != nothing {
 		return what
@@ -153,7 +153,7 @@ func lines(s string) []string {
 	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
 }
 
-// differ counts the lines between the common beginning and the common end.
+// differ counts the lines of each text between the common beginning and the common end.
 func differ(before, after []string) (added, removed int64) {
 	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
 		before, after = before[1:], after[1:]

@@ -18,9 +18,9 @@ type Note struct {
 	commit  string // the id and the subject of a commit that the agent made
 	ending  Ending // how the session ended, if nothing follows
 	answer  string // the beginning of an error, or of the model's answer
-	reply   []byte // the payload of an answer, of which the beginning is read only if nothing follows
-	helper  bool   // the session is that of a subagent
-	aside   bool   // its date is not one of the session
+	reply   []byte // the payload of an answer; its beginning is read only if the answer is the last
+	helper  bool   // the session is a subagent's
+	aside   bool   // the entry's date does not count as activity
 	author  string
 	model   string
 	dir     string // the working directory from here on
@@ -28,7 +28,7 @@ type Note struct {
 	results []result
 	details []detail
 	usage   *run
-	touches []Touch // of an event that says by itself which files were changed
+	touches []Touch // from an event that says which files were changed, apart from any call
 }
 
 // call is a call of a tool.
@@ -54,7 +54,7 @@ type detail struct {
 	began, ended   int64 // microseconds since 1970; 0 if unknown
 }
 
-// run is what a call of the model used.
+// run is one call of the model with the tokens that it used.
 type run struct {
 	ID    string `json:",omitempty"` // of the message, if the agent says it
 	Model string `json:"-"`
@@ -62,10 +62,10 @@ type run struct {
 	Used  Tokens
 }
 
-// Tokens counts tokens. Input is without what came from the cache or was written to it.
+// Tokens counts tokens. Input does not include those that came from the cache or were written to it.
 type Tokens struct{ Input, Output, CacheRead, CacheWrite int64 }
 
-// Add adds others.
+// Add adds o to t.
 func (t *Tokens) Add(o Tokens) {
 	t.Input += o.Input
 	t.Output += o.Output
@@ -88,8 +88,8 @@ const (
 	longest    = 4 << 10 // bytes of a path or a name
 )
 
-// Read finds out what an entry says; nil if that is nothing. It is called for every entry, so that it looks for
-// what matters before it reads JSON.
+// Read returns what an entry says; nil if it says nothing. Read is called for every entry, so it searches for what
+// matters before it reads JSON.
 func Read(e layout.Entry) *Note {
 	n := read(e)
 	if len(e.Meta) > len("{}") && bytes.Contains(e.Meta, []byte(`"author"`)) {
@@ -206,7 +206,7 @@ func (n *Note) readCalls(e layout.Entry, list []byte) {
 	}
 }
 
-// readEvent reads the events that say something.
+// readEvent reads the events that matter here; nil for others.
 func readEvent(e layout.Entry) *Note {
 	n := &Note{}
 	switch about.EventName(e.Payload) {
@@ -275,7 +275,7 @@ func readResults(e layout.Entry) *Note {
 	return n
 }
 
-// headBytes of a result say whether the call was run.
+// headBytes is how many bytes are searched at the beginning of a result, or at its end.
 const headBytes = 240
 
 // rejections are what agents write as results of calls that a person or the settings did not allow.
@@ -285,15 +285,15 @@ var rejections = [...]string{
 	"Permission to use ", "has been denied", "The user has specified a rule which prevents",
 }
 
-// Outcome says how a call ended, from its result as JSON. marked: the agent marked the result as an error. A call that
-// was not allowed has not failed.
+// Outcome says how a call ended, from its result as JSON. marked says that the agent marked the result as an error. A
+// call that was not allowed counts as rejected, not as failed.
 func Outcome(result []byte, marked bool) (failed, rejected bool) {
 	rejected = isRejection(result, marked)
 	return !rejected && (marked || exitedBadly(result)), rejected
 }
 
 // isRejection reports whether a result says that the call was not allowed. Results that are not marked as errors are
-// texts of any kind, so that of these only the beginning counts.
+// texts of any kind, so only their beginning counts.
 func isRejection(result []byte, marked bool) bool {
 	head := result[:min(len(result), headBytes)]
 	if marked {
@@ -303,13 +303,13 @@ func isRejection(result []byte, marked bool) bool {
 	if rest, ok := bytes.CutPrefix(head, []byte("Wall time: ")); ok { // Codex
 		_, head, _ = bytes.Cut(rest, []byte(`\n`))
 	}
-	return slices.ContainsFunc(refusals[:], func(s string) bool { return bytes.HasPrefix(head, []byte(s)) })
+	return slices.ContainsFunc(unmarkedRejections[:], func(s string) bool { return bytes.HasPrefix(head, []byte(s)) })
 }
 
-// refusals are the beginnings of results that are not marked as errors.
-var refusals = [...]string{"aborted by user", "exec command rejected by user", "patch rejected by user", "[Operation Cancelled]"}
+// unmarkedRejections are how rejections begin in results that are not marked as errors.
+var unmarkedRejections = [...]string{"aborted by user", "exec command rejected by user", "patch rejected by user", "[Operation Cancelled]"}
 
-// exitedBadly reports whether a result says the exit code of a command that failed: Codex writes it at the
+// exitedBadly reports whether a result has the exit code of a failed command: Codex writes the code at the
 // beginning, Gemini at the end.
 func exitedBadly(raw []byte) bool {
 	starts := func(s string) bool { return bytes.HasPrefix(raw, []byte(s)) }

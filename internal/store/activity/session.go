@@ -18,9 +18,9 @@ type Session struct {
 	Last    int64  `json:",omitempty"` // the latest date, in microseconds since 1970
 	Total   int64  `json:",omitempty"` // tokens so far, as the agent says
 	Runs    []run  `json:",omitempty"` // the last ones that have an id
-	Pending []open `json:",omitempty"` // calls without a result
-	Done    []open `json:",omitempty"` // calls of the last results, which details may follow
-	Credit  int64  `json:",omitempty"` // active time up to the last results, in microseconds
+	Pending []open `json:",omitempty"` // calls that have no result yet
+	Done    []open `json:",omitempty"` // calls of the last results; their details may follow
+	Credit  int64  `json:",omitempty"` // active time counted for the last results, in microseconds
 	Ending  Ending `json:",omitempty"`
 	Answer  string `json:",omitempty"` // the beginning of the last answer, or of the error
 
@@ -31,6 +31,7 @@ type Session struct {
 // open is a call that was begun.
 type open struct {
 	call
+	// At is when it was begun, in microseconds since 1970; 0 if unknown.
 	At     int64 `json:",omitempty"`
 	Failed bool  `json:",omitempty"`
 }
@@ -41,8 +42,8 @@ const (
 	maxRuns    = 3
 )
 
-// nearby is how many of the last rows are looked at for one of the same key. Others with that key may follow,
-// because rows add up.
+// nearby is how many of the last rows are searched for one with a key. If none has it, a row is added: several rows
+// may have the same key, because rows add up.
 const nearby = 32
 
 // pause is how long nothing may be written, in microseconds, until it counts as a pause.
@@ -57,7 +58,7 @@ type Work struct {
 	Calls, Failed int64
 }
 
-// Tool is what a tool did in an hour.
+// Tool is how a tool was used in an hour.
 type Tool struct {
 	Hour          int64
 	Name          string
@@ -65,20 +66,20 @@ type Tool struct {
 	Active        int64 // microseconds
 }
 
-// Sums is what entries have added. Rows of the same key add up with what was taken before.
+// Sums is what entries have added. Rows with the same key add up, also with rows that were taken before.
 type Sums struct {
-	Model   string // not "": what was done before without a known model was done with this one
+	Model   string // set when the first model becomes known: earlier work without a model was done with it
 	Work    []Work
 	Tools   []Tool
 	Touches []Touch
 	Said    []Said
 }
 
-// Said is what a person asked, or a commit that the agent made.
+// Said is a request of a person, or a commit that the agent made.
 type Said struct {
 	Entry, At int64
 	Commit    bool
-	Text      string // a line; of a commit its id and its subject
+	Text      string // one line; for a commit, its id and subject
 }
 
 // Ending says how a session ended.
@@ -93,7 +94,7 @@ const (
 	Failed      Ending = "failed" // with an error
 )
 
-// Take returns what was added since the last call.
+// Take returns what was added since the last call of Take.
 func (s *Session) Take() Sums {
 	if s.reply != nil {
 		s.Answer, s.reply = about.Opening(layout.Entry{Payload: s.reply}), nil
@@ -156,7 +157,7 @@ func (s *Session) say(said Said) {
 	}
 }
 
-// know takes over what holds from this entry on.
+// know remembers facts that hold from this entry on.
 func (s *Session) know(n *Note) {
 	s.Helper = s.Helper || n.helper
 	s.Dir = cmp.Or(n.dir, s.Dir)
@@ -183,7 +184,8 @@ func asks(tool string) bool {
 	return false
 }
 
-// atOnce is how long tools that read or edit a file take at most, in microseconds. More is a wait for permission.
+// atOnce is the longest time in microseconds that a tool takes to read or edit a file. A longer time is a wait for
+// permission.
 const atOnce = 5e6
 
 // waited reports whether the time before the entry was a wait for a person.
@@ -207,7 +209,8 @@ func (s *Session) waited(at int64, n *Note) bool {
 	return edited && at-s.Last > atOnce
 }
 
-// pass adds the time since the last entry to the active time, unless there was a pause or it was a wait.
+// pass adds the time since the last entry to the active time if it was work and not too long, and returns what it
+// added.
 func (s *Session) pass(at int64, work bool) (active int64) {
 	if at == 0 || at <= s.Last {
 		return 0
@@ -244,8 +247,8 @@ func (s *Session) tool(at int64, name string) *Tool {
 	return &s.sums.Tools[len(s.sums.Tools)-1]
 }
 
-// used returns what a run adds. Codex says the usage of a request again at the next one, with the same total;
-// a message of Claude Code may be in several runs, of which each later one has more.
+// used returns the tokens that a run adds. Codex repeats the usage of a request at the next request, with the same
+// total. A message of Claude Code may be in several runs, whose numbers grow.
 func (s *Session) used(r run) Tokens {
 	if r.Total > 0 {
 		if r.Total == s.Total {
@@ -271,8 +274,8 @@ func (s *Session) used(r run) Tokens {
 	return r.Used
 }
 
-// find returns the place of a call without a result: that of an id, or the first if there is none; -1 if it is
-// not known.
+// find returns the index in Pending of the call with an id, or of the first call if id is ""; -1 if there is no such
+// call.
 func (s *Session) find(id string) int {
 	if id == "" {
 		return min(len(s.Pending), 1) - 1
@@ -290,7 +293,7 @@ func (s *Session) end(at int64, results []result, active int64) {
 		}
 		c := s.Pending[i]
 		s.Pending = slices.Delete(s.Pending, i, i+1)
-		if active > 0 { // of the first call, because they ran at the same time
+		if active > 0 { // counts for the first call only, because the calls ran at the same time
 			s.tool(at, c.Tool).Active += active
 			active = 0
 		}
@@ -315,7 +318,7 @@ func (s *Session) fail(at int64, tool string) {
 	s.work(at, s.Model).Failed++
 }
 
-// detail corrects what was assumed of a call: what it changed, and how long it ran.
+// detail corrects what was assumed about a call: what it changed, and how long it ran.
 func (s *Session) detail(at int64, d detail) {
 	i := slices.IndexFunc(s.Done, func(o open) bool { return o.ID == d.id })
 	if i < 0 {

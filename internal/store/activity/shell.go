@@ -55,7 +55,7 @@ func effectOfProgram(name string) effect {
 	return nothing
 }
 
-// longestCommand is how many bytes of a command are read.
+// longestCommand is how many bytes of a command are read at most.
 const longestCommand = 8 << 10
 
 // shellTouches guesses which files a command reads and writes: the arguments of well-known programs that look like

@@ -8,8 +8,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Written returns the lines that the calls of an entry wrote into files of a name, the last part of a path. Of shell
-// commands it returns the text, which may have the lines in it.
+// Written returns the lines that the calls of an entry wrote into files whose path ends in the name base. Of a shell
+// command it returns the whole text, which may contain such lines.
 func Written(e layout.Entry, base string) (out []string) {
 	if e.Kind == layout.KindEvent {
 		for name, change := range jsonl.Fields(jsonl.Get(e.Payload, "data", "changes")) {
@@ -50,7 +50,7 @@ func writtenBy(what effect, args []byte, base string) []string {
 	return nil
 }
 
-// newLines returns the texts that an edit puts into a file.
+// newLines returns the lines that an edit puts into a file.
 func newLines(args []byte) (out []string) {
 	for edit := range jsonl.Elements(jsonl.Get(args, "edits")) {
 		out = append(out, newLines(edit)...)
@@ -59,14 +59,14 @@ func newLines(args []byte) (out []string) {
 	return append(out, lines(after)...)
 }
 
-// patchedLines returns the lines that a patch adds to files of a name.
+// patchedLines returns the lines that a patch adds to files named base.
 func patchedLines(patch, base string) (out []string) {
-	in := false
+	inside := false // the line is about a file named base
 	for line := range strings.Lines(patch) {
 		line = strings.TrimRight(line, "\r\n")
 		if op, name, ok := cutHeader(line); ok {
-			in = path.Base(name) == base || in && op == "Move to"
-		} else if added, ok := strings.CutPrefix(line, "+"); ok && in {
+			inside = path.Base(name) == base || inside && op == "Move to"
+		} else if added, ok := strings.CutPrefix(line, "+"); ok && inside {
 			out = append(out, added)
 		}
 	}

@@ -66,7 +66,7 @@ func Stage(ctx context.Context, s *workspace.Store, r io.Reader) (*Staged, error
 	return out, nil
 }
 
-// copy copies r, and refuses more than ArtifactLimit.
+// copy copies r to f and sum. ErrInvalid if it has more than ArtifactLimit bytes.
 func (a *Staged) copy(ctx context.Context, f *disk.File, sum hash.Hash, r io.Reader) (size int64, err error) {
 	buf := make([]byte, 256<<10)
 	for {
@@ -119,8 +119,8 @@ func (a *Staged) Place(phase string) error {
 	return Sync(d, phase)
 }
 
-// Sync makes the names of a phase's artifacts durable. An existing one may need it, too: the process that placed
-// it may have been killed before its sync.
+// Sync makes the names of a phase's artifacts durable. The name of an existing artifact may need this, too: the
+// process that placed it may have been killed before it synced.
 func Sync(d *disk.FS, phase string) error {
 	return errors.Join(d.SyncDir(filepath.Join(phase, layout.ArtifactsDir)), d.SyncDir(phase))
 }
@@ -152,15 +152,15 @@ func readChecked(path string) ([]byte, error) {
 // Matches reports whether content belongs to the name of an artifact.
 func Matches(name string, data []byte) bool { return NameOf(data) == name }
 
-// NameOf returns the name of an artifact with some content.
+// NameOf returns the name of an artifact with this content: its SHA-256 in hexadecimal.
 func NameOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
 
-// Bring makes sure that the open phase has an artifact that a new entry refers to, as a file or in git. The
-// artifact may have been added in an earlier phase, or belong to one. Bring looks for it in the snapshots in,
-// newest phases first, and copies it. The first snapshot is the tape's. Errors: ErrInvalid if it is missing.
+// Bring makes sure that the open phase has an artifact that a new entry refers to, as a file or in git. It
+// looks for the artifact in the snapshots in, the newest phases first, and copies it if only another phase or
+// snapshot has it. The first snapshot is the tape's. Errors: ErrInvalid if the artifact is missing.
 func Bring(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open layout.Phase, in ...*snapshot.Snapshot) error {
 	for i, v := range in {
 		p, _, err := v.FindArtifact(ref.SHA256)
@@ -221,8 +221,8 @@ func HasUncommitted(committed *snapshot.Snapshot, open layout.Phase, folder stri
 	}), err
 }
 
-// Commit stores the wanted artifacts of a phase's folder that the tree entries in list lack, and adds them to
-// list. It calls stored for each.
+// Commit stores in git the wanted artifacts of a phase's folder that the tree entries in list lack, and adds
+// them to list. It calls stored for each.
 func Commit(phase string, list *[]gitstore.TreeEntry, wants func(name string) bool, put func(gitstore.Kind, []byte) gitstore.Hash, stored func(name string, h gitstore.Hash, size int)) error {
 	names, err := snapshot.ArtifactsIn(phase)
 	if err != nil {

@@ -21,7 +21,7 @@ func TestArtifactIsCommittedWithItsPhase(t *testing.T) {
 	a := storetest.AddArtifact(t, tp, "log.txt", "all of the log\n")
 	again := storetest.AddArtifact(t, tp, "log.txt", "all of the log\n")
 	if a != again {
-		t.Errorf("the same content is %+v and %+v", a, again)
+		t.Errorf("adding the same content twice gives %+v and %+v", a, again)
 	}
 	storetest.Append(t, tp, storetest.ReferTo("look", a))
 	storetest.WantArtifact(t, tp, a, "all of the log\n")
@@ -35,17 +35,17 @@ func TestArtifactIsCommittedWithItsPhase(t *testing.T) {
 		t.Errorf("git status after the handoff: %q, %v", out, err)
 	}
 	if out, _ := exec.Command("git", "-C", s.Dir(), "log", "-1", "--format=%(trailers:key=Tape-Format,valueonly)").Output(); strings.TrimSpace(string(out)) != "2" {
-		t.Errorf("Tape-Format of a tree with artifacts: %q", out)
+		t.Errorf("Tape-Format of a tree with artifacts is %q, want 2", out)
 	}
-	// A later phase that refers to it gets it too.
-	storetest.Append(t, tp, storetest.ReferTo("once more", a))
+	// A later phase that refers to the artifact gets it, too.
+	storetest.Append(t, tp, storetest.ReferTo("again", a))
 	if _, err := os.Stat(filepath.Join(s.Dir(), "anchors/002_next/artifacts", a.SHA256)); err != nil {
 		t.Error(err)
 	}
 	storetest.Handoff(t, tp, "last")
 	list, err := tp.Artifacts(t.Context())
 	if err != nil || len(list) != 1 || list[0].AnchorSeq != 2 || len(list[0].Entries) != 2 {
-		t.Errorf("the artifacts are %+v, %v", list, err)
+		t.Errorf("the artifacts are %+v, %v; want one in phase 2 with two entries", list, err)
 	}
 }
 
@@ -70,17 +70,17 @@ func TestReferencesAreChecked(t *testing.T) {
 	for what, bad := range map[string]repo.Artifact{"missing": missing, "of another size": short, "in upper case": upper} {
 		d := storetest.ReferTo("look", bad)
 		if _, err := tp.Append(t.Context(), nil, d); !errors.Is(err, repo.ErrInvalid) {
-			t.Errorf("a reference to an artifact %s: %v", what, err)
+			t.Errorf("a reference to an artifact %s: want ErrInvalid, got %v", what, err)
 		}
 		if _, err := tp.Append(t.Context(), nil, repo.Message("user", "x"), d); !errors.Is(err, repo.ErrInvalid) {
-			t.Errorf("a batch that refers to an artifact %s: %v", what, err)
+			t.Errorf("a batch that refers to an artifact %s: want ErrInvalid, got %v", what, err)
 		}
 		line := fmt.Appendf(nil, `{"kind":%q,"payload":%s}`, d.Kind, d.Payload)
 		if _, err := tp.Update(t.Context(), func(tx *repo.Tx) error { return tx.AppendLine(t.Context(), line) }); !errors.Is(err, repo.ErrInvalid) {
-			t.Errorf("a line that refers to an artifact %s: %v", what, err)
+			t.Errorf("a line that refers to an artifact %s: want ErrInvalid, got %v", what, err)
 		}
 	}
-	// Another object under the key "artifact" is no reference.
+	// A value of another form under the key "artifact" is not a reference.
 	storetest.Append(t, tp, repo.Event("build", []byte(`{"artifact":{"path":"a.out"}}`)), repo.Event("build", []byte(`{"artifact":"a.out"}`)))
 	if info, _ := tp.Info(t.Context()); info.Entries != 3 {
 		t.Errorf("the tape has %d entries, want 3", info.Entries)
@@ -92,10 +92,10 @@ func TestArtifactIsBounded(t *testing.T) {
 	tp := storetest.Tape(t, s, "main")
 	_, err := tp.AddArtifact(t.Context(), repo.Artifact{}, io.LimitReader(zeros{}, repo.ArtifactLimit+1))
 	if !errors.Is(err, repo.ErrInvalid) {
-		t.Errorf("an artifact that is too long: %v", err)
+		t.Errorf("an artifact over the limit: want ErrInvalid, got %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(s.Dir(), ".git/tape/tmp/*")); len(left) > 0 {
-		t.Errorf("it has left %v", left)
+		t.Errorf("the refused artifact has left %v", left)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestArtifactByTheBeginningOfItsID(t *testing.T) {
 	storetest.Append(t, tp, storetest.ReferTo("look", a))
 	got, r, err := tp.OpenArtifact(t.Context(), a.ID[:8])
 	if err != nil || got.Artifact != a {
-		t.Fatalf("%+v, %v", got, err)
+		t.Fatalf("OpenArtifact(%q) returns %+v, %v; want %+v", a.ID[:8], got, err, a)
 	}
 	defer r.Close()
 	var b bytes.Buffer
@@ -154,6 +154,6 @@ func TestArtifactByTheBeginningOfItsID(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(&b, r); err != nil || b.String() != "tent" {
-		t.Errorf("from 3 on: %q, %v", b.String(), err)
+		t.Errorf("the content after Seek(3) is %q, %v; want \"tent\"", b.String(), err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// sharing makes a workspace, a remote that it pushes to, and a clone of that.
+// sharing makes a workspace, a remote that it pushes to, and a clone of the remote.
 func sharing(t *testing.T) (a, b *repo.Store) {
 	t.Helper()
 	a = storetest.New(t, nil)
@@ -30,7 +30,7 @@ func mustPull(t *testing.T, s *repo.Store) {
 	storetest.Must(t, storetest.Join(t.Context(), s))
 }
 
-// A pull brings artifacts, whoever added them and in whatever phase, without conflicts.
+// A pull brings artifacts without conflicts, no matter who added them and in which phase.
 func TestPullArtifacts(t *testing.T) {
 	for _, handoffs := range []bool{false, true} {
 		t.Run(fmt.Sprintf("handoffs=%v", handoffs), func(t *testing.T) {

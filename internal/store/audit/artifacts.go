@@ -47,9 +47,9 @@ func (a *audit) artifactSizes(phase []gitstore.TreeEntry, where string) error {
 	return err
 }
 
-// artifacts checks the artifacts of a phase: none was removed, the new ones match their names, and
+// checkArtifacts checks the artifacts of a phase: none was removed, the new ones match their names, and
 // none is missing that a new entry refers to.
-func (g *growth) artifacts() error {
+func (g *growth) checkArtifacts() error {
 	was, err := snapshot.ArtifactsOf(g.s.Git(), g.was)
 	if err != nil {
 		return &layout.CorruptError{File: g.where, Msg: err.Error()}

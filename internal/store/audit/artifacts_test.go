@@ -28,7 +28,7 @@ func TestVerifyFindsDamagedArtifacts(t *testing.T) {
 				storetest.Must(t, damage(filepath.Join(s.Dir(), "anchors/001_session-start", layout.ArtifactsDir, a.SHA256)))
 				report, err := s.Verify(t.Context())
 				if err != nil || report.OK {
-					t.Errorf("verify finds nothing: %v", err)
+					t.Errorf("verify does not report the artifact: %+v, %v", report, err)
 				}
 			})
 		}

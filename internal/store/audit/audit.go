@@ -20,8 +20,8 @@ import (
 type policy struct {
 	// hostile: check the size of everything before reading it, and limit the cost of merges.
 	hostile bool
-	// found is called for violations, once for each commit. If nil, the first violation ends the
-	// audit.
+	// found is called with violations, at most one for each commit. If nil, the first violation ends
+	// the audit.
 	found func(tape string, err error)
 	// repaired, if set, is called for entries that a repair has made.
 	repaired func(where string, id int64)
@@ -33,8 +33,8 @@ type audit struct {
 	s       *workspace.Store
 	Known   map[gitstore.Hash]bool     // commits that were checked, or accepted before
 	shaped  map[gitstore.Hash]bool     // trees whose names and sizes are valid
-	opened  map[gitstore.Hash][]string // folders of the phases that came with a commit
-	commits int                        // how many were checked
+	opened  map[gitstore.Hash][]string // by commit: the folders of the phases that it added
+	commits int                        // how many commits were checked
 }
 
 func newAudit(s *workspace.Store, p policy) *audit {
@@ -64,7 +64,7 @@ func (a *audit) history(ctx context.Context, t *workspace.Tape, head gitstore.Ha
 	return a.walk(ctx, t, chain, at, 0)
 }
 
-// Problems returns the problems in the history of a commit.
+// Problems returns the problems in the history of a commit. It fails only if ctx ends.
 func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head gitstore.Hash) ([]Problem, error) {
 	v := &verifier{s: s, report: &Report{}}
 	err := newAudit(s, policy{found: v.problem}).history(ctx, t, head)
@@ -73,7 +73,7 @@ func Problems(ctx context.Context, s *workspace.Store, t *workspace.Tape, head g
 
 // chain lists the unknown commits from head down by first parents, the newest first, and returns the
 // valid commit before them, zero if there is none. Incomplete merges by git are listed even if they
-// are known. If old is not zero, it was accepted before and must be in the chain.
+// are known. If old is not zero, it was accepted before, and head must continue it.
 func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []gitstore.Hash, at gitstore.Hash, err error) {
 	for at = head; at != old && !a.Known[at]; {
 		c, err := a.Commit(at)
@@ -99,7 +99,8 @@ func (a *audit) chain(ctx context.Context, head, old gitstore.Hash) (chain []git
 	return append(chain, raw...), at, err
 }
 
-// walk checks commits, listed from the newest, that follow a valid one.
+// walk checks the commits of a chain, whose newest is first; at is the valid commit before them. depth
+// is how deeply merges are nested.
 func (a *audit) walk(ctx context.Context, t *workspace.Tape, chain []gitstore.Hash, at gitstore.Hash, depth int) error {
 	if a.hostile && depth > deepestMerge {
 		return layout.Refused("", "merges are nested more than %d deep", deepestMerge)
@@ -126,14 +127,14 @@ func (a *audit) walk(ctx context.Context, t *workspace.Tape, chain []gitstore.Ha
 	return nil
 }
 
-// short is how messages name a commit.
+// short returns a commit's hash as messages show it.
 func short(h gitstore.Hash) string { return h.String()[:12] }
 
 // FirstChain is a commit with its ancestors by first parents, read as far as needed.
 type FirstChain struct {
-	next gitstore.Hash          // the first one not read yet; zero at the end
+	next gitstore.Hash          // the first commit not read yet; zero at the end
 	own  *workspace.Tape        // if set, the chain ends where this fork begins
-	seen map[gitstore.Hash]bool // those before next
+	seen map[gitstore.Hash]bool // the commits that were read
 }
 
 // NewFirstChain returns the chain of a commit. If own is a fork, the chain ends where the fork begins;

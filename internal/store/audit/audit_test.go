@@ -20,14 +20,14 @@ func TestVerifyHostile(t *testing.T) {
 	good := storetest.HealthyRemote(t)
 	for _, k := range evilCases() {
 		isBranch := strings.HasPrefix(k.Ref, layout.BranchPrefix) || strings.HasPrefix(k.Ref, layout.ForkPrefix)
-		if !isBranch || k.Want == "" || k.OnlyThen || k.Want == "the limit is" || k.Want == "has a name that is not used here" {
+		if !isBranch || k.Want == "" || k.Rewrites || k.Want == "the limit is" || k.Want == "has a name that is not used here" {
 			continue
 		}
 		t.Run(k.Name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
-			s := seen(t, dir)
+			s := openFetched(t, dir)
 			head := storetest.Hash(t, refsIn(t, dir)[k.Ref])
 			tp, err := snapshot.TapeAt(storetest.Inner(s), k.Ref, head)
 			if err != nil {
@@ -84,6 +84,6 @@ func TestVerifyGoesOn(t *testing.T) {
 		named = append(named, p.File[:min(12, len(p.File))])
 	}
 	if !slices.Equal(named, bad) {
-		t.Errorf("verify names the commits %q of %q: %v", named, bad, problems)
+		t.Errorf("the problems name the commits %q, want %q: %v", named, bad, problems)
 	}
 }

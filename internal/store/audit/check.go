@@ -43,8 +43,8 @@ type updateCheck struct {
 	incoming *IncomingCheck           // checks what is new
 }
 
-// forgets reports whether a commit or tag is of a tape, or of a fork of one, that is forgotten with the same
-// push.
+// forgets reports whether the same push marks as forgotten the tape or fork that a commit or tag belongs
+// to, or an ancestor of that fork.
 func (c *updateCheck) forgets(h gitstore.Hash) bool {
 	at, err := c.s.Git().Peel(h)
 	if err != nil {
@@ -96,13 +96,14 @@ func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 	return nil
 }
 
-// addOwner adds the chain of a tag's branch to the check of incoming refs.
+// addOwner adds the chain of a tag's branch to c.incoming. A merged fork has no branch: for its tag,
+// tapeOf checks the fork's own history.
 func (c *updateCheck) addOwner(slug string, tag gitstore.Hash) {
 	if c.incoming.tapes[slug] != nil {
 		return
 	}
 	t, _, head, err := c.owner(tag)
-	if err == nil && t.Slug() == slug && !head.IsZero() { // for a merged fork, its own history is checked
+	if err == nil && t.Slug() == slug && !head.IsZero() {
 		c.incoming.tapes[slug] = NewFirstChain(head, t)
 	}
 }
@@ -133,7 +134,7 @@ func asConflict(ref string, err error) error {
 	return err
 }
 
-// tagUpdate refuses to move or delete the tag of a handoff, with two exceptions: a fork's tag goes
+// tagUpdate refuses to move or delete the tag of a handoff, with two exceptions: a fork's tag is deleted
 // with the fork, and a purge moves tags to the rewritten commits and may rename phases.
 func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
 	refused := layout.Conflict("the tags of handoffs never change", "the tag %s exists already, and would be moved or deleted", layout.ShortTag(ref))
@@ -159,10 +160,11 @@ func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitsto
 		}
 		return refused
 	}
-	return c.check(ctx, layout.Incoming{Ref: ref, New: to}) // as a new one
+	return c.check(ctx, layout.Incoming{Ref: ref, New: to}) // as if the tag were new
 }
 
-// CheckGrowth checks that a branch's new commit continues the old one, zero if there is none.
+// CheckGrowth checks that a branch's new commit continues the old one, zero if there is none. If not,
+// the error is ErrConflict.
 func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to gitstore.Hash) error {
 	t, err := snapshot.TapeAt(s, ref, to)
 	if err != nil {
@@ -181,19 +183,19 @@ func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to g
 	if err != nil {
 		return err
 	}
-	return asViolation(ctx, shortRef(ref), a.walk(ctx, t, chain, at, 0))
+	return growthConflict(ctx, shortRef(ref), a.walk(ctx, t, chain, at, 0))
 }
 
-// asViolation turns an error of an audit into a conflict.
-func asViolation(ctx context.Context, branch string, err error) error {
+// growthConflict turns an error of an audit into a conflict.
+func growthConflict(ctx context.Context, branch string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil || err == nil {
 		return ctxErr
 	}
 	return layout.Conflict("entries can only be added: restore what was recorded", "%s: %v", branch, err)
 }
 
-// CheckTree refuses, with ErrConflict, a commit about to be made on the branch of a tape or fork
-// whose tree does more than add to its parent's.
+// CheckTree checks the tree of a commit that is about to be made on the branch of a tape or fork: it
+// must only add to the tree of the parent. If not, the error is ErrConflict.
 func CheckTree(ctx context.Context, s *workspace.Store, branch string, parent, tree gitstore.Hash) error {
 	t, err := s.TapeOfBranch("refs/heads/" + strings.TrimPrefix(branch, "refs/heads/"))
 	if err != nil {
@@ -205,5 +207,5 @@ func CheckTree(ctx context.Context, s *workspace.Store, branch string, parent, t
 		return err
 	}
 	_, err = a.step(tree, before, "")
-	return asViolation(ctx, t.Branch(), err)
+	return growthConflict(ctx, t.Branch(), err)
 }

@@ -26,9 +26,9 @@ type evilCase struct {
 	Build func(t testing.TB, dir, good string)
 	Ref   string // the ref that must not be used
 	Want  string // a part of the message; "" if the remote is harmless: then nothing is refused
-	// OnlyThen: the fault is that something changed. It shows only to somebody who had
-	// accepted the former state.
-	OnlyThen bool
+	// Rewrites: the fault is that something was changed. Only somebody who had accepted
+	// the former state can see it.
+	Rewrites bool
 	// Unsent: git would refuse to send it, or take minutes. The check reads the
 	// repository's files directly, as if a server had sent them.
 	Unsent bool
@@ -81,8 +81,8 @@ type bare struct {
 	dir string
 }
 
-// copied copies the healthy repository.
-func copied(t testing.TB, dir, good string) bare {
+// copyRepo copies the healthy repository to dir.
+func copyRepo(t testing.TB, dir, good string) bare {
 	t.Helper()
 	if err := os.CopyFS(dir, os.DirFS(good)); err != nil {
 		t.Fatal(err)
@@ -269,9 +269,9 @@ func (c *tip) messages() string {
 	return ""
 }
 
-// on makes a case of a change to the newest commit of main.
-func on(name, want string, change func(c *tip)) evilCase {
+// changeMain makes a case of a change to the newest commit of main.
+func changeMain(name, want string, change func(c *tip)) evilCase {
 	return evilCase{Name: name, Ref: mainRef, Want: want, Build: func(t testing.TB, dir, good string) {
-		change(copied(t, dir, good).tip(mainRef))
+		change(copyRepo(t, dir, good).tip(mainRef))
 	}}
 }

@@ -11,7 +11,7 @@ func artifactCases() []evilCase {
 	const content = "what an artifact holds\n"
 	name := fmt.Sprintf("%x", sha256.Sum256([]byte(content)))
 	with := func(what, want string, list func(c *tip) []entry) evilCase {
-		return on("artifacts: "+what, want, func(c *tip) {
+		return changeMain("artifacts: "+what, want, func(c *tip) {
 			put(&c.phase, entry{folder, "artifacts", c.tree(list(c)...)})
 			c.push(c.save())
 		})
@@ -46,16 +46,16 @@ func artifactCases() []evilCase {
 		with("one that inflates to 4 GiB", "the limit", func(c *tip) []entry {
 			return []entry{{file, name, c.loose("blob", 'x', 4<<30)}}
 		}).unsent(),
-		on("artifacts: a file where the folder should be", "nothing but tape.json", func(c *tip) {
+		changeMain("artifacts: a file where the folder should be", "nothing but tape.json", func(c *tip) {
 			put(&c.phase, entry{file, "artifacts", c.blob(content)})
 			c.push(c.save())
 		}),
-		on("artifacts: one is missing", "which is missing", func(c *tip) {
+		changeMain("artifacts: one is missing", "which is missing", func(c *tip) {
 			line := fmt.Sprintf(`{"id":%d,"kind":"message","payload":{"role":"user","content":"x","artifact":{"id":%q,"mime_type":"a/b","name":"","size_bytes":1,"sha256":%q}},"meta":{}}`, c.last()+1, name, name)
 			put(&c.phase, entry{file, "messages.jsonl", c.blob(c.messages() + line + "\n")})
 			c.push(c.save())
 		}),
-		on("artifacts: of a closed phase", "the phase is closed", func(c *tip) {
+		changeMain("artifacts: of a closed phase", "the phase is closed", func(c *tip) {
 			first := c.list(c.anchors[0].hash)
 			put(&first, entry{folder, "artifacts", c.tree(entry{file, name, c.blob(content)})})
 			c.anchors[0].hash = c.tree(first...)

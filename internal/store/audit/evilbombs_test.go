@@ -63,7 +63,7 @@ func adler(head []byte, x byte, n int64) uint32 {
 // bombCases have objects that are larger than they look.
 func bombCases() []evilCase {
 	sized := func(name string, x byte, size int64, unsent bool) evilCase {
-		k := on(name, "the limit", func(c *tip) {
+		k := changeMain(name, "the limit", func(c *tip) {
 			put(&c.phase, entry{file, "messages.jsonl", c.loose("blob", x, size)})
 			c.push(c.save())
 		})
@@ -71,7 +71,7 @@ func bombCases() []evilCase {
 		return k
 	}
 	packed := func(name string, build func(p *pack) string) evilCase {
-		k := on(name, "the limit", func(c *tip) {
+		k := changeMain(name, "the limit", func(c *tip) {
 			p := &pack{bare: c.bare}
 			put(&c.phase, entry{file, "messages.jsonl", build(p)})
 			p.save()
@@ -86,7 +86,7 @@ func bombCases() []evilCase {
 		sized("a blob that inflates to 4 GiB", 0, huge, true),
 		sized("a line of 1 GiB", 'x', 1<<30, true),
 		packed("a packed blob that inflates to 4 GiB", func(p *pack) string { return p.add(packBlob, huge, nil, deflated(p.t, nil, 0, huge)) }),
-		packed("a delta that makes 4 GiB of little", func(p *pack) string {
+		packed("a small delta that expands to 4 GiB", func(p *pack) string {
 			base := p.add(packBlob, 1<<16, nil, deflatedBytes(p.t, make([]byte, 1<<16)))
 			delta := deltaSizes(1<<16, huge)
 			for range huge >> 16 {
@@ -94,7 +94,7 @@ func bombCases() []evilCase {
 			}
 			return p.add(packRefDelta, int64(len(delta)), unhex(p.t, base), deflatedBytes(p.t, delta))
 		}),
-		packed("a small delta of 4 GiB", func(p *pack) string {
+		packed("a small delta on a base of 4 GiB", func(p *pack) string {
 			base := p.add(packBlob, huge, nil, deflated(p.t, nil, 0, huge))
 			delta := append(deltaSizes(huge, 3), 3, 'a', 'b', '\n')
 			return p.add(packRefDelta, int64(len(delta)), unhex(p.t, base), deflatedBytes(p.t, delta))
@@ -111,13 +111,13 @@ func bombCases() []evilCase {
 			copy(p.objects[0].data[1:], unhex(p.t, b))
 			return b
 		}).want("a chain of more than"),
-		on("a tree of 4 GiB", "the limit", func(c *tip) { c.push(c.loose("tree", 0, huge)) }).unsent(),
-		on("a tape.json of 4 GiB", "", func(c *tip) {
+		changeMain("a tree of 4 GiB", "the limit", func(c *tip) { c.push(c.loose("tree", 0, huge)) }).unsent(),
+		changeMain("a tape.json of 4 GiB", "", func(c *tip) {
 			put(&c.root, entry{file, "tape.json", c.loose("blob", ' ', huge)})
 			c.push(c.tree(c.root...))
 		}).want("the limit").unsent(),
 		{Name: "a commit of 4 GiB", Ref: mainRef, Want: "the limit", Unsent: true, Build: func(t testing.TB, dir, good string) {
-			r := copied(t, dir, good)
+			r := copyRepo(t, dir, good)
 			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), r.loose("commit", 'x', huge)+"\n")
 		}},
 	}

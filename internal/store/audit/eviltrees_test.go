@@ -11,7 +11,7 @@ import (
 func refCases() []evilCase {
 	named := func(name, ref string) evilCase {
 		return evilCase{Name: "ref " + name, Ref: ref, Want: "has a name that is not used here", Unsent: true, Build: func(t testing.TB, dir, good string) {
-			r := copied(t, dir, good)
+			r := copyRepo(t, dir, good)
 			r.packRef(ref, r.git(nil, "rev-parse", mainRef))
 		}}
 	}
@@ -39,8 +39,8 @@ func refCases() []evilCase {
 		named("endless", "refs/heads/tape/"+strings.Repeat("a", 4000)),
 		named("fork too deep", "refs/heads/fork/main/a/b"),
 		named("fork without a name", "refs/heads/fork/main"),
-		named("folder of no phase", "refs/tags/anchor/main/phase"),
-		named("stamp of no date", "refs/tape/archive/main/yesterday"),
+		named("folder that is not of a phase", "refs/tags/anchor/main/phase"),
+		named("stamp that is not a date", "refs/tape/archive/main/yesterday"),
 		named("another kind", "refs/tape/remotes/other/heads/tape/main"),
 		named("HEAD", "refs/heads/HEAD"),
 	}
@@ -66,7 +66,7 @@ func (r bare) packRef(name, hash string) {
 func treeCases() []evilCase {
 	var cases []evilCase
 	add := func(where, mode, name, want string) {
-		cases = append(cases, on(fmt.Sprintf("%q %s in the %s", name, mode, where), want, func(c *tip) {
+		cases = append(cases, changeMain(fmt.Sprintf("%q %s in the %s", name, mode, where), want, func(c *tip) {
 			hash := c.blob("#!/bin/sh\nexit 1\n")
 			switch mode {
 			case folder:
@@ -126,16 +126,16 @@ func treeCases() []evilCase {
 
 func shapeCases() []evilCase {
 	return []evilCase{
-		on("a name twice in a tree", "is repeated or out of order", func(c *tip) {
+		changeMain("a name twice in a tree", "is repeated or out of order", func(c *tip) {
 			c.push(c.unsorted(append([]entry{c.root[0]}, c.root...)...))
 		}),
-		on("a tree out of order", "is repeated or out of order", func(c *tip) {
+		changeMain("a tree out of order", "is repeated or out of order", func(c *tip) {
 			c.push(c.unsorted(c.root[1], c.root[0]))
 		}),
-		on("a damaged tree", "damaged tree", func(c *tip) {
+		changeMain("a damaged tree", "damaged tree", func(c *tip) {
 			c.push(c.object("tree", []byte("100644 tape.json")))
 		}),
-		on("a deep tree", "not the folder of a phase", func(c *tip) {
+		changeMain("a deep tree", "not the folder of a phase", func(c *tip) {
 			tree := c.tree(entry{file, "end", c.blob("x")})
 			for range 100 {
 				tree = c.tree(entry{folder, "d", tree})
@@ -143,15 +143,15 @@ func shapeCases() []evilCase {
 			put(&c.phase, entry{folder, "d", tree})
 			c.push(c.save())
 		}),
-		on("a folder where a file should be", "not the folder of a phase", func(c *tip) {
+		changeMain("a folder where a file should be", "not the folder of a phase", func(c *tip) {
 			put(&c.phase, entry{folder, "messages.jsonl", c.tree()})
 			c.push(c.save())
 		}),
-		on("a file where the folder should be", "nothing but tape.json", func(c *tip) {
+		changeMain("a file where the folder should be", "nothing but tape.json", func(c *tip) {
 			put(&c.root, entry{file, "anchors", c.blob("x")})
 			c.push(c.tree(c.root...))
 		}),
-		on("more phases than anybody has", "the limit is", func(c *tip) {
+		changeMain("more phases than anybody has", "the limit is", func(c *tip) {
 			var raw []byte
 			hash := make([]byte, 20)
 			for n := range 500_000 {
@@ -160,12 +160,12 @@ func shapeCases() []evilCase {
 			put(&c.root, entry{folder, "anchors", c.object("tree", raw)})
 			c.push(c.tree(c.root...))
 		}),
-		on("an empty tree", "there is no tape.json", func(c *tip) { c.push(c.tree()) }),
-		on("no anchors", "there is no folder anchors", func(c *tip) {
+		changeMain("an empty tree", "there is no tape.json", func(c *tip) { c.push(c.tree()) }),
+		changeMain("no anchors", "there is no folder anchors", func(c *tip) {
 			drop(&c.root, "anchors")
 			c.push(c.tree(c.root...))
 		}),
-		on("no tape.json", "there is no tape.json", func(c *tip) {
+		changeMain("no tape.json", "there is no tape.json", func(c *tip) {
 			drop(&c.root, "tape.json")
 			c.push(c.tree(c.root...))
 		}),

@@ -27,16 +27,16 @@ func (v *verifier) fsck(ctx context.Context) error {
 		return err
 	}
 	v.report.GitFsck = true
-	said, err := v.runFsck(ctx)
-	if err != nil || len(said) == 0 {
+	complaints, err := v.runFsck(ctx)
+	if err != nil || len(complaints) == 0 {
 		return err
 	}
 	again, err := v.runFsck(ctx)
 	fix := layout.FromCopy
-	if file := v.damagedIndex(); file != "" { // fsck complains of it, and may stop there
-		fix = "git's index is damaged, which has nothing of its own: delete " + layout.ShellWord(file) + "; the next append or handoff makes it anew"
+	if file := v.damagedIndex(); file != "" { // git fsck complains about a damaged index, and may stop there
+		fix = "git's index is damaged; delete " + layout.ShellWord(file) + ", which loses nothing: the next append or handoff makes it again"
 	}
-	for _, line := range said {
+	for _, line := range complaints {
 		if slices.Contains(again, line) {
 			v.problem("", &layout.CorruptError{File: "git fsck", Msg: line, Fix: fix})
 		}
@@ -59,7 +59,7 @@ func (v *verifier) damagedIndex() string {
 }
 
 // runFsck returns the complaints of git fsck.
-func (v *verifier) runFsck(ctx context.Context) (said []string, err error) {
+func (v *verifier) runFsck(ctx context.Context) (complaints []string, err error) {
 	cmd, err := gitrun.Command(ctx, v.s.Git(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
 	if err != nil {
 		return nil, err
@@ -74,21 +74,21 @@ func (v *verifier) runFsck(ctx context.Context) (said []string, err error) {
 	if runErr == nil {
 		return nil, nil
 	}
-	mirrors := 0
+	skipped := 0
 	for line := range strings.Lines(string(out.Next(1 << 20))) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "notice:") {
 			continue
 		}
-		// The next fetch clears what an interrupted one left in these refs.
+		// What an interrupted fetch left in these refs is cleared by the next fetch.
 		if strings.Contains(line, gitstore.FetchedPrefix) || strings.Contains(line, strings.TrimSuffix(gitstore.RemoteRefs(""), "/")) {
-			mirrors++
+			skipped++
 			continue
 		}
-		said = append(said, line)
+		complaints = append(complaints, line)
 	}
-	if len(said)+mirrors == 0 {
-		said = append(said, runErr.Error())
+	if len(complaints)+skipped == 0 {
+		complaints = append(complaints, runErr.Error())
 	}
-	return said, nil
+	return complaints, nil
 }

@@ -24,7 +24,7 @@ const remoteNamespace = "refs/tape/remotes/evil/"
 func TestHostileRemotes(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
-	knows := clonedWorkspace(t, good)
+	clone := clonedWorkspace(t, good)
 	every := testkit.Size(4, 1) // a pull fetches each
 	first := testkit.Random(t).IntN(every)
 	for i, k := range evilCases() {
@@ -32,23 +32,23 @@ func TestHostileRemotes(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "evil.git")
 			k.Build(t, dir, good)
-			t.Run("as it is", func(t *testing.T) { checkCase(t, k, seen(t, dir), refsIn(t, dir), refsIn(t, good)) })
+			t.Run("as it is", func(t *testing.T) { checkCase(t, k, openFetched(t, dir), refsIn(t, dir), refsIn(t, good)) })
 			if k.Unsent {
 				return
 			}
 			if i%every == first {
 				t.Run("fetched", func(t *testing.T) { fetchCase(t, k, good, dir) })
 			}
-			t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, knows) })
-			if !k.OnlyThen {
+			t.Run("pull", func(t *testing.T) { pullCase(t, k, dir, clone) })
+			if !k.Rewrites {
 				t.Run("clone", func(t *testing.T) { cloneCase(t, k, dir) })
 			}
 		})
 	}
 }
 
-// seen reads a repository as if everything in it had been fetched.
-func seen(t *testing.T, dir string) *repo.Store {
+// openFetched reads a repository as if everything in it had been fetched.
+func openFetched(t *testing.T, dir string) *repo.Store {
 	t.Helper()
 	s, err := workspace.OpenBare(dir)
 	storetest.Must(t, err)
@@ -60,7 +60,7 @@ func seen(t *testing.T, dir string) *repo.Store {
 func checkCase(t *testing.T, k evilCase, s *repo.Store, refs, before map[string]string) {
 	t.Helper()
 	for _, knows := range []bool{false, true} {
-		if k.OnlyThen && !knows {
+		if k.Rewrites && !knows {
 			continue
 		}
 		c := audit.NewIncomingCheck(storetest.Inner(s))
@@ -109,17 +109,17 @@ func wantRefused(t *testing.T, k evilCase, failed map[string]error) {
 		t.Errorf("the message does not say %q: %v", k.Want, err)
 	}
 	if !errors.Is(err, repo.ErrRefused) && !errors.Is(err, repo.ErrConflict) {
-		t.Errorf("not of the class of refusals: %v", err)
+		t.Errorf("want ErrRefused or ErrConflict, got: %v", err)
 	}
 	if len(repo.Hints(err)) == 0 {
-		t.Errorf("no way out: %v", err)
+		t.Errorf("the error has no hint: %v", err)
 	}
 	if strings.IndexFunc(err.Error(), layout.IsControl) >= 0 || len(err.Error()) > 2000 {
 		t.Errorf("not fit for a terminal: %q", err)
 	}
 }
 
-// fetchCase lets git fetch without checking objects. Git may refuse the case nevertheless.
+// fetchCase lets git fetch without checking objects. Git may still refuse the case.
 func fetchCase(t *testing.T, k evilCase, good, dir string) {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -139,7 +139,7 @@ func fetchCase(t *testing.T, k evilCase, good, dir string) {
 		name := "refs/" + strings.TrimPrefix(ref.Name, remoteNamespace)
 		refs[strings.Replace(name, "refs/archive/", layout.ArchivePrefix, 1)] = ref.Hash.String()
 	}
-	if k.OnlyThen {
+	if k.Rewrites {
 		storetest.Git(t, s.Dir(), "fetch", "-q", "--no-tags", good, "refs/heads/*:refs/tape/was/heads/*", "refs/tags/*:refs/tape/was/tags/*")
 	}
 	was := storetest.History(t, s.Dir())
@@ -150,7 +150,7 @@ func fetchCase(t *testing.T, k evilCase, good, dir string) {
 	storetest.WantClean(t, s.Dir())
 }
 
-// What a remote sends may cost the remote work, but not us memory.
+// Checking what a remote sends takes little memory, even if it would inflate to gigabytes.
 func TestHostileMemory(t *testing.T) {
 	good := storetest.HealthyRemote(t)
 	for _, k := range evilCases() {
@@ -159,7 +159,7 @@ func TestHostileMemory(t *testing.T) {
 		}
 		dir := filepath.Join(t.TempDir(), "evil.git")
 		k.Build(t, dir, good)
-		s := seen(t, dir)
+		s := openFetched(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
 		err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: k.Ref, New: storetest.Hash(t, refsIn(t, dir)[k.Ref])})
@@ -168,11 +168,12 @@ func TestHostileMemory(t *testing.T) {
 			t.Errorf("%s is not refused", k.Name)
 		}
 		if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
-			t.Errorf("%s took %d MiB", k.Name, took>>20)
+			t.Errorf("checking %s allocated %d MiB, want at most 64", k.Name, took>>20)
 		}
 	}
 }
 
+// Names that this program makes are accepted, and names that a file system could take for each other are not.
 func TestIncomingNamesTogether(t *testing.T) {
 	t.Parallel()
 	ok := []string{"refs/heads/tape/main", "refs/heads/tape/" + layout.TapeSlug("Main"), "refs/heads/tape/" + layout.TapeSlug("café"), "refs/heads/tape/计划",
@@ -185,20 +186,20 @@ func TestIncomingNamesTogether(t *testing.T) {
 	for _, pair := range [][2]string{{"A", "a"}, {"\u00e9", "\u00c9"}, {"\uff41", "a"}, {"\u212a", "k"}, {"\u017f", "s"}, {"\ufb01", "fi"}} {
 		refs := []string{layout.BranchPrefix + pair[0] + hash, layout.BranchPrefix + pair[1] + hash}
 		if got := audit.CheckNames(refs); len(got) != 2 {
-			t.Errorf("%q and %q stand side by side: %v", pair[0], pair[1], got)
+			t.Errorf("%q and %q are not both refused: %v", pair[0], pair[1], got)
 		}
 	}
 }
 
-// However much was accepted before, later commits of the same history are checked.
+// A remote may continue from any commit that was accepted before, but never go back to an older one.
 func TestIncomingContinues(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
-	s := seen(t, good)
+	s := openFetched(t, good)
 	head := storetest.Hash(t, refsIn(t, good)["refs/heads/tape/main"])
 	for at := head; ; {
 		if err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
-			t.Errorf("from %s: %v", at, err)
+			t.Errorf("continuing from %s is refused: %v", at, err)
 		}
 		if at != head {
 			err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
@@ -213,20 +214,20 @@ func TestIncomingContinues(t *testing.T) {
 	}
 }
 
-// Tags and forks of an unchanged tape do not require checking the tape again.
+// The refs of a healthy remote are accepted, whether its tapes are new or unchanged.
 func TestIncomingBesideTheKnown(t *testing.T) {
 	t.Parallel()
 	good := storetest.HealthyRemote(t)
 	refs := refsIn(t, good)
 	for _, known := range []bool{false, true} {
-		c := audit.NewIncomingCheck(storetest.Inner(seen(t, good)))
+		c := audit.NewIncomingCheck(storetest.Inner(openFetched(t, good)))
 		for _, ref := range sortedRefs(refs) {
 			in := layout.Incoming{Ref: ref, New: storetest.Hash(t, refs[ref])}
 			if known && strings.HasPrefix(ref, layout.BranchPrefix) {
 				in.Old = in.New
 			}
 			if err := c.Check(t.Context(), in); err != nil {
-				t.Errorf("%s: %v", ref, err)
+				t.Errorf("%s is refused: %v", ref, err)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// clonedWorkspace is a clone of a remote with its tapes and fork, plus entries of its own.
+// clonedWorkspace clones a remote, then adds an entry to main and a git hook of the user's.
 func clonedWorkspace(t testing.TB, remote string) string {
 	t.Helper()
 	s, _, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "ws"), nil)
@@ -64,9 +64,9 @@ func ownRefs(t *testing.T, dir string) string {
 	return storetest.Git(t, dir, "for-each-ref", "refs/heads", "refs/tags", "refs/tape/archive", "refs/replace")
 }
 
-func pullCase(t *testing.T, k evilCase, remote, knows string) {
+func pullCase(t *testing.T, k evilCase, remote, clone string) {
 	dir := filepath.Join(t.TempDir(), "ws")
-	storetest.CopyTree(t, knows, dir)
+	storetest.CopyTree(t, clone, dir)
 	storetest.Git(t, dir, "config", "remote.origin.url", remote)
 	s := storetest.Reopen(t, dir)
 	refsBefore, filesBefore := ownRefs(t, dir), workspaceFiles(t, dir)
@@ -74,7 +74,7 @@ func pullCase(t *testing.T, k evilCase, remote, knows string) {
 	storetest.Must(t, err)
 	done, err := s.Fetch(t.Context(), "origin", nil)
 	if now := ownRefs(t, dir); now != refsBefore {
-		t.Errorf("the fetch left the refs\n%s\nof\n%s", now, refsBefore)
+		t.Errorf("the fetch changed the refs to\n%s\nthey were\n%s", now, refsBefore)
 	}
 	wantSameFiles(t, workspaceFiles(t, dir), filesBefore)
 	if !wantTold(t, k, "origin", done, err) {
@@ -118,8 +118,8 @@ func wantSameFiles(t *testing.T, now, before map[string]string) {
 	}
 }
 
-// wantTold fails unless a status reports the case, or the transport refused all of it and named the remote. It
-// reports whether the fetch went through.
+// wantTold checks the errors of a fetch: none for a harmless remote, each in plain text, with a hint if it is about
+// one ref, and with the name of the remote if the whole fetch failed. It reports whether the fetch went through.
 func wantTold(t *testing.T, k evilCase, remote string, done []repo.RefStatus, err error) (through bool) {
 	t.Helper()
 	if err != nil {
@@ -127,10 +127,10 @@ func wantTold(t *testing.T, k evilCase, remote string, done []repo.RefStatus, er
 			t.Errorf("a harmless remote is refused: %v", err)
 		}
 		if !errors.Is(err, repo.ErrHostile) && !errors.Is(err, repo.ErrRefused) && !errors.Is(err, repo.ErrConflict) {
-			t.Errorf("of no class: %v", err)
+			t.Errorf("want ErrHostile, ErrRefused or ErrConflict, got: %v", err)
 		}
 		if !strings.Contains(err.Error(), remote) {
-			t.Errorf("it does not say which remote: %v", err)
+			t.Errorf("the error does not name the remote %s: %v", remote, err)
 		}
 		wantPlain(t, err)
 		return false
@@ -144,7 +144,7 @@ func wantTold(t *testing.T, k evilCase, remote string, done []repo.RefStatus, er
 		}
 		wantPlain(t, d.Err)
 		if len(repo.Hints(d.Err)) == 0 {
-			t.Errorf("%s: no way out: %v", d.Ref, d.Err)
+			t.Errorf("the error about %s has no hint: %v", d.Ref, d.Err)
 		}
 	}
 	return true

@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// IncomingCheck checks the refs of a remote: tapes first, then forks, then tags, the unchanged ones
-// included. In that order, what later ones refer to is known.
+// IncomingCheck checks the refs of a remote. Check is called for tapes first, then forks, then tags,
+// also for unchanged ones, because later refs refer to earlier ones.
 type IncomingCheck struct {
 	*audit
 	tapes map[string]*FirstChain // of tapes and forks, by slug; own is nil until needed
@@ -181,8 +181,8 @@ func (c *IncomingCheck) tag(ctx context.Context, n incomingName, h gitstore.Hash
 	return nil
 }
 
-// tapeOf finds the tape or fork that a tag belongs to. If that was a fork that was merged, its branch
-// is gone: then the commit must say whose it is, and its history is checked.
+// tapeOf finds the tape or fork that a tag belongs to. The branch of a merged fork is gone: then the
+// tag's commit must name the fork, and its history is checked.
 func (c *IncomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash) (*FirstChain, error) {
 	chain := c.tapes[slug]
 	var err error
@@ -200,7 +200,7 @@ func (c *IncomingCheck) tapeOf(ctx context.Context, slug string, h gitstore.Hash
 	return chain, nil
 }
 
-// cameWith reports whether a phase came with a commit.
+// cameWith reports whether a commit added a phase.
 func (c *IncomingCheck) cameWith(t *workspace.Tape, folder string, h gitstore.Hash) (bool, error) {
 	if slices.Contains(c.opened[h], folder) {
 		return true, nil

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Names of refs come from a remote as they are, and may be made on purpose so that no file system
-// here can store them. Only names that this program makes are accepted.
+// A remote may choose the names of its refs so that the file systems here cannot store them. Only names
+// that this program makes are accepted.
 
-// incomingName are the parts of a ref's name.
+// incomingName has the parts of a ref's name.
 type incomingName struct {
 	prefix string // of tapes, forks, tags or archives
-	slug   string // of the tape; of a fork's parent; of the tape or fork that a tag is of
+	slug   string // of the tape; of a fork's parent; of the tape or fork that a tag belongs to
 	rest   string // the fork's slug, the tag's folder, the archive's stamp
 }
 

@@ -22,7 +22,7 @@ type state struct {
 	anchors gitstore.Hash
 	list    []gitstore.TreeEntry // the folders of phases
 	phases  int
-	last    int64 // the last entry
+	last    int64 // id of the last entry
 
 	// The open phase.
 	folder string
@@ -32,12 +32,12 @@ type state struct {
 
 // lastFile is the last file of a class.
 type lastFile struct {
-	n    int // 0 if there is none
-	data []byte
+	n    int    // its number; 0 if there is none
+	data []byte // its content
 }
 
-// load reads the state after a commit without checking it. Phases that before does not have count as
-// opened by the commit; before may be nil.
+// load reads the state after a commit without checking it. Phases that before lacks count as opened
+// by the commit; if before is nil, all do.
 func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 	v, err := snapshot.AtCommit(a.s, h)
 	if err != nil {
@@ -51,16 +51,16 @@ func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 	readme, _ := layout.FindEntry(v.Root, layout.ReadmeFile)
 	anchors, _ := layout.FindEntry(v.Root, layout.AnchorsDir)
 	open := v.List[len(v.List)-1]
-	p := &state{name: info.Name, info: file.Hash, readme: readme.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
-	for _, is := range v.List {
-		if before == nil || is.Seq > before.phases {
-			p.opened = append(p.opened, is.Folder)
+	now := &state{name: info.Name, info: file.Hash, readme: readme.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
+	for _, phase := range v.List {
+		if before == nil || phase.Seq > before.phases {
+			now.opened = append(now.opened, phase.Folder)
 		}
 	}
-	if p.list, err = a.folder(anchors.Hash, short(h)); err != nil {
+	if now.list, err = a.folder(anchors.Hash, short(h)); err != nil {
 		return nil, err
 	}
-	if p.files, err = v.Tree(open); err != nil {
+	if now.files, err = v.Tree(open); err != nil {
 		return nil, err
 	}
 	segments, err := v.Segments(open)
@@ -75,10 +75,10 @@ func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.tails[class] = lastFile{n: len(list), data: data}
+		now.tails[class] = lastFile{n: len(list), data: data}
 	}
-	p.last, err = v.LastID()
-	return p, err
+	now.last, err = v.LastID()
+	return now, err
 }
 
 // step checks that a commit's tree only adds to the state before it, nil for the first commit, and
@@ -175,29 +175,29 @@ func (a *audit) grow(now *state, tree gitstore.Hash, where string) error {
 	}
 	for _, was := range now.files {
 		is, ok := layout.FindEntry(files, was.Name)
-		of, n, _ := layout.ParseSegment(was.Name)
+		class, n, _ := layout.ParseSegment(was.Name)
 		switch {
 		case !ok:
 			return violation(where+"/"+was.Name, "the commit removed the file")
 		case isArtifactsDir(was):
-		case is.Hash != was.Hash && (was.Name == layout.AnchorFile || n < now.tails[of].n):
+		case is.Hash != was.Hash && (was.Name == layout.AnchorFile || n < now.tails[class].n):
 			return a.fileChanged(was.Hash, is.Hash, where+"/"+was.Name, "the commit changed what was recorded before")
 		}
 	}
 	g := growth{audit: a, now: now, where: where, was: now.files, files: files}
 	if now.files == nil {
-		if err := g.anchor(); err != nil {
+		if err := g.checkAnchor(); err != nil {
 			return err
 		}
 	}
 	count := 1
-	for of := range layout.ClassCount {
-		if err := g.class(of); err != nil {
+	for class := range layout.ClassCount {
+		if err := g.checkClass(class); err != nil {
 			return err
 		}
-		count += now.tails[of].n
+		count += now.tails[class].n
 	}
-	if err := g.artifacts(); err != nil {
+	if err := g.checkArtifacts(); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(files, isArtifactsDir) {
@@ -208,7 +208,7 @@ func (a *audit) grow(now *state, tree gitstore.Hash, where string) error {
 	}
 	now.files = files
 	a.shaped[tree] = true
-	return g.numbers()
+	return g.checkNumbers()
 }
 
 // closedChanged returns an error that describes what a commit changed in a closed phase.
@@ -245,12 +245,12 @@ type growth struct {
 	where      string
 	was, files []gitstore.TreeEntry
 	ids        []int64                  // of the new entries
-	newest     [layout.ClassCount]int64 // of them, by class
-	refs       []reference
+	newest     [layout.ClassCount]int64 // the last of these ids, by class
+	refs       []reference              // of the new entries
 }
 
-// anchor checks the entry that opens a phase.
-func (g *growth) anchor() error {
+// checkAnchor checks the entry that opens a phase.
+func (g *growth) checkAnchor() error {
 	where := g.where + "/" + layout.AnchorFile
 	e, ok := layout.FindEntry(g.files, layout.AnchorFile)
 	if !ok {
@@ -274,11 +274,11 @@ func (g *growth) anchor() error {
 	return nil
 }
 
-// class checks what was added to the files of a class, and collects the ids.
-func (g *growth) class(of layout.Class) error {
-	tail := &g.now.tails[of]
+// checkClass checks what was added to the files of a class, and collects the ids.
+func (g *growth) checkClass(class layout.Class) error {
+	tail := &g.now.tails[class]
 	for n := max(tail.n, 1); ; n++ {
-		name := layout.SegmentName(of, n)
+		name := layout.SegmentName(class, n)
 		e, ok := layout.FindEntry(g.files, name)
 		if !ok {
 			return nil
@@ -290,28 +290,28 @@ func (g *growth) class(of layout.Class) error {
 			*tail = lastFile{n: n}
 		}
 		if was, _ := layout.FindEntry(g.was, name); e.Hash != was.Hash {
-			if err := g.read(of, e.Hash, g.where+"/"+name); err != nil {
+			if err := g.checkFile(class, e.Hash, g.where+"/"+name); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-// read checks a file that is new or has grown.
-func (g *growth) read(of layout.Class, h gitstore.Hash, where string) error {
+// checkFile checks a file that is new or has grown.
+func (g *growth) checkFile(class layout.Class, h gitstore.Hash, where string) error {
 	data, err := g.file(h, where, g.largeFile())
 	if err != nil {
 		return err
 	}
-	old := g.now.tails[of].data
+	old := g.now.tails[class].data
 	if !bytes.HasPrefix(data, old) {
 		return &layout.CorruptError{File: where, Line: layout.FirstDifference(data, old), Msg: "the commit changed what was recorded before"}
 	}
 	if isOverfull(data) {
 		return violation(where, overfull, layout.SealSize)
 	}
-	g.now.tails[of].data = data
-	return g.lines(of, data, len(old), where)
+	g.now.tails[class].data = data
+	return g.checkLines(class, data, len(old), where)
 }
 
 const overfull = "the file was written to after it was sealed at %d bytes"
@@ -321,8 +321,8 @@ func isOverfull(data []byte) bool {
 	return len(data)-len(snapshot.LastLine(data))-1 >= layout.SealSize
 }
 
-// lines checks the lines of a file, beginning at an offset.
-func (g *growth) lines(of layout.Class, data []byte, from int, where string) error {
+// checkLines checks the lines of a file, beginning at an offset.
+func (g *growth) checkLines(class layout.Class, data []byte, from int, where string) error {
 	at := func(offset int, msg string) error {
 		return &layout.CorruptError{File: where, Line: bytes.Count(data[:offset], []byte("\n")) + 1, Msg: msg}
 	}
@@ -338,24 +338,24 @@ func (g *growth) lines(of layout.Class, data []byte, from int, where string) err
 		if err != nil {
 			return at(from, err.Error())
 		}
-		if layout.ClassOf(e.Kind) != of || e.Kind == layout.KindAnchor {
+		if layout.ClassOf(e.Kind) != class || e.Kind == layout.KindAnchor {
 			return at(from, fmt.Sprintf("an entry of kind %.60q does not belong in this file", e.Kind))
 		}
-		if was := g.newest[of]; e.ID < was {
+		if was := g.newest[class]; e.ID < was {
 			return at(from, fmt.Sprintf("id %d comes after id %d", e.ID, was))
 		}
 		if g.repaired != nil && repair.IsEvent(e.Kind, e.Payload) {
 			g.repaired(where, e.ID)
 		}
-		g.newest[of], g.ids = e.ID, append(g.ids, e.ID)
+		g.newest[class], g.ids = e.ID, append(g.ids, e.ID)
 		g.refs = append(g.refs, referencesOf(e.ID, e.Kind, e.Payload, e.Meta)...)
 		from += end + 1
 	}
 	return nil
 }
 
-// numbers checks that the new ids continue without gaps or repeats, across the classes.
-func (g *growth) numbers() error {
+// checkNumbers checks that the new ids continue without gaps or repeats, across the classes.
+func (g *growth) checkNumbers() error {
 	slices.Sort(g.ids)
 	for _, id := range g.ids {
 		if id != g.now.last+1 {

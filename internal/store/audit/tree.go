@@ -75,7 +75,7 @@ func (a *audit) Small(h gitstore.Hash, what string, limit int64, hint layout.Hin
 	return nil
 }
 
-// file reads a file; messages name it by where.
+// file reads a file. Errors name the file by where.
 func (a *audit) file(h gitstore.Hash, where string, limit int64) ([]byte, error) {
 	var hint layout.HintKind
 	if limit > smallFile {

@@ -24,9 +24,9 @@ type Report struct {
 	OK       bool
 	Checked  Checked
 	Problems []Problem
-	Notes    []Problem // worth knowing, but not a broken promise
-	Damage   []*repair.Damage
-	GitFsck  bool // git fsck was run
+	Notes    []Problem        // worth knowing, but not broken promises
+	Damage   []*repair.Damage // of working trees
+	GitFsck  bool             // git fsck was run
 }
 
 // Checked counts what Verify checked.
@@ -35,7 +35,7 @@ type Checked struct {
 	Entries                                int64
 }
 
-// Problem is one broken promise.
+// Problem is a broken promise, or in Report.Notes something worth knowing.
 type Problem struct {
 	Tape    string // "" for the workspace as a whole
 	File    string // path, or commit:path
@@ -59,8 +59,8 @@ func (p Problem) String() string {
 
 // Verify checks everything that the format promises of the workspace: history is append-only, every
 // entry can be read, none is missing, commits, trailers, tags and working trees agree, and git fsck
-// finds nothing. It changes nothing. What an interrupted command left for the next one to finish is
-// no problem. Broken promises are in the report; an error says that a check could not be made.
+// finds nothing. It changes nothing. Work that an interrupted command left to the next one is not a
+// problem. Broken promises are in the report; an error says that a check could not be made.
 func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 	v := &verifier{s: s, report: &Report{}}
 	v.audit = newAudit(s, policy{found: v.problem, repaired: func(where string, id int64) { v.repaired("", where, id) }})
@@ -231,7 +231,7 @@ func (v *verifier) checkAt(ctx context.Context, t *workspace.Tape, head gitstore
 	return v.workingTree(ctx, t, committed)
 }
 
-// ownFrom is the index of the first phase with entries that only the fork has.
+// ownFrom is the index of the first phase with entries that only the fork has; 0 for a tape.
 func ownFrom(t *workspace.Tape, head gitstore.Hash) (int, error) {
 	if !t.IsFork() {
 		return 0, nil
@@ -247,7 +247,7 @@ func ownFrom(t *workspace.Tape, head gitstore.Hash) (int, error) {
 	return len(base.List) - 1, nil
 }
 
-// count counts a commit's files and entries, beginning with a phase. The audit reports damage.
+// count counts a commit's files and entries from a phase on. It ignores damage, which the audit reports.
 func (v *verifier) count(snap *snapshot.Snapshot, from int) {
 	for _, p := range snap.List[from:] {
 		files, err := snap.Tree(p)
@@ -264,7 +264,7 @@ func (v *verifier) count(snap *snapshot.Snapshot, from int) {
 }
 
 // tags checks that each handoff has its annotated tag, and that there are no others. A missing tag is
-// only a note, because the next command makes it again.
+// only a note, because a repair makes it again.
 func (v *verifier) tags(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	rec, _ := journal.PeekOf(t)
 	opened, err := v.opened(ctx, t, head)

@@ -15,8 +15,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// content reads every entry of a working tree, beginning with a phase. committed is the id of the last
-// committed entry.
+// content reads every entry of a working tree from a phase on. committed is the id of the last committed
+// entry.
 func (v *verifier) content(ctx context.Context, tape string, snap *snapshot.Snapshot, from int, committed int64) error {
 	for i := from; i < len(snap.List); i++ {
 		p := snap.List[i]

@@ -102,8 +102,8 @@ func (w *auditWalk) check(ctx context.Context, h gitstore.Hash) (*state, error) 
 	return now, w.checkPurge(ctx, h, c)
 }
 
-// checkParents checks what was merged. It returns false if the tree does not count, because git made
-// the merge.
+// checkParents checks what a commit merged. It returns false if the commit's tree does not count, because
+// git made the merge.
 func (w *auditWalk) checkParents(ctx context.Context, h gitstore.Hash, c gitstore.Commit) (bool, error) {
 	w.inherited = w.inherited && h != w.start
 	merge := len(c.Parents) > 1
@@ -176,7 +176,7 @@ func (w *auditWalk) mergedByGit(ctx context.Context, owner *workspace.Tape, h gi
 	return true, nil
 }
 
-// checkResult checks that a merge's tree is what its parents give.
+// checkResult checks that a merge's tree is the result of merging its parents.
 func (w *auditWalk) checkResult(ctx context.Context, owner *workspace.Tape, h gitstore.Hash, c gitstore.Commit) error {
 	if c.Trailer(layout.TrailerMerge) == layout.MergeSummary {
 		return w.checkSummary(ctx, h, c)
@@ -191,7 +191,7 @@ func (w *auditWalk) checkResult(ctx context.Context, owner *workspace.Tape, h gi
 	return nil
 }
 
-// notRepeatable says which merge cannot be repeated, and why.
+// notRepeatable returns an error that says which merge cannot be repeated, and why.
 func (w *auditWalk) notRepeatable(h gitstore.Hash, err error) error {
 	if w.hostile {
 		return err // for a remote, it may be a conflict between histories
@@ -250,7 +250,7 @@ func related(name, tape string) bool {
 	return name == tape || strings.HasPrefix(name, tape+"/") || strings.HasPrefix(tape, name+"/")
 }
 
-// checkPurge checks that there is a record of a purge where a commit says so.
+// checkPurge checks that a commit which says that it records a purge has that record.
 func (w *auditWalk) checkPurge(ctx context.Context, h gitstore.Hash, c gitstore.Commit) error {
 	if c.Trailer(layout.TrailerReplaces) == "" {
 		return nil

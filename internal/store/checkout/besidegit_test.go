@@ -57,11 +57,11 @@ func TestBesideGit(t *testing.T) {
 			}
 			act(t, s.Dir())
 			for _, s := range []*repo.Store{s, storetest.Reopen(t, s.Dir())} {
-				// With the Store that was open meanwhile, and with a new one.
+				// With the Store that was open while git was used, and with a new one.
 				tp, other = storetest.Tape(t, s, "main"), storetest.Tape(t, s, "other")
 				before := len(storetest.Entries(t, tp, repo.Query{}))
 				if before < 6 {
-					t.Fatalf("%d entries are left", before)
+					t.Fatalf("%d entries are left, want at least 6", before)
 				}
 				storetest.Append(t, tp, repo.Message("user", "three"))
 				storetest.Append(t, tp, repo.Message("user", "four"), repo.Event("e", nil))
@@ -83,7 +83,7 @@ func TestBesideGit(t *testing.T) {
 				}
 				storetest.WantClean(t, wt.Dir)
 				if got := storetest.Git(t, wt.Dir, "symbolic-ref", "--short", "HEAD"); got != tp.Branch() {
-					t.Errorf("%s has %s checked out", wt.Dir, got)
+					t.Errorf("%s has %s checked out, want %s", wt.Dir, got, tp.Branch())
 				}
 			}
 			storetest.Verified(t, s.Dir())

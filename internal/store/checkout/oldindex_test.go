@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// After a power cut, git's index can be the one from before the last commit, because the rename that replaced it is
+// After a power cut, git's index can be the one from before the last commit, because the rename that replaces it is
 // not synced. Any command that writes to the tape makes git status correct again.
 func TestOldIndexAfterPowerCut(t *testing.T) {
 	writes := map[string]func(tp *repo.Tape){

@@ -24,11 +24,11 @@ type Tree struct {
 func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
 
 // Write makes the working tree equal to a snapshot. from is the commit that the working tree equals now;
-// "" if that is unknown: then all files are compared. Each file is written completely, so that an
+// if it is "", all files are written. Each file is written completely, so that an
 // interrupted Write can be repeated.
 func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
-	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // not worth it for a fork's, which is small
+	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // a fork's working tree is small: rewrite it
 		if h, err := gitstore.ParseHash(from); err == nil {
 			if current, err := snapshot.AtCommit(w.T.Store(), h); err == nil {
 				was = current
@@ -99,7 +99,8 @@ func (w Tree) removeReadme(path string) error {
 	return errors.Join(d.Remove(path), d.SyncDir(w.Wt.Dir))
 }
 
-// writePhase writes the files of a phase that differ from those of the old phase in was, if that had it.
+// writePhase writes the files of phase p that differ from those of old, the same phase in was; old is zero if was
+// lacks the phase.
 func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 	d, dir := w.T.Store().FS(), filepath.Join(w.anchors(), p.Folder)
 	if err := d.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -207,7 +208,7 @@ func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries
 	return d.SyncDir(dir)
 }
 
-// Empty removes the files of a tape's commit from the workspace's folder.
+// Empty removes the files of a tape's commit from the workspace's folder, and all entries from git's index.
 func Empty(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, head gitstore.Hash) error {
 	v, err := snapshot.AtCommit(s, head)
 	if err != nil {

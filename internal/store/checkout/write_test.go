@@ -77,7 +77,7 @@ func TestWrite(t *testing.T) {
 	write(last, commits[3])
 	write(commits[3], last)
 	if is, err := os.Stat(first); err != nil || !os.SameFile(was, is) {
-		t.Errorf("a file that stays the same was written, %v", err)
+		t.Errorf("%s is the same in both commits, but was written again (%v)", first, err)
 	}
 	at := last
 	for _, to := range commits {
@@ -92,10 +92,10 @@ func TestWrite(t *testing.T) {
 
 	storetest.Must(t, checkout.Empty(t.Context(), storetest.Inner(s), wt, storetest.Hash(t, last)))
 	if left := files(t, s.Dir()); len(left) > 0 {
-		t.Errorf("left are %v", left)
+		t.Errorf("Empty has left the files %v", left)
 	}
 	if out := storetest.Git(t, s.Dir(), "ls-files"); strings.TrimSpace(out) != "" {
-		t.Errorf("git's index has %s", out)
+		t.Errorf("after Empty, git's index still has %s", out)
 	}
 	write("", last)
 	storetest.Must(t, checkout.RebuildIndex(t.Context(), storetest.Inner(s), wt))

@@ -17,15 +17,15 @@ type Plan struct {
 	Hash    gitstore.Hash
 	Subject string          // for the reflog
 	Tags    []gitstore.Ref  // of the new phases: full name and tag object
-	Objects *gitstore.Batch // stored for it; nil: none
-	// Clean: the working tree equals the branch's commit. Files that both commits share are not rewritten.
+	Objects *gitstore.Batch // with objects to store before the move; nil: none
+	// Clean: the working tree equals the branch's old commit. Files that both commits share are not rewritten.
 	Clean bool
 }
 
-// Chain builds commits on top of each other, without a working tree. Its Plan leads to the newest.
+// Chain builds commits on top of each other, without a working tree. Its Plan leads to the newest commit.
 type Chain struct {
 	Plan
-	Last int64 // its last entry
+	Last int64 // id of the newest commit's last entry
 
 	t     *workspace.Tape
 	batch *gitstore.Batch
@@ -33,7 +33,7 @@ type Chain struct {
 	dates *Dates // nil: commits are dated now
 }
 
-// On starts with a snapshot's commit.
+// On returns a Chain that starts with a snapshot's commit.
 func On(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (*Chain, error) {
 	last, err := v.LastID()
 	if err != nil {
@@ -43,25 +43,26 @@ func On(t *workspace.Tape, v *snapshot.Snapshot, batch *gitstore.Batch) (*Chain,
 	return Continue(t, batch, b, Plan{Hash: v.Commit, Subject: "back to " + layout.OneLine(t.Name())}, last), err
 }
 
-// Continue starts with a commit whose tree a builder has made.
+// Continue returns a Chain that starts with a commit whose tree a builder has made. last is its last entry.
 func Continue(t *workspace.Tape, batch *gitstore.Batch, b *resolve.Builder, from Plan, last int64) *Chain {
 	from.Objects = batch
 	return &Chain{Plan: from, Last: last, t: t, batch: batch, b: b}
 }
 
-// Dated gives the commits the dates of their entries. nil: the commits are dated now.
+// Dated gives the commits the dates of their entries, or the current time if d is nil.
 func (c *Chain) Dated(d *Dates) *Chain {
 	c.dates = d
 	return c
 }
 
-// From adds places to look for artifacts that lines refer to: stored ones of a working tree, and commits.
+// From says where to look for artifacts that lines refer to: among loose, artifacts of a working tree that are stored
+// in git, and in others.
 func (c *Chain) From(loose []gitstore.TreeEntry, others ...*snapshot.Snapshot) {
 	c.b.Loose = loose
 	c.b.From = append(c.b.From, others...)
 }
 
-// Add adds a commit with lines, which have the next ids.
+// Add adds a commit with lines, whose ids follow Last.
 func (c *Chain) Add(ctx context.Context, subject string, lines [][]byte, merged []gitstore.Hash, more ...layout.Trailer) error {
 	for _, line := range lines {
 		if err := c.b.AddLine(line); err != nil {
@@ -101,8 +102,8 @@ func CheckpointSubject(entries int) string {
 	return "checkpoint: " + layout.CountEntries(int64(entries))
 }
 
-// Put sets a commit's author and committer, signs it if git's configuration says so, and stores it. With nil for
-// dates, it is dated now.
+// Put sets a commit's author and committer, signs it if git's configuration says so, and stores it. If dates
+// is nil, the commit has the current time.
 func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.Commit, dates *Dates) (gitstore.Hash, error) {
 	var err error
 	if c.Author, c.Committer, err = t.Store().Git().Identity(t.Store().Now()); err != nil {

@@ -8,17 +8,18 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Dates gives commits the dates of their entries, for sessions that are recorded. From commit to commit the date
-// never goes back, because git's walks rely on that. None is in the future, or before 1970, which git cannot write.
+// Dates gives commits the dates of their entries, for sessions that are recorded. From commit to commit the
+// committer's date never goes back, because git's walks rely on that. The current time replaces a date in the future,
+// and one before 1970, which git cannot write.
 type Dates struct {
-	newest time.Time // of the entries so far
+	newest time.Time // the date of the last entry that has one
 	last   time.Time // the committer's date of the last commit
 }
 
-// DatesAfter continues a commit.
+// DatesAfter returns Dates for the commits after c.
 func DatesAfter(c gitstore.Commit) *Dates { return &Dates{last: c.Committer.When} }
 
-// Add takes the last line of the next commit into account. Nothing happens for nil.
+// Add takes the last line of the next commit into account. If d is nil, it does nothing.
 func (d *Dates) Add(line []byte) {
 	if d == nil || len(line) == 0 {
 		return
@@ -32,7 +33,7 @@ func (d *Dates) Add(line []byte) {
 	}
 }
 
-// set changes the dates of a commit, which are now.
+// set changes the dates of a commit, which are the current time. If d is nil, it does nothing.
 func (d *Dates) set(c *gitstore.Commit) {
 	if d == nil || d.newest.IsZero() {
 		return

@@ -25,7 +25,7 @@ func TestDates(t *testing.T) {
 		commit := gitstore.Commit{Author: gitstore.Signature{When: now}, Committer: gitstore.Signature{When: now}}
 		d.Add(fmt.Appendf(nil, `{"id":2,"kind":"event","payload":{"name":"x"},"meta":{},"date":%q}`, c.entry))
 		if d.set(&commit); commit.Author.When.Hour() != c.author || commit.Committer.When.Hour() != c.committer {
-			t.Errorf("%s: %v, %v", c.entry, commit.Author.When, commit.Committer.When)
+			t.Errorf("entry of %s: author date %v, committer date %v; want %d and %d o'clock", c.entry, commit.Author.When, commit.Committer.When, c.author, c.committer)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestNoDates(t *testing.T) {
 	for _, d := range []*Dates{none, {}} {
 		commit := gitstore.Commit{Committer: gitstore.Signature{When: now}}
 		if d.set(&commit); !commit.Committer.When.Equal(now) {
-			t.Error(commit.Committer.When)
+			t.Errorf("the commit is dated %v, want now", commit.Committer.When)
 		}
 	}
 }

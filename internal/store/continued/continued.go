@@ -1,5 +1,5 @@
-// Package continued keeps the list of sessions of agents that go on with a tape of another name: an import of
-// such a session adds to that tape.
+// Package continued keeps the list of agents' sessions that continue a tape with another name than their own: an
+// import of such a session adds to that tape.
 package continued
 
 import (
@@ -20,15 +20,15 @@ const (
 	lockName = "continued.lock"
 )
 
-// Event is the name of the event that a tape gets when it goes on elsewhere. Its meta has the keys of all that
-// was written, so that an import of it adds nothing.
+// Event is the name of the event that a tape gets when it is continued in an agent's session. Its meta has the keys of
+// all records that were written into that session, so that an import does not add them again.
 const Event = "session.continued"
 
 // Session is a session of an agent.
 type Session struct {
 	Agent string `json:"agent"` // the name of its format
 	ID    string `json:"session"`
-	Tape  string `json:"tape"` // that it goes on with
+	Tape  string `json:"tape"` // that it continues
 }
 
 // List has the sessions of a workspace, the oldest first.
@@ -52,7 +52,7 @@ func Read(git string) (out List, err error) {
 // Of reads the list of a workspace.
 func Of(s *workspace.Store) (List, error) { return Read(s.Git().GitDir()) }
 
-// Tape returns the tape that a session goes on with, "" if it is that of the session's own name.
+// Tape returns the tape that a session continues, "" if the session is not in the list.
 func (l List) Tape(session string) string {
 	for _, s := range l {
 		if s.ID == session {
@@ -62,7 +62,7 @@ func (l List) Tape(session string) string {
 	return ""
 }
 
-// With returns the sessions that go on with a tape.
+// With returns the sessions that continue a tape.
 func (l List) With(tape string) (out List) {
 	for _, s := range l {
 		if s.Tape == tape {
@@ -72,7 +72,7 @@ func (l List) With(tape string) (out List) {
 	return out
 }
 
-// Add adds a session.
+// Add adds a session at the end of a workspace's list.
 func Add(ctx context.Context, s *workspace.Store, one Session) error {
 	unlock, err := s.LockPrivate(ctx, lockName)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// fileName is the list: a line with a layout.ForgottenID for each session. A line that begins with keptMark
-// is one that was forgotten at a remote, and that the user keeps.
+// The file fileName has a line with a layout.ForgottenID for each session. A line that begins with keptMark names
+// a session that was forgotten at a remote, and that the user keeps.
 const (
 	fileName = "forgotten"
 	lockName = "forgotten.lock"
@@ -39,10 +39,10 @@ func Read(s *workspace.Store) (List, error) {
 	return f, layout.Classify(err)
 }
 
-// Any reports whether any session was forgotten.
+// Any reports whether the list has any session, forgotten or kept.
 func (f List) Any() bool { return len(f.lines) > 0 }
 
-// Has reports whether a tape, or one above it, was forgotten.
+// Has reports whether a tape, or one of its ancestors, was forgotten.
 func (f List) Has(name string) bool {
 	for up := name; len(f.lines) > 0; {
 		if f.HasSlug(layout.TapeSlug(up)) {
@@ -62,10 +62,10 @@ func (f List) HasSlug(slug string) bool {
 	return len(f.lines) > 0 && f.lines[layout.ForgottenID(slug)]
 }
 
-// HasID reports whether the tape with a layout.ForgottenID was forgotten, or is kept all the same.
+// HasID reports whether the list has a layout.ForgottenID, forgotten or kept.
 func (f List) HasID(id string) bool { return f.lines[id] || f.lines[keptMark+id] }
 
-// Add adds tapes and forks, by their slugs, to those that were forgotten.
+// Add adds tapes and forks, by their slugs, to the list as forgotten.
 func Add(ctx context.Context, s *workspace.Store, slugs ...string) error {
 	return change(ctx, s, func(lines map[string]bool) {
 		for _, slug := range slugs {
@@ -81,7 +81,7 @@ func Keep(ctx context.Context, s *workspace.Store, name string) error {
 	})
 }
 
-// Remember takes a tape, and those above it, off the list again.
+// Remember removes a tape and its ancestors from those that were forgotten.
 func Remember(ctx context.Context, s *workspace.Store, name string) error {
 	now, err := Read(s)
 	if err != nil || !now.Has(name) {
@@ -124,7 +124,8 @@ func change(ctx context.Context, s *workspace.Store, edit func(lines map[string]
 	return layout.Classify(s.FS().WriteFile(s.PrivatePath(fileName), []byte(text)))
 }
 
-// Check refuses to make a tape that was forgotten. Forgetting one holds the locks under which tapes are made.
+// Check returns ErrConflict if a tape that is to be made was forgotten. Forgetting a tape takes the locks under which
+// tapes are made, so the answer holds until the caller releases its lock.
 func Check(t *workspace.Tape) error {
 	list, err := Read(t.Store())
 	if err == nil && list.Has(t.Name()) {

@@ -16,8 +16,8 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Begin makes a fork of the tape that begins after an anchor (its name, its phase's number or
-// folder, its tag, or Latest) or after an entry (@17). "" is the tape's end.
+// Begin makes a fork of a tape. It begins after at: an anchor (its name, its phase's number or folder,
+// its tag, or Latest), an entry (@17), or the tape's end if at is "".
 func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.Tape, error) {
 	f, err := forkNamed(t, name)
 	if err != nil {
@@ -34,7 +34,7 @@ func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.
 		return nil, fmt.Errorf("fork tape %q: %w", t.Name(), layout.Classify(err))
 	}
 	if err := writer.Locked(ctx, f, func(*writer.Writer) error { return nil }); err != nil {
-		t.Store().Warn("the fork is made, but not its working tree, which the next command that writes to it makes: " + err.Error())
+		t.Store().Warn("the fork was made, but its working tree could not be made; the next command that writes to the fork makes it: " + err.Error())
 	}
 	return f, nil
 }
@@ -59,7 +59,7 @@ func forkNamed(t *workspace.Tape, name string) (*workspace.Tape, error) {
 	}
 	orphans, err := t.Store().Git().Refs(layout.ForkPrefix + f.Slug() + "/")
 	if err == nil && len(orphans) > 0 {
-		err = layout.Conflict("merge or discard it first, or choose another name", "there was a fork %q before, and a fork of that is open: %s",
+		err = layout.Conflict("merge or discard it first, or choose another name", "there was a fork %q before, and a fork of it is still open: %s",
 			f.Name(), strings.TrimPrefix(orphans[0].Name, "refs/heads/"))
 	}
 	return f, err
@@ -94,7 +94,8 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	})
 }
 
-// entryAt returns the last entry that a fork begun there shares with the tape; 0 means all.
+// entryAt returns the id of the last entry that a fork which begins at a place shares with the tape; 0
+// means all entries.
 func entryAt(ctx context.Context, t *workspace.Tape, at string) (int64, error) {
 	if at == "" {
 		return 0, nil
@@ -137,7 +138,7 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 	if err := batch.Flush(ctx); err != nil {
 		return err
 	}
-	// Old tags of a closed fork of the same name would count as this one's.
+	// Tags left by a closed fork of the same name would count as tags of this one.
 	if err := tags.Prune(ctx, w.T, nil); err != nil {
 		return err
 	}
@@ -153,11 +154,12 @@ func putStart(ctx context.Context, t *workspace.Tape, batch *gitstore.Batch, c s
 	return commits.Plan{Hash: h, Subject: subject, Objects: batch}, err
 }
 
+// startCommit says what the first commit of a fork has.
 type startCommit struct {
 	parent gitstore.Hash
 	tree   gitstore.Hash
 	anchor string // the phase that is open
-	last   int64  // the parent's last entry
+	last   int64  // the last entry of the parent commit
 	format int    // of the tree
 }
 

@@ -27,7 +27,7 @@ func TestDiscardBesideHandoffs(t *testing.T) {
 	y := storetest.Fork(t, above[1], "y", "")
 	storetest.Append(t, y, repo.Message("user", "y1"))
 	storetest.Checkpoint(t, y)
-	// Only the creation of the lock file is noticed here, so the file is removed each time.
+	// Fault sees the lock file only when it is created, so the file is removed each time.
 	guard, handoffs := filepath.Join(s.Dir(), ".git", "tape", "refs.lock"), 0
 	quicker := &disk.FS{Fault: func(_ disk.Op, path string) error {
 		if path == guard {
@@ -49,16 +49,16 @@ func TestDiscardBesideHandoffs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if handoffs < 2 {
-		t.Errorf("only %d handoffs came between", handoffs)
+		t.Errorf("%d handoffs came between, want at least 2", handoffs)
 	}
 	for _, up := range above {
 		head := strings.TrimSpace(storetest.Git(t, s.Dir(), "rev-parse", up.Branch()))
 		log := storetest.Git(t, s.Dir(), "reflog", "--format=%H %gs", up.Branch())
 		if !strings.Contains(log, "tape: discard y (1 entry)") {
-			t.Errorf("%s is not told:\n%s", up.Name(), log)
+			t.Errorf("the reflog of %s does not note the discard:\n%s", up.Name(), log)
 		}
 		if !strings.HasPrefix(log, head) {
-			t.Errorf("%s is at %s, and its reflog says otherwise:\n%s", up.Name(), head, log)
+			t.Errorf("%s is at %s, but its reflog does not end there:\n%s", up.Name(), head, log)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func CheckClosable(w *writer.Writer) error {
 		"%q is checked out in %s, which would lose its branch", w.T.Name(), w.Wt.Dir)
 }
 
-// Beginnings of reflog messages of a tape, about closed forks that left no entry in it.
+// How reflog messages of a tape begin that tell of closed forks which left no entry in it.
 const (
 	discardMessage = "tape: discard "
 	NothingMessage = "tape: merge of nothing "
@@ -111,7 +111,7 @@ func Drop(ctx context.Context, w *writer.Writer, message string) error {
 	return nil
 }
 
-// Ancestors yields a fork's parent, the parent of that, and so on, as far as they exist here.
+// Ancestors yields a fork's parent, its grandparent and so on, without those that do not exist here.
 func Ancestors(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape, error] {
 	return func(yield func(*workspace.Tape, error) bool) {
 		for name, ok := t.Parent(), true; ok; name, _, ok = layout.CutFork(name) {
@@ -124,7 +124,7 @@ func Ancestors(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape
 }
 
 // noteInAncestors records a fork's last commit in the reflog of its parent. If the parent is a fork
-// itself, its reflog goes when it is closed, so its parent gets a note, too.
+// itself, its reflog is deleted when it is closed, so its parent gets a note, too.
 func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash, message string) error {
 	_, who, err := t.Store().Git().Identity(t.Store().Now())
 	if err != nil {
@@ -134,8 +134,8 @@ func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash,
 		if err != nil {
 			return err
 		}
-		// Two lines, to the commit and back, are written at once without the lock, so that no handoff
-		// comes between them.
+		// Both lines, to the commit and back, are written at once without the tape's lock, so that no
+		// handoff comes between them.
 		err = t.Store().Git().LogRef(ctx, up.Ref(),
 			gitstore.ReflogEntry{New: head, Who: who, Message: message},
 			gitstore.ReflogEntry{Old: head, Who: who, Message: "tape: back to " + layout.OneLine(up.Name())})
@@ -146,7 +146,7 @@ func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash,
 	return nil
 }
 
-// moveForeignFiles moves files that are not the tape's out of the working tree.
+// moveForeignFiles moves files that are not the tape's out of the working tree, into git's folder.
 func moveForeignFiles(w *writer.Writer) error {
 	names, err := ForeignFiles(w)
 	if err != nil {
@@ -166,7 +166,7 @@ func moveForeignFiles(w *writer.Writer) error {
 	return nil
 }
 
-// ForeignFiles lists what stands in the working tree and is not the tape's.
+// ForeignFiles lists the files and folders at the top of the working tree that are not the tape's.
 func ForeignFiles(w *writer.Writer) ([]string, error) {
 	ours := map[string]bool{layout.GitDirName: true, layout.TapeFile: true, layout.AnchorsDir: true}
 	if v, err := snapshot.AtCommit(w.T.Store(), w.Head); err == nil {
@@ -195,11 +195,11 @@ type ForkInfo struct {
 	Branch  string // as git names it
 	Dir     string // its working tree; "" if it has none
 	Base    query.Base
-	Entries int64 // after the base
-	Commit  string
+	Entries int64  // after the base
+	Commit  string // its newest one
 	Updated string // date of the last entry or commit
 	Status  string // one of the Fork constants
-	Into    string // the merge commit
+	Into    string // the merge commit; "" unless merged
 }
 
 // Describe returns an overview of an open fork.

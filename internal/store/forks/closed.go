@@ -14,8 +14,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// ClosedForks returns the forks that were merged into a tape and those of its own that were
-// discarded, the newest first. Discarded ones are found as long as git keeps its reflog.
+// ClosedForks returns the forks that were merged into a tape, and its own forks that were discarded,
+// the newest first. Discarded forks are found as long as git keeps the tape's reflog.
 func ClosedForks(ctx context.Context, t *workspace.Tape) (out []ForkInfo, err error) {
 	defer func() { err = layout.Wrap(err, "list the closed forks of tape %q", t.Name()) }()
 	c := &closedForks{s: t.Store(), seen: map[string]bool{}}
@@ -91,7 +91,7 @@ func (c *closedForks) discarded(t *workspace.Tape) error {
 			err = c.add(t, name, l.New, ForkInfo{Status: ForkDiscarded, Updated: layout.FormatDate(l.Who.When)})
 		}
 		if err != nil && !errors.Is(err, layout.ErrCorrupt) {
-			return err // but not for a commit that git has pruned
+			return err // a commit that git has pruned is skipped
 		}
 	}
 	return nil
@@ -104,7 +104,7 @@ func (c *closedForks) merged(ctx context.Context, t *workspace.Tape, head, start
 			return err
 		}
 		for _, theirs := range lineage.Merged(at) {
-			if err := c.merge(ctx, t, at, theirs); err != nil {
+			if err := c.addMerged(ctx, t, at, theirs); err != nil {
 				return err
 			}
 		}
@@ -112,7 +112,8 @@ func (c *closedForks) merged(ctx context.Context, t *workspace.Tape, head, start
 	return nil
 }
 
-func (c *closedForks) merge(ctx context.Context, t *workspace.Tape, commit workspace.Ancestor, theirs gitstore.Hash) error {
+// addMerged records the fork that a commit merged; theirs is the fork's last commit.
+func (c *closedForks) addMerged(ctx context.Context, t *workspace.Tape, commit workspace.Ancestor, theirs gitstore.Hash) error {
 	name := layout.DecodeTrailer(commit.Trailer(layout.TrailerFork))
 	if name == "" {
 		var err error
@@ -120,7 +121,7 @@ func (c *closedForks) merge(ctx context.Context, t *workspace.Tape, commit works
 			return err
 		}
 	}
-	if name == t.Name() { // a pull: look for what the remote's side had merged
+	if name == t.Name() { // a pull: look for forks that the remote's side had merged
 		common, err := lineage.CommonCommit(c.s, commit.Parents[0], theirs)
 		if err != nil {
 			return err
@@ -134,7 +135,7 @@ func (c *closedForks) merge(ctx context.Context, t *workspace.Tape, commit works
 	return c.add(t, name, theirs, info)
 }
 
-// add records a fork of a tape, or of a fork of it, by its last commit.
+// add records a fork, given its last commit, if it is a fork of the tape or of one of its forks.
 func (c *closedForks) add(t *workspace.Tape, name string, at gitstore.Hash, info ForkInfo) error {
 	f := c.s.ForkHandle(name)
 	if f == nil || !f.IsForkOf(t.Name()) {
@@ -147,7 +148,7 @@ func (c *closedForks) add(t *workspace.Tape, name string, at gitstore.Hash, info
 	if info.Base, err = query.DescribeBaseAt(f, b); err != nil || c.seen[name+info.Base.Start] {
 		return err
 	}
-	c.seen[name+info.Base.Start] = true // if merged more than once, only the last merge
+	c.seen[name+info.Base.Start] = true // of a fork that was merged more than once, only the last merge counts
 	last, err := snapshot.LastOf(c.s, at)
 	if err != nil {
 		return err
@@ -159,7 +160,7 @@ func (c *closedForks) add(t *workspace.Tape, name string, at gitstore.Hash, info
 }
 
 // ClosedHere reports whether a fork's commit was merged into an ancestor, or the fork was closed
-// with nothing to merge. With discards, a discarded fork counts, too.
+// with nothing to merge. With discards, a discarded fork counts, too. ErrConflict if no ancestor is here.
 func ClosedHere(ctx context.Context, t *workspace.Tape, at gitstore.Hash, discards bool) (bool, error) {
 	found := false
 	for up, err := range Ancestors(ctx, t) {
@@ -177,7 +178,7 @@ func ClosedHere(ctx context.Context, t *workspace.Tape, at gitstore.Hash, discar
 	return false, nil
 }
 
-// HasClosed is ClosedHere for one ancestor.
+// HasClosed is ClosedHere for one ancestor, t.
 func HasClosed(t *workspace.Tape, at gitstore.Hash, discards bool) (bool, error) {
 	head, err := t.Head()
 	if err != nil {

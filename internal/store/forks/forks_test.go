@@ -31,10 +31,10 @@ func TestForkPoints(t *testing.T) {
 			storetest.WantTexts(t, m, strings.Join(all, " "))
 			b, err := f.Base(t.Context())
 			if err != nil || b.Entry != int64(entries) || b.Parent != "main" || b.Start != storetest.Git(t, s.Dir(), "rev-parse", f.Branch()) {
-				t.Errorf("base is %+v, %v", b, err)
+				t.Errorf("the base is %+v, %v; want entry %d of main", b, err, entries)
 			}
 			if got := storetest.Git(t, s.Dir(), "rev-parse", "tape/main"); (got != head) != (entries == 8) {
-				t.Errorf("main is at %s, was at %s: only what is needed is committed", got, head)
+				t.Errorf("main is at %s, was at %s: it must move only if the fork begins at its end", got, head)
 			}
 			if got := storetest.Git(t, s.Dir(), "merge-base", f.Branch(), "tape/main"); got != b.Commit {
 				t.Errorf("git sees the fork begin at %s, not at %s", got, b.Commit)
@@ -98,7 +98,7 @@ func TestForkErrors(t *testing.T) {
 	}
 }
 
-// Forks with awkward names are found again by them, and leave nothing behind.
+// Forks with awkward names are found by these names, and leave nothing behind.
 func TestForkNames(t *testing.T) {
 	t.Parallel()
 	s, m := storetest.ForkedTape(t)
@@ -168,7 +168,7 @@ func TestDiscardLeavesNothing(t *testing.T) {
 		t.Errorf("there is\n%s\nbefore there was\n%s", after, before)
 	}
 	if got := s.CurrentTape(); got != "main" {
-		t.Errorf("the current tape is %q", got)
+		t.Errorf("the current tape is %q, want main", got)
 	}
 	log := storetest.Git(t, s.Dir(), "reflog", "show", "--format=%gs", "tape/main")
 	if lines := strings.Split(log, "\n"); lines[1] != "tape: discard x (5 entries)" || lines[0] != "tape: back to main" {
@@ -203,7 +203,7 @@ func TestForksOfForks(t *testing.T) {
 	storetest.Merge(t, y, join.Options{})
 	storetest.Merge(t, x, join.Options{})
 	if got := storetest.Merge(t, z, join.Options{}); got.Into != "main" {
-		t.Errorf("merged into %q, though its parent is gone", got.Into)
+		t.Errorf("merged into %q, want main, because the parent is gone", got.Into)
 	}
 	storetest.WantTexts(t, m, "session/start one ran build two three test four y1 x1 x2 z1")
 	last := storetest.Entries(t, m, repo.Query{Tail: repo.N(1)})[0]

@@ -23,13 +23,13 @@ func TestForkMadeByHand(t *testing.T) {
 	storetest.WantClean(t, h.WorkTree())
 	info, err := h.ForkInfo(t.Context())
 	if err != nil || info.Entries != 2 || info.Base.Entry != 2 {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("the fork is %+v, %v; want 2 entries after entry 2", info, err)
 	}
 	storetest.Merge(t, h, join.Options{})
 	storetest.WantTexts(t, m, "session/start one two h1 inner")
 	closed, err := m.ClosedForks(t.Context())
 	if err != nil || len(closed) != 1 || closed[0].Name != "main/hand" {
-		t.Errorf("%+v, %v", closed, err)
+		t.Errorf("closed forks are %+v, %v; want main/hand", closed, err)
 	}
 	if _, err := m.Reset(t.Context(), true); err != nil {
 		t.Fatal(err)
@@ -72,7 +72,7 @@ func TestForkSparseTree(t *testing.T) {
 	storetest.Merge(t, x, join.Options{})
 	kept, err := filepath.Glob(filepath.Join(s.Dir(), ".git", "tape", "torn", "*", "note.txt"))
 	if err != nil || len(kept) != 1 {
-		t.Errorf("somebody's file is gone: %v, %v", kept, err)
+		t.Errorf("note.txt was kept in %v, want one place (%v)", kept, err)
 	}
 	storetest.WantTexts(t, m, "session/start one build two x1 by hand x2")
 }
@@ -103,7 +103,7 @@ func TestForkMoved(t *testing.T) {
 		storetest.Merge(t, f, join.Options{})
 		storetest.WantTexts(t, storetest.Tape(t, c, "main"), "session/start one x1 x2 x3")
 		if left, _ := filepath.Glob(filepath.Join(dir, "forks", "*", "*")); len(left) > 0 {
-			t.Errorf("left: %v", left)
+			t.Errorf("working trees of closed forks are left: %v", left)
 		}
 		storetest.Healthy(t, dir)
 	}
@@ -123,7 +123,7 @@ func TestForkElsewhere(t *testing.T) {
 	storetest.Git(t, s.Dir(), "worktree", "add", "-q", dir, x.Branch())
 	storetest.Append(t, x, repo.Message("user", "x1"))
 	if x.WorkTree() != dir {
-		t.Errorf("it is written in %s", x.WorkTree())
+		t.Errorf("the fork is written in %s, want %s", x.WorkTree(), dir)
 	}
 	storetest.Handoff(t, x, "three")
 	storetest.WantClean(t, dir)

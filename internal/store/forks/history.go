@@ -50,8 +50,8 @@ func history(ctx context.Context, t *workspace.Tape, yield func(Commit) bool) er
 			g.node(p).children++
 		}
 	}
-	// A stack, so that the commits of a fork stay together. Of tips made in the same second, the
-	// tape's own comes first.
+	// ready is a stack, so that the commits of a fork stay together. Of tips made in the same second,
+	// the tape's own comes first.
 	slices.Reverse(tips)
 	slices.SortStableFunc(tips, func(a, b gitstore.Hash) int {
 		return g.nodes[a].Committer.When.Compare(g.nodes[b].Committer.When)
@@ -90,8 +90,8 @@ type graph struct {
 
 type node struct {
 	gitstore.Commit
-	tape     string
-	children int // not yet shown
+	tape     string // as tapeOf found it
+	children int    // how many were not yielded yet
 }
 
 // findTips finds the last commits of the tape, its open forks and their forks.
@@ -122,7 +122,7 @@ func (g *graph) findTips(ctx context.Context, t *workspace.Tape) ([]gitstore.Has
 	return out, nil
 }
 
-// stemsFrom reports whether a fork was made of t, or of a fork of t. The forks between may be gone,
+// stemsFrom reports whether t is an ancestor of a fork. The forks between them may be gone,
 // because a fork can outlive its parent.
 func stemsFrom(s *workspace.Store, fork, t *workspace.Tape) bool {
 	if !strings.HasPrefix(fork.Name(), t.Name()+"/") {
@@ -161,13 +161,13 @@ func (g *graph) describe(h gitstore.Hash, n *node) (Commit, error) {
 	}
 	var err error
 	if out.LastID, err = strconv.ParseInt(last, 10, 64); err != nil {
-		out.LastID, err = g.end(h)
+		out.LastID, err = g.lastID(h)
 	}
 	return out, err
 }
 
-// end returns a commit's last entry. It is 0 if the commit is damaged, which Verify reports.
-func (g *graph) end(h gitstore.Hash) (int64, error) {
+// lastID returns the id of a commit's last entry. It is 0 if the commit is damaged, which Verify reports.
+func (g *graph) lastID(h gitstore.Hash) (int64, error) {
 	v, err := snapshot.AtCommit(g.store, h)
 	if err == nil {
 		var id int64
@@ -182,7 +182,7 @@ func (g *graph) end(h gitstore.Hash) (int64, error) {
 }
 
 // tapeOf is the tape that a commit was made on. A commit made by hand does not say; it belongs to
-// the tape that ends with it, or to the one that it continues.
+// the tape that ends with it, or else to the tape of its first parent.
 func (g *graph) tapeOf(h gitstore.Hash) string {
 	var unnamed []*node
 	name := ""

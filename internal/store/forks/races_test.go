@@ -144,7 +144,7 @@ func TestSoakForkRaces(t *testing.T) {
 			want = 0
 		}
 		if seen[text] != want {
-			t.Errorf("%s was recorded in %s, and is %d times in the tape", text, name, seen[text])
+			t.Errorf("%s was recorded in %s, and is %d times in the tape, want %d", text, name, seen[text], want)
 		}
 		delete(seen, text)
 	}
@@ -154,7 +154,7 @@ func TestSoakForkRaces(t *testing.T) {
 	}
 	t.Logf("%d entries, %d reads, %d forks at the end", len(where), reads.Load(), len(forks))
 	if len(where) < 30 || reads.Load() < 2 {
-		t.Error("too little happened at the same time")
+		t.Error("too little happened at the same time: want at least 30 entries and 2 reads")
 	}
 	storetest.WantTags(t, m)
 	_, _, err = m.Checkpoint(t.Context()) // of what came after the last merge
@@ -162,7 +162,7 @@ func TestSoakForkRaces(t *testing.T) {
 	storetest.WantClean(t, s.Dir())
 }
 
-// readForks reads all forks, whatever happens to them meanwhile.
+// readOne reads all entries and the facts of a tape or fork.
 func readOne(ctx context.Context, s *repo.Store, name string) (got []repo.Entry, err error) {
 	tp, err := s.Tape(ctx, name)
 	if err == nil {
@@ -174,6 +174,7 @@ func readOne(ctx context.Context, s *repo.Store, name string) (got []repo.Entry,
 	return got, err
 }
 
+// readForks reads main and all forks, which others may be closing.
 func readForks(ctx context.Context, dir string) error {
 	s, err := repo.Open(ctx, dir, nil)
 	if err != nil {

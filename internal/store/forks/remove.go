@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Remove removes a tape with its working tree, branch and tags. With archive, a ref keeps its
-// history; its name is returned, and writer.Restore brings the tape back. Without it, the tape's
+// Remove removes a tape with its working tree, branch and tags. With archive, a ref keeps its history:
+// Remove returns the ref's name, and writer.Restore brings the tape back. Without archive, the tape's
 // archives are deleted, too. ErrConflict if it has open forks, is the current tape, or somebody has
 // it checked out.
 func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
@@ -42,7 +42,7 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 	return ref, layout.Wrap(err, "remove tape %q", t.Name())
 }
 
-// CheckNoneOpen refuses to go on if open forks of the tape would lose their parent.
+// CheckNoneOpen returns ErrConflict if the tape has open forks, which would lose their parent.
 func CheckNoneOpen(ctx context.Context, t *workspace.Tape) error {
 	open, err := t.Forks(ctx)
 	if err != nil || len(open) == 0 {

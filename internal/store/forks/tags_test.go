@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Tags left by a closed fork do not become those of the next fork of its name.
+// Tags left by a closed fork do not become tags of the next fork with its name.
 func TestForkAgainBesideLeftTags(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -19,7 +19,7 @@ func TestForkAgainBesideLeftTags(t *testing.T) {
 	h, err := storetest.Inner(s).Git().Ref(tag)
 	storetest.Must(t, err)
 	storetest.Merge(t, x, join.Options{})
-	storetest.Git(t, s.Dir(), "update-ref", tag, h.String()) // as if it was cut off there
+	storetest.Git(t, s.Dir(), "update-ref", tag, h.String()) // as if Merge had been interrupted before it removed the tag
 	x = storetest.Fork(t, m, "x", "")
 	storetest.Verified(t, s.Dir())
 	storetest.Append(t, x, repo.Message("user", "again"))

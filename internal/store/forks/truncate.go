@@ -10,7 +10,7 @@ import (
 )
 
 // truncate builds a commit's tree as it was at an entry, and returns the phase that was open then. It
-// keeps all artifacts of that phase; those of later entries do no harm.
+// keeps all artifacts of that phase: artifacts of later entries do no harm.
 func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) (*resolve.Builder, layout.Phase, error) {
 	open, err := snapshot.PhaseOf(v, id)
 	if err != nil {
@@ -41,7 +41,7 @@ func truncate(v *snapshot.Snapshot, id int64, put func(gitstore.Kind, []byte) gi
 	return b, p, err
 }
 
-// truncateFiles keeps the entries of a class's files up to an id.
+// truncateFiles adds the files of a class to kept, with their entries up to an id.
 func truncateFiles(v *snapshot.Snapshot, kept []gitstore.TreeEntry, p layout.Phase, files []layout.Segment, id int64, put func(gitstore.Kind, []byte) gitstore.Hash) ([]gitstore.TreeEntry, error) {
 	n, err := snapshot.FilesUpTo(v, p, files, id)
 	if err != nil || n == 0 {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A fork begun and merged within one transaction gives the same as Tape.Merge: verify repeats each merge from
-// its parents.
+// A fork that is begun and merged within one transaction gives the same as Tape.Merge: verify repeats each merge
+// from its parents.
 func TestTxForkIsAMerge(t *testing.T) {
 	ctx := t.Context()
 	s, _, err := repo.Init(ctx, t.TempDir(), nil)
