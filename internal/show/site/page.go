@@ -229,21 +229,29 @@ func (s *Site) writeIndex() error {
 		part := list[min(len(list), (page-1)*indexMost):min(len(list), page*indexMost)]
 		d := indexPage{Title: "Sessions", Search: true, Count: display.Count(len(list), "session", "sessions"), Files: s.searchNames(), Facts: projectsOf(list), Pages: pager(page, pages, indexName)}
 		for _, x := range part {
-			name := "Without a date"
-			if !x.Updated.IsZero() {
-				name = x.Updated.Local().Format("Monday, 2 January 2006")
-			}
+			name := dayOf(x, "Monday, 2 January 2006")
 			if len(d.Days) == 0 || d.Days[len(d.Days)-1].Day != name {
 				d.Days = append(d.Days, day{Day: name})
 			}
 			last := &d.Days[len(d.Days)-1]
 			last.Sessions = append(last.Sessions, row{Href: sessionsDir + "/" + x.Folder + "/" + indexFile, Title: display.Title(x.Title, 160), Lang: display.Language(x.Title), Facts: append(beganAt(x), factsOf(x)...)})
 		}
+		if err := s.checkOurs(indexName(page)); err != nil {
+			return err
+		}
 		if err := s.write(indexName(page), render("index", d)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// dayOf returns the day of a session's last entry, in a layout of [time.Time.Format].
+func dayOf(x Session, layout string) string {
+	if x.Updated.IsZero() {
+		return "Without a date"
+	}
+	return x.Updated.Local().Format(layout)
 }
 
 // projectsOf names the projects, if they are few.
@@ -317,7 +325,7 @@ func (s *Site) writeReadme(list []Session) error {
 			fmt.Fprintf(&b, "\n%d older ones are in the folder [sessions](sessions).\n", len(list)-i)
 			break
 		}
-		if name := x.Updated.Local().Format(time.DateOnly); name != last {
+		if name := dayOf(x, time.DateOnly); name != last {
 			last = name
 			b.WriteString("\n## " + name + "\n\n")
 		}

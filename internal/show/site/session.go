@@ -13,7 +13,6 @@ import (
 
 	"tape/internal/show/display"
 	"tape/internal/show/export"
-	"tape/internal/store/layout"
 )
 
 // How much a page has.
@@ -201,13 +200,10 @@ func (p *sessionPages) close() {
 // file writes a file of the session. ErrConflict if a new session would replace a file of others.
 func (p *sessionPages) file(name string, data []byte) error {
 	at := path.Join(p.dir, name)
-	if p.fresh {
+	if p.fresh && !strings.HasPrefix(name, "picture-") {
 		p.mu.Lock()
-		ours, err := p.isOurs(at)
+		err := p.checkOurs(at)
 		p.mu.Unlock()
-		if err == nil && !ours && !strings.HasPrefix(name, "picture-") {
-			err = layout.Conflict("publish into a folder or branch of its own", "%s was not made by tape publish, and stays", at)
-		}
 		if err != nil {
 			return err
 		}

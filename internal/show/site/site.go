@@ -95,8 +95,13 @@ type list struct {
 func Open(folder Folder) (*Site, error) {
 	s := &Site{folder: folder, texts: map[string][]byte{}}
 	raw, err := folder.Read(ListFile)
+	names := []string{indexFile, styleFile, scriptFile}
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // a new site
+		names = append(names, indexName(2))
+		for n := range uint32(searchFiles) {
+			names = append(names, searchName(n))
+		}
 	case err != nil:
 		return nil, err
 	default:
@@ -104,16 +109,21 @@ func Open(folder Folder) (*Site, error) {
 			return nil, err
 		}
 	}
-	for _, name := range []string{indexFile, styleFile, scriptFile} {
-		ours, err := s.isOurs(name)
-		if err != nil {
+	for _, name := range names {
+		if err := s.checkOurs(name); err != nil {
 			return nil, err
-		}
-		if !ours {
-			return nil, layout.Conflict("publish into a folder or branch of its own", "%s was not made by tape publish, and stays", name)
 		}
 	}
 	return s, nil
+}
+
+// checkOurs returns ErrConflict if others have made a file.
+func (s *Site) checkOurs(name string) error {
+	ours, err := s.isOurs(name)
+	if err == nil && !ours {
+		err = layout.Conflict("publish into a folder or branch of its own", "%s was not made by tape publish, and stays", name)
+	}
+	return err
 }
 
 func (s *Site) parse(raw []byte) error {
@@ -131,7 +141,7 @@ func (s *Site) parse(raw []byte) error {
 			continue
 		}
 		for name := range x.Files {
-			if !fileName().MatchString(name) {
+			if !fileNames.MatchString(name) {
 				delete(x.Files, name)
 			}
 		}
@@ -145,9 +155,7 @@ func validFolder(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00") && fs.ValidPath(name)
 }
 
-// fileName matches the names of a session's files.
-func fileName() *regexp.Regexp { return fileNames }
-
+// fileNames matches the names of a session's files.
 var fileNames = regexp.MustCompile(`^(index|README|[0-9]+|[0-9]+-whole|picture-[0-9a-f]{16})\.(html|md|png|jpg|gif|webp)$`)
 
 // isOurs reports whether a file may be written, because it is missing or was made by tape publish.

@@ -193,7 +193,7 @@ func TestInterrupted(t *testing.T) {
 
 // Files of others stay, and a list that somebody else has written cannot lead out of the site.
 func TestOfOthers(t *testing.T) {
-	for name, want := range map[string]bool{"index.html": false, "style.css": false, ListFile: false, "README.md": true} {
+	for name, want := range map[string]bool{"index.html": false, "index-2.html": false, "search/a.js": false, "style.css": false, ListFile: false, "README.md": true} {
 		m := &memory{files: map[string]string{name: "mine"}, left: -1}
 		s, err := publish(t, m, session("one", 1))
 		if (err == nil) != want || m.files[name] != "mine" {

@@ -23,14 +23,16 @@ const searchFiles = 16
 func searchFile(folder string) string {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(folder))
-	return fmt.Sprintf("%s/%x.js", searchDir, h.Sum32()%searchFiles)
+	return searchName(h.Sum32() % searchFiles)
 }
+
+func searchName(n uint32) string { return fmt.Sprintf("%s/%x.js", searchDir, n) }
 
 const linePrefix = "tapeTexts("
 
 // textLine returns the line of a session, which begins with its folder.
 func textLine(x Session, texts []any) ([]byte, error) {
-	raw, err := json.Marshal([]any{x.Folder, x.Title, x.Updated.Format(time.DateOnly), texts})
+	raw, err := json.Marshal([]any{x.Folder, x.Title, dayOf(x, time.DateOnly), texts})
 	return slices.Concat([]byte(linePrefix), raw, []byte(");\n")), err
 }
 
@@ -53,6 +55,9 @@ func (s *Site) writeTexts() error {
 	for name := range files {
 		old, err := s.folder.Read(name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := s.checkOurs(name); err != nil {
 			return err
 		}
 		lines := map[string][]byte{}

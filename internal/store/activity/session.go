@@ -335,7 +335,7 @@ func (s *Session) detail(at int64, d detail) {
 		c.Touches[0].Added, c.Touches[0].Removed = d.added, d.removed
 	}
 	// Before a call begins, a person may have to allow it.
-	if ran := min(d.ended-d.began, pause); d.ended > 0 && c.At > 0 && len(s.Done) == 1 && d.began-c.At > 2e6 && ran != s.Credit {
+	if ran := min(d.ended-d.began, pause); ran >= 0 && d.ended > 0 && c.At > 0 && len(s.Done) == 1 && d.began-c.At > 2e6 && ran != s.Credit {
 		s.work(at, s.Model).Active += ran - s.Credit
 		s.tool(at, c.Tool).Active += ran - s.Credit
 		s.Credit = ran
