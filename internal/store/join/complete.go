@@ -15,7 +15,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// WithMergesCompleted calls f. While f reports an incomplete merge by git, it completes that and calls f again.
+// WithMergesCompleted calls f. While f reports an incomplete merge by git, it completes the merge and calls f again.
 func WithMergesCompleted(ctx context.Context, f func() error) error {
 	for {
 		err := f()
@@ -29,8 +29,8 @@ func WithMergesCompleted(ctx context.Context, f func() error) error {
 	}
 }
 
-// Complete finishes a merge that git made of the tape, if the newest commit is one. Otherwise it
-// notes in the store that there is nothing to complete.
+// Complete finishes a merge into the tape that git made, if the newest commit is an incomplete one.
+// Otherwise it does nothing.
 func Complete(ctx context.Context, t *workspace.Tape) error {
 	head, err := t.Head()
 	if err != nil {

@@ -118,7 +118,7 @@ func AbortMerge(ctx context.Context, t *workspace.Tape) error {
 		}
 		return abortMerge(ctx, w)
 	})
-	return layout.Wrap(err, "take back the merge into %q", t.Name())
+	return layout.Wrap(err, "undo the merge into %q", t.Name())
 }
 
 func abortMerge(ctx context.Context, w *writer.Writer) error {

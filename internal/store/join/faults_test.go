@@ -24,7 +24,7 @@ func joinFaults() []storetest.FaultCase {
 			return err
 		})
 	}
-	read := on("main", func(ctx context.Context, tp *repo.Tape) error { return join.Complete(ctx, storetest.InnerTape(tp)) })
+	complete := on("main", func(ctx context.Context, tp *repo.Tape) error { return join.Complete(ctx, storetest.InnerTape(tp)) })
 	return []storetest.FaultCase{
 		{Name: "merge", Setup: storetest.TwoSides, Run: merge(join.Options{}), Between: merge(join.Options{Keep: true})},
 		{Name: "merge with artifacts", Setup: func(t *testing.T, s *repo.Store) {
@@ -34,9 +34,9 @@ func joinFaults() []storetest.FaultCase {
 		}, Run: merge(join.Options{Keep: true})},
 		{Name: "merge, and keep", Setup: storetest.TwoSides, Run: merge(join.Options{Keep: true})},
 		{Name: "merge a summary", Setup: storetest.TwoSides, Run: merge(join.Options{Keep: true, Summary: "tried"})},
-		{Name: "complete", Setup: mergedByHost, Run: read},
-		{Name: "pull what goes on", Setup: func(t *testing.T, s *repo.Store) { storetest.Published(t, s, false) }, Run: storetest.Join},
-		{Name: "pull what went apart", Setup: func(t *testing.T, s *repo.Store) { storetest.Published(t, s, true) }, Run: storetest.Join},
+		{Name: "complete", Setup: mergedByHost, Run: complete},
+		{Name: "pull a fast-forward", Setup: func(t *testing.T, s *repo.Store) { storetest.Published(t, s, false) }, Run: storetest.Join},
+		{Name: "pull a diverged tape", Setup: func(t *testing.T, s *repo.Store) { storetest.Published(t, s, true) }, Run: storetest.Join},
 		{Name: "pull artifacts", Setup: func(t *testing.T, s *repo.Store) {
 			storetest.Published(t, s, true)
 			storetest.WithArtifact(t, s)

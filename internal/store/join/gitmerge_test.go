@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// However git merges a fork (on its own, stopping at conflicts, or with the tree that a host's merge button
-// makes), the branch ends with the tree that Tape.Merge gives.
+// However git merges a fork (without conflicts, stopping at them, or with the tree that a host's merge button
+// makes), the branch ends with the tree that join.Merge makes.
 func TestSoakGitMergeEndsAsOurs(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(2, 100) {
@@ -75,7 +75,7 @@ func TestSoakRecordingDuringAConflict(t *testing.T) {
 		}
 		after := storetest.Entries(t, m, repo.Query{})
 		if merged.Merged == 0 || len(after) != before+merged.Merged || merged.FirstID != int64(before)+1 {
-			t.Errorf("%d entries became %d, %+v", before, len(after), merged)
+			t.Errorf("%d entries became %d, and the merge says %+v", before, len(after), merged)
 		}
 		storetest.WantClean(t, dir)
 		storetest.Healthy(t, dir)

@@ -88,7 +88,7 @@ func killed(t *testing.T, rng *rand.Rand, dir, mode string) map[int64]string {
 	if p.Fault != "" {
 		t.Fatal(p.Fault)
 	}
-	delete(p.Acked, 0) // it began
+	delete(p.Acked, 0) // says only that the helper began
 	return p.Acked
 }
 
@@ -111,7 +111,7 @@ func TestSoakForkKill(t *testing.T) {
 					return
 				}
 			}
-			t.Logf("%d were through before they were killed", done)
+			t.Logf("%d had made their change before they were killed", done)
 		})
 	}
 }
@@ -122,24 +122,24 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of, arg := "main/x", ""
+	target, arg := "main/x", ""
 	switch mode {
 	case "fork-continue":
 		stoppedMerge(t, s)
-		of = "main"
+		target = "main"
 	case "fork-read":
 		mergedByHost(t, s)
-		of = "main"
+		target = "main"
 	case "fork-make":
 		storetest.TwoSides(t, s)
-		of, arg = "main", "y "
+		target, arg = "main", "y "
 	default:
 		storetest.TwoSides(t, s)
 	}
 	m := storetest.Tape(t, s, "main")
-	before := len(storetest.Entries(t, storetest.Tape(t, s, of), repo.Query{}))
+	before := len(storetest.Entries(t, storetest.Tape(t, s, target), repo.Query{}))
 	inMain := len(storetest.Entries(t, m, repo.Query{}))
-	acked := killed(t, rng, s.Dir(), mode+" "+of+"\n"+arg)
+	acked := killed(t, rng, s.Dir(), mode+" "+target+"\n"+arg)
 
 	s = storetest.Reopen(t, s.Dir())
 	x, xErr := s.Tape(t.Context(), "main/x")
@@ -155,7 +155,7 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 				t.Errorf("the fork has %d entries, want %d", got, inMain)
 			}
 		} else if _, err := m.Fork(t.Context(), "y"); err != nil {
-			t.Errorf("then: %v", err)
+			t.Errorf("forking again: %v", err)
 		}
 	case "fork-append":
 		got := storetest.Entries(t, x, repo.Query{})
@@ -180,22 +180,22 @@ func killOnce(t *testing.T, rng *rand.Rand, mode string) (done bool) {
 	case "fork-discard":
 		if done = xErr != nil; !done {
 			if got := len(storetest.Entries(t, x, repo.Query{})); got != before {
-				t.Errorf("%d entries of %d are left", got, before)
+				t.Errorf("the fork was not discarded, and has %d of %d entries", got, before)
 			}
 			if err := x.Discard(t.Context()); err != nil {
-				t.Errorf("then: %v", err)
+				t.Errorf("discarding again: %v", err)
 			}
 		}
 	case "fork-read":
 		done = true
 		if now != 10 || simulated(storetest.Entries(t, m, repo.Query{Tail: repo.N(1)})[0]).text != "not committed" {
-			t.Errorf("main has %d entries", now)
+			t.Errorf("main has %d entries, want 10, and the uncommitted one last", now)
 		}
 	case "fork-continue":
 		done = !storetest.InnerTape(m).Merging(worktreeOf(t, m))
 		if !done {
 			if _, err := join.ContinueMerge(t.Context(), storetest.InnerTape(m)); err != nil {
-				t.Errorf("then: %v", err)
+				t.Errorf("continuing again: %v", err)
 			}
 		}
 		storetest.WantTexts(t, m, "session/start one second two three not committed x1 x2 in the fork x3")

@@ -20,8 +20,8 @@ type Options struct {
 
 // Result tells what a merge did.
 type Result struct {
-	Merged          int // entries that were appended; 0 if there was nothing new
-	FirstID, LastID int64
+	Merged          int    // entries that were appended; 0 if there was nothing new
+	FirstID, LastID int64  // of these entries
 	Commit          string // of the merge; "" if there was nothing new
 	Anchors         int    // phases among the appended entries
 	Into            string // the tape or fork that they were appended to
@@ -71,7 +71,8 @@ func merge(ctx context.Context, t *workspace.Tape, o Options) (Result, error) {
 	return out, layout.Wrap(err, "merge %q into %q", t.Name(), into.Name())
 }
 
-// closeInto closes a fork that was merged into the commit into, or had nothing to merge.
+// closeInto closes a fork after its merge. into is the parent's commit, which does not contain the fork
+// if there was nothing to merge; then the message says so.
 func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error {
 	message := ""
 	if has, err := lineage.Contains(w.T.Store(), into, w.Head); err != nil {
@@ -116,7 +117,7 @@ func knowsBase(t *workspace.Tape, f *workspace.Tape) (bool, error) {
 	}
 	b, ok, err := snapshot.MadeBase(f, at)
 	if err != nil || !ok {
-		return err == nil, err // it was made by git: Merge looks for the base
+		return err == nil, err // the fork was made by git: Merge looks for its base
 	}
 	base, err1 := snapshot.AtCommit(t.Store(), b.Start)
 	ours, err2 := snapshot.AtCommit(t.Store(), head)

@@ -14,8 +14,8 @@ import (
 	"testing"
 )
 
-// A merge only adds to the tape: files grow at their ends, unknown members keep their bytes, phases get their
-// tags.
+// A merge only adds to the tape: files grow at their ends, unknown members keep their bytes, and phases get
+// their tags.
 func TestMergeKeepsBytes(t *testing.T) {
 	s, m := storetest.ForkedTape(t)
 	x := storetest.Fork(t, m, "x", "build")
@@ -47,7 +47,7 @@ func TestMergeKeepsBytes(t *testing.T) {
 		}
 		without := bytes.Replace(bytes.Replace(e.Raw, []byte(","+origin), nil, 1), []byte(origin), nil, 1)
 		if !bytes.Equal(without, want) {
-			t.Errorf("but for its origin, entry %d is\n%.200s, want\n%.200s", e.ID, without, want)
+			t.Errorf("entry %d without its origin is\n%.200s, want\n%.200s", e.ID, without, want)
 		}
 	}
 	storetest.WantTags(t, m)
@@ -146,13 +146,13 @@ func TestMergeRewritten(t *testing.T) {
 				t.Errorf("refs have changed from\n%s\nto\n%s", before, after)
 			}
 			if err := x.Discard(t.Context()); err != nil {
-				t.Errorf("it cannot even be discarded: %v", err)
+				t.Errorf("discard after the refused merge: %v", err)
 			}
 		})
 	}
 }
 
-// editCommitted changes a committed entry, and commits that.
+// editCommitted changes a committed entry, and commits the change.
 func editCommitted(t *testing.T, dir, old, with string) {
 	t.Helper()
 	path := filepath.Join(dir, layout.AnchorsDir, "002_build", "messages.jsonl")

@@ -25,7 +25,7 @@ func TestMergeAfterAnInterruptedChange(t *testing.T) {
 
 // Uncommitted entries survive an aborted merge.
 func TestAbortKeepsWhatWasRecorded(t *testing.T) {
-	m := stoppedAtLoose(t)
+	m := stoppedAtUncommitted(t)
 	if err := join.AbortMerge(t.Context(), storetest.InnerTape(m)); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestNameUsedAgain(t *testing.T) {
 	storetest.Merge(t, x, join.Options{})
 	again, err := m.Fork(t.Context(), "x")
 	if errors.Is(err, repo.ErrConflict) {
-		return // it may also be refused
+		return // the name may also be refused
 	}
 	if err != nil {
 		t.Fatal(err)

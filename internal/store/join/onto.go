@@ -17,15 +17,15 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Two sides are combined in the same way wherever the other one comes from: a fork, a remote, a merge
-// that git began. resolve.InputsOf finds both sides from their commits, threeway says which lines the
-// first side gets, a commit with two parents is made of these, and the branch moves there.
+// Two sides are combined in the same way wherever the other side comes from: a fork, a remote, a merge
+// that git began. resolve.InputsOf reads both sides from their commits, Inputs.Lines says which lines the
+// first side gets, these become a commit with two parents, and the branch moves to it.
 
 // ontoOptions describe the other side.
 type ontoOptions struct {
 	name    string // of the tape or fork, if that is known
 	summary string // recorded instead of its entries
-	remote  string // the remote that has it: its entries come first, ours follow
+	remote  string // the remote whose tape it is: its entries come first, ours follow
 	stopped bool   // git began to merge it in the working tree, and stopped
 }
 
@@ -149,7 +149,7 @@ func uncommittedArtifacts(w *writer.Writer, batch *gitstore.Batch, lines [][]byt
 	return out, err
 }
 
-// gained returns how many committed entries ours has that theirs does not have.
+// gained returns how many entries of the first side are not in the common base.
 func gained(m *resolve.Inputs) (int, error) {
 	last, err1 := m.Ours.LastID()
 	shared, err2 := m.Base.LastID()

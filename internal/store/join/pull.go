@@ -21,9 +21,9 @@ import (
 	"tape/internal/store/writer"
 )
 
-// How a tape here and at a remote are brought together, as the remote was last fetched:
+// How a tape is combined with the same tape at a remote, as it was last fetched:
 //
-//  1. The tape is not here: its branch is made. So is a fork's, unless the fork was merged or
+//  1. The tape is not here: its branch is created. The same goes for a fork, unless it was merged or
 //     discarded here.
 //  2. The tape has everything that the remote has: nothing to do.
 //  3. The remote continues the tape: the branch is fast-forwarded.
@@ -32,13 +32,14 @@ import (
 //  5. The two have nothing in common: the remote's tape is taken if ours contains only its first
 //     anchor; otherwise it is refused.
 //
-// In cases 3 and 4, uncommitted entries are committed first. Tags are the remote's where it has them.
+// In cases 3 and 4, uncommitted entries are committed first. Where the remote has a tag, ours is set to it.
 
-// Join brings a tape or fork together with what was last fetched of it from a remote. A tape that
-// is not here is made; it gets a working tree when it is first written to.
+// Join combines a tape or fork with what was last fetched of it from a remote. A tape that is not here
+// is created; it gets a working tree when it is first written to.
 //
-// If the histories cannot be combined, nothing is changed, and the error is a *RewrittenError or an
-// ErrConflict; the latter is in the status.
+// If the histories cannot be combined, the status is RefRejected and has the error: an ErrConflict, which
+// may be a *RewrittenError. The history here is then not changed, except that uncommitted entries may have
+// been committed. Any other error is returned.
 func Join(ctx context.Context, s *workspace.Store, remote, name string) (status layout.RefStatus, err error) {
 	err = WithMergesCompleted(ctx, func() error {
 		status, err = join(ctx, s, remote, name)
@@ -71,7 +72,7 @@ func join(ctx context.Context, s *workspace.Store, remote, name string) (layout.
 	return p.status, layout.Wrap(err, "pull %q from %s", name, remote)
 }
 
-// pull is one tape being brought together with a remote's.
+// pull combines one tape with a remote's.
 type pull struct {
 	s      *workspace.Store
 	remote string
@@ -93,7 +94,7 @@ func (p *pull) run(ctx context.Context) error {
 		return err
 	}
 	if p.t.IsFork() && snapshot.StartOf(p.t, head) != snapshot.StartOf(p.t, p.theirs) {
-		return layout.Conflict("", "there is another fork %q at %s, that began with something else", p.t.Name(), p.remote).Try(layout.MergeOrDiscard, p.t.ForkName())
+		return layout.Conflict("", "there is another fork %q at %s, which began with something else", p.t.Name(), p.remote).Try(layout.MergeOrDiscard, p.t.ForkName())
 	}
 	rel, err := lineage.Relate(p.s, head, p.theirs)
 	if err != nil {
@@ -110,7 +111,7 @@ func (p *pull) run(ctx context.Context) error {
 	return writer.Locked(ctx, p.t, func(w *writer.Writer) error { return p.join(ctx, w) })
 }
 
-// create makes the branch of a tape or fork that is not here (case 1).
+// create creates the branch of a tape or fork that is not here (case 1).
 func (p *pull) create(ctx context.Context) error {
 	t := p.t
 	if t.IsFork() {
@@ -219,7 +220,8 @@ func (p *pull) fastForward(ctx context.Context, w *writer.Writer, after int64) e
 	return moveToPulled(ctx, w, next, p.remote)
 }
 
-// completeTheirs returns the remote's commit, or if git made that, the stored commit that completes it.
+// completeTheirs returns the remote's commit. If that is an incomplete merge by git, it stores and returns
+// the commit that completes the merge.
 func (p *pull) completeTheirs(ctx context.Context) (commits.Plan, error) {
 	at := commits.Plan{Hash: p.theirs}
 	if stretch, _, err := snapshot.ByGit(p.s, at.Hash); err != nil || len(stretch) == 0 {
@@ -304,7 +306,8 @@ func tagsToAdopt(t *workspace.Tape, remote string, list []layout.Phase) ([]gitst
 	return slices.Clip(out), nil
 }
 
-// Gained counts the entries that a commit has and the old one, or a fork's base, does not.
+// Gained counts the entries that the commit next adds to old. If old is zero, these are all entries, or for
+// a fork those after its base.
 func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, error) {
 	last, err := snapshot.LastOf(s, next)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // Published entries keep their place and ids; local ones follow.
-func TestPullApart(t *testing.T) {
+func TestPullDiverged(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Published(t, s, true)
 	m := storetest.Tape(t, s, "main")
@@ -24,7 +24,7 @@ func TestPullApart(t *testing.T) {
 	status, err := join.Join(t.Context(), storetest.Inner(s), "origin", "main")
 	storetest.Must(t, err)
 	if status.Status != repo.RefMerged || status.Entries != 3 {
-		t.Errorf("it says %+v", status)
+		t.Errorf("the pull says %+v", status)
 	}
 	want := []string{"[session/start]", "one", "[second]", "theirs", "[third]", "theirs again", "ours", "[ours]", "ours again"}
 	if got := storetest.Said(t, m); !slices.Equal(got, want) {
@@ -50,7 +50,7 @@ func TestPullApart(t *testing.T) {
 		t.Errorf("git status says\n%s", out)
 	}
 	if done := storetest.Push(t, s, nil); len(done) != 1 || done[0].Status != repo.RefFastForward {
-		t.Errorf("the push after it: %+v", done)
+		t.Errorf("the push after the pull says %+v", done)
 	}
 }
 
@@ -66,16 +66,16 @@ func TestPullKeepsFiles(t *testing.T) {
 		is, err := os.Stat(first)
 		storetest.Must(t, err)
 		if !os.SameFile(was, is) || was.ModTime() != is.ModTime() {
-			t.Errorf("both %v: a file that has not changed was written", both)
+			t.Errorf("diverged %v: a file that has not changed was written", both)
 		}
 		if again, err := join.Join(t.Context(), storetest.Inner(s), "origin", "main"); err != nil || again.Status != repo.RefUpToDate {
-			t.Errorf("both %v: the second time it says %+v, %v", both, again, err)
+			t.Errorf("diverged %v: the second pull says %+v, %v", both, again, err)
 		}
 	}
 }
 
 // An unrelated tape is accepted only if nothing would be lost.
-func TestPullStrange(t *testing.T) {
+func TestPullUnrelated(t *testing.T) {
 	one := storetest.New(t, nil)
 	storetest.Published(t, one, false)
 	remotes, err := one.Remotes(t.Context())
@@ -89,16 +89,16 @@ func TestPullStrange(t *testing.T) {
 	status, err := join.Join(t.Context(), storetest.Inner(two), "origin", "main")
 	storetest.Must(t, err)
 	if status.Status != repo.RefRejected || !errors.Is(status.Err, repo.ErrConflict) || !strings.Contains(fmt.Sprint(repo.Hints(status.Err)), "{put-after-theirs [main main.jsonl]") {
-		t.Fatalf("it says %+v", status)
+		t.Fatalf("the pull says %+v", status)
 	}
 	if got := storetest.Said(t, m); !slices.Equal(got, []string{"[session/start]", "mine"}) {
-		t.Errorf("the tape has %q", got)
+		t.Errorf("after the refused pull, the tape has %q", got)
 	}
 	_, err = m.Reset(t.Context(), true) // as the hint says
 	storetest.Must(t, err)
 	storetest.Must(t, storetest.Join(t.Context(), two))
 	if got, want := storetest.Said(t, m), storetest.Said(t, storetest.Tape(t, one, "main")); len(got) <= len(want) || !slices.Contains(got, "theirs") {
-		t.Errorf("the tape has %q", got)
+		t.Errorf("the tape has %q, want %q and ours after them", got, want)
 	}
 }
 
@@ -119,15 +119,15 @@ func TestPullThenMergeFork(t *testing.T) {
 			t.Errorf("the merge says %+v", merged)
 		}
 		if got := storetest.Said(t, storetest.Tape(t, at, "main")); got[len(got)-1] != "in the fork" || len(got) != 10 {
-			t.Errorf("the tape has %q", got)
+			t.Errorf("the tape has %q, want 10 entries, and the fork's last", got)
 		}
 	}
-	// Both have merged it: its entries are there once.
+	// Both have merged the fork: its entries are there once.
 	storetest.Push(t, other, &repo.PushOptions{Forks: true})
 	_, err := s.Fetch(t.Context(), "origin", nil)
 	storetest.Must(t, err)
 	storetest.Must(t, storetest.Join(t.Context(), s))
 	if got := storetest.Said(t, m); len(got) != 10 {
-		t.Errorf("the tape has %q", got)
+		t.Errorf("the tape has %q, want 10 entries", got)
 	}
 }

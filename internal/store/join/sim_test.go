@@ -22,11 +22,11 @@ type forkSim struct {
 	t       *testing.T
 	rng     *rand.Rand
 	s       *repo.Store
-	w       forkWorld
-	n       int
-	steps   []string
-	touched []string
-	at      time.Time
+	w       forkWorld // the model
+	n       int       // the last number given to a tape, fork or text
+	steps   []string  // all changes so far
+	touched []string  // names of the tapes and forks that the step may have changed
+	at      time.Time // see now
 }
 
 func newForkSim(t *testing.T, rng *rand.Rand) *forkSim {
@@ -42,7 +42,7 @@ func newForkSim(t *testing.T, rng *rand.Rand) *forkSim {
 	return x
 }
 
-// now advances by a second each time, so that a fork made again is another commit.
+// now advances by a second each time, so that a fork that is made again gets another commit.
 func (x *forkSim) now() time.Time {
 	x.at = x.at.Add(time.Second)
 	return x.at
@@ -77,11 +77,11 @@ func isTape(t *simTape) bool { return t.parent == 0 }
 
 func anything(*simTape) bool { return true }
 
-func (x *forkSim) one() bool { return x.rng.IntN(2) == 0 }
+func (x *forkSim) coin() bool { return x.rng.IntN(2) == 0 }
 
 func (x *forkSim) next() int { x.n++; return x.n }
 
-func (t *simTape) loose() int { return len(t.entries) - t.committed }
+func (t *simTape) uncommitted() int { return len(t.entries) - t.committed }
 
 func (x *forkSim) draft() repo.Draft {
 	text := fmt.Sprint("entry ", x.next())
@@ -100,7 +100,7 @@ func (x *forkSim) draft() repo.Draft {
 	return repo.Draft{Kind: repo.KindMessage, Payload: fmt.Appendf(nil, `{"role":"user","content":%q,"pad":%q}`, text, pad)}
 }
 
-// step makes one change and returns what it was.
+// step makes one random change, and returns its description.
 func (x *forkSim) step(ctx context.Context) (string, error) {
 	type act struct {
 		weight int
@@ -147,8 +147,8 @@ func (x *forkSim) checkpoint(ctx context.Context) (string, error) {
 	t := x.pick(anything)
 	tp := x.tape(t)
 	_, n, err := tp.Checkpoint(ctx)
-	if err == nil && int(n) != t.loose() {
-		err = fmt.Errorf("%d entries were committed, want %d", n, t.loose())
+	if err == nil && int(n) != t.uncommitted() {
+		err = fmt.Errorf("%d entries were committed, want %d", n, t.uncommitted())
 	}
 	t.committed = len(t.entries)
 	if dir := tp.WorkTree(); err == nil && dir != "" {
@@ -157,7 +157,7 @@ func (x *forkSim) checkpoint(ctx context.Context) (string, error) {
 	return "checkpoint " + t.name, err
 }
 
-// point chooses where to fork a tape: as an argument, and how many entries that is.
+// point chooses where to fork a tape. It returns the argument, and the number of entries up to there.
 func (x *forkSim) point(t *simTape) (string, int) {
 	switch n := x.rng.IntN(10); {
 	case n < 4:
@@ -173,7 +173,7 @@ func (x *forkSim) point(t *simTape) (string, int) {
 		}
 	}
 	i := x.rng.IntN(len(at))
-	if x.one() {
+	if x.coin() {
 		return fmt.Sprintf("%03d", i+1), at[i] + 1
 	}
 	name := t.entries[at[i]].text
@@ -199,7 +199,7 @@ func (x *forkSim) fork(ctx context.Context) (string, error) {
 	f, err := x.tape(t).ForkAt(ctx, name, at)
 	if x.w.tapes[t.name+"/"+name] != nil {
 		if !errors.Is(err, repo.ErrConflict) {
-			return what, fmt.Errorf("made though there is one: %w", err)
+			return what, fmt.Errorf("a fork was made although there is one of that name: %w", orNone(err))
 		}
 		return what + ", refused", nil
 	}
@@ -245,7 +245,7 @@ func (x *forkSim) mergeBack(ctx context.Context) (string, error) {
 	if !x.w.mergeable(into, f) {
 		var rewritten *repo.RewrittenError
 		if !errors.As(err, &rewritten) {
-			err = fmt.Errorf("merged though the parent was reset: %w", err)
+			err = fmt.Errorf("the merge was not refused although the parent was reset: %w", orNone(err))
 		} else {
 			err = nil
 		}
@@ -271,7 +271,7 @@ func (x *forkSim) discard(ctx context.Context) (string, error) {
 	what := "discard " + f.name
 	if len(x.w.forks(f.name)) > 0 {
 		if !errors.Is(err, repo.ErrConflict) {
-			return what, fmt.Errorf("discarded though it has forks: %w", err)
+			return what, fmt.Errorf("the discard was not refused although the fork has forks: %w", orNone(err))
 		}
 		return what + ", refused", nil
 	}
@@ -330,8 +330,7 @@ func (x *forkSim) maintain(ctx context.Context) (string, error) {
 	return "git " + args[0], nil
 }
 
-// TestSoakForks compares random histories of tapes and forks with a model of plain
-// slices, step by step.
+// TestSoakForks compares random histories of tapes and forks with a model of plain slices, step by step.
 func TestSoakForks(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -365,7 +364,7 @@ func simulateForks(t *testing.T, rng *rand.Rand, steps int) {
 	}
 }
 
-// check compares what a step changed with the model, and from time to time everything.
+// check compares what a step changed with the model, and at every 50th step everything.
 func (x *forkSim) check(ctx context.Context) error {
 	if n := len(x.steps); n%50 == 0 {
 		if err := x.compareAll(ctx, x.w); err != nil {

@@ -25,11 +25,11 @@ func (x *forkSim) byHand(ctx context.Context) (string, error) {
 	if dir == "" {
 		return x.append(ctx)
 	}
-	// This does not test what a killed process leaves.
+	// First clean up what a killed process left: this step does not test that.
 	if err := join.WithMergesCompleted(ctx, func() error {
 		return writer.Write(ctx, storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
 	}); err != nil {
-		return "look at " + t.name, err
+		return "write nothing to " + t.name, err
 	}
 	what := "commit by hand in " + t.name
 	text := fmt.Sprint("by hand ", x.next())
@@ -80,7 +80,7 @@ func (x *forkSim) gitMerge(ctx context.Context) (string, error) {
 	if dir == "" {
 		return x.append(ctx)
 	}
-	what := fmt.Sprintf("git merge %s into %s, %d loose", f.name, into.name, into.loose())
+	what := fmt.Sprintf("git merge %s into %s, %d uncommitted", f.name, into.name, into.uncommitted())
 	if err := join.WithMergesCompleted(ctx, func() error {
 		return writer.Write(ctx, storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
 	}); err != nil {
@@ -128,22 +128,22 @@ func (x *forkSim) mergeHead(dir string) string {
 
 // mergedByGit applies a merge commit by git to the model: uncommitted entries come last.
 func (w forkWorld) mergedByGit(into, f *simTape) {
-	loose := slices.Clone(into.entries[into.committed:])
+	uncommitted := slices.Clone(into.entries[into.committed:])
 	at := into.committed
 	into.entries = into.entries[:at:at]
 	if w.merge(into, f, f.committed, "") == 0 {
-		into.took(f, f.committed, repo.ForkMerged)
-		into.entries = append(into.entries, loose...)
+		into.recordMerge(f, f.committed, repo.ForkMerged)
+		into.entries = append(into.entries, uncommitted...)
 		into.committed = -1 // they are committed if the files that git made had to be completed
 		return
 	}
-	for i, e := range loose {
-		into.entries = append(into.entries, e.moved(into.name, at+i+1))
+	for i, e := range uncommitted {
+		into.entries = append(into.entries, e.renumbered(into.name, at+i+1))
 	}
 	into.committed = len(into.entries)
 }
 
-// hostMerge moves the branch to a merge commit as a host's merge button makes it.
+// hostMerge moves the branch to a merge commit, as a host's merge button does.
 func (x *forkSim) hostMerge(ctx context.Context) (string, error) {
 	into, f := x.mergePair()
 	if into == nil {
@@ -154,24 +154,24 @@ func (x *forkSim) hostMerge(ctx context.Context) (string, error) {
 	if err != nil {
 		return what, err
 	}
-	if x.one() {
+	if x.coin() {
 		err = join.Complete(ctx, storetest.InnerTape(tp))
 	}
 	return what, err
 }
 
 func (x *forkSim) pressButton(tp, ft *repo.Tape, into, f *simTape) (string, error) {
-	what := fmt.Sprintf("host merges %s into %s, %d loose", f.name, into.name, into.loose())
+	what := fmt.Sprintf("host merges %s into %s, %d uncommitted", f.name, into.name, into.uncommitted())
 	tree := tp.Branch()
 	dir := tp.WorkTree()
-	err := join.WithMergesCompleted(x.t.Context(), func() error { // it may be one that git has merged into before
+	err := join.WithMergesCompleted(x.t.Context(), func() error { // git may have merged into this tape before
 		return writer.Write(x.t.Context(), storetest.InnerTape(tp), func(*writer.Writer) error { return nil })
 	})
 	if err != nil {
 		return what, err
 	}
-	theirs := into.loose() == 0 && isTape(into) && x.one()
-	if into.loose() > 0 && !x.w.brings(into, f) {
+	theirs := into.uncommitted() == 0 && isTape(into) && x.coin()
+	if into.uncommitted() > 0 && !x.w.brings(into, f) {
 		_, _, err := tp.Checkpoint(x.t.Context())
 		into.committed = len(into.entries)
 		return what + ", checkpoint only", err
@@ -292,7 +292,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 	return what, x.findState(ctx, candidates)
 }
 
-// adopt takes over into the model what a killed process appended, at least what it acknowledged.
+// adopt adds to the model what a killed process appended. That must include what the process acknowledged.
 func (x *forkSim) adopt(ctx context.Context, t *simTape, text string, acked int) error {
 	got, err := storetest.Collect(ctx, storetest.Tape(x.t, x.s, t.name), repo.Query{})
 	if err != nil {
@@ -300,7 +300,7 @@ func (x *forkSim) adopt(ctx context.Context, t *simTape, text string, acked int)
 	}
 	x.touched = append(x.touched, t.name)
 	if len(got) < len(t.entries)+acked {
-		return fmt.Errorf("%d entries were acknowledged, and there are %d after %d", acked, len(got)-len(t.entries), len(t.entries))
+		return fmt.Errorf("%d entries were acknowledged, but only %d were added to the former %d", acked, len(got)-len(t.entries), len(t.entries))
 	}
 	for i, e := range got[len(t.entries):] {
 		if have, want := simulated(e), fmt.Sprintf("%s #%d", text, i); have.text != want {
@@ -325,7 +325,7 @@ func (x *forkSim) findState(ctx context.Context, candidates []forkWorld) error {
 		}
 		all = fmt.Errorf("%w\n%w", orNone(all), err)
 	}
-	return fmt.Errorf("it is in none of %d states:%w", len(candidates), all)
+	return fmt.Errorf("the workspace is in none of %d states: %w", len(candidates), all)
 }
 
 func (x *forkSim) compareAll(ctx context.Context, w forkWorld) error {

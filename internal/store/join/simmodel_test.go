@@ -24,7 +24,7 @@ type simTape struct {
 	parent int // number of the parent; 0 for a tape
 	base   []*simEntry
 	simHistory
-	committed int // entries that a commit has, -1: unknown
+	committed int // number of committed entries; -1 if unknown
 	archives  []simHistory
 	discards  []int        // numbers of forks that were discarded
 	unsure    map[int]bool // forks whose discard was cut off
@@ -34,18 +34,18 @@ type simTape struct {
 type simHistory struct {
 	entries []*simEntry
 	merges  []simMerge
-	inside  []simMerge // what was merged into what was merged
+	inside  []simMerge // merges into the forks that were merged
 }
 
 type simMerge struct {
-	fork, entries int // its number, and how many entries it had
+	fork, entries int // the fork's number, and how many entries it had
 	status        string
 }
 
 type simEntry struct {
 	kind, text, date string
 	origin           string
-	root             *simEntry // what it is a renumbered copy of
+	root             *simEntry // the entry of which this is a renumbered copy, or nil
 }
 
 func (e *simEntry) first() *simEntry {
@@ -103,7 +103,7 @@ func (w forkWorld) target(f *simTape) *simTape {
 	}
 }
 
-// baseOn is the base, on a tape, of a fork or of the ancestor of it that is a fork of the tape.
+// baseOn returns the entries that a tape has in common with a fork of it, or with a fork of that, by the bases.
 func (w forkWorld) baseOn(into, f *simTape) []*simEntry {
 	base := f.base
 	for up, _, _ := layout.CutFork(f.name); up != into.name; up, _, _ = layout.CutFork(f.name) {
@@ -113,13 +113,13 @@ func (w forkWorld) baseOn(into, f *simTape) []*simEntry {
 	return base
 }
 
-// mergeable reports whether the tape still begins with what the fork began with.
+// mergeable reports whether the tape still has the entries that the fork began with.
 func (w forkWorld) mergeable(into, f *simTape) bool {
 	base := w.baseOn(into, f)
 	return len(into.entries) >= len(base) && slices.Equal(into.entries[:len(base)], base)
 }
 
-// merge appends a fork's entries up to a given one that were not merged yet.
+// merge appends those of a fork's first upTo entries that were not merged yet, or the summary.
 func (w forkWorld) merge(into, f *simTape, upTo int, summary string) (added int) {
 	from := len(f.base)
 	for _, m := range slices.Concat(into.merges, into.inside) {
@@ -134,7 +134,7 @@ func (w forkWorld) merge(into, f *simTape, upTo int, summary string) (added int)
 	var lines []*simEntry
 	for i := from; i < upTo; i++ {
 		if e := f.entries[i]; !has[e.first()] {
-			lines = append(lines, e.moved(f.name, i+1))
+			lines = append(lines, e.renumbered(f.name, i+1))
 		}
 	}
 	status := repo.ForkMerged
@@ -144,19 +144,19 @@ func (w forkWorld) merge(into, f *simTape, upTo int, summary string) (added int)
 	}
 	into.entries = append(into.entries, lines...)
 	if len(lines) > 0 {
-		into.took(f, upTo, status)
+		into.recordMerge(f, upTo, status)
 	}
 	return len(lines)
 }
 
-// took records that a fork was merged, together with what had been merged into it.
-func (t *simTape) took(f *simTape, upTo int, status string) {
+// recordMerge records that a fork was merged, together with what had been merged into it.
+func (t *simTape) recordMerge(f *simTape, upTo int, status string) {
 	t.merges = append(t.merges, simMerge{f.number, upTo, status})
 	t.inside = append(append(t.inside, f.merges...), f.inside...)
 }
 
-// moved is an entry as a merge stores it elsewhere.
-func (e *simEntry) moved(from string, id int) *simEntry {
+// renumbered returns the copy of an entry that a merge stores in another tape.
+func (e *simEntry) renumbered(from string, id int) *simEntry {
 	out := &simEntry{kind: e.kind, text: e.text, date: e.date, origin: e.origin, root: e.first()}
 	if out.origin == "" {
 		out.origin = originText(from, id)
@@ -180,7 +180,7 @@ func (w forkWorld) close(f *simTape) {
 
 var simRoots = []string{"main", "side/tape"}
 
-// simulated reads an entry as the model has it.
+// simulated returns an entry as the model keeps it.
 func simulated(e repo.Entry) *simEntry {
 	out := &simEntry{kind: e.Kind, text: jsonl.GetString(e.Payload, "content"), date: e.Date}
 	if e.Kind != repo.KindMessage {
@@ -288,7 +288,7 @@ func whereApart(got []repo.Entry, want []*simEntry) string {
 			return fmt.Sprintf("entry %d is %.300s, want %v", i+1, got[i].Raw, *want[i])
 		}
 	}
-	return "one is the other's beginning"
+	return "one is a prefix of the other"
 }
 
 // closedForks lists the forks that were merged into a tape, and those of its own that were discarded.

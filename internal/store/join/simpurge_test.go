@@ -18,7 +18,7 @@ import (
 	"testing"
 )
 
-// simFinder takes every n-th text of a simulation for a secret.
+// simFinder takes each text of a simulation for a secret whose number is a multiple of every.
 type simFinder struct{ every int }
 
 var simText = regexp.MustCompile(`entry [0-9]+`)
@@ -37,7 +37,7 @@ func (f simFinder) Mask(value []byte, skip func(secrets.Finding) bool) ([]byte, 
 	return out, found
 }
 
-// Secrets returns none, because each text of a simulation is the beginning of others, which must stay.
+// Secrets returns none, because each text of a simulation is a prefix of others, which must stay.
 func (f simFinder) Secrets([]byte, func(secrets.Finding) bool) []secrets.Secret { return nil }
 
 // commitName matches the commit in the entry of a summary.
@@ -90,7 +90,7 @@ func purgeAndCompare(t *testing.T, s *repo.Store, root string, before map[string
 	done, err := tp.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}, Find: find})
 	if errors.Is(err, repo.ErrNotFound) {
 		if now := storetest.Picture(t, s); now != was {
-			t.Error("nothing was found, and something was changed")
+			t.Error("the purge found nothing, but changed the workspace")
 		}
 		return
 	}
@@ -131,7 +131,7 @@ func purgeAndCompare(t *testing.T, s *repo.Store, root string, before map[string
 	storetest.Healthy(t, s.Dir())
 }
 
-// mergeAll merges all forks, those of forks first.
+// mergeAll merges all forks, the deepest first.
 func mergeAll(t *testing.T, s *repo.Store) {
 	t.Helper()
 	for {

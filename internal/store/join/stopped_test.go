@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// stoppedAtLoose returns a tape in which git has stopped a merge. Without a merge driver on the PATH, it does so
-// at files with uncommitted entries.
-func stoppedAtLoose(t *testing.T) *repo.Tape {
+// stoppedAtUncommitted returns a tape in which git has stopped a merge. Without a merge driver on the PATH, git
+// stops at files with uncommitted entries.
+func stoppedAtUncommitted(t *testing.T) *repo.Tape {
 	t.Helper()
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -26,16 +26,17 @@ func stoppedAtLoose(t *testing.T) *repo.Tape {
 	return m
 }
 
-// wantStopped fails unless git has stopped in a merge.
+// wantStopped fails the test unless git has stopped in a merge.
 func wantStopped(t *testing.T, dir string) {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join(dir, ".git", "MERGE_HEAD")); err != nil {
-		t.Fatal("git did not stop: the test misses its point")
+		t.Fatal("git did not stop in the merge, so there is nothing to test")
 	}
 }
 
-func TestContinueKeepsLoose(t *testing.T) {
-	m := stoppedAtLoose(t)
+// Uncommitted entries come before the merged ones.
+func TestContinueKeepsUncommitted(t *testing.T) {
+	m := stoppedAtUncommitted(t)
 	if _, err := join.ContinueMerge(t.Context(), storetest.InnerTape(m)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// open returns the number of uncommitted entries in the record, 0 if the branch has moved since.
-func (st Record) open(head gitstore.Hash) int64 {
+// uncommitted returns the number of uncommitted entries, by the record. It is 0 if the branch has moved since,
+// or if a change is under way.
+func (st Record) uncommitted(head gitstore.Hash) int64 {
 	if st.Undo != nil && !st.Undo.Checkout || st.Head != head.String() {
 		return 0
 	}
@@ -28,7 +29,7 @@ func CheckHome(t *workspace.Tape, rec Record, head gitstore.Hash, dir string) er
 	if dir != "" && rec.Home == s.RelDir(dir) {
 		return nil
 	}
-	if n := rec.open(head); n > 0 && rec.Home != "" {
+	if n := rec.uncommitted(head); n > 0 && rec.Home != "" {
 		home := s.AbsDir(rec.Home)
 		if _, err := os.Stat(filepath.Join(home, layout.AnchorsDir)); err == nil {
 			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(home)+" checkout "+layout.ShellWord(t.Branch()),
@@ -65,11 +66,11 @@ func CommittedOnly(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Ha
 			return true
 		}
 		rec, ok, err := Peek(LockPath(t)) // whoever reads the tape reports an error
-		return err == nil && ok && rec.Undo == nil && rec.open(head) == 0
+		return err == nil && ok && rec.Undo == nil && rec.uncommitted(head) == 0
 	}, nil
 }
 
-// AreEntries returns "an entry is" or "12 entries are", the beginning of a sentence.
+// AreEntries returns "an entry is" or "12 entries are".
 func AreEntries(n int64) string {
 	if n == 1 {
 		return "an entry is"
@@ -82,7 +83,7 @@ func checkOthers(t *workspace.Tape, dir string) error {
 	s := t.Store()
 	names, err := workspace.DirNames(filepath.Dir(LockPath(t)))
 	if err != nil {
-		return nil // no tape was ever written to
+		return nil // no tape has ever been written to
 	}
 	for _, slug := range names {
 		if slug == t.Slug() {
@@ -99,9 +100,9 @@ func checkOthers(t *workspace.Tape, dir string) error {
 		if err != nil {
 			continue
 		}
-		if n := rec.open(head); n > 0 {
+		if n := rec.uncommitted(head); n > 0 {
 			branch := strings.TrimPrefix(rec.Branch, "refs/heads/")
-			return layout.Conflict("", "in %s, %s not committed that belong to the tape on branch %s", dir, AreEntries(n), branch).Try(layout.CheckOutAndCommit, dir, branch)
+			return layout.Conflict("", "the tape on branch %s has %s in %s that are not committed", branch, layout.CountEntries(n), dir).Try(layout.CheckOutAndCommit, dir, branch)
 		}
 	}
 	return nil

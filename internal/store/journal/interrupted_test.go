@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// After a crash in the middle of a batch somebody commits by hand. What is in the commit stays; the rest of the batch
-// is removed.
+// After a crash in the middle of a batch, somebody commits by hand. The entries in that commit stay; the rest of the
+// batch is removed.
 func TestInterruptedThenCommittedByHand(t *testing.T) {
 	for name, commit := range map[string][]string{
-		"nothing of the batch":   {"commit", "--quiet", "--allow-empty", "-m", "by hand"},
-		"the batch and the rest": {"commit", "--quiet", "-am", "by hand"},
+		"nothing of the batch": {"commit", "--quiet", "--allow-empty", "-m", "by hand"},
+		"all of the batch":     {"commit", "--quiet", "-am", "by hand"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := storetest.New(t, nil)
@@ -28,14 +28,14 @@ func TestInterruptedThenCommittedByHand(t *testing.T) {
 			}
 			storetest.Interrupt(t, tp)
 			if got := storetest.Entries(t, tp, repo.Query{}); len(got) != 2 {
-				t.Errorf("readers see %d entries of a batch under way", len(got)-2)
+				t.Errorf("readers see %d entries of the interrupted batch", len(got)-2)
 			}
 			storetest.Git(t, s.Dir(), append([]string{"-c", "user.name=Hand", "-c", "user.email=hand@example.org"}, commit...)...)
 			if _, err := tp.Append(t.Context(), nil, repo.Message("user", "two")); err != nil {
 				t.Fatal(err)
 			}
 			want := 3
-			if name == "the batch and the rest" {
+			if name == "all of the batch" {
 				want += 3
 			}
 			if got := storetest.Entries(t, tp, repo.Query{}); len(got) != want {
@@ -45,8 +45,9 @@ func TestInterruptedThenCommittedByHand(t *testing.T) {
 	}
 }
 
-// If somebody removes a lock file while others wait for it, still only one of them gets in.
-func TestLockFileRemovedWhileWaiting(t *testing.T) {
+// A writer waits for another that holds the lock. If somebody then removes the lock file, the next writer makes a
+// new one.
+func TestLockFileRemoved(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
 	storetest.Append(t, tp, repo.Message("user", "one"))
@@ -67,6 +68,6 @@ func TestLockFileRemovedWhileWaiting(t *testing.T) {
 	storetest.Remove(t, journal.LockPath(storetest.InnerTape(tp)))
 	storetest.Append(t, tp, repo.Message("user", "four"))
 	if got := storetest.Entries(t, tp, repo.Query{}); len(got) != 5 {
-		t.Errorf("the tape has %d entries", len(got))
+		t.Errorf("the tape has %d entries, want 5", len(got))
 	}
 }

@@ -49,8 +49,8 @@ type Record struct {
 	IndexTime int64                   `json:"index_time"` // of git's index of the working tree, ns
 	Undo      *Undo                   `json:"undo,omitempty"`
 
-	// UnsyncedClear: this record was not synced, and clears an Undo that was. After a power cut, the Undo
-	// could be on disk again, and undo what was appended since.
+	// UnsyncedClear: this record was not synced, and clears a synced Undo. After a power cut, the Undo could
+	// be the newest record on disk again, and undo what was appended since.
 	UnsyncedClear bool `json:"-"`
 }
 
@@ -76,7 +76,8 @@ type Undo struct {
 	From string `json:"from,omitempty"`
 }
 
-// Moved reports whether the branch has another commit than in the record, unless its checkout is unfinished.
+// Moved reports whether the branch is at another commit than the record says. A branch whose checkout is
+// unfinished does not count as moved.
 func (st Record) Moved(head gitstore.Hash) bool {
 	return st.Head != head.String() && !CheckingOut(st, head)
 }
@@ -153,7 +154,7 @@ func Save(f *disk.File, st Record, sync bool) error {
 	}
 	st.Count, st.Synced = last.Count+1, sync
 	if !last.Synced {
-		st.Count++ // into its slot
+		st.Count++ // into the same slot
 	}
 	raw, err := encode(st)
 	if err != nil {

@@ -77,15 +77,16 @@ func TestTornRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	if raw, err := os.ReadFile(f.Name()); err != nil || bytes.Contains(raw, []byte("secret")) {
-		t.Errorf("scrubbed, and of older records there is %q, %v", raw, err)
+		t.Errorf("after Scrub, older records are still in the file: %q, %v", raw, err)
 	}
 	if st, ok, err := Read(f); !ok || err != nil || st.LastID != 9 {
-		t.Errorf("scrubbed, and read as %+v, %v, %v", st, ok, err)
+		t.Errorf("after Scrub, the record is read as %+v, %v, %v", st, ok, err)
 	}
 }
 
-// A record that names a folder elsewhere does not count: who handed the workspace over may have written it.
-func TestRecordOfElsewhere(t *testing.T) {
+// A record that names a folder outside of anchors/ does not count: whoever handed over the workspace may have
+// written it.
+func TestRecordNamesOtherFolder(t *testing.T) {
 	for folder, want := range map[string]bool{
 		"": true, "001_start": true, "..": false, "../../else/anchors/001_start": false, "001_../../else": false, `001_..\else`: false, "/tmp": false,
 	} {
@@ -95,7 +96,7 @@ func TestRecordOfElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := decode(raw).Count == 1; got != want {
-				t.Errorf("%s %q counts: %v", name, folder, got)
+				t.Errorf("a record with the %s %q counts: %v, want %v", name, folder, got, want)
 			}
 		}
 	}

@@ -9,13 +9,14 @@ import (
 
 const dateExamples = `dates are written as 2026-11-20, "2026-11-20 09:30", 2026-11-20T09:30:00Z, 2026-11, 3d, 2h, "2 days ago", today, yesterday, monday or "last week"`
 
-// ParseSince parses the beginning of a range of dates. Dates without a zone are in that of now.
+// ParseSince parses the beginning of a range of dates. Dates without a zone are in the zone of now.
+// Errors: ErrInvalid.
 func ParseSince(s string, now time.Time) (time.Time, error) {
 	from, _, err := parseRange(s, now)
 	return from, err
 }
 
-// ParseUntil parses the end of a range: a day, week, month or year ends with its last microsecond.
+// ParseUntil is ParseSince for the end of a range: a day, week, month or year ends with its last microsecond.
 func ParseUntil(s string, now time.Time) (time.Time, error) {
 	from, next, err := parseRange(s, now)
 	if err == nil && next.After(from) {
@@ -136,7 +137,7 @@ func parseAge(words []string, now time.Time) (time.Time, bool) {
 // FormatDate formats a time as in entries: microseconds and a numeric zone.
 func FormatDate(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000-07:00") }
 
-// parseDate parses the dates of entries. Those without a zone are in the given one.
+// parseDate parses the dates of entries. Dates without a zone are in the given zone.
 func parseDate(s string, zone *time.Location) (time.Time, error) {
 	for _, layout := range []string{
 		time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02 15:04:05.999999999Z07:00",

@@ -68,7 +68,7 @@ func TestDates(t *testing.T) {
 		until, err2 := layout.ParseUntil(text, now)
 		if want == "" {
 			if !errors.Is(err, layout.ErrInvalid) || !errors.Is(err2, layout.ErrInvalid) {
-				t.Errorf("%q is read as %v and %v (%v, %v)", text, since, until, err, err2)
+				t.Errorf("%q is not refused, but read as %v and %v (%v, %v)", text, since, until, err, err2)
 			}
 			continue
 		}
@@ -77,12 +77,12 @@ func TestDates(t *testing.T) {
 			to = from
 		}
 		if err != nil || err2 != nil || since.UTC().Format(time.RFC3339Nano) != from || until.UTC().Format(time.RFC3339Nano) != to {
-			t.Errorf("%q is read as %v and %v (%v, %v)", text, since, until, err, err2)
+			t.Errorf("%q is read as %v and %v, not as %s (%v, %v)", text, since, until, want, err, err2)
 		}
 	}
 }
 
-// Dates without a zone are in the user's, and days and weeks too, even when clocks change.
+// Dates without a zone are in the user's zone, and so are days and weeks, even when clocks change.
 func TestDatesInZone(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {

@@ -46,8 +46,8 @@ func (e Entry) Time() (time.Time, bool) {
 // owner or a program.
 func (e Entry) Author() string { return jsonl.GetString(e.Meta, "author") }
 
-// Hidden reports whether the entry is not in the context of models: it is a subagent's, of an abandoned
-// branch, or a note that was not for the model.
+// Hidden reports whether the entry is left out of the context: it belongs to a subagent or an abandoned
+// branch, or is a note that was not for the model.
 func (e Entry) Hidden() bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
 // Role returns a message's role, "system" for a system prompt, else "".

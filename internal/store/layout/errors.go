@@ -32,10 +32,10 @@ var (
 
 // Error is an error of a known class, with hints at what to do about it.
 type Error struct {
-	Class error
+	Class error // one of the classes above, ErrRefused, or the cause itself
 	Msg   string
 	Way   []Hint
-	Cause error
+	Cause error // nil if there is none
 }
 
 func (p *Error) Error() string {
@@ -119,7 +119,7 @@ func Classify(err error) error {
 		return &Error{Class: ErrConflict, Msg: "the tape's branch was moved by another program meanwhile", Cause: err, Way: Words("try again")}
 	case errors.Is(err, gitstore.ErrDamagedHead): // git symbolic-ref refuses such a repository
 		return &Error{Class: ErrCorrupt, Msg: "a HEAD is damaged", Cause: err,
-			Way: Words("write into that file the line ref: refs/heads/BRANCH; logs/HEAD beside it tells of the last checkout")}
+			Way: Words("write into that file the line ref: refs/heads/BRANCH; logs/HEAD beside it shows the last checkout")}
 	case errors.Is(err, gitstore.ErrDamagedRef):
 		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
 			Way: Words("the last line of the file of that name under .git/logs has its value; restore it with: git update-ref")}
@@ -131,7 +131,7 @@ func Classify(err error) error {
 	return err
 }
 
-// Unwritable reports whether an error says that a place is read-only.
+// Unwritable reports whether an error says that a file or folder must not be written to.
 func Unwritable(err error) bool {
 	return errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 }
@@ -141,7 +141,7 @@ func Wrap(err error, doing string, args ...any) error {
 	return gitstore.Wrap(Classify(err), doing, args...)
 }
 
-// Seq makes an iterator of run: its values, then its error.
+// Seq makes an iterator from run: it yields the values of run, then its error, if any.
 func Seq[T any](run func(yield func(T) bool) error) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := run(func(v T) bool { return yield(v, nil) }); err != nil {
@@ -160,7 +160,7 @@ func CorruptObject(h gitstore.Hash, err error) error {
 		Fix: FromCopy}
 }
 
-// NotPlain is the error for a folder or a link in the place of a file.
+// NotPlain returns the error for a folder or a link in the place of a file.
 func NotPlain(path string) error {
 	return &CorruptError{File: path, Msg: "not a plain file", Fix: "put the file itself there, or move away what is there, and try again"}
 }

@@ -19,7 +19,8 @@ func ForgottenID(slug string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ForgottenMark returns the commit that refs below ForgottenPrefix have. It is always the same, and empty.
+// ForgottenMark returns the commit that refs below ForgottenPrefix point to. It is always the same, and has no
+// files.
 func ForgottenMark() (hash gitstore.Hash, commit []byte) {
 	nobody := gitstore.Signature{Name: "tape", Email: "tape@localhost", When: time.Unix(0, 0).UTC()}
 	commit = gitstore.EncodeCommit(gitstore.Commit{Tree: gitstore.HashObject(gitstore.KindTree, nil), Author: nobody, Committer: nobody,
@@ -27,7 +28,7 @@ func ForgottenMark() (hash gitstore.Hash, commit []byte) {
 	return gitstore.HashObject(gitstore.KindCommit, commit), commit
 }
 
-// IsForgottenRef reports whether a ref is a well-formed one of ForgottenPrefix.
+// IsForgottenRef reports whether a ref is ForgottenPrefix and a well-formed ForgottenID.
 func IsForgottenRef(ref string) bool {
 	id, ok := strings.CutPrefix(ref, ForgottenPrefix)
 	raw, err := hex.DecodeString(id)

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// ProjectPath returns the directory of the project that a path shows to be a git worktree of it, as
-// programs usually lay them out; any other path stays as it is. It is for directories that are gone: for
-// others, git says it.
+// ProjectPath guesses a project's directory from the path of one of its git worktrees, by where programs
+// usually put them. It returns any other path unchanged. It is for directories that are gone: for others,
+// git knows the project.
 //
 //	shop/.worktrees/fix  shop/.claude/worktrees/fix  shop-worktrees/fix  worktrees/shop/fix  shop/2
 func ProjectPath(dir string) string {

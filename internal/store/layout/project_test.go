@@ -2,7 +2,7 @@ package layout
 
 import "testing"
 
-// TestProjectPath: the sessions of a worktree that is gone are still of its project.
+// The path of a worktree that is gone still shows its project.
 func TestProjectPath(t *testing.T) {
 	t.Parallel()
 	for dir, want := range map[string]string{
@@ -26,7 +26,7 @@ func TestProjectPath(t *testing.T) {
 		"":                                         "",
 	} {
 		if got := ProjectPath(dir); got != want {
-			t.Errorf("%s is of %s, wanted %s", dir, got, want)
+			t.Errorf("the project of %s is %s, want %s", dir, got, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ import (
 //go:embed readme.md
 var Readme string
 
-// ReadmeOf returns a README.md that begins with what is known of the session; "": the usual text alone.
+// ReadmeOf returns a README.md that begins with a text about the session. With "", it is the usual text alone.
 func ReadmeOf(session string) string {
 	if session == "" {
 		return Readme
@@ -22,7 +22,8 @@ func ReadmeOf(session string) string {
 // IsReadme reports whether a file is a README.md that tape wrote.
 func IsReadme(data []byte) bool { return strings.HasSuffix(string(data), Readme) }
 
-// ReadmeSession returns what a README.md says of the session, "" if nothing.
+// ReadmeSession returns what a README.md says about the session; "" if nothing, or if tape did not write the
+// file.
 func ReadmeSession(data []byte) string {
 	session, ours := strings.CutSuffix(string(data), Readme)
 	if !ours {

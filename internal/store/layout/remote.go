@@ -13,7 +13,7 @@ import (
 // DefaultRemote is the remote that commands use by default.
 const DefaultRemote = "origin"
 
-// What a fetch, pull or push did with a branch, or archive.
+// What a fetch, pull or push did with a branch or archive.
 const (
 	RefUpToDate    = "up_to_date"
 	RefFastForward = "fast_forward"

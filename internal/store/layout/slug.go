@@ -103,7 +103,7 @@ func EndsInHash(s string) bool {
 	return dash >= 0 && s[dash] == '-' && strings.Trim(s[dash+1:], "0123456789abcdef") == ""
 }
 
-// IsDeviceName reports names that Windows reserves for devices, with any extension.
+// IsDeviceName reports whether Windows reserves a name for a device. The extension does not matter.
 func IsDeviceName(s string) bool {
 	stem, _, _ := strings.Cut(strings.ToLower(s), ".")
 	switch stem {
@@ -113,7 +113,8 @@ func IsDeviceName(s string) bool {
 	return len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt"))
 }
 
-// CheckNewName is CheckName for a new name, which must also have a visible character. Names of existing tapes may have none.
+// CheckNewName is CheckName for a new name, which must also have a visible character. Names of existing tapes
+// may have none. Errors: ErrInvalid.
 func CheckNewName(what, name string) error {
 	err := CheckName(what, name)
 	if err == nil && strings.IndexFunc(name, func(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }) < 0 {
@@ -122,7 +123,7 @@ func CheckNewName(what, name string) error {
 	return err
 }
 
-// CheckName refuses what cannot name a tape or an anchor.
+// CheckName refuses what cannot name a tape or an anchor. what is "a tape" or "an anchor". Errors: ErrInvalid.
 func CheckName(what, name string) error {
 	const limit = 64 << 10
 	switch {

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// randomName joins pieces that are special somewhere.
+// randomName joins pieces of which each is special to git or to some file system.
 func randomName(rng *rand.Rand) string {
 	pieces := []string{"a", "A", "b", "-", ".", "..", "/", ":", "_", "é", "e\u0301", "É", "长", "阶", "0", "1f", "lock", ".lock", "con", "nul", " ", "\n", "@", "{", "~", "^", "\\", "🙂", "K", "k"}
 	var b strings.Builder
@@ -37,8 +37,8 @@ func fold(s string) string {
 	return strings.ToLower(strings.ToUpper(s))
 }
 
-// Different names have different branches and folders, on every file system, and each slug is one that git accepts
-// and that stays inside its folder.
+// Different names have different branches and folders on every file system. Git accepts each slug, and none leads
+// out of its folder.
 func TestSoakSlugs(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)

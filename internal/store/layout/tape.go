@@ -74,8 +74,8 @@ func CheckFormat(c gitstore.Commit, where string) error {
 	return nil
 }
 
-// BranchOf returns the branch of a name: that of a fork if like is a fork's branch, otherwise that of a
-// tape. It returns "" if the name cannot be a fork's.
+// BranchOf returns the branch of the tape with a name. If like is a fork's branch, it returns the branch of
+// the fork with that name, or "" if no fork can have it.
 func BranchOf(name, like string) string {
 	if !strings.HasPrefix(like, ForkPrefix) {
 		return BranchPrefix + TapeSlug(name)
@@ -87,19 +87,19 @@ func BranchOf(name, like string) string {
 	return ForkPrefix + TapeSlug(parent) + "/" + TapeSlug(fork)
 }
 
-// CheckPagesBranch checks the name of a branch for published pages.
+// CheckPagesBranch checks the name of a branch for published pages. Errors: ErrInvalid.
 func CheckPagesBranch(name string) error {
 	ref := "refs/heads/" + name
 	if err := gitstore.CheckRefName(ref); err != nil {
 		return Invalid("for example: pages", "%q cannot be the name of a branch", name)
 	}
 	if strings.HasPrefix(ref, BranchPrefix) || strings.HasPrefix(ref, ForkPrefix) {
-		return Invalid("for example: pages", "branches below tape/ and fork/ are sessions: the pages need another one than %q", name)
+		return Invalid("for example: pages", "branches below tape/ and fork/ are sessions: %q cannot be the branch of the pages", name)
 	}
 	return nil
 }
 
-// FindEntry returns the entry of a tree that has a name.
+// FindEntry returns the entry of a tree with the given name, and whether there is one.
 func FindEntry(entries []gitstore.TreeEntry, name string) (gitstore.TreeEntry, bool) {
 	for _, e := range entries {
 		if e.Name == name {

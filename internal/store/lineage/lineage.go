@@ -12,7 +12,7 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Merged returns the parents of a commit that it merged.
+// Merged returns the commits that a commit merged: its parents without the first.
 func Merged(c workspace.Ancestor) []gitstore.Hash { return c.Parents[min(1, len(c.Parents)):] }
 
 // Ancestors yields commits and all their ancestors, each once, until an error.
@@ -55,7 +55,7 @@ func Contains(s *workspace.Store, h, other gitstore.Hash) (bool, error) {
 	return false, nil
 }
 
-// Descends reports whether ancestor is h or in its chain of first parents.
+// Descends reports whether ancestor, a commit's id in hex, is h or in its chain of first parents.
 func Descends(s *workspace.Store, h gitstore.Hash, ancestor string) (bool, error) {
 	if h.String() == ancestor {
 		return true, nil

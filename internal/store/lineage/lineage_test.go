@@ -34,7 +34,7 @@ func commits(t *testing.T, rng *rand.Rand, dir string, n int) (out []gitstore.Ha
 }
 
 // The walks agree with git.
-func TestWalksAreGits(t *testing.T) {
+func TestWalksAgreeWithGit(t *testing.T) {
 	rng := testkit.Random(t)
 	rs := storetest.New(t, nil)
 	s, dir := storetest.Inner(rs), rs.Dir()
@@ -56,10 +56,10 @@ func TestWalksAreGits(t *testing.T) {
 		}
 		chain, err := lineage.FirstParents(t.Context(), s, h)
 		if err != nil || fmt.Sprint(chain) != fmt.Sprint(first[h]) {
-			t.Errorf("before %s is %v, git says %v, %v", h, chain, first[h], err)
+			t.Errorf("the first parents of %s are %v, git says %v, %v", h, chain, first[h], err)
 		}
 		if oldest, err := lineage.FirstCommit(s, h); err != nil || oldest.String() != first[h][len(first[h])-1] {
-			t.Errorf("%s begins with %s, %v", h, oldest, err)
+			t.Errorf("the first commit of %s is %s, git says %s, %v", h, oldest, first[h][len(first[h])-1], err)
 		}
 	}
 	seen := map[lineage.Relation]int{}
@@ -67,10 +67,10 @@ func TestWalksAreGits(t *testing.T) {
 		for _, b := range list {
 			has, back := slices.Contains(reach[a], b.String()), slices.Contains(reach[b], a.String())
 			if got, err := lineage.Contains(s, a, b); err != nil || got != has {
-				t.Errorf("%s has %s: %v, %v", a, b, got, err)
+				t.Errorf("%s contains %s: %v, want %v, %v", a, b, got, has, err)
 			}
 			if got, err := lineage.Descends(s, a, b.String()); err != nil || got != slices.Contains(first[a], b.String()) {
-				t.Errorf("%s follows %s: %v, %v", a, b, got, err)
+				t.Errorf("%s descends from %s: %v, want the opposite, %v", a, b, got, err)
 			}
 			i := slices.IndexFunc(first[a], func(h string) bool { return slices.Contains(first[b], h) })
 			common, err := lineage.CommonCommit(s, a, b)
@@ -92,11 +92,11 @@ func TestWalksAreGits(t *testing.T) {
 				want = lineage.Behind
 			}
 			if rel != want {
-				t.Errorf("%s is %v to %s, not %v", a, rel, b, want)
+				t.Errorf("the relation of %s to %s is %v, want %v", a, b, rel, want)
 			}
 		}
 	}
 	if len(seen) < 4 {
-		t.Errorf("too few relations came up: %v", seen)
+		t.Errorf("fewer than four relations occurred: %v", seen)
 	}
 }

@@ -46,7 +46,7 @@ func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs [
 	return nil
 }
 
-// ownerOfRef is the tape or fork that a branch or tag belongs to.
+// ownerOfRef returns the name of the tape or fork that a branch or tag belongs to.
 func ownerOfRef(s *workspace.Store, ref layout.Incoming) string {
 	if strings.HasPrefix(ref.Ref, layout.TagPrefix) {
 		if at, err := s.Git().Peel(ref.New); err == nil {

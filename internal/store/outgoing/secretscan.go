@@ -56,8 +56,8 @@ func (f SecretFinding) where() string {
 // Is makes every SecretsError an ErrConflict.
 func (e *SecretsError) Is(target error) bool { return target == layout.ErrConflict }
 
-// Hints are the ways out. They do not give the entry's number, because the secret was found in a commit,
-// and another entry may have that number by now.
+// Hints returns what to do about the first finding. The hint does not give the entry's number, because the
+// secret was found in a commit, and another entry may have that number by now.
 func (e *SecretsError) Hints() []layout.Hint {
 	if len(e.Findings) == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (e *SecretsError) Hints() []layout.Hint {
 type SecretScan struct {
 	s     *workspace.Store
 	known map[gitstore.Hash]bool // commits and tags that the remote is known to have
-	open  []gitstore.Hash        // known ones whose ancestors are not in known yet
+	open  []gitstore.Hash        // those of known whose ancestors are not in known yet
 	seen  map[gitstore.Hash]bool // commits and tags that were searched
 	Allow []string               // fingerprints allowed in addition to those of the settings
 	Long  []LongEntry            // entries over the default size limit
@@ -89,7 +89,7 @@ func (l LongEntry) String() string {
 		l.Entry, l.Tape, l.Size, jsonl.DefaultMaxLine)
 }
 
-// NewSecretScan returns a scan of everything; see AddKnown.
+// NewSecretScan returns a scan for a remote that has nothing; see AddKnown.
 func NewSecretScan(s *workspace.Store) *SecretScan {
 	return &SecretScan{s: s, known: map[gitstore.Hash]bool{}, seen: map[gitstore.Hash]bool{}}
 }
@@ -170,11 +170,11 @@ func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
 type scanJob struct {
 	number  int // in the order of commits, the oldest first
 	commit  gitstore.Hash
-	file    string // its path
-	message bool   // of a commit or tag
+	file    string // the path of the text's file
+	message bool   // text is from a commit or tag object
 	text    []byte
-	lines   bool   // of entries
-	before  []byte // the former content if the file did not just grow; its secrets are not new
+	lines   bool   // text consists of lines of entries
+	before  []byte // the former content, unless the file only grew; its secrets are not reported
 }
 
 type scanned struct {
@@ -185,7 +185,7 @@ type scanned struct {
 	message bool
 }
 
-// long finds entries that are longer than others accept by default.
+// long finds entries that are longer than other workspaces accept by default.
 func (j *scanJob) long(tape string) (out []LongEntry) {
 	if !j.lines || len(j.text) <= jsonl.DefaultMaxLine {
 		return nil

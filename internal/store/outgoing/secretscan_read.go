@@ -13,10 +13,10 @@ import (
 // outgoing reads what a push would send for a tape.
 type outgoing struct {
 	*SecretScan
-	trees  map[[2]gitstore.Hash]bool
-	blobs  map[gitstore.Hash]int // the offset from which they were searched
+	trees  map[[2]gitstore.Hash]bool // pairs of trees, new and old, that were compared
+	blobs  map[gitstore.Hash]int     // the offset from which a blob was searched
 	jobs   chan scanJob
-	number int
+	number int // of the next job
 }
 
 func (o *outgoing) read(ctx context.Context, tips []gitstore.Hash) error {
@@ -47,8 +47,8 @@ func (o *outgoing) read(ctx context.Context, tips []gitstore.Hash) error {
 	return nil
 }
 
-// tag queues the message of an annotated tag, and returns the commit that a tip names; zero if it names
-// something else, which is queued itself.
+// tag returns the commit that a tip names, and queues the messages of annotated tags on the way. It returns
+// zero if the commit is already known, or if the tip names a tree or blob, which is then queued itself.
 func (o *outgoing) tag(ctx context.Context, h gitstore.Hash) (gitstore.Hash, error) {
 	for {
 		if h.IsZero() || o.known[h] || o.seen[h] {
@@ -156,8 +156,8 @@ func (o *outgoing) commit(ctx context.Context, h gitstore.Hash) error {
 	return o.tree(ctx, h, "", c.Tree, before)
 }
 
-// authoredText is what people wrote into a commit or tag: the message, names, and header lines other than
-// git's own.
+// authoredText returns what people wrote into a commit or tag: the message, names, and header lines other
+// than git's own.
 func authoredText(raw []byte) []byte {
 	head, message, _ := bytes.Cut(raw, []byte("\n\n"))
 	text := bytes.Clone(message)

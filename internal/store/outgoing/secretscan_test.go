@@ -32,7 +32,7 @@ func wantFound(t testing.TB, found []outgoing.SecretFinding, want ...string) {
 	var got []string
 	for _, f := range found {
 		if f.Commit == "" || f.Fingerprint == "" || f.Tape != "main" {
-			t.Errorf("incomplete: %+v", f)
+			t.Errorf("a finding lacks its commit or fingerprint, or is not of main: %+v", f)
 		}
 		got = append(got, fmt.Sprintf("%d %s %s", f.Entry, f.Rule, f.Path))
 	}
@@ -65,11 +65,11 @@ func TestScanFindsWhatIsNew(t *testing.T) {
 	storetest.WantIs(t, err, repo.ErrConflict)
 	for _, part := range []string{"@3", `"main"`, "github-token", "and 2 more", "ghp_a7…"} {
 		if !strings.Contains(err.Error(), part) {
-			t.Errorf("no %q in %v", part, err)
+			t.Errorf("the error does not contain %q: %v", part, err)
 		}
 	}
 	if strings.Contains(err.Error(), storetest.Secret("1")) || !strings.Contains(fmt.Sprint(repo.Hints(err)), "purge-or-allow") {
-		t.Errorf("%v (%s)", err, repo.Hints(err))
+		t.Errorf("the error shows the secret, or has no hint purge-or-allow: %v (%s)", err, repo.Hints(err))
 	}
 
 	for _, f := range mustScan(t, s, []gitstore.Hash{third}, nil) {
@@ -94,7 +94,7 @@ func TestScanForksAndTags(t *testing.T) {
 		t.Fatal(err)
 	}
 	merged := storetest.Head(t, tp)
-	// The fork's own line, and that under its new number.
+	// The fork's own line, and its renumbered copy.
 	wantFound(t, mustScan(t, s, []gitstore.Hash{merged}, []gitstore.Hash{known}), "3 github-token payload.content", "4 github-token payload.content")
 
 	h, err := tp.Handoff(t.Context(), repo.Anchor{Name: "next", Summary: "use " + storetest.Secret("3")})
@@ -110,8 +110,8 @@ func TestScanForksAndTags(t *testing.T) {
 }
 
 // What somebody commits with git alone is searched, too: other files, lines that are not entries, messages, and
-// what a later commit removed again.
-func TestScanWhatIsNoTape(t *testing.T) {
+// what a later commit removed.
+func TestScanCommitsByHand(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Git(t, dir, "init", "-q", "-b", "main")
 	commit := func(message string, files map[string]string) gitstore.Hash {
@@ -152,7 +152,7 @@ func TestScanWhatIsNoTape(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err = outgoing.NewSecretScan(storetest.Inner(s)).Search(ctx, "main", []gitstore.Hash{three}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("a cancelled search says %v", err)
 	}
 }
 
@@ -186,12 +186,12 @@ func TestScanIsComplete(t *testing.T) {
 	got := map[int64]bool{}
 	for _, f := range found {
 		if got[f.Entry] {
-			t.Errorf("@%d comes twice", f.Entry)
+			t.Errorf("the secret of @%d is found twice", f.Entry)
 		}
 		got[f.Entry] = true
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("found in %v, want %v", got, want)
+		t.Errorf("secrets are found in the entries %v, want %v", got, want)
 	}
 	// The findings between each two commits add up to those of the whole history.
 	n := 0
@@ -201,7 +201,7 @@ func TestScanIsComplete(t *testing.T) {
 		known = []gitstore.Hash{h}
 	}
 	if n != len(found) {
-		t.Errorf("%d findings in parts, %d in all", n, len(found))
+		t.Errorf("commit by commit, %d secrets are found, at once %d", n, len(found))
 	}
 }
 
@@ -226,8 +226,8 @@ func BenchmarkScanSecrets(b *testing.B) {
 	}
 }
 
-// Names in commits and tags are searched, too. A remote with a separate address for pushes is asked at that
-// address.
+// Names in commits and tags are searched, too. If a remote has a separate address for pushes, only what that
+// address has counts as known.
 func TestScanNamesAndAddresses(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -239,7 +239,7 @@ func TestScanNamesAndAddresses(t *testing.T) {
 	storetest.Must(t, os.WriteFile(file, []byte(strings.Replace(raw, "\nauthor ", "\nauthor "+storetest.Secret("1")+" ", 1)), 0o600))
 	named := storetest.Hash(t, storetest.Git(t, s.Dir(), "hash-object", "-t", "commit", "-w", file))
 	if found := mustScan(t, s, []gitstore.Hash{named}, nil); len(found) != 1 {
-		t.Errorf("found %+v", found)
+		t.Errorf("found %+v, want the secret in the author's name", found)
 	}
 
 	dir := t.TempDir()
@@ -264,6 +264,6 @@ func TestPushFindsSecretsInArtifacts(t *testing.T) {
 	storetest.Append(t, tp, storetest.ReferTo("see", a))
 	_, err := s.Push(t.Context(), "origin", nil)
 	if !errors.Is(err, repo.ErrConflict) || !strings.Contains(err.Error(), "artifacts/"+a.ID) {
-		t.Errorf("push: %v", err)
+		t.Errorf("the push does not name the artifact: %v", err)
 	}
 }

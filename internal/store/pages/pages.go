@@ -1,5 +1,6 @@
 // Package pages writes published pages to a branch of their own, without a working tree, and pushes it. The branch
-// is derived from tapes: it may be written anew as one commit, so that its history does not keep what was taken out.
+// is derived from tapes: one new commit may replace its history, so that the history does not keep what was
+// removed.
 package pages
 
 import (
@@ -20,19 +21,20 @@ import (
 // Branch is a branch of pages that is being changed.
 type Branch struct {
 	*treefiles.Folder
-	// Local is the branch as it was here, if the remote's has other pages; nil if there is nothing to add.
+	// Local is the branch as it was here, if the remote's has commits that it lacks; otherwise nil.
 	Local *treefiles.Folder
 
 	s           *workspace.Store
 	ref, remote string
 	progress    io.Writer
-	here, there gitstore.Hash // zero: there is none
+	here, there gitstore.Hash // the branch here and at the remote; zero if there is none
 	base        gitstore.Hash // the commit that is changed
 	batch       *gitstore.Batch
 }
 
 // Open begins to change a branch. With a remote, its branch is fetched first, and what somebody else published
-// there stays. The branch may not exist yet. Errors: layout.ErrConflict if it is checked out somewhere.
+// there stays. The branch need not exist yet. Errors: layout.ErrInvalid for a name that pages cannot have,
+// layout.ErrConflict if the branch is checked out somewhere.
 func Open(ctx context.Context, s *workspace.Store, name, remote string, progress io.Writer) (*Branch, error) {
 	if err := layout.CheckPagesBranch(name); err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func Open(ctx context.Context, s *workspace.Store, name, remote string, progress
 	return b, b.open()
 }
 
-// fetch fetches the remote's branch, as git does with its tracking refs.
+// fetch fetches the remote's branch into git's usual tracking ref.
 func (b *Branch) fetch(ctx context.Context, name string) error {
 	if err := gitrun.CheckGit(); err != nil {
 		return err
@@ -116,15 +118,15 @@ func (b *Branch) folder(commit gitstore.Hash) (*treefiles.Folder, error) {
 	return treefiles.Open(b.s.Git(), b.batch, tree)
 }
 
-// IsNew reports whether the branch does not exist, neither here nor at the remote.
+// IsNew reports whether the branch exists neither here nor at the remote.
 func (b *Branch) IsNew() bool { return b.base.IsZero() }
 
 // Discard drops what was written.
 func (b *Branch) Discard() { b.batch.Discard() }
 
-// Commit commits the change and moves the branch; anew: as its only commit. Then it pushes the branch, if there is
-// a remote. Errors: layout.ErrConflict if somebody else has moved it meanwhile.
-func (b *Branch) Commit(ctx context.Context, subject string, anew bool) error {
+// Commit commits the change and moves the branch to the commit. If replace, this is the branch's only commit. Then it
+// pushes the branch, if there is a remote. Errors: layout.ErrConflict if somebody else has moved the branch meanwhile.
+func (b *Branch) Commit(ctx context.Context, subject string, replace bool) error {
 	next := b.base
 	tree := b.Tree()
 	was := gitstore.ZeroHash
@@ -135,13 +137,13 @@ func (b *Branch) Commit(ctx context.Context, subject string, anew bool) error {
 		}
 		was = c.Tree
 	}
-	if tree != was || anew {
+	if tree != was || replace {
 		author, committer, err := b.s.Git().Identity(b.s.Now())
 		if err != nil {
 			return err
 		}
 		c := gitstore.Commit{Tree: tree, Author: author, Committer: committer, Message: subject + "\n"}
-		if !anew && !b.base.IsZero() {
+		if !replace && !b.base.IsZero() {
 			c.Parents = []gitstore.Hash{b.base}
 		}
 		next = b.batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(c))
@@ -149,13 +151,13 @@ func (b *Branch) Commit(ctx context.Context, subject string, anew bool) error {
 			return err
 		}
 	}
-	if err := b.move(ctx, next, subject, anew); err != nil {
+	if err := b.move(ctx, next, subject, replace); err != nil {
 		return err
 	}
-	return b.push(ctx, next, anew)
+	return b.push(ctx, next, replace)
 }
 
-func (b *Branch) move(ctx context.Context, next gitstore.Hash, subject string, anew bool) error {
+func (b *Branch) move(ctx context.Context, next gitstore.Hash, subject string, replace bool) error {
 	old := b.here
 	if next == old {
 		return nil
@@ -164,7 +166,7 @@ func (b *Branch) move(ctx context.Context, next gitstore.Hash, subject string, a
 	if err != nil {
 		return err
 	}
-	if anew && !old.IsZero() { // the reflog goes with the branch
+	if replace && !old.IsZero() { // this also deletes the reflog
 		if err := b.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: b.ref, Old: old, Message: "tape: " + subject, Who: who}); err != nil {
 			return err
 		}
@@ -177,12 +179,12 @@ func (b *Branch) move(ctx context.Context, next gitstore.Hash, subject string, a
 	return errors.Join(err, b.batch.Finish(context.WithoutCancel(ctx)))
 }
 
-func (b *Branch) push(ctx context.Context, next gitstore.Hash, anew bool) error {
+func (b *Branch) push(ctx context.Context, next gitstore.Hash, replace bool) error {
 	if b.remote == "" || next == b.there {
 		return nil
 	}
 	ref := transport.PushRef{Name: b.ref, New: next}
-	if anew && !b.there.IsZero() {
+	if replace && !b.there.IsZero() {
 		ref.Old, ref.Replace = b.there, true
 	}
 	results, err := transport.Push(ctx, b.s.Git(), b.remote, [][]transport.PushRef{{ref}}, transport.Options{Progress: b.progress})
@@ -214,7 +216,7 @@ func WasRewritten(t *workspace.Tape, commit string) (bool, error) {
 	return !has, err
 }
 
-// Describe is the subject of a commit.
+// Describe returns the subject of a commit. removed: pages of some sessions were taken out.
 func Describe(sessions int, removed bool) string {
 	what := "publish: 1 session"
 	if sessions != 1 {

@@ -40,8 +40,8 @@ func wantCommits(t *testing.T, dir string, want int) {
 	}
 }
 
-// If two change the branch at once, the second is refused, the first keeps its change, and the second succeeds when it
-// tries again.
+// If two change the branch at once, the first change stays, and the second is refused and succeeds when it is tried
+// again.
 func TestSideBySide(t *testing.T) {
 	s := storetest.New(t, nil)
 	one, two := begin(t, s, "", "one"), begin(t, s, "", "two")
@@ -54,7 +54,7 @@ func TestSideBySide(t *testing.T) {
 	storetest.Verified(t, s.Dir())
 }
 
-// The same from two workspaces with one remote. What the second had published here alone can be added.
+// The same from two workspaces with one remote. The page that the second could not push is in Local.
 func TestSideBySideAtRemote(t *testing.T) {
 	here := storetest.New(t, nil)
 	remote := storetest.Remote(t, here)
@@ -66,33 +66,33 @@ func TestSideBySideAtRemote(t *testing.T) {
 	wantFiles(t, remote, "one")
 	again := begin(t, there, "origin", "three")
 	if again.Local == nil {
-		t.Fatal("it is not known what was published here only")
+		t.Fatal("Local is nil, but the branch here has a page that the remote lacks")
 	}
 	if data, err := again.Local.Read("two"); err != nil || string(data) != "text of two" {
-		t.Error(string(data), err)
+		t.Errorf("the page in Local is %q, %v", data, err)
 	}
 	storetest.Must(t, again.Commit(t.Context(), "three", false))
 	wantFiles(t, remote, "one", "three")
 	wantFiles(t, there.Dir(), "one", "three")
 	if next := begin(t, there, "origin", "four"); next.Local != nil {
-		t.Error("there is nothing to add")
+		t.Error("Local is set, but the branch here and at the remote are the same")
 	}
 }
 
-// A branch that begins anew has one commit, at the remote, too, and no log that leads to the former ones.
-func TestAnew(t *testing.T) {
+// A replaced branch has one commit, here and at the remote, and no reflog that leads to the former ones.
+func TestReplace(t *testing.T) {
 	s := storetest.New(t, nil)
 	remote := storetest.Remote(t, s)
 	storetest.Must(t, begin(t, s, "origin", "one").Commit(t.Context(), "one", false))
 	b := begin(t, s, "origin", "two")
 	storetest.Must(t, b.Remove("one"))
-	storetest.Must(t, b.Commit(t.Context(), "anew", true))
+	storetest.Must(t, b.Commit(t.Context(), "replace", true))
 	for _, dir := range []string{s.Dir(), remote} {
 		wantFiles(t, dir, "two")
 		wantCommits(t, dir, 1)
 	}
 	if log := strings.TrimSpace(storetest.Git(t, s.Dir(), "reflog", "pages")); strings.Count(log, "\n") > 0 {
-		t.Errorf("the log still has former commits:\n%s", log)
+		t.Errorf("the reflog still has former commits:\n%s", log)
 	}
 	// Without a change there is no commit.
 	same, err := pages.Open(t.Context(), storetest.Inner(s), "pages", "origin", nil)
@@ -107,12 +107,12 @@ func TestRefused(t *testing.T) {
 	storetest.Git(t, s.Dir(), "worktree", "add", "-q", "-b", "code", t.TempDir())
 	for name, class := range map[string]error{"tape/x": layout.ErrInvalid, "fork/x": layout.ErrInvalid, "a..b": layout.ErrInvalid, "code": layout.ErrConflict} {
 		if _, err := pages.Open(t.Context(), storetest.Inner(s), name, "", nil); !errors.Is(err, class) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("opening the branch %s says %v, want %v", name, err, class)
 		}
 	}
 }
 
-// A purge rewrites a tape; entries that come, or another version's record, do not.
+// A purge rewrites a tape; new entries do not. A text that is not a commit's id does not count as rewritten.
 func TestWasRewritten(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -121,7 +121,7 @@ func TestWasRewritten(t *testing.T) {
 	want := func(commit string, rewritten bool) {
 		t.Helper()
 		if got, err := pages.WasRewritten(storetest.InnerTape(m), commit); err != nil || got != rewritten {
-			t.Error(commit, got, err)
+			t.Errorf("%s was rewritten: %v, want %v, %v", commit, got, rewritten, err)
 		}
 	}
 	storetest.Append(t, m, repo.Message("user", "more"))

@@ -20,21 +20,21 @@ type Price struct {
 // List has prices by the name of a model, or its beginning.
 type List map[string]Price
 
-// Of returns the price of a model: the one whose name is the longest beginning of the model's.
+// Of returns the price of a model: the one under the longest name that the model's name begins with.
 func (p List) Of(model string) (price Price, ok bool) {
 	longest := ""
-	for name, is := range p {
+	for name, listed := range p {
 		if strings.HasPrefix(model, name) && (!ok || len(name) > len(longest)) {
-			longest, price, ok = name, is, true
+			longest, price, ok = name, listed, true
 		}
 	}
 	return price, ok
 }
 
-// Example is a value of the setting.
+// Example is a value of the setting prices.
 const Example = `{"claude-opus-4":{"input":5,"output":25,"cache_read":0.5,"cache_write":6.25}}`
 
-// Parse parses the setting prices; "" gives none.
+// Parse parses the setting prices; "" means no prices. Errors: ErrInvalid.
 func Parse(text string) (List, error) {
 	if text == "" {
 		return nil, nil
@@ -43,16 +43,16 @@ func Parse(text string) (List, error) {
 	decoder.DisallowUnknownFields()
 	var p List
 	if err := decoder.Decode(&p); err != nil || p == nil {
-		return nil, layout.Invalid("for example: "+Example, "prices does not have the right shape: an object of input, output, cache_read and cache_write by model")
+		return nil, layout.Invalid("for example: "+Example, "prices must be an object that has, by the name of a model, an object with input, output, cache_read and cache_write")
 	}
 	for name, price := range p {
 		for _, n := range []*float64{&price.Input, &price.Output, price.CacheRead, price.CacheWrite} {
 			if n != nil && *n < 0 {
-				return nil, layout.Invalid("", "the prices of %q are dollars per million tokens, and not less than 0", name)
+				return nil, layout.Invalid("", "the prices of %q must be dollars per million tokens, and not less than 0", name)
 			}
 		}
 		if name == "" {
-			return nil, layout.Invalid("for example: "+Example, "prices are by the names of models, or their beginnings")
+			return nil, layout.Invalid("for example: "+Example, "a price is missing the name of its model, or the beginning of one")
 		}
 	}
 	return p, nil

@@ -1,5 +1,5 @@
-// Package projects says which workspace the sessions of a project go to, and what a project is called: one for
-// all worktrees and clones of a repository.
+// Package projects says which workspace the sessions of a project go to, and what a project is called. All
+// worktrees and clones of a repository are one project.
 package projects
 
 import (
@@ -13,8 +13,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// NameIn is how lists name the project of a directory with a session in a workspace: clones have the
-// name of the workspace's project, which is that of a session without a directory, too.
+// NameIn returns the name that lists show for the project of a session: in is its workspace, and dir its
+// directory, or "". A clone of the workspace's project, and a session without a directory, get the name of
+// the workspace's project.
 func NameIn(in, dir string) string {
 	p := workspace.ProjectOf(in)
 	if dir == "" {
@@ -27,7 +28,8 @@ func NameIn(in, dir string) string {
 	return projectName(dir)
 }
 
-// projectName is the name of a directory's main worktree, or where that is a number, of its remote.
+// projectName is the name of a directory's main worktree. If that is a number, it is the name of the remote,
+// or what layout.ProjectPath guesses.
 func projectName(dir string) string {
 	if dir == "" {
 		return ""
@@ -43,11 +45,11 @@ func projectName(dir string) string {
 	return strings.TrimSuffix(name, ".git")
 }
 
-// ForSession returns the workspace for the sessions of an agent in dir, which need not exist yet, and the
-// project's directory: one workspace for all worktrees and clones of a repository. remote is the address of
-// its git remote as the agent has noted it, or "". The workspace of a folder above counts too, but not one
-// above a repository, and not that of the home directory. Where dir is gone, a project of the same
-// name is taken for it.
+// ForSession returns the workspace for the sessions of an agent in dir, and the project's directory: all
+// worktrees and clones of a repository have one workspace, which need not exist yet. remote is the address
+// of dir's git remote as the agent has noted it, or "". A workspace in a folder above dir counts, too, but
+// not above dir's repository, and not the home directory's. If dir is gone, a project of the same name
+// counts as its project, if there is only one.
 func ForSession(dir, remote string) (in, project string, err error) {
 	dir, project = workspace.ResolvePath(dir), workspace.ProjectDir(dir)
 	home, _ := os.UserHomeDir()
@@ -81,8 +83,8 @@ func WithSameRemote(dir string) string {
 	return sameProject(workspace.ProjectDir(dir), "", false)
 }
 
-// sameProject returns the workspace of a project with the same remote, or, if the directory is gone, with
-// the same name, if there is only one.
+// sameProject returns the workspace of a project with the same remote. If the directory is gone, it may also
+// be the only one of the same name. It returns "" if there is none.
 func sameProject(project, remote string, gone bool) string {
 	if own := originOf(project); own != "" && !gone {
 		remote = own
@@ -120,7 +122,7 @@ func originOf(project string) string {
 	return address
 }
 
-// plainRemote is what is the same in all spellings of a remote's address: host and path.
+// plainRemote returns the host and path of a remote's address, which are the same in all its spellings.
 func plainRemote(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {
 		address = rest
@@ -134,13 +136,13 @@ func plainRemote(address string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".git")
 }
 
-// Holders returns the user's own workspaces by the branches of the tapes in them, and by those that sessions
-// would have that go on with one of these. A session of an agent that was recorded stays in the workspace
-// that has it.
+// Holders maps branches to the user's own workspaces, so that a recorded session stays in the workspace that
+// has it. The branches are those of the tapes, and those that agents' sessions which continue one of these
+// tapes would have by their own names.
 func Holders() map[string]string {
 	dirs, _, _ := workspace.OwnWorkspaces()
 	out := map[string]string{}
-	for _, dir := range slices.Backward(dirs) { // the first one has it
+	for _, dir := range slices.Backward(dirs) { // the first one counts
 		git, err := workspace.OpenGit(filepath.Join(dir, layout.GitDirName))
 		if err != nil {
 			continue // whoever opens it learns why

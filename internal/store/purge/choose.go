@@ -50,7 +50,7 @@ func (p *purge) choose(ctx context.Context) error {
 	return nil
 }
 
-// resumeWhole finds the entries that an interrupted purge takes out whole, in the histories that it replaces.
+// resumeWhole searches the histories that an interrupted purge replaces for the entries that it masks whole.
 func (p *purge) resumeWhole(ctx context.Context) error {
 	if len(p.interrupted.whole) == 0 {
 		return nil

@@ -39,7 +39,7 @@ func eachFile(paths []string, fn func(path string, raw []byte) error) error {
 	return nil
 }
 
-// eachReflog calls fn for all reflogs. The ref is that of the reflog; HEAD's is not a branch's or tag's.
+// eachReflog calls fn for all reflogs. ref is the name of the reflog's ref, such as refs/heads/tape/main or HEAD.
 func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error {
 	for _, dir := range s.Git().HeadDirs() {
 		logs := filepath.Join(dir, "logs")
@@ -53,7 +53,7 @@ func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error 
 	return nil
 }
 
-// loggedCommits are the commits at the beginning of a line; in a reflog, the old and the new one.
+// loggedCommits returns the commits at the beginning of a line. In a reflog, these are the old and the new one.
 func loggedCommits(line string) (out []gitstore.Hash) {
 	words := strings.Fields(line)
 	for _, word := range words[:min(2, len(words))] {
@@ -64,7 +64,7 @@ func loggedCommits(line string) (out []gitstore.Hash) {
 	return out
 }
 
-// clearReflogs replaces the old commits in all reflogs by the new ones, and masks messages.
+// clearReflogs replaces the old commits in all reflogs with the new ones, and masks the messages.
 func (p *purge) clearReflogs() error {
 	return eachReflog(p.s, func(_, path, log string) error {
 		var out []byte
@@ -85,8 +85,8 @@ func (p *purge) clearReflogs() error {
 	})
 }
 
-// clearFiles removes other files that may contain what was masked: notes of git and of this program,
-// and files that were set aside.
+// clearFiles removes other files of git and tape, such as ORIG_HEAD and damaged files that were set aside, if
+// they contain masked text or name replaced commits. It reports files of the user.
 func (p *purge) clearFiles(ctx context.Context) error {
 	// Objects that a killed process had not renamed yet are in tmp.
 	paths := []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")}

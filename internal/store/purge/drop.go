@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// drop lets git remove all objects that nothing refers to any more. Those of the old history are among
-// them once the ref that keeps them is gone. It reports whether all are removed.
+// drop deletes the ref that keeps the old history, and lets git remove all objects that nothing refers to.
+// It reports whether all objects of the old history are gone.
 func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	gone, err := p.stagedOld()
 	if err != nil {
@@ -45,9 +45,9 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	return p.reportUsed(gone)
 }
 
-// collect runs git gc while nobody else writes: objects are stored before anything refers to them, so gc
-// would drop them. Objects that git stores for somebody else at the same time are kept. first is called
-// before, with all locks held.
+// collect runs git gc while no tape is written to: a writer stores objects before anything refers to them, so gc
+// would drop them. Objects that somebody stores with git meanwhile are newer than the cutoff, and stay. first is
+// called before gc, with all locks held.
 func (p *purge) collect(ctx context.Context, first func() error) (err error) {
 	locks, err := p.lockOthers(ctx)
 	defer func() {
@@ -61,7 +61,7 @@ func (p *purge) collect(ctx context.Context, first func() error) (err error) {
 	if err := first(); err != nil {
 		return err
 	}
-	// Caches with ids of commits; git makes them again.
+	// These caches contain ids of commits. Git makes them again.
 	for _, name := range []string{"commit-graph", "commit-graphs"} {
 		if err := p.s.FS().RemoveAll(filepath.Join(gitrun.ObjectsDir(p.s.Git()), "info", name)); err != nil {
 			return err
@@ -70,8 +70,8 @@ func (p *purge) collect(ctx context.Context, first func() error) (err error) {
 	return gitrun.GC(ctx, p.s.Git(), fmt.Sprintf("@%d +0000", time.Now().Unix()))
 }
 
-// syncRemoved makes all removals durable, also git's, because git does not sync folders. Otherwise a power
-// cut could bring back what was removed, but not the ref by which the next command finishes the purge.
+// syncRemoved makes all removals durable, including those by git, which does not sync folders. Otherwise a power
+// cut could bring back what was removed, but not the ref from which the next command finishes the purge.
 func (p *purge) syncRemoved() error {
 	err := filepath.WalkDir(p.s.Git().GitDir(), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
@@ -142,7 +142,7 @@ func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
 	return out, nil
 }
 
-// reportUsed reports which of the old objects still exist, and returns whether none does.
+// reportUsed returns whether all of the old objects are gone. If not, it reports what may still use them.
 func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 	git, err := gitstore.OpenBare(p.s.Git().GitDir(), p.s.Git().SharedOptions()) // the store's may have removed packs open
 	if err != nil {

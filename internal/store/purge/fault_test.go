@@ -62,7 +62,7 @@ func TestSoakPurgeFaults(t *testing.T) {
 		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
 			continue
 		}
-		step := testkit.Size(400, 9) // each begins elsewhere
+		step := testkit.Size(400, 9) // each gap begins at another operation
 		for n := 1 + rng.IntN(step); ; n += step {
 			storetest.Must(t, os.RemoveAll(dir))
 			storetest.CopyTree(t, kept, dir)
@@ -104,7 +104,7 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) erro
 		}
 	}
 	if rng.IntN(3) == 0 {
-		// Somebody appends before it is finished.
+		// Somebody appends before the purge is finished.
 		storetest.Append(t, storetest.Tape(t, s, "main/x"), repo.Message("user", "meanwhile"))
 		storetest.Checkpoint(t, storetest.Tape(t, s, "main/x"))
 	}
@@ -116,15 +116,15 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) erro
 	}
 	storetest.WantNowhere(t, dir, storetest.Leak(1))
 	if storetest.IsPurging(t, s) {
-		t.Error("it is not over")
+		t.Error("a purge is still unfinished")
 	}
 	storetest.Healthy(t, dir)
 	storetest.WantClean(t, dir)
 	return false
 }
 
-// withoutIDs replaces the commit ids in a record by another's. They differ if entries were committed by another
-// call.
+// withoutIDs replaces purge records in want with those in like. Their commit ids differ if another call committed
+// entries.
 func withoutIDs(want, like []string) []string {
 	out := slices.Clone(want)
 	for i := range min(len(out), len(like)) {
@@ -136,8 +136,8 @@ func withoutIDs(want, like []string) []string {
 }
 
 // TestSoakPurgeCutOffThenAppend makes all disk operations of a purge fail from the N-th on, as if it was killed.
-// Then somebody appends, also the same secret, and purges again. No entry is lost or doubled, and nothing is left
-// of the secret, even where only its text gives it away.
+// Then somebody appends, perhaps the same secret again, and purges again. No entry is lost or doubled, and nothing
+// of the secret is left, even where the scanner does not detect it.
 func TestSoakPurgeCutOffThenAppend(t *testing.T) {
 	rng := testkit.Random(t)
 	dir := filepath.Join(t.TempDir(), "ws")
@@ -192,11 +192,11 @@ func purgeContinued(t *testing.T, template string, n int, again bool) (over bool
 		want = append(want, "four "+mark+", and the key="+mark)
 	}
 	if got := storetest.Said(t, m); !slices.Equal(got, want) {
-		t.Errorf("it has %q, want %q", got, want)
+		t.Errorf("the tape has %q, want %q", got, want)
 	}
 	storetest.WantNowhere(t, dir, storetest.Leak(1))
 	if storetest.IsPurging(t, s) {
-		t.Error("it is not over")
+		t.Error("a purge is still unfinished")
 	}
 	storetest.Healthy(t, dir)
 	storetest.WantClean(t, dir)

@@ -9,12 +9,12 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// FollowPurge repeats for a tape, its forks and archives the purges that were made of its history
-// elsewhere: old is a commit that both sides had, next what the other side has now. It adds no record.
+// FollowPurge repeats, for a tape with its forks and archives, the purges that were made of its history
+// elsewhere. old is a commit that both sides had, next what the other side has now. It adds no record.
 // Afterwards next continues the tape, or both have diverged from what old became. What could not be
 // cleared goes to the store's warnings.
 //
-// ErrConflict if next is not old after a purge, or if the purge cannot be repeated here because it was
+// ErrConflict if next is not what a purge makes of old, or if the purge cannot be repeated here because it was
 // made with another scanner; then nothing is changed.
 func FollowPurge(ctx context.Context, t *workspace.Tape, old, next gitstore.Hash, o PurgeOptions) error {
 	p := newPurge(t.Store(), t, o)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A purge made elsewhere is repeated here: then the other history continues ours, and nothing of the secret is
-// left here.
+// A purge made elsewhere is repeated here. Then the histories differ only in what each side added, and nothing of
+// the secret is left here.
 func TestFollowPurge(t *testing.T) {
 	for name, o := range map[string]repo.PurgeOptions{"secrets": {Rules: []string{purge.AllRules}}, "whole": {IDs: []int64{3}, Whole: true}} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestFollowPurge(t *testing.T) {
 			storetest.Must(t, err)
 			at, err := snapshot.LastOf(storetest.Inner(m.Store()), common)
 			if last := storetest.Entries(t, m, repo.Query{}); err != nil || at != last[len(last)-1].ID-1 {
-				t.Errorf("they part at entry %d: %v", at, err)
+				t.Errorf("the histories part after entry %d of %d: %v", at, len(last), err)
 			}
 			storetest.Merge(t, storetest.Tape(t, m.Store(), "main/mine"), join.Options{})
 
@@ -43,8 +43,8 @@ func TestFollowPurge(t *testing.T) {
 	}
 }
 
-// Copies of a text that only one entry gives away are purged elsewhere, too. A scanner that does not find the
-// secret cannot repeat the purge, and changes nothing.
+// If one entry shows that a text is a secret, all its copies are purged, also when the purge is repeated elsewhere.
+// A scanner that does not find the secret cannot repeat the purge, and changes nothing.
 func TestFollowPurgeOfTexts(t *testing.T) {
 	theirs, secret := manyCopies(t)
 	storetest.Git(t, theirs.Store().Dir(), "branch", "-D", "-q", "mine")
@@ -58,7 +58,7 @@ func TestFollowPurgeOfTexts(t *testing.T) {
 	next := storetest.FetchFrom(t, m, theirs)
 	storetest.WantIs(t, purge.FollowPurge(t.Context(), storetest.InnerTape(m), old, next, repo.PurgeOptions{Find: storetest.LeakFinder{}}), repo.ErrConflict)
 	if now := storetest.Head(t, m); now != old {
-		t.Errorf("the tape was %s, and is %s", old, now)
+		t.Errorf("the refused call moved the tape from %s to %s", old, now)
 	}
 	storetest.Must(t, purge.FollowPurge(t.Context(), storetest.InnerTape(m), old, next, repo.PurgeOptions{Find: keyFinder{}}))
 	storetest.WantNowhere(t, dir, secret)

@@ -30,14 +30,14 @@ type ForgetOptions struct {
 
 // Forgotten is what forgetting a tape did.
 type Forgotten struct {
-	Slugs   []string // of the tape and its forks, as far as they are known here
+	Slugs   []string // of the tape and of those of its forks that are known here
 	Remotes []string // that had the tape when they were last fetched or pushed to
 	Removed []string // files and refs that had something of the tape and were removed
 }
 
-// forgetting is a note about a tape that is being forgotten, so that a repeated call knows what to look
-// for when the tape is gone.
-type forgetting struct {
+// forgetNote is stored while a tape is being forgotten, so that a repeated call knows what to look for when
+// the tape is gone.
+type forgetNote struct {
 	Tape    string
 	Also    []string
 	Slugs   []string
@@ -45,19 +45,19 @@ type forgetting struct {
 	Gone    []string // commits that must not be readable any more
 }
 
-const forgettingFile = "forgetting"
+const forgetNoteFile = "forgetting"
 
 // Forget removes a tape with its forks, archives, and what was fetched of it from remotes, and notes that
-// imports, recordings and pulls leave it out from now on. Git's objects are removed, too. A call that was
-// interrupted is finished by the next one, also of another tape. A tape that is not there any more is
-// looked for all the same. Needs the git program.
+// imports, recordings and pulls leave it out from now on. Git's objects are removed, too. The next call
+// finishes an interrupted one, even if it names another tape. A call for a tape that was already forgotten
+// removes what has come back or was left. Needs the git program.
 //
 // Errors: ErrNotFound if there is no such tape and none was forgotten; ErrConflict if it is the current
 // one, if somebody has it checked out, or if something of it cannot be removed; ErrBusy.
 func Forget(ctx context.Context, s *workspace.Store, name string, o ForgetOptions) (out Forgotten, err error) {
 	p := newPurge(s, s.Handle(name), PurgeOptions{Derived: o.Derived, Step: o.Step})
 	err = p.alone(ctx, func() error {
-		before, err := readForgetting(s)
+		before, err := readForgetNote(s)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func Forget(ctx context.Context, s *workspace.Store, name string, o ForgetOption
 			if err := first.do(ctx); err != nil {
 				return fmt.Errorf("forget tape %q: %w", before.Tape, err)
 			}
-			before = forgetting{}
+			before = forgetNote{}
 		}
 		before.Tape, before.Also = name, append(before.Also, o.Also...)
 		f := &forget{purge: p, note: before}
@@ -81,11 +81,11 @@ func Forget(ctx context.Context, s *workspace.Store, name string, o ForgetOption
 // forget is a tape being forgotten.
 type forget struct {
 	*purge
-	note  forgetting
+	note  forgetNote
 	slugs map[string]bool        // of the tape and its forks
-	refs  []gitstore.Ref         // that lead to them
-	gone  map[gitstore.Hash]bool // their commits
-	logs  map[string]bool        // refs whose reflogs are theirs
+	refs  []gitstore.Ref         // of the tape and its forks, here and as remotes have them
+	gone  map[gitstore.Hash]bool // commits of the tape and its forks
+	logs  map[string]bool        // the names of refs; their reflogs go, too
 }
 
 func (f *forget) do(ctx context.Context) error {
@@ -97,7 +97,7 @@ func (f *forget) do(ctx context.Context) error {
 		return err
 	}
 	for _, w := range f.writers {
-		// Without uncommitted entries a tape is never found half removed.
+		// Uncommitted entries without a working tree would be damage, if this is interrupted.
 		if err := w.CheckpointAll(ctx); err != nil {
 			return err
 		}
@@ -120,7 +120,7 @@ func (f *forget) do(ctx context.Context) error {
 	if err := f.syncRemoved(); err != nil {
 		return err
 	}
-	if err := f.collect(ctx, f.removeRemains); err != nil {
+	if err := f.collect(ctx, f.removeLeftovers); err != nil {
 		return err
 	}
 	if err := f.checkGone(); err != nil {
@@ -137,10 +137,10 @@ func (f *forget) do(ctx context.Context) error {
 	if err := f.syncRemoved(); err != nil { // what git has removed, and the locks
 		return err
 	}
-	return f.s.FS().Remove(f.s.PrivatePath(forgettingFile))
+	return f.s.FS().Remove(f.s.PrivatePath(forgetNoteFile))
 }
 
-// check refuses what a removal refuses, before anything is changed.
+// check refuses, before anything is changed, what removing the working trees and branches would refuse.
 func (f *forget) check(ctx context.Context) error {
 	known, err := forgotten.Read(f.s)
 	if err != nil {
@@ -165,13 +165,13 @@ func (f *forget) check(ctx context.Context) error {
 			return err
 		}
 		if len(foreign) > 0 {
-			return layout.Conflict("move it away", "%s is not the tape's, and would go with it", filepath.Join(w.Wt.Dir, foreign[0]))
+			return layout.Conflict("move it away", "%s does not belong to the tape, and would be removed with it", filepath.Join(w.Wt.Dir, foreign[0]))
 		}
 	}
 	return nil
 }
 
-// announce notes what is about to go. From then on imports leave the tape out.
+// announce notes what is about to be removed. From then on, imports leave the tape out.
 func (f *forget) announce(ctx context.Context) error {
 	for slug := range f.slugs {
 		if !slices.Contains(f.note.Slugs, slug) {
@@ -188,7 +188,7 @@ func (f *forget) announce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := f.s.FS().WriteFile(f.s.PrivatePath(forgettingFile), append(raw, '\n')); err != nil {
+	if err := f.s.FS().WriteFile(f.s.PrivatePath(forgetNoteFile), append(raw, '\n')); err != nil {
 		return err
 	}
 	slugs := slices.Clone(f.note.Slugs)
@@ -198,8 +198,8 @@ func (f *forget) announce(ctx context.Context) error {
 	return forgotten.Add(ctx, f.s, slugs...)
 }
 
-func readForgetting(s *workspace.Store) (n forgetting, err error) {
-	raw, err := os.ReadFile(s.PrivatePath(forgettingFile))
+func readForgetNote(s *workspace.Store) (n forgetNote, err error) {
+	raw, err := os.ReadFile(s.PrivatePath(forgetNoteFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return n, nil
 	}
@@ -222,7 +222,7 @@ func (f *forget) remove(ctx context.Context) error {
 			return err
 		}
 	}
-	// Durably, as long as the branches say to whom the folders belong.
+	// This must be durable before the branches go, because they say whose the folders are.
 	if err := f.syncTrees(); err != nil {
 		return err
 	}
@@ -273,7 +273,7 @@ func (f *forget) syncTrees() error {
 	return f.syncRemoved()
 }
 
-// removeFiles removes what is kept of the tape beside git's objects.
+// removeFiles removes the tape's files outside of git's objects: damaged files that were set aside, and seals.
 func (f *forget) removeFiles() error {
 	var paths []string
 	for slug := range f.slugs {
@@ -284,16 +284,16 @@ func (f *forget) removeFiles() error {
 	return f.removeAll(paths)
 }
 
-// removeRemains removes the temporary files of killed processes, which may be of the tape. Objects are
-// written by those who hold a lock, so none is being written now. Of others, what nobody has written to for a
-// while is such a remain.
-func (f *forget) removeRemains() error {
-	const while = 10 * time.Minute
-	remains, _ := os.ReadDir(f.s.PrivatePath(layout.TempDirName)) // usually there is none
+// removeLeftovers removes the temporary files of killed processes, which may contain something of the tape. Only
+// holders of a lock write objects, so no object is being written now. Another file counts as left over if nobody
+// has written to it for a while.
+func (f *forget) removeLeftovers() error {
+	const idle = 10 * time.Minute
+	files, _ := os.ReadDir(f.s.PrivatePath(layout.TempDirName)) // usually there are none
 	var paths []string
-	for _, e := range remains {
+	for _, e := range files {
 		object, _ := filepath.Match(gitstore.TempObjects, e.Name())
-		if st, err := e.Info(); err == nil && (object || !e.IsDir() && time.Since(st.ModTime()) > while) {
+		if st, err := e.Info(); err == nil && (object || !e.IsDir() && time.Since(st.ModTime()) > idle) {
 			paths = append(paths, f.s.PrivatePath(layout.TempDirName, e.Name()))
 		}
 	}
@@ -309,7 +309,8 @@ func (f *forget) removeAll(paths []string) error {
 	return nil
 }
 
-// clearLogs removes the tape's commits from the reflogs of what stays, and git's notes that name them.
+// clearLogs removes the tape's reflogs and its commits from other reflogs. It also removes files of git, such as
+// ORIG_HEAD, that name them, and drafts of messages.
 func (f *forget) clearLogs() error {
 	err := eachReflog(f.s, func(ref, path, log string) error {
 		if f.logs[ref] {
@@ -329,14 +330,14 @@ func (f *forget) clearLogs() error {
 	if err != nil {
 		return err
 	}
-	var notes []string
+	var paths []string
 	for _, dir := range f.s.Git().HeadDirs() {
 		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
-			notes = append(notes, filepath.Join(dir, name))
+			paths = append(paths, filepath.Join(dir, name))
 		}
 	}
-	return eachFile(notes, func(path string, raw []byte) error {
-		named := strings.Contains(filepath.Base(path), "MSG") // a draft of a message has no commits
+	return eachFile(paths, func(path string, raw []byte) error {
+		named := strings.Contains(filepath.Base(path), "MSG") // a draft of a message names no commits
 		for line := range strings.Lines(string(raw)) {
 			named = named || slices.ContainsFunc(loggedCommits(line), func(h gitstore.Hash) bool { return f.gone[h] })
 		}
@@ -347,7 +348,7 @@ func (f *forget) clearLogs() error {
 	})
 }
 
-// removeLocks removes lock files that an interrupted call has left: the tape's slug is in their names.
+// removeLocks removes lock files that an interrupted call has left, because their names are the tape's slugs.
 func (f *forget) removeLocks(ctx context.Context) error {
 	for slug := range f.slugs {
 		path := filepath.Join(filepath.Dir(journal.LockPath(f.t)), slug)
@@ -366,7 +367,7 @@ func (f *forget) removeLocks(ctx context.Context) error {
 	return nil
 }
 
-// checkGone reports what keeps commits of the tape.
+// checkGone returns an ErrConflict if commits of the tape still exist. It names what keeps them.
 func (f *forget) checkGone() error {
 	gone := make([]gitstore.Hash, 0, len(f.note.Gone))
 	for _, text := range f.note.Gone {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// aTapeToForget is a workspace with a tape whose word stands in everything that a tape can have.
+// aTapeToForget returns a workspace with a tape, Gone, that has theWord in everything that a tape can have.
 func aTapeToForget(t *testing.T) (s *repo.Store, remote string) {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
@@ -38,7 +38,7 @@ func aTapeToForget(t *testing.T) (s *repo.Store, remote string) {
 
 const theWord = "xylophone-7391"
 
-// A forgotten tape is nowhere any more: not in files, names, messages or git's objects. The other tapes stay.
+// Nothing is left of a forgotten tape in files, names, messages and git's objects. The other tapes stay.
 func TestForget(t *testing.T) {
 	s, remote := aTapeToForget(t)
 	got, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
@@ -48,16 +48,16 @@ func TestForget(t *testing.T) {
 	storetest.WantNowhere(t, s.Dir(), "gone-")
 	storetest.WantTexts(t, storetest.Tape(t, s, "main"), "session/start stays")
 	if len(got.Remotes) != 1 || got.Remotes[0] != "origin" {
-		t.Errorf("the remotes that had it are %v", got.Remotes)
+		t.Errorf("the remotes that had the tape are %v, want origin", got.Remotes)
 	}
 	if out, _ := storetest.PlainGit(t, remote, "for-each-ref", "refs/heads/tape"); out == "" {
-		t.Error("it is gone at the remote, which nobody wanted")
+		t.Error("the remote has lost the tape, and should have kept it")
 	}
 	storetest.Healthy(t, s.Dir())
 }
 
-// What a branch of the user leads to is named, and the next call finds that nothing is left.
-func TestForgetNamesWhatKeepsTheTape(t *testing.T) {
+// A branch of the user that leads to the tape is an error. Once it is deleted, the next call removes the rest.
+func TestForgetBesideOtherBranch(t *testing.T) {
 	s, _ := aTapeToForget(t)
 	storetest.Git(t, s.Dir(), "branch", "mine", storetest.Tape(t, s, "Gone").Branch())
 	_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
@@ -69,7 +69,8 @@ func TestForgetNamesWhatKeepsTheTape(t *testing.T) {
 	storetest.Healthy(t, s.Dir())
 }
 
-// What would lose something of the user is refused before anything is changed.
+// Forget refuses the current tape, a tape with the user's files beside it, and one that does not exist, before
+// anything is changed.
 func TestForgetRefuses(t *testing.T) {
 	s, _ := aTapeToForget(t)
 	m := storetest.Tape(t, s, "Gone")
@@ -86,13 +87,13 @@ func TestForgetRefuses(t *testing.T) {
 	storetest.Must(t, err)
 	storetest.WantIs(t, forget(), repo.ErrConflict)
 	if storetest.Picture(t, s) != before {
-		t.Error("it changed something")
+		t.Error("a refused call changed the workspace")
 	}
 	_, err = purge.Forget(t.Context(), storetest.Inner(s), "never", purge.ForgetOptions{})
 	storetest.WantIs(t, err, repo.ErrNotFound)
 }
 
-// The tape that is checked out in the workspace's folder goes like any other.
+// The tape that is checked out in the workspace's folder can be forgotten like any other.
 func TestForgetInTheMainTree(t *testing.T) {
 	s, _ := aTapeToForget(t)
 	storetest.Append(t, storetest.Tape(t, s, "main"), repo.Message("user", "late xenon-1"))

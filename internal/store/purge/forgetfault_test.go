@@ -1,6 +1,6 @@
 //go:build !race
 
-// One thing after another, thousands of times: the race detector has nothing to find here, and takes long.
+// Thousands of steps, one after another: slow, and nothing for the race detector to find.
 
 package purge_test
 
@@ -18,7 +18,7 @@ import (
 )
 
 // TestSoakForgetFaults makes the N-th disk operation of forgetting a tape fail: once, with all later ones, as
-// if killed, or followed by a power cut. The other tapes stay as they are, and the same call, or one about
+// if killed, or followed by a power cut. The other tapes stay as they are, and the same call, or one for
 // another tape, finishes it.
 func TestSoakForgetFaults(t *testing.T) {
 	rng := testkit.Random(t)
@@ -60,10 +60,10 @@ func TestSoakForgetFaults(t *testing.T) {
 		known, err2 := forgotten.Read(storetest.Inner(s))
 		storetest.Must(t, err2)
 		if _, ok := storetest.AllLines(t, s)["Gone"]; !ok && !known.Has("Gone") {
-			t.Error("the tape is gone, and nothing keeps it away")
+			t.Error("the tape is gone, but is not noted as forgotten")
 		}
 		if known.Has("Gone") && rng.IntN(3) == 0 {
-			storetest.Must(t, forget(s, "another")) // finishes the other one first
+			storetest.Must(t, forget(s, "another")) // finishes forgetting Gone first
 		} else {
 			storetest.Must(t, forget(s, "Gone"))
 		}
@@ -80,7 +80,7 @@ func TestSoakForgetFaults(t *testing.T) {
 		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
 			continue
 		}
-		step := testkit.Size(120, 1) // each begins elsewhere
+		step := testkit.Size(120, 1) // each gap begins at another operation
 		for n := 1 + rng.IntN(step); ; n += step {
 			storetest.Must(t, os.RemoveAll(dir))
 			storetest.CopyTree(t, kept, dir)

@@ -9,8 +9,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// find finds all refs of the tape and its forks, also those that say what remotes have, and the commits
-// that they lead to.
+// find finds all refs of the tape and its forks, including remote-tracking refs, and the commits that they
+// lead to.
 func (f *forget) find(ctx context.Context) error {
 	f.slugs, f.gone, f.logs, f.refs = map[string]bool{layout.TapeSlug(f.root): true}, map[gitstore.Hash]bool{}, map[string]bool{}, nil
 	for _, slug := range f.note.Slugs {
@@ -59,7 +59,7 @@ func (f *forget) find(ctx context.Context) error {
 	})
 }
 
-// isOf reports whether a ref, as it is called where it is shared, is of the tape or one of its forks.
+// isOf reports whether a ref belongs to the tape or one of its forks. ref is the shared name, see sharedName.
 func (f *forget) isOf(ref string) bool {
 	prefix, rest := layout.CutRef(ref)
 	switch prefix {
@@ -72,14 +72,14 @@ func (f *forget) isOf(ref string) bool {
 	return false
 }
 
-// addFork adds the slug of a fork.
+// addFork adds the slug of a fork, and reports whether it is new. It ignores refs of other kinds.
 func (f *forget) addFork(ref string, h gitstore.Hash) (added bool) {
 	if !strings.HasPrefix(ref, layout.ForkPrefix) {
 		return false
 	}
 	name, err := f.s.NameOfFork(ref, h)
 	if err != nil {
-		return false // a damaged one: its tags are left to tape gc
+		return false // damaged; its tags are left to tape gc
 	}
 	slug := layout.TapeSlug(name)
 	added = !f.slugs[slug]
@@ -87,8 +87,8 @@ func (f *forget) addFork(ref string, h gitstore.Hash) (added bool) {
 	return added
 }
 
-// addHistory adds a commit and its ancestors, as far as they say that they were made on the tape or one of
-// its forks: a tape that somebody made of this one with git begins with its commits.
+// addHistory adds a commit and its ancestors, but stops at commits that name another tape: if somebody made
+// this tape from another one with git, it begins with that one's commits.
 func (f *forget) addHistory(ctx context.Context, h gitstore.Hash) error {
 	for todo := []gitstore.Hash{h}; len(todo) > 0; {
 		if err := ctx.Err(); err != nil {
@@ -116,7 +116,7 @@ func (f *forget) addHistory(ctx context.Context, h gitstore.Hash) error {
 	return nil
 }
 
-// leads reports whether a commit is one of some commits, or descends from one.
+// leads reports whether h is one of the commits in to, which are sorted, or descends from one of them.
 func (f *forget) leads(h gitstore.Hash, to []gitstore.Hash) bool {
 	seen := map[gitstore.Hash]bool{}
 	for todo := []gitstore.Hash{h}; len(todo) > 0; {
@@ -136,8 +136,8 @@ func (f *forget) leads(h gitstore.Hash, to []gitstore.Hash) bool {
 	return false
 }
 
-// sharedName returns the name that a ref has where it is shared, and for one that says what a remote has,
-// that remote.
+// sharedName returns the name under which a ref is shared, "" if it is not. For a remote-tracking ref, that is
+// its name at the remote, and remote is set.
 func sharedName(ref string) (remote, shared string) {
 	for _, prefix := range layout.RemoteRefs() {
 		rest, ok := strings.CutPrefix(ref, strings.TrimSuffix(prefix, "/")+"/")

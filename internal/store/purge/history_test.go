@@ -31,7 +31,7 @@ func TestPurgePacked(t *testing.T) {
 	old := storetest.Git(t, s.Dir(), "rev-parse", "tape/main:anchors/001_session-start/messages.jsonl")
 	done := storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2}})
 	if len(done.Left) > 0 || objectExists(t, s.Dir(), old) {
-		t.Errorf("%+v", done)
+		t.Errorf("the old file is still there, or is reported: %+v", done)
 	}
 	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }
@@ -48,7 +48,7 @@ func TestPurgeWithoutGit(t *testing.T) {
 	storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2}, DryRun: true})
 	_, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}, Find: storetest.LeakFinder{}})
 	if err == nil || !strings.Contains(err.Error(), "needs the git program") || !strings.Contains(fmt.Sprint(repo.Hints(err)), "install-git") {
-		t.Errorf("it says %v, and as a hint %q", err, repo.Hints(err))
+		t.Errorf("the error does not say what to install: %v, with the hints %q", err, repo.Hints(err))
 	}
 	t.Setenv("PATH", path)
 	if storetest.History(t, s.Dir()) != before {
@@ -71,7 +71,7 @@ func TestPurgeOtherRefs(t *testing.T) {
 	done := storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2}})
 	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 	if !slices.Contains(done.Removed, layout.StashRef) {
-		t.Errorf("%+v", done)
+		t.Errorf("the stash is not among what was removed: %+v", done)
 	}
 	want := storetest.Git(t, s.Dir(), "rev-parse", done.Tapes[0].New+"~2")
 	for _, ref := range []string{"mine", "light", "heavy^{commit}"} {
@@ -81,7 +81,7 @@ func TestPurgeOtherRefs(t *testing.T) {
 	}
 }
 
-// What is named must exist.
+// Purge options must name something, and it must exist.
 func TestPurgeNothing(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -101,7 +101,7 @@ func TestPurgeNothing(t *testing.T) {
 	}
 }
 
-// What somebody else has checked out is reported, and removed once it is no longer used.
+// Old objects that another working tree uses are reported, and removed once they are no longer used.
 func TestPurgeStillUsed(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -121,7 +121,7 @@ func TestPurgeStillUsed(t *testing.T) {
 	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }
 
-// With the real scanner, nothing that it finds is left, and the new history is recognised as the purged old one.
+// With the real scanner, nothing that it finds is left, and a second purge has nothing to do.
 func TestPurgeScanner(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -138,7 +138,7 @@ func TestPurgeScanner(t *testing.T) {
 	storetest.Append(t, m, repo.Message("user", "end"))
 	done, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	if err != nil || len(done.Left) > 0 || len(done.Rules) < 3 {
-		t.Fatalf("%+v, %v", done, err)
+		t.Fatalf("purge says %+v, %v", done, err)
 	}
 	for _, secret := range []string{password, token, key[:40]} {
 		storetest.WantNowhere(t, s.Dir(), secret)
@@ -146,7 +146,7 @@ func TestPurgeScanner(t *testing.T) {
 	scanner := secrets.New()
 	for _, e := range storetest.Entries(t, m, repo.Query{}) {
 		if found, err := scanner.Line(e.Raw); err != nil || len(found) > 0 {
-			t.Errorf("entry %d: %v, %v", e.ID, found, err)
+			t.Errorf("entry %d still has secrets: %v, %v", e.ID, found, err)
 		}
 	}
 	_, err = m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}, DryRun: true})

@@ -24,7 +24,7 @@ type purgeMove struct {
 	subject  string // of the reflog, for a tape or fork
 }
 
-// prepare stores the records, checks the new history, and notes in a ref that it replaces the old one.
+// prepare stores the records, checks the new history, and notes in a ref which commits it replaces.
 func (p *purge) prepare(ctx context.Context) ([]purgeMove, error) {
 	var plans []purgeMove
 	for _, w := range p.writers {
@@ -78,7 +78,7 @@ func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
 	return p.setUnfinished(ctx, purgeMoving, u)
 }
 
-// otherMoves lists the moves of all refs but the branches of the tape and its forks.
+// otherMoves lists the moves of all refs except the branches of the tape and its forks.
 func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMove, error) {
 	refs, err := p.refs()
 	if err != nil {
@@ -118,26 +118,26 @@ func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMov
 func (p *purge) check(ctx context.Context, plans []purgeMove) error {
 	for _, m := range plans {
 		t := m.w.T
-		is, err := p.problems(ctx, t, m.new)
+		problems, err := p.problems(ctx, t, m.new)
 		if err != nil {
 			return err
 		}
-		if len(is) == 0 {
+		if len(problems) == 0 {
 			continue
 		}
-		was, err := p.problems(ctx, t, m.old)
+		before, err := p.problems(ctx, t, m.old)
 		if err != nil {
 			return err
 		}
-		if len(was) == 0 {
-			return &layout.CorruptError{File: t.Branch(), Msg: "the purge would make a damaged history, so nothing was changed: " + is[0].String()}
+		if len(before) == 0 {
+			return &layout.CorruptError{File: t.Branch(), Msg: "the purge would make a damaged history, so nothing was changed: " + problems[0].String()}
 		}
-		p.s.Warn(fmt.Sprintf("%q was damaged before the purge, and still is: %s", t.Name(), is[0]))
+		p.s.Warn(fmt.Sprintf("%q was damaged before the purge, and still is: %s", t.Name(), problems[0]))
 	}
 	return nil
 }
 
-// problems are those that verify would find in the history.
+// problems returns what verify would find wrong with the history.
 func (p *purge) problems(ctx context.Context, t *workspace.Tape, head gitstore.Hash) ([]audit.Problem, error) {
 	if t.IsFork() {
 		if _, ok, err := snapshot.MadeBase(t, head); err != nil || !ok {
@@ -186,7 +186,7 @@ func (p *purge) move(ctx context.Context, m purgeMove) error {
 		}
 		return w.Begin(ctx) // an unfinished working tree would keep old objects alive
 	}
-	if m.new.IsZero() { // such as a remote's HEAD, whose target goes, too
+	if m.new.IsZero() { // such as a remote's HEAD, whose target is removed, too
 		if err := p.s.Git().RemoveSymbolicRef(ctx, m.ref); err != nil {
 			return err
 		}

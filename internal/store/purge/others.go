@@ -66,7 +66,7 @@ func (p *purge) searchOther(ctx context.Context, t *workspace.Tape, known *secre
 			return other, ctx.Err()
 		}
 		if err != nil {
-			p.left("%q is damaged, and was searched only up to there: %v", t.Name(), err)
+			p.left("%q is damaged, and was searched only up to the damage: %v", t.Name(), err)
 			break
 		}
 		if has, fps := p.has(known, e.Raw); has {

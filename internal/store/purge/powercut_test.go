@@ -27,7 +27,7 @@ type forgetful struct {
 	t     *testing.T
 	dir   string
 	store string                     // a link to each file that may come back
-	names map[string]map[string]bool // by folder, relative to dir: what a cut would leave in it; true for a folder
+	names map[string]map[string]bool // by folder, relative to dir: its content after a cut; true for a folder
 	each  func()                     // called before each operation of ours
 }
 
@@ -52,7 +52,7 @@ func (d *forgetful) fault(op disk.Op, path string) error {
 	return nil
 }
 
-// sync keeps what is in a folder now.
+// sync notes what is in a folder now: a cut does not undo removals up to here.
 func (d *forgetful) sync(path string) {
 	rel, err := filepath.Rel(d.dir, path)
 	storetest.Must(d.t, err)
@@ -82,22 +82,22 @@ func (d *forgetful) sync(path string) {
 
 // back lists the files that a power cut would bring back.
 func (d *forgetful) back() (files []string) {
-	var look func(folder string)
-	look = func(folder string) {
+	var walk func(folder string)
+	walk = func(folder string) {
 		for name, isDir := range d.names[folder] {
 			rel := filepath.Join(folder, name)
 			if isDir {
-				look(rel)
+				walk(rel)
 			} else if _, err := os.Lstat(filepath.Join(d.dir, rel)); errors.Is(err, fs.ErrNotExist) {
 				files = append(files, rel)
 			}
 		}
 	}
-	look(".")
+	walk(".")
 	return files
 }
 
-// cut puts back what was not removed for good.
+// cut puts back the files whose removal was not synced.
 func (d *forgetful) cut() {
 	for _, rel := range d.back() {
 		to := filepath.Join(d.dir, rel)
@@ -120,7 +120,7 @@ func TestPurgeThenPowerCut(t *testing.T) {
 	storetest.Must(t, os.MkdirAll(torn, 0o700))
 	storetest.WriteFile(t, filepath.Join(torn, "main~0001~line"), []byte(storetest.Leak(1)))
 
-	d, state := newForgetful(t, dir), 0
+	d, state := newForgetful(t, dir), 0 // state 1: branches move; 2: old objects are dropped; 3: the purge is finished
 	d.each = func() {
 		_, moving := storetest.Inner(s).Git().Ref("refs/tape/purge/moving")
 		_, dropping := storetest.Inner(s).Git().Ref("refs/tape/purge/dropping")
@@ -147,12 +147,12 @@ func TestPurgeThenPowerCut(t *testing.T) {
 		Derived: func(context.Context) error { return os.Remove(s.IndexFile()) }})
 	storetest.Must(t, err)
 	if state != 3 {
-		t.Errorf("the purge ended in state %d", state)
+		t.Errorf("the purge ended in state %d, want 3", state)
 	}
 	d.cut()
 	storetest.WantNowhere(t, dir, storetest.Leak(1))
 	if storetest.IsPurging(t, storetest.OpenFaulty(t, dir, nil)) {
-		t.Error("a cut brings the note of the purge back")
+		t.Error("a cut brings back the record of the unfinished purge")
 	}
 	storetest.Healthy(t, dir)
 	storetest.WantClean(t, dir)

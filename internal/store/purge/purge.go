@@ -18,8 +18,8 @@ import (
 // A purge is the one change that rewrites history: it takes out a secret. The tape and its forks are
 // locked, and their history is rewritten with the secret masked (see rewrite.Rewriter). From then on the
 // purge is carried out, if necessary by the next command after a kill (see unfinished). Each branch
-// moves from the old history to the new one in one step, with an entry on top that records the purge;
-// all other refs, reflogs and files are cleared of the old commits; git removes those.
+// moves from the old history to the new one in one step, with an entry on top that records the purge. All
+// other refs, reflogs and files are cleared of the old commits. Then git removes these commits.
 
 // AllRules means every rule in PurgeOptions.
 const AllRules = "all"
@@ -41,7 +41,7 @@ type PurgeOptions struct {
 	Derived func(ctx context.Context) error
 	// Step, if set, is called when a step begins, with a few words about it.
 	Step func(what string)
-
+	// Find finds the secrets; nil means the built-in rules.
 	Find rewrite.Finder
 }
 
@@ -52,13 +52,13 @@ type Purged struct {
 	Tags         int          // tags with masked messages
 	Archives     int          // archives with rewritten history
 	Signatures   int          // signatures dropped from rewritten commits and tags
-	Rules        []string     // that found the secrets
+	Rules        []string     // the rules that found the secrets
 	Fingerprints []string     // of the secrets
 	Remotes      []PurgedRemote
 	Others       []PurgedOther
 	Removed      []string // files and refs that contained masked text and were removed
 	Left         []string // what could not be cleared, a sentence each
-	// Has reports whether a line of something else has what was taken out; nil if its text is not known.
+	// Has reports whether a line of another file contains what was taken out; nil if its text is not known.
 	Has      func(line []byte) bool
 	Finished bool // an interrupted purge was finished first
 }
@@ -88,7 +88,7 @@ type PurgedOther struct {
 	Fingerprints []string
 }
 
-// Entries is how many entries were changed in the tape or fork with the most; the others have copies.
+// Entries returns the number of changed entries in the tape or fork that has most of them. The others have copies.
 func (p Purged) Entries() int {
 	n := 0
 	for _, t := range p.Tapes {
@@ -110,7 +110,7 @@ type purge struct {
 	follow      *rewrite.Replaced      // what a purge made elsewhere replaced; nil if this is a new one
 	interrupted *unfinished            // an interrupted purge to finish; nil if this is a new one
 	members     []*workspace.Tape      // the tape and its forks, parents first
-	heads       purgeHeads             // the commits that keep history; once known, only those archives and tags that change
+	heads       purgeHeads             // the commits that keep history; after rewrite, only those archives and tags that change
 	family      map[gitstore.Hash]bool // all commits of the members, their archives and reflogs
 	foreign     *rewrite.Rewriter      // finds commits of other refs that descend from rewritten ones
 	writers     []*writer.Writer       // of the members, while locked
@@ -254,7 +254,7 @@ func (p *purge) do(ctx context.Context) error {
 // check refuses options that name nothing, and rules that the scanner does not have.
 func (o PurgeOptions) check() error {
 	if len(o.IDs)+len(o.Rules)+len(o.Fingerprints) == 0 {
-		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "there is nothing named to purge")
+		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "nothing to purge was named")
 	}
 	var ids []string
 	for _, rule := range secrets.Rules() {
@@ -262,7 +262,7 @@ func (o PurgeOptions) check() error {
 	}
 	for _, rule := range o.Rules {
 		if o.Find == nil && rule != AllRules && !slices.Contains(ids, rule) {
-			return layout.Invalid("it is "+AllRules+" or one of: "+strings.Join(ids, " "), "there is no rule %q", rule)
+			return layout.Invalid("a rule is "+AllRules+" or one of: "+strings.Join(ids, " "), "there is no rule %q", rule)
 		}
 	}
 	for _, fp := range o.Fingerprints {

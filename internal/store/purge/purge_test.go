@@ -43,14 +43,14 @@ func TestPurgeEntry(t *testing.T) {
 		t.Errorf("a dry run says %+v", dry)
 	}
 	if storetest.Git(t, s.Dir(), "rev-parse", "tape/main") != old {
-		t.Error("a dry run has changed something")
+		t.Error("a dry run moved the branch")
 	}
 	done := storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{4}})
 	if len(done.Tapes) != 1 || !slices.Equal(done.Tapes[0].Entries, []int64{4, 7}) || len(done.Left) > 0 {
 		t.Errorf("purge says %+v", done)
 	}
 	if want := (purge.PurgedRemote{Remote: "origin", Ref: "tape/main", Commit: old}); len(done.Remotes) != 1 || done.Remotes[0] != want {
-		t.Errorf("remotes: %+v", done.Remotes)
+		t.Errorf("the remotes are %+v, want %+v", done.Remotes, want)
 	}
 	after := storetest.Entries(t, m, repo.Query{})
 	if len(after) != len(before)+1 {
@@ -66,7 +66,7 @@ func TestPurgeEntry(t *testing.T) {
 		t.Errorf("the record is %s", last.Raw)
 	}
 	if got := storetest.Git(t, s.Dir(), "rev-parse", first.Tag+"^{commit}"); got != first.Commit {
-		t.Error("a commit before the first affected one has another id")
+		t.Error("a commit before the secret was rewritten")
 	}
 	for _, gone := range []string{old, oldBlob} {
 		if objectExists(t, s.Dir(), gone) {
@@ -83,7 +83,7 @@ func TestPurgeEntry(t *testing.T) {
 	storetest.Append(t, m, repo.Message("user", "it goes on"))
 }
 
-// Forks that are open, merged, merged as a summary, kept and discarded have the secret.
+// The secret is purged from forks that are open, merged, merged as a summary, kept and discarded.
 func TestPurgeForks(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -112,7 +112,7 @@ func TestPurgeForks(t *testing.T) {
 	storetest.Healthy(t, s.Dir())
 	closed, err := m.ClosedForks(t.Context())
 	if err != nil || len(closed) != 3 {
-		t.Errorf("closed forks: %+v, %v", closed, err)
+		t.Errorf("there are the closed forks %+v, want 3; %v", closed, err)
 	}
 	storetest.Merge(t, storetest.Tape(t, s, "main/kept"), join.Options{})
 	storetest.Merge(t, storetest.Tape(t, s, "main/open/deeper"), join.Options{})
@@ -154,7 +154,7 @@ func TestPurgeArchives(t *testing.T) {
 	}
 	done := storetest.Purge(t, m, repo.PurgeOptions{Rules: []string{"leak"}})
 	if done.Archives != 1 {
-		t.Errorf("%+v", done)
+		t.Errorf("purge says %+v, want one archive", done)
 	}
 	for i := range 3 {
 		storetest.WantNowhere(t, s.Dir(), storetest.Leak(i))
@@ -163,6 +163,6 @@ func TestPurgeArchives(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := storetest.TextOf(storetest.Entries(t, m, repo.Query{})[1]); !strings.Contains(got, "redacted") {
-		t.Errorf("restored: %s", got)
+		t.Errorf("the restored entry is not masked: %s", got)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// A purge that takes out the first request whole also takes it out of README.md, which shows it: even if the purge
-// was interrupted and is finished by another command, which has only the record of it.
+// README.md shows the first request. If a purge takes that out whole, it also goes from README.md, even if the purge
+// was interrupted and another command finishes it from the record.
 func TestPurgeWholeInterrupted(t *testing.T) {
 	const text = "the code word is platypus"
 	dir, kept := filepath.Join(t.TempDir(), "ws"), filepath.Join(t.TempDir(), "ws")

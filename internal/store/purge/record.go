@@ -10,10 +10,11 @@ import (
 	"tape/internal/store/writer"
 )
 
-// record puts the entry that records the purge on top of a branch's new history.
+// record puts the entry that records the purge on top of a branch's new history, unless the purge follows one
+// that was made elsewhere.
 func (p *purge) record(ctx context.Context, w *writer.Writer, ids []int64) (plan commits.Plan, err error) {
 	next := p.r.To(w.Head)
-	if p.isElsewhere() {
+	if p.followsOther() {
 		return commits.Plan{Hash: next, Subject: "purge, as elsewhere"}, nil
 	}
 	v, err := snapshot.AtCommit(p.s, next)

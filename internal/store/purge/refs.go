@@ -14,7 +14,7 @@ import (
 
 // purgeHeads are the commits that keep history reachable.
 type purgeHeads struct {
-	own      []gitstore.Hash // of branches and archives of the tape and its forks, and other refs to their commits
+	own      []gitstore.Hash // of branches and archives of the tape and its forks, and of other refs to their commits
 	archives []gitstore.Hash // those of own that archives name
 	logged   []gitstore.Hash // from the reflogs of those branches
 	others   []gitstore.Hash // of other refs and reflogs, which may descend from own
@@ -36,7 +36,7 @@ func (p *purge) refs() ([]keptRef, error) {
 	var out []keptRef
 	for _, ref := range refs {
 		commit, err := p.s.Git().Peel(ref.Hash)
-		if err == nil && !strings.HasPrefix(ref.Name, purgeRefs) { // otherwise damaged, which verify reports, or of a blob
+		if err == nil && !strings.HasPrefix(ref.Name, purgeRefs) { // the others are damaged, which verify reports, or name a blob
 			out = append(out, keptRef{ref, commit})
 		}
 	}
@@ -50,8 +50,8 @@ func (p *purge) isOwn(ref string) bool {
 	})
 }
 
-// isOfFamily reports whether a commit says that it was made on the tape or one of its forks. Somebody
-// may keep such a commit by a branch or tag of their own.
+// isOfFamily reports whether a commit says that it was made on the tape or one of its forks. A branch or tag of
+// somebody's own may keep such a commit.
 func (p *purge) isOfFamily(h gitstore.Hash) bool {
 	name, err := p.s.NameAt(h)
 	switch {

@@ -67,7 +67,7 @@ func (p *purge) listTapes(ctx context.Context) error {
 				return err
 			}
 		}
-		uncommitted, err := p.uncommittedIDs(ctx, t) // in a dry run, which commits nothing
+		uncommitted, err := p.uncommittedIDs(ctx, t) // only in a dry run, which commits nothing
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (p *purge) ownHistory(ctx context.Context, r *rewrite.Rewriter) error {
 	return nil
 }
 
-// changedIDs are the entries of a commit that are masked.
+// changedIDs returns the ids of a commit's entries that are masked.
 func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, error) {
 	v, err := snapshot.AtCommit(p.s, head)
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *purge) changedIDs(ctx context.Context, head gitstore.Hash) ([]int64, er
 	return ids, nil
 }
 
-// uncommittedIDs are the uncommitted entries of a tape that contain something to mask.
+// uncommittedIDs returns the ids of a tape's uncommitted entries that contain something to mask.
 func (p *purge) uncommittedIDs(ctx context.Context, t *workspace.Tape) ([]int64, error) {
 	now, err := snapshot.Take(ctx, t)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// keyFinder finds what Leak makes only after the word key.
+// keyFinder finds the texts that storetest.Leak makes, but only after "key=".
 type keyFinder struct{}
 
 var keyPattern = regexp.MustCompile(`key=(LEAK-[0-9]{16})`)
@@ -53,7 +53,7 @@ func purgeKeys(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 	return storetest.Purge(t, tp, o)
 }
 
-// manyCopies is a workspace in which one entry gives away that a text is a secret that also stands in many other
+// manyCopies returns a tape in which one entry shows that a text is a secret. The text also stands in many other
 // places.
 func manyCopies(t *testing.T) (m *repo.Tape, secret string) {
 	t.Helper()
@@ -95,7 +95,7 @@ func manyCopies(t *testing.T) (m *repo.Tape, secret string) {
 	return m, secret
 }
 
-// A secret that one entry gives away is removed wherever its text stands, even before that entry.
+// If one entry shows that a text is a secret, it is removed wherever it stands, even before that entry.
 func TestPurgeTexts(t *testing.T) {
 	print := func(secret string) string { return storetest.Print("key", secret) }
 	for name, o := range map[string]func(m *repo.Tape, secret string) repo.PurgeOptions{
@@ -120,7 +120,7 @@ func TestPurgeTexts(t *testing.T) {
 				t.Errorf("purge says %+v", done)
 			}
 			if len(plan.Tapes) != len(done.Tapes) || !slices.Equal(plan.Tapes[0].Entries, done.Tapes[0].Entries) || plan.Tags != done.Tags {
-				t.Errorf("the plan was\n%+v, it came to\n%+v", plan, done)
+				t.Errorf("the dry run says\n%+v, the purge\n%+v", plan, done)
 			}
 			storetest.WantNowhere(t, m.Store().Dir(), secret)
 			storetest.WantNowhere(t, m.Store().Dir(), strings.ReplaceAll(secret, "L", `\u004c`))
@@ -137,15 +137,15 @@ func TestPurgeTexts(t *testing.T) {
 				}
 			}
 			if !slices.Equal(done.Tapes[0].Entries, differ) {
-				t.Errorf("it says that %v changed, and %v did", done.Tapes[0].Entries, differ)
+				t.Errorf("purge says that the entries %v changed, but %v did", done.Tapes[0].Entries, differ)
 			}
 			storetest.Merge(t, storetest.Tape(t, m.Store(), "main/open"), join.Options{})
 		})
 	}
 }
 
-// Files that do not belong to a tape are masked in history, with their names; those in the working tree are
-// reported. Their existence is damage, which stays.
+// Files that do not belong to a tape are masked in history, with their names. Those in the working tree stay, and
+// are reported.
 func TestPurgeForeignFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := repo.Init(t.Context(), dir, nil)
@@ -168,7 +168,7 @@ func TestPurgeForeignFiles(t *testing.T) {
 	name := "redacted-key-" + storetest.Print("key", secret)
 	want := fmt.Sprintf("notes-%s/a-%s\nnotes-%s/%s.txt\nnotes-%s/zz", name, name, name, name, name)
 	if got := storetest.Git(t, dir, "ls-tree", "-r", "--name-only", "tape/main", "--", "notes-"+name); got != want {
-		t.Errorf("files:\n%s", got)
+		t.Errorf("the commit has the files\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -181,10 +181,10 @@ func TestPurgeShort(t *testing.T) {
 		repo.Draft{Kind: repo.KindMessage, Payload: []byte(`{"role":"assistant","` + word + `":[]}`)})
 	done, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}})
 	if err != nil || len(done.Left) != 1 || !strings.Contains(done.Left[0], done.Fingerprints[0]+" is short, or a word") {
-		t.Errorf("%+v, %v", done, err)
+		t.Errorf("purge does not say that the secret is short: %+v, %v", done, err)
 	}
 	if got := storetest.Entries(t, m, repo.Query{}); strings.Contains(string(got[1].Raw), word) || !strings.Contains(string(got[2].Raw), word) {
-		t.Errorf("%s\n%s", got[1].Raw, got[2].Raw)
+		t.Errorf("only the first of these should be masked:\n%s\n%s", got[1].Raw, got[2].Raw)
 	}
 }
 
@@ -204,22 +204,22 @@ func TestPurgeNames(t *testing.T) {
 	mark := secrets.Finding{Rule: "key", Fingerprint: storetest.Print("key", storetest.Leak(3))}.Mark()
 	for _, want := range []string{`the fork "main/try ` + mark + `"`, `the tape "tape of ` + mark + `"`, "the name refs/heads/about-" + mark, "it stays in"} {
 		if !strings.Contains(left, want) {
-			t.Errorf("nothing is said of %q in\n%s", want, left)
+			t.Errorf("the report lacks %q:\n%s", want, left)
 		}
 	}
 	if strings.Contains(left, storetest.Leak(3)) {
-		t.Errorf("it tells the secret:\n%s", left)
+		t.Errorf("the report shows the secret:\n%s", left)
 	}
 	for _, e := range storetest.Entries(t, m, repo.Query{}) {
 		if strings.Contains(string(e.Payload), storetest.Leak(3)) {
-			t.Errorf("%s", e.Raw)
+			t.Errorf("an entry still has the secret: %s", e.Raw)
 		}
 	}
 	storetest.Append(t, storetest.Tape(t, s, "main/try "+storetest.Leak(3)), repo.Message("user", "more"))
 	storetest.Merge(t, storetest.Tape(t, s, "main/try "+storetest.Leak(3)), join.Options{})
 }
 
-// Other tapes with the same secret are reported, with what helps there.
+// Other tapes with the same secret are reported, with what to purge there.
 func TestPurgeOthers(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -241,16 +241,16 @@ func TestPurgeOthers(t *testing.T) {
 		done := purgeKeys(t, m, repo.PurgeOptions{IDs: []int64{2}, DryRun: dry})
 		slices.SortFunc(done.Others, func(a, b purge.PurgedOther) int { return strings.Compare(a.Tape, b.Tape) })
 		if got := fmt.Sprint(done.Others); got != want {
-			t.Errorf("others: %s, want %s", got, want)
+			t.Errorf("dry run %v: the other tapes are %s, want %s", dry, got, want)
 		}
 	}
-	// The commands that it names work.
+	// Purges of what the report names work.
 	purgeKeys(t, storetest.Tape(t, s, "told"), repo.PurgeOptions{Fingerprints: []string{storetest.Print("key", storetest.Leak(1))}})
 	purgeKeys(t, storetest.Tape(t, s, "not told"), repo.PurgeOptions{IDs: []int64{3}, Whole: true})
 	purgeKeys(t, storetest.Tape(t, s, "forked/x"), repo.PurgeOptions{IDs: []int64{3}, Whole: true})
 	_, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}, Find: keyFinder{}})
 	if !errors.Is(err, repo.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("a second purge says %v, want ErrNotFound", err)
 	}
 	storetest.WantNowhere(t, s.Dir(), storetest.Leak(1))
 }

@@ -11,9 +11,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// While a purge is under way, refs record what is left to do, each by a commit whose message lists it:
-// first what is masked, and the new histories and the old ones that they replace, which are its parents and
-// so stay in the repository; then the old objects to remove.
+// While a purge is under way, refs record what is left to do. Each points to a commit whose message lists it.
+// First, purgeMoving lists what is masked, and pairs of old and new commits; these are its parents, so that the
+// repository keeps them. Then purgeDropping lists the old objects to remove.
 const (
 	purgeRefs     = "refs/tape/purge/"
 	purgeMoving   = purgeRefs + "moving"
@@ -22,13 +22,13 @@ const (
 
 const purgeLock = "purge.lock"
 
-// unfinished is what those refs say.
+// unfinished is what these refs record.
 type unfinished struct {
 	tape      string             // the purged tape, with its forks and archives
 	elsewhere bool               // the purge follows one made elsewhere, and adds no record
 	prints    []string           // fingerprints of what is masked
 	whole     []string           // digests of entries that are masked whole
-	pairs     [][2]gitstore.Hash // commits before and after
+	pairs     [][2]gitstore.Hash // old and new commits
 	gone      []gitstore.Hash    // objects to remove
 }
 
@@ -60,16 +60,16 @@ func readUnfinished(s *workspace.Store) (u unfinished, err error) {
 		}
 		for line := range strings.Lines(c.Message) {
 			line = strings.TrimSuffix(line, "\n")
-			was, is, isPair := strings.Cut(line, " ")
-			old, err := gitstore.ParseHash(was)
-			next, nextErr := gitstore.ParseHash(is)
+			word, value, isPair := strings.Cut(line, " ")
+			old, err := gitstore.ParseHash(word)
+			next, nextErr := gitstore.ParseHash(value)
 			switch {
 			case line == asElsewhere:
 				u.elsewhere = true
-			case was+" " == printLine:
-				u.prints = append(u.prints, is)
-			case was+" " == wholeLine:
-				u.whole = append(u.whole, is)
+			case word+" " == printLine:
+				u.prints = append(u.prints, value)
+			case word+" " == wholeLine:
+				u.whole = append(u.whole, value)
 			case err != nil:
 			case isPair && nextErr == nil:
 				u.pairs = append(u.pairs, [2]gitstore.Hash{old, next})
@@ -81,14 +81,14 @@ func readUnfinished(s *workspace.Store) (u unfinished, err error) {
 	return u, nil
 }
 
-// setUnfinished writes one of the refs.
+// setUnfinished records u in one of these refs.
 func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) error {
 	batch := p.s.Git().NewBatch()
 	defer batch.Discard()
 	c := gitstore.Commit{Tree: batch.Put(gitstore.KindTree, nil)}
 	var message strings.Builder
 	message.WriteString("a purge is not finished\n\n")
-	if p.isElsewhere() {
+	if p.followsOther() {
 		message.WriteString(asElsewhere + "\n")
 	}
 	for _, fp := range u.prints {
@@ -120,12 +120,12 @@ func (p *purge) setUnfinished(ctx context.Context, ref string, u unfinished) err
 	return errors.Join(p.setPurgeRef(ctx, ref, h), batch.Finish(ctx))
 }
 
-// isElsewhere reports whether this follows a purge made elsewhere.
-func (p *purge) isElsewhere() bool {
+// followsOther reports whether this repeats a purge that was made elsewhere.
+func (p *purge) followsOther() bool {
 	return p.follow != nil || p.interrupted != nil && p.interrupted.elsewhere
 }
 
-// setPurgeRef sets a ref, or deletes it.
+// setPurgeRef sets a ref. A zero h deletes it.
 func (p *purge) setPurgeRef(ctx context.Context, ref string, h gitstore.Hash) error {
 	now, err := p.s.Git().Ref(ref)
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) || now == h {
@@ -149,8 +149,8 @@ func FinishPurge(ctx context.Context, s *workspace.Store, derived func(ctx conte
 	return p.aloneWarning(ctx, "finish a purge", func() error { return nil }, workspace.FetchLock, purgeLock)
 }
 
-// finishFirst finishes an interrupted purge, if there is one. It takes over the options that do not say
-// what to purge.
+// finishFirst finishes an interrupted purge, if there is one. It passes on the options that do not say what
+// to purge.
 func (p *purge) finishFirst(ctx context.Context) error {
 	interrupted, err := readUnfinished(p.s)
 	if err != nil || interrupted.tape == "" {

@@ -56,7 +56,7 @@ func Artifacts(ctx context.Context, t *workspace.Tape) (out []ArtifactInfo, err 
 	return out, nil
 }
 
-// Artifact opens an artifact by its id or the beginning of it. ErrNotFound if the tape does not
+// Artifact opens an artifact by its id or the beginning of its id. ErrNotFound if the tape does not
 // have it.
 func Artifact(ctx context.Context, t *workspace.Tape, id string) (io.ReadSeekCloser, error) {
 	v, err := snapshot.Take(ctx, t)
@@ -97,7 +97,7 @@ func OpenArtifact(ctx context.Context, t *workspace.Tape, id string) (ArtifactIn
 	return out, r, err
 }
 
-// setPhase fills in what the phase with the given index says about an artifact.
+// setPhase fills in what a phase says about an artifact: its size, and the anchor. phase is an index.
 func (a *ArtifactInfo) setPhase(v *snapshot.Snapshot, phase int, name string) error {
 	p := v.List[phase]
 	anchor, err := snapshot.ReadAnchor(v, p, "")
@@ -119,7 +119,7 @@ func (a *ArtifactInfo) addReference(e layout.Entry, ref layout.Artifact) {
 	}
 }
 
-// eachReference calls f for each reference in the entries of a phase.
+// eachReference calls f for each reference to an artifact in the entries of a phase.
 func eachReference(ctx context.Context, v *snapshot.Snapshot, t *workspace.Tape, phase int, f func(layout.Entry, layout.Artifact)) error {
 	walk := &snapshot.Walk{V: v, Tape: t.Name(), First: phase, Last: phase}
 	return walk.Read(ctx, func(e layout.Entry) bool {

@@ -11,8 +11,8 @@ import (
 
 // Source is one of several tapes that are read together.
 type Source struct {
-	// From is a date before which the tape has no entry; when the order is reversed, one after
-	// which it has none.
+	// From is a date before which the tape has no entry. If the order is reversed, it is a date after
+	// which the tape has no entry.
 	From    time.Time
 	Entries iter.Seq2[layout.Entry, error]
 }
@@ -75,8 +75,8 @@ func (h *heads) next() error {
 	return h.put(t)
 }
 
-// put reads a tape's next entry and inserts the tape by its date, or closes the tape if there is none. An entry dated
-// before its predecessor counts as of the same date.
+// put reads a tape's next entry and inserts the tape by its date, or closes the tape if it has no more entries. An
+// entry dated before its predecessor counts as having the same date.
 func (h *heads) put(t *head) error {
 	e, err, ok := t.next()
 	if !ok || err != nil {

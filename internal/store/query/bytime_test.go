@@ -60,7 +60,7 @@ func randomTape(rng *rand.Rand, name string, ordered bool) (list []layout.Entry)
 	return list
 }
 
-// bound is the first date of a tape, or the last one.
+// bound returns the first date of a tape, or the last one if last.
 func bound(list []layout.Entry, last bool) (out time.Time) {
 	for _, e := range list {
 		if at, _ := e.Time(); out.IsZero() || last && at.After(out) || !last && at.Before(out) {
@@ -97,6 +97,6 @@ func check(t *testing.T, got, all []layout.Entry, reverse, ordered bool) {
 		}
 	}
 	if len(got) != len(all) {
-		t.Fatalf("%d of %d entries", len(got), len(all))
+		t.Fatalf("ByTime yields %d of %d entries", len(got), len(all))
 	}
 }

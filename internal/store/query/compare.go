@@ -18,7 +18,7 @@ const (
 	ChangeEdited  = "edited"
 )
 
-// Change is an entry that two revisions do not share. Old is the former text of an edited one.
+// Change is an entry that two revisions do not share. Old is the former version of an edited entry.
 type Change struct {
 	Kind       string
 	Entry, Old layout.Entry
@@ -78,7 +78,7 @@ func Compare(ctx context.Context, a, b *Revision, yield func(Change) error) erro
 	}
 }
 
-// edited reports whether two entries with the same id are versions of one: both sides got it from
+// edited reports whether two entries with the same id are versions of one entry: both sides have it from
 // the same history, or the dates, which are precise, are the same.
 func (c *comparison) edited(ctx context.Context, x, y layout.Entry) (bool, error) {
 	if x.Date != "" && x.Date == y.Date && (x.Kind == y.Kind || bytes.Equal(x.Payload, y.Payload)) {

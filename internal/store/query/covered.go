@@ -61,19 +61,19 @@ type coverage struct {
 	forkStarts []*snapshot.Snapshot   // first commits of forks that contain a part of the parent's next commit, which is covered
 }
 
-// uncoveredSpans is what is not covered of a line, by the ids that entries have on it.
+// uncoveredSpans are the entries of a line that are not covered, by their ids on that line.
 type uncoveredSpans struct {
 	spans []span
-	all   bool // nothing that the line has outside the trunk is covered
+	all   bool // no entry that the line has outside the trunk is covered
 }
 
-// step is what matters here of a commit.
+// step is a commit, as far as it matters here.
 type step struct {
 	hash      gitstore.Hash
-	parents   []gitstore.Hash // the one it continues, then those it merges entries of
-	last      int64
-	starts    string // the fork that starts with it
-	completes bool   // it completes merges that git made
+	parents   []gitstore.Hash // the commit that it continues, then those whose entries it merges
+	last      int64           // id of the last entry
+	starts    string          // the fork that starts with it
+	completes bool            // it completes merges that git made
 }
 
 func (c *coverage) step(ctx context.Context, h gitstore.Hash) (step, error) {
@@ -102,7 +102,7 @@ func (c *coverage) step(ctx context.Context, h gitstore.Hash) (step, error) {
 	return st, err
 }
 
-// completed returns the commit before a row of merges that git made, then the commits they merged.
+// completed returns the commit before a row of merges that git made, then the commits that they merged.
 func (c *coverage) completed(newest gitstore.Hash) ([]gitstore.Hash, error) {
 	made, before, err := snapshot.ByGit(c.s, newest)
 	out := []gitstore.Hash{before}
@@ -116,7 +116,7 @@ func (c *coverage) completed(newest gitstore.Hash) ([]gitstore.Hash, error) {
 	return out, err
 }
 
-// line returns what is not covered of a commit's line, and records what its anchors cover.
+// line returns the entries of a commit's line that are not covered, and records what its anchors cover.
 func (c *coverage) line(ctx context.Context, newest gitstore.Hash) (uncoveredSpans, error) {
 	if done, ok := c.lines[newest]; ok {
 		return done, nil

@@ -15,16 +15,16 @@ import (
 type descent struct {
 	c          *coverage
 	v          *snapshot.Snapshot // of the newest commit
-	phase      int                // index of the newest phase not passed yet
+	phase      int                // index of the newest phase that was not passed yet
 	anchor     layout.Entry       // of that phase, once read
 	startsRead int                // how many of the coverage's forkStarts were compared
-	byStarts   int64              // those cover the line up to this entry
+	byStarts   int64              // the compared forkStarts cover the line up to this entry
 	uncoveredSpans
 }
 
 func (d *descent) isTrunk() bool { return d.v.Commit == d.c.head.Commit }
 
-// next handles a commit of the line and returns the one before it, the zero hash to stop.
+// next handles a commit of the line and returns the one before it, or the zero hash to stop.
 func (d *descent) next(ctx context.Context, h gitstore.Hash) (before gitstore.Hash, err error) {
 	at, err := d.c.step(ctx, h)
 	if err != nil {
@@ -65,7 +65,7 @@ func (d *descent) next(ctx context.Context, h gitstore.Hash) (before gitstore.Ha
 	return gitstore.ZeroHash, d.c.cover(ctx, at.parents)
 }
 
-// coveredTo returns the entry up to which the line is known to be covered without its commits.
+// coveredTo returns the entry up to which the line is known to be covered without reading its commits.
 func (d *descent) coveredTo() (int64, error) {
 	for ; d.startsRead < len(d.c.forkStarts); d.startsRead++ {
 		start := d.c.forkStarts[d.startsRead]
@@ -126,8 +126,8 @@ func (d *descent) onTape() (bool, error) {
 	return false, nil
 }
 
-// merge handles a commit that brought entries of other lines. Those that are not covered on their
-// line are not covered here.
+// merge handles a commit that brought entries of other lines. Entries that are not covered on their
+// line are not covered here either.
 func (d *descent) merge(ctx context.Context, at step, brought span) error {
 	merged := at.parents[1:]
 	lines := make([]uncoveredSpans, len(merged))
@@ -152,21 +152,21 @@ func (d *descent) merge(ctx context.Context, at step, brought span) error {
 		if err != nil {
 			return err
 		}
-		// They are in the same order here, so those covered before the first span need not be read.
+		// The entries are in the same order here, so those before the first uncovered one need not be read.
 		brought.first = max(brought.first, brought.last-(end.last-lines[0].spans[0].first))
 	}
 	return d.match(ctx, at, brought, lines)
 }
 
-// match finds entries of other lines by their content, because they have other ids here.
+// match finds the uncovered entries of other lines by their content, because they have other ids here.
 func (d *descent) match(ctx context.Context, at step, brought span, lines []uncoveredSpans) error {
-	rest := map[string]bool{}
+	contents := map[string]bool{} // of the uncovered entries
 	for i, other := range lines {
 		v, err := snapshot.AtCommit(d.c.s, at.parents[i+1])
 		if err != nil {
 			return err
 		}
-		if _, err := readSpans(ctx, v, "", other.spans, func(e layout.Entry) bool { rest[contentOf(e)] = true; return true }); err != nil {
+		if _, err := readSpans(ctx, v, "", other.spans, func(e layout.Entry) bool { contents[contentOf(e)] = true; return true }); err != nil {
 			return err
 		}
 	}
@@ -176,7 +176,7 @@ func (d *descent) match(ctx context.Context, at step, brought span, lines []unco
 	}
 	_, err = readSpans(ctx, d.v, "", []span{brought}, func(e layout.Entry) bool {
 		// A commit that completes a merge may also contain entries that people added by hand.
-		if rest[contentOf(e)] || at.completes && !cameFromOther(e, name) {
+		if contents[contentOf(e)] || at.completes && !cameFromOther(e, name) {
 			d.spans = append(d.spans, span{e.ID, e.ID})
 		}
 		return true

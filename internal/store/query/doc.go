@@ -1,3 +1,3 @@
-// Package query answers questions about a tape: its phases, an overview, entries by place, what
-// is new since a mark, what two revisions do not share.
+// Package query answers questions about a tape: its phases, an overview, entries by position, what is
+// new since a read mark, and what two revisions do not share.
 package query

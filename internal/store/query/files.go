@@ -56,10 +56,10 @@ type fileRef struct {
 	p       layout.Phase
 	segment layout.Segment
 	anchor  string
-	last    bool // of its class, in the open phase
+	last    bool // of its class in the phase; an unfinished line may follow its whole ones
 }
 
-// File is one of them.
+// File is one of these files, read.
 type File struct {
 	Data []byte // whole lines
 
@@ -67,8 +67,8 @@ type File struct {
 	seq                        int
 }
 
-// FilesOf returns the files that contain the entries which a query's anchors and kinds select. They
-// may contain others.
+// FilesOf returns the files with the entries that a query's anchors and kinds select. The files may
+// contain other entries, too.
 func FilesOf(ctx context.Context, t *workspace.Tape, q snapshot.Query) (out *Files, err error) {
 	defer wrapRead(t, &err)
 	v, s, err := snapshot.Select(ctx, t, q)
@@ -113,7 +113,7 @@ func (f *Files) Series(i int) (phase, series int) {
 	return f.list[i].p.Seq, int(f.list[i].segment.Class)
 }
 
-// Read reads the i-th file, into buf if that is large enough.
+// Read reads the i-th file, into buf if it is large enough.
 func (f *Files) Read(i int, buf []byte) (File, error) {
 	ref := f.list[i]
 	out := File{tape: f.tape.Name(), folder: ref.p.Folder, name: ref.segment.Name(), anchor: ref.anchor, seq: ref.p.Seq}

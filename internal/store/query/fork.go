@@ -12,10 +12,10 @@ import (
 type Base struct {
 	Parent string
 	Entry  int64  // the last entry that it shares with its parent
-	Anchor string // the phase that is open there
+	Anchor string // the anchor of the phase that is open there
 	Commit string // of the parent
 	Start  string // the fork's first commit
-	Date   string // of that
+	Date   string // of the first commit
 }
 
 // DescribeBase returns where a fork begins. ErrInvalid for a tape that is not a fork.

@@ -11,8 +11,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// OfHost reports whether a tape is one that tape serve made for itself, or a fork of one: the
-// shared state, or the audit. People may use the same names, so the first entries decide.
+// OfHost reports whether a tape is one that tape serve keeps for itself (the shared state or the
+// audit), or a fork of one. People may use the same names, so the first entries decide.
 func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 	for t.IsFork() {
 		t, err = t.Store().Tape(ctx, t.Parent())
@@ -50,7 +50,7 @@ func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 	return is, err
 }
 
-// NotOfHost refuses a tape of tape serve, because entries there count as the server's own record.
+// NotOfHost returns an ErrInvalid for a tape of tape serve, whose entries count as the server's own record.
 func NotOfHost(ctx context.Context, t *workspace.Tape) error {
 	own, err := OfHost(ctx, t)
 	if err == nil && own {

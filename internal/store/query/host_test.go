@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The tapes of the server are known by name and content, their forks by the tape that they are from.
-// A fork whose parent is gone is nobody's but its writer's.
+// The tapes of the server are recognised by name and content, their forks by the tape at their root. A
+// fork whose parent is gone does not count as the server's.
 func TestOfHost(t *testing.T) {
 	s := storetest.New(t, nil)
 	audit, err := s.CreateTape(t.Context(), "audit")
@@ -26,7 +26,7 @@ func TestOfHost(t *testing.T) {
 		storetest.Tape(t, s, "host/x"): false,
 	} {
 		if got, err := query.OfHost(t.Context(), storetest.InnerTape(tp)); err != nil || got != want {
-			t.Errorf("%s: %v, %v", tp.Name(), got, err)
+			t.Errorf("%s is of the host: %v, want %v, %v", tp.Name(), got, want, err)
 		}
 	}
 }

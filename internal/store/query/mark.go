@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Unchanged reports whether the tape still ends where the mark does, with a few file system calls
-// and no reading. False may also mean that it cannot tell this way.
+// Unchanged reports whether the tape still ends where the mark does. It makes a few file system calls,
+// and reads only the ends of the files. False may also mean that this does not show it.
 func Unchanged(t *workspace.Tape, m snapshot.ReadMark) bool {
 	before, recErr := journal.PeekOf(t)
 	head, err := t.Head()
@@ -152,7 +152,7 @@ func (s *Suffix) Entries(ctx context.Context) iter.Seq2[layout.Entry, error] {
 	})
 }
 
-// Mark returns the mark at the end of the tape; false until Entries has read to there.
+// Mark returns the mark at the end of the tape; false until Entries has yielded all entries.
 func (s *Suffix) Mark() (snapshot.ReadMark, bool) { return s.end, s.ended }
 
 // wrapRead adds to an error that a tape was being read.

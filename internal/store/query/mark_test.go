@@ -21,42 +21,42 @@ func TestMarkWithoutWorkTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := &storetest.Follower{}
-	look := func(what string, whole bool) {
+	catchUp := func(what string, whole bool) {
 		t.Helper()
 		if query.Unchanged(storetest.InnerTape(tp), f.Mark) {
-			t.Errorf("%s: unchanged, says the mark", what)
+			t.Errorf("%s: Unchanged is true before the change is read", what)
 		}
 		if got := f.CatchUp(t, tp); got != whole {
-			t.Errorf("%s: read the whole tape is %v, want %v", what, got, whole)
+			t.Errorf("%s: the whole tape was read: %v, want %v", what, got, whole)
 		}
 		f.Compare(t, tp)
 		if !query.Unchanged(storetest.InnerTape(tp), f.Mark) {
-			t.Errorf("%s: changed, says the mark", what)
+			t.Errorf("%s: Unchanged is false after everything was read", what)
 		}
 	}
-	look("at first", true)
+	catchUp("at first", true)
 	storetest.Append(t, tp, repo.Message("user", "a"), repo.Event("b", nil))
-	look("with a working tree", false)
+	catchUp("with a working tree", false)
 	storetest.Handoff(t, tp, "next")
 	storetest.Append(t, tp, repo.Message("user", "c"))
 	storetest.Checkpoint(t, tp)
 	storetest.Git(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
-	look("without one", false)
+	catchUp("without one", false)
 	storetest.Append(t, tp, repo.Message("user", "d"))
-	look("with one again", false)
+	catchUp("with one again", false)
 	storetest.Git(t, s.Dir(), "worktree", "remove", "--force", tp.WorkTree())
 	_, err = storetest.Collect(t.Context(), tp, repo.Query{})
 	storetest.WantIs(t, err, repo.ErrCorrupt)
 	_, err = s.Repair(t.Context())
 	storetest.Must(t, err)
 	if !f.CatchUp(t, tp) {
-		t.Error("what was lost with the working tree was not noticed")
+		t.Error("the whole tape was not read again, although entries were lost with the working tree")
 	}
 	f.Compare(t, tp)
 }
 
 // TestMarkSeesCutBack cuts a tape back by hand to exactly where a mark is, although the writer's
-// record has more entries: that is damage, and not a tape without new entries.
+// record has more entries. That is damage, not a tape without new entries.
 func TestMarkSeesCutBack(t *testing.T) {
 	t.Parallel()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -71,7 +71,7 @@ func TestMarkSeesCutBack(t *testing.T) {
 	storetest.Append(t, tp, repo.Message("user", "lost"))
 	storetest.Git(t, s.Dir(), "restore", "--", layout.AnchorsDir)
 	if query.Unchanged(storetest.InnerTape(tp), f.Mark) {
-		t.Error("unchanged, says the mark, though an acknowledged entry is gone")
+		t.Error("Unchanged is true although an acknowledged entry is gone")
 	}
 	_, err = query.Since(t.Context(), storetest.InnerTape(tp), f.Mark)
 	storetest.WantIs(t, err, repo.ErrCorrupt)

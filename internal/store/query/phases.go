@@ -167,7 +167,7 @@ func resolveCommit(s *workspace.Store, target string) (gitstore.Hash, bool) {
 	return h, err == nil
 }
 
-// commitEntries yields the entries that a commit has and its first parent does not.
+// commitEntries yields the entries that a commit adds to its first parent.
 func commitEntries(ctx context.Context, t *workspace.Tape, h gitstore.Hash, yield func(layout.Entry) bool) error {
 	c, v, err := readCommit(t, h)
 	if err != nil {

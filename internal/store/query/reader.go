@@ -22,7 +22,7 @@ type Reader struct {
 	open   map[string]content
 }
 
-// content is that of a file on disk, or of a blob in git.
+// content is the content of a file on disk, or of a blob in git.
 type content struct {
 	*io.SectionReader
 	file *os.File // nil if it is in git
@@ -90,8 +90,8 @@ func (r *Reader) head() error {
 	return err
 }
 
-// Entry reads the entry at a position. The anchor and seq are those of its phase. After a reset
-// another entry may be there. ErrCorrupt if none does.
+// Entry reads the entry at a position. anchor and seq are the name and number of its phase. After a
+// reset, another entry may be there. ErrCorrupt if there is none.
 func (r *Reader) Entry(at layout.Position, anchor string, seq int) (layout.Entry, error) {
 	line, err := r.read(at)
 	if err != nil {
@@ -181,7 +181,7 @@ func (r *Reader) committed(p layout.Phase, s layout.Segment) (content, error) {
 	return content{io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), nil}, err
 }
 
-// Close closes the files.
+// Close closes the files. The reader can still be used.
 func (r *Reader) Close() error {
 	var errs []error
 	for _, c := range r.open {

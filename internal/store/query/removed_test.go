@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// A working tree goes file by file. Who reads a phase meanwhile gets all of it, from the commit.
+// A working tree is removed file by file. Whoever reads a phase meanwhile gets all of it, from the commit.
 func TestPhasesAreReadWholeWhileTheirTreeIsRemoved(t *testing.T) {
 	t.Run("forward", func(t *testing.T) { readRemoved(t, repo.Query{}, "002_plan") })
 	t.Run("backward", func(t *testing.T) { readRemoved(t, repo.Query{Reverse: true}, "001_session-start") })
@@ -46,9 +46,9 @@ func readRemoved(t *testing.T, q repo.Query, phase string) {
 		return errors.Join(stopped, os.Remove(filepath.Join(tree, "anchors", phase, "messages.jsonl")))
 	}}})
 	storetest.Must(t, err)
-	removing, err := other.Tape(t.Context(), "other")
+	sameTape, err := other.Tape(t.Context(), "other")
 	storetest.Must(t, err)
-	err = writer.Locked(t.Context(), storetest.InnerTape(removing), func(w *writer.Writer) error { return w.DropTree(t.Context()) })
+	err = writer.Locked(t.Context(), storetest.InnerTape(sameTape), func(w *writer.Writer) error { return w.DropTree(t.Context()) })
 	storetest.WantIs(t, err, stopped)
 
 	got := []repo.Entry{first}
@@ -57,7 +57,7 @@ func readRemoved(t *testing.T, q repo.Query, phase string) {
 		got = append(got, e)
 	}
 	if lines := storetest.Lines(got); !slices.Equal(lines, want) {
-		t.Errorf("it read\n%s\nnot\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the reader got\n%s\nwant\n%s", strings.Join(lines, "\n"), strings.Join(want, "\n"))
 	}
 	storetest.Must(t, writer.Locked(t.Context(), storetest.InnerTape(tp), func(*writer.Writer) error { return nil }))
 }

@@ -24,15 +24,15 @@ type Revision struct {
 	store  *workspace.Store
 	tape   string // the name that its entries get
 	name   string
-	V      *snapshot.Snapshot
+	V      *snapshot.Snapshot // contains it, and maybe later entries
 	Commit *snapshot.Snapshot // the newest commit that may contain a part of it
-	last   int64
+	last   int64              // id of the last entry
 }
 
 // RevisionOf returns the tape as it was at a target. An anchor of the tape (its name, the number or
-// folder of its phase, or Latest) and an entry of it (@17) mean everything up to there. A tape or
-// fork means all that it has now, committed or not. A tag, branch or commit means that commit; HEAD
-// is the tape's newest. "" is the tape as it is now. ErrNotFound if the target names nothing.
+// folder of its phase, or Latest) or an entry (@17) means everything up to there, itself included. A
+// tape or fork means all that it has now, committed or not. A tag, branch or commit means that commit;
+// HEAD is the tape's newest. "" is the tape as it is now. ErrNotFound if the target names nothing.
 func RevisionOf(ctx context.Context, s *workspace.Store, tape *workspace.Tape, target string) (*Revision, error) {
 	if number, ok := strings.CutPrefix(target, "@"); ok {
 		return revisionAtEntry(ctx, tape, number)
@@ -106,7 +106,7 @@ func revisionAtAnchor(ctx context.Context, t *workspace.Tape, target string) (*R
 	return r, err
 }
 
-// anchorName returns the anchor that a target means, which may be a tag.
+// anchorName returns the anchor that a target names. The target may be a tag.
 func anchorName(t *workspace.Tape, target string) string {
 	return strings.TrimPrefix(strings.TrimPrefix(target, "refs/tags/"), "anchor/"+t.Slug()+"/")
 }
@@ -163,7 +163,7 @@ func (r *Revision) Entries(ctx context.Context, from int64) iter.Seq2[layout.Ent
 	})
 }
 
-// CommonWith returns an id up to which both revisions certainly have the same entries, 0 if there is
+// CommonWith returns an id up to which both revisions certainly have the same entries; 0 if there is
 // none. It compares the hashes of trees, so only the differing ends of two tapes are read. It does
 // not see what somebody changed by hand in a working tree; Verify does.
 func (r *Revision) CommonWith(other *Revision) (int64, error) {

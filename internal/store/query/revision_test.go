@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-func pointOf(t testing.TB, tp *repo.Tape, target string) *repo.Revision {
+func revisionOf(t testing.TB, tp *repo.Tape, target string) *repo.Revision {
 	t.Helper()
 	p, err := tp.Store().Revision(t.Context(), tp, target)
 	if err != nil {
-		t.Fatalf("point %q: %v", target, err)
+		t.Fatalf("revision %q: %v", target, err)
 	}
 	return p
 }
@@ -41,7 +41,7 @@ func entriesFrom(t testing.TB, p *repo.Revision, from int64) []repo.Entry {
 }
 
 // A revision has everything up to its target, and nothing later.
-func TestPoint(t *testing.T) {
+func TestRevision(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "")
 	storetest.Append(t, tp, repo.Message("user", "two"), repo.Message("assistant", "three"))
@@ -65,7 +65,7 @@ func TestPoint(t *testing.T) {
 		{"@1", 1, "main"}, {"@6", 6, "main"}, {h.Tag, 4, "main"}, {commit, 5, "main"}, {commit[:8], 5, "main"},
 		{"tape/main", 5, "main"}, {"refs/heads/tape/main", 5, "main"}, {"fork/main/x", 5, "main/x"}, {"HEAD", 5, "main"},
 	} {
-		p := pointOf(t, tp, c.target)
+		p := revisionOf(t, tp, c.target)
 		entries := entriesFrom(t, p, 0)
 		if end := entries[len(entries)-1]; end.ID != c.last || end.Tape != c.tape {
 			t.Errorf("%q ends with @%d of %s, not with @%d of %s", c.target, end.ID, end.Tape, c.last, c.tape)
@@ -86,29 +86,29 @@ func TestPoint(t *testing.T) {
 			t.Errorf("%q does not have the entry that is not committed", c.target)
 		}
 	}
-	now := pointOf(t, tp, "")
+	now := revisionOf(t, tp, "")
 	storetest.Append(t, tp, repo.Message("user", "later"))
 	storetest.Handoff(t, tp, "later")
 	if got := linesFrom(t, now, 1); !slices.Equal(got, all) || len(got) != 6 {
-		t.Errorf("a point grew to %d entries", len(got))
+		t.Errorf("a revision has grown to %d entries, or changed", len(got))
 	}
 }
 
-func TestPointOfNothing(t *testing.T) {
+func TestRevisionOfNothing(t *testing.T) {
 	tp := storetest.Tape(t, storetest.New(t, nil), "")
 	for target, want := range map[string]error{
 		"@2": repo.ErrNotFound, "@0": repo.ErrInvalid, "@x": repo.ErrInvalid, "nothing": repo.ErrNotFound, "main/x": repo.ErrNotFound, "0000000": repo.ErrNotFound,
 		"refs/heads/x": repo.ErrNotFound, "a..b": repo.ErrNotFound, "\xff": repo.ErrNotFound,
 	} {
 		if _, err := tp.Store().Revision(t.Context(), tp, target); !errors.Is(err, want) {
-			t.Errorf("%q: %v", target, err)
+			t.Errorf("revision %q says %v, want %v", target, err, want)
 		}
 	}
 }
 
-// What CommonWith says two revisions have in common, they do; if nobody changed history, it is everything
-// that they have in common.
-func TestPointCommon(t *testing.T) {
+// Two revisions have in common what CommonWith says. If both are committed, that is everything that they have
+// in common.
+func TestRevisionsInCommon(t *testing.T) {
 	rnd := testkit.Random(t)
 	s := storetest.New(t, nil)
 	tapes := []*repo.Tape{storetest.Tape(t, s, "")}
@@ -138,8 +138,8 @@ func TestPointCommon(t *testing.T) {
 		}
 	}
 	for range testkit.Size(20, 500) {
-		a := pointOf(t, tapes[0], targets[rnd.IntN(len(targets))])
-		b := pointOf(t, tapes[0], targets[rnd.IntN(len(targets))])
+		a := revisionOf(t, tapes[0], targets[rnd.IntN(len(targets))])
+		b := revisionOf(t, tapes[0], targets[rnd.IntN(len(targets))])
 		common, err := a.CommonWith(b)
 		if err != nil {
 			t.Fatal(err)
@@ -150,24 +150,24 @@ func TestPointCommon(t *testing.T) {
 			n++
 		}
 		if common > n {
-			t.Errorf("%s and %s have %d entries in common, not %d", a.Name(), b.Name(), n, common)
+			t.Errorf("%s and %s have %d entries in common, CommonWith says %d", a.Name(), b.Name(), n, common)
 		}
 		back, err := b.CommonWith(a)
 		if err != nil || back != common {
-			t.Errorf("%s and %s: %d one way, %d the other, %v", a.Name(), b.Name(), common, back, err)
+			t.Errorf("%s has %d entries in common with %s, but %d the other way round, %v", a.Name(), common, b.Name(), back, err)
 		}
 		if a.V == a.Commit && b.V == b.Commit && common != n {
-			t.Errorf("the commits %s and %s have %d entries in common; %d were found", a.Name(), b.Name(), n, common)
+			t.Errorf("the commits %s and %s have %d entries in common, CommonWith says only %d", a.Name(), b.Name(), n, common)
 		}
 		if shared, err := a.SharedWith(t.Context(), b); err != nil || shared > n {
-			t.Errorf("%s and %s share %d entries of %d, %v", a.Name(), b.Name(), shared, n, err)
+			t.Errorf("%s and %s have %d entries in common, SharedWith says %d, %v", a.Name(), b.Name(), n, shared, err)
 		}
 	}
 }
 
 // If somebody edited history, the entries before the edit are common, and everything recorded until then
 // still counts as shared.
-func TestPointRewritten(t *testing.T) {
+func TestRevisionsOfEditedHistory(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "")
 	storetest.Append(t, tp, repo.Message("user", "two"))
@@ -177,15 +177,15 @@ func TestPointRewritten(t *testing.T) {
 	file := filepath.Join(s.Dir(), "anchors", "001_session-start", "messages.jsonl")
 	storetest.WriteFile(t, file, bytes.Replace(storetest.ReadFile(t, file), []byte("three"), []byte("drei"), 1))
 	storetest.Git(t, s.Dir(), "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "-q", "--no-verify", "--amend", "-a", "-m", "by hand")
-	a, b := pointOf(t, tp, was), pointOf(t, tp, "HEAD")
+	a, b := revisionOf(t, tp, was), revisionOf(t, tp, "HEAD")
 	if common, err := a.CommonWith(b); common != 2 || err != nil {
-		t.Errorf("common up to @%d, %v", common, err)
+		t.Errorf("common up to @%d, want @2, %v", common, err)
 	}
 	if shared, err := a.SharedWith(t.Context(), b); shared != 2 || err != nil {
-		t.Errorf("shared up to @%d, %v", shared, err)
+		t.Errorf("shared up to @%d, want @2, %v", shared, err)
 	}
-	if common, err := pointOf(t, tp, base).CommonWith(b); common != 2 || err != nil {
-		t.Errorf("the base is common up to @%d, %v", common, err)
+	if common, err := revisionOf(t, tp, base).CommonWith(b); common != 2 || err != nil {
+		t.Errorf("the base is common up to @%d, want @2, %v", common, err)
 	}
 	storetest.Git(t, s.Dir(), "reset", "-q", "--hard", was)
 }

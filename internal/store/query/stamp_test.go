@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestStamp: whatever anybody writes to a tape changes its stamp, and nothing else does.
+// Whatever anybody writes to a tape changes its stamp, and nothing else does.
 func TestStamp(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -37,7 +37,7 @@ func TestStamp(t *testing.T) {
 		{"several of another kind", func() { storetest.Append(t, other, repo.Event("a", nil), repo.Event("b", nil)) }, true},
 		{"a handoff", func() { storetest.Handoff(t, other, "next") }, true},
 		{"an entry after it", func() { storetest.Append(t, tp, repo.Message("user", "three")) }, true},
-		{"a line by hand, of which no note tells", func() {
+		{"a line by hand, which is not in the journal", func() {
 			file := filepath.Join(tp.WorkTree(), "anchors", "002_next", "messages.jsonl")
 			data, err := os.ReadFile(file)
 			if err == nil {
@@ -64,11 +64,11 @@ func TestStamp(t *testing.T) {
 			t.Fatalf("%s: %q, %v", step.what, now, err)
 		}
 		if (now != before) != step.changes {
-			t.Errorf("%s: it was\n%s and is\n%s", step.what, before, now)
+			t.Errorf("%s: the stamp should change: %v; it was\n%s and is\n%s", step.what, step.changes, before, now)
 		}
 		before = now
-		if r := pointOf(t, tp, ""); r.Last() != int64(len(storetest.Entries(t, tp, repo.Query{}))) || last > r.Last() {
-			t.Errorf("%s: the last entry is %d, that of the stamp %d", step.what, r.Last(), last)
+		if r := revisionOf(t, tp, ""); r.Last() != int64(len(storetest.Entries(t, tp, repo.Query{}))) || last > r.Last() {
+			t.Errorf("%s: the last entry of the revision is %d, of the stamp %d", step.what, r.Last(), last)
 		}
 	}
 }

@@ -1,6 +1,6 @@
-// Package relevance is what searches in a workspace and in a team's database have in common: the terms that an
-// index has beside the words of an entry, which entries are folded into one hit, how many candidates are
-// judged, and how they are ranked. It does no I/O.
+// Package relevance has what searches in a workspace and in a team's database share: the terms that an index has
+// in addition to the words of an entry, which entries are folded into one hit, how many candidates are judged, and
+// how they are ranked. It does no I/O.
 package relevance
 
 import (
@@ -27,7 +27,7 @@ const (
 // OftenTimes is how often an entry must contain a word to be a candidate although newer ones contain it.
 const OftenTimes = 3
 
-// Shortened is a value of a property as terms have it: at most 200 bytes.
+// Shortened returns the value of a property as it is in terms: at most 200 bytes.
 func Shortened(value string) string {
 	const longest = 200
 	return strings.ToValidUTF8(value[:min(len(value), longest)], "")
@@ -38,14 +38,14 @@ func LooksAtDigits(search string) bool {
 	return strings.ContainsFunc(search, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
 }
 
-// TalkKinds are the kinds of entries that people and agents said, as opposed to printed by machines.
+// TalkKinds are the kinds of entries that people and agents wrote, as opposed to the output of programs.
 var TalkKinds = [...]string{layout.KindMessage, layout.KindAnchor, layout.KindError}
 
 // IsTalk reports whether a kind is one of TalkKinds.
 func IsTalk(kind string) bool { return slices.Contains(TalkKinds[:], kind) }
 
-// SignOf is equal for entries that are folded into one hit: messages and the like if their text is the same,
-// output also if it differs in digits and such.
+// SignOf returns the same for entries that are folded into one hit: talk and system prompts if their text is the
+// same, other entries also if their text differs only in digits and the like.
 func SignOf(kind string, body []byte) uint64 {
 	if IsTalk(kind) || kind == layout.KindSystem {
 		return text.Identity(body)
@@ -53,7 +53,7 @@ func SignOf(kind string, body []byte) uint64 {
 	return text.Signature(body)
 }
 
-// NameOf is the name by which an event is found; "" if it has none or a very long one.
+// NameOf returns the name by which an event is found; "" if it has none, or one of more than 200 bytes.
 func NameOf(e layout.Entry) string {
 	const longest = 200 // bytes
 	if e.Kind != layout.KindEvent {
@@ -70,15 +70,15 @@ func IsSearch(e layout.Entry) bool {
 	return len(e.Meta) > 2 && string(jsonl.Get(e.Meta, "search")) == "true"
 }
 
-// How many of the entries that have the words are judged, before any text is read.
+// How many of the entries that have the words are judged before any text is read, and how many are then read.
 const (
 	// ManyFound is the greatest number of entries of which all are judged.
 	ManyFound = 400
-	// If there are more, so many of each sort are judged.
+	// If there are more, this many of each sort are judged.
 	OftenCandidates = 100
 	TalkCandidates  = 120
 	NewCandidates   = 80
-	// LeastRead is how many of the best are read at least: this, or twice the limit if that is more.
+	// LeastRead is the least number of the best entries that are read: this, or twice the limit if that is more.
 	LeastRead = 40
 )
 
@@ -88,7 +88,7 @@ const (
 	b  = 0.75
 	// Literal is the factor for entries that contain the query as it was typed.
 	Literal = 1.3
-	// Age takes up to ageShare off the score, and half of that after halfLife.
+	// Age takes up to ageShare off the score: half of ageShare after halfLife.
 	ageShare = 0.35
 	halfLife = 14 * 24 * 3600e6 // microseconds
 )
@@ -114,8 +114,8 @@ func kindWeight(kind string) float64 {
 type Corpus struct {
 	Newest  int64   // date of the newest entry in microseconds since 1970
 	Entries float64 // how many there are
-	Average float64 // length of an entry's line in bytes
-	Even    bool    // ignore the lengths of entries
+	Average float64 // average length of an entry's line in bytes
+	Even    bool    // the lengths of entries do not count
 }
 
 // IDF returns the weight of a word that is in df entries.

@@ -7,27 +7,27 @@ import (
 	"tape/internal/store/relevance"
 )
 
-// TestOrder: what was said comes before what was printed, new before old, a rare word before a common one.
+// Talk comes before output, new before old, a rare word before a common one.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	day := int64(24 * 3600e6)
 	c := relevance.Corpus{Newest: 100 * day, Entries: 1000, Average: 300}
 	if c.Weigh(layout.KindMessage, c.Newest, 1) <= c.Weigh(layout.KindToolResult, c.Newest, 1) {
-		t.Error("what was printed comes first")
+		t.Error("output comes before talk")
 	}
 	if c.Weigh(layout.KindMessage, c.Newest, 1) <= c.Weigh(layout.KindMessage, c.Newest-14*day, 1) || c.Weigh(layout.KindMessage, day, 1) < c.Weigh(layout.KindMessage, 0, 1) {
-		t.Error("the old comes first")
+		t.Error("an old entry comes before a new one")
 	}
 	if c.IDF(3) <= c.IDF(300) || c.Saturated(2, 300) <= c.Saturated(1, 300) || c.Saturated(1, 100) <= c.Saturated(1, 1000) {
 		t.Error("a common word, or one in a long entry, counts more")
 	}
 	c.Even = true
 	if c.Saturated(1, 100) != c.Saturated(1, 1000) {
-		t.Error("the length counts although it must not")
+		t.Error("the length counts although Even is set")
 	}
 }
 
-// TestSignOf: what was printed is folded also if it differs in digits, what was said only if it is the same.
+// Output is folded even if it differs in digits, talk only if it is the same.
 func TestSignOf(t *testing.T) {
 	t.Parallel()
 	a, b := []byte("ok in 1.5s"), []byte("ok in 2.7s")
