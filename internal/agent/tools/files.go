@@ -19,7 +19,8 @@ import (
 	"tape/hooks"
 )
 
-// pageBytes is how many bytes a tool shows at once: fewer than [LongestResult], so that they do not become an artifact.
+// pageBytes is how many bytes a tool shows at once. With fewer than [LongestResult], a page does not become an
+// artifact.
 const pageBytes = 15_000
 
 // Limits of fs.read.

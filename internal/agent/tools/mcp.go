@@ -195,8 +195,8 @@ func (s *server) close() {
 	}
 }
 
-// tools returns the tools of the server. For retryAfter after a failure, and if it fails now, these are the tools that
-// it listed last.
+// tools returns the tools of the server. If it fails, then and for retryAfter these are the tools that it listed
+// last.
 func (s *server) tools(ctx context.Context) []hooks.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
