@@ -133,7 +133,7 @@ type artifactReadArgs struct {
 	Length int    `json:"length"`
 }
 
-// piece reads a page of a text.
+// piece returns a page of an artifact's text, at most pageBytes, and says where the next page begins.
 func (a artifactReadArgs) piece(found repo.Artifact, r io.ReadSeeker) (string, error) {
 	if a.Offset >= found.Size {
 		return "", fmt.Errorf("offset %d is past the end: the artifact has %d bytes", a.Offset, found.Size)
@@ -166,13 +166,13 @@ type artifactSearchArgs struct {
 	Limit      int    `json:"limit"`
 }
 
-// How much of a matching line is shown, and how much of a line is searched.
+// How much of a matching line is shown, and how much of a line is searched at once, in bytes.
 const (
 	shownOfLine = 300
 	longestLine = 64 << 10
 )
 
-// find searches a text line by line. Each piece of longestLine bytes counts as a line.
+// find searches a text line by line. Of a longer line, each piece of longestLine bytes counts as a line.
 func (a artifactSearchArgs) find(ctx context.Context, r io.Reader) (string, error) {
 	expr := a.Query
 	if a.IgnoreCase {

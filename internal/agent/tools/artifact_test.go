@@ -39,7 +39,7 @@ func TestKeep(t *testing.T) {
 	e, tp := newArtifacts(t)
 	for _, text := range []string{"", "short", strings.Repeat("ä", LongestResult)} {
 		if got := e.keep(text); got != text {
-			t.Errorf("%q", clip(got, 200))
+			t.Errorf("a short result is changed to %q", clip(got, 200))
 		}
 	}
 	if list, err := tp.Artifacts(t.Context()); err != nil || len(list) != 0 {
@@ -57,24 +57,24 @@ func TestKeep(t *testing.T) {
 	defer r.Close()
 	raw, err := io.ReadAll(r)
 	if stored := string(raw); err != nil || strings.Contains(stored, token) || strings.Count(stored, "[redacted:") != 2 || !strings.HasSuffix(stored, "end") || a.Size != int64(len(stored)) {
-		t.Errorf("%v %s … %s", err, stored[:200], stored[len(stored)-200:])
+		t.Errorf("the artifact has %d bytes, not %d, or its tokens are not masked (%v): %s … %s", len(stored), a.Size, err, stored[:200], stored[len(stored)-200:])
 	}
 	if n := utf8.RuneCountInString(got); n > previewChars+400 {
-		t.Errorf("%d characters", n)
+		t.Errorf("the preview has %d characters", n)
 	}
 	if again := e.keep(got); again != got {
-		t.Error("a preview is kept again")
+		t.Error("a preview became an artifact again")
 	}
-	// The entry of the result refers to it, which is how others know what it is.
+	// The tape knows an artifact's name and type from the entry that refers to it.
 	if _, err := tp.Append(t.Context(), nil, repo.Draft{Kind: repo.KindToolResult, Payload: []byte(`{"results":["x"],"artifact":` + string(a.Reference()) + `}`)}); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := tp.Artifacts(t.Context()); err != nil || len(list) != 1 || list[0].Name != "bash" || !strings.HasPrefix(list[0].MIMEType, "text/plain") {
-		t.Errorf("%v %v", list, err)
+		t.Errorf("the artifacts of the tape are %v, %v; want one of bash, as text/plain", list, err)
 	}
 	got, a = e.Keep(t.Context(), hooks.ToolContext{Session: "other"}, "bash", text)
 	if contains(t, got, "could not be kept: the disk is full", "begin [redacted:"); a != nil {
-		t.Errorf("%+v", a)
+		t.Errorf("the artifact could not be stored, and Keep returns %+v", a)
 	}
 	contains(t, newEnv(t, nil).keep(text), "no tape for it", "begin [redacted:")
 }
@@ -105,7 +105,7 @@ func TestReadArtifact(t *testing.T) {
 			head, piece, _ := strings.Cut(e.must("artifact.read", obj("id", id, "offset", offset, "length", max(length, 1))), "\n")
 			got.WriteString(piece)
 			if len(piece) > pageBytes {
-				t.Fatalf("%d bytes", len(piece))
+				t.Fatalf("a page has %d bytes, more than %d", len(piece), pageBytes)
 			}
 			offset = -1
 			if _, next, ok := strings.Cut(head, "offset="); ok {
@@ -120,11 +120,11 @@ func TestReadArtifact(t *testing.T) {
 	contains(t, out, "1 lines match")
 	var offset int
 	if _, err := fmt.Sscanf(strings.SplitN(out, "\n", 2)[1], "offset %d:", &offset); err != nil || !strings.HasPrefix(want[offset:], "line 1234 ") {
-		t.Errorf("%v %q", err, out)
+		t.Errorf("line 1234 is not at the offset in %q, %v", out, err)
 	}
 	out = e.must("artifact.search", `{"id":"`+id+`","query":"line","limit":200}`)
 	if contains(t, out, "5000 lines match"); len(out) > pageBytes {
-		t.Errorf("%d bytes", len(out))
+		t.Errorf("the matches have %d bytes, more than %d", len(out), pageBytes)
 	}
 	contains(t, e.must("artifact.search", `{"id":"`+id+`","query":"nowhere"}`), "0 lines match")
 	numbers := add("1\n12345\r\n\n123456\n12345")
@@ -156,13 +156,13 @@ func TestCheck(t *testing.T) {
 		strings.Repeat(`{"cmd":`, 20_000):                  {"not a JSON object"},
 	} {
 		if text := e.fails("bash", args, words...); len(text) > 1500 {
-			t.Errorf("%d bytes", len(text))
+			t.Errorf("the error has %d bytes, more than 1500", len(text))
 		}
 	}
 	contains(t, e.must("bash", `{"cmd":"echo x","timeout_seconds":"5","background":"false"}`), "x")
 	broken := Checked(hooks.Tool{Name: "broken", Schema: []byte(`{"type":"object"}`), Run: func(context.Context, hooks.ToolContext, json.RawMessage) (string, error) { panic("oh") }})
 	if _, err := broken.Run(t.Context(), hooks.ToolContext{}, nil); err == nil || !strings.Contains(err.Error(), "oh") {
-		t.Error(err)
+		t.Errorf("a tool that panics returns %v, want an error with the panic", err)
 	}
 }
 
@@ -170,11 +170,11 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	list := []hooks.Tool{{Name: "fs.read"}, {Name: "fs_read"}, {Name: "a b"}, {Name: strings.Repeat("x", 100)}, {Name: "FS.read", Description: "other"}}
 	if got := Distinct(list); len(got) != 3 {
-		t.Errorf("%v", got)
+		t.Errorf("Distinct returns %v, want the first three that differ", got)
 	}
 	for name, want := range map[string]string{"fs.read": "fs.read", "fs_read": "fs_read", "FS_READ": "fs.read", " fs.read ": "fs.read", "a_b": "a b", "none": "", "": ""} {
 		if got, ok := Find(list, name); got.Name != want || ok != (want != "") {
-			t.Errorf("%q: %q", name, got.Name)
+			t.Errorf("Find(%q) returns %q, %v; want %q", name, got.Name, ok, want)
 		}
 	}
 }

@@ -24,7 +24,8 @@ func define[A any](name, description, properties string, required []string, run 
 	return t
 }
 
-// definePreviewed makes a tool whose preview says what a call would do; nil if there is nothing to say.
+// definePreviewed makes a tool as define does, but one that may change something. preview says what a call would do;
+// nil: the tool has no preview.
 func definePreviewed[A any](name, description, properties string, required []string, preview func(ctx context.Context, a A) (hooks.Preview, error),
 	run func(ctx context.Context, c hooks.ToolContext, a A) (string, error)) hooks.Tool {
 	schema := `{"type":"object","properties":{` + properties + `},"additionalProperties":false`
@@ -86,7 +87,7 @@ func Checked(t hooks.Tool) hooks.Tool {
 		if err != nil {
 			return arguments, nil
 		}
-		if arguments, err = allowed(s, arguments); err != nil {
+		if arguments, err = validate(s, arguments); err != nil {
 			err = fmt.Errorf("%s: %w; its arguments are %s", t.Name, err, signature(s.Schema()))
 		}
 		return arguments, err
@@ -117,9 +118,9 @@ func Checked(t hooks.Tool) hooks.Tool {
 	return t
 }
 
-// allowed validates arguments, and returns them with strings converted to numbers and booleans
-// where the schema has those.
-func allowed(s *jsonschema.Resolved, arguments json.RawMessage) (json.RawMessage, error) {
+// validate checks arguments against a schema, and returns them with strings converted to numbers and
+// booleans where the schema has those.
+func validate(s *jsonschema.Resolved, arguments json.RawMessage) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &members); err != nil || members == nil {
 		return nil, errors.New("the arguments are not a JSON object")
@@ -152,7 +153,7 @@ func allowed(s *jsonschema.Resolved, arguments json.RawMessage) (json.RawMessage
 	return arguments, nil
 }
 
-// signature lists the arguments on one line.
+// signature lists a schema's arguments on one line, with their types and a question mark if optional.
 func signature(s *jsonschema.Schema) string {
 	var out []string
 	for name, p := range s.Properties {
@@ -166,7 +167,7 @@ func signature(s *jsonschema.Schema) string {
 	return "{" + strings.Join(out, ", ") + "}"
 }
 
-// clip cuts a text to about limit bytes.
+// clip cuts a text to at most limit bytes, and then adds an ellipsis.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

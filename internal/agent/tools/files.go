@@ -19,7 +19,8 @@ import (
 	"tape/hooks"
 )
 
-// pageBytes is how much a tool shows at once: less than the size from which results become artifacts.
+// pageBytes is how many bytes a tool shows at once. With fewer than [LongestResult], a page does not become an
+// artifact.
 const pageBytes = 15_000
 
 // Limits of fs.read.
@@ -27,10 +28,10 @@ const (
 	defaultLines = 2000
 	lineBytes    = 2000      // shown of a line
 	sniffBytes   = 8 << 10   // read to find out whether a file is text
-	maxScanned   = 512 << 20 // bytes before the first line that is shown
+	maxScanned   = 512 << 20 // bytes that are read at most, also to find the first line that is shown
 )
 
-// files are the project's files.
+// files has the tools that read and write the project's files.
 type files struct {
 	dir     string
 	writing sync.Mutex // held from an edit's read to its write
@@ -104,7 +105,7 @@ func regular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return file, info, nil
 }
 
-// refuse returns why something cannot be read as a file.
+// refuse returns an error unless info describes a regular file. It passes on err, that of the Stat.
 func refuse(info fs.FileInfo, err error) error {
 	switch failed := (*fs.PathError)(nil); {
 	case errors.As(err, &failed):
@@ -171,7 +172,7 @@ func (f *files) read(ctx context.Context, _ hooks.ToolContext, a readArgs) (stri
 	return text, err
 }
 
-// list shows the names in a folder, from a number on.
+// list shows at most limit names in a folder, beginning with the one whose number is from.
 func list(root *os.Root, name string, from, limit int) (string, error) {
 	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(name))
 	if err != nil {
@@ -201,7 +202,7 @@ func list(root *os.Root, name string, from, limit int) (string, error) {
 	return out.String(), nil
 }
 
-// page shows lines of a text with their numbers.
+// page shows at most limit lines of a text with their numbers, beginning with the line whose number is from.
 func page(ctx context.Context, r *bufio.Reader, from, limit int) (string, error) {
 	var out strings.Builder
 	scanned := 0
@@ -231,6 +232,7 @@ func page(ctx context.Context, r *bufio.Reader, from, limit int) (string, error)
 	}
 }
 
+// ending returns a note if the text has no line from; otherwise "".
 func ending(lines, from int) string {
 	switch {
 	case lines == 0:

@@ -20,11 +20,11 @@ func TestRead(t *testing.T) {
 	e := newEnv(t, nil)
 	e.put("a.txt", "one\ntwo\nthree\nfour")
 	if out := e.must("fs.read", `{"path":"a.txt"}`); out != "     1\tone\n     2\ttwo\n     3\tthree\n     4\tfour\n" {
-		t.Errorf("%q", out)
+		t.Errorf("fs.read of the whole file: %q", out)
 	}
 	out := e.must("fs_read", `{"path":"`+e.dir+`/a.txt","offset":2,"limit":"2"}`)
 	if out != "     2\ttwo\n     3\tthree\n(more follows: read on with offset=4)\n" {
-		t.Errorf("%q", out)
+		t.Errorf("fs.read of lines 2 and 3: %q", out)
 	}
 	contains(t, e.must("fs.read", `{"path":"a.txt","offset":9}`), "ends with line 4")
 	e.put("empty", "")
@@ -36,7 +36,7 @@ func TestRead(t *testing.T) {
 	e.put("many", strings.Repeat("0123456789\n", 100_000))
 	out = e.must("fs.read", `{"path":"many"}`)
 	if contains(t, out, "read on with offset="); len(out) > pageBytes+100 {
-		t.Errorf("%d bytes", len(out))
+		t.Errorf("a page has %d bytes", len(out))
 	}
 }
 
@@ -61,11 +61,11 @@ func TestReadOn(t *testing.T) {
 		}
 	}
 	if got.String() != want.String() {
-		t.Errorf("%d bytes, not %d", got.Len(), want.Len())
+		t.Errorf("the pages have %d bytes, not the %d of the file", got.Len(), want.Len())
 	}
 }
 
-// Each tool refuses at once what is not a file of the project, and writes nothing.
+// Each tool refuses a path that is not a file of the project, without waiting or writing.
 func TestHostilePaths(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)
@@ -123,11 +123,11 @@ func TestHostilePaths(t *testing.T) {
 			}
 		}
 	}
-	if got := readFileOf(t, outside); got != "top secret\n" {
-		t.Error(got)
+	if got := mustReadFile(t, outside); got != "top secret\n" {
+		t.Errorf("the file outside of the project has become %q", got)
 	}
 	if got := e.got(".git/config"); got != "a\n" {
-		t.Error(got)
+		t.Errorf(".git/config has become %q", got)
 	}
 	e.must("fs.edit", `{"path":"absolute","old":"a","new":"b"}`)
 	if info, err := os.Lstat(filepath.Join(e.dir, "absolute")); e.got("in/a.txt") != "b\n" || err != nil || info.Mode()&os.ModeSymlink == 0 {
@@ -135,7 +135,7 @@ func TestHostilePaths(t *testing.T) {
 	}
 }
 
-func readFileOf(t *testing.T, name string) string {
+func mustReadFile(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -154,7 +154,7 @@ func TestReadIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := e.callIn(ctx, "s", "fs.read", `{"path":"big","offset":100000000}`); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("with a cancelled turn: %v, want context.Canceled", err)
 	}
 }
 
@@ -169,11 +169,11 @@ func TestWrite(t *testing.T) {
 	e.must("fs.edit", `{"path":"deep/er/a.sh","old":"two","new":"three"}`)
 	info, err := os.Stat(filepath.Join(e.dir, "deep/er/a.sh"))
 	if err != nil || info.Mode().Perm() != 0o751 || e.got("deep/er/a.sh") != "three\n" {
-		t.Errorf("%v %v %q", err, info.Mode(), e.got("deep/er/a.sh"))
+		t.Errorf("the file has the mode %v and the content %q, %v", info.Mode(), e.got("deep/er/a.sh"), err)
 	}
 	files, err := os.ReadDir(filepath.Join(e.dir, "deep/er"))
 	if err != nil || len(files) != 1 {
-		t.Errorf("something is left: %v %v", files, err)
+		t.Errorf("the folder has %v, %v; want only a.sh", files, err)
 	}
 }
 
@@ -205,7 +205,7 @@ func TestEdit(t *testing.T) {
 			e.must("fs.edit", args)
 		}
 		if got := e.got("f"); got != c.want {
-			t.Errorf("%s of %q: %q", c.args, c.was, got)
+			t.Errorf("%s makes %q of %q, not %q", c.args, got, c.was, c.want)
 		}
 	}
 }
@@ -231,6 +231,6 @@ func TestParallelEdits(t *testing.T) {
 	}
 	wait.Wait()
 	if e.got("f") != want.String() {
-		t.Error(e.got("f"))
+		t.Errorf("the file is\n%s\nnot\n%s", e.got("f"), want.String())
 	}
 }

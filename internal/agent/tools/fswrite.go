@@ -15,7 +15,7 @@ import (
 	"tape/hooks"
 )
 
-// maxEdited is the size up to which files can be edited.
+// maxEdited is the size, in bytes, up to which files can be edited.
 const maxEdited = 16 << 20
 
 type writeArgs struct {
@@ -45,7 +45,8 @@ func (f *files) write(_ context.Context, _ hooks.ToolContext, a writeArgs) (stri
 	return fmt.Sprintf("%s: %s (%d bytes)", what, a.Path, len(a.Content)), nil
 }
 
-// writable returns what is at the place where a file is to be written; nil if nothing is.
+// writable returns the file that a write would replace; nil if there is none. It returns an error if nothing may be
+// written there.
 func writable(root *os.Root, name string) (fs.FileInfo, error) {
 	for part := range strings.SplitSeq(filepath.ToSlash(name), "/") {
 		if strings.EqualFold(part, ".git") {
@@ -68,11 +69,11 @@ func writable(root *os.Root, name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// put writes a file atomically, also across a crash. was is the file that it replaces, whose mode
-// it keeps.
-func put(root *os.Root, name string, data []byte, was fs.FileInfo) (err error) {
+// put writes a file atomically, also across a crash. replaced is the file that it replaces, whose mode
+// it keeps; nil if there is none.
+func put(root *os.Root, name string, data []byte, replaced fs.FileInfo) (err error) {
 	dir := filepath.Dir(name)
-	if was == nil {
+	if replaced == nil {
 		if err := root.MkdirAll(dir, 0o777); err != nil {
 			return err
 		}
@@ -88,8 +89,8 @@ func put(root *os.Root, name string, data []byte, was fs.FileInfo) (err error) {
 		}
 	}()
 	_, err = file.Write(data)
-	if err == nil && was != nil {
-		err = file.Chmod(was.Mode().Perm())
+	if err == nil && replaced != nil {
+		err = file.Chmod(replaced.Mode().Perm())
 	}
 	if err == nil {
 		err = file.Sync()
@@ -115,7 +116,7 @@ func (f *files) edit(_ context.Context, _ hooks.ToolContext, a editArgs) (string
 		return "", err
 	}
 	defer root.Close()
-	n, line, err := a.in(root, name)
+	n, line, err := a.applyTo(root, name)
 	if err != nil {
 		return "", fmt.Errorf("edit %s: %w", clip(a.Path, 200), err)
 	}
@@ -125,20 +126,20 @@ func (f *files) edit(_ context.Context, _ hooks.ToolContext, a editArgs) (string
 	return fmt.Sprintf("edited: %s (at line %d)", a.Path, line), nil
 }
 
-// in replaces the text in a file. n is the number of places, line the first of them.
-func (a editArgs) in(root *os.Root, name string) (n, line int, err error) {
-	was, info, err := editable(root, name)
+// applyTo replaces the text in a file. n is the number of places, line the first of them.
+func (a editArgs) applyTo(root *os.Root, name string) (n, line int, err error) {
+	content, info, err := editable(root, name)
 	if err != nil {
 		return 0, 0, err
 	}
-	next, n, line, err := a.apply(was)
+	next, n, line, err := a.apply(content)
 	if err != nil {
 		return 0, 0, err
 	}
 	return n, line, put(root, name, next, info)
 }
 
-// editable reads a file that can be edited.
+// editable returns the content of a file, and an error if the file cannot be edited.
 func editable(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	file, info, err := regular(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -151,42 +152,42 @@ func editable(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	if info.Size() > maxEdited {
 		return nil, nil, fmt.Errorf("it has %d MiB; fs.edit takes files up to %d MiB, use sed in bash", info.Size()>>20, maxEdited>>20)
 	}
-	was, err := io.ReadAll(io.LimitReader(file, maxEdited))
+	content, err := io.ReadAll(io.LimitReader(file, maxEdited))
 	if err != nil {
 		return nil, nil, err
 	}
-	if bytes.IndexByte(was, 0) >= 0 {
+	if bytes.IndexByte(content, 0) >= 0 {
 		return nil, nil, errors.New("it is not UTF-8 text: it has NUL bytes; bash has programs for it")
 	}
 	_, err = writable(root, name)
-	return was, info, err
+	return content, info, err
 }
 
-// apply replaces the text. n is the number of places, line the first of them.
-func (a editArgs) apply(was []byte) (next []byte, n, line int, err error) {
-	from, to := a.matching(was)
+// apply replaces the text in a file's content. n is the number of places, line the first of them.
+func (a editArgs) apply(content []byte) (next []byte, n, line int, err error) {
+	from, to := a.matching(content)
 	if bytes.Equal(from, to) {
 		return nil, 0, 0, errors.New("old and new are the same")
 	}
-	n = bytes.Count(was, from)
+	n = bytes.Count(content, from)
 	if n == 0 {
 		return nil, 0, 0, errors.New("old is not in the file; read it again, and copy the text exactly, with its white space and without line numbers")
 	}
 	if n > 1 && !a.All {
 		return nil, 0, 0, fmt.Errorf("old is in the file %d times; add lines around it that make it unique, or replace all with all=true", n)
 	}
-	line = 1 + bytes.Count(was[:bytes.Index(was, from)], []byte("\n"))
-	return bytes.ReplaceAll(was, from, to), n, line, nil
+	line = 1 + bytes.Count(content[:bytes.Index(content, from)], []byte("\n"))
+	return bytes.ReplaceAll(content, from, to), n, line, nil
 }
 
 // matching returns old and new with the file's line ends: a model does not see CR LF.
-func (a editArgs) matching(was []byte) (from, to []byte) {
+func (a editArgs) matching(content []byte) (from, to []byte) {
 	from, to = []byte(a.Old), []byte(a.New)
-	crlf := bytes.Count(was, []byte("\r\n"))
-	if 2*crlf <= bytes.Count(was, []byte("\n")) {
+	crlf := bytes.Count(content, []byte("\r\n"))
+	if 2*crlf <= bytes.Count(content, []byte("\n")) {
 		return from, to
 	}
-	if !bytes.Contains(was, from) {
+	if !bytes.Contains(content, from) {
 		from = withCRLF(from)
 	}
 	return from, withCRLF(to)

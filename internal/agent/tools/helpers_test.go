@@ -20,7 +20,7 @@ import (
 	"tape/repo"
 )
 
-// helper says what the test's program does when a test starts it again.
+// helper is the environment variable that says what the test's program does when a test starts it again.
 const helper = "TAPE_TOOLS_TEST"
 
 func TestMain(m *testing.M) {
@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// env has the tools of a test, in a project of their own.
 type env struct {
 	*Set
 	t   *testing.T
@@ -100,6 +101,7 @@ func (e *env) fails(name, args string, words ...string) string {
 	return err.Error()
 }
 
+// put writes a file of the project.
 func (e *env) put(name, content string) {
 	e.t.Helper()
 	path := filepath.Join(e.dir, name)
@@ -108,6 +110,7 @@ func (e *env) put(name, content string) {
 	}
 }
 
+// got returns the content of a file of the project.
 func (e *env) got(name string) string {
 	e.t.Helper()
 	b, err := os.ReadFile(filepath.Join(e.dir, name))
@@ -117,6 +120,7 @@ func (e *env) got(name string) string {
 	return string(b)
 }
 
+// obj returns a JSON object of names and values.
 func obj(pairs ...any) string {
 	m := map[string]any{}
 	for i := 0; i < len(pairs); i += 2 {

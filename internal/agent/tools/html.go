@@ -13,8 +13,9 @@ import (
 
 var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title`)
 
-// fromHTML returns a page's title and text as Markdown, without pictures, scripts and styles. Cells
-// are only set apart: the library's tables fill in each cell of a span, however many a page asks for.
+// fromHTML returns a page's title and text as Markdown, without pictures, scripts and styles. Table
+// cells are only separated: the library's own tables repeat a cell as often as its span says, without
+// a limit.
 func fromHTML(page string) (string, error) {
 	c := converter.NewConverter(converter.WithEscapeMode(converter.EscapeModeDisabled),
 		converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin()))

@@ -25,10 +25,10 @@ import (
 )
 
 // Server is an MCP server in the settings. It has either a command or an address. Env is added to
-// the environment of the host, without its API keys.
+// the environment of the host, from which API keys are removed.
 type Server struct {
 	Command string            `json:"command"`
-	Args    []string          `json:"args"` // ${NAME} here, and in URL, is replaced by that variable of the host
+	Args    []string          `json:"args"` // ${NAME} here, and in URL, is replaced by the host's variable NAME
 	Env     map[string]string `json:"env"`  // a value that is exactly ${NAME} is replaced, too
 	URL     string            `json:"url"`  // of a server that speaks streamable HTTP
 }
@@ -37,15 +37,15 @@ type Server struct {
 const (
 	startTimeout   = 30 * time.Second
 	answerTimeout  = 5 * time.Minute
-	retryAfter     = time.Minute // in All, when it could not be used
-	exitTimeout    = time.Second // from the end of its input until it is ended
+	retryAfter     = time.Minute // until All tries a server again that failed
+	exitTimeout    = time.Second // from the end of its input until it is terminated
 	maxMessage     = 16 << 20
 	maxTools       = 128
 	maxSchema      = 32 << 10
 	maxDescription = 2000
 )
 
-// server is a server, and its process or connection.
+// server is an MCP server of the settings, with its process or connection.
 type server struct {
 	Server
 	name, dir string
@@ -63,8 +63,8 @@ type server struct {
 	changed atomic.Bool // the list of tools has to be read again
 }
 
-// connected returns the session with the server, and starts the server if it does not run.
-func (s *server) connected(ctx context.Context) (*mcp.ClientSession, error) {
+// connect returns the session with the server, and starts the server if it does not run. s.mu must be held.
+func (s *server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	if s.closed {
 		return nil, errors.New("the host is shutting down")
 	}
@@ -101,7 +101,7 @@ func (s *server) connected(ctx context.Context) (*mcp.ClientSession, error) {
 	return session, nil
 }
 
-// withVariables replaces each ${NAME} in a text by that variable of the host.
+// withVariables replaces each ${NAME} in a text by the host's variable NAME, which must be set.
 func withVariables(text string) (out string, err error) {
 	out = variable.ReplaceAllStringFunc(text, func(found string) string {
 		name := found[2 : len(found)-1]
@@ -116,7 +116,7 @@ func withVariables(text string) (out string, err error) {
 
 var variable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}`)
 
-// transport starts the server's process, or uses its address. Call ended when the session has ended.
+// transport starts the server's process, or uses its address. The caller calls ended when the session has ended.
 func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 	address, err := withVariables(s.URL)
 	if err != nil {
@@ -195,14 +195,15 @@ func (s *server) close() {
 	}
 }
 
-// tools returns the tools of the server. For a while after a failure these are the last that it listed.
+// tools returns the tools of the server. If it fails, then and for retryAfter these are the tools that it listed
+// last.
 func (s *server) tools(ctx context.Context) []hooks.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.failed) < retryAfter {
 		return s.offered
 	}
-	session, err := s.connected(ctx)
+	session, err := s.connect(ctx)
 	if err == nil && s.changed.Swap(false) {
 		if err = s.list(ctx, session); err != nil {
 			s.changed.Store(true)
@@ -250,7 +251,7 @@ func (s *server) list(ctx context.Context, session *mcp.ClientSession) error {
 // call calls a tool of the server, and starts the server again if it has ended.
 func (s *server) call(ctx context.Context, tool string, arguments json.RawMessage) (string, error) {
 	s.mu.Lock()
-	session, err := s.connected(ctx)
+	session, err := s.connect(ctx)
 	done, stderr := s.done, s.stderr
 	s.mu.Unlock()
 	if err != nil {

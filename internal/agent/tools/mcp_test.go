@@ -75,9 +75,10 @@ func serveMCP() {
 			_ = f.Close()
 		}
 	}
-	_ = testServer().Run(context.Background(), &mcp.StdioTransport{}) // its end is the input's
+	_ = testServer().Run(context.Background(), &mcp.StdioTransport{}) // until the input ends
 }
 
+// newMCP returns tools with the MCP server "test", and a function that lists the processes it was started as.
 func newMCP(t *testing.T) (e *env, started func() []string) {
 	log := t.TempDir() + "/started"
 	e = newEnv(t, func(o *Options) {
@@ -93,7 +94,7 @@ func TestMCP(t *testing.T) {
 	t.Setenv("MY_TOKEN", "more")
 	e, started := newMCP(t)
 	if got := started(); len(got) != 0 {
-		t.Errorf("started before anybody asked: %s", got)
+		t.Errorf("the server was started before its tools were wanted: %s", got)
 	}
 	contains(t, e.must("test.echo", anything), "hello", "not instructions")
 	contains(t, e.must("test_echo", anything), "hello")
@@ -105,14 +106,14 @@ func TestMCP(t *testing.T) {
 	out := e.must("test.pid", anything)
 	contains(t, out, "key= ", "extra=more")
 	if got := started(); len(got) != 1 {
-		t.Errorf("started %s", got)
+		t.Errorf("the server was started %d times, not once", len(got))
 	}
 	e.must("test.more", anything)
 	eventually(t, "the new tool is there", func() bool { _, ok := Find(e.All(t.Context()), "test.added"); return ok })
 	pid := pidIn(t, out)
 	e.Close()
 	if alive(pid) {
-		t.Error("the server runs on")
+		t.Error("the server still runs after Close")
 	}
 	e.fails("test.echo", anything, "the host is shutting down")
 }
@@ -125,7 +126,7 @@ func TestMCPCrash(t *testing.T) {
 		e.fails("test.crash", anything, "failed, and is started again", "out of luck")
 		contains(t, e.must("test.echo", anything), "hello")
 		if got := started(); len(got) != i+2 {
-			t.Errorf("started %s", got)
+			t.Errorf("the server was started %d times, not %d", len(got), i+2)
 		}
 	}
 }
@@ -135,18 +136,18 @@ func TestMCPHostile(t *testing.T) {
 	t.Parallel()
 	e, _ := newMCP(t)
 	if out := e.must("test.large", anything); len(out) < 1<<20 {
-		t.Errorf("%d bytes", len(out))
+		t.Errorf("only %d bytes of a large result", len(out))
 	}
 	text := e.fails("test.huge", anything, "MCP server test")
 	if len(text) > 5000 {
-		t.Errorf("%d bytes", len(text))
+		t.Errorf("the error has %d bytes, more than 5000", len(text))
 	}
 	contains(t, e.must("test.echo", anything), "hello")
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	e.All(t.Context())
 	if _, err := e.callIn(ctx, "s", "test.hang", anything); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
+		t.Errorf("a call that hangs returns %v after the turn, want context.DeadlineExceeded", err)
 	}
 	contains(t, e.must("test.echo", anything), "hello")
 }
@@ -166,7 +167,7 @@ func TestMCPBroken(t *testing.T) {
 	}
 	contains(t, e.log.String(), "I cannot", "neither http nor https", "neither a command nor a url")
 	if n := strings.Count(e.log.String(), "server=none"); n != 1 {
-		t.Errorf("told %d times", n)
+		t.Errorf("the failure of the server none is logged %d times, not once", n)
 	}
 }
 
@@ -178,14 +179,14 @@ func TestMCPSilent(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	if list := e.All(ctx); len(list) != len(e.built) {
-		t.Errorf("%d tools", len(list))
+	if list := e.All(ctx); len(list) != len(e.builtIn) {
+		t.Errorf("%d tools beside a silent server, not the %d that are built in", len(list), len(e.builtIn))
 	}
 	pid := pidIn(t, e.got("pid"))
 	eventually(t, "it ends", func() bool { return !alive(pid) })
 }
 
-// A schema could make its check endless.
+// Schemas that could make their check endless do no harm; one that is too long is left out.
 func TestMCPSchema(t *testing.T) {
 	t.Parallel()
 	s := mcp.NewServer(&mcp.Implementation{Name: "hostile", Version: "1"}, nil)
@@ -208,15 +209,15 @@ func TestMCPSchema(t *testing.T) {
 		contains(t, e.must("web."+name, `{}`), "answer")
 	}
 	if _, ok := Find(e.All(t.Context()), "web.long"); ok {
-		t.Error("a schema of any length is taken")
+		t.Errorf("a schema of more than %d bytes is accepted", maxSchema)
 	}
-	if n := len(e.All(t.Context())) - len(e.built); n != maxTools {
-		t.Errorf("%d tools", n)
+	if n := len(e.All(t.Context())) - len(e.builtIn); n != maxTools {
+		t.Errorf("%d tools of the server, not %d", n, maxTools)
 	}
 	e.Close()
 }
 
-// A restarted HTTP server has lost its sessions.
+// Tools of an HTTP server can be called again after it was restarted, and has lost its sessions, or has failed.
 func TestMCPOverHTTP(t *testing.T) {
 	t.Parallel()
 	var handler atomic.Pointer[mcp.StreamableHTTPHandler]
@@ -245,7 +246,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	t.Cleanup(func() { _ = os.Unsetenv(variable) })
 	e := newEnv(t, func(o *Options) { o.Servers = map[string]Server{"web": {URL: "http://${" + variable + "}"}} })
 	if out, err := withVariables("--key=${TAPE_TEST_NOT_SET}"); err == nil || !strings.Contains(err.Error(), "TAPE_TEST_NOT_SET, which is not set") {
-		t.Errorf("%q, %v", out, err)
+		t.Errorf("an unset variable gives %q, %v; want an error that names it", out, err)
 	}
 	contains(t, e.must("web.echo", anything), "hello")
 	start()
@@ -260,7 +261,7 @@ func TestMCPOverHTTP(t *testing.T) {
 	e.Close()
 }
 
-// A request to one server does not go to another.
+// A server cannot redirect a request to another server.
 func TestMCPRedirect(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int32

@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// keptEach is how many bytes are kept of a command's output, at the beginning and at the end.
+// keptEach is how many bytes of a command's output are kept, at the beginning and at the end each.
 const keptEach = 4 << 20
 
 // output keeps the beginning and the end of what a command writes.
 type output struct {
 	mu   sync.Mutex
 	head []byte
-	tail []byte // of what comes after head
+	tail []byte // the end of what comes after head
 	lost int64  // bytes between head and tail
 }
 

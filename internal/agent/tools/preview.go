@@ -13,7 +13,7 @@ import (
 	"tape/hooks"
 )
 
-// longestDiff is the size of both versions of a file, in bytes, up to which a diff is made.
+// longestDiff is the size in bytes, of both versions of a file together, up to which a diff is made.
 const longestDiff = 1 << 20
 
 // preview says which command would run, and where.
@@ -33,7 +33,7 @@ func (s *shells) preview(_ context.Context, a bashArgs) (hooks.Preview, error) {
 			p.Folder = ""
 		}
 	} else {
-		p.Outside = true // starting it will say what is wrong
+		p.Outside = true // the call will fail, and say why
 	}
 	if a.Cwd != "" {
 		p.Title += " in " + clip(a.Cwd, 300)
@@ -53,7 +53,7 @@ func (w *web) preview(_ context.Context, a fetchArgs) (hooks.Preview, error) {
 	return hooks.Preview{Title: "fetch a page from " + u.Host, Host: strings.ToLower(u.Hostname())}, nil
 }
 
-// place opens the folder that a path begins in, and says which file it is.
+// place opens the project, and returns the path's name in it and a preview that names the file.
 func (f *files) place(path string) (root *os.Root, name string, p hooks.Preview, err error) {
 	if root, name, err = f.open(path); err != nil {
 		return nil, "", p, err
@@ -89,8 +89,8 @@ func (f *files) previewWrite(_ context.Context, a writeArgs) (hooks.Preview, err
 		return p, nil
 	}
 	p.Title = fmt.Sprintf("replace %s (%d bytes, now %d)", p.Path, len(a.Content), info.Size())
-	if was, _, err := editable(root, name); err == nil {
-		if p.Diff = diff(p.Path, p.Path, was, []byte(a.Content)); p.Diff == "" && string(was) == a.Content {
+	if old, _, err := editable(root, name); err == nil {
+		if p.Diff = diff(p.Path, p.Path, old, []byte(a.Content)); p.Diff == "" && string(old) == a.Content {
 			p.Title, p.Diff = "write "+p.Path+" again, as it is", " (nothing changes)\n"
 		}
 	}
@@ -103,22 +103,22 @@ func (f *files) previewEdit(_ context.Context, a editArgs) (hooks.Preview, error
 		return p, err
 	}
 	defer root.Close()
-	was, _, err := editable(root, name)
+	old, _, err := editable(root, name)
 	var next []byte
 	if err == nil {
-		next, _, _, err = a.apply(was)
+		next, _, _, err = a.apply(old)
 	}
 	if err != nil {
 		return p, fmt.Errorf("edit %s: %w", clip(a.Path, 200), err)
 	}
-	p.Title, p.Diff = "change "+p.Path, diff(p.Path, p.Path, was, next)
+	p.Title, p.Diff = "change "+p.Path, diff(p.Path, p.Path, old, next)
 	return p, nil
 }
 
 // diff returns a unified diff; "" if the texts are too long, or the same.
-func diff(from, to string, was, next []byte) string {
-	if len(was)+len(next) > longestDiff {
+func diff(from, to string, old, next []byte) string {
+	if len(old)+len(next) > longestDiff {
 		return ""
 	}
-	return udiff.Unified(from, to, toText(was), toText(next))
+	return udiff.Unified(from, to, toText(old), toText(next))
 }

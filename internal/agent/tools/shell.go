@@ -38,7 +38,7 @@ type shell struct {
 	done        chan struct{}
 }
 
-// state returns whether it runs, and its exit code as JSON.
+// state returns "running" or "exited", and the exit code as code does; "null" while it runs.
 func (s *shell) state() (status, code string) {
 	select {
 	case <-s.done:
@@ -48,7 +48,7 @@ func (s *shell) state() (status, code string) {
 	}
 }
 
-// code returns the exit code, or the signal that ended it.
+// code returns the exit code, or names the signal that ended the command.
 func (s *shell) code() string {
 	if s.cmd.ProcessState.Exited() {
 		return fmt.Sprint(s.cmd.ProcessState.ExitCode())
@@ -56,18 +56,18 @@ func (s *shell) code() string {
 	return s.cmd.ProcessState.String()
 }
 
-// shells are a host's commands.
+// shells runs a host's commands, and keeps those in the background.
 type shells struct {
 	dir      string
 	env      func() []string
 	watchdog *watchdog
 	confine  func(cmd *exec.Cmd) error // nil: commands are not confined
-	settle   func() error              // after a confined command
+	settle   func() error              // called after a confined command; may be nil
 	mu       sync.Mutex
 	all      map[string]*shell // in the background, by id
 }
 
-// start runs a command line. What a person has typed is not confined.
+// start starts a command line. A line that a person has typed is not confined.
 func (s *shells) start(line, dir string, c hooks.ToolContext) (*shell, error) {
 	if strings.ContainsRune(line, 0) {
 		return nil, errors.New("a command cannot have a NUL byte")
@@ -107,6 +107,7 @@ func (s *shells) start(line, dir string, c hooks.ToolContext) (*shell, error) {
 // leftOver is how long to wait for output after a command has ended: a daemon may hold it open.
 const leftOver = 500 * time.Millisecond
 
+// wait reads a command's output from r until the command has ended, and then closes sh.done.
 func (s *shells) wait(sh *shell, r *os.File, confined bool) {
 	read := make(chan struct{})
 	go func() {
@@ -147,7 +148,7 @@ type bashArgs struct {
 
 func (s *shells) bash(ctx context.Context, c hooks.ToolContext, a bashArgs) (string, error) {
 	if a.Background {
-		if err := s.room(c.Session); err != nil {
+		if err := s.checkRoom(c.Session); err != nil {
 			return "", err
 		}
 	}
@@ -192,8 +193,8 @@ func follow(sh *shell, show func(end string, bytes int64)) (stop func()) {
 		return func() {}
 	}
 	over := make(chan struct{})
-	var following sync.WaitGroup
-	following.Go(func() {
+	var shower sync.WaitGroup
+	shower.Go(func() {
 		tick := time.NewTicker(showEvery)
 		defer tick.Stop()
 		shown := int64(0)
@@ -211,11 +212,11 @@ func follow(sh *shell, show func(end string, bytes int64)) (stop func()) {
 	})
 	return func() {
 		close(over)
-		following.Wait()
+		shower.Wait()
 	}
 }
 
-// written returns everything that a command wrote.
+// written returns what a command wrote, as far as it was kept.
 func written(sh *shell) string {
 	text := strings.TrimRight(sh.out.all(), " \t\r\n")
 	if text == "" {
@@ -224,8 +225,8 @@ func written(sh *shell) string {
 	return text
 }
 
-// room refuses one more command in the background if there are too many.
-func (s *shells) room(session string) error {
+// checkRoom refuses one more command in the background if a session has too many.
+func (s *shells) checkRoom(session string) error {
 	running := s.ids(func(sh *shell) bool { status, _ := sh.state(); return sh.session == session && status == "running" })
 	if len(running) >= maxRunning {
 		return fmt.Errorf("%d commands run in the background already: end one with bash.kill (%s)", len(running), strings.Join(running, ", "))
@@ -252,12 +253,13 @@ func (s *shells) keep(sh *shell) string {
 	return fmt.Sprintf("started: %s\nread what it writes with bash.output, end it with bash.kill", sh.id)
 }
 
-func (s *shells) ids(of func(*shell) bool) []string {
+// ids returns the ids of the background commands for which match returns true, sorted.
+func (s *shells) ids(match func(*shell) bool) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []string
 	for id, sh := range s.all {
-		if of(sh) {
+		if match(sh) {
 			out = append(out, id)
 		}
 	}
@@ -265,7 +267,7 @@ func (s *shells) ids(of func(*shell) bool) []string {
 	return out
 }
 
-// get finds a session's command.
+// get returns a session's background command. The error lists the ids that there are.
 func (s *shells) get(session, id string) (*shell, error) {
 	s.mu.Lock()
 	sh := s.all[id]
@@ -316,12 +318,12 @@ func (s *shells) kill(_ context.Context, c hooks.ToolContext, a killArgs) (strin
 	return fmt.Sprintf("id: %s\nstatus: %s\nexit_code: %s", sh.id, status, code), nil
 }
 
-// stop ends the background commands for which of returns true, and forgets them.
-func (s *shells) stop(of func(*shell) bool) {
+// stop ends the background commands for which match returns true, and forgets them.
+func (s *shells) stop(match func(*shell) bool) {
 	s.mu.Lock()
 	var chosen []*shell
 	for id, sh := range s.all {
-		if of(sh) {
+		if match(sh) {
 			chosen = append(chosen, sh)
 			delete(s.all, id)
 		}

@@ -24,11 +24,11 @@ func TestBash(t *testing.T) {
 	e := newEnv(t, nil)
 	e.put("sub/a.txt", "x")
 	if out := e.must("bash", `{"cmd":"pwd; echo err >&2"}`); out != e.dir+"\nerr" {
-		t.Errorf("%q", out)
+		t.Errorf("the output is %q, not the folder and err", out)
 	}
 	contains(t, e.must("bash", `{"cmd":"ls","cwd":"sub"}`), "a.txt")
 	if out := e.must("bash", `{"cmd":"true"}`); out != "(no output)" {
-		t.Errorf("%q", out)
+		t.Errorf("a command without output gives %q", out)
 	}
 	e.fails("bash", `{"cmd":"echo before; exit 3"}`, "exit code 3", "before")
 	e.fails("bash", `{"cmd":"kill -9 $$"}`, "signal: killed")
@@ -36,7 +36,7 @@ func TestBash(t *testing.T) {
 	e.fails("bash", obj("cmd", "echo a\x00b"), "NUL")
 	// Commands get no input: nobody could answer.
 	if out := e.must("bash", `{"cmd":"cat; (read x </dev/tty) 2>/dev/null || echo no terminal"}`); out != "no terminal" {
-		t.Errorf("%q", out)
+		t.Errorf("a command has input or a terminal: %q", out)
 	}
 }
 
@@ -75,10 +75,10 @@ func TestBashLeavesNothing(t *testing.T) {
 	}()
 	if _, err := e.callIn(ctx, "s", "bash", `{"cmd":"echo begun; sleep 1000 & echo pid=$! > pid; wait"}`); err == nil ||
 		!strings.HasPrefix(err.Error(), "interrupted after") || !strings.HasSuffix(err.Error(), "output:\nbegun") {
-		t.Errorf("%v", err)
+		t.Errorf("a turn that ends returns %v, want an error with the output", err)
 	}
 	eventually(t, "the turn's end ends it", func() bool { return !alive(pidIn(t, e.got("pid"))) })
-	// A daemon may go on, and nobody waits for the output that it holds.
+	// A daemon may go on, and nobody waits for it to close the output.
 	pid = pidIn(t, e.must("bash", `{"cmd":"setsid sh -c 'echo pid=$$; exec sleep 1000' & sleep 0.3"}`))
 	if !alive(pid) {
 		t.Error("a daemon ended")
@@ -97,7 +97,7 @@ func TestBackground(t *testing.T) {
 	out := e.must("bash", `{"cmd":"echo pid=$$; echo ä; read x < go; echo done; exit 4","background":true}`)
 	id := regexp.MustCompile(`bash-\w+`).FindString(out)
 	eventually(t, "it writes", func() bool { return strings.Contains(e.must("bash.output", obj("shell_id", id)), "pid=") })
-	eventually(t, "it ends, for want of a file", func() bool {
+	eventually(t, "it ends, because a file is missing", func() bool {
 		return strings.Contains(e.must("bash.output", obj("shell_id", id)), "exit_code: 4")
 	})
 	whole := e.must("bash.output", obj("shell_id", id))
@@ -116,7 +116,7 @@ func TestBackground(t *testing.T) {
 	contains(t, e.must("bash.kill", obj("shell_id", id)), "status: exited", "terminated")
 	contains(t, e.must("bash.kill", obj("shell_id", id)), "status: exited")
 	if alive(pid) {
-		t.Error("it runs on")
+		t.Error("the command still runs after bash.kill")
 	}
 }
 
@@ -193,17 +193,17 @@ func TestHostKilled(t *testing.T) {
 	}
 }
 
-// Of endless output, the beginning and the end are kept.
+// Of very long output, the beginning and the end are kept.
 func TestEndlessOutput(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)
 	text := e.must("bash", `{"cmd":"echo first; yes | head -c 40000000; echo ä"}`)
 	contains(t, text, "first", "bytes were not kept")
 	if len(text) > 4*keptEach || !strings.HasSuffix(text, "ä") {
-		t.Errorf("%d bytes", len(text))
+		t.Errorf("%d bytes are kept, or the end is missing", len(text))
 	}
 	if text := e.fails("bash", `{"cmd":"yes","timeout_seconds":1}`, "ended after 1s"); len(text) > 4*keptEach {
-		t.Errorf("%d bytes", len(text))
+		t.Errorf("%d bytes are kept", len(text))
 	}
 }
 
@@ -234,7 +234,7 @@ func TestOutputPieces(t *testing.T) {
 	text, next := o.from(keptEach+5, 100)
 	contains(t, text, "bytes were not kept")
 	if tail, _ := o.from(next, 100<<20); !strings.HasSuffix(tail, "end") || next < 20<<20 {
-		t.Errorf("goes on at %d", next)
+		t.Errorf("after the gap, output goes on at %d, or its end is missing", next)
 	}
 }
 
@@ -253,12 +253,12 @@ func TestEnvironment(t *testing.T) {
 	contains(t, out, "HARMLESS=stays", "PATH=", "NPM_TOKEN=wanted", "SSH_AUTH_SOCK=/run/agent", "MAX_TOKENS=5")
 	for _, gone := range []string{"API_KEY", "api_key", "TOKEN=x", "OTHER", "very-secret", "AWS_ACCESS", "AWS_SECRET", "DATABASE_URL"} {
 		if strings.Contains(out, gone) {
-			t.Errorf("%s is there", gone)
+			t.Errorf("the environment of commands has %s", gone)
 		}
 	}
 	// A key that a command reads from a file is masked, too.
 	if text, _ := e.Keep(t.Context(), hooks.ToolContext{}, "bash", `a file: "very-secret-key-42"`); strings.Contains(text, "very-secret") || !strings.Contains(text, "[redacted:") {
-		t.Error(text)
+		t.Errorf("a key that a command printed is not masked: %s", text)
 	}
 }
 
@@ -273,8 +273,7 @@ func BenchmarkBash(b *testing.B) {
 	}
 }
 
-// TestBashShowsOutput: what a running command writes is shown before it ends: the last lines, whole
-// characters.
+// Before a command ends, the last bytes that it wrote are shown, in whole characters.
 func TestBashShowsOutput(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, nil)
@@ -290,6 +289,6 @@ func TestBashShowsOutput(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(shown, "ü5000\n") || len(shown) > shownEnd || strings.Contains(shown, "\uFFFD") {
-		t.Errorf("shown: %q", shown)
+		t.Errorf("what is shown should end with ü5000, in at most %d bytes: %q", shownEnd, shown)
 	}
 }

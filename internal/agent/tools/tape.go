@@ -49,13 +49,13 @@ func tapeTools(o Options) []hooks.Tool {
 		tapeTool(o, "tape.anchors", "List the anchors of this session's tape, with their summaries.", "", nil, tapeAnchors),
 		tapeTool(o, "tape.handoff", "End a phase: write an anchor. The context then begins with it, so its summary and state say all that is needed to go on.",
 			`"name":{"type":"string","minLength":1,"description":"default handoff"},"summary":{"type":"string"},"state":{"type":"object"}`, nil, tapeHandoff),
-		changing(tapeTool(o, "tape.reset", "Begin this session's tape again, empty. The old one is kept as an archive unless archive is false.",
+		notReadOnly(tapeTool(o, "tape.reset", "Begin this session's tape again, empty. The old one is kept as an archive unless archive is false.",
 			`"archive":{"type":"boolean","description":"default true"}`, nil, tapeReset)),
 	}
 }
 
-// changing makes a tool one that does not only read.
-func changing(t hooks.Tool) hooks.Tool {
+// notReadOnly marks a tool as one that does more than read.
+func notReadOnly(t hooks.Tool) hooks.Tool {
 	t.Reads = false
 	return t
 }

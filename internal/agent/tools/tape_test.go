@@ -35,7 +35,7 @@ func TestTapeTools(t *testing.T) {
 	out := e.must("tape.search", `{"query":"zebra"}`)
 	contains(t, out, "1 hits (1 filtered)", "@2", "user: The zebra")
 	if strings.Contains(out, "\x1b") || strings.Contains(out, "@4") {
-		t.Errorf("%q", out)
+		t.Errorf("the result has an escape sequence, or the entry of an earlier search: %q", out)
 	}
 	contains(t, e.must("tape.search", `{"query":"zebra","kinds":["event"],"limit":"1"}`), "1 hits")
 	contains(t, e.must("tape.search", `{"query":"zebra","start":"2099-01-01"}`), "0 hits")

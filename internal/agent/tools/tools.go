@@ -36,7 +36,7 @@ type Options struct {
 	Log        *slog.Logger // nil: nothing is logged
 }
 
-// Set is the tools of one host. Close ends everything that they have started.
+// Set has the tools of one host. Close ends everything that they have started.
 type Set struct {
 	o        Options
 	keys     *secrets.TextFinder
@@ -45,7 +45,7 @@ type Set struct {
 	shells   *shells
 	files    *files
 	servers  []*server
-	built    []hooks.Tool
+	builtIn  []hooks.Tool
 }
 
 // New returns the tools. It starts nothing: MCP servers are started by the first All.
@@ -63,7 +63,7 @@ func New(o Options) *Set {
 		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, watchdog: s.watchdog, log: o.Log})
 	}
 	slices.SortFunc(s.servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
-	s.built = slices.Concat(s.shells.tools(), s.files.tools(), []hooks.Tool{webTool(o.PrivateWeb)}, skillTools(o), tapeTools(o), artifactTools(o))
+	s.builtIn = slices.Concat(s.shells.tools(), s.files.tools(), []hooks.Tool{webTool(o.PrivateWeb)}, skillTools(o), tapeTools(o), artifactTools(o))
 	return s
 }
 
@@ -77,10 +77,10 @@ func (s *Set) All(ctx context.Context) []hooks.Tool {
 		wait.Go(func() { offered[i] = server.tools(ctx) })
 	}
 	wait.Wait()
-	return Distinct(slices.Concat(s.built, slices.Concat(offered...)))
+	return Distinct(slices.Concat(s.builtIn, slices.Concat(offered...)))
 }
 
-// Stop ends the commands that a session has left running.
+// Stop ends the commands that a session has in the background.
 func (s *Set) Stop(session string) {
 	s.shells.stop(func(sh *shell) bool { return sh.session == session })
 }
@@ -96,7 +96,7 @@ func (s *Set) Close() {
 	s.watchdog.close()
 }
 
-// Find returns the tool that a model, a setting or a person names: by its own name, or by the one
+// Find returns the tool that a model, a setting or a person names: by its own name, or by the name
 // that models see.
 func Find(list []hooks.Tool, name string) (hooks.Tool, bool) {
 	i := slices.IndexFunc(list, func(t hooks.Tool) bool { return t.Name == name })

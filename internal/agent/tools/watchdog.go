@@ -34,9 +34,9 @@ while read -r op group; do
 done
 for g in $live; do kill -s KILL -- "-$g"; done`
 
-// gated starts a command once its group is on the list. If the host ends before that, the command is not
-// started.
-const gated = `read -r _ <&3 && exec "$@" 3<&-`
+// gateScript starts a command once its group is on the list. If the host ends before that, the command is
+// not started.
+const gateScript = `read -r _ <&3 && exec "$@" 3<&-`
 
 // start starts a command as the leader of a process group.
 func (g *watchdog) start(cmd *exec.Cmd) error {
@@ -57,7 +57,7 @@ func (g *watchdog) start(cmd *exec.Cmd) error {
 	}
 	defer gate.Close()
 	defer open.Close()
-	cmd.Args = append([]string{"sh", "-c", gated, "sh", cmd.Path}, cmd.Args[1:]...)
+	cmd.Args = append([]string{"sh", "-c", gateScript, "sh", cmd.Path}, cmd.Args[1:]...)
 	cmd.Path, cmd.ExtraFiles = g.cmd.Path, []*os.File{gate}
 	if err := cmd.Start(); err != nil {
 		return err
@@ -67,6 +67,7 @@ func (g *watchdog) start(cmd *exec.Cmd) error {
 	return err
 }
 
+// begin starts the watchdog's shell. g.mu must be held.
 func (g *watchdog) begin() error {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -130,7 +131,7 @@ func end(cmd *exec.Cmd, done <-chan struct{}) {
 	}
 }
 
-// environment is the host's, without keys; see [keys.CleanEnv].
+// environment returns the host's environment without keys; see [keys.CleanEnv].
 func environment(keep, apiKeys []string) func() []string {
 	return sync.OnceValue(func() []string {
 		// Nobody answers a prompt or leaves a pager.

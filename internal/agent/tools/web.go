@@ -91,8 +91,8 @@ func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (stri
 	return readPage(res)
 }
 
-// transport connects only to what allow and reach permit. Each call has its own: there are too few
-// to share connections.
+// transport returns a transport that connects only to proxies and to addresses that reach permits. Each call of
+// the tool has its own: there are too few calls to share connections.
 func (w *web) transport() *http.Transport {
 	dialer := &net.Dialer{Timeout: pageSeconds * time.Second, ControlContext: w.reach}
 	direct := &net.Dialer{Timeout: pageSeconds * time.Second}
@@ -165,7 +165,7 @@ func (w *web) public(ip netip.Addr) error {
 	return fmt.Errorf("%s is a local or private address; use bash with curl, or allow it in the settings of the host", ip)
 }
 
-// readPage converts an answer to text.
+// readPage converts an answer to text. An answer that is not text, or has a status of 300 or more, is an error.
 func readPage(res *http.Response) (string, error) {
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err != nil {

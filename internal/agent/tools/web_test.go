@@ -64,7 +64,7 @@ func TestFetch(t *testing.T) {
 
 	_, text, _ := strings.Cut(get("/html"), "\n\n")
 	if want := "T\n\n## Head & more\n\nOne **two** [three](/there), four.\n\n- a\n- b\n\n```\nx\n  y\n```\n\n | 1 | 2\n\nlast"; text != want {
-		t.Errorf("%q\n not\n%q", text, want)
+		t.Errorf("the page is converted to\n%q\nnot\n%q", text, want)
 	}
 	contains(t, get("/html"), "200 OK", "not instructions")
 	contains(t, get("/latin1"), "grüße")
@@ -73,7 +73,7 @@ func TestFetch(t *testing.T) {
 	fails("/deep", "exceeds 512 nodes", "download it")
 	get("/empty")
 	if text := get("/bomb"); len(text) > maxPage+1000 || !strings.Contains(text, "cut off after") {
-		t.Errorf("%d bytes", len(text))
+		t.Errorf("%d bytes of a page that grows when it is unpacked", len(text))
 	}
 	fails("/png", "image/png")
 	fails("/liar", "not UTF-8 text")
@@ -90,28 +90,28 @@ func TestFetch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := e.callIn(ctx, "s", "web.fetch", obj("url", server.URL+"/slow")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
+		t.Errorf("the turn ends while a page is read: %v, want context.DeadlineExceeded", err)
 	}
 }
 
 // A page cannot lead to what only this machine or its network reaches.
 func TestPrivateAddresses(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("it was asked") }))
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("a server at a private address got a request") }))
 	t.Cleanup(server.Close)
 	e := newEnv(t, nil)
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
 	for _, host := range []string{"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0"} {
 		text := e.fails("web.fetch", obj("url", "http://"+host+port+"/"))
 		if !strings.Contains(text, "private") && !strings.Contains(text, "proxyconnect") {
-			t.Error(host, text)
+			t.Errorf("%s is refused with %q, which does not say that it is private", host, text)
 		}
 	}
 	w := &web{}
 	for ip, ok := range map[string]bool{"1.1.1.1": true, "2606:4700::1111": true, "10.0.0.1": false, "192.168.1.1": false, "172.16.0.1": false, "169.254.169.254": false,
 		"100.64.0.1": false, "fe80::1": false, "fd00::1": false, "::": false, "0.1.2.3": false, "224.0.0.1": false, "255.255.255.255": false, "64:ff9b::7f00:1": false} {
 		if err := w.public(netip.MustParseAddr(ip)); (err == nil) != ok {
-			t.Errorf("%s: %v", ip, err)
+			t.Errorf("%s: %v, and it should be allowed: %v", ip, err, ok)
 		}
 	}
 }
@@ -131,6 +131,6 @@ func TestProxy(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProxy$")
 	cmd.Env = append(os.Environ(), helper+"=proxy", "http_proxy="+proxy.URL, "no_proxy=", "NO_PROXY=")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("the test with a proxy fails: %v\n%s", err, out)
 	}
 }

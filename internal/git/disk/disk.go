@@ -51,7 +51,8 @@ type FS struct {
 }
 
 // Like returns an FS whose new files and folders get the group and other permissions of an
-// existing folder: in a repository that several people push to, all can use what one adds.
+// existing folder: in a repository that several people push to, all can use what one adds. If the
+// folder cannot be read, it returns nil.
 func Like(dir string) *FS {
 	st, err := os.Stat(dir)
 	if err != nil {

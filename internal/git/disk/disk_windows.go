@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// noFollow makes an open fail where the name is a link.
+// noFollow is 0: Windows has no flag that makes an open fail where the name is a link.
 const noFollow = 0
 
 // canSyncLater: only a handle that can write syncs a file, and a read-only file that was closed

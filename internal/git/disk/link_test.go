@@ -29,10 +29,10 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	if l, err := d.Lock(context.Background(), link, 0); err == nil {
-		t.Error("a link is a lock")
+		t.Error("Lock follows a link")
 		_ = l.Unlock()
 	}
 	if raw, _ := os.ReadFile(users); string(raw) != "mine" {
-		t.Errorf("the user's file holds %q", raw)
+		t.Errorf("the user's file holds %q, not %q", raw, "mine")
 	}
 }

@@ -103,7 +103,7 @@ func TestLockRemoveWhileWaiting(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := broken.Lock(t.Context(), path, time.Millisecond); !errors.Is(err, ErrLocked) {
-		t.Fatalf("taken twice: %v", err)
+		t.Fatalf("the lock is held, and taking it again gives %v, not ErrLocked", err)
 	}
 	got := make(chan *Lock)
 	go func() {
@@ -119,7 +119,7 @@ func TestLockRemoveWhileWaiting(t *testing.T) {
 	}
 	second := <-got
 	if _, err := broken.Lock(t.Context(), path, time.Millisecond); !errors.Is(err, ErrLocked) {
-		t.Errorf("taken twice: %v", err)
+		t.Errorf("the lock of the next file is held, and taking it again gives %v, not ErrLocked", err)
 	}
 	boom := errors.New("boom")
 	broken.Fault = func(op Op, _ string) error {
@@ -129,11 +129,11 @@ func TestLockRemoveWhileWaiting(t *testing.T) {
 		return nil
 	}
 	if err := second.Remove(); !errors.Is(err, boom) {
-		t.Errorf("the error of the removal is lost: %v", err)
+		t.Errorf("the removal fails, and Remove returns %v", err)
 	}
 	third, err := broken.Lock(t.Context(), path, 0)
 	if err != nil {
-		t.Fatalf("it is still held: %v", err)
+		t.Fatalf("the lock is still held after a failed removal: %v", err)
 	}
 	if err := third.Unlock(); err != nil {
 		t.Error(err)

@@ -22,12 +22,12 @@ func TestQueue(t *testing.T) {
 		}
 		return strings.Join(list, " ")
 	}
-	first, err := d.Queue(t.Context(), dir, false, func(int) { t.Error("it waited for nobody") })
+	first, err := d.Queue(t.Context(), dir, false, func(int) { t.Error("the first process waits") })
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.Queue(t.Context(), dir, true, nil); !errors.Is(err, ErrLocked) || tickets() != "1" {
-		t.Errorf("%v; tickets %s", err, tickets())
+		t.Errorf("with nowait: %v, and the tickets are %s; want ErrLocked and ticket 1", err, tickets())
 	}
 	order := make(chan string, 3)
 	wait := func(ctx context.Context, name string) {
@@ -43,7 +43,7 @@ func TestQueue(t *testing.T) {
 			}
 		}()
 		if pid := <-said; pid != os.Getpid() {
-			t.Errorf("%s waits for process %d", name, pid)
+			t.Errorf("%s waits for process %d, not %d", name, pid, os.Getpid())
 		}
 	}
 	givesUp, cancel := context.WithCancel(t.Context())
@@ -52,11 +52,11 @@ func TestQueue(t *testing.T) {
 	wait(t.Context(), "fourth")
 	cancel()
 	if got := <-order; got != context.Canceled.Error() {
-		t.Errorf("who gave up got %q", got)
+		t.Errorf("the process that gave up got %q", got)
 	}
 	first()
 	if a, b := <-order, <-order; a != "second" || b != "fourth" {
-		t.Errorf("%s before %s", a, b)
+		t.Errorf("the order is %s, %s; want second, fourth", a, b)
 	}
 }
 
@@ -93,6 +93,6 @@ func TestQueueAfterKill(t *testing.T) {
 	leave()
 	_ = cmd.Wait()
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
-		t.Errorf("%v stays (%v)", list, err)
+		t.Errorf("left in the folder: %v, %v; want only desk", list, err)
 	}
 }

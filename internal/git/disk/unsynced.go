@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Unsynced returns an FS like d that syncs nothing. Use it for a folder that is built in one place, moved into
-// another, and useless to anybody before it is complete: [FS.SyncTree] syncs it then. On Windows it is d.
+// Unsynced returns an FS like d that syncs nothing. Use it to build a folder that nobody looks at before it is
+// complete; sync the folder with [FS.SyncTree] before it is moved into its place. On Windows Unsynced returns d.
 func (d *FS) Unsynced() *FS {
 	if !canSyncLater {
 		return d

@@ -24,11 +24,11 @@ type Config struct {
 	gitDir string
 	locks  gitlock.Locks
 	own    func(gitDir string) bool // whether all settings of the repository count; nil: no
-	passed func(names []string)     // gets what PassedOver returns; may be nil
+	report func(names []string)     // gets what PassedOver returns; may be nil
 
 	once    sync.Once
 	entries []Entry
-	left    []string // see PassedOver
+	ignored []string // see PassedOver
 	err     error
 }
 
@@ -36,14 +36,14 @@ type Config struct {
 // the verdict [PassedOver].
 func (c *Config) PassedOver() []string {
 	_, _ = c.Load()
-	return slices.Clone(c.left)
+	return slices.Clone(c.ignored)
 }
 
 // New returns the configuration of the repository whose .git folder is gitDir. own reports whether that folder is
-// the user's own, and is called only when that matters; nil means no. passed gets the names that
-// [Config.PassedOver] returns; it may be nil.
-func New(gitDir string, locks gitlock.Locks, own func(gitDir string) bool, passed func(names []string)) *Config {
-	return &Config{gitDir: gitDir, locks: locks, own: own, passed: passed}
+// the user's own, and is called only when that matters; nil means no. report, unless nil, is called with the
+// names that [Config.PassedOver] returns, if there are any.
+func New(gitDir string, locks gitlock.Locks, own func(gitDir string) bool, report func(names []string)) *Config {
+	return &Config{gitDir: gitDir, locks: locks, own: own, report: report}
 }
 
 // Entry is one line of configuration. Section and key are in lower case, because git ignores
@@ -110,9 +110,9 @@ func (c *Config) Load() ([]Entry, error) {
 	c.once.Do(func() {
 		l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: c.Own}
 		l.load()
-		c.entries, c.left, c.err = l.entries, l.passed, errors.Join(l.errs...)
-		if len(l.passed) > 0 && c.passed != nil {
-			c.passed(l.passed)
+		c.entries, c.ignored, c.err = l.entries, l.ignored, errors.Join(l.errs...)
+		if len(l.ignored) > 0 && c.report != nil {
+			c.report(l.ignored)
 		}
 	})
 	return c.entries, c.err
@@ -127,11 +127,11 @@ func HomeDir() string {
 // configLoader reads configuration files in order of precedence, weakest first.
 type configLoader struct {
 	gitDir, home string
-	own          []byte      // used instead of the repository's config file, unless nil
+	config       []byte      // used instead of the repository's config file, unless nil
 	owner        func() bool // whether the repository is the user's own
 	local        bool        // the files that are read now are the repository's
-	passed       []string    // see Config.PassedOver
-	files        int         // that were read, or are missing
+	ignored      []string    // see Config.PassedOver
+	files        int         // how many were looked for
 	entries      []Entry
 	errs         []error
 }
@@ -157,17 +157,17 @@ func (l *configLoader) load() {
 		}
 	}
 	l.local = true
-	if own := filepath.Join(l.gitDir, "config"); l.own != nil {
-		l.parse(own, l.own, 0)
+	if path := filepath.Join(l.gitDir, "config"); l.config != nil {
+		l.parse(path, l.config, 0)
 	} else {
-		l.file(own, 0)
+		l.file(path, 0)
 	}
 	if v, _ := lookup(l.entries, "extensions", "", "worktreeconfig"); configTrue(v) {
 		l.file(filepath.Join(l.gitDir, "config.worktree"), 0)
 	}
 	l.local = false
-	if kept, names := without(l.entries); len(kept) < len(l.entries) && !l.owner() {
-		l.entries, l.passed = kept, names
+	if kept, names := dropIgnored(l.entries); len(kept) < len(l.entries) && !l.owner() {
+		l.entries, l.ignored = kept, names
 	}
 	l.environment()
 }
@@ -187,7 +187,7 @@ func (l *configLoader) environment() {
 	}
 }
 
-// file adds the settings of one file, which may be missing, or unreadable in a sandbox.
+// file adds the settings of one file. The file may be missing, or unreadable as in a sandbox.
 func (l *configLoader) file(name string, depth int) {
 	if name == "" {
 		return
@@ -223,7 +223,7 @@ func (l *configLoader) parse(name string, raw []byte, depth int) {
 	}
 }
 
-// included returns the file that an entry in the file name includes, or "".
+// included returns the path of the file that an entry includes, or "". name is the file with the entry.
 func (l *configLoader) included(name string, e Entry) string {
 	if e.Key != "path" || e.Value == "" {
 		return ""
@@ -244,6 +244,7 @@ func (l *configLoader) included(name string, e Entry) string {
 	return target
 }
 
+// conditionMet reports whether the condition of an includeIf in the file name is true.
 func (l *configLoader) conditionMet(name, condition string) bool {
 	pattern, fold := strings.CutPrefix(condition, "gitdir/i:")
 	if rest, ok := strings.CutPrefix(condition, "gitdir:"); ok {

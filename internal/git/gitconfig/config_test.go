@@ -59,11 +59,11 @@ func TestConfigAsGitReadsIt(t *testing.T) {
 		}
 	}
 	if v, ok := r.Value("a", "", "v4"); v != "true" || !ok {
-		t.Errorf("a key without value: %q %v", v, ok)
+		t.Errorf("a key without a value is %q, %v; want true", v, ok)
 	}
 	t.Setenv("GIT_CONFIG_GLOBAL", filepath.Join(home, "here"))
 	if v, _ := configOf(j, nil).Value("user", "", "name"); v != "" {
-		t.Errorf("GIT_CONFIG_GLOBAL is not obeyed: %q", v)
+		t.Errorf("GIT_CONFIG_GLOBAL names a file without user.name, which is %q", v)
 	}
 }
 
@@ -76,7 +76,7 @@ func TestConfigDamaged(t *testing.T) {
 		_, gitErr := j.TryGit(j.Dir, "config", "--local", "-l")
 		_, _, err := configOf(j, nil).Identity(time.Now())
 		if gitErr == nil || err == nil {
-			t.Errorf("%q: git says %v, we say %v", bad, gitErr, err)
+			t.Errorf("%q: git says %v, we say %v; want errors", bad, gitErr, err)
 		}
 	}
 }
@@ -130,37 +130,37 @@ func TestIdentityAsGitHasIt(t *testing.T) {
 	}
 }
 
-func TestIdentityOfOurOwn(t *testing.T) {
+func TestIdentityFromTapeAuthor(t *testing.T) {
 	j := gitjudge.New(t)
 	t.Setenv(AuthorEnv, "An Agent <agent@example.org>")
 	t.Setenv("GIT_AUTHOR_NAME", "Beaten")
 	author, committer, err := configOf(j, nil).Identity(now)
 	j.OK(err)
 	if author.Name != "An Agent" || author.Email != "agent@example.org" || !author.When.Equal(now) {
-		t.Error(author)
+		t.Errorf("the author is %+v, not the one in %s", author, AuthorEnv)
 	}
 	if committer.Name != "Ann" {
-		t.Error(committer)
+		t.Errorf("the committer is %+v, not the configured one", committer)
 	}
 	j.OK(os.Remove(filepath.Join(os.Getenv("HOME"), ".gitconfig")))
 	if _, committer, err = configOf(j, nil).Identity(now); err != nil || committer.Email != "agent@example.org" {
-		t.Error(committer, err)
+		t.Errorf("without configuration, the committer is %+v, %v; want the author", committer, err)
 	}
 	for _, bad := range []string{"x", "<a@b>", "A <>", "A <a@b> x", "A <a@b"} {
 		t.Setenv(AuthorEnv, bad)
 		if _, _, err := configOf(j, nil).Identity(now); err == nil || !strings.Contains(err.Error(), AuthorEnv) {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("%s=%q: %v, want an error that names the variable", AuthorEnv, bad, err)
 		}
 	}
 	t.Setenv(AuthorEnv, "")
 	t.Setenv("GIT_AUTHOR_NAME", "")
 	author, _, err = configOf(j, nil).Identity(now)
 	if err != nil || author.Name == "" || !strings.Contains(author.Email, "@") {
-		t.Errorf("nothing configured: %+v %v", author, err)
+		t.Errorf("nothing is configured, and the author is %+v, %v", author, err)
 	}
 	j.Git("config", "user.useConfigOnly", "true")
 	if _, _, err := configOf(j, nil).Identity(now); !errors.Is(err, ErrNoIdentity) {
-		t.Error(err)
+		t.Errorf("with user.useConfigOnly: %v, want ErrNoIdentity", err)
 	}
 }
 

@@ -31,7 +31,7 @@ func Judge(e Entry) Verdict {
 	switch {
 	case slices.Contains(passedOver, name), e.Section == "gpg":
 		return PassedOver
-	case slices.Contains(signs, name):
+	case slices.Contains(signSettings, name):
 		if configTrue(e.Value) {
 			return PassedOver
 		}
@@ -47,8 +47,8 @@ func Judge(e Entry) Verdict {
 }
 
 var (
-	signs      = []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"}
-	passedOver = []string{"core.fsmonitor", "core.hookspath", "core.sshcommand", "core.askpass", "core.alternaterefscommand",
+	signSettings = []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"}
+	passedOver   = []string{"core.fsmonitor", "core.hookspath", "core.sshcommand", "core.askpass", "core.alternaterefscommand",
 		"push.gpgsign", "user.signingkey"}
 	// No command that is run here uses a setting of these sections.
 	harmlessSections = []string{"add", "advice", "am", "apply", "author", "blame", "branch", "checkout", "clean", "color", "column", "commit",
@@ -105,9 +105,9 @@ func (e Entry) isOurInclude() bool {
 // Own reports whether the repository is the user's own, so that all of its settings count.
 func (c *Config) Own() bool { return c.own != nil && c.own(c.gitDir) }
 
-// without removes the repository's own settings that do not count. It names those that are
-// passed over; if there are others, git is not run.
-func without(entries []Entry) (kept []Entry, names []string) {
+// dropIgnored removes the repository's own settings that do not count. names has those that are
+// passed over, and not those that are refused: with these, git is not run at all.
+func dropIgnored(entries []Entry) (kept []Entry, names []string) {
 	for _, e := range entries {
 		verdict := Harmless
 		if e.Local && e.Section+"."+e.Key != "remote.promisor" { // which can only make us refuse
@@ -125,7 +125,7 @@ func without(entries []Entry) (kept []Entry, names []string) {
 // Overrides returns settings, in the form of git's option -c, that override those of a
 // repository that is not the user's own. local has the repository's settings.
 func (c *Config) Overrides(local []Entry) []string {
-	users, _ := c.Load() // they have none of the repository's settings that matter here
+	users, _ := c.Load() // without those of the repository's settings that are overridden here
 	value := func(section, key, otherwise string) string {
 		if v, ok := lookup(users, section, "", key); ok {
 			return v
@@ -137,9 +137,9 @@ func (c *Config) Overrides(local []Entry) []string {
 		ssh = "'" + strings.ReplaceAll(program, "'", `'\''`) + "'"
 	}
 	out := []string{"core.hooksPath=" + value("core", "hookspath", os.DevNull), "core.fsmonitor=" + value("core", "fsmonitor", "")}
-	helpers, signs := false, false
+	helpers, hasGPG := false, false
 	for _, e := range local {
-		signs = signs || e.Section == "gpg"
+		hasGPG = hasGPG || e.Section == "gpg"
 		switch e.Section + "." + e.Key {
 		case "core.sshcommand":
 			out = append(out, "core.sshCommand="+value("core", "sshcommand", ssh))
@@ -153,10 +153,10 @@ func (c *Config) Overrides(local []Entry) []string {
 			helpers = true
 		}
 	}
-	if signs { // a push is the only thing that git itself signs here
+	if hasGPG { // a push is the only thing that git itself signs here
 		out = append(out, "push.gpgSign=false")
 	}
-	if helpers { // an empty one clears those before it
+	if helpers { // an empty value clears the helpers before it
 		out = append(out, "credential.helper=")
 		for _, e := range users {
 			if e.Section == "credential" && e.Key == "helper" {
@@ -178,12 +178,12 @@ func ReadFile(name string) ([]byte, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() || st.Size() > maxFile {
-		return nil, fmt.Errorf("%s is longer than %d bytes, or no plain file", name, maxFile)
+		return nil, fmt.Errorf("%s is not a regular file, or is longer than %d bytes", name, maxFile)
 	}
 	return os.ReadFile(name)
 }
 
-// errNul says that a file has a NUL byte, which git reads in another way than we do.
+// errNul says that a file has a NUL byte. Git would read such a file in another way than we do.
 var errNul = errors.New("there is a NUL byte in it")
 
 // IsInclude reports whether a setting makes git read another file.

@@ -15,8 +15,7 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// TestStrangersSettings: of a repository that is not the user's own, what is harmless counts, and
-// the user's settings.
+// In a repository that is not the user's own, its harmless settings count, and the user's settings.
 func TestStrangersSettings(t *testing.T) {
 	j := gitjudge.New(t)
 	j.OK(os.WriteFile(filepath.Join(os.Getenv("HOME"), ".gitconfig"), []byte("[gpg]\n program = users\n[credential \"https://x\"]\n helper = mine\n"), 0o600))
@@ -35,7 +34,7 @@ func TestStrangersSettings(t *testing.T) {
 	}
 	slices.Sort(told)
 	if got := strings.Join(told, " "); got != "commit.gpgsign core.sshcommand credential.helper gpg.program" {
-		t.Errorf("told: %s", got)
+		t.Errorf("reported as passed over: %s", got)
 	}
 	got := strings.Join(c.Overrides([]Entry{EntryOf("credential.helper", "evil"), EntryOf("core.sshcommand", "evil")}), "|")
 	if want := "core.hooksPath=" + os.DevNull + "|core.fsmonitor=|core.sshCommand=ssh|credential.helper=|credential.https://x.helper=mine"; got != want {
@@ -43,15 +42,15 @@ func TestStrangersSettings(t *testing.T) {
 	}
 	own := New(j.GitDir, gitlock.Locks{}, func(string) bool { return true }, nil)
 	if v, _ := own.Value("user", "", "email"); v != "evil@example.org" {
-		t.Errorf("of the user's own repository an include is not followed: %q", v)
+		t.Errorf("in the user's own repository, user.email is %q, not that of the included file", v)
 	}
 }
 
-// TestStrangeFiles: files that are no configuration neither block, nor exhaust, nor pass.
+// Files that are not configuration give an error, and do not block or take long.
 func TestStrangeFiles(t *testing.T) {
 	j := gitjudge.New(t)
 	path := filepath.Join(j.GitDir, "config")
-	load := func(what string) {
+	refused := func(what string) {
 		t.Helper()
 		started := time.Now()
 		if _, err := New(j.GitDir, gitlock.Locks{}, nil, nil).Load(); err == nil {
@@ -62,13 +61,13 @@ func TestStrangeFiles(t *testing.T) {
 		}
 	}
 	j.OK(os.WriteFile(path, []byte("# \x00\n[core]\n fsmonitor = evil\n"), 0o600)) // git reads on after it
-	load("a NUL byte")
+	refused("a NUL byte")
 	j.OK(os.WriteFile(path, []byte("[a]\nb = c"+strings.Repeat(" ", 3<<20)+"\\q\n"), 0o600))
-	load("three million spaces")
+	refused("three million spaces")
 	j.OK(os.WriteFile(path, nil, 0o600))
 	j.OK(os.Truncate(path, 1<<40))
-	load("a huge file")
+	refused("a huge file")
 	j.OK(os.Remove(path))
 	j.OK(syscall.Mkfifo(path, 0o600))
-	load("a pipe")
+	refused("a pipe")
 }

@@ -126,24 +126,24 @@ func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string
 // Guard is the lock that must be held to change the configuration or the attributes.
 func (c *Config) Guard() string { return filepath.Join(c.gitDir, gitlock.OwnDir, "config.lock") }
 
-// Path is the repository's own configuration file.
+// Path is the path of the repository's own configuration file.
 func (c *Config) Path() string { return filepath.Join(c.gitDir, "config") }
 
-// AttributesPath is the file of attributes that no clone gets.
+// AttributesPath is the path of .git/info/attributes, which clones do not get.
 func (c *Config) AttributesPath() string { return filepath.Join(c.gitDir, "info", "attributes") }
 
 // ownFile is the name of our file of settings, in our folder.
 const ownFile = "gitconfig"
 
-// OwnPath is the file of our settings, which the repository's own file includes.
+// OwnPath is the path of our file of settings, which the repository's own file includes.
 func (c *Config) OwnPath() string { return filepath.Join(c.gitDir, gitlock.OwnDir, ownFile) }
 
-// Fresh reads all configuration as it is now.
+// Fresh reads all configuration as it is now; what cannot be read is missing.
 func (c *Config) Fresh() []Entry { return c.fresh(nil) }
 
-// fresh reads all configuration. Unless own is nil, it stands for the repository's own file.
-func (c *Config) fresh(own []byte) []Entry {
-	l := configLoader{gitDir: c.gitDir, home: HomeDir(), own: own, owner: c.Own}
+// fresh reads all configuration. Unless config is nil, it is used instead of the repository's own file.
+func (c *Config) fresh(config []byte) []Entry {
+	l := configLoader{gitDir: c.gitDir, home: HomeDir(), config: config, owner: c.Own}
 	l.load()
 	return l.entries
 }

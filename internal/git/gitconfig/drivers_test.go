@@ -39,7 +39,7 @@ func olderDrivers() Drivers {
 	return d
 }
 
-// writeBoth puts content into the two files; an absent one is nil.
+// writeBoth writes config and info/attributes, and removes our file; nil removes the attributes.
 func writeBoth(j *gitjudge.Judge, config, attributes []byte) {
 	j.OK(os.WriteFile(filepath.Join(j.GitDir, "config"), config, 0o600))
 	j.OK((&disk.FS{}).Remove(configOf(j, nil).OwnPath()))
@@ -52,6 +52,7 @@ func writeBoth(j *gitjudge.Judge, config, attributes []byte) {
 	j.OK(os.WriteFile(name, attributes, 0o600))
 }
 
+// readBoth returns the contents of config and info/attributes, "(none)" for a missing file.
 func readBoth(j *gitjudge.Judge) (config, attributes string) {
 	read := func(name string) string {
 		raw, err := os.ReadFile(filepath.Join(j.GitDir, name))
@@ -100,7 +101,7 @@ func TestDriversRoundTrip(t *testing.T) {
 		want := []string{"diff.tape.textconv", "diff.tape.xfuncname", "merge.tape.driver", "merge.tape.name", "merge.ff", "pull.ff",
 			"a/**/*.jsonl", "a/**/one.json"}
 		if !slices.Equal(done.Installed, want) {
-			t.Fatalf("%q, %q: %+v", config, attributes, done)
+			t.Fatalf("%q, %q: installed %q, not %q", config, attributes, done.Installed, want)
 		}
 		for _, s := range slices.Concat(d.Settings...) {
 			if got := j.Git("config", "--show-origin", "--get", s.Name); got != "file:.git/tape/gitconfig\t"+s.Value {
@@ -123,10 +124,10 @@ func TestDriversRoundTrip(t *testing.T) {
 		removed, err := repo.RemoveDrivers(t.Context(), d)
 		j.OK(err)
 		if !slices.Equal(removed, want) {
-			t.Fatalf("removed %q", removed)
+			t.Fatalf("removed %q, not %q", removed, want)
 		}
 		if attributes == "" {
-			attributes = "(none)" // an empty file is as good as none
+			attributes = "(none)" // a file that becomes empty is removed
 		}
 		if c, a := readBoth(j); c != config || a != attributes {
 			t.Fatalf("%q and %q become %q and %q", config, attributes, c, a)
@@ -178,8 +179,8 @@ func TestDriversPatterns(t *testing.T) {
 	}
 }
 
-// A setting of the user's takes precedence over ours, wherever it is. If the user set the first
-// one of a group, none of ours in the group counts.
+// The user's settings take precedence over ours, wherever they are. If the user has set the first
+// of a group, none of our settings in the group is installed.
 func TestDriversBesideTheUsers(t *testing.T) {
 	j := gitjudge.New(t)
 	d := testDrivers()
@@ -206,17 +207,17 @@ func TestDriversBesideTheUsers(t *testing.T) {
 			j.OK(err)
 			if want := slices.Concat([]string{"diff.tape.textconv", "diff.tape.xfuncname"}, c.installed, []string{"a/**/*.jsonl", "a/**/one.json"}); !slices.Equal(done.Installed, want) ||
 				!slices.Equal(done.Kept, c.kept) {
-				t.Errorf("%q, first %v: %+v", c.set, first, done)
+				t.Errorf("%q, set first %v: got %+v, want %q installed and %q kept", c.set, first, done, want, c.kept)
 			}
 			if got := j.Git(append([]string{"config", "--get"}, c.set[len(c.set)-2])...); got != c.set[len(c.set)-1] {
-				t.Errorf("%q, first %v: git reads %q", c.set, first, got)
+				t.Errorf("%q, set first %v: git reads %q", c.set, first, got)
 			}
 			_, err = configOf(j, nil).RemoveDrivers(t.Context(), d)
 			j.OK(err)
 			unset := slices.Concat([]string{"config"}, c.set[:len(c.set)-2], []string{"--unset", c.set[len(c.set)-2]})
 			j.Git(unset...)
 			if left, _ := readBoth(j); strings.Contains(left, "gitconfig") || len(left) > len(original)+40 {
-				t.Errorf("%q, first %v: left is\n%s", c.set, first, left)
+				t.Errorf("%q, set first %v: after the removal the configuration is\n%s", c.set, first, left)
 			}
 			writeBoth(j, []byte(original), nil)
 		}
@@ -255,7 +256,7 @@ func TestMergeDriverRuns(t *testing.T) {
 	}
 }
 
-// The two files keep their modes. If one is a link, the file that it leads to is changed.
+// The configuration file keeps its mode. If it is a link, the file that it leads to is changed.
 func TestDriversFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no modes")
@@ -272,17 +273,17 @@ func TestDriversFiles(t *testing.T) {
 		t.Error("the link is gone")
 	}
 	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != 0o644 {
-		t.Errorf("%v %v", st.Mode(), err)
+		t.Errorf("the mode is %v, %v; want 0644", st.Mode(), err)
 	}
 	if got := j.Git("config", "diff.tape.xfuncname"); got != testDrivers().Settings[0][1].Value {
-		t.Error(got)
+		t.Errorf("git reads diff.tape.xfuncname as %q", got)
 	}
 	// A process that is killed right after its rename leaves the mode of its lock.
 	j.OK(os.Chmod(elsewhere, gitlock.Perm))
 	_, err = configOf(j, nil).InstallDrivers(t.Context(), testDrivers())
 	j.OK(err)
 	if st, err := os.Stat(elsewhere); err != nil || st.Mode().Perm() != disk.FilePerm {
-		t.Errorf("%v %v", st.Mode(), err)
+		t.Errorf("the mode is %v, %v; want %v", st.Mode(), err, disk.FilePerm)
 	}
 }
 
@@ -294,7 +295,7 @@ func TestDriversLocks(t *testing.T) {
 	lock := filepath.Join(j.GitDir, "config.lock")
 	j.OK(os.WriteFile(lock, nil, 0o600))
 	if _, err := repo.InstallDrivers(t.Context(), testDrivers()); !errors.Is(err, gitlock.ErrBusy) {
-		t.Errorf("beside somebody's lock: %v", err)
+		t.Errorf("beside somebody's lock: %v, want ErrBusy", err)
 	}
 	if after, _ := readBoth(j); after != before {
 		t.Error("the configuration was changed beside somebody's lock")

@@ -15,7 +15,7 @@ import (
 // Their settings are in a file of ours. The repository's own file includes it at its
 // beginning: of two values for a key git uses the later one, which must be the user's.
 //
-// In the attributes, the drivers are a block at the beginning, for the same reason.
+// For the same reason, the drivers' block in the attributes is at the beginning.
 
 // includeLines are added to the repository's own file. The section is not a plain include,
 // but one whose condition is always true: users add files with `git config include.path
@@ -123,13 +123,13 @@ func include(old []byte, wanted bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Keys before the first section would become part of ours, and keys that were added to
-	// our section would lose it.
+	// Keys before the first section would become part of our section, and keys that were added
+	// to our section would lose it.
 	if isOurs := func(e Entry) bool { return e == includeEntry }; !slices.Equal(slices.DeleteFunc(before, isOurs), slices.DeleteFunc(after, isOurs)) {
 		if wanted {
-			return nil, errors.New("tape cannot edit this configuration; do it with git config")
+			return nil, errors.New("tape cannot add its section to .git/config: keys before the first section would become part of it; put them into a section")
 		}
-		return old, nil // what it includes is gone
+		return old, nil // the include stays; its file is removed next
 	}
 	return next, nil
 }

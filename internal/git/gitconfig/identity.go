@@ -12,20 +12,19 @@ import (
 	"tape/internal/git/gitobject"
 )
 
-// ErrNoIdentity says that user.useConfigOnly forbids guessing a name or an address
-// and that none is configured.
+// ErrNoIdentity says that no name or no address is configured, and that user.useConfigOnly forbids
+// guessing one.
 var ErrNoIdentity = errors.New("git has no name and mail address for you")
 
 // AuthorEnv is the environment variable, "Name <mail>", that overrides git's configuration for
 // the author.
 const AuthorEnv = "TAPE_AUTHOR"
 
-// Identity says who the author and the committer of a commit made at now are: as git would
-// (environment, then configuration), with two differences. TAPE_AUTHOR overrides all that for
-// the author, and is the committer if git has nothing explicit. And where git would give up,
-// because the machine's user has no real name, the login name is used: sessions must be
-// recorded on machines where git was never set up, too. The error is ErrNoIdentity, or about
-// unreadable configuration.
+// Identity returns the author and the committer of a commit made at now, as git would (environment,
+// then configuration), with two differences. TAPE_AUTHOR overrides both for the author, and is
+// the committer if git has nothing explicit. And where git would give up, because the machine's
+// user has no real name, the login name is used: sessions must be recorded on machines where git
+// was never set up, too. Errors: ErrNoIdentity, a malformed TAPE_AUTHOR, unreadable configuration.
 func (c *Config) Identity(now time.Time) (author, committer gitobject.Signature, err error) {
 	if _, err := c.Load(); err != nil {
 		return author, committer, err

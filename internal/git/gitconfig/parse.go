@@ -190,7 +190,7 @@ func (p *configParser) value() (string, error) {
 	}
 }
 
-// Header reads the header of a section; ok is false if the line is none.
+// Header reads the header of a section; ok is false if the line is not a header.
 func Header(line string) (section, subsection string, ok bool) {
 	text, ok := strings.CutPrefix(strings.TrimLeft(line, " \t"), "[")
 	if !ok {

@@ -89,8 +89,8 @@ func (c *Config) sign(ctx context.Context, raw []byte, wanted func(*Signer) bool
 	return add(raw, signature), nil
 }
 
-// Sign returns an armored signature of payload, which is a commit or tag without one. An error
-// has the program's message; as in git, nothing is committed then.
+// Sign returns an armored signature of payload, an unsigned commit or tag. An error has the
+// program's message; as in git, nothing is committed then.
 func (s *Signer) Sign(ctx context.Context, payload []byte) (string, error) {
 	sign := s.signGPG
 	if s.format == "ssh" {

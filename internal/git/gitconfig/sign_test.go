@@ -30,7 +30,7 @@ func TestSignWithSSH(t *testing.T) {
 	j := gitjudge.New(t)
 	ctx := context.Background()
 	if s, err := configOf(j, nil).Signer(); s != nil || err != nil || s.Commits() || s.Tags() {
-		t.Fatal(s, err)
+		t.Fatalf("nothing is to be signed, and the signer is %+v, %v", s, err)
 	}
 	private, public := sshKey(j)
 	allowed := filepath.Join(j.TempDir(), "allowed")
@@ -39,7 +39,7 @@ func TestSignWithSSH(t *testing.T) {
 		j.Git("config", k, v)
 	}
 	if _, err := configOf(j, nil).Signer(); err == nil || !strings.Contains(err.Error(), "user.signingKey") {
-		t.Fatal(err)
+		t.Fatalf("without a key: %v, want an error that names user.signingKey", err)
 	}
 	j.Git("config", "user.signingKey", private)
 	signAndVerify(j)
@@ -48,13 +48,13 @@ func TestSignWithSSH(t *testing.T) {
 	s, err := configOf(j, nil).Signer()
 	j.OK(err)
 	if _, err := s.Sign(ctx, []byte("x")); err == nil || !strings.Contains(err.Error(), "ssh-keygen") || !strings.Contains(err.Error(), "missing") {
-		t.Errorf("a failure says: %v", err)
+		t.Errorf("with a missing key: %v, want an error with the program and the key", err)
 	}
 	j.Git("config", "gpg.ssh.program", "/nonexistent/program")
 	s, err = configOf(j, nil).Signer()
 	j.OK(err)
 	if _, err := s.Sign(ctx, []byte("x")); err == nil || !strings.Contains(err.Error(), "/nonexistent/program") {
-		t.Errorf("a failure says: %v", err)
+		t.Errorf("with a missing program: %v, want an error with its path", err)
 	}
 	j.Git("config", "--unset", "gpg.ssh.program")
 	withAgent(j, private)
@@ -64,7 +64,7 @@ func TestSignWithSSH(t *testing.T) {
 	}
 }
 
-// withAgent starts an agent that has the key, and takes the key's file away.
+// withAgent starts an ssh-agent that has the key, and removes the key's file.
 func withAgent(j *gitjudge.Judge, private string) {
 	j.Helper()
 	// A socket's path must be short.
@@ -142,6 +142,6 @@ func TestSignWithGPG(t *testing.T) {
 	s, err := configOf(j, nil).Signer()
 	j.OK(err)
 	if _, err := s.Sign(context.Background(), []byte("x")); err == nil || !strings.Contains(err.Error(), "gpg") {
-		t.Errorf("a failure says: %v", err)
+		t.Errorf("with an unknown key: %v, want an error that names gpg", err)
 	}
 }

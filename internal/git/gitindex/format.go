@@ -34,7 +34,7 @@ type indexFile struct {
 	version uint32
 	raw     []byte
 	at      []uint32  // offsets of the entries, and of what follows the last
-	written time.Time // the file's mtime; zero when there is none
+	written time.Time // the file's mtime; zero if there is no file
 }
 
 type indexStat struct {
@@ -52,7 +52,7 @@ func parseIndex(raw []byte) (*indexFile, error) {
 	}
 	x := &indexFile{version: binary.BigEndian.Uint32(raw[4:]), raw: body}
 	if x.version != 2 && x.version != 3 {
-		return nil, fmt.Errorf("its version is %d", x.version)
+		return nil, fmt.Errorf("its version is %d, not 2 or 3", x.version)
 	}
 	n := int(binary.BigEndian.Uint32(raw[8:]))
 	if n > len(body)/entryFixed {
@@ -102,9 +102,9 @@ func (x *indexFile) pathOffset(off int) int {
 	return entryFixed
 }
 
-// checkExtensions refuses extensions that a reader must understand. Optional ones, whose
-// names begin with a capital, are caches that a changed index makes wrong, so they are
-// dropped.
+// checkExtensions refuses extensions that a reader must understand. The optional ones, whose
+// names begin with a capital, are caches, which a change of the index would make wrong; splice
+// drops them.
 func (x *indexFile) checkExtensions() error {
 	rest := x.raw[x.at[x.len()]:]
 	for len(rest) > 0 {
@@ -214,7 +214,7 @@ func encodeIndexEntry(c Change, s indexStat) []byte {
 	return b[:size] // the rest is zero
 }
 
-// splice returns the whole new index file. Edits do not overlap.
+// splice returns the content of the index file after edits, which must not overlap.
 func (x *indexFile) splice(edits []indexEdit) []byte {
 	sortEdits(edits)
 	size, n := len(x.raw)+indexHeader+trailerLength, x.len()

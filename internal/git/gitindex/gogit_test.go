@@ -21,7 +21,7 @@ func TestGoGitIndex(t *testing.T) {
 	j.Git("add", ".")
 	j.Git("update-index", "--assume-unchanged", "kept")
 	if out := j.Git("ls-files", "-v"); !strings.HasPrefix(out, "h ") {
-		t.Fatal(out)
+		t.Fatalf("git does not show the flag: %q", out)
 	}
 	file := filepath.Join(j.GitDir, "index")
 	raw, err := os.ReadFile(file)
@@ -36,7 +36,7 @@ func TestGoGitIndex(t *testing.T) {
 	}
 	j.Git("rm", "-q", "--cached", "-f", "kept")
 
-	// Entries in the wrong order are damage. go-git takes them.
+	// Entries in the wrong order are damage. go-git accepts them.
 	j.Write("a", "a\n")
 	j.Write("b", "b\n")
 	j.Git("add", ".")
@@ -44,7 +44,7 @@ func TestGoGitIndex(t *testing.T) {
 	j.OK(err)
 	swapped := bytes.Replace(bytes.Replace(bytes.Replace(raw, []byte("\x00\x01a\x00"), []byte("\x00\x01?\x00"), 1), []byte("\x00\x01b\x00"), []byte("\x00\x01a\x00"), 1), []byte("\x00\x01?\x00"), []byte("\x00\x01b\x00"), 1)
 	if bytes.Equal(swapped, raw) {
-		t.Fatal("nothing is swapped")
+		t.Fatal("the two entries were not swapped")
 	}
 	sum := sha1.Sum(swapped[:len(swapped)-sha1.Size]) //nolint:gosec // git's own
 	copy(swapped[len(swapped)-sha1.Size:], sum[:])
@@ -52,6 +52,6 @@ func TestGoGitIndex(t *testing.T) {
 		t.Errorf("go-git refuses entries in the wrong order: %v", err)
 	}
 	if _, err := parseIndex(swapped); err == nil {
-		t.Error("entries in the wrong order are taken")
+		t.Error("parseIndex accepts entries in the wrong order")
 	}
 }

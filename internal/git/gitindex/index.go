@@ -36,14 +36,14 @@ type Change struct {
 	Path   string // with slashes, relative to the worktree's root
 	Hash   gitstore.Hash
 	Mode   uint32
-	Size   int64 // the blob's size in bytes; a file that has become longer shows as modified
+	Size   int64 // the blob's size in bytes; git sees a file that has become longer as modified
 	Remove bool
 	// Skip leaves the file out of the working tree: git takes it for unchanged, whether it
 	// exists or not (git-update-index(1), "Skip-worktree bit").
 	Skip bool
 }
 
-// Read returns a worktree's index; without one it has no entries.
+// Read returns the entries of a worktree's index; none if there is no index. Errors: ErrUnreadable.
 func Read(w gitstore.Worktree) ([]Entry, error) {
 	x, err := readIndexFile(w.IndexPath())
 	if err != nil {
@@ -81,7 +81,7 @@ func Update(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, changes 
 	})
 }
 
-// Rebuild gives a worktree an index with exactly these entries, whatever it had.
+// Rebuild replaces a worktree's index, readable or not, by one with exactly these entries.
 func Rebuild(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, entries []Change) error {
 	return replaceIndex(ctx, r, w, func() ([]byte, error) {
 		x := &indexFile{version: 2}
@@ -282,7 +282,7 @@ func (x *indexFile) smudges(root string, edits []indexEdit) []indexEdit {
 		path := filepath.Join(root, filepath.FromSlash(string(x.path(i))))
 		st, err := os.Lstat(path)
 		if err != nil || !st.Mode().IsRegular() || st.Size() != int64(s.size) || systemStat(st).mtimeSec != s.mtimeSec {
-			continue // it shows as modified anyway
+			continue // git sees it as modified anyway
 		}
 		checks, size = checks+1, size+st.Size()
 		if size > maxSmudgeBytes || !x.sameContent(i, path) {

@@ -117,12 +117,12 @@ func TestRacilyClean(t *testing.T) {
 	j.Write("racy", "bbbb\n")
 	j.OK(os.Chtimes(filepath.Join(j.Dir, "racy"), now, now))
 	if out := j.Git("diff-files", "--name-only"); out != "racy" {
-		t.Fatalf("before: %q", out)
+		t.Fatalf("before the update git diff-files gives %q, not racy", out)
 	}
 	wait.Until(t, "the next second, for the new index", func() bool { return time.Since(now) > 1100*time.Millisecond })
 	j.OK(Update(ctx, r, w, []Change{change("other", "1\n")}))
 	if out := j.Git("diff", "--name-only"); out != "racy" {
-		t.Errorf("after: %q", out)
+		t.Errorf("after the update git diff gives %q, not racy", out)
 	}
 }
 
@@ -185,11 +185,11 @@ func TestIndexUnreadable(t *testing.T) {
 		j.OK(os.WriteFile(file, good, 0o600))
 		f()
 		if err := Update(ctx, r, w, []Change{change("x", "1\n")}); !errors.Is(err, ErrUnreadable) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrUnreadable", name, err)
 		}
 		j.OK(Rebuild(ctx, r, w, []Change{change("x", "1\n")}))
 		if out := j.Git("status", "--porcelain"); out != "A  x" {
-			t.Errorf("%s: %s", name, out)
+			t.Errorf("%s: after Rebuild git status gives %q", name, out)
 		}
 	}
 	for _, path := range []string{"", "/x", "../x", "a/../x", ".git/config", "a//b", "a\x00b", `a\b`} {
@@ -215,7 +215,7 @@ func FuzzParseIndex(f *testing.F) {
 		for i := range x.len() {
 			e := x.entry(i)
 			if from, to := x.find(e.Path); from > i || to <= i {
-				t.Fatalf("find does not return the place of %q", e.Path)
+				t.Fatalf("find(%q) returns %d to %d, without entry %d", e.Path, from, to, i)
 			}
 		}
 		if _, err := parseIndex(x.splice(nil)); err != nil {

@@ -97,7 +97,7 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	j.GitIn(w.Dir, "merge", "-q", "-m", "merge", "tape/main")
 	stillSparse(j, w, "git merge")
 	if _, err := os.Stat(filepath.Join(w.Dir, "anchors", "010_y", "events.jsonl")); err != nil {
-		t.Error(err)
+		t.Errorf("the merged file is missing: %v", err)
 	}
 
 	// Our updates: files that are not named keep their flag; a file named without the flag loses it.
@@ -105,7 +105,7 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	j.GitIn(w.Dir, "hash-object", "-w", "anchors/009_x/messages.jsonl")
 	j.OK(Update(ctx, r, w, []Change{change("anchors/009_x/messages.jsonl", "line 9\nput by\nthree\n")}))
 	j.GitIn(w.Dir, "commit", "-qm", "ours")
-	stillSparse(j, w, "UpdateIndex")
+	stillSparse(j, w, "Update")
 	j.OK(Update(ctx, r, w, []Change{change("anchors/000_x/messages.jsonl", "line 0\n")}))
 	if out := j.GitIn(w.Dir, "status", "--porcelain"); out != " D anchors/000_x/messages.jsonl" {
 		t.Errorf("git status: %q", out)
@@ -118,13 +118,13 @@ func TestSkippedFilesStayAway(t *testing.T) {
 	j.OK(err)
 	for i, e := range entries[:10] {
 		if e.SkipWorktree != (i < 9) || e.SkipWorktree && (x.stat(i).size != 0 || x.stat(i).mtimeSec != 0) {
-			t.Errorf("%+v", e)
+			t.Errorf("entry %d of the rebuilt index is %+v", i, e)
 		}
 	}
 	j.Fsck()
 }
 
-// The version is 3 only as long as something needs it.
+// The version of the index is 3 only while an entry has the flag skip-worktree.
 func TestIndexVersion(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx, w := open(j, nil), context.Background(), mainTree(j)
@@ -148,10 +148,10 @@ func TestIndexVersion(t *testing.T) {
 		raw, err := os.ReadFile(w.IndexPath())
 		j.OK(err)
 		if got := binary.BigEndian.Uint32(raw[4:]); got != c.version {
-			t.Errorf("%d: version %d", i, got)
+			t.Errorf("after update %d the version is %d, not %d", i, got, c.version)
 		}
 		if out := j.Git("ls-files", "-t"); out != c.flags {
-			t.Errorf("%d: %q", i, out)
+			t.Errorf("after update %d git lists %q, not %q", i, out, c.flags)
 		}
 	}
 }
@@ -167,6 +167,6 @@ func BenchmarkRebuildSkipped20k(b *testing.B) {
 		j.OK(Rebuild(ctx, r, w, entries))
 	}
 	if n := strings.Count(j.Git("ls-files", "-t")+"\n", "S anchors/"); n != len(entries) {
-		b.Errorf("git sees %d", n)
+		b.Errorf("git sees %d skipped files, not %d", n, len(entries))
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// listed compares our list of worktrees with git's.
-func listed(j *gitjudge.Judge, r *gitstore.Repo) {
+// wantWorktrees fails unless we list the same worktrees as git.
+func wantWorktrees(j *gitjudge.Judge, r *gitstore.Repo) {
 	j.Helper()
 	all, err := r.Worktrees()
 	j.OK(err)
@@ -61,7 +61,7 @@ func TestRemoveForkFaults(t *testing.T) {
 				j.OK(os.RemoveAll(dir))
 			}
 			first := gitworktree.Remove(ctx, open(j, fsys), w)
-			listed(j, r)
+			wantWorktrees(j, r)
 			if _, err := os.Stat(dir); err == nil && first == nil {
 				t.Fatal("the empty folder around it is left")
 			}
@@ -73,9 +73,9 @@ func TestRemoveForkFaults(t *testing.T) {
 					t.Fatalf("%s is left", left)
 				}
 			}
-			listed(j, r)
+			wantWorktrees(j, r)
 			if out := j.Git("worktree", "prune", "--verbose", "--expire=now"); out != "" {
-				t.Fatalf("git had to prune: %s", out)
+				t.Fatalf("git still finds something to prune: %s", out)
 			}
 			if out := j.Git("status", "--porcelain"); out != "" {
 				t.Fatalf("git status: %s", out)
@@ -93,7 +93,7 @@ func TestRemoveForkFaults(t *testing.T) {
 }
 
 // A process that dies while it writes the index of a fork, or git's settings, leaves a
-// lock that makes git fail.
+// lock that makes git fail. RecoverLocks removes it.
 func TestRecoverOtherLocks(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -113,13 +113,13 @@ func TestRecoverOtherLocks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out, err := j.TryGit(w.Dir, "commit", "-qam", "x"); err == nil {
-		t.Fatalf("git does not stop at a lock: %s", out)
+		t.Fatalf("git commit should fail beside the lock: %s", out)
 	}
 	foreign := filepath.Join(j.GitDir, "index.lock")
 	j.OK(os.WriteFile(foreign, nil, 0o600))
 	removed, err := r.RecoverLocks(ctx)
 	if err != nil || len(removed) != 2 {
-		t.Fatal(removed, err)
+		t.Fatalf("removed %v, %v; want two locks", removed, err)
 	}
 	if _, err := os.Stat(foreign); err != nil {
 		t.Error("somebody else's lock is gone")

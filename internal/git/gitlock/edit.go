@@ -13,8 +13,9 @@ import (
 	"tape/internal/git/disk"
 )
 
-// Edit changes one of git's own files under git's lock on it. If edit returns what it got,
-// nothing is written; if it returns nothing, the file is removed. edit may run more than once.
+// Edit changes one of git's own files while holding git's lock on it. edit gets the old content,
+// nil if the file is missing, and may run more than once. If it returns the old content, nothing
+// is written; if it returns no content, the file is removed. Errors: ErrBusy; those of edit.
 func (k Locks) Edit(ctx context.Context, guard, path string, edit func(old []byte) ([]byte, error)) error {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real // as git does: it locks and replaces the file behind a link
@@ -27,7 +28,7 @@ func (k Locks) Edit(ctx context.Context, guard, path string, edit func(old []byt
 		return err
 	}
 	return k.Guarded(ctx, guard, func() (err error) {
-		if err := unlockMode(path); err != nil {
+		if err := repairMode(path); err != nil {
 			return err
 		}
 		l, err := k.Lock(path)
@@ -55,10 +56,10 @@ func (k Locks) Edit(ctx context.Context, guard, path string, edit func(old []byt
 	})
 }
 
-// unlockMode repairs the mode of a file whose writer, one of our processes, was killed right
+// repairMode repairs the mode of a file whose writer, one of our processes, was killed right
 // after it published the file. Git copies a file's mode to the lock that replaces it, so a lock
-// beside such a file has our mode and may still be a living git's. The guard must be held.
-func unlockMode(path string) error {
+// beside such a file has our mode, but may belong to a living git. The guard must be held.
+func repairMode(path string) error {
 	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != Perm {
 		return nil // a missing file will be created
 	}
@@ -71,7 +72,7 @@ func unlockMode(path string) error {
 	return nil
 }
 
-// readWithMode reads a file that may be missing.
+// readWithMode returns a file's content and mode; nil and disk.FilePerm if it is missing.
 func readWithMode(path string) ([]byte, fs.FileMode, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -89,8 +90,8 @@ func readWithMode(path string) ([]byte, fs.FileMode, error) {
 	return raw, st.Mode().Perm(), err
 }
 
-// replace publishes new content and restores the file's mode, through a handle of its own: after
-// the rename somebody else may replace the file.
+// replace publishes new content and restores the file's mode. It sets the mode through an open
+// file, because after the rename somebody else may replace the file.
 func (l *File) replace(content []byte, mode fs.FileMode) error {
 	if err := l.Write(content); err != nil {
 		return err

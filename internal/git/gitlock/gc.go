@@ -50,7 +50,7 @@ func RunningGC(gitDir string) int {
 	return pid
 }
 
-// AwaitGC waits until no git gc runs that tape did not start. Errors: ErrBusy after k.Wait.
+// AwaitGC waits while a git gc runs that tape did not start. Errors: ErrBusy after k.Wait.
 func (k Locks) AwaitGC(ctx context.Context, gitDir string) error {
 	for deadline := time.Now().Add(k.Wait); ; {
 		pid := RunningGC(gitDir)

@@ -16,8 +16,8 @@ import (
 	"tape/internal/git/disk"
 )
 
-// Perm is the mode of our lock files. It tells us which locks are dead ones of ours, and may be
-// removed.
+// Perm is the mode of our lock files. It tells us which locks our killed processes have left, so
+// that we may remove them.
 //
 // Git locks a file F by creating F.lock with O_EXCL, writes the new content there
 // and renames it over F. We do the same, so git and we exclude each other. What git
@@ -137,8 +137,8 @@ type File struct {
 	file         *disk.File // nil once closed
 }
 
-// Lock takes git's lock on target, and removes a dead one of ours. The guard must be held.
-// Errors: a *HeldError if somebody else holds it.
+// Lock takes git's lock on target, and removes a lock that a killed process of ours left there. The
+// guard must be held. Errors: a *HeldError if somebody else holds the lock.
 func (k Locks) Lock(target string) (*File, error) {
 	if k.Check != nil {
 		if err := k.Check(target); err != nil {

@@ -2,7 +2,7 @@ package gitobject
 
 import "sync"
 
-// cacheBytes is the most that a cache holds.
+// cacheBytes is the limit of a cache in bytes.
 const cacheBytes = 32 << 20
 
 // Cache holds recently read objects, as long as it has users.
@@ -43,15 +43,15 @@ func (k *Cache) Put(h Hash, o Cached) {
 	}
 }
 
-// place says which object is cached: by its hash or by where it is in a pack.
+// place identifies a cached object: by its hash, or by its offset in a pack.
 type place struct {
 	hash   Hash
 	pack   *pack
 	offset int64
 }
 
-// generations holds objects of cacheBytes. When the young half is full, it replaces the old one.
-// It is not generic, because each package that knows the type would be compiled with code of its own.
+// generations caches objects of at most cacheBytes. When the young half is full, it replaces the old half.
+// It is not generic: each package that uses the type would be compiled with its own copy of the code.
 type generations struct {
 	young, old map[place]Cached
 	bytes      int // of young

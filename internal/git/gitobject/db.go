@@ -18,13 +18,13 @@ import (
 )
 
 // DB reads objects, loose and in packs. The list of packs and their indexes are read when they are
-// first needed. It does without go-git: its storage would add a third of a millisecond to every start of the
-// program, and its reader of indexes reads all of them.
+// first needed. It does not use go-git, whose storage would add a third of a millisecond to every start of the
+// program, and which reads indexes as a whole.
 type DB struct {
 	mu     sync.Mutex
 	dirs   []string // object folders: the repository's, then its alternates
 	listed bool
-	gone   bool // a listed pack has been removed since
+	gone   bool // a pack was removed after it was listed
 	packs  []*pack
 	bases  generations // objects that deltas are based on
 }
@@ -69,8 +69,8 @@ func alternates(dir string) (named []string) {
 	return named
 }
 
-// Get returns an object's kind, size and, if wanted, content. The kind of an object that is a delta
-// in a pack is "" without content. Errors: ErrNotFound.
+// Get returns an object's kind, its size in bytes and, if wanted, its content. Without content, the kind
+// of an object that is stored as a delta is "". Errors: ErrNotFound.
 func (o *DB) Get(h Hash, content bool) (Kind, int64, []byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -94,7 +94,7 @@ func (o *DB) Get(h Hash, content bool) (Kind, int64, []byte, error) {
 	return o.packed(h, content, false)
 }
 
-// packed looks for an object in the packs that are open, or in the others, which it opens.
+// packed looks for an object in the open packs if isOpen, else in the others, which it opens.
 func (o *DB) packed(h Hash, content, isOpen bool) (Kind, int64, []byte, error) {
 	for _, p := range o.packs {
 		if (p.index != nil) != isOpen {
@@ -129,7 +129,7 @@ var looseReaders = sync.Pool{New: func() any {
 	return &looseReader{file: bufio.NewReaderSize(nil, 32<<10), in: bufio.NewReaderSize(nil, 512)}
 }}
 
-// readLooseObject reads "kind size", a zero byte, and the content. Hashes are left to git fsck.
+// readLooseObject reads "kind size", a zero byte, and the content. It does not check the hash; git fsck does.
 func readLooseObject(f *os.File, content bool) (Kind, int64, []byte, error) {
 	l := looseReaders.Get().(*looseReader)
 	defer looseReaders.Put(l)
@@ -207,7 +207,7 @@ func (o *DB) Current() bool {
 	return !o.gone && slices.EqualFunc(o.packs, o.packFiles(), func(p *pack, path string) bool { return p.path == path })
 }
 
-// WithPrefix returns the names of all objects that begin with at least two hex digits.
+// WithPrefix returns the ids of all objects that begin with prefix, which must have at least two hex digits.
 func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 	first, err := hex.DecodeString(prefix[:2])
 	if err != nil {

@@ -42,7 +42,6 @@ func errLonger(size int64) error {
 	return fmt.Errorf("the object is damaged, or longer than the %d bytes that it claims", size)
 }
 
-// errShort says that a delta ends too early.
 var errShort = errors.New("the delta ends too early")
 
 // deltaSizes reads the head of a delta: the sizes of its base and of its result.
@@ -81,7 +80,7 @@ func applyDelta(base, delta []byte) ([]byte, error) {
 			return nil, err
 		}
 		if int64(len(out)+len(piece)) > size {
-			return nil, errors.New("the delta makes more than it claims")
+			return nil, errors.New("the delta's result is longer than it claims")
 		}
 		out = append(out, piece...)
 	}

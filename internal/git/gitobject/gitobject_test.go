@@ -87,7 +87,7 @@ func TestFindsWhatGitHas(t *testing.T) {
 	list := func() []string {
 		return strings.Fields(j.Git("cat-file", "--batch-all-objects", "--batch-check=%(objectname)"))
 	}
-	look := func(where, gitDir string) {
+	findAll := func(where, gitDir string) {
 		t.Helper()
 		db := gitobject.NewDB(gitDir, nil)
 		defer db.Close()
@@ -106,10 +106,10 @@ func TestFindsWhatGitHas(t *testing.T) {
 			}
 		}
 		if _, _, _, err := db.Get(gitobject.Hash{1}, true); !errors.Is(err, gitobject.ErrNotFound) {
-			t.Errorf("%s: what is nowhere gives %v", where, err)
+			t.Errorf("%s: a missing object gives %v", where, err)
 		}
 	}
-	look("loose", j.GitDir)
+	findAll("loose", j.GitDir)
 	before := gitobject.NewDB(j.GitDir, nil)
 	defer before.Close()
 	if _, _, _, err := before.Get(gitobject.Hash{1}, false); err == nil || !before.Current() {
@@ -119,20 +119,20 @@ func TestFindsWhatGitHas(t *testing.T) {
 	if !strings.Contains(j.Git("count-objects", "-v"), "count: 0") || !strings.Contains(packed(j), "chain length") {
 		t.Fatal("no deltas in a pack: the test misses its point")
 	}
-	look("packed", j.GitDir)
+	findAll("packed", j.GitDir)
 	if before.Current() {
-		t.Error("a pack that came since is not noticed")
+		t.Error("Current does not notice a new pack")
 	}
 	// As in a pack of more than 2 GiB, where offsets have 64 bits.
 	j.Git("index-pack", "--index-version=2,0x40", packs(j)[0])
-	look("packed, with large offsets", j.GitDir)
+	findAll("packed, with large offsets", j.GitDir)
 	other := filepath.Join(t.TempDir(), "other.git")
 	j.Git("clone", "-q", "--bare", "--shared", j.Dir, other)
-	look("behind alternates", other)
+	findAll("behind alternates", other)
 	alone := gitobject.NewDB(filepath.Join(t.TempDir(), "none"), []string{filepath.Join(j.GitDir, "objects")})
 	defer alone.Close()
 	if _, _, _, err := alone.Get(j.Hash(j.Git("rev-parse", "HEAD")), true); err != nil {
-		t.Errorf("in one more folder: %v", err)
+		t.Errorf("in an extra object folder: %v", err)
 	}
 }
 
@@ -162,7 +162,7 @@ func TestDamagedPackIndex(t *testing.T) {
 		j.OK(os.WriteFile(path, bad, 0o600))
 		db := gitobject.NewDB(j.GitDir, nil)
 		if _, _, _, err := db.Get(h, true); err == nil || errors.Is(err, gitobject.ErrNotFound) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v, want an error other than ErrNotFound", what, err)
 		}
 		if found, err := db.WithPrefix(h.String()[:8]); err == nil {
 			t.Errorf("%s: found %v by its beginning", what, found)
@@ -218,14 +218,14 @@ func TestCache(t *testing.T) {
 	h := func(n int) gitobject.Hash { return gitobject.Hash{byte(n), byte(n >> 8)} }
 	k.Put(h(1), gitobject.Cached{Data: []byte("x")})
 	if _, ok := k.Get(h(1)); ok {
-		t.Error("it is kept, and nobody wanted that")
+		t.Error("a cache without users keeps an object")
 	}
 	k.Use(1)
 	data := make([]byte, 1<<20)
 	for n := range 100 {
 		k.Put(h(n), gitobject.Cached{Data: data})
 		if _, ok := k.Get(h(0)); !ok {
-			t.Fatalf("what is asked for all the time is gone after %d", n)
+			t.Fatalf("an object that is asked for all the time is gone after %d others", n)
 		}
 	}
 	kept := 0
@@ -235,10 +235,10 @@ func TestCache(t *testing.T) {
 		}
 	}
 	if kept < 8 || kept > 33 {
-		t.Errorf("%d MB are kept", kept)
+		t.Errorf("%d MiB are kept, want 8 to 33", kept)
 	}
 	k.Use(-1)
 	if _, ok := k.Get(h(99)); ok {
-		t.Error("it is kept, and nobody wants it any more")
+		t.Error("a cache keeps an object after its last user has gone")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
+// pack is a pack and its index; open opens them.
 type pack struct {
 	path  string // of the .pack file
 	index *packIndex
@@ -106,7 +107,7 @@ type packedHead struct {
 	at   int64
 	kind byte
 	size int64 // of the object, or of the delta
-	base int64 // the offset of the object it is a delta of; 0: no delta
+	base int64 // the offset of the base of a delta; 0: no delta
 	data int64 // the offset of the compressed bytes
 }
 
@@ -166,7 +167,7 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 			return h, err
 		}
 		if h.base, err = p.index.offset(base); err != nil {
-			return h, errors.New("the object that it is a delta of: " + err.Error()) // not wrapped: the object itself exists
+			return h, errors.New("the base of the delta: " + err.Error()) // not wrapped: the object itself exists
 		}
 	default:
 		if packedKinds[h.kind] == "" {
@@ -182,8 +183,8 @@ func (p *pack) inflate(h packedHead) ([]byte, error) {
 	data := make([]byte, h.size)
 	const inMemory = 1 << 20
 	if h.size <= inMemory {
-		// Reading the compressed bytes into memory first is faster. If they are more than wanted, which is rare, they
-		// are read again below.
+		// Reading the compressed bytes into memory first is faster. If there are more than expected, which is rare,
+		// they are read again below.
 		want := int(h.size + h.size/1000 + 64)
 		p.raw = slices.Grow(p.raw[:0], want)[:want]
 		n, err := p.file.ReadAt(p.raw, h.data)

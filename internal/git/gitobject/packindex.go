@@ -10,8 +10,8 @@ import (
 	"sort"
 )
 
-// packIndex is the index of a pack, a file of version 2, see gitformat-pack(5). What it says of the objects with
-// the same first byte is read when one of them is looked up: most commands need a few objects of many.
+// packIndex is the index of a pack, a file of version 2, see gitformat-pack(5). The entries of all objects with
+// the same first byte are read when one of them is looked up: most commands need few of many objects.
 type packIndex struct {
 	file    *os.File
 	fanout  [256]uint32
@@ -26,7 +26,7 @@ const (
 	packIndexNames   = int64(len(packIndexMagic) + 256*4)
 	packIndexTrailer = 2 * hashLen // checksums of pack and index
 	hashLen          = len(Hash{})
-	farOffset        = 1 << 31 // of an offset: its other bits are a place in the table of 64-bit offsets
+	farOffset        = 1 << 31 // a flag: the other bits of the offset are an index in the table of 64-bit offsets
 )
 
 func openPackIndex(path string) (*packIndex, error) {
@@ -65,7 +65,7 @@ func (x *packIndex) readFanout() error {
 // count is the number of objects.
 func (x *packIndex) count() uint32 { return x.fanout[255] }
 
-// at is where something begins that comes after n records of a size, which follow the fanout.
+// at returns the offset in the file after n records of size bytes, which follow the fanout.
 func (x *packIndex) at(n uint32, size int) int64 { return packIndexNames + int64(n)*int64(size) }
 
 func (x *packIndex) bucket(first byte) (*bucket, error) {
@@ -110,7 +110,7 @@ func (x *packIndex) offset(h Hash) (int64, error) {
 	return int64(binary.BigEndian.Uint64(far[:])), nil
 }
 
-// names returns the names of the objects with a first byte.
+// names returns the ids of the objects that begin with first.
 func (x *packIndex) names(first byte) ([]Hash, error) {
 	b, err := x.bucket(first)
 	if err != nil {

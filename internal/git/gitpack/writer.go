@@ -41,8 +41,8 @@ func Deflate(w io.Writer, parts ...[]byte) error {
 	return z.Close()
 }
 
-// Writer writes objects, without deltas, into a pack file that has no name yet. Several goroutines
-// may call [Writer.Add].
+// Writer writes objects, without deltas, into a pack file that does not have its final name yet. Several
+// goroutines may call [Writer.Add].
 type Writer struct {
 	File *disk.File
 

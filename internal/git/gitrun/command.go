@@ -46,8 +46,8 @@ func Runnable(ctx context.Context, r *gitstore.Repo) error {
 	return err
 }
 
-// settings returns the values for -c with which git runs nothing that the settings of somebody
-// else's repository name.
+// settings returns the values for -c that keep git from running what the settings of somebody
+// else's repository name. For the user's own repository there are none.
 func settings(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	if r.Config().Own() {
 		return nil, nil

@@ -14,7 +14,7 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// Git gc takes no lock on a ref, and still refs are packed and reflogs expire.
+// The git gc that GC runs takes no lock on a ref; GC itself packs refs and expires reflogs.
 func TestGCTakesNoRefLocks(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -51,7 +51,7 @@ func TestGCTakesNoRefLocks(t *testing.T) {
 	j.OK(err)
 	for _, locks := range []string{"git pack-refs", "git reflog"} {
 		if strings.Contains(string(ran), locks) || !strings.Contains(string(ran), "git repack") {
-			t.Errorf("ran %s:\n%s", locks, ran)
+			t.Errorf("git gc should run git repack, and not %s; it ran\n%s", locks, ran)
 		}
 	}
 	if after := listed(); after != before {
@@ -65,7 +65,7 @@ func TestGCTakesNoRefLocks(t *testing.T) {
 		return err
 	}))
 	if got := fmt.Sprint(loose); got != "[bad alias]" {
-		t.Errorf("files of their own have %s", got)
+		t.Errorf("the refs with files of their own are %s, not [bad alias]", got)
 	}
 	for ref, want := range map[string]string{"refs/heads/tape/main": "80 0", "HEAD": "80 0", "refs/heads/old": "", "refs/stash": "x"} {
 		entries, err := r.Reflog(ref)

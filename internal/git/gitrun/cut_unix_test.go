@@ -45,7 +45,7 @@ func TestGCKilled(t *testing.T) {
 			continue
 		}
 		kills++
-		for _, path := range unnamed(j) { // as if a day had passed
+		for _, path := range leftovers(j) { // as if a day had passed
 			if then := time.Now().Add(-25 * time.Hour); filepath.Base(path) != gitlock.GCPid {
 				j.OK(os.Chtimes(path, then, then))
 			}
@@ -56,14 +56,14 @@ func TestGCKilled(t *testing.T) {
 		if kills%3 == 0 {
 			err = GC(ctx, r, "")
 			j.OK(err)
-			if found := unnamed(j); len(found) > 0 {
-				t.Errorf("still there: %q", found)
+			if found := leftovers(j); len(found) > 0 {
+				t.Errorf("the next gc has left files of the killed one: %q", found)
 			}
 		}
 	}
 	t.Logf("killed %d times", kills)
 	if kills < 3 {
-		t.Error("that shows nothing")
+		t.Error("gc was not killed often enough for this to show anything")
 	}
 	j.Git("gc", "-q")
 	j.Fsck()

@@ -35,9 +35,9 @@ const (
 
 // GC packs the objects of a repository with git gc, while readers and writers go on. Objects that
 // no ref, reflog or index leads to are kept for at least two weeks, because an object is written
-// before the ref that will name it. With prune, a date in the format of git gc --prune, those
-// older than that are deleted. GC packs refs and expires reflogs itself, so that git gc takes no
-// lock on a ref that it could leave behind when it is killed.
+// before the ref that will name it. prune, unless "", is a date in the format of git gc --prune:
+// then such objects are deleted if they are older than that. GC packs refs and expires reflogs
+// itself, so that git gc takes no lock on a ref that it could leave behind when it is killed.
 //
 // Errors: ErrNoGit; ErrBusy when another gc runs; the context's error, after temporary files are
 // removed.
@@ -78,7 +78,7 @@ func eachObjectFile(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) erro
 
 // gitGC runs git gc. Git reuses the deltas that it finds in packs, so what a server or a plain git
 // gc has packed badly would stay large: if there is much of that, all deltas are computed again,
-// which takes longer. With prune somebody waits for the deletion, and the next gc does that.
+// which takes longer. With prune somebody waits for the deletion, so that is left to the next gc.
 func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	args := []string{"-c", "gc.packRefs=false", "-c", "gc.reflogExpire=never", "-c", "gc.reflogExpireUnreachable=never"}
 	if prune == "" {
@@ -141,8 +141,8 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	return notePacks(r)
 }
 
-// windowFor returns how many objects git compares each with: about as many as the longest history
-// has commits. It stops counting when more commits would make no difference.
+// windowFor returns how many objects git compares with each object: about as many as the longest
+// history has commits. It stops counting when more commits would make no difference.
 func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
 	refs, err := r.Refs("refs/heads/")
 	if err != nil {
@@ -238,6 +238,7 @@ func Environment() []string {
 // packsNote is the file that names the packs that GC made.
 func packsNote(r *gitstore.Repo) string { return filepath.Join(r.GitDir(), gitlock.OwnDir, "packs") }
 
+// packNames returns the sizes of the packs in bytes, by file name.
 func packNames(r *gitstore.Repo) map[string]int64 {
 	packs := map[string]int64{}
 	entries, _ := os.ReadDir(filepath.Join(ObjectsDir(r), "pack"))
@@ -300,11 +301,10 @@ func Sweep(r *gitstore.Repo, started time.Time) error {
 	return RemoveStale(r, found, OpenFiles())
 }
 
-// eachEmptyLock calls fn for the locks that some git has created and not yet written to. A git
-// that is asked to end in that moment leaves one behind, and only then: it removes the locks it
-// knows of, and a living git has the file open until it has written it. So an empty lock that
-// nobody has open belongs to nobody. Where the system does not tell what is open, fn is not
-// called.
+// eachEmptyLock calls fn for the locks that a git has created and not yet written to. A git leaves
+// such a lock behind only if it is asked to end at that moment: later it removes its locks, and a
+// living git has the file open until it has written to it. So an empty lock that nobody has open
+// belongs to nobody. Where the system does not tell which files are open, fn is not called.
 func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	if len(OpenFiles()) == 0 {
 		return nil
@@ -317,8 +317,8 @@ func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error
 	return eachLock(r, empty)
 }
 
-// sweepGCPid removes gc.pid if it names the git gc that was stopped. Git removes it when it is
-// asked to end, but not within its first moment, and a stale one blocks gc for half a day.
+// sweepGCPid removes gc.pid if it names the git gc that was stopped. A git gc removes the file when
+// it is asked to end, except in its first moment, and a stale gc.pid blocks gc for half a day.
 func sweepGCPid(r *gitstore.Repo, p *os.Process) error {
 	path := filepath.Join(r.GitDir(), "gc.pid")
 	note, err := os.ReadFile(path)

@@ -71,8 +71,8 @@ func copyOf(j *gitjudge.Judge, dir string) string {
 	return to
 }
 
-// unnamed lists temporary files and locks.
-func unnamed(j *gitjudge.Judge) (found []string) {
+// leftovers lists temporary files, locks and gc.pid.
+func leftovers(j *gitjudge.Judge) (found []string) {
 	j.Helper()
 	j.OK(filepath.WalkDir(j.GitDir, func(path string, d fs.DirEntry, err error) error {
 		name := d.Name()
@@ -105,7 +105,7 @@ func TestGCIsAsSmallAsAggressive(t *testing.T) {
 		j.OK(GC(ctx, r, ""))
 		t.Logf("%s: %d bytes before, %d after, git gc --aggressive %d", what, before, size(j.GitDir), size(best))
 		if size(j.GitDir)*10 > size(best)*12 {
-			t.Errorf("%s: %d; git gc --aggressive gives %d", what, size(j.GitDir), size(best))
+			t.Errorf("%s: GC leaves %d bytes, git gc --aggressive %d", what, size(j.GitDir), size(best))
 		}
 		j.Fsck()
 	}
@@ -161,19 +161,19 @@ func TestGCKeeps(t *testing.T) {
 	for _, id := range before {
 		kind, data, err := r.Read(j.Hash(id))
 		if err != nil || gitstore.HashObject(kind, data) != j.Hash(id) {
-			t.Errorf("%s: %v", id, err)
+			t.Errorf("object %s cannot be read after GC: %v", id, err)
 		}
 	}
 	if _, err := r.Blob(young); err != nil {
 		t.Errorf("a young object is gone: %v", err)
 	}
 	if _, err := r.Blob(old); !errors.Is(err, gitstore.ErrNotFound) {
-		t.Errorf("an old object: %v", err)
+		t.Errorf("an old object: %v, want ErrNotFound", err)
 	}
 	if loose := j.Git("count-objects"); !strings.HasPrefix(loose, "1 objects,") {
 		t.Errorf("still loose: %s", loose)
 	}
-	if found := unnamed(j); len(found) > 0 {
+	if found := leftovers(j); len(found) > 0 {
 		t.Errorf("left: %q", found)
 	}
 	j.Fsck()
@@ -181,7 +181,7 @@ func TestGCKeeps(t *testing.T) {
 		j.Git("verify-pack", pack)
 	}
 	if err := GC(ctx, r, ""); err != nil {
-		t.Errorf("once more: %v", err)
+		t.Errorf("a second GC: %v", err)
 	}
 }
 
@@ -189,7 +189,7 @@ func mustGlob(t *testing.T, pattern string) []string {
 	t.Helper()
 	found, err := filepath.Glob(pattern)
 	if err != nil || len(found) == 0 {
-		t.Fatalf("%s: %q %v", pattern, found, err)
+		t.Fatalf("no files match %s: %v", pattern, err)
 	}
 	return found
 }
@@ -210,7 +210,7 @@ func TestGCCancelled(t *testing.T) {
 		if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("after %v: %v", delay, err)
 		}
-		if found := unnamed(j); len(found) > 0 {
+		if found := leftovers(j); len(found) > 0 {
 			t.Errorf("after %v: left %q", delay, found)
 		}
 		j.Git("rev-list", "--objects", "--quiet", tip.String())
@@ -234,7 +234,7 @@ func TestGCBesideWriters(t *testing.T) {
 				ref := fmt.Sprintf("refs/heads/tape/%d", i)
 				tips[i] = grow(j, own, ref, 2, 2)
 				if c, err := r.Commit(tips[i]); err != nil || len(c.Parents) != 1 {
-					t.Errorf("reader: %v", err)
+					t.Errorf("a reader beside GC gets a commit with %d parents, %v", len(c.Parents), err)
 					return
 				}
 				select {
@@ -254,7 +254,7 @@ func TestGCBesideWriters(t *testing.T) {
 	wg.Wait()
 	for i, tip := range tips {
 		if got := j.Git("rev-parse", fmt.Sprintf("tape/%d", i)); got != tip.String() {
-			t.Errorf("%d: %s, not %s", i, got, tip)
+			t.Errorf("tape/%d is at %s, not %s", i, got, tip)
 		}
 	}
 	j.Fsck()
@@ -291,19 +291,19 @@ func TestGCOneAtATime(t *testing.T) {
 	gitgc := startGit(j)
 	notePid(j, gitgc.Process.Pid)
 	if err := GC(ctx, r, ""); !errors.Is(err, gitstore.ErrBusy) {
-		t.Errorf("beside a git gc: %v", err)
+		t.Errorf("beside a git gc: %v, want ErrBusy", err)
 	}
 	if runtime.GOOS == "linux" {
 		notePid(j, os.Getpid())
 		if err := GC(ctx, r, ""); err != nil {
-			t.Errorf("with the note of a git gc that is dead, whose number is another process's: %v", err)
+			t.Errorf("with the gc.pid of a dead git gc, whose process id another process now has: %v", err)
 		}
 		notePid(j, gitgc.Process.Pid)
 	}
 	lock, err := (&disk.FS{}).Lock(ctx, filepath.Join(j.GitDir, gitlock.OwnDir, "gc.lock"), 0)
 	j.OK(err)
 	if err := GC(ctx, r, ""); !errors.Is(err, gitstore.ErrBusy) {
-		t.Errorf("beside one of ours: %v", err)
+		t.Errorf("beside a GC of ours: %v, want ErrBusy", err)
 	}
 	j.OK(lock.Unlock())
 	// The environment of a hook does not point gc to another repository.
@@ -311,6 +311,6 @@ func TestGCOneAtATime(t *testing.T) {
 	t.Setenv("GIT_DIR", filepath.Join(t.TempDir(), "nowhere"))
 	t.Setenv("GIT_INDEX_FILE", "nowhere")
 	if err := GC(ctx, r, ""); err != nil {
-		t.Error(err)
+		t.Errorf("with the environment of a hook in another repository: %v", err)
 	}
 }

@@ -43,8 +43,8 @@ func sweepGC(r *gitstore.Repo) error {
 	return errors.Join(RemoveStale(r, found, open), removeDeadPid(r))
 }
 
-// removeDeadPid removes gc.pid if it names a process that is not a git any more: git would wait
-// for half a day. The guard must be held.
+// removeDeadPid removes gc.pid if it names a process that is not a git any more: git gc would refuse
+// to run for half a day. The guard must be held.
 func removeDeadPid(r *gitstore.Repo) (err error) {
 	path := filepath.Join(r.GitDir(), gitlock.GCPid)
 	if pid := gitlock.ReadGCPid(r.GitDir()); pid == 0 || gitlock.IsGitAlive(pid) {
@@ -99,7 +99,7 @@ func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	return removed, err
 }
 
-// eachLock calls fn for possible locks on refs, HEADs and reflogs.
+// eachLock calls fn for the locks on gc.pid, refs, HEADs and reflogs that exist.
 func eachLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	visit := func(path string) error {
 		if st, err := os.Lstat(path); err == nil {
@@ -145,7 +145,7 @@ func isUsedByGit(r *gitstore.Repo) bool {
 }
 
 // AddStaleLock adds a lock file to found if it is so old that a killed git has probably left it. A
-// living git creates the locks of gc with the file open, and holds those of refs only briefly.
+// living git keeps the locks of gc open, and holds locks on refs only briefly.
 func AddStaleLock(found map[string]fs.FileInfo, path string) {
 	if st, err := os.Lstat(path); err == nil && isStale(st, oldLock) {
 		found[path] = st

@@ -31,11 +31,11 @@ func TestGCAfterKilledGC(t *testing.T) {
 	held, err := os.Open(left[1])
 	j.OK(err)
 	if err := GC(context.Background(), r, ""); !errors.Is(err, gitstore.ErrBusy) || !strings.Contains(err.Error(), left[1]) || !strings.Contains(err.Error(), "1h0m") {
-		t.Errorf("somebody has a lock open, and the collection gave %v", err)
+		t.Errorf("somebody has %s open, and GC gives %v", left[1], err)
 	}
 	j.OK(held.Close())
 	if err := GC(context.Background(), r, ""); err != nil {
-		t.Errorf("nobody has the locks, and the collection gave %v", err)
+		t.Errorf("nobody has the locks open, and GC gives %v", err)
 	}
 	for _, path := range left {
 		if _, err := os.Lstat(path); err == nil {
@@ -55,7 +55,7 @@ func TestGCBesideLock(t *testing.T) {
 		path := j.Leave(name, "")
 		err := GC(context.Background(), r, "")
 		if !strings.Contains(err.Error(), path) || !errors.Is(err, gitlock.ErrStale) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrStale with its path", name, err)
 		}
 		j.OK(os.Remove(path))
 	}
@@ -86,16 +86,16 @@ func TestRecoverLocksOfEarlierGC(t *testing.T) {
 		return removed
 	}
 	if removed := recovered(); len(removed) > 0 {
-		t.Errorf("no collection has been here, and these are gone: %q", removed)
+		t.Errorf("no gc has run here, and these locks are gone: %q", removed)
 	}
 	next := gitstore.RefUpdate{Name: "refs/heads/x", Old: commits[0], New: commits[1]}
 	if err := r.UpdateRef(ctx, next); !errors.Is(err, gitlock.ErrStale) {
-		t.Errorf("a writer: %v", err)
+		t.Errorf("a writer beside the lock: %v, want ErrStale", err)
 	}
 	j.OK(os.WriteFile(filepath.Join(j.GitDir, gitlock.OwnDir, "gc.lock"), nil, 0o600))
 	git := startGit(j)
 	if removed := recovered(); len(removed) > 0 {
-		t.Errorf("a git runs here, and these are gone: %q", removed)
+		t.Errorf("a git runs here, and these locks are gone: %q", removed)
 	}
 	j.OK(git.Process.Kill())
 	_ = git.Wait()
@@ -106,7 +106,7 @@ func TestRecoverLocksOfEarlierGC(t *testing.T) {
 		t.Errorf("removed %q, not %q", removed, left)
 	}
 	if _, err := os.Lstat(young); err != nil {
-		t.Error("a lock that was just made is gone")
+		t.Error("a new lock is gone")
 	}
 	j.OK(os.Remove(young))
 	if err := GC(ctx, r, ""); err != nil {

@@ -10,8 +10,8 @@ import (
 	"tape/internal/testkit/gitjudge"
 )
 
-// Where each session adds a pack and nobody runs gc, packs stay few. Whoever had the repository open
-// reads on, and objects that no ref names yet stay.
+// Where each session adds a pack and nobody runs gc, there are never many packs. A reader that had the
+// repository open can go on, and objects that no ref names yet stay.
 func TestTidy(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
@@ -32,23 +32,23 @@ func TestTidy(t *testing.T) {
 		most = max(most, packs())
 	}
 	if most != manyPacks {
-		t.Errorf("%d packs at a time, of %d that were made", most, len(added))
+		t.Errorf("%d packs at a time, not %d, of %d that were made", most, manyPacks, len(added))
 	}
 	for _, reader := range []*gitstore.Repo{r, open(j, nil)} {
 		for i, h := range added {
 			if raw, err := reader.Blob(h); err != nil || string(raw) != fmt.Sprintf("session %d", i) {
-				t.Fatalf("object %d: %q, %v", i, raw, err)
+				t.Fatalf("object %d is %q, %v", i, raw, err)
 			}
 		}
 	}
 	j.Fsck()
-	if left := unnamed(j); len(left) > 0 {
+	if left := leftovers(j); len(left) > 0 {
 		t.Errorf("left: %v", left)
 	}
 }
 
 // While a gc runs, Tidy leaves the packs to it.
-func TestTidyBeside(t *testing.T) {
+func TestTidyBesideGC(t *testing.T) {
 	j := gitjudge.New(t)
 	r, ctx := open(j, nil), context.Background()
 	for i := range manyPacks + 1 {

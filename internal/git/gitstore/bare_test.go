@@ -40,28 +40,28 @@ func TestOpenBareInHook(t *testing.T) {
 		j.Write("a", strings.Repeat("more\n", i+2))
 		j.Git("commit", "-qam", "next")
 		if out, err := j.TryGit(j.Dir, "push", server, "HEAD:refs/heads/good"); err != nil {
-			t.Fatalf("%v %s", err, out)
+			t.Fatalf("the hook should accept the branch good: %v, %s", err, out)
 		}
 		j.GitIn(server, "config", "receive.unpackLimit", fmt.Sprint(i)) // as loose objects, then as a pack
 	}
 	j.Git("commit", "-q", "--allow-empty", "-m", "last")
 	last := j.Hash(j.Git("rev-parse", "HEAD"))
 	if out, err := j.TryGit(j.Dir, "push", server, "HEAD:refs/heads/bad"); err == nil || !strings.Contains(out, "hook declined") {
-		t.Fatalf("%v %s", err, out)
+		t.Fatalf("the hook should refuse the branch bad: %v, %s", err, out)
 	}
 	r, err := OpenBare(server, nil)
 	j.OK(err)
 	if h, err := r.Ref("refs/heads/good"); err != nil || h == last {
-		t.Error(h, err)
+		t.Errorf("the branch good holds %s, %v; want the commit that was pushed to it", h, err)
 	}
 	if _, err := r.Commit(last); !errors.Is(err, ErrNotFound) {
-		t.Errorf("what was refused is there: %v", err)
+		t.Errorf("the refused commit: %v, want ErrNotFound", err)
 	}
 	if w, err := r.Worktrees(); err != nil || len(w) != 0 {
-		t.Error(w, err)
+		t.Errorf("a bare repository has the worktrees %v, %v", w, err)
 	}
 	if _, err := OpenBare(t.TempDir(), nil); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
+		t.Errorf("an empty folder: %v, want os.ErrNotExist", err)
 	}
 }
 
@@ -111,7 +111,7 @@ func TestSplitPaths(t *testing.T) {
 		`/a"b:/c`: {`/a"b`, "/c"}, `"/a:/b`: {`"/a`, "/b"}, `"/a\tb"`: {"/a\tb"},
 	} {
 		if got := splitPaths(list); !slices.Equal(got, want) {
-			t.Errorf("%s: %q", list, got)
+			t.Errorf("%s is split into %q, not %q", list, got, want)
 		}
 	}
 }

@@ -26,28 +26,28 @@ const inFlight = 6
 // Discard removes what was not flushed.
 //
 // A git gc --prune=now deletes objects that no ref names at the moment. So a batch with a commit or
-// tag, which a ref will name, does not flush while one runs, and keeps a second name of its own for
-// each object until the ref is set: then Finish restores those that a gc has deleted in between.
-// Where files cannot have two names, they are not restored.
+// tag, which a ref will name, does not flush while a gc runs, and keeps a hard link of its own to
+// each object until the ref is set: then Finish restores the objects that a gc has deleted in between.
+// On a file system without hard links they are not restored.
 type Batch struct {
 	r     *Repo
 	group errgroup.Group
 
 	trying atomic.Bool // an object of TryPut is being written
-	named  atomic.Bool // there is a commit or a tag
+	named  atomic.Bool // a ref will name an object: there is a commit or a tag
 
 	packed bool // the objects go into one pack
 
 	mu    sync.Mutex
 	pack  *gitpack.Writer // nil before the first object and after the pack is complete
-	files []looseFile
+	files []batchFile
 	dirs  map[string]bool // folders whose names have to be durable
 	seen  map[Hash]bool
 }
 
-// looseFile is the file of an object or a pack: its temporary or second name ("" if it has none), and
-// its final path.
-type looseFile struct{ tmp, path string }
+// batchFile is the file of a loose object, a pack or its index: the path of its temporary file or second
+// link ("" if it has none), and its final path.
+type batchFile struct{ tmp, path string }
 
 // NewBatch starts a batch.
 func (r *Repo) NewBatch() *Batch {
@@ -81,15 +81,15 @@ func (b *Batch) Put(kind Kind, data []byte) Hash {
 	return h
 }
 
-// keepExisting protects an object that exists already: it gets a second name, and, as in git, a
-// fresh time, so that a running gc does not prune it as old. False if it has vanished just now; then
-// it has to be written.
+// keepExisting protects an object that exists already: it gets a second link, and, as in git, a
+// fresh time, so that a running gc does not prune it as old. It returns false if the object has just
+// vanished and has to be written.
 func (b *Batch) keepExisting(h Hash) bool {
 	path, now := b.r.LoosePath(h), time.Now()
 	if os.Chtimes(path, now, now) != nil {
 		return false
 	}
-	f := looseFile{filepath.Join(b.tmpDir(), fmt.Sprintf("object-%s-%x", h, rand.Uint64())), path}
+	f := batchFile{filepath.Join(b.tmpDir(), fmt.Sprintf("object-%s-%x", h, rand.Uint64())), path}
 	err := b.r.fs.Link(path, f.tmp)
 	if errors.Is(err, os.ErrNotExist) && b.r.fs.MkdirAll(b.tmpDir()) == nil {
 		err = b.r.fs.Link(path, f.tmp)
@@ -104,14 +104,14 @@ func (b *Batch) keepExisting(h Hash) bool {
 	return true
 }
 
-func (b *Batch) keep(f looseFile) {
+func (b *Batch) keep(f batchFile) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.files = append(b.files, f)
 }
 
-// TryPut adds an object if none of another TryPut is being written, so that it does not slow the
-// caller down. Otherwise it returns false, and data remains the caller's.
+// TryPut adds an object unless the object of another TryPut is still being written, or the caller would
+// have to wait. Then it returns false, and data remains the caller's.
 func (b *Batch) TryPut(kind Kind, data []byte) (Hash, bool) {
 	if !b.trying.CompareAndSwap(false, true) {
 		return ZeroHash, false
@@ -153,7 +153,7 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 	if err := tmp.Sync(); err != nil {
 		return err
 	}
-	b.keep(looseFile{tmp.Name(), path})
+	b.keep(batchFile{tmp.Name(), path})
 	return nil
 }
 
@@ -163,8 +163,8 @@ const (
 	TempPacks   = "pack-*"
 )
 
-// create opens a temporary file in our own folder: in git's folders of objects git prune removes
-// files that it does not know.
+// create opens a temporary file in our own folder: in git's folder of objects, git prune would
+// remove it.
 func (b *Batch) create() (*disk.File, error) {
 	dir, pattern := b.tmpDir(), TempObjects
 	if b.packed {
@@ -201,9 +201,9 @@ func (r *Repo) SweepTemp(now time.Time) {
 	}
 }
 
-// publish gives an object its final name, if that does not exist, and keeps the second one. It
-// retries, because git may be removing the empty folder.
-func (b *Batch) publish(f *looseFile) (made bool, err error) {
+// publish links a file to its final path unless there is one already, and keeps f.tmp. made reports
+// whether it did. It retries, because git may be removing the empty folder.
+func (b *Batch) publish(f *batchFile) (made bool, err error) {
 	if err := b.r.checkFolders(f.path); err != nil {
 		return false, err
 	}
@@ -213,7 +213,7 @@ func (b *Batch) publish(f *looseFile) (made bool, err error) {
 		if st, serr := os.Stat(f.path); errors.Is(err, os.ErrExist) && serr == nil && st.Size() > 0 {
 			return false, nil // an empty one was left by a crash
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // links are not possible here
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // the file system has no hard links
 			if err = b.r.fs.Rename(f.tmp, f.path); err == nil {
 				f.tmp = ""
 			}
@@ -284,8 +284,8 @@ func (b *Batch) syncDirs() error {
 	return nil
 }
 
-// Finish ends a batch after refs name its objects. If a git gc has started meanwhile, it waits for its
-// end, and restores what it deleted. On a nil batch it does nothing.
+// Finish ends a batch after refs name its objects. If a git gc has started meanwhile, Finish waits until
+// the gc ends, and restores the objects that it deleted. On a nil batch Finish does nothing.
 func (b *Batch) Finish(ctx context.Context) error {
 	if b == nil {
 		return nil
@@ -311,7 +311,8 @@ func (b *Batch) Finish(ctx context.Context) error {
 	}
 }
 
-// Discard waits for writes in progress and removes temporary files and second names.
+// Discard waits for writes in progress, and removes temporary files and second links. On a nil batch it does
+// nothing.
 func (b *Batch) Discard() {
 	if b == nil {
 		return

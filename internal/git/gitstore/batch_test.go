@@ -38,7 +38,7 @@ func TestSweepTempRemovesOldFilesAndFolders(t *testing.T) {
 	r.SweepTemp(time.Now())
 	for name, stays := range map[string]bool{"push-1": false, "clone-2": true, "object-1": false, "object-2": true} {
 		if _, err := os.Stat(filepath.Join(tmp, name)); (err == nil) != stays {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: Stat gives %v, and it should stay: %v", name, err, stays)
 		}
 	}
 }

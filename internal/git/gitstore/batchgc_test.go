@@ -18,8 +18,8 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// note writes gc.pid with the process of an idle git, and returns a function that ends it.
-func note(j *gitjudge.Judge) (pid int, end func()) {
+// fakeGC writes gc.pid with the process of an idle git, and returns a function that ends the process.
+func fakeGC(j *gitjudge.Judge) (pid int, end func()) {
 	j.Helper()
 	cmd := exec.Command("git", "cat-file", "--batch")
 	cmd.Dir = j.Dir
@@ -54,11 +54,11 @@ func TestBatchAwaitsGC(t *testing.T) {
 	ctx := context.Background()
 	r, err := Open(j.GitDir, &Options{LockWait: 50 * time.Millisecond})
 	j.OK(err)
-	pid, end := note(j)
+	pid, end := fakeGC(j)
 	b := r.NewBatch()
 	putCommit(b, 1)
 	if err := b.Flush(ctx); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), fmt.Sprint(pid)) {
-		t.Errorf("beside a git gc: %v", err)
+		t.Errorf("Flush beside the git gc %d: %v, want ErrBusy with its process", pid, err)
 	}
 	b = r.NewBatch()
 	b.Put(KindBlob, []byte("ahead\n"))
@@ -91,15 +91,15 @@ func TestBatchFinishRestores(t *testing.T) {
 	j.OK(b.Flush(ctx))
 	j.Git("prune", "--expire=now") // no ref names the objects yet
 	if _, err := open(j, nil).Commit(h); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("git prune has left it: %v", err)
+		t.Fatalf("git prune has left the commit: %v", err)
 	}
 	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
-	_, end := note(j)
+	_, end := fakeGC(j)
 	done := make(chan error, 1)
 	go func() { done <- b.Finish(ctx) }()
 	wait.Pause(100 * time.Millisecond)
 	if len(done) > 0 {
-		t.Error("it did not wait for the end of the git gc")
+		t.Error("Finish did not wait for the end of the git gc")
 	}
 	end()
 	j.OK(<-done)
@@ -121,7 +121,7 @@ func TestBatchReplacesEmptyObject(t *testing.T) {
 	b.Put(KindBlob, []byte("x\n"))
 	j.OK(b.Flush(context.Background()))
 	if data, err := r.Blob(h); err != nil || string(data) != "x\n" {
-		t.Errorf("%q %v", data, err)
+		t.Errorf("the object is %q, %v; want %q", data, err, "x\n")
 	}
 	if left := leftTemp(j); len(left) > 0 {
 		t.Errorf("left: %v", left)

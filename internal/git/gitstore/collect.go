@@ -16,7 +16,7 @@ import (
 // a power cut left is recognized, and the next process that meets it removes it.
 
 // PackRefs moves all refs from files of their own into packed-refs, except those that are symbolic,
-// damaged, a worktree's, or name a missing object. Errors: ErrBusy if somebody else has one locked.
+// damaged, a worktree's, or name a missing object. Errors: ErrBusy if somebody else has locked one of them.
 func (r *Repo) PackRefs(ctx context.Context) error {
 	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
 		b := &refBatch{r: r, updates: r.packable()}
@@ -66,8 +66,8 @@ func (r *Repo) ExpireReflogs(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// expireReflog does that for one log, under the lock of its ref, which everybody who writes to the log
-// holds.
+// expireReflog drops the old lines of one log. It holds the lock on the log's ref, as everybody does who
+// writes to the log.
 func (r *Repo) expireReflog(ctx context.Context, path, ref string, before time.Time) error {
 	if old, kept := expired(path, before); old == kept {
 		return nil
@@ -85,7 +85,7 @@ func (r *Repo) expireReflog(ctx context.Context, path, ref string, before time.T
 		}()
 		old, kept := expired(path, before)
 		if old == kept {
-			return nil // the log has vanished meanwhile
+			return nil // the log was removed, or expired by somebody else
 		}
 		return r.fs.WriteFile(path, []byte(kept))
 	})

@@ -54,14 +54,14 @@ func TestCollectEveryFault(t *testing.T) {
 			t.Errorf("%v: refs are then\n%s\nand were\n%s", err, after, before)
 		}
 		if entries, err := r.Reflog("refs/heads/tape/main"); err != nil || len(entries) != 1 {
-			t.Errorf("%d lines in the reflog, %v", len(entries), err)
+			t.Errorf("%d lines in the reflog, not 1; %v", len(entries), err)
 		}
 		_, err = r.RecoverLocks(ctx)
 		j.OK(err)
 		j.Git("gc", "-q")
 		j.Git("branch", "-D", "packed")
 		if list := j.Git("for-each-ref", "--format=%(refname)"); strings.Contains(list, "packed") {
-			t.Error(list)
+			t.Errorf("the deleted branch is still listed:\n%s", list)
 		}
 	})
 }

@@ -30,7 +30,7 @@ func TestHooksDir(t *testing.T) {
 		}
 		dir, own := open(j, nil).HooksDir()
 		if dir != c.dir || own != c.own {
-			t.Errorf("%s: %s %v", c.set, dir, own)
+			t.Errorf("core.hooksPath=%s: folder %s, own %v; want %s, %v", c.set, dir, own, c.dir, c.own)
 		}
 		// Git runs the hooks in that folder.
 		hook := filepath.Join(dir, "pre-commit")
@@ -43,7 +43,7 @@ func TestHooksDir(t *testing.T) {
 	}
 	j.Git("config", "core.hooksPath", "")
 	if dir, own := open(j, nil).HooksDir(); dir != "" || own {
-		t.Errorf("%q %v", dir, own)
+		t.Errorf("empty core.hooksPath: folder %q, own %v; want no hooks", dir, own)
 	}
 	bare := filepath.Join(t.TempDir(), "b.git")
 	j.Git("init", "-q", "--bare", bare)
@@ -51,6 +51,6 @@ func TestHooksDir(t *testing.T) {
 	r, err := OpenBare(bare, nil)
 	j.OK(err)
 	if dir, own := r.HooksDir(); dir != filepath.Join(bare, "h") || !own {
-		t.Errorf("bare: %s %v", dir, own)
+		t.Errorf("bare: folder %s, own %v; want %s, true", dir, own, filepath.Join(bare, "h"))
 	}
 }

@@ -37,7 +37,8 @@ func (r *Repo) RecoverLocks(ctx context.Context) ([]string, error) {
 	if len(dead) == 0 {
 		return removed, nil
 	}
-	// Under the guard of worktrees, so that a guard's folder is not created again in one that is being removed.
+	// The guard of worktrees is held, so that taking a guard does not create its folder again in an admin folder
+	// that is being removed.
 	err = r.locks.Guarded(ctx, r.WorktreeGuard(), func() error {
 		for lock, guard := range dead {
 			if !gitlock.IsDead(lock) {

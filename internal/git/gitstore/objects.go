@@ -11,8 +11,8 @@ import (
 	"tape/internal/git/gitobject"
 )
 
-// objects returns the object database. With fresh it is opened again: git gc replaces packs, and
-// their list is read only once.
+// objects returns the object database. With fresh it opens a new one: git gc replaces packs, and a
+// database lists them only once.
 func (r *Repo) objects(fresh bool) *gitobject.DB {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -35,7 +35,7 @@ const maxLookups = 20
 // get reads an object, or its size alone. If it is missing, get lists the packs again: new ones may
 // have been written, and a listing during a repack may see neither the old packs nor the new.
 func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, err error) {
-	if o, ok := r.kept.Get(h); ok {
+	if o, ok := r.cache.Get(h); ok {
 		return o.Kind, int64(len(o.Data)), o.Data, nil
 	}
 	for try := range maxLookups {
@@ -43,7 +43,7 @@ func (r *Repo) get(h Hash, content bool) (kind Kind, size int64, data []byte, er
 		if kind, size, data, err = db.Get(h, content); err == nil {
 			if content {
 				data = slices.Clip(data) // an append to it copies
-				r.kept.Put(h, gitobject.Cached{Kind: kind, Data: data})
+				r.cache.Put(h, gitobject.Cached{Kind: kind, Data: data})
 			}
 			return kind, size, data, nil
 		}
@@ -116,7 +116,7 @@ func (r *Repo) Peel(h Hash) (Hash, error) {
 }
 
 // ResolvePrefix returns the one object whose id starts with prefix, at least four hex digits. Errors:
-// ErrNotFound; that several match, with their number.
+// ErrNotFound; an error with the number of objects if several match.
 func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 	if len(prefix) == 40 {
 		h, err := ParseHash(prefix)
@@ -150,8 +150,8 @@ func (r *Repo) ResolvePrefix(prefix string) (Hash, error) {
 // KeepObjects caches what is read, up to a limit, until release is called: for work that reads the
 // same objects more than once. Callers must not change what they get.
 func (r *Repo) KeepObjects() (release func()) {
-	r.kept.Use(1)
-	return sync.OnceFunc(func() { r.kept.Use(-1) })
+	r.cache.Use(1)
+	return sync.OnceFunc(func() { r.cache.Use(-1) })
 }
 
 // LoosePath returns the path of a loose object.

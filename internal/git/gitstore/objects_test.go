@@ -50,11 +50,11 @@ func TestReadWhilePacksAreReplaced(t *testing.T) {
 	for range testkit.Size(2_000, 50_000) {
 		r := open(j, nil)
 		if _, err := r.Commit(head); err != nil {
-			t.Error(err)
+			t.Errorf("read a commit while packs are replaced: %v", err)
 			break
 		}
 		if h, err := r.ResolvePrefix(head.String()[:8]); err != nil || h != head {
-			t.Errorf("%s: %v", h, err)
+			t.Errorf("the prefix of %s resolves to %s, %v", head, h, err)
 			break
 		}
 	}

@@ -52,7 +52,7 @@ func (b *Batch) closePack() error {
 		return fmt.Errorf("write pack: %w", err)
 	}
 	path := filepath.Join(b.r.gitDir, "objects", "pack", name)
-	b.keep(looseFile{p.File.Name(), path + ".pack"})
+	b.keep(batchFile{p.File.Name(), path + ".pack"})
 	b.pack = nil
 	if err := p.File.Close(); err != nil {
 		return fmt.Errorf("write pack: %w", err)
@@ -61,7 +61,7 @@ func (b *Batch) closePack() error {
 	if err != nil {
 		return fmt.Errorf("write pack: %w", err)
 	}
-	b.keep(looseFile{tmp.Name(), path + ".idx"})
+	b.keep(batchFile{tmp.Name(), path + ".idx"})
 	_, err = tmp.Write(index)
 	if err == nil {
 		err = errors.Join(tmp.Chmod(0o400), tmp.Sync())

@@ -30,7 +30,7 @@ func TestPack(t *testing.T) {
 	}
 	h := putCommit(b, 1)
 	if putCommit(b, 1) != h {
-		t.Error("the same again is something else")
+		t.Error("the same commit, put twice, has two ids")
 	}
 	j.OK(b.Flush(ctx))
 	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
@@ -42,7 +42,7 @@ func TestPack(t *testing.T) {
 	}
 	packs, _ := filepath.Glob(filepath.Join(j.GitDir, "objects", "pack", "*.idx"))
 	if len(packs) != 1 {
-		t.Fatalf("there are %d packs", len(packs))
+		t.Fatalf("there are %d packs, not 1", len(packs))
 	}
 	j.Git("verify-pack", packs[0])
 	j.Fsck()
@@ -62,7 +62,7 @@ func TestPackFinishRestores(t *testing.T) {
 	j.Git("repack", "-a", "-d")
 	j.Git("prune", "--expire=now")
 	if _, err := open(j, nil).Commit(h); !errors.Is(err, ErrNotFound) {
-		t.Fatalf("git has left it: %v", err)
+		t.Fatalf("git has left the commit: %v", err)
 	}
 	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
 	j.OK(b.Finish(ctx))
@@ -88,7 +88,7 @@ func TestPackFaults(t *testing.T) {
 		err := b.Flush(context.Background())
 		b.Discard()
 		if _, got := open(j, nil).Commit(h); err == nil && got != nil {
-			t.Errorf("operation %d: %v", n, got)
+			t.Errorf("operation %d failed, Flush returned no error, and the commit is missing: %v", n, got)
 		}
 		j.Git("fsck", "--strict")
 		left := leftTemp(j)

@@ -45,8 +45,8 @@ func (r *Repo) UpdateRefs(ctx context.Context, updates []RefUpdate) error {
 	return nil
 }
 
-// UpdateRefsAtOnce is UpdateRefs through one new packed-refs, however few they are. A crash leaves the
-// old values of all refs without a file of their own, or the new values of all.
+// UpdateRefsAtOnce is UpdateRefs, but uses packed-refs also for a few refs. After a crash, the refs that
+// have no file of their own have either all their old values or all their new ones.
 func (r *Repo) UpdateRefsAtOnce(ctx context.Context, updates []RefUpdate) error {
 	for _, u := range updates {
 		if err := u.check(); err != nil {
@@ -79,8 +79,8 @@ func sortUpdates(updates []RefUpdate) {
 // deleteLocked.
 //
 // Refs that mirror a remote, and have no file, are covered by the lock on packed-refs alone: locking
-// each would take far longer than everything else. If a fetch creates a file for one meanwhile, that
-// counts, as if it had come after this. In a repository that nobody else knows of, no ref is locked.
+// each would take far longer than everything else. If a fetch creates a file for such a ref meanwhile, the
+// file takes precedence, as if the fetch had come later.
 type refBatch struct {
 	r       *Repo
 	updates []RefUpdate // sorted by name
@@ -246,8 +246,8 @@ func (b *refBatch) merge(old packedContent) ([]byte, error) {
 	return next.encode(), b.checkNames(next)
 }
 
-// checkNames refuses a name that is a folder of another's. Clashes with refs' files were found when
-// they were locked.
+// checkNames refuses names that clash in packed-refs: a and a/b cannot both exist. Clashes with refs'
+// files were found when the refs were locked.
 func (b *refBatch) checkNames(next packedContent) error {
 	for _, u := range b.updates {
 		if u.New.IsZero() {

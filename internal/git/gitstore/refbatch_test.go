@@ -112,20 +112,20 @@ func TestUpdateRefsPackedRefuses(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 		if strings.HasPrefix(name, "other") && !errors.Is(err, ErrConflict) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: %v, want ErrConflict", name, err)
 		}
 		if got := all(); got != before {
 			t.Errorf("%s: refs changed to\n%s", name, got)
 		}
 	}
-	// A lock of git's on one of the refs is respected.
+	// A lock that git has on one of the refs is respected.
 	lock := filepath.Join(j.GitDir, "refs", "x", "loose.lock")
 	j.OK(os.WriteFile(lock, nil, 0o600))
 	short, err := Open(j.GitDir, &Options{LockWait: 50_000_000})
 	j.OK(err)
 	err = short.UpdateRefsAtOnce(context.Background(), []RefUpdate{{Name: "refs/x/loose", Old: c[0], New: c[1]}, {Name: "refs/x/a", New: c[1]}})
 	if !errors.Is(err, ErrBusy) || all() != before {
-		t.Errorf("beside git's lock: %v", err)
+		t.Errorf("beside git's lock: %v, want ErrBusy and unchanged refs", err)
 	}
 }
 
@@ -145,7 +145,7 @@ func TestUpdateRefsPackedFaults(t *testing.T) {
 				t.Errorf("%s holds %s, neither old nor new (%v)", name, h, err)
 			}
 			if err == nil && h != after[name] {
-				t.Errorf("%s holds %s though it went well", name, h)
+				t.Errorf("the update succeeded, and %s holds %s, not the new value", name, h)
 			}
 		}
 		var rest []RefUpdate

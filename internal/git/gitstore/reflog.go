@@ -85,12 +85,12 @@ func (r *Repo) logUpdate(u RefUpdate) error {
 }
 
 // LogRef adds lines to the reflog of a ref without moving the ref. So the log can mention objects that
-// the ref never named, and keeps them for as long as git keeps reflogs. The lines must lead from the
-// ref's value back to it; a zero Old of the first, or a zero New of the last, stands for that value.
+// the ref never named, and git keeps them for as long as it keeps reflogs. The lines must lead from the
+// ref's value back to the same value; a zero Old in the first, or a zero New in the last, stands for it.
 // Who may be zero, as in [RefUpdate].
 //
 // The lines are durable when it returns. Errors: ErrNotFound if the ref does not exist; ErrConflict if
-// its value differs from that in the lines; ErrBusy.
+// the lines do not begin and end with its value; ErrBusy.
 func (r *Repo) LogRef(ctx context.Context, name string, entries ...ReflogEntry) error {
 	if err := CheckRefName(name); err != nil {
 		return err
@@ -179,6 +179,7 @@ func (r *Repo) logDeletion(u RefUpdate) error {
 	return nil // git has just removed the empty folder
 }
 
+// logHeads adds a line to the logs of all HEADs that name the ref.
 func (r *Repo) logHeads(name string, line []byte) error {
 	if !strings.HasPrefix(name, "refs/heads/") {
 		return nil // HEAD names branches only
@@ -259,7 +260,8 @@ func (r *Repo) appendReflog(path string, line []byte, create bool) (err error) {
 	return nil
 }
 
-// NoFileAt reports that a file can be created at path, once empty folders there are removed.
+// NoFileAt reports whether nothing, or only a folder, is at path. A file can be created there once empty folders
+// are removed.
 func NoFileAt(path string) bool {
 	st, err := os.Stat(path)
 	return err != nil && IsAbsent(err) || err == nil && st.IsDir()

@@ -45,18 +45,18 @@ func TestLogRef(t *testing.T) {
 	log, err := r.Reflog(main)
 	j.OK(err)
 	if e := log[len(log)-2]; e.Old != parent || e.New != fork || e.Who.Name != gitjudge.Ann.Name {
-		t.Errorf("%+v", e)
+		t.Errorf("the line from %s to %s is read as %+v", parent, fork, e)
 	}
 	for _, bad := range [][]ReflogEntry{{{Old: fork, New: parent}}, {{Old: parent, New: fork}}, {{New: fork}, {New: fork}}} {
 		if err := r.LogRef(ctx, main, bad...); !errors.Is(err, ErrConflict) {
-			t.Errorf("%v: %v", bad, err)
+			t.Errorf("%v: %v, want ErrConflict", bad, err)
 		}
 	}
 	if err := r.LogRef(ctx, "refs/heads/none/here", ReflogEntry{New: fork}, ReflogEntry{}); !errors.Is(err, ErrNotFound) {
-		t.Error(err)
+		t.Errorf("a missing ref: %v, want ErrNotFound", err)
 	}
 	if _, err := os.Stat(filepath.Join(j.GitDir, "refs", "heads", "none")); err == nil {
-		t.Error("a ref that is not there got a folder")
+		t.Error("a folder was made for a missing ref")
 	}
 	if got, err := r.Reflog(main); err != nil || len(got) != len(log) {
 		t.Errorf("%d lines, not %d: %v", len(got), len(log), err)
@@ -92,7 +92,7 @@ func TestLogRefFaults(t *testing.T) {
 			t.Fatalf("git shows %q", out)
 		}
 		if left := findLocks(t, j.GitDir); left != "" {
-			t.Fatal(left)
+			t.Fatalf("locks are left: %s", left)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 		j.OK(r.UpdateRef(ctx, RefUpdate{Name: x, New: c[0], Who: gitjudge.Ann, Message: "fork"}))
 		j.OK(r.UpdateRef(ctx, RefUpdate{Name: x, Old: c[0]}))
 		if got, err := r.Reflog(x); err != nil || len(got) != 0 {
-			t.Errorf("reflog: %v %v", got, err)
+			t.Errorf("the deleted ref still has a reflog: %v, %v", got, err)
 		}
 		j.OK(r.UpdateRef(ctx, RefUpdate{Name: above, New: c[0], Who: gitjudge.Ann, Message: "folder to branch"}))
 		j.Git("branch", "-D", "fork/main")
@@ -134,7 +134,7 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 				if got, err := r.Ref("refs/heads/" + name); err != nil || got != c[0] {
 					t.Errorf("%s: %v %v", name, got, err)
 				}
-				// It does not wait for packed-refs.lock, which we hold to delete.
+				// git does not wait for packed-refs.lock, which we hold to delete.
 				for try := 0; ; try++ {
 					out, err := j.TryGit(j.Dir, "branch", "-D", name)
 					if err == nil {
@@ -150,12 +150,12 @@ func TestDeletedRefMakesRoom(t *testing.T) {
 	}
 	wg.Wait()
 	if left, err := os.ReadDir(filepath.Join(j.GitDir, "refs", "heads")); err != nil || len(left) > 1 {
-		t.Errorf("%v %v", left, err) // each side may leave the folder to the other
+		t.Errorf("left in refs/heads: %v, %v", left, err) // each side may leave the folder to the other
 	}
 	j.Fsck()
 }
 
-// A log without a ref blocks git, so the removal of the log is durable before that of the ref.
+// A log without a ref blocks git, so the removal of the log is durable before the ref is removed.
 func TestDeletedLogIsDurable(t *testing.T) {
 	j := gitjudge.New(t)
 	const name = "refs/heads/fork/main/x"
@@ -171,7 +171,7 @@ func TestDeletedLogIsDurable(t *testing.T) {
 	j.OK(r.UpdateRef(ctx, RefUpdate{Name: name, Old: c[0]}))
 	synced := slices.Index(done, "syncdir logs/refs/heads/fork/main")
 	if ref := slices.Index(done, "remove "+name); synced < 0 || ref < synced {
-		t.Errorf("in this order: %q", done)
+		t.Errorf("the folder of the log is not synced before the ref is removed: %q", done)
 	}
 }
 

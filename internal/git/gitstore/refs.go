@@ -271,7 +271,7 @@ func (r *Repo) SetHead(ctx context.Context, gitDir, branch string) error {
 	return Wrap(err, "set HEAD to %s", branch)
 }
 
-// IsAbsent reports that a path does not exist, also because a parent of it is a file.
+// IsAbsent reports whether err says that a path does not exist, or cannot because one of its parents is a file.
 func IsAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errNotDir)
 }
@@ -280,7 +280,7 @@ func IsAbsent(err error) bool {
 func (r *Repo) RemoveSymbolicRef(ctx context.Context, name string) error {
 	isSymbolic := func() bool {
 		_, target, err := readLoose(r.RefPath(name))
-		return err == nil && target != "" // Refs lists the others
+		return err == nil && target != ""
 	}
 	if !isSymbolic() {
 		return nil
@@ -288,7 +288,7 @@ func (r *Repo) RemoveSymbolicRef(ctx context.Context, name string) error {
 	return r.locks.Guarded(ctx, r.refGuard(), func() error { return r.removeLoose(name, isSymbolic) })
 }
 
-// removeLoose removes the file of a ref if check, under the ref's lock, says so. The guard must be held.
+// removeLoose removes the file of a ref if check returns true while the ref is locked. The guard must be held.
 func (r *Repo) removeLoose(name string, check func() bool) (err error) {
 	path := r.RefPath(name)
 	l, err := r.locks.Lock(path)

@@ -19,7 +19,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// commitOn makes a commit unlike all others.
+// commitOn makes a commit. All have the same author and time, so only the message makes it unique.
 func commitOn(r *Repo, tree, parent Hash, message string) (Hash, error) {
 	c := Commit{Tree: tree, Author: gitjudge.Ann, Committer: gitjudge.Ann, Message: message + "\n"}
 	if !parent.IsZero() {
@@ -77,7 +77,7 @@ func TestSoakUpdateRefBesideGit(t *testing.T) {
 					return
 				}
 				acknowledged[w%4].Add(1)
-				if err := comeAndGo(r, fmt.Sprintf("refs/heads/fork/w%d/x", w), tree, n); err != nil {
+				if err := createAndDelete(r, fmt.Sprintf("refs/heads/fork/w%d/x", w), tree, n); err != nil {
 					t.Errorf("writer %d: %v", w, err)
 					return
 				}
@@ -134,7 +134,7 @@ func checkHistory(j *gitjudge.Judge, name string, want int) {
 	}
 }
 
-// appendCommit adds a commit to a ref, and retries as often as somebody else was faster.
+// appendCommit adds a commit to a ref, and retries whenever somebody else was faster.
 func appendCommit(r *Repo, name string, tree Hash, message string) error {
 	for {
 		old, err := r.Ref(name)
@@ -152,10 +152,10 @@ func appendCommit(r *Repo, name string, tree Hash, message string) error {
 	}
 }
 
-// comeAndGo creates a ref and deletes it while git may be packing it. Each time it has another value:
-// after git pack-refs has packed a ref, it removes the file if that has the same value, and does not
-// notice that the ref was deleted and created again in between.
-func comeAndGo(r *Repo, name string, tree Hash, n int) error {
+// createAndDelete creates a ref and deletes it while git may be packing it. Each time the ref has another
+// value: after git pack-refs has packed a ref, it removes the file if that has the same value, and does
+// not notice that the ref was deleted and created again in between.
+func createAndDelete(r *Repo, name string, tree Hash, n int) error {
 	if n%5 != 0 {
 		return nil
 	}
@@ -207,7 +207,7 @@ func TestKilledWriter(t *testing.T) {
 		r := open(j, nil)
 		h, err := r.Ref(name)
 		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
+			t.Fatalf("round %d: the ref cannot be read after the kill: %v", round, err)
 		}
 		if last != "" {
 			if _, err := j.TryGit(j.Dir, "merge-base", "--is-ancestor", last, h.String()); err != nil {
@@ -216,12 +216,13 @@ func TestKilledWriter(t *testing.T) {
 		}
 		j.OK(appendCommit(r, name, tree, "next"))
 		if left := findLocks(t, j.GitDir); strings.Contains(left, name) {
-			t.Fatalf("round %d: %s", round, left)
+			t.Fatalf("round %d: locks are left: %s", round, left)
 		}
 	}
 	j.Fsck()
 }
 
+// endlessWriter adds commits to a ref until it is killed, and prints each that was acknowledged.
 func endlessWriter(gitDir, name string) {
 	r, err := Open(gitDir, nil)
 	if err != nil {

@@ -46,7 +46,7 @@ func TestUpdateRefAsGitSeesIt(t *testing.T) {
 		t.Fatalf("before the first commit: %v", err)
 	}
 	if branch, h, err := r.Head(j.GitDir); branch != name || !h.IsZero() || err != nil {
-		t.Fatal(branch, h, err)
+		t.Fatalf("HEAD before the first commit: %s, %s, %v; want %s without a commit", branch, h, err, name)
 	}
 	j.OK(update(ZeroHash, c[0], "start: main"))
 	j.OK(update(c[0], c[1], "handoff:\n\n one "))
@@ -59,14 +59,14 @@ func TestUpdateRefAsGitSeesIt(t *testing.T) {
 	j.OK(update(c[1], c[1], "nothing"))
 	j.Git("pack-refs", "--all")
 	if h, err := r.Ref(name); h != c[1] || err != nil {
-		t.Fatal("packed:", h, err)
+		t.Fatalf("the packed ref holds %s, %v; want %s", h, err, c[1])
 	}
 	j.OK(update(c[1], c[2], "over a packed one"))
 	if got := j.Git("rev-parse", name); got != c[2].String() {
-		t.Fatal(got)
+		t.Fatalf("git reads %s, not %s", got, c[2])
 	}
 	if h, err := r.Ref("HEAD"); h != c[2] || err != nil {
-		t.Fatal(h, err)
+		t.Fatalf("HEAD is %s, %v; want %s", h, err, c[2])
 	}
 	for _, log := range []string{name, "HEAD"} {
 		want := j.Git("reflog", "--format=%H %gn <%ge> %gs", log)
@@ -83,7 +83,7 @@ func TestUpdateRefAsGitSeesIt(t *testing.T) {
 	st, err := os.Stat(filepath.Join(j.GitDir, "refs/heads/tape/main"))
 	j.OK(err)
 	if st.Mode().Perm() != disk.FilePerm && os.PathSeparator == '/' {
-		t.Errorf("mode %v", st.Mode())
+		t.Errorf("the ref's file has the mode %v, not %v", st.Mode(), disk.FilePerm)
 	}
 	j.Fsck()
 }
@@ -104,7 +104,7 @@ func TestDeleteRef(t *testing.T) {
 			old, wrong = wrong, old
 		}
 		if err := r.UpdateRef(ctx, RefUpdate{Name: name, Old: wrong}); !errors.Is(err, ErrConflict) {
-			t.Fatalf("packed %s: %v", packed, err)
+			t.Fatalf("packed %s: deletion with a wrong old value: %v, want ErrConflict", packed, err)
 		}
 		j.OK(r.UpdateRef(ctx, RefUpdate{Name: name, Old: old, Who: gitjudge.Ann}))
 		if out := j.Git("for-each-ref", "refs/heads/"); out != "" {
@@ -174,21 +174,21 @@ func TestRefsList(t *testing.T) {
 	for i := range 3000 {
 		name := fmt.Sprintf("refs/tape/archive/x%d/%04d", i%7, i)
 		if h, err := r.Ref(name); h != c[i%2] || err != nil {
-			t.Fatal(name, h, err)
+			t.Fatalf("%s holds %s, %v; want %s", name, h, err, c[i%2])
 		}
 		if _, err := r.Ref(name + "x"); !errors.Is(err, ErrNotFound) {
-			t.Fatal(name, err)
+			t.Fatalf("%sx: %v, want ErrNotFound", name, err)
 		}
 	}
 	broken := filepath.Join(j.GitDir, "refs/heads/tape/broken")
 	for _, content := range []string{"", "\n", "xyz\n"} {
 		j.OK(os.WriteFile(broken, []byte(content), 0o600))
 		if _, err := r.Refs("refs/heads/"); err == nil || !strings.Contains(err.Error(), broken) {
-			t.Errorf("broken ref %q: %v", content, err)
+			t.Errorf("list with the broken ref %q: %v, want an error with its path", content, err)
 		}
 		err := r.UpdateRef(context.Background(), RefUpdate{Name: "refs/heads/tape/broken", New: c[0]})
 		if err == nil || !strings.Contains(err.Error(), broken) {
-			t.Errorf("update of broken ref %q: %v", content, err)
+			t.Errorf("update of the broken ref %q: %v, want an error with its path", content, err)
 		}
 	}
 }
@@ -210,7 +210,7 @@ func TestClashingRefNames(t *testing.T) {
 			}
 		}
 	}
-	// Folders of deleted refs are no obstacle, neither in refs nor in logs.
+	// Empty folders of deleted refs, in refs and in logs, are not in the way.
 	for _, dir := range []string{"refs/heads/x/y/z", "logs/refs/heads/x/y"} {
 		j.OK(os.MkdirAll(filepath.Join(j.GitDir, dir), 0o700))
 	}
@@ -222,7 +222,7 @@ func TestUpdateRefFaults(t *testing.T) {
 	j := gitjudge.New(t)
 	c, ctx := j.Commits(3), context.Background()
 	n := 0
-	body := func(t *testing.T, fsys *disk.FS, u RefUpdate) {
+	check := func(t *testing.T, fsys *disk.FS, u RefUpdate) {
 		err := open(j, fsys).UpdateRef(ctx, u)
 		after := open(j, nil)
 		h, rerr := after.Ref(u.Name)
@@ -249,13 +249,13 @@ func TestUpdateRefFaults(t *testing.T) {
 		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 			const name = "refs/heads/tape/main" // HEAD has a log too
 			j.Git("update-ref", name, c[0].String())
-			body(t, fsys, RefUpdate{Name: name, Old: c[0], New: c[1], Who: gitjudge.Ann, Message: "x"})
+			check(t, fsys, RefUpdate{Name: name, Old: c[0], New: c[1], Who: gitjudge.Ann, Message: "x"})
 		})
 	})
 	t.Run("new", func(t *testing.T) {
 		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
 			n++
-			body(t, fsys, RefUpdate{Name: fmt.Sprintf("refs/heads/new%d/a/b", n), New: c[1], Who: gitjudge.Ann})
+			check(t, fsys, RefUpdate{Name: fmt.Sprintf("refs/heads/new%d/a/b", n), New: c[1], Who: gitjudge.Ann})
 		})
 	})
 	j.Fsck()
@@ -320,24 +320,24 @@ func TestGitsLockIsNeverStolen(t *testing.T) {
 			j.OK(os.WriteFile(lock, []byte(content), mode))
 			j.OK(os.Chmod(lock, mode))
 			if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, ErrBusy) || !strings.Contains(err.Error(), lock) {
-				t.Fatalf("mode %v: %v", mode, err)
+				t.Fatalf("beside git's lock of mode %v: %v, want ErrBusy with its path", mode, err)
 			}
 		}
 	}
 	old := time.Now().Add(-time.Hour)
 	j.OK(os.Chtimes(lock, old, old))
 	if err := r.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, gitlock.ErrStale) {
-		t.Fatal(err)
+		t.Fatalf("beside git's old lock: %v, want ErrStale", err)
 	}
 	if removed, err := r.RecoverLocks(ctx); err != nil || len(removed) != 0 {
-		t.Fatal(removed, err)
+		t.Fatalf("git's lock was removed: %v, %v", removed, err)
 	}
 	// A wait ends with the context, and succeeds when the lock is released.
 	slow := open(j, nil)
 	short, cancel := context.WithTimeout(ctx, 30*time.Millisecond)
 	defer cancel()
 	if err := slow.UpdateRef(short, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, context.DeadlineExceeded) {
-		t.Fatal(err)
+		t.Fatalf("with a context that ends first: %v, want context.DeadlineExceeded", err)
 	}
 	time.AfterFunc(50*time.Millisecond, func() { _ = os.Remove(lock) })
 	j.OK(slow.UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}))
@@ -354,11 +354,11 @@ func TestRecoverLocks(t *testing.T) {
 	}}
 	for _, name := range []string{"refs/heads/tape/a", "refs/tags/x"} {
 		if err := open(j, fsys).UpdateRef(ctx, RefUpdate{Name: name, New: c[0], Who: gitjudge.Ann}); !errors.Is(err, gitjudge.ErrKilled) {
-			t.Fatal(err)
+			t.Fatalf("the update of %s should be killed: %v", name, err)
 		}
 	}
 	if removed, err := r.RecoverLocks(ctx); err != nil || len(removed) != 2 {
-		t.Fatal(removed, err)
+		t.Fatalf("removed %v, %v; want two locks", removed, err)
 	}
 	j.Git("update-ref", "refs/heads/tape/a", c[0].String())
 }
@@ -373,17 +373,17 @@ func TestSetHead(t *testing.T) {
 		after := open(j, nil)
 		branch, h, herr := after.Head(j.GitDir)
 		if herr != nil || err == nil && (branch != "refs/heads/tape/b" || h != c[0]) {
-			t.Fatal(branch, h, err, herr)
+			t.Fatalf("SetHead returned %v, and HEAD is %s at %s, %v", err, branch, h, herr)
 		}
 		if err := after.SetHead(ctx, j.GitDir, "refs/heads/tape/b"); err != nil {
 			t.Fatal(err)
 		}
 		if got := j.Git("symbolic-ref", "HEAD"); got != "refs/heads/tape/b" {
-			t.Fatal(got)
+			t.Fatalf("git reads HEAD as %s, not refs/heads/tape/b", got)
 		}
 	})
 	j.Git("checkout", "-q", "--detach", c[0].String())
 	if branch, h, err := open(j, nil).Head(j.GitDir); branch != "" || h != c[0] || err != nil {
-		t.Fatal(branch, h, err)
+		t.Fatalf("a detached HEAD: branch %q, %s, %v; want no branch and %s", branch, h, err, c[0])
 	}
 }

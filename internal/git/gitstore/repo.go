@@ -1,7 +1,7 @@
 // Package gitstore is, with the packages below it, the program's only access to git: objects, refs, tags
 // and worktrees. It knows nothing of tapes.
 //
-// All that must survive a crash is written here: objects are synced before a ref names them ([Batch]),
+// Everything that must survive a crash is written here: objects are synced before a ref names them ([Batch]),
 // and one ref writer ([Repo.UpdateRef]) follows git's lock-file protocol, so that it works beside a
 // running git.
 package gitstore
@@ -61,7 +61,7 @@ type Options struct {
 	FS       *disk.FS      // nil: the operating system
 	LockWait time.Duration // 0: DefaultLockWait
 	// Own reports whether a .git folder is the user's own, so that all of its settings and hooks
-	// count. It is called when that matters. Nil means that none is.
+	// count. Nil: no folder is.
 	Own func(gitDir string) bool
 	// PassedOver gets the names of ignored settings of a folder that is not the user's own.
 	PassedOver func(gitDir string, names []string)
@@ -75,7 +75,7 @@ type Repo struct {
 	bare   bool     // the configuration may say that it is bare
 	extra  []string // more object folders, see [OpenBare]
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards odb and worktrees
 	odb       *gitobject.DB
 	worktrees *worktreeList
 
@@ -83,7 +83,7 @@ type Repo struct {
 	passedOver func(gitDir string, names []string)
 
 	config *gitconfig.Config
-	kept   gitobject.Cache
+	cache  gitobject.Cache // see KeepObjects
 }
 
 // GitDir returns the repository's common .git folder.
@@ -105,7 +105,7 @@ func newRepo(gitDir string, o *Options) *Repo {
 // FS returns the file system through which the repository is written.
 func (r *Repo) FS() *disk.FS { return r.fs }
 
-// Locks returns how locks of the repository are taken.
+// Locks returns the settings with which locks in the repository are taken.
 func (r *Repo) Locks() gitlock.Locks { return r.locks }
 
 // PassOver reports ignored settings and hooks of the repository to Options.PassedOver.
@@ -126,12 +126,13 @@ func (r *Repo) SharedOptions() *Options {
 // Config returns the repository's configuration.
 func (r *Repo) Config() *gitconfig.Config { return r.config }
 
-// Identity returns author and committer of a commit at now; see [Config.Identity].
+// Identity returns the author and the committer of a commit made at now; see [gitconfig.Config.Identity].
 func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) {
 	return r.config.Identity(now)
 }
 
-// Open opens the repository whose .git folder is gitDir. Errors: an *UnsupportedError.
+// Open opens the repository whose .git folder is gitDir. Errors: an *UnsupportedError; fs.ErrNotExist if there
+// is no HEAD.
 func Open(gitDir string, o *Options) (*Repo, error) {
 	gitDir, err := filepath.Abs(gitDir)
 	if err != nil {
@@ -147,7 +148,7 @@ func Open(gitDir string, o *Options) (*Repo, error) {
 	return r, nil
 }
 
-// checkFormat refuses repositories that we would misread. Most have no [extensions] section, so that
+// checkFormat refuses repositories that we would misread. Most have no [extensions] section; for these,
 // reading one small file is enough.
 func (r *Repo) checkFormat() error {
 	if st, err := os.Stat(filepath.Join(r.gitDir, "shallow")); err == nil && st.Size() > 0 {
@@ -181,9 +182,9 @@ func (r *Repo) checkFormat() error {
 	return nil
 }
 
-// checkLinks refuses a .git folder, unless it is the user's own, in which the configuration or a folder that
-// is written to is a link: the writes would go elsewhere. Folders further below are checked when something is written
-// to them, and before git is run; see checkFolders and CheckTree.
+// checkLinks refuses somebody else's .git folder if its configuration, or a folder that we write to, is a symbolic
+// link: the writes would go elsewhere. Deeper folders are checked before each write, and before git is run; see
+// checkFolders and CheckTree.
 func (r *Repo) checkLinks() error {
 	for _, name := range []string{
 		"config", gitlock.OwnDir, "objects", "objects/pack", "objects/info", "refs", "refs/heads", "refs/tags", "logs", "info", "worktrees",
@@ -197,7 +198,7 @@ func (r *Repo) checkLinks() error {
 	return nil
 }
 
-// checkFolders checks the folders between the git folder and a file in it for links.
+// checkFolders checks that none of the folders between the git folder and a file in it is a link.
 func (r *Repo) checkFolders(file string) error {
 	for dir := filepath.Dir(file); len(dir) > len(r.gitDir); dir = filepath.Dir(dir) {
 		if err := r.checkLink(dir); err != nil {

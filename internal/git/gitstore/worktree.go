@@ -192,7 +192,7 @@ func ReadPath(name string) (string, error) {
 // ReadAdmin reads the admin folder of a linked worktree without looking at its working tree.
 func ReadAdmin(admin string) (Worktree, error) {
 	if isLink(admin) {
-		return Worktree{}, ErrNotFound // it may lead to another repository's
+		return Worktree{}, ErrNotFound // it may lead to an admin folder of another repository
 	}
 	file, err := ReadPath(filepath.Join(admin, "gitdir"))
 	if err != nil {

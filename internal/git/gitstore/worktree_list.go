@@ -14,13 +14,13 @@ import (
 // worktreeList caches the admin folders of linked worktrees, by the branch that is checked out.
 type worktreeList struct {
 	read    time.Time
-	changed time.Time // the folder's time: when one was added or removed
+	changed time.Time // mtime of the folder of admin folders: when one was last added or removed
 	admins  map[string][]string
 }
 
-// listAge is how long a list is valid. Whoever asks about thousands of branches without a worktree
-// should not read all worktrees for each. The list can only miss that somebody has just checked out
-// another branch in an existing worktree.
+// listAge is how long a list is valid. A caller that asks about thousands of branches without a worktree
+// should not cause all worktrees to be read for each. The list can only miss that somebody has just
+// checked out another branch in an existing worktree.
 const listAge = 50 * time.Millisecond
 
 // AdminsOf returns the admin folders of the worktrees in which a branch is checked out; for "", of those with a detached
