@@ -53,12 +53,12 @@ type TurnResult struct {
 	Output   string           `json:"output"`
 	Messages []map[string]any `json:"messages"`
 	NoModel  bool             `json:"no_model,omitempty"` // the output is the prompt
-	Failed   bool             `json:"failed,omitempty"`   // the message is a command, which has failed
+	Failed   bool             `json:"failed,omitempty"`   // the message was a command that failed
 	// Problem says why no model has run.
 	Problem string `json:"-"`
-	// Final is the answer's last text, after all calls of tools. Shown says that the answer was shown.
+	// Final is the answer's last text, after all calls of tools.
 	Final string `json:"-"`
-	Shown bool   `json:"-"`
+	Shown bool   `json:"-"` // the answer was already shown
 }
 
 // HookLine is a line of the list of hooks: one plugin's part in one hook.
@@ -103,17 +103,17 @@ terminal, calls of tools and the answer are shown as in tape chat. In a pipe, on
 answer is printed: the text after the last call of a tool; --stream prints all texts as they come.
 
 The message may be a command, which begins with a comma: ,help lists them. If it fails, the exit
-code is 1. Other messages need a model: run tape onboard, or set TAPE_MODEL or tape config model. Without a model, the command
-fails; with --json it succeeds, and prints an object with "no_model": true and the prompt as its
-output.
+code is 1. Other messages need a model: run tape onboard, or set TAPE_MODEL or tape config model.
+Without a model, the command fails; with --json it succeeds, and prints an object with
+"no_model": true and the prompt as its output.
 
 If another process runs a turn of the session, the message waits for its end; with --no-wait the
 command fails at once, with exit code 5.
 
 --mode, $TAPE_MODE and the setting mode say what the agent may do: "ask" (the default) asks on
 the terminal before commands and changes, "plan" only reads, "auto" asks nothing. Without a
-terminal, what would need an answer is refused, unless the mode is auto or a rule in the
-setting allow is about it. So is a message such as ",git push": it may be somebody else's text.`,
+terminal, a call that would need an answer is refused, unless the mode is auto or a rule in the
+setting allow covers it. So is a message such as ",git push": it may be somebody else's text.`,
 		Example: `  tape run "why does the build fail?"
   tape run --session-id review "look at the last commit"
   tape run ,tape.info --json`,
