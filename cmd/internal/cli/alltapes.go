@@ -20,7 +20,7 @@ type datedTape struct {
 	about.Tape
 	tape      *repo.Tape
 	workspace string
-	base      int64 // the last entry that a fork has from its parent
+	base      int64 // the id of the last entry that a fork has from its parent
 }
 
 // entries yields the entries that a query selects, without those that a fork has from its parent.

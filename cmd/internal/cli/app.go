@@ -21,7 +21,7 @@ import (
 	"tape/repo"
 )
 
-// envTape names the tape to use without --tape.
+// envTape names the variable with the tape to use without --tape.
 const envTape = "TAPE_NAME"
 
 // App is shared by the commands during one run of the program. The options of a command have it as a

@@ -23,7 +23,7 @@ import (
 // entryView says how commands show entries to people.
 type entryView struct {
 	oneline, full, events bool
-	asOnTerminal          bool // also in a pipe
+	asOnTerminal          bool // also in a pipe, show the conversation as on a terminal
 	newestFirst           bool
 
 	partial bool                  // the tape may have more, see console.Screen

@@ -157,7 +157,8 @@ func isClosedPipe(err error) bool {
 	return errors.As(err, &w) && errors.Is(err, syscall.EPIPE)
 }
 
-// takes checks the number of arguments; names are their names in the usage.
+// takes returns a check of the arguments: at least least, at most as many as names, and none empty. names are
+// their names in the usage. If the last name ends in …, there may be more.
 func takes(least int, names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {

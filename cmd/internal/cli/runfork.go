@@ -22,7 +22,7 @@ type runForkOptions struct {
 	app                       *App
 	at, summary               string
 	merge, discard, onSuccess bool
-	short                     bool // --summary was given
+	short                     bool // --summary was given: only the summary is merged
 }
 
 func newRunForkCmd(a *App) *cobra.Command {
