@@ -15,21 +15,21 @@ import (
 	"tape/cmd/internal/agentstest/model"
 )
 
-// An agent is one of the programs, and how it is used without a person.
+// An agent is one of the programs, with what it takes to use it without a person.
 type agent struct {
 	name    string // as tape names it
 	program string // in node_modules/.bin
-	// files are the transcripts to import; none where tape finds them by itself.
+	// files returns the transcripts to import; none if tape finds them by itself.
 	files    func(b *box) []string
 	env      func(b *box) []string
 	settings func(b *box) map[string]string // files below HOME
-	rewrites string                         // that of them that the agent changes by itself
+	rewrites string                         // the one of these files that the agent itself changes
 	run      func(prompt string, resume bool) []string
-	session  func(id, prompt string) []string // one more prompt of a session
-	call     func(c model.Call, told []model.Item) (string, any)
-	subagent model.Script // of the prompt "send a helper"
-	cases    []string     // those that it is in; nil: all
-	// window is what to report as used, to make the agent compact its history.
+	session  func(id, prompt string) []string // arguments for another prompt of a session; nil: none
+	call     func(c model.Call, history []model.Item) (string, any)
+	subagent model.Script // for the prompt "send a helper"
+	cases    []string     // the names of the trials that it takes part in; nil: all
+	// window is how many tokens to report as used, to make the agent compact its history.
 	window  int
 	summary string        // what the model answers if the agent asks for a summary; "": a plain sentence
 	late    bool          // it writes records after its last hook; the next hook or record sync reads these
@@ -38,7 +38,7 @@ type agent struct {
 
 type args = map[string]any
 
-// agents returns the agents for which all cases hold, each with the settings that make it talk to the scripted model only: no
+// agents returns the agents that take part in all trials. Their settings make them talk to the scripted model only: no
 // other hosts, no updates, no questions.
 func agents() []agent { return []agent{claudeCode(), codex(), gemini(), opencode()} }
 
@@ -112,14 +112,14 @@ trust_level = "trusted"
 		session: func(id, prompt string) []string {
 			return []string{"exec", "--dangerously-bypass-hook-trust", "resume", id, prompt}
 		},
-		call: func(c model.Call, told []model.Item) (string, any) {
+		call: func(c model.Call, history []model.Item) (string, any) {
 			switch c.Tool {
 			case model.Shell:
 				return "exec_command", args{"cmd": c.Arg}
 			case model.Agent:
 				return "multi_agent_v1.spawn_agent", args{"message": c.Arg}
 			case model.Wait:
-				return "multi_agent_v1.wait_agent", args{"targets": []string{agentID(told)}, "timeout_ms": 60_000}
+				return "multi_agent_v1.wait_agent", args{"targets": []string{agentID(history)}, "timeout_ms": 60_000}
 			}
 			return mcp("mcp__tape.", c)
 		},
@@ -139,7 +139,7 @@ func gemini() agent {
   // the key is in the environment
   "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
   "general": {"enableAutoUpdate": false, "enableAutoUpdateNotification": false},
-  // After 30 calls it would ask the model, for minutes, whether it runs in circles.
+  // After 30 calls it would ask the model, for minutes, whether it is in a loop.
   "model": {"disableLoopDetection": true},
   "privacy": {"usageStatisticsEnabled": false}
 }
@@ -188,7 +188,7 @@ func opencode() agent {
   }}
 }
 `, b.model.URL)}
-			// Before it loads a plugin it asks a registry for the plugins' types, and waits, unless they seem to be there.
+			// Before it loads a plugin it asks a registry for the plugins' types, and waits, unless they seem to be installed.
 			out[".config/opencode/node_modules/.keep"] = ""
 			out[".config/opencode/package.json"] = `{"dependencies":{"@opencode-ai/plugin":"1.18.33"}}`
 			out[".config/opencode/package-lock.json"] = `{"name":"opencode","lockfileVersion":3,"requires":true,"packages":{` +
@@ -215,7 +215,7 @@ func opencode() agent {
 	}
 }
 
-// helper is a session that sends a subagent. Agents differ in how they wait for it, and in its last step.
+// helper returns a session that starts a subagent. Agents differ in how they wait for it, and in its last step.
 func helper(wait []model.Step, last model.Step) model.Script {
 	steps := []model.Step{{Text: "A helper will count.", Calls: []model.Call{{Tool: model.Agent, Arg: "count the files here"}}}}
 	steps = append(append(steps, wait...), model.Step{Text: "The helper counted."})
@@ -228,18 +228,18 @@ func helper(wait []model.Step, last model.Step) model.Script {
 	}
 }
 
-// mcp is a call of a tool of tape's MCP server, which each agent names in its own way.
+// mcp returns a call of a tool of tape's MCP server. Each agent has its own prefix for the tool's name.
 func mcp(prefix string, c model.Call) (string, any) {
 	name, arguments, _ := strings.Cut(c.Arg, " ")
 	return prefix + name, json.RawMessage(arguments)
 }
 
-// agentID is the id of the subagent that was started last.
-func agentID(told []model.Item) string {
+// agentID returns the id of the subagent that was started last, from the history; "" if there is none.
+func agentID(history []model.Item) string {
 	id := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	for i := len(told) - 1; i >= 0; i-- {
-		if told[i].Kind == model.Result {
-			if found := id.FindString(told[i].Text); found != "" {
+	for i := len(history) - 1; i >= 0; i-- {
+		if history[i].Kind == model.Result {
+			if found := id.FindString(history[i].Text); found != "" {
 				return found
 			}
 		}
@@ -250,8 +250,8 @@ func agentID(told []model.Item) string {
 // found names no files: tape finds the transcripts by itself.
 func found(*box) []string { return nil }
 
-// exported makes opencode write its sessions from its database to files. Its list leaves out the sessions of subagents,
-// whose ids are in their parents' sessions.
+// exported makes opencode write its sessions from its database to files, and returns their folder. Its list leaves out
+// the sessions of subagents, whose ids are in their parents' sessions.
 func exported(b *box) []string {
 	b.t.Helper()
 	dir := b.t.TempDir()
@@ -273,7 +273,7 @@ func exported(b *box) []string {
 	return []string{dir}
 }
 
-// sessionIDs returns the session ids in a text, without those that are cut off, as in a result.
+// sessionIDs returns the whole session ids in a text. A shortened result may have one that is cut off.
 func sessionIDs(text string) []string {
 	return regexp.MustCompile(`\bses_[0-9A-Za-z]{26}\b`).FindAllString(text, -1)
 }

@@ -17,18 +17,18 @@ import (
 	"tape/cmd/internal/agentstest/model"
 )
 
-// A box is a machine for one case: a home, a project, a model.
+// A box is a machine for one trial: a home, a project, a model.
 type box struct {
 	t       *testing.T
 	agent   agent
 	model   *model.Server
 	home    string
 	project string
-	bin     string // has tape, and nothing else
+	bin     string // has tape and tape-host, and nothing else
 
-	installed bool   // something records
-	reason    string // why the case failed or was skipped
-	patience  time.Duration
+	installed bool          // recording was installed
+	reason    string        // why the trial failed or was skipped
+	patience  time.Duration // how long a command may take
 }
 
 // newBox makes a box in which nothing is installed yet.
@@ -41,7 +41,7 @@ func newBox(t *testing.T, a agent, script model.Script) *box {
 	t.Cleanup(func() {
 		b.model.Close()
 		if unknown := b.model.Unknown(); t.Failed() && len(unknown) > 0 {
-			t.Logf("the model was asked for what it does not have: %v", unknown)
+			t.Logf("the model was asked for paths that it does not serve: %v", unknown)
 		}
 	})
 	for _, d := range []string{b.home, b.project, b.bin, filepath.Join(dir, "tmp")} {
@@ -59,20 +59,20 @@ func newBox(t *testing.T, a agent, script model.Script) *box {
 	return b
 }
 
-// provide puts tape and what belongs to it where the agents find it.
+// provide puts tape and tape-host where the agents find them.
 func (b *box) provide() {
 	b.t.Helper()
 	for _, name := range []string{"tape", "tape-host"} {
 		data, err := os.ReadFile(filepath.Join(filepath.Dir(tapeProgram()), name))
 		b.must(err)
-		path := filepath.Join(b.bin, name) // it may be running: another file takes its place
+		path := filepath.Join(b.bin, name) // it may be running, so another file replaces it
 		b.must(os.WriteFile(path+"-new", data, 0o700))
 		b.must(os.Rename(path+"-new", path))
 	}
 }
 
-// install turns on recording of the agent's sessions. Before the box is removed, it waits
-// for the processes that this left running.
+// install turns on recording of the agent's sessions. Before the box is removed, it waits for the
+// processes of tape that still run.
 func (b *box) install(flags ...string) {
 	b.t.Helper()
 	b.tape("", append([]string{"record", "install", b.agent.name}, flags...)...)
@@ -99,7 +99,7 @@ func (b *box) write(name, text string) {
 func (b *box) env() []string {
 	out := []string{"HOME=" + b.home, "PATH=" + b.bin + ":" + os.Getenv("PATH"), "TMPDIR=" + filepath.Join(filepath.Dir(b.home), "tmp"),
 		"USER=dev", "LOGNAME=dev", "LANG=C.UTF-8", "TERM=xterm-256color", "SHELL=/bin/bash",
-		// The only host there is, also where the tests do not run in a network of their own.
+		// Only this machine is reachable, even if the tests do not run in a network of their own.
 		"HTTPS_PROXY=http://127.0.0.1:9", "NO_PROXY=127.0.0.1,localhost"}
 	return append(out, b.agent.env(b)...)
 }
@@ -137,7 +137,7 @@ func (b *box) ask(prompt string) string {
 	return b.command(b.agent.path(), b.agent.run(prompt, false)...)
 }
 
-// goOn runs it for one more prompt of its last session.
+// goOn runs the agent for another prompt of its last session.
 func (b *box) goOn(prompt string) string {
 	b.t.Helper()
 	return b.command(b.agent.path(), b.agent.run(prompt, true)...)

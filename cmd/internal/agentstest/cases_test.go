@@ -16,7 +16,7 @@ import (
 
 // A trial is one thing that happens to a session.
 type trial struct {
-	name   string
+	name   string // as it is in the table
 	script func(a agent) model.Script
 	run    func(b *box)
 }
@@ -59,8 +59,8 @@ func talk(agent) model.Script {
 	}
 }
 
-// long has an answer of 300 KB with all kinds of characters. Gemini breaks off an answer
-// that repeats itself.
+// long has an answer of 300 KB with all kinds of characters. It does not repeat itself, because Gemini
+// breaks off an answer that does.
 func long(agent) model.Script {
 	var text strings.Builder
 	for i := range 3000 {
@@ -69,7 +69,7 @@ func long(agent) model.Script {
 	return model.Script{"tell it all": {{Text: text.String() + "That is all."}}}
 }
 
-// full reports so much that the agent compacts its history within a turn, or after it.
+// full reports so many used tokens that the agent compacts its history within a turn, or after it.
 func full(a agent) model.Script {
 	script := talk(a)
 	steps := []model.Step{
@@ -113,7 +113,7 @@ func (b *box) compaction() {
 	for _, e := range b.model.Exchanges() {
 		if len(e.Reply) == 1 && e.Reply[0].Text == b.model.Summary {
 			if anchors := b.tape("", "--tape", b.tapes("")[0], "anchors", "--json"); !strings.Contains(anchors, "reetings were exchanged") {
-				b.fatalf("no anchor has the summary: %s", anchors)
+				b.fatalf("no anchor has the summary %q: %s", b.model.Summary, anchors)
 			}
 			return
 		}
@@ -142,11 +142,10 @@ func (b *box) askTape() {
 			return
 		}
 	}
-	b.fatalf("tape_search did not find it: %+v", b.conversation(false))
+	b.fatalf("no result of tape_search has hello-from-tool: %+v", b.conversation(false))
 }
 
-// uninstall checks that the settings are as before, and that nothing is recorded any
-// more.
+// uninstall checks that an uninstall restores the settings, and that nothing is recorded afterwards.
 func (b *box) uninstall() {
 	before := b.agent.settings(b)
 	b.install() // installing twice changes nothing
@@ -159,12 +158,12 @@ func (b *box) uninstall() {
 		}
 	}
 	if left, _ := filepath.Glob(filepath.Join(b.home, ".cline", "hooks", "*")); len(left) > 0 {
-		b.fatalf("there are %v", left)
+		b.fatalf("hooks are left: %v", left)
 	}
 	recorded := b.dump("")
 	b.goOn("three things")
 	wait.Pause(3 * time.Second)
 	if b.dump("") != recorded {
-		b.fatalf("it is still recorded")
+		b.fatalf("the session is still recorded")
 	}
 }

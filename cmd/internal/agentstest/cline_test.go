@@ -16,7 +16,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// cline is one that goes on with a session in a terminal only: here each prompt is a session.
+// cline continues a session only in a terminal. In these trials, each prompt is a session.
 func cline() agent {
 	return agent{
 		name: "cline", program: "cline", files: found, awake: 6 * time.Second,
@@ -52,7 +52,7 @@ func cline() agent {
 	}
 }
 
-// listens waits until what is typed is shown: what comes too early is lost.
+// listens waits until the terminal shows what is typed: keys that come too early are lost.
 func (s *screen) listens() {
 	s.b.t.Helper()
 	const typed = "zz"
@@ -69,7 +69,7 @@ func (s *screen) listens() {
 	s.b.fatalf("the terminal shows nothing that is typed")
 }
 
-// stopServer stops the server that Cline starts in a terminal and leaves running, and what else of Cline ends slowly.
+// stopServer kills the server that Cline starts in a terminal and leaves running, and other slow processes of Cline.
 func (b *box) stopServer() {
 	for range 10 {
 		list, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well formed
@@ -85,8 +85,8 @@ func (b *box) stopServer() {
 	}
 }
 
-// TestTerminal goes on with a session after its terminal was closed, and takes the last prompt back: Cline does
-// neither without a terminal.
+// TestTerminal goes on with a session after its terminal was closed, and takes the last prompt back. Cline can do
+// both only in a terminal.
 func TestTerminal(t *testing.T) {
 	if programs() == "" {
 		t.Skip("needs the agents themselves: make test-agents")
@@ -118,7 +118,7 @@ func (b *box) inTerminal() {
 	s.waitFor("It goes on.")
 	b.proved()
 	if anchors := b.tape("", "--tape", first[0], "anchors", "--json"); !strings.Contains(anchors, `"compaction"`) {
-		b.fatalf("the compaction is no anchor: %s", anchors)
+		b.fatalf("no anchor is the compaction: %s", anchors)
 	}
 	s.say("/undo")
 	for _, shown := range []string{"Restore to Checkpoint", "Restore chat only", "go on now"} {
@@ -133,6 +133,6 @@ func (b *box) inTerminal() {
 	}
 	b.same()
 	if len(list) != 2 || !strings.Contains(b.log("", list[1]), `"forked_from":"`+first[0]+`"`) {
-		b.fatalf("what was taken back is on the tapes %v", list)
+		b.fatalf("after the undo there are the tapes %v, want two, the second forked from %s", list, first[0])
 	}
 }

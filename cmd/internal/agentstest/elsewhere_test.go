@@ -12,20 +12,20 @@ import (
 	"tape/cmd/internal/agentstest/model"
 )
 
-// TestElsewhere takes a session from the agent that made it to each other one in turn. Each goes on with it knowing
+// TestElsewhere moves a session from the agent that made it to each other agent in turn. Each goes on with it and knows
 // all that came before, and the tape has everything once.
 func TestElsewhere(t *testing.T) {
 	if programs() == "" {
 		t.Skip("needs the agents themselves: make test-agents")
 	}
-	for _, from := range append(everyone(), cline(), copilot()) { // the last two only as sources
+	for _, from := range append(everyone(), cline(), copilot()) { // sessions are not written for the last two
 		for _, calls := range []int{5, 500} {
 			t.Run(fmt.Sprintf("%s/%d calls", from.name, calls), func(t *testing.T) { chain(t, from, calls) })
 		}
 	}
 }
 
-// everyone returns the agents that a session can be written for.
+// everyone returns the agents for which sessions can be written.
 func everyone() []agent { return append(agents(), qwen(), pi()) }
 
 // counting has a prompt with many calls, and one for each agent that goes on.
@@ -44,6 +44,7 @@ func counting(calls int) model.Script {
 	return script
 }
 
+// chain moves a session with many calls through all agents.
 func chain(t *testing.T, from agent, calls int) {
 	b := newBox(t, from, counting(calls))
 	b.patience += time.Duration(calls) * 2 * time.Second
@@ -63,7 +64,7 @@ func chain(t *testing.T, from agent, calls int) {
 		b.recorded()
 		b.compare(false)
 		if list := b.tapes(""); len(list) != 1 {
-			b.fatalf("the session is on the tapes %v", list)
+			b.fatalf("the session is on the tapes %v, not on one", list)
 		}
 		b.tape("", "verify")
 	}
@@ -78,7 +79,7 @@ func (b *box) become(a agent) {
 	}
 }
 
-// recorded waits until all is on the tape, and imports everything once more.
+// recorded waits until everything is on the tape, and imports it again.
 func (b *box) recorded() {
 	b.t.Helper()
 	b.tape("", "record", "sync")
@@ -109,17 +110,17 @@ func (b *box) knows(prompt string, conversation []model.Item) {
 				i++
 			}
 			if i == len(e.History) {
-				b.fatalf("%s is not told, after item %d of %d: %+v", b.agent.name, at, len(e.History), want)
+				b.fatalf("%s does not tell the model, after item %d of %d: %+v", b.agent.name, at, len(e.History), want)
 			}
 			at = i
 		}
 		return
 	}
-	b.fatalf("%s did not ask %q", b.agent.name, prompt)
+	b.fatalf("%s sent no request for the prompt %q", b.agent.name, prompt)
 }
 
-// says reports whether an item of a request has what another agent was told or said. Ids and the frames of results
-// may differ.
+// says reports whether an item of a request has the text of an item that another agent was told or said. Ids, and what
+// wraps a result, may differ.
 func says(got, want model.Item) bool {
 	if got.Kind != want.Kind {
 		return false

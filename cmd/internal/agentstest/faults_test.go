@@ -17,7 +17,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// slow is a session that takes a few seconds, in which anything may happen.
+// slow is a session that takes a few seconds, so that a fault can happen in it.
 func slow(agent) model.Script {
 	script := model.Script{"go on now": {{Text: "It goes on."}}, "later that day": {{Text: "It is late."}}}
 	var steps []model.Step
@@ -29,12 +29,12 @@ func slow(agent) model.Script {
 	return script
 }
 
-// kills is how often a case kills something.
+// kills is how often killedAgent kills the agent.
 const kills = 4
 
-// killedAgent kills the agent at random moments, and goes on with the last session. No hook
-// says that the other sessions have ended: tape finds out when another session starts. What
-// an agent had written is on the tape; what it had not is lost.
+// killedAgent kills the agent at random moments, and goes on with the last session. No hook reports that
+// the other sessions have ended: tape finds that out when another session starts. What an agent had
+// written is on the tape; what it had not written is lost.
 func (b *box) killedAgent() {
 	for range kills {
 		cmd := b.begin("take your time")
@@ -50,13 +50,13 @@ func (b *box) killedAgent() {
 	b.compare(true)
 }
 
-// later makes all files that agents and tape have written about sessions two hours older.
+// later dates all files that agents and tape have written about sessions two hours back.
 func (b *box) later() {
 	b.t.Helper()
 	for _, dir := range []string{".claude/projects", ".cline/data/sessions", ".copilot/session-state", ".codex/sessions", ".gemini/tmp", ".qwen/projects", ".pi/agent/sessions", ".tape/.recording"} {
 		err := filepath.WalkDir(filepath.Join(b.home, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
-				return nil //nolint:nilerr // another agent's folder, or a note that was just taken
+				return nil //nolint:nilerr // the folder is another agent's, or tape has just removed the note
 			}
 			old := time.Now().Add(-2 * time.Hour)
 			return os.Chtimes(path, old, old)
@@ -65,8 +65,8 @@ func (b *box) later() {
 	}
 }
 
-// killedHook kills tape whenever it is seen, for as long as a prompt takes. The next event
-// brings back what was lost.
+// killedHook kills processes of tape for as long as a prompt takes. The next event brings back what was
+// lost.
 func (b *box) killedHook() {
 	stop, done := make(chan bool), make(chan int)
 	go func() { done <- b.hunt(stop) }()
@@ -81,7 +81,7 @@ func (b *box) killedHook() {
 	}
 }
 
-// hunt kills two of three processes of this box's tape until it is stopped.
+// hunt kills two of three processes of this box's tape until it is stopped, and returns how many it killed.
 func (b *box) hunt(stop <-chan bool) (killed int) {
 	spared := map[int]bool{}
 	for {
@@ -100,7 +100,7 @@ func (b *box) hunt(stop <-chan bool) (killed int) {
 	}
 }
 
-// running are the processes of this box's tape.
+// running returns the processes of this box's tape.
 func (b *box) running() []int {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is well formed
 	var out []int
@@ -119,7 +119,7 @@ func (b *box) missing() {
 	b.must(os.Rename(b.bin, b.bin+"-away"))
 	said := b.ask("say hello")
 	if !strings.Contains(said, "It said hello-from-tool.") {
-		b.fatalf("without tape the agent says: %s", said)
+		b.fatalf("without tape, the agent does not answer as usual, but says: %s", said)
 	}
 	b.must(os.Rename(b.bin+"-away", b.bin))
 	b.goOn("three things")
@@ -129,7 +129,7 @@ func (b *box) missing() {
 // fullDisk puts everything that tape stores on a disk that is full during one prompt.
 func (b *box) fullDisk() {
 	if os.Getuid() != 0 {
-		b.skip("mounting a small disk takes root")
+		b.skip("only root can mount a small disk")
 	}
 	disk := filepath.Join(b.home, ".tape")
 	b.must(os.MkdirAll(disk, 0o700))
@@ -143,7 +143,7 @@ func (b *box) fullDisk() {
 	fill(filler)
 	said := b.goOn("three things")
 	if !strings.Contains(said, "All three are done.") {
-		b.fatalf("with a full disk the agent says: %s", said)
+		b.fatalf("with a full disk, the agent does not answer as usual, but says: %s", said)
 	}
 	wait.Pause(3 * time.Second) // the process that catches up fails, too
 	status := b.status()
@@ -151,7 +151,7 @@ func (b *box) fullDisk() {
 	b.goOn("go on now")
 	b.proved()
 	if !strings.Contains(status, "no space left") {
-		b.fatalf("status said nothing of the full disk: %s", status)
+		b.fatalf("tape record status does not report the full disk: %s", status)
 	}
 }
 
@@ -164,7 +164,7 @@ func fill(path string) {
 	f.Close()
 }
 
-// status is what tape record status prints, even if it fails.
+// status returns what tape record status prints, even if it fails.
 func (b *box) status() string {
 	b.t.Helper()
 	var out bytes.Buffer

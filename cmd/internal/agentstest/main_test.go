@@ -11,20 +11,20 @@ import (
 	"text/tabwriter"
 )
 
-// programs is the folder in which npm has put the agents; test.sh does that.
+// programs returns the folder in which test.sh has installed the agents; "" if there is none.
 func programs() string { return os.Getenv("TAPE_AGENTS") }
 
-// tapeProgram is the program that is tested.
+// tapeProgram returns the path of the tape that is tested.
 func tapeProgram() string { return os.Getenv("TAPE_PROGRAM") }
 
-// outcomes are the rows of the table: what was seen of each case.
+// outcomes are the rows of the table that is printed at the end: how each trial ended.
 var outcomes []string
 
 func TestMain(m *testing.M) {
 	code := m.Run()
 	if len(outcomes) > 0 {
 		w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-		for _, line := range append([]string{"\nAGENT\tCASE\tSEEN"}, outcomes...) {
+		for _, line := range append([]string{"\nAGENT\tCASE\tOUTCOME"}, outcomes...) {
 			fmt.Fprintln(w, line)
 		}
 		if w.Flush() != nil {
@@ -52,14 +52,14 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// tell adds the case to the table.
+// tell adds the trial to the table.
 func (b *box) tell() {
 	_, name, _ := strings.Cut(b.t.Name(), "/")
-	outcomes = append(outcomes, strings.NewReplacer("/", "\t", "_", " ").Replace(name)+"\t"+b.seen())
+	outcomes = append(outcomes, strings.NewReplacer("/", "\t", "_", " ").Replace(name)+"\t"+b.outcome())
 }
 
-// seen is the case's outcome in the table.
-func (b *box) seen() string {
+// outcome says in the table how the trial ended.
+func (b *box) outcome() string {
 	reason, _, _ := strings.Cut(b.reason, "\n")
 	switch {
 	case b.t.Skipped():

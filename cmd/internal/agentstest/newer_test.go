@@ -70,7 +70,7 @@ func pi() agent {
 	}
 }
 
-// copilot needs no account: the model is the one of the environment. It writes some of its transcript after its hooks.
+// copilot needs no account: the environment names its model. It writes part of its transcript after its last hook.
 func copilot() agent {
 	return agent{
 		name: "copilot", program: "copilot", files: found, late: true, awake: 3000 * time.Millisecond,

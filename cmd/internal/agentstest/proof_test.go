@@ -13,8 +13,8 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// proved checks that the tapes equal those of an import, and have everything that the
-// model was told and said.
+// proved checks that the recorded tapes equal imported ones, and have everything that the model was told
+// and said.
 func (b *box) proved() {
 	b.t.Helper()
 	b.same()
@@ -24,7 +24,7 @@ func (b *box) proved() {
 // soon is how long a recording may go on after the agent's end on a busy machine.
 const soon = 30 * time.Second
 
-// same waits until the recorded tapes are those of an import of the transcripts.
+// same waits until the recorded tapes equal those of an import of the transcripts.
 func (b *box) same() {
 	b.t.Helper()
 	want := b.dump(b.imported())
@@ -38,10 +38,10 @@ func (b *box) same() {
 			return
 		}
 	}
-	b.fatalf("recorded is not imported: %s", difference(got, want))
+	b.fatalf("the recorded tapes differ from the imported ones: %s", difference(got, want))
 }
 
-// difference is where two texts begin to differ.
+// difference describes where two texts begin to differ.
 func difference(got, want string) string {
 	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
 	for i := range max(len(g), len(w)) {
@@ -52,7 +52,7 @@ func difference(got, want string) string {
 		for n < min(len(at(g, i)), len(at(w, i))) && g[i][n] == w[i][n] {
 			n++
 		}
-		return fmt.Sprintf("line %d of %d and %d: %.70s\n%s\n%s",
+		return fmt.Sprintf("line %d of %d and %d: %.70s\ngot  %s\nwant %s",
 			i+1, len(g), len(w), at(g, i), around(at(g, i), n), around(at(w, i), n))
 	}
 	return "nothing"
@@ -63,6 +63,7 @@ func around(line string, at int) string {
 	return fmt.Sprintf("…%q…", line[max(0, at-80):min(len(line), at+200)])
 }
 
+// at returns a line, or a mark for the end of the text.
 func at(lines []string, i int) string {
 	if i < len(lines) {
 		return lines[i]
@@ -73,13 +74,13 @@ func at(lines []string, i int) string {
 // madeUp begins a result that Qwen Code tells the model, and writes nowhere, if a compaction has dropped the real one.
 const madeUp = "Tool execution result was not recorded"
 
-// conversation is what was told and said, in order: prompts, answers, calls, results. With
-// cut, also answers of which an agent that was killed may have got a part.
+// conversation returns what was told and said, in order: prompts, answers, calls, results. With cut, this
+// includes answers of which a killed agent may have got only a part.
 func (b *box) conversation(cut bool) []model.Item {
 	var out []model.Item
 	known := map[string]bool{}
 	for _, e := range b.model.Exchanges() {
-		suggestion := b.agent.late && len(e.Reply) == 1 && e.Reply[0].Text == model.Unscripted // of what the person might say next
+		suggestion := b.agent.late && len(e.Reply) == 1 && e.Reply[0].Text == model.Unscripted // a request for what the person might say next
 		if e.Side || e.Prompt == "" || suggestion {
 			continue
 		}
@@ -103,9 +104,9 @@ func (b *box) conversation(cut bool) []model.Item {
 	return out
 }
 
-// compare looks for each part of the conversation: it has to be there once, and after
-// what came before it on the same tape. What an agent that was killed has not written may
-// be missing, and a prompt may be there that never came to the model.
+// compare looks for each item of the conversation on the tapes: it has to be there once, and after what came
+// before it on the same tape. What a killed agent has not written may be missing, and there may be a
+// prompt that never reached the model.
 func (b *box) compare(killed bool) {
 	b.t.Helper()
 	conversation, entries := b.conversation(killed), b.entries("")
@@ -122,7 +123,7 @@ func (b *box) compare(killed bool) {
 			continue
 		}
 		if len(found) != want {
-			b.fatalf("%d times on the tape instead of %d: %+v", len(found), want, item)
+			b.fatalf("on the tapes %d times instead of %d: %+v", len(found), want, item)
 		}
 		if e := found[0]; want == 1 {
 			if e.ID < last[e.Tape] {
@@ -143,7 +144,7 @@ func count(all []model.Item, one model.Item) int {
 	return n
 }
 
-// has reports whether an entry says an item. The id of a call may have a name before it.
+// has reports whether an entry has an item. In the entry, the id of a call may have a name before it.
 func (e entry) has(item model.Item) bool {
 	ours := func(id string) bool { return id == item.ID || strings.HasSuffix(id, "__"+item.ID) }
 	switch item.Kind {
@@ -165,7 +166,7 @@ func (e entry) has(item model.Item) bool {
 	return false
 }
 
-// told returns the text of a result, without the objects in which some APIs and agents wrap it.
+// told returns the text of a result, without the JSON in which some APIs and agents wrap it.
 func told(raw string) string {
 	var wrapped struct{ Output *string }
 	if json.Unmarshal([]byte(raw), &wrapped) == nil && wrapped.Output != nil {
@@ -185,7 +186,7 @@ func told(raw string) string {
 	return raw
 }
 
-// text is a content's text, be it one text or a list of parts.
+// text returns the text of a content, which is one text or a list of parts.
 func text(raw json.RawMessage) string {
 	var one string
 	if json.Unmarshal(raw, &one) == nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// An entry is as tape log --json prints it.
+// An entry is a line of tape log --json.
 type entry struct {
 	ID      int
 	Kind    string
@@ -30,8 +30,8 @@ type entry struct {
 	}
 }
 
-// tape runs tape in the project, with a workspace, or with the project's own if that is
-// "".
+// tape runs tape in the project, with a workspace, or with the project's own if workspace is "". It
+// returns what tape prints.
 func (b *box) tape(workspace string, arg ...string) string {
 	b.t.Helper()
 	if workspace != "" {
@@ -40,7 +40,7 @@ func (b *box) tape(workspace string, arg ...string) string {
 	return b.command(filepath.Join(b.bin, "tape"), arg...)
 }
 
-// imported makes a workspace from the transcripts that there are now.
+// imported imports the present transcripts into a new workspace, and returns its folder.
 func (b *box) imported() string {
 	b.t.Helper()
 	ws := filepath.Join(b.t.TempDir(), "imported")
@@ -49,7 +49,7 @@ func (b *box) imported() string {
 	return ws
 }
 
-// tapes are the names of a workspace's tapes that hold a session.
+// tapes returns the names of a workspace's tapes that hold a session.
 func (b *box) tapes(workspace string) []string {
 	b.t.Helper()
 	var out []string
@@ -67,7 +67,7 @@ func (b *box) tapes(workspace string) []string {
 	return out
 }
 
-// log has the entries of one tape.
+// log returns the entries of one tape, as lines of JSON.
 func (b *box) log(workspace, tape string) string {
 	b.t.Helper()
 	return b.tape(workspace, "--tape", tape, "log", "--all", "--json")
@@ -85,7 +85,7 @@ func (b *box) dump(workspace string) string {
 	return out.String()
 }
 
-// undated leaves out commits, which have the date at which they were made.
+// undated leaves out the ids of commits, which depend on the date at which they were made.
 func (b *box) undated(lines string) string {
 	b.t.Helper()
 	var out bytes.Buffer
@@ -102,7 +102,7 @@ func (b *box) undated(lines string) string {
 	return out.String()
 }
 
-// entries are those of all tapes and of their forks, each once.
+// entries returns the entries of all tapes and their forks, each once.
 func (b *box) entries(workspace string) []entry {
 	b.t.Helper()
 	var out []entry

@@ -21,7 +21,7 @@ type screen struct {
 func (b *box) open(arg ...string) *screen {
 	b.t.Helper()
 	if _, err := exec.LookPath("tmux"); err != nil {
-		b.skip("a terminal takes tmux")
+		b.skip("the terminal needs tmux, which is not installed")
 	}
 	s := &screen{b: b, socket: filepath.Join(filepath.Dir(b.home), "tmux")}
 	s.tmux(append([]string{"-f", "/dev/null", "new-session", "-d", "-x", "140", "-y", "50", b.agent.path()}, arg...)...)
@@ -40,7 +40,7 @@ func (s *screen) waitFor(text string) {
 	var shown string
 	for end := time.Now().Add(patience / 4); time.Now().Before(end); wait.Pause(200 * time.Millisecond) {
 		if shown = s.tmux("capture-pane", "-p"); strings.Contains(shown, text) {
-			wait.Pause(time.Second) // what is drawn first may not listen yet
+			wait.Pause(time.Second) // the program may draw before it reads keys
 			return
 		}
 	}
@@ -51,7 +51,7 @@ func (s *screen) waitFor(text string) {
 func (s *screen) say(line string) {
 	s.b.t.Helper()
 	s.tmux("send-keys", "-l", line)
-	wait.Pause(500 * time.Millisecond) // pasted at once, it would be a text of two lines
+	wait.Pause(500 * time.Millisecond) // sent at once, Enter would be taken for part of a pasted text
 	s.tmux("send-keys", "Enter")
 }
 
@@ -61,7 +61,7 @@ func (b *box) review() {
 		b.skip("only Codex asks")
 	}
 	if status := b.status(); !strings.Contains(status, `"not_trusted"`) {
-		b.fatalf("nothing was approved, and status says %s", status)
+		b.fatalf("before the approval, status does not say not_trusted: %s", status)
 	}
 	s := b.open("--no-daemon")
 	s.waitFor("Trust all and continue")
@@ -74,6 +74,6 @@ func (b *box) review() {
 	b.command(b.agent.path(), "exec", "three things")
 	b.proved()
 	if status := b.status(); strings.Contains(status, `"not_trusted"`) {
-		b.fatalf("all was approved, and status says %s", status)
+		b.fatalf("after the approval, status still says not_trusted: %s", status)
 	}
 }

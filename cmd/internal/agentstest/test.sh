@@ -5,8 +5,8 @@
 #   test.sh TAPE [FLAG]…           TAPE is the program, FLAGs are those of go test
 #
 # The agents come from npm, at the versions of package.json, into AGENTS_DIR, which keeps
-# them between runs. They run in a network that has nothing but the model, where the
-# machine can make one.
+# them between runs. If the machine allows it, they run in a network that has nothing but
+# the model.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +14,7 @@ program=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
 shift
 for need in node npm; do
 	command -v "$need" >/dev/null || {
-		echo "test-agents: skipped: the agents are programs of node, and there is no $need here"
+		echo "test-agents: skipped: the agents need $need, which is not installed"
 		exit 0
 	}
 done
@@ -26,7 +26,7 @@ if ! cmp -s "$here/package.json" "$AGENTS_DIR/installed.json"; then
 	(cd "$AGENTS_DIR" && npm install --silent --no-audit --no-fund)
 	cp "$here/package.json" "$AGENTS_DIR/installed.json"
 fi
-# Qwen Code and pi need a newer Node than many machines have: for Linux it is among the packages.
+# Qwen Code and pi need a newer Node than many machines have. For Linux, package.json has one.
 PATH="$AGENTS_DIR/node_modules/.bin:$PATH"
 export TAPE_AGENTS="$AGENTS_DIR" TAPE_PROGRAM="$program"
 
@@ -43,7 +43,7 @@ user=--map-root-user
 if unshare $user --net --mount sh -c 'ip link set lo up' 2>/dev/null; then
 	set -- unshare $user --net --mount sh -c "$alone" "$tmp/agents.test" "$@"
 else
-	echo 'test-agents: no network of their own: the agents have the one of this machine, and a proxy that is not there'
+	echo 'test-agents: cannot make a separate network: the agents use that of this machine, with a proxy that does not exist'
 	set -- "$tmp/agents.test" "$@"
 fi
 cd "$here"

@@ -30,7 +30,7 @@ func streams(in string) (s *stdio.Streams, out *bytes.Buffer) {
 		Getenv: func(string) string { return "" }, Now: time.Now, JSON: true}, out
 }
 
-// said are the messages of a tape.
+// said returns the messages of a tape.
 func said(t *testing.T, tp *repo.Tape) string {
 	t.Helper()
 	return strings.TrimSpace(strings.TrimPrefix(strings.Join(storetest.Said(t, tp), " "), "[session/start]"))
@@ -41,7 +41,7 @@ func options(partial bool) appending.Options {
 		Describe: func(err error) stdio.Object { return stdio.Object{{"message", err.Error()}} }}
 }
 
-// All lines are appended or none; with Partial the valid ones, and the others are listed by number.
+// All lines are appended, or none. With Partial the valid ones are, and the others are listed by number.
 func TestStream(t *testing.T) {
 	for _, c := range []struct {
 		in      string
@@ -59,36 +59,36 @@ func TestStream(t *testing.T) {
 		tp := storetest.Tape(t, s, "main")
 		st, out := streams(c.in)
 		if err := appending.Stream(t.Context(), st, tp, options(c.partial)); !errors.Is(err, c.class) {
-			t.Errorf("%q: %v", c.in, err)
+			t.Errorf("%q: error %v, want %v", c.in, err, c.class)
 		}
 		storetest.Must(t, st.Flush())
 		if got := said(t, tp); got != c.texts {
 			t.Errorf("%q: the tape says %q, not %q", c.in, got, c.texts)
 		}
 		if !strings.Contains(out.String(), c.out) {
-			t.Errorf("%q: %s", c.in, out)
+			t.Errorf("%q: the output lacks %s: %s", c.in, c.out, out)
 		}
 	}
 }
 
-// Each line has its answer, in order, and a bad one keeps no other from being appended.
+// Each line gets its answer, in order, and a bad line does not keep others from being appended.
 func TestEach(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
 	st, out := streams(one + bad + two)
 	if err := appending.Each(t.Context(), st, tp, options(false)); !errors.Is(err, repo.ErrInvalid) {
-		t.Error(err)
+		t.Errorf("with a bad line the error is %v, not ErrInvalid", err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 || lines[0] != `{"id":2}` || !strings.Contains(lines[1], `"error":{"message":"line 2: `) || lines[2] != `{"id":3}` {
-		t.Errorf("%s", out)
+		t.Errorf("want the answers @2, an error of line 2, and @3: %s", out)
 	}
 	if got := said(t, tp); got != "one two" {
-		t.Error(got)
+		t.Errorf("the tape says %q, not %q", got, "one two")
 	}
 }
 
-// A file's type is guessed by its content, and a payload refers to the artifact that was made of it.
+// A file's type is guessed from its content, and a payload gets a reference to the artifact.
 func TestArtifact(t *testing.T) {
 	for content, want := range map[string]string{
 		"plain\n": appending.PlainText, "\x89PNG\r\n\x1a\n…": "image/png", "\xff\xd8\xff\xe0": "image/jpeg", "GIF89a…": "image/gif", "%PDF-1.7": "application/pdf",
@@ -105,18 +105,18 @@ func TestArtifact(t *testing.T) {
 	a, err := appending.Artifact(t.Context(), tp, file, "")
 	storetest.Must(t, err)
 	if a.Name != "notes.txt" || a.MIMEType != appending.PlainText {
-		t.Errorf("%+v", a)
+		t.Errorf("the artifact is %+v, want the name notes.txt and the type %s", a, appending.PlainText)
 	}
 	storetest.Append(t, tp, appending.Refer(repo.Message("user", "see"), a))
 	storetest.WantArtifact(t, tp, a, "plain\n")
 	for payload, want := range map[string]string{`{}`: `{"artifact":`, `{"a":1} `: `{"a":1,"artifact":`, `[]`: `[]`} {
 		if got := string(appending.Refer(repo.Draft{Payload: []byte(payload)}, a).Payload); !strings.HasPrefix(got, want) {
-			t.Errorf("%s becomes %s", payload, got)
+			t.Errorf("%s becomes %s, want %s…", payload, got, want)
 		}
 	}
 	for _, no := range []string{filepath.Dir(file), file + ".gone"} {
 		if _, err := appending.Artifact(t.Context(), tp, no, ""); !errors.Is(err, repo.ErrInvalid) {
-			t.Errorf("%s: %v", no, err)
+			t.Errorf("%s: error %v, want ErrInvalid", no, err)
 		}
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"tape/repo"
 )
 
-// PlainText is the type of texts.
+// PlainText is the MIME type of texts.
 const PlainText = "text/plain; charset=utf-8"
 
-// TypeOf guesses the type of a content.
+// TypeOf guesses the MIME type of a content. It returns layout.AnyType if it recognizes none.
 func TypeOf(data []byte) string {
 	has := func(prefix string) bool { return bytes.HasPrefix(data, []byte(prefix)) }
 	switch {
@@ -34,7 +34,8 @@ func TypeOf(data []byte) string {
 	return layout.AnyType
 }
 
-// Artifact adds the content of a file to the tape. Without a type, that is guessed.
+// Artifact adds the content of a file to the tape. If mimeType is "", the type is guessed. The error is ErrInvalid if
+// the file cannot be opened or is a folder.
 func Artifact(ctx context.Context, t *repo.Tape, file, mimeType string) (repo.Artifact, error) {
 	f, err := os.Open(file)
 	if err != nil {

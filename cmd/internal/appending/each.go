@@ -19,7 +19,7 @@ import (
 type each struct {
 	*stream
 	assert  *repo.AppendOptions
-	answers []answer // of lines that are stored together, until they are durable
+	answers []answer // for lines that are stored together, until they are durable
 	failed  int64
 	class   error // of the first error
 }
@@ -30,7 +30,8 @@ type answer struct {
 	err  error
 }
 
-// Each appends the lines of standard input one by one, for as long as it is open, and answers each.
+// Each appends the lines of standard input one by one, for as long as it is open, and answers each. If lines
+// were not appended, it returns an error at the end, of the class of the first.
 func Each(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options) error {
 	s, end := newStream(ctx, streams, t, o)
 	defer end()

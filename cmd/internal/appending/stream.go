@@ -17,11 +17,11 @@ import (
 	"tape/repo"
 )
 
-// Options are those of a stream of entries.
+// Options apply to a stream of entries.
 type Options struct {
 	Anchor  string // append only if its phase is open; "": any
 	Partial bool   // keep the valid lines, and report the others
-	// Describe returns an error as JSON, and Class the class that decides about the exit code.
+	// Describe returns an error as JSON, and Class its error class, which decides the exit code.
 	Describe func(error) stdio.Object
 	Class    func(error) error
 }
@@ -40,10 +40,11 @@ type stream struct {
 	rejected []stdio.Object // lines that were left out
 	messages []string       // the same for people
 	bad      int64
-	refused  error // without --partial: the error of the bad line that ended the stream
+	refused  error // without Partial: the error of the bad line that ended the stream
 }
 
-// Stream appends the entries on standard input in one transaction.
+// Stream appends the entries on standard input in one transaction. Without Partial, a bad line ends it, and
+// nothing is appended. The error is ErrInvalid if a line was bad.
 func Stream(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options) error {
 	s, end := newStream(ctx, streams, t, o)
 	defer end()
@@ -106,7 +107,7 @@ func (s *stream) next() ([]byte, error) {
 	return line, nil
 }
 
-// reject notes a bad line; without --partial, it returns the error that ends the stream.
+// reject records a bad line; without Partial, it returns the error that ends the stream.
 func (s *stream) reject(line int64, err error) error {
 	if !s.Partial {
 		hint := hints.Of(err)

@@ -17,10 +17,10 @@ func TestText(t *testing.T) {
 	for range n {
 		e := a.entry()
 		if again := b.entry(); again != e {
-			t.Fatalf("%+v\nis the second time\n%+v", e, again)
+			t.Fatalf("the same entry differs the second time:\n%+v\n%+v", e, again)
 		}
 		if !json.Valid([]byte(e.json())) {
-			t.Fatalf("no JSON: %s", e.json())
+			t.Fatalf("the entry is not JSON: %s", e.json())
 		}
 		size += len(e.json())
 		for _, w := range []string{word(140_000), word(8), word(300), han(60), name(300), code(7)} {
@@ -31,7 +31,7 @@ func TestText(t *testing.T) {
 	}
 	t.Logf("%v, %d bytes each", counts, size/n)
 	if counts[word(140_000)] > n/1000 || counts[word(8)] < n/20 || counts[word(300)] < n/1000 || counts[han(60)] == 0 || counts[name(300)] == 0 || counts[code(7)] == 0 {
-		t.Error(counts)
+		t.Errorf("a word is too rare or too frequent in %d entries: %v", n, counts)
 	}
 }
 
@@ -42,19 +42,19 @@ func TestPair(t *testing.T) {
 	var out bytes.Buffer
 	err := bench([]string{"pair", "-n", "2", "-a", "echo p$I >>log", "NAME", "sh", "-c", "echo a{} >>log", ";;", "true", ":::", "sh", "-c", "echo b{} >>log"}, &out)
 	if err != nil || !strings.HasPrefix(out.String(), "NAME") || !strings.Contains(out.String(), "ratio") {
-		t.Error(out.String(), err)
+		t.Errorf("want a line with NAME and a ratio: %q, %v", out.String(), err)
 	}
-	if log := read(t, "log"); log != "p0 a0 b0 p1 a1 b1 p2 a2 b2 " {
-		t.Error(log)
+	if log, want := read(t, "log"), "p0 a0 b0 p1 a1 b1 p2 a2 b2 "; log != want {
+		t.Errorf("the commands ran as %q, want %q", log, want)
 	}
 	if err := bench([]string{"pair", "NAME", "false", ":::", "true"}, &out); err == nil {
 		t.Error("a command that fails is not reported")
 	}
 	if err := bench([]string{"pair", "-ok", "0,1", "NAME", "false", ":::", "true"}, &out); err != nil {
-		t.Error(err)
+		t.Errorf("an exit code of -ok is reported: %v", err)
 	}
 	if err := bench([]string{"pair", "NAME", "true", ":::", "there-is-no-such-program"}, &out); err != nil || !strings.Contains(out.String(), "left out") {
-		t.Error(out.String(), err)
+		t.Errorf("a side without its program is not left out: %q, %v", out.String(), err)
 	}
 }
 

@@ -12,12 +12,12 @@ import (
 )
 
 const usage = `usage:
-  bench pair [flags] NAME COMMAND... ::: COMMAND...   time two commands in turn; ;; separates those of one side
+  bench pair [flags] NAME COMMAND... ::: COMMAND...   time two sides in turn; ;; separates the commands of a side
   bench entries N                                     N entries for tape append --stdin
   bench transcripts N BYTES DIR                       N Claude Code sessions in a folder
   bench tapes N                                       N tapes of ten phases for git fast-import
   bench rows N                                        N rows for PostgreSQL's COPY
-  bench words                                         words of the entries, as variables of a shell`
+  bench words                                         words of the entries, as shell variables`
 
 func main() {
 	if err := bench(os.Args[1:], os.Stdout); err != nil {

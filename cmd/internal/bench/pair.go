@@ -60,14 +60,15 @@ func pair(args []string, out io.Writer) error {
 	return nil
 }
 
-// split splits a list of arguments at the separator at.
-func split(args []string, at string) (out [][]string) {
-	for i := slices.Index(args, at); i >= 0; i = slices.Index(args, at) {
+// split splits a list of arguments at each separator.
+func split(args []string, separator string) (out [][]string) {
+	for i := slices.Index(args, separator); i >= 0; i = slices.Index(args, separator) {
 		out, args = append(out, args[:i]), args[i+1:]
 	}
 	return append(out, args)
 }
 
+// run runs the side once. Run 0 is not counted. The number replaces {} in arguments.
 func (s *side) run(i int) error {
 	number := strconv.Itoa(i)
 	if s.prepare != "" {
@@ -125,7 +126,7 @@ func report(out io.Writer, name string, sides []*side) {
 		ms(other.wall), ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1], ms(first.cpu), ms(other.cpu))
 }
 
-// ms returns the median in milliseconds.
+// ms returns the median in milliseconds, as text.
 func ms(times []time.Duration) string {
 	sorted := slices.Sorted(slices.Values(times))
 	return strconv.FormatFloat(float64(sorted[len(sorted)/2])/float64(time.Millisecond), 'f', 2, 64)

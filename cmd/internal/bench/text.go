@@ -30,8 +30,8 @@ func name(n int) string { return word(n) + "_" + word(n/3) }
 func han(n int) string  { return string([]rune{rune(0x4e00 + n%2500), rune(0x5f00 + n/7%2500)}) }
 func code(n int) string { return fmt.Sprintf("E_%s_%d", strings.ToUpper(word(500+n%60)), n%90+10) }
 
-// writeWords writes words to search for, named by their frequency: a few entries of a million have rare, a
-// fifth of all has often. typo is a wrong spelling of right.
+// writeWords writes words to search for, named by their frequency: rare is in a few of a million entries, often
+// in a fifth of them. typo is a wrong spelling of right.
 func writeWords(w io.Writer) {
 	fmt.Fprintf(w, "rare=%s often=%s two='%s %s' three='%s %s %s' some=%s right=%s typo=%s\n", word(140_000), word(8), word(40), word(41),
 		word(18), word(19), word(20), word(300), word(9_000), "y"+word(9_000)[1:])
@@ -61,7 +61,7 @@ func newText() *text {
 
 func (t *text) pick() int { return int(t.zipf.Uint64()) }
 
-// words returns at least n bytes of words, with a few identifiers and error codes among them. One text of
+// words returns at least n bytes of words, with a few identifiers and error codes among them. One text in
 // fourteen is Chinese.
 func (t *text) words(n int) string {
 	b := make([]byte, 0, n+16)

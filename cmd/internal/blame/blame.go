@@ -17,8 +17,8 @@ import (
 	"tape/internal/show/display"
 )
 
-// Show shows runs of lines of a file, each with the turns that led to it: those of the edits that wrote the lines, else
-// those that led to the commit.
+// Show shows runs of lines of a file, each with the turns that led to it: the turns whose edits wrote the lines, or
+// else the turns that led to the commit.
 func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, file string, runs []projectgit.Run) error {
 	o := &view{Streams: s, file: file}
 	if s.Screen().Out {
@@ -66,11 +66,11 @@ type view struct {
 	names map[string]string // short names of tapes, for a screen
 }
 
-// blamed is a run of lines with the turns that led to its commit.
+// blamed is a run of lines with the turns that led to it.
 type blamed struct {
 	projectgit.Run
 	turns   []trace.Turn
-	unknown Unknown // why there are no turns, or they may be wrong
+	unknown Unknown // why there are no turns, or why they may be wrong
 }
 
 // Unknown is the reason why no turn is known for a commit: a code for programs, a text for people.
@@ -86,7 +86,7 @@ func whyUnknown(ctx context.Context, s *stdio.Streams, f *trace.Finder, project 
 	return Why(ctx, s, f, *r.Commit)
 }
 
-// Why finds out why no turn is known for a commit.
+// Why returns the reason why no turn is known for a commit.
 func Why(ctx context.Context, s *stdio.Streams, f *trace.Finder, c projectgit.Commit) (Unknown, error) {
 	reason, first, err := f.Why(ctx, c)
 	switch reason {
@@ -172,7 +172,7 @@ func (o *view) show(list []blamed) error {
 		case !shown[b.key()]:
 			shown[b.key()] = true
 			o.showTurns(b, indent)
-		case len(keys[b.Commit.ID]) > 1 && b.turns[0].Prompt != "": // which of them
+		case len(keys[b.Commit.ID]) > 1 && b.turns[0].Prompt != "": // say which of the commit's turns
 			o.Line(indent + o.Fit("> "+display.Line(b.turns[0].Prompt), o.Width()-len(indent)))
 		}
 		if err := o.Written(); err != nil {
@@ -184,7 +184,7 @@ func (o *view) show(list []blamed) error {
 	return nil
 }
 
-// key is the same for runs of a commit with the same turns, which are shown in full once.
+// key is the same for all runs of a commit with the same turns. The turns are shown in full once.
 func (b blamed) key() string {
 	var out strings.Builder
 	for _, t := range b.turns {
@@ -231,7 +231,7 @@ func (o *view) showTurns(b blamed, indent string) {
 			say(stdio.Green, "> "+display.Line(t.Prompt))
 		}
 		where := "tape " + display.ShellWord(t.Tape) + "  " + display.IDRange(t.First, t.Last)
-		if o.names != nil { // as other commands take it
+		if o.names != nil { // in the form that other commands accept
 			where = display.ShellWord(cmp.Or(o.names[t.Tape], t.Tape)) + display.IDRange(t.First, t.Last)
 		}
 		if room := cells - display.Width(where+"  "); t.Title != "" && t.Title != t.Prompt && (o.names == nil || room > 8) {

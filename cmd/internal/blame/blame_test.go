@@ -40,9 +40,10 @@ func TestShow(t *testing.T) {
 tape log --commit abababababab shows all that was said before the commit
 `
 	if out.String() != want {
-		t.Errorf("%s\nnot\n%s", out, want)
+		t.Errorf("got\n%s\nwant\n%s", out, want)
 	}
-	if got := string(stdio.Marshal(list[1].object("a.go"))); got != `{"file":"a.go","first_line":3,"last_line":3,"commit":null,"turns":[],"unknown":"not_committed"}` {
-		t.Error(got)
+	const object = `{"file":"a.go","first_line":3,"last_line":3,"commit":null,"turns":[],"unknown":"not_committed"}`
+	if got := string(stdio.Marshal(list[1].object("a.go"))); got != object {
+		t.Errorf("got  %s\nwant %s", got, object)
 	}
 }

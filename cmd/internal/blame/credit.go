@@ -12,7 +12,7 @@ import (
 	"tape/internal/sessions/trace"
 )
 
-// slack is how much later than a commit an edit may be dated that is in it: git drops fractions of seconds.
+// slack is how much later than its commit an edit may be dated: git drops fractions of seconds.
 const slack = time.Second
 
 // credited splits runs of lines by the edits that wrote them. A line that says little, such as a bracket, is credited
@@ -40,7 +40,7 @@ func credited(ctx context.Context, f *trace.Finder, project projectgit.Repo, nam
 	}
 	var out []blamed
 	for _, r := range runs {
-		since, err := before(ctx, project, r, dates)
+		since, err := previousDate(ctx, project, r, dates)
 		if err != nil {
 			return nil, err
 		}
@@ -53,8 +53,8 @@ func credited(ctx context.Context, f *trace.Finder, project projectgit.Repo, nam
 	return out, nil
 }
 
-// before returns when the file's commit before that of a run was made; zero if there is none.
-func before(ctx context.Context, project projectgit.Repo, r projectgit.Run, dates map[string]time.Time) (time.Time, error) {
+// previousDate returns the author date of the file's commit before the one of a run; zero if there is none.
+func previousDate(ctx context.Context, project projectgit.Repo, r projectgit.Run, dates map[string]time.Time) (time.Time, error) {
 	id := r.Commit.Previous
 	if _, known := dates[id]; id != "" && !known {
 		c, _, err := project.Commit(ctx, id)
@@ -66,6 +66,8 @@ func before(ctx context.Context, project projectgit.Repo, r projectgit.Run, date
 	return dates[id], nil
 }
 
+// creditedRun splits one run. Edits count from since, the date of the file's commit before it. For lines that are not
+// committed, they count until now.
 func creditedRun(ctx context.Context, edits *trace.Edits, r projectgit.Run, lines []string, since, now time.Time) (out []blamed, err error) {
 	until, authored := r.Commit.Committed.Add(slack), r.Commit.Authored.Add(slack)
 	if authored.After(until) {
@@ -74,17 +76,17 @@ func creditedRun(ctx context.Context, edits *trace.Edits, r projectgit.Run, line
 	if !r.Committed() {
 		until = now
 	}
-	other := -1 // of lines that no edit has
+	fallback := -1 // the edit that lines are credited to if no edit has them
 	if r.Committed() {
-		other = edits.Last(since, authored)
+		fallback = edits.Last(since, authored)
 	}
-	last, how := other, trace.LastEdit
+	last, how := fallback, trace.LastEdit
 	for n := r.First; n <= r.Last; n++ {
 		switch i := edits.Of(lines[n-1], since, until); {
 		case i >= 0:
 			last, how = i, trace.Edited
 		case trace.Telling(lines[n-1]):
-			last, how = other, trace.LastEdit
+			last, how = fallback, trace.LastEdit
 		}
 		b := blamed{Run: projectgit.Run{First: n, Last: n, Commit: r.Commit, Boundary: r.Boundary}}
 		if last >= 0 {
@@ -96,7 +98,7 @@ func creditedRun(ctx context.Context, edits *trace.Edits, r projectgit.Run, line
 		}
 		if k := len(out) - 1; k >= 0 && sameTurn(out[k].turns, b.turns) {
 			out[k].Last = n
-			out[k].turns = joined(out[k].turns, b.turns)
+			out[k].turns = later(out[k].turns, b.turns)
 		} else {
 			out = append(out, b)
 		}
@@ -104,7 +106,7 @@ func creditedRun(ctx context.Context, edits *trace.Edits, r projectgit.Run, line
 	return out, nil
 }
 
-// sameTurn reports whether two lines are of one turn, and known in the same way.
+// sameTurn reports whether two lines are credited to one turn in the same way.
 func sameTurn(a, b []trace.Turn) bool {
 	if len(a) == 0 || len(b) == 0 {
 		return len(a) == len(b)
@@ -112,8 +114,8 @@ func sameTurn(a, b []trace.Turn) bool {
 	return a[0].Tape == b[0].Tape && a[0].First == b[0].First && a[0].How == b[0].How
 }
 
-// joined is one turn up to the later edit.
-func joined(a, b []trace.Turn) []trace.Turn {
+// later returns a turn up to the later of two of its edits.
+func later(a, b []trace.Turn) []trace.Turn {
 	if len(a) > 0 && b[0].Last > a[0].Last {
 		return b
 	}

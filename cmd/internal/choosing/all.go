@@ -9,8 +9,8 @@ import (
 	"tape/repo"
 )
 
-// WithoutEmpty returns the names of all tapes but the one that comes with a workspace, if nothing is on that and there are
-// others. Otherwise it returns nil, which means all. Tapes of tape serve are pushed only if somebody names them.
+// WithoutEmpty returns the names of all tapes except an empty main and the tapes of tape serve, which are pushed only if
+// somebody names them. It returns nil, which means all, if main is missing or has entries, or if no other tape is left.
 func WithoutEmpty(ctx context.Context, store *repo.Store) (names []string, err error) {
 	first, err := store.Tape(ctx, repo.DefaultTape)
 	if errors.Is(err, repo.ErrNotFound) {
@@ -20,7 +20,7 @@ func WithoutEmpty(ctx context.Context, store *repo.Store) (names []string, err e
 		return nil, err
 	}
 	for _, err := range first.Entries(ctx, repo.Query{FirstID: 2, Limit: repo.N(1)}) {
-		_ = err // the push says why it cannot be read
+		_ = err // if main cannot be read, the push says why
 		return nil, nil
 	}
 	all, err := store.Tapes(ctx)
@@ -28,11 +28,11 @@ func WithoutEmpty(ctx context.Context, store *repo.Store) (names []string, err e
 		return nil, err
 	}
 	for _, t := range all {
-		own, err := OfHost(ctx, store, t.Name())
+		ofHost, err := OfHost(ctx, store, t.Name())
 		if err != nil {
 			return nil, err
 		}
-		if t.Name() != repo.DefaultTape && !own {
+		if t.Name() != repo.DefaultTape && !ofHost {
 			names = append(names, t.Name())
 		}
 	}

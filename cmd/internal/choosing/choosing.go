@@ -26,8 +26,8 @@ type Session struct {
 // most is how many sessions are listed. Those after them can be chosen by number, too.
 const most = 200
 
-// Ask lists sessions and returns the names of those that the person wants to push; nil for
-// all of them.
+// Ask lists sessions and returns the names of those that the person wants to push; nil means all. It returns an
+// error if the person chooses none.
 func Ask(ctx context.Context, s *stdio.Streams, remote string, list []Session) ([]string, error) {
 	s.StderrUnlessQuiet("%s would be pushed to %s for the first time:", display.Count(len(list), "session", "sessions"), display.Line(remote))
 	for _, line := range lines(s, list[:min(most, len(list))]) {
@@ -58,24 +58,24 @@ func Ask(ctx context.Context, s *stdio.Streams, remote string, list []Session) (
 
 // lines returns the rows of the list: number, title, date, project, entries.
 func lines(s *stdio.Streams, list []Session) []string {
-	const gap, least, enough = 2, 20, 20
+	const gap, leastTitle, mostProject = 2, 20, 20 // in cells
 	var projects, dates, counts []string
 	widths := [3]int{}
 	for _, x := range list {
-		row := [3]string{display.Truncate(display.Line(x.ProjectName()), enough), display.Briefly(s.Now(), x.Updated), display.Entries(x.New)}
+		row := [3]string{display.Truncate(display.Line(x.ProjectName()), mostProject), display.Briefly(s.Now(), x.Updated), display.Entries(x.New)}
 		for i, cell := range row {
 			widths[i] = max(widths[i], display.Width(cell))
 		}
 		projects, dates, counts = append(projects, row[0]), append(dates, row[1]), append(counts, row[2])
 	}
 	number := len(strconv.Itoa(len(list)))
-	title := least
+	title := leastTitle
 	catalog.TellApart(sessions(list))
 	for _, x := range list {
 		title = max(title, display.Width(display.Line(x.Label())))
 	}
 	if w := s.Width(); w > 0 {
-		title = max(least, min(title, w-number-widths[0]-widths[1]-widths[2]-5*gap))
+		title = max(leastTitle, min(title, w-number-widths[0]-widths[1]-widths[2]-5*gap))
 	} else {
 		title = min(title, 60)
 	}

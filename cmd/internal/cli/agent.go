@@ -52,13 +52,13 @@ type TurnResult struct {
 	Session  string           `json:"session_id"`
 	Output   string           `json:"output"`
 	Messages []map[string]any `json:"messages"`
-	NoModel  bool             `json:"no_model,omitempty"` // the output is the prompt
-	Failed   bool             `json:"failed,omitempty"`   // the message is a command, which has failed
+	NoModel  bool             `json:"no_model,omitempty"` // no model has run; the output is the prompt
+	Failed   bool             `json:"failed,omitempty"`   // the message was a command that failed
 	// Problem says why no model has run.
 	Problem string `json:"-"`
-	// Final is the answer's last text, after all calls of tools. Shown says that the answer was shown.
+	// Final is the answer's last text, after all calls of tools.
 	Final string `json:"-"`
-	Shown bool   `json:"-"`
+	Shown bool   `json:"-"` // the answer was already shown
 }
 
 // HookLine is a line of the list of hooks: one plugin's part in one hook.
@@ -86,7 +86,7 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 	})
 }
 
-// agentFlags adds the flags of commands that run turns; the result sets the options from them.
+// agentFlags adds the flags of commands that run turns. It returns a function that sets the options from them.
 func agentFlags(f *pflag.FlagSet) func(o *AgentOptions) {
 	mode := f.String("mode", "", "what the agent may do: ask, plan or auto (`MODE`)")
 	noWait := f.Bool("no-wait", false, "refuse a message if another process has a turn on its session, instead of waiting")
@@ -103,17 +103,17 @@ terminal, calls of tools and the answer are shown as in tape chat. In a pipe, on
 answer is printed: the text after the last call of a tool; --stream prints all texts as they come.
 
 The message may be a command, which begins with a comma: ,help lists them. If it fails, the exit
-code is 1. Other messages need a model: run tape onboard, or set TAPE_MODEL or tape config model. Without a model, the command
-fails; with --json it succeeds, and prints an object with "no_model": true and the prompt as its
-output.
+code is 1. Other messages need a model: run tape onboard, or set TAPE_MODEL or tape config model.
+Without a model, the command fails; with --json it succeeds, and prints an object with
+"no_model": true and the prompt as its output.
 
 If another process runs a turn of the session, the message waits for its end; with --no-wait the
 command fails at once, with exit code 5.
 
 --mode, $TAPE_MODE and the setting mode say what the agent may do: "ask" (the default) asks on
 the terminal before commands and changes, "plan" only reads, "auto" asks nothing. Without a
-terminal, what would need an answer is refused, unless the mode is auto or a rule in the
-setting allow is about it. So is a message such as ",git push": it may be somebody else's text.`,
+terminal, a call that would need an answer is refused, unless the mode is auto or a rule in the
+setting allow covers it. So is a message such as ",git push": it may be somebody else's text.`,
 		Example: `  tape run "why does the build fail?"
   tape run --session-id review "look at the last commit"
   tape run ,tape.info --json`,
@@ -124,11 +124,11 @@ setting allow is about it. So is a message such as ",git push": it may be somebo
 	f.StringVar(&m.Channel, "channel", "cli", "the `NAME` of the channel that the message comes from")
 	f.StringVar(&m.Chat, "chat-id", "local", "the `ID` of the chat in that channel")
 	f.BoolVar(&m.Stream, "stream", false, "print all texts of the answer as they come, also in a pipe")
-	with := agentFlags(f)
+	setOptions := agentFlags(f)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
 			m.Text, m.Quiet = args[0], a.JSON
-			with(&o)
+			setOptions(&o)
 			result, err := host.Turn(ctx, o, m)
 			if err != nil {
 				return err
@@ -197,9 +197,9 @@ the answers go to standard output.`,
   printf 'list the tests\nrun them\n' | tape chat`,
 	}
 	cmd.Flags().StringVar(&session, "session-id", DefaultSession, "the session's `ID`")
-	with := agentFlags(cmd.Flags())
+	setOptions := agentFlags(cmd.Flags())
 	cmd.RunE = a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
-		with(&o)
+		setOptions(&o)
 		return host.Chat(ctx, o, session)
 	})
 	return cmd
@@ -217,9 +217,9 @@ commands, unless the mode is auto or a rule allows them: see tape run --help.`,
 		Example: `  tape config telegram '{"allow_users":["123456789"]}'
   TAPE_TELEGRAM_TOKEN=… tape gateway`,
 	}
-	with := agentFlags(cmd.Flags())
+	setOptions := agentFlags(cmd.Flags())
 	cmd.RunE = a.withAgent(func(ctx context.Context, host Host, o AgentOptions) error {
-		with(&o)
+		setOptions(&o)
 		return host.Gateway(ctx, o)
 	})
 	return cmd

@@ -20,7 +20,7 @@ type datedTape struct {
 	about.Tape
 	tape      *repo.Tape
 	workspace string
-	base      int64 // the last entry that a fork has from its parent
+	base      int64 // the id of the last entry that a fork has from its parent
 }
 
 // entries yields the entries that a query selects, without those that a fork has from its parent.
@@ -43,7 +43,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 	if o.app.tapeName != "" {
 		return usagef("--tape and --all-tapes exclude each other")
 	}
-	if err := o.app.known(ctx, func() ([]*repo.Tape, error) { return o.app.allTapes(ctx) }, q); err != nil {
+	if err := o.app.checkKnown(ctx, func() ([]*repo.Tape, error) { return o.app.allTapes(ctx) }, q); err != nil {
 		return err
 	}
 	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) ([]datedTape, error) { return o.dated(ctx, store, q) })
@@ -60,7 +60,7 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 		return err
 	}
 	if !o.app.JSON && !o.oneline {
-		q = o.joining(q)
+		q = o.conversationQuery(q)
 	}
 	entries := o.app.bounded(q, func(q repo.Query) iter.Seq2[repo.Entry, error] { return byTime(ctx, tapes, q) }, o.entryView)
 	return o.app.showEntries(ctx, nil, entries, o.entryView, heading)

@@ -44,7 +44,7 @@ func inStores[T any](ctx context.Context, a *App, f func(context.Context, *repo.
 	return everywhere.Each(ctx, a.storeOptions(), a.Warn, f)
 }
 
-// nameTape is --tape as an argument.
+// nameTape selects the tape that an argument names, as --tape does. "" selects none.
 func (a *App) nameTape(name string) error {
 	if name != "" && a.tapeName != "" && a.tapeName != name {
 		return usagef("name one tape: %s, or --tape %s", quoted(name), shellWord(a.tapeName))
@@ -53,7 +53,7 @@ func (a *App) nameTape(name string) error {
 	return nil
 }
 
-// nameEntries selects the tape of targets that are entries with their tape, as TAPE@17, and leaves @17.
+// nameEntries selects the tape of targets such as TAPE@17, and shortens these to @17.
 func (a *App) nameEntries(targets ...*string) error {
 	for _, target := range targets {
 		tape, rest := catalog.Entry(*target)
@@ -65,7 +65,7 @@ func (a *App) nameEntries(targets ...*string) error {
 	return nil
 }
 
-// workspaceOf is what "workspace" is in the JSON about a tape: "" if only one workspace is read.
+// workspaceOf returns the member "workspace" of the JSON about a tape: "" if only one workspace is read.
 func (a *App) workspaceOf(store *repo.Store) string {
 	if !a.everywhere {
 		return ""
@@ -79,8 +79,8 @@ func (a *App) allTapes(ctx context.Context) ([]*repo.Tape, error) {
 	return slices.Concat(lists...), err
 }
 
-// openEverywhere opens the tape that --tape names in one of the user's workspaces, and this workspace. The
-// name may be short, or a number of tape tapes -A.
+// openEverywhere opens the tape that --tape names, in whichever of the user's workspaces it is, and selects
+// that workspace. The name may be short, or the tape's number in tape tapes -A.
 func (a *App) openEverywhere(ctx context.Context) (*repo.Tape, error) {
 	if a.tapeName == "" {
 		return nil, usagef("with --all-workspaces, name the session: --tape NAME, or NAME@ID")
@@ -156,7 +156,7 @@ func (a *App) storeOf(ctx context.Context, e repo.Entry) (*repo.Store, error) {
 	return repo.Open(ctx, e.Workspace, a.storeOptions())
 }
 
-// inWorkspace says of entries which workspace they are of.
+// inWorkspace sets the workspace of entries.
 func inWorkspace(dir string, entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {

@@ -26,9 +26,9 @@ latest. A name takes precedence over a number.`,
 func (a *App) runAnchors(ctx context.Context, t *repo.Tape, _ []string) error {
 	phases, err := t.Phases(ctx)
 	head := []string{"SEQ", "~NAME", ">ENTRIES", "DATE", "?COMMIT", "??TAG", "SUMMARY"}
-	told := slices.ContainsFunc(phases, func(p repo.Phase) bool { return p.Summary() != "" })
+	summarized := slices.ContainsFunc(phases, func(p repo.Phase) bool { return p.Summary() != "" })
 	const roomy = 140
-	brief := told && a.Width() > 0 && a.Width() < roomy
+	brief := summarized && a.Width() > 0 && a.Width() < roomy
 	if brief { // a summary says more than a commit
 		head = slices.Delete(head, 4, 6)
 	}

@@ -21,11 +21,11 @@ import (
 	"tape/repo"
 )
 
-// envTape names the tape to use without --tape.
+// envTape names the variable with the tape to use without --tape.
 const envTape = "TAPE_NAME"
 
 // App is shared by the commands during one run of the program. The options of a command have it as a
-// field with a name: where it is embedded, the compiler makes a wrapper for each of its 140 methods.
+// named field: if they embedded it, the compiler would make a wrapper for each of its 140 methods.
 type App struct {
 	stdio.Streams
 
@@ -118,10 +118,10 @@ func (a *App) storeOptions() *repo.Options {
 	return &repo.Options{LockWait: a.lockWait, Warn: a.Warn, Now: a.Now}
 }
 
-// workspaceDir is the workspace that is named explicitly, or "".
+// workspaceDir returns the workspace that is named explicitly, or "".
 func (a *App) workspaceDir() string { return cmp.Or(a.workspace, a.Getenv(repo.EnvWorkspace)) }
 
-// newWorkspaceDir is where to create a workspace: the given directory, or one named by flag or
+// newWorkspaceDir returns where to create a workspace: the given directory, or one named by flag or
 // environment, or the place for the current directory.
 func (a *App) newWorkspaceDir(given string) (string, error) {
 	if dir := cmp.Or(given, a.workspaceDir()); dir != "" {
@@ -130,7 +130,7 @@ func (a *App) newWorkspaceDir(given string) (string, error) {
 	return repo.WorkspaceFor(".")
 }
 
-// wantedTape is the name of the tape that is named explicitly, or "".
+// wantedTape returns the tape name that is given explicitly, or "".
 func (a *App) wantedTape() string { return cmp.Or(a.tapeName, a.Getenv(envTape)) }
 
 // openTape opens the tape that the flag or the environment names, or the current one. Only the
@@ -180,10 +180,10 @@ func (a *App) onTape(run func(ctx context.Context, t *repo.Tape, args []string) 
 
 func opened[T any](open func(context.Context) (T, error), run func(context.Context, T, []string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
-		what, err := open(cmd.Context())
+		target, err := open(cmd.Context())
 		if err != nil {
 			return err
 		}
-		return run(cmd.Context(), what, args)
+		return run(cmd.Context(), target, args)
 	}
 }

@@ -77,7 +77,8 @@ func (a *App) runArtifacts(ctx context.Context, t *repo.Tape, _ []string) error 
 	}.Show(&a.Streams, list, err)
 }
 
-// onArtifact opens the tape and passes on an artifact's id: the given one, or that of an entry (@17, TAPE@17).
+// onArtifact opens the tape and passes on an artifact's id: the given one, or the one that an entry (@17,
+// TAPE@17) refers to.
 func (a *App) onArtifact(run func(ctx context.Context, t *repo.Tape, args []string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := a.nameEntries(&args[0]); err != nil {

@@ -39,7 +39,7 @@ Anchors are named as tape anchors shows them: by name, by number (002), or as la
 			return err
 		},
 		RunE: o.app.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
-			if err := o.app.known(ctx, these(t), q); err != nil {
+			if err := o.app.checkKnown(ctx, these(t), q); err != nil {
 				return err
 			}
 			return o.app.showTape(ctx, t, q, o.entryView)

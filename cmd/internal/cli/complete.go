@@ -49,10 +49,10 @@ func completeNames(names func(ctx context.Context) ([]string, error)) completer 
 func upTo(n int, f completer) completer { return before(n, f, cobra.ShellCompDirectiveNoFileComp) }
 
 // before completes the first n arguments; after them, the shell follows the directive.
-func before(n int, f completer, behind cobra.ShellCompDirective) completer {
+func before(n int, f completer, after cobra.ShellCompDirective) completer {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) >= n {
-			return nil, behind
+			return nil, after
 		}
 		return f(cmd, args, prefix)
 	}
@@ -80,11 +80,11 @@ func (a *App) completeRemotes() completer {
 
 func completeListed[S, T any](open func(context.Context) (S, error), list func(S, context.Context) ([]T, error), name func(T) string) completer {
 	return completeNames(func(ctx context.Context) ([]string, error) {
-		of, err := open(ctx)
+		source, err := open(ctx)
 		if err != nil {
 			return nil, err
 		}
-		items, err := list(of, ctx)
+		items, err := list(source, ctx)
 		return namesOf(items, name), err
 	})
 }

@@ -63,7 +63,7 @@ precedence; '' removes one.
 
 Earlier versions kept all settings in a file config.json of the workspace. In a workspace
 outside $TAPE_HOME, those that run or send something are not used until you agree: --take-over
-shows them, asks, and makes them your settings for this workspace. You can also set them anew,
+shows them, asks, and makes them your settings for this workspace. You can also set them again,
 or remove them with ''.
 
 Keys are not settings: put them into the environment or $TAPE_HOME/credentials.json.`,
@@ -148,7 +148,7 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 		}
 		switch {
 		case len(args) == 0 && value == "" && mayBeEmpty(key) && key != "allow_secret":
-			// Settings that are not set are not listed, except those that always were.
+			// Optional settings that are not set are not listed, except allow_secret, which always was.
 		case o.app.JSON:
 			err = o.app.Emit(object{{"key", key}, {"value", value}, {"global", global}})
 		case len(args) > 0:

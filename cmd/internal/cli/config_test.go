@@ -2,8 +2,8 @@ package cli
 
 import "testing"
 
-// The list of what is no secret is replaced as a whole, and may be empty; nothing else may.
-func TestConfigList(t *testing.T) {
+// config replaces allow_secret as a whole, also with nothing. Other settings must not be empty.
+func TestConfigAllowSecret(t *testing.T) {
 	w := newWorkspace(t)
 	for _, c := range []struct {
 		args []string
@@ -21,7 +21,7 @@ func TestConfigList(t *testing.T) {
 		{[]string{"config", "allow_secret", "", ""}, "", exitUsage},
 	} {
 		if out, errs, code := w.run("", c.args...); out != c.out || code != c.code {
-			t.Errorf("tape %q: exit %d, %q %q", c.args, code, out, errs)
+			t.Errorf("tape %q: exit %d, want %d; wrote %q, want %q\n%s", c.args, code, c.code, out, c.out, errs)
 		}
 	}
 }

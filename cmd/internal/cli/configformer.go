@@ -28,7 +28,7 @@ func (a *App) askFormer(ctx context.Context, store *repo.Store) error {
 		a.Message("note", f.Key+"="+f.Value)
 	}
 	if err := a.Confirm(ctx, "Take them over as your own settings for this workspace?"); err != nil {
-		a.Message("note", "they stay aside; "+howToTakeOver)
+		a.Message("note", "they stay unused; "+howToTakeOver)
 		return ctx.Err() // the command itself goes on
 	}
 	return s.TakeOver(list)

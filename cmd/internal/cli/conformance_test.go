@@ -16,7 +16,7 @@ import (
 	"tape/cmd/internal/stdio"
 )
 
-// sharedCase is a case that other implementations read, too.
+// sharedCase is a case of the suite that other implementations run, too.
 type sharedCase struct {
 	Name    string
 	Entries []struct {
@@ -88,7 +88,7 @@ func (w *sandbox) must(args ...string) string {
 	return out
 }
 
-// record writes a case's entries, and returns how the case calls them, by id.
+// record appends a case's entries, and returns the names that the case gives them, by id.
 func (c *sharedCase) record(w *sandbox) map[int64]string {
 	w.t.Helper()
 	refs := map[int64]string{1: "session/start"}
@@ -121,7 +121,7 @@ func (c *sharedCase) record(w *sandbox) map[int64]string {
 	return refs
 }
 
-// queryArgs are the flags that a case's query stands for.
+// queryArgs returns the arguments that a case's query stands for.
 func (c *sharedCase) queryArgs() []string {
 	q := c.Query
 	var args []string
@@ -175,7 +175,7 @@ func (c *sharedCase) contextArgs() []string {
 	return args
 }
 
-// listed are the names of the entries that a command printed.
+// listed returns the names of the entries that a command printed.
 func listed(t *testing.T, out string, refs map[int64]string) []string {
 	t.Helper()
 	names := []string{}
@@ -242,7 +242,7 @@ func (c *sharedCase) checkMessages(t *testing.T, out string) {
 	}
 }
 
-// checkRules checks what a provider insists upon, and that no result was lost.
+// checkRules checks that a provider would accept the messages, and that no result was lost.
 func (c *sharedCase) checkRules(t *testing.T, out string) {
 	t.Helper()
 	var messages []struct {
@@ -287,7 +287,7 @@ func (c *sharedCase) checkRules(t *testing.T, out string) {
 	}
 }
 
-// TestConformance runs the shared cases, where they lie beside the project, as a user
+// TestConformance runs the shared cases, if they lie beside the project, as a user
 // would: with commands.
 func TestConformance(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "conformance", "cases.json"))
@@ -310,7 +310,7 @@ func TestConformance(t *testing.T) {
 			case c.Context != nil:
 				args = c.contextArgs()
 			default:
-				t.Fatal("a case of a kind that is not known")
+				t.Fatal("the case has no query, search or context")
 			}
 			w := newWorkspace(t)
 			refs := c.record(w)

@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// Flags become the view's options without a workspace.
+// The flags set the view's options; no workspace is needed.
 func TestContextOptions(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "{From: NoAnchor:false Raw:false Format:openai MaxTokens:0 MaxBytes:0} all"},
@@ -34,7 +34,7 @@ func TestContextOptions(t *testing.T) {
 		got := o.view
 		if err != nil {
 			if !errors.Is(err, repo.ErrInvalid) || !strings.HasPrefix(err.Error(), c.want) {
-				t.Errorf("%s: %v", c.args, err)
+				t.Errorf("%s: error %v, want %s…", c.args, err, c.want)
 			}
 			continue
 		}
@@ -44,11 +44,12 @@ func TestContextOptions(t *testing.T) {
 			got.Tail = nil
 		}
 		if text := strings.Replace(fmt.Sprintf("%+v", got), " Tail:<nil>", "", 1) + " " + tail; text != c.want {
-			t.Errorf("%s: %s", c.args, text)
+			t.Errorf("%s: options %s, want %s", c.args, text, c.want)
 		}
 	}
 }
 
+// The flags of tape between become a query.
 func TestBetweenQuery(t *testing.T) {
 	a, _, _ := testApp(time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 	o := &betweenOptions{app: a}
@@ -57,7 +58,8 @@ func TestBetweenQuery(t *testing.T) {
 		t.Fatal(err)
 	}
 	q, err := o.query(cmd.Flags().Changed, a.Now())
-	if got := queryText(q); err != nil || !o.inclusive || got != "{Kinds:[x] Reverse:true Limit:3 Tail:4 Since:2026-11-19T00:00:00Z}" {
-		t.Errorf("%+v %s %v", q, got, err)
+	const want = "{Kinds:[x] Reverse:true Limit:3 Tail:4 Since:2026-11-19T00:00:00Z}"
+	if got := queryText(q); err != nil || !o.inclusive || got != want {
+		t.Errorf("query %s (%v), inclusive %v; want %s, inclusive", got, err, o.inclusive, want)
 	}
 }

@@ -79,18 +79,18 @@ func (o *diffOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 		return o.sessions(ctx, t.Store(), from, to)
 	}
 	show := (&rows.Changes{Streams: &o.app.Streams, From: from.Name(), To: to.Name()}).Show
-	some := false
+	differ := false
 	err = query.Compare(ctx, from, to, func(c query.Change) error {
-		some = true
+		differ = true
 		return show(c)
 	})
-	if err == nil && !some {
+	if err == nil && !differ {
 		o.app.StderrUnlessQuiet("no entry differs")
 	}
 	return err
 }
 
-// revision finds one of the two sides. With numbers, a number means a tape in the list of tapes.
+// revision finds one of the two sides. If numbers is true, a number means a tape in the list of tapes.
 func (o *diffOptions) revision(ctx context.Context, t *repo.Tape, target string, numbers bool) (*query.Revision, error) {
 	name, at := catalog.Entry(target)
 	n, err := strconv.Atoi(target)

@@ -17,9 +17,9 @@ import (
 	"tape/repo"
 )
 
-// grown makes a workspace of random history: each of n steps goes on with one of its tapes
-// and forks, or makes or closes one. It returns the names of those that are there then.
-func grown(t *testing.T, rnd *rand.Rand, n int, step func(tp *repo.Tape, i int) error) (w *sandbox, names []string) {
+// randomWorkspace makes a workspace with a random history: each of n steps changes one of its tapes and
+// forks. It returns the names of the tapes and forks at the end.
+func randomWorkspace(t *testing.T, rnd *rand.Rand, n int, step func(tp *repo.Tape, i int) error) (w *sandbox, names []string) {
 	t.Helper()
 	w = newWorkspace(t)
 	store, err := repo.Open(t.Context(), w.dir, nil)
@@ -45,11 +45,11 @@ func grown(t *testing.T, rnd *rand.Rand, n int, step func(tp *repo.Tape, i int) 
 	}
 }
 
-// What is said to be added and removed makes the one of the other, whatever two forks
-// did; of each side the order is kept.
+// Whatever two forks did, taking the removed entries from one side and adding the added ones gives the
+// other side, in order.
 func TestDiffOfForks(t *testing.T) {
 	rnd := testkit.Random(t)
-	w, names := grown(t, rnd, testkit.Size(30, 300), func(tp *repo.Tape, i int) (err error) {
+	w, names := randomWorkspace(t, rnd, testkit.Size(30, 300), func(tp *repo.Tape, i int) (err error) {
 		switch rnd.IntN(5) {
 		case 0:
 			_, err = tp.Handoff(t.Context(), repo.Anchor{Name: "phase"})
@@ -82,22 +82,22 @@ func TestDiffOfForks(t *testing.T) {
 			case "removed":
 				removed = append(removed, string(c.Entry))
 			default:
-				t.Errorf("%s %s: nobody edited @%d", from, to, c.ID)
+				t.Errorf("%s and %s: change %q of @%d, which nobody edited", from, to, c.Change, c.ID)
 			}
 		}
 		common := len(a) - len(removed)
 		if common < 0 || !slices.Equal(a[common:], removed) || !slices.Equal(b[common:], added) {
-			t.Errorf("%s and %s: %d of %d removed, %d of %d added", from, to, len(removed), len(a), len(added), len(b))
+			t.Errorf("%s and %s: %d of %d removed and %d of %d added do not lead from one to the other", from, to, len(removed), len(a), len(added), len(b))
 		}
 		for i := range common {
 			if strings.ReplaceAll(a[i], from, "") != strings.ReplaceAll(b[i], to, "") {
-				t.Errorf("%s and %s: @%d is not the same", from, to, i+1)
+				t.Errorf("%s and %s: @%d differs, and diff does not show it", from, to, i+1)
 			}
 		}
 	}
 }
 
-// Numbers add up over all changes, whatever tells of tools and tokens.
+// --stat adds up all changes, with tokens and calls of tools from each kind of entry that has them.
 func TestDiffStat(t *testing.T) {
 	w := newWorkspace(t)
 	_, errs, code := w.run(`{"kind":"event","payload":{"name":"run","data":{"usage":{"input_tokens":10,"output_tokens":5}}}}
@@ -117,11 +117,11 @@ func TestDiffStat(t *testing.T) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got := w.must("diff", "main", "001", "--stat"); !strings.Contains(got, "tokens      -      115       -") {
-		t.Errorf("got\n%s", got)
+		t.Errorf("no row of 115 removed tokens in\n%s", got)
 	}
 }
 
-// What was recorded does not reach a terminal as it is, wherever it stands.
+// Recorded control characters do not reach a terminal, wherever they are in an entry.
 func TestDiffIsSafe(t *testing.T) {
 	const bad = "\x1b]0;x\x07\u202e"
 	w := newWorkspace(t)
@@ -145,7 +145,7 @@ func TestDiffIsSafe(t *testing.T) {
 	}
 	for _, shown := range []string{w.must("diff", "001"), w.must("diff", "001", "--stat"), out.String()} {
 		if shown == "" || strings.ContainsAny(shown, "\x1b\x07\u202e") {
-			t.Errorf("%q", shown)
+			t.Errorf("empty, or with control characters: %q", shown)
 		}
 	}
 }

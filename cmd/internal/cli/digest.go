@@ -92,7 +92,7 @@ func (o *digestOptions) run(ctx context.Context) error {
 	return err
 }
 
-// projectNamed is --project with a directory made absolute.
+// projectNamed returns the value of --project, made absolute if it is a directory.
 func projectNamed(project string) string {
 	if project == "." || strings.ContainsRune(project, filepath.Separator) {
 		dir, err := filepath.Abs(project)

@@ -23,16 +23,16 @@ import (
 // entryView says how commands show entries to people.
 type entryView struct {
 	oneline, full, events bool
-	asOnTerminal          bool // also in a pipe
+	asOnTerminal          bool // also in a pipe, show the conversation as on a terminal
 	newestFirst           bool
 
 	partial bool                  // the tape may have more, see console.Screen
 	wanted  func(repo.Entry) bool // nil: all entries
 }
 
-// joining returns the query for a conversation. It selects calls and results even if only one of
-// both is wanted, because they are shown together.
-func (v *entryView) joining(q repo.Query) repo.Query {
+// conversationQuery returns the query for a conversation. It selects both calls and results if one of
+// them is wanted, because they are shown together.
+func (v *entryView) conversationQuery(q repo.Query) repo.Query {
 	v.partial = len(q.Kinds)+len(q.Roles) > 0 || !q.Until.IsZero() || q.Limit != nil || q.To != "" || q.Phase != "" && q.Phase != repo.Latest
 	calls, results := slices.Contains(q.Kinds, repo.KindToolCall), slices.Contains(q.Kinds, repo.KindToolResult)
 	if calls != results && len(q.Roles) == 0 {
@@ -66,9 +66,10 @@ func (a *App) conversation(v entryView) *console.Screen {
 		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Style: rows.Style(&a.Streams)}
 }
 
-// showEntries shows entries of a tape as v says, by default as a conversation. If t is nil, they
-// are of several tapes, which of names. In a pipe nothing is shortened, but texts in artifacts are only named.
-func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, of func(repo.Entry) console.Session) error {
+// showEntries shows entries of a tape as v says, by default as a conversation. If t is nil, the entries are
+// of several tapes, and heading returns the session of each. In a pipe nothing is shortened, but texts in
+// artifacts are only named.
+func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, heading func(repo.Entry) console.Session) error {
 	if t != nil && a.everywhere {
 		entries = inWorkspace(t.Store().Dir(), entries)
 	}
@@ -77,10 +78,10 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 		if !a.JSON && v.full {
 			entries = a.withTexts(ctx, t, entries)
 		}
-		return a.showLines(entries, of)
+		return a.showLines(entries, heading)
 	}
 	a.Page()
-	if screen.Session = of; t != nil && screen.Width > 0 {
+	if screen.Session = heading; t != nil && screen.Width > 0 {
 		for start, err := range t.Entries(ctx, repo.Query{Limit: repo.N(1)}) {
 			if err != nil {
 				return err
@@ -89,7 +90,7 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 		}
 	}
 	screen.More = func(e repo.Entry) string {
-		if of == nil && a.wantedTape() == "" && !a.everywhere {
+		if heading == nil && a.wantedTape() == "" && !a.everywhere {
 			return fmt.Sprintf("tape show @%d", e.ID)
 		}
 		if e.Workspace != "" {
@@ -131,7 +132,7 @@ func (a *App) withTexts(ctx context.Context, t *repo.Tape, entries iter.Seq2[rep
 func (a *App) showTape(ctx context.Context, t *repo.Tape, q repo.Query, v entryView) error {
 	entries := func(q repo.Query) iter.Seq2[repo.Entry, error] { return t.Entries(ctx, q) }
 	if !a.JSON && !v.oneline {
-		q = v.joining(q)
+		q = v.conversationQuery(q)
 	}
 	return a.showEntries(ctx, t, a.bounded(q, entries, v), v, nil)
 }
@@ -163,8 +164,8 @@ func (a *App) bounded(q repo.Query, entries func(repo.Query) iter.Seq2[repo.Entr
 
 func everyEntry(repo.Entry) bool { return true }
 
-// atMost yields entries up to the n-th that counts, and with more, those after it that do not
-// count. If n is nil, it yields all. Even if n is 0, it yields an error at the beginning.
+// atMost yields entries up to the n-th that counts and, if more is set, those after it until the next one
+// that counts. If n is nil, it yields all. Even if n is 0, it yields an error at the beginning.
 func atMost(entries iter.Seq2[repo.Entry, error], n *int, more bool, counts func(repo.Entry) bool) iter.Seq2[repo.Entry, error] {
 	if n == nil {
 		return entries
@@ -203,16 +204,16 @@ func reversed(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error]
 	}
 }
 
-func (a *App) showLines(entries iter.Seq2[repo.Entry, error], session func(repo.Entry) console.Session) error {
+func (a *App) showLines(entries iter.Seq2[repo.Entry, error], heading func(repo.Entry) console.Session) error {
 	show := func(e repo.Entry) error { return a.WriteLine(e.JSON()) }
 	if !a.JSON {
 		a.Page()
 		show = func(e repo.Entry) error {
-			of := ""
-			if session != nil {
-				of = a.Fit(session(e).Title, rows.TitleCells) + " "
+			title := ""
+			if heading != nil {
+				title = a.Fit(heading(e).Title, rows.TitleCells) + " "
 			}
-			rows.Brief(&a.Streams, of, e)
+			rows.Brief(&a.Streams, title, e)
 			return a.Written()
 		}
 	}

@@ -39,7 +39,7 @@ type exitCode struct {
 func exitCodes() []exitCode {
 	return []exitCode{
 		{exitInterrupted, "interrupted", context.Canceled, "interrupted; nothing was left half done"},
-		{exitCorrupt, "corrupt", repo.ErrCorrupt, "stored data does not keep the promises of the format"},
+		{exitCorrupt, "corrupt", repo.ErrCorrupt, "stored data violates the format"},
 		{exitBusy, "busy", repo.ErrBusy, "another process held the tape for too long"},
 		{exitConflict, "conflict", repo.ErrConflict, "the tape is not in the state that was expected, or histories have diverged"},
 		{exitNotFound, "not_found", repo.ErrNotFound, "there is no such workspace, tape, anchor, entry or archive"},
@@ -66,12 +66,12 @@ func codeOf(err error) exitCode {
 }
 
 type cliError struct {
-	class error // one of repo's, nil for a plain failure
+	class error // one of repo's error classes; nil: a plain failure
 	msg   string
 	hint  string
 	cause error // may be nil
-	usage bool  // without a hint, name the help of the command
-	exit  int   // instead of that of the class, unless 0
+	usage bool  // if there is no hint, show the usage and how to get help
+	exit  int   // the exit code; 0: that of the class
 }
 
 func (e *cliError) Error() string        { return e.msg }
@@ -157,7 +157,8 @@ func isClosedPipe(err error) bool {
 	return errors.As(err, &w) && errors.Is(err, syscall.EPIPE)
 }
 
-// takes checks the number of arguments; names are their names in the usage.
+// takes returns a check of the arguments: at least least, at most as many as names, and none empty. names are
+// their names in the usage. If the last name ends in …, there may be more.
 func takes(least int, names ...string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {

@@ -47,10 +47,10 @@ the exported entries to a folder, each named after its SHA-256. With --inline, t
 pictures are put into the entries that refer to them. Without it, openai and training have the
 pictures and the beginning of texts, as in tape context.
 
-Each line of training has tape, anchor and anchor_seq; entries, the first and last id of the
-phase; ids, those of the entries that the messages were made from; commit, the one that has the
-whole phase; state; messages, without one for the anchor; and outcome, the name, summary and
-state of the next anchor. In the open phase, commit and outcome are null.`,
+Each line of training has the members tape, anchor and anchor_seq; entries (the first and last id
+of the phase); ids (of the entries that the messages were made from); commit (which has the whole
+phase); state; messages (none for the anchor); and outcome (the name, summary and state of the
+next anchor). In the open phase, commit and outcome are null.`,
 		Example: `  tape export >session.jsonl
   tape export --from implement --to review -o part.jsonl
   tape export --artifacts files >session.jsonl
@@ -91,7 +91,7 @@ state of the next anchor. In the open phase, commit and outcome are null.`,
 func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error {
 	q, err := filter.Params{Kinds: o.Kinds}.Query(filter.AsFlag, o.app.Now())
 	if err == nil {
-		err = o.app.known(ctx, these(t), q)
+		err = o.app.checkKnown(ctx, these(t), q)
 	}
 	if err != nil {
 		return err

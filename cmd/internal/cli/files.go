@@ -16,12 +16,12 @@ func newFilesCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "files [PATH] [--tape NAME] [-A]",
 		Short: "Show which sessions read and wrote a file",
-		Long: `Show which sessions read and wrote a file, the latest first. Without PATH, show the files that a
-session read and wrote: that of --tape, or the current one.
+		Long: `Show which sessions read and wrote a file, the latest first. Without PATH, show the files that the
+current session, or the one that --tape names, read and wrote.
 
-It is known from the agents' calls: of tools that read and edit files, of patches, and of the
-common shell commands (cat, sed -i, output to a file). A call that failed or was rejected does not
-count. Lines are those that edits added and removed.
+This is known from the agents' calls: tools that read and edit files, patches, and common shell
+commands (cat, sed -i, output to a file). A call that failed or was rejected does not count.
+Lines are those that edits added and removed.
 
 PATH may be a folder, and the file need not exist any more. It is the same file in all git
 worktrees of the project, and under the names that it had in earlier commits. If no session used it,
@@ -67,8 +67,8 @@ func (a *App) showFiles(ctx context.Context, path string) (err error) {
 	return filelist.Show(&a.Streams, rows, path == "", names)
 }
 
-// inSessions calls f with workspaces and the names of the tapes that are asked for, nil for all: those of the session
-// that --tape names, or, with current, of the current one, its forks and subagents included.
+// inSessions calls f with a workspace and the tapes of one session, its forks and subagents included: the session that
+// --tape names or, if current is set, the current one. Otherwise it calls f for each workspace, with nil for all tapes.
 func inSessions[T any](ctx context.Context, a *App, current bool, f func(context.Context, *repo.Store, []string) (T, error)) ([]T, error) {
 	if a.tapeName == "" && !current {
 		return inStores(ctx, a, func(ctx context.Context, store *repo.Store) (T, error) { return f(ctx, store, nil) })

@@ -15,7 +15,7 @@ import (
 )
 
 const datesHelp = `Dates are given as 2026-11-20, 2026-11, "2026-11-20 09:30", 3d, 2h, "2 days ago", today,
-yesterday, monday or "last week"; one without a time zone is in yours. Both ends are
+yesterday, monday or "last week". A date without a time zone is in yours. Both ends are
 included: --until yesterday includes all of yesterday.`
 
 // withZone returns a date with a time zone, the user's own if the date names none. Text that is not a
@@ -76,13 +76,14 @@ func (o *entryFilter) query(changed func(flag string) bool, now time.Time) (q re
 	return q, err
 }
 
+// these returns a function that returns the tapes, for [App.checkKnown].
 func these(tapes ...*repo.Tape) func() ([]*repo.Tape, error) {
 	return func() ([]*repo.Tape, error) { return tapes, nil }
 }
 
-// known refuses a kind or role that is neither in the format nor in any entry of the tapes: it is a
-// typing error. With --json nothing is refused: a program may ask for its own kind before there is one.
-func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), q repo.Query) error {
+// checkKnown refuses a kind or role that is neither in the format nor in any entry of the tapes: it is a
+// typing error. With --json nothing is refused: a program may ask for its own kind before an entry has it.
+func (a *App) checkKnown(ctx context.Context, tapes func() ([]*repo.Tape, error), q repo.Query) error {
 	if a.JSON {
 		return nil
 	}
@@ -102,7 +103,7 @@ func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), q r
 			if err != nil {
 				return err
 			}
-			if part.known = had(ctx, all, part.known, name, part.of); slices.Contains(part.known, name) {
+			if part.known = addUsed(ctx, all, part.known, name, part.of); slices.Contains(part.known, name) {
 				continue
 			}
 			hint := "there are: " + strings.Join(part.known, ", ")
@@ -115,17 +116,18 @@ func (a *App) known(ctx context.Context, tapes func() ([]*repo.Tape, error), q r
 	return nil
 }
 
-// had adds the kinds or roles of entries to names, and stops at an entry that has name.
-func had(ctx context.Context, tapes []*repo.Tape, names []string, name string, of func(repo.Entry) string) []string {
+// addUsed adds the kinds or roles that entries have to names, and stops at an entry that has name.
+func addUsed(ctx context.Context, tapes []*repo.Tape, names []string, name string, of func(repo.Entry) string) []string {
 	for _, t := range tapes {
 		for e, err := range t.Entries(ctx, repo.Query{}) {
 			if err != nil {
 				break // the error is reported when the entries are shown
 			}
-			if is := of(e); is != "" && !slices.Contains(names, is) {
-				names = append(names, is)
+			used := of(e)
+			if used != "" && !slices.Contains(names, used) {
+				names = append(names, used)
 			}
-			if of(e) == name {
+			if used == name {
 				return names
 			}
 		}

@@ -16,7 +16,7 @@ import (
 
 // openFork finds an open fork: by its name on the selected tape, else by its full name.
 func (a *App) openFork(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
-	at := a.tapeInHand(ctx, store)
+	at := a.selectedName(ctx, store)
 	f, err := a.findTape(ctx, store, at+"/"+name)
 	if err == nil && f.IsFork() {
 		return f, nil
@@ -49,8 +49,8 @@ func isFork(ctx context.Context, store *repo.Store, name string) bool {
 	return err == nil && t.IsFork()
 }
 
-// tapeInHand returns the name of the selected tape or fork, even if it does not exist.
-func (a *App) tapeInHand(ctx context.Context, store *repo.Store) string {
+// selectedName returns the name of the selected tape or fork, even if it does not exist.
+func (a *App) selectedName(ctx context.Context, store *repo.Store) string {
 	if t, err := a.openTape(ctx); err == nil {
 		return t.Name()
 	}
@@ -68,12 +68,12 @@ func forkHint(ctx context.Context, store *repo.Store, at, name string) string {
 	return ""
 }
 
-// closedFork finds the last closed fork of a name.
+// closedFork finds the fork of that name that was closed last.
 func (a *App) closedFork(ctx context.Context, store *repo.Store, name string) (repo.ForkInfo, bool) {
-	for _, full := range []string{a.tapeInHand(ctx, store) + "/" + name, name} {
-		of, _, _ := layout.CutFork(full)
-		parent, err := store.Tape(ctx, of)
-		if of == "" || err != nil {
+	for _, full := range []string{a.selectedName(ctx, store) + "/" + name, name} {
+		parentName, _, _ := layout.CutFork(full)
+		parent, err := store.Tape(ctx, parentName)
+		if parentName == "" || err != nil {
 			continue
 		}
 		closed, err := parent.ClosedForks(ctx)
@@ -95,7 +95,7 @@ func (a *App) completeForks(cmd *cobra.Command, _ []string, prefix string) ([]st
 			return nil, err
 		}
 		forks, err := store.Forks(ctx)
-		at := a.tapeInHand(ctx, store) + "/"
+		at := a.selectedName(ctx, store) + "/"
 		return namesOf(forks, func(f *repo.Tape) string {
 			if name := strings.TrimPrefix(f.Name(), at); completion.Offers(name, prefix) {
 				return name

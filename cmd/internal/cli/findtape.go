@@ -111,7 +111,7 @@ func (a *App) withSuggestion(ctx context.Context, err error) error {
 
 // tapeOrFork returns the tape of a name, or the selected tape's fork of that name, or nil.
 func (a *App) tapeOrFork(ctx context.Context, name string) *repo.Tape {
-	for _, full := range []string{name, a.tapeInHand(ctx, a.store) + "/" + name} {
+	for _, full := range []string{name, a.selectedName(ctx, a.store) + "/" + name} {
 		if t, err := a.store.Tape(ctx, full); err == nil {
 			return t
 		}

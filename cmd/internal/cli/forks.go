@@ -40,13 +40,13 @@ discarded forks after a while, like everything that only a reflog keeps.`,
 }
 
 func (o *forksOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
-	of, err := o.parents(ctx, store)
+	parents, err := o.parents(ctx, store)
 	if err != nil {
 		return err
 	}
 	var list []repo.ForkInfo
-	for _, t := range of {
-		below := t.IsFork() && (o.all || t != of[0])
+	for _, t := range parents {
+		below := t.IsFork() && (o.all || t != parents[0])
 		if o.closed {
 			closed, err := t.ClosedForks(ctx)
 			if err != nil && below && !isFork(ctx, store, t.Name()) {
@@ -87,14 +87,14 @@ func (o *forksOptions) forkNames(ctx context.Context, store *repo.Store, list []
 }
 
 func (o *forksOptions) listing(ctx context.Context, store *repo.Store, name func(repo.ForkInfo) string) listing[repo.ForkInfo] {
-	of, current := o.app.tapeInHand(ctx, store), store.CurrentTape()
-	out := listing[repo.ForkInfo]{None: quoted(of) + " has no open forks", Paged: true, Object: describeFork,
+	selected, current := o.app.selectedName(ctx, store), store.CurrentTape()
+	out := listing[repo.ForkInfo]{None: quoted(selected) + " has no open forks", Paged: true, Object: describeFork,
 		Head: []string{"", "~FORK", ">ENTRIES", "?BASE", "??BEGUN", "UPDATED", "???BRANCH"},
 		Row: func(f repo.ForkInfo, add func(cells ...any)) {
 			add(rows.CurrentMark(f.Name == current), name(f), f.Entries, baseText(f.Base), o.app.ago(f.Base.Date), o.app.ago(f.Updated), f.Branch)
 		}}
 	if o.closed {
-		out.None = "no fork of " + quoted(of) + " was closed yet"
+		out.None = "no fork of " + quoted(selected) + " was closed yet"
 		out.Head = []string{"~FORK", "STATUS", ">ENTRIES", "?BASE", "CLOSED", "??COMMIT", "???INTO"}
 		out.Row = func(f repo.ForkInfo, add func(cells ...any)) {
 			add(name(f), f.Status, f.Entries, baseText(f.Base), o.app.ago(f.Updated), shortID(f.Commit), shortID(f.Into))
@@ -115,8 +115,8 @@ func describeFork(f repo.ForkInfo) object {
 		{"status", f.Status}, {"into", orNull(f.Into)}}
 }
 
-// parents lists the tapes whose forks are wanted: the selected tape and the open forks below it,
-// even below closed ones, or with --all all tapes and forks. Parents come before their forks.
+// parents lists the tapes whose forks are wanted: the selected tape and all open forks below it, even
+// those of closed forks; with --all, all tapes and forks. Parents come before their forks.
 func (o *forksOptions) parents(ctx context.Context, store *repo.Store) (list []*repo.Tape, err error) {
 	if o.all {
 		list, err = catalog.All(ctx, store)
@@ -150,8 +150,8 @@ func withClosed(ctx context.Context, store *repo.Store, list, closed []repo.Fork
 	return list, nil
 }
 
-// forkInfo describes an open fork. ok is false if it was closed meanwhile, or is damaged, of which
-// it warns.
+// forkInfo describes an open fork. ok is false if the fork was closed meanwhile, or if it is damaged, which
+// is reported as a warning.
 func (a *App) forkInfo(ctx context.Context, f *repo.Tape) (info repo.ForkInfo, ok bool, err error) {
 	info, err = f.ForkInfo(ctx)
 	if err == nil || ctx.Err() != nil {

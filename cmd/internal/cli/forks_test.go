@@ -36,10 +36,10 @@ func TestForkClosedWhileListed(t *testing.T) {
 		a.Out = bufio.NewWriterSize(stdout, 16)
 		o := &forksOptions{app: a, closed: true, all: true}
 		if err := o.run(ctx, store, nil); err != nil {
-			t.Errorf("closed at call %d of Err: %v", n, err)
+			t.Errorf("with x%d closed at the context's check %d, forks fails: %v", n, n, err)
 		}
 		if n > 1 && !strings.Contains(stdout.String(), "main/x1 ") {
-			t.Errorf("closed at call %d of Err: the list is\n%s", n, stdout)
+			t.Errorf("with x%d closed at the context's check %d, main/x1 is not in the list:\n%s", n, n, stdout)
 		}
 	}
 }

@@ -48,7 +48,7 @@ fetch, pull and recording do this by themselves.`,
 	return cmd
 }
 
-// tidy keeps reading fast after something was added. If it cannot now, the next command does it.
+// tidy packs after something was added, so that reading stays fast. If it fails, the next command tries again.
 func tidy(ctx context.Context, store *repo.Store) { _, _ = store.GC(ctx, &repo.GCOptions{Auto: true}) }
 
 func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) error {

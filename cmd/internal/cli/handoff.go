@@ -14,7 +14,7 @@ import (
 type handoffOptions struct {
 	app            *App
 	summary, state string
-	given          bool // --state was
+	given          bool // --state was given
 }
 
 func newHandoffCmd(a *App) *cobra.Command {

@@ -18,7 +18,7 @@ func helpTopics() []*cobra.Command {
 	}
 }
 
-// newHelpCmd explains commands and topics. Unlike the library's, it fails for an unknown one.
+// newHelpCmd explains commands and topics. Unlike cobra's help command, it fails for an unknown name.
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [COMMAND | TOPIC]",

@@ -12,9 +12,9 @@ import (
 	"testing"
 )
 
-// The rooms leave commands to this package. What git and agents run, and have in their settings, calls
-// the program. Exported and published pages and a team's server tell their readers which command to use. Warnings,
-// and errors of models' servers, have no kinds, by which this package could add a hint.
+// The rooms leave the names of commands to this package, which has the words of hints. Exceptions: files that git
+// and agents run, or have in their settings; exported and published pages, and a team's server, which tell their
+// readers which command to use; warnings, and errors of models' servers, which have no kind of hint.
 func TestRoomsNameNoCommands(t *testing.T) {
 	allowed := []string{"hooks/githooks/script.go", "internal/git/gitstore/hooksdir.go", "internal/git/gitstore/repo.go", "internal/store/workspace/gitsetup.go", "internal/show/export/markdown.go", "internal/store/forks/close.go", "internal/sessions/agents/hooks.go", "internal/sessions/agents/plugin.go", "internal/store/remotes/fetch.go", "internal/serve/mcpserver/search.go", "internal/agent/models/overflow.go"}
 	folders := []string{"internal/show/site/", "internal/serve/team/"}
@@ -38,7 +38,7 @@ func TestRoomsNameNoCommands(t *testing.T) {
 			}
 			ast.Inspect(file, func(n ast.Node) bool {
 				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING && named.MatchString(lit.Value) {
-					t.Errorf("%s: %s", path, lit.Value)
+					t.Errorf("%s names a command: %s", path, lit.Value)
 				}
 				return true
 			})

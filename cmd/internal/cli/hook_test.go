@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What git gives to a hook is never an option, and a folder that is no repository is not
-// looked for somewhere else.
+// A hook's arguments are never options of tape. Outside a repository, a hook fails instead of looking for
+// a workspace elsewhere.
 func TestHookArguments(t *testing.T) {
 	w := newWorkspace(t)
 	t.Setenv("GIT_DIR", "")
@@ -25,18 +25,18 @@ func TestHookArguments(t *testing.T) {
 	} {
 		out, errs, code := w.run("", strings.Fields(c.args)...)
 		if code != c.code || out != "" || !strings.Contains(errs, c.says) || c.code == exitOK && errs != "" {
-			t.Errorf("tape %s: exit %d %q %q", c.args, code, out, errs)
+			t.Errorf("tape %s: exit %d, want %d; wrote %q, and on standard error %q, want %q", c.args, code, c.code, out, errs, c.says)
 		}
 	}
 	t.Chdir(filepath.Dir(w.dir))
 	for _, name := range []string{"pre-commit", "post-merge", "pre-receive"} {
 		if _, errs, code := w.run("", append([]string{"hook"}, strings.Fields(name)...)...); code != exitNotFound || !strings.Contains(errs, "not a git repository") {
-			t.Errorf("%s: exit %d %q", name, code, errs)
+			t.Errorf("%s outside a repository: exit %d, want %d: %q", name, code, exitNotFound, errs)
 		}
 	}
 }
 
-// Lines of git's that cannot be read are no reason to refuse a push.
+// The hook pre-push refuses what it must; a line of git's that is malformed does not refuse a push.
 func TestHookPushLines(t *testing.T) {
 	w := newWorkspace(t)
 	t.Setenv("GIT_DIR", filepath.Join(w.dir, ".git"))
@@ -56,12 +56,12 @@ func TestHookPushLines(t *testing.T) {
 	} {
 		_, errs, code := w.run(c.line+"\n", "hook", "pre-push", "origin", "url")
 		if code != c.code || !strings.Contains(errs, c.says) {
-			t.Errorf("%q: exit %d %q", c.line, code, errs)
+			t.Errorf("%q: exit %d, want %d; said %q, want %q", c.line, code, c.code, errs, c.says)
 		}
 	}
 }
 
-// The driver writes what both sides have, or leaves ours as it is.
+// The merge driver writes the merged entries or, in a conflict, leaves our file as it is.
 func TestMergeDriver(t *testing.T) {
 	w := newWorkspace(t)
 	dir := t.TempDir()
@@ -94,10 +94,10 @@ func TestMergeDriver(t *testing.T) {
 		_, errs, code := w.run("", "merge-driver", "base", "ours", "theirs", "anchors/x/messages.jsonl")
 		got, err := os.ReadFile("ours")
 		if code != v.code || !strings.Contains(errs, v.says) || strings.Contains(errs, "@4") || err != nil {
-			t.Errorf("%s: exit %d %q %v", name, code, errs, err)
+			t.Errorf("%s: exit %d, want %d; said %q, want %q (%v)", name, code, v.code, errs, v.says, err)
 		}
 		if v.want != "" && string(got) != v.want {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s: merged to %q, want %q", name, got, v.want)
 		}
 		if !strings.HasPrefix(string(got), v.ours) {
 			t.Errorf("%s: ours is not a prefix of %q", name, got)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"runtime"
 
+	"github.com/spf13/cobra"
+
 	"tape/cmd/internal/choosing"
 	"tape/cmd/internal/publishcmd"
 	"tape/cmd/internal/servecmd"
@@ -16,8 +18,6 @@ import (
 	"tape/cmd/internal/teamcmd"
 	"tape/internal/store/about"
 	"tape/repo"
-
-	"github.com/spf13/cobra"
 )
 
 // Host implements the commands that only tape-host can run. The program tape has none: there, such a
@@ -42,11 +42,11 @@ type Host interface {
 
 const (
 	hostProgram = "tape-host"
-	// envHostFor is the build of the tape that starts tape-host, which removes the variable.
+	// envHostFor names the variable with the build of the tape that started tape-host. tape-host removes it.
 	envHostFor = "TAPE_HOST_FOR"
 )
 
-// hostCommands are in both programs.
+// hostCommands returns the commands that tape-host runs. tape has them, too, and starts tape-host.
 func hostCommands() []command {
 	return []command{
 		{"mcp", groupAgents, newMCPCmd},
@@ -101,7 +101,7 @@ func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publ
 	})
 }
 
-// envServeToken is the token of the admin of tape serve, if it has to stay the same.
+// envServeToken names the variable with the admin's token of tape serve, if the token has to stay the same.
 const envServeToken = "TAPE_SERVE_TOKEN"
 
 // onServe runs tape serve in tape-host. It serves all workspaces, unless one is named or the current directory has one.

@@ -29,7 +29,7 @@ type importOptions struct {
 	inline bool // without artifacts
 
 	everything bool
-	again      string // the tape to make anew
+	again      string // the tape to import again
 }
 
 func newImportCmd(a *App) *cobra.Command {
@@ -73,8 +73,8 @@ otherwise it becomes a tape, TAPE/agent-ID, with its own context.
 With --no-subagents, subagents are left out. If you import them later, they are added at the
 end of the tape, because the calls are already there.
 
-With --again, a tape is made anew from its transcript, as this version of tape reads it, where the
-transcript is still there. The former history becomes an archive, and tape restore brings it
+With --again, a tape is imported again from its transcript, as this version of tape reads it, if
+the transcript still exists. The former history becomes an archive, and tape restore brings it
 back. The title that you gave the tape stays; other entries that were not imported are only in
 the archive. A tape that has open forks, or that a remote has, is refused.
 
@@ -103,7 +103,7 @@ If the current directory has no workspace yet, import creates one, as tape init 
 	}
 	cmd.Flags().BoolVar(&o.everything, "all", false, "import the sessions of all projects")
 	cmd.Flags().BoolVar(&o.alone, "no-subagents", false, "leave out subagents")
-	cmd.Flags().StringVar(&o.again, "again", "", "make the `TAPE` anew from its transcript")
+	cmd.Flags().StringVar(&o.again, "again", "", "import the `TAPE` again from its transcript")
 	completeFlag(cmd, "again", a.completeTapes())
 	cmd.Flags().BoolVar(&o.inline, "inline", false, "leave large results and images in their entries")
 	return cmd
@@ -150,7 +150,7 @@ func (o *importOptions) run(ctx context.Context) error {
 	return m.Failure()
 }
 
-// runAgain makes a tape anew from its transcript.
+// runAgain imports a tape again from its transcript.
 func (o *importOptions) runAgain(ctx context.Context, m *importing.Import) error {
 	if o.app.tapeName != "" || o.everything || len(o.files) > 1 {
 		return usagef("--again takes the tape, and at most one FILE")
@@ -169,14 +169,14 @@ func (o *importOptions) runAgain(ctx context.Context, m *importing.Import) error
 	return m.Again(ctx, t, strings.Join(o.files, ""), at)
 }
 
-// imported does in a workspace what comes after an import without a person.
+// imported finishes, in a workspace, an import that no person watches: it leaves an empty current tape, and packs.
 func imported(ctx context.Context, store *repo.Store, tapes []string) error {
 	_, err := importing.LeaveEmpty(ctx, store, tapes)
 	tidy(ctx, store)
 	return err
 }
 
-// open opens files, and standard input.
+// open returns a function that opens a file, or standard input for -.
 func (o *importOptions) open(ctx context.Context) importer.Opener {
 	return func(name string) (record.Source, io.Closer, error) {
 		if name != "-" {

@@ -13,13 +13,13 @@ import (
 	"tape/repo"
 )
 
-// isFile reports whether a file has this name, or it is - for standard input.
+// isFile reports whether name is an existing file, or - for standard input.
 func isFile(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil || name == "-"
 }
 
-// agents are those whose transcripts are looked for.
+// agents returns the formats of the agents whose transcripts are looked for.
 func (o *importOptions) agents() importer.Formats {
 	if o.format != importer.Auto {
 		return importer.Formats{importer.All().Find(o.format)}
@@ -50,7 +50,7 @@ func (o *importOptions) discover(ctx context.Context) error {
 	return nil
 }
 
-// project is the current directory, or the one above it that the workspace belongs to.
+// project returns the current directory, or the one above it that the workspace belongs to.
 func (o *importOptions) project() (string, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
@@ -58,7 +58,7 @@ func (o *importOptions) project() (string, error) {
 	}
 	workspace, err := repo.Find(here)
 	for at := here; err == nil && at != filepath.Dir(at); at = filepath.Dir(at) {
-		if of, err := repo.WorkspaceFor(at); err == nil && of == workspace {
+		if w, err := repo.WorkspaceFor(at); err == nil && w == workspace {
 			return at, nil
 		}
 	}

@@ -79,8 +79,8 @@ func (a *App) indexed(call func(*index.Index, context.Context) (index.Synced, er
 	}
 }
 
-// rebuildIndex makes a new index file, if there is one. The index of masked runs is made again at its
-// next search.
+// rebuildIndex rebuilds the index file, if there is one. It removes the shown index, which is made again at
+// its next search.
 func (a *App) rebuildIndex(ctx context.Context) error {
 	if err := index.DropShown(a.store); err != nil {
 		return err

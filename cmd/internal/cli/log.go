@@ -31,8 +31,8 @@ type logOptions struct {
 
 func (o *logOptions) changed(flag string) bool { return o.cmd.Flags().Changed(flag) }
 
-// besides returns a flag that was given and is not one of flags, "" if there is none.
-func (o *logOptions) besides(flags ...string) (other string) {
+// otherFlag returns a flag that was given and is not one of flags; "" if there is none.
+func (o *logOptions) otherFlag(flags ...string) (other string) {
 	o.cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		if f.Changed && !slices.Contains(flags, f.Name) {
 			other = f.Name
@@ -68,8 +68,8 @@ With --commit, show what led to a commit of the project, on all tapes: everythin
 person's request to the commit. In the project, COMMIT is anything that git accepts, such as an
 id, a branch or HEAD; elsewhere it is the id or its beginning. See tape blame.
 
-With --file, show what was done with a file, on all tapes or that of --tape: the calls that read or
-wrote it, with what the person had asked. See tape files.`,
+With --file, show what was done with a file, on all tapes or the one that --tape names: the calls
+that read or wrote it, with what the person had asked. See tape files.`,
 		Example: `  tape log
   tape log --all -n 20
   tape log --since yesterday --role user
@@ -164,7 +164,7 @@ func (o *logOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.app.known(ctx, these(t), q); err != nil {
+	if err := o.app.checkKnown(ctx, these(t), q); err != nil {
 		return err
 	}
 	if q.Phase == repo.Latest && o.anchor == "" && o.app.conversation(o.entryView) != nil {

@@ -18,7 +18,7 @@ import (
 
 // runCommit shows what led to a commit of the project, on all tapes.
 func (o *logOptions) runCommit(ctx context.Context) error {
-	if flag := o.besides("commit", "oneline", "full", "events", "conversation"); flag != "" {
+	if flag := o.otherFlag("commit", "oneline", "full", "events", "conversation"); flag != "" {
 		return usagef("--commit cannot be combined with --%s", flag)
 	}
 	store, err := o.app.openStore(ctx)
@@ -58,7 +58,7 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 	turns := found[commit.ID]
 	if len(turns) == 0 {
 		if commit.Subject == "" {
-			return layout.NotFound("in the project's git repository, more is known of commits than their ids", "no tape has recorded a commit %s", quoted(commit.ID))
+			return layout.NotFound("run this in the project's git repository: there, a commit is also found by its subject and files", "no tape has recorded a commit %s", quoted(commit.ID))
 		}
 		why, err := blame.Why(ctx, &o.app.Streams, f, commit)
 		return cmp.Or(err, error(layout.NotFound("", "nothing is known of commit %s (%s): %s", shortID(commit.ID), display.Truncate(display.Line(commit.Subject), 60), why.Text)))
@@ -74,10 +74,10 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit pro
 	for _, t := range facts {
 		sessions[sessionOf(repo.Entry{Tape: t.Name})] = t
 	}
-	of, err := o.app.headings(ctx, sessions)
+	heading, err := o.app.headings(ctx, sessions)
 	if err != nil {
 		return err
 	}
 	o.partial = true
-	return o.app.showEntries(ctx, nil, f.Entries(ctx, turns), o.entryView, of)
+	return o.app.showEntries(ctx, nil, f.Entries(ctx, turns), o.entryView, heading)
 }

@@ -18,7 +18,7 @@ import (
 
 // runFile shows what sessions did with a file of the project.
 func (o *logOptions) runFile(ctx context.Context) error {
-	if flag := o.besides("file", "oneline", "full", "events", "conversation", "since", "until", "all-workspaces", "all-tapes"); flag != "" {
+	if flag := o.otherFlag("file", "oneline", "full", "events", "conversation", "since", "until", "all-workspaces", "all-tapes"); flag != "" {
 		return usagef("--file cannot be combined with --%s", flag)
 	}
 	dates, err := o.Query(filter.AsFlag, o.app.Now())
@@ -61,12 +61,12 @@ func (o *logOptions) runFile(ctx context.Context) error {
 	if len(parts) == 0 {
 		return layout.NotFound("tape search finds where it was mentioned", "no session read or wrote %s", quoted(o.file))
 	}
-	of, err := o.app.headings(ctx, sessions)
+	heading, err := o.app.headings(ctx, sessions)
 	if err != nil {
 		return err
 	}
 	o.partial = true
-	return o.app.showEntries(ctx, nil, concat(parts), o.entryView, of)
+	return o.app.showEntries(ctx, nil, concat(parts), o.entryView, heading)
 }
 
 // byStart sorts touches by session, the session with the earliest touch first.

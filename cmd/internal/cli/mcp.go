@@ -47,7 +47,7 @@ tape_search with scope=team searches the sessions of the team.`,
   codex mcp add tape -- tape mcp --write`,
 		RunE: a.hosted(func(ctx context.Context, host Host) error {
 			version, _ := a.build()
-			return host.MCP(ctx, MCPOptions{In: a.Stdin, Out: a.Stdout, Open: a.openAnew, Tape: a.wantedTape(), Write: write,
+			return host.MCP(ctx, MCPOptions{In: a.Stdin, Out: a.Stdout, Open: a.reopenStore, Tape: a.wantedTape(), Write: write,
 				Hint: hints.Text, Version: version})
 		}),
 	}
@@ -55,8 +55,8 @@ tape_search with scope=team searches the sessions of the team.`,
 	return cmd
 }
 
-// openAnew is openStore, but may be called repeatedly and from several goroutines.
-func (a *App) openAnew(ctx context.Context) (*repo.Store, error) {
+// reopenStore opens the workspace at each call. Unlike openStore, it may be called from several goroutines.
+func (a *App) reopenStore(ctx context.Context) (*repo.Store, error) {
 	one := *a
 	return one.openStore(ctx)
 }

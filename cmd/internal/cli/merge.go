@@ -30,8 +30,8 @@ func newMergeCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge FORK [--keep] [--summary TEXT] | --continue | --abort",
 		Short: "Merge a fork into its parent",
-		Long: `Append the fork's own entries to its parent, in one commit with both as parents, and close the
-fork. The parent's entries do not change. The fork's entries follow under new numbers, each
+		Long: `Append the fork's own entries to its parent, in one merge commit, and close the fork. The
+parent's entries do not change. The fork's entries follow under new numbers, each
 with its previous one in meta.origin, and its anchors become phases of the parent. Uncommitted
 entries of both sides are committed first.
 
@@ -84,7 +84,7 @@ func (o *mergeOptions) args(cmd *cobra.Command, args []string) error {
 	case !o.resume && !o.abort:
 		return takes(1, "FORK")(cmd, args)
 	case o.keep || o.short:
-		return usagef("--keep and --summary are for a merge that begins")
+		return usagef("--keep and --summary cannot be combined with --continue or --abort")
 	}
 	return takes(0)(cmd, args)
 }
@@ -116,7 +116,7 @@ func describeMerge(fork string, r merge.Result) object {
 		{"anchors", r.Anchors}, {"closed", r.Closed}}
 }
 
-// mergedIDs are nil if nothing was merged.
+// mergedIDs returns the ids of the first and last merged entry; nil if nothing was merged.
 func mergedIDs(r merge.Result) (first, last any) {
 	if r.Merged > 0 {
 		return r.FirstID, r.LastID
@@ -138,7 +138,7 @@ func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string
 	f, err := o.app.openFork(ctx, store, args[0])
 	if errors.Is(err, repo.ErrNotFound) {
 		if closed, ok := o.app.closedFork(ctx, store, args[0]); ok {
-			return o.already(store, closed, err)
+			return o.alreadyClosed(store, closed, err)
 		}
 	}
 	if err != nil {
@@ -184,8 +184,8 @@ func mergeText(fork string, r merge.Result, short bool) string {
 		display.IDRange(r.FirstID, r.LastID), r.Commit, fate)
 }
 
-// already answers for a closed fork: merging it again is not an error, and adds nothing.
-func (o *mergeOptions) already(store *repo.Store, f repo.ForkInfo, notFound error) error {
+// alreadyClosed answers for a closed fork: merging it again is not an error, and adds nothing.
+func (o *mergeOptions) alreadyClosed(store *repo.Store, f repo.ForkInfo, notFound error) error {
 	if f.Status == repo.ForkDiscarded {
 		return layout.NotFound("bring it back with: "+bringBack(store, f), "the fork %s was discarded", quoted(f.Name))
 	}
@@ -197,7 +197,7 @@ func (o *mergeOptions) already(store *repo.Store, f repo.ForkInfo, notFound erro
 		o.app.ago(f.Updated), f.Into)
 }
 
-// checkSummary refuses an empty summary, which would replace the fork's entries by nothing.
+// checkSummary refuses an empty summary, which would replace the fork's entries with nothing.
 func checkSummary(text string) error {
 	if strings.TrimSpace(text) == "" {
 		return usagef("the summary is empty")

@@ -2,10 +2,10 @@ package cli
 
 import (
 	"context"
-	"tape/internal/store/forgotten"
 
 	"github.com/spf13/cobra"
 
+	"tape/internal/store/forgotten"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -15,7 +15,7 @@ func newNewCmd(a *App) *cobra.Command {
 		Use:   "new NAME",
 		Short: "Create a session",
 		Long: `Create a session, opened by the anchor session/start. The current session stays the same. If a session
-of that name was forgotten (tape rm --forget), imports and pulls take it again.`,
+of that name was forgotten (tape rm --forget), imports and pulls accept it again.`,
 		Example: `  tape new review
   tape new -- -odd-name`,
 		Args: takes(1, "NAME"),

@@ -19,7 +19,7 @@ func testApp(now time.Time) (a *App, out, errs *bytes.Buffer) {
 		Getenv: func(string) string { return "" }}}, out, errs
 }
 
-// Flags become a query without a workspace to run it on.
+// The flags of tape log become a query; no workspace is needed.
 func TestLogQuery(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
@@ -78,6 +78,7 @@ func queryText(q repo.Query) string {
 	return "{" + strings.Join(parts, " ") + "}"
 }
 
+// Each class of errors has its exit code.
 func TestExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -98,7 +99,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// The commands' table and their names agree, and every command has what help shows.
+// The table of commands has their names, and every command has a short text, a run function and a check of its arguments.
 func TestCommands(t *testing.T) {
 	a, _, _ := testApp(time.Time{})
 	root := newRoot(a, nil)

@@ -28,9 +28,9 @@ type Picking struct {
 	Open func(session int) (again bool)
 }
 
-// alone runs tape without a command. On a terminal the user chooses one of the sessions; without any, or elsewhere,
-// the help is shown.
-func (a *App) alone(cmd *cobra.Command) error {
+// runAlone runs tape without a command. On a terminal the user chooses one of the sessions. If there are none, or
+// there is no terminal, it shows the help.
+func (a *App) runAlone(cmd *cobra.Command) error {
 	_, hostErr := findHost()
 	switch {
 	case a.Host != nil && os.Getenv(envHostFor) == "", a.Host == nil && (hostErr != nil || !a.canPick()):

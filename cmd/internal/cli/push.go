@@ -111,9 +111,9 @@ func (o *pushOptions) publishPushed(store *repo.Store, remote string) error {
 	return o.app.startHost("push", args)
 }
 
-// askFirst lists what a first push would send, and asks if there is a terminal: some tapes of a
-// workspace may not be for others. It does not ask again once the remote has several tapes.
-// Programs push every tape that has something new.
+// askFirst lists what a first push would send, and asks which tapes to push: some may not be for others.
+// It does not ask without a terminal, or once the remote has several tapes: then every tape with something
+// new is pushed.
 func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote string) error {
 	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.app.CanAsk() {
 		return nil
@@ -125,11 +125,11 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	var list []choosing.Session
 	for _, t := range tapes {
 		at := slices.IndexFunc(t.Remotes, func(d repo.Distance) bool { return d.Remote == remote })
-		own, err := choosing.OfHost(ctx, store, t.Name)
+		ofHost, err := choosing.OfHost(ctx, store, t.Name)
 		if err != nil {
 			return err
 		}
-		if at >= 0 && !t.Remotes[at].Shared && !own {
+		if at >= 0 && !t.Remotes[at].Shared && !ofHost {
 			list = append(list, choosing.Session{Tape: t.Tape, New: t.Remotes[at].Ahead})
 		}
 	}

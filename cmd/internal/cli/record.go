@@ -42,11 +42,11 @@ func newRecordSyncCmd(a *App) *cobra.Command {
 		Short: "Import new transcript entries now",
 		Long: `Import the new entries of recorded sessions' transcripts now, and wait until that is done.
 
-With --no-wait, read only sessions that hooks have reported since, and leave them to another
-such process if one is running. Hooks run this in the background.`,
+With --no-wait, read only sessions that hooks have newly reported, and leave them to another
+tape record sync if one is running. Hooks run this in the background.`,
 		Example: `  tape record sync`,
 	}
-	noWait := cmd.Flags().Bool("no-wait", false, "read only what hooks have told of, and wait for nobody")
+	noWait := cmd.Flags().Bool("no-wait", false, "read only what hooks have reported, and do not wait for another sync")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		places, err := a.places()
 		if err != nil {
@@ -87,7 +87,7 @@ func (a *App) places() ([]string, error) {
 	return spool.Places(home, a.Getenv), nil
 }
 
-// userSettings says where the settings for all projects are.
+// userSettings returns where agents keep the settings for all projects.
 func (a *App) userSettings() (record.Where, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {

@@ -26,7 +26,7 @@ type settingsOptions struct {
 func (o *settingsOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.user, "user", false, "change your own settings, for all projects (the default)")
 	cmd.Flags().BoolVar(&o.project, "project", false, "change the settings of the project in the current directory")
-	cmd.Flags().BoolVar(&o.local, "local", false, "change those of the project that are not committed ("+agentsWith(hasLocal)+")")
+	cmd.Flags().BoolVar(&o.local, "local", false, "change the project's settings that are not committed ("+agentsWith(hasLocal)+")")
 	cmd.Flags().BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would be changed")
 	cmd.ValidArgsFunction = upTo(1, completeWords(importer.All().WithSettings().Names()...))
 	cmd.Args = takes(1, "AGENT")
@@ -63,7 +63,7 @@ is told about the project's last handoff, in at most 1,500 characters.`,
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.MCP, "mcp", false, "register the MCP server tape mcp, too")
 	cmd.Flags().BoolVar(&o.Push, "push", false, "push each session when it ends")
-	cmd.Flags().BoolVar(&o.Recall, "recall", false, "tell new sessions of the last handoff ("+agentsWith(hasRecall)+")")
+	cmd.Flags().BoolVar(&o.Recall, "recall", false, "tell new sessions about the last handoff ("+agentsWith(hasRecall)+")")
 	return cmd
 }
 
@@ -96,7 +96,7 @@ func agentsWith(has func(*record.Agent) bool) string {
 func hasLocal(a *record.Agent) bool  { return a.LocalHooks != "" }
 func hasRecall(a *record.Agent) bool { return a.Recall != nil }
 
-// settingsFiles lists, one line an agent, the files that get its hooks.
+// settingsFiles lists the files that get the hooks, a line for each agent.
 func settingsFiles() string {
 	var out strings.Builder
 	for _, f := range importer.All().WithHooks() {
@@ -105,7 +105,7 @@ func settingsFiles() string {
 	return out.String()
 }
 
-// where returns the agent, and which of its settings are to be changed.
+// where returns the format of an agent, and which of its settings are to be changed.
 func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where, err error) {
 	all := importer.All().WithSettings()
 	f = all.Find(agent)
@@ -115,7 +115,7 @@ func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where,
 	case o.user && (o.project || o.local) || o.project && o.local:
 		return nil, w, usagef("--user, --project and --local exclude each other")
 	case o.local && f.Agent.LocalHooks == "":
-		return nil, w, usagef("%s has no settings of a project that are not committed", f.Title)
+		return nil, w, usagef("--local is for %s", agentsWith(hasLocal))
 	case o.Recall && f.Agent.Recall == nil:
 		return nil, w, usagef("--recall is for %s", agentsWith(hasRecall))
 	}
@@ -172,6 +172,7 @@ func (o *settingsOptions) uninstall(agent string) error {
 	return o.apply(agent, list, false)
 }
 
+// receipts returns the folder that records what was installed, for uninstall.
 func (a *App) receipts() (string, error) {
 	places, err := a.places()
 	if err != nil {

@@ -10,14 +10,13 @@ import (
 	"testing"
 
 	"tape/cmd/internal/rows"
-	"tape/internal/store/outgoing"
-
 	"tape/internal/git/transport"
+	"tape/internal/store/outgoing"
 	"tape/internal/testkit"
 	"tape/repo"
 )
 
-// An address that is shared has no password, and no user that may be a token.
+// An address to share has no password, and no user that may be a token.
 func TestWithoutPassword(t *testing.T) {
 	for _, c := range [][2]string{
 		{"/srv/git/x.git", "/srv/git/x.git"},
@@ -36,7 +35,7 @@ func TestWithoutPassword(t *testing.T) {
 	}
 }
 
-// What a transport meets with has an exit code and a way out.
+// Each error of a transport has an exit code and a hint.
 func TestRemoteErrors(t *testing.T) {
 	for _, c := range []struct {
 		err  error
@@ -57,7 +56,7 @@ func TestRemoteErrors(t *testing.T) {
 	}
 }
 
-// What was rejected is an error of its own, whatever the reason was.
+// If something was rejected, the exit code is that of a conflict, whatever the reason. One hint is shown, and at most 20 of the refs.
 func TestRejected(t *testing.T) {
 	hinted := &cliError{class: repo.ErrConflict, msg: "behind", hint: "pull"}
 	list := []repo.RefStatus{
@@ -65,7 +64,7 @@ func TestRejected(t *testing.T) {
 		{Tape: "b", Ref: "refs/heads/tape/b", Status: repo.RefRejected, Err: hinted},
 	}
 	if err := rows.Rejected(list[:1]); err != nil {
-		t.Error(err)
+		t.Errorf("nothing was rejected: %v", err)
 	}
 	for range 30 {
 		list = append(list, repo.RefStatus{Tape: "c\x1b[2J", Ref: "refs/heads/tape/c", Status: repo.RefRejected, Err: fmt.Errorf("bad: %w", repo.ErrCorrupt)})
@@ -73,20 +72,20 @@ func TestRejected(t *testing.T) {
 	for _, n := range []int{2, 3, len(list)} {
 		a, _, errs := testApp(testkit.Clock())
 		if code := a.report(nil, rows.Rejected(list[:n]), false); code != exitConflict {
-			t.Errorf("%d: exit code %d", n, code)
+			t.Errorf("%d refs: exit code %d, want %d", n, code, exitConflict)
 		}
 		if said := errs.String(); !strings.Contains(said, "hint: pull\n") || strings.Count(said, "hint:") != 1 || strings.Contains(said, "\x1b") {
-			t.Errorf("%d: %s", n, said)
+			t.Errorf("%d refs: want one hint, and no control characters:\n%q", n, said)
 		}
 	}
 	a, _, errs := testApp(testkit.Clock())
 	a.report(nil, rows.Rejected(list), false)
 	if lines := strings.Count(errs.String(), "\n"); lines != 20+1+1 || !strings.Contains(errs.String(), "and 11 others") {
-		t.Errorf("%d lines:\n%s", lines, errs)
+		t.Errorf("%d lines, want 22, and the number of the others:\n%s", lines, errs)
 	}
 }
 
-// Names of remotes come from flags and arguments, tapes from --tape alone.
+// --tape of push can be repeated, does not split at commas, and does not select a tape for the App. An empty one is refused.
 func TestPushFlags(t *testing.T) {
 	a, _, _ := testApp(testkit.Clock())
 	a.Getenv = func(key string) string { return map[string]string{envTape: "other"}[key] }
@@ -99,12 +98,12 @@ func TestPushFlags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := cmd.Flags().Lookup("tape").Value.String(); got != `[a,"b,c"]` || a.tapeName != "" {
-		t.Errorf("--tape is %s, and the tape in hand %q", got, a.tapeName)
+		t.Errorf("--tape is %s, and the selected tape %q; want [a,\"b,c\"] and none", got, a.tapeName)
 	}
 	for _, name := range []string{"push", "pull", "fetch"} {
 		a, _, errs := testApp(testkit.Clock())
 		if code := Run(context.Background(), a, []string{name, "--tape", "x", "--tape", ""}); code != exitUsage {
-			t.Errorf("%s: exit code %d: %s", name, code, errs)
+			t.Errorf("%s with an empty --tape: exit code %d, want %d: %s", name, code, exitUsage, errs)
 		}
 	}
 }
@@ -128,11 +127,11 @@ func TestPushInterrupted(t *testing.T) {
 	for _, args := range [][]string{{"push"}, {"pull"}, {"fetch"}, {"share", "main"}, {"clone", remote, filepath.Join(dir, "third")}} {
 		a, _, errs := testApp(testkit.Clock())
 		if code := Run(ctx, a, append([]string{"--workspace", store.Dir()}, args...)); code != exitInterrupted || errs.String() != "tape: error: interrupted\n" {
-			t.Errorf("%v: exit code %d: %s", args, code, errs)
+			t.Errorf("%v: exit code %d, want %d and \"interrupted\": %s", args, code, exitInterrupted, errs)
 		}
 	}
 	if report, err := store.Verify(t.Context()); err != nil || !report.OK {
-		t.Errorf("%v %v", report, err)
+		t.Errorf("verify after the interrupted commands: %+v, %v", report, err)
 	}
 	if _, err := repo.Open(t.Context(), filepath.Join(dir, "third"), nil); !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("something of a clone is left: %v", err)
@@ -148,7 +147,7 @@ func TestFindings(t *testing.T) {
 	err := fmt.Errorf("push to origin: %w", secrets)
 	a, _, errs := testApp(testkit.Clock())
 	if code := a.report(nil, err, false); code != exitConflict {
-		t.Errorf("exit code %d", code)
+		t.Errorf("exit code %d, want %d", code, exitConflict)
 	}
 	for _, want := range []string{"\n  main @17  some-rule  ab", "  0123456789abcdef\n", "\n  main commit bbbbbbbbbbbb  other-rule  cd…  fedcba9876543210\n", "tape: hint: "} {
 		if !strings.Contains(errs.String(), want) {
@@ -156,7 +155,7 @@ func TestFindings(t *testing.T) {
 		}
 	}
 	if strings.Contains(errs.String(), "\x1b") {
-		t.Errorf("the terminal sees an escape: %q", errs)
+		t.Errorf("an escape sequence reaches the terminal: %q", errs)
 	}
 	errs.Reset()
 	a.report(nil, err, true)
@@ -174,6 +173,6 @@ func TestFindings(t *testing.T) {
 	}
 	f := out.Error.Findings
 	if out.Error.Code != "conflict" || len(f) != 2 || f[0].Entry != 17.0 || f[1].Entry != nil || f[0].Fingerprint != "0123456789abcdef" {
-		t.Errorf("%s", errs)
+		t.Errorf("want the code conflict and two findings, the first at entry 17: %s", errs)
 	}
 }

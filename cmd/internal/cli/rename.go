@@ -22,9 +22,10 @@ func newRenameCmd(a *App) *cobra.Command {
 		Use:   "rename [NAME] --title TITLE",
 		Short: "Change the title of a session",
 		Long: `Set the title that lists show for a session. An empty title restores the default: the one that the
-agent gave, or the first thing that a person asked. The title is an entry of the session, so it is pushed to remotes, too.
+agent gave, or the first thing that a person asked. The title is an entry of the session, so it is
+pushed to remotes, too.
 
-The name of a session cannot change, because it is in each of its commits, which others may have.`,
+The name of a session cannot change: it is in each of its commits, which others may have.`,
 		Example: `  tape rename --title "Retries for the upload"
   tape rename 3 --title "Login is slow"
   tape rename --title ""`,
@@ -32,7 +33,7 @@ The name of a session cannot change, because it is in each of its commits, which
 		ValidArgsFunction: upTo(1, a.completeTapes()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 {
-				if _, err := o.named(cmd.Context(), args); err != nil {
+				if _, err := o.tapeOf(cmd.Context(), args); err != nil {
 					return err
 				}
 				return layout.Invalid("give it a title, which lists show instead: tape rename "+shellWord(args[0])+" --title "+shellWord(args[1]),
@@ -48,8 +49,8 @@ The name of a session cannot change, because it is in each of its commits, which
 	return cmd
 }
 
-// named returns the tape of the first argument, or the selected one.
-func (o *renameOptions) named(ctx context.Context, args []string) (*repo.Tape, error) {
+// tapeOf returns the tape that the first argument names, or the selected one.
+func (o *renameOptions) tapeOf(ctx context.Context, args []string) (*repo.Tape, error) {
 	if len(args) == 0 {
 		return o.app.openTape(ctx)
 	}
@@ -61,7 +62,7 @@ func (o *renameOptions) named(ctx context.Context, args []string) (*repo.Tape, e
 }
 
 func (o *renameOptions) run(ctx context.Context, args []string) error {
-	t, err := o.named(ctx, args)
+	t, err := o.tapeOf(ctx, args)
 	if err != nil {
 		return err
 	}

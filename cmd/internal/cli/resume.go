@@ -52,8 +52,8 @@ func newResumeCmd(a *App) *cobra.Command {
 	return cmd
 }
 
-// sessionToResume opens the tape that an argument or a flag names. Without one it is the current tape or, if
-// that is empty, the newest.
+// sessionToResume opens the tape that an argument or a flag names. If none does, it opens the current tape
+// or, if that is empty, the newest.
 func (a *App) sessionToResume(ctx context.Context, args []string) (*repo.Tape, error) {
 	if len(args) > 0 {
 		if err := a.nameTape(args[0]); err != nil {

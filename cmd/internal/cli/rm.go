@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"tape/internal/store/forgotten"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/forgetting"
 	"tape/internal/show/display"
+	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -63,7 +63,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	}
 	t, err := o.app.findTape(ctx, store, args[0])
 	if known, listErr := forgotten.Read((*workspace.Store)(store)); o.forget && errors.Is(err, repo.ErrNotFound) && known.Has(args[0]) {
-		return cmp.Or(listErr, o.runForget(ctx, store, args[0])) // again
+		return cmp.Or(listErr, o.runForget(ctx, store, args[0])) // finish an interrupted one
 	}
 	if err != nil {
 		return err

@@ -89,7 +89,7 @@ func commands() []command {
 func Root(a *App) *cobra.Command { return newRoot(a, nil) }
 
 // newRoot builds the tree of commands. If the arguments begin with a command's name, it builds only that
-// one, and for --version none. This saves time, because tape is started for each entry.
+// command; for --version it builds none. This saves time, because tape is started for each entry.
 func newRoot(a *App, args []string) *cobra.Command {
 	root := newRootCmd(a)
 	add := func(c command) *cobra.Command {
@@ -157,7 +157,7 @@ c copies the command that goes on with it.`,
 			if version {
 				return a.showVersion()
 			}
-			return a.alone(cmd)
+			return a.runAlone(cmd)
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version of tape")
@@ -255,7 +255,7 @@ func unknownCommand(root *cobra.Command, name string) error {
 	near := slices.DeleteFunc(root.SuggestionsFor(name), func(s string) bool {
 		return name == "" || len(s) < 3 && s[0] != name[0] // short names are similar to everything
 	})
-	var meant []string // by users of other programs
+	var meant []string // commands that other programs call by this name
 	for _, cmd := range root.Commands() {
 		if slices.Contains(cmd.SuggestFor, name) {
 			meant = append(meant, cmd.Name())

@@ -22,7 +22,7 @@ type runForkOptions struct {
 	app                       *App
 	at, summary               string
 	merge, discard, onSuccess bool
-	short                     bool // --summary was given
+	short                     bool // --summary was given: only the summary is merged
 }
 
 func newRunForkCmd(a *App) *cobra.Command {
@@ -103,9 +103,9 @@ func (o *runForkOptions) check(cmd *cobra.Command, _ []string) error {
 	case !o.short:
 		return nil
 	case !o.merge && !o.onSuccess:
-		return usagef("--summary is for --merge and --merge-on-success")
+		return usagef("--summary needs --merge or --merge-on-success")
 	case o.summary == "-":
-		return usagef("standard input is the command's: give the summary itself")
+		return usagef("--summary - is not possible here: the command reads standard input")
 	}
 	return checkSummary(o.summary)
 }

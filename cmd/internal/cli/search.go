@@ -162,12 +162,12 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 		}
 		s.Tapes, tapes = []string{t.Name()}, these(t)
 	}
-	err = o.app.known(ctx, tapes, s.Query)
+	err = o.app.checkKnown(ctx, tapes, s.Query)
 	if err != nil {
 		return err
 	}
-	// A search is short. With thousands of tapes in a workspace, the garbage collector would otherwise run twice in
-	// it. With many workspaces it runs, because memory that was used before is quicker than new memory.
+	// A search is short, so the garbage collector may wait: with thousands of tapes it would run twice. With many
+	// workspaces it runs as usual, because reusing memory is faster than getting new memory.
 	if !o.app.everywhere {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}
@@ -199,7 +199,7 @@ func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result
 	return o.searchIn(s)(ctx, o.app.store)
 }
 
-// searchIn searches a workspace.
+// searchIn returns a function that searches a workspace.
 func (o *searchOptions) searchIn(s index.Search) func(context.Context, *repo.Store) (*index.Result, error) {
 	return func(ctx context.Context, store *repo.Store) (*index.Result, error) {
 		res, err := withIndex(o.app, store, func(x *index.Index) (*index.Result, error) { return x.Search(ctx, s) })

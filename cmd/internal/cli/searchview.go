@@ -60,8 +60,8 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	return nil
 }
 
-// tapesOnScreen returns short names and titles of all tapes, by their names, if hits of several
-// tapes are shown to people.
+// tapesOnScreen returns the short names of all tapes, by name, and their titles, by [sessionOf], if hits of
+// several tapes are shown on a screen; otherwise nil.
 func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[string]string, err error) {
 	if !o.allTapes || !o.app.Screen().Out {
 		return nil, nil, nil

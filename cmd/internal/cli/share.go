@@ -93,8 +93,8 @@ func howToOpen(t *repo.Tape, remote, address string) (clone, pull, git string) {
 	return clone, pull, fmt.Sprintf("git clone -b %s %s", shellWord(t.Branch()), url)
 }
 
-// withoutPassword removes the masked password from an address that Remotes returned, and the user
-// from a web address, so that it can be given to others.
+// withoutPassword removes the masked password from an address that Store.Remotes returned, and the user
+// from a web address, so that the address can be given to others.
 func withoutPassword(url string) string {
 	scheme, rest, ok := strings.Cut(url, "://")
 	host, path, slash := strings.Cut(rest, "/")

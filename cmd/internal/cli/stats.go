@@ -36,9 +36,9 @@ func newStatsCmd(a *App) *cobra.Command {
 and the cost, all together or by day, project, agent, model, tool or person.
 
 Active time leaves out pauses of more than five minutes, and waits for a person's permission. Input
-tokens are without those from the cache (cached). Each message counts once, even if a transcript repeats
-it. A call that a person rejected has not failed. The work of subagents counts for their session. By
-tool, active time is that from a call to its result.
+tokens do not include those from the cache (cached). Each message counts once, even if a transcript
+repeats it. A call that a person rejected has not failed. The work of subagents counts for their
+session. By tool, active time is the time from a call to its result.
 
 The cost is known for models that have a price: dollars per million tokens, by the name of a model
 or its beginning. Without cache_read and cache_write, such tokens cost as much as input.
@@ -109,7 +109,7 @@ func (o *statsOptions) run(ctx context.Context) error {
 	return stats.Show(&o.app.Streams, report.Rows(sums, by, list), by)
 }
 
-// pricesText is the setting prices: that of the workspace, if only one is read.
+// pricesText returns the setting prices: of the workspace, if only one is read, else of the user.
 func (o *statsOptions) pricesText() (string, error) {
 	if o.app.store == nil {
 		return workspace.GlobalSetting("prices")

@@ -34,9 +34,9 @@ func newTapesCmd(a *App) *cobra.Command {
 tape ls is the same.
 
 A session's title is the one that you set, the one that its agent gave, or the first thing that a
-person asked. In place of a session's name you can use the number in front (until the order changes), the beginning of the
-name (if no other name begins so), or - for the previous session. The current session is marked with
-*.
+person asked. In place of a session's name you can use the number in front (until the order
+changes), the beginning of the name (if no other name begins with it), or - for the previous
+session. The current session is marked with *.
 
 If there is room, the list shows the project, the name, the number of messages, and for each
 remote how many entries are only here (ahead) or only there (behind), as of the last push,
@@ -97,7 +97,7 @@ func (o *tapesOptions) run(ctx context.Context) error {
 		for i := range list {
 			listed[i] = &list[i].Tape
 		}
-		catalog.TellApart(listed) // from those that are shown
+		catalog.TellApart(listed) // only those that are shown matter
 	}
 	none := "No matching sessions."
 	if len(all) == 0 {

@@ -18,8 +18,8 @@ const byGit = `
 The git program transfers the data, so that credential helpers, ssh configuration, proxies
 and hooks work as you are used to. It has to be installed.`
 
-// withRemote opens the workspace for fetch, pull and push, and finds the remote. An
-// empty --tape is refused: a variable that was not set must not choose everything.
+// withRemote opens the workspace for fetch, pull and push, and finds the remote. An empty --tape is refused:
+// a variable that was not set must not select everything.
 func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *repo.Store, remote string) error) runFunc {
 	return func(cmd *cobra.Command, args []string) error {
 		if slices.Contains(*tapes, "") {
@@ -59,6 +59,7 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 	return repo.Remote{}, layout.Invalid("name one of them: "+strings.Join(names, ", "), "there are several remotes, and none is called %s", repo.DefaultRemote)
 }
 
+// explainRemote adds a way out to an error of a transfer that has none.
 func explainRemote(err error) error {
 	if err == nil || hints.Of(err) != "" {
 		return err
@@ -68,10 +69,10 @@ func explainRemote(err error) error {
 	case errors.Is(err, repo.ErrHostile):
 		out.class, out.hint = repo.ErrCorrupt, "nothing of it was accepted; git fsck in the remote repository shows what is wrong with it"
 	case errors.Is(err, repo.ErrAuth):
-		out.hint = "https: a credential helper of git's, or a token as password\n" +
+		out.hint = "https: set up a git credential helper, or use a token as the password\n" +
 			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"
 	case errors.Is(err, repo.ErrRemote):
-		out.hint = "check the address (of a remote, tape remote list shows it), and that it can be reached"
+		out.hint = "check the address (tape remote list shows those of remotes), and that it can be reached"
 	default:
 		return err
 	}

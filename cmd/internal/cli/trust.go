@@ -117,7 +117,7 @@ func wouldCount(ctx context.Context, gitDir string) (found []object, err error) 
 	}
 	for _, name := range []string{"messages", "host"} {
 		if entries, _ := os.ReadDir(filepath.Join(gitDir, layout.PrivateDir, name)); len(entries) > 0 {
-			add("state", layout.PrivateDir+"/"+name, "what waits to be answered, or was granted")
+			add("state", layout.PrivateDir+"/"+name, "unanswered messages, or grants")
 		}
 	}
 	links, err := os.ReadDir(gitDir)

@@ -18,13 +18,13 @@ import (
 
 // WatchOptions are the command line's options for a watch of transcripts.
 type WatchOptions struct {
-	Dirs       map[string]time.Time        // the folders, with the time from which changes count
-	Later      func() map[string]time.Time // folders that are watched later, too
-	Poll, Once bool
-	Is         func(path string) bool
-	Changed    func(ctx context.Context, paths []string) error
-	Again      time.Duration // report a transcript again after it has not changed for so long
-	Warn       func(error)
+	Dirs       map[string]time.Time                            // the folders, with the time from which changes count
+	Later      func() map[string]time.Time                     // folders that are watched later, too
+	Poll, Once bool                                            // check at intervals; only catch up
+	Is         func(path string) bool                          // whether a file may have sessions
+	Changed    func(ctx context.Context, paths []string) error // gets the transcripts that were written to
+	Again      time.Duration                                   // report a transcript again after it has not changed for so long
+	Warn       func(error)                                     // gets the reason if the system cannot watch all folders
 }
 
 func newWatchCmd(a *App) *cobra.Command {
@@ -77,5 +77,5 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 	w.CatchUp(ctx) // an interrupted watch may have left something
 	return host.Watch(ctx, WatchOptions{Dirs: dirs, Later: w.Later, Poll: poll, Once: once, Is: watching.Is, Changed: w.Changed,
 		Again: recorder.Unannounced + time.Minute,
-		Warn:  func(err error) { a.Warn("looking at the folders again and again: " + err.Error()) }})
+		Warn:  func(err error) { a.Warn("the folders are checked at intervals: " + err.Error()) }})
 }

@@ -109,7 +109,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 	}.Show(&a.Streams, list, nil)
 }
 
-// describeWorkspace reads only files and refs, no tapes: there may be many.
+// describeWorkspace reads only files, refs and the tape main: there may be many tapes.
 func (a *App) describeWorkspace(ctx context.Context, dir string) (listedWorkspace, error) {
 	w := listedWorkspace{dir: dir, project: workspace.ProjectOf(dir), own: workspace.IsOwn(dir)}
 	store, err := repo.Open(ctx, dir, a.storeOptions())
@@ -189,8 +189,8 @@ func findWorkspace(name string) (string, error) {
 	return "", layout.NotFound("tape workspaces lists them", "there is no workspace %s", quoted(name))
 }
 
-// takeAlong links the workspace of a project that was moved here, if the git remote proves that it
-// was. Otherwise it returns cause, with a hint if a project may have been moved.
+// takeAlong links the workspace of a project that was moved here, if the git remote proves that. Otherwise
+// it returns cause, with a hint if a project may have been moved.
 func (a *App) takeAlong(cause error) (string, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
@@ -224,9 +224,9 @@ func (a *App) takeAlong(cause error) (string, error) {
 	return "", cause
 }
 
-// noteProject records the current directory as the workspace's project, if it is.
+// noteProject records the project of the current directory as the workspace's, if the workspace belongs to it.
 func (a *App) noteProject(store *repo.Store) {
 	if err := (*workspace.Store)(store).NoteProject("."); err != nil {
-		a.Warn("it is not known where the project of the workspace is: " + err.Error())
+		a.Warn("could not record the project of the workspace: " + err.Error())
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// anthropic is the Messages API.
+// anthropic is a request of Anthropic's Messages API.
 type anthropic struct {
 	Model    string            `json:"model"`
 	Stream   bool              `json:"stream"`

@@ -2,7 +2,7 @@ package model
 
 import "encoding/json"
 
-// chat is OpenAI's chat completions.
+// chat is a request of OpenAI's chat completions.
 type chat struct {
 	Model    string            `json:"model"`
 	Stream   bool              `json:"stream"`

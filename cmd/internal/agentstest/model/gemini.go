@@ -2,7 +2,7 @@ package model
 
 import "encoding/json"
 
-// gemini is Gemini's generateContent and streamGenerateContent.
+// gemini is a request of Gemini's generateContent or streamGenerateContent.
 type gemini struct {
 	stream bool
 

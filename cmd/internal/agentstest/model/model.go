@@ -1,4 +1,4 @@
-// Package model is a language model whose answers come from a script. It serves the four APIs that coding
+// Package model is a fake language model whose answers come from a script. It serves the four APIs that coding
 // agents use: Anthropic's Messages, OpenAI's Responses and chat completions, and Gemini's. It keeps all
 // requests and answers, so that a test can compare them with what was recorded.
 //
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A Script has the answers to each prompt, one for each request. A prompt may be anywhere in a user's
-// message, so none may contain another.
+// A Script has the answers to each prompt, one for each request. A prompt is found anywhere in a user's
+// message, so no prompt may contain another.
 type Script map[string][]Step
 
 // A Step is one answer.
@@ -21,7 +21,7 @@ type Step struct {
 	Think  string
 	Text   string
 	Calls  []Call
-	Tokens int           // reported for the request; many make an agent compact its history
+	Tokens int           // reported as used; a high number makes an agent compact its history
 	Pause  time.Duration // before each piece of the answer
 }
 
@@ -35,8 +35,8 @@ type Call struct {
 const (
 	Shell = "shell" // Arg: a command
 	Agent = "agent" // Arg: what a subagent is to do
-	Wait  = "wait"  // for the subagent, if that takes a call
-	Done  = "done"  // Arg: what a subagent has found, if reporting it takes a call
+	Wait  = "wait"  // waits for the subagent, in agents that have a call for it
+	Done  = "done"  // Arg: what a subagent has found, in agents that report it by a call
 	MCP   = "mcp"   // Arg: the tool's name, a space, its arguments as JSON
 )
 
@@ -62,15 +62,15 @@ const (
 // An Exchange is one request with its answer.
 type Exchange struct {
 	Path    string
-	Prompt  string // of the script; empty for side requests, and if none was found
+	Prompt  string // the prompt of the script; "" for side requests, and if none was found
 	First   bool   // the prompt has no answer yet
-	Side    bool   // for a title or a summary: no turn of the conversation
+	Side    bool   // a request for a title or a summary, which is not part of the conversation
 	History []Item // the history that the agent sent
 	Reply   []Item // the answer
 	Done    bool   // the answer was sent to its end
 }
 
-// find returns the last prompt in a history and the number of answers to it.
+// find returns the last prompt in a history, "" if there is none, and the number of answers to it.
 func (s Script) find(history []Item) (prompt string, step int) {
 	for i, h := range slices.Backward(history) {
 		if h.Kind != User {
@@ -93,15 +93,15 @@ func (s Script) promptIn(text string) string {
 	return found
 }
 
-// answers counts the model's answers: everything up to the next result is one.
+// answers counts the model's answers. Everything up to the next item that is not the model's is one answer.
 func answers(history []Item) int {
-	n, own := 0, false
+	n, inAnswer := 0, false
 	for _, item := range history {
-		now := item.Kind == Answer || item.Kind == Asked
-		if now && !own {
+		fromModel := item.Kind == Answer || item.Kind == Asked
+		if fromModel && !inAnswer {
 			n++
 		}
-		own = now
+		inAnswer = fromModel
 	}
 	return n
 }

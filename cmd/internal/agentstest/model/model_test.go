@@ -20,10 +20,10 @@ func script() Script {
 
 func call(c Call, _ []Item) (string, any) { return c.Tool, map[string]any{"command": c.Arg} }
 
-// The four dialects of one conversation: the first request, and the one with the result.
+// dialects has one conversation in each of the four APIs: the first request, and the one with the result.
 var dialects = []struct {
 	name, path, first, second string
-	want                      []string // in the answer to the first
+	want                      []string // parts of the answer to the first request
 }{
 	{
 		"Anthropic", "/v1/messages?beta=true",
@@ -59,6 +59,7 @@ var dialects = []struct {
 	},
 }
 
+// Each API gets the answers of the script, and the exchanges are kept.
 func TestDialects(t *testing.T) {
 	for _, d := range dialects {
 		t.Run(d.name, func(t *testing.T) {
@@ -67,24 +68,24 @@ func TestDialects(t *testing.T) {
 			got := post(t, s.URL+d.path, d.first)
 			for _, want := range d.want {
 				if !strings.Contains(got, want) {
-					t.Errorf("no %s in\n%s", want, got)
+					t.Errorf("the first answer has no %s:\n%s", want, got)
 				}
 			}
 			if got = post(t, s.URL+d.path, d.second); !strings.Contains(got, "It said hi.") {
-				t.Errorf("the second answer is\n%s", got)
+				t.Errorf("the second answer does not say \"It said hi.\":\n%s", got)
 			}
 			e := exchanges(s, 2)
 			if e[0].Prompt != "say hello" || !e[0].First || e[1].First || !e[0].Done || !e[1].Done {
-				t.Errorf("kept: %+v", e)
+				t.Errorf("the exchanges should be done, and only the first one First: %+v", e)
 			}
 			if last := e[1].History[len(e[1].History)-1]; last.Kind != Result || last.ID != "call_001_0" || !strings.Contains(last.Text, "hi") {
-				t.Errorf("told last: %+v", last)
+				t.Errorf("the last item is %+v, want the result hi of call_001_0", last)
 			}
 		})
 	}
 }
 
-// A history that was compacted does not lead to the answer that filled it.
+// After a compaction, the answer that filled the context is not given again.
 func TestCompacted(t *testing.T) {
 	s := New(script(), call)
 	defer s.Close()
@@ -92,30 +93,32 @@ func TestCompacted(t *testing.T) {
 		return post(t, s.URL+"/v1/chat/completions", `{"tools":[{}],"messages":[`+messages+`]}`)
 	}
 	if got := ask(`{"role":"user","content":"fill it"}`); !strings.Contains(got, "Full.") {
-		t.Error(got)
+		t.Errorf("want \"Full.\", got %s", got)
 	}
 	if got := ask(`{"role":"user","content":"fill it"},{"role":"user","content":"Now create a detailed summary."}`); !strings.Contains(got, s.Summary) {
-		t.Error(got)
+		t.Errorf("want the summary, got %s", got)
 	}
 	if got := ask(`{"role":"user","content":"fill it"},{"role":"user","content":"So far: ` + s.Summary + `"}`); !strings.Contains(got, "Room again.") {
-		t.Error(got)
+		t.Errorf("want \"Room again.\", got %s", got)
 	}
 }
 
+// A request for another path is kept as unknown.
 func TestUnknown(t *testing.T) {
 	s := New(script(), call)
 	defer s.Close()
 	post(t, s.URL+"/v1/telemetry", `{}`)
 	if got := s.Unknown(); !slices.Equal(got, []string{"POST /v1/telemetry"}) {
-		t.Error(got)
+		t.Errorf("unknown requests: %v, want POST /v1/telemetry", got)
 	}
 }
 
+// A text is cut into about a hundred pieces, never within a character.
 func TestPieces(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("苹果", 5000)} {
 		p := pieces(text)
 		if strings.Join(p, "") != text || len(p) > 101 {
-			t.Errorf("%d pieces of %d bytes", len(p), len(text))
+			t.Errorf("%d bytes become %d pieces, want at most 101 that make the text", len(text), len(p))
 		}
 		for _, piece := range p {
 			if !json.Valid([]byte(`"` + piece + `"`)) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// responses is OpenAI's Responses API.
+// responses is a request of OpenAI's Responses API.
 type responses struct {
 	Tools []json.RawMessage `json:"tools"`
 	Input []struct {

@@ -16,11 +16,11 @@ import (
 type Server struct {
 	URL string // without a slash at the end
 
-	// Call returns the agent's name of a tool, and the arguments. The history may have an id that these
-	// need.
+	// Call returns the agent's name of a tool, and the arguments. The history may have an id that the
+	// arguments need.
 	Call func(c Call, history []Item) (name string, args any)
 
-	// Summary is the answer if the last message has one of the SummaryMarks: the agent compacts its
+	// Summary is the answer if the last message has one of the SummaryMarks, because the agent compacts its
 	// history.
 	Summary string
 
@@ -32,13 +32,13 @@ type Server struct {
 	unknown   []string
 }
 
-// SummaryMarks are phrases of the agents' own requests for a summary.
+// SummaryMarks are phrases from the agents' requests for a summary.
 var SummaryMarks = [...]string{
 	"create a detailed summary", "CONTEXT CHECKPOINT COMPACTION", "<state_snapshot>", "anchored summary",
 	"structured context checkpoint summary",
 }
 
-// New starts a server on a port of its own.
+// New starts a server on a free port. call becomes its Call.
 func New(script Script, call func(Call, []Item) (string, any)) *Server {
 	s := &Server{script: script, Call: call, Summary: "Summary: greetings were exchanged."}
 	s.http = httptest.NewServer(http.HandlerFunc(s.serve))
@@ -63,7 +63,7 @@ func (s *Server) Exchanges() []Exchange {
 	return out
 }
 
-// Unknown returns the requests for paths that it does not serve.
+// Unknown returns the requests, as method and path, that it could not answer.
 func (s *Server) Unknown() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,7 +76,7 @@ type dialect interface {
 	answer(w *writer, a answer)
 }
 
-// An answer is a step with the agent's names of tools.
+// An answer is a step, with its calls as the agent names them.
 type answer struct {
 	id    string
 	step  Step
@@ -138,7 +138,7 @@ func (s *Server) converse(w http.ResponseWriter, r *http.Request, d dialect) {
 	e.Done = !out.failed
 }
 
-// open notes a request and finds the answer to it.
+// open records a request and finds the answer to it.
 func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 	history, tools := d.history()
 	s.mu.Lock()
@@ -160,7 +160,7 @@ func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 	return e, a
 }
 
-// translate returns the items of a step, with the agent's names of tools.
+// translate returns all items of an answer, and those that are calls, with the agent's names of tools.
 func (s *Server) translate(a answer, history []Item) (said, calls []Item) {
 	if a.step.Text != "" {
 		said = append(said, Item{Kind: Answer, Text: a.step.Text})
@@ -237,7 +237,7 @@ func (w *writer) send(name string, data []byte) {
 	}
 }
 
-// pieces cuts a text into pieces, as a model's stream does, at most about a hundred.
+// pieces cuts a text into at most about a hundred pieces, as a model's stream does.
 func pieces(text string) []string {
 	size := max(24, len(text)/100)
 	var out []string
