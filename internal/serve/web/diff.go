@@ -168,7 +168,7 @@ func sideOf(e repo.Entry) *diffSide {
 	return &diffSide{ID: e.ID, Who: display.Line(who), Text: template.HTML(prose.Escape(text))} //nolint:gosec // escaped
 }
 
-// words returns two texts with the words marked in which they differ.
+// words returns two texts in which the differing words are marked.
 func words(a, b string) (left, right template.HTML) {
 	var l, r strings.Builder
 	for _, span := range entrydiff.Words(shortened(a), shortened(b), 200*time.Millisecond) {

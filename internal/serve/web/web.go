@@ -330,8 +330,8 @@ func clock(t time.Time) template.HTML {
 // random matches names that agents make up for their sessions.
 var random = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f-]{20,}$`)
 
-// labelOf is what pages call a session: its title with what tells it apart; its name if it has no title; and a word
-// instead of a name that an agent made up.
+// labelOf is what pages call a session: its title with what tells it apart, or its name. If an agent made the name up,
+// it is "Untitled session" with the beginning of the name.
 func labelOf(a about.Tape) string {
 	name, helper := strings.CutPrefix(path.Base(a.Name), "agent-")
 	switch {

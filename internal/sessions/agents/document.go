@@ -73,8 +73,8 @@ func data(v *hujson.Value) []byte {
 	return c.Pack()
 }
 
-// children returns the values in an object or array, the offset at which each begins, with its name, the spaces and
-// comments before each, and those after the last one.
+// children returns the values in an object or array; the offset at which each member or element begins; the spaces and
+// comments before each; and those after the last one.
 func children(v *hujson.Value) (list []*hujson.Value, begin []int, before []hujson.Extra, rest hujson.Extra) {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -101,7 +101,7 @@ func (d *document) newline() string {
 	return "\n"
 }
 
-// unit returns by what a level is indented.
+// unit returns the indentation of one level.
 func (d *document) unit() string {
 	if _, begin, _, _ := children(&d.root); len(begin) > 0 {
 		if in := d.indent(begin[0]); in != "" {

@@ -24,7 +24,7 @@ func TellApart(tapes []*about.Tape) {
 	}
 }
 
-// differences may tell tapes with the same title apart, in this order. Those after the first one that does are not used.
+// differences may tell tapes with the same title apart. They are used in this order, until a tape differs from all others.
 var differences = []func(*about.Tape) string{
 	func(t *about.Tape) string { return t.Branch },
 	func(t *about.Tape) string { return began(t, time.DateOnly) },

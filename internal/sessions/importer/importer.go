@@ -16,9 +16,10 @@ import (
 )
 
 // Read emits the items of a source in the order of the tape. It leaves out what the tape has: seen reports whether a
-// fork (named as in [record.Item.Fork]; "" is the tape itself) has an entry with a key. No two forks share a key. Read
-// returns the first error of emit, of the source's reader, or of the context. Nothing in a
-// source's content is an error.
+// fork (named as in [record.Item.Fork]; "" is the tape itself) has an entry with a key. No two forks share a key.
+//
+// Read returns the first error of emit, of the source's reader, or of the context. Nothing in a source's content is an
+// error.
 //
 // Memory is bounded by the number of records, not by the size of the source.
 func Read(ctx context.Context, f *record.Format, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error) {

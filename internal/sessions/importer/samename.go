@@ -10,7 +10,7 @@ import (
 )
 
 // nameOf returns the tape's name for a session whose short name, info.Session, may not be unique. It is the full name
-// if a tape has that name already, or if the tape with the short name begins in another way than the file.
+// if a tape has that name already, or if the tape with the short name does not begin as the file does.
 func (b *Batch) nameOf(ctx context.Context, f *record.Format, src record.Source, info record.Info) (string, error) {
 	for _, name := range []string{info.Session, info.Full} {
 		if err := b.flushFor(ctx, name); err != nil {

@@ -21,7 +21,7 @@ var resumed = []string{
 	answerLn("a2", "u2", "m2", `{"type":"text","text":"done, too"}`),
 }
 
-// aboutTape returns the facts about a tape that its entries say.
+// aboutTape returns what a tape's entries say about it.
 func aboutTape(t *testing.T, s *repo.Store, name string) (a about.Tape) {
 	t.Helper()
 	tape, err := s.Tape(t.Context(), name)

@@ -243,8 +243,8 @@ func (j *job) commit(ctx context.Context) error {
 	return nil
 }
 
-// Rows are sent in chunks of up to chunkRows rows or about chunkBytes bytes. A transaction ends after a tape with which
-// it has commitRows rows.
+// Rows are sent in chunks of up to chunkRows rows or about chunkBytes bytes. A transaction ends after the first tape
+// with which it has at least commitRows rows.
 const (
 	chunkRows  = 1000
 	chunkBytes = 4 << 20
@@ -367,8 +367,8 @@ func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tap
 	return describe(t, facts)
 }
 
-// Watch calls Once again and again, with a pause of every, until the context ends. What fails is tried again. A database
-// that was dropped and created again gets its tables. The only error is that a name in o.Remotes is unknown.
+// Watch calls Once until the context ends; every is the pause between two calls. What fails is tried again. A database
+// that was dropped and created again gets its tables. Watch returns an error only if a name in o.Remotes is unknown.
 func Watch(ctx context.Context, o Options, every time.Duration, done func(Result)) error {
 	for {
 		err := Once(ctx, o, done)

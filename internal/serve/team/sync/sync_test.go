@@ -352,7 +352,7 @@ func TestOneConnection(t *testing.T) {
 	m.same("with one connection")
 }
 
-// TestEmptied: a running worker fills a database again that was emptied.
+// TestEmptied: a running worker fills an emptied database again.
 func TestEmptied(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)

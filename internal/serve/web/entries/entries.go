@@ -26,7 +26,7 @@ type Entry struct {
 	Kind, Look, Who    string
 	GoesOn             bool // the same speaker as in the item before
 	Person             *Person
-	Fork               string // that it was merged from
+	Fork               string // the fork that it was merged from, or ""
 	Aside              string // why it is not in the conversation
 	ID, LastID         int64
 	Seq                int
