@@ -31,7 +31,7 @@ func (s *site) browser() context.Context {
 	}
 	dir, err := os.MkdirTemp("", "chromium")
 	must(s.T, err)
-	s.Cleanup(func() { os.RemoveAll(dir) }) // it may still write there, which is nobody's error
+	s.Cleanup(func() { os.RemoveAll(dir) }) // the browser may still write there, so an error is ignored
 	ctx, cancel := chromedp.NewExecAllocator(s.Context(), append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true),
 		chromedp.Flag("disable-sync", true), chromedp.UserDataDir(dir), chromedp.WindowSize(1280, 900))...)
@@ -65,7 +65,7 @@ func (s *site) until(ctx context.Context, condition string) {
 	var now string
 	_ = chromedp.Run(ctx, chromedp.Evaluate(`location.href + " found:" + document.querySelector(".found")?.textContent +
 		" at:" + document.querySelector("article.current")?.id + " said:" + document.querySelector("#said")?.textContent`, &now))
-	s.Fatalf("%s: %v; the page is %s", condition, err, now)
+	s.Fatalf("%s did not become true: %v; the page is %s", condition, err, now)
 }
 
 func (s *site) keys(ctx context.Context, keys string) {
@@ -73,6 +73,7 @@ func (s *site) keys(ctx context.Context, keys string) {
 	s.run(ctx, chromedp.KeyEvent(keys))
 }
 
+// picture saves a screenshot to the folder $TAPE_TEST_PICTURES, if that is set.
 func (s *site) picture(ctx context.Context, name string) {
 	s.Helper()
 	dir := os.Getenv("TAPE_TEST_PICTURES")
@@ -84,13 +85,13 @@ func (s *site) picture(ctx context.Context, name string) {
 	must(s.T, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 }
 
-// press presses a key. If the page handles the key, nothing is typed.
+// press presses a key that the page handles; unlike keys, it types nothing.
 func (s *site) press(ctx context.Context, key string) {
 	s.Helper()
 	s.run(ctx, input.DispatchKeyEvent(input.KeyRawDown).WithKey(key), input.DispatchKeyEvent(input.KeyUp).WithKey(key))
 }
 
-// TestKeyboard goes through a session as a person without a mouse does.
+// TestKeyboard reads a session and searches with the keyboard alone.
 func TestKeyboard(t *testing.T) {
 	s := newSite(t, false)
 	s.session()
@@ -138,7 +139,7 @@ func TestKeyboard(t *testing.T) {
 	s.run(ctx, chromedp.Navigate(s.url+"/t/main/@7"), chromedp.WaitVisible("#e6 .call[open]"))
 }
 
-// TestFollow has two browsers follow one session.
+// TestFollow: two browsers that follow one session show new entries once, and do not scroll.
 func TestFollow(t *testing.T) {
 	s := newSite(t, false)
 	tape := s.session()
@@ -148,7 +149,7 @@ func TestFollow(t *testing.T) {
 		s.until(ctx, `document.querySelectorAll("article").length > 8`)
 	}
 	s.run(one, chromedp.Evaluate(`window.scrollTo(0, 120)`, nil))
-	for i := range 130 { // over the end of a window
+	for i := range 130 { // beyond the end of a window
 		_, err := tape.Append(t.Context(), nil, repo.Message("assistant", fmt.Sprintf("new number %d", i)))
 		must(t, err)
 	}
@@ -160,7 +161,7 @@ func TestFollow(t *testing.T) {
 	s.until(one, `!document.querySelector("#e142 ~ .next")`)
 }
 
-// TestManyEntries: of 100,000 entries, only few are in the page at any place.
+// TestManyEntries: of 100,000 entries, the page has at most 400 at a time, wherever it is scrolled to.
 func TestManyEntries(t *testing.T) {
 	s := newSite(t, false)
 	s.long(100_000)
@@ -186,7 +187,7 @@ func TestManyEntries(t *testing.T) {
 	t.Logf("%d elements in the page", nodes)
 }
 
-// TestHostileInBrowser opens everything that a hostile session has: nothing of it runs or loads.
+// TestHostileInBrowser opens everything that a hostile session has. Nothing in it runs, or loads anything.
 func TestHostileInBrowser(t *testing.T) {
 	s := newSite(t, false)
 	s.hostile()
@@ -208,13 +209,13 @@ func TestHostileInBrowser(t *testing.T) {
 	}
 }
 
-// titles are those that break layouts: one endless word, words without end, emoji, right to left, Chinese.
+// titles returns titles that could break layouts: a very long word, many words, a path, emoji, right to left, Chinese.
 func titles() map[string]string {
 	return map[string]string{"word": strings.Repeat("x", 10_000), "words": strings.Repeat("and then ", 1000), "path": "/home" + strings.Repeat("/folder", 60) + "/file.go",
 		"emoji": strings.Repeat("🧑\u200d🚀🔥", 60), "hebrew": "אנא תקן את הבדיקה שנכשלת ב-checkout.go ואל תשנה את הקוד", "chinese": strings.Repeat("请修复上传重试的问题", 20)}
 }
 
-// table is one whose columns do not all fit on a phone.
+// table has more columns than fit on a phone.
 const table = "| Scenario | Checkpoint | Expected |\n|---|---|---|\n| Scenarios without an end | all three | `[\"file1.go\", \"file2.go\", \"file3.go\"]` with the whole transcript |"
 
 // TestTitlesOnPhone: no title makes a page wider than a phone, bars stay low, and words in tables stay whole.
@@ -248,7 +249,7 @@ func TestTitlesOnPhone(t *testing.T) {
 			return over + [...wide.slice(0, 3), ...tall.slice(0, 3), ...thin.slice(0, 3)].map(e => e.getBoundingClientRect().right + " " + e.outerHTML.slice(0, 200)).join("; ");
 		})()`, &wrong))
 		if wrong != "" {
-			t.Errorf("%s: %s", path, wrong)
+			t.Errorf("%s has a bad layout: %s", path, wrong)
 		}
 	}
 }
@@ -291,7 +292,7 @@ func TestAccessible(t *testing.T) {
 			var wide bool
 			s.run(ctx, chromedp.Evaluate(`document.documentElement.scrollWidth > innerWidth + 1`, &wide))
 			if wide {
-				t.Errorf("%s, %s: is wider than the screen", name, look)
+				t.Errorf("%s, %s: the page is wider than the screen", name, look)
 			}
 			if axe != "" {
 				s.axe(ctx, axe, name+", "+look)
@@ -300,7 +301,8 @@ func TestAccessible(t *testing.T) {
 	}
 }
 
-// TestSessionInBrowser comes from a file, as --open does, and logs out.
+// TestSessionInBrowser: a browser gets in from a file with a link, which --open makes, and loses the session when it
+// logs out.
 func TestSessionInBrowser(t *testing.T) {
 	s := newSite(t, false)
 	s.session()

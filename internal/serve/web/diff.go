@@ -74,7 +74,7 @@ func (s *View) diff(r *request) error {
 	return s.show(r, "diff", d.NameA+" and "+d.NameB, d)
 }
 
-// part returns which of all rows are on the page, and notes that.
+// part returns the range of rows that the page shows, by ?from=, and sets the numbers of the page from it.
 func (d *diffPage) part(v url.Values, all int) (from, to int) {
 	from, _ = strconv.Atoi(v.Get("from")) // 0 if it is not a number
 	from = max(0, min(from, all))
@@ -86,7 +86,7 @@ func (d *diffPage) part(v url.Values, all int) (from, to int) {
 	return from, to
 }
 
-// revisionName is what a comparison calls a side: a session by its title, a fork with its own name, too.
+// revisionName is what a comparison calls a side: the session's title, and for a fork also its name.
 func (s *View) revisionName(r *request, rev *repo.Revision) string {
 	name := rev.Name()
 	if name != rev.Tape() {
@@ -168,7 +168,7 @@ func sideOf(e repo.Entry) *diffSide {
 	return &diffSide{ID: e.ID, Who: display.Line(who), Text: template.HTML(prose.Escape(text))} //nolint:gosec // escaped
 }
 
-// words are two texts with their differing words marked.
+// words returns two texts in which the differing words are marked.
 func words(a, b string) (left, right template.HTML) {
 	var l, r strings.Builder
 	for _, span := range entrydiff.Words(shortened(a), shortened(b), 200*time.Millisecond) {

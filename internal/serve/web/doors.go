@@ -37,7 +37,7 @@ func (s *View) cookie(r *http.Request, value string) *http.Cookie {
 	return c
 }
 
-// SetHeaders sets what every answer of pages has in its header.
+// SetHeaders sets the headers that all pages have.
 func SetHeaders(h http.Header) {
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -110,13 +110,13 @@ func (s *View) enter(w http.ResponseWriter, r *http.Request, code string) {
 
 // refuse says how to get in. If no link works any more, it has a new one printed.
 func (s *View) refuse(w http.ResponseWriter, r *http.Request) {
-	mode := r.Header.Get("Sec-Fetch-Mode") // differs if a browser asks for an icon by itself
+	mode := r.Header.Get("Sec-Fetch-Mode") // it is not navigate if a browser asks for an icon by itself
 	if s.NewLink != nil && r.Method == http.MethodGet && (mode == "" || mode == "navigate") {
 		if code := s.doors.LinkIfNone(); code != "" {
 			s.NewLink(code)
 		}
 	}
-	s.Plain(w, http.StatusUnauthorized, PlainPage{Title: "No session", Text: "A link works once, and for a minute. There is a new one where the server runs: it has printed it."})
+	s.Plain(w, http.StatusUnauthorized, PlainPage{Title: "No session", Text: "A link works once, within a minute. Look where the server runs: it has printed a new one."})
 }
 
 // leave ends a session, if the form comes from one of its pages.
@@ -143,7 +143,7 @@ type PlainPage struct {
 	Back            string // the address of the sessions
 }
 
-// Plain writes a page without a session, which shows nothing of the workspace. With To, the browser goes on there.
+// Plain writes a page that needs no session, and shows nothing of the workspace. If To is set, the browser goes there.
 func (s *View) Plain(w http.ResponseWriter, code int, p PlainPage) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)

@@ -14,7 +14,7 @@ import (
 	"tape/internal/serve/web"
 )
 
-// formToken is that of the forms of a page.
+// formToken returns the token of a page's forms.
 func formToken(page string) string {
 	if m := regexp.MustCompile(`name="token" value="([0-9a-f]+)"`).FindStringSubmatch(page); m != nil {
 		return m[1]
@@ -22,8 +22,8 @@ func formToken(page string) string {
 	return ""
 }
 
-// TestDoors: a link works once and for a minute; its cookie is only for the pages of this server,
-// and ends at the logout.
+// TestDoors: a link works once, within a minute. Its cookie is only for the pages of this server, and does not work
+// after the logout.
 func TestDoors(t *testing.T) {
 	s, now := newSite(t, false), time.Now()
 	s.session()
@@ -56,44 +56,44 @@ func TestDoors(t *testing.T) {
 	wants := func(want int, path string) {
 		t.Helper()
 		if code, body, _ := ask("GET", path, nil); code != want || want == 401 && (strings.Contains(body, path) || !strings.Contains(body, "new one")) {
-			t.Errorf("%s answers %d, not %d: %s", path, code, want, body)
+			t.Errorf("%s answers %d, want %d: %s", path, code, want, body)
 		}
 	}
 	late, link := view.Link(), view.Link()
-	wants(401, late)                         // a newer one is in its place
+	wants(401, late)                         // a newer link has replaced it
 	code, page, res := ask("GET", link, nil) // no redirect: a browser that comes from a file would not send its new cookie
 	if code != http.StatusOK || !strings.Contains(page, `http-equiv="refresh" content="0; url=`+path+`/"`) || len(res.Cookies()) != 1 {
-		t.Fatalf("the link: %d %v %s", code, res.Header, page)
+		t.Fatalf("the link answers %d %v %s, want a cookie and a page that leads to %s/", code, res.Header, page, path)
 	}
 	got := res.Cookies()[0]
 	if port := srv.URL[strings.LastIndex(srv.URL, ":")+1:]; got.Name != "tape_"+port || got.Path != path+"/" || !got.HttpOnly || got.SameSite != http.SameSiteStrictMode {
-		t.Errorf("the cookie: %+v", got)
+		t.Errorf("the cookie is %+v, want tape_%s for %s/ only", got, port, path)
 	}
 	wants(401, link) // it was used
 	if code, _, res := ask("GET", path, nil); code != http.StatusMovedPermanently || res.Header.Get("Location") != path+"/" {
-		t.Errorf("the path without its slash answers %d %v", code, res.Header)
+		t.Errorf("the path without its slash answers %d %v, want a redirect to %s/", code, res.Header, path)
 	}
 	if len(printed) != 1 {
-		t.Fatalf("printed: %q", printed)
+		t.Fatalf("the printed links are %q, want 1", printed)
 	}
 	wants(401, path+"/")
 	if len(printed) != 1 {
-		t.Errorf("a link is printed while the one before works: %q", printed)
+		t.Errorf("a link is printed while the previous one still works: %q", printed)
 	}
 	now = now.Add(time.Minute)
 	wants(401, printed[0]) // too late
 	if len(printed) != 2 {
-		t.Errorf("printed: %q", printed)
+		t.Errorf("the printed links are %q, want 2", printed)
 	}
 	wants(200, "/assets/style.css")
 	cookie = got
 	wants(401, "/t/main") // pages are only below the path
 	if known != 0 {
-		t.Error("a request without a session is known")
+		t.Error("KeepConn was called for a request without a session")
 	}
 	wants(404, path+"/t/nothing")
 	if known != 1 {
-		t.Error("a request with a session is not known")
+		t.Errorf("KeepConn was called %d times for a request with a session, want 1", known)
 	}
 	_, page, _ = ask("GET", path+"/t/main", nil)
 	for _, m := range regexp.MustCompile(`(?:href|action|src)="(/[^"]*)"`).FindAllStringSubmatch(page, -1) {
@@ -105,7 +105,7 @@ func TestDoors(t *testing.T) {
 	wants(401, path+"/t/main")
 	cookie = got
 	if code, _, _ := ask("POST", path+"/logout", nil); code != http.StatusForbidden {
-		t.Errorf("logged out by another site: %d", code)
+		t.Errorf("a logout without the token answers %d, want 403", code)
 	}
 	follow, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+path+"/t/main/-/follow", nil)
 	must(t, err)
@@ -114,13 +114,13 @@ func TestDoors(t *testing.T) {
 	must(t, err)
 	defer followed.Body.Close()
 	if code, _, _ := ask("POST", path+"/logout", url.Values{"token": {formToken(page)}}); code != http.StatusOK {
-		t.Errorf("log out: %d", code)
+		t.Errorf("the logout answers %d, want 200", code)
 	}
 	if _, err := io.ReadAll(followed.Body); err != nil { // it ends with the session
 		t.Error(err)
 	}
 	wants(401, path+"/t/main")
-	if got := strings.Join(noted, ", "); got != "GET /?linkfalse, GET /?linkfalse, GET /?linkfalse" {
-		t.Errorf("noted: %s", got)
+	if got, want := strings.Join(noted, ", "), "GET /?linkfalse, GET /?linkfalse, GET /?linkfalse"; got != want {
+		t.Errorf("noted %s, want %s", got, want)
 	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	lookEvery = 500 * time.Millisecond
-	sayHello  = 20 * time.Second // so that proxies keep the connection and we notice when it is gone
+	pollEvery = 500 * time.Millisecond
+	keepAlive = 20 * time.Second // so that proxies keep the connection and we notice when it is gone
 )
 
 // follow sends the number of entries as a server-sent event whenever it changes.
@@ -22,7 +22,7 @@ func (s *View) follow(r *request) error {
 	r.w.Header().Set("Content-Type", "text/event-stream")
 	r.w.Header().Set("X-Accel-Buffering", "no")                     // for nginx
 	sent, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64) // 0 if it is not a number
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	last := time.Now()
 	for {
@@ -33,7 +33,7 @@ func (s *View) follow(r *request) error {
 		if sum.Entries != sent {
 			sent, last = sum.Entries, time.Now()
 			_, err = fmt.Fprintf(r.w, "id: %d\ndata: %d\n\n", sent, sent)
-		} else if time.Since(last) > sayHello {
+		} else if time.Since(last) > keepAlive {
 			last = time.Now()
 			_, err = fmt.Fprint(r.w, ": still here\n\n")
 		}

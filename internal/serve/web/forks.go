@@ -17,14 +17,14 @@ type forksPage struct {
 	Tape, Title         string
 	Parent, ParentTitle string
 	Open                []repo.ForkInfo
-	Names               map[string]string // by fork: the task of a subagent, or the name without that of its parent
+	Names               map[string]string // by fork: the task of a subagent, or the name without its parent's
 	Closed              []repo.ForkInfo
 	Others              []about.Tape // sessions to compare with, the newest first
 	Graph               graph.Graph
 	More                bool
 }
 
-// titleOf is the title of a session, or its name.
+// titleOf is what pages call a session.
 func (s *View) titleOf(r *request, name string) string {
 	t, err := r.from.Tape(r.Context(), name)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *View) forks(r *request) error {
 		if d.More = len(list) == graphRows; d.More {
 			break
 		}
-		c.Subject = strings.TrimSuffix(c.Subject, ": "+c.Tape) // "start: NAME", where the name says nothing new
+		c.Subject = strings.TrimSuffix(c.Subject, ": "+c.Tape) // "start: NAME": the graph shows the name
 		list = append(list, c)
 	}
 	d.Graph = graph.Of(list, t.Name())
@@ -85,7 +85,7 @@ func (s *View) forks(r *request) error {
 	return s.show(r, "forks", "Forks: "+d.Title, d)
 }
 
-// forkNames are the names of the forks of a page, as people know them.
+// forkNames returns what the page calls its forks, by their names.
 func (s *View) forkNames(r *request, t *repo.Tape, d forksPage) (map[string]string, error) {
 	info, err := t.Info(r.Context())
 	if err != nil {

@@ -22,6 +22,7 @@ func TestGuide(t *testing.T) {
 	s.guide(s.browser())
 }
 
+// click clicks on what a selector finds, and waits for a condition in the page.
 func (s *site) click(ctx context.Context, what, then string) {
 	s.Helper()
 	var err error
@@ -46,7 +47,7 @@ func (s *site) guide(ctx context.Context) {
 	s.click(ctx, `.hits .one a[href$="@3"]`, `document.activeElement.id === "e3"`)
 	s.click(ctx, "#turns li:nth-last-child(2) a", `document.activeElement.matches(".phase") && location.pathname === "/t/main/002"`)
 	s.click(ctx, "#turns li:last-child a", `document.activeElement.matches(".user")`)
-	s.until(ctx, `document.querySelector("#turns li:last-child a").matches("[aria-current]")`) // it follows the reading
+	s.until(ctx, `document.querySelector("#turns li:last-child a").matches("[aria-current]")`) // the list of turns follows the reading
 	fill := func(form, field, text string) {
 		s.Helper()
 		s.click(ctx, ".change summary", `document.querySelector(".change").open`)

@@ -16,6 +16,7 @@ import (
 	"tape/repo"
 )
 
+// site is a view of a workspace, and a client with a session.
 type site struct {
 	*testing.T
 	url    string
@@ -59,7 +60,7 @@ func (s *site) get(path string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// shows fails unless a page has all of these.
+// shows returns a page, and fails unless it has all of the wanted texts.
 func (s *site) shows(path string, want ...string) string {
 	s.Helper()
 	code, body := s.get(path)

@@ -60,7 +60,7 @@ func (l local) List(ctx context.Context, q Wanted) (*Listing, error) {
 			for _, author := range a.Authors {
 				people[author] = true
 			}
-			if !q.has(a) {
+			if !q.accepts(a) {
 				continue
 			}
 			t := &Listed{Tape: a, Base: w.base, space: w, Helpers: len(helpers[a.Name]), names: append(helpers[a.Name], a.Name)}
@@ -88,13 +88,13 @@ func (l local) List(ctx context.Context, q Wanted) (*Listing, error) {
 	return out, nil
 }
 
-func (q Wanted) has(a about.Tape) bool {
+func (q Wanted) accepts(a about.Tape) bool {
 	if q.Agent != "" && a.Agent != q.Agent || q.Project != "" && a.ProjectName() != q.Project || a.Updated.Before(q.Since) ||
 		q.Person != "" && !slices.Contains(a.Authors, q.Person) ||
 		!q.Day[0].IsZero() && (a.Updated.Before(q.Day[0]) || !a.Started.Before(q.Day[1])) {
 		return false
 	}
-	return slices.ContainsFunc([]string{a.Title, a.Name, a.Project, a.Branch}, func(s string) bool { return has(s, q.Text) })
+	return slices.ContainsFunc([]string{a.Title, a.Name, a.Project, a.Branch}, func(s string) bool { return containsFold(s, q.Text) })
 }
 
 // helperOf returns the session that started the subagent of a tape; "" if the tape is not a subagent's.
@@ -106,20 +106,20 @@ func helperOf(name, branch string, facts map[string]about.Tape) string {
 	return parent
 }
 
-// addWork adds what was done in the sessions of a workspace.
+// addWork adds to the sessions of this workspace what was done in them.
 func (w *space) addWork(ctx context.Context, list []*Listed) error {
-	of := map[string]*Listed{} // by each of the session's tapes
+	sessions := map[string]*Listed{} // by the names of their tapes
 	for _, t := range list {
 		if t.space == w {
 			for _, name := range t.names {
-				of[name] = t
+				sessions[name] = t
 			}
 		}
 	}
-	if len(of) == 0 {
+	if len(sessions) == 0 {
 		return nil
 	}
-	names := slices.Sorted(maps.Keys(of))
+	names := slices.Sorted(maps.Keys(sessions))
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	sums, err := w.index.Work(ctx, index.ByTape, index.WorkFilter{Tapes: names})
@@ -127,12 +127,12 @@ func (w *space) addWork(ctx context.Context, list []*Listed) error {
 		return err
 	}
 	for _, sum := range sums {
-		t := of[sum.Key]
+		t := sessions[sum.Key]
 		t.Active, t.Failed = t.Active+sum.Active, t.Failed+sum.Failed
 	}
 	files, err := w.index.Files(ctx, index.FileFilter{Tapes: names})
 	for _, f := range files {
-		if t := of[f.Tape]; f.Writes > 0 {
+		if t := sessions[f.Tape]; f.Writes > 0 {
 			t.Files++
 			t.Added, t.Removed = t.Added+f.Added, t.Removed+f.Removed
 		}

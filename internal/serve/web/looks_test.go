@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// looks are the ways in which pages are looked at.
+// looks returns the screens and colour schemes in which pages are tested.
 func looks() map[string][]chromedp.Action {
 	scheme := func(name string) chromedp.Action {
 		return emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}})

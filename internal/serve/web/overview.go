@@ -27,41 +27,41 @@ const (
 	maxOutlines = 32 // that are kept
 )
 
-// outlines are the outlines of sessions that were looked at lately, by the links of their pages.
+// outlines are the outlines of sessions that were shown recently, by the links of their pages.
 type outlines map[string]*pending
 
 // pending is an outline that is being made, or is done.
 type pending struct {
 	version string
 	ready   chan struct{} // closed when it is done
-	is      *outline.Outline
+	outline *outline.Outline
 	err     error
 }
 
-// outlineOf begins to make the outline of a tape as info describes it, unless that was done.
+// outlineOf returns the outline of a tape in the state that info describes. It begins to make it if it is not known.
 func (s *View) outlineOf(r *request, t Tape, info repo.Info) *pending {
 	key, version := r.base+"/t/"+t.Name(), info.Commit+" "+strconv.FormatInt(info.Entries, 10)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p := s.known[key]; p != nil && p.version == version {
+	if p := s.outlines[key]; p != nil && p.version == version {
 		return p
 	}
-	if len(s.known) >= maxOutlines {
-		clear(s.known)
+	if len(s.outlines) >= maxOutlines {
+		clear(s.outlines)
 	}
 	p := &pending{version: version, ready: make(chan struct{})}
-	s.known[key] = p
+	s.outlines[key] = p
 	s.later(func(ctx context.Context) {
 		defer close(p.ready)
-		p.is, p.err = outline.Of(ctx, t.Entries(ctx, repo.Query{}))
+		p.outline, p.err = outline.Of(ctx, t.Entries(ctx, repo.Query{}))
 	})
 	return p
 }
 
-// lately returns the outline of a tape that was made last, if it is known; otherwise nil.
-func (s *View) lately(r *request, t Tape) *outline.Outline {
+// lastOutline returns the outline of a tape that was made last, nil if there is none yet.
+func (s *View) lastOutline(r *request, t Tape) *outline.Outline {
 	s.mu.Lock()
-	p := s.known[r.base+"/t/"+t.Name()]
+	p := s.outlines[r.base+"/t/"+t.Name()]
 	s.mu.Unlock()
 	if p == nil {
 		return nil
@@ -69,16 +69,16 @@ func (s *View) lately(r *request, t Tape) *outline.Outline {
 	return p.soon(0)
 }
 
-// soon returns the outline if it is ready in a moment; otherwise nil.
+// soon returns the outline if it is ready within a time; otherwise nil.
 func (p *pending) soon(wait time.Duration) *outline.Outline {
 	select {
-	case <-p.ready: // first, because select takes any of two channels that are ready
-		return p.is
+	case <-p.ready: // asked alone first, because select takes any of two channels that are ready
+		return p.outline
 	default:
 	}
 	select {
 	case <-p.ready:
-		return p.is
+		return p.outline
 	case <-time.After(wait):
 		return nil
 	}
@@ -97,13 +97,13 @@ func (s *View) outlineNow(r *request) (Tape, *outline.Outline, error) {
 	p := s.outlineOf(r, t, info)
 	select {
 	case <-p.ready:
-		return t, p.is, p.err
+		return t, p.outline, p.err
 	case <-r.Context().Done():
 		return nil, nil, nil
 	}
 }
 
-// overview is what the head of a session says about it, and the list of its turns.
+// overview is what the head of a session's page shows, and the list of turns.
 type overview struct {
 	Base, Tape string
 	*outline.Outline
@@ -123,7 +123,7 @@ type overview struct {
 	Dir                  string
 }
 
-// helper is a subagent: Entry is where its entries begin, if they are in the session; otherwise it has its own.
+// helper is a subagent. Entry is where its entries begin; 0 if they are not in this session, but in one of their own.
 type helper struct {
 	Task, Link string
 	Entry      int64
@@ -136,7 +136,7 @@ type phaseTurns struct {
 	Turns []outline.Turn
 }
 
-// overview makes it of an outline. skip is how many turns are left out at the beginning.
+// overview makes an overview of an outline. skip is how many turns are left out at the beginning.
 func (s *View) overview(r *request, t Tape, a about.Tape, o *outline.Outline, skip int) overview {
 	d := overview{Base: r.base, Tape: t.Name(), Outline: o, Dir: a.Project}
 	d.Changed, d.Added, d.Removed = o.Changed()
@@ -177,7 +177,7 @@ func (s *View) excerpt(text string) (html template.HTML, long bool) {
 	return s.md.HTML(text), len(text) > fits || strings.Count(text, "\n") >= lines
 }
 
-// head renders the overview and the list of prompts. Those that are too large come later.
+// head renders the overview and the list of turns. If they are too large it returns "", and page.js loads them later.
 func (s *View) head(d overview) (card, turns template.HTML, err error) {
 	var parts [2]bytes.Buffer
 	for i, name := range []string{"overviewcard", "turnlist"} {
@@ -191,7 +191,7 @@ func (s *View) head(d overview) (card, turns template.HTML, err error) {
 	return template.HTML(parts[0].String()), template.HTML(parts[1].String()), nil //nolint:gosec // the templates have escaped it
 }
 
-// turns puts the turns below their phases.
+// turns groups the turns by their phases.
 func (d *overview) turns(skip int) {
 	list := d.Outline.Turns[min(max(skip, 0), len(d.Outline.Turns)):]
 	if len(list) > promptsMax {
@@ -216,7 +216,7 @@ func (d *overview) turns(skip int) {
 	}
 }
 
-// cost is what the session's tokens cost with the user's prices; "" without these.
+// cost is what the session's tokens cost with the user's prices; "" without prices.
 func (s *View) cost(r *request, o *outline.Outline) string {
 	work := index.Work{Tokens: map[string]index.Tokens{}}
 	for _, m := range o.Models {

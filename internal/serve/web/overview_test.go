@@ -6,9 +6,9 @@ import (
 	"tape/internal/show/outline"
 )
 
-// TestReadyOutline: an outline that is ready is always shown, also on a page that does not wait for it.
+// TestReadyOutline: an outline that is ready is always shown, even on a page that does not wait for it.
 func TestReadyOutline(t *testing.T) {
-	p := &pending{ready: make(chan struct{}), is: &outline.Outline{}}
+	p := &pending{ready: make(chan struct{}), outline: &outline.Outline{}}
 	if p.soon(0) != nil {
 		t.Error("an outline that is not ready is shown")
 	}

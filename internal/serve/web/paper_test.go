@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// clipboard is what the page has copied.
+// clipboard returns what the page has copied.
 func (s *site) clipboard(ctx context.Context) (text string) {
 	s.Helper()
 	s.run(ctx, chromedp.Evaluate("navigator.clipboard.readText()", &text,
@@ -49,13 +49,13 @@ func TestCopy(t *testing.T) {
 	s.press(ctx, "c")
 	s.until(ctx, `document.querySelector("#said").textContent === "copied"`)
 	if got := s.clipboard(ctx); got != s.url+"/t/main/@8" {
-		t.Errorf("the clipboard has %q", got)
+		t.Errorf("after the key, the clipboard has %q, want the link to entry 8", got)
 	}
 	s.run(ctx, chromedp.Navigate(s.clipboard(ctx)))
 	s.until(ctx, `document.activeElement.id === "e8"`)
 }
 
-// TestPrint: on paper, folded texts can be read, and there is nothing to click.
+// TestPrint: on paper, folded texts are open, and there is nothing to click.
 func TestPrint(t *testing.T) {
 	s := newSite(t, true)
 	s.session()
@@ -74,7 +74,7 @@ func TestPrint(t *testing.T) {
 		return err
 	}))
 	if !bytes.HasPrefix(pdf, []byte("%PDF")) {
-		t.Errorf("what is printed begins with %.20q", pdf)
+		t.Errorf("the print begins with %.20q, want a PDF", pdf)
 	}
 	if dir := os.Getenv("TAPE_TEST_PICTURES"); dir != "" {
 		must(t, os.WriteFile(filepath.Join(dir, "session.pdf"), pdf, 0o644))

@@ -61,7 +61,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// smaller returns a picture with its 255 of its most frequent colours alone: a third of the bytes.
+// smaller returns a picture with at most 255 of its most frequent colours, which takes a third of the bytes.
 func smaller(t *testing.T, picture []byte) []byte {
 	t.Helper()
 	img, err := png.Decode(bytes.NewReader(picture))
@@ -96,8 +96,8 @@ var (
 	prompt = regexp.MustCompile(`"message":\{"role":"user","content":"`)
 )
 
-// demoSessions writes the demo's transcript into a folder, and one for each of its prompts, on the days before. It
-// returns the date of the newest entry.
+// demoSessions writes the demo's transcript into a folder, and one for each of its turns, with dates on the days
+// before. It returns the date of the newest entry.
 func demoSessions(t *testing.T, dir string) (last time.Time) {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "cmd", "tape", "testdata", "demo", "session.jsonl"))

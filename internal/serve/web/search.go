@@ -27,7 +27,7 @@ type facet struct {
 	Words       string // the value as people say it
 	Count       int
 	More, On    bool         // More: not all hits were counted
-	Query       template.URL // of the page with only its hits, or if On, with all
+	Query       template.URL // of the page with only this value's hits; if On, of the page with all hits
 }
 
 // hitSession is a session with its hits. Base is the prefix of its links.
@@ -38,7 +38,7 @@ type hitSession struct {
 	More                              int // hits that are not shown
 }
 
-// hitsOfSession is how many hits of a session are shown, unless only that is searched.
+// hitsOfSession is how many hits of a session are shown, unless only that session is searched.
 const hitsOfSession = 5
 
 type hitView struct {
@@ -56,14 +56,14 @@ type searchPage struct {
 	TapeTitle               string
 	Agent, Project          string
 	Filters                 []filterView
-	Narrow                  bool          // one of them is set
+	Narrow                  bool          // a filter is set
 	Sessions                []*hitSession // in the order of their best hits
 	Matches                 int
 	Exact                   bool
 	Agents, Projects, Kinds []facet
 }
 
-// search answers with the query language of tape search.
+// search shows the hits of a query in the language of tape search.
 func (s *View) search(r *request) error {
 	v := r.URL.Query()
 	d := searchPage{Q: v.Get("q"), Tape: v.Get("tape"), Agent: v.Get("agent"), Project: v.Get("project")}
@@ -71,7 +71,7 @@ func (s *View) search(r *request) error {
 	for _, f := range filter.Fields() {
 		name := filter.InURL(f.Name)
 		label := strings.ToUpper(name[:1]) + name[1:]
-		for _, value := range append(f.Given(&params), "")[:max(1, len(f.Given(&params)))] { // one input, or one a value
+		for _, value := range append(f.Given(&params), "")[:max(1, len(f.Given(&params)))] { // an input for each value, or an empty one
 			d.Filters = append(d.Filters, filterView{label, name, value, f.Values})
 			d.Narrow = d.Narrow || value != ""
 		}
@@ -99,14 +99,14 @@ func (s *View) search(r *request) error {
 
 // addHits groups hits by their sessions. Within one, they are in the order of the session.
 func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
-	at := map[string]*hitSession{}
+	known := map[string]*hitSession{} // by link
 	for _, h := range hits {
 		key := h.Workspace + "/t/" + h.Tape
-		one := at[key]
+		one := known[key]
 		if one == nil {
 			a := facts[key]
 			one = &hitSession{Base: h.Workspace, Tape: h.Tape, Title: cmp.Or(labelOf(a), h.Tape), Project: a.ProjectName(), Agent: a.Agent, Date: a.Updated}
-			at[key] = one
+			known[key] = one
 			d.Sessions = append(d.Sessions, one)
 		}
 		if len(one.Hits) == hitsOfSession && d.Tape == "" {
@@ -138,7 +138,8 @@ func kindName(e repo.Entry) string {
 	return e.Kind
 }
 
-// count makes the facets. Hits that are folded into another have its tape and kind.
+// count makes the facets. A hit counts together with the similar hits that are folded into it, which have the same
+// tape and kind.
 func (d *searchPage) count(found *Found, v url.Values) {
 	agents, projects, kinds := map[string]int{}, map[string]int{}, map[string]int{}
 	for _, h := range found.Hits {
@@ -155,7 +156,7 @@ func (d *searchPage) count(found *Found, v url.Values) {
 var facetWords = map[string]string{"kind message": "messages", "kind event": "events", "kind tool_call": "calls", "kind tool_result": "results",
 	"kind anchor": "handoffs", "kind system": "system prompts", "kind error": "errors"}
 
-// facets are the values of a URL parameter with their counts, the highest first.
+// facets are the values of a URL parameter with their counts, the highest first, at most 12.
 func facets(v url.Values, name string, counts map[string]int, more bool) []facet {
 	delete(counts, "")
 	on := v.Get(name)

@@ -27,7 +27,7 @@ import (
 // A page has one window of entries; page.js keeps at most four.
 const (
 	windowSize = 100
-	headBytes  = 50_000 // of the overview and the prompts, if they are to be on the page from the beginning
+	headBytes  = 50_000 // of the overview and the turns; if they are larger, page.js loads them later
 	around     = 40     // entries read before and after a window, for calls with results beyond it
 )
 
@@ -44,7 +44,7 @@ type sessionPage struct {
 	Fork        bool
 	Exports     []export.Format
 	Continue    []string      // commands that continue the session
-	Card, Turns template.HTML // the overview and the list of prompts; "": they come later
+	Card, Turns template.HTML // the overview and the list of turns; "": page.js loads them later
 	Updated     time.Time
 }
 
@@ -59,7 +59,7 @@ type windowView struct {
 func (s *View) session(r *request) error {
 	t, err := r.open()
 	if errors.Is(err, repo.ErrNotFound) && s.Source == nil {
-		return s.toWhole(r, err)
+		return s.redirectToFull(r, err)
 	}
 	if err != nil {
 		return err
@@ -79,10 +79,10 @@ func (s *View) session(r *request) error {
 		}
 		d.Target = from
 	}
-	making := s.outlineOf(r, t, d.Info)
+	pending := s.outlineOf(r, t, d.Info)
 	d.About, d.Continue = r.from.About(t), r.from.Continue(t)
 	d.Updated, _ = repo.Entry{Date: d.Info.Updated}.Time() // zero: not live
-	d.Live = s.Now().Sub(d.Updated) < growing
+	d.Live = s.Now().Sub(d.Updated) < liveFor
 	if parent, _, ok := strings.Cut(t.Name(), "/agent-"); d.Fork {
 		d.Parent = t.Parent()
 	} else if ok {
@@ -94,7 +94,7 @@ func (s *View) session(r *request) error {
 	for _, author := range d.About.Authors {
 		d.People = append(d.People, entries.PersonOf(author))
 	}
-	if o := making.soon(soon); o != nil {
+	if o := pending.soon(soon); o != nil {
 		if d.Card, d.Turns, err = s.head(s.overview(r, t, d.About, o, 0)); err != nil {
 			return err
 		}
@@ -105,9 +105,9 @@ func (s *View) session(r *request) error {
 	return s.show(r, "session", s.titleOf(r, t.Name()), d)
 }
 
-// toWhole sends the browser on from a short address to the whole one: a tape's number in the list, the beginning
-// of its name, or TAPE@17.
-func (s *View) toWhole(r *request, missing error) error {
+// redirectToFull redirects from a short address to the full one. A short address has a tape's number in the list, the
+// beginning of its name, or TAPE@17. If there is no such tape, it returns missing.
+func (s *View) redirectToFull(r *request, missing error) error {
 	name, place := catalog.Entry(r.PathValue("tape"))
 	if name == "" {
 		name, place = place, r.PathValue("place")
@@ -162,7 +162,7 @@ func placeOf(place string, phases []repo.Phase, end int64) (int64, error) {
 	return 0, fmt.Errorf("%w: the session has no anchor %q", repo.ErrNotFound, place)
 }
 
-// windowAt reads the window that contains an entry.
+// windowAt reads the window that contains an entry. most is about how many bytes of HTML it may have.
 func (s *View) windowAt(r *request, t Tape, id, end int64, most int) (windowView, error) {
 	first := (id-1)/windowSize*windowSize + 1
 	w := windowView{Base: r.base, Tape: t.Name(), First: first, Last: min(first+windowSize-1, end), End: end}
@@ -180,12 +180,12 @@ func (s *View) windowAt(r *request, t Tape, id, end int64, most int) (windowView
 // entries returns what is shown of the items that begin within a range of ids.
 func (s *View) entries(r *request, t Tape, first, last int64, most int) ([]entries.Entry, error) {
 	v := s.viewer(r, t, first, last)
-	v.Turns, v.Most = s.lately(r, t), most
+	v.Turns, v.Most = s.lastOutline(r, t), most
 	err := conversation.Each(r.Context(), until(r.from.From(r.Context(), t, max(1, first-around)), last+around), v.Item)
 	return v.Entries(), err
 }
 
-// viewer makes what is shown of the items of a tape.
+// viewer returns a viewer for the items of a tape that begin within a range of ids.
 func (s *View) viewer(r *request, t Tape, first, last int64) *entries.Viewer {
 	return &entries.Viewer{Prose: s.md, Base: r.base, Tape: t.Name(), First: first, Last: last, Dir: r.from.About(t).Project, NoFiles: s.Source != nil,
 		Subagent: func(agent string) string {
@@ -234,8 +234,8 @@ func (s *View) window(r *request) error {
 	return s.pages.ExecuteTemplate(r.w, "window", w)
 }
 
-// one reads the entry that the path names.
-func (r *request) one() (Tape, repo.Entry, error) {
+// entry reads the entry that the path names.
+func (r *request) entry() (Tape, repo.Entry, error) {
 	t, err := r.open()
 	if err != nil {
 		return nil, repo.Entry{}, err
@@ -248,7 +248,7 @@ func (r *request) one() (Tape, repo.Entry, error) {
 
 // entry shows one entry in full: as a page, or with ?part as a fragment for page.js.
 func (s *View) entry(r *request) error {
-	t, e, err := r.one()
+	t, e, err := r.entry()
 	if err != nil {
 		return err
 	}
@@ -272,7 +272,7 @@ func (s *View) entry(r *request) error {
 
 // image sends a picture within an entry.
 func (s *View) image(r *request) error {
-	_, e, err := r.one()
+	_, e, err := r.entry()
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (s *View) image(r *request) error {
 
 // raw sends the stored line of an entry.
 func (s *View) raw(r *request) error {
-	_, e, err := r.one()
+	_, e, err := r.entry()
 	if err != nil {
 		return err
 	}
@@ -297,7 +297,7 @@ func (s *View) raw(r *request) error {
 	return err
 }
 
-// export writes the session, or the phase ?anchor=, in a format of tape export.
+// export writes the session, the phase of ?anchor=, or the entry ?id=, in a format of tape export.
 func (s *View) export(r *request) error {
 	t, err := r.open()
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	listed  = 100             // sessions on a page
-	growing = 2 * time.Minute // after its last entry a session counts as live
+	sessionsShown = 100             // on a page
+	liveFor       = 2 * time.Minute // after its last entry, a session counts as live
 )
 
 // Listed is a session in the list, with its subagents.
@@ -65,7 +65,7 @@ type sessionList struct {
 func (s *View) sessions(r *request) error {
 	v := r.URL.Query()
 	d := sessionList{Agent: v.Get("agent"), Project: v.Get("project"), Person: v.Get("person"), Since: v.Get("since"), Day: v.Get("day"), Grep: v.Get("grep")}
-	want := Wanted{Agent: d.Agent, Project: d.Project, Person: d.Person, Text: d.Grep, Most: listed}
+	want := Wanted{Agent: d.Agent, Project: d.Project, Person: d.Person, Text: d.Grep, Most: sessionsShown}
 	var err error
 	if want.Since, err = filter.Since("since", d.Since, s.Now()); err != nil {
 		return err
@@ -81,7 +81,7 @@ func (s *View) sessions(r *request) error {
 	if d.Listing, err = r.from.List(r.Context(), want); err != nil {
 		return err
 	}
-	// A name with control characters would be another one in a form.
+	// A form would not send a name with control characters as it is.
 	d.People = slices.DeleteFunc(d.People, func(author string) bool { return display.Line(author) != author })
 	if next := d.From + len(d.Tapes); next < d.All {
 		d.Next = next
@@ -95,7 +95,7 @@ func (s *View) sessions(r *request) error {
 	return s.show(r, "sessions", "Sessions", d)
 }
 
-// group puts sessions under their days; those that grow now stand first.
+// group puts sessions under their days, the live ones first.
 func (d *sessionList) group(s *View) {
 	title := func(t listedTape) string {
 		switch {
@@ -108,7 +108,7 @@ func (d *sessionList) group(s *View) {
 	}
 	var live, rest []listedTape
 	for _, one := range d.Tapes {
-		t := listedTape{Listed: one, Live: !one.Updated.IsZero() && s.Now().Sub(one.Updated) < growing}
+		t := listedTape{Listed: one, Live: !one.Updated.IsZero() && s.Now().Sub(one.Updated) < liveFor}
 		for _, author := range one.Authors {
 			t.People = append(t.People, entries.PersonOf(author))
 		}
@@ -128,7 +128,7 @@ func (d *sessionList) group(s *View) {
 	}
 }
 
-// dayName is a day as people say it.
+// dayName is what people call a day: Today, Monday, or a date.
 func (s *View) dayName(t time.Time) string {
 	now := s.Now()
 	t = t.In(now.Location())
@@ -178,6 +178,7 @@ func (s *View) calendar(r *request) (template.HTML, error) {
 	return draw.Calendar(days, "Activity in the last year"), nil
 }
 
-func has(text, part string) bool {
+// containsFold reports whether a text contains a part, in any case of letters.
+func containsFold(text, part string) bool {
 	return part == "" || strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

@@ -16,7 +16,7 @@ import (
 type sharePage struct {
 	Tape, Title string
 	Made        string // the address of the link that was just made, which is shown once
-	Near        bool   // only this machine can open it
+	Near        bool   // only this machine can open that link
 	Links       []sharedLink
 }
 

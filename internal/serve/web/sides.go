@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// sidesPage compares two sessions that have nothing in common by what people see of them.
+// sidesPage compares two sessions without a common entry, by what people see of them.
 type sidesPage struct {
 	diffPage
 	Left, Right sideHead
@@ -37,24 +37,24 @@ type turnSide struct {
 	*comparison.Turn
 	Link           string
 	Prompt, Answer template.HTML
-	Long           bool // the answer is more than what is shown
+	Long           bool // the answer is longer than what is shown
 }
 
 // sessionSides shows two sessions beside each other.
 func (s *View) sessionSides(r *request, d diffPage, a, b *query.Revision) error {
 	p := sidesPage{diffPage: d}
-	var of [2]comparison.Side
+	var sides [2]comparison.Side
 	for i, rev := range []*query.Revision{a, b} {
 		var err error
-		if of[i], err = r.local().space.side(r.Context(), rev); err != nil {
+		if sides[i], err = r.local().space.side(r.Context(), rev); err != nil {
 			return err
 		}
 	}
-	c, err := comparison.Of(r.Context(), of[0], of[1])
+	c, err := comparison.Of(r.Context(), sides[0], sides[1])
 	if err != nil {
 		return err
 	}
-	p.Left, p.Right = headOf(r, d.NameA, of[0], c.Turns[0]), headOf(r, d.NameB, of[1], c.Turns[1])
+	p.Left, p.Right = headOf(r, d.NameA, sides[0], c.Turns[0]), headOf(r, d.NameB, sides[1], c.Turns[1])
 	p.Files, p.MoreFiles = c.Files[:min(len(c.Files), rowsShown)], max(0, len(c.Files)-rowsShown)
 	all := comparison.Beside(c.Rows)
 	from, to := p.part(r.URL.Query(), len(all))

@@ -17,14 +17,14 @@ type Source interface {
 	Places() Places
 	// List returns the sessions that are wanted, those with the newest entries first.
 	List(ctx context.Context, w Wanted) (*Listing, error)
-	// Activity sums what was done by day.
+	// Activity sums what was done on each day since a time.
 	Activity(ctx context.Context, since time.Time) ([]*index.Work, error)
 	// Search finds entries.
 	Search(ctx context.Context, q index.Search, only Only) (*Found, error)
 
 	// Tape looks up a session of the page's place. Errors: ErrNotFound.
 	Tape(ctx context.Context, name string) (Tape, error)
-	// Open is Tape for somebody who reads the session.
+	// Open is Tape for a page that shows the session's entries: a team's server records that it was read.
 	Open(ctx context.Context, name string) (Tape, error)
 	// About returns what a session is about, or the zero value if finding out takes long.
 	About(t Tape) about.Tape
@@ -32,7 +32,7 @@ type Source interface {
 	Subagents(ctx context.Context, t Tape) []about.Tape
 	// From yields the entries of a session from an id on.
 	From(ctx context.Context, t Tape, id int64) iter.Seq2[repo.Entry, error]
-	// Containing returns the ids of the entries of a session that contain a text, at most as many as given, sorted.
+	// Containing returns the ids of the entries of a session that contain a text, in ascending order, at most most.
 	Containing(ctx context.Context, t Tape, text string, most int) ([]int64, error)
 	// Prices are what models cost.
 	Prices() prices.List
@@ -66,24 +66,24 @@ type Wanted struct {
 	Agent, Project, Person string // whole names; "" means all
 	Text                   string // a part of a title, name or project
 	Since                  time.Time
-	Day                    [2]time.Time // begin and end; zero means all
-	From, Most             int          // skip so many sessions, then list at most so many
+	Day                    [2]time.Time // begin and end of the day; zero means all days
+	From, Most             int          // skip From sessions, then list at most Most
 }
 
 // Listing is a page of sessions.
 type Listing struct {
 	Tapes                    []*Listed
-	All                      int // how many are wanted, on all pages
-	From                     int // how many are on pages before
+	All                      int // how many sessions are wanted, on all pages
+	From                     int // how many are on the pages before
 	Agents, Projects, People []string
 }
 
-// Only says where a search looks.
+// Only limits a search to the sessions with these values; "" means any.
 type Only struct{ Agent, Project, Tape string }
 
 // Found is what a search found.
 type Found struct {
 	*index.Result                       // a hit's Workspace is the prefix of its links
-	About         map[string]about.Tape // by the links of sessions
-	More          bool                  // facets do not count all
+	About         map[string]about.Tape // by the links to sessions
+	More          bool                  // there are hits that the facets do not count
 }

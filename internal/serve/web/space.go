@@ -49,8 +49,8 @@ func (s *View) others() map[string]string {
 	return out
 }
 
-// together are the workspaces that the pages of Store show: all of them, unless only Store is shown. One that
-// cannot be opened is left out.
+// together returns the workspaces that a page shows together: that of l alone, or with it all of the user's own ones. A
+// workspace that cannot be opened is left out.
 func (s *View) together(ctx context.Context, l local) []*space {
 	out := []*space{l.space}
 	if l.alone {
@@ -91,7 +91,7 @@ func (s *View) open(ctx context.Context, name, dir string) (*space, error) {
 	return w, nil
 }
 
-// about returns what tapes are about, by branch; nil: all tapes.
+// about returns what tapes are about, by branch. If tapes is nil, it returns all.
 func (w *space) about(ctx context.Context, tapes []*repo.Tape) (map[string]about.Tape, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,8 +102,8 @@ func (w *space) about(ctx context.Context, tapes []*repo.Tape) (map[string]about
 // soon is how long a page waits for what it can do without.
 const soon = 300 * time.Millisecond
 
-// aboutSoon is what a tape is about, or nothing if the index takes long to catch up. It does so
-// in the background, so that the page does not wait.
+// aboutSoon is what a tape is about, or the zero value if the index takes long to catch up. The index goes on catching
+// up in the background.
 func (s *View) aboutSoon(w *space, t *repo.Tape) about.Tape {
 	found := make(chan about.Tape, 1)
 	s.later(func(ctx context.Context) {
@@ -131,7 +131,7 @@ func (w *space) prices() prices.List {
 	return list
 }
 
-// work sums what was done in workspaces.
+// work sums what was done in workspaces. The names of projects, not their folders, are given to f.Project.
 func (s *View) work(ctx context.Context, spaces []*space, by index.By, f index.WorkFilter) ([]*index.Work, error) {
 	var lists [][]*index.Work
 	for _, w := range spaces {

@@ -111,7 +111,7 @@ func (s *View) choices(r *request, spaces []*space) (agents, projects []string, 
 	return tidy(agents), tidy(projects), nil
 }
 
-// drawDays draws the active time of days; those without work between them, too.
+// drawDays draws the active time of each day from the first to the last, at most 400 days.
 func (s *View) drawDays(r *request, rows []report.Row) template.HTML {
 	const most = 400 // columns
 	by := map[string]report.Row{}
@@ -119,7 +119,7 @@ func (s *View) drawDays(r *request, rows []report.Row) template.HTML {
 	for _, row := range rows {
 		t, err := time.Parse(time.DateOnly, row.Key)
 		if err != nil || t.Year() < 2000 {
-			continue // without a date
+			continue // the work has no date
 		}
 		by[row.Key] = row
 		if first.IsZero() || t.Before(first) {

@@ -10,8 +10,8 @@ import (
 	"tape/repo"
 )
 
-// TestTogether: the first pages show the sessions of all the user's workspaces, with links that lead to each;
-// a server of one workspace shows no other.
+// TestTogether: the first pages show the sessions of all the user's workspaces, with links that lead to each.
+// A server of one workspace shows no other.
 func TestTogether(t *testing.T) {
 	s := newSite(t, false)
 	other, err := repo.Open(t.Context(), filepath.Join(filepath.Dir(s.store.Dir()), "other place"), nil)
@@ -35,6 +35,6 @@ func TestTogether(t *testing.T) {
 	}
 	alone.shows("/search?q=retry", "1 found")
 	if code, _ := alone.get("/w/other%20place/"); code != http.StatusNotFound {
-		t.Errorf("a server of one workspace answers %d about another", code)
+		t.Errorf("a server of one workspace answers %d about another, want 404", code)
 	}
 }

@@ -1,5 +1,5 @@
 // Package web shows workspaces in a browser: sessions, search, conversations, forks,
-// figures. Pages are rendered here and work without script; page.js adds following, keys,
+// statistics. Pages are rendered here and work without script; page.js adds following, keys,
 // and loading of long sessions while scrolling.
 //
 // Recorded text is hostile. Templates and goldmark (raw HTML off) keep it text, and the
@@ -35,14 +35,14 @@ type Options struct {
 	Store *repo.Store // a workspace
 	All   bool        // show the user's other workspaces together with it
 	Write bool        // offer forms that hand off, fork, merge and rename
-	Base  string      // the path of the public address, which requests lack
+	Base  string      // the path of the public address; the requests do not have it
 	Path  string      // with Store: the prefix of all pages below Base, which cannot be guessed
 	Now   func() time.Time
 
 	// Source replaces Store: it returns the sessions that a request may show, of one place, or of all places for "".
 	// The pages then only read, and the caller has checked who asks. Errors: ErrNotFound.
 	Source func(r *http.Request, place string) (Source, error)
-	LogOut func(*http.Request) bool // with Source: whether pages have a button for it
+	LogOut func(*http.Request) bool // with Source: reports whether pages have a button to log out
 
 	KeepConn func(*http.Request)                      // called for requests with a session
 	NewLink  func(code string)                        // called with the code of a new link: /?link=CODE
@@ -66,15 +66,15 @@ const (
 // View is the handler of all pages. Its requests were admitted by a front.Front.
 type View struct {
 	Options
-	handler http.Handler
-	behind  sync.WaitGroup
-	doors   guard.Doors
-	pages   *template.Template
-	md      *prose.Renderer
-	mu      sync.Mutex
-	spaces  map[string]*space // by prefix
-	known   outlines
-	later   func(func(context.Context))
+	handler    http.Handler
+	background sync.WaitGroup
+	doors      guard.Doors
+	pages      *template.Template
+	md         *prose.Renderer
+	mu         sync.Mutex        // for spaces and outlines
+	spaces     map[string]*space // by the prefix of their links
+	outlines   outlines
+	later      func(func(context.Context)) // runs a function in the background
 }
 
 // New makes the view. Work in the background ends with the context.
@@ -82,8 +82,8 @@ func New(ctx context.Context, o Options) *View {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &View{Options: o, md: prose.New(), spaces: map[string]*space{}, known: outlines{}, doors: guard.Doors{Now: o.Now}}
-	s.later = func(f func(context.Context)) { s.behind.Go(func() { f(ctx) }) }
+	s := &View{Options: o, md: prose.New(), spaces: map[string]*space{}, outlines: outlines{}, doors: guard.Doors{Now: o.Now}}
+	s.later = func(f func(context.Context)) { s.background.Go(func() { f(ctx) }) }
 	s.pages = template.Must(template.New("").Funcs(s.funcs()).ParseFS(pageFiles, "pages/*.html"))
 	in := http.NewServeMux()
 	in.HandleFunc("GET /{$}", s.page(s.sessions))
@@ -99,7 +99,7 @@ func New(ctx context.Context, o Options) *View {
 	in.HandleFunc("GET /t/{tape}/-/export/{format}", s.page(s.export))
 	in.HandleFunc("GET /t/{tape}/-/image/{id}/{n}", s.page(s.image))
 	if s.Source == nil {
-		s.addOfWorkspaces(in)
+		s.addWorkspacePages(in)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /assets/", http.FileServerFS(assets))
@@ -114,8 +114,8 @@ func New(ctx context.Context, o Options) *View {
 	return s
 }
 
-// addOfWorkspaces adds the pages that only a workspace has.
-func (s *View) addOfWorkspaces(in *http.ServeMux) {
+// addWorkspacePages adds the pages that only a workspace has.
+func (s *View) addWorkspacePages(in *http.ServeMux) {
 	in.HandleFunc("GET /stats", s.page(s.stats))
 	in.HandleFunc("GET /digest", s.page(s.digest))
 	in.HandleFunc("GET /diff", s.page(s.diff))
@@ -129,7 +129,7 @@ func (s *View) addOfWorkspaces(in *http.ServeMux) {
 func (s *View) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
 // Wait waits for work in the background.
-func (s *View) Wait() { s.behind.Wait() }
+func (s *View) Wait() { s.background.Wait() }
 
 // Link is the path of a new link, which gives a browser a session: once, within a minute.
 func (s *View) Link() string { return LinkPath(s.doors.Link()) }
@@ -148,10 +148,10 @@ type request struct {
 // open opens the session that the path names.
 func (r *request) open() (Tape, error) { return r.from.Open(r.Context(), r.PathValue("tape")) }
 
-// local is the source of a page that only workspaces have.
+// local returns the source of a page that only workspaces have.
 func (r *request) local() local { return r.from.(local) }
 
-// tape is the tape that the path of such a page names.
+// tape returns the tape that the path of a page names, if only workspaces have the page.
 func (r *request) tape() (*repo.Tape, error) {
 	return r.local().space.store.Tape(r.Context(), r.PathValue("tape"))
 }
@@ -175,7 +175,7 @@ func (s *View) inSpace(w http.ResponseWriter, r *http.Request, in http.Handler) 
 	in.ServeHTTP(w, r2)
 }
 
-// page calls a handler with the request's workspace, and shows its error.
+// page calls a handler with the request's source, and shows its error.
 func (s *View) page(f func(*request) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		name, _ := r.Context().Value(spaceKey{}).(string)
@@ -230,7 +230,7 @@ type frame struct {
 	Page                     string // the template
 	Places                   Places
 	Workspace                bool   // workspaces have more pages than other sources
-	Remote                   string // of a session, if they are not
+	Remote                   string // without Workspace: the remote of the sessions
 	Write, LogOut            bool
 	FormToken                string
 	Data                     any
@@ -330,7 +330,8 @@ func clock(t time.Time) template.HTML {
 // random matches names that agents make up for their sessions.
 var random = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f-]{20,}$`)
 
-// labelOf is what pages call a session: its title with what tells it apart, or its name, if that is one.
+// labelOf is what pages call a session: its title with what tells it apart, or its name. If an agent made the name up,
+// it is "Untitled session" with the beginning of the name.
 func labelOf(a about.Tape) string {
 	name, helper := strings.CutPrefix(path.Base(a.Name), "agent-")
 	switch {

@@ -20,6 +20,7 @@ import (
 	"tape/repo"
 )
 
+// TestPages: each page shows what it should of a session, and errors have the right status.
 func TestPages(t *testing.T) {
 	s := newSite(t, false)
 	tape := s.session()
@@ -52,7 +53,7 @@ func TestPages(t *testing.T) {
 	s.shows("/t/1/@3", `data-target="3"`)
 	s.shows("/t/1", "Why does")
 	if code, _ := s.get("/t/nothing@3"); code != http.StatusNotFound {
-		t.Errorf("a tape that is not there answers %d", code)
+		t.Errorf("a tape that does not exist answers %d, want 404", code)
 	}
 	s.shows("/t/main/implement", `data-target="9"`)
 	s.shows("/t/main/session%2Fstart", `data-target="1"`)
@@ -86,8 +87,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestFacets: they count all hits, not only those that are shown.
-// TestStepsApart: what the model says before a call, the call and what it says then are apart.
+// TestStepsApart: what the model says before a call, the call, and what it says afterwards are shown in this order.
 func TestStepsApart(t *testing.T) {
 	s := newSite(t, false)
 	tape, err := s.store.Tape(t.Context(), "")
@@ -109,6 +109,7 @@ func TestStepsApart(t *testing.T) {
 	}
 }
 
+// TestFacets: facets count all hits, not only those that are shown.
 func TestFacets(t *testing.T) {
 	s := newSite(t, false)
 	for name, n := range map[string]int{"one": 70, "two": 5} {
@@ -158,16 +159,16 @@ func TestForkGraph(t *testing.T) {
 		slices.Sort(in)
 		slices.Sort(out)
 		if !slices.Equal(slices.Compact(in), down) {
-			t.Errorf("row %d of %d: from above come %q, and %q arrive", i, len(rows), down, in)
+			t.Errorf("row %d of %d: the row above ends with the lines %q, this one begins with %q", i, len(rows), down, in)
 		}
 		down = slices.Compact(out)
 	}
 	if len(down) > 0 || len(rows) < 5 {
-		t.Errorf("%d rows; %q leads nowhere", len(rows), down)
+		t.Errorf("%d rows, want at least 5; the lines %q lead nowhere", len(rows), down)
 	}
 }
 
-// TestManyChanges: a comparison has pages, which show each change once and side by side.
+// TestManyChanges: a long comparison has several pages. They show each change once, side by side.
 func TestManyChanges(t *testing.T) {
 	s := newSite(t, false)
 	tape := s.session()
@@ -195,7 +196,7 @@ func TestManyChanges(t *testing.T) {
 		link = html.UnescapeString(more[1])
 	}
 	if seen != 450 {
-		t.Errorf("the pages have %d changes", seen)
+		t.Errorf("the pages have %d changes, want 450", seen)
 	}
 	s.shows("/diff?tape=main&a=main&b=main", "Nothing differs")
 	s.shows("/diff?tape=main&a=main&b=main%2Fmany&from=-9", "Changes 1 to 200")
@@ -221,7 +222,7 @@ func TestTwoSessions(t *testing.T) {
 	s.shows("/t/red/-/forks", `<option value="green">`)
 }
 
-// hostileTexts would do something if they did not stay text.
+// hostileTexts would run, load or hide something if they did not stay text.
 var hostileTexts = []string{
 	"<script>alert(1)</script>", `<img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, "<style>body{display:none}</style>",
 	"[x](javascript:alert(1))", "[x](data:text/html,hi)", "[x](/t/main/-/do/handoff)", "<javascript:alert(1)>", `[x](https://a.example/"onclick="alert(1))`,
@@ -229,7 +230,7 @@ var hostileTexts = []string{
 	"[x]: javascript:alert(1)\n\n[x]", "```html\n<script>alert(1)</script>\n```", "{{.Token}}",
 }
 
-// hostile puts them wherever an entry has text.
+// hostile writes a session with the hostile texts wherever an entry has text.
 func (s *site) hostile() {
 	t := s.T
 	t.Helper()
@@ -262,7 +263,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestJoiners: emoji of several parts stay whole, and what reorders text is shown.
+// TestJoiners: emoji of several parts stay whole, and characters that reorder text are shown as their codes.
 func TestJoiners(t *testing.T) {
 	s := newSite(t, false)
 	main, err := s.store.Tape(t.Context(), "main")
@@ -288,25 +289,26 @@ func TestGuard(t *testing.T) {
 		return res
 	}
 	if res := ask(func(*http.Request) {}); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Security-Policy"), "default-src 'none'") {
-		t.Fatalf("with the cookie: %d %s", res.StatusCode, res.Header)
+		t.Fatalf("with the cookie: %d %s, want 200 and a policy", res.StatusCode, res.Header)
 	}
 	if res := ask(func(r *http.Request) { r.Header.Del("Cookie") }); res.StatusCode != http.StatusUnauthorized {
-		t.Errorf("without cookie: %d", res.StatusCode)
+		t.Errorf("without a cookie: %d, want 401", res.StatusCode)
 	}
 }
 
-// cookie is that of the session.
+// cookie returns the cookie of the client's session.
 func (s *site) cookie() *http.Cookie {
 	s.Helper()
 	u, err := url.Parse(s.url + "/")
 	must(s.T, err)
 	all := s.client.Jar.Cookies(u)
 	if len(all) != 1 {
-		s.Fatalf("%d cookies", len(all))
+		s.Fatalf("the client has %d cookies, want 1", len(all))
 	}
 	return all[0]
 }
 
+// TestWrite: forms change a session only with --write and with the form's token.
 func TestWrite(t *testing.T) {
 	form := url.Values{"name": {"review"}, "summary": {"done"}}
 	post := func(s *site, what string, form url.Values) int {
@@ -318,22 +320,22 @@ func TestWrite(t *testing.T) {
 	s := newSite(t, false)
 	s.session()
 	if code := post(s, "main/-/do/handoff", form); code != http.StatusForbidden {
-		t.Fatalf("without --write: %d", code)
+		t.Fatalf("without --write: %d, want 403", code)
 	}
 	s = newSite(t, true)
 	s.session()
 	form.Set("token", formToken(s.shows("/t/main")))
 	if code := post(s, "main/-/do/handoff", url.Values{"name": {"review"}}); code != http.StatusForbidden {
-		t.Fatalf("without the form's token: %d", code)
+		t.Fatalf("without the form's token: %d, want 403", code)
 	}
 	for _, step := range []string{"main/-/do/handoff", "main/-/do/fork", "main%2Freview/-/do/merge"} {
 		if code := post(s, step, form); code != http.StatusOK {
-			t.Fatalf("%s: %d", step, code)
+			t.Fatalf("%s: %d, want 200", step, code)
 		}
 	}
 	form.Set("title", "The checkout")
 	if code := post(s, "main/-/do/rename", form); code != http.StatusOK {
-		t.Fatalf("rename: %d", code)
+		t.Fatalf("rename: %d, want 200", code)
 	}
 	s.shows("/t/main", "<h1 dir=\"auto\">The checkout</h1>", "review", "Rename")
 }
@@ -372,6 +374,7 @@ func TestLinks(t *testing.T) {
 	post("link", http.StatusForbidden)
 }
 
+// TestLong: a page of a session of 100,000 entries has at most 100 of them.
 func TestLong(t *testing.T) {
 	s := newSite(t, false)
 	s.long(100_000)
@@ -381,7 +384,7 @@ func TestLong(t *testing.T) {
 		t.Logf("%s: %s", path, time.Since(began).Round(time.Millisecond))
 	}
 	if n := strings.Count(s.shows("/t/long/@50000"), "<article"); n > 100 {
-		t.Errorf("a page has %d entries", n)
+		t.Errorf("a page has %d entries, want at most 100", n)
 	}
 }
 
@@ -401,11 +404,11 @@ func TestExportedPictures(t *testing.T) {
 	must(t, err)
 	must(t, res.Body.Close())
 	if policy := res.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "img-src data:") {
-		t.Errorf("the policy is %q", policy)
+		t.Errorf("the policy is %q, want pictures in data: URLs allowed", policy)
 	}
 }
 
-// TestColours: the style sheet has the colours, of which no page has its own.
+// TestColours: the style sheet defines all colours, also those that exported pages use.
 func TestColours(t *testing.T) {
 	s := newSite(t, false)
 	style := s.shows("/assets/style.css", "--person: #", "prefers-color-scheme: dark", ".session {")
@@ -431,11 +434,11 @@ func TestWeight(t *testing.T) {
 	}
 	_, err = tape.Append(t.Context(), nil, all...)
 	must(t, err)
-	of := "/t/" + url.PathEscape(tape.Name())
-	for _, path := range []string{of, of + "/@501", of + "/end", of + "/-/window/201", of + "/-/outline", of + "/-/outline?part", of + "/-/stats", "/"} {
-		code, page := s.get(path)
-		if code != http.StatusOK || len(page) >= 150_000 {
-			t.Errorf("%s: %d, %d bytes", path, code, len(page))
+	page := "/t/" + url.PathEscape(tape.Name())
+	for _, path := range []string{page, page + "/@501", page + "/end", page + "/-/window/201", page + "/-/outline", page + "/-/outline?part", page + "/-/stats", "/"} {
+		code, body := s.get(path)
+		if code != http.StatusOK || len(body) >= 150_000 {
+			t.Errorf("%s: %d, %d bytes; want 200, below 150,000 bytes", path, code, len(body))
 		}
 	}
 }

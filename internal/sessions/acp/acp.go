@@ -21,9 +21,9 @@ type Options struct {
 	Argv     []string // the agent's program and its arguments
 	In       io.Reader
 	Out, Err io.Writer
-	Dir      string // for the sessions' files; it need not exist
+	Dir      string // for the sessions' files; it is created if needed
 	Now      func() time.Time
-	// Note is called when something new is in a session's file and on the disk.
+	// Note is called after an event, when the session's file on the disk has it. Its error ends up in [Lost].
 	Note func(Event) error
 }
 
@@ -38,22 +38,21 @@ type Event struct {
 // Lost says that some messages could not be recorded. The agent was not disturbed.
 type Lost struct{ Err error }
 
-func (l *Lost) Error() string { return "not all that was said could be recorded: " + l.Err.Error() }
+func (l *Lost) Error() string { return "some messages could not be recorded: " + l.Err.Error() }
 func (l *Lost) Unwrap() error { return l.Err }
 
-// lastWords is how long Run waits for an agent that was told to end, or whose children still hold its
-// output.
-const lastWords = 5 * time.Second
+// endWait is how long Run waits for an agent that was told to end, or whose children still hold its output.
+const endWait = 5 * time.Second
 
-// Run runs the agent until it ends, and returns its exit status: 127 if there is no such program,
-// 126 if it cannot be run, 128 and the signal's number if one ended it. When ctx ends, the agent is
-// told to end. The error may be a [Lost].
+// Run runs the agent until it ends, and returns its exit status: 127 if there is no such program, 126 if it cannot be
+// run, 128 plus the number of the signal that ended it. When ctx ends, the agent is told to end. The error may be a
+// [Lost].
 func Run(ctx context.Context, o Options) (status int, err error) {
 	k := newKeeper(o)
 	cmd := exec.CommandContext(ctx, o.Argv[0], o.Argv[1:]...) //nolint:gosec // what the user asked for
 	cmd.Stdout, cmd.Stderr = &tee{to: o.Out, from: agent, keeper: k}, o.Err
 	cmd.Cancel = func() error { return cmd.Process.Signal(terminate) }
-	cmd.WaitDelay = lastWords
+	cmd.WaitDelay = endWait
 	in, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -61,14 +60,14 @@ func Run(ctx context.Context, o Options) (status int, err error) {
 	if err != nil {
 		return cannotRun(err), errors.Join(fmt.Errorf("run %s: %w", o.Argv[0], err), k.end())
 	}
-	go func() { // when the agent has ended, it may wait for the client forever
+	go func() { // nobody waits for it: after the agent's end, it may wait for the client forever
 		_, _ = io.Copy(&tee{to: in, from: client, keeper: k}, o.In)
 		_ = in.Close()
 	}()
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) || errors.Is(err, exec.ErrWaitDelay) || ctx.Err() != nil {
-		err = nil // the status says so
+		err = nil // the status says how it ended
 	}
 	if lost := k.end(); lost != nil && err == nil {
 		err = &Lost{lost}

@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, agentProgram) }
 
-// agentProgram is the agent of the tests.
+// agentProgram is the agent of the tests: with mode echo it returns its input, otherwise it sends the answers.
 func agentProgram(mode string) {
 	if mode == "echo" {
 		_, _ = io.Copy(os.Stdout, os.Stdin)
@@ -96,6 +96,7 @@ func (c *asker) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+// heardOut is the client's end of the output, which tells the asker about answers.
 type heardOut struct {
 	bytes.Buffer
 	asker *asker
@@ -110,27 +111,29 @@ func (w *heardOut) Write(b []byte) (int, error) {
 	return w.Buffer.Write(b)
 }
 
-// TestEveryByte passes through what is not a message, and lines that are too long to store.
+// TestEveryByte: every byte is passed on, also what is not a message, and lines that are too long to record.
 func TestEveryByte(t *testing.T) {
 	in := "no JSON\n{\"a\":1}\n\x00\xff\n" + strings.Repeat("x", maxLine+1) + "\n\n{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\"}}\nno end of a line"
 	out, stderr, status, err := run(t.Context(), t, "echo", strings.NewReader(in), Options{Dir: t.TempDir()})
 	if out != in || stderr != "bye\n" || status != 7 || err != nil {
-		t.Errorf("%d bytes of %d, %q, exit status %d, %v", len(out), len(in), stderr, status, err)
+		t.Errorf("%d bytes of %d, stderr %q, exit status %d, %v; want all bytes, bye and 7", len(out), len(in), stderr, status, err)
 	}
 }
 
+// TestSessionIsKept: a session's messages get into its file, and Note is called for its events. A line that was cut off
+// does not damage those after it.
 func TestSessionIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on the way")
 	var told []string
 	var file string
 	o := Options{Dir: dir, Note: func(e Event) error {
 		if e.Session != "../s" || e.Cwd != "/w" {
-			t.Errorf("told of %+v", e)
+			t.Errorf("Note got %+v, want the session ../s in /w", e)
 		}
 		told, file = append(told, e.Name), e.File
 		return nil
 	}}
-	for range 2 { // the second time, somebody was killed before
+	for range 2 { // the second time, the file ends with a line that was cut off
 		if _, _, status, err := run(t.Context(), t, "agent", ask(initialize, newSession, prompt), o); status != 0 || err != nil {
 			t.Fatal(status, err)
 		}
@@ -140,11 +143,11 @@ func TestSessionIsKept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := strings.Join(told, " "); got != "SessionStart Stop SessionEnd SessionStart Stop SessionEnd" {
-		t.Error("told of", got)
+	if got, want := strings.Join(told, " "), "SessionStart Stop SessionEnd SessionStart Stop SessionEnd"; got != want {
+		t.Errorf("the events are %s, want %s", got, want)
 	}
 	if filepath.Dir(file) != dir {
-		t.Error("kept in", file)
+		t.Errorf("the session is in %s, want it in %s", file, dir)
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -159,11 +162,11 @@ func TestSessionIsKept(t *testing.T) {
 	want := []string{`event {"name":"initialize","data":{"`, `event {"name":"session/new","data":{`, `message {"role":"user","content":"hi"}`,
 		`event {"name":"output","data":{"from`, `message {"role":"assistant","content":`, `event {"name":"run","data":{"stop_re`}
 	if err != nil || len(entries) != 2*len(want)+1 || strings.Join(entries[:len(want)], "\n") != strings.Join(want, "\n") {
-		t.Errorf("%v:\n%s", err, strings.Join(entries, "\n"))
+		t.Errorf("%v: the entries are\n%s\nwant %d, the first\n%s", err, strings.Join(entries, "\n"), 2*len(want)+1, strings.Join(want, "\n"))
 	}
 }
 
-// TestWithoutDisk goes on if nothing can be stored.
+// TestWithoutDisk: if nothing can be recorded, the agent still works, and the error is a Lost.
 func TestWithoutDisk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -172,19 +175,20 @@ func TestWithoutDisk(t *testing.T) {
 	out, _, status, err := run(t.Context(), t, "agent", ask(initialize, newSession, prompt), Options{Dir: filepath.Join(file, "x")})
 	var lost *Lost
 	if status != 0 || !errors.As(err, &lost) || !strings.HasSuffix(out, answers[prompt][2]+"\n") {
-		t.Errorf("exit status %d, %v: %s", status, err, out)
+		t.Errorf("exit status %d, error %v, want 0 and a Lost: %s", status, err, out)
 	}
 }
 
+// TestEnds: a missing program has the status 127, and one that was told to end has the signal's status.
 func TestEnds(t *testing.T) {
 	if _, _, status, err := run(t.Context(), t, "", nil, Options{Argv: []string{"no-such-agent"}}); status != 127 || err == nil {
-		t.Error(status, err)
+		t.Errorf("a missing program: status %d, %v; want 127 and an error", status, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	in, w := io.Pipe() // the client sends nothing, and does not hang up
 	defer w.Close()
 	if _, _, status, err := run(ctx, t, "agent", in, Options{Dir: t.TempDir()}); status != 128+15 || err != nil {
-		t.Error(status, err)
+		t.Errorf("an agent that was told to end: status %d, %v; want %d", status, err, 128+15)
 	}
 }

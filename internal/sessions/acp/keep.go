@@ -31,7 +31,7 @@ type keeper struct {
 	over   chan struct{}       // closed when no more lines come
 	ended  chan struct{}       // closed when all lines are written
 	common [][]byte            // lines of no session, such as the initialization: each new file begins with them
-	asked  map[string]request  // by the sender and the id
+	asked  map[string]request  // without a response, by the sender and the id
 	open   map[string]*session // by id
 	last   *session
 	failed error
@@ -44,7 +44,7 @@ type line struct {
 	at   time.Time
 }
 
-// request waits for its response.
+// request is a request without a response yet.
 type request struct {
 	method, session, cwd string
 	line                 []byte // if the session is not known yet
@@ -55,11 +55,11 @@ type session struct {
 	f       *os.File
 }
 
-// waiting is the maximum number of lines that wait to be written.
-const waiting = 4096
+// maxWaiting is how many lines may wait to be written. When there are more, the streams wait.
+const maxWaiting = 4096
 
 func newKeeper(o Options) *keeper {
-	k := &keeper{o: o, lines: make(chan line, waiting), over: make(chan struct{}), ended: make(chan struct{}),
+	k := &keeper{o: o, lines: make(chan line, maxWaiting), over: make(chan struct{}), ended: make(chan struct{}),
 		asked: map[string]request{}, open: map[string]*session{}}
 	go k.run()
 	return k
@@ -159,7 +159,8 @@ func (l line) wrap(name string, value []byte) []byte {
 	return append(append(b, value...), '}', '\n')
 }
 
-// session returns the session that a request names, or the last one.
+// session returns the session that a request names, or the last one if it names none. A new session gets its file. It
+// returns nil if there is no last one, or if the file cannot be created.
 func (k *keeper) session(q request) *session {
 	if q.session == "" {
 		return k.last
@@ -196,7 +197,7 @@ func (k *keeper) create(s *session) error {
 	if err == nil && end > 0 {
 		_, err = f.ReadAt(last, end-1)
 	}
-	if err == nil && last[0] != '\n' { // the program was killed while it wrote
+	if err == nil && last[0] != '\n' { // tape was killed while it wrote
 		_, err = f.WriteString("\n")
 	}
 	if err != nil {

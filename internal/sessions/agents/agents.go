@@ -9,7 +9,7 @@ import (
 )
 
 // HooksFile returns the path of the file, or of the folder with scripts, for an agent's hooks; for an agent without
-// hooks, that of the file with its MCP servers.
+// hooks, the path of the file with its MCP servers.
 func HooksFile(a *record.Agent, w record.Where) string {
 	if a.Hooks == "" {
 		return a.MCPFile(w)
@@ -55,7 +55,7 @@ func hookFiles(f *record.Format, w record.Where) (files []string) {
 	return files
 }
 
-// mcpFile is the file in which an agent looks for MCP servers.
+// mcpFile returns the path of the file in which an agent looks for MCP servers.
 func mcpFile(a *record.Agent, w record.Where) string {
 	if a.MCPFile != nil {
 		return a.MCPFile(w)
@@ -63,7 +63,7 @@ func mcpFile(a *record.Agent, w record.Where) string {
 	return HooksFile(a, w)
 }
 
-// settingsFile is the agent's file in which hooks may be turned off.
+// settingsFile returns the path of the agent's file in which hooks may be turned off.
 func settingsFile(a *record.Agent, w record.Where) string {
 	if a.Settings != "" {
 		return filepath.Join(a.Folder(w), a.Settings)
@@ -71,7 +71,7 @@ func settingsFile(a *record.Agent, w record.Where) string {
 	return HooksFile(a, w)
 }
 
-// Transcripts is the folder in which an agent keeps transcripts; "" if there is no fixed one.
+// Transcripts returns the folder in which an agent keeps transcripts; "" if there is no fixed one.
 func Transcripts(f *record.Format, w record.Where) string {
 	if f.Files.Folders == nil {
 		return ""

@@ -29,9 +29,9 @@ type Change struct {
 func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 	switch {
 	case o.MCP && f.Agent.MCP == nil:
-		return nil, layout.Invalid("", "%s knows no MCP servers: install the hooks alone", f.Title)
+		return nil, layout.Invalid("", "%s has no MCP servers: install without --mcp", f.Title)
 	case f.Agent.Hooks == "" && !o.MCP:
-		return nil, layout.Invalid("the command watch records its sessions; --mcp registers the MCP server alone", "%s has no hooks to record with", f.Title)
+		return nil, layout.Invalid("the command watch records its sessions; --mcp registers only the MCP server", "%s has no hooks to record with", f.Title)
 	case f.Agent.Hooks == "" && o.Push:
 		return nil, layout.Invalid("install without it", "--push is for hooks, and %s has none to record with", f.Title)
 	}
@@ -58,15 +58,15 @@ func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 	})
 }
 
-// Uninstall plans how to remove what Install has written. A file that nobody else has changed since gets
-// the bytes that it had before.
+// Uninstall plans how to remove what Install has written. A file that nobody else has changed since gets the bytes that
+// it had before, which are in the folder of receipts.
 func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, error) {
 	return plan(f, w, true, func(file string, raw []byte, hooks, mcp bool) ([]byte, error) {
 		if raw == nil {
 			return nil, nil
 		}
-		if was, ok := before(receipts, file, raw); ok {
-			return was, nil
+		if original, ok := before(receipts, file, raw); ok {
+			return original, nil
 		}
 		switch {
 		case hooks && f.Agent.Plugin != nil:
@@ -90,8 +90,9 @@ func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, err
 	})
 }
 
-// plan calls what for each of an agent's files, with whether the file has the hooks, the MCP servers or both.
-func plan(f *record.Format, w record.Where, mcp bool, what func(file string, raw []byte, hooks, mcp bool) ([]byte, error)) ([]Change, error) {
+// plan calls change for each of an agent's files, with whether the file has the hooks, the MCP servers or both. It
+// returns the files that change makes different.
+func plan(f *record.Format, w record.Where, mcp bool, change func(file string, raw []byte, hooks, mcp bool) ([]byte, error)) ([]Change, error) {
 	files, mcpAt := hookFiles(f, w), mcpFile(f.Agent, w)
 	hooks := len(files)
 	if mcp && !slices.Contains(files, mcpAt) {
@@ -108,7 +109,7 @@ func plan(f *record.Format, w record.Where, mcp bool, what func(file string, raw
 			c.Before, err = nil, nil
 		}
 		if err == nil {
-			c.After, err = what(file, c.Before, i < hooks, file == mcpAt)
+			c.After, err = change(file, c.Before, i < hooks, file == mcpAt)
 		}
 		if err == nil && !bytes.Equal(c.Before, c.After) {
 			err = writable(c.Target)
@@ -121,22 +122,23 @@ func plan(f *record.Format, w record.Where, mcp bool, what func(file string, raw
 	return out, nil
 }
 
-func edit(raw []byte, how func(*document) error) ([]byte, error) {
+// edit returns a settings file after change has changed it; raw itself if it has not.
+func edit(raw []byte, change func(*document) error) ([]byte, error) {
 	d, err := readDocument(raw)
 	if err != nil {
 		return nil, err
 	}
-	was := bytes.Clone(d.raw)
-	if err := how(d); err != nil {
+	original := bytes.Clone(d.raw)
+	if err := change(d); err != nil {
 		return nil, err
 	}
-	if bytes.Equal(was, d.raw) {
+	if bytes.Equal(original, d.raw) {
 		return raw, nil
 	}
 	return d.raw, nil
 }
 
-// target is the file that a name leads to. Links are followed, not replaced.
+// target returns the path of the file that a name leads to. Links are followed, not replaced.
 func target(file string) (string, error) {
 	real, err := filepath.EvalSymlinks(file)
 	if err == nil {
@@ -171,8 +173,9 @@ type receipt struct {
 	After   []byte `json:"after"`
 }
 
-// before is the content of a file before tape changed it, if nobody has changed it since.
-func before(receipts, file string, now []byte) ([]byte, bool) {
+// before returns the content of a file before tape changed it, nil if there was no file. ok is false if somebody else
+// has changed the file since, or if there is no receipt.
+func before(receipts, file string, now []byte) (content []byte, ok bool) {
 	var r receipt
 	raw, err := os.ReadFile(receiptFile(receipts, file))
 	if err != nil || json.Unmarshal(raw, &r) != nil || !bytes.Equal(r.After, now) {
@@ -188,7 +191,8 @@ func receiptFile(receipts, file string) string {
 	return filepath.Join(receipts, hash(file)+".json")
 }
 
-// Apply makes a change, and first saves the old content in the folder of receipts.
+// Apply makes a change, and first saves the old content in the folder of receipts. If installs is set, it also writes a
+// receipt there, so that Uninstall can restore the old content.
 func (c *Change) Apply(d *disk.FS, receipts string, installs bool) error {
 	if err := d.MkdirAll(receipts); err != nil {
 		return err
@@ -201,8 +205,8 @@ func (c *Change) Apply(d *disk.FS, receipts string, installs bool) error {
 	}
 	if installs {
 		r := receipt{Created: c.Before == nil, Before: c.Before, After: c.After}
-		if was, ok := before(receipts, c.File, c.Before); ok {
-			r.Created, r.Before = was == nil, was // installed again: uninstalling restores what was there first
+		if original, ok := before(receipts, c.File, c.Before); ok {
+			r.Created, r.Before = original == nil, original // installed again: uninstalling restores the first content
 		}
 		raw, err := json.Marshal(r)
 		if err == nil {

@@ -14,11 +14,11 @@ import (
 //go:embed skill.md
 var skill []byte
 
-// WritePlugin writes a plugin for Claude Code into a folder that is not there yet: the hooks, the MCP server, and
-// a skill that says when to ask it. It calls the program that PATH has, so that it can be given to others.
+// WritePlugin writes a plugin for Claude Code into a folder that does not exist yet: the hooks, the MCP server, and a
+// skill that says when to ask it. The plugin calls the tape in PATH, so it can be given to others.
 func WritePlugin(d *disk.FS, dir, version string) error {
 	if _, err := os.Lstat(dir); err == nil {
-		return layout.Conflict("name a folder that is not there yet", "%s is there already", dir)
+		return layout.Conflict("name a folder that does not exist", "%s already exists", dir)
 	}
 	hooks := map[string][]group{}
 	f := &claudecode.Format

@@ -9,15 +9,15 @@ import (
 	"tape/internal/sessions/importer/crush"
 )
 
-// TestNoHooks: for an agent without hooks only the MCP settings change, those of the user or of a project.
+// TestNoHooks: for an agent without hooks, only the user's or the project's MCP settings change.
 func TestNoHooks(t *testing.T) {
-	f, was := &crush.Format, "{\n  // mine\n  \"mcp\": {\"other\": {\"type\": \"stdio\", \"command\": \"x\"}}\n}\n"
+	f, others := &crush.Format, "{\n  // mine\n  \"mcp\": {\"other\": {\"type\": \"stdio\", \"command\": \"x\"}}\n}\n"
 	home, project := t.TempDir(), t.TempDir()
 	for _, c := range []struct{ project, env, file, before string }{
 		{"", "", filepath.Join(home, ".config", "crush", "crush.json"), ""},
-		{"", filepath.Join(home, "elsewhere"), filepath.Join(home, "elsewhere", "crush.json"), was},
+		{"", filepath.Join(home, "elsewhere"), filepath.Join(home, "elsewhere", "crush.json"), others},
 		{project, "", filepath.Join(project, "crush.json"), ""},
-		{project, "", filepath.Join(project, ".crush.json"), was},
+		{project, "", filepath.Join(project, ".crush.json"), others},
 	} {
 		w := settings(t, f, "")
 		w.Home, w.Project = home, c.project
@@ -32,7 +32,7 @@ func TestNoHooks(t *testing.T) {
 		}
 		for _, o := range []Options{{Program: "/opt/tape"}, {Program: "/opt/tape", MCP: true, Push: true}} {
 			if _, err := Install(f, w, o); err == nil || !strings.Contains(err.Error(), "to record with") {
-				t.Errorf("%+v: %v", o, err)
+				t.Errorf("%+v: error %v, want one that says that there are no hooks", o, err)
 			}
 		}
 		o := Options{Program: "/opt/tape", MCP: true}
@@ -48,7 +48,7 @@ func TestNoHooks(t *testing.T) {
 			t.Errorf("%s has lost something:\n%s", c.file, text)
 		}
 		if st := Inspect(f, w, w.Home, "/opt/tape"); st.Installed || !st.MCP || st.File != c.file {
-			t.Errorf("%+v", st)
+			t.Errorf("the state is %+v, want only MCP, in %s", st, c.file)
 		}
 		if again, err := Install(f, w, o); err != nil || len(again) > 0 {
 			t.Errorf("installing twice changes %d files more: %v", len(again), err)
@@ -56,7 +56,7 @@ func TestNoHooks(t *testing.T) {
 		list, err = Uninstall(f, w, filepath.Join(w.Home, "receipts"))
 		apply(t, w, list, err)
 		if got, err := os.ReadFile(c.file); c.before == "" && !os.IsNotExist(err) || string(got) != c.before {
-			t.Errorf("%s is not as it was: %q, %v", c.file, got, err)
+			t.Errorf("after uninstalling, %s is %q, %v; want %q", c.file, got, err, c.before)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// document is a settings file of JSON, perhaps with comments. It is changed as a text, so that
-// everything that is not changed keeps its bytes.
+// document is a settings file of JSON, perhaps with comments. It is changed as a text, so the rest of it keeps its
+// bytes.
 type document struct {
 	raw  []byte
 	root hujson.Value
@@ -44,8 +44,8 @@ func (d *document) parse() (err error) {
 	return nil
 }
 
-// get finds a value by its path through objects; nil if it is not there. Of a name that is there twice, the
-// last one counts, as for those who read the file.
+// get finds a value by its path through objects; nil if it is not there. If a name is there twice, the last one counts,
+// as it does for the agents.
 func (d *document) get(path ...string) *hujson.Value {
 	at := &d.root
 	for _, name := range path {
@@ -66,14 +66,15 @@ func (d *document) get(path ...string) *hujson.Value {
 	return at
 }
 
-// data is a value without comments, as JSON.
+// data returns a value without comments, as JSON.
 func data(v *hujson.Value) []byte {
 	c := v.Clone()
 	c.Standardize()
 	return c.Pack()
 }
 
-// children are the values in an object or array, with where the text of each begins.
+// children returns the values in an object or array; the offset at which each member or element begins; the spaces and
+// comments before each; and those after the last one.
 func children(v *hujson.Value) (list []*hujson.Value, begin []int, before []hujson.Extra, rest hujson.Extra) {
 	switch c := v.Value.(type) {
 	case *hujson.Object:
@@ -92,7 +93,7 @@ func children(v *hujson.Value) (list []*hujson.Value, begin []int, before []hujs
 	return list, begin, before, rest
 }
 
-// newline is how lines of the file end, unit what a level is indented by.
+// newline returns how lines of the file end.
 func (d *document) newline() string {
 	if i := bytes.IndexByte(d.raw, '\n'); i > 0 && d.raw[i-1] == '\r' {
 		return "\r\n"
@@ -100,6 +101,7 @@ func (d *document) newline() string {
 	return "\n"
 }
 
+// unit returns the indentation of one level.
 func (d *document) unit() string {
 	if _, begin, _, _ := children(&d.root); len(begin) > 0 {
 		if in := d.indent(begin[0]); in != "" {
@@ -109,7 +111,7 @@ func (d *document) unit() string {
 	return "  "
 }
 
-// indent is what the line of an offset begins with.
+// indent returns the spaces and tabs that the line of an offset begins with.
 func (d *document) indent(at int) string {
 	line := d.raw[bytes.LastIndexByte(d.raw[:at], '\n')+1 : at]
 	return string(line[:len(line)-len(bytes.TrimLeft(line, " \t"))])
@@ -121,7 +123,7 @@ func (d *document) splice(from, to int, text string) error {
 	return d.parse()
 }
 
-// add adds a value at the end of an object, under a name, or of an array.
+// add adds a value at the end of an object, under a name, or at the end of an array.
 func (d *document) add(in *hujson.Value, name string, value any) error {
 	list, begin, _, rest := children(in)
 	nl, unit := d.newline(), d.unit()
@@ -155,7 +157,7 @@ func (d *document) add(in *hujson.Value, name string, value any) error {
 	return d.splice(at, at, text)
 }
 
-// render is a value as text, on one line or on several.
+// render returns a value as text, on one line or on several.
 func render(name string, value any, indent, unit, nl string, oneLine bool) string {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)

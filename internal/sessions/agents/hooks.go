@@ -16,19 +16,20 @@ type group struct {
 	Hooks []record.Handler `json:"hooks"`
 }
 
-// Options say what is installed besides the hooks.
+// Options say what the hooks do, and what is installed besides them.
 type Options struct {
 	Program string // this program, as an absolute path
-	MCP     bool
-	Push    bool
-	Recall  bool
+	MCP     bool   // register the MCP server
+	Push    bool   // hooks push
+	Recall  bool   // the hook at the start of a session tells the agent about the last handoff
 }
 
 // mark returns the text by which a command in the settings is known to be ours.
 func mark(f *record.Format) string { return "tape hook " + f.Name }
 
-// command is a shell command that cannot fail and prints nothing: some agents take a failure for a
-// refusal, and output for context. It calls the program at its path, and if that fails, the one in PATH.
+// command returns a shell command that cannot fail and prints nothing: some agents take a failure for a refusal, and
+// output for context. Only with Recall, the hook at the start of a session prints context. The command calls the program
+// at its path, and if that fails, the one in PATH.
 func command(f *record.Format, event record.HookEvent, o Options) string {
 	flags := ""
 	if o.Push {
@@ -43,7 +44,7 @@ func command(f *record.Format, event record.HookEvent, o Options) string {
 
 func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// hook is our hook for an event.
+// hook returns our hook for an event.
 func hook(f *record.Format, event record.HookEvent, o Options) record.Handler {
 	return record.Handler{Name: f.Agent.HookName, Type: "command", Command: command(f, event, o), Timeout: event.Timeout}
 }
@@ -130,7 +131,7 @@ func find(v *hujson.Value, path ...string) *hujson.Value {
 	return (&document{root: *v}).get(path...)
 }
 
-// removeHooks removes our hooks, and what is empty without them.
+// removeHooks removes our hooks, and the lists and objects that are then empty.
 func (d *document) removeHooks(f *record.Format) error {
 	for {
 		list := d.ours(f)
@@ -156,7 +157,7 @@ func (d *document) removeHooks(f *record.Format) error {
 	}
 }
 
-// removeMember removes a member of an object, and the object as well if nothing else is in it.
+// removeMember removes a member of an object, and also the object if nothing else is in it.
 func (d *document) removeMember(path ...string) error {
 	for ; len(path) > 0; path = path[:len(path)-1] {
 		in := d.get(path[:len(path)-1]...)

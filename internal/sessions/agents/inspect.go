@@ -18,11 +18,11 @@ import (
 type State struct {
 	Agent     *record.Format
 	File      string   // the file for hooks
-	Installed bool     // at least one of our hooks is there
+	Installed bool     // the file has at least one of our hooks
 	Missing   []string // events without a hook of ours
 	Program   string   // the program that the hooks call
 	Gone      bool     // that program does not exist, and there is no tape in PATH
-	Elsewhere bool     // the hooks call another program than this one
+	Elsewhere bool     // the hooks call a program other than this one
 	Off       string   // why the agent runs no hooks, "" if it does
 	Trust     record.Trust
 	MCP       bool   // our MCP server is registered

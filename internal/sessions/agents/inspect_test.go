@@ -25,14 +25,14 @@ func program(t *testing.T, name string) string {
 func TestInspectProgram(t *testing.T) {
 	for _, agent := range []*record.Format{claude, codexFormat, geminiFormat, openCodeFormat} {
 		w := settings(t, agent, "")
-		was, now := program(t, "tape"), program(t, "tape")
-		list, err := Install(agent, w, Options{Program: was})
+		former, now := program(t, "tape"), program(t, "tape")
+		list, err := Install(agent, w, Options{Program: former})
 		apply(t, w, list, err)
 		t.Setenv("PATH", t.TempDir())
-		if st := Inspect(agent, w, w.Home, was); !st.Installed || st.Gone || st.Elsewhere || st.Program != was || len(st.Missing) > 0 {
+		if st := Inspect(agent, w, w.Home, former); !st.Installed || st.Gone || st.Elsewhere || st.Program != former || len(st.Missing) > 0 {
 			t.Errorf("%s as it was installed: %+v", agent.Name, st)
 		}
-		if err := os.Remove(was); err != nil {
+		if err := os.Remove(former); err != nil {
 			t.Fatal(err)
 		}
 		if st := Inspect(agent, w, w.Home, now); !st.Gone {
@@ -45,7 +45,7 @@ func TestInspectProgram(t *testing.T) {
 	}
 }
 
-// TestInspectOff: whoever has switched hooks off is named.
+// TestInspectOff: the state names the setting that turns hooks off.
 func TestInspectOff(t *testing.T) {
 	for _, c := range []struct {
 		agent      *record.Format
@@ -68,21 +68,21 @@ func TestInspectOff(t *testing.T) {
 		file := settingsFile(c.agent.Agent, w)
 		write(t, file, c.text, 0o600)
 		if got := c.agent.Agent.Off(readSettings(file), c.rule); got != c.want {
-			t.Errorf("%s, %s: %q, not %q", c.agent.Name, c.text, got, c.want)
+			t.Errorf("%s, %s: off by %q, want %q", c.agent.Name, c.text, got, c.want)
 		}
 		if st := Inspect(c.agent, w, t.TempDir(), "tape"); !c.rule && (st.Off != "") != (c.want != "") {
-			t.Errorf("%s, %s: off by %q, not %q", c.agent.Name, c.text, st.Off, c.want)
+			t.Errorf("%s, %s: the state is off by %q, want %q", c.agent.Name, c.text, st.Off, c.want)
 		}
 	}
 }
 
-// TestTrust: what Codex stores of a review counts for the hooks in its file.
+// TestTrust: the state has what the user decided about the hooks in Codex, as Codex stores it.
 func TestTrust(t *testing.T) {
 	w := settings(t, codexFormat, "")
 	list, err := Install(codexFormat, w, Options{Program: "/opt/tape"})
 	apply(t, w, list, err)
 	if st := Inspect(codexFormat, w, w.Home, "/opt/tape"); st.Trust != record.NotReviewed {
-		t.Errorf("without a record of Codex it is %q", st.Trust)
+		t.Errorf("before a review the trust is %q, want %q", st.Trust, record.NotReviewed)
 	}
 	var off strings.Builder
 	for _, event := range codexFormat.Events {
@@ -97,11 +97,11 @@ func TestTrust(t *testing.T) {
 	}
 	write(t, mcpFile(codexFormat.Agent, w), off.String(), 0o600)
 	if st := Inspect(codexFormat, w, w.Home, "/opt/tape"); st.Trust != record.SwitchedOff {
-		t.Errorf("switched off, it is %q", st.Trust)
+		t.Errorf("with hooks switched off the trust is %q, want %q", st.Trust, record.SwitchedOff)
 	}
 }
 
-// An agent that knows no MCP gets only its extension, and --mcp is refused.
+// An agent without MCP gets only its extension, and --mcp is refused.
 func TestWithoutMCP(t *testing.T) {
 	w := record.Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
 	if list, err := Install(&pi.Format, w, Options{Program: "/opt/tape", MCP: true}); err == nil {
@@ -109,9 +109,9 @@ func TestWithoutMCP(t *testing.T) {
 	}
 	list, err := Install(&pi.Format, w, Options{Program: "/opt/tape"})
 	if err != nil || len(list) != 1 || !strings.Contains(string(list[0].After), `{"args":["hook","pi"],"program":"/opt/tape"}`) {
-		t.Errorf("it gives %v, %v", list, err)
+		t.Errorf("installing changes %v, %v; want one file with the settings", list, err)
 	}
 	if st := Inspect(&pi.Format, w, "", "/opt/tape"); st.Installed || st.MCP {
-		t.Errorf("nothing is installed: %+v", st)
+		t.Errorf("before the change is applied, the state is %+v, want nothing installed", st)
 	}
 }

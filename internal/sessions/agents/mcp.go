@@ -11,13 +11,13 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// server is the MCP server of an agent's settings.
+// server is the name of our MCP server in an agent's settings, and of the program in PATH.
 const server = "tape"
 
 func (d *document) addMCP(a *record.Agent, program string) error {
 	member, value := a.MCP(program)
 	if d.get(member, server) != nil {
-		return nil // somebody wrote it so on purpose
+		return nil // it may have been changed on purpose
 	}
 	in := d.get(member)
 	if in == nil {
@@ -66,7 +66,7 @@ func addTOML(a *record.Agent, raw []byte, program string) ([]byte, error) {
 	}
 	out = append(out, strings.Join(block, nl)...)
 	if _, err := readTOML(out); err != nil {
-		return nil, fmt.Errorf("nothing can be added at its end: %w", err)
+		return nil, fmt.Errorf("the MCP server cannot be added at its end: %w", err)
 	}
 	return out, nil
 }

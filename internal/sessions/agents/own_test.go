@@ -16,8 +16,8 @@ import (
 func TestOwnFile(t *testing.T) {
 	f := &copilot.Format
 	w := settings(t, f, "")
-	servers, was := filepath.Join(w.Home, ".copilot", "mcp-config.json"), "{ \"mcpServers\": {\"mine\": {}} }"
-	write(t, servers, was, 0o600)
+	servers, others := filepath.Join(w.Home, ".copilot", "mcp-config.json"), "{ \"mcpServers\": {\"mine\": {}} }"
+	write(t, servers, others, 0o600)
 	o := Options{Program: "/opt/it's tape", MCP: true, Push: true}
 	list, err := Install(f, w, o)
 	apply(t, w, list, err)
@@ -27,11 +27,11 @@ func TestOwnFile(t *testing.T) {
 		Hooks   map[string][]struct{ Type, Bash string }
 	}
 	if err := json.Unmarshal([]byte(content(t, file)), &all); err != nil || all.Version != 1 {
-		t.Errorf("%v: %s", err, content(t, file))
+		t.Errorf("%v; want version 1 in %s", err, content(t, file))
 	}
 	for _, event := range f.Events {
 		if h := all.Hooks[event.Name]; len(h) != 1 || h[0].Type != "command" || !strings.Contains(h[0].Bash, "hook copilot --push") || !strings.HasSuffix(h[0].Bash, "exit 0") {
-			t.Errorf("%s: %+v", event.Name, h)
+			t.Errorf("%s has the hooks %+v, want one with our command", event.Name, h)
 		}
 	}
 	if text := content(t, servers); !strings.Contains(text, `"local"`) || !strings.Contains(text, `"mine"`) {
@@ -41,16 +41,16 @@ func TestOwnFile(t *testing.T) {
 		t.Errorf("installing twice changes %d files more: %v", len(again), err)
 	}
 	if st := Inspect(f, w, w.Home, "/opt/it's tape"); !st.Installed || len(st.Missing) > 0 || st.Program != "/opt/it's tape" || !st.MCP || st.Problem != "" {
-		t.Errorf("%+v", st)
+		t.Errorf("the state is %+v, want all installed", st)
 	}
 	list, err = Uninstall(f, w, filepath.Join(w.Home, "receipts"))
 	apply(t, w, list, err)
-	if _, err := os.Stat(file); !os.IsNotExist(err) || content(t, servers) != was {
-		t.Errorf("%v, %q", err, content(t, servers))
+	if _, err := os.Stat(file); !os.IsNotExist(err) || content(t, servers) != others {
+		t.Errorf("after uninstalling: the hooks file: %v, want none; the servers: %q, want %q", err, content(t, servers), others)
 	}
 }
 
-// TestOwnFileOfOthers: a file in which somebody else wrote is not changed.
+// TestOwnFileOfOthers: if somebody else wrote to the file, it is not changed.
 func TestOwnFileOfOthers(t *testing.T) {
 	f := &copilot.Format
 	for _, text := range []string{
@@ -59,10 +59,10 @@ func TestOwnFileOfOthers(t *testing.T) {
 	} {
 		w := settings(t, f, text)
 		if _, err := Install(f, w, Options{Program: "/opt/tape"}); err == nil || !strings.Contains(err.Error(), "is left as it is") {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("%s: error %v, want that it is left as it is", text, err)
 		}
 		if list, _ := Uninstall(f, w, filepath.Join(w.Home, "receipts")); slices.ContainsFunc(list, func(c Change) bool { return c.After == nil }) {
-			t.Errorf("%s: %+v", text, list)
+			t.Errorf("%s: uninstalling would remove it: %+v", text, list)
 		}
 	}
 }

@@ -16,12 +16,12 @@ func hash(s string) string {
 	return fmt.Sprintf("%x", sum[:8])
 }
 
-// pluginMark begins a plugin of ours.
+// pluginMark is the beginning of each plugin that tape writes.
 const pluginMark = "// Written by tape;"
 
 func installPlugin(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	if raw != nil && !bytes.HasPrefix(raw, []byte(pluginMark)) {
-		return nil, errors.New("somebody else has written it")
+		return nil, errors.New("tape did not write it")
 	}
 	args := []string{"hook", f.Name}
 	if o.Push {
@@ -39,14 +39,14 @@ const scriptMark = "#!/bin/sh\n# Written by tape;"
 
 func installScript(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	if raw != nil && !bytes.HasPrefix(raw, []byte(scriptMark)) {
-		return nil, fmt.Errorf("somebody else has written it; %s runs the hooks of the user and those of the project, so install with --project, or without it", f.Title)
+		return nil, fmt.Errorf("tape did not write it; %s runs the hooks of the user and those of the project, so install the other ones: with --project, or without", f.Title)
 	}
 	return fmt.Appendf(nil, "%s tape record uninstall %s removes it.\n%s\n", scriptMark, f.Name, command(f, record.HookEvent{}, o)), nil
 }
 
 func installFile(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	if _, theirs := commandsIn(f, raw); len(raw) > 0 && theirs {
-		return nil, errors.New("it has something else than what tape writes")
+		return nil, errors.New("it has content that tape did not write")
 	}
 	return f.Agent.Own(func(event record.HookEvent) string { return command(f, event, o) }), nil
 }
@@ -57,7 +57,7 @@ func uninstallFile(f *record.Format, raw []byte) ([]byte, error) {
 	case len(ours) == 0:
 		return raw, nil
 	case theirs:
-		return nil, errors.New("it has something else than what tape writes, too")
+		return nil, errors.New("it also has content that tape did not write")
 	}
 	return nil, nil
 }

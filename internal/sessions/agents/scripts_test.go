@@ -24,7 +24,7 @@ func TestScripts(t *testing.T) {
 		cmd := exec.Command(file)
 		cmd.Stdin, cmd.Env = strings.NewReader("what happened"), []string{"PATH=" + os.Getenv("PATH")}
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 || content(t, program+".told") != "what happened" {
-			t.Errorf("%s: %v, prints %q, tells %q", event.Name, err, out, content(t, program+".told"))
+			t.Errorf("%s: %v, prints %q, passes on %q; want no error and no output", event.Name, err, out, content(t, program+".told"))
 		}
 		if text := content(t, file); !strings.Contains(text, "hook cline --push") {
 			t.Errorf("%s is\n%s", event.Name, text)
@@ -39,13 +39,13 @@ func TestScripts(t *testing.T) {
 	}
 	st := Inspect(f, w, w.Home, program)
 	if !st.Installed || len(st.Missing) > 0 || st.Program != program || st.Gone || st.Elsewhere || !st.MCP || st.Problem != "" {
-		t.Errorf("%+v", st)
+		t.Errorf("the state is %+v, want all installed", st)
 	}
 	if err := os.Remove(filepath.Join(w.Home, ".cline", "hooks", "TaskError")); err != nil {
 		t.Fatal(err)
 	}
 	if st := Inspect(f, w, w.Home, program); !st.Installed || !slices.Equal(st.Missing, []string{"TaskError"}) {
-		t.Errorf("without one it is %+v", st)
+		t.Errorf("without the script TaskError the state is %+v", st)
 	}
 	list, err = Uninstall(f, w, filepath.Join(w.Home, "receipts"))
 	apply(t, w, list, err)
@@ -53,7 +53,7 @@ func TestScripts(t *testing.T) {
 		t.Errorf("after uninstalling there are %v and %q", left, content(t, servers))
 	}
 	if st := Inspect(f, w, w.Home, program); st.Installed || st.Problem != "" {
-		t.Errorf("%+v", st)
+		t.Errorf("after uninstalling the state is %+v", st)
 	}
 }
 

@@ -23,7 +23,7 @@ var (
 	openCodeFormat = &opencode.Format
 )
 
-// corpus has settings like those of users, and why some are refused.
+// corpus has settings as users have them, by name, with part of the error if they are refused.
 var corpus = map[string]struct{ text, refused string }{
 	"none":            {},
 	"empty object":    {text: "{}\n"},
@@ -49,6 +49,7 @@ var corpus = map[string]struct{ text, refused string }{
 	"event no list":   {text: "{\"hooks\": {\"SessionStart\": {}}}\n", refused: "is not a list"},
 }
 
+// settings writes the user's hooks file of an agent, unless text is "".
 func settings(t *testing.T, agent *record.Format, text string) record.Where {
 	t.Helper()
 	w := record.Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
@@ -103,9 +104,8 @@ func lines(text string) []string {
 	return out
 }
 
-// TestSettings: whatever settings a user has, installing adds hooks and changes nothing else,
-// installing again changes nothing, and uninstalling restores the bytes, even without the
-// receipt.
+// TestSettings: whatever settings a user has, installing adds hooks and changes nothing else, and installing again
+// changes nothing. Uninstalling restores the bytes, mostly even without the receipt.
 func TestSettings(t *testing.T) {
 	o := Options{Program: "/opt/it's/tape", MCP: true}
 	for name, c := range corpus {
@@ -116,7 +116,7 @@ func TestSettings(t *testing.T) {
 				list, err := Install(agent, w, o)
 				if c.refused != "" {
 					if err == nil || !strings.Contains(err.Error(), c.refused) || content(t, file) != c.text {
-						t.Fatalf("it is not refused, but gives %v", err)
+						t.Fatalf("error %v, want %q and the file unchanged", err, c.refused)
 					}
 					return
 				}
@@ -135,7 +135,7 @@ func TestSettings(t *testing.T) {
 					return d.removeHooks(agent)
 				})
 				if loose := name == "none" || name == "white space" || name == "only comments" || name == "empty hooks" || name == "no newline" || name == "same key twice"; err != nil || !loose && string(plain) != c.text {
-					t.Errorf("without a receipt it becomes, %v,\n%s", err, plain)
+					t.Errorf("without a receipt: error %v, and it becomes\n%s\nnot\n%s", err, plain, c.text)
 				}
 				list, err = Uninstall(agent, w, filepath.Join(w.Home, "receipts"))
 				apply(t, w, list, err)
@@ -143,15 +143,14 @@ func TestSettings(t *testing.T) {
 					t.Errorf("after uninstalling it is\n%s\nnot\n%s", got, c.text)
 				}
 				if _, err := os.Lstat(file); (err == nil) != (c.text != "") {
-					t.Errorf("the file: %v", err)
+					t.Errorf("after uninstalling, the file's Lstat says %v; it should exist: %t", err, c.text != "")
 				}
 			})
 		}
 	}
 }
 
-// checkInstalled checks that the hooks are there, in the style of the file, and that nothing is
-// missing.
+// checkInstalled checks that the hooks are in the file, in its style, and that no line of it is gone.
 func checkInstalled(t *testing.T, agent *record.Format, before, after string, o Options) {
 	t.Helper()
 	d, err := readDocument([]byte(after))
@@ -164,14 +163,14 @@ func checkInstalled(t *testing.T, agent *record.Format, before, after string, o 
 	}
 	for _, event := range agent.Events {
 		if i := slices.IndexFunc(found, func(h record.Hook) bool { return h.Event == event.Name }); i < 0 || found[i].Handler != hook(agent, event, o) {
-			t.Errorf("%s has not its hook in %v", event.Name, found)
+			t.Errorf("%s does not have its hook in %v", event.Name, found)
 		}
 	}
 	if strings.Contains(before, "\r\n") != strings.Contains(after, "\r\n") || strings.Count(after, "\n") != strings.Count(after, "\r\n") && strings.Contains(before, "\r\n") {
 		t.Errorf("the ends of lines are mixed: %q", after)
 	}
 	if strings.HasPrefix(before, byteOrderMark) != strings.HasPrefix(after, byteOrderMark) {
-		t.Error("the byte order mark is gone")
+		t.Error("the byte order mark was removed or added")
 	}
 	if !strings.Contains(before, "\n") || len(strings.Fields(before)) < 4 {
 		return
@@ -190,7 +189,7 @@ func checkInstalled(t *testing.T, agent *record.Format, before, after string, o 
 	}
 }
 
-// TestSettingsChangedSince: what somebody has added after us stays, and so do changes around it.
+// TestSettingsChangedSince: uninstalling keeps what somebody added after tape.
 func TestSettingsChangedSince(t *testing.T) {
 	w := settings(t, claude, corpus["others' hooks"].text)
 	file := HooksFile(claude.Agent, w)
@@ -206,7 +205,7 @@ func TestSettingsChangedSince(t *testing.T) {
 	}
 }
 
-// TestSettingsMoved: if the program was moved, its new path is set, and nothing is there twice.
+// TestSettingsMoved: if the program was moved, installing replaces its path, and adds nothing twice.
 func TestSettingsMoved(t *testing.T) {
 	w := settings(t, claude, corpus["comments"].text)
 	for _, program := range []string{"/opt/a/tape", "/opt/b/tape"} {
@@ -218,7 +217,7 @@ func TestSettingsMoved(t *testing.T) {
 	list, err := Uninstall(claude, w, filepath.Join(w.Home, "receipts"))
 	apply(t, w, list, err)
 	if got := content(t, HooksFile(claude.Agent, w)); got != corpus["comments"].text {
-		t.Errorf("it becomes\n%s", got)
+		t.Errorf("after uninstalling it is\n%s\nnot\n%s", got, corpus["comments"].text)
 	}
 }
 
@@ -238,24 +237,24 @@ func TestSettingsFiles(t *testing.T) {
 	apply(t, w, list, err)
 	st, err := os.Lstat(file)
 	if err != nil || st.Mode()&os.ModeSymlink == 0 || !strings.Contains(content(t, real), mark(claude)) {
-		t.Errorf("the link: %v %v", st, err)
+		t.Errorf("want a link to a file with our hooks, got %v %v", st, err)
 	}
 	if st, err := os.Stat(real); err != nil || st.Mode().Perm() != 0o640 {
-		t.Errorf("its file: %v %v", st, err)
+		t.Errorf("the link's file: %v %v, want the permissions 0640", st, err)
 	}
 	for _, c := range []struct {
-		text string
-		how  func() error
+		text  string
+		spoil func() error
 	}{
 		{"read-only", func() error { return os.Chmod(real, 0o400) }},
 		{"leads nowhere", func() error { return os.Remove(real) }},
 	} {
-		if err := c.how(); err != nil {
+		if err := c.spoil(); err != nil {
 			t.Fatal(err)
 		}
 		list, err := Install(claude, w, Options{Program: "/elsewhere/tape"})
 		if err == nil || !strings.Contains(err.Error(), c.text) {
-			t.Errorf("%s: it gives %d changes, %v", c.text, len(list), err)
+			t.Errorf("%s: %d changes, error %v; want an error that says so", c.text, len(list), err)
 		}
 	}
 }

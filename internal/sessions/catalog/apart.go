@@ -24,7 +24,7 @@ func TellApart(tapes []*about.Tape) {
 	}
 }
 
-// differences are what may tell tapes with the same title apart; the first that does is enough.
+// differences may tell tapes with the same title apart. They are used in this order, until a tape differs from all others.
 var differences = []func(*about.Tape) string{
 	func(t *about.Tape) string { return t.Branch },
 	func(t *about.Tape) string { return began(t, time.DateOnly) },
@@ -66,9 +66,10 @@ func tellApart(group []*about.Tape, by []func(*about.Tape) string) {
 	}
 }
 
+// note adds a value to what tells a tape apart.
 func note(t *about.Tape, value string) { t.Apart = strings.TrimSpace(t.Apart + " " + value) }
 
-// apart is TellApart for tapes by branch.
+// apart is TellApart for a map of tapes by branch.
 func apart(facts map[string]about.Tape) {
 	titles := make(map[string]int, len(facts))
 	for _, t := range facts {
@@ -86,6 +87,6 @@ func apart(facts map[string]about.Tape) {
 	}
 }
 
-// Listed reports whether lists show a tape: the one that comes with a workspace only when something is on it,
-// and those that tape serve keeps for itself not at all.
+// Listed reports whether lists show a tape. They leave out the tape that comes with a workspace while nothing is on it,
+// and the tapes that tape serve keeps for itself.
 func Listed(t about.Tape) bool { return !t.OfHost && (t.Name != repo.DefaultTape || t.Entries != 1) }

@@ -7,7 +7,7 @@ import (
 	"tape/internal/store/about"
 )
 
-// TestTellApart: for equal titles, a list says what differs, and no more.
+// TestTellApart: the label of a tape with a title that others have says what differs, and no more.
 func TestTellApart(t *testing.T) {
 	at := func(day, hour int) time.Time { return time.Date(2026, 11, day, hour, 30, 0, 0, time.Local) }
 	want := map[*about.Tape]string{
@@ -27,12 +27,12 @@ func TestTellApart(t *testing.T) {
 	TellApart(tapes)
 	for p, label := range want {
 		if p.Label() != label {
-			t.Errorf("%q, want %q", p.Label(), label)
+			t.Errorf("the label is %q, want %q", p.Label(), label)
 		}
 	}
 }
 
-// TestListed: the tape that came with the workspace is listed once it has an entry, and if it is damaged.
+// TestListed: the tape that came with the workspace is listed if it has an entry besides its first, or is damaged.
 func TestListed(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -40,7 +40,7 @@ func TestListed(t *testing.T) {
 		want    bool
 	}{{"main", 1, false}, {"main", 2, true}, {"main", 0, true}, {"new", 1, true}} {
 		if got := Listed(about.Tape{Name: c.name, Entries: c.entries}); got != c.want {
-			t.Errorf("%s with %d entries: %v", c.name, c.entries, got)
+			t.Errorf("%s with %d entries is listed: %v, want %v", c.name, c.entries, got, c.want)
 		}
 	}
 	if Listed(about.Tape{Name: "audit", Entries: 5, OfHost: true}) {

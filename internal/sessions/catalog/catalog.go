@@ -55,7 +55,7 @@ func About(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo
 	return facts, damaged, err
 }
 
-// markOfHost finds the tapes that tape serve keeps for itself. Those that cannot be read are listed.
+// markOfHost sets OfHost of the tapes that tape serve keeps for itself. If a tape cannot be read, it is not set.
 func markOfHost(ctx context.Context, store *repo.Store, facts map[string]about.Tape) {
 	for branch, t := range facts {
 		if !strings.HasPrefix(branch, "tape/") {
@@ -93,7 +93,7 @@ func aboutEach(ctx context.Context, x *index.Index, store *repo.Store, tapes []*
 	return facts, damaged, nil
 }
 
-// nameProjects names the projects of tapes: that of a tape without a directory is the workspace's.
+// nameProjects sets the names of the tapes' projects. A tape without a directory is of the workspace's project.
 func nameProjects(store *repo.Store, facts map[string]about.Tape) {
 	names := map[string]string{}
 	for branch, t := range facts {

@@ -14,7 +14,8 @@ import (
 	"tape/repo"
 )
 
-// Find returns the tape or fork with a name, which may be short. An exact name wins.
+// Find returns the tape or fork with a name, which may be short, see [FullName]. An exact name wins. Errors: ErrNotFound;
+// ErrInvalid if several names begin so.
 func Find(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 	t, err := store.Tape(ctx, name)
 	if !errors.Is(err, repo.ErrNotFound) {
@@ -34,7 +35,7 @@ func Find(ctx context.Context, store *repo.Store, name string) (*repo.Tape, erro
 	return store.Tape(ctx, full)
 }
 
-// Entry splits TAPE@17 into the tape's name and @17. The tape is "" if what names something else.
+// Entry splits TAPE@17 into the tape's name and @17. For anything else, the tape is "", and rest is what.
 func Entry(what string) (tape, rest string) {
 	at := strings.LastIndexByte(what, '@')
 	if at <= 0 {
@@ -148,14 +149,15 @@ func shared(a, b string) int {
 	return n
 }
 
-// Nearest returns a few names that differ from a word by a typo or two, or begin with it.
+// Nearest returns up to three names that begin with a word, or that differ from it by one or two typos. The case of
+// letters does not count.
 func Nearest(word string, names []string) []string {
 	const most, longest, few = 2, 80, 3
 	if word == "" || len(word) > longest {
 		return nil
 	}
 	folded := []rune(strings.ToLower(word))
-	allowed := min(most, len(folded)/2) // every name is near to a short word
+	allowed := min(most, len(folded)/2) // otherwise every name would be near to a short word
 	found := map[int][]string{}
 	for _, name := range names {
 		lower := strings.ToLower(name)

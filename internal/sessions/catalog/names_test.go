@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestShortNames: what a list shows for a name means no other tape.
+// TestShortNames: the short form of a name is no beginning of another name.
 func TestShortNames(t *testing.T) {
 	t.Parallel()
 	want := map[string]string{
@@ -21,10 +21,11 @@ func TestShortNames(t *testing.T) {
 		"session-of-the-morning": "session-",
 	}
 	if got := ShortNames(slices.Collect(maps.Keys(want))); !maps.Equal(got, want) {
-		t.Errorf("got %v", got)
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 
+// TestNearest: names that begin with the word come before names with typos, and a short word has no near names.
 func TestNearest(t *testing.T) {
 	t.Parallel()
 	names := []string{"main", "implement", "review", "2577a596-e227", "Main-2"}

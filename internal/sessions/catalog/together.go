@@ -8,22 +8,23 @@ import (
 	"tape/index"
 )
 
-// Mark says of all entries of a result that they are of a workspace.
-func Mark(res *index.Result, dir string) {
+// Mark sets the Workspace of all entries of a result to a workspace's name.
+func Mark(res *index.Result, name string) {
 	for i := range res.Hits {
 		h := &res.Hits[i]
-		h.Workspace = dir
+		h.Workspace = name
 		for j := range h.Before {
-			h.Before[j].Workspace = dir
+			h.Before[j].Workspace = name
 		}
 		for j := range h.After {
-			h.After[j].Workspace = dir
+			h.After[j].Workspace = name
 		}
 	}
 }
 
-// SearchAll makes one result of a search in several workspaces. in searches those that only accepts, by
-// their names in [Mark]. Similar words count only if none of them has a match.
+// SearchAll makes one result of a search in several workspaces. in searches the workspaces whose names only accepts, and
+// gives their results these names with [Mark]. Similar words are searched for only if no workspace has a match for the
+// words as they are spelt.
 func SearchAll(s index.Search, in func(s index.Search, only func(name string) bool) ([]*index.Result, error)) (*index.Result, error) {
 	asSpelt := s
 	asSpelt.AsSpelt = true
@@ -36,7 +37,7 @@ func SearchAll(s index.Search, in func(s index.Search, only func(name string) bo
 		if results, err = in(s, everyName); err != nil {
 			return nil, err
 		}
-		// They may be similar to different words: those with the most matches count.
+		// The workspaces may have found different similar words: those with the most matches count.
 		instead, most := "", -1
 		for _, res := range results {
 			if res.Matches > most {
@@ -57,8 +58,8 @@ func SearchAll(s index.Search, in func(s index.Search, only func(name string) bo
 
 func everyName(string) bool { return true }
 
-// inTwoSteps asks each workspace for a few hits, then those for all whose few are all among the best: the rest
-// would have been read in vain.
+// inTwoSteps first asks each workspace for a few hits. Then it asks for all hits, but only the workspaces whose few hits
+// are all among the best: more hits of the others would not be shown.
 func inTwoSteps(s index.Search, in func(index.Search, func(string) bool) ([]*index.Result, error)) ([]*index.Result, error) {
 	const least, part = 4, 4
 	limit := s.Query.Limit

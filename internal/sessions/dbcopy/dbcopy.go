@@ -22,7 +22,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// The ends of the names of files beside a database: the log of what is not in it yet, and the rollback journal.
+// The ends of the names of files beside a database: the write-ahead log, and the rollback journal.
 const (
 	wal     = "-wal"
 	journal = "-journal"
@@ -40,8 +40,8 @@ const tries = 20
 
 // Open copies a database to a temporary folder and opens the copy. Close it, which removes the folder.
 //
-// It returns ErrNotFound if there is no file, ErrBusy if the database changes all the time, and ErrInvalid if
-// the file is damaged or no SQLite database.
+// It returns ErrNotFound if there is no file, ErrBusy if the database changes all the time, and ErrInvalid if the file is
+// damaged or not an SQLite database.
 func Open(ctx context.Context, path string) (d *DB, err error) {
 	dir, err := os.MkdirTemp("", "tape-db-*")
 	if err != nil {
@@ -65,7 +65,7 @@ func Open(ctx context.Context, path string) (d *DB, err error) {
 	var tables int
 	err = d.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables)
 	if err != nil && ctx.Err() == nil {
-		err = &layout.Error{Class: layout.ErrInvalid, Msg: path + " is damaged, or no SQLite database", Cause: err}
+		err = &layout.Error{Class: layout.ErrInvalid, Msg: path + " is damaged, or not an SQLite database", Cause: err}
 	}
 	return d, err
 }
@@ -85,7 +85,7 @@ func (d *DB) Fresh(path string) bool {
 	return err == nil && stamp == d.stamp
 }
 
-// Stamp returns a text that is another one after each change of a database, and the time of the last change.
+// Stamp returns a text that changes with each change of a database, and the time of the last change.
 func Stamp(path string) (stamp string, last time.Time, err error) {
 	for _, name := range []string{path, path + wal, path + journal} {
 		st, err := os.Stat(name)
@@ -141,8 +141,9 @@ const (
 	logHeader = 32
 )
 
-// state returns the headers of a database and of its log. If they change, a copy of both files may not fit together:
-// that of the database has a counter of transactions without a log. state is nil while such a transaction goes on.
+// state returns the headers of a database and of its log. If they change, copies of the two files may not fit together.
+// Without a log, each transaction changes a counter in the database's header. state is nil while such a transaction goes
+// on.
 func state(path string) ([]byte, error) {
 	st, err := os.Stat(path)
 	switch {

@@ -12,6 +12,7 @@ import (
 	"tape/internal/store/layout"
 )
 
+// create makes a database with a journal mode, and returns it and its path.
 func create(t *testing.T, mode string) (*sql.DB, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.db")
@@ -26,8 +27,8 @@ func create(t *testing.T, mode string) (*sql.DB, string) {
 	return db, path
 }
 
-// TestWhileWritten: a copy is whole while another program writes to the database, moves the log into it and
-// begins the log anew.
+// TestWhileWritten: a copy is consistent while another program writes to the database, moves the log into it and
+// restarts the log.
 func TestWhileWritten(t *testing.T) {
 	for _, mode := range []string{"wal", "delete"} {
 		t.Run(mode, func(t *testing.T) {
@@ -47,7 +48,7 @@ func TestWhileWritten(t *testing.T) {
 			for range 5 {
 				d, err := Open(t.Context(), path)
 				if errors.Is(err, layout.ErrBusy) {
-					continue // refused, and not torn
+					continue // better no copy than an inconsistent one
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -55,24 +56,24 @@ func TestWhileWritten(t *testing.T) {
 				var sum int
 				err = d.QueryRow(`SELECT COALESCE(SUM(a), 0) FROM pairs`).Scan(&sum)
 				if err != nil || sum != 0 || d.Close() != nil {
-					t.Fatalf("half of a transaction is there: %d, %v", sum, err)
+					t.Fatalf("the copy has half of a transaction: the sum is %d, want 0; %v", sum, err)
 				}
 			}
 		})
 	}
 }
 
-// TestCloses: nothing is left in the temporary folder, also after an error.
+// TestCloses: nothing is left in the temporary folder, not even after an error. Fresh notices a change.
 func TestCloses(t *testing.T) {
 	db, path := create(t, "wal")
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	d, err := Open(t.Context(), path)
 	if err != nil || !d.Fresh(path) {
-		t.Fatal("not as it was copied", err)
+		t.Fatal("an unchanged database is not fresh:", err)
 	}
 	if _, err := db.Exec(`INSERT INTO pairs VALUES (0, '')`); err != nil || d.Fresh(path) {
-		t.Error("a change is not seen", err)
+		t.Error("a changed database is fresh:", err)
 	}
 	if err := d.Close(); err != nil {
 		t.Error(err)
@@ -82,12 +83,12 @@ func TestCloses(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(t.Context(), broken); !errors.Is(err, layout.ErrInvalid) {
-		t.Error("a damaged file:", err)
+		t.Errorf("a damaged file: error %v, want ErrInvalid", err)
 	}
 	if _, err := Open(t.Context(), filepath.Join(tmp, "none.db")); !errors.Is(err, layout.ErrNotFound) {
-		t.Error("a missing file:", err)
+		t.Errorf("a missing file: error %v, want ErrNotFound", err)
 	}
 	if list, err := os.ReadDir(tmp); err != nil || len(list) > 0 {
-		t.Error("left behind:", list, err)
+		t.Errorf("the temporary folder still has %v, %v", list, err)
 	}
 }

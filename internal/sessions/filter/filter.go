@@ -16,7 +16,7 @@ import (
 	"tape/repo"
 )
 
-// Params are the filters as they were given. Parameters that are JSON embed them.
+// Params are the filters as they were given. Structs of JSON parameters embed Params.
 type Params struct {
 	Kinds   []string `json:"kinds"`
 	Roles   []string `json:"roles"`
@@ -33,7 +33,7 @@ type Field struct {
 
 	List    func(*Params) *[]string // nil for a date
 	names   func(*repo.Query) *[]string
-	similar func(string) string // the known name that is meant by a typo, or ""; nil: all names may be meant
+	similar func(string) string // the known name for a name with a typo, or ""; nil: no names are known
 
 	Date  func(*Params) *string
 	at    func(*repo.Query) *time.Time
@@ -64,8 +64,8 @@ func Names() (names []string) {
 	return names
 }
 
-// Schema returns the members of a JSON schema's properties for the filters with these names, without names
-// for all.
+// Schema returns the members of a JSON schema's properties for the filters with these names; for all if there are no
+// names.
 func Schema(named Named, names ...string) string {
 	var out []string
 	for _, f := range Fields() {
@@ -110,7 +110,7 @@ func InJSON(param string) string { return param }
 
 func singular(param string) string { return strings.TrimSuffix(param, "s") }
 
-// Given returns what was given for a filter.
+// Given returns the values that were given for a filter, none if there are none.
 func (f Field) Given(p *Params) []string {
 	if f.List != nil {
 		return *f.List(p)
@@ -118,7 +118,7 @@ func (f Field) Given(p *Params) []string {
 	return slices.DeleteFunc([]string{*f.Date(p)}, func(s string) bool { return s == "" })
 }
 
-// Any reports whether there is a filter.
+// Any reports whether any filter was given.
 func (p Params) Any() bool {
 	return slices.ContainsFunc(Fields(), func(f Field) bool { return len(f.Given(&p)) > 0 })
 }
@@ -155,7 +155,7 @@ func (f Field) check(param string, list []string) ([]string, error) {
 	return list, nil
 }
 
-// Since parses the beginning of a range of dates. The zero time stands for "".
+// Since parses the beginning of a range of dates. For "" it returns the zero time.
 func Since(param, text string, now time.Time) (time.Time, error) {
 	return date(param, text, now, layout.ParseSince)
 }
@@ -168,7 +168,7 @@ func date(param, text string, now time.Time, parse func(string, time.Time) (time
 	return at, layout.Wrap(err, "%s", param)
 }
 
-// Count checks a number without an upper bound. Nil stays nil.
+// Count refuses a negative number. Nil stays nil.
 func Count(param string, n *int) (*int, error) {
 	if n != nil && *n < 0 {
 		return nil, layout.Invalid("", "%s must not be negative", param)
@@ -176,8 +176,8 @@ func Count(param string, n *int) (*int, error) {
 	return n, nil
 }
 
-// Capped returns n, at most the surface's maximum. 0 and less stand for the usual number, because models
-// fill in every parameter.
+// Capped returns n, but at most the surface's maximum. For 0 and less it returns the usual number, because models fill in
+// every parameter.
 func Capped[N int | int64](n, usual, most N) N {
 	if n <= 0 {
 		return usual

@@ -17,8 +17,8 @@ import (
 
 func now() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 0, time.FixedZone("", 3600)) }
 
-// TestQuery: every filter ends up in the query as it was meant, and an invalid one is refused
-// under the name that it has in the command line or the API.
+// TestQuery: every filter gets into the query. The error for an invalid one begins with the name that the filter has on
+// the command line.
 func TestQuery(t *testing.T) {
 	t.Parallel()
 	day := func(d int) time.Time { return time.Date(2026, 11, d, 0, 0, 0, 0, now().Location()) }
@@ -45,18 +45,18 @@ func TestQuery(t *testing.T) {
 		switch {
 		case c.err != "":
 			if !errors.Is(err, repo.ErrInvalid) || !strings.HasPrefix(err.Error(), c.err) {
-				t.Errorf("%+v: %v", c.given, err)
+				t.Errorf("%+v: error %v, want %s", c.given, err, c.err)
 			}
 		case err != nil || !got.Since.Equal(c.want.Since) || !got.Until.Equal(c.want.Until):
-			t.Errorf("%+v: %+v, %v", c.given, got, err)
+			t.Errorf("%+v: %+v, %v; want %+v", c.given, got, err, c.want)
 		default:
 			got.Since, got.Until = c.want.Since, c.want.Until
 			if !reflect.DeepEqual(got, c.want) {
-				t.Errorf("%+v: %+v", c.given, got)
+				t.Errorf("%+v: %+v, want %+v", c.given, got, c.want)
 			}
 		}
 		if given := !reflect.DeepEqual(c.given, filter.Params{}); c.given.Any() != given {
-			t.Errorf("%+v: any is %v", c.given, c.given.Any())
+			t.Errorf("%+v: Any is %v, want %v", c.given, c.given.Any(), given)
 		}
 	}
 }
@@ -64,23 +64,24 @@ func TestQuery(t *testing.T) {
 // TestNames: each interface has its own names of parameters.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for named, want := range map[string]filter.Named{"--kind --since": filter.AsFlag, "kind since": filter.InURL, "kinds since": filter.InJSON} {
-		if got := want("kinds") + " " + want("since"); got != named {
-			t.Errorf("%s, want %s", got, named)
+	for want, named := range map[string]filter.Named{"--kind --since": filter.AsFlag, "kind since": filter.InURL, "kinds since": filter.InJSON} {
+		if got := named("kinds") + " " + named("since"); got != want {
+			t.Errorf("%s, want %s", got, want)
 		}
 	}
 }
 
+// TestFromURL: a list may have several values, and an empty parameter is no filter.
 func TestFromURL(t *testing.T) {
 	t.Parallel()
 	v, err := url.ParseQuery("kind=message&kind=event&role=&author=ada&since=2d&until=")
 	if p := filter.FromURL(v); err != nil || !slices.Equal(p.Kinds, []string{"message", "event"}) || len(p.Roles) > 0 || !slices.Equal(p.Authors, []string{"ada"}) || p.Since != "2d" || p.Until != "" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("%+v, %v; want two kinds, the author ada and since 2d", p, err)
 	}
 }
 
-// TestFields: every filter is read from JSON, URLs and, by its pointer, flags; it is in the query, and, unless it is a
-// date, a property of entries.
+// TestFields: every filter can be given as JSON, in a URL, or as a flag, which sets it by its pointer. It gets into the
+// query. Unless it is a date, it is a property of entries.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	lists := 0
@@ -102,44 +103,46 @@ func TestFields(t *testing.T) {
 		fromURL := filter.FromURL(url.Values{filter.InURL(f.Name): {given}})
 		q, err := fromJSON.Query(filter.InJSON, now())
 		if !reflect.DeepEqual(fromJSON, fromURL) || !reflect.DeepEqual(fromJSON, fromFlags) || !fromJSON.Any() || err != nil || reflect.DeepEqual(q, repo.Query{}) {
-			t.Errorf("%s: %+v, %+v, %+v; the query %+v, %v", f.Name, fromJSON, fromURL, fromFlags, q, err)
+			t.Errorf("%s: from JSON %+v, from a URL %+v, from flags %+v, want them equal; the query is %+v, %v", f.Name, fromJSON, fromURL, fromFlags, q, err)
 		}
 		if !json.Valid([]byte("{" + filter.Schema(filter.InJSON, f.Name) + "}")) {
-			t.Errorf("the schema of %s: %s", f.Name, filter.Schema(filter.InJSON, f.Name))
+			t.Errorf("the schema of %s is not JSON: %s", f.Name, filter.Schema(filter.InJSON, f.Name))
 		}
 	}
 	if lists != len(snapshot.Properties) {
-		t.Errorf("%d filters by name, %d properties of entries", lists, len(snapshot.Properties))
+		t.Errorf("%d filters that are lists, want one for each of the %d properties of entries", lists, len(snapshot.Properties))
 	}
 }
 
+// TestNumbers: Capped keeps a number within its bounds, and Count refuses a negative one.
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{-1: 20, 0: 20, 1: 1, 50: 50, 51: 50} {
 		if got := filter.Capped(n, 20, 50); got != want {
-			t.Errorf("capped %d: %d", n, got)
+			t.Errorf("Capped(%d) is %d, want %d", n, got, want)
 		}
 	}
 	if n, err := filter.Count("--limit", nil); n != nil || err != nil {
-		t.Error(n, err)
+		t.Errorf("Count of nil: %v, %v; want nil", n, err)
 	}
 	if n, err := filter.Count("--limit", repo.N(0)); err != nil || *n != 0 {
-		t.Error(n, err)
+		t.Errorf("Count of 0: error %v, want 0", err)
 	}
 	if _, err := filter.Count("--limit", repo.N(-1)); !errors.Is(err, repo.ErrInvalid) || err.Error() != "--limit must not be negative" {
-		t.Error(err)
+		t.Errorf("Count of -1: error %v", err)
 	}
 }
 
+// TestOrder: an order is newest or relevance, and any other is refused.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	if newest, err := filter.Order("--sort", "newest"); err != nil || !newest {
-		t.Error(newest, err)
+		t.Errorf("newest: %t, %v; want true", newest, err)
 	}
 	if newest, err := filter.Order("--sort", "relevance"); err != nil || newest {
-		t.Error(newest, err)
+		t.Errorf("relevance: %t, %v; want false", newest, err)
 	}
 	if _, err := filter.Order("--sort", "age"); !errors.Is(err, repo.ErrInvalid) || err.Error() != `--sort is relevance or newest, not "age"` {
-		t.Error(err)
+		t.Errorf("age: error %v", err)
 	}
 }

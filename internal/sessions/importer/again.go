@@ -18,21 +18,23 @@ import (
 	"tape/repo"
 )
 
-// again is a tape that is made anew.
+// again says which tape [Again] imports again.
 type again struct {
 	tape  *repo.Tape
-	title string // that a person gave it
+	title string // the one that a person gave it
 }
 
-// Again makes a tape anew from its transcript. Its former history is archived, see [Result.Archived]; what a
-// person called the tape stays. Entries that were not imported, [Result.Own], are only in the archive.
+// Again replaces a tape by a new import of its transcript. The former history is archived ([Result.Archived]), and
+// the title that a person gave the tape is kept. Entries that were not imported, which [Result.Own] counts, are only
+// in the archive. It refuses a file that is not the tape's transcript, and a tape that a transcript cannot replace:
+// one that was purged, or that another agent continued.
 func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version string, o Options) (res Result, err error) {
 	info, first, err := identify(ctx, path)
 	if err != nil {
 		return res, err
 	}
 	var facts about.Tape
-	own, ours, purged, elsewhere := 0, false, false, false
+	own, matches, purged, elsewhere := 0, false, false, false
 	keys := keysOf(All().Find(info.Format))
 	for e, err := range t.Entries(ctx, repo.Query{}) {
 		if err != nil {
@@ -48,19 +50,20 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 			event = jsonl.GetString(e.Payload, "name")
 		}
 		purged, elsewhere = purged || event == rewrite.PurgedEvent, elsewhere || event == continued.Event
-		if ours = ours || slices.ContainsFunc(has, func(key string) bool { return slices.Contains(first, key) }); len(has) == 0 && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
+		matches = matches || slices.ContainsFunc(has, func(key string) bool { return slices.Contains(first, key) })
+		if len(has) == 0 && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
 			own++
 		}
 	}
-	if !ours {
+	if !matches {
 		return res, layout.Invalid("", "%s is not the transcript of tape %q", display.Quoted(path), t.Name())
 	}
 	if purged { // the transcript may still have what was removed, and nobody can tell what that was
-		return res, layout.Invalid("", "something was purged from tape %q, and making it anew would bring that back", t.Name()).
+		return res, layout.Invalid("", "something was purged from tape %q, and importing it again would bring that back", t.Name()).
 			Try(layout.PurgeTranscript, t.Name(), path)
 	}
 	if elsewhere {
-		return res, layout.Invalid("", "tape %q went on in another agent: no transcript has all of it", t.Name())
+		return res, layout.Invalid("", "tape %q was continued in another agent, so no single transcript has all of it", t.Name())
 	}
 	var failed error
 	batch := NewBatch(s, version, func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
@@ -83,7 +86,7 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 	return res, nil
 }
 
-// identify finds out what a transcript is, and the keys of its first entries.
+// identify returns what the beginning of a transcript says, and the keys of its first entries.
 func identify(ctx context.Context, path string) (info record.Info, first []string, err error) {
 	src, closer, err := OpenSource(path, nil)
 	if err != nil {
@@ -98,7 +101,7 @@ func identify(ctx context.Context, path string) (info record.Info, first []strin
 	return info, first, err
 }
 
-// fits refuses a transcript that would go to another tape, or to a part of this one.
+// fits refuses a transcript that would go to another tape, or to a fork of this one. A nil again accepts any.
 func (a *again) fits(src record.Source, res *Result) error {
 	if a == nil || !src.Within && res.Tape == a.tape.Name() {
 		return nil
@@ -116,7 +119,7 @@ func HasImported(ctx context.Context, t *repo.Tape) (bool, error) {
 	return false, nil
 }
 
-// Transcript returns the file that a tape was imported from, as far as that was noted; "" if not.
+// Transcript returns the path of the file that a tape was imported from, "" if it is not known.
 func Transcript(s *repo.Store, tape string) string {
 	return loadMarks((*workspace.Store)(s), "").paths[tape]
 }

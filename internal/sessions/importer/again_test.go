@@ -36,7 +36,7 @@ func TestAgain(t *testing.T) {
 	tape, path := sessionOnTape(t, s, t.TempDir())
 	former := tapeLines(t, s, "s-1")
 	if got := Transcript(s, "s-1"); got != path {
-		t.Errorf("the transcript is %q", got)
+		t.Errorf("the transcript is %q, want %q", got, path)
 	}
 	res, err := Again(t.Context(), s, tape, path, "1.0", Options{})
 	storetest.Must(t, err)
@@ -44,10 +44,10 @@ func TestAgain(t *testing.T) {
 	want := tapeLines(t, fresh, "s-1")
 	got := tapeLines(t, s, "s-1")
 	if len(got) != len(want)+1 || !slices.Equal(got[:len(want)], want) || aboutTape(t, s, "s-1").Title != "Mine" {
-		t.Errorf("the tape has %s", strings.Join(got, ""))
+		t.Errorf("the tape has %s, want %s and the title Mine", strings.Join(got, ""), strings.Join(want, ""))
 	}
 	if res.Own != 2 || res.Imported != len(want)-1 {
-		t.Errorf("the result is %+v", res)
+		t.Errorf("the result is %+v, want 2 own entries and %d imported", res, len(want)-1)
 	}
 	if res = mustImport(t, s, path, Options{}); res.Imported != 0 {
 		t.Errorf("another import adds %d entries", res.Imported)
@@ -55,7 +55,7 @@ func TestAgain(t *testing.T) {
 	_, _, err = tape.Restore(t.Context(), repo.Latest)
 	storetest.Must(t, err)
 	if got := tapeLines(t, s, "s-1"); !slices.Equal(got, former) {
-		t.Errorf("restored: %s", strings.Join(got, ""))
+		t.Errorf("after Restore the tape has %s, want %s", strings.Join(got, ""), strings.Join(former, ""))
 	}
 }
 
@@ -66,11 +66,11 @@ func TestAgainRefuses(t *testing.T) {
 	former := tapeLines(t, s, "s-1")
 	storetest.Must(t, os.WriteFile(path, lines(userLn("other", "", `"another session"`)), 0o644))
 	if _, err := Again(t.Context(), s, tape, path, "1.0", Options{}); !errors.Is(err, repo.ErrInvalid) {
-		t.Errorf("another session's transcript: %v", err)
+		t.Errorf("with another session's transcript: error %v, want ErrInvalid", err)
 	}
 	storetest.Must(t, os.Remove(path))
 	if _, err := Again(t.Context(), s, tape, path, "1.0", Options{}); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a missing transcript: %v", err)
+		t.Errorf("with a missing transcript: error %v, want ErrNotExist", err)
 	}
 	if got := tapeLines(t, s, "s-1"); !slices.Equal(got, former) {
 		t.Errorf("the tape now has %s", strings.Join(got, ""))
@@ -78,7 +78,7 @@ func TestAgainRefuses(t *testing.T) {
 }
 
 // TestAgainInterrupted lets the disk fail from some operation on, as if the process were killed. The tape then
-// has its former history, or the new one and an archive of the former. Another call completes it.
+// has its former history, or the new one and an archive of the former one. Another call of Again succeeds.
 func TestAgainInterrupted(t *testing.T) {
 	t.Setenv("TAPE_AUTHOR", "Test <test@example.org>")
 	dir, kept := filepath.Join(t.TempDir(), "ws"), filepath.Join(t.TempDir(), "kept")

@@ -17,7 +17,7 @@ import (
 
 const (
 	maxInline       = 16 << 10 // bytes; a longer text becomes an artifact
-	previewEach     = 1000     // the entry keeps so many characters of its beginning, and of its end
+	previewEach     = 1000     // the entry keeps this many characters of the text's beginning, and of its end
 	maxPictureDepth = 8        // pictures nested deeper in a payload are not found
 )
 
@@ -76,8 +76,8 @@ func (a *attachments) pictures(ctx context.Context, v []byte, depth int) []byte 
 // pictureKeys are the members of a part that the reference replaces; the others are kept.
 var pictureKeys = []string{"type", "source", "data", "mimeType", "mime_type", "media_type", "inlineData", "inline_data", "image_url", "artifact"}
 
-// picture returns the picture in a part; nil if there is none, or if encoding it again would give other
-// base64.
+// picture returns the picture in a part of a message. data is nil if there is none, or if encoding it again would give
+// different base64.
 func picture(part []byte) (media string, data []byte) {
 	media, text := display.Picture(part)
 	data, err := base64.StdEncoding.DecodeString(text)
@@ -87,7 +87,7 @@ func picture(part []byte) (media string, data []byte) {
 	return media, data
 }
 
-// results replaces each text that is too long among an entry's results; see result.
+// results applies result to each of an entry's results.
 func (a *attachments) results(ctx context.Context, payload []byte) []byte {
 	before := jsonl.Get(payload, "results")
 	results := eachValue(before, func(v []byte) []byte {

@@ -25,17 +25,17 @@ func enlarged(ls []string) []string {
 	for i, l := range ls {
 		picture := base64.StdEncoding.EncodeToString([]byte(strings.Repeat(fmt.Sprintf("picture %d of %d ", i%7, i), 200)))
 		block := `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"` + picture + `"}}`
-		l = resultText.ReplaceAllStringFunc(l, func(was string) string {
-			text := resultText.FindStringSubmatch(was)[1] + strings.Repeat(fmt.Sprintf(`\nline %d of a log, %d`, i, i%9), 1500)
+		l = resultText.ReplaceAllStringFunc(l, func(content string) string {
+			text := resultText.FindStringSubmatch(content)[1] + strings.Repeat(fmt.Sprintf(`\nline %d of a log, %d`, i, i%9), 1500)
 			switch i % 4 {
 			case 0:
 				return `"content":"` + text + `"`
 			case 1:
 				return `"content":[{"type":"text","text":"` + text + `"},` + block + `]`
 			case 2:
-				return `"content":"` + text + `\ud83d"` // no character, and so no text of an artifact
+				return `"content":"` + text + `\ud83d"` // half a surrogate pair, which an artifact cannot keep
 			}
-			return was
+			return content
 		})
 		if i%3 == 0 {
 			l = promptText.ReplaceAllString(l, `"content":[`+block+`,{"type":"text","text":"see"}]`)
@@ -100,8 +100,8 @@ func longStrings(t *testing.T, s *repo.Store, name string) (out []string, artifa
 	return out, artifacts
 }
 
-// TestAttach: a tape with artifacts says the same as one without, whether it was recorded live or
-// imported at once.
+// TestAttach: a tape with artifacts says the same as one without, whether it was imported at once or while its file
+// grew.
 func TestAttach(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestAttach(t *testing.T) {
 					t.Errorf("%s: no artifacts", name)
 				}
 				if !slices.Equal(got, want) {
-					t.Errorf("%s has other texts; %+v", name, res)
+					t.Errorf("%s has other long texts than the tape with Inline; the import: %+v", name, res)
 				}
 			}
 		})
@@ -159,13 +159,13 @@ func TestPictures(t *testing.T) {
 	} {
 		media, data := picture([]byte(part))
 		if want := strings.Contains(part, "low"); want != (string(data) == "PNG" && media == "image/png") {
-			t.Errorf("%s: %q, %q", name, media, data)
+			t.Errorf("%s: media type %q, data %q; want a picture: %t", name, media, data, want)
 		}
 	}
 	s := testStore(t)
 	mustImport(t, s, fileOf(t, "chat.json", `{"messages":[{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:image/png;base64,`+png+`","detail":"low"}}]}]}`), Options{Tape: "chat", Format: OpenAI})
 	lines := strings.Join(tapeLines(t, s, "chat"), "\n")
 	if !strings.Contains(lines, `{"type":"image","artifact":{"id":"`) || strings.Contains(lines, png) {
-		t.Errorf("the picture is in its entry:\n%s", lines)
+		t.Errorf("want an artifact instead of the picture, got\n%s", lines)
 	}
 }

@@ -22,9 +22,9 @@ import (
 // Batch imports transcripts into tapes, and creates tapes as needed. A file that is imported again adds
 // only what is new. It adds all entries of a file, or none.
 //
-// What a subagent did becomes a fork of the tape. It begins at the call that started the subagent, and is
-// merged after that call's result. Without a result, it is merged at the end, and what a later import
-// finds becomes another fork of the same name.
+// What a subagent did becomes a fork of the tape. The fork begins at the call that started the subagent, and is
+// merged after that call's result. Without a result, it is merged at the end of the import, and the entries that a
+// later import finds become another fork of the same name.
 //
 // Many new tapes are written together. The result for a file is reported when it is durable.
 type Batch struct {
@@ -46,8 +46,8 @@ type outcome struct {
 	err    error
 	inBulk bool
 	o      Options
-	whole  bool           // the file is the tape's transcript, and not one of a part
-	part   *record.Source // the session in a file of many; nil: the file
+	whole  bool           // the file is the transcript of the whole tape
+	part   *record.Source // one session of a file with several; nil: the whole file
 	key    string         // of its mark
 	mark   mark
 
@@ -55,7 +55,7 @@ type outcome struct {
 	reading *record.Reading
 }
 
-// The limits of a pack. It has all entries of a file.
+// The pending files are written when they reach one of these limits. All entries of a file are in one pack.
 const (
 	maxFiles = 1000
 	maxSize  = 256 << 20 // bytes
@@ -104,7 +104,7 @@ func (b *Batch) add(ctx context.Context, out outcome) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if errors.Is(out.err, errParts) { // they have outcomes of their own
+	if errors.Is(out.err, errParts) { // its sessions have outcomes of their own
 		return nil
 	}
 	b.pending = append(b.pending, out)
@@ -205,8 +205,8 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	return src.Size, err
 }
 
-// leftOut reports whether a session was forgotten, by its name or another one that it has. It looks each time,
-// for somebody may forget one during an import.
+// leftOut reports whether a session was forgotten, under its tape's name or one of names. It reads the list each
+// time, because a session may be forgotten during an import.
 func (b *Batch) leftOut(out *outcome, names ...string) (bool, error) {
 	list, err := forgotten.Read((*workspace.Store)(b.store))
 	if out.res.Forgotten = slices.ContainsFunc(append(names, out.res.Tape), list.Has); out.res.Forgotten {
@@ -215,7 +215,7 @@ func (b *Batch) leftOut(out *outcome, names ...string) (bool, error) {
 	return out.res.Forgotten, err
 }
 
-// notOfHost refuses tapes that belong to tape serve: the name comes from the transcript.
+// notOfHost refuses tapes that belong to tape serve: a transcript, which names its tape, could name one of them.
 func (b *Batch) notOfHost(ctx context.Context, name string) error {
 	top, _, _ := strings.Cut(name, "/")
 	t, err := b.store.Tape(ctx, top)
@@ -228,6 +228,7 @@ func (b *Batch) notOfHost(ctx context.Context, name string) error {
 	return err
 }
 
+// into writes what is new in a source to its tape, and fills out.res.
 func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, info record.Info, out *outcome) error {
 	res := &out.res
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape, Sessions: res.Sessions}

@@ -18,7 +18,7 @@ import (
 	"tape/repo"
 )
 
-// sessionFiles writes that many transcripts of two messages, a while ago.
+// sessionFiles writes n transcripts of two messages, dated an hour ago.
 func sessionFiles(t *testing.T, n int) []string {
 	t.Helper()
 	dir := t.TempDir()
@@ -39,7 +39,7 @@ func sessionOf(name string, more ...string) []string {
 	return ls
 }
 
-// writeOld writes a file that nobody has touched for a while.
+// writeOld writes a file and dates it an hour ago, so that it can get an import mark.
 func writeOld(t *testing.T, path string, ls ...string) {
 	t.Helper()
 	old := time.Now().Add(-time.Hour - time.Duration(len(ls))*time.Second)
@@ -55,7 +55,7 @@ func importBatch(t *testing.T, s *repo.Store, files ...string) (told []Result, o
 	return importBatchBy(t, s, "1.0", files...)
 }
 
-// importBatchBy is importBatch of a version of the program.
+// importBatchBy is importBatch for a given version of the program.
 func importBatchBy(t *testing.T, s *repo.Store, version string, files ...string) (told []Result, opened []string) {
 	t.Helper()
 	open := func(name string) (record.Source, io.Closer, error) {
@@ -101,14 +101,14 @@ func TestBatch(t *testing.T) {
 	}
 	want := []string{"s-0.jsonl s-0 3+0", "again.jsonl s-0 1+3", "s-2.jsonl s-2 3+0", "agents.jsonl s-1 13+0", "agent-x.jsonl s-1 1+1"}
 	if !slices.Equal(names, want) {
-		t.Errorf("told %q, want %q", names, want)
+		t.Errorf("the results are %q, want %q", names, want)
 	}
 	for _, name := range []string{"s-0", "s-1", "s-2"} {
 		identities(t, s, name)
 	}
 	tapes, err := s.Tapes(t.Context())
 	if err != nil || len(tapes) != 4 {
-		t.Errorf("%d tapes, %v", len(tapes), err)
+		t.Errorf("%d tapes, error %v; want 4", len(tapes), err)
 	}
 	for _, tape := range tapes {
 		if dir := tape.WorkTree(); dir != "" && tape.Name() != repo.DefaultTape {
@@ -117,8 +117,8 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// TestBatchesAtOnce: several batches import the same files, some of which have grown, while somebody
-// writes to the tapes.
+// TestBatchesAtOnce: several batches import the same files while somebody creates some of the tapes. Each entry is
+// imported once.
 func TestBatchesAtOnce(t *testing.T) {
 	s := testStore(t)
 	files := sessionFiles(t, 12)
@@ -160,19 +160,19 @@ func TestKnownFiles(t *testing.T) {
 	files := sessionFiles(t, 3)
 	first, opened := importBatch(t, s, files...)
 	if imported(first) != 9 || len(opened) != 3 {
-		t.Fatalf("%+v, opened %v", first, opened)
+		t.Fatalf("%+v, opened %v; want 9 entries of 3 files", first, opened)
 	}
 	known := func(what string, want ...string) []Result {
 		t.Helper()
 		told, opened := importBatch(t, s, files...)
 		if !slices.Equal(opened, want) {
-			t.Errorf("%s: opened %v", what, opened)
+			t.Errorf("%s: opened %v, want %v", what, opened, want)
 		}
 		return told
 	}
 	for i, res := range known("again") {
 		if res.Tape != first[i].Tape || res.Format != ClaudeCode || res.Imported != 0 || res.Known != 3 {
-			t.Errorf("again: %+v", res)
+			t.Errorf("imported again: %+v, want 3 known entries", res)
 		}
 	}
 	tape, err := s.Tape(t.Context(), "s-1")
@@ -190,23 +190,23 @@ func TestKnownFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told := known("the tape was reset", files[1]); imported(told) != 3 {
-		t.Errorf("after a reset: %+v", told)
+		t.Errorf("after a reset: %+v, want 3 imported entries", told)
 	}
 	writeOld(t, files[2], sessionOf("s-2", userLn("u2", "a1", `"more"`))...)
 	if told := known("a file has grown", files[2]); imported(told) != 1 {
-		t.Errorf("a file that has grown: %+v", told)
+		t.Errorf("a file that has grown: %+v, want 1 imported entry", told)
 	}
 	known("nothing is new")
 	// Another file with the same size and time.
-	was, err := os.Stat(files[2])
+	former, err := os.Stat(files[2])
 	next := files[2] + ".next"
 	writeOld(t, next, sessionOf("s-2", userLn("u2", "a1", `"mere"`))...)
-	if err := errors.Join(err, os.Chtimes(next, was.ModTime(), was.ModTime()), os.Rename(next, files[2])); err != nil {
+	if err := errors.Join(err, os.Chtimes(next, former.ModTime(), former.ModTime()), os.Rename(next, files[2])); err != nil {
 		t.Fatal(err)
 	}
 	known("another file has its place", files[2])
 	if _, opened := importBatchBy(t, s, "1.1", files...); !slices.Equal(opened, files) {
-		t.Errorf("another version of the program opened %v", opened)
+		t.Errorf("another version of the program opened %v, want %v", opened, files)
 	}
 	importBatch(t, s, files...)
 	if err := os.WriteFile(files[0], lines(sessionOf("s-0")...), 0o600); err != nil {
@@ -218,6 +218,6 @@ func TestKnownFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	if told := known("the cache is damaged", files...); imported(told) != 0 {
-		t.Errorf("without the cache: %+v", told)
+		t.Errorf("with a damaged cache: %+v, want no imported entry", told)
 	}
 }

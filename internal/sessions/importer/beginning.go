@@ -46,9 +46,10 @@ func (in *intake) flush(ctx context.Context) error {
 	return in.err
 }
 
-// isComplete takes from an item what README.md needs, and reports whether it has all.
+// isComplete takes from an item what README.md needs. It reports whether the tape can be made: the first request has
+// come, or too many items wait.
 func (in *intake) isComplete(item record.Item) bool {
-	const most = 200 // items that wait for a request
+	const maxWaiting = 200 // items
 	e := layout.Entry{Tape: in.res.Tape, ID: int64(len(in.waiting)) + 1, Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta, Date: item.Entry.Date}
 	if e.Kind == record.KindAnchor {
 		e.Anchor = jsonl.GetString(e.Payload, "name")
@@ -59,10 +60,10 @@ func (in *intake) isComplete(item record.Item) bool {
 	if item.Fork == "" && in.facts.Asked != "" {
 		in.asked = e
 	}
-	return in.facts.Asked != "" || len(in.waiting) >= most
+	return in.facts.Asked != "" || len(in.waiting) >= maxWaiting
 }
 
-// readme returns what README.md says of the session.
+// readme returns the text of README.md.
 func (in *intake) readme(first repo.Anchor) string {
 	var t about.Tape
 	payload := append(append([]byte(`{"state":`), cmp.Or(string(first.State), "{}")...), '}')

@@ -20,7 +20,7 @@ import (
 // bookmark says where to continue reading a transcript that is being written, if nothing in it has
 // changed since. It is a cache, with a file for each transcript.
 type bookmark struct {
-	Version int    // of this, and of what the readers keep in State
+	Version int    // of this struct, and of what the readers keep in State
 	Program string // the program's version
 	Format  string
 	Tape    string
@@ -93,15 +93,15 @@ func saveBookmark(s *workspace.Store, path string, src record.Source, b bookmark
 	_ = s.FS().WriteFile(name, raw)
 }
 
-// Forget removes the notes about the transcripts of a tape: bookmarks have parts of them.
+// Forget removes the bookmarks and import marks of a tape and of those below it: they have parts of its transcripts.
 func Forget(store *repo.Store, tape string) error {
 	s := (*workspace.Store)(store)
-	of := func(name string) bool { return name == tape || strings.HasPrefix(name, tape+"/") }
+	concerns := func(name string) bool { return name == tape || strings.HasPrefix(name, tape+"/") }
 	list, _ := os.ReadDir(s.PrivatePath(bookmarks)) // usually there is none
 	for _, e := range list {
 		path := s.PrivatePath(bookmarks, e.Name())
 		var b bookmark
-		if raw, err := os.ReadFile(path); err != nil || json.Unmarshal(raw, &b) == nil && !of(b.Tape) {
+		if raw, err := os.ReadFile(path); err != nil || json.Unmarshal(raw, &b) == nil && !concerns(b.Tape) {
 			continue
 		}
 		if err := s.FS().Remove(path); err != nil {
@@ -115,7 +115,7 @@ func Forget(store *repo.Store, tape string) error {
 	var out []byte
 	for line := range bytes.Lines(raw) {
 		fields := strings.SplitN(strings.TrimSuffix(string(line), "\n"), "\t", 7)
-		if name, err := strconv.Unquote(fields[len(fields)-1]); len(fields) == 7 && err == nil && of(name) {
+		if name, err := strconv.Unquote(fields[len(fields)-1]); len(fields) == 7 && err == nil && concerns(name) {
 			continue
 		}
 		out = append(out, line...)

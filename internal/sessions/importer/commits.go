@@ -32,8 +32,8 @@ func (in *intake) withCommit(ctx context.Context, item record.Item) record.Item 
 	return item
 }
 
-// sessionDir returns the session's directory, from its file, or from the tape if the beginning of the
-// file was not read.
+// sessionDir returns the session's directory, "" if it is unknown. If the beginning of the file was not read, the
+// tape's first entry has it.
 func (in *intake) sessionDir(ctx context.Context) string {
 	if in.info.State != nil {
 		return jsonl.GetString(in.info.State, "cwd")

@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// Each format has a session in which the agent commits once in the project: DIR stands for its
+// committing has, by format, a session in which the agent commits once in the project: DIR stands for the project's
 // folder, ID for the commit's id.
 var committing = map[string][]string{
 	ClaudeCode: {
@@ -43,8 +43,8 @@ var committing = map[string][]string{
 	},
 }
 
-// A commit that the agent made is an event right after the tool's result, with what the git of
-// the project knows if it is there; where the file is imported again, the project may be gone.
+// A commit that the agent made is an event right after the tool's result. It has the full id and the files if the
+// project is there. When the file is imported again, the project may be gone.
 func TestCommits(t *testing.T) {
 	project := t.TempDir()
 	git := func(args ...string) string {
@@ -69,7 +69,7 @@ func TestCommits(t *testing.T) {
 			{"gone", filepath.Join(project, "gone"), `{"name":"project.commit","data":{"id":"` + short + `","subject":"the subject"}}`},
 		} {
 			if format == OpenAI && c.dir == project {
-				continue // it does not tell where it was
+				continue // it does not say where the session ran
 			}
 			tape := format + "-" + c.name
 			path := filepath.Join(t.TempDir(), "s.jsonl")
@@ -80,7 +80,7 @@ func TestCommits(t *testing.T) {
 				}
 				mustImport(t, s, path, Options{Format: format, Tape: tape})
 				if got := commitsOf(t, s, tape); got != c.want {
-					t.Errorf("%s: %s, not %s", tape, got, c.want)
+					t.Errorf("%s: the commits are %s, want %s", tape, got, c.want)
 				}
 			}
 		}
@@ -89,11 +89,11 @@ func TestCommits(t *testing.T) {
 }
 
 // A session recorded live has the same events as one that is imported later.
-func TestCommitsFollowed(t *testing.T) {
+func TestCommitsRecordedLive(t *testing.T) {
 	project := t.TempDir()
-	made := exec.Command("sh", "-c", `git init -q; echo x >f; git add .; git -c user.name=a -c user.email=a@b commit -qm "the subject"; git rev-parse --short HEAD`)
-	made.Dir = project
-	id, err := made.Output()
+	commit := exec.Command("sh", "-c", `git init -q; echo x >f; git add .; git -c user.name=a -c user.email=a@b commit -qm "the subject"; git rev-parse --short HEAD`)
+	commit.Dir = project
+	id, err := commit.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func TestCommitsFollowed(t *testing.T) {
 	}
 }
 
-// commitsOf returns the payloads of a tape's events of commits, each of which follows a result.
+// commitsOf returns the payloads of a tape's commit events, and fails if one does not follow a tool's result.
 func commitsOf(t *testing.T, s *repo.Store, name string) string {
 	t.Helper()
 	tape, err := s.Tape(t.Context(), name)
@@ -121,7 +121,7 @@ func commitsOf(t *testing.T, s *repo.Store, name string) string {
 		}
 		if jsonl.GetString(e.Payload, "name") == "project.commit" {
 			if found = append(found, string(e.Payload)); before != repo.KindToolResult {
-				t.Errorf("%s: the event is after a %s", name, before)
+				t.Errorf("%s: a commit event is after a %s, want a tool's result", name, before)
 			}
 		}
 		before = e.Kind

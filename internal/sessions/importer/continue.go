@@ -19,7 +19,7 @@ import (
 // Live says how to import a transcript that is still being written.
 type Live struct {
 	Formats Formats
-	Format  string // one of Formats, or Auto
+	Format  string // the name of one of Formats; Auto or "" detects it
 	// Idle says that a turn has ended: the model's last answer in the file is complete.
 	Idle bool
 	// Over says that the session has ended: nothing is held back.
@@ -57,9 +57,9 @@ func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result,
 func importLive(ctx context.Context, s *repo.Store, path string, src record.Source, o Live) (*Result, error) {
 	src.Open, src.Idle = !o.Over, o.Idle
 	f := &liveImport{store: s, path: path, src: src}
-	res, err := f.goOn(ctx, o)
+	res, err := f.fromBookmark(ctx, o)
 	if errors.Is(err, record.ErrMisfit) {
-		res, err = f.begin(ctx, o)
+		res, err = f.fromStart(ctx, o)
 	}
 	return res, err
 }
@@ -71,9 +71,9 @@ type liveImport struct {
 	src   record.Source
 }
 
-// goOn reads what is after the bookmark. With ErrMisfit, the bookmark does not match, and nothing was
-// changed.
-func (f *liveImport) goOn(ctx context.Context, o Live) (*Result, error) {
+// fromBookmark reads what is after the bookmark. It returns ErrMisfit if the bookmark does not match; then nothing
+// was changed.
+func (f *liveImport) fromBookmark(ctx context.Context, o Live) (*Result, error) {
 	b, ok := loadBookmark((*workspace.Store)(f.store), f.path, f.src)
 	format := o.Formats.Find(b.Format)
 	if !ok || format == nil || b.Program != o.Version || o.Format != "" && o.Format != Auto && o.Format != b.Format {
@@ -87,7 +87,7 @@ func (f *liveImport) goOn(ctx context.Context, o Live) (*Result, error) {
 	r := &record.Reading{Source: f.src, Format: b.Format, Date: b.Date, From: &b.Restart}
 	r.Start = record.Span{Off: b.Off, Line: b.Line}
 	r.Last = &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date}
-	stored := b.Since // sums of items that the tape has already
+	stored := b.Since // sums of items after the bookmark that the tape already has
 	r.Seen = func(string, string) bool { return false }
 	r.Emit = func(item record.Item) error {
 		switch {
@@ -120,7 +120,7 @@ func (f *liveImport) goOn(ctx context.Context, o Live) (*Result, error) {
 	return res, nil
 }
 
-// resume begins to change a tape, if the tape ends as the bookmark says.
+// resume opens the bookmark's tape for changes. It fails with ErrMisfit if the tape does not end as the bookmark says.
 func (in *intake) resume(ctx context.Context, b bookmark) {
 	tape, err := in.store.Tape(ctx, b.Tape)
 	if errors.Is(err, repo.ErrNotFound) {
@@ -147,8 +147,8 @@ func (in *intake) resume(ctx context.Context, b bookmark) {
 	}
 }
 
-// begin reads the file from its beginning.
-func (f *liveImport) begin(ctx context.Context, o Live) (*Result, error) {
+// fromStart reads the file from its beginning.
+func (f *liveImport) fromStart(ctx context.Context, o Live) (*Result, error) {
 	var res Result
 	var failed error
 	open := func(string) (record.Source, io.Closer, error) { return f.src, io.NopCloser(nil), nil }

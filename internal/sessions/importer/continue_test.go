@@ -23,14 +23,14 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stage is the content of a file at some time, and what is known then.
+// stage is the content of a file at some time, and how it is imported then.
 type stage struct {
 	b []byte
 	Live
 }
 
-// everything is all tapes of a store, each with its lines.
-func everything(t *testing.T, s *repo.Store) map[string][]string {
+// allTapes returns the lines of each tape of a store, by name, without those of "main".
+func allTapes(t *testing.T, s *repo.Store) map[string][]string {
 	t.Helper()
 	tapes, err := s.Tapes(t.Context())
 	if err != nil {
@@ -38,15 +38,15 @@ func everything(t *testing.T, s *repo.Store) map[string][]string {
 	}
 	all := map[string][]string{}
 	for _, tape := range tapes {
-		if tape.Name() != "main" { // which came with the workspace
+		if tape.Name() != "main" { // it came with the workspace
 			all[tape.Name()] = tapeLines(t, s, tape.Name())
 		}
 	}
 	return all
 }
 
-// follows checks that a file which is followed while it grows makes the tapes that the final one
-// makes, and that an import of that adds nothing.
+// follows checks that importing a file live while it grows makes the same tapes as one import of the final file, and
+// that another import of the final file adds nothing.
 func follows(t *testing.T, format, name string, stages []stage) {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func follows(t *testing.T, format, name string, stages []stage) {
 	if _, err := importPath(once, path, Options{Format: format}); err != nil {
 		t.Fatal(err)
 	}
-	got, want := everything(t, live), everything(t, once)
+	got, want := allTapes(t, live), allTapes(t, once)
 	for tape := range want {
 		for i := range max(len(got[tape]), len(want[tape])) {
 			g, w := at(got[tape], i), at(want[tape], i)
@@ -80,7 +80,7 @@ func follows(t *testing.T, format, name string, stages []stage) {
 		t.Fatalf("%s: %d tapes, want %d", name, len(got), len(want))
 	}
 	if res, err := importPath(live, path, Options{Format: format}); err != nil || res.Imported > 0 {
-		t.Fatalf("%s: an import on top: %+v, %v", name, res, err)
+		t.Fatalf("%s: another import: %+v, %v; want no new entry", name, res, err)
 	}
 }
 
@@ -91,7 +91,7 @@ func at(ls []string, i int) string {
 	return "(none)"
 }
 
-// cuts are some lengths of a file that grows, in the middle of lines too, and the whole.
+// cuts returns n random stages of a file that grows, also cut in the middle of lines, and the whole file.
 func cuts(rng *rand.Rand, b []byte, n int) (stages []stage) {
 	sizes := []int{len(b)}
 	for range n {
@@ -108,7 +108,7 @@ func cuts(rng *rand.Rand, b []byte, n int) (stages []stage) {
 	return stages
 }
 
-// TestContinue: recorded live, sessions of today's programs give the same tapes as imported at once.
+// TestContinue: sessions of current programs give the same tapes whether they are recorded live or imported at once.
 func TestContinue(t *testing.T) {
 	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {
 		t.Run(format, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestContinueAtOnce(t *testing.T) {
 	once := testStore(t)
 	mustImport(t, once, path, Options{Format: ClaudeCode})
 	if got, want := identities(t, s, "s-1"), identities(t, once, "s-1"); !maps.Equal(got, want) {
-		t.Errorf("%d of %d", len(got), len(want))
+		t.Errorf("the tape has %d keys, want the %d of one import", len(got), len(want))
 	}
 }
 
@@ -227,14 +227,14 @@ func TestContinueMisfits(t *testing.T) {
 			once := testStore(t)
 			mustImport(t, once, path, Options{Format: ClaudeCode})
 			if got, want := identities(t, s, "s-1"), identities(t, once, "s-1"); !maps.Equal(got, want) {
-				t.Errorf("%d of %d", len(got), len(want))
+				t.Errorf("the tape has %d keys, want the %d of one import", len(got), len(want))
 			}
 		})
 	}
 }
 
-// TestContinueTurns: with the commit policy "turn", each turn gets a commit, also if one call finds
-// several. An import makes one commit.
+// TestContinueTurns: with the commit policy "turn", each turn gets a commit, even if one call finds
+// several turns. An import makes one commit.
 func TestContinueTurns(t *testing.T) {
 	for policy, want := range map[string]int{"turn": 4, "handoff": 2} {
 		s := testStore(t)
@@ -263,8 +263,8 @@ func TestContinueTurns(t *testing.T) {
 	}
 }
 
-// TestContinueTakenBack: if a person goes back, or a program writes lines again or after their children,
-// the order may differ, but no entry is lost or repeated.
+// TestContinueTakenBack: if a person takes prompts back, or a program writes a line twice or after its children, the
+// order may differ from that of one import, but no entry is lost or repeated.
 func TestContinueTakenBack(t *testing.T) {
 	for seed := range uint64(testkit.Size(2, 40)) {
 		b := lines(generate(seed, 40)...)
@@ -283,12 +283,12 @@ func TestContinueTakenBack(t *testing.T) {
 		mustImport(t, once, path, Options{Format: ClaudeCode})
 		got, want := identities(t, live, "s-1"), identities(t, once, "s-1")
 		if !maps.Equal(got, want) {
-			t.Errorf("seed %d: %d of %d", seed, len(got), len(want))
+			t.Errorf("seed %d: the tape has %d keys, want the %d of one import", seed, len(got), len(want))
 		}
 	}
 }
 
-// exports are what opencode would have exported of a session as it grew.
+// exports returns what opencode would have exported of a session while it grew.
 func exports(t *testing.T, b []byte) (stages []stage) {
 	var doc struct {
 		Info     json.RawMessage   `json:"info"`
@@ -312,8 +312,8 @@ func exports(t *testing.T, b []byte) (stages []stage) {
 	return append(stages, stage{b: b})
 }
 
-// TestContinueAtHooks: the same if each hook of a session calls with the file as it was then. A session
-// that has ended may go on.
+// TestContinueAtHooks: as TestContinue, with the file as it was at each hook of a real session. A session that has
+// ended may go on.
 func TestContinueAtHooks(t *testing.T) {
 	for _, format := range []string{ClaudeCode, Codex, Gemini} {
 		t.Run(format, func(t *testing.T) {
@@ -327,7 +327,7 @@ func TestContinueAtHooks(t *testing.T) {
 	}
 }
 
-// atHooks are what the hooks of a scenario saw of a file.
+// atHooks returns the stages of a file at the hooks of a scenario, nil if its hooks were not recorded.
 func atHooks(t *testing.T, hooks, base string, b []byte) (stages []stage) {
 	raw, err := os.ReadFile(hooks)
 	if err != nil {
@@ -361,13 +361,14 @@ func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
 	}
 }
 
-// long makes transcripts of many turns, as today's programs write them.
+// long makes a transcript of many turns, as current programs write it.
 type long struct {
 	format string
 	b      bytes.Buffer
-	n      int
+	n      int // lines so far
 }
 
+// line adds a line, given what it has in each of the two formats.
 func (l *long) line(claude, codex string) {
 	parent := fmt.Sprintf(`"u%d"`, l.n)
 	if l.n == 0 {
@@ -418,7 +419,7 @@ func (r *reads) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestContinueCosts: if a long session grows a little, only a little is read.
+// TestContinueCosts: if a long session grows by a turn, little of its file is read.
 func TestContinueCosts(t *testing.T) {
 	for _, format := range []string{ClaudeCode, Codex} {
 		l := &long{format: format}
@@ -439,7 +440,7 @@ func TestContinueCosts(t *testing.T) {
 				t.Fatalf("%s: %+v, %v", format, res, err)
 			}
 			if most := 256 << 10; i > 0 && in.n > most {
-				t.Errorf("%s: for a little more, %d of %d bytes were read", format, in.n, l.b.Len())
+				t.Errorf("%s: for one more turn, %d of %d bytes were read, want at most %d", format, in.n, l.b.Len(), most)
 			}
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// walSuffix ends the name of the file with what is not in a database yet.
+// walSuffix ends the name of SQLite's write-ahead log, which has the changes that are not in the database file yet.
 const walSuffix = "-wal"
 
 // Databases returns the existing databases in which a program keeps sessions. getenv is as for [Discover].
@@ -33,7 +33,7 @@ func Databases(f *record.Format, getenv func(string) string) (out []record.Kept)
 // InDatabase is a session in a database.
 type InDatabase struct {
 	Path    string
-	Changed time.Time // the zero time if that is not known
+	Changed time.Time // zero if it is not known
 }
 
 // Sessions returns the sessions in a database, without those of subagents, which are parts of others.
@@ -57,7 +57,8 @@ func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatab
 	return out, nil
 }
 
-// DatabaseOf returns the path and the format of a database. The file is the database or its log; for any other, f is nil.
+// DatabaseOf returns the format and the path of a database, given its own path or that of its write-ahead log. For any
+// other file, f is nil.
 func (l Formats) DatabaseOf(file string) (f *record.Format, path string) {
 	path = strings.TrimSuffix(file, walSuffix)
 	for _, f := range l.orAll() {
@@ -77,9 +78,9 @@ func (l Formats) inDatabase(path string) (f *record.Format, db, id string) {
 	return f, db, filepath.Base(path)
 }
 
-// inNamed returns the sessions of a database, or the one session, that a path names. ok is false if it names
-// something else.
-func (l Formats) inNamed(ctx context.Context, path string) (out []File, ok bool, err error) {
+// databaseSessions returns the sessions of the database that a path names, or the one session that it names. ok is
+// false if the path names neither.
+func (l Formats) databaseSessions(ctx context.Context, path string) (out []File, ok bool, err error) {
 	if f, db, _ := l.inDatabase(path); f != nil && isFile(db) {
 		return []File{{Name: path}}, true, nil
 	}
@@ -99,8 +100,8 @@ func isFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// Stat returns the size of a transcript, and when it was last written to. For a session in a database, last is the
-// database's, and size is a number that changes with it.
+// Stat returns the size of a transcript in bytes, and when it was last written to. For a session in a database, last
+// is when the database was written to, and size is a number that changes with it.
 func Stat(path string) (size int64, last time.Time, err error) {
 	f, db, _ := Formats(nil).inDatabase(path)
 	if f == nil || !isFile(db) {
@@ -116,14 +117,14 @@ func Stat(path string) (size int64, last time.Time, err error) {
 	return last.UnixNano(), last, nil
 }
 
-// databaseCopy is the copy of a database that was opened last.
+// databaseCopy keeps the copy of the database that was opened last.
 type databaseCopy struct {
 	path string
 	db   *dbcopy.DB
 }
 
-// of returns a copy of a database: the one that is open, if the database has not changed since.
-func (c *databaseCopy) of(ctx context.Context, path string) (*dbcopy.DB, error) {
+// open returns a copy of a database: the last one, if it is of this database, which has not changed since.
+func (c *databaseCopy) open(ctx context.Context, path string) (*dbcopy.DB, error) {
 	if c.db != nil && c.path == path && c.db.Fresh(path) {
 		return c.db, nil
 	}
@@ -143,19 +144,19 @@ func (c *databaseCopy) close() {
 	}
 }
 
-// openSession opens a session in a database. ok is false if a path names none. at is the copy to use; nil: one
-// of its own.
-func openSession(path string, at *databaseCopy) (src record.Source, closer io.Closer, ok bool, err error) {
+// openSession opens a session in a database. ok is false if the path does not name one. copied keeps the database's
+// copy for the next call; if it is nil, the copy is not kept.
+func openSession(path string, copied *databaseCopy) (src record.Source, closer io.Closer, ok bool, err error) {
 	f, name, id := Formats(nil).inDatabase(path)
 	if f == nil || !isFile(name) {
 		return src, nil, false, nil
 	}
-	if at == nil {
-		at = &databaseCopy{}
-		defer at.close()
+	if copied == nil {
+		copied = &databaseCopy{}
+		defer copied.close()
 	}
 	ctx := context.Background()
-	db, err := at.of(ctx, name)
+	db, err := copied.open(ctx, name)
 	if err != nil {
 		return src, nil, true, err
 	}

@@ -11,8 +11,8 @@ import (
 // detectLines is how many lines decide the format of a file.
 const detectLines = 16
 
-// Detect returns the format of a file by its beginning, of which 64 KiB are plenty, or nil. The name
-// decides only if the content fits several formats.
+// Detect returns the format of a file by its beginning, or nil; 64 KiB are plenty. The name decides only if the content
+// fits several formats, or is JSON that fits none.
 func (l Formats) Detect(name string, head []byte) *record.Format {
 	l = l.orAll()
 	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
@@ -46,13 +46,13 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 	return best
 }
 
-// byRecord returns the format of a record, nil if it could be any.
+// byRecord returns the format of a record, or nil.
 func (l Formats) byRecord(raw []byte) *record.Format {
 	m := record.MembersOf(raw)
 	return l.mostLike(func(f *record.Format) record.Likeness { return f.Record(m) })
 }
 
-// byHead returns the format of a file whose beginning has no complete record.
+// byHead returns the format of a file whose beginning has no complete record, or nil.
 func (l Formats) byHead(head []byte) *record.Format {
 	return l.mostLike(func(f *record.Format) record.Likeness {
 		if f.Head == nil {
@@ -62,7 +62,7 @@ func (l Formats) byHead(head []byte) *record.Format {
 	})
 }
 
-// mostLike returns the format with the highest likeness, the last of several.
+// mostLike returns the format with the highest likeness, the last of several; nil if all are Unlike.
 func (l Formats) mostLike(likeness func(*record.Format) record.Likeness) (best *record.Format) {
 	most := record.Unlike
 	for _, f := range l {

@@ -14,8 +14,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Discover returns the transcripts in a format of sessions in a project's directory, or below it. getenv
-// gets the environment that the agents would see.
+// Discover returns the paths of the transcripts in one format whose sessions ran in a project's directory or below it.
+// getenv reads the environment that the agent would see.
 func Discover(ctx context.Context, f *record.Format, project string, getenv func(string) string) ([]string, error) {
 	p := place{format: f, dirs: []string{project}}
 	if real, err := filepath.EvalSymlinks(project); err == nil && real != project {
@@ -89,7 +89,7 @@ func (p place) mayBeIn(folder string) bool {
 	return p.format.Files.Holds == nil || slices.ContainsFunc(p.dirs, func(dir string) bool { return p.format.Files.Holds(folder, dir) })
 }
 
-// madeHere reports whether a transcript is of a session in the place.
+// madeHere reports whether a transcript's session ran in the place.
 func (p place) madeHere(ctx context.Context, path string) (ours bool, err error) {
 	src, closer, err := OpenSource(path, nil)
 	if err != nil {

@@ -19,12 +19,13 @@ type File struct {
 	Size     int64
 }
 
-// Files returns a file, the transcripts in a folder and below, or the sessions of a database.
+// Files returns what a path names: a file, the transcripts in a folder and below it, the sessions of a database, or
+// one of its sessions. "-" is standard input.
 func Files(ctx context.Context, name string) ([]File, error) {
 	if name == "-" {
 		return []File{{Name: name}}, nil
 	}
-	if list, ok, err := All().inNamed(ctx, name); ok {
+	if list, ok, err := All().databaseSessions(ctx, name); ok {
 		return list, err
 	}
 	st, err := os.Stat(name)
@@ -42,7 +43,7 @@ func Files(ctx context.Context, name string) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		if list, ok, err := All().inNamed(ctx, path); ok {
+		if list, ok, err := All().databaseSessions(ctx, path); ok {
 			out = append(out, list...)
 			return err
 		}

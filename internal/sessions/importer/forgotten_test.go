@@ -15,8 +15,8 @@ import (
 
 const forgettable = `{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"s-1","cwd":"/x","version":"2.0","timestamp":"2026-01-01T10:00:00.000Z","message":{"role":"user","content":"one"}}` + "\n"
 
-// A session that was forgotten is left out, by whatever name; also if that happens between the reading of its
-// file and the writing of its tape. Others are imported with it.
+// A session that was forgotten is left out, whatever its tape would be called, even if it is forgotten after its file
+// was read and before its tape is written. The other files are imported.
 func TestForgottenSessionsAreLeftOut(t *testing.T) {
 	s := testStore(t)
 	dir := t.TempDir()
@@ -43,11 +43,11 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(told) != 2 || !told[0].Forgotten || told[1].Forgotten || told[1].Imported == 0 {
-		t.Errorf("the import says %+v", told)
+		t.Errorf("the results are %+v, want the first forgotten, and the second imported", told)
 	}
 	for _, o := range []Options{{}, {Tape: "third"}} {
 		if res := mustImport(t, s, file, o); !res.Forgotten || res.Imported > 0 {
-			t.Errorf("later: %+v", res)
+			t.Errorf("a later import: %+v, want it forgotten", res)
 		}
 	}
 	// A subagent's session can be forgotten while its parent stays.
@@ -59,20 +59,20 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res := mustImport(t, s, agent, Options{}); !res.Forgotten || res.Tape != "s-2/agent-y" {
-		t.Errorf("of a subagent: %+v", res)
+		t.Errorf("a subagent's session: %+v, want it forgotten", res)
 	}
 	res, err := Continue(t.Context(), s, file, Live{Formats: All(), Version: "1.0"})
 	if err != nil || !res.Forgotten {
-		t.Errorf("while it goes on: %+v, %v", res, err)
+		t.Errorf("recorded live: %+v, %v; want it forgotten", res, err)
 	}
 	if _, err := s.CreateTape(t.Context(), "s-1"); err == nil {
-		t.Error("it was made all the same")
+		t.Error("a tape with the forgotten name was created")
 	}
 	if err := forgotten.Remember(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	if res := mustImport(t, s, file, Options{}); res.Imported == 0 {
-		t.Errorf("it cannot begin again: %+v", res)
+		t.Errorf("after Remember, an import adds nothing: %+v", res)
 	}
 	if _, err := s.Tape(t.Context(), "s-1"); err != nil {
 		t.Error(err)

@@ -8,7 +8,8 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// forkedFrom returns the session that another one was forked from, or "": one that has the same first line.
+// forkedFrom returns the id of the session that the session in a file was forked from, or "". Both begin with the
+// same line.
 func forkedFrom(ctx context.Context, f *record.Format, name, first string) string {
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), f.FirstIn))
 	found := ""

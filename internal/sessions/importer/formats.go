@@ -42,7 +42,7 @@ func All() Formats {
 		&openai.Format,
 		&opencode.Format,
 		&pi.Format,
-		&qwen.Format, // its records have all that those of Claude Code have
+		&qwen.Format, // last, because its records have all members of Claude Code's
 	}
 }
 
@@ -63,7 +63,7 @@ func (l Formats) Find(name string) *record.Format {
 	return nil
 }
 
-// Title returns what people call the program of a format; a name that is no format is returned as it is.
+// Title returns what people call the program that writes a format. An unknown name is returned unchanged.
 func (l Formats) Title(name string) string {
 	if f := l.Find(name); f != nil {
 		return f.Title
@@ -105,7 +105,7 @@ func (l Formats) IsSubagent(name string) bool {
 	})
 }
 
-// IsTranscript reports whether a file may be a transcript, judging by its name.
+// IsTranscript reports whether a file may be a transcript, judging by the file's name.
 func (l Formats) IsTranscript(path string) bool {
 	ext, kept := filepath.Ext(path), false
 	for _, f := range l.orAll() {

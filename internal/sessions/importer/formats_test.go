@@ -10,7 +10,7 @@ import (
 
 func TestDetect(t *testing.T) {
 	if got, _ := imp.Detect("x", lines(generate(2, 20)...)); got != ClaudeCode {
-		t.Errorf("claude-code taken for %q", got)
+		t.Errorf("a session of Claude Code is taken for %q", got)
 	}
 	for _, format := range All().Names() {
 		if format == OpenAI || format == Bub {
@@ -19,7 +19,7 @@ func TestDetect(t *testing.T) {
 		t.Run(format, func(t *testing.T) {
 			for name, b := range fixture(t, format) {
 				if got, _ := imp.Detect(name, b[:min(len(b), 64<<10)]); got != format {
-					t.Errorf("%s taken for %q", name, got)
+					t.Errorf("%s is taken for %q", name, got)
 				}
 			}
 		})
@@ -30,14 +30,14 @@ func TestDetect(t *testing.T) {
 		"[1,2]": "", "hello": "", "": "",
 		`{"info":{"id":"ses_1"},"messages":[{"info":{"role":"user"},"parts":[]}]}`:                                    OpenCode,
 		"{\n  \"info\": {},\n  \"messages\": [\n    {\n      \"info\": {\n        \"role\": \"user\"\n      }\n    }": OpenCode,
-		// Lists of messages that are in another format.
+		// Messages of an unknown format, and a chat that is almost a session of Gemini.
 		"[\n {\"info\": {\"role\": \"user\"}, \"parts\": []},\n {":      "",
 		`{"sessionId":"x","messages":[{"role":"user","content":"hi"}]}`: OpenAI,
 		`{"sessionId":"x","messages":[{"text":"hi"}]}`:                  "",
 		`{"messages":[]}`: "", "{\n\"messages\": [],\n\"role\": 1": "",
 	} {
 		if got, _ := imp.Detect("-", []byte(head)); got != format {
-			t.Errorf("%q taken for %q, want %q", head, got, format)
+			t.Errorf("%q is taken for %q, want %q", head, got, format)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func TestDetect(t *testing.T) {
 func TestDetectSettings(t *testing.T) {
 	for _, name := range []string{"/home/ada/.copilot/session-state/1/rewind-file-snapshots/tracking.json", "/home/ada/.qwen/projects/p/chats/1.runtime.json", "/home/ada/.cline/data/settings/cli-notices.json", "/home/ada/.pi/agent/models.json"} {
 		if got, _ := imp.Detect(name, []byte(`{"schema":1,"tracking":true}`)); got != "" {
-			t.Errorf("%s taken for %q", name, got)
+			t.Errorf("%s is taken for %q", name, got)
 		}
 	}
 }
@@ -56,14 +56,14 @@ func TestFormatsAreComplete(t *testing.T) {
 	names := All().Names()
 	for i, f := range All() {
 		if f.Name == "" || f.Title == "" || f.Read == nil || f.Describe == nil || f.Record == nil || slices.Index(names, f.Name) != i || f.Name == Auto {
-			t.Errorf("%q cannot be told from others, or not be read", f.Name)
+			t.Errorf("%q lacks a required field, or its name is used twice", f.Name)
 		}
 		if (f.HasFirst == nil) != (f.FirstIn == "") {
-			t.Errorf("%s says only in part what its sessions were forked from", f.Name)
+			t.Errorf("%s has only one of HasFirst and FirstIn", f.Name)
 		}
 		if a := f.Agent; a != nil {
 			if a.Folder == nil || a.Hooks == "" && a.MCPFile == nil || a.MCP == nil && a.MCPFile != nil || (a.Review == nil) != (a.ReviewHint == "") {
-				t.Errorf("%s lacks something of its settings", f.Name)
+				t.Errorf("%s lacks a field of Agent that another one needs", f.Name)
 			}
 			if a.Hooks == "" {
 				continue // its sessions are imported, or watched
@@ -77,13 +77,14 @@ func TestFormatsAreComplete(t *testing.T) {
 	}
 }
 
-func TestFixturesOfOthers(t *testing.T) {
+// TestFixturesComplete: every string in the real sessions of Codex and Gemini is in an entry.
+func TestFixturesComplete(t *testing.T) {
 	for _, format := range []string{Codex, Gemini} {
 		t.Run(format, func(t *testing.T) {
 			for name, b := range fixture(t, format) {
 				items, stats := read(t, format, name, b, tapeSeen{})
 				if stats.Damaged > 0 {
-					t.Errorf("%+v", stats)
+					t.Errorf("%s has damaged lines: %+v", name, stats)
 				}
 				have := map[string]int{}
 				for _, it := range items {

@@ -15,10 +15,11 @@ import (
 	"tape/repo"
 )
 
-// Read emits the items of a source in the order of the tape. It leaves out what the tape has: seen
-// reports whether an entry with that key is in a fork, as in [record.Item.Fork]; no two forks share a
-// key. Read returns the first error of emit, of the source's reader, or of the context. Nothing in a
-// source's content is an error.
+// Read emits the items of a source in the order of the tape. It leaves out what the tape has: seen reports whether a
+// fork (named as in [record.Item.Fork]; "" is the tape itself) has an entry with a key. No two forks share a key.
+//
+// Read returns the first error of emit, of the source's reader, or of the context. Nothing in a source's content is an
+// error.
 //
 // Memory is bounded by the number of records, not by the size of the source.
 func Read(ctx context.Context, f *record.Format, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error) {
@@ -61,8 +62,8 @@ func Describe(ctx context.Context, f *record.Format, src record.Source) (record.
 	return info, nil
 }
 
-// Keys returns the keys in the meta of a stored entry: [record.Item.Keys] when it was imported. There are
-// none if the format has a Keys of its own.
+// Keys returns the keys in the meta of a stored entry, which are the [record.Item.Keys] of its import. A format with
+// a [record.Format.Keys] stores none, except for an entry in which a secret was masked.
 func Keys(meta []byte) []string {
 	return jsonl.Strings(jsonl.Get(meta, "source", "ids"))
 }

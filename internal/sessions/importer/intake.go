@@ -28,8 +28,8 @@ type intake struct {
 	format *record.Format
 	info   record.Info
 	res    *Result
-	alone  bool // leave out subagents
-	live   bool // the session goes on
+	noSubs bool // leave out subagents
+	live   bool // more may be written to the file
 
 	inline bool // large results and pictures stay in their entries
 	again  *again
@@ -63,7 +63,7 @@ type openFork struct {
 const maxForks = 16 << 20 // bytes
 
 func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info record.Info, o Options, res *Result) *intake {
-	return &intake{store: store, bulk: bulk, format: f, info: info, res: res, alone: o.NoSubagents, live: o.live, inline: o.Inline, again: o.again, limit: maxForks,
+	return &intake{store: store, bulk: bulk, format: f, info: info, res: res, noSubs: o.NoSubagents, live: o.live, inline: o.Inline, again: o.again, limit: maxForks,
 		have: map[[16]byte]int{}, matched: map[int]struct{}{}, out: map[[16]byte]struct{}{}, names: map[string]string{}}
 }
 
@@ -119,6 +119,7 @@ func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 	in.fail(err)
 }
 
+// loadKeys adds the keys of a tape's entries to in.have.
 func (in *intake) loadKeys(ctx context.Context, tape *repo.Tape) error {
 	keys := keysOf(in.format)
 	for e, err := range tape.Entries(ctx, repo.Query{}) {
@@ -137,9 +138,10 @@ func (in *intake) loadKeys(ctx context.Context, tape *repo.Tape) error {
 	return nil
 }
 
+// seen reports whether the tape has a key, or whether the key is of a subagent that is left out.
 func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	if sub != "" {
-		if in.alone {
+		if in.noSubs {
 			in.out[keyHash(sub+"\x00"+key)] = struct{}{}
 			return true
 		}
@@ -305,7 +307,7 @@ func isOpening(item record.Item) bool {
 	return item.Entry.Kind == record.KindAnchor && jsonl.GetString(item.Entry.Payload, "name") == repo.FirstAnchor
 }
 
-// create creates the tape, and reports whether its first item is its opening anchor.
+// create creates the tape, and reports whether the item became its opening anchor.
 func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState(ctx)}
 	if opens = isOpening(item); opens {
@@ -343,7 +345,7 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	return opens && in.err == nil
 }
 
-// errRaced ends an import if another one of the same file was faster; the Batch reads the file again.
+// errRaced ends an import if another import of the same session was faster; the Batch then reads the file again.
 var errRaced = errors.New("another import of the same session came first; run it again")
 
 func (in *intake) openingState(ctx context.Context) json.RawMessage {
@@ -370,7 +372,7 @@ func anchorOf(item record.Item) (repo.Anchor, error) {
 		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil
 }
 
-// finish merges the open forks and commits. With a cause, it rolls everything back.
+// finish merges the open forks and commits. If cause is not nil, it rolls everything back instead.
 func (in *intake) finish(ctx context.Context, cause error) error {
 	if cause != nil {
 		in.err = cause

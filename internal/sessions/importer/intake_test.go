@@ -41,7 +41,7 @@ func fileOf(t *testing.T, name string, ls ...string) string {
 	return path
 }
 
-// outline shows each entry of a tape by its content, name or kind, with its fork before that.
+// outline shows each entry of a tape by its content, name or kind, and before it the fork that it came from.
 func outline(t *testing.T, s *repo.Store, name string) string {
 	t.Helper()
 	var out []string
@@ -93,20 +93,20 @@ func TestImportAgents(t *testing.T) {
 	file := fileOf(t, "s.jsonl", agentSession...)
 	res := mustImport(t, s, file, Options{})
 	if got := strings.Join(res.Subagents, " "); got != "s-1/agent-x s-1/agent-y" || res.Imported != 13 {
-		t.Errorf("%+v", res)
+		t.Errorf("%+v, want 13 entries and the subagents x and y", res)
 	}
 	all := agentBeginning + "tool_result tool.detail tool.detail agent-x:agent agent-x:p1 agent-x:p3 agent-y:agent agent-y:p2 bye run"
 	if got := outline(t, s, "s-1"); got != all {
 		t.Errorf("the tape has\n%s, not\n%s", got, all)
 	}
-	if got := mergedForks(t, s, "s-1"); got != "agent-x@3+3 agent-y@3+2" {
-		t.Errorf("forks: %s", got)
+	if got, want := mergedForks(t, s, "s-1"), "agent-x@3+3 agent-y@3+2"; got != want {
+		t.Errorf("the forks are %s, want %s", got, want)
 	}
 	if res := mustImport(t, s, file, Options{}); res.Imported != 0 || res.Known != 13 || res.Subagents != nil {
 		t.Errorf("a second import brought in %+v", res)
 	}
 	if got := outline(t, s, "s-1"); got != all {
-		t.Errorf("after a second import the tape has\n%s", got)
+		t.Errorf("after a second import the tape has\n%s, not\n%s", got, all)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestImportAgentsGrow(t *testing.T) {
 			t.Errorf("%d lines: the tape has\n%s, not\n%s", step.n, got, before+step.tape)
 		}
 		if got := mergedForks(t, s, "s-1"); got != step.forks {
-			t.Errorf("%d lines: forks: %s", step.n, got)
+			t.Errorf("%d lines: the forks are %s, want %s", step.n, got, step.forks)
 		}
 	}
 }
@@ -144,23 +144,23 @@ func TestImportNoSubagents(t *testing.T) {
 	own := fileOf(t, "agent-z.jsonl", sideLn("z", userLn("s1", "", `"alone"`)))
 	without := Options{NoSubagents: true}
 	if res := mustImport(t, s, own, without); res.Imported != 0 || res.LeftOut != 1 {
-		t.Errorf("a subagent's own file: %+v", res)
+		t.Errorf("a subagent's own file: %+v, want one entry left out", res)
 	}
 	if tapes, err := s.Tapes(t.Context()); err != nil || len(tapes) != 1 {
 		t.Errorf("it made a tape: %v, %v", tapes, err)
 	}
 	if res := mustImport(t, s, file, without); res.LeftOut != 5 || res.Subagents != nil {
-		t.Errorf("%+v", res)
+		t.Errorf("%+v, want 5 entries left out", res)
 	}
 	main := agentBeginning + "tool_result tool.detail tool.detail bye run"
 	if got := outline(t, s, "s-1"); got != main {
-		t.Errorf("the tape has\n%s", got)
+		t.Errorf("the tape has\n%s, not\n%s", got, main)
 	}
 	if res := mustImport(t, s, file, Options{}); res.Imported != 5 {
-		t.Errorf("%+v", res)
+		t.Errorf("%+v, want 5 imported entries", res)
 	}
 	if got, want := outline(t, s, "s-1"), main+" agent-x:agent agent-x:p1 agent-x:p3 agent-y:agent agent-y:p2"; got != want {
-		t.Errorf("later, the tape has\n%s", got)
+		t.Errorf("after an import with subagents, the tape has\n%s, not\n%s", got, want)
 	}
 	identities(t, s, "s-1")
 }
@@ -176,43 +176,43 @@ func TestImportAgentFile(t *testing.T) {
 		mustImport(t, s, fileOf(t, "s.jsonl", agentSession...), Options{})
 		before := outline(t, s, "s-1")
 		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", own...), Options{}); res.Tape != "s-1" || res.Imported != 1 || res.Known != 2 {
-			t.Errorf("%+v", res)
+			t.Errorf("%+v, want 1 new entry on s-1, and 2 known ones", res)
 		}
 		if got := outline(t, s, "s-1"); got != before+" agent-x:p5" {
-			t.Errorf("the tape has\n%s", got)
+			t.Errorf("the tape has\n%s, want only p5 in addition to\n%s", got, before)
 		}
 	})
 	t.Run("before it", func(t *testing.T) {
 		s := testStore(t)
 		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", own...), Options{}); res.Tape != "s-1/agent-x" || res.Subagents != nil {
-			t.Errorf("%+v", res)
+			t.Errorf("%+v, want the tape s-1/agent-x", res)
 		}
 		opening := tapeLines(t, s, "s-1/agent-x")[0]
 		if !strings.Contains(opening, `"state":{"owner":"agent","parent":"s-1"`) {
 			t.Errorf("it opens with %s", opening)
 		}
 		res := mustImport(t, s, fileOf(t, "s.jsonl", agentSession...), Options{})
-		if got := strings.Join(res.Subagents, " "); got != "s-1/agent-x.2 s-1/agent-y" {
-			t.Errorf("subagents: %s", got)
+		if got, want := strings.Join(res.Subagents, " "), "s-1/agent-x.2 s-1/agent-y"; got != want {
+			t.Errorf("the subagents are %s, want %s", got, want)
 		}
 		if got := outline(t, s, "s-1"); !strings.Contains(got, " agent-x.2:agent agent-y:agent agent-y:p2 bye") {
-			t.Errorf("the session has\n%s", got)
+			t.Errorf("the session's tape has\n%s; want of x only its call's entry, because s-1/agent-x has the others", got)
 		}
-		// From now on its entries go to the session's tape.
+		// From now on the subagent's entries go to the session's tape.
 		if res := mustImport(t, s, fileOf(t, "agent-x.jsonl", append(own, sideLn("x", userLn("in-p7", "in-p5", `"p7"`)))...), Options{}); res.Tape != "s-1" || res.Imported != 1 {
-			t.Errorf("%+v", res)
+			t.Errorf("%+v, want 1 new entry on s-1", res)
 		}
 	})
 	t.Run("of no session", func(t *testing.T) {
 		s := testStore(t)
 		file := fileOf(t, "agent-x.jsonl", strings.Replace(own[0], `"sessionId":"s-1",`, "", 1))
 		if res := mustImport(t, s, file, Options{}); res.Tape != "agent-x" || res.Imported != 1 {
-			t.Errorf("%+v", res)
+			t.Errorf("%+v, want 1 entry on agent-x", res)
 		}
 	})
 }
 
-// TestImportIntoFork: a file can be imported into an open fork. A subagent gets another name if a fork there
+// TestImportIntoFork: a file can be imported into an open fork. A subagent gets another name if a fork of that fork
 // has its name.
 func TestImportIntoFork(t *testing.T) {
 	s := testStore(t)
@@ -229,11 +229,11 @@ func TestImportIntoFork(t *testing.T) {
 	}
 	file := fileOf(t, "s.jsonl", agentSession...)
 	res := mustImport(t, s, file, Options{Tape: "main/try"})
-	if got := strings.Join(res.Subagents, " "); got != "main/try/agent-x.2 main/try/agent-y" {
-		t.Errorf("subagents: %s", got)
+	if got, want := strings.Join(res.Subagents, " "), "main/try/agent-x.2 main/try/agent-y"; got != want {
+		t.Errorf("the subagents are %s, want %s", got, want)
 	}
-	if got := outline(t, s, "main/try"); !strings.Contains(got, "try/agent-x.2:p3 try/agent-y:agent") {
-		t.Errorf("the fork has\n%s", got)
+	if got, want := outline(t, s, "main/try"), "try/agent-x.2:p3 try/agent-y:agent"; !strings.Contains(got, want) {
+		t.Errorf("the fork has\n%s, without %s", got, want)
 	}
 	if res := mustImport(t, s, file, Options{Tape: "main/try"}); res.Imported != 0 {
 		t.Errorf("a second import brought in %+v", res)
@@ -293,18 +293,18 @@ func TestImportLongAgent(t *testing.T) {
 	}
 	file := fileOf(t, "s.jsonl", append(ls, agentSession[6], agentSession[7])...)
 	res := importWith(t, s, file, func(in *intake) { in.limit = 600 })
-	if got := mergedForks(t, s, "s-1"); got != "agent-x@3+4 agent-y@3+3 agent-x@8+4" {
-		t.Errorf("forks: %s", got)
+	if got, want := mergedForks(t, s, "s-1"), "agent-x@3+4 agent-y@3+3 agent-x@8+4"; got != want {
+		t.Errorf("the forks are %s, want %s", got, want)
 	}
-	if res.Subagents == nil || len(res.Subagents) != 2 {
-		t.Errorf("%+v", res)
+	if len(res.Subagents) != 2 {
+		t.Errorf("%+v, want 2 subagents", res)
 	}
 	if res := mustImport(t, s, file, Options{}); res.Imported != 0 {
 		t.Errorf("a second import brought in %+v", res)
 	}
 }
 
-// importWith imports a file with an intake that change has adjusted.
+// importWith imports a file after change has adjusted the intake.
 func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) *Result {
 	t.Helper()
 	src, closer, err := OpenSource(path, nil)
@@ -348,15 +348,15 @@ func TestImportFails(t *testing.T) {
 		return in.add(ctx, it)
 	})
 	if err := in.finish(ctx, err); !errors.Is(err, context.Canceled) || len(res.Subagents) != 2 {
-		t.Fatalf("%+v, %v", res, err)
+		t.Fatalf("%+v, error %v; want 2 subagents and Canceled", res, err)
 	}
 	if got := outline(t, s, "s-1"); got != before {
-		t.Errorf("afterwards the tape has\n%s", got)
+		t.Errorf("afterwards the tape has\n%s, not\n%s", got, before)
 	}
 	if got := mergedForks(t, s, "s-1"); got != forks {
-		t.Errorf("afterwards the tape has the forks %s", got)
+		t.Errorf("afterwards the tape has the forks %q, want %q", got, forks)
 	}
 	if res := mustImport(t, s, src.Name, Options{}); res.Imported != 12 {
-		t.Errorf("the next import brought in %+v", res)
+		t.Errorf("the next import brought in %+v, want 12 entries", res)
 	}
 }

@@ -24,7 +24,7 @@ import (
 // hooks.
 const live = fixtures + "/live"
 
-// liveFiles are the session files below a folder of live, by their names below it.
+// liveFiles returns the session files of an agent in live, by their paths relative to the agent's folder.
 func liveFiles(t testing.TB, agent string) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -44,7 +44,7 @@ func liveFiles(t testing.TB, agent string) map[string][]byte {
 	return files
 }
 
-// isNote reports whether a program keeps something else than a session in a file.
+// isNote reports whether a program keeps something other than a session in a file.
 func isNote(path string) bool {
 	if strings.Contains(path, "/live/cline/") {
 		return !strings.HasSuffix(path, cline.Format.Files.Ext)
@@ -53,9 +53,9 @@ func isNote(path string) bool {
 		filepath.Base(path) == "usage_record.jsonl"
 }
 
-// shape is a conversation in letters: u what a person asked, x what the program wrote in the
-// user's name, s a system message, a the model, c and r calls and results with their number, A an
-// anchor, and ! what was abandoned. Events have no letter.
+// shape writes a conversation in letters: u is what a person asked, x what the program wrote in the user's name, s a
+// system message, a an answer of the model, c and r calls and results with their number, A an anchor. ! stands before
+// what is hidden from the context. Events have no letter.
 func shape(t testing.TB, items []record.Item) string {
 	t.Helper()
 	var b strings.Builder
@@ -94,13 +94,12 @@ func count(payload []byte, member string) (n int) {
 	return n
 }
 
-// shapes checks the conversations that are read from the sessions of an agent, by scenario; each
-// file must be recognised by its content.
+// shapes checks the shapes of an agent's sessions, by scenario, and that each file is recognised by its content.
 func shapes(t *testing.T, format string, want map[string]string) {
 	got := map[string][]string{}
 	for name, b := range liveFiles(t, format) {
 		if f, ok := imp.Detect("x", b[:min(len(b), 1<<16)]); f != format {
-			t.Errorf("%s: is taken for %q, %v", name, f, ok)
+			t.Errorf("%s is taken for %q, %v; want %q", name, f, ok, format)
 		}
 		items, stats := read(t, format, filepath.Join(live, format, name), b, tapeSeen{})
 		if stats.Damaged > 0 || len(stats.Problems) > 0 {
@@ -120,9 +119,9 @@ func shapes(t *testing.T, format string, want map[string]string) {
 	}
 }
 
-// TestLiveGemini: calls are written twice, the history again on each resume, and after a
-// cancelled tool once more under other ids (terminal); a result is there again as a user's
-// record; a compression is an anchor; a resume in another minute leaves a file that adds nothing.
+// TestLiveGemini: no entry is repeated, although the program writes calls twice, results also as a user's record, the
+// history again on each resume, and after a cancelled tool again under other ids (terminal). A compression is an
+// anchor. A resume in another minute leaves a file that adds nothing.
 func TestLiveGemini(t *testing.T) {
 	shapes(t, Gemini, map[string]string{
 		"tools":        "xuac1r1auc1r1c1r1c1r1axuac3r3a",
@@ -137,9 +136,9 @@ func TestLiveGemini(t *testing.T) {
 	})
 }
 
-// TestLiveCodex: what was only shown on the screen is not a second message (tools); a subagent's
-// file repeats its parent's history, which adds nothing (code_mode); what one agent says to
-// another is a message; a fork begins with its own entries.
+// TestLiveCodex: what was only shown on the screen is not a second message (tools). A subagent's file repeats its
+// parent's history, which adds nothing (code_mode). What one agent says to another is a message. A fork begins with
+// its own entries.
 func TestLiveCodex(t *testing.T) {
 	shapes(t, Codex, map[string]string{
 		"tools":        "sxuac1r1auc1r1c1r1c1r1auac3r3a",
@@ -156,8 +155,8 @@ func TestLiveCodex(t *testing.T) {
 	})
 }
 
-// TestLiveOpenCode: a step is a message, a compaction two (auto_compact); a refused and an
-// interrupted call have results (terminal); a subagent is a session.
+// TestLiveOpenCode: a step is a message, a compaction is two (auto_compact). A refused call and an interrupted call
+// have results (terminal). A subagent is a session.
 func TestLiveOpenCode(t *testing.T) {
 	shapes(t, OpenCode, map[string]string{
 		"tools":        "uac1r1auc1r1c1r1c1r1auac3r3a",
@@ -171,9 +170,9 @@ func TestLiveOpenCode(t *testing.T) {
 	})
 }
 
-// TestLiveClaude: a subagent has a file of its own; one in the background comes back with a note
-// (subagents); a compaction within a turn is an anchor between call and answer (auto_compact);
-// what a person runs in the shell is not a prompt (terminal).
+// TestLiveClaude: a subagent has a file of its own. One in the background ends with a note in the session (subagents).
+// A compaction within a turn is an anchor between call and answer (auto_compact). What a person runs in the shell is
+// not a prompt (terminal).
 func TestLiveClaude(t *testing.T) {
 	shapes(t, ClaudeCode, map[string]string{
 		"tools":         "uac1r1auc1r1c1r1c1r1auac3r3a",
@@ -192,8 +191,8 @@ func TestLiveClaude(t *testing.T) {
 	})
 }
 
-// TestLiveTapes: each session is a tape, a subagent's below that of its session, and a fork says
-// what it was forked from. Importing again adds nothing.
+// TestLiveTapes: each session is a tape, a subagent's tape is below its session's, and a fork says what it was forked
+// from. Importing again adds nothing.
 func TestLiveTapes(t *testing.T) {
 	s := testStore(t)
 	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {
@@ -209,7 +208,7 @@ func TestLiveTapes(t *testing.T) {
 				t.Errorf("%s, again: %+v, %v", name, again, err)
 			}
 			if res.Imported == 0 {
-				continue // a stub of a session that is elsewhere
+				continue // a stub of a session in another file
 			}
 			if got := jsonl.GetString([]byte(tapeLines(t, s, tape)[0]), "payload", "state", "forked_from"); got != forked {
 				t.Errorf("%s was forked from %q, want %q", name, got, forked)
@@ -219,7 +218,7 @@ func TestLiveTapes(t *testing.T) {
 	}
 }
 
-// placeOf is where a session belongs, from what the program wrote, and what it was forked from.
+// placeOf returns the tape where a session belongs and the session that it was forked from, by what the program wrote.
 func placeOf(t *testing.T, format, path string, b []byte) (tape, forked string) {
 	dir, stem := filepath.Dir(path), strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	head := b[:max(0, bytes.IndexByte(b, '\n'))]
@@ -251,8 +250,8 @@ func placeOf(t *testing.T, format, path string, b []byte) (tape, forked string) 
 	return jsonl.GetString(info, "id"), ""
 }
 
-// TestLivePi: abandoned branches are hidden (tree); so is what the other one of two processes
-// wrote (same_session_twice).
+// TestLivePi: abandoned branches are hidden (tree). If two processes write a session, the entries of one of them are
+// hidden (same_session_twice).
 func TestLivePi(t *testing.T) {
 	shapes(t, pi.Format.Name, map[string]string{
 		"0.73.1":              "ua uac1!r1!a!u!a!u!a!u!aua uac1r1aua uac1r1auaua uac1r1auauaAuauac1r1aua uac1r1auc1r1c1r1c1r1auac3r3auac1r1a",
@@ -300,8 +299,7 @@ func TestLiveQwen(t *testing.T) {
 	})
 }
 
-// TestLiveCopilot: subagents are in their session's file; a rewind leaves nothing of what was taken
-// back.
+// TestLiveCopilot: subagents are in their session's file. After a rewind, nothing is left of what was taken back.
 func TestLiveCopilot(t *testing.T) {
 	shapes(t, copilot.Format.Name, map[string]string{
 		"compact":             "usac1r1auauaua",
@@ -318,8 +316,9 @@ func TestLiveCopilot(t *testing.T) {
 	})
 }
 
-// TestLiveCline: a compaction is an anchor; what /undo copied is there again (terminal); an error is an event
-// (errors); a session that was killed before its first answer has its prompt alone (killed_streaming).
+// TestLiveCline: a compaction is an anchor. /undo makes a session with a copy of the messages that it keeps (terminal).
+// An error is an event (errors). A session that was killed before its first answer has only its prompt
+// (killed_streaming).
 func TestLiveCline(t *testing.T) {
 	shapes(t, cline.Format.Name, map[string]string{
 		"errors":           "su",
@@ -335,8 +334,8 @@ func TestLiveCline(t *testing.T) {
 	})
 }
 
-// TestLiveCrush: a subagent is in its session; what a person ran in the shell is not a prompt, a summary is an
-// anchor (compact, terminal); the half of an answer that was there when the program was killed is kept
+// TestLiveCrush: a subagent is in its session. What a person ran in the shell is not a prompt, and a summary is an
+// anchor (compact, terminal). If the program was killed within an answer, what had come of it is kept
 // (killed_streaming). Importing again adds nothing.
 func TestLiveCrush(t *testing.T) {
 	want := map[string]string{
@@ -395,7 +394,7 @@ func TestLiveCrush(t *testing.T) {
 	}
 }
 
-// restored returns the path of a database that is made from a dump.
+// restored makes a database from a dump, and returns its path.
 func restored(t *testing.T, dump string) string {
 	t.Helper()
 	text, err := os.ReadFile(dump)

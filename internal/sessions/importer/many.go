@@ -17,7 +17,7 @@ import (
 // errParts means that a file has several sessions, which were imported one by one.
 var errParts = errors.New("it has several sessions")
 
-// source opens a file. A session of a file that is open already needs no opening.
+// source opens a file. One session of a file that is already open is returned as it is.
 func (b *Batch) source(out *outcome) (record.Source, io.Closer, error) {
 	if out.part != nil {
 		return *out.part, io.NopCloser(nil), nil
@@ -58,7 +58,7 @@ func (b *Batch) parts(ctx context.Context, src record.Source, out *outcome) (man
 	return true, b.lists(ctx, lists, *out, src.Size)
 }
 
-// lists imports the sessions of JSON arrays. size is the size of the file, for the progress.
+// lists imports the sessions of JSON arrays. size is the size of the file in bytes, for the progress.
 func (b *Batch) lists(ctx context.Context, lists []record.Source, whole outcome, size int64) error {
 	found := make([][]session, len(lists))
 	total := 0
@@ -95,7 +95,7 @@ func (b *Batch) lists(ctx context.Context, lists []record.Source, whole outcome,
 	return b.Flush(ctx)
 }
 
-// session imports the session n of an array.
+// session imports session n of an array, counted from 0.
 func (b *Batch) session(ctx context.Context, src record.Source, s session, n int, out outcome) error {
 	part := src
 	part.R, part.Size = io.NewSectionReader(src.R, s.at.Off, s.at.Size), s.at.Size
@@ -135,10 +135,10 @@ func sessionsIn(ctx context.Context, src record.Source, list bool) (found []sess
 	return found, err
 }
 
-// The limits for archives. Text is packed to about a tenth, hardly ever to a hundredth.
+// The limits for archives. Text shrinks to about a tenth of its size, hardly ever to a hundredth.
 const (
-	maxRatio  = 100
-	freeOfAny = 16 << 20 // up to this size in bytes, the ratio is not checked
+	maxRatio      = 100
+	maxUnmeasured = 16 << 20 // up to this size in bytes, the ratio is not checked
 )
 
 type closers []io.Closer
@@ -168,8 +168,8 @@ func unpack(ctx context.Context, src record.Source) (lists []record.Source, all 
 		if numbered, _ := path.Match("conversations-*.json", name); name != "conversations.json" && !numbered {
 			continue
 		}
-		if total += f.UncompressedSize64; total > freeOfAny && total/maxRatio > uint64(src.Size) || total < f.UncompressedSize64 {
-			return nil, all, fmt.Errorf("what is in it would have more than %d times the size of the archive; unpack %s yourself if you trust it", maxRatio, display.Quoted(name))
+		if total += f.UncompressedSize64; total > maxUnmeasured && total/maxRatio > uint64(src.Size) || total < f.UncompressedSize64 {
+			return nil, all, fmt.Errorf("unpacked, it would have more than %d times its size; unpack %s yourself if you trust it", maxRatio, display.Quoted(name))
 		}
 		list, closer, err := unpackFile(ctx, f)
 		if err != nil {
@@ -193,7 +193,7 @@ func unpackFile(ctx context.Context, f *zip.File) (src record.Source, closer io.
 	// At most one byte more than the archive says is read: that shows a wrong size.
 	src, closer, err = temporary(f.Name, &interruptible{ctx, io.LimitReader(in, int64(min(f.UncompressedSize64, 1<<62))+1)})
 	if err == nil && src.Size != int64(f.UncompressedSize64) {
-		err = errors.Join(errors.New("it has another size than the archive says"), closer.Close())
+		err = errors.Join(errors.New("its size is not the one that the archive says"), closer.Close())
 	}
 	return src, closer, err
 }
@@ -210,7 +210,7 @@ func (r *interruptible) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// temporary copies what comes from a reader to a temporary file.
+// temporary copies what a reader returns to a temporary file, which the closer removes.
 func temporary(name string, in io.Reader) (record.Source, io.Closer, error) {
 	f, err := os.CreateTemp("", "tape-import-*")
 	if err != nil {

@@ -41,8 +41,9 @@ func zipped(t *testing.T, files ...string) string {
 	return b.String()
 }
 
-// export imports a file with this content, and returns the result of each session.
-func export(t *testing.T, s *repo.Store, content string, o Options) (told []string) {
+// importContent imports a file with this content, and returns the result of each session as "TAPE IMPORTED KNOWN", or
+// its error.
+func importContent(t *testing.T, s *repo.Store, content string, o Options) (told []string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data.bin")
 	storetest.WriteFile(t, path, []byte(content))
@@ -65,28 +66,28 @@ func export(t *testing.T, s *repo.Store, content string, o Options) (told []stri
 	return told
 }
 
-func wantTold(t *testing.T, got []string, want ...string) {
+func wantResults(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w {
 		t.Errorf("got\n%s\nwant\n%s", g, w)
 	}
 }
 
-// Each session of a list becomes a tape, from an archive as well; a newer export adds what is new.
+// Each session of a list or of an archive becomes a tape. A newer export adds what is new.
 func TestManySessions(t *testing.T) {
 	s := storetest.New(t, nil)
-	wantTold(t, export(t, s, "["+chat("c-1", "one", "two")+",\n "+chat("c-2", "three")+"]\n", Options{}), "c-1 4 0", "c-2 3 0")
+	wantResults(t, importContent(t, s, "["+chat("c-1", "one", "two")+",\n "+chat("c-2", "three")+"]\n", Options{}), "c-1 4 0", "c-2 3 0")
 	archive := zipped(t, "user.json", "{}", "../../conversations-000.json", "["+chat("c-1", "one", "two", "four")+"]", "in/conversations-001.json", "["+chat("c-3", "five")+"]")
-	wantTold(t, export(t, s, archive, Options{}), "c-1 1 4", "c-3 3 0")
-	wantTold(t, export(t, s, archive, Options{}), "c-1 0 5", "c-3 0 3")
+	wantResults(t, importContent(t, s, archive, Options{}), "c-1 1 4", "c-3 3 0")
+	wantResults(t, importContent(t, s, archive, Options{}), "c-1 0 5", "c-3 0 3")
 	tape, err := s.Tape(t.Context(), "c-1")
 	storetest.Must(t, err)
 	sum, err := tape.Summary(t.Context())
 	storetest.Must(t, err)
 	if sum.Entries != 6 {
-		t.Errorf("%d entries", sum.Entries)
+		t.Errorf("tape c-1 has %d entries, want 6", sum.Entries)
 	}
-	wantTold(t, export(t, s, "["+chat("c-4", "one")+"]", Options{Tape: "mine"}), "mine 3 0")
+	wantResults(t, importContent(t, s, "["+chat("c-4", "one")+"]", Options{Tape: "mine"}), "mine 3 0")
 }
 
 // A session that cannot be read is reported, and the others are imported.
@@ -106,29 +107,29 @@ func TestBrokenLists(t *testing.T) {
 		"empty":        {zipped(t, "conversations.json", "[]"), Options{Format: "claude-ai"}, nil},
 		"no sessions":  {zipped(t, "user.json", "{}"), Options{}, []string{`import "FILE": the archive has no file conversations.json`}},
 		"no archive":   {"PK\x03\x04 and so on", Options{}, []string{`import "FILE": zip: not a valid zip file`}},
-		"a zip bomb":   {zipped(t, "conversations.json", "["+chat("c-1", "one")+strings.Repeat(" ", 17<<20)+"]"), Options{}, []string{`import "FILE": what is in it would have more than 100 times the size of the archive; unpack "conversations.json" yourself if you trust it`}},
+		"a zip bomb":   {zipped(t, "conversations.json", "["+chat("c-1", "one")+strings.Repeat(" ", 17<<20)+"]"), Options{}, []string{`import "FILE": unpacked, it would have more than 100 times its size; unpack "conversations.json" yourself if you trust it`}},
 		"another list": {zipped(t, "conversations.json", `[{"role":"user","content":"hi"}]`), Options{}, []string{`import FILE: not a transcript in any known format`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := storetest.New(t, nil)
-			wantTold(t, export(t, s, c.content, c.o), c.want...)
+			wantResults(t, importContent(t, s, c.content, c.o), c.want...)
 		})
 	}
 }
 
 // A session's id is never used as a path.
 func TestHostileID(t *testing.T) {
-	told := export(t, storetest.New(t, nil), "["+chat("../x", "one")+","+chat("c-2", "two")+"]", Options{})
+	told := importContent(t, storetest.New(t, nil), "["+chat("../x", "one")+","+chat("c-2", "two")+"]", Options{})
 	if len(told) != 2 || !strings.Contains(told[0], "../x") || told[1] != "c-2 3 0" {
-		t.Errorf("%q", told)
+		t.Errorf("the results are %q, want an error about ../x, and then c-2", told)
 	}
 }
 
-// Where one transcript is wanted, a file of many is refused.
+// Identify refuses a file with many sessions.
 func TestIdentifyMany(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "conversations.json")
 	storetest.WriteFile(t, path, []byte("["+chat("c-1", "one")+"]"))
 	if _, err := Identify(t.Context(), path); !errors.Is(err, ErrManySessions) {
-		t.Error(err)
+		t.Errorf("error %v, want ErrManySessions", err)
 	}
 }

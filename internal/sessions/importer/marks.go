@@ -45,7 +45,7 @@ type mark struct {
 const (
 	marksFile = "imports" // in .git/tape
 	pathLine  = "path"    // first field of a line with the path of a tape's transcript
-	// minAge is how old a file must be to get a mark: a younger one may change without a new time.
+	// minAge is how old a file must be to get a mark: a younger one may still change without getting a new time.
 	minAge = 2 * time.Second
 )
 
@@ -106,7 +106,7 @@ func (m *marks) valid(key string, now mark) (mark, bool) {
 	if !ok || k.stat != now.stat {
 		return k, false
 	}
-	if m.heads == nil && m.list() != nil {
+	if m.heads == nil && m.readHeads() != nil {
 		return k, false
 	}
 	head, ok := m.heads[layout.BranchPrefix+layout.TapeSlug(k.tape)]
@@ -117,7 +117,7 @@ func (m *marks) valid(key string, now mark) (mark, bool) {
 	return k, ok
 }
 
-func (m *marks) list() error {
+func (m *marks) readHeads() error {
 	refs, err := m.s.Git().Refs(layout.BranchPrefix)
 	m.heads = make(map[string]gitstore.Hash, len(refs))
 	for _, ref := range refs {
@@ -144,7 +144,7 @@ func (m *marks) put(key string, k mark) {
 
 // save writes the marks of tapes that exist. If it fails, the next import only takes longer.
 func (m *marks) save(ctx context.Context) {
-	if !m.changed || ctx.Err() != nil || m.list() != nil {
+	if !m.changed || ctx.Err() != nil || m.readHeads() != nil {
 		return
 	}
 	m.changed = false

@@ -9,8 +9,8 @@ import (
 	"tape/repo"
 )
 
-// nameOf returns the tape of a session whose name is not unique: the tape with that name if there is
-// none yet, or if it begins as the file does; otherwise the one with the full name.
+// nameOf returns the tape's name for a session whose short name, info.Session, may not be unique. It is the full name
+// if a tape has that name already, or if the tape with the short name does not begin as the file does.
 func (b *Batch) nameOf(ctx context.Context, f *record.Format, src record.Source, info record.Info) (string, error) {
 	for _, name := range []string{info.Session, info.Full} {
 		if err := b.flushFor(ctx, name); err != nil {

@@ -15,13 +15,13 @@ import (
 	"tape/repo"
 )
 
-// Auto lets a Batch find out the format.
+// Auto, as the name of a format, lets the import detect the format.
 const Auto = "auto"
 
 // Options say how a file is imported.
 type Options struct {
 	Formats Formats
-	Format  string // one of Formats, or Auto
+	Format  string // the name of one of Formats; Auto or "" detects it
 	Tape    string // the tape to import into; "" names it after the session
 	// Fallback names the tape of a session that has no name; "" takes the file's.
 	Fallback string
@@ -29,7 +29,7 @@ type Options struct {
 	NoSubagents bool
 	// Inline leaves large results and pictures in their entries. Otherwise they become artifacts.
 	Inline bool
-	// Progress gets the bytes that were read so far, from several goroutines. It may be nil.
+	// Progress gets the number of bytes that were read so far, from several goroutines. It may be nil.
 	Progress func(read, size int64)
 
 	live  bool // the session goes on, see [Continue]
@@ -53,7 +53,7 @@ type Result struct {
 	record.Stats
 }
 
-// Add adds the numbers of another file's result.
+// Add adds the subagents and counts of another file's result.
 func (r *Result) Add(other Result) {
 	r.Subagents = append(r.Subagents, other.Subagents...)
 	r.Imported += other.Imported
@@ -63,7 +63,7 @@ func (r *Result) Add(other Result) {
 	r.Damaged += other.Damaged
 }
 
-// describe finds out what a file is, and its tape.
+// describe returns the format of a file and what its beginning says, and sets the name of its tape in res.
 func describe(ctx context.Context, src *record.Source, o Options, res *Result) (f *record.Format, info record.Info, err error) {
 	f, head, err := formatOf(*src, o, res)
 	if err != nil {
@@ -89,7 +89,7 @@ func describe(ctx context.Context, src *record.Source, o Options, res *Result) (
 	return f, info, nil
 }
 
-// formatOf finds out the format of a file, whose beginning it returns as well.
+// formatOf returns the format of a file, and up to 1 MiB of its beginning.
 func formatOf(src record.Source, o Options, res *Result) (f *record.Format, head []byte, err error) {
 	head = make([]byte, min(src.Size, 1<<20))
 	if _, err := src.R.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -106,7 +106,7 @@ func formatOf(src record.Source, o Options, res *Result) (f *record.Format, head
 	return f, head, nil
 }
 
-// Identify finds out what a transcript is.
+// Identify returns what the beginning of a transcript says.
 func Identify(ctx context.Context, path string) (info record.Info, err error) {
 	src, closer, err := OpenSource(path, nil)
 	if err != nil {
@@ -117,8 +117,8 @@ func Identify(ctx context.Context, path string) (info record.Info, err error) {
 	return info, err
 }
 
-// placeAgent decides where a subagent's own file goes. If the session's tape has the subagent already,
-// the file adds to that. Otherwise it becomes a tape below the session's, with a context of its own.
+// placeAgent decides where a subagent's own file goes. If the session's tape already has a fork of the subagent, the
+// file's entries go to that tape. Otherwise the file becomes a tape below the session's, with a context of its own.
 func placeAgent(ctx context.Context, store *repo.Store, src *record.Source, info *record.Info, o Options, res *Result) error {
 	if info.Agent == "" {
 		return nil
@@ -132,7 +132,7 @@ func placeAgent(ctx context.Context, store *repo.Store, src *record.Source, info
 	case info.Named || o.Tape != "":
 		res.Tape += "/" + info.Agent
 	default:
-		info.Agent = "" // without a session, it is one itself
+		info.Agent = "" // it belongs to no session, so it is one itself
 	}
 	return nil
 }
@@ -152,10 +152,10 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 	}), err
 }
 
-// ErrUnknownFormat says that Auto did not recognise the format.
+// ErrUnknownFormat says that the format was not recognised, or that the one in Options does not exist.
 var ErrUnknownFormat = errors.New("not a transcript in any known format")
 
-// ErrManySessions says that a file has many sessions, each of a tape of its own, where one is wanted.
+// ErrManySessions says that a file has many sessions, each for a tape of its own, where one is wanted.
 var ErrManySessions = errors.New("it has many sessions, where one is wanted")
 
 // ErrNoName says that a session from standard input has no name, and none was given.
@@ -170,7 +170,7 @@ func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) 
 	if name != "-" {
 		// Opening a pipe would wait for its writer, perhaps forever.
 		if st, err := os.Stat(name); err == nil && !st.Mode().IsRegular() && !st.IsDir() {
-			return record.Source{}, nil, layout.Invalid("give what comes from it on standard input, as the file -", "%s is not a file but a pipe or a device", name)
+			return record.Source{}, nil, layout.Invalid("send its output to standard input, and give - as the file", "%s is not a file but a pipe or a device", name)
 		}
 		f, err := os.Open(name)
 		if err != nil {
@@ -201,10 +201,11 @@ type tempFile struct{ *os.File }
 
 func (f *tempFile) Close() error { return errors.Join(f.File.Close(), os.Remove(f.Name())) }
 
+// progressReader calls report after about each MiB, and at the end.
 type progressReader struct {
 	io.ReaderAt
 	size   int64
-	far    atomic.Int64
+	far    atomic.Int64 // the last end that was reported
 	report func(read, size int64)
 }
 

@@ -85,7 +85,7 @@ func tapeLines(t *testing.T, s *repo.Store, name string) []string {
 	return out
 }
 
-// identities returns every source id on a tape, and fails on one that is there twice.
+// identities returns the keys of a tape's entries, and fails if one is there twice.
 func identities(t *testing.T, s *repo.Store, name string) map[string]bool {
 	t.Helper()
 	out := map[string]bool{}
@@ -104,11 +104,12 @@ func identities(t *testing.T, s *repo.Store, name string) map[string]bool {
 	return out
 }
 
+// TestImportSample: the demo's session has an anchor and a subagent, and a second import adds nothing.
 func TestImportSample(t *testing.T) {
 	s := testStore(t)
 	res := mustImport(t, s, sampleSession, Options{Format: Auto})
 	if res.Format != ClaudeCode || res.Damaged != 0 || res.Anchors != 1 || len(res.Subagents) != 1 {
-		t.Errorf("%+v", res)
+		t.Errorf("%+v, want one anchor, one subagent and nothing damaged", res)
 	}
 	if !strings.HasPrefix(res.Subagents[0], res.Tape+"/") {
 		t.Errorf("a subagent's tape is not named after its parent: %s", res.Subagents[0])
@@ -122,14 +123,14 @@ func TestImportSample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(phases) != 2 || phases[1].Name != "compaction" || phases[1].Summary() == "" || phases[1].Tag == "" {
-		t.Errorf("phases: %+v", phases)
+		t.Errorf("the phases are %+v, want 2, of which the second is a compaction with a summary and a tag", phases)
 	}
 	info, err := tape.Info(context.Background())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if info.Usage.TotalTokens == nil || info.Usage.CacheHitRate == nil || info.Uncommitted != 0 {
-		t.Errorf("info: %+v", info)
+		t.Errorf("the info is %+v, want usage, and nothing uncommitted", info)
 	}
 	before := tapeLines(t, s, res.Tape)
 	again := mustImport(t, s, sampleSession, Options{Format: Auto})
@@ -141,7 +142,7 @@ func TestImportSample(t *testing.T) {
 	}
 }
 
-// TestImportFixtures imports the real transcripts, twice.
+// TestImportFixtures imports real transcripts, each twice.
 func TestImportFixtures(t *testing.T) {
 	files, err := filepath.Glob("../../../../shared/fixtures/*/*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -194,6 +195,7 @@ func TestImportGrownFile(t *testing.T) {
 	}
 }
 
+// TestImportRepairedLine: a damaged line is kept as an event. After its repair, an import adds only what was missing.
 func TestImportRepairedLine(t *testing.T) {
 	whole, err := os.ReadFile(sampleSession)
 	if err != nil {
@@ -209,7 +211,7 @@ func TestImportRepairedLine(t *testing.T) {
 	s := testStore(t)
 	first := mustImport(t, s, file, Options{Format: ClaudeCode, Tape: "t"})
 	if first.Damaged != 1 {
-		t.Fatalf("%+v", first)
+		t.Fatalf("%+v, want one damaged line", first)
 	}
 	kept := false
 	for _, line := range tapeLines(t, s, "t") {
@@ -231,7 +233,7 @@ func TestImportRepairedLine(t *testing.T) {
 	}
 }
 
-// TestImportAtOnce imports one file from several processes at the same time.
+// TestImportAtOnce imports one file into one workspace, opened several times, at the same time.
 func TestImportAtOnce(t *testing.T) {
 	s := testStore(t)
 	results := make([]Result, 4)
@@ -277,12 +279,12 @@ func TestImportBub(t *testing.T) {
 	}
 	for range 2 {
 		if res := mustImport(t, s, file, Options{Format: Auto}); res.Format != Bub || res.Tape != "my/tape" {
-			t.Errorf("%+v", res)
+			t.Errorf("%+v, want the format %s and the tape my/tape", res, Bub)
 		}
 		mustImport(t, s, file, Options{Format: Bub, Tape: "main"})
 	}
 	if got := strings.Join(tapeLines(t, s, "my/tape"), "\n") + "\n"; got != bubTape {
-		t.Errorf("the tape reads\n%s", got)
+		t.Errorf("the tape reads\n%s\nwant\n%s", got, bubTape)
 	}
 	main := tapeLines(t, s, "main")
 	if want := strings.Split(bubTape, "\n")[1:4]; len(main) != 4 || main[1] != want[0] || main[2] != want[1] || main[3] != want[2] {
@@ -297,12 +299,12 @@ func TestImportBub(t *testing.T) {
 		t.Fatal(err)
 	}
 	if u := info.Usage; u.TotalTokens == nil || *u.TotalTokens != 130 || u.CacheHitRate == nil || *u.CacheHitRate != 0.75 {
-		t.Errorf("usage: %+v", u)
+		t.Errorf("the usage is %+v, want 130 tokens and a hit rate of 0.75", u)
 	}
 }
 
-// TestSoakImportKilled kills a process in the middle of an import, again and again; the
-// next import completes the work, and repeats no entry.
+// TestSoakImportKilled kills a process in the middle of an import, again and again. The next import completes the
+// work, and repeats no entry.
 func TestSoakImportKilled(t *testing.T) {
 	if os.Getenv("TAPE_IMPORT_INTO") != "" {
 		importForever(t)
@@ -320,12 +322,12 @@ func TestSoakImportKilled(t *testing.T) {
 	want := mustImport(t, alone, sampleSession, Options{Format: Auto})
 	mustImport(t, s, sampleSession, Options{Format: Auto})
 	if got := len(tapeLines(t, s, want.Tape)); got != len(tapeLines(t, alone, want.Tape)) {
-		t.Errorf("after %d kills the tape has %d entries", kills, got)
+		t.Errorf("after %d kills the tape has %d entries, not as many as one import", kills, got)
 	}
 	identities(t, s, want.Tape)
 }
 
-// importForever is the process that is killed.
+// importForever is what the process does that killed starts: it imports until it is killed.
 func importForever(t *testing.T) {
 	s, err := repo.Open(context.Background(), os.Getenv("TAPE_IMPORT_INTO"), nil)
 	if err != nil {
@@ -343,7 +345,7 @@ func importForever(t *testing.T) {
 	}
 }
 
-// killed starts that process and kills it at a random moment.
+// killed starts a process that imports, and kills it at a random moment.
 func killed(t *testing.T, dir string, round int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "-test.run=^TestSoakImportKilled$")
@@ -404,7 +406,7 @@ func TestImportIntoDamagedTape(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := mustImport(t, s, session, Options{Format: Auto}); again.Imported == 0 {
-		t.Error("what is new stays out")
+		t.Error("after the repair of the tape, the new entries were not imported")
 	}
 	if again := mustImport(t, s, session, Options{Format: Auto}); again.Imported != 0 {
 		t.Errorf("%d entries are there twice", again.Imported)

@@ -21,6 +21,7 @@ var resumed = []string{
 	answerLn("a2", "u2", "m2", `{"type":"text","text":"done, too"}`),
 }
 
+// aboutTape returns what a tape's entries say about it.
 func aboutTape(t *testing.T, s *repo.Store, name string) (a about.Tape) {
 	t.Helper()
 	tape, err := s.Tape(t.Context(), name)
@@ -36,8 +37,8 @@ func aboutTape(t *testing.T, s *repo.Store, name string) (a about.Tape) {
 	return a
 }
 
-// TestTitleIsNoAnchor: a title of Claude Code is not a boundary of the context, and names the session.
-// Titles of other sessions in its file do not count, also while it is recorded live.
+// TestTitleIsNoAnchor: a title of Claude Code names the session, and is not an anchor. Titles of other sessions in the
+// file do not count, even while it is recorded live.
 func TestTitleIsNoAnchor(t *testing.T) {
 	var stages []stage
 	for n := range resumed {
@@ -51,11 +52,11 @@ func TestTitleIsNoAnchor(t *testing.T) {
 	}
 	mustImport(t, s, path, Options{})
 	if a := aboutTape(t, s, "s-1"); a.Title != "Retries for the upload" || a.Anchors != 1 {
-		t.Errorf("%+v", a)
+		t.Errorf("%+v, want the title Retries for the upload and one anchor", a)
 	}
 }
 
-// TestFormerTitleAnchors: a tape of a former version, which made anchors of titles, keeps them and goes on.
+// TestFormerTitleAnchors: a former version made anchors of titles. Its tapes keep these, and an import adds to them.
 func TestFormerTitleAnchors(t *testing.T) {
 	once, s := testStore(t), testStore(t)
 	path := filepath.Join(t.TempDir(), "s.jsonl")
@@ -92,6 +93,6 @@ func TestFormerTitleAnchors(t *testing.T) {
 		t.Errorf("%d entries, want %d:\n%s", len(got), len(want), strings.Join(got, ""))
 	}
 	if a := aboutTape(t, s, "s-1"); a.Title != "Retries for the upload" {
-		t.Errorf("%+v", a)
+		t.Errorf("%+v, want the title Retries for the upload", a)
 	}
 }

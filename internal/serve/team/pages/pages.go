@@ -1,4 +1,5 @@
-// Package pages shows in a browser what somebody sees of a team: the pages of package web, read from the database.
+// Package pages shows in a browser what somebody may see of a team's sessions: the pages of package web, read from
+// the database.
 package pages
 
 import (
@@ -16,8 +17,8 @@ import (
 
 // Visitor is who asks for a page.
 type Visitor struct {
-	Remotes []string // those that the visitor sees
-	LogOut  bool     // the pages have a button for it
+	Remotes []string // that the visitor may see
+	LogOut  bool     // the pages have a button to log out
 	// Source returns the sessions of some of these remotes.
 	Source func(ctx context.Context, remotes []string) (find.Source, error)
 	// Audit records what the visitor does.
@@ -47,7 +48,7 @@ func visitorOf(r *http.Request) Visitor {
 	return v
 }
 
-// Show answers a request. Without a visitor, only style, script and icon are there.
+// Show answers a request. If v is nil, nobody is logged in, and only style, script and icon are served.
 func (p *Pages) Show(w http.ResponseWriter, r *http.Request, v *Visitor) {
 	ctx := r.Context()
 	if v != nil {
@@ -56,7 +57,8 @@ func (p *Pages) Show(w http.ResponseWriter, r *http.Request, v *Visitor) {
 	p.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// source returns what a request shows. A remote that the visitor does not see is like one that does not exist.
+// source returns the sessions that a request may show. A remote that the visitor may not see is treated like one that
+// does not exist.
 func (p *Pages) source(r *http.Request, place string) (web.Source, error) {
 	v := visitorOf(r)
 	remotes := v.Remotes
@@ -73,7 +75,7 @@ func (p *Pages) source(r *http.Request, place string) (web.Source, error) {
 	return &source{visitor: v, rows: rows, here: place, config: p.config}, nil
 }
 
-// baseOf is the prefix of the links of a remote's sessions.
+// baseOf returns the prefix of links to a remote's sessions.
 func (s *source) baseOf(remote string) string {
 	return s.config.Path() + "/w/" + url.PathEscape(remote)
 }

@@ -14,7 +14,7 @@ import (
 	"tape/internal/serve/team/find"
 )
 
-// rows has a session of four entries, and a fork of it after the second with two of its own.
+// rows has a session of four entries, and a fork that begins after its second entry and has two of its own.
 type rows struct{ find.Source }
 
 var sessions = []db.Session{
@@ -79,7 +79,7 @@ func TestFork(t *testing.T) {
 	}
 }
 
-// TestContinue: the commands are words for a shell, and have no password.
+// TestContinue: the commands are quoted for a shell, and do not show the remote's password.
 func TestContinue(t *testing.T) {
 	t.Parallel()
 	p, v := newPages(t)
@@ -95,16 +95,17 @@ func TestContinue(t *testing.T) {
 	}
 }
 
+// TestProjects: folders with the same name are one project.
 func TestProjects(t *testing.T) {
 	t.Parallel()
 	folders := []string{"/home/ada/cart", "/home/bob/cart", "/home/bob/bank"}
 	if got := strings.Join(projectNames(folders), " "); got != "bank cart" {
-		t.Error(got)
+		t.Errorf("the projects are %s, want bank cart", got)
 	}
-	if got := strings.Join(named(folders, "cart"), " "); got != "/home/ada/cart /home/bob/cart" {
-		t.Error(got)
+	if got, want := strings.Join(foldersOf(folders, "cart"), " "), "/home/ada/cart /home/bob/cart"; got != want {
+		t.Errorf("the folders of cart are %s, want %s", got, want)
 	}
-	if got := named(folders, "none"); got == nil || len(got) > 0 {
-		t.Errorf("%v", got)
+	if got := foldersOf(folders, "none"); got == nil || len(got) > 0 {
+		t.Errorf("the folders of an unknown project are %#v, want an empty list, because nil means all", got)
 	}
 }

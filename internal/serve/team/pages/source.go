@@ -42,7 +42,7 @@ func (s *source) List(ctx context.Context, q web.Wanted) (*web.Listing, error) {
 		return nil, err
 	}
 	out := &web.Listing{Agents: facets.Agents, People: facets.People, Projects: projectNames(facets.Projects)}
-	c := db.Choice{Text: q.Text, Agent: q.Agent, Author: q.Person, Since: q.Since, Projects: named(facets.Projects, q.Project), Forks: true, Listed: true, Whole: true, Most: q.Most}
+	c := db.Choice{Text: q.Text, Agent: q.Agent, Author: q.Person, Since: q.Since, Projects: foldersOf(facets.Projects, q.Project), Forks: true, Listed: true, Whole: true, Most: q.Most}
 	if !q.Day[0].IsZero() {
 		c.Since, c.Until = q.Day[0], q.Day[1].Add(-time.Microsecond)
 		if q.Since.After(c.Since) {
@@ -71,7 +71,7 @@ func (s *source) List(ctx context.Context, q web.Wanted) (*web.Listing, error) {
 	return out, nil
 }
 
-// projectNames are the names of projects by their folders.
+// projectNames returns the names of the projects in folders, sorted, each once.
 func projectNames(folders []string) (out []string) {
 	for _, f := range folders {
 		out = append(out, about.Tape{Project: f}.ProjectName())
@@ -80,8 +80,8 @@ func projectNames(folders []string) (out []string) {
 	return slices.Compact(out)
 }
 
-// named returns the folders of a project, nil for "", which means all.
-func named(folders []string, project string) []string {
+// foldersOf returns the folders of a project; nil, which means all, if project is "".
+func foldersOf(folders []string, project string) []string {
 	if project == "" {
 		return nil
 	}
@@ -94,7 +94,7 @@ func named(folders []string, project string) []string {
 	return out
 }
 
-// aboutOf is what a session is about, with the person who began it if its entries name nobody.
+// aboutOf is what a session is about. If its entries name no author, the person who began it is the author.
 func aboutOf(s db.Session) (a about.Tape) {
 	if json.Unmarshal([]byte(s.About), &a) != nil {
 		a = about.Tape{Title: s.Title, Agent: s.Agent, Model: s.Model, Project: s.Project} // the list is useful without the rest
@@ -119,7 +119,7 @@ func (s *source) Activity(ctx context.Context, since time.Time) (out []*index.Wo
 const mostHits = 100
 
 func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*web.Found, error) {
-	ids, err := s.only(ctx, only)
+	ids, err := s.limitedTo(ctx, only)
 	if err != nil {
 		return nil, err
 	}
@@ -144,8 +144,8 @@ func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*we
 	return out, nil
 }
 
-// only returns the ids of the sessions that a search is limited to, nil if it is not.
-func (s *source) only(ctx context.Context, only web.Only) ([]int64, error) {
+// limitedTo returns the ids of the sessions that a search is limited to, nil if it is not limited.
+func (s *source) limitedTo(ctx context.Context, only web.Only) ([]int64, error) {
 	if only == (web.Only{}) {
 		return nil, nil
 	}
@@ -155,7 +155,7 @@ func (s *source) only(ctx context.Context, only web.Only) ([]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Projects = named(facets.Projects, only.Project)
+		c.Projects = foldersOf(facets.Projects, only.Project)
 	}
 	list, err := s.rows.Sessions(ctx, c)
 	ids := []int64{}

@@ -27,7 +27,7 @@ func (t *tape) IsFork() bool { return strings.HasPrefix(t.row.Ref, "refs/heads/f
 
 func (t *tape) Parent() string { return parentOf(t.row) }
 
-// parentOf is the name of the session that a fork begins with; "" for a tape.
+// parentOf returns the name of a fork's parent, "" for a tape.
 func parentOf(s db.Session) string {
 	if !strings.HasPrefix(s.Ref, "refs/heads/fork/") {
 		return ""
@@ -70,7 +70,7 @@ func (t *tape) Entries(ctx context.Context, q repo.Query) iter.Seq2[repo.Entry, 
 	}
 }
 
-// Show yields the entry that target, @ID, names.
+// Show yields the entry that target names, as @ID; nothing if there is none.
 func (t *tape) Show(ctx context.Context, target string) iter.Seq2[repo.Entry, error] {
 	id, err := strconv.ParseInt(strings.TrimPrefix(target, "@"), 10, 64)
 	if err != nil || id < 1 {
@@ -79,7 +79,7 @@ func (t *tape) Show(ctx context.Context, target string) iter.Seq2[repo.Entry, er
 	return t.entries(ctx, db.Range{First: id, Last: id})
 }
 
-// entries yields entries in their order. A fork begins with those of the session it comes from.
+// entries yields a range of entries in their order. A fork begins with the entries of its parent.
 func (t *tape) entries(ctx context.Context, q db.Range) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		if parent := t.Parent(); parent != "" && q.First < t.row.FirstID {

@@ -23,10 +23,10 @@ type mirror struct {
 	dir   string
 	url   string
 	store *workspace.Store
-	fresh bool // nothing was fetched before
+	fresh bool // nothing was fetched into it yet
 }
 
-// openMirror opens the copy, or starts a new one if it is missing, damaged, or of another address.
+// openMirror opens the copy. If it is missing, damaged, or of another address, it starts a new one.
 func openMirror(ctx context.Context, cache string, r config.Remote) (*mirror, error) {
 	m := &mirror{dir: filepath.Join(cache, r.Name), url: r.URL}
 	s, err := workspace.Open(ctx, m.dir, nil)
@@ -36,20 +36,21 @@ func openMirror(ctx context.Context, cache string, r config.Remote) (*mirror, er
 			return m, nil
 		}
 	}
-	return m, m.anew(ctx)
+	return m, m.recreate(ctx)
 }
 
 // note is a file beside the copy with the remote's address. The copy's own settings do not show it: git may rewrite
 // addresses by the user's insteadOf.
 func (m *mirror) note() string { return m.dir + ".url" }
 
+// isSame reports whether the copy is of the remote's present address.
 func (m *mirror) isSame() bool {
 	url, err := os.ReadFile(m.note())
 	return err == nil && string(url) == m.url
 }
 
-// anew starts a new copy and removes the former one, which may have what was purged.
-func (m *mirror) anew(ctx context.Context) error {
+// recreate removes the copy, which may have what was purged, and starts a new one.
+func (m *mirror) recreate(ctx context.Context) error {
 	if err := os.RemoveAll(m.dir); err != nil {
 		return fmt.Errorf("clear the cache: %w", err)
 	}
@@ -67,8 +68,8 @@ func (m *mirror) anew(ctx context.Context) error {
 	return err
 }
 
-// fetch brings the copy up to date, and returns the branches that were refused. If a history was rewritten, all is
-// fetched into a new copy.
+// fetch brings the copy up to date, and returns the branches that were refused. If a history was rewritten, everything
+// is fetched into a new copy.
 func (m *mirror) fetch(ctx context.Context) (refused []layout.RefStatus, err error) {
 	if m.unchanged(ctx) {
 		return nil, nil
@@ -83,7 +84,7 @@ func (m *mirror) fetch(ctx context.Context) (refused []layout.RefStatus, err err
 		if !rewritten || m.fresh {
 			return refused, nil
 		}
-		if err := m.anew(ctx); err != nil {
+		if err := m.recreate(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +119,8 @@ func (m *mirror) heads() (names []string, heads map[string]gitstore.Hash, err er
 	return slices.SortedFunc(maps.Keys(heads), layout.CompareRefs), heads, nil
 }
 
-// Reach lists the branches of a remote, as a sync does, and fetches nothing.
+// Reach lists the branches of a remote, as a sync does, and fetches nothing. It returns an error if git cannot read
+// the remote.
 func Reach(ctx context.Context, url string) error {
 	dir, err := os.MkdirTemp("", "tape-team-")
 	if err != nil {

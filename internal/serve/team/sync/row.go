@@ -20,17 +20,17 @@ import (
 // rowMaker makes rows of masked entries.
 type rowMaker struct {
 	scanner *secrets.Scanner
-	key     []byte // of the marks that replace secrets
+	key     []byte // for the fingerprints in mask marks
 	now     time.Time
 
 	words text.Tokenizer
 	text  []byte
 	list  []string
-	entry int              // counts the rows
-	known map[string]*word // by their text, which rows share
+	entry int              // number of the current row
+	known map[string]*word // by text; rows share the texts
 }
 
-// word is a word, with how often it was met in the last entry that has it.
+// word is a word, with the last entry that has it, and how often it is there.
 type word struct {
 	text         string
 	entry, times int
@@ -49,7 +49,7 @@ func (r *rowMaker) masked(e layout.Entry) (layout.Entry, error) {
 	return snapshot.ParseEntry(line, e.Tape, e.Anchor, e.AnchorSeq)
 }
 
-// mark returns what replaces a secret.
+// mark returns the mask mark of a secret.
 func (r *rowMaker) mark(f secrets.Finding) string { return f.Keyed(r.key).Mark() }
 
 // maskedText returns a text without its secrets.
@@ -58,8 +58,8 @@ func (r *rowMaker) maskedText(plain []byte) []byte {
 	return jsonl.AppendDecoded(nil, value[1:len(value)-1])
 }
 
-// row makes the row of a masked entry. size is the length of its line in git. attached is the masked text of its
-// artifacts, which a search in a workspace finds, too.
+// row makes the row of a masked entry. size is the length of its line in git, in bytes. attached is the masked text of
+// its artifacts, which can be searched as well, as in a workspace.
 func (r *rowMaker) row(e layout.Entry, owner string, size int, attached []byte) db.Row {
 	r.text = text.AppendEntry(r.text[:0], e.Kind, e.Payload)
 	sign := int64(relevance.SignOf(e.Kind, r.text))
@@ -82,7 +82,7 @@ func clean(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// mostWords limits the words of an entry, in bytes. PostgreSQL accepts one megabyte.
+// mostWords limits the words of an entry together, in bytes. PostgreSQL accepts one megabyte.
 const mostWords = 512 << 10
 
 // wordsOf returns the words of the row's text and its marks, as the index of a workspace has them.
@@ -141,8 +141,8 @@ func marks(e layout.Entry, author string) (list []string) {
 	return list
 }
 
-// title returns a text on one line.
-func title(s string) string { return clean(strings.Join(strings.Fields(s), " ")) }
+// oneLine returns a text on one line.
+func oneLine(s string) string { return clean(strings.Join(strings.Fields(s), " ")) }
 
 // extend adds an entry to the bounds and sums of a tape.
 func extend(t *db.Tape, r db.Row) {
@@ -167,7 +167,7 @@ func describe(t *db.Tape, facts about.Tape) error {
 		return err
 	}
 	t.About = clean(string(saved))
-	t.Title, t.Agent, t.Model, t.Project = title(facts.Title), title(facts.Agent), title(facts.Model), clean(facts.Project)
+	t.Title, t.Agent, t.Model, t.Project = oneLine(facts.Title), oneLine(facts.Agent), oneLine(facts.Model), clean(facts.Project)
 	t.Messages, t.Calls, t.Tokens, t.Anchors = facts.Messages, facts.ToolCalls, facts.Tokens, facts.Anchors
 	t.Authors = []string{}
 	for _, a := range facts.Authors {
@@ -177,7 +177,7 @@ func describe(t *db.Tape, facts about.Tape) error {
 	return nil
 }
 
-// dateOrNil returns a date that people can read, nil for others.
+// dateOrNil returns a date in UTC, nil if it is zero or its year does not have four digits.
 func dateOrNil(at time.Time) *time.Time {
 	if at.IsZero() || at.Year() < 1 || at.Year() > 9999 {
 		return nil

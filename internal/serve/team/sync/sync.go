@@ -1,5 +1,5 @@
-// Package sync brings the team's database up to date with the remotes. What it fetches is checked as tape fetch does
-// and masked; it is written tape by tape, together with the commit up to which each was read.
+// Package sync brings the team's database up to date with the remotes. What it fetches is checked as tape fetch does,
+// and masked. Then it is written tape by tape, with the commit up to which each tape was read.
 package sync
 
 import (
@@ -28,7 +28,7 @@ type Options struct {
 	Config  *config.Config
 	DB      *db.DB
 	Remotes []string // names; empty means all
-	Wait    bool     // for a worker that has a remote; otherwise the remote is left to that worker
+	Wait    bool     // wait if another worker has a remote; otherwise the remote is left to that worker
 	Now     func() time.Time
 	Log     *slog.Logger
 }
@@ -47,7 +47,8 @@ type Result struct {
 // workers is how many remotes are read at once, so that a slow one does not keep the others waiting.
 const workers = 4
 
-// Once brings the remotes up to date, and calls done for each as soon as it is. One that fails does not stop the others.
+// Once brings the remotes up to date, and calls done for each as soon as it is finished, one call at a time. A remote
+// that fails does not stop the others: its error is in its result.
 func Once(ctx context.Context, o Options, done func(Result)) error {
 	list, err := o.Config.Named(o.Remotes)
 	if err != nil {
@@ -57,15 +58,15 @@ func Once(ctx context.Context, o Options, done func(Result)) error {
 		return err
 	}
 	var wg stdsync.WaitGroup
-	var one stdsync.Mutex
+	var mu stdsync.Mutex // for done
 	room := make(chan struct{}, workers)
 	for _, r := range list {
 		wg.Go(func() {
 			room <- struct{}{}
 			defer func() { <-room }()
 			res := remote(ctx, o, r)
-			one.Lock()
-			defer one.Unlock()
+			mu.Lock()
+			defer mu.Unlock()
 			done(res)
 		})
 	}
@@ -95,7 +96,7 @@ func remote(ctx context.Context, o Options, r config.Remote) (res Result) {
 	res.Err = j.run(ctx)
 	failure := ""
 	if res.Err != nil {
-		failure = title(res.Err.Error())
+		failure = oneLine(res.Err.Error())
 	}
 	if err := w.Done(context.WithoutCancel(ctx), began, failure); res.Err == nil {
 		res.Err = err
@@ -114,8 +115,8 @@ type job struct {
 
 	change  *db.Change      // open, if not nil
 	writing *errgroup.Group // one call of change at a time, while the next rows are made
-	open    int             // rows in it
-	pend    Result          // what its commit adds to the result
+	open    int             // rows in change
+	pending Result          // what the commit of change adds to the result
 }
 
 func (j *job) run(ctx context.Context) error {
@@ -137,7 +138,7 @@ func (j *job) run(ctx context.Context) error {
 			j.change.Rollback(ctx)
 		}
 	}()
-	if err := j.all(ctx, known, refused); err != nil {
+	if err := j.tapes(ctx, known, refused); err != nil {
 		return err
 	}
 	if len(refused) > 0 {
@@ -150,8 +151,8 @@ func (j *job) run(ctx context.Context) error {
 	return nil
 }
 
-// all reads every tape that has changed, and removes those that were deleted.
-func (j *job) all(ctx context.Context, known map[string]db.Tape, refused []layout.RefStatus) error {
+// tapes reads every tape that has changed, and removes those that were deleted.
+func (j *job) tapes(ctx context.Context, known map[string]db.Tape, refused []layout.RefStatus) error {
 	names, heads, err := j.m.heads()
 	if err != nil {
 		return err
@@ -191,11 +192,12 @@ func (j *job) all(ctx context.Context, known map[string]db.Tape, refused []layou
 		if err := j.drop(ctx, t, true); err != nil {
 			return err
 		}
-		j.pend.Tapes++
+		j.pending.Tapes++
 	}
 	return j.commit(ctx)
 }
 
+// begin begins a change, if none is open.
 func (j *job) begin(ctx context.Context) (err error) {
 	if j.change == nil {
 		j.change, err = j.w.Begin(ctx)
@@ -204,7 +206,8 @@ func (j *job) begin(ctx context.Context) (err error) {
 	return err
 }
 
-// write calls the change beside what comes next. It waits for the call before, and returns why that failed.
+// write runs do in the background, while the next rows are made. It first waits for the call before, and returns its
+// error.
 func (j *job) write(do func() error) error {
 	if err := j.writing.Wait(); err != nil {
 		return err
@@ -213,13 +216,13 @@ func (j *job) write(do func() error) error {
 	return nil
 }
 
-// drop removes a tape's entries, and, with all, the tape.
+// drop removes a tape's entries; if all is set, also the tape.
 func (j *job) drop(ctx context.Context, t db.Tape, all bool) error {
 	if err := j.writing.Wait(); err != nil {
 		return err
 	}
 	n, err := j.change.Drop(ctx, t, all)
-	j.pend.Removed += n
+	j.pending.Removed += n
 	return err
 }
 
@@ -233,15 +236,15 @@ func (j *job) commit(ctx context.Context) error {
 	if err := j.change.Commit(ctx); err != nil {
 		return err
 	}
-	j.res.Tapes += j.pend.Tapes
-	j.res.Entries += j.pend.Entries
-	j.res.Removed += j.pend.Removed
-	j.change, j.pend, j.open = nil, Result{}, 0
+	j.res.Tapes += j.pending.Tapes
+	j.res.Entries += j.pending.Entries
+	j.res.Removed += j.pending.Removed
+	j.change, j.pending, j.open = nil, Result{}, 0
 	return nil
 }
 
-// Rows are sent in chunks of up to chunkRows rows or about chunkBytes bytes. A transaction ends with a tape, once it
-// has commitRows rows.
+// Rows are sent in chunks of up to chunkRows rows or about chunkBytes bytes. A transaction ends after the first tape
+// with which it has at least commitRows rows.
 const (
 	chunkRows  = 1000
 	chunkBytes = 4 << 20
@@ -287,7 +290,7 @@ func (j *job) tape(ctx context.Context, ref string, h gitstore.Hash, had db.Tape
 	if err := j.write(func() error { return j.change.Put(ctx, next) }); err != nil {
 		return err
 	}
-	j.pend.Tapes++
+	j.pending.Tapes++
 	if j.open >= commitRows {
 		return j.commit(ctx)
 	}
@@ -302,7 +305,7 @@ func (j *job) base(v *snapshot.Snapshot, had db.Tape, has bool) *snapshot.Snapsh
 	}
 	base, err := snapshot.AtCommit(j.m.store, h)
 	if err != nil {
-		return nil // a new copy does not have it
+		return nil // a new copy does not have the commit
 	}
 	if ok, err := v.Continues(base); err != nil || !ok {
 		return nil
@@ -322,7 +325,7 @@ func forkBase(s *workspace.Store, t *workspace.Tape, h gitstore.Hash) (*snapshot
 	return snapshot.AtCommit(s, b.Start)
 }
 
-// entries writes the entries after a base, and adds them to the description of the tape.
+// entries writes the entries after a base, and adds them to the sums and the description in t.
 func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tape) error {
 	var facts about.Tape
 	if t.About != "" {
@@ -334,7 +337,7 @@ func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tap
 	size := 0
 	flush := func() error {
 		id, rows := t.ID, chunk
-		j.pend.Entries += int64(len(rows))
+		j.pending.Entries += int64(len(rows))
 		j.open += len(rows)
 		chunk, size = nil, 0
 		return j.write(func() error { return j.change.Add(ctx, id, rows) })
@@ -364,8 +367,8 @@ func (j *job) entries(ctx context.Context, v, base *snapshot.Snapshot, t *db.Tap
 	return describe(t, facts)
 }
 
-// Watch brings the remotes up to date again and again, until it is interrupted. What fails is tried again. A database that
-// was made anew meanwhile gets its tables.
+// Watch calls Once until the context ends; every is the pause between two calls. What fails is tried again. A database
+// that was dropped and created again gets its tables. Watch returns an error only if a name in o.Remotes is unknown.
 func Watch(ctx context.Context, o Options, every time.Duration, done func(Result)) error {
 	for {
 		err := Once(ctx, o, done)

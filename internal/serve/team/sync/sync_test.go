@@ -28,12 +28,12 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// team is a database that is filled from a remote.
+// team is a database that is filled from a remote, and a workspace that pushes to that remote.
 type team struct {
 	t      testing.TB
 	db     *db.DB
 	config *config.Config
-	store  *repo.Store // pushes to the remote
+	store  *repo.Store // the workspace
 }
 
 func newTeam(t testing.TB) *team {
@@ -107,7 +107,7 @@ func (m *team) rows() map[string][]string {
 	return out
 }
 
-// scan returns the lines that the workspace has, by tape, of forks their own.
+// scan returns the lines that the workspace has, by tape; of a fork, only its own.
 func (m *team) scan() map[string][]string {
 	m.t.Helper()
 	out := map[string][]string{}
@@ -131,6 +131,7 @@ func (m *team) scan() map[string][]string {
 	return out
 }
 
+// same fails unless the database has the lines of the workspace.
 func (m *team) same(when string) {
 	m.t.Helper()
 	got, want := m.rows(), m.scan()
@@ -141,10 +142,11 @@ func (m *team) same(when string) {
 		delete(got, name)
 	}
 	for name := range got {
-		m.t.Errorf("%s: %s is there", when, name)
+		m.t.Errorf("%s: the database has %s, which the workspace does not have", when, name)
 	}
 }
 
+// TestSync: a sync adds what is new, removes what was deleted, and does not depend on the cache.
 func TestSync(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -152,11 +154,11 @@ func TestSync(t *testing.T) {
 	storetest.Append(t, tp, repo.Message("user", "the needle is here"), repo.Message("assistant", "数据库 is there"))
 	m.push()
 	if r := m.sync(); r.Entries != 3 || r.Tapes != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("at first: %+v, want 3 entries of 1 tape", r)
 	}
 	m.same("at first")
 	if r := m.sync(); r.Entries != 0 || r.Tapes != 0 || r.Removed != 0 {
-		t.Errorf("nothing changed: %+v", r)
+		t.Errorf("without a change: %+v, want nothing", r)
 	}
 	storetest.Append(t, tp, repo.Message("user", "one more"))
 	storetest.Handoff(t, tp, "next")
@@ -164,24 +166,24 @@ func TestSync(t *testing.T) {
 	storetest.Append(t, f, repo.Message("user", "in a fork"))
 	m.push()
 	if r := m.sync(); r.Entries != 3 || r.Tapes != 2 || r.Removed != 0 {
-		t.Errorf("grown: %+v", r)
+		t.Errorf("grown: %+v, want 3 entries of 2 tapes", r)
 	}
 	m.same("grown")
 	storetest.Must(t, os.RemoveAll(m.config.Cache))
 	if r := m.sync(); r.Entries != 0 || r.Removed != 0 {
-		t.Errorf("the cache was deleted: %+v", r)
+		t.Errorf("without a cache: %+v, want nothing", r)
 	}
 	m.same("without a cache")
 	storetest.Must(t, f.Discard(context.Background()))
 	m.push()
 	storetest.Git(t, m.config.Remotes[0].URL, "update-ref", "-d", "refs/heads/"+f.Branch())
 	if r := m.sync(); r.Entries != 0 || r.Removed != 1 {
-		t.Errorf("a fork was deleted: %+v", r)
+		t.Errorf("a fork was deleted: %+v, want 1 removed entry", r)
 	}
 	m.same("without the fork")
 }
 
-// TestRandomHistory: after any history, the rows are what a scan of git gives.
+// TestRandomHistory: after any history, the database has the lines of the workspace.
 func TestRandomHistory(t *testing.T) {
 	t.Parallel()
 	r := testkit.Random(t)
@@ -225,7 +227,7 @@ func TestRandomHistory(t *testing.T) {
 	m.same("at the end")
 }
 
-// TestRewritten: a history that was rewritten, as by a purge, replaces the former one, also in the cache.
+// TestRewritten: a rewritten history, such as after a purge, replaces the former one, also in the cache.
 func TestRewritten(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -233,7 +235,7 @@ func TestRewritten(t *testing.T) {
 	storetest.Append(t, tp, repo.Message("user", "keep this"), repo.Message("user", "the word swordfish"))
 	m.push()
 	m.sync()
-	storetest.Must(t, m.store.RemoveRemote(t.Context(), "origin")) // as somebody else does
+	storetest.Must(t, m.store.RemoveRemote(t.Context(), "origin")) // the push below is somebody else's
 	_, err := tp.Reset(t.Context(), false)
 	storetest.Must(t, err)
 	storetest.Append(t, tp, repo.Message("user", "begun again"), repo.Message("user", "and on"))
@@ -245,7 +247,7 @@ func TestRewritten(t *testing.T) {
 	}
 	storetest.Git(t, m.store.Dir(), "push", "-q", "--force", "--no-verify", remote, "refs/tags/*:refs/tags/*")
 	if r := m.sync(); r.Removed != 3 || r.Entries != 3 {
-		t.Errorf("%+v", r)
+		t.Errorf("%+v, want 3 removed and 3 added entries", r)
 	}
 	m.same("rewritten")
 	cache := filepath.Join(m.config.Cache, "shop")
@@ -254,12 +256,12 @@ func TestRewritten(t *testing.T) {
 	}
 	for _, object := range strings.Split(storetest.Git(t, cache, "cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"), "\n") {
 		if hash, ok := strings.CutSuffix(object, " blob"); ok && strings.Contains(storetest.Git(t, cache, "cat-file", "blob", hash), "swordfish") {
-			t.Errorf("the cache has what was removed: %s", hash)
+			t.Errorf("the cache still has a removed text, in %s", hash)
 		}
 	}
 }
 
-// TestMasked: no secret is in the database, wherever it is in an entry.
+// TestMasked: no secret gets into the database, whether it is in a message or in an artifact.
 func TestMasked(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -277,7 +279,7 @@ func TestMasked(t *testing.T) {
 	dates := map[db.Key]time.Time{}
 	for _, s := range sessions {
 		if strings.Contains(s.Title+s.About, secret) {
-			t.Errorf("the title has it: %q", s.Title)
+			t.Errorf("the title or the description has the secret: %q", s.Title)
 		}
 		storetest.Must(t, v.Entries(t.Context(), s, db.Range{Most: 100}, func(e db.Stored) bool { dates[e.Key] = e.Date; return true }))
 	}
@@ -286,23 +288,23 @@ func TestMasked(t *testing.T) {
 	needles := 0
 	for _, r := range rows {
 		if strings.Contains(r.Text+r.Line, secret) {
-			t.Errorf("@%d has it", r.ID)
+			t.Errorf("@%d has the secret", r.ID)
 		}
 		if strings.Contains(r.Text, "a needle") {
 			needles++
 		}
 	}
 	if needles != 1 || len(rows) < 4 {
-		t.Errorf("%d rows, the artifact is in %d", len(rows), needles)
+		t.Errorf("%d rows, of which %d have the artifact's text; want at least 4, and 1", len(rows), needles)
 	}
 	for _, word := range []string{strings.ToLower(secret), strings.ToLower(strings.TrimPrefix(secret, "ghp_"))} {
 		if found, err := v.Find(t.Context(), db.Question{Words: "'" + word + "'", Units: []string{}, Most: 10}); err != nil || len(found) > 0 {
-			t.Errorf("the word is found: %v, %v", found, err)
+			t.Errorf("a search finds the secret: %v, %v", found, err)
 		}
 	}
 }
 
-// TestFailing: a remote that fails keeps no other waiting, says why, and is read when it is there again.
+// TestFailing: a remote that fails does not stop the others. Its status has the error, and it is read once it works.
 func TestFailing(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -314,25 +316,25 @@ func TestFailing(t *testing.T) {
 	got := map[string]sync.Result{}
 	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { got[r.Remote] = r }))
 	if got["shop"].Err != nil || got["shop"].Entries != 2 || got["bank"].Err == nil {
-		t.Errorf("%+v", got)
+		t.Errorf("%+v, want 2 entries of shop, and an error of bank", got)
 	}
 	all, err := m.db.Status(t.Context())
 	storetest.Must(t, err)
 	if len(all) != 2 || all[0].Error == "" || all[0].Synced != nil || all[1].Error != "" || all[1].Entries != 2 {
-		t.Errorf("%+v", all)
+		t.Errorf("the status is %+v, want an error of bank, and 2 entries of shop", all)
 	}
 	storetest.Git(t, good.URL, "clone", "-q", "--bare", good.URL, missing)
 	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { got[r.Remote] = r }))
 	if got["bank"].Err != nil || got["bank"].Entries != 2 {
-		t.Errorf("%+v", got["bank"])
+		t.Errorf("bank, which now works: %+v, want 2 entries", got["bank"])
 	}
 	if gone, err := m.db.DropRemotes(t.Context(), []string{"shop"}); err != nil || !slices.Equal(gone, []string{"bank"}) {
-		t.Errorf("%v, %v", gone, err)
+		t.Errorf("the dropped remotes are %v, %v; want bank", gone, err)
 	}
 	m.same("with one remote")
 }
 
-// TestOneConnection: workers go on when the rest of the program has all connections but theirs.
+// TestOneConnection: several workers finish although the pool has a single connection.
 func TestOneConnection(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -344,13 +346,13 @@ func TestOneConnection(t *testing.T) {
 	}
 	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) {
 		if r.Err != nil || r.Entries != 2 {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want 2 entries", r)
 		}
 	}))
 	m.same("with one connection")
 }
 
-// TestEmptied: a worker that runs fills a database that was dropped and made anew.
+// TestEmptied: a running worker fills an emptied database again.
 func TestEmptied(t *testing.T) {
 	t.Parallel()
 	m := newTeam(t)
@@ -364,17 +366,17 @@ func TestEmptied(t *testing.T) {
 	_, err = c.Exec(t.Context(), `DROP OWNED BY CURRENT_USER`)
 	storetest.Must(t, errors.Join(err, c.Close(t.Context())))
 	ctx, stop := context.WithCancel(t.Context())
-	with := sync.Options{Config: m.config, DB: m.db, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
-	storetest.Must(t, sync.Watch(ctx, with, time.Hour, func(r sync.Result) {
+	o := sync.Options{Config: m.config, DB: m.db, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	storetest.Must(t, sync.Watch(ctx, o, time.Hour, func(r sync.Result) {
 		if r.Err != nil || r.Entries != 2 {
-			t.Errorf("%+v", r)
+			t.Errorf("%+v, want 2 entries", r)
 		}
 		stop()
 	}))
 	m.same("filled again")
 }
 
-// TestKilled: whatever a worker was doing when it was stopped, the next one makes the rows complete.
+// TestKilled: whatever a worker was doing when it was stopped, the next one completes the rows.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	r := testkit.Random(t)
@@ -390,7 +392,7 @@ func TestKilled(t *testing.T) {
 	}
 	m.push()
 	for range testkit.Size(6, 40) {
-		looks := 20 + r.IntN(400)
+		looks := 20 + r.IntN(400) // at the context
 		ctx, stop := context.WithCancel(t.Context())
 		ctx = testkit.AtLook(ctx, looks, stop)
 		err := sync.Once(ctx, sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(sync.Result) {})
@@ -413,13 +415,13 @@ func TestKilled(t *testing.T) {
 	m.same("after all")
 }
 
-// TestReachForeign: a repository that git does not read because it is another user's comes with the way out.
+// TestReachForeign: if git does not read a repository because another user owns it, the error has a hint.
 func TestReachForeign(t *testing.T) {
 	dir := bareRemote(t)
 	storetest.Must(t, sync.Reach(t.Context(), dir))
 	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
 	err := sync.Reach(t.Context(), dir)
 	if err == nil || !strings.Contains(fmt.Sprint(layout.Hints(err)), "safe.directory "+dir) {
-		t.Errorf("%v, %v", err, layout.Hints(err))
+		t.Errorf("error %v with the hints %v, want one about safe.directory", err, layout.Hints(err))
 	}
 }

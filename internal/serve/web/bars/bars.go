@@ -1,5 +1,4 @@
-// Package bars makes the rows of tables with bars: what models, tools, phases, projects, agents and people did. A table
-// says what its bars show.
+// Package bars makes the rows of tables with bars: what models, tools, phases, projects, agents and people did.
 package bars
 
 import (
@@ -26,7 +25,7 @@ const (
 type Row struct {
 	Name, Link    string
 	Cells         []string
-	Calls, Failed int64 // of a tool
+	Calls, Failed int64 // if the row is a tool
 	Bar           template.HTML
 }
 
@@ -83,7 +82,7 @@ func tool(name string, calls, failed int64, active time.Duration, most int64) Ro
 	return Row{Name: name, Calls: calls, Failed: failed, Cells: []string{display.Work(active)}, Bar: draw.Bar(share(calls, most), share(failed, most))}
 }
 
-// Phases are the phases of a session; their bars show their tokens. link is the address of a phase.
+// Phases are the phases of a session; their bars show their tokens. link returns the address of a phase.
 func Phases(o *outline.Outline, link func(seq int) string) (out []Row) {
 	most := int64(0)
 	for _, p := range o.Phases {

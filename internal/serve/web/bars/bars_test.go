@@ -11,7 +11,7 @@ import (
 	"tape/internal/store/activity"
 )
 
-// A table says what its bars show: cost with prices, else time, of models the tokens.
+// A table says what its bars show: cost if there are prices; otherwise the tokens of models, and the time of the rest.
 func TestShows(t *testing.T) {
 	agent := func(name string) string { return "Agent " + name }
 	plain := []report.Row{{Work: index.Work{Key: "a", Active: time.Hour}}, {Work: index.Work{Key: "b", Active: 30 * time.Minute}}}
@@ -24,11 +24,11 @@ func TestShows(t *testing.T) {
 	}{{index.ByProject, plain, "Share of time", "b"}, {index.ByAgent, plain, "Share of time", "Agent b"}, {index.ByModel, plain, "Share of tokens", ""}, {index.ByProject, priced, "Share of cost", "a"}} {
 		g := GroupOf(c.by, "Title", "Column", c.rows, agent)
 		if g.Shows != c.shows || len(g.Rows) != 2 {
-			t.Errorf("%v: %q, %d rows", c.by, g.Shows, len(g.Rows))
+			t.Errorf("%v: %q, %d rows; want %q, 2 rows", c.by, g.Shows, len(g.Rows), c.shows)
 		}
 		for _, row := range g.Rows {
 			if full := strings.Contains(string(row.Bar), `class="share" width="100"`); c.half != "" && full == (row.Name == c.half) {
-				t.Errorf("%v: the bar of %s is %s", c.by, row.Name, row.Bar)
+				t.Errorf("%v: the bar of %s is %s, want only that of %s shorter", c.by, row.Name, row.Bar, c.half)
 			}
 		}
 	}
@@ -38,6 +38,6 @@ func TestShows(t *testing.T) {
 func TestCached(t *testing.T) {
 	o := &outline.Outline{Models: []outline.Model{{Name: "opus", Tokens: activity.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 40}}}}
 	if rows := Models(o); strings.Join(rows[0].Cells, " ") != "1 3 2" {
-		t.Errorf("%q", rows[0].Cells)
+		t.Errorf("the cells are %q, want 1 3 2", rows[0].Cells)
 	}
 }

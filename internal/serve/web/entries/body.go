@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	bodyMost   = 4 << 10 // bytes of a body before it is opened
+	bodyMost   = 4 << 10 // bytes of a body until it is opened
 	bodyLeast  = 600     // bytes of a body on a page that is nearly full
 	bodyFewest = 100     // bytes of a body on a page that is full
 	bodyEvent  = 300     // bytes of an event
@@ -28,7 +28,7 @@ const (
 )
 
 // parts are the texts of an item after its summary, without pictures and artifacts.
-func (v *Viewer) parts(it *conversation.Item, look conversation.Speaker) []Body {
+func (v *Viewer) parts(it *conversation.Item, speaker conversation.Speaker) []Body {
 	var out []Body
 	add := func(name, text string) {
 		b := v.data(name, text, it.Entry.ID)
@@ -45,10 +45,10 @@ func (v *Viewer) parts(it *conversation.Item, look conversation.Speaker) []Body 
 		}
 		switch {
 		case p.File, p.Kind == "" && strings.TrimSpace(text) == "":
-		case p.Kind == "" && look == conversation.User && !about.ByPerson(p.Text):
+		case p.Kind == "" && speaker == conversation.User && !about.ByPerson(p.Text):
 			add(oneLine(text), text)
-		case p.Kind == "" && it.Kind == conversation.Message && look != conversation.System:
-			if look == conversation.User {
+		case p.Kind == "" && it.Kind == conversation.Message && speaker != conversation.System:
+			if speaker == conversation.User {
 				text = conversation.WithoutContext(text)
 			}
 			out = append(out, v.prose(text, it.Entry.ID))
@@ -125,7 +125,7 @@ func (v *Viewer) images(e repo.Entry) []string {
 	return out
 }
 
-// Picture returns a picture within an entry, in base64. They are counted from 0; mime is "" if there is none.
+// Picture returns picture n of an entry, counted from 0, in base64. mime is "" if there is none.
 func Picture(e repo.Entry, n int) (mime, data string) {
 	pictures(e.Payload, func(m, d string) bool {
 		if n == 0 {
@@ -137,7 +137,7 @@ func Picture(e repo.Entry, n int) (mime, data string) {
 	return mime, data
 }
 
-// pictures calls use for each picture within a value, in base64, until it returns false.
+// pictures calls use for each picture within a value, in base64, until use returns false. It then returns false, too.
 func pictures(value []byte, use func(mime, data string) bool) bool {
 	if mime, data := display.Picture(value); display.IsShown(mime) && data != "" { // an artifact has no data here
 		return use(mime, data)

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	subjectCells = 200 // cells of what a call is about
-	shownLong    = time.Second
+	subjectCells = 200         // cells of what a call is about
+	minTook      = time.Second // shorter times are not shown
 )
 
 // Call is a call as a page shows it: a line, and a body to open.
@@ -29,7 +29,7 @@ type Call struct {
 	MoreFiles         int
 	Took              time.Duration
 	Failed            bool
-	Outcome           string  // "" if it is as usual
+	Outcome           string  // "" if the call went well
 	IDs               []int64 // of the results
 	Body              []Body
 	Tasks             []callview.Task
@@ -49,7 +49,7 @@ func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
 	if o := c.Outcome(); o != "ok" {
 		out.Outcome = o
 	}
-	if out.Took < shownLong {
+	if out.Took < minTook {
 		out.Took = 0
 	}
 	out.Subject = display.Truncate(display.PageLine(strings.Join(strings.Fields(display.Shorten(strings.TrimSpace(shown.Subject), 4*subjectCells)), " ")), subjectCells)
@@ -122,7 +122,7 @@ func (v *Viewer) results(out *Call, c *conversation.Call, shown callview.View) {
 			case p.Kind != "":
 				out.Body = append(out.Body, v.data(p.Kind, text, r.Entry.ID))
 			case (shown.Shape == callview.Edit || shown.Shape == callview.Write || shown.Shape == callview.Tasks) && !r.Failed && !r.Rejected:
-				b := v.data(oneLine(text), text, r.Entry.ID) // it says that it was done
+				b := v.data(oneLine(text), text, r.Entry.ID) // the text only confirms the change
 				b.Folded = true
 				out.Body = append(out.Body, b)
 			case shown.Shape == callview.Command:
@@ -142,7 +142,7 @@ func (v *Viewer) pre(class, html string, id int64) Body {
 	return Body{HTML: template.HTML(`<pre class="` + class + `" tabindex="0">` + html + "</pre>"), ID: id, Link: v.link(id)} //nolint:gosec // the caller escaped it
 }
 
-// matches shows the lines that a search found, PATH:LINE:TEXT or PATH, with their places apart.
+// matches shows the lines that a search found, PATH:LINE:TEXT or PATH, with each path as a heading of its lines.
 func matches(text string) string {
 	var b strings.Builder
 	last := ""

@@ -11,7 +11,7 @@ import (
 	"tape/internal/show/prose"
 )
 
-// diffOf is a changed file: its name, how many lines were added and removed, and these.
+// diffOf is a changed file: its name, how many lines were added and removed, and the lines.
 func diffOf(f callview.File) template.HTML {
 	var b strings.Builder
 	dir, base := path.Split(display.Line(f.Path))

@@ -24,9 +24,9 @@ import (
 type Entry struct {
 	Base, Tape, Anchor string
 	Kind, Look, Who    string
-	GoesOn             bool // the speaker is that of the item before
+	GoesOn             bool // the same speaker as in the item before
 	Person             *Person
-	Fork               string // from which it was merged
+	Fork               string // the fork that it was merged from, or ""
 	Aside              string // why it is not in the conversation
 	ID, LastID         int64
 	Seq                int
@@ -41,7 +41,7 @@ type Entry struct {
 	CallsIn            int     // of a subagent
 }
 
-// Body is a text. Name is the line of a folded one, otherwise a heading.
+// Body is a text. Name is its heading; of a folded one, the line that is shown.
 type Body struct {
 	Name   string
 	HTML   template.HTML
@@ -61,7 +61,7 @@ type Person struct {
 // colours is how many colours people have.
 const colours = 8
 
-// PersonOf is the person that an author, NAME <ADDRESS>, is.
+// PersonOf returns the person for an author, NAME <ADDRESS>.
 func PersonOf(author string) Person {
 	name, _, _ := strings.Cut(author, " <")
 	h := fnv.New32a()
@@ -82,7 +82,7 @@ type Viewer struct {
 	Whole       bool                      // texts are complete, and nothing is put into groups
 	Turns       *outline.Outline          // nil if it is not known yet
 	Subagent    func(agent string) string // the address of a subagent's session; "" if it has none
-	NoFiles     bool                      // artifacts are not here: they are named, without links
+	NoFiles     bool                      // artifacts cannot be opened here: they are named, without links
 
 	out     []Entry
 	group   *Entry // events since the last prompt
@@ -131,18 +131,18 @@ func (v *Viewer) Item(it *conversation.Item) error {
 	if !v.within(it.Entry) || it.Kind == conversation.Phase && it.Entry.Kind != repo.KindAnchor {
 		return nil
 	}
-	var look conversation.Speaker
+	var speaker conversation.Speaker
 	if it.Kind == conversation.Message {
-		if look = it.Speaker(); it.OnlyResults() { // they are with their calls
+		if speaker = it.Speaker(); it.OnlyResults() { // the results are shown with their calls
 			v.addEvent(v.entry(it.Entry, "event", "event", "results for the model"))
 			return nil
 		}
 	}
-	e := v.entry(it.Entry, itemClasses[it.Kind], string(look), it.Who)
+	e := v.entry(it.Entry, itemClasses[it.Kind], string(speaker), it.Who)
 	switch {
-	case look == conversation.User && e.Aside != "":
+	case speaker == conversation.User && e.Aside != "":
 		e.Look = "task"
-	case look == conversation.User:
+	case speaker == conversation.User:
 		v.close()
 		if v.Turns != nil {
 			e.Turn = v.Turns.TurnOf(e.ID)
@@ -153,7 +153,7 @@ func (v *Viewer) Item(it *conversation.Item) error {
 	if it.Summary != "" {
 		e.Body = append(e.Body, v.prose(it.Summary, it.Entry.ID))
 	}
-	e.Body = append(e.Body, v.parts(it, look)...)
+	e.Body = append(e.Body, v.parts(it, speaker)...)
 	for _, c := range it.Calls {
 		e.Calls = append(e.Calls, v.call(c, it.Entry))
 		for _, r := range c.Results {

@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// session makes entries of lines: the kind, the payload and the meta.
+// session makes an entry of each line: KIND | PAYLOAD | META, where META may be missing.
 func session(lines ...string) []repo.Entry {
 	var out []repo.Entry
 	for i, l := range lines {
@@ -23,6 +23,7 @@ func session(lines ...string) []repo.Entry {
 	return out
 }
 
+// calling returns the line of an entry with one call.
 func calling(id, name string, args any) string {
 	text, _ := json.Marshal(args)
 	quoted, _ := json.Marshal(string(text))
@@ -49,7 +50,7 @@ func shown(t *testing.T, list []repo.Entry, change func(*Viewer)) []Entry {
 	return v.Entries()
 }
 
-// told is a line for each entry: its kind, how it looks, its id, its texts without tags, and its calls.
+// told returns a line for each entry: its kind, how it looks, its id, its group if it is one, and its calls.
 func told(list []Entry) (out []string) {
 	for _, e := range list {
 		line := fmt.Sprintf("%s %s @%d", e.Kind, e.Look, e.ID)
@@ -74,8 +75,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// TestSession: prompts and answers stand by themselves, what a subagent did is in a group named by its task, and so
-// are the events of a turn, at its end. Somebody who goes on speaking is not named again.
+// TestSession: prompts and answers stand by themselves. What a subagent did is in a group with the name of its task.
+// The events of a turn are in a group at its end. Somebody who goes on speaking is not named again.
 func TestSession(t *testing.T) {
 	list := session(
 		`anchor | {"name":"session/start","state":{}}`,
@@ -107,15 +108,15 @@ func TestSession(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
 	}
 	if prompt := got[1]; prompt.Turn == nil || prompt.Turn.Calls != 3 || prompt.Turn.Failed != 1 {
-		t.Errorf("the turn of the prompt: %+v", prompt.Turn)
+		t.Errorf("the turn of the prompt is %+v, want 3 calls, 1 failed", prompt.Turn)
 	}
 	whole := shown(t, list, func(v *Viewer) { v.Whole = true })
 	if slices.ContainsFunc(whole, func(e Entry) bool { return e.Kind == "group" || e.Kind == "helper" }) {
-		t.Errorf("an entry by itself is in a group: %q", told(whole))
+		t.Errorf("with Whole, entries are in groups: %q", told(whole))
 	}
 }
 
-// TestRoom: a text has its beginning, and a page that is full has calls without their bodies.
+// TestRoom: a page has the beginning of a long text. A full page has calls without their bodies.
 func TestRoom(t *testing.T) {
 	long := strings.Repeat("a line of the log ", 1000)
 	lines := []string{`message | {"role":"assistant","content":"` + long + `"}`}
@@ -126,14 +127,14 @@ func TestRoom(t *testing.T) {
 	list := session(lines...)
 	got := shown(t, list, nil)
 	if b := got[0].Body[0]; b.Rest != len(long)-bodyMost || b.Link != "/t/main/-/entry/1" {
-		t.Errorf("%d bytes are left out, at %s", b.Rest, b.Link)
+		t.Errorf("%d bytes are left out, want %d; the link is %s", b.Rest, len(long)-bodyMost, b.Link)
 	}
 	if first, last := got[1].Calls[0], got[20].Calls[0]; len(first.Body) != 2 || first.Link != "" || last.Body != nil || last.Link != "/t/main/-/entry/40" {
-		t.Errorf("the first call: %+v, the last: %+v", first, last)
+		t.Errorf("want the first call with its body, the last one with a link; got %+v and %+v", first, last)
 	}
 	for _, e := range shown(t, list, func(v *Viewer) { v.Whole = true }) {
 		if slices.ContainsFunc(e.Body, func(b Body) bool { return b.Rest > 0 }) || slices.ContainsFunc(e.Calls, func(c Call) bool { return c.Link != "" || len(c.Body) == 0 }) {
-			t.Errorf("@%d is cut where all was asked for", e.ID)
+			t.Errorf("with Whole, @%d is not complete", e.ID)
 		}
 	}
 }
@@ -166,7 +167,7 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	if check(shown(t, session(lines...), nil)); texts < 20 {
-		t.Errorf("only %d texts", texts)
+		t.Errorf("only %d texts are shown, want at least 20", texts)
 	}
 }
 
@@ -175,14 +176,14 @@ func TestPicture(t *testing.T) {
 	e := session(`message | {"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"aG8="}}]}`)[0]
 	for n, want := range []string{"image/png aGk=", "image/gif aG8=", " "} {
 		if mime, data := Picture(e, n); mime+" "+data != want {
-			t.Errorf("%d: %s %s, want %s", n, mime, data, want)
+			t.Errorf("picture %d: %s %s, want %s", n, mime, data, want)
 		}
 	}
-	artifact := session(`message | {"role":"user","content":[{"type":"image","mime_type":"image/png","artifact":"x"}]}`)[0] // its bytes are elsewhere
+	artifact := session(`message | {"role":"user","content":[{"type":"image","mime_type":"image/png","artifact":"x"}]}`)[0] // its bytes are not in the entry
 	if mime, _ := Picture(artifact, 0); mime != "" {
 		t.Errorf("an artifact is shown as %s without data", mime)
 	}
 	if got := shown(t, []repo.Entry{e}, nil)[0].Images; !slices.Equal(got, []string{"/t/main/-/image/1/0", "/t/main/-/image/1/1"}) {
-		t.Errorf("addresses: %q", got)
+		t.Errorf("the addresses of the pictures are %q", got)
 	}
 }

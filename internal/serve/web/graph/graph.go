@@ -60,7 +60,7 @@ func Of(list []repo.Commit, own string) Graph {
 	return g
 }
 
-// connect draws the line from a commit to one of its parents, in the lane of the fork.
+// connect draws the line from a commit to one of its parents, in the outer of their lanes.
 func (g *Graph) connect(from int, parent string, row map[string]int, merged bool) {
 	child := &g.Rows[from]
 	to, shown := row[parent]
@@ -85,7 +85,7 @@ func (g *Graph) connect(from int, parent string, row map[string]int, merged bool
 	}
 }
 
-// lanesOf gives each tape the first lane that is free for all of its rows.
+// lanesOf gives each tape the first lane that is free for all of its rows. If none is, tapes share the last lane.
 func lanesOf(list []repo.Commit, row map[string]int, own string) map[string]int {
 	begin, end := map[string]int{}, map[string]int{}
 	var tapes []string // in the order of their first rows

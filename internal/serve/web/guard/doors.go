@@ -12,7 +12,7 @@ import (
 const (
 	linkTime    = time.Minute
 	sessionTime = 7 * 24 * time.Hour
-	maxSessions = 100 // the oldest end when there are more
+	maxSessions = 100 // before another one begins, the oldest one ends
 )
 
 // Doors admits browsers: with a link, which works once and for a minute, a browser gets a session.
@@ -32,14 +32,14 @@ type session struct {
 	end   context.CancelFunc
 }
 
-// Code is 256 random bits.
+// Code returns 256 random bits in base64, for URLs and cookies.
 func Code() string {
 	b := make([]byte, 32)
 	rand.Read(b)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// Link returns the code of a new link, which replaces the one before.
+// Link returns the code of a new link. It replaces the former one, which no longer works.
 func (d *Doors) Link() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -52,7 +52,7 @@ func (d *Doors) newLink() string {
 	return code
 }
 
-// LinkIfNone is Link if the link before was used or has expired; otherwise it returns "".
+// LinkIfNone is Link if the last link was used or has expired; otherwise it returns "".
 func (d *Doors) LinkIfNone() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -62,8 +62,8 @@ func (d *Doors) LinkIfNone() string {
 	return d.newLink()
 }
 
-// Open uses up a link, and begins a session. It returns the value for the session's cookie, "" if
-// the code is not that of a link that still works.
+// Open uses up a link, and begins a session. It returns the value for the session's cookie, or "" if no link with
+// that code works.
 func (d *Doors) Open(code string) string {
 	hash := sha256.Sum256([]byte(code))
 	d.mu.Lock()
