@@ -20,8 +20,8 @@
 // Plugins with a higher [Plugin.Priority] are asked first. Of two with the same priority, the one that was
 // registered later is asked first. Plugins that are part of the program ([Plugin.Internal]) are asked after
 // all others. In the hooks around calls of models and tools, guards ([Plugin.Required]) come last, so that
-// they see the call with the changes of the others. A hook with one answer takes the first that is not nil, even if it
-// is empty. A hook with many answers takes all of them, in this order.
+// they see the call with the changes of the others. A hook with one answer takes the first that is not
+// nil, even if it is empty. A hook with many answers takes all of them, in this order.
 //
 // # Errors
 //

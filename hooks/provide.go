@@ -53,7 +53,7 @@ func (r *Runtime) Onboard(ctx context.Context, current map[string]any) (map[stri
 	return config, nil
 }
 
-// merged returns a new map: base with the values of more. Maps inside are merged likewise.
+// merged returns a new map: base with the values of more. Nested maps are merged in the same way.
 func merged(base, more map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {

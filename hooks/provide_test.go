@@ -179,7 +179,7 @@ func TestTapeStoreAndContext(t *testing.T) {
 	}
 	got := strings.Join(messages(t, build, tape, "anthropic"), "\n")
 	if !strings.Contains(got, "Be kind.") || !strings.Contains(got, "old") {
-		t.Errorf("Anthropic's messages lack something:\n%s", got)
+		t.Errorf("want both messages in the context, got\n%s", got)
 	}
 	if _, err := tape.Handoff(ctx, repo.Anchor{Name: "next"}); err != nil {
 		t.Fatal(err)
@@ -189,7 +189,7 @@ func TestTapeStoreAndContext(t *testing.T) {
 	}
 	got = strings.Join(messages(t, build, tape, "openai"), "\n")
 	if strings.Contains(got, "old") || !strings.Contains(got, "[Anchor created: next]") || !strings.HasSuffix(got, `{"role":"user","content":"new"}`) {
-		t.Errorf("the context is not that of the last anchor:\n%s", got)
+		t.Errorf("want the context from the last anchor, got\n%s", got)
 	}
 
 	other := quiet()

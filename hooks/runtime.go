@@ -65,13 +65,13 @@ func New(log *slog.Logger) *Runtime {
 
 // Register adds a plugin. It is asked before earlier plugins of the same priority; internal plugins are
 // asked after all others. A plugin is refused if it has no name, if the name is taken, or if it is
-// required and has none of the hooks around calls.
+// required but implements no hook around calls.
 func (r *Runtime) Register(p *Plugin) error {
 	if p.Name == "" {
 		return errors.New("register a plugin: it has no name")
 	}
 	if p.Required && !slices.ContainsFunc(p.Hooks(), AroundCalls) {
-		return fmt.Errorf("register plugin %q: it is required, but has none of the hooks around calls, so it could not deny anything", p.Name)
+		return fmt.Errorf("register plugin %q: it is required, but implements no hook around calls, so it cannot deny anything", p.Name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

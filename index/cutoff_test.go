@@ -97,7 +97,7 @@ func TestSearchDuringMerge(t *testing.T) {
 	}
 }
 
-// A search of several tapes continues without those that disappear meanwhile.
+// A search in several tapes leaves out tapes that disappear meanwhile.
 func TestSearchWhileForksClose(t *testing.T) {
 	s := testStore(t)
 	tp := openTape(t, s, "main")

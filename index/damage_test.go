@@ -206,7 +206,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 	}
 	t.Logf("of %d damaged indexes, %d were noticed, and %d searches missed a hit", rounds, noticed, missed)
 	if noticed == 0 {
-		t.Error("no damage was noticed, not even that of the header")
+		t.Error("no damage was noticed, not even the damage to the header")
 	}
 	x := testIndex(t, s)
 	if _, err := x.Rebuild(t.Context()); err != nil {

@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// TestManyTapes: a search over all tapes notices what plain git, or an editor, did to one of them.
+// TestManyTapes: a search in all tapes notices changes that git or an editor made to one of them.
 func TestManyTapes(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -35,7 +35,7 @@ func TestManyTapes(t *testing.T) {
 		}
 		slices.Sort(got)
 		if fmt.Sprint(got) != fmt.Sprint(tapes) {
-			t.Errorf("%s: %s is in %q, not %q", what, word, got, tapes)
+			t.Errorf("%s: %s is found in %q, want %q", what, word, got, tapes)
 		}
 		if list := warned.take(); len(list) > 0 {
 			t.Errorf("%s: got the warnings %q, want none", what, list)

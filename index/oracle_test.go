@@ -223,7 +223,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 		}
 		seen[id] = true
 		if n := groups[alike(s, h.Entry)]; s.NoFold && h.Similar != 0 || h.Similar >= n || allSeen && !s.NoFold && h.Similar != n-1 {
-			t.Errorf("%s: %s stands for %d more, of %d alike", what, key(h.Entry), h.Similar, n)
+			t.Errorf("%s: %s stands for %d more entries, but %d are alike", what, key(h.Entry), h.Similar, n)
 		}
 		wantShown(t, what, h)
 	}
@@ -234,12 +234,12 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 func wantShown(t testing.TB, what string, h Hit) {
 	t.Helper()
 	if !utf8.ValidString(h.Snippet) || strings.ContainsAny(h.Snippet, "\n\x1e") {
-		t.Errorf("%s: %s has the snippet %q", what, key(h.Entry), h.Snippet)
+		t.Errorf("%s: %s has the snippet %q, want one line of valid UTF-8", what, key(h.Entry), h.Snippet)
 	}
 	last := 0
 	for _, s := range h.Spans {
 		if s[0] < last || s[1] <= s[0] || s[1] > len(h.Snippet) {
-			t.Errorf("%s: %s has the spans %v in %q", what, key(h.Entry), h.Spans, h.Snippet)
+			t.Errorf("%s: %s has the spans %v in %q, want them in order and inside", what, key(h.Entry), h.Spans, h.Snippet)
 			return
 		}
 		last = s[1]
@@ -279,7 +279,7 @@ func wantOrder(t testing.TB, what string, s Search, res *Result, want []repo.Ent
 	if len(s.Tapes) == 1 && s.NoFold {
 		slices.SortFunc(want, byAge)
 		if want := want[:min(len(want), limitOf(s))]; !slices.Equal(keysOf(hits), keysOf(want)) {
-			t.Errorf("%s: the newest are %v, got %v", what, keysOf(want), keysOf(hits))
+			t.Errorf("%s: got %v, want the newest: %v", what, keysOf(hits), keysOf(want))
 		}
 	}
 }

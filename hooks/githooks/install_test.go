@@ -196,7 +196,7 @@ func TestServer(t *testing.T) {
 	dir := t.TempDir()
 	ctx := context.Background()
 	if _, err := InstallServer(ctx, dir); !errors.Is(err, repo.ErrNotFound) {
-		t.Errorf("installing into a folder that is no repository: got %v, want ErrNotFound", err)
+		t.Errorf("installing into a folder that is not a repository: got %v, want ErrNotFound", err)
 	}
 	git(t, dir, "init", "-q", "--bare", "--shared=group", "a.git")
 	git(t, dir, "init", "-q", "b")

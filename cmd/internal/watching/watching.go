@@ -29,7 +29,7 @@ type Watching struct {
 	Workspace string   // the workspace for all sessions; "": each project's own
 
 	file  string               // the file that stores until
-	until map[string]time.Time // by folder: everything written before this time is recorded
+	until map[string]time.Time // by folder: changes before this time need not be recorded again
 	since map[string]time.Time // by folder: the time from which changes are recorded
 	dirs  []string             // the watched folders
 	named bool                 // the folders were named by a person

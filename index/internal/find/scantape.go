@@ -135,7 +135,7 @@ func (s *tapeScan) skipLater(series map[int]*fileSeries) error {
 }
 
 // searchPhase searches series of files in rounds that get larger, and reports whether there are enough
-// hits. A hit counts once no unsearched file can have a newer one.
+// hits. Only hits that are newer than all entries of unsearched files count.
 func (s *tapeScan) searchPhase(ctx context.Context, series map[int]*fileSeries, all bool) (bool, error) {
 	const most = 256 // files of a series in one round
 	for n := 1; ; n = min(4*n, most) {

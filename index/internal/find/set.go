@@ -12,7 +12,7 @@ import (
 // million documents take 125 KB.
 type set []uint64
 
-// placement gives every document of some scopes a place; those of one tape are adjacent.
+// placement gives every document of some scopes a place: its bit in a set. The places of one tape are adjacent.
 type placement struct {
 	scopes []scope // ordered by document
 	tapes  []searchedTape
