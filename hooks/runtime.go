@@ -71,7 +71,7 @@ func (r *Runtime) Register(p *Plugin) error {
 		return errors.New("register a plugin: it has no name")
 	}
 	if p.Required && !slices.ContainsFunc(p.Hooks(), AroundCalls) {
-		return fmt.Errorf("register plugin %q: it is required, but implements no hook around calls, so it cannot deny anything", p.Name)
+		return fmt.Errorf("register plugin %q: it is required, but has none of the hooks around calls, so it could not deny anything", p.Name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
