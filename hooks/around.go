@@ -28,7 +28,7 @@ func AroundCalls(hook string) bool {
 // use as the answer instead. A plugin that fails is skipped, unless it is required: then the call
 // is denied, and the error says why.
 func (r *Runtime) BeforeModelCall(ctx context.Context, c ModelCall, s State) (ModelCall, *string, error) {
-	var approved *Plugin // the last required plugin that has seen c as it is
+	var approved *Plugin // the last required plugin that has seen c
 	for _, p := range r.implementing(beforeModel) {
 		shown := c
 		shown.Messages, shown.Tools = slices.Clone(c.Messages), slices.Clone(c.Tools)
@@ -75,7 +75,7 @@ func (r *Runtime) BeforeToolCall(ctx context.Context, c ToolCall, s State) (Tool
 		r.reportFailure(ctx, p, beforeTool, err)
 		return c, ToolDecision{Action: Deny, Message: err.Error()}
 	}
-	var approved *Plugin // the last required plugin that has seen c as it is
+	var approved *Plugin // the last required plugin that has seen c
 	plugins := r.implementing(beforeTool)
 	if name, found := duplicateName(c.Arguments); found && (len(plugins) > 0 || r.Approve != nil) {
 		return c, ToolDecision{Action: Deny, Message: fmt.Sprintf("denied: the arguments have %q twice", name)}
@@ -188,12 +188,12 @@ func sameJSON(a, b json.RawMessage) bool {
 	return reflect.DeepEqual(values[0], values[1])
 }
 
-// duplicateName finds a name that occurs twice in an object of a JSON text: a plugin might check
+// duplicateName finds a name that occurs twice in one object of a JSON text. A plugin might check
 // one of the two values, and the tool use the other.
 func duplicateName(raw json.RawMessage) (name string, found bool) {
 	type level struct {
 		names map[string]bool // nil in a list
-		value bool            // the next token is a value, not a name
+		value bool            // in an object: the next token is a value, not a name
 	}
 	open := []level{{}}
 	for d := json.NewDecoder(bytes.NewReader(raw)); ; {

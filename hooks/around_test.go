@@ -31,18 +31,18 @@ func TestAroundModelCalls(t *testing.T) {
 		want    string
 	}{
 		{"nobody changes the call", []*hooks.Plugin{none}, `m ["hi"] 5`},
-		{"each sees what the one before made of it", []*hooks.Plugin{addModel("b"), none, addModel("a")}, `m+a+b ["hi" "a" "b"] 5`},
-		{"finish: the text is the answer, the rest is not asked", []*hooks.Plugin{addModel("b"), before("cap", func(hooks.ModelCall) (*hooks.ModelDecision, error) {
+		{"each sees the call as changed by the plugins before it", []*hooks.Plugin{addModel("b"), none, addModel("a")}, `m+a+b ["hi" "a" "b"] 5`},
+		{"finish: the text is the answer, the other plugins are not asked", []*hooks.Plugin{addModel("b"), before("cap", func(hooks.ModelCall) (*hooks.ModelDecision, error) {
 			return &hooks.ModelDecision{Finish: new("too dear")}, nil
 		}), addModel("a")}, `m+a ["hi" "a"] 5 finished with "too dear"`},
-		{"finish: an empty text counts", []*hooks.Plugin{before("cap", func(hooks.ModelCall) (*hooks.ModelDecision, error) {
+		{"finish: an empty text is an answer", []*hooks.Plugin{before("cap", func(hooks.ModelCall) (*hooks.ModelDecision, error) {
 			return &hooks.ModelDecision{Finish: new("")}, nil
 		})}, `m ["hi"] 5 finished with ""`},
-		{"who fails is skipped, with what it did to the call", []*hooks.Plugin{addModel("b"), before("bad", func(c hooks.ModelCall) (*hooks.ModelDecision, error) {
+		{"a plugin that fails is skipped, and its changes are dropped", []*hooks.Plugin{addModel("b"), before("bad", func(c hooks.ModelCall) (*hooks.ModelDecision, error) {
 			c.Messages[0] = json.RawMessage(`"spoilt"`)
 			return nil, errBroken
 		}), addModel("a")}, `m+a+b ["hi" "a" "b"] 5`},
-		{"who panics is skipped", []*hooks.Plugin{addModel("b"), before("bad", func(hooks.ModelCall) (*hooks.ModelDecision, error) { panic("oops") })}, `m+b ["hi" "b"] 5`},
+		{"a plugin that panics is skipped", []*hooks.Plugin{addModel("b"), before("bad", func(hooks.ModelCall) (*hooks.ModelDecision, error) { panic("oops") })}, `m+b ["hi" "b"] 5`},
 		{"only model, messages and limit can be changed", []*hooks.Plugin{before("other", func(c hooks.ModelCall) (*hooks.ModelDecision, error) {
 			return &hooks.ModelDecision{Call: &hooks.ModelCall{RunID: "stolen", Model: "n", Messages: c.Messages, MaxTokens: 9}}, nil
 		})}, `n ["hi"] 9`},
@@ -82,17 +82,17 @@ func TestAroundToolCalls(t *testing.T) {
 		plugins []*hooks.Plugin
 		want    string
 	}{
-		{"nobody decides: it proceeds", []*hooks.Plugin{none}, `proceed {}`},
+		{"nobody decides: the call proceeds", []*hooks.Plugin{none}, `proceed {}`},
 		{"proceed without arguments changes nothing", []*hooks.Plugin{before("p", &hooks.ToolDecision{Action: hooks.Proceed}, nil)}, `proceed {}`},
-		{"each sees the arguments that the one before gave", []*hooks.Plugin{wrap("b"), none, wrap("a")}, `proceed {"b":{"a":{}}}`},
-		{"replace: its result counts, the rest is not asked", []*hooks.Plugin{wrap("b"), before("r", &hooks.ToolDecision{Action: hooks.Replace, Result: "cached"}, nil), wrap("a")}, `replace {"a":{}} cached`},
-		{"deny: the rest is not asked", []*hooks.Plugin{before("r", &hooks.ToolDecision{Action: hooks.Replace, Result: "cached"}, nil), before("d", &hooks.ToolDecision{Action: hooks.Deny, Message: "not here"}, nil)}, `deny {} not here`},
-		{"replace: an empty result counts", []*hooks.Plugin{before("r", &hooks.ToolDecision{Action: hooks.Replace}, nil)}, `replace {}`},
-		{"who fails denies nothing", []*hooks.Plugin{wrap("b"), before("d", &hooks.ToolDecision{Action: hooks.Deny}, errBroken)}, `proceed {"b":{}}`},
-		{"who panics denies nothing", []*hooks.Plugin{wrap("b"), {Name: "bad", BeforeToolCall: func(context.Context, hooks.ToolCall, hooks.State) (*hooks.ToolDecision, error) { panic("oops") }}}, `proceed {"b":{}}`},
+		{"each sees the arguments from the plugin before it", []*hooks.Plugin{wrap("b"), none, wrap("a")}, `proceed {"b":{"a":{}}}`},
+		{"replace: the other plugins are not asked", []*hooks.Plugin{wrap("b"), before("r", &hooks.ToolDecision{Action: hooks.Replace, Result: "cached"}, nil), wrap("a")}, `replace {"a":{}} cached`},
+		{"deny: the other plugins are not asked", []*hooks.Plugin{before("r", &hooks.ToolDecision{Action: hooks.Replace, Result: "cached"}, nil), before("d", &hooks.ToolDecision{Action: hooks.Deny, Message: "not here"}, nil)}, `deny {} not here`},
+		{"replace: an empty result is a result", []*hooks.Plugin{before("r", &hooks.ToolDecision{Action: hooks.Replace}, nil)}, `replace {}`},
+		{"a plugin that fails denies nothing", []*hooks.Plugin{wrap("b"), before("d", &hooks.ToolDecision{Action: hooks.Deny}, errBroken)}, `proceed {"b":{}}`},
+		{"a plugin that panics denies nothing", []*hooks.Plugin{wrap("b"), {Name: "bad", BeforeToolCall: func(context.Context, hooks.ToolCall, hooks.State) (*hooks.ToolDecision, error) { panic("oops") }}}, `proceed {"b":{}}`},
 		{"an unknown action is a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: "allow"}, nil)}, `proceed {}`},
-		{"arguments that are no object are a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: hooks.Proceed, Arguments: json.RawMessage(`[1]`)}, nil)}, `proceed {}`},
-		{"arguments that say two things are a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: hooks.Proceed, Arguments: json.RawMessage(`{"a":[{"b":1,"c":2,"b":3}]}`)}, nil)}, `proceed {}`},
+		{"arguments that are not an object are a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: hooks.Proceed, Arguments: json.RawMessage(`[1]`)}, nil)}, `proceed {}`},
+		{"arguments with a duplicate name are a failure", []*hooks.Plugin{before("d", &hooks.ToolDecision{Action: hooks.Proceed, Arguments: json.RawMessage(`{"a":[{"b":1,"c":2,"b":3}]}`)}, nil)}, `proceed {}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := quiet()
@@ -119,10 +119,10 @@ func TestAfterCalls(t *testing.T) {
 		result  hooks.ToolResult
 		want    string
 	}{
-		{"each may change what the one before left", []*hooks.Plugin{after("b", "+b", nil), after("a", "+a", nil)}, hooks.ToolResult{Content: "x"}, "x+a+b"},
+		{"each may change the content from the plugin before it", []*hooks.Plugin{after("b", "+b", nil), after("a", "+a", nil)}, hooks.ToolResult{Content: "x"}, "x+a+b"},
 		{"the content of an error stays", []*hooks.Plugin{after("a", "+a", nil)}, hooks.ToolResult{Content: "x", Err: errBroken}, "x"},
-		{"what a plugin did that failed does not count", []*hooks.Plugin{after("b", "+b", nil), after("a", "+a", errBroken)}, hooks.ToolResult{Content: "x"}, "x+b"},
-		{"who panics is skipped", []*hooks.Plugin{after("b", "+b", nil), {Name: "bad", AfterToolCall: func(context.Context, hooks.ToolCall, *hooks.ToolResult, hooks.State) error { panic("oops") }}}, hooks.ToolResult{Content: "x"}, "x+b"},
+		{"the change of a plugin that fails is dropped", []*hooks.Plugin{after("b", "+b", nil), after("a", "+a", errBroken)}, hooks.ToolResult{Content: "x"}, "x+b"},
+		{"a plugin that panics is skipped", []*hooks.Plugin{after("b", "+b", nil), {Name: "bad", AfterToolCall: func(context.Context, hooks.ToolCall, *hooks.ToolResult, hooks.State) error { panic("oops") }}}, hooks.ToolResult{Content: "x"}, "x+b"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := quiet()
@@ -147,7 +147,7 @@ func TestAfterCalls(t *testing.T) {
 		t.Error(err)
 	}
 	if seen != "a:x b:x " {
-		t.Errorf("after_llm_call: seen %q", seen)
+		t.Errorf("after_llm_call: seen %q, want \"a:x b:x \"", seen)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestDuplicateArgumentsAreDenied(t *testing.T) {
 		asked = false
 		_, d := r.BeforeToolCall(t.Context(), hooks.ToolCall{Tool: "bash", Arguments: json.RawMessage(arguments)}, nil)
 		if d.Message != want || asked != (want == "") || (d.Action == hooks.Deny) != (want != "") {
-			t.Errorf("%s: %+v, asked: %v", arguments, d, asked)
+			t.Errorf("%s: got %+v, asked %v; want message %q", arguments, d, asked, want)
 		}
 	}
 }

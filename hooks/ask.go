@@ -81,7 +81,8 @@ func (r *Runtime) SaveState(ctx context.Context, session string, s State, m Enve
 	return errors.Join(failures...)
 }
 
-// RenderOutbound returns the messages to send: those of all plugins, by default one with the output.
+// RenderOutbound returns the messages to send, from all plugins. If there are none, it returns one message
+// with the output.
 func (r *Runtime) RenderOutbound(ctx context.Context, m Envelope, session string, s State, output string) ([]Envelope, error) {
 	batches, err := many(ctx, r, "render_outbound", func(p *Plugin) ([]Envelope, error) {
 		return p.RenderOutbound(ctx, m, session, s, output)
@@ -110,7 +111,7 @@ func reply(m Envelope, content, kind string) Envelope {
 	return e
 }
 
-// Dispatch hands a message to all plugins that send, and reports whether one delivered it.
+// Dispatch hands a message to all plugins that send messages, and reports whether one of them delivered it.
 func (r *Runtime) Dispatch(ctx context.Context, m Envelope) (delivered bool, err error) {
 	answers, err := many(ctx, r, dispatchOutbound, func(p *Plugin) (bool, error) { return p.DispatchOutbound(ctx, m) })
 	return slices.Contains(answers, true), err
@@ -118,8 +119,8 @@ func (r *Runtime) Dispatch(ctx context.Context, m Envelope) (delivered bool, err
 
 const dispatchOutbound = "dispatch_outbound"
 
-// undelivered tells observers that nobody has sent an answer to m. They can reach the chat that m came from, if the
-// answer was for another one.
+// undelivered tells observers that no plugin has sent the answer to m. They get m without its output channel, so that
+// they can reply to the chat that m came from.
 func (r *Runtime) undelivered(ctx context.Context, m, out Envelope) {
 	m = m.Clone()
 	delete(m, KeyOutputChannel)
@@ -165,16 +166,16 @@ func tapeContext(ctx context.Context, t *repo.Tape, form string) ([]json.RawMess
 	if c.System == nil {
 		return c.Messages, nil
 	}
-	// Anthropic has no messages with the role system, so those of the tape become one of the user.
+	// Anthropic has no messages with the role system, so the tape's system messages become one user message.
 	system := json.RawMessage(`{"role":"user","content":` + string(c.System) + `}`)
 	return append([]json.RawMessage{system}, c.Messages...), nil
 }
 
-// TapeStore returns the store with the sessions' tapes: a plugin's, else the workspace's. It is
-// the same at every call.
+// TapeStore returns the store with the sessions' tapes: a plugin's, else the workspace's. Every call
+// returns the same store.
 func (r *Runtime) TapeStore(ctx context.Context) (*repo.Store, error) {
-	r.provided.Lock()
-	defer r.provided.Unlock()
+	r.providedMu.Lock()
+	defer r.providedMu.Unlock()
 	if r.store != nil {
 		return r.store, nil
 	}
@@ -189,10 +190,10 @@ func (r *Runtime) TapeStore(ctx context.Context) (*repo.Store, error) {
 }
 
 // SteeringInbox returns the inbox in which messages wait for a running turn: a plugin's, else one
-// in memory. It is the same at every call.
+// in memory. Every call returns the same inbox.
 func (r *Runtime) SteeringInbox(ctx context.Context) (SteeringInbox, error) {
-	r.provided.Lock()
-	defer r.provided.Unlock()
+	r.providedMu.Lock()
+	defer r.providedMu.Unlock()
 	if r.inbox != nil {
 		return r.inbox, nil
 	}
@@ -206,7 +207,7 @@ func (r *Runtime) SteeringInbox(ctx context.Context) (SteeringInbox, error) {
 	return inbox, err
 }
 
-// Admit decides what happens to a message. By default it gets a turn.
+// Admit decides what happens to a message. By default, the message gets a turn.
 func (r *Runtime) Admit(ctx context.Context, session string, m Envelope, t Turn) (Admission, error) {
 	answer, err := first(ctx, r, "admit_message", func(p *Plugin) (Admission, error) { return p.AdmitMessage(ctx, session, m, t) })
 	return cmp.Or(answer, Admit), err

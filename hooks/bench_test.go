@@ -11,7 +11,7 @@ import (
 	"tape/hooks"
 )
 
-// crowd is a runtime whose five plugins have a function for each hook of a turn but the model.
+// crowd is a runtime with five plugins, which implement every hook of a turn except those that run the model.
 func crowd(b *testing.B, more ...*hooks.Plugin) *hooks.Runtime {
 	r := quiet()
 	for i := range 5 {
@@ -55,7 +55,7 @@ func BenchmarkStream(b *testing.B) {
 		}
 	}
 	if seen != 1000*b.N {
-		b.Errorf("%d events were seen", seen)
+		b.Errorf("%d events were seen, want %d", seen, 1000*b.N)
 	}
 }
 

@@ -74,21 +74,21 @@ type Tool struct {
 	// Reads says that the tool reads in the project, or works on the session's own tape, and does
 	// nothing else. Other tools may need a person's consent: see [Runtime.Approve].
 	Reads bool
-	// Preview says what a call would do; nil if nothing is known but its arguments. An error says why
+	// Preview, if not nil, says more about what a call would do than its arguments do. An error says why
 	// the call cannot be made.
 	Preview func(ctx context.Context, arguments json.RawMessage) (Preview, error)
 }
 
 // Preview is what a call of a tool would do: for rules, and for a person who is asked.
 type Preview struct {
-	Title   string // one line; "" if the tool's name says it
-	Command string // the command line, of a shell
-	Folder  string // where that is run, below the project; "" is the project
-	Outside bool   // it is run outside of the project
+	Title   string // one line; "" if the tool's name is enough
+	Command string // a command line for the shell
+	Folder  string // where Command would run, relative to the project; "" is the project's own folder
+	Outside bool   // Command would run outside the project, or its folder cannot be found
 	Path    string // the file, relative to the project with slashes, and with links resolved
 	Named   string // the file as the call names it, relative to the project
 	Diff    string // how the file would change, as a unified diff
-	Host    string // whom a page is fetched from, in lower case
+	Host    string // the host that a page would be fetched from, in lower case
 }
 
 // ErrUnanswered says that a call needs a person's consent, and that there is nobody to ask.
@@ -99,8 +99,8 @@ type ToolContext struct {
 	Session string
 	CallID  string
 	State   State
-	// Output, if not nil, shows the end of what the running tool has written, and how many bytes that
-	// was in all. It does not wait, and may be called from any goroutine.
+	// Output, if not nil, shows the end of what the running tool has written, and how many bytes it has
+	// written in all. It does not block, and may be called from any goroutine.
 	Output func(end string, bytes int64)
 	Typed  bool // see [ToolCall]
 }

@@ -17,18 +17,18 @@
 //
 // # Order
 //
-// Plugins with a higher [Plugin.Priority] are asked first; if two have the same, the one that was registered
-// later. Plugins that are part of the program ([Plugin.Internal]) are asked after all others. In the hooks
-// around calls of models and tools, guards ([Plugin.Required]) come last, so that they see the call
-// as the others have changed it. A hook with one answer takes the first that is not nil, even if it
-// is empty. A hook with many answers takes all of them, in this order.
+// Plugins with a higher [Plugin.Priority] are asked first. Of two with the same priority, the one that was
+// registered later is asked first. Plugins that are part of the program ([Plugin.Internal]) are asked after
+// all others. In the hooks around calls of models and tools, guards ([Plugin.Required]) come last, so that
+// they see the call with the changes of the others. A hook with one answer takes the first that is not
+// nil, even if it is empty. A hook with many answers takes all of them, in this order.
 //
 // # Errors
 //
 // An error or a panic in a hook ends the turn: observers ([Plugin.OnError]) get the error, and
 // [Runtime.Process] returns it. Errors of observers and of the four hooks around calls of models
 // and tools do not end the turn: they are logged, the plugin is skipped, and observers are told
-// once. In a guard, an error in such a hook denies the call. If no plugin runs the model, observers
+// once. An error in such a hook of a guard denies the call. If no plugin runs the model, observers
 // are told, and the answer is the prompt. Observers are also told of an answer that no plugin has
 // sent. [ErrorMessages] is the observer that tells the sender of the message.
 //

@@ -7,7 +7,7 @@ import (
 	"tape/hooks"
 )
 
-// saving is a plugin that saves the state, with this result.
+// saving is a plugin whose SaveState returns err.
 func saving(err error) *hooks.Plugin {
 	return &hooks.Plugin{Name: "saver", SaveState: func(_ context.Context, _ string, s hooks.State, _ hooks.Envelope, _ string) error {
 		s["saved"] = true
@@ -22,13 +22,13 @@ var saveRules = []rule{
 		want: []string{`save "", the model failed: plugin "ai": run_model: broken`,
 			`on_error turn: plugin "ai": run_model: broken`, `ended by plugin "ai": run_model: broken`},
 	}, {
-		name:    "save_state: called when a stream breaks; what it gave is no output",
+		name:    "save_state: called when a stream breaks; its text so far is not the output",
 		stream:  true,
 		plugins: []*hooks.Plugin{{Name: "ai", RunModelStream: streaming(errBroken, hooks.Text("half")).RunModelStream}},
 		want: []string{`event text map[delta:half]`, `save "", the model failed: plugin "ai": run_model_stream: broken`,
 			`on_error turn: plugin "ai": run_model_stream: broken`, `ended by plugin "ai": run_model_stream: broken`},
 	}, {
-		name:    "save_state: an internal plugin's error names neither it nor the hook",
+		name:    "save_state: an internal plugin's error names neither the plugin nor the hook",
 		plugins: []*hooks.Plugin{{Name: "ai", Internal: true, RunModel: failing.RunModel}},
 		want:    []string{`save "", the model failed: broken`, `on_error turn: broken`, `ended by broken`},
 	}, {
@@ -43,18 +43,18 @@ var saveRules = []rule{
 		want: []string{`save "", the model failed: plugin "ai": run_model_stream: panic: oops`,
 			`on_error turn: plugin "ai": run_model_stream: panic: oops`, `ended by plugin "ai": run_model_stream: panic: oops`},
 	}, {
-		name:    "save_state: one that fails ends the turn, but the others save",
+		name:    "save_state: a plugin that fails ends the turn, but the others save",
 		plugins: []*hooks.Plugin{model(new("x")), saving(errBroken)},
 		want: []string{`save "x"`, `on_error turn: plugin "saver": save_state: broken`,
 			`ended by plugin "saver": save_state: broken`},
 	}, {
-		name:    "save_state: a failing model and a failing save are both told",
+		name:    "save_state: the errors of a failing model and of a failing save are joined",
 		plugins: []*hooks.Plugin{failing, saving(errBroken)},
 		want: []string{`save "", the model failed: plugin "ai": run_model: broken`,
 			"on_error turn: plugin \"ai\": run_model: broken\nplugin \"saver\": save_state: broken",
 			"ended by plugin \"ai\": run_model: broken\nplugin \"saver\": save_state: broken"},
 	}, {
-		name:    "save_state: not called if there was no prompt to ask",
+		name:    "save_state: not called if building the prompt failed",
 		plugins: []*hooks.Plugin{broken(func(p *hooks.Plugin) { p.BuildPrompt = failPrompt })},
 		want:    []string{`on_error turn: plugin "bad": build_prompt: broken`, `ended by plugin "bad": build_prompt: broken`},
 	},
@@ -66,7 +66,7 @@ var outboundRules = []rule{
 		plugins: []*hooks.Plugin{model(new("x")), render(content("c")), render(), render(content("a"), nil, content("b"))},
 		want:    []string{`save "x"`, `sent a`, `sent b`, `sent c`},
 	}, {
-		name:    "render_outbound: nobody renders, one message with the way back",
+		name:    "render_outbound: if nobody renders, one message goes to where the message came from",
 		message: hooks.Envelope{"content": "hi", "channel": "tg", "chat_id": "7", "output_channel": "log", "kind": "command", "media": 1},
 		plugins: []*hooks.Plugin{model(new("x")), render()},
 		want:    []string{`save "x"`, `sent x channel=tg chat_id=7 output_channel=log kind=command`},
@@ -130,14 +130,14 @@ var errorRules = []rule{
 		})},
 		want: []string{`on_error turn: plugin "bad": load_state: panic: oops`, `ended by plugin "bad": load_state: panic: oops`},
 	}, {
-		name: "an observer that panics stops no other",
+		name: "an observer that panics does not stop the others",
 		plugins: []*hooks.Plugin{failing, {OnError: func(context.Context, string, error, hooks.Envelope) error {
 			panic("oops")
 		}}},
 		want: []string{`save "", the model failed: plugin "ai": run_model: broken`,
 			`on_error turn: plugin "ai": run_model: broken`, `ended by plugin "ai": run_model: broken`},
 	}, {
-		name: "an answer beside an error does not count",
+		name: "an answer with an error is ignored",
 		plugins: []*hooks.Plugin{model(new("x")), {Name: "bad", BuildPrompt: func(_ context.Context, m hooks.Envelope, _ string, _ hooks.State) (*hooks.Prompt, error) {
 			return &hooks.Prompt{Text: "half"}, fmt.Errorf("prompt of %s: %w", m.Text("content"), errBroken)
 		}}},

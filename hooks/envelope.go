@@ -21,9 +21,9 @@ const (
 	KeyContext       = "context"        // what the channel says about the message: sender, time, …
 	KeyStage         = "stage"          // with KindError: the stage of Plugin.OnError; unless it is StageTurn, the turn goes on
 	KeyNoModel       = "no_model"       // true: the content is the prompt, because no model has run
-	KeyOutputChannel = "output_channel" // where the answer goes, if not to channel
-	KeyAdmission     = "admission"      // what the sender wants to happen to a message that comes during a turn: an Admission
-	KeyEdited        = "edited"         // true: the sender edited the message; it replaces the one with the same id if that still waits
+	KeyOutputChannel = "output_channel" // the channel for the answer, if not KeyChannel
+	KeyAdmission     = "admission"      // an Admission: what the sender wants to happen to the message if it comes during a turn
+	KeyEdited        = "edited"         // true: the sender edited the message; it replaces the message with the same id if that still waits
 )
 
 // The kinds of messages.
@@ -60,7 +60,7 @@ type Media struct {
 	Data []byte `json:"data"`
 }
 
-// Files returns the files of a message. One that was read from disk has them as plain JSON.
+// Files returns the files of a message, also if the message was decoded from JSON.
 func (e Envelope) Files() (out []Media, err error) {
 	out, ok := e[KeyMedia].([]Media)
 	if ok || e[KeyMedia] == nil {
@@ -83,11 +83,11 @@ type State map[string]any
 // The keys of a [State] that the runtime sets or reads.
 const (
 	StateWorkspace = "_runtime_workspace" // the project's folder
-	StateTapes     = "tape_workspace"     // the folder of the workspace with the tapes
-	StateModel     = "model"              // provider:model for this turn, over the configured one
+	StateTapes     = "tape_workspace"     // the folder of the workspace that holds the tapes
+	StateModel     = "model"              // provider:model for this turn, instead of the configured one
 )
 
-// Part is a part of a prompt with several, in OpenAI's form.
+// Part is one part of a prompt, in OpenAI's form.
 type Part = map[string]any
 
 // Prompt is what the model is asked: Text, or Parts if there are any.

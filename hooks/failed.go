@@ -10,8 +10,8 @@ import (
 // guardError returns the error with which a required plugin denies a call. A plugin that is not
 // required is skipped: its failure is reported, and the result is nil.
 func (r *Runtime) guardError(ctx context.Context, p *Plugin, hook string, err error) error {
-	if of := (*hookError)(nil); errors.As(err, &of) {
-		err = of.err
+	if failed := (*hookError)(nil); errors.As(err, &failed) {
+		err = failed.err
 	}
 	// The cause is not wrapped: a plugin's context.Canceled, say, does not mean that the turn was
 	// cancelled.
@@ -73,7 +73,7 @@ type hookSet struct {
 	keys map[hookKey]bool
 }
 
-// add reports whether the key is new.
+// add adds a key, and reports whether it is new.
 func (s *hookSet) add(key hookKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,7 +100,7 @@ func (r *Runtime) NotifyError(ctx context.Context, stage string, err error, m En
 }
 
 // ErrorMessages is the observer that sends an error, as a message of [KindError], to the chat that
-// the turn came from. It sends none for a cancelled turn: the person who cancelled it knows.
+// the turn came from. It sends nothing for a cancelled turn: the person who cancelled it knows.
 func ErrorMessages(r *Runtime) *Plugin {
 	return &Plugin{Name: "error-messages", OnError: func(ctx context.Context, stage string, err error, m Envelope) error {
 		if m == nil || errors.Is(err, context.Canceled) {

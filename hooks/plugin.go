@@ -14,7 +14,7 @@ import (
 // plugins that are processes.
 type Plugin struct {
 	Name     string
-	Priority int // plugins with a higher one are asked first
+	Priority int // plugins with a higher priority are asked first
 	// Required makes the plugin a guard: if one of its hooks around calls fails, the call is denied.
 	// In these hooks, guards are asked after the other plugins, so that they see the changed call.
 	Required bool
@@ -51,12 +51,13 @@ type Plugin struct {
 	RegisterCommands    func() []Command                                                                                  `hook:"register_cli_commands"`
 	OnboardConfig       func(ctx context.Context, current map[string]any) (map[string]any, error)                         `hook:"onboard_config"`
 	ProvideModelOptions func(ctx context.Context, session string) ([]ModelOption, error)                                  `hook:"provide_model_options"`
-	// OnError is told of errors. stage is [StageTurn] for an error that ended a turn, [StageModel]
-	// for one in a model's stream, or if the turn goes on without the model's answer, [StageApproval],
-	// and the hook's name if a hook around a call failed or nobody has sent a message; m may be nil.
+	// OnError is told of errors. stage is [StageTurn] if the error ended the turn, [StageModel] if it was
+	// in a model's stream or if the turn goes on without the model's answer, [StageApproval], or a hook's
+	// name: of a hook around a call that failed, or dispatch_outbound if no plugin has sent a message.
+	// m may be nil.
 	OnError func(ctx context.Context, stage string, err error, m Envelope) error `hook:"on_error"`
 
-	// Around calls: each plugin sees the call as the one before it changed it.
+	// Around calls: each plugin sees the call with the changes of the plugins before it.
 
 	BeforeModelCall func(ctx context.Context, c ModelCall, s State) (*ModelDecision, error) `hook:"before_llm_call"`
 	AfterModelCall  func(ctx context.Context, c ModelCall, r ModelResult, s State) error    `hook:"after_llm_call"`
@@ -64,9 +65,9 @@ type Plugin struct {
 	// AfterToolCall may change the result's content, unless the call failed.
 	AfterToolCall func(ctx context.Context, c ToolCall, r *ToolResult, s State) error `hook:"after_tool_call"`
 
-	// Tools are offered to the model besides the built-in ones. If two have one name, the first counts.
+	// Tools are offered to the model besides the built-in ones. If two have the same name, the first is used.
 	Tools []Tool
-	// MoreTools returns tools that are only known when they are needed; it may be nil.
+	// MoreTools returns tools that become known only when they are needed; it may be nil.
 	MoreTools func(ctx context.Context) []Tool
 }
 
@@ -75,10 +76,10 @@ const (
 	EventText       = "text"        // {"delta": text}
 	EventReasoning  = "reasoning"   // {"delta": text}
 	EventToolCall   = "tool_call"   // {"id", "name", "arguments": JSON as text}
-	EventToolOutput = "tool_output" // {"id", "name", "text": the end of what the running tool has written, "bytes": of all}
-	EventToolResult = "tool_result" // {"id", "name", "content", "error": true or missing, "duration_ms", "artifact": id of the whole result, if content is a part}
+	EventToolOutput = "tool_output" // {"id", "name", "text": the end of what the running tool has written, "bytes": how many in all}
+	EventToolResult = "tool_result" // {"id", "name", "content", "error": true or missing, "duration_ms", "artifact": id of the whole result, if content is only a part}
 	EventSteering   = "steering"    // {"message_id"}: the turn has read a message that came in meanwhile
-	EventNotice     = "notice"      // {"text"}: what a person should know about the turn, such as that its context begins anew
+	EventNotice     = "notice"      // {"text"}: what a person should know about the turn, for example that its context starts over
 	EventUsage      = "usage"       // {"input_tokens", "output_tokens", …}
 	EventError      = "error"       // {"message"}
 	EventFinal      = "final"       // {"text": the whole answer, "ok": bool}
@@ -93,15 +94,15 @@ type Event struct {
 // Text makes an event with a piece of the answer.
 func Text(delta string) Event { return Event{Kind: EventText, Data: map[string]any{"delta": delta}} }
 
-// Stream yields the events of a model's answer as they come. After an error it ends.
+// Stream yields the events of a model's answer as they come. It ends after an error.
 type Stream = iter.Seq2[Event, error]
 
 // TapeContext builds the messages of the next call from a tape, in the format of the model's API.
 // Nil messages mean the default of [Runtime.BuildTapeContext].
 type TapeContext func(ctx context.Context, t *repo.Tape, form string) (messages []json.RawMessage, err error)
 
-// Handler accepts a message that came in. When it returns nil, the message is stored; it does not
-// wait for the turn.
+// Handler accepts an incoming message. When it returns nil, the message is stored; Handler does not wait
+// for the turn.
 type Handler func(ctx context.Context, m Envelope) error
 
 // Channel is a way in and out for messages.

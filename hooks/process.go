@@ -23,7 +23,7 @@ var ErrNoModel = errors.New("no plugin has run the model")
 // Options of a turn.
 type Options struct {
 	// OnEvent gets each event of the model's answer as it comes; m is the message that the turn
-	// answers. If it is set, run_model_stream is preferred to run_model.
+	// answers. If it is set, a plugin that has both hooks is asked for a stream, not for a text.
 	OnEvent func(ctx context.Context, m Envelope, e Event)
 }
 
@@ -31,14 +31,14 @@ type Options struct {
 type Result struct {
 	Session  string     `json:"session_id"`
 	Output   string     `json:"output"`   // the model's answer
-	Messages []Envelope `json:"messages"` // those that were dispatched
-	// NoModel says that no plugin has run the model, so that the output is the prompt. A message
-	// with that output has [KeyNoModel].
+	Messages []Envelope `json:"messages"` // the rendered messages, whether or not they were delivered
+	// NoModel says that no plugin has run the model, so that Output is the prompt. The message with
+	// it has [KeyNoModel].
 	NoModel bool `json:"no_model,omitempty"`
 }
 
 // Process runs a turn for a message, and writes the session's id into m. Turns of one session run
-// one after the other, in the order of the calls. Observers get the error, too. After ctx has
+// one after the other, in the order of the calls. Observers are told of an error, too. After ctx has
 // ended, only SaveState and OnError are called, with a context that has not ended.
 func (r *Runtime) Process(ctx context.Context, m Envelope, o Options) (*Result, error) {
 	if m == nil {
@@ -134,8 +134,8 @@ func (r *Runtime) runModel(ctx context.Context, m Envelope, p Prompt, session st
 	return *answer, false, nil
 }
 
-// answer asks for a text or a stream, whichever the first plugin that runs a model implements, and
-// for the other if that gives no answer.
+// answer asks for a text (run_model) or a stream (run_model_stream): first for the one that the first
+// plugin with a model implements, and if no plugin answers, for the other.
 func (r *Runtime) answer(ctx context.Context, m Envelope, p Prompt, session string, s State, o Options) (*string, error) {
 	before := func(q *Plugin) (*string, error) {
 		if r.BeforeModel == nil {
@@ -199,7 +199,7 @@ func (r *Runtime) streams(wanted bool) bool {
 	return wanted
 }
 
-// readStream joins the text of a stream. Observers are told of errors in it as they come.
+// readStream returns the joined text of a stream. Observers are told of errors in the stream as they come.
 func (r *Runtime) readStream(ctx context.Context, m Envelope, events Stream, o Options) (*string, error) {
 	var text strings.Builder
 	acted := false // the model has called a tool since its last text
@@ -240,7 +240,7 @@ func Between(before, next string) string {
 	return blank[min(present, len(blank)):]
 }
 
-// showEvent passes an event to OnEvent. A panic there does not end the turn.
+// showEvent passes an event to OnEvent. A panic in OnEvent does not end the turn.
 func (r *Runtime) showEvent(ctx context.Context, m Envelope, e Event, o Options) {
 	if o.OnEvent == nil {
 		return

@@ -7,13 +7,13 @@ import (
 	"sync"
 )
 
-// Channels returns the channels of all plugins. If two have one name, the first counts.
+// Channels returns the channels of all plugins. If two have the same name, only the first is returned.
 func (r *Runtime) Channels(ctx context.Context, h Handler) ([]Channel, error) {
 	answers, err := many(ctx, r, "provide_channels", func(p *Plugin) ([]Channel, error) { return p.ProvideChannels(ctx, h) })
 	return uniqueBy(slices.Concat(answers...), Channel.Name), err
 }
 
-// Tools returns the tools of all plugins. If two have one name, the first counts.
+// Tools returns the tools of all plugins. If two have the same name, only the first is returned.
 func (r *Runtime) Tools(ctx context.Context) []Tool {
 	var all []Tool
 	for _, p := range r.Plugins() {
@@ -25,13 +25,13 @@ func (r *Runtime) Tools(ctx context.Context) []Tool {
 	return uniqueBy(all, func(t Tool) string { return t.Name })
 }
 
-// Commands returns the commands of all plugins. If two have one name, the first counts.
+// Commands returns the commands of all plugins. If two have the same name, only the first is returned.
 func (r *Runtime) Commands(ctx context.Context) ([]Command, error) {
 	answers, err := many(ctx, r, "register_cli_commands", func(p *Plugin) ([]Command, error) { return p.RegisterCommands(), nil })
 	return uniqueBy(slices.Concat(answers...), func(c Command) string { return c.Name }), err
 }
 
-// ModelOptions returns the models of all plugins. If two have one id, the first counts.
+// ModelOptions returns the models of all plugins. If two have the same id, only the first is returned.
 func (r *Runtime) ModelOptions(ctx context.Context, session string) ([]ModelOption, error) {
 	answers, err := many(ctx, r, "provide_model_options", func(p *Plugin) ([]ModelOption, error) { return p.ProvideModelOptions(ctx, session) })
 	return uniqueBy(slices.Concat(answers...), func(o ModelOption) string { return o.ID }), err
@@ -53,7 +53,7 @@ func (r *Runtime) Onboard(ctx context.Context, current map[string]any) (map[stri
 	return config, nil
 }
 
-// merged returns a new map: base with the values of more. Maps inside are merged likewise.
+// merged returns a new map: base with the values of more. Nested maps are merged in the same way.
 func merged(base, more map[string]any) map[string]any {
 	out := maps.Clone(base)
 	if out == nil {
@@ -72,9 +72,9 @@ func merged(base, more map[string]any) map[string]any {
 func uniqueBy[T any](all []T, name func(T) string) []T {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(all, func(v T) bool {
-		taken := seen[name(v)]
+		duplicate := seen[name(v)]
 		seen[name(v)] = true
-		return taken
+		return duplicate
 	})
 }
 

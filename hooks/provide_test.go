@@ -14,8 +14,7 @@ import (
 	"tape/repo"
 )
 
-// The rules of the hooks outside of a turn: the results if these plugins are registered in this
-// order.
+// The hooks outside a turn: their results if these plugins are registered in this order.
 func TestProvided(t *testing.T) {
 	named := func(name string) hooks.Channel { return channel(name) }
 	for _, c := range []struct {
@@ -25,7 +24,7 @@ func TestProvided(t *testing.T) {
 		want    string
 	}{
 		{
-			"system_prompt: joined with a blank line, who is asked first comes last; none and empty are left out",
+			"system_prompt: joined with blank lines, the plugin asked first comes last; nil and empty texts are left out",
 			[]*hooks.Plugin{system(new("low")), system(new("")), system(nil), system(new("high"))},
 			askSystem, "low\n\nhigh",
 		}, {
@@ -35,22 +34,22 @@ func TestProvided(t *testing.T) {
 		}, {
 			"system_prompt: nobody", nil, askSystem, "",
 		}, {
-			"continue_prompt: the first answer, also if it is empty",
+			"continue_prompt: the first answer is used, even if it is empty",
 			[]*hooks.Plugin{further(&hooks.Prompt{Text: "low"}), further(&hooks.Prompt{}), further(nil)},
 			askFurther, "&{ []}",
 		}, {
 			"continue_prompt: nobody", []*hooks.Plugin{further(nil)}, askFurther, "<nil>",
 		}, {
-			"admit_message: nobody decides, it is processed", []*hooks.Plugin{admission(hooks.Undecided)}, askAdmission, "process",
+			"admit_message: nobody decides, so the message is processed", []*hooks.Plugin{admission(hooks.Undecided)}, askAdmission, "process",
 		}, {
-			"admit_message: the first decision counts",
+			"admit_message: the first decision is used",
 			[]*hooks.Plugin{admission(hooks.Drop), admission(hooks.Steer), admission(hooks.Undecided)}, askAdmission, "steer",
 		}, {
-			"provide_channels: of a name, the first",
+			"provide_channels: of two with the same name, the first",
 			[]*hooks.Plugin{channels(named("a"), named("b")), channels(named("b"), named("c")), channels()},
 			func(ctx context.Context, r *hooks.Runtime) (any, error) { return r.Channels(ctx, nil) }, "[b c a]",
 		}, {
-			"tools: of a name, the first",
+			"tools: of two with the same name, the first",
 			[]*hooks.Plugin{
 				{Tools: []hooks.Tool{{Name: "bash", Description: "low"}, {Name: "fs"}}},
 				{Tools: []hooks.Tool{{Name: "bash", Description: "high"}}},
@@ -63,7 +62,7 @@ func TestProvided(t *testing.T) {
 				return names, nil
 			}, "[bashhigh fs]",
 		}, {
-			"register_cli_commands: of a name, the first",
+			"register_cli_commands: of two with the same name, the first",
 			[]*hooks.Plugin{
 				{RegisterCommands: func() []hooks.Command { return []hooks.Command{{Name: "x", Short: "low"}} }},
 				{RegisterCommands: func() []hooks.Command { return []hooks.Command{{Name: "x", Short: "high"}, {Name: "y"}} }},
@@ -77,11 +76,11 @@ func TestProvided(t *testing.T) {
 				return names, err
 			}, "[xhigh y]",
 		}, {
-			"provide_model_options: all, in order; of an id, the first",
+			"provide_model_options: all, in order; of two with the same id, the first",
 			[]*hooks.Plugin{options("a", "b"), options("b", "c")},
 			func(ctx context.Context, r *hooks.Runtime) (any, error) { return r.ModelOptions(ctx, "s") }, "[{b  0} {c  0} {a  0}]",
 		}, {
-			"onboard_config: who is asked first is called last, sees what there is, and wins",
+			"onboard_config: the plugin that is otherwise asked first is called last, sees the settings so far, and wins",
 			[]*hooks.Plugin{
 				onboard(map[string]any{"model": "low", "base_urls": map[string]any{"a": "1"}}),
 				onboard(nil),
@@ -98,7 +97,7 @@ func TestProvided(t *testing.T) {
 			register(t, r, c.plugins...)
 			got, err := c.ask(t.Context(), r)
 			if err != nil || fmt.Sprint(got) != c.want {
-				t.Errorf("%v, %v; wanted %v", got, err, c.want)
+				t.Errorf("got %v, %v; want %v", got, err, c.want)
 			}
 		})
 	}
@@ -109,7 +108,7 @@ func TestRegisterRefusesMissingAndTakenNames(t *testing.T) {
 	register(t, r, &hooks.Plugin{Name: "a"})
 	for _, name := range []string{"", "a"} {
 		if err := r.Register(&hooks.Plugin{Name: name}); err == nil {
-			t.Errorf("a plugin of the name %q was registered", name)
+			t.Errorf("a plugin with the name %q was registered, want an error", name)
 		}
 	}
 	register(t, r, &hooks.Plugin{Name: "b"}, &hooks.Plugin{Name: "first", Priority: 1}, &hooks.Plugin{Name: "last", Priority: -1}, &hooks.Plugin{Name: "c"})
@@ -118,7 +117,7 @@ func TestRegisterRefusesMissingAndTakenNames(t *testing.T) {
 		order = append(order, p.Name)
 	}
 	if got := strings.Join(order, " "); got != "first c b a last" {
-		t.Errorf("they are asked in the order %s", got)
+		t.Errorf("plugins are asked in the order %q, want \"first c b a last\"", got)
 	}
 }
 
@@ -135,11 +134,11 @@ func TestSteeringInbox(t *testing.T) {
 	}
 	again, err := r.SteeringInbox(ctx)
 	if err != nil || again.Len("s") != 2 || again.Len("other") != 0 {
-		t.Errorf("%d messages wait for s, %d for another session, %v", again.Len("s"), again.Len("other"), err)
+		t.Errorf("%d messages wait for s, %d for another session (%v), want 2 and 0", again.Len("s"), again.Len("other"), err)
 	}
 	got, err := again.Drain(ctx, "s")
 	if err != nil || len(got) != 2 || got[0].Text("content") != "one" || again.Len("s") != 0 {
-		t.Errorf("drained %v, %v", got, err)
+		t.Errorf("drained %v, %v, want the 2 messages in order, and none left", got, err)
 	}
 
 	mine := inbox
@@ -154,7 +153,7 @@ func TestTapeStoreAndContext(t *testing.T) {
 	ctx, r := t.Context(), quiet()
 	r.Workspace = filepath.Join(t.TempDir(), "shop")
 	if _, err := r.TapeStore(ctx); err == nil {
-		t.Error("a folder that is not there was opened")
+		t.Error("opening a missing folder succeeded, want an error")
 	}
 	if _, _, err := repo.Init(ctx, r.Workspace, nil); err != nil {
 		t.Fatal(err)
@@ -180,7 +179,7 @@ func TestTapeStoreAndContext(t *testing.T) {
 	}
 	got := strings.Join(messages(t, build, tape, "anthropic"), "\n")
 	if !strings.Contains(got, "Be kind.") || !strings.Contains(got, "old") {
-		t.Errorf("Anthropic's messages lack something:\n%s", got)
+		t.Errorf("want both messages in the context, got\n%s", got)
 	}
 	if _, err := tape.Handoff(ctx, repo.Anchor{Name: "next"}); err != nil {
 		t.Fatal(err)
@@ -190,7 +189,7 @@ func TestTapeStoreAndContext(t *testing.T) {
 	}
 	got = strings.Join(messages(t, build, tape, "openai"), "\n")
 	if strings.Contains(got, "old") || !strings.Contains(got, "[Anchor created: next]") || !strings.HasSuffix(got, `{"role":"user","content":"new"}`) {
-		t.Errorf("the context is not that of the last anchor:\n%s", got)
+		t.Errorf("want the context from the last anchor, got\n%s", got)
 	}
 
 	other := quiet()

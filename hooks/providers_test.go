@@ -46,7 +46,7 @@ func options(ids ...string) *hooks.Plugin {
 	}}
 }
 
-// onboard answers with these settings and with those that it saw.
+// onboard answers with these settings, and under "saw" with the settings that it was given.
 func onboard(config map[string]any) *hooks.Plugin {
 	return &hooks.Plugin{OnboardConfig: func(_ context.Context, current map[string]any) (map[string]any, error) {
 		if config == nil {

@@ -18,7 +18,7 @@ type PluginReport struct {
 	Failures  int           `json:"failures"`
 	LastError string        `json:"last_error,omitempty"`
 	Mean      time.Duration `json:"mean_ns"`
-	Status    string        `json:"status,omitempty"` // of [Plugin.Status]
+	Status    string        `json:"status,omitempty"` // what [Plugin.Status] returns
 
 	total time.Duration
 }

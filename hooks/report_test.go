@@ -44,7 +44,7 @@ func TestReport(t *testing.T) {
 	})
 }
 
-// Every function of a plugin is a hook with a name, and the runtime asks by that name.
+// Every function of a plugin except Status and MoreTools is a named hook, and the runtime asks it.
 func TestEachHookIsAsked(t *testing.T) {
 	ctx, r := t.Context(), quiet()
 	p := &hooks.Plugin{Name: "all"}
@@ -78,7 +78,7 @@ func TestEachHookIsAsked(t *testing.T) {
 	_, config := r.Onboard(ctx, nil)
 	_, models := r.ModelOptions(ctx, "s")
 	if err := errors.Join(turn, further, tapeContext, admission, inbox, systemPrompt, channels, commands, config, models); err != nil || store == nil {
-		t.Errorf("%v; the store that is not there: %v", err, store)
+		t.Errorf("got %v, want nil; opening a store in a folder without one: got %v, want an error", err, store)
 	}
 	_, _, before := r.BeforeModelCall(ctx, hooks.ModelCall{}, nil)
 	after := r.AfterModelCall(ctx, hooks.ModelCall{}, hooks.ModelResult{}, nil)
@@ -90,7 +90,7 @@ func TestEachHookIsAsked(t *testing.T) {
 	for _, h := range r.Report() {
 		calls := map[string]int{"on_error": 2}[h.Hook] // no model has run, and nobody has sent the answer
 		if h.Plugins[0].Calls != max(1, calls) || h.Plugins[0].Failures != 0 {
-			t.Errorf("%s: %+v", h.Hook, h.Plugins[0])
+			t.Errorf("%s: got %+v, want %d calls and no failure", h.Hook, h.Plugins[0], max(1, calls))
 		}
 	}
 }
@@ -102,9 +102,9 @@ func TestErrorMessages(t *testing.T) {
 		err   error
 		want  string
 	}{
-		{"what ended a turn", hooks.StageTurn, errBroken, "Error: broken channel=tg chat_id=7 output_channel=log kind=error"},
-		{"what a turn went on after", hooks.StageModel, hooks.ErrNoModel, "Error: run_model: no plugin has run the model channel=tg chat_id=7 output_channel=log kind=error"},
-		{"nothing of what was cancelled", hooks.StageTurn, fmt.Errorf("model: %w", context.Canceled), ""},
+		{"an error that ended a turn", hooks.StageTurn, errBroken, "Error: broken channel=tg chat_id=7 output_channel=log kind=error"},
+		{"an error after which the turn went on", hooks.StageModel, hooks.ErrNoModel, "Error: run_model: no plugin has run the model channel=tg chat_id=7 output_channel=log kind=error"},
+		{"a cancelled turn sends nothing", hooks.StageTurn, fmt.Errorf("model: %w", context.Canceled), ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r, sent := quiet(), []string{}

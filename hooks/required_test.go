@@ -41,37 +41,37 @@ func TestRequiredPluginsDecideOrDeny(t *testing.T) {
 		plugins []*hooks.Plugin // the last is asked first
 		want    string
 	}{
-		{"none is its yes", []*hooks.Plugin{decider("g", true, sees("rm"))}, "proceed"},
+		{"a nil decision approves", []*hooks.Plugin{decider("g", true, sees("rm"))}, "proceed"},
 		{"an error", []*hooks.Plugin{decider("g", true, func(hooks.ToolCall) (*hooks.ToolDecision, error) { return nil, errBroken })}, `deny denied: the required plugin "g" failed: broken`},
 		{"a panic", []*hooks.Plugin{decider("g", true, func(hooks.ToolCall) (*hooks.ToolDecision, error) { panic("oops") })}, `deny denied: the required plugin "g" failed: panic: oops`},
 		{"an unknown action", []*hooks.Plugin{decider("g", true, action("DENY"))}, `deny denied: the required plugin "g" failed: unknown action "DENY": use proceed, replace or deny`},
 		{"no action", []*hooks.Plugin{decider("g", true, action(""))}, `deny denied: the required plugin "g" failed: unknown action "": use proceed, replace or deny`},
-		{"arguments that are none", []*hooks.Plugin{decider("g", true, arguments(`[]`))}, `deny denied: the required plugin "g" failed: the arguments are not a JSON object`},
-		{"it sees what others made of the call", []*hooks.Plugin{decider("other", false, arguments(`{"cmd":"rm"}`)), decider("g", true, sees("rm"))}, "deny seen"},
-		{"what it approved cannot be changed", []*hooks.Plugin{decider("wrap", true, arguments(`{"cmd":"rm"}`)), decider("g", true, sees("rm"))},
+		{"arguments that are not an object", []*hooks.Plugin{decider("g", true, arguments(`[]`))}, `deny denied: the required plugin "g" failed: the arguments are not a JSON object`},
+		{"a guard sees the changes of other plugins", []*hooks.Plugin{decider("other", false, arguments(`{"cmd":"rm"}`)), decider("g", true, sees("rm"))}, "deny seen"},
+		{"an approved call cannot be changed", []*hooks.Plugin{decider("wrap", true, arguments(`{"cmd":"rm"}`)), decider("g", true, sees("rm"))},
 			`deny denied: plugin "wrap" changed the call after the required plugin "g" had approved it; give "wrap" the higher priority`},
-		{"who comes before it may change the call", []*hooks.Plugin{decider("g", true, sees("rm")), decider("wrap", true, arguments(`{"cmd":"rm"}`))}, "deny seen"},
-		{"the same in other words is no change", []*hooks.Plugin{decider("wrap", true, arguments(`{ "cmd" : "\u006cs" }`)), decider("g", true, sees("rm"))}, "proceed"},
-		{"a denial without a word", []*hooks.Plugin{decider("g", true, action(hooks.Deny))}, `deny denied by plugin "g"`},
+		{"a plugin asked before the guard may change the call", []*hooks.Plugin{decider("g", true, sees("rm")), decider("wrap", true, arguments(`{"cmd":"rm"}`))}, "deny seen"},
+		{"the same JSON spelt differently is not a change", []*hooks.Plugin{decider("wrap", true, arguments(`{ "cmd" : "\u006cs" }`)), decider("g", true, sees("rm"))}, "proceed"},
+		{"a denial without a message", []*hooks.Plugin{decider("g", true, action(hooks.Deny))}, `deny denied by plugin "g"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := quiet()
 			register(t, r, c.plugins...)
 			_, d := r.BeforeToolCall(t.Context(), hooks.ToolCall{Tool: "bash", Arguments: json.RawMessage(`{"cmd":"ls"}`)}, nil)
 			if got := strings.TrimSpace(d.Action + " " + d.Message); got != c.want {
-				t.Errorf("%s\nwanted %s", got, c.want)
+				t.Errorf("got %s\nwant %s", got, c.want)
 			}
 		})
 	}
 	if err := quiet().Register(&hooks.Plugin{Name: "g", Required: true}); err == nil {
-		t.Error("a required plugin that can decide nothing is registered")
+		t.Error("a required plugin without hooks around calls was registered, want an error")
 	}
 	r := quiet()
 	register(t, r, decider("g", false, func(hooks.ToolCall) (*hooks.ToolDecision, error) { return nil, context.Canceled }))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, d := r.BeforeToolCall(ctx, hooks.ToolCall{}, nil); d.Action != hooks.Deny {
-		t.Errorf("%+v: a call of a cancelled turn", d)
+		t.Errorf("a call in a cancelled turn: got %+v, want deny", d)
 	}
 }
 
@@ -86,13 +86,13 @@ func TestRequiredAroundModelsAndResults(t *testing.T) {
 	r := quiet()
 	register(t, r, broken)
 	if _, _, err := r.BeforeModelCall(t.Context(), hooks.ModelCall{}, nil); err == nil || err.Error() != `the call of the model is denied: the required plugin "g" failed: broken` {
-		t.Error(err)
+		t.Errorf("before a call of the model: got %v, want a denial", err)
 	}
 	if err := r.AfterModelCall(t.Context(), hooks.ModelCall{}, hooks.ModelResult{}, nil); err == nil || err.Error() != `the model's answer is not used: the required plugin "g" failed: broken` {
-		t.Error(err)
+		t.Errorf("after a call of the model: got %v, want that the answer is not used", err)
 	}
 	if res := r.AfterToolCall(t.Context(), hooks.ToolCall{}, hooks.ToolResult{Content: "secret"}, nil); res.Content != "" || res.Err == nil || !strings.Contains(res.Err.Error(), "its result is withheld") {
-		t.Errorf("%+v", res)
+		t.Errorf("after a call of a tool: got %+v, want that the result is withheld", res)
 	}
 	changes := &hooks.Plugin{Name: "late", Required: true, BeforeModelCall: func(_ context.Context, c hooks.ModelCall, _ hooks.State) (*hooks.ModelDecision, error) {
 		c.Model = "other"
@@ -102,7 +102,7 @@ func TestRequiredAroundModelsAndResults(t *testing.T) {
 	r = quiet()
 	register(t, r, changes, approves)
 	if _, _, err := r.BeforeModelCall(t.Context(), hooks.ModelCall{}, nil); err == nil || !strings.Contains(err.Error(), `plugin "late" changed the call`) {
-		t.Error(err)
+		t.Errorf("got %v, want that plugin \"late\" changed the call", err)
 	}
 }
 
@@ -139,7 +139,7 @@ func TestFailuresAroundCallsAreReported(t *testing.T) {
 	}
 }
 
-// An error in a stream is reported when it comes, even if the stream then fails.
+// An error event in a stream is reported at once, even if the stream then fails.
 func TestStreamErrorsAreReportedAsTheyCome(t *testing.T) {
 	r := quiet()
 	var seen []string
@@ -149,6 +149,6 @@ func TestStreamErrorsAreReportedAsTheyCome(t *testing.T) {
 	}}, streaming(errBroken, hooks.Event{Kind: hooks.EventError, Data: map[string]any{"message": "overloaded"}}, hooks.Text("b")))
 	_, err := r.Process(t.Context(), hooks.Envelope{}, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) { seen = append(seen, e.Kind) }})
 	if err == nil || len(seen) != 4 || strings.Join(seen[:3], ", ") != "run_model overloaded, error, text" {
-		t.Errorf("%v, %q", err, seen)
+		t.Errorf("seen %q (%v), want run_model overloaded, error, text, then an error", seen, err)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // Runtime asks plugins. Its methods may be called from several goroutines.
 type Runtime struct {
-	// Workspace is the project's folder, which is in the state of turns. [New] sets it to the
+	// Workspace is the project's folder, which plugins find in the [State] of a turn. [New] sets it to the
 	// current folder; change it before the first turn.
 	Workspace string
 	// Tapes is the folder of the workspace whose tapes are used if no plugin provides a store;
@@ -29,13 +29,13 @@ type Runtime struct {
 	// session in order.
 	Enter func(ctx context.Context, session string, m Envelope) (leave func(), err error)
 	// BeforeModel, if set, is called before a plugin is asked to run the model, to record the turn.
-	// If it returns an answer, it is used, and the plugin is not asked.
+	// If it returns an answer, that answer is used, and the plugin is not asked.
 	BeforeModel func(ctx context.Context, plugin string, p Prompt, session string, s State) (answer *string, err error)
-	// ModelStream, if set, gets the stream of a plugin's model, and returns it as it is shown, to record what
-	// the model does.
+	// ModelStream, if set, gets the stream of a plugin's model, and returns the stream to show. It can
+	// record what the model does.
 	ModelStream func(ctx context.Context, plugin, session string, s State, events Stream) Stream
 
-	// Approve, if set, is called before a tool is called, after the hooks. It returns why the call
+	// Approve, if set, is called after the hooks and before a tool is called. Its error says why the call
 	// must not be made; see [ErrUnanswered].
 	Approve func(ctx context.Context, c ToolCall, s State) error
 
@@ -49,9 +49,9 @@ type Runtime struct {
 	stats      map[hookKey]*PluginReport
 	reported   hookSet // failures of skipped plugins
 
-	provided sync.Mutex // guards store and inbox
-	store    *repo.Store
-	inbox    SteeringInbox
+	providedMu sync.Mutex // guards store and inbox
+	store      *repo.Store
+	inbox      SteeringInbox
 }
 
 // New returns a runtime without plugins. A nil log means slog's default.
@@ -63,9 +63,9 @@ func New(log *slog.Logger) *Runtime {
 	return &Runtime{Workspace: folder, log: cmp.Or(log, slog.Default()), stats: map[hookKey]*PluginReport{}}
 }
 
-// Register adds a plugin. It is asked before the earlier ones of the same priority; internal plugins are
+// Register adds a plugin. It is asked before earlier plugins of the same priority; internal plugins are
 // asked after all others. A plugin is refused if it has no name, if the name is taken, or if it is
-// required and has none of the hooks around calls.
+// required but implements no hook around calls.
 func (r *Runtime) Register(p *Plugin) error {
 	if p.Name == "" {
 		return errors.New("register a plugin: it has no name")
@@ -99,7 +99,7 @@ func (r *Runtime) Register(p *Plugin) error {
 	return nil
 }
 
-// rank sorts what has a property after the rest.
+// rank sorts plugins that have a property after those that do not.
 func rank(has bool) int {
 	if has {
 		return 1
@@ -179,7 +179,7 @@ func ask[T any](ctx context.Context, r *Runtime, p *Plugin, hook string, f func(
 		}
 		failure := err
 		if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-			failure = nil // the plugin stopped because it had to
+			failure = nil // the plugin stopped because the turn was cancelled
 		}
 		r.count(hook, p, time.Since(start), failure)
 		if err != nil && (!p.Internal || x != nil) {

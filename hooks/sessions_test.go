@@ -63,7 +63,7 @@ func TestTurnsOfASessionFollowOneAnother(t *testing.T) {
 			t.Error(err)
 		}
 		if want := "s1 begins, s1 ends, s2 begins, s2 ends, s3 begins, s3 ends, s4 begins, s4 ends"; d.String() != want || time.Since(start) != 4*time.Second {
-			t.Errorf("after %v: %s", time.Since(start), d)
+			t.Errorf("after %v: %s\nwant after 4s: %s", time.Since(start), d, want)
 		}
 	})
 }
@@ -85,7 +85,7 @@ func TestSessionsRunInParallel(t *testing.T) {
 		}
 		all.Wait()
 		if took := time.Since(start); took != 2*time.Second || strings.Count(d.String(), "ends") != 100 {
-			t.Errorf("two turns of a second in each of 50 sessions took %v:\n%s", took, d)
+			t.Errorf("two turns of a second in each of 50 sessions took %v, want 2s and 100 ends:\n%s", took, d)
 		}
 	})
 }
@@ -121,10 +121,10 @@ func TestCancellingATurn(t *testing.T) {
 		synctest.Wait()
 		cancel()
 		if err := <-failed; !errors.Is(err, context.Canceled) {
-			t.Errorf("the turn ended with %v", err)
+			t.Errorf("the turn ended with %v, want context canceled", err)
 		}
 		if want := `s1 begins, s1 is cancelled, saved "", true, <nil>, turn, <nil>`; d.String() != want {
-			t.Errorf("seen: %s", d)
+			t.Errorf("seen: %s\nwant: %s", d, want)
 		}
 		for _, h := range r.Report() {
 			if h.Hook == "run_model" && h.Plugins[0].Failures != 0 {
@@ -134,7 +134,7 @@ func TestCancellingATurn(t *testing.T) {
 	})
 }
 
-// A plugin that stops because of a cancellation, without an error, has not answered.
+// The answer of a plugin that stopped because of a cancellation, without an error, is not used.
 func TestCancelledWithoutAnError(t *testing.T) {
 	d, r := &diary{}, quiet()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -152,7 +152,7 @@ func TestCancelledWithoutAnError(t *testing.T) {
 	})
 	_, err := r.Process(ctx, content("hi"), hooks.Options{})
 	if !errors.Is(err, context.Canceled) || d.String() != `saved "" context canceled` {
-		t.Errorf("%v, %s", err, d)
+		t.Errorf("got %v, %s; want context canceled, and the same as the model's error", err, d)
 	}
 }
 
@@ -180,7 +180,7 @@ func TestCancellingATurnThatWaits(t *testing.T) {
 			t.Error(err)
 		}
 		if want := "s1 begins, 2: context canceled after 0s, s1 ends, s3 begins, s3 ends"; d.String() != want {
-			t.Errorf("seen: %s", d)
+			t.Errorf("seen: %s\nwant: %s", d, want)
 		}
 	})
 }
@@ -199,6 +199,6 @@ func TestTurnWithinATurnIsRefused(t *testing.T) {
 	}})
 	result, err := r.Process(t.Context(), content("outer"), hooks.Options{})
 	if err != nil || result.Output != "of a fork" {
-		t.Errorf("%+v, %v", result, err)
+		t.Errorf("got %+v, %v, want the output \"of a fork\"", result, err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"tape/hooks"
 )
 
-// rule is a rule of the turn, as an example: what happens if these plugins, registered in this order, handle
+// rule is an example of a rule of the turn: what is seen if these plugins, registered in this order, handle
 // this message. The plugin that was registered first is asked last.
 type rule struct {
 	name    string
@@ -35,8 +35,8 @@ func TestTurn(t *testing.T) {
 	}
 }
 
-// play runs a turn. A witness, which is asked after all others, records the prompt, what is saved
-// and sent, and the errors.
+// play runs a turn. A witness, which is asked after all others, records what is saved and sent, and the
+// errors.
 func play(t *testing.T, c rule) (seen []string) {
 	r := quiet()
 	see := func(format string, args ...any) { seen = append(seen, fmt.Sprintf(format, args...)) }
@@ -44,7 +44,7 @@ func play(t *testing.T, c rule) (seen []string) {
 		Name: "witness", Priority: -1000,
 		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
 			see("on_error %s: %v", stage, err)
-			return errBroken // which changes nothing
+			return errBroken // an observer's error changes nothing
 		},
 		SaveState: func(ctx context.Context, session string, _ hooks.State, _ hooks.Envelope, output string) error {
 			if err := hooks.ModelError(ctx); err != nil {
@@ -78,7 +78,7 @@ func play(t *testing.T, c rule) (seen []string) {
 	return seen
 }
 
-// describe shows a message: its content, then the other keys in order, without the session's.
+// describe shows a message: its content, then its channel, chat, output channel and kind.
 func describe(m hooks.Envelope) string {
 	text := m.Text(hooks.KeyContent)
 	for _, key := range []string{hooks.KeyChannel, hooks.KeyChat, hooks.KeyOutputChannel, hooks.KeyKind} {
@@ -125,8 +125,8 @@ func model(answer *string) *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(context.Context, hooks.Prompt, string, hooks.State) (*string, error) { return answer, nil }}
 }
 
-// asked is a model that answers with its prompt.
-func asked() *hooks.Plugin {
+// echo is a model that answers with its session and prompt.
+func echo() *hooks.Plugin {
 	return &hooks.Plugin{RunModel: func(_ context.Context, p hooks.Prompt, session string, _ hooks.State) (*string, error) {
 		if len(p.Parts) > 0 {
 			return new(fmt.Sprintf("%s asked %v", session, p.Parts)), nil
@@ -184,7 +184,7 @@ func TestStateBeginsWithTheWorkspace(t *testing.T) {
 	register(t, r, stateValue(hooks.StateWorkspace))
 	result, err := r.Process(t.Context(), nil, hooks.Options{})
 	if err != nil || result.Output != "/work space" {
-		t.Errorf("%+v, %v", result, err)
+		t.Errorf("got %+v, %v, want the output /work space", result, err)
 	}
 }
 
@@ -198,6 +198,6 @@ func TestPanicWhileShowingAnEventEndsNothing(t *testing.T) {
 		panic("oops")
 	}})
 	if err != nil || result.Output != "ab" || seen != 2 {
-		t.Errorf("%+v, %v, %d events were seen", result, err, seen)
+		t.Errorf("got %+v, %v, %d events; want the output ab and 2 events", result, err, seen)
 	}
 }

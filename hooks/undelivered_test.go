@@ -25,12 +25,12 @@ func TestInternalIsLast(t *testing.T) {
 	register(t, r, plugin("channels", 0, true))
 	register(t, r, plugin("high", 10, false))
 	if _, err := r.Dispatch(t.Context(), hooks.Envelope{}); err != nil || !slices.Equal(asked, []string{"high", "low", "channels", "builtin"}) {
-		t.Errorf("%v, %v", asked, err)
+		t.Errorf("asked in the order %v (%v), want [high low channels builtin]", asked, err)
 	}
 }
 
-// If no plugin sends an answer, on_error gets one error, and the turn's result stays. The error itself can be sent to
-// the chat that the message came from.
+// If no plugin sends an answer, on_error gets one error, and the turn still returns its result. The error itself can be
+// sent to the chat that the message came from.
 func TestUndelivered(t *testing.T) {
 	r := quiet()
 	var heard, sent []string
@@ -50,15 +50,15 @@ func TestUndelivered(t *testing.T) {
 	register(t, r, hooks.ErrorMessages(r))
 	res, err := r.Process(t.Context(), hooks.Envelope{hooks.KeyContent: "hi", hooks.KeyChannel: "here", hooks.KeyOutputChannel: "gone"}, hooks.Options{})
 	if err != nil || res.Output != "yes" {
-		t.Errorf("%+v, %v", res, err)
+		t.Errorf("got %+v, %v, want the output \"yes\"", res, err)
 	}
 	if !slices.Equal(heard, []string{`dispatch_outbound: an answer was not sent: there is no channel "gone"`}) ||
 		!slices.Equal(sent, []string{`Error: dispatch_outbound: an answer was not sent: there is no channel "gone"`}) {
-		t.Errorf("heard %q, sent %q", heard, sent)
+		t.Errorf("heard %q, sent %q, want one error about channel gone in each", heard, sent)
 	}
 	heard, sent = nil, nil
 	if _, err := r.Process(t.Context(), hooks.Envelope{hooks.KeyContent: "hi", hooks.KeyChannel: "here"}, hooks.Options{}); err != nil || len(heard) > 0 || len(sent) != 1 {
-		t.Errorf("heard %q, sent %q, %v", heard, sent, err)
+		t.Errorf("heard %q, sent %q, %v, want no error and one sent message", heard, sent, err)
 	}
 }
 
@@ -80,6 +80,6 @@ func TestStreamErrorsAtOnce(t *testing.T) {
 		seen = append(seen, e.Kind)
 	}})
 	if want := []string{"text", "run_model: lost", "error", "text"}; err != nil || !slices.Equal(seen, want) {
-		t.Errorf("%q, %v", seen, err)
+		t.Errorf("seen %q (%v), want %q", seen, err, want)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"tape/repo"
 )
 
-// TestAbout reads what tapes are about: after writes, with the index removed, and with a damaged row.
+// TestAbout reads what tapes are about: after writes, without an index, and with a damaged row.
 func TestAbout(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -28,14 +28,14 @@ func TestAbout(t *testing.T) {
 		return got[main.Branch()], got[other.Branch()]
 	}
 	if a, b := ask(); a.Title != "" || b.Title != "" || a.Entries != 1 || a.LastAnchor != repo.FirstAnchor {
-		t.Errorf("new tapes: %+v, %+v", a, b)
+		t.Errorf("new tapes: got %+v, %+v, want 1 entry, the first anchor, and no titles", a, b)
 	}
 	mustAppend(t, main, repo.Message("user", "why is it slow?"), repo.Message("assistant", "let me see"))
 	mustAppend(t, other, repo.Message("user", "/clear"))
 	want := func(what string) {
 		t.Helper()
 		if a, b := ask(); a.Title != "why is it slow?" || a.Messages != 2 || b.Title != "" || b.Messages != 1 {
-			t.Errorf("%s: %+v, %+v", what, a, b)
+			t.Errorf("%s: got %+v, %+v, want the title \"why is it slow?\" and 2 messages, no title and 1 message", what, a, b)
 		}
 	}
 	want("after writes")

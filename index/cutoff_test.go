@@ -17,8 +17,8 @@ import (
 	"tape/repo"
 )
 
-// After a power cut or a kill while a working tree is written, search finds what log shows, before
-// anybody has completed the tree.
+// After a power cut or a kill while a working tree is written, search finds the entries that log shows, even
+// before another command completes the tree.
 func TestSearchAfterCutCheckout(t *testing.T) {
 	s := testStore(t)
 	tp := openTape(t, s, "main")
@@ -57,26 +57,26 @@ func TestSearchAfterCutCheckout(t *testing.T) {
 			tp := openTape(t, after, "main")
 			want, err := collect(t.Context(), tp, repo.Query{})
 			if err != nil {
-				t.Fatalf("cut off before operation %d, log says: %v", n, err)
+				t.Fatalf("cut off before operation %d, log fails: %v", n, err)
 			}
 			res, err := testIndex(t, after).Search(t.Context(), Search{Text: "needle", How: how, Tapes: named(tp), Context: 1})
 			if err != nil {
-				t.Fatalf("cut off before operation %d, search says: %v", n, err)
+				t.Fatalf("cut off before operation %d, search fails: %v", n, err)
 			}
 			if has := len(want) > 3; has != (len(res.Hits) > 0) {
-				t.Errorf("cut off before operation %d, there are %d entries and %d hits", n, len(want), len(res.Hits))
+				t.Errorf("cut off before operation %d, log shows %d entries, and search finds %d hits, want hits: %v", n, len(want), len(res.Hits), has)
 			} else if has {
 				cuts++
 			}
 		}
 	}
 	if cuts == 0 {
-		t.Error("nothing was cut off once the branch had moved")
+		t.Error("no cut came after the branch had moved: the test shows nothing")
 	}
 }
 
-// While git is in the middle of a merge, search finds what log shows, whatever git has put into the
-// files.
+// While git is in the middle of a merge, search finds the entries that log shows, whatever git has written to
+// the files.
 func TestSearchDuringMerge(t *testing.T) {
 	s := testStore(t)
 	tp := openTape(t, s, "main")
@@ -97,7 +97,7 @@ func TestSearchDuringMerge(t *testing.T) {
 	}
 }
 
-// A search of several tapes continues without those that disappear meanwhile.
+// A search in several tapes leaves out tapes that disappear meanwhile.
 func TestSearchWhileForksClose(t *testing.T) {
 	s := testStore(t)
 	tp := openTape(t, s, "main")
@@ -114,7 +114,7 @@ func TestSearchWhileForksClose(t *testing.T) {
 		wantIDs(t, "the fork is closed", mustSearch(t, ix, Search{Text: "needle", How: how, Tapes: named(all...), Context: 1}).Hits, 2)
 	}
 	if _, err := ix.Search(t.Context(), Search{Text: "needle", Tapes: named(x)}); !errors.Is(err, repo.ErrNotFound) {
-		t.Errorf("a search of a fork that is gone says %v", err)
+		t.Errorf("searching a discarded fork: got %v, want ErrNotFound", err)
 	}
 
 	stop := make(chan struct{})

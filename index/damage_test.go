@@ -18,7 +18,7 @@ import (
 const damageEntries = 120
 
 // damageStore returns a workspace whose index a test damages. Every tenth entry of the tape main has the word
-// needle, and so does one of the tape other. want has the ids of those of main.
+// needle, and so has one of the tape other. want has the ids of these entries of main.
 func damageStore(t *testing.T, rng *rand.Rand) (s *repo.Store, want []int64) {
 	t.Helper()
 	s = testStore(t)
@@ -71,7 +71,7 @@ func TestDamagedIndex(t *testing.T) {
 		put   func() error
 		state string // what Status says
 		warns string // part of the warning; "" for none
-		kept  bool   // beside the new index
+		kept  bool   // the file is kept under another name
 	}{
 		{"nothing", func() error { return nil }, "absent", "", false},
 		{"no bytes", func() error { return os.WriteFile(path, nil, 0o600) }, "damaged", "damaged", false},
@@ -79,8 +79,8 @@ func TestDamagedIndex(t *testing.T) {
 		{"another database", func() error { return os.WriteFile(path, readFile(t, foreign), 0o600) }, "foreign", "not made by tape", true},
 		{"a folder", func() error { return os.MkdirAll(filepath.Join(path, "inside"), 0o700) }, "foreign", "not made by tape", true},
 		{"another version", func() error { return os.WriteFile(path, patched(60, 0, 0, 0, 99), 0o600) }, "outdated", "", false},
-		{"half of it", func() error { return os.WriteFile(path, good[:len(good)/2], 0o600) }, "damaged", "damaged", false},
-		{"one page", func() error { return os.WriteFile(path, good[:store.PageSize], 0o600) }, "damaged", "damaged", false},
+		{"half of an index", func() error { return os.WriteFile(path, good[:len(good)/2], 0o600) }, "damaged", "damaged", false},
+		{"the first page", func() error { return os.WriteFile(path, good[:store.PageSize], 0o600) }, "damaged", "damaged", false},
 		{"the header", func() error { return os.WriteFile(path, good[:100], 0o600) }, "damaged", "damaged", false},
 		{"zeros after the header", func() error {
 			return os.WriteFile(path, append(bytes.Clone(good[:100]), make([]byte, len(good)-100)...), 0o600)
@@ -116,7 +116,7 @@ func TestDamagedIndex(t *testing.T) {
 			}
 			aside, _ := filepath.Glob(path + ".foreign*")
 			if (len(aside) == 1) != c.kept {
-				t.Errorf("kept aside: %v", aside)
+				t.Errorf("the renamed files are %v, want one: %v", aside, c.kept)
 			}
 			for _, a := range aside {
 				if err := os.RemoveAll(a); err != nil {
@@ -125,7 +125,7 @@ func TestDamagedIndex(t *testing.T) {
 			}
 			mustSync(t, x)
 			if st, err = x.Status(t.Context()); err != nil || !st.Fresh() || st.Entries != damageEntries+3 || st.Tapes != 2 {
-				t.Errorf("afterwards the status is %+v, %v", st, err)
+				t.Errorf("afterwards the status is %+v (%v), want fresh, %d entries of 2 tapes", st, err, damageEntries+3)
 			}
 			wantEqual(t, "afterwards", path, rebuilt(t, fresh))
 			wantSound(t, path)
@@ -144,13 +144,13 @@ func TestForeignIsKept(t *testing.T) {
 		wantIDs(t, content, mustSearch(t, testIndex(t, s), q).Hits, want...)
 	}
 	if a, b := readFile(t, s.IndexFile()+".foreign"), readFile(t, s.IndexFile()+".foreign-2"); string(a) != "first" || string(b) != "second" {
-		t.Errorf("the kept files are %q and %q", a, b)
+		t.Errorf("the kept files are %q and %q, want first and second", a, b)
 	}
 }
 
 // TestSoakFlippedBytes damages the index at random places. Nothing crashes or hangs, and no wrong hit
-// is shown. A flip in a list of documents that still decodes goes unnoticed, so a hit may be missing;
-// a rebuild finds it again.
+// is shown. If a damaged list of documents still decodes, the damage is not noticed and a hit may be missing;
+// after a rebuild it is found again.
 func TestSoakFlippedBytes(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -204,9 +204,9 @@ func TestSoakFlippedBytes(t *testing.T) {
 			return
 		}
 	}
-	t.Logf("of %d damaged indexes, %d were noticed, and %d missed a hit", rounds, noticed, missed)
+	t.Logf("of %d damaged indexes, %d were noticed, and %d searches missed a hit", rounds, noticed, missed)
 	if noticed == 0 {
-		t.Error("no damage was noticed, not even that of the header")
+		t.Error("no damage was noticed, not even the damage to the header")
 	}
 	x := testIndex(t, s)
 	if _, err := x.Rebuild(t.Context()); err != nil {
@@ -215,8 +215,8 @@ func TestSoakFlippedBytes(t *testing.T) {
 	wantIDs(t, "after a rebuild", mustSearch(t, x, Search{Text: "needle", Tapes: named(tapes...), NoFold: true}).Hits, want...)
 }
 
-// TestResetBehindTheIndex resets a tape after the index was found fresh and before its entries are read: the
-// search in the index notices it, and the next one is right.
+// TestResetBehindTheIndex resets a tape after the index was found fresh and before its entries are read. That
+// search notices it, and the next search is right.
 func TestResetBehindTheIndex(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -230,12 +230,12 @@ func TestResetBehindTheIndex(t *testing.T) {
 	mustAppend(t, tp, repo.Event("filler", nil), repo.Message("user", "a new needle, as one can see"))
 	targets := []*store.Target{{Tape: tp}}
 	if _, err := inIndex(t, x.db, targets, Search{Text: "needle", Tapes: named(tp)}); !store.IsDamage(err) {
-		t.Errorf("an index of entries that are gone: %v", err)
+		t.Errorf("searching an index whose entries no longer exist: got %v, want a damage", err)
 	}
 	fresh, warned := reopen(t, s.Dir())
 	wantIDs(t, "the search", mustSearch(t, testIndex(t, fresh), Search{Text: "needle", Tapes: named(openTape(t, fresh, ""))}).Hits, 3)
 	if list := warned.take(); len(list) > 0 {
-		t.Errorf("warnings: %v", list)
+		t.Errorf("got the warnings %v, want none", list)
 	}
 }
 
@@ -293,7 +293,7 @@ func TestInconsistentIndex(t *testing.T) {
 		}
 		wantIDs(t, change, res.Hits, want...)
 		if list := warned.take(); len(list) == 0 && strings.HasPrefix(change, "UPDATE lines") {
-			t.Errorf("%s: no warning", change)
+			t.Errorf("%s: no warning, want one about a damaged index", change)
 		}
 		if _, err := x.Rebuild(t.Context()); err != nil {
 			t.Fatal(err)

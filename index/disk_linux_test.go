@@ -54,10 +54,10 @@ func TestFullDisk(t *testing.T) {
 		tapes := []*repo.Tape{openTape(t, fresh, "")}
 		wantIDs(t, what, mustSearch(t, x, Search{Text: "needle", Tapes: named(tapes...), Exact: true, NoFold: true}).Hits, want)
 		if x.memory != inMemory {
-			t.Errorf("%s: whether the index is in memory: %v", what, x.memory)
+			t.Errorf("%s: the index is in memory: %v, want %v", what, x.memory, inMemory)
 		}
 		if said := strings.Join(warned.take(), "; "); strings.Contains(said, "in memory") != inMemory {
-			t.Errorf("%s: the warnings are %q", what, said)
+			t.Errorf("%s: the warnings are %q, want one about memory: %v", what, said, inMemory)
 		}
 		wantNoScratch(t, fresh)
 	}

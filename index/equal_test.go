@@ -11,8 +11,8 @@ import (
 	"tape/repo"
 )
 
-// logical is the content of an index without the numbers that it assigns: one line for each fact, in
-// an order that does not depend on how the index was made.
+// logical returns the content of an index, without the numbers that it assigns to tapes: one line for each
+// row, in an order that does not depend on how the index was made.
 func logical(t testing.TB, path string) []string {
 	t.Helper()
 	var out []string
@@ -42,7 +42,7 @@ func logical(t testing.TB, path string) []string {
 	} {
 		out = append(out, rowsOf(t, path, q)...)
 	}
-	// SQLite's own reader lists the words, so that ours is not judged by itself.
+	// SQLite's own reader lists the words, so that our reader is not checked against itself.
 	return append(out, rowsOf(t, path, `SELECT 'word', v.term, t.name, v.doc & 0xffffffff FROM temp.vocabulary v JOIN tapes t ON t.no = v.doc >> 32
 		ORDER BY v.term, t.name, v.doc & 0xffffffff`)...)
 }
@@ -96,13 +96,13 @@ func rowsOf(t testing.TB, path, query string) []string {
 	return out
 }
 
-// rebuilt makes an index of a workspace in another place, and returns its file.
+// rebuilt makes a new index of a workspace elsewhere, and returns its file.
 func rebuilt(t testing.TB, s *repo.Store) string {
 	t.Helper()
 	return rebuiltOf(t, s, everything(t, s))
 }
 
-// rebuiltOf numbers the tapes in the order in which they are given.
+// rebuiltOf is rebuilt for tapes, which get numbers in the given order.
 func rebuiltOf(t testing.TB, s *repo.Store, tapes []*repo.Tape) string {
 	t.Helper()
 	targets, err := store.WithParents(t.Context(), s, tapes)
@@ -137,12 +137,12 @@ func wantEqual(t testing.TB, what, path, want string) {
 			right = b[i]
 		}
 		if left != right {
-			t.Errorf("%s: the index that caught up differs from a new one:\n caught up: %s\n rebuilt:   %s", what, left, right)
+			t.Errorf("%s: the index differs from a new one:\n index:   %s\n rebuilt: %s", what, left, right)
 			return
 		}
 	}
 	if len(b) < 10 {
-		t.Errorf("%s: only %d facts were compared", what, len(b))
+		t.Errorf("%s: only %d rows were compared, want at least 10", what, len(b))
 	}
 }
 
@@ -154,7 +154,7 @@ func wantSound(t testing.TB, path string) {
 		t.Fatal(err)
 	}
 	if got := rowsOf(t, path, "PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok | " {
-		t.Errorf("integrity_check: %v", got)
+		t.Errorf("integrity_check: got %v, want ok", got)
 	}
 	if err := d.Script("INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')"); err != nil {
 		t.Errorf("FTS5's integrity-check: %v", err)
@@ -164,7 +164,7 @@ func wantSound(t testing.TB, path string) {
 	}
 }
 
-// onCopy searches in a copy of an index file.
+// onCopy returns an Index that searches in another index file, as it is.
 func onCopy(t testing.TB, s *repo.Store, path string) *Index {
 	t.Helper()
 	d, err := store.Open(path)

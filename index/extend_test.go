@@ -29,7 +29,7 @@ func TestExtend(t *testing.T) {
 		before := writer.file
 		done := mustSync(t, writer)
 		if done.Entries != 50 {
-			t.Errorf("round %d: %d entries were taken up", round, done.Entries)
+			t.Errorf("round %d: %d entries were added, want 50", round, done.Entries)
 		}
 		if before != nil && before == writer.file {
 			t.Errorf("round %d: the index was not replaced", round)
@@ -40,7 +40,7 @@ func TestExtend(t *testing.T) {
 			t.Errorf("round %d: %d matches, want %d", round, res.Matches, want)
 		}
 	}
-	// A long tape that is started over.
+	// Now the tape begins again.
 	if _, err := tp.Reset(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func (x *Index) openCurrent() error {
 			x.db, x.file = d, st
 			return nil
 		}
-		// A build may have just replaced the file.
+		// If a build has just replaced the file, try again.
 		if now, statErr := os.Stat(path); statErr == nil && os.SameFile(now, st) {
 			return err
 		}
@@ -69,12 +69,12 @@ func (x *Index) setAside() error {
 	return nil
 }
 
-// manyEntries limits how many entries are added to the file that other processes read. With more, SQLite would
-// write before the end of the transaction, and keep readers out for too long.
+// manyEntries limits how many entries are added in place, to the file that other processes read. With more,
+// SQLite would write before the end of the transaction, and keep readers out for too long.
 const manyEntries = 20_000
 
-// build makes a new index of tapes. With extend, it adds what is missing to a copy of the old one. The
-// caller holds the lock.
+// build makes a new index of tapes, and returns how many entries it added. With extend, it adds missing
+// entries to a copy of the old index. The caller holds the lock.
 func (x *Index) build(ctx context.Context, tapes []*store.Target, extend bool) (int64, error) {
 	dir, err := (*workspace.Store)(x.store).ScratchDir()
 	if err = errors.Join(err, (*workspace.Store)(x.store).Exclude(), x.Close()); err != nil {

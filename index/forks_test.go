@@ -58,7 +58,8 @@ func (w *world) fork(tp *repo.Tape) string {
 	return "merged " + f.Name()
 }
 
-// family is a tape with forks and a fork of a fork, of random entries.
+// family makes a tape with forks and a fork of a fork, all with random entries, and another tape. It returns them
+// and their entries.
 func family(t testing.TB, s *repo.Store, d *drafter, n int) (all []*repo.Tape, entries []repo.Entry) {
 	t.Helper()
 	write := func(tp *repo.Tape) {
@@ -82,7 +83,7 @@ func family(t testing.TB, s *repo.Store, d *drafter, n int) (all []*repo.Tape, e
 	}
 	main := openTape(t, s, "")
 	write(main)
-	// The tape between gets a number between those of the fork and its parent.
+	// In the index, the number of the tape between is between the numbers of main and its forks.
 	between := newTape(t, s, "between")
 	write(between)
 	x := mustFork(t, main, "x", at(main))
@@ -103,7 +104,7 @@ func family(t testing.TB, s *repo.Store, d *drafter, n int) (all []*repo.Tape, e
 	return all, entries
 }
 
-// emptyFile is a path for a new database.
+// emptyFile makes an empty file for a new database, and returns its path.
 func emptyFile(t testing.TB, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -113,7 +114,7 @@ func emptyFile(t testing.TB, name string) string {
 	return path
 }
 
-// storedWhole makes an index in which forks share nothing with their parents.
+// storedWhole makes an index that stores forks in full, without sharing entries with their parents.
 func storedWhole(t testing.TB, tapes []*repo.Tape) *store.DB {
 	t.Helper()
 	d, err := store.Open(emptyFile(t, "whole.db"))
@@ -131,7 +132,7 @@ func storedWhole(t testing.TB, tapes []*repo.Tape) *store.DB {
 	return d
 }
 
-// alone are targets without their ancestors.
+// alone returns targets without their ancestors, so that forks are stored in full.
 func alone(tapes []*repo.Tape) (out []*store.Target) {
 	for _, tp := range tapes {
 		out = append(out, &store.Target{Tape: tp})
@@ -139,8 +140,8 @@ func alone(tapes []*repo.Tape) (out []*store.Target) {
 	return out
 }
 
-// TestForksAreSearchedWhole: a search in a fork finds what reading all of it finds, its parents'
-// entries included, with the scores of an index that stores the fork in full.
+// TestForksAreSearchedWhole: a search in a fork finds the same as reading all its entries, including its
+// parents', with the scores of an index that stores the fork in full.
 func TestForksAreSearchedWhole(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -170,7 +171,7 @@ func TestForksAreSearchedWhole(t *testing.T) {
 }
 
 // TestManyMatchesInAFork: if a word is in so many entries of a fork and its parents that only some
-// are judged, these are the same ones wherever they are stored.
+// are judged, the same entries are judged wherever they are stored.
 func TestManyMatchesInAFork(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -209,11 +210,11 @@ func TestManyMatchesInAFork(t *testing.T) {
 		}
 	}
 	if n := mustSearch(t, index, Search{Text: "common", Tapes: named(y), Count: true}).Matches; n <= 2*relevance.ManyFound {
-		t.Errorf("only %d entries have the word: too few to show anything", n)
+		t.Errorf("only %d entries have the word, want more than %d: the test shows nothing", n, 2*relevance.ManyFound)
 	}
 }
 
-// TestNeighboursInAFork: the entries around a hit are the fork's, across its base.
+// TestNeighboursInAFork: around a hit near the base, the entries of the parent and of the fork are shown.
 func TestNeighboursInAFork(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -241,16 +242,16 @@ func TestNeighboursInAFork(t *testing.T) {
 			checked++
 			from, to := max(0, int(h.ID)-1-one.Context), min(len(read), int(h.ID)+one.Context)
 			if got, want := append(h.Before, h.After...), slices.Concat(read[from:h.ID-1], read[h.ID:to]); !reflect.DeepEqual(got, want) {
-				t.Errorf("around %s: %v, want %v", key(h.Entry), keysOf(got), keysOf(want))
+				t.Errorf("around %s: got %v, want %v", key(h.Entry), keysOf(got), keysOf(want))
 			}
 		}
 	}
 	if checked == 0 {
-		t.Error("nothing was checked")
+		t.Error("no search had a hit: the test shows nothing")
 	}
 }
 
-// TestForkCosts: a fork has rows and words for its own entries only.
+// TestForkCosts: the index stores rows and words only of a fork's own entries.
 func TestForkCosts(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -264,24 +265,24 @@ func TestForkCosts(t *testing.T) {
 	f := mustFork(t, main, "x", "")
 	mustAppend(t, f, repo.Message("user", "giraffe one"), repo.Message("user", "giraffe two"))
 	if got := mustSync(t, x); got.Entries != 2 || got.Tapes != 2 || got.Total != 303 {
-		t.Errorf("a fork with two entries: %+v", got)
+		t.Errorf("after a fork with two entries: got %+v, want 2 entries, 303 in 2 tapes", got)
 	}
 	res := mustSearch(t, x, Search{Text: "giraffe", Tapes: named(main, f)})
 	if len(res.Hits) != 2 || res.Hits[0].Tape != "main/x" {
-		t.Errorf("found %v", keysOf(hitEntries(res)))
+		t.Errorf("found %v, want 2 entries of main/x", keysOf(hitEntries(res)))
 	}
 	if got := rowsOf(t, s.IndexFile(), "SELECT tape, anchor_name, id FROM entries WHERE tape = 'main/x' ORDER BY id"); !slices.Equal(got, []string{
 		"main/x | session/start | 302 | ", "main/x | session/start | 303 | "}) {
-		t.Errorf("the view has %v", got)
+		t.Errorf("the view entries has %v of the fork, want 302 and 303", got)
 	}
 	if err := f.Discard(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if st, err := x.Status(t.Context()); err != nil || st.Fresh() {
-		t.Errorf("after a discard the index is %s, %v", st.State, err)
+		t.Errorf("after a discard the index is %s (%v), want stale", st.State, err)
 	}
 	if got := mustSync(t, x); got.Entries != 0 || got.Tapes != 1 || got.Total != 301 {
-		t.Errorf("after a discard: %+v", got)
+		t.Errorf("after a discard and a sync: got %+v, want 301 entries in 1 tape", got)
 	}
 }
 
@@ -329,19 +330,19 @@ func TestForkOfAChangedParent(t *testing.T) {
 			wantEqual(t, what, s.IndexFile(), rebuilt(t, s))
 			for _, m := range warn.take() {
 				if strings.Contains(m, "index") {
-					t.Errorf("a warning: %s", m)
+					t.Errorf("got the warning %q, want none about the index", m)
 				}
 			}
 			if st, err := index.Status(t.Context()); err != nil || !st.Fresh() {
-				t.Errorf("after a sync the index is %s, %v", st.State, err)
+				t.Errorf("after a sync the index is %s (%v), want fresh", st.State, err)
 			}
 		})
 	}
 }
 
-// TestForkIsTakenBack: a fork stored in full, because its parent was rewound before the base, shares
-// entries with the parent again when that is restored.
-func TestForkIsTakenBack(t *testing.T) {
+// TestForkSharesAgain: a fork is stored in full when its parent is rewound to before the base. When the parent is
+// restored, the fork shares entries with it again.
+func TestForkSharesAgain(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	main := openTape(t, s, "")
@@ -350,17 +351,17 @@ func TestForkIsTakenBack(t *testing.T) {
 	x := mustFork(t, main, "x", "")
 	mustAppend(t, x, repo.Message("user", "heron two"))
 	dir := main.WorkTree()
-	was := runGit(t, dir, "rev-parse", "HEAD")
+	head := runGit(t, dir, "rev-parse", "HEAD")
 	runGit(t, dir, "reset", "-q", "--hard", "HEAD~1")
 	runGit(t, dir, "clean", "-q", "-f", "-d", "anchors")
 	index := testIndex(t, s)
 	if got := mustSync(t, index); got.Total != 5 {
-		t.Errorf("with the parent rewound: %+v", got)
+		t.Errorf("with the parent rewound: got %+v, want 5 entries", got)
 	}
-	runGit(t, dir, "merge", "-q", "--ff-only", was)
+	runGit(t, dir, "merge", "-q", "--ff-only", head)
 	wantIDs(t, "x", mustSearch(t, index, Search{Text: "heron", Tapes: named(x)}).Hits, 2, 4)
 	if got := mustSync(t, index); got.Total != 4 {
-		t.Errorf("with the parent as it was: %+v", got)
+		t.Errorf("with the parent restored: got %+v, want 4 entries", got)
 	}
-	wantEqual(t, "taken back", s.IndexFile(), rebuilt(t, s))
+	wantEqual(t, "with the parent restored", s.IndexFile(), rebuilt(t, s))
 }

@@ -85,7 +85,7 @@ func inIndex(t testing.TB, d *store.DB, targets []*store.Target, s Search) (res 
 	return res, err
 }
 
-// named are the names of tapes, for a search in them.
+// named returns the names of tapes, for Search.Tapes.
 func named(tapes ...*repo.Tape) []string {
 	names := make([]string, len(tapes))
 	for i, t := range tapes {
@@ -130,7 +130,7 @@ func forksOf(t testing.TB, s *repo.Store) []*repo.Tape {
 	return forks
 }
 
-// everything is all tapes and open forks.
+// everything returns all tapes and open forks.
 func everything(t testing.TB, s *repo.Store) []*repo.Tape {
 	t.Helper()
 	return append(tapesOf(t, s), forksOf(t, s)...)
@@ -161,7 +161,7 @@ func mustHandoff(t testing.TB, tp *repo.Tape, name string) {
 	}
 }
 
-// testIndex is an index that is closed when the test ends.
+// testIndex returns an index that is closed when the test ends.
 func testIndex(t testing.TB, s *repo.Store) *Index {
 	t.Helper()
 	x := New(s, nil)
@@ -191,7 +191,7 @@ func mustSync(t testing.TB, x *Index) Synced {
 	return out
 }
 
-// hitIDs are the ids of hits, in their order.
+// hitIDs returns the ids of hits, in their order.
 func hitIDs(hits []Hit) []int64 {
 	out := []int64{}
 	for _, h := range hits {
@@ -200,7 +200,7 @@ func hitIDs(hits []Hit) []int64 {
 	return out
 }
 
-// sortedIDs are the ids of hits in order of age, to compare what was found.
+// sortedIDs returns the ids of hits in ascending order.
 func sortedIDs(hits []Hit) []int64 {
 	out := hitIDs(hits)
 	slices.Sort(out)
@@ -252,11 +252,11 @@ func wantNoScratch(t testing.TB, s *repo.Store) {
 		t.Fatal(err)
 	}
 	for _, e := range left {
-		t.Errorf("left behind: %s", e.Name())
+		t.Errorf("the file %s is left in the scratch folder", e.Name())
 	}
 }
 
-// textOf is the text of an entry that is searched.
+// textOf returns the text of an entry as searches see it.
 func textOf(e repo.Entry) []byte { return text.AppendEntry(nil, e.Kind, e.Payload) }
 
 // collect reads a tape without the index.
@@ -271,5 +271,5 @@ func collect(ctx context.Context, tp *repo.Tape, q repo.Query) ([]repo.Entry, er
 	return out, nil
 }
 
-// key identifies an entry among all tapes.
+// key identifies an entry among the entries of all tapes.
 func key(e repo.Entry) string { return fmt.Sprintf("%s@%06d", e.Tape, e.ID) }

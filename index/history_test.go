@@ -18,8 +18,8 @@ import (
 	"tape/repo"
 )
 
-// world makes random changes to a workspace, by this program, by git and by hand, with an index that
-// is queried from time to time.
+// world makes random changes to a workspace, by this program, by git and by hand, and queries its index from
+// time to time.
 type world struct {
 	t     *testing.T
 	rng   *rand.Rand
@@ -54,7 +54,7 @@ func (w *world) tape() *repo.Tape {
 	return tapes[w.rng.IntN(len(tapes))]
 }
 
-// tree is the working tree of a tape, after everything in it was committed.
+// tree commits everything of a tape, and returns its working tree.
 func (w *world) tree(tp *repo.Tape) string {
 	w.t.Helper()
 	if tp.WorkTree() == "" {
@@ -72,7 +72,7 @@ func (w *world) batch(tp *repo.Tape, n int) {
 	for i := range drafts {
 		drafts[i] = w.d.draft()
 	}
-	if w.rng.IntN(25) == 0 { // one that fills a file
+	if w.rng.IntN(25) == 0 { // an entry that fills a file
 		drafts[0] = repo.Message("user", strings.Repeat(w.d.text()+"\n", 6000))
 	}
 	mustAppend(w.t, tp, drafts...)
@@ -87,7 +87,7 @@ func (w *world) step() string {
 	}
 	n := w.rng.IntN(100)
 	if tp.IsFork() && (n >= 53 && n < 60 || n >= 71 && n < 81 || n >= 85 && n < 90 || n >= 94) {
-		n = 0 // the commits that make it a fork, and name it, stay
+		n = 0 // do not remove the commits that make it a fork and name it
 	}
 	switch {
 	case n < 38:
@@ -224,21 +224,21 @@ func (w *world) removeTree(tp *repo.Tape) string {
 	return "no working tree any more: " + tp.Name()
 }
 
-// cutBack removes uncommitted entries, and appends others.
+// cutBack removes uncommitted entries that the index has read, and appends others.
 func (w *world) cutBack(tp *repo.Tape) string {
 	dir := w.tree(tp)
 	w.batch(tp, 1+w.rng.IntN(4))
-	w.look()
+	w.update()
 	runGit(w.t, dir, "restore", "--", "anchors")
 	runGit(w.t, dir, "clean", "-q", "-f", "-d", "anchors")
 	if _, err := collect(w.t.Context(), tp, repo.Query{}); err != nil {
-		// The tape knows what it lost. A commit by git does not clear that, but a repair does.
-		if _, gotten := w.x.Sync(w.t.Context()); !errors.Is(gotten, repo.ErrCorrupt) {
-			w.t.Errorf("reading the tape says %v, the index says %v", err, gotten)
+		// The tape's journal says that entries are lost. A commit by git does not change that, but a repair does.
+		if _, syncErr := w.x.Sync(w.t.Context()); !errors.Is(syncErr, repo.ErrCorrupt) {
+			w.t.Errorf("reading the tape: %v; syncing the index: got %v, want ErrCorrupt", err, syncErr)
 		}
 		runGit(w.t, dir, "commit", "-q", "--allow-empty", "-m", "not settled")
 		if _, err := collect(w.t.Context(), tp, repo.Query{}); !errors.Is(err, repo.ErrCorrupt) {
-			w.t.Errorf("after a commit, reading the tape says %v", err)
+			w.t.Errorf("reading the tape after a commit: got %v, want ErrCorrupt", err)
 		}
 		if _, err := w.s.Repair(w.t.Context()); err != nil {
 			w.t.Error(err)
@@ -248,7 +248,7 @@ func (w *world) cutBack(tp *repo.Tape) string {
 	return "cut back: " + tp.Name()
 }
 
-// sameAgain goes back, and writes entries of the same lengths and dates.
+// sameAgain undoes a commit that the index has read, and writes entries of the same lengths and dates.
 func (w *world) sameAgain(tp *repo.Tape) string {
 	dir := w.tree(tp)
 	date := repo.FormatDate(testkit.Clock())
@@ -259,15 +259,15 @@ func (w *world) sameAgain(tp *repo.Tape) string {
 	}
 	mustAppend(w.t, tp, draft("before"), draft("earlier"))
 	w.tree(tp)
-	w.look()
+	w.update()
 	runGit(w.t, dir, "reset", "-q", "--hard", "HEAD~1")
 	runGit(w.t, dir, "clean", "-q", "-f", "-d", "anchors")
 	mustAppend(w.t, tp, draft("behind"), draft("another"))
 	return "the same again: " + tp.Name()
 }
 
-// look brings the index up to date, in one of several ways.
-func (w *world) look() {
+// update brings the index up to date, in one of several ways.
+func (w *world) update() {
 	tapes := everything(w.t, w.s)
 	switch w.rng.IntN(4) {
 	case 0, 1:
@@ -298,17 +298,17 @@ func (w *world) compare(searches int) {
 		}
 		all = append(all, entries...)
 	}
-	// Its tapes have other numbers, which must not matter.
-	turned := slices.Clone(tapes)
-	slices.Reverse(turned)
-	other := onCopy(t, w.s, rebuiltOf(t, w.s, turned))
+	// The tapes in another new index have other numbers, which must not matter.
+	reversed := slices.Clone(tapes)
+	slices.Reverse(reversed)
+	other := onCopy(t, w.s, rebuiltOf(t, w.s, reversed))
 	for range searches {
 		s := search(w.rng, tapes, all)
 		wantAnswer(t, w.x, s)
 		got, err := w.x.Search(t.Context(), s)
 		want, wantErr := other.Search(t.Context(), s)
 		if (err != nil) != (wantErr != nil) {
-			t.Errorf("%s: %v, and of a new index %v", describe(s), err, wantErr)
+			t.Errorf("%s: got the error %v, a new index gives %v", describe(s), err, wantErr)
 		} else if err == nil {
 			wantSame(t, describe(s), got, want)
 		}
@@ -323,13 +323,13 @@ func (w *world) compare(searches int) {
 	}
 	for _, m := range w.warn.take() {
 		if strings.Contains(m, "index") {
-			t.Errorf("a warning: %s", m)
+			t.Errorf("got the warning %q, want none about the index", m)
 		}
 	}
 }
 
-// TestSoakHistories lets an index follow random histories. It always contains and answers the same as
-// a new one, and that is what reading every entry gives.
+// TestSoakHistories lets an index follow random histories. It always contains and answers the same as a new
+// index, and the answers are the same as from reading every entry.
 func TestSoakHistories(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -338,9 +338,8 @@ func TestSoakHistories(t *testing.T) {
 	}
 }
 
-// TestHistoryThatFailed runs histories that once failed: a search wrote into the cached content of a
-// file; the index met a merge by git; and with many forks, the test took the entry 26 of main/f1 for
-// the entry 6 of main/f12.
+// TestHistoryThatFailed runs histories that once failed: a search overwrote the cached content of a file; the
+// index met a merge by git; and with many forks, the test confused entry 26 of main/f1 with entry 6 of main/f12.
 func TestHistoryThatFailed(t *testing.T) {
 	t.Parallel()
 	followHistory(t, rand.New(rand.NewPCG(1795343740803660774, 0)), 40, 25)
@@ -354,7 +353,7 @@ func followHistory(t *testing.T, rng *rand.Rand, steps, searches int) {
 	for i := range steps {
 		w.steps = append(w.steps, w.step())
 		if rng.IntN(3) == 0 {
-			w.look()
+			w.update()
 		}
 		if i%20 == 19 {
 			w.compare(searches)
@@ -369,8 +368,7 @@ func followHistory(t *testing.T, rng *rand.Rand, steps, searches int) {
 	}
 }
 
-// TestMergeByGit: whoever searches, or brings the index up to date, may be the first to meet a merge
-// that git made.
+// TestMergeByGit: a sync, a rebuild or a search may be the first to meet a merge that git made.
 func TestMergeByGit(t *testing.T) {
 	t.Parallel()
 	first := map[string]func(*Index, *repo.Tape) error{
@@ -437,8 +435,8 @@ func (w *world) withoutIndex() {
 	wantNoScratch(t, w.s)
 }
 
-// TestManyMatches searches for a word that very many entries contain: with a limit, not all are
-// judged; without one, all are returned, however the index grew.
+// TestManyMatches searches for a word that very many entries contain. With a limit, only some are judged;
+// without one, all are returned. The answer does not depend on how the index grew.
 func TestManyMatches(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
@@ -473,6 +471,6 @@ func TestManyMatches(t *testing.T) {
 		}
 	}
 	if n := mustSearch(t, x, Search{Text: "common", Tapes: named(tp), Count: true}).Matches; n <= relevance.ManyFound {
-		t.Errorf("only %d entries have the word: too few to show anything", n)
+		t.Errorf("only %d entries have the word, want more than %d: the test shows nothing", n, relevance.ManyFound)
 	}
 }

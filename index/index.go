@@ -12,15 +12,15 @@ import (
 	"tape/repo"
 )
 
-// Options say how an index is used. Nil means the defaults.
+// Options say how an index is used.
 type Options struct {
 	// Progress is called from time to time with the number of entries that a call has added so far.
 	Progress func(entries int64)
-	// Shown makes it an index of entries as a certain reader sees them, so that searching does not reveal
-	// the rest. Nil means entries as they are.
+	// Shown, if set, makes the index a shown index: of entries as a masked run sees them, so that a search
+	// does not reveal more. Nil means an index of entries as they are stored.
 	Shown *Shown
-	// Seen, if set, returns how the caller sees an entry that may match a search for words, and whether
-	// at all. Result.Matches includes entries that are not seen.
+	// Seen, if set, is called for entries that may match a search for words. It returns the entry as the
+	// caller sees it, and false if the caller does not see it. Result.Matches may include unseen entries.
 	Seen func(repo.Entry) (repo.Entry, bool)
 }
 
@@ -41,13 +41,13 @@ type Index struct {
 	seen     func(repo.Entry) (repo.Entry, bool)
 
 	db     *store.DB
-	file   os.FileInfo // that of db; nil in memory
+	file   os.FileInfo // of db's file; nil in memory
 	memory bool
 }
 
-// New returns the index of a workspace. It does nothing yet.
-func New(of *repo.Store, o *Options) *Index {
-	x := &Index{store: of, progress: func(int64) {}, many: manyEntries, path: of.IndexFile()}
+// New returns the index of a workspace, without opening it. Nil options mean the defaults.
+func New(s *repo.Store, o *Options) *Index {
+	x := &Index{store: s, progress: func(int64) {}, many: manyEntries, path: s.IndexFile()}
 	if o != nil {
 		x.seen = o.Seen
 	}
@@ -55,17 +55,17 @@ func New(of *repo.Store, o *Options) *Index {
 		x.progress = o.Progress
 	}
 	if o != nil && o.Shown != nil {
-		x.path, x.view = shownFile(of), store.Shown(o.Shown.Version, o.Shown.Entry)
+		x.path, x.view = shownFile(s), store.Shown(o.Shown.Version, o.Shown.Entry)
 	}
 	return x
 }
 
 func shownFile(s *repo.Store) string { return s.PrivatePath("shown.db") }
 
-// DropShown removes the index of Options.Shown. It is made again when needed.
+// DropShown removes the shown index; see Options.Shown. The next search with Options.Shown makes it again.
 func DropShown(s *repo.Store) error { return store.Remove(shownFile(s)) }
 
-// Close closes the database.
+// Close closes the database. The index can be used again afterwards.
 func (x *Index) Close() error {
 	if x.db == nil {
 		return nil
@@ -77,13 +77,13 @@ func (x *Index) Close() error {
 
 // Synced is what a Sync or Rebuild did.
 type Synced struct {
-	Entries int64 // added by the call
-	Total   int64 // in the index, all tapes together; entries that forks share with parents count once
-	Tapes   int   // and open forks
+	Entries int64 // entries that the call added
+	Total   int64 // entries in the index; those that forks share with their parents count once
+	Tapes   int   // tapes and open forks in the index
 }
 
-// Sync brings the index up to date with every tape and open fork of the workspace, and removes those that
-// no longer exist.
+// Sync brings the index up to date with every tape and open fork of the workspace, and removes tapes and forks
+// that no longer exist. ErrBusy if another process writes to the index for too long.
 func (x *Index) Sync(ctx context.Context) (Synced, error) {
 	tapes, err := store.All(ctx, x.store, nil)
 	if err != nil {
@@ -120,10 +120,10 @@ type Status struct {
 	State    string // absent, outdated, damaged, foreign, stale or fresh
 	Entries  int64
 	Tapes    int // tapes and forks in the index
-	Stale    int // those that changed since, or no longer exist
+	Stale    int // tapes and forks that changed since they were read, or no longer exist
 	Bytes    int64
 	Segments int // parts of the table of words
-	Schema   int
+	Schema   int // version of the tables
 }
 
 // Fresh reports whether a search would have nothing to add.
@@ -138,7 +138,7 @@ func (x *Index) Status(ctx context.Context) (Status, error) {
 	return x.statusOf(ctx, tapes, true)
 }
 
-// State is the state of the index with regard to one tape.
+// State returns the state of the index with regard to one tape; see Status.State.
 func (x *Index) State(ctx context.Context, t *repo.Tape) (string, error) {
 	tapes, err := store.WithParents(ctx, x.store, []*repo.Tape{t})
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *Status) read(ctx context.Context, d *store.DB, tapes []*store.Target, a
 	return err
 }
 
-// ready opens a database with everything of the given tapes, and returns how many entries it added.
+// ready opens a database, brings it up to date with the given tapes, and returns how many entries it added.
 func (x *Index) ready(ctx context.Context, tapes []*store.Target) (int64, error) {
 	if x.memory {
 		return x.db.CatchUp(ctx, tapes, x.progress)
@@ -209,11 +209,11 @@ func (x *Index) ready(ctx context.Context, tapes []*store.Target) (int64, error)
 	return added, classify(err)
 }
 
-// readyFile is ready for the file. With all, the given tapes are all tapes, and others are removed from the
-// index.
+// readyFile is like ready, but always with the index file, never in memory. With all, tapes has all tapes, and
+// other tapes are removed from the index.
 func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) (int64, error) {
-	// Nothing may be read from a replaced file: SQLite finds the journal by name, and would apply
-	// that of the new file to the old one.
+	// Nothing may be read from a replaced file: SQLite finds the journal by name, and would apply the new
+	// file's journal to the old file.
 	if err := x.openCurrent(); err != nil {
 		return 0, err
 	}
@@ -230,8 +230,8 @@ func (x *Index) readyFile(ctx context.Context, tapes []*store.Target, all bool) 
 	return x.locked(ctx, func() (int64, error) { return x.underLock(ctx, tapes, all) })
 }
 
-// locked runs f while no other process writes to the index, and again after each unfinished merge by git
-// that it completes.
+// locked runs f while no other process writes to the index. If f fails because of an incomplete merge, it
+// completes the merge and runs f again.
 func (x *Index) locked(ctx context.Context, f func() (int64, error)) (added int64, err error) {
 	err = join.WithMergesCompleted(ctx, func() error {
 		unlock, err := (*workspace.Store)(x.store).LockIndex(ctx)
@@ -244,9 +244,9 @@ func (x *Index) locked(ctx context.Context, f func() (int64, error)) (added int6
 	return added, err
 }
 
-// underLock catches up, or rebuilds an index that is missing or unusable.
+// underLock brings the index up to date, or rebuilds it if it is missing or unusable.
 func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) (int64, error) {
-	if err := x.openCurrent(); err != nil { // another process may have built a new one meanwhile
+	if err := x.openCurrent(); err != nil { // another process may have built a new index meanwhile
 		return 0, err
 	}
 	if x.db == nil {
@@ -272,7 +272,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 	return added, err
 }
 
-// inMemory makes an index for this process alone.
+// inMemory makes an index in memory, and warns with the reason.
 func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) (int64, error) {
 	(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index cannot be written (%v): this command uses one in memory", why))
 	if err := x.Close(); err != nil {
@@ -288,7 +288,7 @@ func (x *Index) inMemory(ctx context.Context, tapes []*store.Target, why error) 
 	return added, classify(err)
 }
 
-// classify turns an error of a busy index into an ErrBusy.
+// classify turns an error of a busy database into an ErrBusy.
 func classify(err error) error {
 	if store.IsBusy(err) {
 		return fmt.Errorf("%w: another process has been writing to the index for %s", repo.ErrBusy, store.BusyWait)

@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// TestSynced: what a sync reports, and the state of the index before and after it.
+// TestSynced checks what a sync reports, and the state of the index before and after it.
 func TestSynced(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -32,20 +32,20 @@ func TestSynced(t *testing.T) {
 	sync := func(what string, want Synced) {
 		t.Helper()
 		if got := mustSync(t, x); got != want {
-			t.Errorf("%s: %+v, want %+v", what, got, want)
+			t.Errorf("%s: got %+v, want %+v", what, got, want)
 		}
 	}
 	state("at first", "absent", "absent")
 	sync("at first", Synced{Entries: 2, Total: 2, Tapes: 2})
-	state("then", "fresh", "fresh")
+	state("after a sync", "fresh", "fresh")
 	sync("again", Synced{Total: 2, Tapes: 2})
 	mustAppend(t, other, repo.Message("user", "needle"), repo.Message("user", "b"))
-	state("one is stale", "stale", "fresh")
+	state("other has grown", "stale", "fresh")
 	mustAppend(t, tp, repo.Message("user", "c"))
-	state("both are", "stale", "stale")
-	sync("both", Synced{Entries: 3, Total: 5, Tapes: 2})
+	state("both have grown", "stale", "stale")
+	sync("both have grown", Synced{Entries: 3, Total: 5, Tapes: 2})
 	if got, err := x.Rebuild(t.Context()); err != nil || got != (Synced{Entries: 5, Total: 5, Tapes: 2}) {
-		t.Errorf("rebuilt: %+v, %v", got, err)
+		t.Errorf("rebuilt: got %+v (%v), want 5 entries of 2 tapes", got, err)
 	}
 	if _, err := tp.Reset(t.Context(), false); err != nil {
 		t.Fatal(err)
@@ -57,9 +57,9 @@ func TestSynced(t *testing.T) {
 	wantEqual(t, "without the other", s.IndexFile(), rebuilt(t, s))
 }
 
-// TestJournalOfTheDead: a process was killed while it wrote, and left a half-written database and the
-// journal to roll it back.
-func TestJournalOfTheDead(t *testing.T) {
+// TestJournalOfAKilledWriter: a process that was killed while it wrote has left a half-written database and
+// the journal to roll it back.
+func TestJournalOfAKilledWriter(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	tp := openTape(t, s, "")
@@ -77,14 +77,14 @@ func TestJournalOfTheDead(t *testing.T) {
 		"status": func(x *Index) error {
 			st, err := x.Status(t.Context())
 			if st.State != "fresh" {
-				err = errors.Join(err, fmt.Errorf("the state is %q", st.State))
+				err = errors.Join(err, fmt.Errorf("the state is %q, want fresh", st.State))
 			}
 			return err
 		},
 		"state": func(x *Index) error {
 			state, err := x.State(t.Context(), tp)
 			if state != "fresh" {
-				err = errors.Join(err, fmt.Errorf("the state is %q", state))
+				err = errors.Join(err, fmt.Errorf("the state is %q, want fresh", state))
 			}
 			return err
 		},
@@ -92,7 +92,7 @@ func TestJournalOfTheDead(t *testing.T) {
 		"search": func(x *Index) error {
 			res, err := x.Search(t.Context(), Search{Text: "needle", Tapes: named(tp)})
 			if err == nil && len(res.Hits) != 1 {
-				err = fmt.Errorf("%d hits", len(res.Hits))
+				err = fmt.Errorf("%d hits, want 1", len(res.Hits))
 			}
 			return err
 		},
@@ -105,14 +105,14 @@ func TestJournalOfTheDead(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 		if list := warned.take(); len(list) > 0 {
-			t.Errorf("%s: warnings: %v", what, list)
+			t.Errorf("%s: got the warnings %v, want none", what, list)
 		}
 		wantSound(t, path)
 		wantEqual(t, what, path, rebuilt(t, s))
 	}
 }
 
-// TestCancelled cancels a sync and a rebuild. The former index stays.
+// TestCancelled cancels a sync, a rebuild and a search. The index stays sound.
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -137,11 +137,11 @@ func TestCancelled(t *testing.T) {
 		seen := int64(0)
 		quick := New(s, &Options{Progress: func(n int64) { seen = n; cancel() }})
 		if err := call(quick, ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: got %v, want context.Canceled", what, err)
 		}
 		cancel()
 		if seen == 0 || seen >= int64(n) {
-			t.Errorf("%s: cancelled after %d entries", what, seen)
+			t.Errorf("%s: cancelled after %d of %d entries, want in the middle", what, seen, n)
 		}
 		if err := quick.Close(); err != nil {
 			t.Errorf("%s: close: %v", what, err)
@@ -150,13 +150,13 @@ func TestCancelled(t *testing.T) {
 		wantNoScratch(t, s)
 	}
 	if res := mustSearch(t, x, Search{Text: "needle", Tapes: named(tp), Count: true}); res.Matches != n {
-		t.Errorf("%d matches afterwards", res.Matches)
+		t.Errorf("%d matches afterwards, want %d", res.Matches, n)
 	}
 	wantEqual(t, "afterwards", s.IndexFile(), rebuilt(t, s))
 }
 
-// TestPurge: the words of a long tape that no longer exists are removed.
-func TestPurge(t *testing.T) {
+// TestWordsOfAResetTape: after a long tape is reset, its words are removed from the index.
+func TestWordsOfAResetTape(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	tp := openTape(t, s, "")
@@ -182,7 +182,7 @@ func TestPurge(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := rowsOf(t, s.IndexFile(), "SELECT count(*) FROM temp.vocabulary WHERE doc >> 32 NOT IN (SELECT no FROM tapes)"); got[0] != "0 | " {
-		t.Errorf("words of a tape that is gone: %s", got[0])
+		t.Errorf("words of tapes that are not in the index: got %s, want 0", got[0])
 	}
 }
 
@@ -206,23 +206,23 @@ func TestMissingAnchors(t *testing.T) {
 		}
 		// Nothing is after the anchor yet; that another tape lacks it is not an error.
 		if n, err := ask(both, "here"); n != 0 || err != nil {
-			t.Errorf("one tape has the anchor: %d hits, %v", n, err)
+			t.Errorf("one tape has the anchor: got %d hits (%v), want 0", n, err)
 		}
 		for _, tapes := range [][]*repo.Tape{both, both[1:]} {
 			if _, err := ask(tapes, "nowhere"); !errors.Is(err, repo.ErrNotFound) {
-				t.Errorf("no tape has the anchor: %v", err)
+				t.Errorf("no tape has the anchor: got %v, want ErrNotFound", err)
 			}
 		}
 	}
 	mustAppend(t, tp, repo.Message("user", "needle"))
 	res := mustSearch(t, x, Search{Text: "needle", Tapes: named(both...), Query: repo.Query{After: "here"}})
 	if got := keysOf(hitEntries(res)); !slices.Equal(got, []string{"main@000004"}) {
-		t.Errorf("after the anchor: %v", got)
+		t.Errorf("after the anchor: got %v, want main@000004", got)
 	}
 }
 
-// TestUnusable: invalid searches are refused.
-func TestUnusable(t *testing.T) {
+// TestInvalidSearches: invalid searches are refused.
+func TestInvalidSearches(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
 	x := testIndex(t, s)
@@ -230,17 +230,17 @@ func TestUnusable(t *testing.T) {
 	for what, q := range map[string]Search{
 		"a negative limit":      {Text: "a", Tapes: named(tapes...), Query: repo.Query{Limit: repo.N(-1)}},
 		"negative neighbours":   {Text: "a", Tapes: named(tapes...), Context: -1},
-		"no regular expression": {Text: "a(", How: Regexp, Tapes: named(tapes...)},
-		"dates upside down":     {Text: "a", Tapes: named(tapes...), Query: repo.Query{Since: testkit.Clock(), Until: testkit.Clock().Add(-1)}},
-		"too many anchors":      {Text: "a", Tapes: named(tapes...), Query: repo.Query{After: "a", Phase: "b"}},
+		"an invalid expression": {Text: "a(", How: Regexp, Tapes: named(tapes...)},
+		"dates in wrong order":  {Text: "a", Tapes: named(tapes...), Query: repo.Query{Since: testkit.Clock(), Until: testkit.Clock().Add(-1)}},
+		"After and Phase":       {Text: "a", Tapes: named(tapes...), Query: repo.Query{After: "a", Phase: "b"}},
 	} {
 		if _, err := x.Search(t.Context(), q); !errors.Is(err, repo.ErrInvalid) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: got %v, want ErrInvalid", what, err)
 		}
 	}
 	for _, how := range []How{Words, Substring, Regexp} {
 		if res := mustSearch(t, x, Search{Text: "a", How: how, Tapes: []string{}}); len(res.Hits) > 0 || res.Matches > 0 || !res.Exact {
-			t.Errorf("in no tape: %s", shown(res))
+			t.Errorf("in no tape: got %s, want no match", shown(res))
 		}
 	}
 }
@@ -280,6 +280,6 @@ func TestUncommitted(t *testing.T) {
 	}
 	ask("restored", 2, 4)
 	if out, err := exec.Command("git", "-C", s.Dir(), "status", "--porcelain").Output(); err != nil || strings.TrimSpace(string(out)) != "" {
-		t.Errorf("git status is not clean beside an index: %s %v", out, err)
+		t.Errorf("git status in a workspace with an index: got %q (%v), want clean", out, err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// TestManyTapes: a search over all tapes notices what plain git, or an editor, did to one of them.
+// TestManyTapes: a search in all tapes notices changes that git or an editor made to one of them.
 func TestManyTapes(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -25,7 +25,7 @@ func TestManyTapes(t *testing.T) {
 	if _, err := s.GC(t.Context(), &repo.GCOptions{Idle: -1, WorktreesOnly: true}); err != nil {
 		t.Fatal(err)
 	}
-	// Each search is a program's first one.
+	// want searches with a new Store, as a new process does.
 	want := func(what, word string, tapes ...string) {
 		t.Helper()
 		fresh, warned := reopen(t, s.Dir())
@@ -35,17 +35,17 @@ func TestManyTapes(t *testing.T) {
 		}
 		slices.Sort(got)
 		if fmt.Sprint(got) != fmt.Sprint(tapes) {
-			t.Errorf("%s: %s is in %q, not %q", what, word, got, tapes)
+			t.Errorf("%s: %s is found in %q, want %q", what, word, got, tapes)
 		}
 		if list := warned.take(); len(list) > 0 {
-			t.Errorf("%s: warnings: %q", what, list)
+			t.Errorf("%s: got the warnings %q, want none", what, list)
 		}
 	}
 	git := func(args ...string) string { return strings.TrimSpace(runGit(t, s.Dir(), args...)) }
 	isFresh := func(what string) {
 		t.Helper()
 		if st, err := testIndex(t, s).Status(t.Context()); err != nil || !st.Fresh() {
-			t.Errorf("%s: the index is %s (%v)", what, st.State, err)
+			t.Errorf("%s: the index is %s (%v), want fresh", what, st.State, err)
 		}
 	}
 	add := func(dir, line string) {
@@ -58,7 +58,7 @@ func TestManyTapes(t *testing.T) {
 	}
 	want("at first", "needle3", "t3")
 
-	// By hand: a working tree of git's, a commit, and the tree is gone again.
+	// commit commits by hand: in a working tree that git adds and removes again.
 	commit := func(tape string, id int, word string) {
 		t.Helper()
 		dir := filepath.Join(t.TempDir(), "by-hand")

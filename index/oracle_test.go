@@ -49,7 +49,7 @@ func matching(t testing.TB, x *Index, s Search) ([]repo.Entry, error) {
 		}
 		reached[tp.Name()], read[tp.Name()] = true, all
 	}
-	come := map[string]bool{}
+	counted := map[string]bool{}
 	for _, tp := range slices.SortedFunc(slices.Values(tapes), func(a, b *repo.Tape) int {
 		return cmp.Or(len(a.Name())-len(b.Name()), cmp.Compare(a.Name(), b.Name()))
 	}) {
@@ -57,11 +57,11 @@ func matching(t testing.TB, x *Index, s Search) ([]repo.Entry, error) {
 		for _, e := range read[tp.Name()] {
 			if len(s.Tapes) > 1 {
 				writer := writers(e.ID)
-				once := fmt.Sprintf("%s@%d", writer, e.ID)
-				if come[once] || writer != tp.Name() && reached[writer] {
+				entry := fmt.Sprintf("%s@%d", writer, e.ID)
+				if counted[entry] || writer != tp.Name() && reached[writer] {
 					continue
 				}
-				come[once] = true
+				counted[entry] = true
 			}
 			if len(s.Query.Roles) > 0 && (e.Kind != repo.KindMessage || !slices.Contains(s.Query.Roles, jsonl.GetString(e.Payload, "role"))) {
 				continue
@@ -99,11 +99,12 @@ func writersOf(t testing.TB, f *repo.Tape) func(id int64) string {
 	}
 }
 
+// acceptor returns a function that reports whether a search's text matches the text of an entry.
 func acceptor(t testing.TB, s Search) func([]byte) bool {
 	t.Helper()
 	switch s.How {
 	case Substring:
-		if s.IgnoreCase { // the tests look for ASCII without regard to case
+		if s.IgnoreCase { // the tests ignore case only for ASCII
 			return func(body []byte) bool {
 				return strings.Contains(strings.ToLower(string(body)), strings.ToLower(s.Text))
 			}
@@ -129,8 +130,8 @@ func acceptor(t testing.TB, s Search) func([]byte) bool {
 	}
 }
 
-// alike identifies what is folded into one hit: what was said must be the same, what was printed may
-// differ in numbers, unless the search contains numbers.
+// alike returns the same key for entries that are folded into one hit. What people and agents said must be the
+// same; what was printed may differ in numbers, unless the search contains numbers.
 func alike(s Search, e repo.Entry) string {
 	body := textOf(e)
 	same := slices.Contains([]string{"message", "anchor", "error", "system"}, e.Kind)
@@ -152,7 +153,7 @@ func alike(s Search, e repo.Entry) string {
 	return fmt.Sprintf("%s %s %x", e.Tape, e.Kind, text.Signature(body))
 }
 
-// limitOf is the limit of a search.
+// limitOf returns the limit of a search.
 func limitOf(s Search) int {
 	if s.Query.Limit == nil {
 		return math.MaxInt
@@ -160,7 +161,7 @@ func limitOf(s Search) int {
 	return *s.Query.Limit
 }
 
-// wantAnswer fails unless a search gives what reading everything gives.
+// wantAnswer fails unless a search gives the same as reading everything.
 func wantAnswer(t testing.TB, x *Index, s Search) {
 	t.Helper()
 	what := describe(s)
@@ -184,18 +185,18 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 			return
 		}
 	}
-	groups, there := map[string]int{}, map[string]repo.Entry{}
+	groups, entries := map[string]int{}, map[string]repo.Entry{}
 	for _, e := range want {
 		groups[alike(s, e)]++
-		there[key(e)] = e
+		entries[key(e)] = e
 	}
 	if res.Matches > len(want) || res.Exact && res.Matches != len(want) {
-		t.Errorf("%s: says %d matches, exact %v; there are %d", what, res.Matches, res.Exact, len(want))
+		t.Errorf("%s: got %d matches, exact %v; want %d", what, res.Matches, res.Exact, len(want))
 	}
 	limit := limitOf(s)
 	if s.Count {
 		if len(res.Hits) > 0 || !res.Exact {
-			t.Errorf("%s: a count with %d hits, exact %v", what, len(res.Hits), res.Exact)
+			t.Errorf("%s: a count has %d hits, exact %v; want no hits, exact", what, len(res.Hits), res.Exact)
 		}
 		return
 	}
@@ -207,7 +208,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 		t.Errorf("%s: %d hits, want %d of %d\ngot  %v\nwant %v", what, len(res.Hits), min(wanted, limit), wanted, keysOf(hitEntries(res)), keysOf(want))
 		return
 	}
-	// A search that has as many hits as were wanted need not look at the rest.
+	// A search that has enough hits need not look at the remaining entries.
 	allSeen := limit > wanted || limit == wanted && res.Exact && !s.Newest && len(want) <= relevance.ManyFound
 	seen := map[string]bool{}
 	for _, h := range res.Hits {
@@ -215,30 +216,30 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 		if !s.NoFold {
 			id = alike(s, h.Entry)
 		}
-		if stored, ok := there[key(h.Entry)]; seen[id] || !ok {
-			t.Errorf("%s: %s is no match, or comes twice", what, key(h.Entry))
+		if stored, ok := entries[key(h.Entry)]; seen[id] || !ok {
+			t.Errorf("%s: %s is not a match, or comes twice", what, key(h.Entry))
 		} else if !reflect.DeepEqual(h.Entry, stored) {
-			t.Errorf("%s: the hit is %+v, the entry %+v", what, h.Entry, stored)
+			t.Errorf("%s: the hit is %+v, want the entry %+v", what, h.Entry, stored)
 		}
 		seen[id] = true
 		if n := groups[alike(s, h.Entry)]; s.NoFold && h.Similar != 0 || h.Similar >= n || allSeen && !s.NoFold && h.Similar != n-1 {
-			t.Errorf("%s: %s stands for %d more, of %d alike", what, key(h.Entry), h.Similar, n)
+			t.Errorf("%s: %s stands for %d more entries, but %d are alike", what, key(h.Entry), h.Similar, n)
 		}
 		wantShown(t, what, h)
 	}
 	wantOrder(t, what, s, res, want)
 }
 
-// wantShown fails unless a hit is the entry as stored, with a snippet that fits.
+// wantShown fails unless a hit's snippet is one line of valid UTF-8, with spans in order inside it.
 func wantShown(t testing.TB, what string, h Hit) {
 	t.Helper()
 	if !utf8.ValidString(h.Snippet) || strings.ContainsAny(h.Snippet, "\n\x1e") {
-		t.Errorf("%s: %s has the snippet %q", what, key(h.Entry), h.Snippet)
+		t.Errorf("%s: %s has the snippet %q, want one line of valid UTF-8", what, key(h.Entry), h.Snippet)
 	}
 	last := 0
 	for _, s := range h.Spans {
 		if s[0] < last || s[1] <= s[0] || s[1] > len(h.Snippet) {
-			t.Errorf("%s: %s has the spans %v in %q", what, key(h.Entry), h.Spans, h.Snippet)
+			t.Errorf("%s: %s has the spans %v in %q, want them in order and inside", what, key(h.Entry), h.Spans, h.Snippet)
 			return
 		}
 		last = s[1]
@@ -269,7 +270,7 @@ func wantOrder(t testing.TB, what string, s Search, res *Result, want []repo.Ent
 	}
 	sorted := slices.IsSortedFunc(hits, byAge)
 	if len(hits) > 0 && !slices.ContainsFunc(hits, func(e repo.Entry) bool { return e.Tape != hits[0].Tape }) {
-		// Within a tape ids tell the age, even if dates jump.
+		// Within a tape, ids tell the age, even if dates are out of order.
 		sorted = sorted || slices.IsSortedFunc(hits, func(a, b repo.Entry) int { return cmp.Compare(b.ID, a.ID) })
 	}
 	if !sorted {
@@ -278,12 +279,12 @@ func wantOrder(t testing.TB, what string, s Search, res *Result, want []repo.Ent
 	if len(s.Tapes) == 1 && s.NoFold {
 		slices.SortFunc(want, byAge)
 		if want := want[:min(len(want), limitOf(s))]; !slices.Equal(keysOf(hits), keysOf(want)) {
-			t.Errorf("%s: the newest are %v, got %v", what, keysOf(want), keysOf(hits))
+			t.Errorf("%s: got %v, want the newest: %v", what, keysOf(hits), keysOf(want))
 		}
 	}
 }
 
-// micros is an entry's date, 0 if it has none.
+// micros returns an entry's date in microseconds since 1970, 0 if it has none.
 func micros(e repo.Entry) int64 {
 	at, ok := e.Time()
 	if !ok {
@@ -368,8 +369,8 @@ func (d *drafter) text() string {
 	return strings.Join(words, []string{" ", " ", " ", "\n", ", ", "。"}[d.rng.IntN(6)])
 }
 
-// draft makes an entry of any kind. Some repeat an earlier one except for a number, some have no
-// usable date, some are by a search tool.
+// draft makes an entry of any kind. Some differ from an earlier one only in numbers, some have a very old date,
+// some are by a search tool.
 func (d *drafter) draft() repo.Draft {
 	d.n++
 	d.at = d.at.Add(time.Duration(d.rng.IntN(3600_000_000)-600_000_000) * time.Microsecond)

@@ -19,14 +19,14 @@ import (
 	"tape/repo"
 )
 
-// The test binary is also the program of the processes that tests start.
-// testkit.HelperEnv names what the process does, helperDir where, helperArg how often (0: until it is killed).
+// Tests start the test binary again as a helper process. testkit.HelperEnv says what the helper does, helperDir in
+// which workspace, and helperArg how often (0: until it is killed).
 const (
 	helperDir = "TAPE_TEST_DIR"
 	helperArg = "TAPE_TEST_ARG"
 )
 
-// runHelper prints a line for what it did, or "failed: " and why.
+// runHelper prints a line for each step, or "failed: " and the error.
 func runHelper(mode string) {
 	ctx := context.Background()
 	err := func() error {
@@ -61,7 +61,7 @@ type helper struct {
 	ctx   context.Context
 	s     *repo.Store
 	label string
-	x     *Index // if it is kept open
+	x     *Index // nil if no index is kept open
 }
 
 func (h *helper) step(mode string, i int) error {
@@ -89,7 +89,7 @@ func (h *helper) step(mode string, i int) error {
 	return errors.Join(err, x.Close())
 }
 
-// once searches in main, and prints what it found and in which index.
+// once searches in main, and prints how many hits it found and whether the index is in memory.
 func (h *helper) once(x *Index) error {
 	tp, err := h.s.Tape(h.ctx, "")
 	if err != nil {
@@ -140,7 +140,7 @@ func (h *helper) find(i int) error {
 			return err
 		}
 		if len(res.Hits) == 0 || !strings.Contains(string(res.Hits[len(res.Hits)-1].Raw), word) {
-			return fmt.Errorf("%s was written, and %d hits are found", word, len(res.Hits))
+			return fmt.Errorf("%s was written, but is not among the %d hits", word, len(res.Hits))
 		}
 	}
 	if i%4 == 3 {
@@ -154,7 +154,7 @@ func (h *helper) find(i int) error {
 type process struct {
 	cmd   *exec.Cmd
 	ready chan struct{} // closed at the first line
-	done  chan struct{} // closed when its output has ended
+	done  chan struct{} // closed when the process's output has ended
 	mu    sync.Mutex
 	lines []string
 }
@@ -202,7 +202,7 @@ func (p *process) end(t testing.TB) []string {
 	return p.lines
 }
 
-// kill kills a process at a random moment, and returns how many steps it had done.
+// kill kills a process some time after it is ready, and returns how many steps it had done.
 func (p *process) kill(t testing.TB, after time.Duration) int {
 	t.Helper()
 	select {
@@ -216,7 +216,7 @@ func (p *process) kill(t testing.TB, after time.Duration) int {
 		t.Fatalf("the helper ended by itself: %v, %v", err, p.lines)
 	}
 	<-p.done
-	_ = p.cmd.Wait() // says that it was killed
+	_ = p.cmd.Wait() // the error says that the process was killed
 	for _, line := range p.lines {
 		if strings.HasPrefix(line, "failed") {
 			t.Errorf("before it was killed: %s", line)
@@ -225,8 +225,8 @@ func (p *process) kill(t testing.TB, after time.Duration) int {
 	return len(p.lines) - 1
 }
 
-// TestSoakProcesses lets many processes write, search, sync and rebuild at once. Each search finds
-// what was written before it began, without errors or warnings.
+// TestSoakProcesses lets many processes write, search, sync and rebuild at once. Each search finds the
+// entries written before it began, without errors or warnings.
 func TestSoakProcesses(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -245,7 +245,7 @@ func TestSoakProcesses(t *testing.T) {
 			if word, ok := strings.CutPrefix(line, "wrote "); ok {
 				words = append(words, word)
 			} else if !strings.HasPrefix(line, "done") && line != "ready" {
-				t.Errorf("a helper: %s", line)
+				t.Errorf("a helper printed %q, want no warning or failure", line)
 			}
 		}
 	}
@@ -259,11 +259,11 @@ func TestSoakProcesses(t *testing.T) {
 	wantSound(t, fresh.IndexFile())
 	for _, word := range words {
 		if res := mustSearch(t, x, Search{Text: word, Tapes: named(tapesOf(t, fresh)...), Exact: true, NoFold: true}); len(res.Hits) == 0 {
-			t.Errorf("%s was written, and is not found", word)
+			t.Errorf("%s was written, but is not found", word)
 		}
 	}
 	if list := warned.take(); len(list) > 0 {
-		t.Errorf("warnings: %v", list)
+		t.Errorf("got the warnings %v, want none", list)
 	}
 	wantNoScratch(t, fresh)
 }
@@ -292,7 +292,7 @@ func TestSoakKillIndexer(t *testing.T) {
 	some := testkit.Size(400, 1000)
 	grow(2 * some)
 	mustSync(t, testIndex(t, s))
-	between := 0
+	firstStep := 0
 	for i := range testkit.Size(3, 150) {
 		mode := []string{"sync", "rebuild", "sync"}[i%3]
 		if mode == "sync" {
@@ -305,7 +305,7 @@ func TestSoakKillIndexer(t *testing.T) {
 			grow(some + rng.IntN(some))
 		}
 		if p := start(t, s.Dir(), mode, 0, nil); p.kill(t, time.Duration(rng.Float64()*float64(60*time.Millisecond))) == 0 {
-			between++
+			firstStep++
 		}
 		fresh, warned := reopen(t, s.Dir())
 		x := testIndex(t, fresh)
@@ -314,11 +314,11 @@ func TestSoakKillIndexer(t *testing.T) {
 			t.Fatalf("after a kill of %s: %d hits, want %d", mode, len(res.Hits), want)
 		}
 		if list := warned.take(); len(list) > 0 {
-			t.Errorf("after a kill of %s: %v", mode, list)
+			t.Errorf("after a kill of %s: got the warnings %v, want none", mode, list)
 		}
 		wantSound(t, s.IndexFile())
 	}
-	t.Logf("%d processes were killed in their first step", between)
+	t.Logf("%d processes were killed in their first step", firstStep)
 	wantEqual(t, "after all kills", s.IndexFile(), rebuilt(t, s))
 	x := testIndex(t, s)
 	if _, err := x.Rebuild(t.Context()); err != nil {
@@ -327,8 +327,8 @@ func TestSoakKillIndexer(t *testing.T) {
 	wantNoScratch(t, s)
 }
 
-// writingElsewhere is a transaction of another process, so large that a part of it is in the file
-// already and the journal is needed.
+// writingElsewhere begins a transaction as another process would, so large that a part of it is already in the
+// file and readers need the journal. end rolls it back.
 func writingElsewhere(t *testing.T, path string) (end func()) {
 	t.Helper()
 	d, err := store.Open(path)
@@ -342,7 +342,7 @@ func writingElsewhere(t *testing.T, path string) (end func()) {
 		}
 	}
 	if !exists(path + "-journal") {
-		t.Fatal("the transaction has no journal: the test misses its point")
+		t.Fatal("the transaction has no journal: the test shows nothing")
 	}
 	return func() {
 		if err := d.Script("ROLLBACK"); err != nil {
@@ -354,8 +354,8 @@ func writingElsewhere(t *testing.T, path string) (end func()) {
 	}
 }
 
-// TestReplacedWhileOpen: while a process has the index open, another replaces it, and a third writes
-// to the new one. SQLite finds the journal by name, and it belongs to the new one.
+// TestReplacedWhileOpen: while a process has the index open, another replaces it, and a third writes to the new
+// file. SQLite finds a journal by name, and the process must not apply the new file's journal to the old file.
 func TestReplacedWhileOpen(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -385,14 +385,14 @@ func TestReplacedWhileOpen(t *testing.T) {
 	case <-time.After(300 * time.Millisecond): // it waits for the transaction to end
 	}
 	if !exists(s.IndexFile() + "-journal") {
-		t.Error("a reader took the journal away from the process that writes")
+		t.Error("a reader removed the journal of the process that writes")
 	}
 	end()
 	if res == nil {
 		res = <-done
 	}
 	if res != nil {
-		wantIDs(t, "while another one writes", res.Hits, 2)
+		wantIDs(t, "while another process writes", res.Hits, 2)
 	}
 	wantSound(t, s.IndexFile())
 }

@@ -56,7 +56,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 		}
 	}
 	t.Cleanup(func() { mode(0o700, 0o600); storetest.Verified(t, dir) })
-	// The binary has to be where that user can run it.
+	// The test binary has to be where the user nobody can run it.
 	program := copyOfSelf(t, base)
 	ask := func(what string, wantMemory bool, want int) {
 		t.Helper()
@@ -65,16 +65,16 @@ func TestReadOnlyWorkspace(t *testing.T) {
 		before := snapshotOf(t, dir)
 		lines := start(t, dir, "search", 1, func(cmd *exec.Cmd) { cmd.Path = program; cmd.Dir = base; asUser(cmd) }).end(t)
 		if !slices.Contains(lines, fmt.Sprintf("found %d in memory %v", want, wantMemory)) {
-			t.Errorf("%s: %q", what, lines)
+			t.Errorf("%s: the search printed %q, want found %d in memory %v", what, lines, want, wantMemory)
 		}
 		said := slices.ContainsFunc(lines, func(l string) bool {
 			return strings.HasPrefix(l, "warning:") && strings.Contains(l, "in memory")
 		})
 		if said != wantMemory {
-			t.Errorf("%s: what was said is %q", what, lines)
+			t.Errorf("%s: the search printed %q, want a warning about memory: %v", what, lines, wantMemory)
 		}
 		if after := snapshotOf(t, dir); after != before {
-			t.Errorf("%s: something was written:\n%s\nwas\n%s", what, after, before)
+			t.Errorf("%s: the files changed: got\n%s\nwant\n%s", what, after, before)
 		}
 	}
 	ask("no index", true, 1)
@@ -88,7 +88,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 	end()
 	writeFile(t, s.IndexFile(), half)
 	writeFile(t, s.IndexFile()+"-journal", journal)
-	ask("a journal that cannot be taken back", true, 2)
+	ask("a journal that cannot be rolled back", true, 2)
 	mustSync(t, testIndex(t, s))
 	spoilWords(t, s.IndexFile())
 	ask("an index without words", true, 2)
@@ -98,7 +98,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 	ask("an empty file", true, 2)
 }
 
-// spoilWords damages the pages of words, but nothing that is read before them.
+// spoilWords damages the pages of words, but not the pages that are read before them.
 func spoilWords(t testing.TB, path string) {
 	t.Helper()
 	d, err := store.Open(path)
@@ -120,8 +120,8 @@ func copyOfSelf(t testing.TB, dir string) string {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "program")
-	// By another process: a file that is open for writing here would be in a child, too,
-	// and could not be run.
+	// Another process copies the file: if this one did, a child could inherit the file while it is open
+	// for writing, and it could not be run.
 	if out, err := exec.Command("cp", self, path).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -7,8 +7,8 @@ import (
 	"tape/internal/testkit"
 )
 
-// TestOpenWhileRebuilt: whoever opens the index while builds replace it gets one of them, or none,
-// and no error.
+// TestOpenWhileRebuilt: opening the index while it is removed and replaced again and again gives an index or
+// none, but no error.
 func TestOpenWhileRebuilt(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)

@@ -7,7 +7,7 @@ import (
 	"tape/repo"
 )
 
-// TestReplacedWithItsFork: adding a fork may bring its parent up to date before the parent's turn.
+// TestReplacedWithItsFork: adding a fork to the index may bring its parent up to date before the parent's turn.
 func TestReplacedWithItsFork(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, rand.New(rand.NewPCG(1, 0)))
@@ -23,7 +23,7 @@ func TestReplacedWithItsFork(t *testing.T) {
 	}
 	mustAppend(t, fork, repo.Message("user", "in the fork"))
 	mustSync(t, w.x)
-	// cut has the index know a commit, which then is taken back.
+	// cut undoes a commit that the index has read, and appends a text instead.
 	cut := func(text string) {
 		mustAppend(t, main, repo.Message("user", "taken back"))
 		dir := w.tree(main)
@@ -33,11 +33,11 @@ func TestReplacedWithItsFork(t *testing.T) {
 		mustAppend(t, main, repo.Message("user", text))
 	}
 	cut("two")
-	mustSearch(t, w.x, Search{Text: "two", Tapes: named(main)}) // its number is now after the fork's
+	mustSearch(t, w.x, Search{Text: "two", Tapes: named(main)}) // the row of main now has a higher number than the fork's row
 	cut("three")
 	mustAppend(t, fork, repo.Message("user", "more in the fork"))
 	w.compare(5)
-	if told := w.warn.take(); len(told) > 0 {
-		t.Error(told)
+	if warnings := w.warn.take(); len(warnings) > 0 {
+		t.Errorf("got the warnings %q, want none", warnings)
 	}
 }

@@ -24,21 +24,22 @@ type (
 	Hit = find.Hit
 )
 
-// Ways to read the text of a Search.
+// The ways to read the text of a Search.
 const (
 	Words     = find.Words     // the query language
 	Substring = find.Substring // exactly these characters
 	Regexp    = find.Regexp    // an RE2 regular expression
 )
 
-// Search finds entries. It first brings the index up to date with the tapes. If one of several tapes
-// disappears meanwhile, such as a fork that is merged, it is left out.
+// Search finds entries. A search for words first brings the index up to date with the tapes. If one of several
+// tapes disappears meanwhile, such as a fork that is merged, it is left out. ErrNotFound if none of the named
+// tapes exists; ErrInvalid if the search is invalid.
 func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
 	if s.How != Words && !x.view.Plain() {
-		return nil, fmt.Errorf("%w: only words can be searched for in entries that are shown masked", repo.ErrInvalid)
+		return nil, fmt.Errorf("%w: in entries that are shown masked, only a search for words is possible", repo.ErrInvalid)
 	}
 	named, err := x.named(ctx, s.Tapes)
 	if err != nil {
@@ -70,7 +71,8 @@ func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	return res, nil
 }
 
-// named returns the tapes of some names, without those that no longer exist; nil for all tapes if names is nil.
+// named returns the tapes with these names, without those that no longer exist, or ErrNotFound if none exists. If
+// names is nil, it returns nil, which means all tapes.
 func (x *Index) named(ctx context.Context, names []string) ([]*repo.Tape, error) {
 	if names == nil {
 		return nil, nil
@@ -95,8 +97,8 @@ func (x *Index) named(ctx context.Context, names []string) ([]*repo.Tape, error)
 }
 
 // About returns what tapes are about, by branch; nil means all tapes and open forks. It first brings the
-// index up to date with them. Tapes that disappear meanwhile are left out. For a fork, it is what its own
-// entries say.
+// index up to date with them. Tapes that disappear meanwhile are left out. For a fork, only its own entries
+// are considered.
 func (x *Index) About(ctx context.Context, tapes []*repo.Tape) (out map[string]about.Tape, err error) {
 	err = x.retryGone(ctx, tapes, func(tapes []*repo.Tape) error {
 		return x.inIndex(ctx, tapes, func(targets []*store.Target, _ store.Has) error {
@@ -116,7 +118,7 @@ func (x *Index) retryGone(ctx context.Context, tapes []*repo.Tape, f func([]*rep
 			return nil
 		}
 		left := existing(tapes)
-		// A working tree removed while it is read looks damaged, but only once.
+		// A working tree that is removed while it is read looks damaged, but not in a second try.
 		again := len(left) < len(tapes) || (errors.Is(err, repo.ErrCorrupt) || tapes == nil && errors.Is(err, repo.ErrNotFound)) && try < tries
 		if len(left) == 0 && tapes != nil || !again {
 			return err
@@ -135,7 +137,8 @@ func existing(tapes []*repo.Tape) (out []*repo.Tape) {
 	return out
 }
 
-// inIndex brings the index up to date with the tapes, then calls f with what it has of them.
+// inIndex brings the index up to date with the tapes, then calls f with the tapes and their rows in the index. It
+// rebuilds a damaged index.
 func (x *Index) inIndex(ctx context.Context, tapes []*repo.Tape, f func([]*store.Target, store.Has) error) error {
 	const tries = 3
 	for try := 1; ; try++ {
@@ -149,8 +152,8 @@ func (x *Index) inIndex(ctx context.Context, tapes []*repo.Tape, f func([]*store
 	}
 }
 
-// upToDate calls f in a transaction that sees one state of the index. The usual case, that the index is
-// fresh, is checked in that same transaction.
+// upToDate brings the index up to date, and calls f in a transaction that sees one state of the index. Whether
+// the index is fresh already, as it usually is, is checked in the same transaction.
 func (x *Index) upToDate(ctx context.Context, tapes []*repo.Tape, f func([]*store.Target, store.Has) error) error {
 	var targets []*store.Target
 	if !x.memory {
@@ -195,8 +198,8 @@ func (x *Index) upToDate(ctx context.Context, tapes []*repo.Tape, f func([]*stor
 	})
 }
 
-// lookUp lists tapes, and what the index has of them. For all tapes, it asks the index first, so that they
-// can be listed without opening each.
+// lookUp returns targets for the tapes, and their rows in the index. If tapes is nil, which means all tapes, it
+// asks the index first, so that the tapes can be listed without opening each.
 func (x *Index) lookUp(ctx context.Context, tapes []*repo.Tape) (targets []*store.Target, has store.Has, err error) {
 	if tapes == nil {
 		if has, err = x.db.HasAll(); err == nil {
@@ -217,8 +220,8 @@ func (x *Index) targets(ctx context.Context, tapes []*repo.Tape, has store.Has) 
 	return store.WithParents(ctx, x.store, tapes)
 }
 
-// recover handles an index that contradicts a tape. The tape may just have been reset, so the first time
-// the index is only read again; the second time it is rebuilt.
+// recover handles a damaged index. If the index only contradicts a tape, the tape may just have been reset: then
+// the index is not rebuilt the first time, but only read again.
 func (x *Index) recover(ctx context.Context, tapes []*repo.Tape, why error, again bool) error {
 	if !again && errors.Is(why, store.ErrInconsistent) {
 		return nil

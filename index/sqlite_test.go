@@ -11,14 +11,14 @@ import (
 	"tape/repo"
 )
 
-// program runs the sqlite3 program, in place of other people's tools.
-func program(t *testing.T, path, query string) string {
+// sqlite3 runs a query with the program sqlite3, in place of other people's tools.
+func sqlite3(t *testing.T, path, query string) string {
 	t.Helper()
-	path3, err := exec.LookPath("sqlite3")
+	program, err := exec.LookPath("sqlite3")
 	if err != nil {
-		t.Skip("the program sqlite3 is not here: what it says of index.db is not looked at")
+		t.Skip("needs the program sqlite3, to read index.db")
 	}
-	out, err := exec.Command(path3, "-batch", path, query).CombinedOutput()
+	out, err := exec.Command(program, "-batch", path, query).CombinedOutput()
 	if err != nil {
 		t.Fatalf("sqlite3: %v\n%s", err, out)
 	}
@@ -67,35 +67,35 @@ func TestPlainSQLite(t *testing.T) {
 			at, _ := e.Time()
 			lines = append(lines, fmt.Sprintf("%d|%s|%s|%d|anchors/%s/%s|%d|%s", e.ID, e.Kind, e.Anchor, e.AnchorSeq, e.At.Folder, e.At.File, e.At.Line, repo.FormatDate(at)))
 		}
-		if got := program(t, s.IndexFile(), query); got != strings.Join(lines, "\n") {
+		if got := sqlite3(t, s.IndexFile(), query); got != strings.Join(lines, "\n") {
 			t.Errorf("between %s and %s:\n--- sqlite3\n%s\n--- want\n%s", a, b, got, strings.Join(lines, "\n"))
 		}
 	}
-	// What is found with plain SQLite can be cut out of the files.
-	row := strings.Split(program(t, s.IndexFile(), `SELECT file_path, byte_offset, byte_length FROM entries WHERE kind = 'message' ORDER BY id DESC LIMIT 1`), "|")
+	// The position of an entry in the index is its position in the files.
+	row := strings.Split(sqlite3(t, s.IndexFile(), `SELECT file_path, byte_offset, byte_length FROM entries WHERE kind = 'message' ORDER BY id DESC LIMIT 1`), "|")
 	var offset, length int
 	if _, err := fmt.Sscan(row[1]+" "+row[2], &offset, &length); err != nil {
 		t.Fatal(err)
 	}
 	if line := readFile(t, filepath.Join(s.Dir(), row[0]))[offset:][:length]; !strings.Contains(string(line), "a needle") || line[0] != '{' || line[len(line)-1] != '}' {
-		t.Errorf("at the position of the last message is %q", line)
+		t.Errorf("at the position of the last message is %q, want its line", line)
 	}
-	if got := program(t, s.IndexFile(), `SELECT count(*) FROM entries_fts WHERE entries_fts MATCH 'needle'`); got != "12" {
+	if got := sqlite3(t, s.IndexFile(), `SELECT count(*) FROM entries_fts WHERE entries_fts MATCH 'needle'`); got != "12" {
 		t.Errorf("MATCH finds %s entries, want 12", got)
 	}
-	if got := program(t, s.IndexFile(), `PRAGMA integrity_check`); got != "ok" {
-		t.Errorf("integrity_check: %s", got)
+	if got := sqlite3(t, s.IndexFile(), `PRAGMA integrity_check`); got != "ok" {
+		t.Errorf("integrity_check: got %s, want ok", got)
 	}
-	if got := program(t, s.IndexFile(), `INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')`); got != "" {
-		t.Errorf("integrity-check of the words: %s", got)
+	if got := sqlite3(t, s.IndexFile(), `INSERT INTO entries_fts (entries_fts) VALUES ('integrity-check')`); got != "" {
+		t.Errorf("integrity-check of the words: got %s, want nothing", got)
 	}
 	columns := "id,kind,anchor_name,anchor_seq,file_path,line_offset,created_at,summary,tape,byte_offset,byte_length,rowid"
-	if got := program(t, s.IndexFile(), `SELECT group_concat(name) FROM pragma_table_info('entries')`); got != columns {
-		t.Errorf("the columns are %s", got)
+	if got := sqlite3(t, s.IndexFile(), `SELECT group_concat(name) FROM pragma_table_info('entries')`); got != columns {
+		t.Errorf("the columns are %s, want %s", got, columns)
 	}
 }
 
-// TestCreatedAt: dates in all zones and forms are in UTC in the column.
+// TestCreatedAt: the column created_at has dates of all zones and forms in UTC.
 func TestCreatedAt(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -114,13 +114,13 @@ func TestCreatedAt(t *testing.T) {
 	got := rowsOf(t, s.IndexFile(), "SELECT created_at FROM entries WHERE id > 1 ORDER BY id")
 	for i := range want {
 		if got[i] != want[i] {
-			t.Errorf("%s: created_at is %s", dates[i], got[i])
+			t.Errorf("%s: created_at is %s, want %s", dates[i], got[i], want[i])
 		}
 	}
 }
 
-// TestNoTextInIndex: the index contains titles, one-line summaries and a line of each request, but no other text, and not the
-// rest of a long message.
+// TestNoTextInIndex: the index contains titles, one-line summaries and a line of each request, but no other text, such
+// as the rest of a long message.
 func TestNoTextInIndex(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -130,7 +130,7 @@ func TestNoTextInIndex(t *testing.T) {
 	raw := string(readFile(t, s.IndexFile()))
 	for _, phrase := range []string{"one phrase", "phrase that", "printed words"} {
 		if strings.Contains(raw, phrase) {
-			t.Errorf("the index has the text %q", phrase)
+			t.Errorf("the index contains the text %q, want none of it", phrase)
 		}
 	}
 }

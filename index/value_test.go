@@ -9,7 +9,7 @@ import (
 	"tape/repo"
 )
 
-// TestSearchIsAValue: a search can be sent to somebody else, who gets the same answer.
+// TestSearchIsAValue: a search can be sent as JSON to another process, which gives the same answer.
 func TestSearchIsAValue(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -24,7 +24,7 @@ func TestSearchIsAValue(t *testing.T) {
 	}
 	var got Search
 	if err := json.Unmarshal(sent, &got); err != nil || !reflect.DeepEqual(got, asked) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("decoded %+v (%v), want %+v", got, err, asked)
 	}
-	wantIDs(t, "as it was sent", mustSearch(t, testIndex(t, s), got).Hits, 2)
+	wantIDs(t, "the decoded search", mustSearch(t, testIndex(t, s), got).Hits, 2)
 }

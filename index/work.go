@@ -13,7 +13,7 @@ import (
 )
 
 type (
-	// By is what sums of work are grouped by.
+	// By says how sums of work are grouped.
 	By = store.By
 	// WorkFilter chooses what is summed.
 	WorkFilter = store.WorkFilter
@@ -29,11 +29,11 @@ type (
 	Digest = store.Digest
 	// Said is what a person asked, or a commit that an agent made.
 	Said = store.Said
-	// Tokens counts tokens. Input is without what came from the cache or was written to it.
+	// Tokens counts tokens. Input does not include tokens read from the cache or written to it.
 	Tokens = activity.Tokens
 )
 
-// What sums of work are grouped by.
+// The ways to group sums of work.
 const (
 	ByNothing = store.ByNothing
 	ByDay     = store.ByDay
@@ -57,32 +57,32 @@ func (x *Index) Work(ctx context.Context, by By, f WorkFilter) (out []*Work, err
 	return out, err
 }
 
-// byOwner replaces tapes by their owners.
+// byOwner replaces keys that name a tape by the tape's owner, and joins sums with the same key.
 func (x *Index) byOwner(ctx context.Context, list []*Work) (out []*Work, err error) {
-	at := map[string]*Work{}
+	byKey := map[string]*Work{}
 	for _, w := range list {
 		if name, ok := strings.CutPrefix(w.Key, store.OwnerOf); ok {
 			t, err := x.store.Tape(ctx, name)
 			if errors.Is(err, repo.ErrNotFound) {
 				continue // gone since the index was read
 			}
-			head, err2 := (*workspace.Tape)(t).Head()
-			if err = errors.Join(err, err2); err != nil {
+			head, headErr := (*workspace.Tape)(t).Head()
+			if err = errors.Join(err, headErr); err != nil {
 				return nil, err
 			}
 			w.Key = snapshot.Owner((*workspace.Tape)(t), head)
 		}
-		if at[w.Key] == nil {
-			at[w.Key], out = w, append(out, w)
+		if byKey[w.Key] == nil {
+			byKey[w.Key], out = w, append(out, w)
 			continue
 		}
-		at[w.Key].Add(w)
+		byKey[w.Key].Add(w)
 	}
 	return out, nil
 }
 
-// Files returns which sessions read and wrote files: one for each session and path. It first brings the index up
-// to date.
+// Files returns which sessions read and wrote files: one FileUse for each session and path. It first brings the
+// index up to date.
 func (x *Index) Files(ctx context.Context, f FileFilter) (out []FileUse, err error) {
 	err = x.ask(ctx, func() error {
 		out, err = x.db.FileUses(f)
@@ -101,7 +101,8 @@ func (x *Index) Touches(ctx context.Context, f FileFilter) (out []Touch, err err
 	return out, err
 }
 
-// Digests returns what was done in sessions in a range of time, in no order. It first brings the index up to date.
+// Digests returns what was done in sessions in a range of time, in no particular order. It first brings the index up
+// to date.
 func (x *Index) Digests(ctx context.Context, f WorkFilter) (out []*Digest, err error) {
 	err = x.ask(ctx, func() error {
 		out, err = x.db.Digests(f)
@@ -110,6 +111,7 @@ func (x *Index) Digests(ctx context.Context, f WorkFilter) (out []*Digest, err e
 	return out, err
 }
 
+// ask brings the index up to date with all tapes and open forks, then calls f.
 func (x *Index) ask(ctx context.Context, f func() error) error {
 	return x.retryGone(ctx, nil, func(tapes []*repo.Tape) error {
 		return x.inIndex(ctx, tapes, func([]*store.Target, store.Has) error { return f() })

@@ -11,6 +11,7 @@ import (
 	"tape/repo"
 )
 
+// drafts makes drafts of lines with the fields date, kind, payload and, if any, meta.
 func drafts(lines ...string) []repo.Draft {
 	var out []repo.Draft
 	for _, l := range lines {
@@ -24,7 +25,7 @@ func drafts(lines ...string) []repo.Draft {
 	return out
 }
 
-// worked is a session of two turns, before and after midnight in Berlin, which is 22:00 UTC.
+// worked is a session of two turns: one before and one after midnight in Berlin, which is 22:00 UTC.
 var worked = drafts(
 	`2026-10-24T21:50:00Z | event | {"name":"environment","data":{"cwd":"/shop","model":"opus"}} | {"source":{"format":"claude-code"}}`,
 	`2026-10-24T21:50:00Z | message | {"role":"user","content":"why is it slow?"}`,
@@ -36,8 +37,8 @@ var worked = drafts(
 	`2026-10-24T22:12:00Z | tool_result | {"results":["x"]} | {"call_ids":["2"]}`,
 	`2026-10-24T22:13:00Z | event | {"name":"run","data":{"model":"haiku","usage":{"input_tokens":5,"output_tokens":1}}}`)
 
-// TestWork: sums and files are the same whether the index catches up between any two entries or is rebuilt,
-// and when a tape is replaced, what was done in it is gone.
+// TestWork: sums and files are the same whether the index catches up after every entry or is rebuilt. When a tape
+// is reset, its work is no longer in them.
 func TestWork(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -90,12 +91,12 @@ func TestWork(t *testing.T) {
 		"[{main /shop/a.go 4 2026-10-24 21:51:00 +0000 UTC 1 0 0 0} {main /shop/a.go 8 2026-10-24 22:11:00 +0000 UTC 0 1 2 0}]"
 	for what, f := range map[string]FileFilter{"all": {}, "by name": {Bases: []string{"x", "a.go"}}, "of the tape": {Tapes: []string{"main"}}} {
 		if got := files(f); got != strings.ReplaceAll(want, "] [", "][") && got != want {
-			t.Errorf("%s: %s", what, got)
+			t.Errorf("%s: got %s, want %s", what, got, want)
 		}
 	}
 	for what, f := range map[string]FileFilter{"another name": {Bases: []string{"b.go"}}, "another tape": {Tapes: []string{"x"}}, "no match": {Match: func(string) bool { return false }}} {
 		if got := files(f); got != "[] []" && got != "[][]" {
-			t.Errorf("%s: %s", what, got)
+			t.Errorf("%s: got %s, want no files", what, got)
 		}
 	}
 	if _, err := main.Reset(t.Context(), false); err != nil {
@@ -104,7 +105,7 @@ func TestWork(t *testing.T) {
 	mustSync(t, x)
 	wantEqual(t, "after a reset", s.IndexFile(), rebuilt(t, s))
 	if got := files(FileFilter{}); got != "[] []" && got != "[][]" {
-		t.Errorf("after a reset: %s", got)
+		t.Errorf("after a reset: got %s, want no files", got)
 	}
 }
 
@@ -127,11 +128,11 @@ func TestWorkOfSubagents(t *testing.T) {
 	}
 	list, err := testIndex(t, s).Work(t.Context(), ByNothing, WorkFilter{})
 	if err != nil || len(list) != 1 || list[0].Sessions != 1 || list[0].Turns != 2 || list[0].Calls != 4 {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("got %+v (%v), want 1 session with 2 turns and 4 calls", list, err)
 	}
 }
 
-// TestDigests: what was asked, committed and changed in a range of time, by session, with its subagents.
+// TestDigests: the prompts, commits and changed files in a range of time, for each session with its subagents.
 func TestDigests(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -156,7 +157,7 @@ func TestDigests(t *testing.T) {
 	}
 	list, err := testIndex(t, s).Digests(t.Context(), WorkFilter{Since: time.Date(2026, 10, 24, 22, 0, 0, 0, time.UTC), Until: time.Date(2026, 10, 24, 23, 0, 0, 0, time.UTC)})
 	if err != nil || len(list) != 1 {
-		t.Fatal(list, err)
+		t.Fatalf("got %v (%v), want the digest of s1", list, err)
 	}
 	g := list[0]
 	got := fmt.Sprint(g.About.Name, " ", g.About.Title, g.Last.Minute(), g.Prompts, g.Commits, g.Ending, g.Answer)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The entries of a tape that is to be damaged, in the files of each phase. Of tool_calls.jsonl,
-// nothing is committed.
+// The files of a tape before it is damaged, with the ids of their entries. No line of tool_calls.jsonl is
+// committed.
 //
 //	001_session-start  messages 2 3     events 4       committed
 //	002_work           messages 6       events 7       committed
@@ -21,16 +21,16 @@ const (
 	openDir   = "anchors/002_work/"
 )
 
-// harm damages files. dir is the working tree, ws the workspace.
+// harm is a way to damage a tape, and what follows from it.
 type harm struct {
 	name string
-	do   func(t *testing.T, ws, dir string)
-	lost []int // the ids whose lines are gone
-	// changed is a line that is as valid as before, but has another text; 0: none.
+	do   func(t *testing.T, ws, dir string) // in the workspace ws and the working tree dir
+	lost []int                              // the ids of entries that cannot be read any more
+	// changed is the id of an entry whose line is still valid, but has another text; 0: none.
 	changed int
-	passed  bool // commands go on, and nothing has to be repaired
-	made    int  // ids that a repair gives to lines that may not have been entries
-	closed  bool // in phases that a fork's working tree does not have
+	passed  bool // commands work, and nothing has to be repaired
+	made    int  // how many ids a repair gives to lines that may not have been entries
+	closed  bool // in a closed phase, which a fork's working tree does not have
 }
 
 func lines(f func(all []string) []string) func(string) string {
@@ -46,7 +46,7 @@ func change(file string, f func(text string) string) func(t *testing.T, ws, dir 
 		}
 		text := f(string(raw))
 		if text == string(raw) {
-			t.Fatalf("%s is as it was", file)
+			t.Fatalf("%s was not changed: the harm does nothing", file)
 		}
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -74,12 +74,12 @@ func gone(name string) func(t *testing.T, ws, dir string) {
 	}
 }
 
-// lockFiles replaces the records of the last writers, or with "" removes them.
+// lockFiles replaces the content of the tapes' lock files, their journals; "" removes the files.
 func lockFiles(content string) func(t *testing.T, ws, dir string) {
 	return func(t *testing.T, ws, _ string) {
 		locks, err := filepath.Glob(filepath.Join(ws, ".git/tape/locks/*"))
 		if err != nil || len(locks) == 0 {
-			t.Fatal(locks, err)
+			t.Fatalf("found the lock files %v (%v), want some", locks, err)
 		}
 		for _, lock := range locks {
 			if content == "" {
@@ -116,10 +116,10 @@ func harms() []harm {
 	garbage := "what?\n"
 	return []harm{
 		{name: "garbage at the end", do: add(messages, garbage)},
-		{name: "garbage at the end of a file of which nothing is committed", do: add(tools, garbage)},
+		{name: "garbage at the end of a file without committed lines", do: add(tools, garbage)},
 		{name: "garbage between lines", do: change(messages, lines(func(all []string) []string { return slices.Insert(all, 2, garbage) }))},
 		{name: "garbage between committed lines", do: change(messages, lines(func(all []string) []string { return slices.Insert(all, 1, garbage) }))},
-		{name: "garbage before all", do: change(messages, func(text string) string { return garbage + text })},
+		{name: "garbage at the start", do: change(messages, func(text string) string { return garbage + text })},
 		{name: "a torn line", do: add(messages, `{"id":12,"kind":"mess`), passed: true},
 		{name: "a line cut off in the middle", do: swap(messages, `ight"},"meta":{},"date":"`, "\n"), lost: []int{8}},
 		{name: "a byte of the structure", do: swap(messages, `{"role":"user","content":"eight`, `{"role";"user","content":"eight`), lost: []int{8}},
@@ -132,25 +132,25 @@ func harms() []harm {
 		{name: "the last id, much higher", do: swap(messages, `{"id":11,`, `{"id":11000000,`), lost: []int{11}},
 		{name: "a committed id", do: swap(messages, `{"id":6,`, `{"id":8,`)},
 		{name: "an entry twice", do: change(messages, lines(func(all []string) []string { return slices.Insert(all, 3, all[2]) }))},
-		{name: "an entry in another's file", do: add(events, `{"id":12,"kind":"message","payload":{"role":"user","content":"x"},"meta":{},"date":"2026-11-20T09:30:00.100000+00:00"}`+"\n"), made: 1},
+		{name: "an entry in the file of another class", do: add(events, `{"id":12,"kind":"message","payload":{"role":"user","content":"x"},"meta":{},"date":"2026-11-20T09:30:00.100000+00:00"}`+"\n"), made: 1},
 		{name: "lines that changed places", do: change(messages, lines(func(all []string) []string { all[1], all[2] = all[2], all[1]; return all })), lost: []int{11}},
 		{name: "a line gone", do: change(messages, lines(func(all []string) []string { return slices.Delete(all, 1, 2) })), lost: []int{8}},
 		{name: "the last line cut short", do: change(messages, func(text string) string { return text[:len(text)-15] }), lost: []int{11}},
 		{name: "the last line gone", do: change(messages, lines(func(all []string) []string { return slices.Delete(all, 2, 3) })), lost: []int{11}},
 		{name: "a file emptied", do: empty(messages), lost: []int{8, 11}},
 		{name: "a file gone", do: gone(messages), lost: []int{8, 11}},
-		{name: "a file gone that was not committed", do: gone(tools), lost: []int{9}},
+		{name: "a file gone that is not committed", do: gone(tools), lost: []int{9}},
 		{name: "the open phase gone", do: gone(openDir), lost: []int{8, 9, 10, 11}},
 		{name: "all phases gone", do: gone("anchors"), lost: []int{8, 9, 10, 11}},
 		{name: "an anchor emptied", do: empty(openDir + "anchor.json")},
-		{name: "an anchor of other bytes", do: swap(openDir+"anchor.json", `"name"`, `"nane"`)},
+		{name: "an anchor with another byte", do: swap(openDir+"anchor.json", `"name"`, `"nane"`)},
 		{name: "tape.json emptied", do: empty("tape.json")},
 		{name: "tape.json gone", do: gone("tape.json")},
-		{name: "the notes gone", do: lockFiles(""), passed: true},
-		{name: "the notes damaged", do: lockFiles("what?\n"), passed: true},
-		{name: "the notes gone, and a byte of the structure", do: both(lockFiles(""), swap(messages, `{"role":"user","content":"eight`, `{"role";"user","content":"eight`)), lost: []int{8}},
-		{name: "the notes damaged, and garbage at the end", do: both(lockFiles("what?\n"), add(messages, garbage)), made: 1},
-		{name: "the notes gone, and a line", do: both(lockFiles(""), change(messages, lines(func(all []string) []string { return slices.Delete(all, 1, 2) }))), lost: []int{8}},
+		{name: "the journal gone", do: lockFiles(""), passed: true},
+		{name: "the journal damaged", do: lockFiles("what?\n"), passed: true},
+		{name: "the journal gone, and a byte of the structure", do: both(lockFiles(""), swap(messages, `{"role":"user","content":"eight`, `{"role";"user","content":"eight`)), lost: []int{8}},
+		{name: "the journal damaged, and garbage at the end", do: both(lockFiles("what?\n"), add(messages, garbage)), made: 1},
+		{name: "the journal gone, and a line", do: both(lockFiles(""), change(messages, lines(func(all []string) []string { return slices.Delete(all, 1, 2) }))), lost: []int{8}},
 		{name: "restored by git", do: git("restore", "--", "anchors"), lost: []int{8, 11, 10}},
 		{name: "restored by git, and committed", do: both(git("restore", "--", "anchors"), git("commit", "-q", "--allow-empty", "-m", "settled")), lost: []int{8, 11, 10}},
 		{name: "garbage in a closed phase", do: add(closedDir+"messages.jsonl", garbage), closed: true},

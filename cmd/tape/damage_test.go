@@ -16,8 +16,8 @@ import (
 	"tape/internal/testkit"
 )
 
-// TestDamage damages a tape in its files, runs commands, follows the hints that they give as a shell
-// does, and checks that no undamaged entry is lost.
+// TestDamage damages the files of a tape, runs commands, runs the commands in their hints in a shell, and
+// checks that no undamaged entry is lost.
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	whole := filepath.Join(t.TempDir(), "whole")
@@ -32,7 +32,7 @@ func TestDamage(t *testing.T) {
 	for _, tape := range []string{"main", "other", "base/f"} {
 		for i, h := range harms() {
 			if tape == "base/f" && h.closed || tape != "main" && i%testkit.Size(4, 1) != 0 {
-				continue // for most harms it makes no difference whose working tree it is
+				continue // most harms have the same effect in all working trees
 			}
 			t.Run(tape+"/"+h.name, func(t *testing.T) {
 				t.Parallel()
@@ -55,7 +55,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// fill appends the entries to a tape.
+// fill appends the entries that the harms damage.
 func fill(t *testing.T, ws, tape string) {
 	t.Helper()
 	in := func(args ...string) { mustTape(t, ws, append([]string{"--tape", tape}, args...)...) }
@@ -74,7 +74,7 @@ func fill(t *testing.T, ws, tape string) {
 	message("eleven")
 }
 
-// copyWorkspace copies a workspace, and the links between it and its working trees.
+// copyWorkspace copies a workspace, and changes the paths that link it and its working trees.
 func copyWorkspace(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -119,12 +119,12 @@ func (d *damagedTape) verify() (string, int) {
 	before := hashOf(d.t, d.ws)
 	out, said, code := d.run("verify")
 	if after := hashOf(d.t, d.ws); after != before {
-		d.t.Errorf("verify has changed files:\n%s", said)
+		d.t.Errorf("verify changed files:\n%s", said)
 	}
 	return out + said, code
 }
 
-// hashOf returns a hash of the names and contents of all files.
+// hashOf returns a hash of the names and contents of all files in a folder.
 func hashOf(t *testing.T, dir string) [32]byte {
 	t.Helper()
 	var all bytes.Buffer
@@ -145,12 +145,12 @@ func hashOf(t *testing.T, dir string) [32]byte {
 
 var hinted = regexp.MustCompile(`(?m)^tape: hint: (tape verify(?: --[a-z]+)*)`)
 
-// follow runs the command of a hint as a shell does.
+// follow runs the command in a hint in a shell.
 func (d *damagedTape) follow(said string) (answer string, code int) {
 	d.t.Helper()
 	hint := hinted.FindStringSubmatch(said)
 	if hint == nil {
-		d.t.Fatalf("no hint names a command:\n%s", said)
+		d.t.Fatalf("want a hint that names a command, got\n%s", said)
 	}
 	cmd := exec.Command("sh", "-c", hint[1])
 	cmd.Env = tapeIn(d.ws).Env
@@ -162,7 +162,7 @@ func (d *damagedTape) test() {
 	t := d.t
 	before := d.entries()
 	if len(before) != 11 {
-		t.Fatalf("there are %d entries: %v", len(before), before)
+		t.Fatalf("there are %d entries, want 11: %v", len(before), before)
 	}
 	d.harm.do(t, d.ws, d.treeDir())
 	made := d.harm.made
@@ -174,19 +174,19 @@ func (d *damagedTape) test() {
 		}
 	}
 	d.holds(before, made)
-	for range 2 { // uncommitted and committed
+	for range 2 { // the first time, the repair is not committed; the second time it is
 		out, code := d.verify()
 		if code != 0 {
-			t.Fatalf("verify is %d:\n%s", code, out)
+			t.Fatalf("verify exits with %d, want 0:\n%s", code, out)
 		}
 		if mentions := len(d.harm.lost)+made > 0; strings.Contains(out, "could not bring back") != mentions {
-			t.Errorf("verify should mention what was lost (%v):\n%s", mentions, out)
+			t.Errorf("verify mentions lost entries: %v, want %v:\n%s", !mentions, mentions, out)
 		}
 		if out, said, code := d.run("append", "--text", "on we go"); code != 0 {
-			t.Errorf("append is %d: %s%s", code, out, said)
+			t.Errorf("append exits with %d, want 0: %s%s", code, out, said)
 		}
 		if _, said, code := d.run("handoff", "next"); code != 0 {
-			t.Errorf("handoff is %d: %s", code, said)
+			t.Errorf("handoff exits with %d, want 0: %s", code, said)
 		}
 	}
 	d.holds(before, made+4)
@@ -201,13 +201,13 @@ func (d *damagedTape) treeDir() string {
 	}
 	all, err := filepath.Glob(filepath.Join(d.ws, "forks", "base", "*"))
 	if err != nil || len(all) != 1 {
-		d.t.Fatal(all, err)
+		d.t.Fatalf("the working trees of forks are %v (%v), want one", all, err)
 	}
 	return all[0]
 }
 
-// refused checks that readers and writers stop, or return what is left, and that verify reports what
-// is missing, each time.
+// refused checks that readers stop or return the remaining entries, that writers stop, and that verify reports
+// the missing entries each time.
 func (d *damagedTape) refused() {
 	t := d.t
 	t.Helper()
@@ -219,26 +219,26 @@ func (d *damagedTape) refused() {
 		}
 		_, said, code := d.run(args...)
 		if code != 0 && code != 6 {
-			t.Errorf("%v is %d: %s", args, code, said)
+			t.Errorf("%v exits with %d, want 0 or 6: %s", args, code, said)
 		}
 		if code == 6 {
 			stopped++
 			hint := hinted.FindStringSubmatch(said)
 			if hint == nil {
-				t.Errorf("%v: no hint names a command:\n%s", args, said)
+				t.Errorf("%v: want a hint that names a command, got\n%s", args, said)
 			}
 		}
 		if code == 0 && slices.Contains([]string{"append", "handoff"}, args[0]) {
-			t.Errorf("%v goes on", args)
+			t.Errorf("%v succeeds on a damaged tape", args)
 		}
 	}
 	if stopped == 0 {
-		t.Error("no command stops")
+		t.Error("no command reports the damage")
 	}
 	for range 2 {
 		out, code := d.verify()
 		if code != 6 {
-			t.Fatalf("verify is %d:\n%s", code, out)
+			t.Fatalf("verify exits with %d, want 6:\n%s", code, out)
 		}
 		for _, id := range d.harm.lost {
 			if !names(out, id) {
@@ -248,7 +248,7 @@ func (d *damagedTape) refused() {
 	}
 }
 
-// names reports whether a text says that an entry is gone.
+// names reports whether the output of verify says that an entry is missing.
 func names(text string, id int) bool {
 	for _, m := range regexp.MustCompile(`entr(?:y|ies) (\d+)(?: to (\d+))?, acknowledged`).FindAllStringSubmatch(text, -1) {
 		var first, last int
@@ -263,7 +263,7 @@ func names(text string, id int) bool {
 	return false
 }
 
-// repaired follows the hints, beginning with that of a reader.
+// repaired follows the hints, beginning with the hint of verify, until a repair succeeds.
 func (d *damagedTape) repaired() {
 	t := d.t
 	t.Helper()
@@ -274,46 +274,46 @@ func (d *damagedTape) repaired() {
 		}
 	}
 	if code != 0 {
-		t.Fatalf("the hints lead to %d:\n%s", code, said)
+		t.Fatalf("the last command of the hints exits with %d, want 0:\n%s", code, said)
 	}
 	if !strings.Contains(said, "was repaired") {
-		t.Errorf("a repair says %s", said)
+		t.Errorf("the repair says %q, want \"was repaired\"", said)
 	}
 	if kept := regexp.MustCompile(`they were are in (\S+)`).FindStringSubmatch(said); kept != nil {
 		if _, err := os.Stat(kept[1]); err != nil {
-			t.Error(err)
+			t.Errorf("the copy of the damaged files: %v", err)
 		}
 	}
 }
 
-// entries are the lines of the tape.
+// entries returns the lines that export prints.
 func (d *damagedTape) entries() []string {
 	d.t.Helper()
 	out, said, code := d.run("export")
 	if code != 0 {
-		d.t.Fatalf("export is %d: %s", code, said)
+		d.t.Fatalf("export exits with %d, want 0: %s", code, said)
 	}
 	return strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 }
 
-// holds checks that all undamaged entries are there, unchanged, and that ids have no gaps or
-// repeats.
+// holds checks that the tape has more entries than before, that all undamaged entries are unchanged, and that
+// ids have no gaps or duplicates.
 func (d *damagedTape) holds(before []string, more int) {
 	t := d.t
 	t.Helper()
 	after := d.entries()
 	if len(after) != len(before)+more {
-		t.Fatalf("there are %d entries, not %d: %s", len(after), len(before)+more, strings.Join(after, "\n"))
+		t.Fatalf("there are %d entries, want %d: %s", len(after), len(before)+more, strings.Join(after, "\n"))
 	}
 	for i, line := range after {
 		id := i + 1
 		if !strings.HasPrefix(line, fmt.Sprintf(`{"id":%d,`, id)) {
-			t.Errorf("entry %d is %s", id, line)
+			t.Errorf("entry %d is %s, want this id", id, line)
 		}
 		switch {
 		case slices.Contains(d.harm.lost, id):
 			if !strings.Contains(line, `"repair.lost"`) {
-				t.Errorf("entry %d should say that it is lost: %s", id, line)
+				t.Errorf("entry %d is %s, want repair.lost", id, line)
 			}
 		case i < len(before) && id != d.harm.changed && line != before[i]:
 			t.Errorf("entry %d was %s and is %s", id, before[i], line)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDemo runs what make demo runs, with the program built from this tree.
+// TestDemo runs the script of make demo, with the program built from this tree.
 func TestDemo(t *testing.T) {
 	sh, err := exec.LookPath("sh")
 	if err != nil {
@@ -26,7 +26,7 @@ func TestDemo(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if lines := strings.Count(string(out), "\n"); lines > 50 {
-		t.Errorf("the demo has %d lines, which is more than a screen", lines)
+		t.Errorf("the demo prints %d lines, want at most 50, which fit on a screen", lines)
 	}
 	for _, want := range []string{"entries into tape", "Each pooled connection", "anchor/teasho", "merge", "session.md", "make demo-clean"} {
 		if !strings.Contains(string(out), want) {

@@ -62,7 +62,7 @@ func message(n int) string {
 	return fmt.Sprintf(`{"kind":"message","payload":{"role":"user","content":"line %d"}}`+"\n", n)
 }
 
-// answer is the next answer; 0 and false once there are no more.
+// answer returns the next answer; 0 and false once there are no more.
 func (r *recorder) answer() (id int64, ok bool) {
 	line, err := r.out.ReadBytes('\n')
 	if err != nil {
@@ -70,13 +70,13 @@ func (r *recorder) answer() (id int64, ok bool) {
 	}
 	var a struct{ ID int64 }
 	if err := json.Unmarshal(line, &a); err != nil || a.ID == 0 {
-		r.t.Fatalf("the answer is %s", line)
+		r.t.Fatalf("the answer is %s, want an object with an id", line)
 	}
 	return a.ID, true
 }
 
-// A writer that waits for each answer gets it; while it is silent, others append, hand off and
-// fork; and what it writes then goes after that.
+// A writer that waits for each answer gets it. While it is silent, others append, hand off and fork; its next
+// entry comes after theirs.
 func TestEachWaits(t *testing.T) {
 	ws := filepath.Join(t.TempDir(), "ws")
 	mustTape(t, ws, "init", ws)
@@ -102,7 +102,7 @@ func TestEachWaits(t *testing.T) {
 	mustTape(t, ws, "verify")
 }
 
-// However a stream ends, each acknowledged entry is stored, and none in part.
+// However a stream ends, each acknowledged entry is stored, and no entry is stored in part.
 func TestEachEnds(t *testing.T) {
 	for name, end := range map[string]func(r *recorder) error{
 		"killed":      func(r *recorder) error { return r.cmd.Process.Kill() },
@@ -127,7 +127,7 @@ func TestEachEnds(t *testing.T) {
 			for began := time.Now(); last < 1000 || time.Since(began) < time.Second; {
 				id, ok := r.answer()
 				if !ok || id != max(last, 1)+1 {
-					t.Fatalf("the answer after %d is %d", last, id)
+					t.Fatalf("the answer after %d is %d, want %d", last, id, max(last, 1)+1)
 				}
 				last = id
 			}
@@ -139,7 +139,7 @@ func TestEachEnds(t *testing.T) {
 			}
 			_ = r.cmd.Wait()
 			if code := r.cmd.ProcessState.ExitCode(); name == "terminated" && code != 130 {
-				t.Errorf("the exit code is %d", code)
+				t.Errorf("the exit code is %d, want 130", code)
 			}
 			holds(t, ws, last)
 		})
@@ -166,7 +166,7 @@ func TestEachUnread(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(read, first); err != nil || string(first) != `{"id":2}` {
-		t.Fatalf("the answer is %s, %v", first, err)
+		t.Fatalf("the answer is %s (%v), want the id 2", first, err)
 	}
 	read.Close()
 	done := make(chan error, 1)
@@ -176,24 +176,24 @@ func TestEachUnread(t *testing.T) {
 		select {
 		case err := <-done:
 			if err != nil || said.String() != "" {
-				t.Errorf("it ends with %v, and says %s", err, said.String())
+				t.Errorf("append ends with %v, and prints %q; want no error and no message", err, said.String())
 			}
 			holds(t, ws, 2)
 			return
 		case <-time.After(10 * time.Millisecond):
 		}
 		if n > 1000 {
-			t.Fatal("it does not end")
+			t.Fatal("append goes on after 1000 entries whose answers nobody reads")
 		}
 	}
 }
 
-// holds checks a tape that has at least the entries up to an id.
+// holds checks that a tape has at least the entries up to the id last, verifies, and can be appended to.
 func holds(t *testing.T, ws string, last int64) {
 	t.Helper()
 	var info struct{ Entries int64 }
 	if err := json.Unmarshal([]byte(mustTape(t, ws, "info", "--json")), &info); err != nil || info.Entries < last {
-		t.Errorf("%d entries are there of %d (%v)", info.Entries, last, err)
+		t.Errorf("the tape has %d entries (%v), want at least %d", info.Entries, err, last)
 	}
 	mustTape(t, ws, "append", "--text", "next")
 	mustTape(t, ws, "verify")

@@ -20,8 +20,8 @@ import (
 	"tape/cmd/internal/stdio"
 )
 
-// hostileArgs has the arguments of each command that TestHostile runs. A command of several lines
-// is run once for each; one that is missing here fails the test.
+// hostileArgs has, for each command, the arguments with which TestHostile runs it. If there are several lines,
+// the command runs once for each line. The test fails for a command that is missing here.
 var hostileArgs = map[string]string{
 	"login": "http://127.0.0.1:1", "publish": "{T}/site --all\n-o {T}/one.html\n--branch pages", "team": "check", "team check": "", "team serve": "", "team status": "",
 	"team sync": "", "team token": "list", "team token add": "x --groups a", "team token list": "", "team token revoke": "x",
@@ -41,8 +41,8 @@ var hostileArgs = map[string]string{
 // untilStopped are commands that run until somebody stops them.
 var untilStopped = map[string]bool{"gateway": true, "serve": true, "chat": true, "mcp": true, "watch": true, "record sync": true}
 
-// hostile makes repositories of a stranger. All programs that they name make a file below ran; all
-// addresses in them are of a server that fails the test.
+// hostile makes repositories as a malicious stranger would. Every program that they name makes a file in the folder
+// ran. Every address in them leads to a server that fails the test if it is asked.
 type hostile struct {
 	t                 *testing.T
 	top, ran, address string
@@ -73,14 +73,14 @@ func (h *hostile) write(path, content string, perm os.FileMode) {
 	}
 }
 
-// program is a command that shows that it ran.
+// program makes a program that leaves a file in h.ran when it runs, and returns its path.
 func (h *hostile) program(name string) string {
 	path := filepath.Join(h.top, "evil", strings.ReplaceAll(name, "/", "-"))
 	h.write(path, "#!/bin/sh\ntouch '"+filepath.Join(h.ran, filepath.Base(path))+"'\nexit 1\n", 0o700)
 	return path
 }
 
-// files are what a stranger's branch may have.
+// files writes the files that a stranger's branch may have.
 func (h *hostile) files(dir string) {
 	evil := h.program("config")
 	h.write(filepath.Join(dir, "config.json"), fmt.Sprintf(`{"tape":"main","commit":"handoff","max_line":16777216,"model":"openai:x",
@@ -92,7 +92,8 @@ func (h *hostile) files(dir string) {
 	h.write(filepath.Join(dir, "README"), "read me\n", 0o600)
 }
 
-// settings are those of a .git folder that was handed over; more has those with which git is not run.
+// settings writes hostile settings and hooks into a .git folder that was handed over. With more, it also writes
+// settings with which tape refuses to run git.
 func (h *hostile) settings(dir string, more bool) {
 	keys := []string{"core.fsmonitor", "core.sshCommand", "core.askPass", "core.alternateRefsCommand", "core.editor", "core.pager", "gpg.program",
 		"gpg.ssh.program", "gpg.ssh.defaultKeyCommand", "credential.helper", "credential." + h.address + ".helper", "filter.e.clean", "filter.e.smudge",
@@ -128,7 +129,7 @@ func (h *hostile) settings(dir string, more bool) {
 	h.write(filepath.Join(dir, ".git", "info", "attributes"), "* filter=e diff=e merge=e\n", 0o600)
 }
 
-// kinds makes one repository of each kind, in folders that tape has not seen.
+// kinds makes one repository of each kind, in folders that tape has not seen, and returns their names.
 func (h *hostile) kinds() []string {
 	at := func(name string) string { return filepath.Join(h.top, "kinds", name) }
 	copied := func(from, to string) string { h.must(h.top, "cp", "-r", at(from), to); return to }
@@ -165,7 +166,7 @@ func (h *hostile) kinds() []string {
 	for name, more := range map[string]bool{"handed": false, "handed-more": true} {
 		h.settings(copied("made", at(name)), more)
 	}
-	// While the stranger made the repositories, these programs may have run.
+	// Making the repositories may have run the stranger's programs.
 	if err := os.RemoveAll(h.ran); err != nil {
 		h.t.Fatal(err)
 	}
@@ -175,8 +176,8 @@ func (h *hostile) kinds() []string {
 	return []string{"project", "clone", "archive", "former", "handed", "handed-more"}
 }
 
-// TestHostile runs every command in repositories of strangers: nothing of theirs runs, and
-// nothing is sent to where they say.
+// TestHostile runs every command in a stranger's repositories. None of the stranger's programs runs, and nothing is
+// sent to the stranger's addresses.
 func TestHostile(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are shell scripts")
@@ -192,7 +193,7 @@ func TestHostile(t *testing.T) {
 	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		mu.Lock()
 		defer mu.Unlock()
-		if state == http.StateNew { // whatever is said on it
+		if state == http.StateNew { // even if no request comes
 			asked = append(asked, "a connection")
 		}
 	}
@@ -202,7 +203,7 @@ func TestHostile(t *testing.T) {
 	h := &hostile{t: t, top: top, ran: filepath.Join(top, "ran"), address: server.URL}
 	h.write(filepath.Join(top, ".gitconfig"), "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n", 0o600)
 	kinds := h.kinds()
-	// What is named without a path, or is the default of something.
+	// Programs that settings name without a path, or that git or tape runs by default.
 	for _, name := range []string{"git-remote-evil", "ssh", "ssh-keygen", "gpg", "gpgsm", "less", "vi", "editor", "git-lfs", "curl", "xdg-open"} {
 		h.write(filepath.Join(top, "bin", name), "#!/bin/sh\ntouch '"+filepath.Join(h.ran, "path-"+name)+"'\nexit 1\n", 0o700)
 	}
@@ -244,21 +245,21 @@ func TestHostile(t *testing.T) {
 	group.Wait()
 	ran, err := os.ReadDir(h.ran)
 	if err != nil || len(ran) > 0 || len(asked) > 0 {
-		t.Errorf("%v; ran: %v; asked: %q\n%s", err, ran, asked, strings.Join(said, ""))
+		t.Errorf("the stranger's programs that ran: %v (%v), the server was asked %q; want none\n%s", ran, err, asked, strings.Join(said, ""))
 	}
-	// This proves something only if the commands did their work.
+	// The test shows something only if the commands did their work.
 	all := strings.Join(said, "")
 	for _, want := range []string{"handed$ tape verify : 0", "handed$ tape gc : 0", "handed$ tape handoff h: 0", "handed$ tape fetch : 0", "clone$ tape pull : 0", "handed-more$ tape gc : 1"} {
 		if !strings.Contains(all, want) {
-			t.Errorf("there is no %q in\n%s", want, all)
+			t.Errorf("want %q in the commands' output, got\n%s", want, all)
 		}
 	}
 }
 
-// run runs a command in a copy of a repository, and tells how it ended.
+// run runs a command in a copy of a repository, and returns a line with its exit code, and its output.
 func (h *hostile) run(kind, id, name, line string) string {
 	dir := filepath.Join(h.top, "work", id)
-	if kind == "former" { // it was unpacked among the user's own
+	if kind == "former" { // it was unpacked among the user's own workspaces
 		dir = filepath.Join(h.top, "tapes", "stranger-"+id)
 	}
 	scratch := filepath.Join(h.top, "scratch", id)

@@ -1,7 +1,7 @@
 // Command tape records agent sessions as append-only tapes in git.
 //
-// It starts for each entry that is recorded, and uses no more than a processor or two:
-// it does not look up a container's share of them first.
+// It starts once for each recorded entry and needs one or two processors, so at its start it does not
+// look up how many processors a container may use.
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0

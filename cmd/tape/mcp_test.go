@@ -38,34 +38,33 @@ func callTool(t *testing.T, session *mcp.ClientSession, tool string, args map[st
 	return res.Content[0].(*mcp.TextContent).Text, res.IsError
 }
 
-// Both programs together: tape starts tape-host, which serves until its input ends, and sees
-// what others append meanwhile.
+// tape mcp starts tape-host, which serves until its input ends, and sees the entries that others append meanwhile.
 func TestMCP(t *testing.T) {
 	ws := filepath.Join(t.TempDir(), "ws")
 	session := mcpClient(t, tapeIn(ws, "mcp", "--write"))
 	if text, failed := callTool(t, session, "tape_list", nil); !failed || !strings.Contains(text, "hint: create one with: tape init") {
-		t.Errorf("without a workspace: %v %s", failed, text)
+		t.Errorf("without a workspace: failed %v, %s; want a failure with the hint tape init", failed, text)
 	}
 	mustTape(t, ws, "init", ws)
 	for n, text := range []string{"zebra", "zebra again"} {
 		mustTape(t, ws, "append", "--role", "user", "--text", text)
 		if text, failed := callTool(t, session, "tape_search", map[string]any{"query": "zebra"}); failed || strings.Count(text, "[main]") != n+1 {
-			t.Errorf("%v %s", failed, text)
+			t.Errorf("search: failed %v, %s; want %d hits", failed, text, n+1)
 		}
 	}
 	if text, failed := callTool(t, session, "tape_append", map[string]any{"text": "noted"}); failed {
-		t.Error(text)
+		t.Errorf("tape_append failed: %s", text)
 	}
 	if out := mustTape(t, ws, "log", "--all"); !strings.Contains(out, "noted") {
-		t.Errorf("the log is %s", out)
+		t.Errorf("the log is %s, want the entry \"noted\"", out)
 	}
-	if err := session.Close(); err != nil { // it ends with its input
+	if err := session.Close(); err != nil { // the program ends when its input ends
 		t.Error(err)
 	}
 	mustTape(t, ws, "verify")
 }
 
-// tape mcp ends with its input, on a signal, and with an error if the input is not JSON.
+// tape mcp ends when its input ends, on a signal, and with an error if the input is not JSON.
 func TestMCPEnds(t *testing.T) {
 	ws := filepath.Join(t.TempDir(), "ws")
 	mustTape(t, ws, "init", ws)
@@ -95,7 +94,7 @@ func TestMCPEnds(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != c.exit || ctx.Err() != nil {
-			t.Errorf("%s: %v, %v", name, cmd.ProcessState, ctx.Err())
+			t.Errorf("%s: got %v (%v), want exit code %d", name, cmd.ProcessState, ctx.Err(), c.exit)
 		}
 		cancel()
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPick chooses a session on a pseudo-terminal, in the list that tape alone shows. It waits for texts that are
-// drawn in one piece: of a screen that changes, only what differs is drawn.
+// TestPick chooses a session on a pseudo-terminal, in the list that tape without arguments shows. It waits only for
+// texts that are drawn in one piece, because when a screen changes, only the different characters are drawn.
 func TestPick(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("needs the program script, for a terminal")
@@ -30,7 +30,7 @@ func TestPick(t *testing.T) {
 	run("new", "other")
 	run("--tape", "other", "append", "--role", "user", "--text", "add a health check")
 
-	// pick presses keys, each when the text before it is on the screen, and returns what is shown in the end.
+	// pick presses keys, each when its text is on the screen, and returns the output after the last key.
 	pick := func(steps ...[2]string) string {
 		cmd := exec.CommandContext(t.Context(), "script", "-qec", "stty cols 80 rows 24; tape", "/dev/null")
 		cmd.Env, cmd.Dir = env, dir
@@ -60,15 +60,15 @@ func TestPick(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rest, _ := io.ReadAll(from) // ends with an error when the terminal goes
+		rest, _ := io.ReadAll(from) // ends with an error when the terminal closes
 		keys.Close()
 		_ = cmd.Wait() // of script
 		return string(rest)
 	}
 	if s := pick([2]string{"add a health check", "fail"}, [2]string{"1 of ", "\r"}); !strings.Contains(s, "@2  why does the cart test fail?") {
-		t.Errorf("enter does not show the log:\n%q", s)
+		t.Errorf("after enter, want the log, got\n%q", s)
 	}
 	if s := pick([2]string{"add a health check", "c"}, [2]string{"cannot", "\x1b"}); strings.Contains(s, "@2") {
-		t.Errorf("escape does not leave:\n%q", s)
+		t.Errorf("after escape, want no log, got\n%q", s)
 	}
 }

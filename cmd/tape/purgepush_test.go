@@ -9,8 +9,8 @@ import (
 	"tape/internal/testkit/gitpeer"
 )
 
-// A purged tape is pushed in one step with its tags, one of which has a new name, to a
-// server that accepts only pushes that append. Nothing else is accepted with it.
+// A purged tape and its tags, one of which has a new name, can be pushed in one step to a server that otherwise
+// accepts only pushes that append. The server refuses other changes of tags in such a push.
 func TestPushPurge(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell")
@@ -37,19 +37,19 @@ git tag old anchor/main/003_third
 tape purge @4 --yes`)
 			push := "cd ~/work/shop; git push -q --no-verify --atomic --force --prune origin tape/main "
 			if said := ada.run(push + "anchor/main/003_third~1:refs/tags/anchor/main/003_third 2>&1 && echo let in || true"); !strings.Contains(said, "tape: error: not pushed: anchor/main/003_third") || strings.Contains(said, "let in") {
-				t.Error("a tag was moved elsewhere beside a purge")
+				t.Errorf("moving a tag with a purge: want a refusal, got\n%s", said)
 			}
 			if said := ada.run(push + ":refs/tags/anchor/main/003_third 2>&1 && echo let in || true"); strings.Contains(said, "let in") {
-				t.Error("a tag was deleted beside a purge")
+				t.Errorf("deleting a tag with a purge: want a refusal, got\n%s", said)
 			}
 			ada.run(push + "'refs/tags/anchor/main/*:refs/tags/anchor/main/*'")
 			refs := "git for-each-ref --format='%(objectname) %(refname)' refs/heads/tape refs/tags/anchor"
 			here, there := ada.run("cd ~/work/shop; "+refs), ada.run("cd "+remote+"; "+refs)
 			if here != there || strings.Contains(there, "h0rse") || strings.Count(there, "\n") != 4 {
-				t.Errorf("Ada has\n%s\nthe remote\n%s", here, there)
+				t.Errorf("want the same 4 refs, without the key: Ada has\n%s\nthe remote\n%s", here, there)
 			}
 			if said := ada.run("cd ~/work/shop; tape append --text after; tape push; tape pull"); !strings.Contains(said, "2 entries  pushed") && !strings.Contains(said, "1 entry  pushed") {
-				t.Error("it does not go on")
+				t.Errorf("pushing after a purge: want pushed entries, got\n%s", said)
 			}
 		})
 	}

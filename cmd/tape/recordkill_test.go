@@ -14,8 +14,7 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// TestRecordKilled: hooks and the process that catches up are killed at random moments. The next event
-// records what they did not, once.
+// TestRecordKilled kills hooks and record sync at random moments. The last ones record all entries, each once.
 func TestRecordKilled(t *testing.T) {
 	home := t.TempDir()
 	file := filepath.Join(home, "s.jsonl")
@@ -52,7 +51,7 @@ func TestRecordKilled(t *testing.T) {
 			_ = cmd.Wait()
 		}
 	}
-	end := strings.Replace(payload, "UserPromptSubmit", "SessionEnd", 1) // until then, an answer is waited for
+	end := strings.Replace(payload, "UserPromptSubmit", "SessionEnd", 1) // before this event, the recorder waits for an answer
 	if out, err := tape(end, "hook", "claude-code").CombinedOutput(); err != nil || len(out) > 0 {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -65,7 +64,7 @@ func TestRecordKilled(t *testing.T) {
 	}
 	for i := range rounds {
 		if n := bytes.Count(out, fmt.Appendf(nil, `"prompt %d."`, i)); n != 1 {
-			t.Errorf("prompt %d is there %d times", i, n)
+			t.Errorf("prompt %d is recorded %d times, want once", i, n)
 		}
 	}
 	if out, err := tape("", "verify").CombinedOutput(); err != nil {

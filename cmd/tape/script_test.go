@@ -19,8 +19,8 @@ import (
 )
 
 // TestMain puts the programs, built as a user would build them, on the path of the scripts.
-// (The race detector is for the tests of the packages: scripts start a thousand programs,
-// and with it they took four minutes instead of eight seconds.)
+// The programs have no race detector: scripts start a thousand programs, and with the detector they took four
+// minutes instead of eight seconds.
 func TestMain(m *testing.M) {
 	os.Exit(withProgram(m.Run))
 }
@@ -45,19 +45,19 @@ func withProgram(tests func() int) int {
 	return tests()
 }
 
-// scriptState is what a script's own commands remember.
+// scriptState is what our commands remember during a script.
 type scriptState struct {
 	damaged bool
 }
 
-// The commands of the scripts, beside those of testscript:
+// TestScripts runs the scripts. They have these commands besides those of testscript:
 //
 //	code N PROGRAM ARG…       runs a program that has to exit with N
 //	fill FILE A B N C         writes A, then N times B, then C
 //	edit FILE OLD NEW         replaces the first OLD in a file; \xNN stands for a byte
 //	cut FILE N                takes N bytes off the end of a file
 //	database FILE SQL         runs the statements in the file SQL on a SQLite database
-//	damaged                   says that what the script leaves need not verify
+//	damaged                   says that the workspaces that the script leaves need not verify
 //
 // Every workspace that a script leaves is verified, by tape and by git.
 func TestScripts(t *testing.T) {
@@ -145,7 +145,7 @@ func cmdCode(ts *testscript.TestScript, neg bool, args []string) {
 		got = exit.ExitCode()
 	}
 	if got != want {
-		ts.Fatalf("%s exits with %d, not %d", args[1], got, want)
+		ts.Fatalf("%s exits with %d, want %d", args[1], got, want)
 	}
 }
 
@@ -186,12 +186,12 @@ func cmdCut(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(path, st.Size()-n))
 }
 
-// onlyFile finds the one file that a pattern means.
+// onlyFile returns the one file that a pattern matches.
 func onlyFile(ts *testscript.TestScript, pattern string) string {
 	found, err := filepath.Glob(ts.MkAbs(pattern))
 	ts.Check(err)
 	if len(found) != 1 {
-		ts.Fatalf("%s means %d files", pattern, len(found))
+		ts.Fatalf("%s matches %d files, want 1", pattern, len(found))
 	}
 	return found[0]
 }

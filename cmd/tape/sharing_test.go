@@ -37,7 +37,7 @@ func newSharer(t *testing.T, name, remote string) *sharer {
 	return u
 }
 
-// run gives commands to a shell that stops at the first one that fails.
+// run runs commands in a shell, which stops at the first command that fails, and returns their output.
 func (u *sharer) run(commands string) string {
 	u.t.Helper()
 	cmd := exec.Command("sh", "-e", "-c", commands)
@@ -64,8 +64,8 @@ func sharingCommands(t *testing.T) []string {
 	return out
 }
 
-// Two users, and one who has git alone, follow docs/sharing.md word for word, through a server
-// that wants a password. In the end both have the same.
+// Two users, and a third who has only git, follow docs/sharing.md word for word, through a server that asks for a
+// password. In the end, the two have the same tape.
 func TestSharing(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell")
@@ -86,7 +86,7 @@ tape append --role assistant --text 'ready for review'`)
 	for _, block := range blocks {
 		m := regexp.MustCompile(`# (Ada|Bob|Carol)\n`).FindStringSubmatch(block)
 		if m == nil {
-			t.Fatalf("it is not said whose commands these are:\n%s", block)
+			t.Fatalf("docs/sharing.md does not say who runs these commands:\n%s", block)
 		}
 		said[m[1]] += users[m[1]].run(block)
 	}
@@ -97,13 +97,13 @@ tape append --role assistant --text 'ready for review'`)
 	} {
 		for _, want := range wants {
 			if !strings.Contains(said[name], want) {
-				t.Errorf("%s is not told %q", name, want)
+				t.Errorf("want %q in what %s sees, got\n%s", want, name, said[name])
 			}
 		}
 	}
 	ada, bob := users["Ada"].run("cd ~/work/shop; tape export; tape verify >&2"), users["Bob"].run("cd ~/src/shop; tape export; tape verify >&2")
 	if ada != bob || !strings.Contains(ada, "take it") {
-		t.Errorf("Ada has\n%s\nBob has\n%s", ada, bob)
+		t.Errorf("want the same tapes with \"take it\": Ada has\n%s\nBob has\n%s", ada, bob)
 	}
 	if strings.Contains(said["Ada"]+said["Bob"], "key@") {
 		t.Error("the password of the server is shown")

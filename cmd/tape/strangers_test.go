@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestStrangersAddress: a repository does not say where a key is sent. The user's settings do.
+// TestStrangersAddress: the address to which a key is sent comes from the user's settings, not from a repository.
 func TestStrangersAddress(t *testing.T) {
 	const key = "sk-test-0123456789abcdef"
 	listen := func(asked *atomic.Int32) string {
@@ -50,10 +50,10 @@ func TestStrangersAddress(t *testing.T) {
 	must("git", "-C", "stranger", "commit", "-q", "-m", "evil")
 	must("git", "clone", "-q", "stranger", "victim")
 	must("tape", "config", "--global", "base_urls", `{"openai":"`+own+`"}`)
-	for range 2 { // the second time tape has been there
+	for range 2 { // the second time, tape has been in the repository before
 		_, _ = run("tape", "--workspace", "victim", "run", "hello") // the model refuses
 	}
 	if stranger.Load() != 0 || user.Load() != 2 {
-		t.Errorf("with the key, the stranger's address was asked %d times, the user's %d", stranger.Load(), user.Load())
+		t.Errorf("the key was sent to the stranger's address %d times, want 0, and to the user's %d times, want 2", stranger.Load(), user.Load())
 	}
 }

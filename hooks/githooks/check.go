@@ -23,14 +23,14 @@ import (
 )
 
 // PreCommit refuses, with repo.ErrConflict, a commit to the branch of a tape or fork that is
-// not append-only. It does not check other branches, nor the commit that concludes a merge:
-// that is completed afterwards.
+// not append-only. It does not check other branches, nor the commit that concludes a merge: the merge
+// is completed afterwards.
 func (r Repository) PreCommit(ctx context.Context, store *repo.Store) error {
 	branch, head, g, err := r.head()
 	if err != nil || !IsTapeBranch(branch) || r.has("MERGE_HEAD") || head.IsZero() {
 		return err // before the first commit there is nothing to compare with
 	}
-	// The index that git is about to commit; its name is in the environment.
+	// Write the index that git is about to commit; git names its file in the environment.
 	cmd, err := gitrun.Command(ctx, g, "write-tree")
 	if err != nil {
 		return err
@@ -66,12 +66,12 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge 
 	}
 	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, c.Parents[0], c.Tree)
 	if errors.Is(err, repo.ErrConflict) {
-		return false, layout.Conflict("undo the commit: git reset --keep HEAD~1", "git has committed what is not append-only: %v", err)
+		return false, layout.Conflict("undo the commit: git reset --keep HEAD~1", "git has committed a change that is not append-only: %v", err)
 	}
 	return false, err
 }
 
-// head returns the branch that is checked out, and its newest commit, zero if it has none.
+// head returns the branch that is checked out, and its newest commit; zero if it has no commit.
 func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo, err error) {
 	if g, err = workspace.OpenGit(r.CommonDir); err != nil {
 		return "", head, g, err
@@ -82,9 +82,9 @@ func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo,
 
 // PrePush refuses, with repo.ErrConflict, a push that would rewrite a remote's tape or fork,
 // move an anchor's tag, delete a tape, or publish a secret through any ref. in is the input of
-// git's pre-push hook: a line for each ref, with the local ref and object and the remote ones.
-// remote is the remote's name or address. store is the repository's workspace; without one
-// (nil), there is no search for secrets.
+// git's pre-push hook: a line for each ref, with the local ref and object, and the remote ref and object.
+// remote is the remote's name or address. store is the repository's workspace; if it is nil, there is
+// no search for secrets.
 func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
 	var refused []error
@@ -122,7 +122,7 @@ func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote strin
 }
 
 // hookInput returns the last n words of each line of a hook's standard input, and skips shorter
-// lines. Earlier words may contain spaces: the local ref of a push is as the user spelt it.
+// lines. Earlier words may contain spaces: the local ref of a push is spelt as the user typed it.
 func hookInput(in io.Reader, n int) (out [][]string, err error) {
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -149,7 +149,7 @@ func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote stri
 	return pushError(ref.Ref, audit.CheckUpdates(ctx, r.CommonDir, []layout.Incoming{ref})[0])
 }
 
-// pushError adds "not pushed" to a refusal. What cannot be read as a tape is refused, too: it
+// pushError adds "not pushed" to a refusal. A ref that cannot be read as a tape is refused, too: it
 // would replace the tape.
 func pushError(ref string, err error) error {
 	switch {
@@ -165,9 +165,9 @@ func pushError(ref string, err error) error {
 // PreReceive refuses, with repo.ErrConflict, a push to the repository gitDir that is not
 // append-only, or that brings tags and archives which a pull would refuse. in is the input of
 // git's pre-receive hook: a line for each ref, with the old and the new object and the name.
-// All refs are checked together, and one refusal stops the whole push: git's update hook, which
-// runs once for each ref, cannot see that the tags of a purged tape come with its branch. Refs
-// that are not of tapes are not checked. The repository need not be a workspace.
+// All refs are checked together, and one refusal stops the whole push. (Git's update hook runs once
+// for each ref, so it cannot see that the tags of a purged tape come with its branch.) Refs that do not
+// belong to tapes are not checked. The repository need not be a workspace.
 func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
 	lines, err := hookInput(in, 3)
 	if err != nil {

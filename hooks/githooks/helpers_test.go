@@ -21,8 +21,8 @@ func TestMain(m *testing.M) {
 	}, driver)
 }
 
-// driver is the program that git runs to merge a file. It records why it is run, and leaves a
-// conflict.
+// driver is the program that git runs to merge a file. It records whether git runs it for a merge, and
+// leaves a conflict.
 func driver(string) {
 	r, err := Locate()
 	if err != nil {

@@ -23,10 +23,10 @@ const hookPerm fs.FileMode = 0o700
 
 // Report describes a repository's hooks after a call.
 type Report struct {
-	Dir       string   // the folder in which git looks for hooks; "" if git is told to run none
+	Dir       string   // the folder in which git looks for hooks; "" if git is told to run no hooks
 	Installed []string // names of the hooks that are in place
 	Changed   []string // names of the hooks that this call wrote or removed
-	// Own are the user's own hooks, which are called first: the names of their files in Dir.
+	// Own are the file names, in Dir, of the user's own hooks, which ours call first.
 	Own []string
 	// Outside says that core.hooksPath names a folder outside the repository. Nothing is
 	// written there; the folder's owner can add Lines to the hooks in it.
@@ -37,8 +37,8 @@ type Report struct {
 // Line is a line of shell to add to a hook.
 type Line struct{ Hook, Line string }
 
-// Install writes the hooks of a workspace. Hooks that are already in place stay as they are.
-// Linked worktrees share them.
+// Install writes the hooks of a workspace, which its linked worktrees share. Hooks that are already in
+// place stay as they are.
 func Install(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).install)
 }
@@ -48,8 +48,8 @@ func Uninstall(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).uninstall)
 }
 
-// InstallServer writes the pre-receive hook into a repository that is pushed to: dir is a
-// bare repository, or the folder of one that has a .git.
+// InstallServer writes the pre-receive hook into a repository that others push to. dir is a bare
+// repository, or a folder with .git in it.
 func InstallServer(ctx context.Context, dir string) (Report, error) {
 	return onServer(ctx, dir, (*installer).install)
 }
@@ -63,7 +63,7 @@ type installer struct {
 	fs      *disk.FS
 	dir     string
 	outside bool
-	usual   string // the hooks folder without core.hooksPath
+	usual   string // the folder in which git looks for hooks if core.hooksPath is not set
 	hooks   []hook
 }
 
@@ -128,8 +128,8 @@ func (i *installer) report(changed []string, failed error) (Report, error) {
 	return r, failed
 }
 
-// read returns a hook's content, whether we wrote it, and the name of the user's own hook that it
-// calls, "" if there is none. A missing hook has no content.
+// read returns a hook's content, whether we wrote it, and the name of the user's own hook that it calls,
+// or "". A missing hook has no content.
 func (i *installer) read(name string) (content []byte, ours bool, own string, err error) {
 	content, err = os.ReadFile(filepath.Join(i.dir, name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -144,8 +144,8 @@ func (i *installer) read(name string) (content []byte, ours bool, own string, er
 	return content, ours, own, err
 }
 
-// chained reports whether another program's hook calls ours: a hook manager that was installed
-// later has renamed our script, as we do with the user's.
+// chained reports whether another program's hook calls ours: a hook manager that was installed later
+// has renamed our script, as we rename the user's hook.
 func (i *installer) chained(name string) (bool, error) {
 	others, err := os.ReadDir(i.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -173,16 +173,16 @@ func (i *installer) install(ctx context.Context) (Report, error) {
 }
 
 // each calls do for all hooks, and returns the names of those that it changed.
-func (i *installer) each(ctx context.Context, what string, do func(hook) (bool, error)) (changed []string, err error) {
+func (i *installer) each(ctx context.Context, verb string, do func(hook) (bool, error)) (changed []string, err error) {
 	for _, h := range i.hooks {
 		if err := ctx.Err(); err != nil {
 			return changed, err
 		}
-		did, err := do(h)
+		hookChanged, err := do(h)
 		if err != nil {
-			return changed, fmt.Errorf("%s the hook %s: %w", what, h.name, err)
+			return changed, fmt.Errorf("%s the hook %s: %w", verb, h.name, err)
 		}
-		if did {
+		if hookChanged {
 			changed = append(changed, h.name)
 		}
 	}
@@ -194,7 +194,7 @@ func (i *installer) each(ctx context.Context, what string, do func(hook) (bool, 
 
 func (i *installer) installOne(h hook) (wrote bool, err error) {
 	path := filepath.Join(i.dir, h.name)
-	there, ours, own, err := i.read(h.name)
+	present, ours, own, err := i.read(h.name)
 	if err != nil {
 		return false, err
 	}
@@ -208,7 +208,7 @@ func (i *installer) installOne(h hook) (wrote bool, err error) {
 		}
 	}
 	want := h.script(own)
-	if st, err := os.Stat(path); ours && err == nil && bytes.Equal(there, want) && st.Mode().Perm()&0o100 != 0 {
+	if st, err := os.Stat(path); ours && err == nil && bytes.Equal(present, want) && st.Mode().Perm()&0o100 != 0 {
 		return false, nil
 	}
 	return true, i.fs.WriteFileMode(path, want, hookPerm)
@@ -232,7 +232,7 @@ func (i *installer) keep(name string) (string, error) {
 	}
 }
 
-// isOwnName reports whether keep could have chosen a name. Others might lead out of the folder.
+// isOwnName reports whether keep could have chosen a name. Another name might lead out of the folder.
 func isOwnName(name, own string) bool {
 	rest, ok := strings.CutPrefix(own, name+".own")
 	return ok && strings.Trim(rest, "-0123456789") == ""
@@ -243,7 +243,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// content returns a hook's mode and content: a file's bytes, or a link's target.
+// content returns a hook's mode and its content: a file's bytes, or a link's target.
 func content(path string) (mode fs.FileMode, in []byte, err error) {
 	st, err := os.Lstat(path)
 	if err != nil {
@@ -267,7 +267,7 @@ func sameHook(a, b string) bool {
 	return errA == nil && errB == nil && modeA == modeB && bytes.Equal(inA, inB)
 }
 
-// copyHook gives a hook a second name, by a hard link if the file system has them.
+// copyHook gives a hook a second name, by a hard link if the file system supports hard links.
 func (i *installer) copyHook(path, name string) error {
 	mode, in, err := content(path)
 	switch {

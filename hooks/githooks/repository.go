@@ -15,15 +15,14 @@ import (
 // Repository is the repository in which git runs a hook.
 type Repository struct {
 	Dir       string // the folder around .git, absolute; "" in a bare repository
-	GitDir    string // of the worktree in which git works
-	CommonDir string // of the repository; differs from GitDir in a linked worktree
+	GitDir    string // git's folder for the worktree: in a linked worktree, its admin folder
+	CommonDir string // the .git that all worktrees share; the same as GitDir in the main worktree
 }
 
 // Locate finds the repository in which git runs this process as a hook: GIT_DIR, or the current
 // folder and its parents. The error is fs.ErrNotExist if there is none.
 //
-// A workspace that is named in the environment does not count: a commit is checked in its own
-// repository.
+// It ignores a workspace that is named in the environment: a commit is checked in its own repository.
 func Locate() (Repository, error) {
 	gitDir := os.Getenv("GIT_DIR")
 	if gitDir == "" {
@@ -47,7 +46,7 @@ func Locate() (Repository, error) {
 	return r, nil
 }
 
-// findGitDir looks for .git, a folder or the file of a linked worktree.
+// findGitDir looks for .git in the current folder and its parents: a folder, or the file of a linked worktree.
 func findGitDir() (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil; dir = filepath.Dir(dir) {
@@ -64,7 +63,7 @@ func findGitDir() (string, error) {
 	return "", err
 }
 
-// Branch is the full ref that is checked out, "" when HEAD is detached.
+// Branch returns the full ref that is checked out, or "" when HEAD is detached.
 func (r Repository) Branch() (string, error) {
 	raw, err := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
 	if err != nil {
@@ -90,14 +89,15 @@ func (r Repository) IsMerge() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	began, err := os.ReadFile(filepath.Join(r.GitDir, "ORIG_HEAD"))
+	origHead, err := os.ReadFile(filepath.Join(r.GitDir, "ORIG_HEAD"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	if strings.TrimSpace(string(began)) != head.String() {
+	if strings.TrimSpace(string(origHead)) != head.String() {
 		return false, nil
 	}
-	// After git merge --squash, HEAD has not moved.
+	// After git merge --squash, HEAD has not moved, so an autostash that is then applied must be recognised
+	// in another way.
 	return !r.has("MERGE_AUTOSTASH") || !r.has("SQUASH_MSG"), nil
 }
 

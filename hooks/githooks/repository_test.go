@@ -38,10 +38,10 @@ func TestLocate(t *testing.T) {
 		t.Setenv("GIT_DIR", c.gitDir)
 		r, err := Locate()
 		if err != nil || r.GitDir != c.want || r.CommonDir != common && filepath.Clean(r.CommonDir) != common || r.Dir != dir {
-			t.Errorf("%s, GIT_DIR=%s: %+v %v", c.cwd, c.gitDir, r, err)
+			t.Errorf("%s, GIT_DIR=%s: got %+v (%v), want the git folder %s of %s", c.cwd, c.gitDir, r, err, c.want, dir)
 		}
 		if branch, err := r.Branch(); branch != c.branch || err != nil {
-			t.Errorf("%s: branch %s %v", c.cwd, branch, err)
+			t.Errorf("%s: got branch %q (%v), want %q", c.cwd, branch, err, c.branch)
 		}
 	}
 	git(t, work, "checkout", "-q", "--detach")
@@ -50,12 +50,12 @@ func TestLocate(t *testing.T) {
 	if r, err := Locate(); err != nil {
 		t.Error(err)
 	} else if branch, err := r.Branch(); branch != "" || err != nil {
-		t.Errorf("detached: %q %v", branch, err)
+		t.Errorf("detached: got branch %q (%v), want none", branch, err)
 	}
 }
 
-// The process in the background has none of our streams, has a session of its own and none of git's
-// variables, and nobody waits for it.
+// The process in the background has a session of its own, none of our streams, and none of git's variables.
+// Start does not wait for it.
 func TestStart(t *testing.T) {
 	needsShell(t)
 	store := newStore(t)
@@ -70,44 +70,44 @@ func TestStart(t *testing.T) {
 	}
 	wait.Pause(50 * time.Millisecond)
 	if _, err := os.Stat(done); err == nil {
-		t.Fatal("there is no index to bring up to date")
+		t.Fatal("a program was started although there is no index to bring up to date")
 	}
 	put(t, store.IndexFile(), "", 0o600)
 	unlock, ok, err := Background(store)
 	if !ok || err != nil {
-		t.Fatal(ok, err)
+		t.Fatalf("taking the lock: got %v, %v, want true", ok, err)
 	}
 	if _, second, err := Background(store); second || err != nil {
-		t.Fatal(second, err)
+		t.Fatalf("taking the lock twice: got %v, %v, want false", second, err)
 	}
 	if err := Start(store, "/there/is/none"); err != nil {
-		t.Errorf("started beside another one: %v", err)
+		t.Errorf("while another process has the lock: got %v, want nothing started", err)
 	}
 	if err := unlock(); err != nil {
 		t.Fatal(err)
 	}
 	if err := Start(store, "/there/is/none"); err == nil {
-		t.Error("not started")
+		t.Error("starting a missing program succeeded, want an error")
 	}
 	if err := Start(store, script, "a"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(done); err == nil {
-		t.Error("Start waited for the end of what it started")
+		t.Error("Start waited for the end of the program")
 	}
 	var got []byte
-	wait.Until(t, "the end of what was started", func() bool {
+	wait.Until(t, "the end of the program", func() bool {
 		got, err = os.ReadFile(done)
 		return err == nil
 	})
 	text := string(got)
 	if !strings.Contains(text, "KEPT=yes") || strings.Contains(text, "GIT_INDEX_FILE") || strings.Contains(text, "GITHEAD") ||
 		!strings.Contains(text, filepath.Base(store.Dir())+"\n") {
-		t.Errorf("%s", text)
+		t.Errorf("the program saw\n%s\nwant the folder %s, KEPT, and no variables of git", text, store.Dir())
 	}
 }
 
-// Git also runs merge drivers to replay changes; only a merge counts as one.
+// Git also runs merge drivers to replay changes. IsMerge reports true only for merges.
 func TestIsMerge(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the driver is a shell script that starts this test")
@@ -149,7 +149,7 @@ func TestIsMerge(t *testing.T) {
 		{"false", "stash pop"},
 		{"false", "merge --autostash ahead"},
 		{"false", "merge --autostash --squash ahead"},
-		{"true", "merge theirs"}, // whatever the ones before have left
+		{"true", "merge theirs"}, // whatever the commands before have left behind
 	} {
 		_ = os.Remove(log)
 		git(t, dir, "checkout", "-q", "-f", "-B", "work", "ours")
@@ -166,7 +166,7 @@ func TestIsMerge(t *testing.T) {
 		runGit(dir, strings.Fields(c.args)...)
 		got, err := os.ReadFile(log)
 		if strings.TrimSpace(string(got)) != c.want || err != nil {
-			t.Errorf("git %s: %q, not %s (%v)", c.args, got, c.want, err)
+			t.Errorf("git %s: IsMerge says %q (%v), want %s", c.args, got, err, c.want)
 		}
 		for _, undo := range []string{"merge --abort", "rebase --abort", "cherry-pick --abort", "revert --abort", "stash drop"} {
 			runGit(dir, strings.Fields(undo)...)

@@ -8,22 +8,22 @@ import (
 	"tape/internal/git/transport"
 )
 
-// mark is in every script that this package writes, to recognise it.
+// mark is in every script that this package writes, so that isOurs recognises the script.
 const mark = gitstore.HookMark
 
 type hook struct {
-	name    string
-	purpose string
-	refuses bool   // exit code 4 of the program refuses
-	passed  string // the warning's words when the program fails: what was not checked
-	stdin   bool   // git passes it something on standard input
-	push    bool   // tape push does its own checks, so the hook skips them
+	name      string
+	purpose   string
+	refuses   bool   // exit code 4 of the program stops git
+	unchecked string // for the warning if the program fails: says what was not checked
+	stdin     bool   // git passes something on standard input
+	push      bool   // does nothing in a push by tape push, which has its own checks
 }
 
 func workspaceHooks() []hook {
 	return []hook{
-		{name: "pre-commit", purpose: "refuses what is not append-only", refuses: true, passed: "the commit was not checked"},
-		{name: "pre-push", purpose: "refuses rewritten history and secrets", refuses: true, passed: "the push was not checked", stdin: true, push: true},
+		{name: "pre-commit", purpose: "refuses what is not append-only", refuses: true, unchecked: "the commit was not checked"},
+		{name: "pre-push", purpose: "refuses rewritten history and secrets", refuses: true, unchecked: "the push was not checked", stdin: true, push: true},
 		{name: "post-merge", purpose: "completes a merge of tapes, and brings the index up to date"},
 		{name: "post-checkout", purpose: "brings the index up to date"},
 		{name: "post-commit", purpose: "brings the index up to date"},
@@ -34,7 +34,7 @@ func workspaceHooks() []hook {
 // serverHooks are the hooks of a repository that others push to.
 func serverHooks() []hook {
 	return []hook{
-		{name: "pre-receive", purpose: "refuses pushes that are not append-only", refuses: true, passed: "the push was not checked", stdin: true},
+		{name: "pre-receive", purpose: "refuses pushes that are not append-only", refuses: true, unchecked: "the push was not checked", stdin: true},
 	}
 }
 
@@ -45,8 +45,8 @@ const ownPrefix = "own="
 // folder, or "".
 //
 // The program's output is held back until it ends: a failure that is not a refusal prints one
-// line, whatever the program, or another program called tape, has printed. A process that it
-// leaves running does not keep the pipe open.
+// line, whatever the program, or another program called tape, has printed. A process that [Start] leaves
+// running has no streams, so it does not keep the pipe open.
 func (h hook) script(own string) []byte {
 	call := `said=$(tape hook NAME "$@" 2>&1 </dev/null)`
 	if h.stdin {
@@ -58,7 +58,7 @@ func (h hook) script(own string) []byte {
 	unchecked, exit, answers := "", "exit 0", `0|4) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;
 127) ;;`
 	if h.refuses {
-		unchecked, answers = ": "+h.passed, `0) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;
+		unchecked, answers = ": "+h.unchecked, `0) [ -z "$said" ] || printf '%s\n' "$said" >&2 ;;
 4) printf '%s\n' "$said" >&2; exit 1 ;;
 127) echo "tape: warning: there is no program tape on the PATHUNCHECKED" >&2 ;;`
 	} else if own != "" {
@@ -77,8 +77,8 @@ esac
 	return []byte("#!/bin/sh\n" + mark + "\n# It " + h.purpose + ".\n" + h.ownPart(own) + judge + exit + "\n")
 }
 
-// ownPart calls the user's own hook. Before a commit or push, its refusal counts; after the fact,
-// its exit code is passed on.
+// ownPart returns the shell code that calls the user's own hook. A hook that can refuse ends with the exit code
+// of an own hook that refuses; in other hooks, script passes that code on at the end.
 func (h hook) ownPart(own string) string {
 	input, call := "", `"${0%/*}/$own" "$@"`
 	if h.stdin {

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// shell runs a hook with a PATH that has only a few tools and, unless program is "", a program
-// tape.
+// shell runs a hook with a PATH that has only a few tools and a script tape with the content program; no tape
+// if program is "".
 func shell(t *testing.T, hook, program, stdin string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	bin := t.TempDir()
@@ -41,8 +41,7 @@ func shell(t *testing.T, hook, program, stdin string, args ...string) (out, errs
 	return o.String(), e.String(), cmd.ProcessState.ExitCode()
 }
 
-// Exit code 4 refuses, if the hook is there to refuse. Anything else lets git go on, and prints at
-// most one line.
+// Exit code 4 refuses if the hook may refuse. After any other code git goes on, and a failure prints one line.
 func TestExitCodes(t *testing.T) {
 	needsShell(t)
 	store := newStore(t)
@@ -74,7 +73,7 @@ func TestExitCodes(t *testing.T) {
 		}
 		out, errs, code := shell(t, filepath.Join(hooksOf(store), c.hook), program, "line\n", "a")
 		if code != 0 != c.refused || out != "" || !strings.Contains(errs, c.says) || strings.Count(errs, "\n") != c.lines {
-			t.Errorf("%s with %q: exit %d, %q, %q", c.hook, c.program, code, out, errs)
+			t.Errorf("%s with %q: exit %d, %q, %q; want refused %v, and %d lines with %q", c.hook, c.program, code, out, errs, c.refused, c.lines, c.says)
 		}
 	}
 }
@@ -93,7 +92,7 @@ func TestOwnHookFirst(t *testing.T) {
 			program := "#!/bin/sh\n{ echo tape \"$@\"; cat; } >>" + log + "\n"
 			_, errs, code := shell(t, filepath.Join(hooksOf(store), hook), program, input, "x y", "z")
 			if code != status || errs != "" {
-				t.Errorf("%s: exit %d %q", hook, code, errs)
+				t.Errorf("%s: exit %d, %q; want exit %d and no errors", hook, code, errs, status)
 			}
 			want := "own x y z\n" + input
 			if status == 0 || hook == "post-merge" {
@@ -104,13 +103,13 @@ func TestOwnHookFirst(t *testing.T) {
 			}
 			got, err := os.ReadFile(log)
 			if string(got) != want || err != nil {
-				t.Errorf("%s: %q, not %q (%v)", hook, got, want, err)
+				t.Errorf("%s: the calls were %q (%v), want %q", hook, got, err, want)
 			}
 		}
 	}
 }
 
-// A user's hook that does not read its long standard input is no error.
+// A user's hook need not read its standard input, even if that is long; tape still gets all of it.
 func TestOwnHookReadsNothing(t *testing.T) {
 	needsShell(t)
 	store := newStore(t)
@@ -121,6 +120,6 @@ func TestOwnHookReadsNothing(t *testing.T) {
 	_, errs, code := shell(t, filepath.Join(hooksOf(store), "pre-push"), "#!/bin/sh\ncat >"+path+"\n", input)
 	got, err := os.ReadFile(path)
 	if code != 0 || errs != "" || string(got) != input || err != nil {
-		t.Errorf("exit %d, %q, %d bytes of %d, %v", code, errs, len(got), len(input), err)
+		t.Errorf("exit %d, %q, tape read %d bytes of %d, %v; want exit 0 and all bytes", code, errs, len(got), len(input), err)
 	}
 }

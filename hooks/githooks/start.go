@@ -17,8 +17,8 @@ import (
 // syncLock is held by the one process that updates the index.
 const syncLock = "sync.lock"
 
-// Start runs program with args to update the index, and does not wait for it; see [Detached].
-// Nothing is started while another such process runs, or if there is no index.
+// Start starts program with args to update the index, and does not wait for it; see [Detached].
+// It starts nothing while another such process runs, or if there is no index.
 func Start(store *repo.Store, program string, args ...string) error {
 	if _, err := os.Stat(store.IndexFile()); err != nil {
 		return nil //nolint:nilerr // without a search there is no index yet
@@ -36,8 +36,8 @@ func Start(store *repo.Store, program string, args ...string) error {
 	return nil
 }
 
-// Detached starts a program in a folder. It has a session of its own, none of our streams, and no
-// variables that git has set for a hook.
+// Detached starts a program in a folder and does not wait for it. The process has a session of its own, none of
+// our streams, and no variables that git has set for a hook.
 func Detached(dir, program string, args ...string) error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
@@ -49,7 +49,7 @@ func Detached(dir, program string, args ...string) error {
 	return cmd.Process.Release()
 }
 
-// Background takes the lock of the process that Start starts; ok is false if another one has it.
+// Background takes the lock of the process that updates the index; ok is false if another process has it.
 func Background(store *repo.Store) (unlock func() error, ok bool, err error) {
 	scratch, err := (*workspace.Store)(store).ScratchDir()
 	if err != nil {

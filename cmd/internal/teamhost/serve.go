@@ -29,7 +29,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// store gives the server views of the database as its sources.
+// store lets the server search views of the database.
 type store struct{ *db.DB }
 
 func (s store) Source(ctx context.Context, remotes []string) (find.Source, error) {
@@ -91,8 +91,8 @@ func issuerOf(c *config.Config) *oidc.Login {
 	return oidc.New(c)
 }
 
-// listen listens on the address of team.toml. Other machines may reach it only if one of them is a proxy, because the
-// server itself has no TLS.
+// listen listens on the address in team.toml. It refuses an address that other machines reach unless team.toml names
+// trusted proxies, because the server itself has no TLS.
 func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.Listen)
@@ -107,7 +107,7 @@ func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 	return l, nil
 }
 
-// TeamCheck tries everything that team.toml says.
+// TeamCheck tries everything that team.toml names: the database, the remotes, the issuer and the address.
 func (Host) TeamCheck(ctx context.Context, o teamcmd.Options) error {
 	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
 	if err != nil {
@@ -137,13 +137,13 @@ type checks struct {
 	all, failed int
 }
 
-// tell says how a check ended.
+// tell prints the outcome of a check.
 func (k *checks) tell(what string, err error) {
 	k.all++
 	text, hint := "", ""
 	if err != nil {
 		k.failed++
-		text, _, _ = strings.Cut(err.Error(), "\n") // git goes on after the sentence
+		text, _, _ = strings.Cut(err.Error(), "\n") // only the first line of git's message
 		hint = hints.Of(err)
 	}
 	if k.s.JSON {

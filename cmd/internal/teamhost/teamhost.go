@@ -22,8 +22,8 @@ import (
 // Host runs the commands of tape team.
 type Host struct{}
 
-// open reads team.toml, connects to the database, and calls begin to prepare it. If check is set, it is called before
-// that, and may refuse the arguments of the command.
+// open reads team.toml, connects to the database, and calls begin to prepare the database. Before it connects, it
+// calls check, if set, which may refuse the arguments of the command.
 func open(ctx context.Context, o teamcmd.Options, check func(*config.Config) error,
 	begin func(*db.DB, context.Context) error) (*config.Config, *db.DB, error) {
 	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
@@ -44,18 +44,19 @@ func open(ctx context.Context, o teamcmd.Options, check func(*config.Config) err
 	return c, d, nil
 }
 
-// prepare creates the tables if there are none, and says so.
+// prepare returns a function that creates the tables, or those of an older version again, and says so.
 func prepare(o teamcmd.Options) func(*db.DB, context.Context) error {
 	return func(d *db.DB, ctx context.Context) error {
-		did, err := d.Prepare(ctx)
-		if err == nil && did != "" {
-			o.StderrUnlessQuiet("%s", did)
+		note, err := d.Prepare(ctx)
+		if err == nil && note != "" {
+			o.StderrUnlessQuiet("%s", note)
 		}
 		return err
 	}
 }
 
-// TeamSync brings the team's database up to date.
+// TeamSync brings the team's database up to date with the named remotes, or all if there are none. If watch is
+// positive, it does so again and again, with this pause, until ctx ends.
 func (Host) TeamSync(ctx context.Context, o teamcmd.Options, remotes []string, watch time.Duration) error {
 	c, d, err := open(ctx, o, func(c *config.Config) error {
 		_, err := c.Named(remotes)
@@ -185,11 +186,11 @@ func (Host) TeamTokenAdd(ctx context.Context, o teamcmd.Options, name string, gr
 	}
 	_, d, err := open(ctx, o, func(c *config.Config) error {
 		if len(groups) == 0 {
-			return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "--groups is missing: the token would show nothing")
+			return layout.Invalid("the groups in team.toml: "+strings.Join(c.Groups(), ", "), "--groups is missing: the token would give access to nothing")
 		}
 		for _, g := range groups {
 			if !slices.Contains(c.Groups(), g) {
-				return layout.Invalid("team.toml has "+strings.Join(c.Groups(), ", "), "no remote has the group %q", g)
+				return layout.Invalid("the groups in team.toml: "+strings.Join(c.Groups(), ", "), "no remote has the group %q", g)
 			}
 		}
 		return nil
@@ -242,7 +243,7 @@ func (Host) TeamTokens(ctx context.Context, o teamcmd.Options) error {
 		}}.Show(o.Streams, all, nil)
 }
 
-// TeamTokenRevoke makes a token void.
+// TeamTokenRevoke revokes a token.
 func (Host) TeamTokenRevoke(ctx context.Context, o teamcmd.Options, name string) error {
 	_, d, err := open(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
@@ -252,5 +253,5 @@ func (Host) TeamTokenRevoke(ctx context.Context, o teamcmd.Options, name string)
 	if err := d.Revoke(ctx, name, o.Now()); err != nil {
 		return err
 	}
-	return o.Result(stdio.Object{{"name", name}, {"revoked", true}}, "the token %s is void", name)
+	return o.Result(stdio.Object{{"name", name}, {"revoked", true}}, "the token %s is revoked", name)
 }

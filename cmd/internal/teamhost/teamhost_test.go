@@ -28,7 +28,7 @@ func options(t *testing.T, asJSON bool) (teamcmd.Options, func() string) {
 	}
 }
 
-// TestShowResult: a sync tells what it did with each remote; while watching only what changed.
+// TestShowResult: a sync shows what it did with each remote; while watching, it shows only changes and errors.
 func TestShowResult(t *testing.T) {
 	done := sync.Result{Remote: "shop", Tapes: 2, Entries: 31, Removed: 4, Took: 1500 * time.Millisecond}
 	failed := sync.Result{Remote: "bank", Err: errors.New("it does not answer")}
@@ -53,7 +53,7 @@ func TestShowResult(t *testing.T) {
 	}
 }
 
-// TestListen: an address that other machines reach needs a proxy.
+// TestListen: an address that other machines can reach is refused unless a proxy is named.
 func TestListen(t *testing.T) {
 	for _, c := range []struct {
 		listen  string
@@ -65,18 +65,18 @@ func TestListen(t *testing.T) {
 			err = l.Close()
 		}
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, layout.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
-			t.Errorf("%s, %v: %v", c.listen, c.proxies, err)
+			t.Errorf("listen on %s with the proxies %v: got %v, want an error with %q", c.listen, c.proxies, err, c.want)
 		}
 	}
 }
 
-// TestWithoutDatabase: mistakes in what was typed are found before a database is asked, and a database that does not
-// answer is named.
+// TestWithoutDatabase: mistakes in the arguments are found without the database, and an error names a database that
+// does not answer.
 func TestWithoutDatabase(t *testing.T) {
 	o, text := options(t, false)
 	text()
 	if err := (Host{}).TeamStatus(t.Context(), o); !errors.Is(err, layout.ErrNotFound) {
-		t.Errorf("no team.toml: %v", err)
+		t.Errorf("without team.toml: got %v, want ErrNotFound", err)
 	}
 	settings := `database = "postgres:///tape?host=` + filepath.Dir(o.Config) + `"
 url = "http://localhost:1"
@@ -98,19 +98,19 @@ kind = "tokens"
 		"a duration": Host{}.TeamTokenAdd(t.Context(), o, "ada", []string{"shop"}, "soon"),
 	} {
 		if !errors.Is(err, layout.ErrInvalid) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s that is wrong: got %v, want ErrInvalid", what, err)
 		}
 	}
 	if err := (Host{}).TeamSync(t.Context(), o, []string{"bank"}, 0); !errors.Is(err, layout.ErrNotFound) {
-		t.Errorf("a remote: %v", err)
+		t.Errorf("a remote that is not in team.toml: got %v, want ErrNotFound", err)
 	}
 	if err := (Host{}).TeamStatus(t.Context(), o); err == nil || !strings.Contains(err.Error(), "database") {
-		t.Errorf("no database: %v", err)
+		t.Errorf("without a database: got %v, want an error that names it", err)
 	}
 	if err := (Host{}).TeamCheck(t.Context(), o); err == nil {
-		t.Error("a check without a database succeeds")
+		t.Error("tape team check succeeded without a database")
 	}
 	if got := text(); !strings.Contains(got, "failed  database:") || !strings.Contains(got, "failed  remote shop:") {
-		t.Errorf("the check says\n%s", got)
+		t.Errorf("tape team check says\n%s\nwant that database and remote shop failed", got)
 	}
 }

@@ -1,4 +1,4 @@
-// Package watching records the transcripts that are written in folders.
+// Package watching records transcripts while agents write them.
 package watching
 
 import (
@@ -20,33 +20,34 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Watching records the transcripts that a watch reports.
+// Watching records the changed transcripts that a watch of folders reports. Call Begin first.
 type Watching struct {
 	*stdio.Streams
 	Recorder  *recorder.Recorder
-	Places    []string // the recorder's folders
+	Places    []string // the spool folders, as in Recorder; the first also has watched.json
 	Program   string   // the version of this program
-	Workspace string   // for all sessions; "": that of each project
+	Workspace string   // the workspace for all sessions; "": each project's own
 
-	file  string               // stores until
-	until map[string]time.Time // by folder: everything written before is recorded
+	file  string               // the file that stores until
+	until map[string]time.Time // by folder: changes before this time need not be recorded again
 	since map[string]time.Time // by folder: the time from which changes are recorded
 	dirs  []string             // the watched folders
 	named bool                 // the folders were named by a person
 	began time.Time
 }
 
-// Is reports whether a file may have sessions, judging by its name.
+// Is reports whether a file may contain sessions, judging by its name.
 func Is(path string) bool {
 	f, _ := importer.All().DatabaseOf(path)
 	return f != nil || importer.All().IsTranscript(path)
 }
 
-// Begin selects the folders to watch, and returns the time from which changes in each are recorded.
+// Begin selects the folders to watch: args, or the agents' own folders if args is empty. It returns, by folder, the
+// time from which changes are recorded.
 func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
 	w.file = filepath.Join(w.Places[0], "watched.json")
 	if raw, err := os.ReadFile(w.file); err == nil {
-		_ = json.Unmarshal(raw, &w.until) // without it, more is read, but nothing is recorded twice
+		_ = json.Unmarshal(raw, &w.until) // without the file, more is read, but nothing is recorded twice
 	}
 	w.named, w.began = len(args) > 0, w.Now()
 	if w.until == nil {
@@ -77,7 +78,7 @@ func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
 	return since, w.save()
 }
 
-// databases returns the folders with the agents' databases that are not watched yet.
+// databases returns the folders of the agents' databases that are not watched yet.
 func (w *Watching) databases() (out []string) {
 	for _, agent := range importer.All().WithFolders() {
 		for _, kept := range importer.Databases(agent, w.Getenv) {
@@ -89,7 +90,8 @@ func (w *Watching) databases() (out []string) {
 	return out
 }
 
-// Later returns the folders of databases that are new since the last call.
+// Later returns the folders of databases that are new since the last call, each with the time from which changes
+// are recorded. It returns nil if Begin was given folders.
 func (w *Watching) Later() map[string]time.Time {
 	if w.named {
 		return nil
@@ -117,7 +119,7 @@ func (w *Watching) save() error {
 	return err
 }
 
-// Changed records what is new in transcripts.
+// Changed records the new entries of changed transcripts.
 func (w *Watching) Changed(ctx context.Context, paths []string) error {
 	at := w.Now()
 	for _, path := range w.transcripts(ctx, paths) {
@@ -136,8 +138,8 @@ func (w *Watching) Changed(ctx context.Context, paths []string) error {
 	return w.save()
 }
 
-// transcripts replaces a database among the changed files with its sessions that have changed, or that may have ended
-// since.
+// transcripts returns the changed files, with each database replaced by its sessions that have changed or may have
+// ended.
 func (w *Watching) transcripts(ctx context.Context, paths []string) (out []string) {
 	seen := map[string]bool{}
 	for _, path := range paths {
@@ -170,7 +172,7 @@ func (w *Watching) transcripts(ctx context.Context, paths []string) (out []strin
 	return out
 }
 
-// folder returns the watched folder that a file is in.
+// folder returns the watched folder that a file is in, or "".
 func (w *Watching) folder(path string) string {
 	for _, dir := range w.dirs {
 		if strings.HasPrefix(path, dir+string(filepath.Separator)) {
@@ -180,7 +182,7 @@ func (w *Watching) folder(path string) string {
 	return ""
 }
 
-// projectOf returns the project of a database.
+// projectOf returns the project whose database contains a session, or "".
 func (w *Watching) projectOf(path string) string {
 	for _, agent := range importer.All().WithFolders() {
 		for _, kept := range importer.Databases(agent, w.Getenv) {
@@ -206,17 +208,17 @@ func (w *Watching) noteOf(ctx context.Context, path string) (n spool.Note, ok bo
 	n = spool.Note{Agent: info.Format, At: w.Now(), Program: w.Program, Workspace: w.Workspace,
 		Project: cmp.Or(jsonl.GetString(info.State, "cwd"), w.projectOf(path))}
 	if err == nil && n.Project == "" && n.Workspace == "" {
-		err = errors.New("it does not say which project it is of; tape import, or --workspace, records it")
+		err = errors.New("it does not name its project; record it with tape import or --workspace")
 	}
 	if err != nil {
 		w.StderrIfVerbose("%s: %v", path, err)
 		return n, false
 	}
-	told := map[string]string{"session_id": info.Session, "hook_event_name": "Watch", "cwd": n.Project, "transcript_path": path}
+	payload := map[string]string{"session_id": info.Session, "hook_event_name": "Watch", "cwd": n.Project, "transcript_path": path}
 	if info.Agent != "" { // a subagent's
-		delete(told, "transcript_path")
-		told["agent_id"], told["agent_transcript_path"] = info.Agent, path
+		delete(payload, "transcript_path")
+		payload["agent_id"], payload["agent_transcript_path"] = info.Agent, path
 	}
-	n.Payload, err = json.Marshal(told)
+	n.Payload, err = json.Marshal(payload)
 	return n, err == nil
 }

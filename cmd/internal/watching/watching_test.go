@@ -45,7 +45,7 @@ func TestFolder(t *testing.T) {
 	dir := filepath.Dir(transcript)
 	since, err := w.Begin([]string{dir})
 	if err != nil || len(since) != 1 || !since[dir].IsZero() {
-		t.Fatal(since, err)
+		t.Fatalf("watching a named folder: got %v, %v, want everything from the zero time", since, err)
 	}
 	began := time.Now()
 	storetest.Must(t, w.Changed(t.Context(), []string{transcript, filepath.Join(dir, "other.txt")}))
@@ -54,11 +54,11 @@ func TestFolder(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if lines := strings.Join(storetest.Lines(storetest.Entries(t, tp, repo.Query{})), "\n"); !strings.Contains(lines, "add a menu") {
-		t.Error(lines)
+		t.Errorf("recorded\n%s\nwant \"add a menu\"", lines)
 	}
 	again, _, _ := watch(t, s, place)
 	if since, err = again.Begin([]string{dir}); err != nil || since[dir].Before(began.Add(-time.Second)) {
-		t.Error(since, err)
+		t.Errorf("watching again: got %v, %v, want the time of the first watch, %v", since, err, began)
 	}
 }
 
@@ -71,8 +71,8 @@ func TestNoProject(t *testing.T) {
 	_, err := w.Begin([]string{filepath.Dir(transcript)})
 	storetest.Must(t, err)
 	storetest.Must(t, w.Changed(t.Context(), []string{transcript}))
-	if _, err := s.Tape(t.Context(), id); err == nil || !strings.Contains(out.String(), "tape import, or --workspace, records it") {
-		t.Errorf("%v\n%s", err, out)
+	if _, err := s.Tape(t.Context(), id); err == nil || !strings.Contains(out.String(), "record it with tape import or --workspace") {
+		t.Errorf("opening the tape: %v, want an error; output:\n%s\nwant how to record the transcript", err, out)
 	}
 }
 
@@ -84,14 +84,14 @@ func TestOwnFolders(t *testing.T) {
 	t.Setenv("HOME", home)
 	since, err := w.Begin(nil)
 	if err != nil || len(since) == 0 {
-		t.Fatal(since, err)
+		t.Fatalf("watching the agents' folders: got %v, %v, want some folders", since, err)
 	}
 	for dir, at := range since {
 		if time.Since(at) > time.Minute {
-			t.Errorf("%s is watched from %s", dir, at)
+			t.Errorf("%s is watched from %s, want from now", dir, at)
 		}
 	}
 	if is := watching.Is(filepath.Join(home, ".claude", "projects", "-p", id+".jsonl")); !is || watching.Is(filepath.Join(home, "notes.txt")) {
-		t.Error(is)
+		t.Errorf("Is says %v for a transcript, want true, and false for notes.txt", is)
 	}
 }

@@ -13,9 +13,9 @@ import (
 
 // candidate is a document that may match: its row and, once read, its entry.
 type candidate struct {
-	doc  int64
-	rank int        // of its tape, see placement
-	of   *repo.Tape // the tape whose files it is in
+	doc    int64
+	rank   int        // of its tape: index into placement.tapes
+	holder *repo.Tape // the tape whose files contain it
 	store.Line
 
 	score float64
@@ -26,17 +26,16 @@ type candidate struct {
 	text   []byte
 	match  query.Match
 
-	snippet string // made early if entry and text are not kept
+	snippet string // made when the entry is read if entry and text are not kept
 }
 
 func (f *finder) candidate(doc int64) (candidate, error) {
 	sc := f.eval.scopeOf(doc)
 	line, err := f.line(doc)
-	return candidate{doc: doc, of: sc.of, rank: sc.rank, Line: line}, err
+	return candidate{doc: doc, holder: sc.holder, rank: sc.rank, Line: line}, err
 }
 
-// line reads the row of a document. It caches a few thousand, because those that may be the newest are
-// read more than once.
+// line reads the row of a document. It caches a few thousand rows, because newestOf and judge read the same ones.
 func (f *finder) line(doc int64) (store.Line, error) {
 	const most = 4096
 	if l, ok := f.lines[doc]; ok {
@@ -61,10 +60,10 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 			c.stored = repo.Entry{ID: c.entry.ID, Tape: c.entry.Tape}
 		}
 	}
-	c.entry = f.db.View.Entry(c.of, c.entry)
+	c.entry = f.db.View.Entry(c.holder, c.entry)
 	if f.seen != nil {
-		var seen bool
-		if c.entry, seen = f.seen(c.entry); !seen {
+		var visible bool
+		if c.entry, visible = f.seen(c.entry); !visible {
 			return false, nil
 		}
 	}
@@ -79,8 +78,8 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 	return ok, nil
 }
 
-// entry reads an entry back from the tape that it is stored with, because the working tree of a fork
-// does not have its parent's files.
+// entry reads an entry from the files of the tape that holds it, because the working tree of a fork does not
+// have its parent's files.
 func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err error) {
 	key := phaseKey{store.TapeOf(c.doc), c.Seq}
 	phase, ok := f.phases[key]
@@ -97,7 +96,7 @@ func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err err
 		}
 		f.names[c.File] = name
 	}
-	r, err := f.readers.of(ctx, c.of, f.commits[c.of.Branch()])
+	r, err := f.readers.get(ctx, c.holder, f.commits[c.holder.Branch()])
 	if err != nil {
 		return e, err
 	}
@@ -113,18 +112,19 @@ func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err err
 	return e, nil
 }
 
+// neighbours adds the entries around each hit; see [Search.Context].
 func (f *finder) neighbours(ctx context.Context, hits []Hit) error {
 	return surround(hits, f.s.Context, func(tape string, id int64) (e repo.Entry, ok bool, err error) {
-		rank := slices.IndexFunc(f.eval.tapes, func(t searched) bool { return t.tape.Name() == tape })
+		rank := slices.IndexFunc(f.eval.tapes, func(t searchedTape) bool { return t.tape.Name() == tape })
 		where := f.eval.tapes[rank].all
 		if id > where[0].hi {
 			return e, false, nil
 		}
 		p := where.part(id)
-		c := candidate{doc: store.DocOf(p.no, id), of: p.of, rank: rank}
+		c := candidate{doc: store.DocOf(p.no, id), holder: p.holder, rank: rank}
 		if c.Line, err = f.db.Line(c.doc); err == nil {
 			e, err = f.entry(ctx, &c)
-			e = f.db.View.Entry(p.of, e)
+			e = f.db.View.Entry(p.holder, e)
 		}
 		return e, true, err
 	})

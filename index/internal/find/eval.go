@@ -10,20 +10,20 @@ import (
 
 // scope is a range of documents to search.
 type scope struct {
-	of     *repo.Tape // the tape whose files they are in
-	no     int64
-	lo, hi int64 // documents
-	at     int   // place of the first document, see placement
-	rank   int   // of the searched tape: index into placement.tapes
+	holder *repo.Tape // the tape whose files contain them
+	no     int64      // number of holder in the index
+	lo, hi int64      // documents, both included
+	at     int        // place of the first document, see placement
+	rank   int        // of the searched tape: index into placement.tapes
 }
 
-// searched is a tape that is searched. Folding, ranking and results do not depend on where its entries
-// are stored.
-type searched struct {
+// searchedTape is a tape to search. Folding, ranking and results do not depend on which tape holds its
+// entries.
+type searchedTape struct {
 	tape   *repo.Tape
 	all    parts // of the whole tape, searched or not
 	scopes []int // into placement.scopes, ascending
-	newest int64 // date of the newest entry in microseconds since 1970; 0 if none is dated
+	newest int64 // date of the newest entry in microseconds since 1970; 0 if no entry has a date
 	count  int64 // entries
 	bytes  int64 // total length of its lines
 }
@@ -34,6 +34,7 @@ type evaluator struct {
 	terms map[string]*termSet
 }
 
+// termSet has the documents of a word of the query, and their number.
 type termSet struct {
 	set
 	n int
@@ -59,7 +60,8 @@ func (v *evaluator) withPrefix(prefix string) (set, error) {
 	return out, err
 }
 
-// term finds the documents of a word of the query, and caches them. The name is that of Query.Match.
+// term returns the documents of a word of the query, from a cache if find was called before. name is the word as
+// Query.Match reports it.
 func (v *evaluator) term(name string, find func() (set, error)) (set, error) {
 	if v.terms[name] == nil {
 		s, err := find()

@@ -41,7 +41,7 @@ func (f *finder) filter(found set) (set, error) {
 	return found, f.dropByDate(found)
 }
 
-// keep keeps the entries that have what is asked of a property.
+// keep drops the entries that do not have a value which the query asks of a property.
 func (f *finder) keep(found set, p *snapshot.Property) error {
 	asked := p.Asked(&f.s.Query)
 	if len(asked) == 0 {
@@ -67,15 +67,15 @@ func (f *finder) keep(found set, p *snapshot.Property) error {
 	return err
 }
 
-// addOwned adds the entries that have no term with a prefix, if they are in the tape of an owner who is asked. A
-// caller who sees entries masked does not learn who began a tape.
+// addOwned adds the entries without a value of their own, that is without a term with this prefix, if asked accepts
+// the owner of their tape. In a shown index it adds none, because a masked run must not learn who began a tape.
 func (f *finder) addOwned(kept set, prefix string, asked func(owner string) bool) error {
-	noted, err := f.eval.withPrefix(prefix)
+	withValue, err := f.eval.withPrefix(prefix)
 	if err != nil {
 		return err
 	}
 	owned := f.eval.all()
-	owned.without(noted)
+	owned.without(withValue)
 	for _, sc := range f.eval.scopes {
 		t := (*workspace.Tape)(f.eval.tapes[sc.rank].tape)
 		if head, err := t.Head(); err != nil || !f.db.View.Plain() || !asked(snapshot.Owner(t, head)) {
@@ -143,6 +143,7 @@ func (f *finder) dropByDateIn(found set, sc scope, since, until int64) error {
 	return err
 }
 
+// count returns how many of the found documents match. It reads them unless sure.
 func (f *finder) count(ctx context.Context, found set, sure bool) (int, error) {
 	if sure {
 		return found.count(), nil

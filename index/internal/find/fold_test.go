@@ -14,7 +14,7 @@ func result(text string) repo.Draft {
 	return repo.Draft{Kind: repo.KindToolResult, Payload: []byte(fmt.Sprintf(`{"results":[%q]}`, text))}
 }
 
-// TestFolding: of entries that differ only in numbers, the newest is shown, with how many there are.
+// TestFolding: entries that differ only in numbers are one hit: the newest, with the number of the others.
 func TestFolding(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -33,32 +33,32 @@ func TestFolding(t *testing.T) {
 		wantIDs(t, "folded", res.Hits, 32, 34)
 		for _, h := range res.Hits {
 			if want := map[int64]int{32: 0, 34: 30}[h.ID]; h.Similar != want {
-				t.Errorf("@%d stands for %d more, want %d", h.ID, h.Similar, want)
+				t.Errorf("@%d stands for %d more entries, want %d", h.ID, h.Similar, want)
 			}
 		}
 		if res.Matches != 32 || !res.Exact {
-			t.Errorf("%d matches, exact %v; want 32", res.Matches, res.Exact)
+			t.Errorf("%d matches, exact %v; want 32, exact", res.Matches, res.Exact)
 		}
 		q.NoFold = true
 		if res := mustSearch(t, x, q); len(res.Hits) != 32 || slices.ContainsFunc(res.Hits, func(h index.Hit) bool { return h.Similar > 0 }) {
-			t.Errorf("not folded: %s", shown(res))
+			t.Errorf("with NoFold: want 32 hits without similar entries, got %s", shown(res))
 		}
 		q.NoFold, q.Tapes = false, named(tp, other)
 		if res := mustSearch(t, x, q); len(res.Hits) != 3 || res.Matches != 33 {
-			t.Errorf("another tape is folded in: %s", shown(res))
+			t.Errorf("in two tapes: want 3 hits of 33 matches, because entries of different tapes are not folded, got %s", shown(res))
 		}
 		q.Tapes, q.Query.Limit = q.Tapes[:1], repo.N(1)
 		if res := mustSearch(t, x, q); len(res.Hits) != 1 || res.Matches > 32 {
-			t.Errorf("the first one: %s", shown(res))
+			t.Errorf("with the limit 1: want 1 hit and at most 32 matches, got %s", shown(res))
 		}
 		q.Query.Limit, q.Count = nil, true
 		if res := mustSearch(t, x, q); res.Matches != 32 || len(res.Hits) > 0 {
-			t.Errorf("counted: %s", shown(res))
+			t.Errorf("with Count: want 32 matches and no hits, got %s", shown(res))
 		}
 	}
 }
 
-// TestSearchesAreLeftOut: entries by search tools are left out.
+// TestSearchesAreLeftOut: entries by search tools are found only with Search.Searches.
 func TestSearchesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -83,7 +83,7 @@ func TestSearchesAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestContext: the neighbours of a hit are of the same tape, across phases, and of any kind.
+// TestContext: the neighbours of a hit are entries of the same tape, of any phase and kind.
 func TestContext(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -99,16 +99,16 @@ func TestContext(t *testing.T) {
 		}
 		around := func(h index.Hit) string { return fmt.Sprint(keysOf(h.Before), keysOf(h.After)) }
 		if got := around(res.Hits[0]); got != "[main@000004 main@000005] []" {
-			t.Errorf("around the last: %s", got)
+			t.Errorf("around the last: got %s, want 4 and 5 before it", got)
 		}
 		if got := around(res.Hits[1]); got != "[main@000001] [main@000003 main@000004]" {
-			t.Errorf("around the first: %s", got)
+			t.Errorf("around the first: got %s, want 1 before it, 3 and 4 after it", got)
 		}
 	}
 }
 
-// TestOrder: what was said comes before what was printed, the new before the old, entries with a word
-// often before those with it once.
+// TestOrder: messages come before printed output, new entries before old ones, and entries that contain a word
+// often before entries that contain it once.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -122,16 +122,16 @@ func TestOrder(t *testing.T) {
 	)
 	res := mustSearch(t, testIndex(t, s), index.Search{Text: "latency", Tapes: named(tp)})
 	if got := hitIDs(res.Hits); !slices.Equal(got, []int64{5, 3, 2, 4}) {
-		t.Errorf("by relevance: %s", shown(res))
+		t.Errorf("by relevance: want 5 3 2 4, got %s", shown(res))
 	}
 	res = mustSearch(t, testIndex(t, s), index.Search{Text: "latency", Tapes: named(tp), Newest: true})
 	if got := hitIDs(res.Hits); !slices.Equal(got, []int64{5, 4, 3, 2}) {
-		t.Errorf("the newest first: %s", shown(res))
+		t.Errorf("the newest first: want 5 4 3 2, got %s", shown(res))
 	}
 }
 
-// TestFoldingKeepsAnswers: what people said is folded only if it is the same, and entries that differ
-// in what was searched for are not folded.
+// TestFoldingKeepsAnswers: messages are folded only if they are the same, and entries whose matches differ in
+// numbers are not folded.
 func TestFoldingKeepsAnswers(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)

@@ -29,7 +29,7 @@ func named(tapes ...*repo.Tape) (out []string) {
 	return out
 }
 
-// testIndex is an index that is closed when the test ends.
+// testIndex returns an index that is closed when the test ends.
 func testIndex(t testing.TB, s *repo.Store) *index.Index {
 	t.Helper()
 	x := index.New(s, nil)
@@ -67,7 +67,7 @@ func mustSync(t testing.TB, x *index.Index) {
 	storetest.Must(t, err)
 }
 
-// hitIDs are the ids of hits, in their order.
+// hitIDs returns the ids of hits, in their order.
 func hitIDs(hits []index.Hit) []int64 {
 	out := []int64{}
 	for _, h := range hits {
@@ -85,7 +85,7 @@ func wantIDs(t testing.TB, what string, hits []index.Hit, want ...int64) {
 	}
 }
 
-// key identifies an entry among all tapes.
+// key identifies an entry among the entries of all tapes.
 func key(e repo.Entry) string { return fmt.Sprintf("%s@%06d", e.Tape, e.ID) }
 
 func keysOf(entries []repo.Entry) []string {

@@ -11,8 +11,8 @@ import (
 	"tape/internal/text/query"
 )
 
-// nearQuery returns the query with each word that no entry contains replaced by a similar one that some
-// entry contains. Nil if there is no such word, or nothing similar.
+// nearQuery returns the query with each word that no entry in scope contains replaced by a similar word that
+// some entry contains. It returns nil if every word is in an entry, or if one has no similar word.
 func (f *finder) nearQuery() (*query.Query, error) {
 	out := f.query
 	changed := false
@@ -42,9 +42,10 @@ type nearTerm struct {
 	slips int
 }
 
-// near returns the word in scope that is most similar to another, the most frequent if there are several.
-// The first letters are usually right, so words with the same first two are tried first, then words with
-// the same first one, then single slips in the first letter. Numbers are not replaced.
+// near returns the word in scope that is most similar to the given one, the most frequent if there are several;
+// "" if there is none. The first letters are usually right, so words with the same first two letters are tried
+// first, then words with the same first letter, then single slips in the first letter. Words with digits are not
+// replaced.
 func (f *finder) near(word string) (string, error) {
 	letters := []rune(word)
 	most := min(len(letters)/4, 2) // typing errors: none in a short word, two in a long one
@@ -65,7 +66,8 @@ func (f *finder) near(word string) (string, error) {
 	return "", nil
 }
 
-// nearAmong searches the words that begin with the same letters, as many as same says.
+// nearAmong is near among the words whose first letters are the same; same is the number of these letters, and
+// most the number of slips.
 func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	var found []nearTerm
 	err := f.eval.x.Terms([]byte(string(letters[:same])), func(term []byte) {
@@ -83,7 +85,7 @@ func (f *finder) nearAmong(letters []rune, same, most int) (string, error) {
 	slices.SortFunc(found, func(a, b nearTerm) int {
 		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(a.term, b.term))
 	})
-	// Only entries in scope count, so that the rest of the index cannot change the answer.
+	// Only entries in scope count, so that other entries in the index cannot change the answer.
 	best, entries := nearTerm{}, 0
 	for _, n := range slices.Compact(found) { // a term may be in several segments
 		if entries > 0 && n.slips > best.slips {
@@ -108,7 +110,7 @@ func (f *finder) inScope(term string) (bool, error) {
 	return has.count() > 0, err
 }
 
-// slipsAtFirst are the words that become this one by a single slip in the first letter.
+// slipsAtFirst returns the words that one may have meant, if the only slip is in the first letter.
 func slipsAtFirst(letters []rune) []string {
 	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 	rest := string(letters[1:])

@@ -31,33 +31,33 @@ func TestNearWords(t *testing.T) {
 		text, instead string
 		want          []int64
 	}{
-		{"cahce", "cache", []int64{3, 5}},                                          // swapped
-		{"cachee", "cache", []int64{3, 5}},                                         // one too many
-		{"cche", "cache", []int64{3, 5}},                                           // one too few
-		{"cashe", "cache", []int64{3, 5}},                                          // another one
+		{"cahce", "cache", []int64{3, 5}},                                          // two letters swapped
+		{"cachee", "cache", []int64{3, 5}},                                         // a letter too many
+		{"cche", "cache", []int64{3, 5}},                                           // a letter missing
+		{"cashe", "cache", []int64{3, 5}},                                          // a wrong letter
 		{"CASHE", "cache", []int64{3, 5}},                                          // case does not matter
-		{"schedular", "scheduler", []int64{2, 5}},                                  // in a long word
-		{"schedlar", "scheduler", []int64{2, 5}},                                   // two in a long word
+		{"schedular", "scheduler", []int64{2, 5}},                                  // a slip in a long word
+		{"schedlar", "scheduler", []int64{2, 5}},                                   // two slips in a long word
 		{"deplyomnet", "deployment", []int64{2}},                                   // two swaps
-		{"cacxy", "", nil},                                                         // two in a short word are too many
-		{"acche", "cache", []int64{3, 5}},                                          // the first two swapped
-		{"ache", "cache", []int64{3, 5}},                                           // the first one missing
-		{"xcache", "cache", []int64{3, 5}},                                         // one in front
-		{"vache", "cache", []int64{3, 5}},                                          // the first is another
+		{"cacxy", "", nil},                                                         // two slips in a short word are too many
+		{"acche", "cache", []int64{3, 5}},                                          // the first two letters swapped
+		{"ache", "cache", []int64{3, 5}},                                           // the first letter missing
+		{"xcache", "cache", []int64{3, 5}},                                         // a letter in front
+		{"vache", "cache", []int64{3, 5}},                                          // the first letter wrong
 		{"fxi", "", nil},                                                           // too short
 		{"nwo", "", nil},                                                           // too short
-		{"cahce scheduler", "cache scheduler", []int64{5}},                         // beside a good word
-		{"cahce schedular", "cache scheduler", []int64{5}},                         // two of them
+		{"cahce scheduler", "cache scheduler", []int64{5}},                         // together with a word that is found
+		{"cahce schedular", "cache scheduler", []int64{5}},                         // two words with slips
 		{"cahce migration", "", nil},                                               // no entry has both
-		{"cahce qqqqqqqq", "", nil},                                                // nothing near the other one
-		{"cache -cahce", "", []int64{3, 5}},                                        // what is left out is not guessed
-		{`"cahce of"`, "", nil},                                                    // nor is a phrase
-		{"cahc*", "", nil},                                                         // nor a beginning
-		{"kubernetse", "", nil},                                                    // another tape's word
-		{"migraton", "migration", []int64{7}},                                      // of a later phase
-		{"cache", "", []int64{3, 5}},                                               // a word that is there
-		{"deployments OR qqqqqqqqq", "", nil},                                      // the other one has nothing near
-		{"deploymnet OR invalidaton", "deployment OR invalidation", []int64{2, 3}}, // both
+		{"cahce qqqqqqqq", "", nil},                                                // the other word has no similar one
+		{"cache -cahce", "", []int64{3, 5}},                                        // an excluded word is not replaced
+		{`"cahce of"`, "", nil},                                                    // a phrase is not replaced
+		{"cahc*", "", nil},                                                         // a prefix is not replaced
+		{"kubernetse", "", nil},                                                    // a word of another tape
+		{"migraton", "migration", []int64{7}},                                      // a word of a later phase
+		{"cache", "", []int64{3, 5}},                                               // a word that is found
+		{"deployments OR qqqqqqqqq", "", nil},                                      // one word has no similar one
+		{"deploymnet OR invalidaton", "deployment OR invalidation", []int64{2, 3}}, // both words are replaced
 	} {
 		res := mustSearch(t, x, index.Search{Text: c.text, Tapes: named(tp), NoFold: true})
 		wantIDs(t, c.text, res.Hits, c.want...)
@@ -66,7 +66,7 @@ func TestNearWords(t *testing.T) {
 		}
 		for _, h := range res.Hits {
 			if len(h.Spans) == 0 {
-				t.Errorf("%s: nothing is marked in %q", c.text, h.Snippet)
+				t.Errorf("%s: the snippet %q has no spans", c.text, h.Snippet)
 			}
 		}
 		if c.instead == "" {
@@ -74,26 +74,25 @@ func TestNearWords(t *testing.T) {
 		}
 		exact := mustSearch(t, x, index.Search{Text: c.text, Tapes: named(tp), Exact: true})
 		if len(exact.Hits) > 0 || exact.Instead != "" {
-			t.Errorf("%s, exact: %s", c.text, shown(exact))
+			t.Errorf("%s, exact: want no hit, got %s", c.text, shown(exact))
 		}
 		if n := mustSearch(t, x, index.Search{Text: c.text, Tapes: named(tp), Count: true}); n.Matches != len(c.want) || n.Instead != c.instead {
-			t.Errorf("%s: counts %d of %q", c.text, n.Matches, n.Instead)
+			t.Errorf("%s: counted %d for %q, want %d for %q", c.text, n.Matches, n.Instead, len(c.want), c.instead)
 		}
 	}
 	res := mustSearch(t, x, index.Search{Text: "kubernetse", Tapes: []string{"main", "elsewhere"}})
 	if len(res.Hits) != 1 || res.Hits[0].Tape != "elsewhere" || res.Instead != "kubernetes" {
-		t.Errorf("in all tapes: %s", shown(res))
+		t.Errorf("in both tapes: want a hit in elsewhere for kubernetes, got %s", shown(res))
 	}
 	for _, q := range []repo.Query{{After: "later"}, {Phase: "later"}} {
 		if res := mustSearch(t, x, index.Search{Text: "cahce", Tapes: named(tp), Query: q}); len(res.Hits) > 0 || res.Instead != "" {
-			t.Errorf("a word from before the anchor is used: %s", shown(res))
+			t.Errorf("after the anchor: want no hit, because the similar word is before it, got %s", shown(res))
 		}
 	}
 }
 
-// TestNearestWord: of several similar words, the one with the fewest slips is taken, then the most
-// frequent, then the first in the alphabet. Other tapes, removed tapes, and how the index grew do not
-// matter.
+// TestNearestWord: of several similar words, the one with the fewest slips is used, then the most frequent, then the
+// first in the alphabet. Other tapes, former entries, and the way the index grew do not matter.
 func TestNearestWord(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -111,13 +110,13 @@ func TestNearestWord(t *testing.T) {
 		t.Helper()
 		q := index.Search{Text: text, Tapes: named(tp)}
 		if got := mustSearch(t, x, q).Instead; got != want {
-			t.Errorf("%s: %s is taken for %q, want %q", what, text, got, want)
+			t.Errorf("%s: %s is replaced by %q, want %q", what, text, got, want)
 		}
 		if got := mustSearch(t, newIndex(t, s), q).Instead; got != want {
-			t.Errorf("%s, built anew: %s is taken for %q, want %q", what, text, got, want)
+			t.Errorf("%s, in a new index: %s is replaced by %q, want %q", what, text, got, want)
 		}
 	}
-	// The words of a tape that is no more are left in the index for a while.
+	// After a reset, the words of the former entries stay in the index for a while.
 	say(tp, "roads", 60)
 	mustSync(t, x)
 	if _, err := tp.Reset(t.Context(), false); err != nil {
@@ -135,7 +134,7 @@ func TestNearestWord(t *testing.T) {
 	say(elsewhere, "roans", 80)
 	say(elsewhere, "roads", 80)
 	mustSync(t, x)
-	ask("beside another tape", "roaqs", "roaps")
+	ask("with another tape", "roaqs", "roaps")
 	say(tp, "roals", 4)
 	mustSync(t, x)
 	ask("as many", "roaqs", "roals")

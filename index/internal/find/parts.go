@@ -10,12 +10,12 @@ import (
 	"tape/repo"
 )
 
-// part is a range of a tape's entries as they are stored. Those that a fork has of its parent are in the
-// parent's files.
+// part is a range of a tape's entries that are in the files of one tape: a fork's entries up to its base are
+// in its parent's files.
 type part struct {
-	of     *repo.Tape
-	no     int64 // number of that tape in the index; 0 if unused
-	lo, hi int64 // ids
+	holder *repo.Tape // the tape whose files contain them
+	no     int64      // number of holder in the index; 0 if unused
+	lo, hi int64      // ids, both included
 }
 
 // parts are all entries of a tape, the newest part first.
@@ -29,7 +29,7 @@ func partsOf(ctx context.Context, t *repo.Tape) (parts, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, part{of: t, lo: m.LastID + 1, hi: hi})
+		out = append(out, part{holder: t, lo: m.LastID + 1, hi: hi})
 		if !ok {
 			return out, nil
 		}
@@ -37,7 +37,7 @@ func partsOf(ctx context.Context, t *repo.Tape) (parts, error) {
 	}
 }
 
-// within cuts parts to the ids from first to last.
+// within returns the parts, cut to the ids from first to last.
 func (ps parts) within(first, last int64) parts {
 	var out parts
 	for _, p := range ps {
@@ -53,37 +53,37 @@ func (ps parts) part(id int64) part {
 	return ps[i]
 }
 
-// share removes overlaps between the parts of several tapes, so that no entry comes twice. An entry stays
-// with the tape that it was written to, if that is searched, otherwise with the tape with the shortest
-// name, because a fork's is longer than its parent's. It reports which tapes lost something.
-func share(tapes []selection, all []parts) []bool {
+// dropOverlaps removes overlaps between the parts of several tapes, so that no entry comes twice. An entry
+// stays with the tape that it was written to, if that is searched, otherwise with the tape with the shortest
+// name, because a fork's name is longer than its parent's. It reports which tapes lost entries.
+func dropOverlaps(tapes []selection, all []parts) []bool {
 	lost := make([]bool, len(all))
 	if !slices.ContainsFunc(tapes, func(t selection) bool { return t.IsFork() }) {
 		return lost
 	}
-	own := map[string]bool{}
+	searched := map[string]bool{} // by branch
 	order := make([]int, len(all))
 	for i, t := range tapes {
-		own[t.Branch()], order[i] = true, i
+		searched[t.Branch()], order[i] = true, i
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(len(tapes[a].Name()), len(tapes[b].Name())), cmp.Compare(tapes[a].Name(), tapes[b].Name()))
 	})
-	taken := map[string]parts{}
+	assigned := map[string]parts{} // by the holder's branch
 	for _, i := range order {
-		left := parts{} // not nil, which a scan would take for all files
+		left := parts{} // not nil, because nil would mean all files to a scan
 		for _, p := range all[i] {
-			branch := p.of.Branch()
-			if branch != tapes[i].Branch() && own[branch] {
+			branch := p.holder.Branch()
+			if branch != tapes[i].Branch() && searched[branch] {
 				lost[i] = true
 				continue
 			}
 			rest := parts{p}
-			for _, t := range taken[branch] {
+			for _, t := range assigned[branch] {
 				rest = rest.without(t.lo, t.hi)
 			}
 			lost[i] = lost[i] || len(rest) != 1 || rest[0] != p
-			taken[branch] = append(taken[branch], rest...)
+			assigned[branch] = append(assigned[branch], rest...)
 			left = append(left, rest...)
 		}
 		all[i] = left
@@ -99,10 +99,10 @@ func (ps parts) without(lo, hi int64) parts {
 			continue
 		}
 		if p.hi > hi {
-			out = append(out, part{p.of, p.no, hi + 1, p.hi})
+			out = append(out, part{p.holder, p.no, hi + 1, p.hi})
 		}
 		if p.lo < lo {
-			out = append(out, part{p.of, p.no, p.lo, lo - 1})
+			out = append(out, part{p.holder, p.no, p.lo, lo - 1})
 		}
 	}
 	return out

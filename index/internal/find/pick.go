@@ -16,42 +16,42 @@ import (
 	"tape/repo"
 )
 
-// picker picks the best of the documents that were found.
+// picker picks the best of the found documents.
 //
 // Relevance needs the text of an entry, which takes time to read. So a document is first judged by what
 // the index has: which words it contains and whether often, its kind, length and age. The best are then
-// read and judged by their text. If there are many documents, only some are judged at all: messages that
+// read and judged by their text. If there are many documents, only some are judged at all: documents that
 // contain a word often, the newest messages, and the newest of all.
 type picker struct {
 	*finder
 	found set
 	total int  // how many documents are in found
-	sure  bool // what was found matches for sure, without reading texts
-	early bool // what to fold is also known without reading texts
+	sure  bool // every found document matches, so texts need not be read to count them
+	early bool // the index alone tells which documents match and which to fold
 
 	units  []unit
-	judged []*candidate // judged but not read yet
-	read   []*candidate // read: these are hits
-	taken  map[int64]bool
+	judged []*candidate   // judged but not read yet
+	read   []*candidate   // read: these are hits
+	taken  map[int64]bool // documents that were judged or folded
 	bySign map[signature]*candidate
 	hits   int // how many documents are known to match
 
 	relevance.Corpus
 }
 
-// unit is a word of the query with what the index has of it.
+// unit has the documents of a word of the query.
 type unit struct {
-	docs, often set
+	docs, often set // with the word, and with the word often
 	idf         float64
 }
 
-// briefly divides how many documents are judged in a brief search.
-const briefly = 4
+// briefDivisor divides the limits of a brief search.
+const briefDivisor = 4
 
-// fewer is n, or less in a brief search.
+// fewer returns n, or a part of it in a brief search.
 func (p *picker) fewer(n int) int {
 	if p.s.Brief {
-		return n / briefly
+		return n / briefDivisor
 	}
 	return n
 }
@@ -112,7 +112,8 @@ func (p *picker) run(ctx context.Context) error {
 	return p.readBest(ctx, wanted)
 }
 
-// judgeChosen judges the candidates, the newest first, because others are folded into the newest.
+// judgeChosen judges all found documents, or some if there are many. It begins with the newest, because
+// others are folded into the newest.
 func (p *picker) judgeChosen(ctx context.Context) error {
 	chosen := map[int64]bool{}
 	choose := func(from set, n int) error {
@@ -141,7 +142,7 @@ func (p *picker) judgeChosen(ctx context.Context) error {
 	return nil
 }
 
-// chooseOfMany chooses some candidates of each sort.
+// chooseOfMany chooses some documents of each sort: with a word often, messages, and the newest.
 func (p *picker) chooseOfMany(choose func(from set, n int) error) error {
 	talk, err := p.newestTalk()
 	if err != nil {
@@ -154,8 +155,8 @@ func (p *picker) chooseOfMany(choose func(from set, n int) error) error {
 	return errors.Join(choose(often.and(p.found), p.fewer(relevance.OftenCandidates)), choose(talk, p.fewer(relevance.TalkCandidates)), choose(p.found, p.fewer(relevance.NewCandidates)))
 }
 
-// newestTalk returns the found documents that are messages or the like, or enough of the newest of them.
-// It goes back step by step, so that a search for a frequent word need not read the list of all messages.
+// newestTalk returns the found documents of the kinds relevance.TalkKinds, or enough of the newest of them. It
+// goes back step by step, so that a search for a frequent word need not read the list of all messages.
 func (p *picker) newestTalk() (set, error) {
 	const first, factor = 512, 4
 	out := p.eval.none()
@@ -184,8 +185,7 @@ func (p *picker) newestTalk() (set, error) {
 	}
 }
 
-// stepBack moves the newest part of what is left of a tape, with n of the found documents, from rest to
-// the list.
+// stepBack moves the newest n found documents of a tape, as scopes, from rest to list.
 func (p *picker) stepBack(list, rest []scope, n int) (longer, left []scope) {
 	for n > 0 && len(rest) > 0 {
 		sc := &rest[len(rest)-1]
@@ -206,22 +206,23 @@ func (p *picker) stepBack(list, rest []scope, n int) (longer, left []scope) {
 	return list, rest
 }
 
-// run is what is left of one tape. Runs are in a heap, the newest first.
-type run struct {
+// tapeQueue has the remaining documents of one tape. The queues are in a heap, the newest first.
+type tapeQueue struct {
 	rank  int
 	rest  []scope
 	docs  []int64 // the next documents
-	date  int64   // of the first of them, or an upper bound until it is read
-	dated bool    // date is not just a bound
-	begun bool
+	date  int64   // of docs[0], or an upper bound until the document is read
+	dated bool    // date is exact
+	begun bool    // rest has been set
 }
 
-type runs []*run
+type tapeQueues []*tapeQueue
 
-func (h runs) Len() int { return len(h) }
+func (h tapeQueues) Len() int { return len(h) }
 
-// Less puts a run with a bound before one with the same date, because others may be as new.
-func (h runs) Less(i, j int) bool {
+// Less puts a queue with an upper bound before one with the same exact date, because its next document may have
+// that date, too.
+func (h tapeQueues) Less(i, j int) bool {
 	a, b := h[i], h[j]
 	switch {
 	case a.date != b.date:
@@ -232,18 +233,18 @@ func (h runs) Less(i, j int) bool {
 	return a.rank < b.rank
 }
 
-func (h runs) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *runs) Push(r any)   { *h = append(*h, r.(*run)) }
+func (h tapeQueues) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *tapeQueues) Push(r any)   { *h = append(*h, r.(*tapeQueue)) }
 
-func (h *runs) Pop() any {
+func (h *tapeQueues) Pop() any {
 	last := len(*h) - 1
 	r := (*h)[last]
 	*h = (*h)[:last]
 	return r
 }
 
-// step makes sure that a run has a next document, and returns false if there is none.
-func (r *run) step(l placement, from set) bool {
+// step makes sure that a queue has a next document, and returns false if there is none.
+func (r *tapeQueue) step(l placement, from set) bool {
 	const several = 128
 	for len(r.docs) == 0 && len(r.rest) > 0 {
 		sc := &r.rest[len(r.rest)-1]
@@ -262,12 +263,12 @@ func (r *run) step(l placement, from set) bool {
 }
 
 // newestOf yields the documents of a set, the newest first. Within a tape, the last entry is the newest;
-// between tapes, dates decide. Tapes are opened only when their turn may have come.
+// between tapes, dates decide. A tape's documents are listed only when one of them may be the next.
 func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
 	return func(yield func(int64, error) bool) {
-		left := make(runs, 0, len(p.eval.tapes))
+		left := make(tapeQueues, 0, len(p.eval.tapes))
 		for i, t := range p.eval.tapes {
-			left = append(left, &run{rank: i, date: max(0, t.newest)})
+			left = append(left, &tapeQueue{rank: i, date: max(0, t.newest)})
 		}
 		alone := len(left) == 1
 		heap.Init(&left)
@@ -302,7 +303,7 @@ func (p *picker) newestOf(from set) iter.Seq2[int64, error] {
 	}
 }
 
-// judge scores a document by what the index has of it.
+// judge scores a document by what the index has of it, or folds it.
 func (p *picker) judge(ctx context.Context, doc int64) error {
 	if p.taken[doc] {
 		return nil
@@ -323,8 +324,8 @@ func (p *picker) judge(ctx context.Context, doc int64) error {
 	return nil
 }
 
-// folds adds a matching document to a hit that says nearly the same, if there is one. Otherwise later ones
-// may be folded into it.
+// folds counts a matching document. It folds the document into an earlier one that says nearly the same, and
+// returns true if there is one. Otherwise later documents may be folded into this one.
 func (p *picker) folds(c *candidate) bool {
 	p.hits++
 	if p.s.NoFold {

@@ -2,7 +2,7 @@ package find
 
 import "tape/internal/store/relevance"
 
-// guess is the score without the text.
+// guess estimates the score from the index alone.
 func (p *picker) guess(c *candidate) float64 {
 	sum := 0.0
 	place := p.eval.place(c.doc)

@@ -17,20 +17,20 @@ import (
 	"tape/repo"
 )
 
-// scanned is a match in a file, without its text, because there may be very many.
-type scanned struct {
-	rank    int        // of its tape: index into the searched ones
-	of      *repo.Tape // the tape whose files it is in
+// fileMatch is a match in a file, without its text, because there may be very many.
+type fileMatch struct {
+	rank    int        // of its tape: index into the searched tapes
+	holder  *repo.Tape // the tape whose files contain it
 	id      int64
 	created int64
 	at      layout.Position
 	anchor  string
 	seq     int
-	sign    uint64 // 0 if it is not folded
+	sign    uint64 // see tapeScan.sign
 	kind    string
 }
 
-// InFiles searches the files of tapes themselves. Hits are not ranked; the newest comes first.
+// InFiles searches the files of tapes. Hits are not ranked; the newest comes first.
 func InFiles(ctx context.Context, all []*repo.Tape, s Search) (*Result, error) {
 	find, err := s.scanner()
 	if err != nil {
@@ -44,7 +44,7 @@ func InFiles(ctx context.Context, all []*repo.Tape, s Search) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var matches []scanned
+	var matches []fileMatch
 	complete := true
 	for i, t := range tapes {
 		sc := &tapeScan{Search: s, rank: i, find: find}
@@ -55,7 +55,7 @@ func InFiles(ctx context.Context, all []*repo.Tape, s Search) (*Result, error) {
 		complete = complete && sc.complete
 		matches = append(matches, found...)
 	}
-	slices.SortFunc(matches, func(a, b scanned) int {
+	slices.SortFunc(matches, func(a, b fileMatch) int {
 		if len(tapes) == 1 { // dates may be out of order, ids are not
 			return cmp.Compare(b.id, a.id)
 		}
@@ -82,7 +82,7 @@ func (s Search) scanner() (*scan.Scanner, error) {
 	return find, nil
 }
 
-// partsToScan returns where to search each tape; nil means in all its own files.
+// partsToScan returns which parts of each tape to search; nil means all of the tape's own files.
 func partsToScan(ctx context.Context, tapes []selection) ([]parts, error) {
 	out := make([]parts, len(tapes))
 	if !slices.ContainsFunc(tapes, func(t selection) bool { return t.IsFork() }) {
@@ -95,12 +95,12 @@ func partsToScan(ctx context.Context, tapes []selection) ([]parts, error) {
 		}
 		out[i] = append(parts{}, all.within(t.first, t.last)...)
 	}
-	share(tapes, out)
+	dropOverlaps(tapes, out)
 	return out, nil
 }
 
-// scanHits makes hits of the first matches, and folds those that say the same.
-func scanHits(ctx context.Context, s Search, tapes []selection, find *scan.Scanner, all []scanned) ([]Hit, error) {
+// scanHits makes hits of the first matches, and folds the matches that say nearly the same.
+func scanHits(ctx context.Context, s Search, tapes []selection, find *scan.Scanner, all []fileMatch) ([]Hit, error) {
 	open := readers{}
 	defer open.close()
 	hits, bySign := []Hit{}, map[signature]int{}
@@ -113,7 +113,7 @@ func scanHits(ctx context.Context, s Search, tapes []selection, find *scan.Scann
 		if len(hits) == s.limit() {
 			continue
 		}
-		r, err := open.of(ctx, m.of, gitstore.ZeroHash)
+		r, err := open.get(ctx, m.holder, gitstore.ZeroHash)
 		if err != nil {
 			return nil, err
 		}
@@ -134,12 +134,12 @@ func addNeighbours(ctx context.Context, n int, tapes []selection, hits []Hit) er
 	where := map[string]parts{}
 	return surround(hits, n, func(tape string, id int64) (e repo.Entry, ok bool, err error) {
 		if where[tape] == nil {
-			of := slices.IndexFunc(tapes, func(t selection) bool { return t.Name() == tape })
-			if where[tape], err = partsOf(ctx, tapes[of].Tape); err != nil {
+			i := slices.IndexFunc(tapes, func(t selection) bool { return t.Name() == tape })
+			if where[tape], err = partsOf(ctx, tapes[i].Tape); err != nil {
 				return e, false, err
 			}
 		}
-		e, err = snapshot.Entry(ctx, (*workspace.Tape)(where[tape].part(id).of), id)
+		e, err = snapshot.Entry(ctx, (*workspace.Tape)(where[tape].part(id).holder), id)
 		if errors.Is(err, repo.ErrNotFound) {
 			return e, false, nil
 		}

@@ -26,7 +26,7 @@ import (
 )
 
 // tapeScan searches the files of one tape, several at a time, the newest first, until there are enough hits.
-// What a fork has of its parent is searched in the parent's files, which more often are in a working tree.
+// A fork's entries up to its base are searched in the parent's files, which are in a working tree more often.
 type tapeScan struct {
 	Search
 	rank     int // of the tape
@@ -34,10 +34,10 @@ type tapeScan struct {
 	part     part // the part being searched
 	files    *query.Files
 	every    bool // every match is wanted
-	complete bool // nothing was left out
+	complete bool // all files were searched
 
 	mu    sync.Mutex
-	found []scanned
+	found []fileMatch
 }
 
 // fileSeries is a sequence of files in which ids ascend.
@@ -46,7 +46,7 @@ type fileSeries struct {
 	first int64 // first id of the files searched so far
 }
 
-// left is how many unsearched files may have entries with an id of at least from.
+// left returns how many unsearched files may have entries with an id of at least from.
 func (l *fileSeries) left(from int64) int {
 	if l.first <= from {
 		return 0
@@ -54,19 +54,19 @@ func (l *fileSeries) left(from int64) int {
 	return len(l.files)
 }
 
-// run searches parts of the tape; nil means its own files, with all that the query selects.
-func (s *tapeScan) run(ctx context.Context, t *repo.Tape, where parts) ([]scanned, error) {
+// run searches parts of the tape; nil means what the query selects in the tape's own files.
+func (s *tapeScan) run(ctx context.Context, t *repo.Tape, where parts) ([]fileMatch, error) {
 	s.Query = s.Query.Of((*workspace.Tape)(t))
 	q := s.Query
 	if where == nil {
-		where = parts{{of: t, lo: 1, hi: math.MaxInt64}}
+		where = parts{{holder: t, lo: 1, hi: math.MaxInt64}}
 	} else {
-		q = repo.Query{Kinds: q.Kinds} // the parts stand for the anchors
+		q = repo.Query{Kinds: q.Kinds} // the parts are already cut to the anchors
 	}
 	s.every = s.limit() == math.MaxInt || s.Count
 	for _, s.part = range where {
 		var err error
-		if s.files, err = query.FilesOf(ctx, (*workspace.Tape)(s.part.of), q); err != nil {
+		if s.files, err = query.FilesOf(ctx, (*workspace.Tape)(s.part.holder), q); err != nil {
 			return nil, err
 		}
 		if done, err := s.searchPart(ctx); err != nil || done {
@@ -115,10 +115,10 @@ func (s *tapeScan) skipLater(series map[int]*fileSeries) error {
 	if s.part.hi == math.MaxInt64 {
 		return nil
 	}
-	for _, n := range slices.Sorted(maps.Keys(series)) { // the anchor, which begins the phase, is first
+	for _, n := range slices.Sorted(maps.Keys(series)) { // the series of the anchor, which begins the phase, is first
 		l := series[n]
 		var err error
-		within := sort.Search(len(l.files), func(i int) bool {
+		firstWithin := sort.Search(len(l.files), func(i int) bool {
 			file, readErr := s.files.Read(l.files[i], nil)
 			err = errors.Join(err, readErr)
 			return file.FirstID() <= s.part.hi
@@ -126,7 +126,7 @@ func (s *tapeScan) skipLater(series map[int]*fileSeries) error {
 		if err != nil {
 			return err
 		}
-		if l.files = l.files[within:]; n < 0 && len(l.files) == 0 {
+		if l.files = l.files[firstWithin:]; n < 0 && len(l.files) == 0 {
 			clear(series)
 			return nil
 		}
@@ -135,19 +135,19 @@ func (s *tapeScan) skipLater(series map[int]*fileSeries) error {
 }
 
 // searchPhase searches series of files in rounds that get larger, and reports whether there are enough
-// hits. A hit counts once no unsearched file can have a newer one.
+// hits. Only hits that are newer than all entries of unsearched files count.
 func (s *tapeScan) searchPhase(ctx context.Context, series map[int]*fileSeries, all bool) (bool, error) {
 	const most = 256 // files of a series in one round
 	for n := 1; ; n = min(4*n, most) {
 		var round []int
-		of := map[int]*fileSeries{}
+		seriesOf := map[int]*fileSeries{}
 		for _, l := range series {
 			take := min(n, l.left(s.part.lo))
 			if all {
 				take = len(l.files)
 			}
 			for _, i := range l.files[:take] {
-				of[i] = l
+				seriesOf[i] = l
 			}
 			round = append(round, l.files[:take]...)
 			l.files = l.files[take:]
@@ -155,10 +155,10 @@ func (s *tapeScan) searchPhase(ctx context.Context, series map[int]*fileSeries, 
 		if len(round) == 0 {
 			return false, nil
 		}
-		if err := s.searchFiles(ctx, round, of); err != nil {
+		if err := s.searchFiles(ctx, round, seriesOf); err != nil {
 			return false, err
 		}
-		unsearched := int64(0) // entries up to this id may be in files that are not searched yet
+		unsearched := int64(0) // files that are not searched yet have no entries after this id
 		for _, l := range series {
 			if l.left(s.part.lo) > 0 {
 				unsearched = max(unsearched, l.first)
@@ -170,7 +170,7 @@ func (s *tapeScan) searchPhase(ctx context.Context, series map[int]*fileSeries, 
 	}
 }
 
-// hits is how many hits have at least the given id, or are in later phases.
+// hits returns how many hits have an id of at least from.
 func (s *tapeScan) hits(from int64) int {
 	groups := map[uint64]bool{}
 	n := 0
@@ -187,7 +187,7 @@ func (s *tapeScan) hits(from int64) int {
 }
 
 // searchFiles searches files in parallel.
-func (s *tapeScan) searchFiles(ctx context.Context, files []int, of map[int]*fileSeries) error {
+func (s *tapeScan) searchFiles(ctx context.Context, files []int, seriesOf map[int]*fileSeries) error {
 	var next atomic.Int64
 	g, ctx := errgroup.WithContext(ctx)
 	for range min(len(files), max(1, runtime.GOMAXPROCS(0))) {
@@ -204,7 +204,7 @@ func (s *tapeScan) searchFiles(ctx context.Context, files []int, of map[int]*fil
 					return err
 				}
 				buf = file.Data[:0]
-				var found []scanned
+				var found []fileMatch
 				if file.FirstID() <= s.part.hi {
 					if found, err = s.searchFile(file, lines); err != nil {
 						return err
@@ -213,7 +213,7 @@ func (s *tapeScan) searchFiles(ctx context.Context, files []int, of map[int]*fil
 				s.mu.Lock()
 				s.found = append(s.found, found...)
 				if id := file.FirstID(); id > 0 {
-					of[files[i]].first = min(of[files[i]].first, id)
+					seriesOf[files[i]].first = min(seriesOf[files[i]].first, id)
 				}
 				s.mu.Unlock()
 			}
@@ -222,11 +222,11 @@ func (s *tapeScan) searchFiles(ctx context.Context, files []int, of map[int]*fil
 	return g.Wait()
 }
 
-// searchFile searches a file. The text of an artifact is not in the line that refers to it.
-func (s *tapeScan) searchFile(file query.File, may *scan.Lines) ([]scanned, error) {
-	var found []scanned
+// searchFile searches the lines of a file that may match, with the texts of their artifacts.
+func (s *tapeScan) searchFile(file query.File, may *scan.Lines) ([]fileMatch, error) {
+	var found []fileMatch
 	var body []byte
-	lines, counted := 0, 0 // lines are counted up to the offset counted
+	lines, counted := 0, 0 // the number of lines before the offset counted
 	may.Reset(file.Data)
 	for from := may.Next(0); from < len(file.Data); from = may.Next(from) {
 		start := bytes.LastIndexByte(file.Data[:from], '\n') + 1
@@ -249,7 +249,7 @@ func (s *tapeScan) searchFile(file query.File, may *scan.Lines) ([]scanned, erro
 		}
 		lines += bytes.Count(file.Data[counted:start], []byte("\n"))
 		counted, e.At.Line = start, lines
-		m := scanned{rank: s.rank, of: s.part.of, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: s.sign(e.Kind, body, spans)}
+		m := fileMatch{rank: s.rank, holder: s.part.holder, id: e.ID, at: e.At, anchor: e.Anchor, seq: e.AnchorSeq, kind: e.Kind, sign: s.sign(e.Kind, body, spans)}
 		if at, ok := e.Time(); ok {
 			m.created = at.UnixMicro()
 		}
@@ -258,8 +258,8 @@ func (s *tapeScan) searchFile(file query.File, may *scan.Lines) ([]scanned, erro
 	return found, nil
 }
 
-// sign is equal for entries that are folded into one; 0 if the entry is not folded. Entries whose match
-// contains digits are folded only if they are identical.
+// sign returns the same number for entries that are folded into one; 0 if the entry is not folded. Entries
+// whose match contains digits are folded only if they are identical.
 func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 	if s.Count || s.NoFold {
 		return 0
@@ -272,7 +272,7 @@ func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 	return relevance.SignOf(kind, body)
 }
 
-// keeps applies filters to an entry.
+// keeps reports whether the filters accept an entry.
 func (s Search) keeps(e repo.Entry) bool {
 	return s.Query.Keep(e) && (len(s.Types) == 0 || slices.Contains(s.Types, e.Kind) || slices.Contains(s.Types, relevance.NameOf(e))) && (s.Searches || !relevance.IsSearch(e))
 }

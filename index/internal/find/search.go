@@ -19,7 +19,7 @@ import (
 // How says how to read the text of a Search.
 type How int
 
-// Ways to read it.
+// The ways to read the text of a Search.
 const (
 	Words     How = iota // the query language
 	Substring            // exactly these characters
@@ -29,7 +29,7 @@ const (
 // StoredLimit is how long the JSON line of an entry may be for a hit with Search.Stored, in bytes.
 const StoredLimit = 64 << 10
 
-// Search is a query in names and values alone, so that whoever has the tapes can answer it.
+// Search is a query that contains only names and values, so that another process can answer it.
 type Search struct {
 	Text string
 	How  How
@@ -39,16 +39,16 @@ type Search struct {
 	// words if there is no hit.
 	Exact, AsSpelt bool
 
-	// Tapes are the names of the tapes to search, each with Query's anchors, dates, kinds and roles. The
-	// limit counts hits. A fork includes its parent's entries up to its base. With several tapes, no entry
-	// comes twice: it stays with the tape that it was written to, if that is searched, otherwise with one
-	// of the forks. Nil means all tapes and open forks.
+	// Tapes are the names of the tapes to search; nil means all tapes and open forks. A fork includes its
+	// parent's entries up to its base. With several tapes, no entry comes twice: it belongs to the tape that
+	// it was written to, if that is searched, otherwise to one of the forks.
+	// Query applies to each tape, except its Limit, which is the number of hits in all.
 	Tapes []string
 	Query repo.Query
 
-	// Own searches entries without the texts of their artifacts.
+	// Own leaves the texts of artifacts out of the search.
 	Own bool
-	// Types, if any, restricts to these kinds of entries and names of events.
+	// Types, if not empty, restricts the search to these kinds of entries and names of events.
 	Types []string
 
 	// Stored returns entries as they are stored, not as they are seen. Entries over StoredLimit have only ID
@@ -57,9 +57,9 @@ type Search struct {
 
 	// Newest orders by age instead of relevance.
 	Newest bool
-	// NoFold does not fold entries that say nearly the same.
+	// NoFold returns each entry as a hit; otherwise entries that say nearly the same are one hit.
 	NoFold bool
-	// Searches includes what search tools wrote (meta.search).
+	// Searches includes the entries that search tools wrote (meta.search).
 	Searches bool
 	// Context is how many entries before and after each hit to return.
 	Context int
@@ -85,14 +85,14 @@ type Hit struct {
 // Result is what a search found.
 type Result struct {
 	Hits []Hit
-	// Matches is how many entries match, or at least match if not Exact.
+	// Matches is how many entries match; if not Exact, there may be more.
 	Matches int
 	Exact   bool
-	// Instead is the query that was answered because the original one had no matches.
+	// Instead is the query that was answered because the original query had no matches; "" if that was answered.
 	Instead string
 }
 
-// Check reports what is wrong with a search.
+// Check returns ErrInvalid if a number in the search is negative.
 func (s Search) Check() error {
 	if l := s.Query.Limit; l != nil && *l < 0 {
 		return fmt.Errorf("%w: a limit must not be negative", repo.ErrInvalid)
@@ -141,7 +141,7 @@ func (s Search) selectIn(ctx context.Context, tapes []*repo.Tape) ([]selection, 
 type signature struct {
 	sign int64
 	kind string
-	tape int // its rank
+	tape int // rank of the tape
 }
 
 const snippetWidth = 160
@@ -184,8 +184,8 @@ func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, 
 // readers caches a reader for each tape, by branch.
 type readers map[string]*query.Reader
 
-// of returns the reader of a tape; commit is its known commit, or zero.
-func (r readers) of(ctx context.Context, t *repo.Tape, commit gitstore.Hash) (one *query.Reader, err error) {
+// get returns the reader of a tape; commit is the tape's commit if it is known, else zero.
+func (r readers) get(ctx context.Context, t *repo.Tape, commit gitstore.Hash) (one *query.Reader, err error) {
 	if one := r[t.Branch()]; one != nil {
 		return one, nil
 	}

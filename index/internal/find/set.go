@@ -12,10 +12,10 @@ import (
 // million documents take 125 KB.
 type set []uint64
 
-// placement gives every document of some scopes a place; those of one tape are adjacent.
+// placement gives every document of some scopes a place: its bit in a set. The places of one tape are adjacent.
 type placement struct {
-	scopes []scope // ordered by document; at is the place of the first
-	tapes  []searched
+	scopes []scope // ordered by document
+	tapes  []searchedTape
 	spans  []span
 	size   int
 }
@@ -24,7 +24,7 @@ type placement struct {
 type span struct{ lo, hi int64 }
 
 // newPlacement places scopes, given in any order, each with the rank of its tape.
-func newPlacement(tapes []searched, scopes []scope) placement {
+func newPlacement(tapes []searchedTape, scopes []scope) placement {
 	l := placement{scopes: scopes, tapes: tapes}
 	slices.SortFunc(scopes, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
 	for i, sc := range scopes {
@@ -40,8 +40,8 @@ func newPlacement(tapes []searched, scopes []scope) placement {
 	return l
 }
 
-// spansOf joins adjacent scopes. It does not join over other tapes, which may be large, unless there would
-// be many spans: each costs a search for its beginning.
+// spansOf joins adjacent scopes. It does not join scopes with other tapes between them, which may be large,
+// unless there would be many spans: each costs a search for its beginning.
 func spansOf(scopes []scope) []span {
 	const many = 8
 	var out []span
@@ -58,7 +58,7 @@ func spansOf(scopes []scope) []span {
 	return out
 }
 
-// joined makes spans of parts of scopes. Adjacent complete scopes become one span.
+// joined makes spans of scopes or parts of scopes. Adjacent complete scopes become one span.
 func (l placement) joined(list []scope) []span {
 	slices.SortFunc(list, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
 	var out []span
@@ -110,8 +110,8 @@ func (l placement) add(s set, docs []int64) {
 	}
 }
 
-// scopesOf are the scopes of a tape, the oldest first.
-func (l placement) scopesOf(t searched) []scope {
+// scopesOf returns the scopes of a tape, the oldest first.
+func (l placement) scopesOf(t searchedTape) []scope {
 	out := make([]scope, len(t.scopes))
 	for i, n := range t.scopes {
 		out[i] = l.scopes[n]
@@ -119,7 +119,7 @@ func (l placement) scopesOf(t searched) []scope {
 	return out
 }
 
-// scopeOf is the scope that a document is in, or nil.
+// scopeOf returns the scope that a document is in, or nil.
 func (l placement) scopeOf(doc int64) *scope {
 	i, _ := slices.BinarySearchFunc(l.scopes, doc, func(sc scope, doc int64) int { return cmp.Compare(sc.hi, doc) })
 	if i == len(l.scopes) || doc < l.scopes[i].lo {
@@ -128,7 +128,7 @@ func (l placement) scopeOf(doc int64) *scope {
 	return &l.scopes[i]
 }
 
-// place is where a document is; -1 if it is in no scope.
+// place returns the place of a document; -1 if it is in no scope.
 func (l placement) place(doc int64) int {
 	if sc := l.scopeOf(doc); sc != nil {
 		return sc.at + int(doc-sc.lo)

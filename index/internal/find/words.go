@@ -13,8 +13,8 @@ import (
 )
 
 // InIndex finds entries by their words. The index has to be up to date with targets: the searched tapes and
-// their ancestors. Call it in a transaction. seen, if not nil, returns an entry as the caller may
-// see it, and false if the caller may not see it.
+// their ancestors. Call it in a transaction. has are the index's rows of targets. seen, if not nil, returns an
+// entry as the caller may see it, and false if the caller may not see it.
 func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has store.Has, s Search, seen func(repo.Entry) (repo.Entry, bool)) (*Result, error) {
 	f := &finder{db: db, s: s, seen: seen, has: has, byNo: map[int64]store.TapeRow{}, byBranch: make(map[string]*repo.Tape, len(targets)),
 		readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}, lines: map[int64]store.Line{}, commits: map[string]gitstore.Hash{}}
@@ -56,7 +56,7 @@ type finder struct {
 
 	has      store.Has
 	byNo     map[int64]store.TapeRow // rows by number, if there are forks
-	byBranch map[string]*repo.Tape   // searched tapes and their ancestors
+	byBranch map[string]*repo.Tape   // the searched tapes and their ancestors
 
 	commits map[string]gitstore.Hash // known commits of tapes, by branch, see store.Target
 
@@ -85,7 +85,7 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 		return &Result{Exact: true}, nil
 	}
 	if x.Segments() == 0 {
-		return nil, fmt.Errorf("%w: there are entries, and no words", store.ErrInconsistent)
+		return nil, fmt.Errorf("%w: it has entries but no words", store.ErrInconsistent)
 	}
 	f.eval = &evaluator{placement: places, x: x, terms: map[string]*termSet{}}
 	f.query = query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
@@ -106,7 +106,7 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 	return instead, nil
 }
 
-// placement finds out where the index has the selected entries.
+// placement returns which documents of the index are the selected entries.
 func (f *finder) placement(ctx context.Context) (placement, error) {
 	// The numbers of tapes are arbitrary, so the order must not depend on them.
 	slices.SortFunc(f.tapes, func(a, b *repo.Tape) int { return cmp.Compare(a.Branch(), b.Branch()) })
@@ -122,8 +122,8 @@ func (f *finder) placement(ctx context.Context) (placement, error) {
 		}
 		all[i] = whole[i].within(t.first, t.last)
 	}
-	lost := share(tapes, all)
-	var out []searched
+	lost := dropOverlaps(tapes, all)
+	var out []searchedTape
 	var scopes []scope
 	for i, k := range has {
 		if len(all[i]) == 0 {
@@ -133,27 +133,28 @@ func (f *finder) placement(ctx context.Context) (placement, error) {
 			k.Entries, k.Bytes = k.Own(), k.Bytes-k.BaseBytes
 		}
 		for _, p := range all[i] {
-			scopes = append(scopes, scope{of: p.of, no: p.no, lo: store.DocOf(p.no, p.lo), hi: store.DocOf(p.no, p.hi), rank: len(out)})
+			scopes = append(scopes, scope{holder: p.holder, no: p.no, lo: store.DocOf(p.no, p.lo), hi: store.DocOf(p.no, p.hi), rank: len(out)})
 		}
-		out = append(out, searched{tape: tapes[i].Tape, all: whole[i], count: k.Entries, newest: k.Newest.Int64, bytes: k.Bytes})
+		out = append(out, searchedTape{tape: tapes[i].Tape, all: whole[i], count: k.Entries, newest: k.Newest.Int64, bytes: k.Bytes})
 	}
 	return newPlacement(out, scopes), nil
 }
 
+// partsOf returns the parts of a tape according to the index.
 func (f *finder) partsOf(k store.TapeRow) (parts, error) {
 	var out parts
 	for hi := k.Entries; k.No != 0; {
-		of := f.byBranch[k.Branch]
-		if of == nil || k.Entries < hi {
-			return nil, fmt.Errorf("%w: tape %d, of which there are forks, is %s, and has %d entries", store.ErrInconsistent, k.No, k.Branch, k.Entries)
+		tape := f.byBranch[k.Branch]
+		if tape == nil || k.Entries < hi {
+			return nil, fmt.Errorf("%w: the row of tape %d (%s) has %d entries, fewer than its fork needs, or the tape is not among the targets", store.ErrInconsistent, k.No, k.Branch, k.Entries)
 		}
-		out = append(out, part{of: of, no: k.No, lo: k.Base + 1, hi: hi})
+		out = append(out, part{holder: tape, no: k.No, lo: k.Base + 1, hi: hi})
 		if k.Parent == 0 {
 			break
 		}
 		parent, ok := f.byNo[k.Parent]
 		if !ok {
-			return nil, fmt.Errorf("%w: there is no tape %d, of which %s is a fork", store.ErrInconsistent, k.Parent, k.Branch)
+			return nil, fmt.Errorf("%w: there is no row of tape %d, the parent of %s", store.ErrInconsistent, k.Parent, k.Branch)
 		}
 		hi, k = min(hi, k.Base), parent
 	}
