@@ -275,7 +275,7 @@ type changedFile struct {
 	was  []gitstore.Hash // in each of the others; zero if missing
 }
 
-// changedFiles returns the files of a tree that differ from all others. Entries of artifact folders are left out.
+// changedFiles returns the files of a tree that differ from all others. It leaves out artifacts.
 func changedFiles(s *workspace.Store, prefix string, tree gitstore.Hash, others ...gitstore.Hash) ([]changedFile, error) {
 	lists := make([][]gitstore.TreeEntry, len(others)+1)
 	for i, h := range append([]gitstore.Hash{tree}, others...) {

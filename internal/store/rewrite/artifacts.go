@@ -18,7 +18,8 @@ type maskedArtifact struct {
 	hash gitstore.Hash
 }
 
-// RedactWhole marks all texts of an entry to be taken out, with the artifacts that it refers to.
+// RedactWhole makes the Masker take out all texts of an entry, and the content of the artifacts that the entry
+// refers to.
 func (m *Masker) RedactWhole(e layout.Entry) {
 	m.Whole[DigestOf(e)] = true
 	m.requests = append(m.requests, e)
@@ -91,11 +92,11 @@ func (r *Rewriter) artifact(f gitstore.TreeEntry) (maskedArtifact, error) {
 	if err != nil {
 		return out, layout.CorruptObject(f.Hash, err)
 	}
-	is := r.mask.file(f.Name, data)
-	out.Size = int64(len(is))
-	if !bytes.Equal(is, data) {
-		sum := sha256.Sum256(is)
-		out.SHA256, out.hash = hex.EncodeToString(sum[:]), r.put(gitstore.KindBlob, bytes.Clone(is))
+	masked := r.mask.file(f.Name, data)
+	out.Size = int64(len(masked))
+	if !bytes.Equal(masked, data) {
+		sum := sha256.Sum256(masked)
+		out.SHA256, out.hash = hex.EncodeToString(sum[:]), r.put(gitstore.KindBlob, bytes.Clone(masked))
 	}
 	return out, nil
 }
