@@ -81,6 +81,7 @@ func (p placedWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
+// placedError is an error of the clone, without the name of the temporary folder.
 type placedError struct {
 	c   *clone
 	err error

@@ -51,7 +51,7 @@ type push struct {
 	s         *workspace.Store
 	remote    string
 	o         PushOptions
-	there     transport.Target
+	target    transport.Target         // where the push goes, with the refs there
 	has       map[string]gitstore.Hash // the remote's refs, by name
 	local     []gitstore.Ref           // refs of the workspace, sorted
 	gone      map[string][]send        // forks to delete at the remote, by the name of each of their ancestors
@@ -86,7 +86,7 @@ func (p *push) run(ctx context.Context) ([]layout.RefStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.there, p.has, err = p.askRemote(ctx); err != nil {
+	if p.target, p.has, err = p.askRemote(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.planAll(ctx, tapes); err != nil {
@@ -340,7 +340,7 @@ func (p *push) firstHead(ctx context.Context) error {
 			first = x.status.Ref
 		}
 	}
-	if first == "" || !p.there.Headless {
+	if first == "" || !p.target.Headless {
 		return nil
 	}
 	return transport.SetRemoteHead(ctx, p.s.Git(), p.remote, first)

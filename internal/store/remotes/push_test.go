@@ -141,7 +141,7 @@ func TestRefsUnder(t *testing.T) {
 }
 
 // Pushes of one workspace at the same time all succeed.
-func TestPushTwice(t *testing.T) {
+func TestConcurrentPushes(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Remote(t, s)
 	m := storetest.Tape(t, s, "main")

@@ -51,7 +51,7 @@ func (p *push) scan(ctx context.Context, t *workspace.Tape, sends []send) error 
 	p.scans[t.Name()] = c
 	c.AddKnown(p.has[t.Ref()])
 	for _, prefix := range []string{layout.TagPrefix, layout.ArchivePrefix, layout.ForkPrefix} {
-		for _, ref := range Under(p.there.Refs, prefix+t.Slug()+"/") {
+		for _, ref := range Under(p.target.Refs, prefix+t.Slug()+"/") {
 			c.AddKnown(ref.Hash)
 		}
 	}
@@ -250,7 +250,7 @@ func (p *push) planClosed(ctx context.Context, t *workspace.Tape) error {
 		if !closed {
 			continue
 		}
-		for _, tag := range Under(p.there.Refs, layout.TagPrefix+x.t.Slug()+"/") {
+		for _, tag := range Under(p.target.Refs, layout.TagPrefix+x.t.Slug()+"/") {
 			if !p.has[layout.BranchPrefix+x.t.Slug()].IsZero() {
 				break // the tags belong to a tape with the same slug
 			}
@@ -264,7 +264,7 @@ func (p *push) planClosed(ctx context.Context, t *workspace.Tape) error {
 // listGone finds the forks that the remote has and that were closed here.
 func (p *push) listGone() error {
 	p.gone = map[string][]send{}
-	for _, ref := range Under(p.there.Refs, layout.ForkPrefix) {
+	for _, ref := range Under(p.target.Refs, layout.ForkPrefix) {
 		if !p.listed(ref.Name).IsZero() {
 			continue // still open
 		}

@@ -293,7 +293,7 @@ type RewrittenError struct {
 }
 
 func (e *RewrittenError) Error() string {
-	return fmt.Sprintf("the history of %q was changed: it does not begin with what both sides began with", e.Name)
+	return fmt.Sprintf("the history of %q was changed: it does not begin with the entries that both sides began with", e.Name)
 }
 
 // Is makes every RewrittenError an ErrConflict.

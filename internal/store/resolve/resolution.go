@@ -87,9 +87,9 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 	back := "undo the merge with: git reset --keep " + c.Parents[0].String()[:12]
 	switch {
 	case errors.Is(err, layout.ErrConflict):
-		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("git has merged what cannot be merged: %v", err), Cause: err, Way: layout.Words(back)}
+		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("git has merged two histories that cannot be merged: %v", err), Cause: err, Way: layout.Words(back)}
 	case errors.Is(err, layout.ErrCorrupt):
-		return &layout.CorruptError{File: "what git has merged", Msg: err.Error(), Fix: back}
+		return &layout.CorruptError{File: "the merge by git", Msg: err.Error(), Fix: back}
 	case err != nil:
 		return err
 	}

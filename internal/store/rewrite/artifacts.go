@@ -28,7 +28,7 @@ func (m *Masker) RedactWhole(e layout.Entry) {
 	}
 }
 
-// WholeTexts returns the digests of the entries that are taken out whole.
+// WholeTexts returns the digests of the entries that are taken out whole, in hex, sorted.
 func (m *Masker) WholeTexts() (out []string) {
 	for digest := range m.Whole {
 		out = append(out, hex.EncodeToString(digest[:]))
@@ -37,7 +37,7 @@ func (m *Masker) WholeTexts() (out []string) {
 	return out
 }
 
-// RedactWholeIn is RedactWhole for an entry whose digest is in a list.
+// RedactWholeIn is RedactWhole if the entry's digest is in a list that WholeTexts returned.
 func (m *Masker) RedactWholeIn(list []string, e layout.Entry) {
 	if digest := DigestOf(e); slices.Contains(list, hex.EncodeToString(digest[:])) {
 		m.RedactWhole(e)

@@ -28,7 +28,7 @@ func changedTree(t *testing.T, s *repo.Store, tree gitstore.Hash, change func(li
 
 // A purge changes texts and nothing else: not the authors and dates of commits, their messages, trailers or
 // parents, nor modes, names, or the number of files and lines.
-func TestCheckPurgedElse(t *testing.T) {
+func TestCheckPurgedOtherChanges(t *testing.T) {
 	m, _, next := storetest.PurgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	s := m.Store()
 	head := storetest.Head(t, m)

@@ -29,9 +29,9 @@ type Rewriter struct {
 	Blobs   map[gitstore.Hash]maskedBlob
 	recent  [8]maskedFile
 	next    int                       // the slot of recent to fill next
-	files   map[string]maskedArtifact // by their old name
-	names   map[string]string         // changed names of anchors
-	Folders map[string]string         // changed folders of phases
+	files   map[string]maskedArtifact // artifacts, by their old names
+	names   map[string]string         // changed names of anchors, by the old ones
+	Folders map[string]string         // changed folders of phases, by the old ones
 	Signed  int                       // how many signatures were dropped
 	Kept    int                       // commits that still contain a masked text in the name of a person, tape or fork
 }

@@ -54,7 +54,7 @@ func NewMasker(find Finder) *Masker {
 		Rules: map[string]bool{}, Prints: map[string]bool{}, Missed: map[string]bool{}, files: map[string]bool{}, removed: map[string]bool{}}
 }
 
-// StopLearning ends learning: from now on, what was learnt is masked.
+// StopLearning ends learning: from now on, the secrets in Texts are masked.
 func (m *Masker) StopLearning() {
 	m.Learning, m.Short = false, nil
 	var list []secrets.Secret

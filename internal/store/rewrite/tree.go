@@ -15,8 +15,8 @@ import (
 type maskedBlob struct {
 	hash    gitstore.Hash
 	Changed bool
-	full    [2]bool // before and after masking: the last line sealed it
-	over    [2]bool // before and after masking: there are lines after the one that sealed it
+	full    [2]bool // before and after masking: the file has the size at which it is sealed
+	over    [2]bool // before and after masking: it has that size without its last line
 }
 
 // maskedFile is a recently masked file. The next version of it begins with the same lines.

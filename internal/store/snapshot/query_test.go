@@ -19,7 +19,7 @@ import (
 const anyPayload = `{"role":"user","content":"","calls":[],"results":[],"name":"e","kind":"k","message":""}`
 
 // Queries on random tapes agree with a filter that reads everything.
-func TestQueryLaws(t *testing.T) {
+func TestQueriesMatchFilter(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
 	kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindEvent, repo.KindError, "custom", repo.KindSystem}
