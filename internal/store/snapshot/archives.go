@@ -13,8 +13,8 @@ type Archive struct {
 	Stamp   string // UTC, 20261120T093000Z
 	Ref     string
 	Commit  string
-	Entries int64 // number of entries
-	Anchors int   // number of anchors
+	Entries int64
+	Anchors int
 }
 
 // Archives returns the tape's archives, oldest first.
