@@ -33,8 +33,8 @@ type CloneOptions struct {
 
 // Cloned is what a clone brought.
 type Cloned struct {
-	Tapes    int
-	Rejected []layout.RefStatus // what was refused
+	Tapes    int                // number of tapes, without forks
+	Rejected []layout.RefStatus // tapes, forks, tags and archives that were refused
 }
 
 // Clone makes a workspace from the tapes of a remote, see repo.Clone.
@@ -81,6 +81,7 @@ func (p placedWriter) Write(b []byte) (int, error) {
 	return len(b), err
 }
 
+// placedError is an error of the clone, without the name of the temporary folder.
 type placedError struct {
 	c   *clone
 	err error
@@ -111,7 +112,7 @@ func (c *clone) run(ctx context.Context) (_ *workspace.Store, err error) {
 		}
 	}()
 	opts := c.o.Options
-	opts.Fs = opts.Fs.Unsynced() // nobody sees it before it is moved
+	opts.Fs = opts.Fs.Unsynced() // the clone is synced once, before it is moved
 	if warn := opts.Warn; warn != nil {
 		opts.Warn = func(message string) { warn(c.placed(message)) }
 	}
@@ -158,7 +159,7 @@ func (c *clone) makeFolder() (string, error) {
 	}
 	d, above := c.o.Fs, filepath.Dir(c.dir)
 	if err == nil {
-		above = c.dir // which may be a mount point
+		above = c.dir // it may be a mount point
 	}
 	top := ""
 	for parent := above; ; parent = filepath.Dir(parent) {
@@ -338,8 +339,8 @@ func (c *clone) checkOut(ctx context.Context, s *workspace.Store) error {
 	return s.SetSetting("tape", cmp.Or(c.o.Tape, t.Name()))
 }
 
-// choose returns the tape to check out: the requested one, or that of the requested fork; otherwise the
-// one of the remote's HEAD, main, or the first. Nil if there is none.
+// choose returns the tape to check out: the requested tape, or the tape of the requested fork; otherwise the
+// tape of the remote's HEAD, main, or the first tape. It returns nil if there are no tapes.
 func (c *clone) choose(ctx context.Context, s *workspace.Store) (*workspace.Tape, error) {
 	if c.o.Tape != "" {
 		t, err := s.Tape(ctx, c.o.Tape)

@@ -24,7 +24,7 @@ func TestCloneInto(t *testing.T) {
 		c, out, err := repo.Clone(t.Context(), remote, filepath.Join(dir, into), nil)
 		storetest.Must(t, err)
 		if got := storetest.Said(t, storetest.Tape(t, c, "main")); out.Tapes != 1 || !slices.Contains(got, "theirs") || c.Dir() != filepath.Join(dir, into) {
-			t.Errorf("%s: %+v in %s, and the tape has %q", into, out, c.Dir(), got)
+			t.Errorf("%s: cloned %+v into %s, and main has %q; want one tape with \"theirs\"", into, out, c.Dir(), got)
 		}
 		if out := storetest.Git(t, c.Dir(), "status", "--porcelain"); out != "" {
 			t.Errorf("%s: git status says\n%s", into, out)
@@ -34,11 +34,11 @@ func TestCloneInto(t *testing.T) {
 	storetest.Must(t, os.Mkdir(filepath.Join(dir, "kept"), 0o700))
 	for _, into := range []string{"bad/one", "kept"} {
 		if _, _, err := repo.Clone(t.Context(), filepath.Join(dir, "nowhere"), filepath.Join(dir, into), nil); err == nil {
-			t.Errorf("%s: a clone of nothing works", into)
+			t.Errorf("cloning a missing repository into %s succeeded, want an error", into)
 		}
 	}
 	if _, _, err := repo.Clone(t.Context(), remote, filepath.Join(dir, "new"), nil); !errors.Is(err, repo.ErrConflict) {
-		t.Errorf("over another one: %v", err)
+		t.Errorf("cloning into a workspace: %v, want ErrConflict", err)
 	}
 	var names []string
 	storetest.Must(t, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
@@ -51,6 +51,6 @@ func TestCloneInto(t *testing.T) {
 		return err
 	}))
 	if want := []string{"", "/deep", "/deep/er", "/deep/er/new", "/empty", "/kept", "/new"}; !slices.Equal(names, want) {
-		t.Errorf("there is %q, want %q", names, want)
+		t.Errorf("the folders are %q, want %q", names, want)
 	}
 }

@@ -18,8 +18,8 @@ import (
 
 // Operations with remotes, cut off at any step.
 
-// TestSoakPullCutOff makes all disk operations of a pull fail from the N-th on, as if it was killed: of a tape and a fork
-// that are new here, one that is fast-forwarded and one that has diverged. Nothing is broken before the next pull, which
+// TestSoakPullCutOff makes all disk operations of a pull fail from the N-th on, as if it was killed. It pulls a new tape, a
+// new fork, a tape that is fast-forwarded and one that has diverged. The workspace is valid afterwards, and the next pull
 // brings the rest.
 func TestSoakPullCutOff(t *testing.T) {
 	rng := testkit.Random(t)
@@ -66,7 +66,7 @@ func TestSoakPullCutOff(t *testing.T) {
 			want = got
 		}
 		if got != want {
-			t.Errorf("pulling again made\n%s\nwant\n%s", got, want)
+			t.Errorf("after pulling again the history is\n%s\nwant\n%s", got, want)
 		}
 		if t.Failed() {
 			t.Fatalf("operation %d failed: %v; the pull said %v", n, f.Log, cut)
@@ -80,7 +80,7 @@ func TestSoakPullCutOff(t *testing.T) {
 	}
 }
 
-// A clone into an existing folder is interrupted while it is moved there: the next one continues.
+// If a clone is interrupted while it is moved into an existing folder, the next clone into that folder succeeds.
 func TestSoakCloneCutOff(t *testing.T) {
 	s := storetest.New(t, nil)
 	remote := storetest.Remote(t, s)
@@ -99,7 +99,7 @@ func TestSoakCloneCutOff(t *testing.T) {
 			continue // the clone was complete
 		}
 		if _, _, err := repo.Clone(t.Context(), remote, dir, nil); err != nil {
-			t.Errorf("operation %d (%s) failed, and the next clone says %v", n, f.Log[0], err)
+			t.Errorf("operation %d (%s) failed, and the next clone failed too: %v", n, f.Log[0], err)
 		}
 	}
 }
@@ -119,11 +119,11 @@ func TestRemoveRemoteCutOff(t *testing.T) {
 		}
 		s := storetest.OpenFaulty(t, dir, nil)
 		if err := s.RemoveRemote(t.Context(), "origin"); err != nil && !errors.Is(err, repo.ErrNotFound) {
-			t.Errorf("operation %d (%s) failed, and then: %v", n, f.Log[0], err)
+			t.Errorf("operation %d (%s) failed, and removing again: %v; want nil or ErrNotFound", n, f.Log[0], err)
 		}
 		for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin"), "refs/remotes/origin/"} {
 			if refs, _ := storetest.Inner(s).Git().Refs(prefix); len(refs) > 0 {
-				t.Fatalf("operation %d (%s) failed, and %d refs are left for good", n, f.Log[0], len(refs))
+				t.Fatalf("operation %d (%s) failed, and removing again leaves %d refs, want 0", n, f.Log[0], len(refs))
 			}
 		}
 	}

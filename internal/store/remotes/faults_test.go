@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// sharedInside makes a remote with the tape as it is, then the tape continues. The remote is in the folder of the
-// workspace, and so is restored with it.
+// sharedInside pushes the tape to a new remote, then adds entries that the remote lacks. The remote is inside the
+// workspace, so that it is restored with it.
 func sharedInside(t *testing.T, s *repo.Store) (remote string) {
 	t.Helper()
 	remote = filepath.Join(s.Dir(), ".git", "remote.git")
@@ -22,7 +22,8 @@ func sharedInside(t *testing.T, s *repo.Store) (remote string) {
 	return remote
 }
 
-func sent(all []repo.RefStatus, err error) error {
+// failure joins err with the errors of the statuses.
+func failure(all []repo.RefStatus, err error) error {
 	for _, one := range all {
 		err = errors.Join(err, one.Err)
 	}
@@ -33,16 +34,16 @@ func sent(all []repo.RefStatus, err error) error {
 func TestSoakRemoteFaults(t *testing.T) {
 	storetest.TryFaults(t, []storetest.FaultCase{
 		{Name: "push", Setup: func(t *testing.T, s *repo.Store) { sharedInside(t, s) }, Run: func(ctx context.Context, s *repo.Store) error {
-			if err := sent(s.Push(ctx, "origin", &repo.PushOptions{Forks: true})); err != nil {
+			if err := failure(s.Push(ctx, "origin", &repo.PushOptions{Forks: true})); err != nil {
 				return err
 			}
-			return sent(s.Fetch(ctx, "origin", nil)) // what was sent, but not recorded
+			return failure(s.Fetch(ctx, "origin", nil)) // records what was sent but not noted
 		}},
 		{Name: "fetch", Setup: func(t *testing.T, s *repo.Store) {
 			remote := sharedInside(t, s)
 			other := storetest.Clone(t, remote)
 			storetest.TwoSides(t, other)
 			storetest.Push(t, other, &repo.PushOptions{Forks: true})
-		}, Run: func(ctx context.Context, s *repo.Store) error { return sent(s.Fetch(ctx, "origin", nil)) }},
+		}, Run: func(ctx context.Context, s *repo.Store) error { return failure(s.Fetch(ctx, "origin", nil)) }},
 	}, storetest.Pace{Alone: testkit.Size(60, 1), Others: testkit.Size(120, 1), GoOn: 1})
 }

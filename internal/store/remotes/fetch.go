@@ -24,7 +24,7 @@ type FetchOptions struct {
 	Progress io.Writer // gets git's progress for a terminal; nil to be quiet and ask nothing
 	Tapes    []string  // names of tapes and forks; empty for all
 	// Purges repeats here the purges that were made at the remote, see repo.Tape.Purge. Without it, a
-	// tape purged there is rejected. Derived is that of PurgeOptions.
+	// tape purged there is rejected. Derived is passed on as PurgeOptions.Derived.
 	Purges  bool
 	Derived func(ctx context.Context) error
 
@@ -45,10 +45,10 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	}
 	defer func() { _ = unlock() }()
 	out, err := fetch(ctx, s, remote, o)
-	// A git process may still be running whose tape command was killed.
+	// The git process of a killed tape command may still be running.
 	const first, longest = 10 * time.Millisecond, time.Second
 	began := time.Now()
-	for pause := first; isBeside(err) && time.Since(began) < s.Wait(); pause = min(2*pause, longest) {
+	for pause := first; isContended(err) && time.Since(began) < s.Wait(); pause = min(2*pause, longest) {
 		select {
 		case <-ctx.Done():
 			return nil, ctx.Err()
@@ -59,8 +59,8 @@ func Fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	return out, layout.Wrap(err, "fetch from %s", remote)
 }
 
-// isBeside reports whether a fetch failed because another one ran at the same time.
-func isBeside(err error) bool {
+// isContended reports whether a fetch failed because another process changed or locked the same refs.
+func isContended(err error) bool {
 	return errors.Is(err, gitstore.ErrConflict) || errors.Is(err, gitstore.ErrBusy)
 }
 
@@ -79,7 +79,7 @@ func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptio
 	}
 	_, err = transport.Fetch(ctx, s.Git(), remote, specs, with)
 	if errors.Is(err, gitstore.ErrNotFound) && len(o.Tapes) > 0 {
-		// Something named does not exist, or not any more: fetch everything to find out.
+		// A named tape does not exist, or no longer: fetch everything to find out which.
 		if specs, err = fetchSpecs(s, remote, nil); err == nil {
 			_, err = transport.Fetch(ctx, s.Git(), remote, specs, with)
 		}
@@ -124,7 +124,7 @@ func otherBranches(ctx context.Context, s *workspace.Store, remote string, o tra
 	return fmt.Sprintf("none of its %d branches is a tape", len(refs)), nil
 }
 
-// checkFetched reports a tape or fork that a remote does not have and did not have before.
+// checkFetched returns ErrNotFound for a tape or fork that a remote does not have, and did not have before.
 func checkFetched(s *workspace.Store, remote, name string) error {
 	for _, branch := range branchesOf(s, name) {
 		for _, prefix := range []string{layout.FetchedRefs(remote), layout.AcceptedRefs(remote)} {
@@ -136,7 +136,7 @@ func checkFetched(s *workspace.Store, remote, name string) error {
 	return layout.NotFound("", "%s has no tape %q", remote, name).Try(layout.FetchAll)
 }
 
-// branchesOf lists the branches that a tape or fork of a name may have, a tape's first.
+// branchesOf lists the branches that a name may stand for: the tape's, then the fork's if it can be a fork.
 func branchesOf(s *workspace.Store, name string) []string {
 	if f := s.ForkHandle(name); f != nil {
 		return []string{s.Handle(name).Ref(), f.Ref()}
@@ -173,8 +173,8 @@ func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.
 	return specs, nil
 }
 
-// accept checks what was fetched and not accepted yet, and accepts what is good. What the remote no
-// longer has is removed.
+// accept checks the fetched refs that differ from the accepted ones, and accepts those that pass. It removes
+// accepted refs that the remote no longer has.
 func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
 	if !o.Purges { // repeating a purge removes objects
 		defer s.Git().KeepObjects()()
@@ -210,7 +210,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 			a.acceptForgotten(ref)
 		} else if fetched[ref] != accepted[ref] {
 			err = a.acceptRef(ctx, ref)
-		} else if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) { // others are checked against it
+		} else if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) { // other refs are checked against it
 			err = a.check.Check(ctx, layout.Incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})
 		}
 		if err != nil {
@@ -222,7 +222,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 	}
 	// Remove refused refs before accepting the rest. If this is interrupted, the next fetch checks them
 	// again.
-	if err := s.Git().UpdateRefs(ctx, a.forget); err != nil {
+	if err := s.Git().UpdateRefs(ctx, a.drops); err != nil {
 		return nil, err
 	}
 	if err := s.Git().UpdateRefs(ctx, a.updates); err != nil || !a.followed {
@@ -237,13 +237,13 @@ type acceptance struct {
 	s                 *workspace.Store
 	remote            string
 	o                 *FetchOptions
-	purged            map[string]gitstore.Hash // tapes and forks purged there, by slug: the commits whose purged form they continue
+	purged            map[string]gitstore.Hash // by slug of a tape or fork purged at the remote: its accepted commit before the purge
 	followed          bool                     // a purge was repeated here, which removed objects
 	fetched, accepted map[string]gitstore.Hash
-	bad               map[string]error // names that cannot be used
+	bad               map[string]error // by ref: why its name cannot be used
 	check             *audit.IncomingCheck
-	updates, forget   []gitstore.RefUpdate
-	refused           map[string]bool // slugs of tapes and forks that are refused entirely
+	updates, drops    []gitstore.RefUpdate // changes of accepted refs; deletions of fetched refs
+	refused           map[string]bool      // slugs of tapes and forks that are refused entirely
 	out               []layout.RefStatus
 }
 
@@ -251,17 +251,17 @@ func (a *acceptance) set(ref string, old, next gitstore.Hash) {
 	a.updates = append(a.updates, gitstore.RefUpdate{Name: layout.AcceptedRefs(a.remote) + layout.InnerRef(ref), Old: old, New: next, Message: "tape: fetch"})
 }
 
-// drop removes what was fetched of a ref.
+// drop makes accept delete the fetched ref of a refused or useless ref.
 func (a *acceptance) drop(in layout.Incoming) {
-	a.forget = append(a.forget, gitstore.RefUpdate{Name: layout.FetchedRefs(a.remote) + layout.InnerRef(in.Ref), Old: in.New})
+	a.drops = append(a.drops, gitstore.RefUpdate{Name: layout.FetchedRefs(a.remote) + layout.InnerRef(in.Ref), Old: in.New})
 }
 
-// acceptRef decides about one ref.
+// acceptRef accepts or drops one fetched ref.
 func (a *acceptance) acceptRef(ctx context.Context, ref string) error {
 	in := layout.Incoming{Ref: ref, Old: a.accepted[ref], New: a.fetched[ref]}
 	err := a.bad[ref]
 	if err == nil {
-		if a.isOfRefused(in) { // not mentioned, because it may be what was purged
+		if a.isOfRefused(in) { // not reported by itself: it may contain what was purged
 			a.drop(in)
 			return nil
 		}
@@ -288,7 +288,7 @@ func (a *acceptance) acceptRef(ctx context.Context, ref string) error {
 		return nil
 	}
 	old, status := a.accepted[ref], layout.RefStatus{Tape: snapshot.RemoteName(a.s, in), Ref: ref, Status: layout.RefNew}
-	if !old.IsZero() { // a purge may have dropped it
+	if !old.IsZero() { // a purge may have removed the accepted ref
 		status.Status = layout.RefFastForward
 		if old, err = a.s.Git().Ref(layout.AcceptedRefs(a.remote) + layout.InnerRef(ref)); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 			return err

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestFetchBesideGit lets git work on the same refs during a fetch, like a git process that outlived its killed tape: the
-// fetch is repeated, without a message.
+// TestFetchBesideGit changes or locks the same refs with git during a fetch, like a git process that outlived its killed
+// tape command: the fetch is repeated, without a message.
 func TestFetchBesideGit(t *testing.T) {
 	for name, does := range map[string]string{
 		"sets a ref":  `git --git-dir="$here" update-ref "$ref" "$first"`,
@@ -38,10 +38,10 @@ func TestFetchBesideGit(t *testing.T) {
 			done, err := bob.Fetch(t.Context(), "origin", nil)
 			storetest.Must(t, err)
 			if len(done) != 1 || done[0].Status != repo.RefFastForward || done[0].Entries != 1 {
-				t.Errorf("it came to %+v", done)
+				t.Errorf("fetched %+v, want one tape fast-forwarded by 1 entry", done)
 			}
 			if _, err := os.Stat(filepath.Join(dir, "done")); err != nil {
-				t.Error("nobody was at it beside it: ", err)
+				t.Error("the hook that disturbs the fetch did not run: ", err)
 			}
 		})
 	}

@@ -16,9 +16,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// before is the commit that a ref must continue: what it was when it was last seen, with two exceptions.
-// A fork that was merged meanwhile may have been pushed again by somebody who had fewer of its entries,
-// with other tags. And a tape may have been purged, with a record of it in its history.
+// before returns the commit that a fetched ref must continue: its accepted commit, with two exceptions, for
+// which it returns zero. A merged fork may have been pushed again by somebody who had fewer of its entries,
+// and other tags. And a tape may have been purged, with a record of it in its history.
 func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
 	isTag, isFork := strings.HasPrefix(in.Ref, layout.TagPrefix), strings.HasPrefix(in.Ref, layout.ForkPrefix)
 	if in.Old.IsZero() || !isTag && !isFork && !strings.HasPrefix(in.Ref, layout.BranchPrefix) {
@@ -112,8 +112,8 @@ func (a *acceptance) isLeftOver(in layout.Incoming) bool {
 		!slices.ContainsFunc(branchesOf(a.s, name), func(branch string) bool { return !a.fetched[branch].IsZero() })
 }
 
-// beforePurge lets a purged history replace a branch, if that is wanted. Entries added to the old history
-// since then are not in the new one; they are still ours if we have them.
+// beforePurge lets a purged history replace a branch if purges are to be repeated. Entries that others added
+// to the old history after the purge are not in the new one; those that are here are kept.
 func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
 	t, err := snapshot.TapeAt(a.s, in.Ref, in.New)
 	if err != nil {
@@ -131,7 +131,7 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 	return gitstore.ZeroHash, nil
 }
 
-// follow repeats a purge of the remote here, and refuses what was purged here.
+// follow repeats here a purge that was made at the remote, and refuses what was purged here.
 func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
 	if strings.HasPrefix(in.Ref, layout.TagPrefix) {
 		return nil
@@ -158,7 +158,7 @@ func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
 			return err
 		}
 		if has, err := lineage.Contains(a.s, in.New, base); err != nil || has {
-			return err // what was purged was never here
+			return err // our history has nothing that was purged
 		}
 		err = purge.FollowPurge(ctx, t, base, in.New, purge.PurgeOptions{Derived: a.o.Derived})
 		a.followed = err == nil // otherwise it would be tried again forever
@@ -169,8 +169,8 @@ func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
 	return nil
 }
 
-// notReplaced refuses what a remote has of a tape that was purged here. If the remote has no entries of
-// its own, the hint says how to replace its history.
+// notReplaced refuses a remote's unpurged history of a tape that was purged here. If the remote has no
+// entries of its own, the hint says how to replace its history.
 func notReplaced(ctx context.Context, t *workspace.Tape, remote string, head, theirs gitstore.Hash) error {
 	records, was, err := rewrite.WasPurged(ctx, t.Store(), head, theirs)
 	if err != nil || !was {

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// commands are the commands that meet what a power cut left of remote-tracking refs, each with a check of its result.
+// commands are run on remote-tracking refs that a power cut has damaged, and check their results.
 var commands = map[string]func(t *testing.T, s *repo.Store){
 	"verify, and fetch": func(t *testing.T, s *repo.Store) {
 		storetest.Verified(t, s.Dir())
@@ -27,7 +27,7 @@ var commands = map[string]func(t *testing.T, s *repo.Store){
 	},
 	"push": func(t *testing.T, s *repo.Store) {
 		storetest.Append(t, storetest.Tape(t, s, "mine"), repo.Message("user", "more"))
-		// What the remote has is not known any more: then main may be refused, until it is pulled.
+		// What the remote had is no longer known, so main may be refused until it is pulled.
 		if _, err := s.Push(t.Context(), "origin", nil); err != nil && !errors.Is(err, repo.ErrConflict) {
 			t.Fatal(err)
 		}
@@ -39,11 +39,11 @@ var commands = map[string]func(t *testing.T, s *repo.Store){
 }
 
 // TestFetchedRefsDamaged leaves remote-tracking refs as a power cut may, because git does not sync them. Whichever command
-// comes next, nobody has to repair anything.
+// comes next, it works without a repair.
 func TestFetchedRefsDamaged(t *testing.T) {
 	t.Parallel()
 	missing := strings.Repeat("1", 40) + "\n"
-	left := map[string]string{"empty": "", "zeros": strings.Repeat("\x00", 41), "torn": "0123456789abc", "of what is not there": missing}
+	left := map[string]string{"empty": "", "zeros": strings.Repeat("\x00", 41), "torn": "0123456789abc", "of a missing object": missing}
 	n := 0
 	for name, content := range left {
 		for first, command := range commands {
@@ -67,7 +67,7 @@ func TestFetchedRefsDamaged(t *testing.T) {
 	}
 }
 
-// TestFetchPastOwnLocks leaves our locks on refs that a fetch lets git set: git stops at them.
+// TestFetchPastOwnLocks leaves locks of a killed tape command on refs that git sets in a fetch, and on which git fails.
 func TestFetchPastOwnLocks(t *testing.T) {
 	t.Parallel()
 	for _, packed := range []bool{false, true} {
@@ -87,7 +87,7 @@ func TestFetchPastOwnLocks(t *testing.T) {
 	}
 }
 
-// fetchedBefore is a clone whose remote has new entries, with what the remote has now.
+// fetchedBefore returns a clone that has fetched before, and the commit of main at its remote, which has newer entries.
 func fetchedBefore(t *testing.T) (s *repo.Store, want string) {
 	ada := storetest.New(t, nil)
 	remote := storetest.Published(t, ada, false)
@@ -109,7 +109,7 @@ func fetchedBefore(t *testing.T) (s *repo.Store, want string) {
 	return s, storetest.Git(t, remote, "rev-parse", "refs/heads/tape/main")
 }
 
-// damageRefs writes something into the files of the refs below a prefix.
+// damageRefs overwrites the files of the refs below a prefix with content.
 func damageRefs(t *testing.T, s *repo.Store, prefix, content string) {
 	n := 0
 	storetest.Must(t, filepath.WalkDir(storetest.Inner(s).Git().RefPath(prefix), func(path string, d fs.DirEntry, err error) error {
@@ -135,10 +135,10 @@ func pulledNow(t *testing.T, s *repo.Store, want string) {
 	storetest.Must(t, storetest.Join(t.Context(), s))
 	for _, prefix := range []string{layout.FetchedRefs("origin"), layout.AcceptedRefs("origin")} {
 		if h, err := storetest.Inner(s).Git().Ref(prefix + layout.InnerRef(layout.BranchPrefix+"main")); err != nil || h.String() != want {
-			t.Errorf("%s has %s, %v: not %s", prefix, h, err, want)
+			t.Errorf("main below %s is at %s, %v; want %s", prefix, h, err, want)
 		}
 	}
 	if h, err := storetest.InnerTape(storetest.Tape(t, s, "main")).Head(); err != nil || h.String() != want {
-		t.Errorf("the tape is at %s, %v: not %s", h, err, want)
+		t.Errorf("main is at %s, %v; want %s", h, err, want)
 	}
 }

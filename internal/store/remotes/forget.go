@@ -18,9 +18,9 @@ type ForgetOptions struct {
 	Slugs    []string  // of the tape's forks, as far as they are known
 }
 
-// Forget deletes a tape at a remote, with its forks, tags and archives, and says there that it was forgotten:
-// the next pulls of others ask about it. All of it happens, or nothing. It reports whether the remote had
-// the tape, or says now what it did not say before.
+// Forget deletes a tape at a remote, with its forks, tags and archives, and leaves a note there that it was
+// forgotten, so that the next pulls of others ask about it. All of it happens, or nothing. It reports whether
+// anything changed at the remote.
 //
 // Errors: ErrConflict if the remote refuses; those of a push.
 func Forget(ctx context.Context, s *workspace.Store, remote, name string, o ForgetOptions) (done bool, err error) {
@@ -71,8 +71,8 @@ func Forget(ctx context.Context, s *workspace.Store, remote, name string, o Forg
 	return true, nil
 }
 
-// refsOf returns the refs of a tape and its forks at a remote. Each fork's name is the beginning of its own
-// forks' names.
+// refsOf returns the refs of a tape and its forks at a remote. slugs are the known ones; it finds forks of
+// forks by their names, which begin with the parent's name.
 func refsOf(refs []gitstore.Ref, slugs []string, name string) (out []gitstore.Ref) {
 	names := map[string]string{layout.TapeSlug(name): name} // by slug, where it is known
 	known := map[string]bool{}
@@ -102,7 +102,8 @@ func refsOf(refs []gitstore.Ref, slugs []string, name string) (out []gitstore.Re
 	return out
 }
 
-// forgottenRefs returns patterns of what a fetch leaves out: the tapes at a remote that were forgotten here.
+// forgottenRefs returns patterns of refs that a fetch leaves out, because their tapes were forgotten here. A
+// named tape that was forgotten is an ErrConflict.
 func forgottenRefs(ctx context.Context, s *workspace.Store, remote string, named []string, o transport.Options) ([]string, error) {
 	here, err := forgotten.Read(s)
 	if err != nil || !here.Any() {
@@ -132,7 +133,7 @@ func forgottenRefs(ctx context.Context, s *workspace.Store, remote string, named
 	return out, nil
 }
 
-// acceptForgotten accepts the note that a tape was forgotten.
+// acceptForgotten accepts a note that a tape was forgotten, and drops a malformed one.
 func (a *acceptance) acceptForgotten(ref string) {
 	mark, _ := layout.ForgottenMark()
 	switch next := a.fetched[ref]; {
@@ -143,7 +144,7 @@ func (a *acceptance) acceptForgotten(ref string) {
 	}
 }
 
-// putMark stores the commit that says that a tape was forgotten.
+// putMark stores the commit that every note of a forgotten tape points to.
 func putMark(ctx context.Context, s *workspace.Store) (gitstore.Hash, error) {
 	batch := s.Git().NewBatch()
 	defer batch.Discard()
@@ -153,8 +154,8 @@ func putMark(ctx context.Context, s *workspace.Store) (gitstore.Hash, error) {
 	return h, batch.Flush(ctx)
 }
 
-// ForgottenAt returns the names of tapes here that were forgotten at a remote, as it was last fetched,
-// and neither here nor kept on purpose.
+// ForgottenAt returns the names of tapes here that were forgotten at a remote, as it was last fetched. It
+// leaves out tapes that were forgotten or kept on purpose here.
 func ForgottenAt(ctx context.Context, s *workspace.Store, remote string) ([]string, error) {
 	marks, err := s.Git().Refs(layout.AcceptedRefs(remote) + layout.InnerRef(layout.ForgottenPrefix))
 	if err != nil || len(marks) == 0 {

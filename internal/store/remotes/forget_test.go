@@ -16,7 +16,8 @@ import (
 
 const forgottenWord = "xylophone-7391"
 
-// forgettable is a store with a pushed tape, whose name is not its slug, with forks of forks.
+// forgettable returns a store with a pushed tape that has a fork of a fork. The names of tape and fork differ from their
+// slugs.
 func forgettable(t *testing.T) (s *repo.Store, remote string) {
 	t.Helper()
 	s = storetest.New(t, nil)
@@ -34,7 +35,7 @@ func forgettable(t *testing.T) (s *repo.Store, remote string) {
 	return s, remote
 }
 
-// What was forgotten here is not even fetched, however it is called there.
+// A tape that was forgotten here is not even fetched, nor are its forks.
 func TestFetchLeavesOutWhatWasForgotten(t *testing.T) {
 	s, remote := forgettable(t)
 	_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
@@ -51,7 +52,8 @@ func TestFetchLeavesOutWhatWasForgotten(t *testing.T) {
 	storetest.WantIs(t, err, repo.ErrConflict)
 }
 
-// A tape goes at a remote with all that belongs to it, also where hooks guard tapes, and others learn of it.
+// Forgetting a tape at a remote deletes it with its forks, tags and archives, also where hooks guard tapes, and other
+// clones learn of it.
 func TestForgetAtARemote(t *testing.T) {
 	s, remote := forgettable(t)
 	other := storetest.Clone(t, remote)
@@ -69,12 +71,12 @@ func TestForgetAtARemote(t *testing.T) {
 		was, err := remotes.Forget(t.Context(), storetest.Inner(s), "origin", "Gone", remotes.ForgetOptions{Slugs: done.Slugs})
 		storetest.Must(t, err)
 		if was != want {
-			t.Errorf("call %d: %v", i, was)
+			t.Errorf("call %d reports %v, want %v", i, was, want)
 		}
 	}
 	for ref := range strings.Lines(storetest.Git(t, remote, "for-each-ref", "--format=%(refname)")) {
 		if !strings.Contains(ref, "/main") && !strings.HasPrefix(ref, "refs/tape/forgotten/") {
-			t.Errorf("it still has %s", ref)
+			t.Errorf("the remote still has %s", ref)
 		}
 	}
 	_, err = merge.Pull(t.Context(), other, "origin", nil)
@@ -82,18 +84,18 @@ func TestForgetAtARemote(t *testing.T) {
 	names, err := remotes.ForgottenAt(t.Context(), storetest.Inner(other), "origin")
 	storetest.Must(t, err)
 	if len(names) != 1 || names[0] != "Gone" {
-		t.Errorf("others learn of %q", names)
+		t.Errorf("forgotten at the remote are %q, want Gone", names)
 	}
 	statuses, err := other.Push(t.Context(), "origin", &repo.PushOptions{All: true})
 	storetest.Must(t, err)
 	for _, status := range statuses {
 		if strings.HasPrefix(status.Tape, "Gone") && status.Status != repo.RefRejected {
-			t.Errorf("%s came back: %s", status.Tape, status.Status)
+			t.Errorf("pushing the forgotten %s: %s, want it rejected", status.Tape, status.Status)
 		}
 	}
 	storetest.Must(t, forgotten.Keep(t.Context(), storetest.Inner(other), "Gone"))
 	if names, err = remotes.ForgottenAt(t.Context(), storetest.Inner(other), "origin"); err != nil || len(names) > 0 {
-		t.Errorf("they are asked again: %q, %v", names, err)
+		t.Errorf("after Keep, forgotten tapes are %q, %v; want none", names, err)
 	}
 	storetest.Healthy(t, other.Dir())
 }

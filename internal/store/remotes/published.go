@@ -13,9 +13,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Published lists the tapes and forks of a remote as they were last fetched and accepted, tapes first:
-// those for which Join has nothing to do, and the others. With names, it lists those tapes or forks,
-// their forks and their ancestors.
+// Published lists the tapes and forks of a remote as they were last fetched and accepted: in done those for
+// which Join has nothing to do, in todo the others, parents before their forks. If names is not empty, it lists
+// only those tapes and forks, with their forks and ancestors.
 func Published(ctx context.Context, s *workspace.Store, remote string, names []string) (done, todo []layout.RefStatus, err error) {
 	accepted, err1 := KnownRefs(s, layout.AcceptedRefs(remote))
 	fetched, err2 := KnownRefs(s, layout.FetchedRefs(remote))
@@ -55,12 +55,11 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 			todo = append(todo, status)
 		}
 	}
-	// Parents before their forks.
 	slices.SortStableFunc(todo, func(a, b layout.RefStatus) int { return strings.Count(a.Tape, "/") - strings.Count(b.Tape, "/") })
 	return done, todo, nil
 }
 
-// TapeOf is the tape at the root of a fork; for a tape, the tape itself.
+// TapeOf returns the name of the tape at the root of a fork; for a tape, its own name.
 func TapeOf(s *workspace.Store, name string) string {
 	if f := s.ForkHandle(name); f != nil {
 		if _, err := s.Git().Ref(s.Handle(name).Ref()); err != nil {
@@ -76,8 +75,8 @@ func goTogether(s *workspace.Store, a, b string) bool {
 }
 
 // CloseGone closes a fork that a remote no longer has, if all of it was merged into one of its ancestors,
-// and reports whether it did. Otherwise the fork stays, and the next pull tries again. The status is
-// one of Fetch.
+// and reports whether it did. Otherwise the fork stays, and the next pull tries again. gone is a
+// status that Fetch returned.
 func CloseGone(ctx context.Context, s *workspace.Store, remote string, gone layout.RefStatus) (closed bool, err error) {
 	t, err := s.Tape(ctx, gone.Tape)
 	if err == nil && t.Ref() == gone.Ref {
@@ -100,8 +99,8 @@ func CloseGone(ctx context.Context, s *workspace.Store, remote string, gone layo
 	return closed, layout.Classify(err)
 }
 
-// JoinArchives adds the archives of a remote, as they were last fetched, to this workspace: those of
-// some tapes, or all. Archives that are here already stay.
+// JoinArchives adds the archives of a remote, as they were last fetched, to this workspace: those of the named
+// tapes, or all without names. It returns the added ones, and leaves existing ones as they are.
 func JoinArchives(ctx context.Context, s *workspace.Store, remote string, names []string) ([]layout.RefStatus, error) {
 	accepted, err := KnownRefs(s, layout.AcceptedRefs(remote))
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"testing"
 )
 
-// One user purges a pushed secret and replaces it at the remote; the other repeats the purge in a pull. The secret comes
-// back to nobody.
+// One user purges a pushed secret and replaces it at the remote; the other repeats the purge in a pull. The secret
+// comes back to neither.
 func TestPullPurged(t *testing.T) {
 	ctx, secret := t.Context(), storetest.Secret("1")
 	ada := storetest.New(t, nil)
@@ -36,7 +36,7 @@ func TestPullPurged(t *testing.T) {
 	_, err := ada.Push(ctx, "origin", nil)
 	var stopped *repo.SecretsError
 	if !errors.As(err, &stopped) || len(stopped.Findings) != 1 {
-		t.Fatalf("the push says %v", err)
+		t.Fatalf("the push says %v, want one secret found", err)
 	}
 	fingerprint := stopped.Findings[0].Fingerprint
 	gone := storetest.Fork(t, m, "gone", "")
@@ -51,16 +51,16 @@ func TestPullPurged(t *testing.T) {
 	done, err := m.Purge(ctx, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	storetest.Must(t, err)
 	if len(done.Remotes) == 0 {
-		t.Error("it names no remote that has it still")
+		t.Error("purge names no remote that still has the secret")
 	}
 	storetest.WantNowhere(t, ada.Dir(), secret)
-	// While the remote still has it, it does not come back.
+	// While the remote still has the secret, a fetch does not bring it back.
 	statuses, err := ada.Fetch(ctx, "origin", nil)
 	storetest.Must(t, err)
 	for _, ref := range []string{"refs/heads/tape/main", stamp} {
 		i := slices.IndexFunc(statuses, func(s repo.RefStatus) bool { return s.Ref == ref && s.Status == repo.RefRejected })
 		if i < 0 || !strings.Contains(fmt.Sprint(repo.Hints(statuses[i].Err)), "--force-with-lease") {
-			t.Fatalf("the fetch says nothing of %s: %+v", ref, statuses)
+			t.Fatalf("the fetch should reject %s with a hint: %+v", ref, statuses)
 		}
 	}
 	if got := storetest.Said(t, m); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, secret) }) {
@@ -70,7 +70,7 @@ func TestPullPurged(t *testing.T) {
 	storetest.Must(t, err)
 	for ref := range accepted {
 		if !strings.HasPrefix(ref, layout.TagPrefix) {
-			t.Errorf("%s is accepted", ref)
+			t.Errorf("%s was accepted, want only tags accepted", ref)
 		}
 	}
 	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "tape/main", "fork/main/x", "refs/tags/anchor/*:refs/tags/anchor/*")
@@ -79,7 +79,7 @@ func TestPullPurged(t *testing.T) {
 	for _, ref := range []string{"refs/heads/fork/main/gone", stamp} {
 		i := slices.IndexFunc(statuses, func(s repo.RefStatus) bool { return s.Ref == ref && s.Status == repo.RefRejected })
 		if i < 0 || !strings.Contains(fmt.Sprint(repo.Hints(statuses[i].Err)), "delete it there") {
-			t.Fatalf("the fetch says nothing of %s: %+v", ref, statuses)
+			t.Fatalf("the fetch should reject %s with a hint: %+v", ref, statuses)
 		}
 	}
 	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "origin", ":fork/main/gone", ":"+stamp)
@@ -88,7 +88,7 @@ func TestPullPurged(t *testing.T) {
 	storetest.Must(t, err)
 	i := slices.IndexFunc(statuses, func(s repo.RefStatus) bool { return s.Tape == "main" && s.Status == repo.RefRejected })
 	if i < 0 || !errors.Is(statuses[i].Err, repo.ErrConflict) || !strings.Contains(fmt.Sprint(repo.Hints(statuses[i].Err)), "pull-purge") {
-		t.Fatalf("bob's fetch says %+v", statuses)
+		t.Fatalf("bob's fetch returned %+v, want main rejected with the hint pull-purge", statuses)
 	}
 	statuses, err = bob.Fetch(ctx, "origin", &repo.FetchOptions{Purges: true})
 	storetest.Must(t, err)
@@ -111,18 +111,18 @@ func TestPullPurged(t *testing.T) {
 	if ours, theirs := storetest.Said(t, m), storetest.Said(t, storetest.Tape(t, bob, "main")); !slices.Equal(ours, theirs) {
 		t.Errorf("ada has %q, bob %q", ours, theirs)
 	}
-	storetest.WantNowhere(t, remoteGone(t, remote), secret)
+	storetest.WantNowhere(t, pruned(t, remote), secret)
 }
 
-// remoteGone prunes the unreachable objects of the remote.
-func remoteGone(t *testing.T, remote string) string {
+// pruned removes the unreachable objects of a remote, and returns its path.
+func pruned(t *testing.T, remote string) string {
 	t.Helper()
 	storetest.Git(t, remote, "reflog", "expire", "--expire=now", "--all")
 	storetest.Git(t, remote, "gc", "-q", "--prune=now")
 	return remote
 }
 
-// leaking is a workspace with a remote and a secret in its tape, from which a fork begins.
+// leaking returns a workspace with a remote, its tape m, which has an unpushed secret, and the fork x of m.
 func leaking(t *testing.T, secret string) (s *repo.Store, remote string, m, x *repo.Tape) {
 	t.Helper()
 	s = storetest.New(t, nil)
@@ -134,7 +134,7 @@ func leaking(t *testing.T, secret string) (s *repo.Store, remote string, m, x *r
 	return s, remote, m, storetest.Fork(t, m, "x", "")
 }
 
-// mustPushSecret pushes a secret: first it is stopped, then allowed.
+// mustPushSecret checks that a push stops at a secret, and pushes with the secret allowed.
 func mustPushSecret(t *testing.T, s *repo.Store) {
 	t.Helper()
 	_, err := s.Push(t.Context(), "origin", &repo.PushOptions{Forks: true})
@@ -171,15 +171,15 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 	storetest.Must(t, pullPurge(t, bob, true))
 	want := saidInAll(t, bob)
 	if records := recordsIn(t, storetest.Tape(t, bob, "main")); records != 1 {
-		t.Errorf("following a purge leaves %d records, and one was made", records)
+		t.Errorf("after repeating the purge there are %d records, want 1", records)
 	}
 	continued := func(n int, goOn bool) (over bool) {
 		storetest.Must(t, os.RemoveAll(dir))
 		storetest.CopyTree(t, kept, dir)
 		return pullPurgeContinued(t, dir, n, goOn, secret, want)
 	}
-	continued(1295, false)       // once left tags and the index behind the branch
-	step := testkit.Size(250, 9) // each begins elsewhere
+	continued(1295, false) // this one once left tags and the index behind the branch
+	step := testkit.Size(250, 9)
 	for n := 1 + rng.IntN(step); ; n += step {
 		if continued(n, rng.IntN(3) == 0) || t.Failed() {
 			t.Logf("about %d operations", n)
@@ -188,13 +188,15 @@ func TestSoakPullPurgeCutOff(t *testing.T) {
 	}
 }
 
+// pullPurgeContinued cuts off a pull with a purge at operation n, and checks that the next pull completes it. If goOn is
+// set, an entry is added in between. It returns true once n is higher than the number of operations.
 func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret string, want map[string][]string) (over bool) {
 	f := &storetest.Faulty{N: n, Gap: 1}
 	err := pullPurge(t, storetest.OpenFaulty(t, dir, f), true)
 	s := storetest.OpenFaulty(t, dir, nil)
 	began := storetest.IsPurging(t, s)
 	if !began {
-		storetest.Verified(t, dir) // what the next pull completes is not a problem
+		storetest.Verified(t, dir) // an unfinished purge would be reported
 	}
 	defer func() {
 		if t.Failed() {
@@ -210,20 +212,20 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	derived := 0
 	storetest.Must(t, purge.FinishPurge(t.Context(), storetest.Inner(s), func(context.Context) error { derived++; return nil }))
 	if began && derived == 0 {
-		t.Error("what is derived was not made anew")
+		t.Error("finishing the purge did not rebuild derived files")
 	}
 	if err := pullPurge(t, s, !began); err != nil {
 		t.Errorf("pulling again: %v", err)
 	}
 	if got := saidInAll(t, s); !maps.EqualFunc(got, want, slices.Equal) {
-		t.Errorf("it has\n%q\nwant\n%q", got, want)
+		t.Errorf("tapes and forks have\n%q\nwant\n%q", got, want)
 	}
 	if records := recordsIn(t, storetest.Tape(t, s, "main")); records != 1 {
-		t.Errorf("%d records of one purge", records)
+		t.Errorf("%d records of the purge, want 1", records)
 	}
 	storetest.WantNowhere(t, dir, secret)
 	if storetest.IsPurging(t, s) {
-		t.Error("it is not over")
+		t.Error("the purge is still under way")
 	}
 	storetest.Healthy(t, dir)
 	storetest.WantClean(t, dir)
@@ -258,7 +260,7 @@ func recordsIn(t *testing.T, tp *repo.Tape) (n int) {
 	return n
 }
 
-// saidInAll is the text of all tapes and forks.
+// saidInAll returns the texts of all tapes and forks, by name.
 func saidInAll(t *testing.T, s *repo.Store) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
@@ -289,16 +291,16 @@ func TestPullPurgeForged(t *testing.T) {
 		storetest.Must(t, err)
 		i := slices.IndexFunc(statuses, func(s repo.RefStatus) bool { return s.Tape == "main" && s.Status == repo.RefRejected })
 		if i < 0 || !errors.Is(statuses[i].Err, repo.ErrConflict) || purges && !strings.Contains(fmt.Sprint(repo.Hints(statuses[i].Err)), "another version of tape") {
-			t.Errorf("bob's fetch says %+v", statuses)
+			t.Errorf("bob's fetch returned %+v, want main rejected with a hint", statuses)
 		}
 		if now := storetest.Head(t, storetest.Tape(t, bob, "main")); now != was {
-			t.Errorf("the tape was %s, and is %s", was, now)
+			t.Errorf("main was at %s, and is now at %s", was, now)
 		}
 	}
 }
 
-// TestPullBeforeReplaced pulls after a purge while the remote still has the old history: no ref gets any of it, not of forks
-// and their handoffs either, and once it is replaced the pull works.
+// TestPullBeforeReplaced pulls after a purge while the remote still has the old history: no ref gets any of it, nor of its
+// forks and their handoffs. Once the old history is replaced, the pull works.
 func TestPullBeforeReplaced(t *testing.T) {
 	secret := storetest.Secret("4")
 	ada, remote, m, x := leaking(t, secret)
@@ -313,10 +315,10 @@ func TestPullBeforeReplaced(t *testing.T) {
 		statuses, err := ada.Fetch(t.Context(), "origin", nil)
 		storetest.Must(t, err)
 		if len(statuses) != 1 || statuses[0].Tape != "main" || statuses[0].Status != repo.RefRejected {
-			t.Errorf("the fetch says %+v", statuses)
+			t.Errorf("the fetch returned %+v, want only main, rejected", statuses)
 		}
 		if strings.Contains(storetest.Git(t, ada.Dir(), "log", "-p", "--all", "--no-textconv"), secret) {
-			t.Error("refs name what was purged")
+			t.Error("the purged secret is reachable from refs")
 		}
 	}
 	storetest.Git(t, ada.Dir(), "push", "-q", "--no-verify", "--force", "origin", "refs/heads/*", "refs/tags/anchor/*")
@@ -324,7 +326,7 @@ func TestPullBeforeReplaced(t *testing.T) {
 		storetest.Must(t, status.Err)
 	}
 	storetest.Must(t, joinAll(t.Context(), ada))
-	bob := storetest.Clone(t, remoteGone(t, remote))
+	bob := storetest.Clone(t, pruned(t, remote))
 	storetest.WantNowhere(t, bob.Dir(), secret)
 	storetest.Healthy(t, ada.Dir())
 }

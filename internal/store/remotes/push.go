@@ -27,7 +27,7 @@ type PushOptions struct {
 	Tapes    []string  // names of tapes and forks; empty for all tapes
 	Forks    bool      // also push forks of those tapes, and delete merged ones there
 	Archives bool      // also push their archives
-	All      bool      // both
+	All      bool      // same as Forks and Archives
 	DryRun   bool      // do everything but send
 	Allow    []string  // fingerprints of findings that are not secrets
 }
@@ -38,7 +38,7 @@ func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions
 		o = &PushOptions{}
 	}
 	p := &push{s: s, remote: remote, o: *o, places: map[string]int{},
-		chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}, away: map[string]error{}}
+		chains: map[string]*audit.FirstChain{}, scans: map[string]*outgoing.SecretScan{}, misplaced: map[string]error{}}
 	if o.All {
 		p.o.Forks, p.o.Archives = true, true
 	}
@@ -48,19 +48,19 @@ func Push(ctx context.Context, s *workspace.Store, remote string, o *PushOptions
 
 // push is one push.
 type push struct {
-	s      *workspace.Store
-	remote string
-	o      PushOptions
-	there  transport.Target
-	has    map[string]gitstore.Hash // its refs, by name
-	local  []gitstore.Ref           // refs of the workspace, sorted
-	gone   map[string][]send        // forks to delete there, by each of their ancestors
-	sends  []send
-	places map[string]int                  // in sends, by the names of tapes and forks
-	chains map[string]*audit.FirstChain    // by name of the tape or fork
-	scans  map[string]*outgoing.SecretScan // by name of the tape or fork
-	found  []outgoing.SecretFinding
-	away   map[string]error // by name: why a tape's entries cannot be committed, because they are in another folder
+	s         *workspace.Store
+	remote    string
+	o         PushOptions
+	target    transport.Target         // where the push goes, with the refs there
+	has       map[string]gitstore.Hash // the remote's refs, by name
+	local     []gitstore.Ref           // refs of the workspace, sorted
+	gone      map[string][]send        // forks to delete at the remote, by the name of each of their ancestors
+	sends     []send
+	places    map[string]int                  // indexes in sends, by the names of tapes and forks
+	chains    map[string]*audit.FirstChain    // by name of the tape or fork
+	scans     map[string]*outgoing.SecretScan // by name of the tape or fork
+	found     []outgoing.SecretFinding
+	misplaced map[string]error // by name: the error for a tape whose uncommitted entries are in another folder
 }
 
 // send is what is sent completely or not at all: a branch with its tags.
@@ -86,7 +86,7 @@ func (p *push) run(ctx context.Context) ([]layout.RefStatus, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.there, p.has, err = p.askRemote(ctx); err != nil {
+	if p.target, p.has, err = p.askRemote(ctx); err != nil {
 		return nil, err
 	}
 	if err := p.planAll(ctx, tapes); err != nil {
@@ -128,7 +128,7 @@ func (p *push) choose(ctx context.Context) ([]*workspace.Tape, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !own { // it is pushed only if named
+			if !own { // tapes that tape serve made for itself are pushed only if named
 				out = append(out, t)
 			}
 		}
@@ -199,8 +199,8 @@ func (p *push) commit(ctx context.Context, tapes []*workspace.Tape) ([]*workspac
 	return slices.DeleteFunc(tapes, isClosed), nil
 }
 
-// checkHome checks a tape that is not checked out. It records an error if the tape has entries in a folder
-// where git now has something else, because they would silently not be pushed.
+// checkHome checks a tape that is not checked out. It records an error if the tape has uncommitted entries in
+// a folder where git has checked out something else, because a push would silently leave them out.
 func (p *push) checkHome(t *workspace.Tape) error {
 	if _, _, err := t.Worktree(); !errors.Is(err, gitstore.ErrNotFound) {
 		return err
@@ -210,7 +210,7 @@ func (p *push) checkHome(t *workspace.Tape) error {
 		return err
 	}
 	if err := journal.CheckHome(t, rec, p.listed(t.Ref()), ""); err != nil {
-		p.away[t.Name()] = err
+		p.misplaced[t.Name()] = err
 	}
 	return nil
 }
@@ -231,8 +231,8 @@ func commitOne(ctx context.Context, t *workspace.Tape, isPublished bool) error {
 	return err
 }
 
-// send sends the tapes (depth 0), their forks, or the forks of those. It reports whether there are deeper
-// ones.
+// send sends everything of one depth: 0 for tapes, 1 for their forks. It reports whether there is more to
+// send at greater depths.
 func (p *push) send(ctx context.Context, depth int) (more bool, err error) {
 	var groups [][]transport.PushRef
 	var which []int
@@ -315,8 +315,8 @@ func (p *push) refused(x *send, reason string, now map[string]gitstore.Hash) err
 	return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("%s refused %q: %s", p.remote, x.status.Tape, reason), Way: hints}
 }
 
-// rejected returns an ancestor of a fork that was rejected, "" if none was. An ancestor closed here is
-// contained in the next one above, and so is the fork's base.
+// rejected returns the name of a fork's nearest rejected ancestor, "" if there is none. It skips ancestors
+// that are not pushed: they were closed here, and the next ancestor contains them with the fork's base.
 func (p *push) rejected(t *workspace.Tape) string {
 	for name, ok := t.Parent(), t.IsFork(); ok; name, _, ok = layout.CutFork(name) {
 		i, chosen := p.places[name]
@@ -330,8 +330,8 @@ func (p *push) rejected(t *workspace.Tape) string {
 	return ""
 }
 
-// firstHead sets the HEAD of a remote that was empty and is a path, so that a plain git clone checks out
-// a tape.
+// firstHead sets the HEAD of a remote that is a path, if it named a missing branch, so that a plain git clone
+// checks out a tape.
 func (p *push) firstHead(ctx context.Context) error {
 	first := ""
 	for _, x := range p.sends {
@@ -340,7 +340,7 @@ func (p *push) firstHead(ctx context.Context) error {
 			first = x.status.Ref
 		}
 	}
-	if first == "" || !p.there.Headless {
+	if first == "" || !p.target.Headless {
 		return nil
 	}
 	return transport.SetRemoteHead(ctx, p.s.Git(), p.remote, first)

@@ -19,7 +19,7 @@ import (
 	"testing"
 )
 
-// A secret is reported once, for its tape, however many forks have it. What the remote has already is skipped.
+// A secret is reported once, for its tape, however many forks have it. Secrets that the remote already has are skipped.
 func TestPushTellsSecretsOnce(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Remote(t, s)
@@ -44,10 +44,10 @@ func TestPushTellsSecretsOnce(t *testing.T) {
 			t.Fatalf("the push says %v", err)
 		}
 		if n := strings.Count(err.Error(), "push to "); n != 1 {
-			t.Errorf("%d times in %q: push to", n, err)
+			t.Errorf("%q contains \"push to\" %d times, want once", err, n)
 		}
 		if hints := repo.Hints(err); len(hints) != 1 || hints[0].Kind != layout.PurgeOrAllow || hints[0].Args[2] != "clean" {
-			t.Errorf("no tape without secrets in the hint %q", repo.Hints(err))
+			t.Errorf("the hint is %q, want purge-or-allow with the tape clean", hints)
 		}
 		for _, f := range secrets.Findings {
 			out = append(out, fmt.Sprintf("%s @%d", f.Tape, f.Entry))
@@ -67,13 +67,13 @@ func TestPushTellsSecretsOnce(t *testing.T) {
 	_, err = s.Push(t.Context(), "origin", &repo.PushOptions{Forks: true})
 	var secrets *repo.SecretsError
 	if !errors.As(err, &secrets) {
-		t.Fatalf("it says %v", err)
+		t.Fatalf("push: %v, want a SecretsError", err)
 	}
 	storetest.Must(t, storetest.Inner(s).AllowSecret(secrets.Findings[0].Fingerprint))
 	storetest.Push(t, s, &repo.PushOptions{Forks: true})
 }
 
-// A fork is pushed with its parent, and refused if its own history or that of its tape was rewritten.
+// A fork is pushed with its parent, and rejected if its own history or its tape's was rewritten.
 func TestPushForkIsChecked(t *testing.T) {
 	for where, want := range map[string][]string{
 		"nowhere": {"work new", "work/try new"}, "fork": {"work new", "work/try rejected"}, "tape": {"work rejected", "work/try rejected"},
@@ -101,7 +101,7 @@ func TestPushForkIsChecked(t *testing.T) {
 			got = append(got, d.Tape+" "+d.Status)
 			refs := storetest.Git(t, remote, "for-each-ref", "--format=%(refname)", d.Ref)
 			if (refs == "") != (d.Status == repo.RefRejected) {
-				t.Errorf("rewritten %s: %s is %s, and the remote has %q", where, d.Tape, d.Status, refs)
+				t.Errorf("rewritten %s: %s is %s, but the remote has the refs %q", where, d.Tape, d.Status, refs)
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -110,7 +110,7 @@ func TestPushForkIsChecked(t *testing.T) {
 	}
 }
 
-// rewriteTip puts a commit in which entries are missing onto a branch, until the test ends.
+// rewriteTip adds a commit to a branch in which entries are missing, and removes it when the test ends.
 func rewriteTip(t *testing.T, s *repo.Store, ref string) {
 	t.Helper()
 	head := storetest.Git(t, s.Dir(), "rev-parse", ref)
@@ -121,7 +121,7 @@ func rewriteTip(t *testing.T, s *repo.Store, ref string) {
 	t.Cleanup(func() { storetest.Git(t, s.Dir(), "update-ref", ref, head) })
 }
 
-// A sorted list of refs gives a push the same as reading each ref.
+// Under finds the same refs as a search through the whole list.
 func TestRefsUnder(t *testing.T) {
 	var refs []gitstore.Ref
 	for i, name := range []string{"refs/a", "refs/a/b", "refs/a/b/c", "refs/a/bc", "refs/ab", "refs/b/a", "refs/b/b"} {
@@ -140,8 +140,8 @@ func TestRefsUnder(t *testing.T) {
 	}
 }
 
-// Two pushes of one workspace at the same time: the second one finds nothing left to do.
-func TestPushTwice(t *testing.T) {
+// Pushes of one workspace at the same time all succeed.
+func TestConcurrentPushes(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Remote(t, s)
 	m := storetest.Tape(t, s, "main")
@@ -158,7 +158,7 @@ func TestPushTwice(t *testing.T) {
 				}
 				done, err := other.Push(t.Context(), "origin", nil)
 				if err != nil || len(done) != 1 || done[0].Status == repo.RefRejected {
-					t.Errorf("it says %+v, %v", done, err)
+					t.Errorf("push: %+v, %v; want one tape that is not rejected", done, err)
 				}
 			})
 		}
@@ -166,15 +166,15 @@ func TestPushTwice(t *testing.T) {
 	}
 }
 
-// TestPushToShared: what a push adds to a shared repository is accessible to the group, files and folders; what it adds to a
-// private one stays private.
+// TestPushToShared: files and folders that a push adds to a shared repository are accessible to the group; in a private
+// repository they are private.
 func TestPushToShared(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("permissions of group and others are not those of Unix here")
 	}
 	for _, c := range []struct {
 		shared                   string
-		inFolder, inFile, nobody fs.FileMode // what group and others may do with folders and files, and what nobody may
+		inFolder, inFile, denied fs.FileMode // permissions that group and others get for folders and files, and that nobody gets
 	}{
 		{"all", 0o075, 0o044, 0o002},
 		{"group", 0o070, 0o040, 0o002},
@@ -206,11 +206,11 @@ func TestPushToShared(t *testing.T) {
 				switch {
 				case e.IsDir():
 					want = c.inFolder
-				case want != 0 && got&0o200 != 0: // what is written to
+				case want != 0 && got&0o200 != 0: // files that change
 					want |= 0o020
 				}
-				if got&want != want || got&c.nobody != 0 {
-					t.Errorf("%s has the mode %v", rel, got)
+				if got&want != want || got&c.denied != 0 {
+					t.Errorf("%s has the mode %v, want %v and none of %v", rel, got, want, c.denied)
 				}
 				return nil
 			}))

@@ -51,7 +51,7 @@ func (p *push) scan(ctx context.Context, t *workspace.Tape, sends []send) error 
 	p.scans[t.Name()] = c
 	c.AddKnown(p.has[t.Ref()])
 	for _, prefix := range []string{layout.TagPrefix, layout.ArchivePrefix, layout.ForkPrefix} {
-		for _, ref := range Under(p.there.Refs, prefix+t.Slug()+"/") {
+		for _, ref := range Under(p.target.Refs, prefix+t.Slug()+"/") {
 			c.AddKnown(ref.Hash)
 		}
 	}
@@ -72,7 +72,7 @@ func (p *push) scan(ctx context.Context, t *workspace.Tape, sends []send) error 
 	return nil
 }
 
-// clean names a tape to be sent without secrets, "" if there is none.
+// clean returns the name of a tape to be sent in which no secret was found, "" if there is none.
 func (p *push) clean() string {
 	found := make(map[string]bool, len(p.found))
 	for _, f := range p.found {
@@ -103,7 +103,7 @@ func (p *push) plan(ctx context.Context, t *workspace.Tape) error {
 		x.status.Status, x.status.Err, x.refs, x.tips = layout.RefRejected, err, nil, nil
 		return nil
 	}
-	if err := p.away[t.Name()]; err != nil {
+	if err := p.misplaced[t.Name()]; err != nil {
 		return reject(err)
 	}
 	note := layout.ForgottenPrefix + layout.ForgottenID(layout.TapeSlug(snapshot.RootName(t)))
@@ -143,13 +143,13 @@ func (p *push) plan(ctx context.Context, t *workspace.Tape) error {
 	return nil
 }
 
-// published reports whether the remote has everything of a tape, and maybe more.
+// published reports whether the remote, with its branch at old, has all commits of a tape up to head.
 func (p *push) published(t *workspace.Tape, old, head gitstore.Hash) (bool, error) {
 	if old.IsZero() {
 		return false, nil
 	}
 	if _, err := p.s.Git().Commit(old); errors.Is(err, gitstore.ErrNotFound) {
-		// It still has what it had when it was last seen.
+		// Somebody has pushed since the last fetch. The remote still has what it had then.
 		if old, err = p.s.Git().Ref(layout.AcceptedRefs(p.remote) + layout.InnerRef(t.Ref())); err != nil {
 			return false, nil //nolint:nilerr // nothing is known about it
 		}
@@ -178,8 +178,8 @@ func (p *push) checkForward(ctx context.Context, t *workspace.Tape, old, head gi
 	return audit.CheckGrowth(ctx, p.s, t.Ref(), old, head)
 }
 
-// inherited is the newest commit that a fork shares with its parent, if the parent was checked because it
-// is pushed, too, or is there already; else zero.
+// inherited returns the newest commit that a fork shares with its parent, which need not be checked again. It
+// returns zero if this push did not check the parent, or rejected it.
 func (p *push) inherited(ctx context.Context, t *workspace.Tape, head gitstore.Hash) (gitstore.Hash, error) {
 	start := snapshot.StartOf(t, head)
 	up, ok := p.places[t.Parent()]
@@ -235,7 +235,7 @@ func (p *push) planArchives(t *workspace.Tape) (err error) {
 	return nil
 }
 
-// planClosed deletes at the remote the forks of a tape that were merged here, with their tags.
+// planClosed plans to delete at the remote the forks of a tape that were merged here, with their tags.
 func (p *push) planClosed(ctx context.Context, t *workspace.Tape) error {
 	if p.gone == nil {
 		if err := p.listGone(); err != nil {
@@ -250,9 +250,9 @@ func (p *push) planClosed(ctx context.Context, t *workspace.Tape) error {
 		if !closed {
 			continue
 		}
-		for _, tag := range Under(p.there.Refs, layout.TagPrefix+x.t.Slug()+"/") {
+		for _, tag := range Under(p.target.Refs, layout.TagPrefix+x.t.Slug()+"/") {
 			if !p.has[layout.BranchPrefix+x.t.Slug()].IsZero() {
-				break // the tags are those of a tape with that name
+				break // the tags belong to a tape with the same slug
 			}
 			x.refs = append(x.refs, transport.PushRef{Name: tag.Name, Old: tag.Hash})
 		}
@@ -264,12 +264,12 @@ func (p *push) planClosed(ctx context.Context, t *workspace.Tape) error {
 // listGone finds the forks that the remote has and that were closed here.
 func (p *push) listGone() error {
 	p.gone = map[string][]send{}
-	for _, ref := range Under(p.there.Refs, layout.ForkPrefix) {
+	for _, ref := range Under(p.target.Refs, layout.ForkPrefix) {
 		if !p.listed(ref.Name).IsZero() {
 			continue // still open
 		}
 		if _, err := p.s.Git().Commit(ref.Hash); err != nil {
-			continue // never fetched
+			continue // its commit was never fetched, so it was not closed here
 		}
 		name := snapshot.RemoteName(p.s, layout.Incoming{Ref: ref.Name, New: ref.Hash})
 		f := p.s.ForkHandle(name)

@@ -21,8 +21,8 @@ func Under(refs []gitstore.Ref, prefix string) []gitstore.Ref {
 	return refs[from : from+n]
 }
 
-// list reads the refs of the workspace that can be pushed. It reads tags before branches, so that no tag
-// is of a commit that is not pushed.
+// list reads the refs of the workspace that can be pushed. It reads tags before branches: a tag made meanwhile
+// would otherwise be pushed without its commit.
 func (p *push) list() error {
 	p.local = nil
 	for _, prefix := range []string{layout.TagPrefix, layout.ArchivePrefix, layout.BranchPrefix, layout.ForkPrefix} {
@@ -36,7 +36,7 @@ func (p *push) list() error {
 	return nil
 }
 
-// listed is the commit of a ref when refs were listed, zero if there was none.
+// listed returns what a ref pointed to when list read it, zero if it did not exist.
 func (p *push) listed(name string) gitstore.Hash {
 	if refs := Under(p.local, name); len(refs) > 0 && refs[0].Name == name {
 		return refs[0].Hash
@@ -52,8 +52,8 @@ func (p *push) head(t *workspace.Tape) (gitstore.Hash, error) {
 	return t.Head()
 }
 
-// note records what the remote has now: as fetched, then as accepted. If it is interrupted in between, the
-// next fetch checks the refs again.
+// note records what was sent in the fetched refs, then in the accepted refs. If it is interrupted in between,
+// the next fetch checks the refs again.
 func (p *push) note(ctx context.Context, sent []transport.PushRef) (err error) {
 	for range 5 { // others may push or fetch meanwhile
 		if err = p.noteNow(context.WithoutCancel(ctx), sent); !errors.Is(err, gitstore.ErrConflict) {

@@ -16,9 +16,9 @@ func TestPushRejected(t *testing.T) {
 	done, err := s.Push(t.Context(), "origin", nil)
 	storetest.Must(t, err)
 	if len(done) != 1 || done[0].Status != repo.RefRejected || !strings.Contains(fmt.Sprint(repo.Hints(done[0].Err)), "pull-then-push") {
-		t.Errorf("it says %+v", done)
+		t.Errorf("push: %+v, want one tape rejected with the hint pull-then-push", done)
 	}
 	if now := storetest.Git(t, remote, "for-each-ref"); now != has {
-		t.Errorf("the remote has\n%s, had\n%s", now, has)
+		t.Errorf("a rejected push changed the remote to\n%s\nfrom\n%s", now, has)
 	}
 }

@@ -21,14 +21,14 @@ import (
 	"time"
 )
 
-// TestPushMakesTags makes tapes, each interrupted one disk operation later, and pushes all: if a branch exists, its tag is
-// pushed with it.
+// TestPushMakesTags creates tapes, each interrupted at a later disk operation than the one before, and pushes all: each
+// branch is pushed with its tag.
 func TestPushMakesTags(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
 	remote := storetest.Remote(t, s)
 	cut := 0
-	for n := 2; ; n++ { // each operation twice
+	for n := 2; ; n++ { // each operation twice: with and without a journal
 		name, f := fmt.Sprint("new-", n), &storetest.Faulty{N: n / 2, Gap: 1}
 		dying, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Now: testkit.Clock, Fs: &disk.FS{Fault: f.Fault}})
 		storetest.Must(t, err)
@@ -40,12 +40,12 @@ func TestPushMakesTags(t *testing.T) {
 		if _, err := storetest.Inner(s).Git().Ref(layout.BranchPrefix + name); err != nil || len(tagsIn(t, s.Dir(), name)) > 0 {
 			continue
 		}
-		if cut++; n%2 == 0 { // the name of the record of it was not durable
+		if cut++; n%2 == 0 { // as if the journal's file name was not durable
 			storetest.Must(t, os.Remove(journal.LockPath(storetest.InnerTape(made))))
 		}
 	}
 	if cut < 2 {
-		t.Fatalf("%d tapes without their tags", cut)
+		t.Fatalf("%d tapes were left without their tags, want at least 2", cut)
 	}
 	storetest.Push(t, s, &repo.PushOptions{All: true})
 	for _, name := range strings.Fields(storetest.Git(t, remote, "for-each-ref", "--format=%(refname:lstrip=3)", "refs/heads/tape")) {
@@ -62,8 +62,8 @@ func tagsIn(t *testing.T, dir, tape string) []string {
 	return strings.Fields(storetest.Git(t, dir, "for-each-ref", "--format=%(refname)=%(objectname)", layout.TagPrefix+tape+"/"))
 }
 
-// TestTagsMissingAtRemote removes tags at a remote, which a push by git alone does not send either: whoever pulls or
-// clones has the tags nevertheless, and verify makes them again.
+// TestTagsMissingAtRemote removes tags at a remote, as if a branch had been pushed by git alone: a pull and a clone make
+// the tags nevertheless, and a repair restores them.
 func TestTagsMissingAtRemote(t *testing.T) {
 	t.Parallel()
 	ada := storetest.New(t, nil)
@@ -96,7 +96,7 @@ func TestTagsMissingAtRemote(t *testing.T) {
 		t.Helper()
 		for slug, tags := range want {
 			if got := tagsIn(t, s.Dir(), slug); !slices.Equal(got, tags) {
-				t.Errorf("%s has of %s the tags %v, not %v", who, slug, got, tags)
+				t.Errorf("%s has for %s the tags %v, want %v", who, slug, got, tags)
 			}
 		}
 	}
@@ -107,20 +107,20 @@ func TestTagsMissingAtRemote(t *testing.T) {
 		status, err := join.Join(t.Context(), storetest.Inner(bob), "origin", name)
 		storetest.Must(t, errors.Join(err, status.Err))
 	}
-	same("who pulled", bob)
+	same("the workspace that pulled", bob)
 
 	for _, tag := range want["a"] { // as after a pull with an earlier version
 		name, _, _ := strings.Cut(tag, "=")
 		storetest.Git(t, bob.Dir(), "update-ref", "-d", name)
 	}
 	storetest.Recovered(t, bob.Dir())
-	same("who repaired", bob)
+	same("the repaired workspace", bob)
 	if tree := storetest.Tape(t, bob, "a").WorkTree(); tree != "" {
 		t.Errorf("the repair made the working tree %s", tree)
 	}
 }
 
-// TestPushWhileForksClose closes a fork after a push of all has listed it.
+// TestPushWhileForksClose closes a fork after a push with All has listed it: the push works, and the fork stays closed.
 func TestPushWhileForksClose(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -148,7 +148,7 @@ func TestPushWhileForksClose(t *testing.T) {
 		}
 		pushed <- err
 	}()
-	wait.Pause(300 * time.Millisecond) // it has listed all, and waits for the first
+	wait.Pause(300 * time.Millisecond) // the push has listed everything, and waits for the lock of the tape first
 	storetest.Must(t, forks[0].Discard(t.Context()))
 	storetest.Must(t, lock.Unlock())
 	storetest.Must(t, <-pushed)
@@ -158,7 +158,7 @@ func TestPushWhileForksClose(t *testing.T) {
 	}
 }
 
-// reopened is a second store on the same workspace, for another goroutine.
+// reopened returns a second store on the same workspace, for another goroutine.
 func reopened(s *repo.Store) *repo.Store {
 	again, err := repo.Open(context.Background(), s.Dir(), nil)
 	if err != nil {
@@ -175,7 +175,7 @@ func TestPushBesideHandoffs(t *testing.T) {
 	remote := storetest.Remote(t, s)
 	m, err := reopened(s).Tape(t.Context(), "main")
 	storetest.Must(t, err)
-	// Other refs to be listed give handoffs the time to come in between.
+	// A push that must list many other refs leaves handoffs the time to come in between.
 	archives := filepath.Join(storetest.Inner(s).Git().GitDir(), filepath.FromSlash(layout.ArchivePrefix+"other"))
 	storetest.Must(t, os.MkdirAll(archives, 0o700))
 	t.Cleanup(func() { storetest.Must(t, os.RemoveAll(archives)) })
@@ -197,7 +197,7 @@ func TestPushBesideHandoffs(t *testing.T) {
 		storetest.Must(t, errors.Join(<-done, err))
 		ahead := storetest.Git(t, remote, "for-each-ref", "--no-merged=refs/heads/tape/main", "--format=%(refname)", "refs/tags/anchor")
 		if ahead != "" {
-			t.Fatalf("round %d: the remote has tags of commits that it has not: %s", round, ahead)
+			t.Fatalf("round %d: the remote has tags whose commits are not on its branch: %s", round, ahead)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func checkRemote(s *workspace.Store, name string) error {
 	return layout.NotFound("", "there is no remote %q", name).Try(layout.AddRemote, name)
 }
 
-// KnownRefs returns the refs under one of the two prefixes, fetched or accepted, by their names at the remote.
+// KnownRefs returns the refs under layout.FetchedRefs or layout.AcceptedRefs, by their names at the remote.
 func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, error) {
 	refs, err := s.Git().Refs(prefix)
 	if err != nil {
@@ -82,7 +82,7 @@ func KnownRefs(s *workspace.Store, prefix string) (map[string]gitstore.Hash, err
 	return out, nil
 }
 
-// Distance is how far a tape and a remote have diverged, in entries.
+// Distance is how far a tape and its branch at a remote have diverged, in entries.
 type Distance struct {
 	Remote string
 	Shared bool  // the remote had the tape when it was last fetched
@@ -90,7 +90,7 @@ type Distance struct {
 	Behind int64 // entries of the remote that are not here yet
 }
 
-// Distances compares a tape with what was last fetched from each remote. It asks none.
+// Distances compares a tape with what was last fetched from each remote. It contacts no remote.
 func Distances(ctx context.Context, t *workspace.Tape) ([]Distance, error) {
 	remotes := transport.Remotes(t.Store().Git())
 	if len(remotes) == 0 {

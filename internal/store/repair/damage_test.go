@@ -96,10 +96,10 @@ func TestDamage(t *testing.T) {
 	whole := newWhole(t)
 	for name, c := range map[string]struct {
 		harm func(t *testing.T, d damaged)
-		file string // what is named
-		line int    // 0: the file as a whole
-		// passed: writers do not look at closed phases.
-		passed bool
+		file string // the file that errors must name
+		line int    // the line that they must name; 0: the whole file
+		// unnoticed: writers succeed, because they do not read this part.
+		unnoticed bool
 	}{
 		"cut into what is committed": {func(t *testing.T, d damaged) {
 			d.edit(t, openPhase+messages, func(all [][]byte) [][]byte { return [][]byte{all[0], all[1][:20]} })
@@ -165,28 +165,28 @@ func TestDamage(t *testing.T) {
 		"all phases deleted": {func(t *testing.T, d damaged) { storetest.Remove(t, d.file("anchors")) },
 			"anchors", 0, false},
 	} {
-		for _, memory := range []string{"", ", notes lost"} {
-			if memory != "" && strings.Contains(name, "not committed") || strings.Contains(name, "ends the tape") && memory != "" {
-				continue // then nothing says what is gone
+		for _, journal := range []string{"", ", journal lost"} {
+			if journal != "" && strings.Contains(name, "not committed") || strings.Contains(name, "ends the tape") && journal != "" {
+				continue // only the journal would say what is missing
 			}
-			t.Run(name+memory, func(t *testing.T) {
+			t.Run(name+journal, func(t *testing.T) {
 				t.Parallel()
 				dir := filepath.Join(t.TempDir(), "ws")
 				storetest.CopyTree(t, whole.Dir(), dir)
 				s := storetest.Reopen(t, dir)
 				d := damaged{s, storetest.Tape(t, s, "")}
 				c.harm(t, d)
-				if memory != "" {
+				if journal != "" {
 					storetest.Remove(t, filepath.Join(d.Dir(), ".git", "tape", "locks"))
 				}
 				want := func(what, file string, n int, err error) {
 					t.Helper()
 					path := filepath.Clean(filepath.FromSlash(c.file))
 					if !strings.Contains(filepath.FromSlash(file), path) && !strings.Contains(filepath.FromSlash(file), filepath.Dir(path)) {
-						t.Errorf("%s names %q, not %s: %v", what, file, c.file, err)
+						t.Errorf("%s names the file %q, want %s: %v", what, file, c.file, err)
 					}
 					if c.line > 0 && n != c.line {
-						t.Errorf("%s names line %d, not %d: %v", what, n, c.line, err)
+						t.Errorf("%s names line %d, want %d: %v", what, n, c.line, err)
 					}
 				}
 				s = storetest.Reopen(t, dir)
@@ -196,7 +196,7 @@ func TestDamage(t *testing.T) {
 				if errors.As(err, &broken) {
 					want("a read", broken.File, broken.Line, err)
 				} else {
-					t.Errorf("a read says %v", err)
+					t.Errorf("a read returned %v, want a CorruptError", err)
 				}
 
 				report, err := s.Verify(t.Context())
@@ -204,7 +204,7 @@ func TestDamage(t *testing.T) {
 					t.Fatalf("verify: %v", err)
 				}
 				if report.OK || len(report.Problems) == 0 {
-					t.Fatal("verify finds nothing")
+					t.Fatal("verify finds no problem, want one")
 				}
 				named := slices.ContainsFunc(report.Problems, func(p audit.Problem) bool {
 					return strings.HasPrefix(p.File+"/", strings.TrimSuffix(c.file, "/")+"/") && (c.line == 0 || p.Line == c.line)
@@ -220,11 +220,11 @@ func TestDamage(t *testing.T) {
 					"handoff":    func() error { _, err := tp.Handoff(t.Context(), repo.Anchor{Name: "next"}); return err },
 					"checkpoint": func() error { _, _, err := tp.Checkpoint(t.Context()); return err },
 				} {
-					if c.passed {
+					if c.unnoticed {
 						break
 					}
 					if err := write(); !errors.As(err, &broken) {
-						t.Errorf("%s says %v", what, err)
+						t.Errorf("%s returned %v, want a CorruptError", what, err)
 					} else {
 						want(what, broken.File, broken.Line, err)
 						if len(repo.Hints(err)) == 0 {
@@ -232,7 +232,7 @@ func TestDamage(t *testing.T) {
 						}
 					}
 				}
-				if !c.passed && before != storetest.EntryFiles(t, d.Dir()) {
+				if !c.unnoticed && before != storetest.EntryFiles(t, d.Dir()) {
 					t.Error("a refused write changed files")
 				}
 			})
@@ -240,7 +240,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDamageUndone repairs what TestDamage breaks by following the hints.
+// TestDamageUndone breaks a tape as TestDamage does, and follows the hints to repair it.
 func TestDamageUndone(t *testing.T) {
 	d := newDamaged(t)
 	d.edit(t, openPhase+"messages.jsonl", func(all [][]byte) [][]byte { return all[:1] })
@@ -248,7 +248,7 @@ func TestDamageUndone(t *testing.T) {
 	_, err := d.Tape.Append(t.Context(), nil, repo.Message("user", "x"))
 	storetest.WantIs(t, err, repo.ErrCorrupt)
 	if hint := fmt.Sprint(repo.Hints(err)); !strings.Contains(hint, "repair-tape") {
-		t.Errorf("the hint is %q", hint)
+		t.Errorf("the hint is %q, want repair-tape", hint)
 	}
 	storetest.Git(t, d.Dir(), "restore", "--", openPhase)
 	_, err = d.Tape.Append(t.Context(), nil, repo.Message("user", "x"))
@@ -257,13 +257,13 @@ func TestDamageUndone(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := storetest.Append(t, d.Tape, repo.Message("user", "on we go"))
-	if e[0].ID != 15 { // no id is given twice
+	if e[0].ID != 15 { // ids of lost entries are not assigned again
 		t.Errorf("the next id is %d, want 15", e[0].ID)
 	}
 	storetest.Healthy(t, d.Dir())
 }
 
-// TestTornLine: an unfinished last line was never acknowledged.
+// TestTornLine: an unfinished last line was never acknowledged. Readers ignore it, and the next write sets it aside.
 func TestTornLine(t *testing.T) {
 	for name, torn := range map[string]string{
 		"half a line":                `{"id":15,"kind":"mess`,
@@ -286,13 +286,13 @@ func TestTornLine(t *testing.T) {
 			}
 			kept, err := filepath.Glob(filepath.Join(d.Dir(), ".git", "tape", "torn", "*"))
 			if err != nil || len(kept) != 1 {
-				t.Fatalf("kept %v, %v", kept, err)
+				t.Fatalf("set aside %v, %v; want one file", kept, err)
 			}
 			if got := string(storetest.ReadFile(t, kept[0])); got != torn {
-				t.Errorf("kept %q, want %q", got, torn)
+				t.Errorf("the file set aside has %q, want %q", got, torn)
 			}
 			if len(warned) != 1 || !strings.Contains(warned[0], kept[0]) {
-				t.Errorf("the warnings are %q", warned)
+				t.Errorf("the warnings are %q, want one that names %s", warned, kept[0])
 			}
 			storetest.Handoff(t, tp, "on we go")
 			storetest.WantClean(t, d.Dir())
@@ -319,7 +319,7 @@ func TestTornFile(t *testing.T) {
 	}
 }
 
-// TestHandWork: a valid line written with an editor is an ordinary entry, whether committed by hand or not.
+// TestHandWork: a valid line written with an editor becomes an ordinary entry, whether it is committed by hand or not.
 func TestHandWork(t *testing.T) {
 	for _, commit := range []bool{false, true} {
 		t.Run(fmt.Sprintf("committed=%v", commit), func(t *testing.T) {
@@ -330,7 +330,7 @@ func TestHandWork(t *testing.T) {
 			}
 			got := storetest.Entries(t, d.Tape, repo.Query{Tail: repo.N(1)})
 			if len(got) != 1 || got[0].ID != 15 || !bytes.Contains(got[0].Payload, []byte("by hand")) {
-				t.Errorf("the last entry is %v", storetest.Lines(got))
+				t.Errorf("the last entry is %v, want @15 by hand", storetest.Lines(got))
 			}
 			if e := storetest.Append(t, d.Tape, repo.Message("user", "by program")); e[0].ID != 16 {
 				t.Errorf("the next id is %d, want 16", e[0].ID)
@@ -357,7 +357,7 @@ func TestDamagedGit(t *testing.T) {
 		report, err := s.Verify(t.Context())
 		storetest.Must(t, err)
 		if !slices.ContainsFunc(report.Problems, func(p audit.Problem) bool { return strings.HasSuffix(p.File, ":tape.json") }) {
-			t.Errorf("verify says %v", report.Problems)
+			t.Errorf("verify does not name tape.json: %v", report.Problems)
 		}
 	})
 	for name, content := range map[string]string{"empty": "", "garbage": "what?\n", "zeros": strings.Repeat("\x00", 41),
@@ -388,7 +388,7 @@ func TestDamagedGit(t *testing.T) {
 				t.Fatalf("verify: %v", err)
 			}
 			if report.OK {
-				t.Error("verify finds nothing")
+				t.Error("verify finds no problem, want one")
 			}
 		})
 	}
@@ -418,7 +418,7 @@ func TestDamagedGit(t *testing.T) {
 		storetest.Remove(t, d.file(".git/objects/"+blob[:2]+"/"+blob[2:]))
 		report, err := storetest.Reopen(t, d.Dir()).Verify(t.Context())
 		if err != nil || report.OK {
-			t.Errorf("verify says %v, %v", report, err)
+			t.Errorf("verify of a lost blob: %v, %v; want a problem", report, err)
 		}
 	})
 	for name, content := range map[string]string{"garbage": "what?", "array": "[]", "empty": "", "policy": `{"commit":"never"}`, "number": `{"max_line":"much"}`} {
@@ -438,7 +438,7 @@ func TestDamagedGit(t *testing.T) {
 		s := storetest.Reopen(t, d.Dir())
 		storetest.Must(t, s.SetSetting("commit", "turn"))
 		if raw := storetest.ReadFile(t, d.file(".git/tape/config.json")); !bytes.Contains(raw, []byte(`1.0`)) {
-			t.Errorf("lost what is unknown: %s", raw)
+			t.Errorf("setting a value lost the unknown setting: %s", raw)
 		}
 	})
 }

@@ -20,8 +20,8 @@ type Damage struct {
 	Tape  string
 	Files []File
 	Lost  []Lost
-	// Changed are files in which an uncommitted line differs from what was recorded. Nothing tells
-	// which line, so they stay as they are.
+	// Changed are files in which an uncommitted line differs from what was recorded. Which line is
+	// unknown, so the files stay as they are.
 	Changed []string
 
 	mismatch bool // the journal record does not match the files
@@ -31,7 +31,7 @@ type Damage struct {
 // File is a file that the repair changes.
 type File struct {
 	Path    string
-	Missing bool
+	Missing bool // the file is in git or was recorded, but not on disk
 
 	data []byte // the new content; nil to remove the file
 }
@@ -40,7 +40,7 @@ type File struct {
 type Lost struct {
 	ID   int64
 	File string // the file of its damaged line, "" if the line is gone
-	Line int
+	Line int    // of the damaged line, from 1
 	Raw  []byte // the damaged line
 }
 
@@ -53,8 +53,8 @@ func (d *Damage) empty() bool {
 	return len(d.Files) == 0 && len(d.Lost) == 0 && len(d.Changed) == 0 && !d.mismatch
 }
 
-// Find looks for damage without a lock, and changes nothing. It returns nil if there is none, or if the
-// tape was changed meanwhile.
+// Find looks for damage without a lock, and changes nothing. It returns nil if there is no damage, or if
+// the tape was changed meanwhile.
 func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
 	rec, err := journal.PeekOf(t)
 	if err != nil {
@@ -81,7 +81,7 @@ func findUnlocked(ctx context.Context, t *workspace.Tape, head gitstore.Hash, re
 		return nil, err
 	}
 	if err := journal.CheckHome(t, rec, head, wt.Dir); errors.Is(err, layout.ErrConflict) {
-		return nil, err // its files are somewhere else
+		return nil, err // its uncommitted entries are in another folder
 	}
 	if u := rec.Undo; u != nil && (!u.Checkout || u.Head != u.Next) {
 		return nil, nil // a change is under way, or must be undone first
@@ -116,7 +116,7 @@ func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash
 	s.fits = rec.Head == head.String() && rec.Seq == open.Seq && rec.Folder == open.Folder
 	if rec.Head != head.String() && rec.LastID > 0 {
 		if has, err := lineage.Descends(t.Store(), head, rec.Head); err != nil || !has {
-			s.rec = journal.Record{} // it is about another history
+			s.rec = journal.Record{} // the record is about another history
 		}
 	}
 	if dir != "" {
@@ -134,7 +134,7 @@ func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash
 	return s.Damage, err
 }
 
-// committedFiles compares files that never change any more with git.
+// committedFiles compares the files that can no longer change with git.
 func (s *scan) committedFiles(ctx context.Context) error {
 	for _, name := range layout.RootFiles() {
 		if e, ok := layout.FindEntry(s.committed.Root, name); ok {
@@ -190,7 +190,8 @@ func (s *scan) path(p layout.Phase, file string) string {
 	return filepath.Join(s.dir, layout.AnchorsDir, p.Folder, file)
 }
 
-// compare checks that a file is as it is in git. With sparse, a fork's working tree need not have it.
+// compare checks that a file is as it is in git. If not, the repair restores it. With sparse, a fork's working
+// tree need not have the file.
 func (s *scan) compare(path string, h gitstore.Hash, sparse bool) error {
 	data, err := os.ReadFile(path)
 	missing := errors.Is(err, fs.ErrNotExist)

@@ -11,8 +11,8 @@ import (
 	"tape/repo"
 )
 
-// Where a folder or a link stands in the place of a file, a repair touches nothing, and no other file's
-// entries count as lost. Once it was moved away, as the hint says, the file is one that is gone.
+// If a folder or a link is in the place of a file, a repair changes nothing, and the entries of other files do
+// not count as lost. When the folder or link is gone, as the hint says, the file is repaired as a missing one.
 func TestNoPlainFile(t *testing.T) {
 	folder := func(path string) error { return os.Mkdir(path, 0o700) }
 	link := func(path string) error { return os.Symlink(t.TempDir(), path) }
@@ -36,14 +36,14 @@ func TestNoPlainFile(t *testing.T) {
 				storetest.Must(t, err)
 				for _, m := range mended {
 					if m.Err == nil {
-						t.Errorf("repaired: %v", m.Texts())
+						t.Errorf("repaired %v, want an error", m.Texts())
 					}
 				}
 			}
 			report, err := d.Verify(t.Context())
 			storetest.Must(t, err)
 			if says := func(p audit.Problem) bool { return strings.HasSuffix(p.File, c.file) }; report.OK || !slices.ContainsFunc(report.Problems, says) {
-				t.Errorf("verify: %v", report.Problems)
+				t.Errorf("verify does not name %s: %v", c.file, report.Problems)
 			}
 			storetest.Remove(t, d.file(c.file))
 			mended, err := d.Repair(t.Context())
@@ -57,21 +57,21 @@ func TestNoPlainFile(t *testing.T) {
 				}
 			}
 			if !slices.Equal(lost, c.lost) {
-				t.Errorf("lost: %v", lost)
+				t.Errorf("lost entries %v, want %v", lost, c.lost)
 			}
 			storetest.Verified(t, d.Dir())
 		})
 	}
 }
 
-// Nothing is lost with git's index, and the hint says so.
+// A damaged git index loses no entries. Verify says what to do, and the next write makes a new index.
 func TestDamagedIndex(t *testing.T) {
 	d := newDamaged(t)
 	storetest.WriteFile(t, d.file(".git/index"), []byte("what?"))
 	report, err := d.Verify(t.Context())
 	storetest.Must(t, err)
 	if report.OK || !strings.Contains(report.Problems[0].Fix, "git's index is damaged") {
-		t.Errorf("verify: %+v", report.Problems)
+		t.Errorf("verify does not report git's index: %+v", report.Problems)
 	}
 	storetest.Remove(t, d.file(".git/index"))
 	storetest.Append(t, d.Tape, repo.Message("user", "more"))

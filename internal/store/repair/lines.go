@@ -14,35 +14,35 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// widestGap limits how many entries before a line may be missing if there is no record. An id further
-// away was changed.
+// widestGap limits how many entries before a line may be missing if there is no journal record. A line with
+// an id further away is damaged.
 const widestGap = 10_000
 
 // row is an uncommitted line of the open phase.
 type row struct {
-	file string
-	line int
-	n    int    // the number of the file
-	at   int    // offset of the line in the file
-	raw  []byte // with its newline, if it has one
-	of   layout.Class
-	id   int64 // 0 if it is not an entry, or not one that belongs there
+	file  string
+	line  int
+	n     int    // number of the file in its class
+	at    int    // offset of the line in the file
+	raw   []byte // with its newline, if it has one
+	class layout.Class
+	id    int64 // 0 if the line is damaged: not an entry, or not one that belongs there
 }
 
-// class is one class of the open phase.
-type class struct {
-	of      layout.Class
-	base    []byte // the last committed file
-	n       int    // its number, 0 if none is committed
-	disk    map[int][]byte
-	rows    []row
-	trusted bool // the checksum in the last writer's record matches
+// classFiles are the files of one class in the open phase.
+type classFiles struct {
+	class   layout.Class
+	base    []byte         // the last committed file
+	n       int            // its number, 0 if none is committed
+	disk    map[int][]byte // the files on disk, by number
+	rows    []row          // the uncommitted lines
+	trusted bool           // the checksum in the last writer's record matches
 }
 
 // readClass reads the files of a class. Committed full files are compared with git.
-func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int64) (*class, error) {
+func (s *scan) readClass(class layout.Class, entries []gitstore.TreeEntry, last int64) (*classFiles, error) {
 	p := s.committed.LastPhase()
-	c := &class{of: of, disk: map[int][]byte{}, n: layout.LastSegments(entries)[of]}
+	c := &classFiles{class: class, disk: map[int][]byte{}, n: layout.LastSegments(entries)[class]}
 	var found []layout.Segment
 	if s.dir != "" {
 		var err error
@@ -51,7 +51,7 @@ func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int
 		}
 	}
 	for _, f := range found {
-		if f.Class != of {
+		if f.Class != class {
 			continue
 		}
 		data, err := os.ReadFile(s.path(p, f.Name()))
@@ -61,7 +61,7 @@ func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int
 		c.disk[f.N] = data
 	}
 	for n := 1; n <= c.n; n++ {
-		e, _ := layout.FindEntry(entries, layout.SegmentName(of, n))
+		e, _ := layout.FindEntry(entries, layout.SegmentName(class, n))
 		if n < c.n && s.dir == "" {
 			continue
 		}
@@ -83,13 +83,13 @@ func (s *scan) readClass(of layout.Class, entries []gitstore.TreeEntry, last int
 		}
 	}
 	c.keepAscending()
-	c.trusted = s.vouched(c)
+	c.trusted = s.matchesRecord(c)
 	return c, nil
 }
 
 // read collects the uncommitted lines of a file. If the committed part is damaged, it skips as many
 // lines as were committed, and lines with ids of committed entries.
-func (c *class) read(n int, last int64) {
+func (c *classFiles) read(n int, last int64) {
 	data, line, committed, at := c.disk[n], 0, 0, 0
 	if n == c.n {
 		if rest, ok := bytes.CutPrefix(data, c.base); ok {
@@ -100,15 +100,15 @@ func (c *class) read(n int, last int64) {
 	}
 	for raw := range bytes.Lines(data) {
 		line++
-		r := row{file: layout.SegmentName(c.of, n), line: line, of: c.of, n: n, at: at, raw: raw}
+		r := row{file: layout.SegmentName(c.class, n), line: line, class: c.class, n: n, at: at, raw: raw}
 		at += len(raw)
 		text, whole := bytes.CutSuffix(raw, []byte("\n"))
-		if e, err := jsonl.Parse(text); err == nil && whole && e.Kind != layout.KindAnchor && layout.ClassOf(e.Kind) == c.of {
+		if e, err := jsonl.Parse(text); err == nil && whole && e.Kind != layout.KindAnchor && layout.ClassOf(e.Kind) == c.class {
 			r.id = e.ID
 		}
 		if r.id <= last {
 			if line <= committed || r.id > 0 && committed > 0 {
-				continue // in git
+				continue // committed
 			}
 			r.id = 0
 		}
@@ -116,9 +116,10 @@ func (c *class) read(n int, last int64) {
 	}
 }
 
-// keepAscending keeps the ids of the longest ascending sequence of entries; all other ids were changed.
-func (c *class) keepAscending() {
-	var ends []int // by length: the last row of the best sequence
+// keepAscending keeps the ids of the longest ascending sequence of entries, and treats all other lines as
+// damaged.
+func (c *classFiles) keepAscending() {
+	var ends []int // for each length, minus 1: the last row of the sequence with the lowest last id
 	before := make([]int, len(c.rows))
 	for i, r := range c.rows {
 		if r.id == 0 {
@@ -144,9 +145,9 @@ func (c *class) keepAscending() {
 	}
 }
 
-// vouched reports whether the record's checksum matches the file.
-func (s *scan) vouched(c *class) bool {
-	tail := s.rec.Tails[c.of]
+// matchesRecord reports whether the record's checksum matches the file.
+func (s *scan) matchesRecord(c *classFiles) bool {
+	tail := s.rec.Tails[c.class]
 	if !s.fits || tail.Seg == 0 {
 		return false
 	}
@@ -165,9 +166,9 @@ func (s *scan) openPhase() error {
 	if err != nil {
 		return err
 	}
-	all := make([]*class, layout.ClassCount)
-	for of := range layout.ClassCount {
-		if all[of], err = s.readClass(of, entries, last); err != nil {
+	all := make([]*classFiles, layout.ClassCount)
+	for class := range layout.ClassCount {
+		if all[class], err = s.readClass(class, entries, last); err != nil {
 			return err
 		}
 	}
@@ -176,9 +177,9 @@ func (s *scan) openPhase() error {
 	return s.rebuild(all, end, damagedRows)
 }
 
-// accept decides which ids count. Those of files that the record vouches for come first. It returns the
-// last id that was assigned.
-func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) {
+// accept decides which ids count; if an id occurs twice, the line in a trusted file wins. It returns the last
+// id that was assigned, and the set of accepted ids.
+func (s *scan) accept(all []*classFiles, last int64) (end int64, has map[int64]bool) {
 	has = map[int64]bool{}
 	var rows []*row
 	for _, trusted := range []bool{true, false} {
@@ -226,16 +227,16 @@ func (s *scan) accept(all []*class, last int64) (end int64, has map[int64]bool) 
 	return end, has
 }
 
-// predatesRecord reports whether a line was already there when the record was written. Then its id is not
-// higher than the record's.
+// predatesRecord reports whether a line was already there when the record was written. Then its id cannot be
+// higher than the record's last id.
 func (s *scan) predatesRecord(r *row) bool {
-	tail := s.rec.Tails[r.of]
+	tail := s.rec.Tails[r.class]
 	return s.fits && (r.n < tail.Seg || r.n == tail.Seg && int64(r.at) < tail.Size)
 }
 
-// findLost records the entries that are gone, each with the damaged line in its place, and returns the
-// classes that have damaged lines.
-func (s *scan) findLost(all []*class, last, end int64, has map[int64]bool) (damaged [layout.ClassCount]bool) {
+// findLost adds the missing entries to Lost, each with a damaged line that may have been its own. It returns
+// which classes have damaged lines.
+func (s *scan) findLost(all []*classFiles, last, end int64, has map[int64]bool) (damaged [layout.ClassCount]bool) {
 	for id := last + 1; id <= end; id++ {
 		if !has[id] {
 			s.Lost = append(s.Lost, Lost{ID: id})
@@ -246,7 +247,7 @@ func (s *scan) findLost(all []*class, last, end int64, has map[int64]bool) (dama
 			if r.id > 0 {
 				continue
 			}
-			damaged[c.of] = true
+			damaged[c.class] = true
 			low, high := last, end+1
 			for _, before := range c.rows[:i] {
 				low = max(low, before.id)

@@ -42,7 +42,7 @@ func All(ctx context.Context, s *workspace.Store) (out []*Damage, err error) {
 }
 
 // Repair repairs the working trees of all tapes and forks, and finishes what interrupted commands left.
-// It returns the tapes that were damaged.
+// It returns the tapes that were damaged, and those that could not be repaired, with Err set.
 func Repair(ctx context.Context, s *workspace.Store) (out []Mended, err error) {
 	for _, t := range tapes(s) {
 		d, err := Find(ctx, t)
@@ -51,7 +51,7 @@ func Repair(ctx context.Context, s *workspace.Store) (out []Mended, err error) {
 			m.Err = m.mend(ctx, t)
 			out = append(out, m)
 			if m.Err != nil && ctx.Err() == nil {
-				continue // what is damaged cannot be completed
+				continue // a damaged tape cannot be completed
 			}
 		}
 		if errors.Is(err, layout.ErrConflict) {
@@ -84,7 +84,7 @@ func tapes(s *workspace.Store) (out []*workspace.Tape) {
 }
 
 // mend sets the damaged files aside, and writes new ones from git and the complete lines. If it is
-// killed, the next repair finds the rest of the damage.
+// killed, the next repair finds the damage that is left.
 func (m *Mended) mend(ctx context.Context, t *workspace.Tape) error {
 	return writer.Mend(ctx, t, func(w *writer.Writer, rec journal.Record) error {
 		d, err := find(ctx, t, w.Wt.Dir, w.Head, rec)
@@ -114,6 +114,7 @@ func (m *Mended) checkLinks(worktree string) error {
 	return nil
 }
 
+// setAside copies the damaged files to a folder of their own, Kept.
 func (m *Mended) setAside(t *workspace.Tape, dir string) error {
 	d := t.Store().FS()
 	stamp := t.Store().Now().UTC().Format("20060102T150405.000000000Z")
@@ -163,6 +164,7 @@ func (m *Mended) write(t *workspace.Tape) error {
 	return nil
 }
 
+// rank orders files for write: events first, files to remove last.
 func rank(f File) int {
 	switch {
 	case f.data == nil:
@@ -197,7 +199,7 @@ func complete(ctx context.Context, t *workspace.Tape) error {
 	return err
 }
 
-// LostTexts names the lost entries, as ranges.
+// LostTexts describes the lost entries, one text for each range of ids.
 func (d *Damage) LostTexts() (out []string) {
 	for i, first := 0, 0; i < len(d.Lost); i++ {
 		if i+1 < len(d.Lost) && d.Lost[i+1].ID == d.Lost[i].ID+1 {

@@ -16,21 +16,21 @@ import (
 // The events of a repair.
 const (
 	EventLost    = "repair.lost"    // replaces a lost entry
-	EventChanged = "repair.changed" // an earlier line differs from what was recorded
+	EventChanged = "repair.changed" // says that an earlier line differs from what was recorded
 )
 
-// longestRaw limits how much of a damaged line an event repeats. The file set aside has all of it.
+// longestRaw limits how much of a damaged line an event repeats. The file set aside has the whole line.
 const longestRaw = 64 << 10 // bytes
 
 // rebuild makes the repaired files of the open phase, and compares them with the disk.
-func (s *scan) rebuild(all []*class, end int64, damaged [layout.ClassCount]bool) error {
+func (s *scan) rebuild(all []*classFiles, end int64, damaged [layout.ClassCount]bool) error {
 	built := make([]map[int][]byte, len(all))
-	for of, c := range all {
-		built[of] = c.files(nil)
-		file := s.mismatchedFile(c, built[of])
+	for class, c := range all {
+		built[class] = c.files(nil)
+		file := s.mismatchedFile(c, built[class])
 		s.mismatch = s.mismatch || file != ""
 		reported := slices.ContainsFunc(c.rows, func(r row) bool { return bytes.Contains(r.raw, []byte(`{"name":"repair.`)) })
-		if file != "" && !damaged[of] && !reported && len(s.Lost) == 0 {
+		if file != "" && !damaged[class] && !reported && len(s.Lost) == 0 {
 			s.Changed = append(s.Changed, file)
 		}
 	}
@@ -55,8 +55,8 @@ func (s *scan) rebuild(all []*class, end int64, damaged [layout.ClassCount]bool)
 		added = append(added, r)
 	}
 	built[layout.ClassEvents] = all[layout.ClassEvents].files(added)
-	for of, c := range all {
-		s.compareFiles(c, built[of])
+	for class, c := range all {
+		s.compareFiles(c, built[class])
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func IsEvent(kind string, payload []byte) bool {
 }
 
 // files divides the entries of a class into files in the same way as append does.
-func (c *class) files(added []row) map[int][]byte {
+func (c *classFiles) files(added []row) map[int][]byte {
 	rows := slices.DeleteFunc(slices.Concat(c.rows, added), func(r row) bool { return r.id == 0 })
 	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
 	n, out := max(c.n, 1), map[int][]byte{}
@@ -105,33 +105,33 @@ func (c *class) files(added []row) map[int][]byte {
 }
 
 // mismatchedFile names a file that differs from the last writer's record, "" if none does.
-func (s *scan) mismatchedFile(c *class, built map[int][]byte) string {
+func (s *scan) mismatchedFile(c *classFiles, built map[int][]byte) string {
 	if !s.fits || s.dir == "" {
 		return ""
 	}
 	seals := snapshot.Seals(s.t)
 	for n, data := range built {
-		name := layout.SegmentName(c.of, n)
+		name := layout.SegmentName(c.class, n)
 		if n < len(built)+max(c.n, 1)-1 && snapshot.CheckSealed(seals, s.path(s.committed.LastPhase(), name), data) != nil {
 			return name
 		}
 	}
-	tail := s.rec.Tails[c.of]
+	tail := s.rec.Tails[c.class]
 	if tail.Seg == 0 || int64(len(built[tail.Seg])) >= tail.Size && snapshot.Checksum(0, built[tail.Seg][:tail.Size]) == tail.Sum {
 		return ""
 	}
-	return layout.SegmentName(c.of, tail.Seg)
+	return layout.SegmentName(c.class, tail.Seg)
 }
 
 // compareFiles compares the repaired files of a class with those on disk.
-func (s *scan) compareFiles(c *class, built map[int][]byte) {
+func (s *scan) compareFiles(c *classFiles, built map[int][]byte) {
 	p := s.committed.LastPhase()
 	last := 0
 	for n := range built {
 		last = max(last, n)
 	}
 	for _, n := range slices.Sorted(maps.Keys(built)) {
-		name, data := layout.SegmentName(c.of, n), built[n]
+		name, data := layout.SegmentName(c.class, n), built[n]
 		if n < last {
 			s.sealed = append(s.sealed, sealedFile{p.Folder, name, data})
 		}
@@ -144,10 +144,10 @@ func (s *scan) compareFiles(c *class, built map[int][]byte) {
 		}
 	}
 	for n, is := range c.disk {
-		// Nor is a new file without a complete line.
+		// A new file without a complete line is no damage either.
 		begun := n == last+1 && (last == 0 || len(built[last]) >= layout.SealSize) && !bytes.Contains(is, []byte("\n"))
 		if built[n] == nil && n >= c.n && !begun {
-			s.Files = append(s.Files, File{Path: s.path(p, layout.SegmentName(c.of, n))})
+			s.Files = append(s.Files, File{Path: s.path(p, layout.SegmentName(c.class, n))})
 		}
 	}
 }

@@ -19,12 +19,13 @@ type Builder struct {
 	Full   func(c layout.Class, f *LastFile) error      // if set, gets a full file instead of storing it
 	Stored func(path string, h gitstore.Hash, size int) // if set, called for each stored file
 
+	// The root tree, its folder anchors, and the open phase's folder, without what is not stored yet.
 	Root, Anchors, Phase []gitstore.TreeEntry
-	RootTree             gitstore.Hash // the tree as built so far; zero if it has changed since
-	Added                int64         // number of added entries
-	Seq                  int
-	Folder, Anchor       string
-	Open                 [layout.ClassCount]*LastFile
+	RootTree             gitstore.Hash                // the tree as built so far; zero if it has changed since
+	Added                int64                        // number of added entries
+	Seq                  int                          // of the open phase; 0 before the first
+	Folder, Anchor       string                       // of the open phase: its folder, and the name of its anchor
+	Open                 [layout.ClassCount]*LastFile // the open phase's last files; nil if not loaded
 
 	Artifacts []gitstore.TreeEntry // of the open phase
 	Format    int                  // layout.ArtifactFormat once there are artifacts
@@ -72,7 +73,8 @@ func NewBuilder(v *snapshot.Snapshot, put func(gitstore.Kind, []byte) gitstore.H
 	return b, err
 }
 
-// StartFrom takes the tree of a commit, without its open phase.
+// StartFrom begins with the tree of a commit. It leaves Phase and Artifacts, which are of the open phase, to
+// the caller.
 func (b *Builder) StartFrom(v *snapshot.Snapshot) (err error) {
 	b.RootTree, b.Root = v.RootTree, slices.Clone(v.Root)
 	for _, p := range v.List {
@@ -100,7 +102,7 @@ func (b *Builder) Clone() (*Builder, error) {
 	return &out, nil
 }
 
-// AddLine adds an entry's line, without its newline. An anchor opens a phase.
+// AddLine adds an entry's line, given without its newline. An anchor opens a phase.
 func (b *Builder) AddLine(line []byte) error {
 	e, err := jsonl.Parse(line)
 	if err != nil {
@@ -120,8 +122,8 @@ func (b *Builder) AddLine(line []byte) error {
 	return err
 }
 
-// Refer adds to the open phase an artifact that a line refers to. It may be missing everywhere: the artifact
-// of a line that was stored elsewhere need not have come with it.
+// Refer adds to the open phase an artifact that a line refers to. If the artifact is nowhere, it does nothing:
+// a line may have come here without its artifact.
 func (b *Builder) Refer(name string) error {
 	if _, ok := layout.FindEntry(b.Artifacts, name); ok {
 		return nil
@@ -155,7 +157,7 @@ func (b *Builder) refer(e gitstore.TreeEntry) {
 	b.RootTree = gitstore.ZeroHash
 }
 
-// Add appends a line to its class, and returns the file that it is in.
+// Add appends a line, with its newline, to a class, and returns the file that the line is in.
 func (b *Builder) Add(c layout.Class, line []byte) (*LastFile, error) {
 	file, err := b.last(c)
 	if err != nil {
@@ -220,7 +222,7 @@ func folderEntry(name string, tree gitstore.Hash) gitstore.TreeEntry {
 	return gitstore.TreeEntry{Name: name, Mode: gitstore.ModeDir, Hash: tree}
 }
 
-func (b *Builder) closePhase() {
+func (b *Builder) storeOpenPhase() {
 	for c := range b.Open {
 		b.store(layout.Class(c))
 	}
@@ -231,7 +233,7 @@ func (b *Builder) closePhase() {
 // OpenPhase opens the next phase with its anchor's line.
 func (b *Builder) OpenPhase(name string, line []byte) {
 	if b.Seq > 0 {
-		b.closePhase()
+		b.storeOpenPhase()
 	}
 	b.Seq++
 	b.Folder, b.Anchor = layout.FolderName(b.Seq, name), name
@@ -247,7 +249,7 @@ func (b *Builder) OpenPhase(name string, line []byte) {
 // Tree stores what is not stored yet, and returns the root tree.
 func (b *Builder) Tree() gitstore.Hash {
 	if b.RootTree.IsZero() {
-		b.closePhase()
+		b.storeOpenPhase()
 		layout.SetEntry(&b.Root, folderEntry(layout.AnchorsDir, b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Anchors))))
 		b.RootTree = b.Put(gitstore.KindTree, gitstore.EncodeTree(b.Root))
 	}

@@ -25,7 +25,8 @@ type Side struct {
 	More [][]byte           // the lines after View
 }
 
-// InputsOf returns the inputs for merging a commit. name is that of the merged fork, or "" if unknown.
+// InputsOf returns the inputs for merging the commit theirs into a tape. name is the merged fork's name, or ""
+// if it is unknown. Errors: *RewrittenError; ErrConflict if the two sides have nothing in common.
 func InputsOf(t *workspace.Tape, ours Side, theirs gitstore.Hash, name string) (*Inputs, error) {
 	if name == "" {
 		var err error
@@ -98,7 +99,8 @@ func forkInputs(t *workspace.Tape, ours Side, f *workspace.Tape, theirs gitstore
 	return m, errors.Join(m.check(t.Name(), m.Ours, m.Base), m.check(f.Name(), m.Them, m.merged))
 }
 
-// baseOf returns the part of a tape with which a fork, or the fork that it is from, began.
+// baseOf returns the part of a tape that a fork began with. For a fork of a fork, that is the part that its
+// outermost parent fork began with.
 func baseOf(t *workspace.Tape, f *workspace.Tape, b snapshot.ForkBase) (*snapshot.Snapshot, error) {
 	for f.Parent() != t.Name() {
 		up := t.Store().ForkHandle(f.Parent())
@@ -139,8 +141,8 @@ func commonBase(s *workspace.Store, ours Side, base *snapshot.Snapshot) (*snapsh
 	return snapshot.AtCommit(s, common)
 }
 
-// mergedBefore returns the fork's newest commit that the tape has already: merged, fast-forwarded by git, or
-// merged into something that was merged. Without one it returns the fork's first commit.
+// mergedBefore returns the fork's newest commit that the tape already has: by a merge, by a fast-forward by
+// git, or by a merge of another branch that had it. If there is none, it returns the fork's first commit.
 func mergedBefore(s *workspace.Store, ours gitstore.Hash, base *snapshot.Snapshot, theirs gitstore.Hash, b snapshot.ForkBase) (gitstore.Hash, error) {
 	begin, err := s.Git().Commit(base.Commit)
 	if err != nil {
@@ -212,7 +214,7 @@ func firstChange(was, now *snapshot.Snapshot) (out [2][]byte, err error) {
 	}
 }
 
-// Lines merges, and returns the lines that the tape gets, without newlines.
+// Lines computes the merge, and returns the lines that the tape gets, without newlines.
 func (m *Inputs) Lines(ctx context.Context) ([][]byte, error) {
 	var in threeway.Input
 	var err error
@@ -250,7 +252,7 @@ func rawLines(ctx context.Context, v, base *snapshot.Snapshot, tape string) ([][
 	return out, nil
 }
 
-// origin returns the origin that a merge notes for an entry's former id.
+// origin returns the origin that a merge records with a renumbered entry's former id.
 func origin(t *workspace.Tape) threeway.Origin {
 	root := snapshot.RootName(t)
 	return threeway.Origin{Tape: root, Fork: strings.TrimPrefix(strings.TrimPrefix(t.Name(), root), "/")}
@@ -291,7 +293,7 @@ type RewrittenError struct {
 }
 
 func (e *RewrittenError) Error() string {
-	return fmt.Sprintf("the history of %q was changed: it does not begin with what both sides began with", e.Name)
+	return fmt.Sprintf("the history of %q was changed: it does not begin with the entries that both sides began with", e.Name)
 }
 
 // Is makes every RewrittenError an ErrConflict.

@@ -87,9 +87,9 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 	back := "undo the merge with: git reset --keep " + c.Parents[0].String()[:12]
 	switch {
 	case errors.Is(err, layout.ErrConflict):
-		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("git has merged what cannot be merged: %v", err), Cause: err, Way: layout.Words(back)}
+		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("git has merged two histories that cannot be merged: %v", err), Cause: err, Way: layout.Words(back)}
 	case errors.Is(err, layout.ErrCorrupt):
-		return &layout.CorruptError{File: "what git has merged", Msg: err.Error(), Fix: back}
+		return &layout.CorruptError{File: "the merge by git", Msg: err.Error(), Fix: back}
 	case err != nil:
 		return err
 	}
@@ -107,7 +107,7 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 	return m.addNumbered(t, own)
 }
 
-// artifactsOf makes the artifacts of a tree by git available to lines, though the tree may be no valid tape.
+// artifactsOf makes the artifacts of a tree made by git available to lines. The tree need not be a valid tape.
 func (m *Resolution) artifactsOf(t *workspace.Tape, tree gitstore.Hash) error {
 	git := t.Store().Git()
 	root, err := git.Tree(tree)
@@ -143,8 +143,8 @@ func (m *Resolution) addNumbered(t *workspace.Tape, lines [][]byte) error {
 	return m.add(lines)
 }
 
-// linesOfMerge returns the entries in a merge's own tree that neither parent has: they were uncommitted, and
-// whoever concluded the merge by hand included them.
+// linesOfMerge returns the entries in a merge's tree that neither parent has: uncommitted entries that were
+// committed with the merge when it was concluded by hand.
 func linesOfMerge(ctx context.Context, t *workspace.Tape, s *Inputs, c gitstore.Commit) ([][]byte, error) {
 	var parents [2]gitstore.Hash // their trees
 	for i, h := range c.Parents {
@@ -176,8 +176,8 @@ func linesOfMerge(ctx context.Context, t *workspace.Tape, s *Inputs, c gitstore.
 	return ByID(slices.DeleteFunc(found, func(e jsonl.Entry) bool { return recorded[Content(e)] })), err
 }
 
-// linesOnlyIn returns the entries of a file that others (zero: missing) lack. It ignores lines that are not entries,
-// such as git's conflict markers.
+// linesOnlyIn returns the entries of the file h that others (zero: missing) lack. It ignores lines that are
+// not entries, such as git's conflict markers.
 func linesOnlyIn(s *workspace.Store, h gitstore.Hash, others ...gitstore.Hash) ([]jsonl.Entry, error) {
 	theirs := map[string]bool{}
 	for _, other := range others {
@@ -235,7 +235,7 @@ func (m *Resolution) byHand(t *workspace.Tape, c gitstore.Commit) error {
 	return m.addNumbered(t, lines)
 }
 
-// Numbered returns an entry of the tape with an id, renumbered if it has another.
+// Numbered returns an entry's line with the given id, and renumbers the entry if it has another.
 func Numbered(t *workspace.Tape, line []byte, id int64) ([]byte, error) {
 	if has, err := jsonl.ParseID(line); err == nil && has == id {
 		return line, nil
@@ -243,7 +243,7 @@ func Numbered(t *workspace.Tape, line []byte, id int64) ([]byte, error) {
 	return threeway.Renumber(nil, line, id, origin(t))
 }
 
-// addedLines returns the lines that one tree's files have after those of another, sorted by id.
+// addedLines returns the lines that the tree next added to the files of the tree old, sorted by id.
 func addedLines(s *workspace.Store, old, next gitstore.Hash) ([][]byte, error) {
 	files, err := changedFiles(s, "", next, old)
 	if err != nil {
@@ -267,7 +267,7 @@ func addedLines(s *workspace.Store, old, next gitstore.Hash) ([][]byte, error) {
 	return ByID(found), nil
 }
 
-// changedFile is a file of a tree that differs in all of some other trees.
+// changedFile is a file of a tree that differs from the file at the same path in all other trees.
 type changedFile struct {
 	path string
 	mode uint32
@@ -275,7 +275,7 @@ type changedFile struct {
 	was  []gitstore.Hash // in each of the others; zero if missing
 }
 
-// changedFiles returns the files of a tree that differ in all others.
+// changedFiles returns the files of a tree that differ from all others. It leaves out artifacts.
 func changedFiles(s *workspace.Store, prefix string, tree gitstore.Hash, others ...gitstore.Hash) ([]changedFile, error) {
 	lists := make([][]gitstore.TreeEntry, len(others)+1)
 	for i, h := range append([]gitstore.Hash{tree}, others...) {
@@ -290,7 +290,7 @@ func changedFiles(s *workspace.Store, prefix string, tree gitstore.Hash, others 
 	var out []changedFile
 	for _, e := range lists[0] {
 		if e.IsDir() && e.Name == layout.ArtifactsDir {
-			continue // no entries
+			continue // artifacts are not entries
 		}
 		was := make([]gitstore.Hash, len(others))
 		for i, list := range lists[1:] {
@@ -326,8 +326,8 @@ func MergedTree(ctx context.Context, t *workspace.Tape, c gitstore.Commit) (gits
 	return m.B.Tree(), nil
 }
 
-// Previous returns the commit before c, by first parents, that needs no completion; false if there is none. If
-// c completes a merge, the merge is skipped.
+// Previous returns the newest commit before c, by first parents, that needs no completion; false if there is
+// none. If c completes a merge, the merge is skipped.
 func Previous(t *workspace.Tape, c gitstore.Commit) (gitstore.Hash, bool, error) {
 	if len(c.Parents) == 0 {
 		return gitstore.ZeroHash, false, nil
@@ -353,7 +353,8 @@ func ByID(found []jsonl.Entry) [][]byte {
 	return out
 }
 
-// Beyond returns the entries that a file has after those of a blob (zero: all entries).
+// Beyond returns the entries in data, the content of a file, after those of its earlier version, the blob h
+// (zero: all entries). Errors: ErrConflict if data does not begin with the blob.
 func Beyond(s *workspace.Store, data []byte, h gitstore.Hash, file string) ([]jsonl.Entry, error) {
 	if !h.IsZero() {
 		blob, err := s.Git().Blob(h)

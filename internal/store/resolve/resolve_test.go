@@ -45,8 +45,8 @@ func grow(t *testing.T, rng *rand.Rand, tp *repo.Tape, steps int) gitstore.Hash 
 	return storetest.Head(t, tp)
 }
 
-// The lines of a commit, added to an earlier one without files, give the tree that the writer made: both divide and seal
-// files in the same way.
+// A Builder that adds the lines of a later commit to an earlier one builds the tree that the writer made: both divide and
+// seal files in the same way.
 func TestBuilderWritesWhatTheWriterDoes(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(4, 60) {
@@ -57,7 +57,7 @@ func TestBuilderWritesWhatTheWriterDoes(t *testing.T) {
 		b, err := resolve.NewBuilder(from, gitstore.HashObject)
 		storetest.Must(t, err)
 		if b.Tree() != from.RootTree {
-			t.Error("with nothing added it is another tree")
+			t.Errorf("with nothing added, the tree is %s, want %s", b.Tree(), from.RootTree)
 		}
 		half, added := (*resolve.Builder)(nil), 0
 		for e, err := range to.After(t.Context(), from, "main") {
@@ -73,15 +73,15 @@ func TestBuilderWritesWhatTheWriterDoes(t *testing.T) {
 			added++
 		}
 		if got := b.Tree(); got != to.RootTree || b.Added != int64(added) {
-			t.Errorf("%d of %d entries give the tree %s, not %s", b.Added, added, got, to.RootTree)
+			t.Errorf("adding %d of %d entries gives the tree %s, want %s", b.Added, added, got, to.RootTree)
 		}
 		if half != nil && half.Tree() != to.RootTree {
-			t.Errorf("a clone on the way gives the tree %s, not %s", half.Tree(), to.RootTree)
+			t.Errorf("a clone made on the way gives the tree %s, want %s", half.Tree(), to.RootTree)
 		}
 	}
 }
 
-// merged returns the result of merging theirs into a tape.
+// merged returns the computed lines of merging theirs into a tape.
 func merged(t *testing.T, m *repo.Tape, theirs gitstore.Hash, name string) ([][]byte, error) {
 	t.Helper()
 	head := storetest.Head(t, m)
@@ -94,8 +94,8 @@ func merged(t *testing.T, m *repo.Tape, theirs gitstore.Hash, name string) ([][]
 	return lines, nil
 }
 
-// The computed result of a merge is what the merge then gives: the bytes of its lines and the tree of its commit, also
-// if git made the commit with any tree.
+// The computed result of a merge is what the real merge then gives: the bytes of its lines and the tree of its commit. The
+// tree of a merge commit made by git does not matter.
 func TestComputedMergeIsTheMerge(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(3, 60) {
@@ -110,37 +110,37 @@ func TestComputedMergeIsTheMerge(t *testing.T) {
 		storetest.Must(t, err)
 		unnamed, err := merged(t, m, theirs, "") // found by the commits
 		if err != nil || !bytes.Equal(bytes.Join(unnamed, nil), bytes.Join(lines, nil)) {
-			t.Errorf("without the fork's name: %d lines, not %d, %v", len(unnamed), len(lines), err)
+			t.Errorf("without the fork's name there are %d lines, want %d; %v", len(unnamed), len(lines), err)
 		}
 		byGit := storetest.Hash(t, storetest.Git(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org",
 			"commit-tree", "tape/main^{tree}", "-p", ours.String(), "-p", theirs.String(), "-m", "Merge"))
 		r, err := resolve.Resolve(t.Context(), storetest.InnerTape(m), byGit, gitstore.HashObject)
 		storetest.Must(t, err)
 		if after := storetest.History(t, s.Dir()); after != before {
-			t.Fatalf("to look has changed refs from\n%s\nto\n%s", before, after)
+			t.Fatalf("computing the merge changed refs from\n%s\nto\n%s", before, after)
 		}
 		storetest.Merge(t, f, join.Options{})
 		now := storetest.Entries(t, m, repo.Query{Tail: repo.N(len(lines))})
 		for i, e := range now {
 			if !bytes.Equal(e.Raw, lines[i]) {
-				t.Errorf("entry %d is\n%.200s, foretold\n%.200s", e.ID, e.Raw, lines[i])
+				t.Errorf("entry %d is\n%.200s, computed\n%.200s", e.ID, e.Raw, lines[i])
 			}
 		}
 		head := storetest.Head(t, m)
 		c, err := storetest.Inner(s).Git().Commit(head)
 		storetest.Must(t, err)
 		if !r.Raw || r.Good.Commit != ours || r.B.Tree() != c.Tree {
-			t.Errorf("of a merge by git: raw %v on %s, the tree %s, not %s", r.Raw, r.Good.Commit, r.B.Tree(), c.Tree)
+			t.Errorf("a merge by git gives raw %v on %s with the tree %s, want raw on %s with %s", r.Raw, r.Good.Commit, r.B.Tree(), ours, c.Tree)
 		}
 		if tree, err := resolve.MergedTree(t.Context(), storetest.InnerTape(m), c); err != nil || tree != c.Tree {
-			t.Errorf("made again, the merge has the tree %s, not %s, %v", tree, c.Tree, err)
+			t.Errorf("recomputed, the merge has the tree %s, want %s; %v", tree, c.Tree, err)
 		}
 		own, err := resolve.Resolve(t.Context(), storetest.InnerTape(m), head, gitstore.HashObject)
 		if err != nil || own.Raw || own.Good.Commit != head {
-			t.Errorf("our own merge counts as it is: raw %v on %s, %v", own.Raw, own.Good.Commit, err)
+			t.Errorf("our own merge gives raw %v on %s, %v; want it to need no completion", own.Raw, own.Good.Commit, err)
 		}
 		if again, err := merged(t, m, theirs, "main/x"); err != nil || len(again) > 0 {
-			t.Errorf("once more it gives %d lines, %v", len(again), err)
+			t.Errorf("merging again gives %d lines, %v; want none", len(again), err)
 		}
 	}
 }
@@ -165,20 +165,20 @@ func TestChangedHistoryIsRefused(t *testing.T) {
 		_, err := resolve.InputsOf(storetest.InnerTape(m), resolve.Side{Head: c.ours, View: at(t, s, c.ours)}, c.theirs, other)
 		var rewritten *resolve.RewrittenError
 		if !errors.As(err, &rewritten) || !errors.Is(err, layout.ErrConflict) || len(layout.Hints(err)) == 0 {
-			t.Fatalf("%s: %v", name, err)
+			t.Fatalf("%s: %v, want a RewrittenError with hints", name, err)
 		}
 		if !bytes.Contains(rewritten.Base[0], []byte(`"one"`)) || rewritten.Base[1] != nil {
-			t.Errorf("%s: it differs in %s, now %s", name, rewritten.Base[0], rewritten.Base[1])
+			t.Errorf("%s: the first difference is %s, now %s; want \"one\", now missing", name, rewritten.Base[0], rewritten.Base[1])
 		}
 	}
 	strange := storetest.Hash(t, storetest.Git(t, s.Dir(), "-c", "user.name=T", "-c", "user.email=t@example.org",
 		"commit-tree", first+"^{tree}", "-m", "of its own"))
 	if _, err := merged(t, m, strange, ""); !errors.Is(err, layout.ErrConflict) {
-		t.Errorf("what has nothing in common: %v", err)
+		t.Errorf("merging an unrelated history: %v, want ErrConflict", err)
 	}
 }
 
-// The commit before a completion is the one that needs none: what it completes is skipped.
+// Before a completion comes the newest commit that needs none: the completed merge is skipped.
 func TestPrevious(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -190,11 +190,11 @@ func TestPrevious(t *testing.T) {
 	c, err := in.Store().Git().Commit(storetest.Head(t, m))
 	storetest.Must(t, err)
 	if h, ok, err := resolve.Previous(in, c); err != nil || !ok || h != ours {
-		t.Errorf("before the completion is %s, %v, %v; not %s", h, ok, err, ours)
+		t.Errorf("before the completion is %s, %v, %v; want %s", h, ok, err, ours)
 	}
 	first, err := in.Store().Git().Commit(storetest.Hash(t, storetest.Git(t, s.Dir(), "rev-list", "--max-parents=0", "tape/main")))
 	storetest.Must(t, err)
 	if h, ok, err := resolve.Previous(in, first); err != nil || ok {
-		t.Errorf("before the first is %s, %v", h, err)
+		t.Errorf("before the first commit is %s, %v; want none", h, err)
 	}
 }

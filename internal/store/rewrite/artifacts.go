@@ -18,7 +18,8 @@ type maskedArtifact struct {
 	hash gitstore.Hash
 }
 
-// RedactWhole marks all texts of an entry to be taken out, with the artifacts that it refers to.
+// RedactWhole makes the Masker take out all texts of an entry, and the content of the artifacts that the entry
+// refers to.
 func (m *Masker) RedactWhole(e layout.Entry) {
 	m.Whole[DigestOf(e)] = true
 	m.requests = append(m.requests, e)
@@ -27,7 +28,7 @@ func (m *Masker) RedactWhole(e layout.Entry) {
 	}
 }
 
-// WholeTexts returns the digests of the entries that are taken out whole.
+// WholeTexts returns the digests of the entries that are taken out whole, in hex, sorted.
 func (m *Masker) WholeTexts() (out []string) {
 	for digest := range m.Whole {
 		out = append(out, hex.EncodeToString(digest[:]))
@@ -36,7 +37,7 @@ func (m *Masker) WholeTexts() (out []string) {
 	return out
 }
 
-// RedactWholeIn is RedactWhole for an entry whose digest is in a list.
+// RedactWholeIn is RedactWhole if the entry's digest is in a list that WholeTexts returned.
 func (m *Masker) RedactWholeIn(list []string, e layout.Entry) {
 	if digest := DigestOf(e); slices.Contains(list, hex.EncodeToString(digest[:])) {
 		m.RedactWhole(e)
@@ -91,11 +92,11 @@ func (r *Rewriter) artifact(f gitstore.TreeEntry) (maskedArtifact, error) {
 	if err != nil {
 		return out, layout.CorruptObject(f.Hash, err)
 	}
-	is := r.mask.file(f.Name, data)
-	out.Size = int64(len(is))
-	if !bytes.Equal(is, data) {
-		sum := sha256.Sum256(is)
-		out.SHA256, out.hash = hex.EncodeToString(sum[:]), r.put(gitstore.KindBlob, bytes.Clone(is))
+	masked := r.mask.file(f.Name, data)
+	out.Size = int64(len(masked))
+	if !bytes.Equal(masked, data) {
+		sum := sha256.Sum256(masked)
+		out.SHA256, out.hash = hex.EncodeToString(sum[:]), r.put(gitstore.KindBlob, bytes.Clone(masked))
 	}
 	return out, nil
 }

@@ -24,11 +24,11 @@ func TestPurgeReachesArtifacts(t *testing.T) {
 	storetest.WantArtifact(t, tp, kept, "nothing to hide")
 	list, err := tp.Artifacts(t.Context())
 	if err != nil || len(list) != 3 {
-		t.Fatalf("%+v, %v", list, err)
+		t.Fatalf("artifacts: %+v, %v; want 3", list, err)
 	}
 	for _, x := range list {
 		if len(x.Entries) != 1 {
-			t.Errorf("%s is referred to by %v", x.Name, x.Entries)
+			t.Errorf("artifact %s is referred to by %v, want one entry", x.Name, x.Entries)
 		}
 	}
 }
@@ -45,6 +45,6 @@ func TestPurgeWholeTakesTheArtifact(t *testing.T) {
 	storetest.WantNowhere(t, s.Dir(), "what nobody else should read")
 	list, err := tp.Artifacts(t.Context())
 	if err != nil || len(list) != 1 || list[0].Name != "[redacted]" {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("artifacts: %+v, %v; want one named [redacted]", list, err)
 	}
 }

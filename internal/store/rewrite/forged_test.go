@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// changedTree returns a tree with changed lines of ls-tree -r.
+// changedTree stores a tree with changed lines of ls-tree -r, and returns it.
 func changedTree(t *testing.T, s *repo.Store, tree gitstore.Hash, change func(lines []string) []string) gitstore.Hash {
 	t.Helper()
 	index := t.TempDir() + "/index"
@@ -28,13 +28,13 @@ func changedTree(t *testing.T, s *repo.Store, tree gitstore.Hash, change func(li
 
 // A purge changes texts and nothing else: not the authors and dates of commits, their messages, trailers or
 // parents, nor modes, names, or the number of files and lines.
-func TestCheckPurgedElse(t *testing.T) {
+func TestCheckPurgedOtherChanges(t *testing.T) {
 	m, _, next := storetest.PurgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	s := m.Store()
 	head := storetest.Head(t, m)
 	trees := func(change func(lines []string) []string) func(n int, c *gitstore.Commit) {
 		return func(n int, c *gitstore.Commit) {
-			if n == 1 { // the handoff; later commits have other trees, which does not matter
+			if n == 1 { // the handoff; that later commits have other trees does not matter
 				c.Tree = changedTree(t, s, c.Tree, change)
 			}
 		}
@@ -121,10 +121,10 @@ func TestCheckPurgedElse(t *testing.T) {
 	for name, change := range forgeries {
 		forged := storetest.ForgedHistory(t, s, next, change)
 		if want := name == "nothing"; (forged == next) != want {
-			t.Fatalf("%s: is it forged? %v", name, forged != next)
+			t.Fatalf("%s: the history was changed: %v, want %v", name, forged != next, !want)
 		}
 		if ok, err := rewrite.CheckPurged(t.Context(), storetest.InnerTape(m).Store(), storetest.LeakFinder{}, head, forged); ok != (name == "nothing") {
-			t.Errorf("%s: ok %v, %v", name, ok, err)
+			t.Errorf("%s: CheckPurged returned %v, %v; want %v", name, ok, err, name == "nothing")
 		}
 	}
 }

@@ -62,14 +62,14 @@ func PurgeRecord(ctx context.Context, s *workspace.Store, h gitstore.Hash) (data
 	return data, true, nil
 }
 
-// Records is what several records say together.
+// Records combines the records of several purges.
 type Records struct {
 	Prints  map[string]bool // fingerprints of what was masked
-	entries map[int64]bool  // true if all texts may have been taken out
-	whole   bool            // all texts of some entries were
+	entries map[int64]bool  // changed entries; true if all texts may have been taken out
+	whole   bool            // all texts of some entries were taken out
 }
 
-// Entries is how many entries were changed.
+// Entries returns how many entries were changed.
 func (r Records) Entries() int64 { return int64(len(r.entries)) }
 
 // Again returns what a purge of another copy of the tape must name to repeat the recorded ones: first the @ID
@@ -84,7 +84,7 @@ func (r Records) Again() []string {
 	return append([]string{strings.Join(ids, " ")}, slices.Sorted(maps.Keys(r.Prints))...)
 }
 
-// readRecords combines the records among some commits; false if there is none.
+// readRecords combines the records of purges among some commits; ok is false if there are none.
 func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Hash) (sum Records, ok bool, err error) {
 	sum = Records{Prints: map[string]bool{}, entries: map[int64]bool{}}
 	for _, h := range commits {

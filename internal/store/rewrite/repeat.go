@@ -15,11 +15,11 @@ import (
 // Replaced is an old history and the purged one that took its place.
 type Replaced struct {
 	Records
-	Old, Next gitstore.Hash // the newest old commit, and what became of it
+	Old, Next gitstore.Hash // the newest old commit, and the commit that replaced it
 }
 
-// RecordedPurge reads what the purges recorded in next's history replaced of old's. The new history may
-// have more commits on top. It returns false if next has no record of a purge that old lacks.
+// RecordedPurge finds which history the purges that are recorded in next's history made of old's. The new
+// history may have more commits on top. It returns false if next has no record of a purge that old lacks.
 func RecordedPurge(ctx context.Context, s *workspace.Store, old, next gitstore.Hash) (p Replaced, ok bool, err error) {
 	was, err1 := lineage.FirstParents(ctx, s, old)
 	is, err2 := lineage.FirstParents(ctx, s, next)
@@ -31,7 +31,7 @@ func RecordedPurge(ctx context.Context, s *workspace.Store, old, next gitstore.H
 	return p, ok, err
 }
 
-// Choose makes a Masker mask what was purged.
+// Choose sets up a Masker to mask what was purged.
 func (p Replaced) Choose(ctx context.Context, s *workspace.Store, m *Masker) error {
 	m.Match = func(f secrets.Finding) bool { return p.Prints[f.Fingerprint] }
 	if !p.whole {
@@ -42,7 +42,7 @@ func (p Replaced) Choose(ctx context.Context, s *workspace.Store, m *Masker) err
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	taken := map[int64]int{} // how many texts an entry lacks now
+	taken := map[int64]int{} // by id: how many texts of an entry were taken out
 	for e, err := range after.After(ctx, nil, "") {
 		if err != nil {
 			return err
@@ -62,9 +62,9 @@ func (p Replaced) Choose(ctx context.Context, s *workspace.Store, m *Masker) err
 	return nil
 }
 
-// CheckPurged reports whether the history of next is that of old after the purges that next has
-// records of, with nothing else changed. It repeats them: the result follows from the old history, the
-// records and the scanner. A nil finder means the usual scanner.
+// CheckPurged reports whether next's history is old's after the purges recorded in next, with nothing else
+// changed. It repeats the purges: their result follows from the old history, the records and the scanner. A
+// nil finder means the usual scanner.
 func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next gitstore.Hash) (bool, error) {
 	p, ok, err := RecordedPurge(ctx, s, old, next)
 	if err != nil || !ok {
@@ -90,8 +90,8 @@ func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next
 	return r.To(old) == p.Next, err
 }
 
-// WasPurged reports whether theirs goes on from commits that purges recorded in ours replaced, and what the
-// records say. To merge it would bring back what was purged.
+// WasPurged reports whether theirs continues commits that purges in ours have replaced, and returns the
+// records of these purges. Merging theirs would bring back what was purged.
 func WasPurged(ctx context.Context, s *workspace.Store, ours, theirs gitstore.Hash) (r Records, was bool, err error) {
 	is, err1 := lineage.FirstParents(ctx, s, ours)
 	them, err2 := lineage.FirstParents(ctx, s, theirs)

@@ -16,14 +16,14 @@ func TestCheckPurged(t *testing.T) {
 		t.Helper()
 		ok, err := rewrite.CheckPurged(t.Context(), storetest.InnerTape(m).Store(), storetest.LeakFinder{}, old, next)
 		if err != nil || ok != want {
-			t.Errorf("%s: %v %v", what, ok, err)
+			t.Errorf("%s: CheckPurged returned %v, %v; want %v", what, ok, err, want)
 		}
 	}
 	head := storetest.Head(t, m)
 	before, err := storetest.Inner(m.Store()).Git().Commit(head)
 	storetest.Must(t, err)
 	check("the whole", head, next, true)
-	check("what was older", before.Parents[0], next, true)
+	check("an older commit", before.Parents[0], next, true)
 	check("the other way round", next, head, false)
 	check("the same", next, next, false)
 	check("the tape goes on", head, head, false)
@@ -32,7 +32,7 @@ func TestCheckPurged(t *testing.T) {
 	storetest.Append(t, theirs, repo.Message("user", "after the purge, "+storetest.Leak(3)))
 	storetest.Handoff(t, theirs, "more")
 	next = storetest.FetchFrom(t, m, theirs)
-	check("what came after it", head, next, true)
+	check("entries after the purge", head, next, true)
 	storetest.Purge(t, theirs, repo.PurgeOptions{Fingerprints: []string{storetest.LeakPrint(storetest.Leak(3))}})
 	next = storetest.FetchFrom(t, m, theirs)
 	check("two purges", head, next, true)
@@ -46,16 +46,16 @@ func TestCheckPurged(t *testing.T) {
 		ours, theirs gitstore.Hash
 		want         bool
 	}{
-		{"what was purged", next, head, true}, {"what goes on from it", next, storetest.Head(t, m), true}, {"some of it", next, before.Parents[0], true},
+		{"the purged history", next, head, true}, {"its continuation", next, storetest.Head(t, m), true}, {"an older part of it", next, before.Parents[0], true},
 		{"the other way round", head, next, false}, {"the same", next, next, false}, {"no purge", head, before.Parents[0], false},
 	} {
 		if _, got, err := rewrite.WasPurged(t.Context(), storetest.InnerTape(m).Store(), c.ours, c.theirs); err != nil || got != c.want {
-			t.Errorf("%s: %v %v", c.what, got, err)
+			t.Errorf("%s: WasPurged returned %v, %v; want %v", c.what, got, err, c.want)
 		}
 	}
 }
 
-// A history in which more was changed than the record says is not accepted as a purge.
+// A history in which more was changed than the purge's record says is not accepted as purged.
 func TestCheckPurgedForged(t *testing.T) {
 	m, theirs, next := storetest.PurgedCopy(t, repo.PurgeOptions{Rules: []string{purge.AllRules}})
 	for name, forge := range map[string]func(k *rewrite.Masker, e repo.Entry){
@@ -77,7 +77,7 @@ func TestCheckPurgedForged(t *testing.T) {
 		storetest.Git(t, theirs.Store().Dir(), "branch", "-f", "forged", r.To(next).String())
 		storetest.Git(t, m.Store().Dir(), "fetch", "-q", "--no-tags", theirs.Store().Dir(), "+refs/heads/forged:refs/heads/forged")
 		if ok, err := rewrite.CheckPurged(t.Context(), storetest.Inner(m.Store()), storetest.LeakFinder{}, storetest.Head(t, m), r.To(next)); err != nil || ok {
-			t.Errorf("%s: %v %v", name, ok, err)
+			t.Errorf("%s: CheckPurged returned %v, %v; want false", name, ok, err)
 		}
 	}
 }

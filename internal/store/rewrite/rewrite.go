@@ -28,10 +28,10 @@ type Rewriter struct {
 	Phases  map[PhaseTree]PhaseTree
 	Blobs   map[gitstore.Hash]maskedBlob
 	recent  [8]maskedFile
-	next    int                       // in recent
-	files   map[string]maskedArtifact // by their old name
-	names   map[string]string         // changed names of anchors
-	Folders map[string]string         // changed folders of phases
+	next    int                       // the slot of recent to fill next
+	files   map[string]maskedArtifact // artifacts, by their old names
+	names   map[string]string         // changed names of anchors, by the old ones
+	Folders map[string]string         // changed folders of phases, by the old ones
 	Signed  int                       // how many signatures were dropped
 	Kept    int                       // commits that still contain a masked text in the name of a person, tape or fork
 }
@@ -50,7 +50,7 @@ func NewRewriter(s *workspace.Store, m *Masker, put func(gitstore.Kind, []byte) 
 		Blobs: map[gitstore.Hash]maskedBlob{}, files: map[string]maskedArtifact{}, names: map[string]string{}, Folders: map[string]string{}}
 }
 
-// To is the commit that a commit became.
+// To returns the commit that a commit became; the commit itself if it was not changed.
 func (r *Rewriter) To(h gitstore.Hash) gitstore.Hash {
 	if next, ok := r.Commits[h]; ok {
 		return next
@@ -116,7 +116,7 @@ func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commi
 	return nil
 }
 
-// encode is the raw commit with another tree, parents and message. Other headers stay, except
+// encode returns the raw commit with another tree, parents and message. Other headers stay, except
 // signatures, which would be wrong.
 func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte {
 	head, _, _ := strings.Cut(raw, "\n\n")

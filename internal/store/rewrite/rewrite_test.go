@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"tape/internal/git/gitstore"
-	"tape/internal/store/rewrite"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
@@ -21,7 +20,7 @@ func TestPurgeWhole(t *testing.T) {
 	_, err := m.Handoff(t.Context(), repo.Anchor{Name: "next", State: []byte(`{"todo":["` + secret + `",1]}`), Summary: secret})
 	storetest.Must(t, err)
 	if _, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2}}); !errors.Is(err, repo.ErrNotFound) || !strings.Contains(fmt.Sprint(repo.Hints(err)), "purge-whole") {
-		t.Fatalf("without Whole: %v", err)
+		t.Fatalf("without Whole: %v, want ErrNotFound with the hint purge-whole", err)
 	}
 	storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{2, 3, 4}, Whole: true})
 	got := storetest.Entries(t, m, repo.Query{})
@@ -29,12 +28,12 @@ func TestPurgeWhole(t *testing.T) {
 		`{"calls":[{"id":"c1","type":"function","function":{"name":"run","arguments":"[redacted]"}}],"n":1.0}`,
 		`{"name":"next","state":{"todo":["[redacted]",1],"summary":"[redacted]"}}`} {
 		if string(got[i+1].Payload) != want {
-			t.Errorf("entry %d is %s", i+2, got[i+1].Payload)
+			t.Errorf("entry %d is %s, want %s", i+2, got[i+1].Payload, want)
 		}
 	}
 	storetest.WantNowhere(t, s.Dir(), secret)
 	if tag := storetest.Git(t, s.Dir(), "cat-file", "tag", "anchor/main/002_next"); !strings.HasSuffix(tag, "State: {\"todo\":[\"[redacted]\",1],\"summary\":\"[redacted]\"}") {
-		t.Errorf("the tag says %s", tag)
+		t.Errorf("the tag's text was not taken out: %s", tag)
 	}
 }
 
@@ -51,18 +50,15 @@ func TestPurgeAnchorName(t *testing.T) {
 	storetest.WantClean(t, s.Dir())
 	phases, err := m.Phases(t.Context())
 	if err != nil || len(phases) != 3 || phases[1].Name != "with [redacted:leak:"+storetest.LeakPrint(storetest.Leak(7))+"]" || phases[1].Tag == "" {
-		t.Errorf("phases: %+v, %v", phases, err)
+		t.Errorf("phases: %+v, %v; want three, the second with a masked name and a tag", phases, err)
 	}
 }
 
 // Files are divided as if the lines had been written masked, whether they got shorter or longer.
 func TestPurgeSealedFiles(t *testing.T) {
-	for name, c := range map[string]struct {
-		find rewrite.Finder
-		text func(i int) string
-	}{
-		"shorter": {storetest.LeakFinder{}, func(i int) string { return storetest.Leak(i) + strings.Repeat("z", 2000) }},
-		"longer":  {storetest.LeakFinder{}, func(i int) string { return strings.Repeat(storetest.Leak(i)+" ", 200) }},
+	for name, c := range map[string]struct{ text func(i int) string }{
+		"shorter": {func(i int) string { return storetest.Leak(i) + strings.Repeat("z", 2000) }},
+		"longer":  {func(i int) string { return strings.Repeat(storetest.Leak(i)+" ", 200) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := storetest.New(t, nil)
@@ -78,14 +74,14 @@ func TestPurgeSealedFiles(t *testing.T) {
 					storetest.Checkpoint(t, m)
 				}
 			}
-			done, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{"leak"}, Find: c.find})
+			done, err := m.Purge(t.Context(), repo.PurgeOptions{Rules: []string{"leak"}, Find: storetest.LeakFinder{}})
 			if err != nil || len(done.Tapes[0].Entries) != (n-first+every-1)/every || len(done.Left) > 0 {
-				t.Fatalf("%+v, %v", done, err)
+				t.Fatalf("purge: %+v, %v; want each entry with a leak changed, and none left", done, err)
 			}
 			storetest.WantClean(t, s.Dir())
 			for i, e := range storetest.Entries(t, m, repo.Query{})[1 : n+1] {
 				if want := fmt.Sprint("entry ", i, " "); !strings.Contains(storetest.TextOf(e)[:20], want) {
-					t.Errorf("entry %d is %.60s", e.ID, storetest.TextOf(e))
+					t.Errorf("entry %d is %.60s, want it to begin with %q", e.ID, storetest.TextOf(e), want)
 				}
 			}
 		})
@@ -114,7 +110,7 @@ func TestPurgeSignatures(t *testing.T) {
 	storetest.Checkpoint(t, m)
 	sign()
 	if done := storetest.Purge(t, m, repo.PurgeOptions{IDs: []int64{3}}); done.Signatures != 1 || len(done.Left) > 0 {
-		t.Errorf("purge says %+v", done)
+		t.Errorf("purge: %+v, want one signature dropped and nothing left", done)
 	}
 	if raw := storetest.Git(t, s.Dir(), "cat-file", "commit", "tape/main^"); strings.Contains(raw, "SIGNATURE") {
 		t.Errorf("the signature is still there:\n%s", raw)

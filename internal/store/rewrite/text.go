@@ -27,12 +27,12 @@ type Masker struct {
 	find     Finder
 	Match    func(f secrets.Finding) bool
 	Whole    map[entryDigest]bool
-	requests []layout.Entry // those entries, for what README.md shows of them
+	requests []layout.Entry // the entries of Whole, because README.md may show the text of one
 
-	Learning bool                    // nothing is masked, but Texts collects what would be
+	Learning bool                    // nothing is masked, but Texts collects the secrets that would be
 	Texts    map[secrets.Secret]bool // secrets that matched
-	known    *secrets.TextFinder     // secrets that are masked everywhere
-	Short    []secrets.Secret        // the others: masked only where the finder detects them
+	known    *secrets.TextFinder     // finds the secrets that are masked everywhere
+	Short    []secrets.Secret        // the other secrets, masked only where the finder detects them
 
 	Rules, Prints map[string]bool // of what was masked
 	Missed        map[string]bool // fingerprints of Short secrets that were left somewhere
@@ -54,7 +54,7 @@ func NewMasker(find Finder) *Masker {
 		Rules: map[string]bool{}, Prints: map[string]bool{}, Missed: map[string]bool{}, files: map[string]bool{}, removed: map[string]bool{}}
 }
 
-// StopLearning ends learning: from now on, what was learnt is masked.
+// StopLearning ends learning: from now on, the secrets in Texts are masked.
 func (m *Masker) StopLearning() {
 	m.Learning, m.Short = false, nil
 	var list []secrets.Secret
@@ -70,6 +70,7 @@ func (m *Masker) StopLearning() {
 	m.known = secrets.NewTextFinder(list)
 }
 
+// value masks the secrets in JSON. When learning, it only collects them.
 func (m *Masker) value(raw []byte) []byte {
 	skip := func(f secrets.Finding) bool { return !m.Match(f) }
 	if m.Learning {
@@ -214,8 +215,8 @@ func stringsOf(b []byte) []jsonString {
 	return append(out, jsonString{before: string(b[from:])})
 }
 
-// replaceStrings replaces the strings of a masked JSON value. raw gets each string before and after
-// masking; before is empty if the two do not pair.
+// replaceStrings replaces each string of a masked JSON value with the result of raw, which gets the string
+// before and after masking. The one before is empty if the two values do not have the same number of strings.
 func replaceStrings(was, is []byte, raw func(was, is jsonString) string) (out []byte) {
 	before, after := stringsOf(was), stringsOf(is)
 	if len(before) != len(after) {

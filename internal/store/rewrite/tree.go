@@ -15,8 +15,8 @@ import (
 type maskedBlob struct {
 	hash    gitstore.Hash
 	Changed bool
-	full    [2]bool // before and after masking: the last line sealed it
-	over    [2]bool // before and after masking: there are lines after the one that sealed it
+	full    [2]bool // before and after masking: the file has the size at which it is sealed
+	over    [2]bool // before and after masking: it has that size without its last line
 }
 
 // maskedFile is a recently masked file. The next version of it begins with the same lines.
@@ -79,7 +79,7 @@ func (r *Rewriter) folder(ctx context.Context, h gitstore.Hash, rewrite func(ctx
 	return next, nil
 }
 
-// restoreTaken restores file names that would collide with others.
+// restoreTaken restores the names of files whose masked names would collide with others.
 func restoreTaken(was, entries []gitstore.TreeEntry) {
 	for i := range entries {
 		same := func(e gitstore.TreeEntry) bool { return e.Name == entries[i].Name }
@@ -251,7 +251,7 @@ func (r *Rewriter) class(ctx context.Context, folder string, files []layout.Segm
 	return out, nil
 }
 
-// endsWell reports whether a file ends where it would if it had been written masked.
+// endsWell reports whether a masked file ends where it would if its lines had been written masked.
 func (b maskedBlob) endsWell(last bool) bool {
 	if !b.Changed || b.over[0] {
 		return true
@@ -279,7 +279,7 @@ func (r *Rewriter) blob(ctx context.Context, path string, h gitstore.Hash) (mask
 	return b, nil
 }
 
-// masked reads a file and masks it. If an earlier version was masked recently, only new lines are.
+// masked reads a file and masks it. If an earlier version was masked recently, it masks only the new lines.
 func (r *Rewriter) masked(ctx context.Context, path string, h gitstore.Hash) (was, is []byte, err error) {
 	if was, err = r.s.Git().Blob(h); err != nil {
 		return nil, nil, layout.CorruptObject(h, err)
@@ -334,7 +334,7 @@ func (r *Rewriter) summary(line []byte) []byte {
 	return slices.Concat(line[:i], []byte(next.String()), line[i+len(h.String()):])
 }
 
-// summarizedCommit is the commit that an entry summarizes; false if it is not a summary.
+// summarizedCommit returns the commit that an entry summarizes; false if the entry is not a summary.
 func summarizedCommit(line []byte) (gitstore.Hash, bool) {
 	if !bytes.Contains(line, []byte(`"commit"`)) {
 		return gitstore.ZeroHash, false

@@ -11,7 +11,7 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// Keys are refused in settings: the agent's commands can read these.
+// API keys, tokens and passwords are refused in settings, because the agent's commands can read the settings.
 
 // checkServers refuses keys of MCP servers, in their environment, arguments and addresses.
 func checkServers(servers map[string]map[string]any) error {
@@ -50,10 +50,11 @@ func literalKey(key, name, where, way string) error {
 	return layout.Invalid(way, "%s: %s of %q has what looks like a key, and the agent's commands can read the settings", key, where, name)
 }
 
-// variable is how a setting names a variable of the environment.
+// variable matches how a setting names a variable of the environment.
 var variable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{[A-Za-z_]\w*\}`) })
 
-// literal returns what a value has beside variables: of "Bearer ${TOKEN}" nothing, because the scheme is no secret.
+// literal returns a value without its variables. For "Bearer ${TOKEN}" it is empty, because the scheme is no
+// secret.
 func literal(value string) string {
 	rest := strings.TrimSpace(variable().ReplaceAllString(value, ""))
 	if rest != value && slices.Contains([]string{"bearer", "basic", "token"}, strings.ToLower(rest)) {
@@ -62,7 +63,8 @@ func literal(value string) string {
 	return rest
 }
 
-// keyInArgs looks for keys in arguments: by their shape, as --token=KEY, --token KEY, or a header.
+// keyInArgs reports whether an argument is a key by its shape, or has one as --token=KEY, --token KEY or in a
+// header.
 func keyInArgs(list any) bool {
 	args, _ := list.([]any)
 	scanner, before := secrets.New(), ""
@@ -84,7 +86,7 @@ func keyInArgs(list any) bool {
 	return false
 }
 
-// keyInURL looks for keys in an address: a password, a parameter, or what has the shape of a key.
+// keyInURL reports whether an address has a key: a password, a parameter, or a text with the shape of a key.
 func keyInURL(text string) bool {
 	u, err := url.Parse(variable().ReplaceAllString(text, ""))
 	if err != nil || u.Scheme == "" {

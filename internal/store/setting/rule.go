@@ -10,11 +10,11 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Rule says which calls of tools one of the settings allow, deny and ask is about.
+// Rule is a rule of one of the settings allow, deny and ask: which calls of tools it is about.
 type Rule struct {
 	Tool    string // a name, or a pattern as of package path: github.*
-	Pattern string // what of the tool; "" is all
-	Project string // the only project in which the rule counts; "" is all
+	Pattern string // which calls of the tool; "" means all
+	Project string // the only project in which the rule counts; "" means all projects
 }
 
 // String returns the rule as it is written in a setting.
@@ -35,7 +35,7 @@ const LongestRule = 1000
 // ruleHint shows the forms of rules.
 const ruleHint = `for example: ["bash(git status)", "fs.write(docs/**)", "web.fetch(*.example.org)", "github.*"]`
 
-// inProject is between a rule and its project.
+// inProject separates a rule from its project.
 const inProject = " in "
 
 // ParseRule reads TOOL or TOOL(PATTERN), either followed by " in PROJECT". Errors: [layout.ErrInvalid].
@@ -50,7 +50,7 @@ func ParseRule(text string) (r Rule, err error) {
 	if before, _, _ := strings.Cut(text, inProject); strings.Contains(before, "(") {
 		end = ")"
 	}
-	if before, project, found := strings.Cut(text, end+inProject); found { // the project may have the same words in its path
+	if before, project, found := strings.Cut(text, end+inProject); found { // the project's path may contain " in " too
 		if rest, r.Project = before+end, project; !filepath.IsAbs(project) {
 			return bad("after \"in\" comes the whole path of a project")
 		}
@@ -76,7 +76,7 @@ func ParseRule(text string) (r Rule, err error) {
 	return r, nil
 }
 
-// Rules reads the text of a list of rules.
+// Rules parses and checks a JSON list of rules; "" is an empty list. Errors: [layout.ErrInvalid].
 func Rules(text string) (list []string, err error) {
 	if text == "" {
 		return nil, nil
@@ -92,7 +92,7 @@ func Rules(text string) (list []string, err error) {
 	return list, nil
 }
 
-// AddRules returns the text of a list with more rules.
+// AddRules adds the rules that are missing to a JSON list of rules.
 func AddRules(text string, more []string) (string, error) {
 	list, err := Rules(text)
 	if err != nil {
@@ -107,5 +107,5 @@ func AddRules(text string, more []string) (string, error) {
 	return string(raw), err
 }
 
-// In returns a rule that counts in one project only.
+// In returns a rule, given without a project, limited to one project.
 func In(rule, project string) string { return rule + inProject + project }

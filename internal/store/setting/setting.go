@@ -1,5 +1,5 @@
-// Package setting knows the values of the settings that run or send something: their checks, and how a file has
-// them. The files are read by workspace.
+// Package setting checks the values of the settings that run or send something, and converts them between text
+// and the form in which a file has them. Package workspace reads the files.
 package setting
 
 import (
@@ -14,23 +14,23 @@ import (
 	"tape/internal/store/prices"
 )
 
-// maxSteps is more than any useful turn needs.
+// maxSteps is the highest value of max_steps: more than any useful turn needs.
 const maxSteps = 10000
 
-// Keys are the names of these settings.
+// Keys are the names of the settings that run or send something.
 var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "mode", "allow", "deny", "ask", "sandbox", "summary_model", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
 
-// ListSeparator is between the values of a list that is written as text.
+// ListSeparator separates the values of a list that is written as text.
 const ListSeparator = ","
 
-// isJSON reports whether the text of a setting is JSON. The packages that use it know its members.
+// isJSON reports whether the text of a setting is JSON. The packages that use the setting know its members.
 func isJSON(key string) bool {
 	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram" || key == "prices" || isRules(key)
 }
 
 func isRules(key string) bool { return key == "allow" || key == "deny" || key == "ask" }
 
-// choices are the values of a setting that has few; nil for others.
+// choices returns the values of a setting that can have only a few; nil for other settings.
 func choices(key string) []string {
 	switch key {
 	case "mode":
@@ -41,7 +41,7 @@ func choices(key string) []string {
 	return nil
 }
 
-// Text returns a value of a file as text; lists are joined with commas.
+// Text returns a value in a file as text; lists are joined with commas.
 func Text(value json.RawMessage) (text string, err error) {
 	switch value[0] {
 	case '"':
@@ -63,7 +63,7 @@ func textOf(key string, raw json.RawMessage) (string, error) {
 	return Text(raw)
 }
 
-// Check returns the text of a setting from its value in a file. Errors: [layout.ErrInvalid].
+// Check checks the value of a setting in a file, and returns it as text. Errors: [layout.ErrInvalid].
 func Check(key string, raw json.RawMessage) (string, error) {
 	text, err := textOf(key, raw)
 	if err == nil {
@@ -75,7 +75,7 @@ func Check(key string, raw json.RawMessage) (string, error) {
 	return textOf(key, raw)
 }
 
-// Value returns the value of a setting for a file, from a text. Errors: [layout.ErrInvalid].
+// Value checks the text of a setting, and returns the value for a file. Errors: [layout.ErrInvalid].
 func Value(key, value string) (json.RawMessage, error) {
 	if list := choices(key); list != nil {
 		if !slices.Contains(list, value) {
@@ -188,7 +188,7 @@ func checkJSON(key string, raw []byte) error {
 	return checkServers(servers)
 }
 
-// Example is a hint with a value of a setting that is JSON.
+// Example returns a hint that shows a valid value of a setting that is JSON.
 func Example(key string) string {
 	example := `{"files":{"command":"mcp-files","args":["."]}}`
 	switch key {

@@ -7,7 +7,7 @@ import (
 	"tape/internal/store/layout"
 )
 
-// What a rule may be, and how it reads again.
+// Rules are parsed, written and parsed again. Malformed rules are refused.
 func TestRules(t *testing.T) {
 	for text, want := range map[string]Rule{
 		"bash":                        {Tool: "bash"},
@@ -23,21 +23,21 @@ func TestRules(t *testing.T) {
 	} {
 		got, err := ParseRule(text)
 		if err != nil || got != want {
-			t.Errorf("%q: %+v, %v", text, got, err)
+			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
 			continue
 		}
 		if again, err := ParseRule(got.String()); err != nil || again != want {
-			t.Errorf("%q, written as %q, is %+v, %v", text, got, again, err)
+			t.Errorf("%q, written as %q, is %+v, %v; want %+v", text, got, again, err, want)
 		}
 	}
 	for _, text := range []string{"", "(x)", "bash(", "bash()", "bash(ls", "ba sh", "bash(ls; rm)", "bash(ls $X)", "bash('ls')", "bash(git *)", "bash(ls) in p", "fs.write([)", "[", "bash(ls)x"} {
 		if r, err := ParseRule(text); !errors.Is(err, layout.ErrInvalid) {
-			t.Errorf("%q: %+v, %v", text, r, err)
+			t.Errorf("%q: %+v, %v; want ErrInvalid", text, r, err)
 		}
 	}
 }
 
-// Values that are refused, with what would be right.
+// Invalid values are refused, among them keys in plain text. Valid ones are written in a fixed form.
 func TestValues(t *testing.T) {
 	for _, c := range [][2]string{{"mode", "yolo"}, {"allow", "bash"}, {"deny", `{"bash":1}`}, {"ask", `["bash("]`}, {"allow", `[1]`},
 		{"fallback_models", `["a:b", 1]`}, {"fallback_models", `["a"]`}, {"telegram", `{"token":"1:a"}`}, {"telegram", `{"allow_user":["1"]}`},
@@ -50,7 +50,7 @@ func TestValues(t *testing.T) {
 		{"telegram", `{"base_url":"https://me:secret@example.org"}`}, {"base_urls", `{"a":"https://example.org/v1?key=abc"}`},
 		{"plugins", `[{"name":"x","command":["python3","x.py","--password","abc"]}]`}} {
 		if raw, err := Value(c[0], c[1]); !errors.Is(err, layout.ErrInvalid) {
-			t.Errorf("%s = %s: %s, %v", c[0], c[1], raw, err)
+			t.Errorf("%s = %s: %s, %v; want ErrInvalid", c[0], c[1], raw, err)
 		}
 	}
 	for _, c := range [][3]string{{"fallback_models", `["a:b", "c:d"]`, `["a:b","c:d"]`}, {"fallback_models", "a:b,c:d", `["a:b","c:d"]`},
@@ -58,14 +58,14 @@ func TestValues(t *testing.T) {
 		{"mcp_servers", `{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast"}}`,
 			`{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast"}}`}} {
 		if raw, err := Value(c[0], c[1]); string(raw) != c[2] || err != nil {
-			t.Errorf("%s = %s: %s, %v", c[0], c[1], raw, err)
+			t.Errorf("%s = %s: %s, %v; want %s", c[0], c[1], raw, err, c[2])
 		}
 	}
 	text, err := AddRules(`["bash(ls)"]`, []string{"bash(ls)", "fs.edit"})
 	if want := `["bash(ls)","fs.edit"]`; text != want || err != nil {
-		t.Errorf("%s, %v", text, err)
+		t.Errorf("with added rules: %s, %v; want %s", text, err, want)
 	}
 	if again, err := Check("allow", []byte(text)); again != text || err != nil {
-		t.Errorf("as a value: %s, %v", again, err)
+		t.Errorf("checked, the rules are %s, %v; want %s", again, err, text)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// After yields the entries of a snapshot after those of base, a commit that it continues (nil: all). Of both
-// it reads only what comes after the end of base.
+// After yields the entries of a snapshot that come after those of base, which the snapshot must continue (nil:
+// all entries). It reads nothing before the files in which base ends. Entries get the name tape.
 func (v *Snapshot) After(ctx context.Context, base *Snapshot, tape string) iter.Seq2[layout.Entry, error] {
 	return layout.Seq(func(yield func(layout.Entry) bool) error {
 		w := &Walk{V: v, Tape: tape, Last: len(v.List) - 1}
@@ -84,7 +84,7 @@ func (v *Snapshot) continuesPhase(base *Snapshot, was, now layout.Phase) (bool, 
 	return v.hasArtifactsOf(old, entries)
 }
 
-// hasArtifactsOf reports whether a phase still has all artifacts that it had.
+// hasArtifactsOf reports whether the tree now of a phase has all artifacts of its tree was.
 func (v *Snapshot) hasArtifactsOf(was, now []gitstore.TreeEntry) (bool, error) {
 	had, err1 := ArtifactsOf(v.Git, was)
 	has, err2 := ArtifactsOf(v.Git, now)

@@ -46,8 +46,8 @@ func Archives(ctx context.Context, t *workspace.Tape) ([]Archive, error) {
 	return out, nil
 }
 
-// FindArchive returns an archive by its ref, its stamp or a unique prefix of that, or Latest. Errors:
-// ErrNotFound, ErrInvalid.
+// FindArchive returns an archive by its ref, its stamp or a unique prefix of the stamp, or Latest. Errors:
+// ErrNotFound, ErrInvalid if the prefix is not unique.
 func FindArchive(ctx context.Context, t *workspace.Tape, stamp string) (Archive, error) {
 	all, err := Archives(ctx, t)
 	if err != nil {

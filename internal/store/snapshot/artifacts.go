@@ -27,7 +27,7 @@ func ArtifactsOf(git *gitstore.Repo, phase []gitstore.TreeEntry) ([]gitstore.Tre
 }
 
 // Format returns the commit's format: layout.ArtifactFormat if the tape has artifacts. A commit made by hand
-// does not have it; then the trees are searched.
+// does not say its format; then the trees are searched for artifacts.
 func (v *Snapshot) Format() (int, error) {
 	if v.format > 0 {
 		return v.format, nil
@@ -70,7 +70,7 @@ func (v *Snapshot) CommittedArtifacts(p layout.Phase) ([]gitstore.TreeEntry, err
 	return c.artifacts, nil
 }
 
-// inCommit returns a phase in the commit; for a working tree, in that of its branch.
+// inCommit returns a phase as it is in the commit; for a working tree, in its branch's commit.
 func (v *Snapshot) inCommit(p layout.Phase) (c *Snapshot, was layout.Phase, ok bool, err error) {
 	switch {
 	case v.Dir == "":
@@ -159,7 +159,7 @@ func (v *Snapshot) hasArtifact(p layout.Phase, name string) (bool, error) {
 	return ok, err
 }
 
-// InTree returns the snapshot of a commit with the artifacts of a working tree that continues it.
+// InTree returns a snapshot of a commit that also finds the artifacts in a working tree that continues it.
 func (v *Snapshot) InTree(dir string) *Snapshot {
 	out := &Snapshot{Git: v.Git, Commit: v.Commit, Dir: dir, List: v.List, head: func() (*Snapshot, error) { return v, nil }}
 	if list, err := ListPhases(dir); err == nil && len(list) > len(v.List) {
@@ -186,7 +186,7 @@ func (v *Snapshot) AttachedText(e layout.Entry) (out []byte) {
 	return out
 }
 
-// How many bytes of artifacts are searched.
+// How many bytes of artifacts AttachedText returns.
 const (
 	artifactText = 256 << 10 // of one artifact
 	attachedText = 1 << 20   // of all artifacts of an entry, about
@@ -196,7 +196,7 @@ const (
 func textOf(r io.ReadCloser) []byte {
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, artifactText))
-	if len(data) == artifactText { // cut at a blank: half a word, or half a key, could not be recognized
+	if len(data) == artifactText { // cut at a blank: half a word, or half a secret, would not be recognized
 		const longest = 8 << 10 // bytes of a word
 		end := len(data)
 		for end > artifactText-longest && data[end-1] > ' ' {
@@ -204,7 +204,7 @@ func textOf(r io.ReadCloser) []byte {
 		}
 		data = data[:end]
 		for i := 1; i < utf8.UTFMax && !utf8.Valid(data); i++ {
-			data = data[:len(data)-1] // the rest of a character that was cut
+			data = data[:len(data)-1] // a character that was cut
 		}
 	}
 	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {

@@ -33,8 +33,8 @@ func OwnMerge(s *workspace.Store, h gitstore.Hash, c gitstore.Commit) bool {
 	return err == nil && c.Trailer(layout.TrailerEntries) == layout.EntriesTrailer(first+1, last)
 }
 
-// ByGit returns the newest commits that tape did not make, by first parents, and the one before them. If no
-// merge is among them it returns none, because they need no completion.
+// ByGit returns the newest commits that tape did not make, by first parents, newest first, and the commit
+// before them. If no merge is among them, they need no completion: then it returns none, and head.
 func ByGit(s *workspace.Store, head gitstore.Hash) (stretch []gitstore.Hash, before gitstore.Hash, err error) {
 	merges := 0
 	for c, err := range s.ByFirstParents(head) {

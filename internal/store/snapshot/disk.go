@@ -17,8 +17,8 @@ func (v *Snapshot) inGit(p layout.Phase, err error) bool {
 	return v.Under != nil && !p.Tree.IsZero() && errors.Is(err, fs.ErrNotExist)
 }
 
-// gone returns a phase from the commit if the working tree was removed meanwhile, by a gc, a reset, or
-// because the fork was closed. The commit has the same files.
+// gone returns a phase from the commit if the working tree was removed meanwhile: by a gc, a reset, or because
+// the fork was closed. The commit has the same files. err is the error of the read that failed.
 func (v *Snapshot) gone(p layout.Phase, err error) (c *Snapshot, was layout.Phase, ok bool) {
 	if !errors.Is(err, fs.ErrNotExist) || v.head == nil {
 		return nil, was, false
@@ -35,8 +35,8 @@ func (v *Snapshot) gone(p layout.Phase, err error) (c *Snapshot, was layout.Phas
 	return c, was, ok
 }
 
-// fromCommit returns the content of a file that is missing on disk from git: because the working tree is
-// sparse, or was removed.
+// fromCommit returns from git the content of a file that is missing on disk because the working tree is sparse
+// or was removed. err is the error of the read that failed.
 func (v *Snapshot) fromCommit(p layout.Phase, s layout.Segment, err error) ([]byte, bool) {
 	c, was := v.Under, p
 	if !v.inGit(p, err) {
@@ -72,7 +72,7 @@ func (v *Snapshot) Ends(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 	return list, nil
 }
 
-// list returns a phase's files without sizes. Those that are only in git have a hash.
+// list returns a phase's files without sizes. Files that are only in git have a hash.
 func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, error) {
 	found, err := FilesIn(v.Path(p, ""))
 	if err != nil && !v.inGit(p, err) {
@@ -101,7 +101,7 @@ func (v *Snapshot) list(p layout.Phase) ([layout.ClassCount][]layout.Segment, er
 	return layout.GroupSegments(found, v.Path(p, ""))
 }
 
-// FilesIn returns the files in a phase's folder.
+// FilesIn returns the files of entries in a phase's folder.
 func FilesIn(dir string) (found []layout.Segment, err error) {
 	if err := workspace.CheckNoLink(dir); err != nil {
 		return nil, err

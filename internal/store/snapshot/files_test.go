@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// scannedTape is a tape with several phases and kinds, on disk or only in git.
+// scannedTape returns a tape with several phases and kinds, on disk or only in git.
 func scannedTape(t *testing.T, disk bool) *repo.Tape {
 	t.Helper()
 	s := storetest.New(t, nil)
@@ -67,7 +67,7 @@ func TestFilesAndRange(t *testing.T) {
 			}
 			if err != nil {
 				if _, _, err := query.Range(t.Context(), storetest.InnerTape(tp), q); err == nil {
-					t.Errorf("%s: a range, though %v", show(q), wantErr)
+					t.Errorf("%s: there is a range, want the error %v", show(q), wantErr)
 				}
 				continue
 			}
@@ -95,21 +95,20 @@ func TestFilesAndRange(t *testing.T) {
 			span := storetest.Entries(t, tp, within)
 			for _, e := range span {
 				if e.ID < first || e.ID > last {
-					t.Errorf("%s: the range is %d to %d, and @%d is selected", show(q), first, last, e.ID)
+					t.Errorf("%s: the range is %d to %d, but @%d is selected", show(q), first, last, e.ID)
 				}
 			}
 			if n := min(last, int64(len(all))) - first + 1; n != int64(len(span)) {
-				t.Errorf("%s: the range is %d to %d, and %d are selected", show(q), first, last, len(span))
+				t.Errorf("%s: the range is %d to %d, but %d entries are selected", show(q), first, last, len(span))
 			}
 		}
 		if first, last, err := query.Range(t.Context(), storetest.InnerTape(tp), repo.Query{}); first != 1 || last != math.MaxInt64 || err != nil {
-			t.Errorf("everything is %d to %d, %v", first, last, err)
+			t.Errorf("the range of all entries is %d to %d, %v; want 1 to %d", first, last, err, int64(math.MaxInt64))
 		}
 	}
 }
 
-// A line without its end does not count yet; one that is not an entry is an error that says
-// where.
+// A last line without a newline does not count yet. A complete line that is not an entry is an error that names the line.
 func TestFilesAndTornLine(t *testing.T) {
 	t.Parallel()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -128,7 +127,7 @@ func TestFilesAndTornLine(t *testing.T) {
 			_, err := f.Entry(len(good))
 			var damage *repo.CorruptError
 			if !errors.As(err, &damage) || damage.Line != 2 {
-				t.Errorf("what is no entry gives the error %v", err)
+				t.Errorf("a line that is no entry gives the error %v, want one for line 2", err)
 			}
 		}
 		return f.Data
@@ -139,6 +138,6 @@ func TestFilesAndTornLine(t *testing.T) {
 	}
 	storetest.WriteFile(t, path, append(bytes.Clone(good), "no entry\n"...))
 	if got := read(); len(got) == len(good) {
-		t.Error("the line is not there")
+		t.Error("a complete line that is no entry was left out")
 	}
 }

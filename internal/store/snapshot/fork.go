@@ -15,11 +15,11 @@ import (
 // ForkBase says where a fork begins.
 type ForkBase struct {
 	Start  gitstore.Hash // the fork's first commit, whose tree is the base
-	Commit gitstore.Hash // the parent's commit
+	Commit gitstore.Hash // the parent's commit from which the fork was made
 	ID     int64         // the last entry in the base
 }
 
-// BaseOf returns where a fork begins.
+// BaseOf returns where a fork begins. Errors: ErrInvalid for a tape.
 func BaseOf(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	if !t.IsFork() {
 		return ForkBase{}, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)
@@ -56,7 +56,7 @@ func StartOf(t *workspace.Tape, head gitstore.Hash) gitstore.Hash {
 	return b.Start
 }
 
-// StartsHere reports whether a commit is a fork's first, and returns the last entry of the parent before it.
+// StartsHere reports whether a commit is a fork's first, and returns the id of the last entry in its base.
 func StartsHere(t *workspace.Tape, c gitstore.Commit) (int64, bool) {
 	value := c.Trailer(layout.TrailerBase)
 	if value == "" || len(c.Parents) != 1 || layout.DecodeTrailer(c.Trailer(layout.TrailerName)) != t.Name() {
@@ -83,7 +83,7 @@ func inferBase(t *workspace.Tape, head gitstore.Hash) (ForkBase, error) {
 	return BaseAt(t, base)
 }
 
-// BaseAt returns the base of a fork that begins with a commit of its parent.
+// BaseAt returns the base of a fork that has no first commit of its own and begins at its parent's commit h.
 func BaseAt(t *workspace.Tape, h gitstore.Hash) (ForkBase, error) {
 	id, err := LastOf(t.Store(), h)
 	return ForkBase{Start: h, Commit: h, ID: id}, err
@@ -132,7 +132,7 @@ func (v *Snapshot) TapeInfo() (layout.TapeInfo, error) {
 	return workspace.TapeInfoAt(v.Git, v.Commit, v.RootTree, v.file(layout.TapeFile))
 }
 
-// RootName returns the name of the tape that a fork, or the fork that it is from, was made from.
+// RootName returns the name of the tape at the root of a fork; for a tape, its own name.
 func RootName(t *workspace.Tape) string {
 	if !t.IsFork() {
 		return t.Name()
@@ -142,7 +142,7 @@ func RootName(t *workspace.Tape) string {
 			return name
 		}
 	}
-	// The branch is gone or unreadable: then the tape's name is part of the fork's.
+	// The branch is gone or unreadable, so find the tape by the fork's name, which begins with the tape's.
 	root := t.Name()
 	for up, _, ok := layout.CutFork(root); ok; up, _, ok = layout.CutFork(up) {
 		root = up
@@ -166,7 +166,7 @@ func rootAt(s *workspace.Store, h gitstore.Hash) string {
 	return info.Name
 }
 
-// OwnerOf returns the tape or fork that a commit names, or t if it names none.
+// OwnerOf returns the tape or fork that a commit belongs to, or t if its history names none.
 func OwnerOf(t *workspace.Tape, h gitstore.Hash) *workspace.Tape {
 	name, err := t.Store().NameAt(h)
 	if err != nil || name == "" || name == t.Name() {
@@ -175,7 +175,8 @@ func OwnerOf(t *workspace.Tape, h gitstore.Hash) *workspace.Tape {
 	return HandleOf(t.Store(), name, h)
 }
 
-// HandleOf returns the handle of the tape or fork that has a name at a commit.
+// HandleOf returns the handle for a name at a commit. It is a fork's if it has the form PARENT/FORK and the
+// commit's tape.json does not give it to a tape.
 func HandleOf(s *workspace.Store, name string, h gitstore.Hash) *workspace.Tape {
 	if f := s.ForkHandle(name); f != nil && rootAt(s, h) != name {
 		return f
@@ -202,8 +203,8 @@ func SlugOf(ref string) string {
 	return short
 }
 
-// TapeAt returns the handle for a branch with a new commit. Errors: ErrConflict if the commit is another
-// tape's.
+// TapeAt returns the tape or fork of a branch as of a commit, which the branch need not have yet. Errors:
+// ErrConflict if the commit is another tape's.
 func TapeAt(s *workspace.Store, ref string, h gitstore.Hash) (*workspace.Tape, error) {
 	if strings.HasPrefix(ref, layout.ForkPrefix) {
 		name, err := s.NameOfFork(ref, h)

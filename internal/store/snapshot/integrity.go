@@ -15,9 +15,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// How to tell a changed file from one that was only appended to: what is committed has its hash in git. For
-// what is not, the last writer's record has a checksum of each open file up to the size that it had then, and
-// the list of sealed files has one of each sealed file.
+// A changed file is told from one that was only appended to as follows. Committed content has a hash in git.
+// For uncommitted content, the last writer's record has a checksum of each open file up to the size that it
+// had then, and the list of sealed files has a checksum of each sealed file.
 
 // Checksum continues a checksum, from 0, with more bytes.
 func Checksum(sum uint32, data []byte) uint32 {
@@ -48,7 +48,8 @@ func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 	return nil
 }
 
-// recorded returns what the record says about a file, if that covers no more than size bytes.
+// recorded returns what the record says about a file; false if it says nothing, or if the file is shorter than
+// recorded.
 func (v *Snapshot) recorded(p layout.Phase, file string, size int) (journal.Tail, bool) {
 	if v.rec.Seq != p.Seq || v.rec.Folder != p.Folder {
 		return journal.Tail{}, false
@@ -93,10 +94,10 @@ func (v *Snapshot) committedBlob(p layout.Phase, file string, data []byte) ([]by
 }
 
 // A file that is sealed but not committed is covered neither by git nor by the record, which has only open
-// files. So a list has a line for each: file, size and checksum. It is not synced: without a line a file is
-// not checked, and torn lines are skipped. If a file has several lines, the last counts.
+// files. So a list has a line for each such file: its name, size and checksum. The list is not synced: a file
+// without a line is not checked, and torn lines are skipped. If a file has several lines, the last counts.
 
-// SealsPath returns the list of sealed files that are not committed.
+// SealsPath returns the path of the list of sealed files that are not committed.
 func SealsPath(t *workspace.Tape) string { return t.Store().PrivatePath("seals", t.Slug()) }
 
 // SealedFile adds a newly sealed file to the list. If that fails, the file is not checked until it is

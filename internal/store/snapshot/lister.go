@@ -14,11 +14,11 @@ import (
 // Lister lists the files of a tree for git's index.
 type Lister struct {
 	S      *workspace.Store
-	Out    []gitindex.Change
-	Sparse string // if set, files that are missing in this folder get skip-worktree
-	Known  map[gitstore.Hash][]gitstore.TreeEntry
+	Out    []gitindex.Change                      // the listed files
+	Sparse string                                 // if set, files that are missing in this folder get skip-worktree
+	Known  map[gitstore.Hash][]gitstore.TreeEntry // trees that need not be read from git, see KnownTrees
 
-	NoSizes bool
+	NoSizes bool // leave out the sizes of files
 }
 
 // Tree adds the files below a tree, whose path is prefix.

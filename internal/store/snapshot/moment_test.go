@@ -8,10 +8,10 @@ import (
 	"tape/repo"
 )
 
-// TestNoMomentThatNeverWas reads the entries between two anchors while the second one, and more after it, is being
-// written. A reader sees all of them or, before the handoff, that the anchor is missing; never a part, and never
+// TestReadersSeeNoPartialState reads the entries between two anchors while the second one, and more after it, is being
+// written. A reader sees all of them or, before the handoff, ErrNotFound for the second anchor; never a part, and never
 // nothing.
-func TestNoMomentThatNeverWas(t *testing.T) {
+func TestReadersSeeNoPartialState(t *testing.T) {
 	t.Parallel()
 	const entries, rounds = 3, 6
 	for range rounds {
@@ -49,7 +49,7 @@ func TestNoMomentThatNeverWas(t *testing.T) {
 			case failed == nil && n != entries:
 				t.Fatalf("%d entries are between the anchors, want %d", n, entries)
 			case failed != nil && (done || n > 0 || !errors.Is(failed, repo.ErrNotFound)):
-				t.Fatalf("after %d entries: %v", n, failed)
+				t.Fatalf("after %d entries the read failed: %v; want only ErrNotFound before the handoff", n, failed)
 			}
 		}
 	}

@@ -35,7 +35,8 @@ func checkRenamed(t *workspace.Tape, head gitstore.Hash) error {
 	return t.Store().RenamedError(from, t.Ref())
 }
 
-// checkKept checks the commits down to the newest that the last writer knew, or that tape made.
+// checkKept checks that no commit made by hand removes entries, down to the newest commit that tape made or
+// that the last writer knew.
 func checkKept(t *workspace.Tape, rec journal.Record, head gitstore.Hash) error {
 	var lost *layout.CorruptError
 	var good gitstore.Hash
@@ -110,8 +111,7 @@ func removedFile(git *gitstore.Repo, before, after gitstore.Hash, path string) (
 	return "", nil
 }
 
-// WithStash changes the hint of an error about lost entries to git stash pop, if git has stashed them: otherwise they
-// would be given up for lost.
+// WithStash changes the hint of an error about lost entries to git stash pop, if git has stashed them.
 func WithStash(v *Snapshot, head gitstore.Hash, err error) error {
 	if lost, ok := errors.AsType[*layout.CorruptError](err); ok && Stashed(v.Git, head) {
 		lost.Fix = "git has stashed the uncommitted entries; restore them with: git -C " + layout.ShellWord(v.Dir) + " stash pop"

@@ -18,8 +18,8 @@ func Owner(t *workspace.Tape, head gitstore.Hash) string {
 	return ""
 }
 
-// firstCommit returns the first commit of a history. That of a short one is near; else the tag of the first phase
-// leads there at once; without it, all commits are read.
+// firstCommit returns the first commit of a history. It looks at the newest few commits, then at the tag of the
+// first phase, and reads all commits only if these do not lead to it.
 func firstCommit(t *workspace.Tape, head gitstore.Hash) (gitstore.Commit, bool) {
 	git := t.Store().Git()
 	near := 4

@@ -23,15 +23,15 @@ const Latest = "latest"
 // of that name), by the number of its phase (002), by its folder (002_phase-1) or as Latest. Errors:
 // ErrNotFound for a missing one.
 type Query struct {
-	// After selects what follows an anchor, without the anchor itself.
+	// After selects the entries that follow an anchor, without the anchor itself.
 	After string
-	// From and To select what is between the latest From and the first To after it.
+	// From and To select the entries between the latest From and the first To after it.
 	From, To string
-	// Inclusive extends that to the complete phases From through To.
+	// Inclusive extends From and To to the complete phases From through To.
 	Inclusive bool
 	// Phase selects one phase, its anchor included.
 	Phase string
-	// FirstID and LastID keep entries from one to another; 0 is no bound.
+	// FirstID and LastID keep entries with ids from FirstID to LastID; 0 is no bound.
 	FirstID, LastID int64
 	// SkipFirst leaves out the tape's first anchor.
 	SkipFirst bool
@@ -88,7 +88,8 @@ func (q Query) Of(t *workspace.Tape) Query {
 	return q
 }
 
-// Keep reports whether an entry passes SkipFirst, dates and Properties.
+// Keep reports whether an entry passes the bounds of ids, SkipFirst, the dates and Properties. It ignores
+// After, From, To, Phase and limits.
 func (q Query) Keep(e layout.Entry) bool {
 	if e.ID < q.FirstID || q.LastID > 0 && e.ID > q.LastID {
 		return false
@@ -250,8 +251,8 @@ func Reread(t *workspace.Tape, yield func(layout.Entry) bool, read func(yield fu
 	}
 }
 
-// orGone returns the error of a read, or, if the tape itself is gone, that. A fork with another commit may be a
-// new one of the same name; the files of the old one vanished under the read.
+// orGone returns the error of a read, or ErrNotFound if the tape itself is gone. A fork with another commit may
+// be a new one of the same name; the files of the old one vanished during the read.
 func orGone(t *workspace.Tape, was gitstore.Hash, err error) error {
 	now, gone := t.Head()
 	switch {

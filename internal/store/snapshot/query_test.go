@@ -19,7 +19,7 @@ import (
 const anyPayload = `{"role":"user","content":"","calls":[],"results":[],"name":"e","kind":"k","message":""}`
 
 // Queries on random tapes agree with a filter that reads everything.
-func TestQueryLaws(t *testing.T) {
+func TestQueriesMatchFilter(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
 	kinds := []string{repo.KindMessage, repo.KindToolCall, repo.KindEvent, repo.KindError, "custom", repo.KindSystem}
@@ -47,7 +47,7 @@ func TestQueryLaws(t *testing.T) {
 		for range 20 {
 			id := int64(1 + rng.IntN(len(all)))
 			if e, err := snapshot.Entry(t.Context(), storetest.InnerTape(tp), id); err != nil || e.ID != id || string(e.Raw) != string(all[id-1].Raw) {
-				t.Errorf("Entry(%d) = %s, %v", id, e.Raw, err)
+				t.Errorf("Entry(%d) is %s, %v; want %s", id, e.Raw, err, all[id-1].Raw)
 			}
 		}
 		_, err := snapshot.Entry(t.Context(), storetest.InnerTape(tp), int64(len(all)+1))
@@ -102,7 +102,7 @@ func randomQuery(rng *rand.Rand, all []repo.Entry) repo.Query {
 	return q
 }
 
-// compare fails unless a query of a tape gives the same as naive.
+// compare fails unless a query of a tape gives the same entries or error as naive.
 func compare(t *testing.T, tp *repo.Tape, all []repo.Entry, q repo.Query) {
 	t.Helper()
 	got, err := storetest.Collect(t.Context(), tp, q)
@@ -115,7 +115,7 @@ func compare(t *testing.T, tp *repo.Tape, all []repo.Entry, q repo.Query) {
 	}
 }
 
-// naive answers a query by the words of the documentation.
+// naive answers a query as the documentation of Query says, by filtering all entries.
 func naive(all []repo.Entry, q repo.Query) ([]repo.Entry, error) {
 	if !q.Since.IsZero() && !q.Until.IsZero() && q.Since.After(q.Until) {
 		return nil, repo.ErrInvalid
@@ -189,7 +189,7 @@ func naive(all []repo.Entry, q repo.Query) ([]repo.Entry, error) {
 	return out, nil
 }
 
-// Filters on a fork give the same as on a tape with the same entries.
+// Queries on a fork, part of whose entries are its parent's, agree with a filter that reads everything.
 func TestForkFilters(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(1, 20) {

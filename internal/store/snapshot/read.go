@@ -20,7 +20,7 @@ type cursor struct {
 	file  layout.Segment   // the current file
 	name  string           // its name
 	all   []byte           // its content
-	data  []byte           // the rest of it
+	data  []byte           // the part of all that was not read yet
 	line  int              // number of the current line, from 1
 	at    int              // offset of that line
 	entry jsonl.Entry
@@ -113,12 +113,12 @@ type PhaseReader struct {
 	anchor  layout.Entry
 	started bool
 	cursors []*cursor
-	Last    int64
+	Last    int64 // id of the last entry so far
 	tape    string
 }
 
-// Place says where to start in a phase: at an id (one up to the anchor's means the whole phase), or, if ends is
-// known, right after these ends of files.
+// Place says where to start in a phase: at an id (an id up to the anchor's means the whole phase), or, if ends
+// is set, right after these ends of files.
 type Place struct {
 	ID   int64
 	ends *[layout.ClassCount]End
@@ -160,7 +160,7 @@ func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place) (*PhaseRead
 	return r, nil
 }
 
-// seek moves to the first line with an id or a later one.
+// seek moves to the first line whose id is at least the given one.
 func (c *cursor) seek(files []layout.Segment, id int64) error {
 	n, err := FilesUpTo(c.v, c.p, files, id)
 	if err != nil {
@@ -175,8 +175,8 @@ func (c *cursor) seek(files []layout.Segment, id int64) error {
 	}
 }
 
-// skip skips the lines of the current file before an id, and parses only their ids. Malformed lines are left
-// to next.
+// skip skips the lines of the current file with lower ids, and parses only these ids. It stops at malformed
+// lines, which next reports.
 func (c *cursor) skip(id int64) {
 	for c.changed == nil || c.line+1 < c.changed.Line {
 		end := bytes.IndexByte(c.data, '\n')
@@ -191,7 +191,7 @@ func (c *cursor) skip(id int64) {
 	}
 }
 
-// resume moves to the first line after what was read.
+// resume moves to the first line after an end up to which the files were read.
 func (c *cursor) resume(files []layout.Segment, end End) error {
 	c.rest = files[min(len(files), max(0, end.File-1)):]
 	if end.File > 0 && len(c.rest) > 0 {
@@ -209,7 +209,7 @@ func (c *cursor) resume(files []layout.Segment, end End) error {
 	return c.next()
 }
 
-// FilesUpTo returns how many files of a class begin with an id or before it.
+// FilesUpTo returns how many files of a class begin with the given id or a lower one.
 func FilesUpTo(v *Snapshot, p layout.Phase, files []layout.Segment, id int64) (int, error) {
 	var failed error
 	n := sort.Search(len(files), func(i int) bool {
@@ -315,7 +315,7 @@ func (r *PhaseReader) Next() (layout.Entry, error) {
 	return e, first.next()
 }
 
-// PhaseOf returns the index of the phase that has an entry, or would have it.
+// PhaseOf returns the index of the phase that has the entry with an id, or would have it if it existed.
 func PhaseOf(v *Snapshot, id int64) (int, error) {
 	var failed error
 	i := sort.Search(len(v.List), func(i int) bool {
@@ -334,7 +334,7 @@ func LastID(v *Snapshot, p layout.Phase) (int64, error) {
 	return m.LastID, err
 }
 
-// EndOf returns a mark of a phase's end, and the last entry's line, nil if that is the anchor.
+// EndOf returns a mark of a phase's end, and the last entry's line; nil if the last entry is the anchor.
 func EndOf(v *Snapshot, p layout.Phase) (m ReadMark, line []byte, err error) {
 	anchor, err := ReadAnchor(v, p, "")
 	if err != nil {

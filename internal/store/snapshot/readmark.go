@@ -7,9 +7,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// ReadMark says how far somebody has read a tape, and lets them go on there: the branch's commit, and where the
-// files end after it. Whether the tape still begins with what was read depends on these alone, never on
-// times or counts. The zero ReadMark is the beginning.
+// ReadMark says how far somebody has read a tape, and lets them continue there: the branch's commit, and the
+// ends of the files. These alone decide whether the tape still begins with what was read, never times or
+// counts. The zero ReadMark is the beginning.
 type ReadMark struct {
 	Head   string                 `json:"head"`    // the branch's commit
 	LastID int64                  `json:"last_id"` // the last entry read
@@ -27,18 +27,17 @@ type End struct {
 	Sum   uint32 `json:"sum"`   // CRC-32 of the last bytes, at most EndSample
 }
 
-// EndSample is how many bytes before an end are compared. Every line has a date, so a rewritten file does not
-// end in the same way.
+// EndSample is how many bytes before an end its checksum covers. Every line has a date, so a rewritten file
+// does not end in the same way.
 const EndSample = 1 << 10
 
-// SumOf returns the checksum of the end of what was read.
+// SumOf returns the checksum of the last bytes that were read, at most EndSample.
 func SumOf(read []byte) uint32 { return Checksum(0, read[max(0, len(read)-EndSample):]) }
 
 // Place returns the place right after the mark.
 func (m ReadMark) Place() Place { return Place{ID: m.LastID + 1, ends: &m.Ends} }
 
-// Without reports whether a commit has nothing of the change that begins at u, so that the change can be
-// undone.
+// Without reports whether a commit contains nothing of the change that u undoes, so that u may be applied.
 func Without(t *workspace.Tape, u journal.Undo, head gitstore.Hash) (bool, error) {
 	if hash := head.String(); hash == u.Head || hash == u.Next {
 		return hash == u.Head, nil

@@ -17,8 +17,8 @@ import (
 // Snapshot is a tape at one moment: a commit, or the working tree as it was.
 type Snapshot struct {
 	Git    *gitstore.Repo
-	List   []layout.Phase
-	Commit gitstore.Hash // for a working tree, the branch's commit at that moment
+	List   []layout.Phase // all phases, in order
+	Commit gitstore.Hash  // for a working tree, the branch's commit at that moment
 	// RootTree is the commit's tree, and Root its entries.
 	RootTree gitstore.Hash
 	Root     []gitstore.TreeEntry
@@ -40,14 +40,14 @@ type Snapshot struct {
 
 	head    func() (*Snapshot, error) // the branch's commit, read on first use
 	rec     journal.Record            // the last writer's, if it is for the same commit
-	recPath string
-	Sealed  func() map[string]string // see Seals
+	recPath string                    // of the file with the journal
+	Sealed  func() map[string]string  // see Seals
 }
 
 // open reports whether the phase may still grow.
 func (v *Snapshot) open(p layout.Phase) bool { return v.Dir != "" && p.Seq == len(v.List) }
 
-// LastPhase returns the open phase.
+// LastPhase returns the last phase: in a working tree, the open one.
 func (v *Snapshot) LastPhase() layout.Phase { return v.List[len(v.List)-1] }
 
 // Phase returns the phase with a number and folder.
@@ -106,8 +106,8 @@ func (v *Snapshot) Content(p layout.Phase, s layout.Segment) ([]byte, error) {
 	return raw, err
 }
 
-// Read is Content with a buffer, which is used if it is large enough. For a file that was cut short meanwhile it
-// returns the rest.
+// Read is Content with a buffer, which is used if it is large enough. If the file was cut short meanwhile, it
+// returns what is left.
 func (v *Snapshot) Read(p layout.Phase, s layout.Segment, buf []byte) ([]byte, error) {
 	f, raw, err := v.get(p, s)
 	if f != nil {

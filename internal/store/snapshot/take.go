@@ -23,8 +23,8 @@ import (
 // branch's commit.
 //
 // Entries are appended in the order of their ids, each with one write. So if two readings of the sizes of the
-// open phase's files are equal, the tape was in that state. A change of several steps is left out because of
-// its Undo record, which stays until the change is complete.
+// open phase's files are equal, the tape was in that state. An unfinished change of several steps is left out
+// because of its undo record, which stays until the change is complete.
 func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 	for ctx.Err() == nil {
 		before, err := journal.PeekOf(t)
@@ -94,8 +94,8 @@ func changing(before, after journal.Record) bool {
 	return after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil)
 }
 
-// TreeOf returns the tape's working tree, and whether its files are the tape's state. They are not while a
-// checkout is unfinished; then, as without a working tree, the branch's commit is.
+// TreeOf returns the tape's working tree, and whether its files are the tape's state. If a checkout is
+// unfinished, or there is no working tree, the branch's commit is the state.
 func TreeOf(t *workspace.Tape, rec journal.Record, head gitstore.Hash) (wt gitstore.Worktree, inTree bool, err error) {
 	wt, _, err = t.Worktree()
 	if errors.Is(err, gitstore.ErrNotFound) {
@@ -104,8 +104,8 @@ func TreeOf(t *workspace.Tape, rec journal.Record, head gitstore.Hash) (wt gitst
 	return wt, err == nil && !journal.CheckingOut(rec, head), err
 }
 
-// worktreeView starts a snapshot of a working tree. The record must be older than the reading of the files:
-// appends go on, and a later one may include more.
+// worktreeView starts a snapshot of a working tree. The record must have been read before the files: a later
+// record may include appends that the files as read do not have.
 func worktreeView(t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Record) *Snapshot {
 	v := &Snapshot{Git: t.Store().Git(), Commit: head, Dir: dir, recPath: journal.LockPath(t)}
 	v.Sealed = sync.OnceValue(func() map[string]string { return Seals(t) })
@@ -145,13 +145,13 @@ func ReadTree(t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Rec
 	return v, nil
 }
 
-// headView reads a commit on first use.
+// headView returns a function that reads a commit on first use.
 func headView(t *workspace.Tape, head gitstore.Hash) func() (*Snapshot, error) {
 	return sync.OnceValues(func() (*Snapshot, error) { return AtCommit(t.Store(), head) })
 }
 
 // duringMerge returns the tape while git has an unfinished merge in its working tree and may have changed any
-// file: what is committed, and what was recorded after that, if git did not touch those files.
+// file. It has the committed entries, and the later ones if git did not change the files of the open phase.
 func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, rec journal.Record, head gitstore.Hash) (*Snapshot, error) {
 	committed, err := AtCommit(t.Store(), head)
 	if err != nil {
@@ -224,7 +224,7 @@ func (v *Snapshot) addCommitted() error {
 func boundBy(v *Snapshot, u journal.Undo) (*Snapshot, error) {
 	p, ok := v.Phase(u.Seq, u.Folder)
 	if !ok {
-		return v, v.CheckPhases() // somebody has reset the branch to before it
+		return v, v.CheckPhases() // somebody has reset the branch to before the change
 	}
 	if u.Seq < len(v.List) {
 		var err error
@@ -248,8 +248,8 @@ func boundBy(v *Snapshot, u journal.Undo) (*Snapshot, error) {
 	return v, v.CheckPhases()
 }
 
-// CheckNotTruncated returns an error if a file of the open phase has lost acknowledged bytes. (In earlier phases
-// a missing entry shows as a gap in the ids.)
+// CheckNotTruncated returns an error if a file of the open phase has lost acknowledged bytes. (In earlier
+// phases a missing entry shows as a gap in the ids.)
 func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error {
 	if st.Head != head.String() || st.Seq < len(v.List) {
 		return nil
@@ -279,7 +279,7 @@ func CheckNotTruncated(v *Snapshot, st journal.Record, head gitstore.Hash) error
 }
 
 // CheckEnd returns an error if a tape ends before the last entry that was acknowledged. A branch that git has
-// moved back is another history, and ends where it does.
+// moved back has another history, and may end earlier.
 func CheckEnd(t *workspace.Tape, v *Snapshot, st journal.Record) error {
 	last, err := v.LastID()
 	if err != nil || last >= st.LastID {
@@ -291,8 +291,8 @@ func CheckEnd(t *workspace.Tape, v *Snapshot, st journal.Record) error {
 	return &layout.CorruptError{File: v.Path(v.LastPhase(), ""), Msg: "acknowledged but missing: " + layout.Entries(last+1, st.LastID)}
 }
 
-// checkNotLost returns an error if the working tree lacks a phase of the commit, or the end of the last one. It
-// is for a tape without a valid record.
+// checkNotLost returns an error if the working tree lacks a phase of the commit, or the end of the commit's
+// last phase. It is for a tape without a valid record.
 func checkNotLost(t *workspace.Tape, v *Snapshot) error {
 	committed, err := AtCommit(t.Store(), v.Commit)
 	if err != nil {
@@ -314,10 +314,10 @@ func (v *Snapshot) hasPhases(committed *Snapshot) error {
 	return nil
 }
 
-// Extends checks that a working tree has all phases of a commit, and no shorter file in the commit's last phase.
-// With closely it compares the bytes of each class's last file; the others are sealed, and only their sizes
-// are compared, so the cost does not depend on the length of the phase (tape verify compares all). exact
-// reports whether the phase is as committed.
+// Extends checks that a working tree has all phases of a commit, and no shorter file in the commit's last
+// phase. With closely it compares the bytes of each class's last file; the others are sealed, and only their
+// sizes are compared, so the cost does not depend on the length of the phase (tape verify compares all).
+// exact reports whether the phase is as committed.
 func (v *Snapshot) Extends(committed *Snapshot, closely bool) (exact bool, err error) {
 	if err := v.hasPhases(committed); err != nil {
 		return false, err

@@ -19,7 +19,8 @@ type Walk struct {
 	R *PhaseReader // the current phase
 }
 
-// Read yields the entries in order, also those before a damaged one.
+// Read yields the entries in order. At a damaged entry it returns an error, after yielding the entries before
+// it.
 func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 	from := w.From
 	for i := w.First; i <= w.Last; i++ {
@@ -50,8 +51,8 @@ func (w *Walk) Read(ctx context.Context, yield func(layout.Entry) bool) error {
 	return nil
 }
 
-// checkEnd checks that a phase, by its index, ends with an id: that the next one, if any, begins after it. If
-// files of the phase are missing, for example because its working tree is being removed, it does not.
+// checkEnd checks that the phase with index i ends with the id last: the next phase, if any, must begin right
+// after it. It does not if files are missing, for example because the working tree is being removed.
 func (v *Snapshot) checkEnd(i int, last int64, tape string) error {
 	if i+1 >= len(v.List) {
 		return nil
@@ -83,7 +84,7 @@ func (s selection) forward(ctx context.Context, yield func(layout.Entry) bool) e
 // backward reads windows of ids from the end, so that a small limit reads little of a long phase.
 func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) error {
 	const first, largest = 64, 16 << 10 // ids
-	before := int64(0)                  // where the phase ends, as the anchor after it says, once that was read
+	before := int64(0)                  // last id of the phase, according to the anchor after it; 0 if that was not read
 	for i := s.span.Last; i >= s.span.First; i-- {
 		anchor, err := ReadAnchor(s.v, s.v.List[i], s.tape)
 		if err != nil {
@@ -114,7 +115,7 @@ func (s selection) backward(ctx context.Context, yield func(layout.Entry) bool) 
 	return nil
 }
 
-// window returns the selected entries of a phase from one id to another.
+// window returns the selected entries of the phase with index i, with ids from low to high.
 func (s selection) window(ctx context.Context, i int, low, high int64) ([]layout.Entry, error) {
 	var batch []layout.Entry
 	w := &Walk{V: s.v, Tape: s.tape, First: i, Last: i, From: Place{ID: low}}

@@ -16,7 +16,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Put stores the tag of a handoff in a batch; line is its anchor's.
+// Put stores in a batch the tag of the handoff with commit h, which is c; line is the anchor's line.
 func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, h gitstore.Hash, c gitstore.Commit, line []byte) (gitstore.Hash, error) {
 	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
 	if err != nil {
@@ -45,8 +45,8 @@ func summaryOf(e jsonl.Entry) string {
 	return strings.TrimSpace(layout.Printable(jsonl.GetString(e.Payload, "state", "summary")))
 }
 
-// CommitText returns the summary of an anchor's line for the commit of its handoff, or "". A very long one is
-// cut; the anchor and its tag have all of it.
+// CommitText returns the summary of an anchor's line for the commit of its handoff, or "". A very long
+// one is cut; the anchor and its tag have the whole summary.
 func CommitText(line []byte) string {
 	const limit = 64 << 10 // bytes
 	e, err := jsonl.Parse(line)
@@ -75,16 +75,16 @@ func Set(ctx context.Context, t *workspace.Tape, ref string, h gitstore.Hash, wh
 // missingTag is a phase whose tag is missing or wrong.
 type missingTag struct {
 	folder string
-	hash   gitstore.Hash // the commit that it must name
+	hash   gitstore.Hash // the commit that the tag must name
 	commit gitstore.Commit
 	line   []byte        // the anchor's line
-	names  gitstore.Hash // the commit that it names; zero: the tag is missing
+	names  gitstore.Hash // the commit that the tag names now; zero: the tag is missing
 }
 
 // Ensure creates the tags that are missing because of a crash between commit and tag. Tags are created in the
-// order of their commits, so the first correct one ends the search. With all it goes on, and restores tags
-// that were deleted or that name a commit which the tape no longer has. A tag that was moved to another
-// commit of the tape stays, and verify reports it.
+// order of their commits, so the first correct one ends the search. If all is set, the search goes on to the
+// first commit, and restores tags that were deleted or that name a commit which the tape no longer has. A tag
+// that was moved to another commit of the tape stays, and verify reports it.
 func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool) (made bool, err error) {
 	var todo []missingTag
 	chain, start := map[gitstore.Hash]bool{}, snapshot.StartOf(t, head)
@@ -99,7 +99,7 @@ func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool
 			return false, layout.CorruptObject(commit, err)
 		}
 		if commit == start {
-			break // the rest is the parent's
+			break // earlier commits are the parent's
 		}
 		before, ok, err := resolve.Previous(t, c)
 		if err != nil {
@@ -133,8 +133,8 @@ func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool
 	return made, nil
 }
 
-// OfNew creates the missing tags of a tape from a remote, where a crash, or a push by plain git, may have left
-// them out. It skips a merge made by git, whose completion creates them.
+// OfNew creates the missing tags of a tape that came from a remote. A crash there, or a push by plain git, may
+// have left them out. It skips a merge made by git, whose completion creates them.
 func OfNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	err := snapshot.CheckMergeComplete(t, head)
 	if incomplete := (*workspace.IncompleteMergeError)(nil); errors.As(err, &incomplete) {

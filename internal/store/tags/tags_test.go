@@ -22,8 +22,7 @@ func listed(t *testing.T, dir string) []string {
 	return strings.Split(storetest.Git(t, dir, "for-each-ref", "--format=%(refname:short) %(objectname)", "refs/tags"), "\n")
 }
 
-// A lost tag is restored byte for byte. One that somebody moved to another commit of the tape stays, and verify reports
-// it.
+// A lost tag is restored byte for byte. A tag that somebody moved to another commit of the tape stays.
 func TestEnsure(t *testing.T) {
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -37,7 +36,7 @@ func TestEnsure(t *testing.T) {
 		t.Helper()
 		made, err := tags.Ensure(t.Context(), storetest.InnerTape(m), storetest.Head(t, m), all)
 		if err != nil || made != makes {
-			t.Errorf("%s: made %v, %v", what, made, err)
+			t.Errorf("%s: made %v, %v; want %v", what, made, err, makes)
 		}
 	}
 	ensure("nothing is missing", true, false)
@@ -49,13 +48,13 @@ func TestEnsure(t *testing.T) {
 	drop("003_two", "004_three") // as after a crash between commits and tags
 	ensure("the last two", false, true)
 	if got := listed(t, s.Dir()); !slices.Equal(got, want) {
-		t.Errorf("there are\n%q, were\n%q", got, want)
+		t.Errorf("the tags are\n%q, want\n%q", got, want)
 	}
 	drop("002_one")
-	ensure("one before a right one, by the way", false, false)
-	ensure("one before a right one", true, true)
+	ensure("one before a correct one, without all", false, false)
+	ensure("one before a correct one, with all", true, true)
 	if got := listed(t, s.Dir()); !slices.Equal(got, want) {
-		t.Errorf("there are\n%q, were\n%q", got, want)
+		t.Errorf("the tags are\n%q, want\n%q", got, want)
 	}
 	storetest.Git(t, s.Dir(), "tag", "-f", "anchor/main/002_one", "anchor/main/001_session-start")
 	ensure("moved by somebody", true, false)
@@ -80,7 +79,7 @@ func TestPrune(t *testing.T) {
 	storetest.Must(t, tags.Prune(t.Context(), storetest.InnerTape(m), v.List))
 	storetest.Git(t, s.Dir(), "tag", "-d", "v1", "anchor/mainly/003_x")
 	if got := listed(t, s.Dir()); !slices.Equal(got, want) {
-		t.Errorf("there are\n%q, want\n%q", got, want)
+		t.Errorf("the tags are\n%q, want\n%q", got, want)
 	}
 }
 
@@ -94,7 +93,7 @@ func TestSet(t *testing.T) {
 	for _, h := range []gitstore.Hash{first, storetest.Head(t, m), storetest.Head(t, m)} {
 		storetest.Must(t, tags.Set(t.Context(), in, ref, h, gitstore.Signature{Name: "T", Email: "t@example.org", When: testkit.Clock()}))
 		if got := storetest.Git(t, s.Dir(), "rev-parse", ref); got != h.String() {
-			t.Errorf("it is on %s, not on %s", got, h)
+			t.Errorf("the tag is on %s, want %s", got, h)
 		}
 	}
 	storetest.Git(t, s.Dir(), "update-ref", "-d", ref)
@@ -113,14 +112,14 @@ func TestMessage(t *testing.T) {
 		e, err := jsonl.Parse(line)
 		storetest.Must(t, err)
 		if got := tags.Message(e); got != want[0] {
-			t.Errorf("the tag of %.100s says %.200q", payload, got)
+			t.Errorf("the tag of %.100s says %.200q, want %.200q", payload, got, want[0])
 		}
 		if got := tags.CommitText(line); got != want[1] {
-			t.Errorf("the commit of %.100s says %.200q of %d bytes, want %d", payload, got, len(got), len(want[1]))
+			t.Errorf("the commit of %.100s says %.200q (%d bytes), want %.200q (%d bytes)", payload, got, len(got), want[1], len(want[1]))
 		}
 	}
 	if got := tags.CommitText([]byte("torn")); got != "" {
-		t.Errorf("a torn line says %q", got)
+		t.Errorf("the commit text of a torn line is %q, want none", got)
 	}
 }
 

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Handoffs, forks and merges lose nothing while somebody prunes unreachable objects over and over, although what they
-// store is unreachable until the branch moves.
+// Handoffs, forks and merges lose nothing while somebody prunes unreachable objects over and over, although their objects
+// are unreachable until the branch moves.
 func TestWritersBesidePrune(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
 	runs := 0
 	stop := storetest.Background(func() error {
-		// It fails if a working tree is removed at that moment.
+		// git gc fails if a working tree is removed at that moment.
 		if exec.Command("git", "-C", s.Dir(), "gc", "-q", "--prune=now").Run() == nil {
 			runs++
 		}

@@ -19,7 +19,7 @@ import (
 func checkDisposable(ctx context.Context, w *writer.Writer, wt gitstore.Worktree) error {
 	for _, name := range []string{"locked", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG", "rebase-merge", "rebase-apply", "index.lock"} {
 		if _, err := os.Lstat(filepath.Join(wt.GitDir, name)); err == nil {
-			return fmt.Errorf("git is in the middle of something there, or it is locked: %s", filepath.Join(wt.GitDir, name))
+			return fmt.Errorf("git has an unfinished operation there, or has locked the working tree: %s", filepath.Join(wt.GitDir, name))
 		}
 	}
 	if err := w.Begin(ctx); err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSoakGCFaults makes the disk fail at each step of GC, which nobody must notice.
+// TestSoakGCFaults makes the disk fail at each step of GC: readers and writers must not notice.
 func TestSoakGCFaults(t *testing.T) {
 	storetest.TryFaults(t, []storetest.FaultCase{
 		{Name: "gc", Unseen: true, Setup: storetest.CommittedSides, Run: func(ctx context.Context, s *repo.Store) error {

@@ -21,19 +21,19 @@ import (
 
 // GCOptions say what GC does. Nil means the defaults.
 type GCOptions struct {
-	// Idle is for how long nobody may have written to a tape before its working tree is removed. 0 means
-	// a day; negative means any time.
+	// Idle is how long a tape must have been unchanged before its working tree is removed. 0 means a day;
+	// a negative duration means no time at all.
 	Idle time.Duration
-	// WorktreesOnly does not change the repository.
+	// WorktreesOnly leaves the repository unchanged.
 	WorktreesOnly bool
 	// Auto does only what keeps reading fast: if there are more than 50 packs, it combines the small ones.
-	// That takes time in proportion to what was recorded since the last time.
+	// That takes time in proportion to what was recorded since the last GC. The report stays empty.
 	Auto bool
 	// Step, if set, is called when a step begins, with a few words about it.
 	Step func(what string)
 }
 
-// idleDefault is how long an unused working tree is kept. Keeping it costs little; making it again costs as
+// idleDefault is how long an unused working tree is kept. Keeping it costs little; creating it again costs as
 // much as a checkout.
 const idleDefault = 24 * time.Hour
 
@@ -41,7 +41,7 @@ const idleDefault = 24 * time.Hour
 type GCReport struct {
 	Before, After int64        // bytes that the workspace takes on disk
 	Worktrees     []GCWorktree // removed working trees
-	Kept          []GCWorktree // unused ones that contain something else
+	Kept          []GCWorktree // idle ones that were not removed
 	Locks         []string     // lock files that killed processes left
 	Temporary     int          // how many temporary files were removed
 }
@@ -52,9 +52,9 @@ type GCWorktree struct {
 	Reason    string // why it was kept
 }
 
-// GC removes clean and idle working trees of all tapes and forks except the current one, but only where
-// this program puts them, and what killed processes left; then it packs the repository. Readers and
-// writers need not stop: the next write to a tape makes its working tree again, and nothing recorded is
+// GC removes clean and idle working trees of all tapes and forks except the current one, if they are where
+// this program puts them. It removes what killed processes left, and packs the repository. Readers and
+// writers need not stop: the next write to a tape creates its working tree again, and nothing recorded is
 // lost.
 //
 // Errors: ErrNoGit unless WorktreesOnly; ErrBusy when another GC runs, the context's error when interrupted.
@@ -92,7 +92,7 @@ func (c *collector) run(ctx context.Context) error {
 	if c.report.Before, err = c.size(ctx); err != nil {
 		return err
 	}
-	if !c.o.WorktreesOnly { // before they block this one
+	if !c.o.WorktreesOnly { // first, because stale locks would block this GC
 		if c.report.Locks, err = gitrun.RecoverLocks(ctx, c.s.Git()); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func (c *collector) run(ctx context.Context) error {
 	return err
 }
 
-// worktrees removes the unused ones.
+// worktrees removes the idle working trees.
 func (c *collector) worktrees(ctx context.Context) error {
 	all, err := c.s.TapesAndForks(ctx)
 	if err != nil {
@@ -147,8 +147,8 @@ func ownTree(t *workspace.Tape) (gitstore.Worktree, bool) {
 	return wt, err == nil && wt.Dir == want
 }
 
-// worktree removes one, unless somebody writes to the tape, did so recently, or it contains something
-// that would be lost.
+// worktree removes a tape's working tree, unless somebody is writing to the tape or did so recently, or the
+// working tree contains something that would be lost.
 func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree) error {
 	if c.o.Idle > 0 && !idle(t, wt, c.s.Now().Add(-c.o.Idle)) {
 		return nil
@@ -179,8 +179,8 @@ func (c *collector) worktree(ctx context.Context, t *workspace.Tape, wt gitstore
 	return nil
 }
 
-// idle reports whether nobody wrote to a working tree since the given time, neither this program, which
-// updates the lock file, nor anybody by hand.
+// idle reports whether a working tree is unchanged since the given time. A write by this program changes the
+// lock file; a change by hand shows in the files and folders.
 func idle(t *workspace.Tape, wt gitstore.Worktree, since time.Time) bool {
 	paths := []string{journal.LockPath(t), wt.Dir, filepath.Join(wt.Dir, layout.AnchorsDir), filepath.Join(wt.GitDir, "index")}
 	if list, err := snapshot.ListPhases(wt.Dir); err == nil && len(list) > 0 {
@@ -248,7 +248,7 @@ func (c *collector) sweep(dir string, before time.Time) {
 	}
 }
 
-// size is what the workspace takes on disk: working trees and repository.
+// size returns the bytes that the workspace takes on disk: working trees and repository.
 func (c *collector) size(ctx context.Context) (int64, error) {
 	size, err := diskUse(ctx, c.s.Dir())
 	git := c.s.Git().GitDir()
@@ -260,8 +260,8 @@ func (c *collector) size(ctx context.Context) (int64, error) {
 	return size, err
 }
 
-// diskUse is what a folder takes on disk. Files and folders take whole blocks, so a thousand small files
-// take more than one large file of the same content.
+// diskUse returns the bytes that a folder takes on disk. Files and folders take whole blocks, so a thousand
+// small files take more than one large file of the same content.
 func diskUse(ctx context.Context, dir string) (int64, error) {
 	const block = 4096
 	var total int64

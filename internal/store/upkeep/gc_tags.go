@@ -12,8 +12,8 @@ import (
 	"tape/internal/store/writer"
 )
 
-// forkTags removes tags of closed forks, left if closing was interrupted after the branch was deleted.
-// Tags of forks that exist only at a remote stay.
+// forkTags removes tags of closed forks that stayed because closing was interrupted after the branch was
+// deleted. Tags of forks that exist only at a remote stay.
 func (c *collector) forkTags(ctx context.Context) error {
 	tags, err := c.s.Git().Refs(layout.TagPrefix)
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *collector) forkTags(ctx context.Context) error {
 
 // dropTagsOfClosed removes the tags of a fork if it is closed; at is the commit of one of them.
 func dropTagsOfClosed(ctx context.Context, t *workspace.Tape, at gitstore.Hash) error {
-	return writer.LockedAsIs(ctx, t, func(*writer.Writer) error { // somebody may be making it again
+	return writer.LockedAsIs(ctx, t, func(*writer.Writer) error { // under the lock, nobody can create the fork again meanwhile
 		if _, err := t.Store().Git().Ref(t.Ref()); !errors.Is(err, gitstore.ErrNotFound) {
 			return err
 		}

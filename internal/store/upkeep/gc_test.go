@@ -20,7 +20,7 @@ import (
 	"time"
 )
 
-// A working tree that is completely in git is removed, and made again by the next write.
+// A working tree that is completely in git is removed, and the next write creates it again.
 func TestGCWorktrees(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
@@ -37,11 +37,11 @@ func TestGCWorktrees(t *testing.T) {
 	before, inFork := storetest.Picture(t, s), storetest.Lines(storetest.Entries(t, fork, repo.Query{}))
 
 	if r := storetest.GC(t, s, &repo.GCOptions{WorktreesOnly: true}); len(r.Worktrees)+len(r.Kept) > 0 {
-		t.Errorf("what was just written to is not idle: %+v", r)
+		t.Errorf("recently written working trees were handled as idle: %+v", r)
 	}
 	r := storetest.GC(t, s, &repo.GCOptions{WorktreesOnly: true, Idle: -1})
 	if got := gcNames(r.Worktrees); !slices.Equal(got, []string{"main/x", "other"}) || len(r.Kept) > 0 || r.Before <= r.After {
-		t.Errorf("%+v", r)
+		t.Errorf("gc: %+v, want main/x and other removed, none kept, and less disk space used", r)
 	}
 	for _, tp := range []*repo.Tape{other, fork} {
 		if _, err := os.Stat(storetest.InnerTape(tp).TreeDir()); !errors.Is(err, os.ErrNotExist) || tp.WorkTree() != "" {
@@ -55,7 +55,7 @@ func TestGCWorktrees(t *testing.T) {
 		t.Errorf("git knows of more than one working tree:\n%s", out)
 	}
 	if storetest.Picture(t, s) != before || !slices.Equal(storetest.Lines(storetest.Entries(t, fork, repo.Query{})), inFork) {
-		t.Error("readers see something else")
+		t.Error("gc changed what readers see")
 	}
 	for _, tp := range []*repo.Tape{other, fork} {
 		storetest.Append(t, tp, repo.Message("user", "again"))
@@ -63,7 +63,7 @@ func TestGCWorktrees(t *testing.T) {
 		storetest.WantClean(t, tp.WorkTree())
 	}
 	if got := storetest.Lines(storetest.Entries(t, fork, repo.Query{})); !slices.Equal(got[:len(got)-1], inFork) {
-		t.Errorf("the fork has %q", got)
+		t.Errorf("after an append the fork has %q, want %q and one more", got, inFork)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestGCKeeps(t *testing.T) {
 			files := filesBelow(t, s.Dir())
 			r := storetest.GC(t, s, &repo.GCOptions{Idle: -1, WorktreesOnly: true})
 			if len(r.Worktrees) > 0 || (c.reason == "") != (len(r.Kept) == 0) || c.reason != "" && !strings.Contains(r.Kept[0].Reason, c.reason) {
-				t.Errorf("%+v", r)
+				t.Errorf("gc: %+v, want the working tree kept with the reason %q", r, c.reason)
 			}
 			if got := filesBelow(t, s.Dir()); got != files {
-				t.Errorf("files before:\n%s\nand after:\n%s", files, got)
+				t.Errorf("gc changed the files from\n%s\nto\n%s", files, got)
 			}
 			if c.undo != nil {
 				c.undo(t, s, dir)
@@ -173,7 +173,7 @@ func filesBelow(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// An idle working tree is one that neither this program nor a user has written to.
+// A working tree is idle if it has not been written to for a day.
 func TestGCIdle(t *testing.T) {
 	s := storetest.New(t, nil)
 	other, err := s.CreateTape(t.Context(), "other")
@@ -183,13 +183,13 @@ func TestGCIdle(t *testing.T) {
 	later, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Now: func() time.Time { return time.Now().Add(23 * time.Hour) }})
 	storetest.Must(t, err)
 	if r := storetest.GC(t, later, &repo.GCOptions{WorktreesOnly: true}); len(r.Worktrees) > 0 {
-		t.Error("taken away within a day")
+		t.Errorf("within a day, gc removed %+v", r.Worktrees)
 	}
 	if later, err = repo.Open(t.Context(), s.Dir(), &repo.Options{Now: func() time.Time { return time.Now().Add(25 * time.Hour) }}); err != nil {
 		t.Fatal(err)
 	}
 	if r := storetest.GC(t, later, &repo.GCOptions{WorktreesOnly: true}); len(r.Worktrees) != 1 {
-		t.Error("not taken away after a day")
+		t.Errorf("after a day, gc removed %+v, want one working tree", r.Worktrees)
 	}
 }
 
@@ -204,13 +204,13 @@ func TestGCBesideWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := storetest.GC(t, storetest.Reopen(t, s.Dir()), &repo.GCOptions{WorktreesOnly: true, Idle: -1}); len(r.Worktrees) > 0 || len(r.Kept) != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("gc beside a writer: %+v, want the working tree kept", r)
 	}
 	if _, err := tx.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got := storetest.Entries(t, other, repo.Query{}); len(got) != 2 {
-		t.Errorf("%d entries", len(got))
+		t.Errorf("the tape has %d entries, want 2", len(got))
 	}
 }
 
@@ -229,7 +229,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 				added.Add(1)
 				_, _, err = other.Checkpoint(context.Background())
 			}
-			wait.Pause(time.Millisecond) // for which it is clean
+			wait.Pause(time.Millisecond) // in which the working tree is clean
 		}
 		done <- err
 	}()
@@ -244,7 +244,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 	}
 	storetest.Must(t, <-done)
 	if got := storetest.Entries(t, other, repo.Query{}); int64(len(got)) != added.Load()+1 {
-		t.Errorf("%d entries, not %d", len(got), added.Load()+1)
+		t.Errorf("the tape has %d entries, want %d", len(got), added.Load()+1)
 	}
 }
 
@@ -263,27 +263,27 @@ func TestGCCutOff(t *testing.T) {
 		r, err := broken.GC(t.Context(), &repo.GCOptions{WorktreesOnly: true, Idle: -1})
 		if !f.Hit() {
 			if len(r.Worktrees) != 1 || err != nil || n < 5 {
-				t.Fatalf("step %d: %+v %v", n, r, err)
+				t.Fatalf("without a fault at operation %d: %+v, %v; want one working tree removed after at least 5 operations", n, r, err)
 			}
 			return
 		}
 		if got := storetest.Picture(t, storetest.Reopen(t, s.Dir())); got != before {
-			t.Fatalf("after %v readers see\n%s", f.Log, got)
+			t.Fatalf("after the failure of %v readers see\n%s\nwant\n%s", f.Log, got, before)
 		}
 		var said []string
 		again, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Warn: func(m string) { said = append(said, m) }})
 		storetest.Must(t, err)
 		storetest.Append(t, storetest.Tape(t, again, "other"), repo.Message("user", "next"))
 		if len(said) > 0 {
-			t.Errorf("after %v: %q", f.Log, said)
+			t.Errorf("after the failure of %v the next write warns: %q", f.Log, said)
 		}
 		storetest.Checkpoint(t, storetest.Tape(t, again, "other"))
 		storetest.WantClean(t, storetest.Tape(t, again, "other").WorkTree())
 	}
 }
 
-// What killed processes left is removed; the repository is packed; forks, archives and what only a reflog keeps are
-// not lost.
+// GC removes what killed processes left, and packs the repository. Forks, archives and commits that only a reflog names
+// are not lost.
 func TestGCPacks(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
@@ -310,21 +310,21 @@ func TestGCPacks(t *testing.T) {
 	var steps []string
 	r := storetest.GC(t, s, &repo.GCOptions{Step: func(what string) { steps = append(steps, what) }})
 	if r.Temporary != 1 || !slices.Equal(r.Locks, []string{lock}) || r.After >= r.Before || !slices.Contains(steps, "packing") {
-		t.Errorf("%+v %q", r, steps)
+		t.Errorf("gc: %+v with the steps %q, want one temporary file and %s removed, and less disk space used", r, steps, lock)
 	}
 	if _, err := os.Stat(fresh); err != nil {
-		t.Error("a file that may be being written is gone")
+		t.Error("gc removed a new temporary file, which may still be written to")
 	}
 	storetest.Remove(t, fresh)
 	if packs, err := filepath.Glob(filepath.Join(s.Dir(), ".git/objects/pack/*.pack")); len(packs) != 1 || err != nil {
-		t.Error(packs, err)
+		t.Errorf("packs are %q, %v; want one", packs, err)
 	}
 	storetest.Git(t, s.Dir(), "cat-file", "-e", commit)
 	if _, _, err := main.Restore(t.Context(), repo.Latest); err != nil {
 		t.Error(err)
 	}
 	if got := storetest.Entries(t, main, repo.Query{}); len(got) != 21 {
-		t.Errorf("%d entries", len(got))
+		t.Errorf("the restored tape has %d entries, want 21", len(got))
 	}
 }
 
@@ -339,8 +339,8 @@ func TestGCInterrupted(t *testing.T) {
 	storetest.WantIs(t, err, context.Canceled)
 }
 
-// Tags of a closed fork are removed if closing was interrupted before; those of a fork that is not known to be closed
-// stay.
+// Tags of a closed fork that stayed because closing was interrupted are removed. Tags of a fork that is not known to be
+// closed stay.
 func TestGCForkTags(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
@@ -358,20 +358,20 @@ func TestGCForkTags(t *testing.T) {
 		if i == 0 {
 			storetest.GC(t, s, &repo.GCOptions{Idle: -1})
 			if left := tags(); len(left) > 0 {
-				t.Fatalf("%q are left", left)
+				t.Fatalf("the tags %q of the closed fork are left", left)
 			}
 		}
 	}
 	storetest.Git(t, s.Dir(), "reflog", "expire", "--expire=now", "--all")
 	storetest.GC(t, s, &repo.GCOptions{Idle: -1})
 	if left := tags(); !slices.Equal(left, made[1:]) {
-		t.Errorf("there are %q, not %q", left, made[1:])
+		t.Errorf("the tags are %q, want %q", left, made[1:])
 	}
 }
 
 // The sizes in a report are measured in the same way before and after: never larger afterwards, and equal if there was
 // nothing to do.
-func TestGCTellsWhatItSaves(t *testing.T) {
+func TestGCReportsSizes(t *testing.T) {
 	s := storetest.New(t, nil)
 	main := storetest.Tape(t, s, "main")
 	for i := range 4 {
@@ -379,7 +379,7 @@ func TestGCTellsWhatItSaves(t *testing.T) {
 		storetest.Handoff(t, main, fmt.Sprint("phase ", i))
 		first, again := storetest.GC(t, s, nil), storetest.GC(t, s, nil)
 		if first.After >= first.Before || again.Before != first.After || again.After != again.Before {
-			t.Errorf("%d: from %d to %d, then from %d to %d", i, first.Before, first.After, again.Before, again.After)
+			t.Errorf("round %d: the first gc goes from %d to %d bytes, the second from %d to %d; want fewer, then no change", i, first.Before, first.After, again.Before, again.After)
 		}
 	}
 }

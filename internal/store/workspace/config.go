@@ -58,9 +58,9 @@ type Config struct {
 	Allowed []string     // fingerprints of false positives
 
 	Scanner  func() *secrets.Scanner    // built on first use
-	previous string                     // the current tape before this one
-	former   map[string]json.RawMessage // a former version's settings, unused until the user agrees
-	unknown  map[string]json.RawMessage // members of a newer version, kept
+	previous string                     // the tape that was current before Tape
+	former   map[string]json.RawMessage // a former version's settings that run or send something, unused until the user agrees
+	unknown  map[string]json.RawMessage // members of a newer version, which stay in the file
 }
 
 // dataKeys are the settings in Config.

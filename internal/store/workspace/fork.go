@@ -16,10 +16,10 @@ import (
 // IsFork reports whether this is a fork.
 func (t *Tape) IsFork() bool { return t.fork != "" }
 
-// ForkName is a fork's own name, without its parent's; "" for a tape.
+// ForkName returns a fork's own name, without its parent's; "" for a tape.
 func (t *Tape) ForkName() string { return t.fork }
 
-// Parent is the name of the tape or fork that a fork was made from; "" for a tape.
+// Parent returns the name of the tape or fork that a fork was made from; "" for a tape.
 func (t *Tape) Parent() string {
 	if !t.IsFork() {
 		return ""
@@ -37,8 +37,8 @@ func (s *Store) ForkHandle(name string) *Tape {
 		branch: layout.ForkPrefix + layout.TapeSlug(parent) + "/" + layout.TapeSlug(fork)}
 }
 
-// IsForkOf reports whether a tape is the parent of a fork, or the parent's parent, and so on. False for
-// nil.
+// IsForkOf reports whether name is the parent of a fork, or the parent's parent, and so on. It is false for
+// a nil Tape.
 func (t *Tape) IsForkOf(name string) bool {
 	for f := t; f != nil; f = f.store.ForkHandle(f.Parent()) {
 		if f.Parent() == name {
@@ -48,8 +48,8 @@ func (t *Tape) IsForkOf(name string) bool {
 	return false
 }
 
-// NameOfFork returns the name of a fork from the nearest commit that says it. A fork that somebody made
-// by hand from another tape is named after the slugs of its parent and branch.
+// NameOfFork returns the name of a fork from the nearest commit that records a name. A fork that somebody
+// made by hand from another tape is named after the slugs of its parent and branch.
 func (s *Store) NameOfFork(branch string, head gitstore.Hash) (string, error) {
 	name, err := s.NameAt(head)
 	if err != nil || name != "" && layout.BranchOf(name, branch) == branch {

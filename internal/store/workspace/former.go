@@ -27,19 +27,19 @@ import (
 type formerSettings struct {
 	config Config
 	agent  map[string]json.RawMessage
-	isAll  bool // the file holds nothing else
+	isAll  bool // the file holds only settings, and can be removed
 }
 
 func (s *Store) formerPath() string { return filepath.Join(s.dir, layout.ConfigFile) }
 
-// hasPrivate reports whether tape has been used here: .git/tape exists, which no clone copies.
+// hasPrivate reports whether tape has been used here: .git/tape exists, and clones do not copy it.
 func (s *Store) hasPrivate() bool {
 	_, err := os.Stat(s.PrivatePath())
 	return err == nil
 }
 
-// loadConfig reads the settings of a workspace that is opened, or, if isNew, created. If the settings of a
-// former version cannot be moved, because the workspace is read-only, they are used where they are.
+// loadConfig reads the settings of a workspace that is being opened, or, if isNew, created. If the settings
+// of a former version cannot be moved, because the workspace is read-only, they are used where they are.
 func (s *Store) loadConfig(ctx context.Context, isNew bool) (Config, error) {
 	c, found, err := readConfig(s.configPath())
 	if found || err != nil {
@@ -49,7 +49,7 @@ func (s *Store) loadConfig(ctx context.Context, isNew bool) (Config, error) {
 		c, _, err = readConfig(s.configPath()) // another process may have moved it just now
 		return c, err
 	}
-	used := !isNew && s.hasPrivate() // before the lock creates it
+	used := !isNew && s.hasPrivate() // asked before the lock creates .git/tape
 	unlock, lockErr := s.LockPrivate(ctx, configLock)
 	if ctx.Err() != nil {
 		return c, ctx.Err()
@@ -74,8 +74,8 @@ func (s *Store) loadConfig(ctx context.Context, isNew bool) (Config, error) {
 	return c, err
 }
 
-// currentConfig reads the settings, and moves those of a former version. The lock of settings must be
-// held. The result is usable even if the move failed.
+// currentConfig reads the settings, and moves those of a former version. The caller must hold configLock. The
+// result is usable even if the move failed. used is whether tape was used here before.
 func (s *Store) currentConfig(used bool) (Config, error) {
 	c, found, err := readConfig(s.configPath())
 	if found || err != nil {
@@ -89,8 +89,8 @@ func (s *Store) currentConfig(used bool) (Config, error) {
 }
 
 // readFormer reads a former version's config.json; nil if the file is missing. If the file was not
-// written by a former version, the settings are the defaults: former versions always wrote three members,
-// and never committed the file, so one that git tracks came from somebody else.
+// written by a former version, the settings are the defaults. Former versions always wrote three members,
+// and never committed the file, so a file that git tracks came from somebody else.
 func (s *Store) readFormer(used bool) (*formerSettings, error) {
 	path := s.formerPath()
 	st, err := os.Lstat(path)
@@ -165,15 +165,15 @@ func (s *Store) moveFormer(old *formerSettings) error {
 	return s.fs.SyncDir(s.dir)
 }
 
-// addUserSettings adds settings to the user's file for the workspace. Existing values stay unless over is
-// true.
-func (s *Store) addUserSettings(settings map[string]json.RawMessage, over bool) error {
+// addUserSettings adds settings to the user's file for the workspace. Existing values stay unless overwrite
+// is set.
+func (s *Store) addUserSettings(settings map[string]json.RawMessage, overwrite bool) error {
 	if len(settings) == 0 {
 		return nil
 	}
 	return s.changeOwn(func(all map[string]json.RawMessage) error {
 		for key, value := range settings {
-			if all[key] == nil || over {
+			if all[key] == nil || overwrite {
 				all[key] = value
 			}
 		}
@@ -181,14 +181,14 @@ func (s *Store) addUserSettings(settings map[string]json.RawMessage, over bool) 
 	})
 }
 
-// underHome reports whether the workspace is directly below Home, as those for projects are, and the
+// underHome reports whether the workspace is directly below Home, as workspaces of projects are, and is the
 // user's own.
 func (s *Store) underHome() bool {
 	home, err := Home()
 	return err == nil && filepath.Dir(ResolvePath(s.dir)) == ResolvePath(home) && IsOwn(s.dir)
 }
 
-// Moved returns the former settings that were set aside when this store was opened.
+// Moved returns the names of the former settings that were set aside when this store was opened.
 func (s *Store) Moved() []string { return s.moved }
 
 // FormerSetting is an unused setting of a former version.

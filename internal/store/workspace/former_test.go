@@ -17,7 +17,7 @@ import (
 const formerFile = `{"tape":"review","commit":"turn","max_line":4096,"redact":"mask","allow_secret":["0123456789abcdef"],"previous_tape":"main",
 	"model":"openai:gpt-4.1","plugins":[{"name":"x","command":["x"]}]}`
 
-// former makes a workspace of a former version, with a config.json of this content.
+// former makes a workspace of a former version, with the given config.json, and returns its folder.
 func former(t *testing.T, dir, content string) string {
 	t.Helper()
 	s, err := Create(dir, DefaultTape, nil)
@@ -45,22 +45,24 @@ func open(t *testing.T, dir string, o *Options) *Store {
 	return s
 }
 
-// has checks that the settings of formerFile exist, the agent's either in use or set aside.
-func has(t *testing.T, s *Store, agentInUse bool) {
+// checkFormer checks that the settings of formerFile exist, the agent's either in use or set aside.
+func checkFormer(t *testing.T, s *Store, agentInUse bool) {
 	t.Helper()
 	c := s.Config()
 	if c.Tape != "review" || !c.Commit.Turn || c.MaxLine != 4096 || c.Redact != RedactMask || len(c.Allowed) != 1 || s.PreviousTape() != "main" {
-		t.Errorf("the settings are %+v", c)
+		t.Errorf("the settings are %+v, want those of formerFile", c)
 	}
 	model, err := s.Setting("model")
 	if err != nil || (model != "") != agentInUse {
-		t.Errorf("the model is %q, %v", model, err)
+		t.Errorf("the model is %q, %v; want it in use: %v", model, err, agentInUse)
 	}
 	if aside := s.Former(); (len(aside) == 2) == agentInUse {
-		t.Errorf("aside are %v", aside)
+		t.Errorf("set aside are %v, want some: %v", aside, !agentInUse)
 	}
 }
 
+// The first open moves a former version's settings: those of the agent into use if the workspace is below Home, otherwise
+// aside. A later config.json is an ordinary file.
 func TestFormerSettings(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv(EnvHome, home)
@@ -71,22 +73,22 @@ func TestFormerSettings(t *testing.T) {
 	for dir, underHome := range map[string]bool{own: true, filepath.Join(t.TempDir(), "ws"): false} {
 		former(t, dir, formerFile)
 		s := open(t, dir, nil)
-		has(t, s, underHome)
+		checkFormer(t, s, underHome)
 		if moved := s.Moved(); (len(moved) == 2) == underHome {
-			t.Errorf("below home %v: a person is asked about %v", underHome, moved)
+			t.Errorf("below Home %v: the settings set aside are %v, want some: %v", underHome, moved, !underHome)
 		}
 		if _, err := os.Lstat(s.formerPath()); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("the old file is still there: %v", err)
 		}
-		// From now on a config.json there is somebody else's file.
+		// From now on a config.json there is an ordinary file.
 		write(t, s.formerPath(), `{"tape":"main","commit":"handoff","max_line":2048,"redact":"off","base_urls":{"a":"http://a"}}`)
 		s = open(t, dir, nil)
-		has(t, s, underHome)
+		checkFormer(t, s, underHome)
 		if urls, _ := s.Setting("base_urls"); urls != "" || len(s.Moved()) != 0 {
-			t.Errorf("the new file is read: %q, %v", urls, s.Moved())
+			t.Errorf("the new config.json was read: base_urls %q, set aside %v", urls, s.Moved())
 		}
 		if raw, _ := os.ReadFile(s.configPath()); underHome && strings.Contains(string(raw), "plugins") {
-			t.Errorf("the workspace has %s", raw)
+			t.Errorf("the settings of the workspace still have plugins: %s", raw)
 		}
 	}
 }
@@ -102,7 +104,7 @@ func TestFormerSettingsUnpackedBelowHome(t *testing.T) {
 	if err := Trust(dir, false); err != nil { // as if it had been unpacked
 		t.Fatal(err)
 	}
-	has(t, open(t, dir, nil), false)
+	checkFormer(t, open(t, dir, nil), false)
 }
 
 // A move that fails at any disk operation loses nothing.
@@ -123,13 +125,14 @@ func TestFormerSettingsCutOff(t *testing.T) {
 			}}
 			s := open(t, dir, &Options{Fs: fs})
 			if c := s.Config(); c.Tape != "review" || c.Redact != RedactMask {
-				t.Errorf("cut off at %d, it has %+v", n, c)
+				t.Errorf("cut off at operation %d, the settings are %+v", n, c)
 			}
-			has(t, open(t, dir, nil), parent == home)
+			checkFormer(t, open(t, dir, nil), parent == home)
 		}
 	}
 }
 
+// Several processes that open a former version's workspace at once all see its settings.
 func TestFormerSettingsAtOnce(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv(EnvHome, home)
@@ -143,7 +146,7 @@ func TestFormerSettingsAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				has(t, s, true)
+				checkFormer(t, s, true)
 			})
 		}
 		group.Wait()
@@ -151,24 +154,24 @@ func TestFormerSettingsAtOnce(t *testing.T) {
 }
 
 // A config.json that no former version wrote stays as it is, and has no effect.
-func TestSomebodysConfig(t *testing.T) {
+func TestForeignConfigStays(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	for name, content := range map[string]string{"web app": `{"port":3000,"model":"resnet50"}`, "list": `[1]`, "no JSON": `// settings`, "empty": ``} {
 		dir := former(t, filepath.Join(t.TempDir(), "ws"), content)
 		for range 2 {
-			s := open(t, dir, &Options{Warn: func(text string) { t.Errorf("%s: it warns: %s", name, text) }})
+			s := open(t, dir, &Options{Warn: func(text string) { t.Errorf("%s: unexpected warning: %s", name, text) }})
 			if model, err := s.Setting("model"); model != "" || err != nil || len(s.Former()) != 0 || s.Config().MaxLine != defaults().MaxLine {
-				t.Errorf("%s: the model is %q, %v", name, model, err)
+				t.Errorf("%s: the file has an effect: model %q, %v", name, model, err)
 			}
 			if raw, err := os.ReadFile(s.formerPath()); err != nil || string(raw) != content {
-				t.Errorf("%s: the file is %q, %v", name, raw, err)
+				t.Errorf("%s: the file is %q, %v; want it unchanged", name, raw, err)
 			}
 		}
 	}
-	// A file of somebody else's into which a former version wrote its settings stays too.
+	// A foreign file into which a former version wrote its settings stays too.
 	dir := former(t, filepath.Join(t.TempDir(), "ws"), `{"port":3000,`+formerFile[1:])
 	s := open(t, dir, nil)
-	has(t, s, false)
+	checkFormer(t, s, false)
 	if _, err := os.Lstat(s.formerPath()); err != nil {
 		t.Error(err)
 	}
@@ -179,20 +182,21 @@ func TestFormerSettingsDamaged(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	dir := former(t, filepath.Join(t.TempDir(), "ws"), strings.Replace(formerFile, "turn", "sometimes", 1))
 	if _, err := Open(t.Context(), dir, nil); !errors.Is(err, layout.ErrCorrupt) || !strings.Contains(err.Error(), filepath.Join(dir, layout.ConfigFile)) {
-		t.Error(err)
+		t.Errorf("open: %v, want ErrCorrupt that names the file", err)
 	}
 }
 
+// TakeOver puts a former setting into use and empties the list. A setting that was set meanwhile is not in the list.
 func TestTakeOver(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
 	dir := former(t, filepath.Join(t.TempDir(), "ws"), formerFile)
 	s := open(t, dir, nil)
-	if err := s.SetSetting("model", "a:b"); err != nil { // so that the former one is not needed
+	if err := s.SetSetting("model", "a:b"); err != nil { // replaces the former one
 		t.Fatal(err)
 	}
 	list := s.Former()
 	if len(list) != 1 || list[0].Key != "plugins" {
-		t.Fatalf("aside are %v", list)
+		t.Fatalf("set aside are %v, want plugins only", list)
 	}
 	if err := s.TakeOver(list); err != nil {
 		t.Fatal(err)
@@ -201,10 +205,10 @@ func TestTakeOver(t *testing.T) {
 	model, _ := s.Setting("model")
 	plugins, _ := s.Setting("plugins")
 	if model != "a:b" || plugins != `[{"name":"x","command":["x"]}]` || len(s.Former()) != 0 {
-		t.Errorf("model %q, plugins %s, aside %v", model, plugins, s.Former())
+		t.Errorf("model %q, plugins %s, set aside %v; want the new model, the former plugins, none aside", model, plugins, s.Former())
 	}
 	if raw, _ := os.ReadFile(s.configPath()); strings.Contains(string(raw), "plugins") {
-		t.Errorf("the workspace has %s", raw)
+		t.Errorf("the settings of the workspace still have plugins: %s", raw)
 	}
 }
 
@@ -212,7 +216,7 @@ func TestTakeOver(t *testing.T) {
 func TestLongNames(t *testing.T) {
 	for _, suffix := range []string{"", ".json"} {
 		if name := pathName("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
-			t.Errorf("%d bytes: %s", len(name), name)
+			t.Errorf("the name has %d bytes, want 255 with the suffix %q: %s", len(name), suffix, name)
 		}
 	}
 }
@@ -233,9 +237,9 @@ func TestLinkTakesSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, dir, nil)
-	has(t, s, true)
+	checkFormer(t, s, true)
 	if steps, err := s.Setting("max_steps"); steps != "7" || err != nil {
-		t.Errorf("max_steps is %q, %v", steps, err)
+		t.Errorf("after the move max_steps is %q, %v; want 7", steps, err)
 	}
 }
 
@@ -262,7 +266,7 @@ func TestIsWorkspace(t *testing.T) {
 			write(t, path, content)
 		}
 		if is := IsWorkspace(dir); is != c.want {
-			t.Errorf("%s: %v", name, is)
+			t.Errorf("%s: IsWorkspace is %v, want %v", name, is, c.want)
 		}
 	}
 }

@@ -9,8 +9,8 @@ import (
 
 // InstallGit configures git for the workspace and its worktrees: git diff, git log -p and git show render
 // entries readably, and git merge keeps both sides of a tape. It writes .git/tape/gitconfig, which
-// .git/config then includes, and .git/info/attributes, and nothing if it is installed already. Init
-// does it for a new workspace; a plain git clone needs it once.
+// .git/config then includes, and .git/info/attributes. If that is installed already, it writes nothing. Init
+// calls it for a new workspace; in a plain git clone it must be called once.
 func (s *Store) InstallGit(ctx context.Context) (gitconfig.DriverSetup, error) {
 	done, err := s.git.Config().InstallDrivers(ctx, GitDrivers())
 	return done, layout.Classify(err)
@@ -25,7 +25,7 @@ func (s *Store) UninstallGit(ctx context.Context) (removed []string, err error) 
 // FirstGitSetup is InstallGit for a workspace that has no settings yet. A workspace works without it, so a failure only warns.
 func (s *Store) FirstGitSetup(ctx context.Context) {
 	if s.config.Tape != "" {
-		return // an earlier Init did it, and the user may have removed it
+		return // an earlier Init installed it, and the user may have removed it
 	}
 	if _, err := s.InstallGit(ctx); err != nil && ctx.Err() == nil {
 		s.warn("git diff will show raw lines until tape git install has been run: " + err.Error())
@@ -43,7 +43,8 @@ func (s *Store) FirstGitSetup(ctx context.Context) {
 // not reach.
 const gitTextconv = `f() { tape textconv - <"$1" 2>/dev/null || cat <"$1"; }; f`
 
-// gitArtifact prints the size of an artifact instead of its content. The entry has the beginning and the end.
+// gitArtifact prints the size of an artifact instead of its content. The entry that refers to it has the
+// beginning and the end.
 const gitArtifact = `f() { echo "artifact, $(($(wc -c <"$1"))) bytes"; }; f`
 
 // gitMerge is the command that git runs to merge one file: base, ours (where the result goes), theirs, and
@@ -60,8 +61,8 @@ func GitDrivers() gitconfig.Drivers {
 			// The line above a hunk is the entry in which it begins.
 			{Name: "diff.tape.xfuncname", Value: "^@[0-9]+ .*"},
 		}, {
-			// Git sorts files by name, so the whole artifact would come before the conversation. With the attribute
-			// -diff, git grep would no longer search its text.
+			// Git sorts files by name, so the whole artifact would come before the conversation. With the
+			// attribute -diff, git grep would no longer search its text.
 			{Name: "diff.tape-artifact.textconv", Value: gitArtifact},
 		}, {
 			{Name: "merge.tape.driver", Value: gitMerge},

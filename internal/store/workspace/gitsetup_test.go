@@ -38,23 +38,23 @@ func TestInitWithoutGitSetup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "tape git install") {
-		t.Errorf("warnings: %q", warnings)
+		t.Errorf("warnings: %q, want one that names tape git install", warnings)
 	}
 	storetest.Append(t, storetest.Tape(t, s, ""), repo.Message("user", "on we go"))
 	if _, err := storetest.Inner(s).InstallGit(t.Context()); !errors.Is(err, repo.ErrBusy) {
-		t.Errorf("beside the lock: %v", err)
+		t.Errorf("installing while the configuration is locked: %v, want ErrBusy", err)
 	}
 	if err := os.Remove(lock); err != nil {
 		t.Fatal(err)
 	}
 	done, err := storetest.Inner(s).InstallGit(t.Context())
 	if err != nil || len(done.Installed) != 10 || len(done.Kept) != 0 {
-		t.Errorf("%+v %v", done, err)
+		t.Errorf("installed: %+v, %v; want 10 settings, none kept", done, err)
 	}
 	storetest.Verified(t, dir)
 }
 
-// Settings of an older version, which were only about diffs, are updated.
+// An older version installed only settings for diffs. Installing again adds the others, and uninstalling removes all.
 func TestInstallGitUpgrades(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "ws")
 	s, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
@@ -82,22 +82,22 @@ func TestInstallGitUpgrades(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.Contains(read("config"), "merge") || !strings.Contains(read("info/attributes"), "*.jsonl diff=tape\n") {
-		t.Fatal("it is not as the older version had it")
+		t.Fatal("the test did not produce the older version's files")
 	}
 	if done, err := storetest.Inner(s).InstallGit(t.Context()); err != nil || len(done.Installed) != 10 || len(done.Kept) != 0 {
-		t.Errorf("%+v %v", done, err)
+		t.Errorf("installed: %+v, %v; want 10 settings, none kept", done, err)
 	}
 	if read("config") != config || read("info/attributes") != attributes {
-		t.Errorf("an upgrade gives\n%s%s\nnot\n%s%s", read("config"), read("info/attributes"), config, attributes)
+		t.Errorf("an upgrade gives\n%s%s\nwant\n%s%s", read("config"), read("info/attributes"), config, attributes)
 	}
 	if !strings.Contains(attributes, "anchors/**/*.jsonl diff=tape merge=tape\n") {
-		t.Errorf("attributes:\n%s", attributes)
+		t.Errorf("the attributes lack diff and merge for entries:\n%s", attributes)
 	}
 	if removed, err := storetest.Inner(s).UninstallGit(t.Context()); err != nil || len(removed) != 10 {
-		t.Errorf("removed %q %v", removed, err)
+		t.Errorf("removed %q, %v; want 10 settings", removed, err)
 	}
 	if read("config") != bareConfig || read("info/attributes") != bareAttributes {
-		t.Errorf("what is left is\n%s%s", read("config"), read("info/attributes"))
+		t.Errorf("after uninstalling there is\n%s%s\nwant\n%s%s", read("config"), read("info/attributes"), bareConfig, bareAttributes)
 	}
 	storetest.Verified(t, dir)
 }

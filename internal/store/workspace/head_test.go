@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// If HEAD cannot be read, a checked-out tape is not taken for one without files, nor pushed, shown or continued
-// without its uncommitted entries.
+// If HEAD cannot be read, pushing, reading and appending fail: nothing is done without the uncommitted entries of the
+// checked-out tape.
 func TestUnreadableHead(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(path string) error{
@@ -33,29 +33,29 @@ func TestUnreadableHead(t *testing.T) {
 			storetest.Must(t, os.Rename(head, head+".was"))
 			storetest.Must(t, spoil(head))
 			if done, err := s.Push(t.Context(), "origin", nil); err == nil {
-				t.Errorf("the push says %+v", done)
+				t.Errorf("the push succeeded: %+v", done)
 			}
 			if entries, err := storetest.Collect(t.Context(), m, repo.Query{}); err == nil {
-				t.Errorf("%d entries are read", len(entries))
+				t.Errorf("reading succeeded, with %d entries", len(entries))
 			}
 			if _, err := m.Append(t.Context(), nil, repo.Message("user", "two")); err == nil {
-				t.Error("it was appended to something")
+				t.Error("the append succeeded")
 			}
 			if _, err := os.Lstat(filepath.Join(s.Dir(), layout.TapesDir)); err == nil {
-				t.Error("there is a second working tree")
+				t.Error("a second working tree was made")
 			}
 			storetest.Must(t, os.WriteFile(s.PrivatePath(layout.ConfigFile), []byte("{}\n"), 0o600))
 			if cur, err := storetest.Reopen(t, s.Dir()).Tape(t.Context(), ""); err == nil {
-				t.Errorf("the current tape is %q", cur.Name())
+				t.Errorf("the current tape is %q, want an error", cur.Name())
 			}
 			storetest.Must(t, os.RemoveAll(head))
 			storetest.Must(t, os.Rename(head+".was", head))
 			if got := storetest.Git(t, remote, "rev-parse", "refs/heads/tape/main"); got != had {
-				t.Errorf("the remote has %s, not %s", got, had)
+				t.Errorf("the remote has %s, want %s as before", got, had)
 			}
 			storetest.Append(t, m, repo.Message("user", "two"))
 			if n := len(storetest.Entries(t, m, repo.Query{})); n != 3 {
-				t.Errorf("%d entries are left", n)
+				t.Errorf("with HEAD restored there are %d entries, want 3", n)
 			}
 		})
 	}

@@ -13,8 +13,8 @@ type Ancestor struct {
 	gitstore.Commit
 }
 
-// ByFirstParents yields a commit and those before it, newest first, without merged ones. It ends after an
-// error, which comes with the commit's hash.
+// ByFirstParents yields a commit and its ancestors by first parents, newest first. It ends after an error,
+// which comes with the commit's hash.
 func (s *Store) ByFirstParents(from gitstore.Hash) iter.Seq2[Ancestor, error] {
 	return func(yield func(Ancestor, error) bool) {
 		for next := from; !next.IsZero(); {
@@ -32,7 +32,8 @@ func (s *Store) ByFirstParents(from gitstore.Hash) iter.Seq2[Ancestor, error] {
 	}
 }
 
-// NameAt returns the name of the tape or fork in the nearest commit that says it; "" if none does.
+// NameAt returns the name of the tape or fork that the nearest commit by first parents records; "" if none
+// records a name.
 func (s *Store) NameAt(h gitstore.Hash) (string, error) {
 	for c, err := range s.ByFirstParents(h) {
 		if err != nil {
@@ -56,7 +57,7 @@ func (s *Store) NoteMergeComplete(h gitstore.Hash) {
 	s.seen.merges[h] = true
 }
 
-// MergeComplete reports whether NoteMergeComplete was called.
+// MergeComplete reports whether NoteMergeComplete was called for a commit.
 func (s *Store) MergeComplete(h gitstore.Hash) bool {
 	s.seen.Lock()
 	defer s.seen.Unlock()

@@ -12,10 +12,11 @@ import (
 // Git knows where a tape's working tree is. But git lets a user check out another branch although there
 // are uncommitted entries, in files that git may not know yet. Such entries must neither be forgotten nor
 // be taken for entries of the tape that is checked out now. The last writer's record in the journal says
-// whose they are.
+// which tape they belong to.
 
-// Worktree returns where the tape is checked out. It also finds one that was moved or copied along with
-// the workspace; stale says that git's links to it need a repair. Errors: gitstore.ErrNotFound.
+// Worktree returns the working tree in which the tape is checked out. It also finds one that was moved or
+// copied along with the workspace; stale says that git's links to it need a repair. Errors:
+// gitstore.ErrNotFound.
 func (t *Tape) Worktree() (wt gitstore.Worktree, stale bool, err error) {
 	git := t.store.git
 	wt, err = git.WorktreeOf(t.branch)

@@ -27,7 +27,7 @@ func TestClone(t *testing.T) {
 
 	c := storetest.Reopen(t, dir)
 	if got := c.CurrentTape(); got != "main" {
-		t.Errorf("the current tape is %q", got)
+		t.Errorf("the current tape of the clone is %q, want main", got)
 	}
 	there := storetest.Tape(t, c, "")
 	if got, want := storetest.Lines(storetest.Entries(t, there, repo.Query{})), storetest.Lines(storetest.Entries(t, tp, repo.Query{})); strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -44,9 +44,9 @@ func TestClone(t *testing.T) {
 
 	again, created, err := repo.Init(t.Context(), dir, nil)
 	if err != nil || created {
-		t.Errorf("Init in a clone: created=%v, %v", created, err)
+		t.Errorf("Init in a clone: created=%v, %v; want false", created, err)
 	} else if got := again.CurrentTape(); got != "main" {
-		t.Errorf("after Init the current tape is %q", got)
+		t.Errorf("after Init the current tape is %q, want main", got)
 	}
 }
 
@@ -82,18 +82,19 @@ func TestUnsupported(t *testing.T) {
 			for what, err := range map[string]error{"Open": openErr, "Init": initErr} {
 				var unsupported *gitstore.UnsupportedError
 				if !errors.As(err, &unsupported) {
-					t.Errorf("%s says %v", what, err)
+					t.Errorf("%s returned %v, want an UnsupportedError", what, err)
 				} else if len(repo.Hints(err)) == 0 {
 					t.Errorf("%s gives no hint: %v", what, err)
 				}
 			}
 			if after := listAll(t, dir); after != before {
-				t.Errorf("it was written to:\n%s\nbefore:\n%s", after, before)
+				t.Errorf("the refused repository was changed to\n%s\nfrom\n%s", after, before)
 			}
 		})
 	}
 }
 
+// listAll lists all files below a folder.
 func listAll(t testing.TB, dir string) string {
 	t.Helper()
 	var b strings.Builder
@@ -130,9 +131,9 @@ func TestNotAWorkspace(t *testing.T) {
 	_, _, err = repo.Init(t.Context(), project, nil)
 	storetest.WantIs(t, err, repo.ErrInvalid)
 	if after := listAll(t, project); after != before {
-		t.Errorf("somebody's repository was written to:\n%s", after)
+		t.Errorf("a foreign repository was written to:\n%s", after)
 	}
 	if string(storetest.ReadFile(t, file)) != "mine" {
-		t.Error("somebody's file was written to")
+		t.Error("a foreign file was written to")
 	}
 }

@@ -17,18 +17,19 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Home has notes about workspaces, each in a file of its own. A note says whether a workspace is the user's
-// own; only then do the settings and hooks of its repository count. The file is named after the .git folder's
-// inode number and creation time: an archive contains neither, and both stay when a workspace is moved or renamed.
+// Home has a note about each known workspace, in a file of its own. The note says whether the workspace is
+// the user's own; only then do the settings and hooks of its repository count. The file is named after the
+// .git folder's inode number and creation time: an archive contains neither, and both stay when a workspace
+// is moved or renamed.
 
 // ownDir is the folder of the notes, below Home.
 const ownDir = "own"
 
 // note is the content of the file for a .git folder.
 type note struct {
-	Dir      string   `json:"dir"`            // its path, for people
+	Dir      string   `json:"dir"`            // path of the workspace
 	Own      bool     `json:"own"`            // the user's own
-	ToldGone bool     `json:"gone,omitempty"` // the user was told that it is not in Dir any more
+	ToldGone bool     `json:"gone,omitempty"` // the user was told that the workspace is no longer in Dir
 	Reported []string `json:"told,omitempty"` // ignored settings that the user was warned of
 }
 
@@ -63,7 +64,7 @@ func folderIdentity(dir string) (string, error) {
 }
 
 func readNote(gitDir string) (n note) {
-	noteOlder()
+	noteOldWorkspaces()
 	if path, err := notePath(gitDir); err == nil {
 		n = noteIn(path)
 	}
@@ -79,7 +80,7 @@ func noteIn(path string) (n note) {
 }
 
 func writeNote(gitDir string, n note) error {
-	noteOlder()
+	noteOldWorkspaces()
 	path, err := notePath(gitDir)
 	if err != nil {
 		return err
@@ -100,6 +101,7 @@ func keepNote(path string, n note) error {
 	return d.WriteFile(path, append(raw, '\n'))
 }
 
+// folderAround returns the workspace's folder for a .git folder; for a bare repository, the repository.
 func folderAround(gitDir string) string {
 	if filepath.Base(gitDir) == layout.GitDirName {
 		return filepath.Dir(gitDir)
@@ -107,9 +109,9 @@ func folderAround(gitDir string) string {
 	return gitDir
 }
 
-// noteOlder makes notes for workspaces of versions that had no notes. It does so once: those under Home are
-// the user's own.
-func noteOlder() {
+// noteOldWorkspaces makes notes, once, for workspaces of versions that had no notes: those below Home are the
+// user's own.
+func noteOldWorkspaces() {
 	home, err := Home()
 	if err != nil {
 		return
@@ -125,7 +127,8 @@ func noteOlder() {
 	if err != nil {
 		return
 	}
-	// All at once: once the folder exists, a workspace without a note is not the user's own.
+	// The folder appears with all notes at once: from then on, a workspace without a note is not the user's
+	// own.
 	tmp, err := os.MkdirTemp(home, disk.TempPrefix+"own-*")
 	if err != nil {
 		return // Home is read-only
@@ -150,8 +153,8 @@ func noteOlder() {
 // LeftOut is a workspace that OwnWorkspaces leaves out: it is somebody else's, or gone.
 type LeftOut struct {
 	Dir  string
-	Gone bool
-	note string // the path of the note about one that is gone
+	Gone bool   // the user's own, but no longer in Dir
+	note string // if gone: the path of the note about it
 }
 
 // Told notes that the user was told of a workspace that is gone; OwnWorkspaces does not return it again.
@@ -162,8 +165,9 @@ func (w LeftOut) Told() {
 	}
 }
 
-// OwnWorkspaces returns the folders of the user's own workspaces, below Home and elsewhere. others are those
-// below Home that are somebody else's, and the user's own that are gone, unless the user was told so.
+// OwnWorkspaces returns the folders of the user's own workspaces, below Home and elsewhere. others are the
+// workspaces below Home that are somebody else's, and the user's own that are gone, unless the user was told
+// so.
 func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 	below, err := Workspaces()
 	if err != nil {
@@ -203,7 +207,7 @@ func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 		case !n.ToldGone:
 			others = append(others, LeftOut{Dir: n.Dir, Gone: true, note: path})
 		}
-		if n.ToldGone && there { // it is back
+		if n.ToldGone && there { // the workspace is back
 			n.ToldGone = false
 			_ = keepNote(path, n)
 		}
@@ -231,7 +235,7 @@ func (s *Store) UsersPath(elem ...string) string {
 	return filepath.Join(append([]string{home, "private", pathName(ResolvePath(s.dir), "")}, elem...)...)
 }
 
-// Trust notes whether a workspace is the user's own.
+// Trust notes whether a workspace is the user's own. Errors: ErrNotFound if dir is not a workspace.
 func Trust(dir string, own bool) error {
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {
@@ -240,8 +244,8 @@ func Trust(dir string, own bool) error {
 	return layout.Wrap(writeNote(gitDir, note{Own: own}), "note whether the workspace %s is yours", dir)
 }
 
-// makeOwn creates the .git folder of a workspace if it is missing, and notes that it is the user's own. An
-// existing one may be from anybody.
+// makeOwn creates the .git folder of a workspace if it is missing, and notes that the workspace is the user's
+// own. It does not note that for an existing folder, which may be from anybody.
 func (s *Store) makeOwn() error {
 	gitDir := filepath.Join(s.dir, layout.GitDirName)
 	if _, err := os.Lstat(gitDir); !errors.Is(err, fs.ErrNotExist) {
@@ -279,7 +283,7 @@ func options(warn func(string)) *gitstore.Options {
 		n.Reported = all
 		slices.Sort(names)
 		names = slices.Compact(names)
-		_ = writeNote(gitDir, n) // if that fails, it is reported again
+		_ = writeNote(gitDir, n) // if that fails, they are reported again
 		warn(fmt.Sprintf("the repository in %s did not come from your own tape, so its own git settings do not count: %s; if it is yours: %s",
 			folderAround(gitDir), strings.Join(names, ", "), gitstore.TrustCommand(gitDir)))
 	}}

@@ -5,7 +5,8 @@ import (
 	"syscall"
 )
 
-// identity returns a folder's inode number and creation time, 0 if the file system does not keep it.
+// identity returns a folder's inode number, and its creation time in nanoseconds, which is 0 if the file
+// system does not keep it.
 func identity(dir string) (number uint64, born int64, err error) {
 	st, err := os.Lstat(dir)
 	if err != nil {

@@ -2,7 +2,7 @@ package workspace
 
 import "syscall"
 
-// identity returns a folder's file number and creation time.
+// identity returns a folder's file number, and its creation time in nanoseconds.
 func identity(dir string) (number uint64, born int64, err error) {
 	path, err := syscall.UTF16PtrFromString(dir)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 // IndexFile is the path of the workspace's derived index.
 func (s *Store) IndexFile() string { return filepath.Join(s.dir, indexFile) }
 
-// excluded returns the patterns of files that lie beside those of the tapes, and that git must not commit.
+// excluded returns the patterns of files in the working tree that git must not commit.
 func excluded() []string {
 	return []string{"/" + indexFile + "*", "/" + layout.TapesDir + "/", "/" + layout.ForksDir + "/", disk.TempPrefix + "*"}
 }
 
-// Exclude adds these patterns to git's exclude file, before the first such file is created: in a workspace
-// that git itself cloned, git add -A would otherwise commit them.
+// Exclude adds the patterns of excluded to git's exclude file. It must be called before the first such file is
+// created: in a workspace cloned by git alone, git add -A would otherwise commit the file.
 func (s *Store) Exclude() error {
 	path := filepath.Join(s.git.GitDir(), "info", "exclude")
 	raw, err := os.ReadFile(path)
@@ -74,14 +74,14 @@ func (s *Store) LockPrivate(ctx context.Context, name string) (unlock func() err
 // Warn passes a message to Options.Warn.
 func (s *Store) Warn(message string) { s.warn(message) }
 
-// NewLock is held while something is stored for a tape or fork that has no branch yet. A purge takes it,
-// beside the locks of those that have one, before it deletes unnamed objects.
+// NewLock is held while something is stored for a tape or fork that has no branch yet. A purge takes it, and
+// the locks of all tapes and forks that have a branch, before it deletes unreachable objects.
 const NewLock = "new.lock"
 
 // FetchLock is held during a fetch.
 const FetchLock = "fetch.lock"
 
-// DirNames lists the names in a folder.
+// DirNames lists the names in a folder, in any order.
 func DirNames(dir string) ([]string, error) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -91,8 +91,8 @@ func DirNames(dir string) ([]string, error) {
 	return d.Readdirnames(-1)
 }
 
-// CheckNoLink refuses a folder in a working tree that is a link: who made the repository may have put it
-// there, and what is written would go elsewhere. A missing folder is not a link.
+// CheckNoLink refuses a folder in a working tree that is a link: whoever made the repository may have put it
+// there, and files written into it would go elsewhere. A missing folder is not a link.
 func CheckNoLink(dir string) error {
 	if st, err := os.Lstat(dir); err == nil && st.Mode()&os.ModeSymlink != 0 {
 		return &layout.CorruptError{File: dir, Msg: "this is a link to elsewhere", Fix: "put the folder itself there, or remove the link, and try again"}

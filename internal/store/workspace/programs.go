@@ -23,7 +23,7 @@ type Plugin struct {
 	Config   json.RawMessage `json:"config"`   // for the plugin itself
 }
 
-// ParsePlugins parses the setting plugins; "" and null are none.
+// ParsePlugins parses the setting plugins; "" and null mean no plugins. Errors: ErrInvalid.
 func ParsePlugins(text string) ([]Plugin, error) {
 	if text == "" {
 		return nil, nil
@@ -63,16 +63,16 @@ type Server struct {
 	URL     string            `json:"url"`
 }
 
-// ProgramsDir returns the folder in which plugins and MCP servers run that are set for all workspaces, so
-// that a path in their arguments does not name a file of a project.
+// ProgramsDir returns the folder in which the plugins and MCP servers that are set for all workspaces run. A
+// path in their arguments then does not name a file of a project.
 func ProgramsDir() (string, error) {
 	home, err := Home()
 	return filepath.Join(home, "programs"), err
 }
 
-// CheckPrograms refuses a new value of plugins or mcp_servers that cannot be run. A command that is a
-// relative path is in the project; in a setting for all workspaces it would be another program in each,
-// and is refused.
+// CheckPrograms refuses a new value of plugins or mcp_servers whose commands cannot be run. A command that is a
+// relative path is in the project. If project is "", the setting is for all workspaces, and a relative path,
+// which would be another program in each, is refused.
 func CheckPrograms(key, value, project string) error {
 	switch {
 	case value == "":
@@ -124,7 +124,8 @@ func (s Server) check(name, project string) error {
 	return findProgram("mcp_servers", name, s.Command, project)
 }
 
-// decodeStrict decodes a setting, and refuses unknown members: they may be meant to change what is run.
+// decodeStrict decodes a setting, and refuses unknown members: one may be a misspelled one that decides what is
+// run. members lists the known ones for the error.
 func decodeStrict(key, value string, into any, members string) error {
 	d := json.NewDecoder(bytes.NewReader([]byte(value)))
 	d.DisallowUnknownFields()

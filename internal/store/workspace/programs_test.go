@@ -10,7 +10,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-func TestWhatCannotBeRunIsNoSetting(t *testing.T) {
+// Plugins and MCP servers that cannot be run are refused, with the reason.
+func TestCheckPrograms(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"guard": 0o700, "text": 0o600} {

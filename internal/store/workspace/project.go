@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Project is the directory that a workspace under Home belongs to. The name of the workspace's folder has
-// only the directory's name and a hash of its path.
+// Project is the directory that a workspace under Home belongs to. It is noted in the workspace, because the
+// name of the workspace's folder has only the directory's name and a hash of its path.
 type Project struct {
 	Dir    string `json:"project"`
 	Remote string `json:"remote,omitempty"` // the address of its git remote, which identifies it after a move
@@ -24,8 +24,8 @@ func projectPath(workspace string) string {
 	return filepath.Join(workspace, layout.GitDirName, layout.PrivateDir, "project")
 }
 
-// NoteProject notes which project a workspace under Home belongs to: dir, or else the project directory of
-// dir. If it belongs to neither, nothing is noted.
+// NoteProject notes which project a workspace under Home belongs to: dir, or else ProjectDir of dir. If the
+// workspace belongs to neither, nothing is noted.
 func (s *Store) NoteProject(dir string) error {
 	for _, dir := range []string{dir, ProjectDir(dir)} {
 		own, err := WorkspaceFor(dir)
@@ -57,7 +57,7 @@ func ProjectOf(workspace string) (p Project) {
 	return p
 }
 
-// Gone reports that the project's directory does not exist any more.
+// Gone reports whether the project's directory no longer exists.
 func (p Project) Gone() bool { return p.Dir != "" && IsGone(p.Dir) }
 
 // Workspaces returns the folders of all workspaces under Home.

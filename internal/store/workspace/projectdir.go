@@ -12,7 +12,7 @@ import (
 )
 
 // ProjectDir returns the directory of the project that dir belongs to: the main worktree of its git
-// repository, or dir if it is in none. Where dir is gone, its path may show that it was a worktree.
+// repository, or dir if it is in none. If dir is gone, its path may show that it was a worktree.
 func ProjectDir(dir string) string {
 	dir = ResolvePath(dir)
 	if top := RepositoryAround(dir); top != "" {
@@ -27,14 +27,14 @@ func ProjectDir(dir string) string {
 	return dir
 }
 
-// IsGone reports that nothing is at a path.
+// IsGone reports whether a path does not exist.
 func IsGone(dir string) bool {
 	_, err := os.Stat(dir)
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// RepositoryAround returns the working tree of git that a directory is in, "" if there is none. A
-// repository of the home directory is none: it has settings, and not the projects below.
+// RepositoryAround returns the working tree of git that a directory is in, "" if there is none. A repository
+// in the home directory does not count: it holds settings, not the projects below.
 func RepositoryAround(dir string) string {
 	home, _ := os.UserHomeDir()
 	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
@@ -48,8 +48,8 @@ func RepositoryAround(dir string) string {
 	return ""
 }
 
-// mainWorktree returns the main worktree of a linked one, or the folder of a bare repository. The repository
-// has to know the worktree: otherwise a folder from somebody else could name any.
+// mainWorktree returns the main worktree of a linked one; if the repository is bare, its folder. The repository
+// has to know the worktree: otherwise a folder from somebody else could name any repository.
 func mainWorktree(dir string) (string, bool) {
 	file := filepath.Join(dir, layout.GitDirName)
 	admin, err := gitstore.ReadPath(file)

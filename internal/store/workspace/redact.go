@@ -42,12 +42,12 @@ func parseRedaction(s string) (Redaction, error) {
 
 // Keys in an entry's meta that list its secrets, as RULE:FINGERPRINT.
 const (
-	metaSecrets  = "secrets"  // secrets that it has
-	metaRedacted = "redacted" // secrets that were replaced
+	metaSecrets  = "secrets"  // secrets in the entry
+	metaRedacted = "redacted" // secrets that were replaced in it
 )
 
-// Allows reports whether a finding is a known false positive. The fingerprint may have been copied from a
-// mark, and is keyed then.
+// Allows reports whether a finding is a known false positive. An allowed fingerprint that was copied from a
+// mark is keyed.
 func (s *Store) Allows(f secrets.Finding) bool {
 	if slices.Contains(s.config.Allowed, f.Fingerprint) {
 		return true
@@ -65,7 +65,7 @@ const (
 )
 
 // MarkKey returns the key for the marks of this workspace, and creates it on first use. Clones do not have
-// it, so that readers of a tape cannot find out by trying which secret a mark stands for.
+// it, so that readers of a tape cannot find out which secret a mark stands for by trying secrets.
 func (s *Store) MarkKey() ([]byte, error) {
 	s.markKey.Lock()
 	defer s.markKey.Unlock()
@@ -102,8 +102,8 @@ func (s *Store) newMarkKey(path string) (key []byte, err error) {
 	return key, s.fs.WriteFile(path, key)
 }
 
-// AllowSecret notes, durably, that a fingerprint belongs to a false positive: neither a push nor the
-// setting redact stops at it from now on.
+// AllowSecret notes, durably, that a fingerprint belongs to a false positive: from now on, no push stops at it,
+// and the setting redact leaves it alone.
 func (s *Store) AllowSecret(fingerprint string) error {
 	if !secrets.IsFingerprint(fingerprint) && !secrets.IsKeyed(fingerprint) {
 		return NoFingerprint(fingerprint)
@@ -197,6 +197,7 @@ func (m *masker) value(raw []byte) []byte {
 	return out
 }
 
+// mark returns the text that replaces a secret.
 func (m *masker) mark(f secrets.Finding) string {
 	if m.key == nil && m.err == nil {
 		m.key, m.err = m.s.MarkKey()

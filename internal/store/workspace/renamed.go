@@ -9,8 +9,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// RenamedFrom returns the former branch if git renamed it (git branch -m) to branch, whose commits still
-// have the old name. "" otherwise, or if a branch of the old name exists again.
+// RenamedFrom returns the former name of a branch that git has renamed (git branch -m), and whose commits
+// still record the old name. It returns "" for other branches, and if a branch with the old name exists.
 func (s *Store) RenamedFrom(branch string, head gitstore.Hash) (string, error) {
 	name, err := s.NameAt(head)
 	if err != nil || name == "" || layout.BranchOf(name, branch) == branch {
@@ -18,7 +18,7 @@ func (s *Store) RenamedFrom(branch string, head gitstore.Hash) (string, error) {
 	}
 	log, err := s.git.Reflog(branch)
 	if err != nil {
-		return "", nil // without a log it counts as a branch made by hand
+		return "", nil // without a reflog it counts as a branch made by hand
 	}
 	for _, e := range log {
 		from, to, ok := strings.Cut(strings.TrimPrefix(e.Message, "Branch: renamed "), " to ")
@@ -38,7 +38,7 @@ func (s *Store) RenamedError(from, to string) error {
 		Fix: "rename it back with: git -C " + layout.ShellWord(s.dir) + " branch -m " + layout.ShellWord(to) + " " + layout.ShellWord(from)}
 }
 
-// CheckRenamed returns an error if a missing tape or fork is missing because git renamed its branch.
+// CheckRenamed returns an error if a tape or fork is missing because git renamed its branch.
 func (s *Store) CheckRenamed(ctx context.Context, name string) error {
 	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
 		refs, err := s.git.Refs(prefix)

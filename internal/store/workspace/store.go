@@ -37,7 +37,7 @@ type Options struct {
 	// Now gives the time of new entries and commits; nil means time.Now.
 	Now func() time.Time
 
-	Fs *disk.FS // tests make operations fail
+	Fs *disk.FS // nil means the real file system; tests make operations fail
 }
 
 const defaultLockWait = 30 * time.Second
@@ -74,10 +74,10 @@ type memo struct {
 		commit gitstore.Hash
 		v      any
 	}
-	next int
+	next int // the slot to fill next
 }
 
-// Memo returns the value that Keep stored for a commit; nil if it is not cached any more.
+// Memo returns the value that Keep stored for a commit; nil if it is not cached.
 func (s *Store) Memo(h gitstore.Hash) any {
 	s.memo.mu.Lock()
 	defer s.memo.mu.Unlock()
@@ -98,16 +98,16 @@ func (s *Store) Keep(h gitstore.Hash, v any) {
 	m.next = (m.next + 1) % len(m.list)
 }
 
-// Git is the workspace's repository.
+// Git returns the workspace's repository.
 func (s *Store) Git() *gitstore.Repo { return s.git }
 
-// FS is the file system through which the workspace is written.
+// FS returns the file system through which the workspace is written.
 func (s *Store) FS() *disk.FS { return s.fs }
 
-// Now is the time of a new entry or commit.
+// Now returns the time for a new entry or commit.
 func (s *Store) Now() time.Time { return s.now() }
 
-// Wait is how long to wait for another writer.
+// Wait returns how long to wait for another writer.
 func (s *Store) Wait() time.Duration { return s.wait }
 
 // newStore returns a store whose repository is not open yet.
@@ -141,7 +141,8 @@ const configLock = "config.lock"
 
 func (s *Store) configPath() string { return s.PrivatePath(layout.ConfigFile) }
 
-// changeConfig reads the settings again, because another process may have changed them, and changes them.
+// changeConfig reads the settings again, because another process may have changed them, changes them and writes
+// them.
 func (s *Store) changeConfig(change func(c *Config) error) error {
 	unlock, err := s.LockPrivate(context.Background(), configLock)
 	if err != nil {
@@ -182,7 +183,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if _, err := os.Lstat(filepath.Join(dir, layout.GitDirName, "HEAD")); errors.Is(err, fs.ErrNotExist) {
 		return nil, layout.NotFound("", "%s is not a workspace yet: its creation was cut off", dir).Try(layout.InitAt, dir)
 	}
-	noteOlder()
+	noteOldWorkspaces()
 	s := newStore(dir, o)
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), s.gitOptions()); err != nil {
 		return nil, layout.Classify(err)
@@ -193,7 +194,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// OpenBare opens any repository like a workspace, to read it. The store is not nil even after an error.
+// OpenBare opens any repository like a workspace, for reading. The store is not nil even after an error.
 func OpenBare(gitDir string) (*Store, error) {
 	s := newStore(gitDir, nil)
 	s.config.MaxLine, s.config.Scanner = jsonl.DefaultMaxLine, secrets.New
@@ -281,8 +282,8 @@ func Find(dir string) (string, error) {
 	return "", layout.NotFound("", "no workspace for %s or a folder above it", start).Try(layout.InitHere)
 }
 
-// At returns the workspace that a folder is, has under Home, or is a worktree of, or that the
-// project has under Home whose worktree it is; "" if none.
+// At returns the workspace for a folder; "" if there is none. That is the folder itself, or, for a linked
+// worktree, its main worktree; otherwise the workspace under Home of either.
 func At(dir string) string {
 	if IsWorkspace(dir) {
 		return dir
@@ -303,8 +304,8 @@ func At(dir string) string {
 }
 
 // ProjectRoot returns the root of the project for somebody who works in dir with a workspace: dir or the
-// nearest of its parents that the workspace belongs to; dir if none does, as when the workspace was named
-// explicitly.
+// nearest of its parents that the workspace belongs to. If it belongs to none, because it was named explicitly,
+// the root is dir.
 func ProjectRoot(workspace, dir string) string {
 	for folder := dir; ; folder = filepath.Dir(folder) {
 		if found := At(folder); found != "" && ResolvePath(found) == ResolvePath(workspace) {

@@ -20,7 +20,7 @@ type Tape struct {
 	name   string
 	slug   string
 	branch string // full ref
-	fork   string // a fork's own name; its parent's is what comes before it in name
+	fork   string // a fork's own name, the last part of name; "" for a tape
 }
 
 // Handle returns the handle of a tape, whether it exists or not.
@@ -29,20 +29,20 @@ func (s *Store) Handle(name string) *Tape {
 	return &Tape{store: s, name: name, slug: slug, branch: layout.BranchPrefix + slug}
 }
 
-// Slug is the tape's name in tags and folders.
+// Slug returns the tape's name in tags and folders.
 func (t *Tape) Slug() string { return t.slug }
 
-// Ref is the full name of the branch that holds the tape.
+// Ref returns the full name of the branch that holds the tape.
 func (t *Tape) Ref() string { return t.branch }
 
-// Name is the tape's name; a fork's is PARENT/FORK.
+// Name returns the tape's name; a fork's is PARENT/FORK.
 func (t *Tape) Name() string { return t.name }
 
-// Branch is the short name of the tape's git branch: tape/<slug>, or fork/<parent's slug>/<slug> for a
+// Branch returns the short name of the tape's git branch: tape/<slug>, or fork/<parent's slug>/<slug> for a
 // fork.
 func (t *Tape) Branch() string { return strings.TrimPrefix(t.branch, "refs/heads/") }
 
-// Store is the workspace that the tape is in.
+// Store returns the workspace that the tape is in.
 func (t *Tape) Store() *Store { return t.store }
 
 // Tape returns the tape, or the fork PARENT/FORK, of a name; "" means the current one. Errors: ErrNotFound.
@@ -69,7 +69,7 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 		return nil, err
 	}
 	if t.slug != name {
-		// A slug with a hash: check that it is this name's.
+		// The slug has a hash: check that its tape has this name.
 		if owner, err := s.nameOfBranchAt(t.branch, h); err != nil || owner != name && owner != t.slug {
 			return nil, errors.Join(err, layout.Conflict("give one of them another name",
 				"the names %q and %q have the same slug", name, owner))
@@ -98,7 +98,7 @@ func (s *Store) currentTape() (string, error) {
 	return name, err
 }
 
-// PreviousTape is the name of the tape that was current before, or "".
+// PreviousTape returns the name of the tape that was current before, or "".
 func (s *Store) PreviousTape() string { return s.config.previous }
 
 // ForgetPrevious forgets which tape was current before.
@@ -183,7 +183,7 @@ func (s *Store) ByBranch(ctx context.Context, branch string) (*Tape, error) {
 	return t, layout.Classify(err)
 }
 
-// TapeOfBranch returns the handle of a branch.
+// TapeOfBranch returns the tape or fork of a branch, given as a full ref.
 func (s *Store) TapeOfBranch(branch string) (*Tape, error) {
 	h, err := s.git.Ref(branch)
 	if err != nil {
@@ -242,8 +242,8 @@ func handles(list []Listed, err error) ([]*Tape, error) {
 	return out, err
 }
 
-// List returns all tapes, then all forks. name may return what the tape of a short branch name is called
-// at a commit; if it returns "", the commit is read.
+// List returns all tapes, then all forks. name, if not nil, may return the name of the tape or fork that a
+// branch (its short name) holds at a commit; if it returns "", the commit is read.
 func (s *Store) List(ctx context.Context, name func(branch string, h gitstore.Hash) string) ([]Listed, error) {
 	tapes, err := s.listUnder(ctx, layout.BranchPrefix, name)
 	if err != nil {
@@ -306,7 +306,7 @@ func (s *Store) Switch(ctx context.Context, name string) (*Tape, error) {
 	return t, s.SetSetting("tape", name)
 }
 
-// WorkTree is the folder in which the tape is checked out, or "".
+// WorkTree returns the folder in which the tape is checked out, or "".
 func (t *Tape) WorkTree() string {
 	wt, _, err := t.Worktree()
 	if err != nil {
@@ -326,8 +326,8 @@ func (s *Store) Forks(ctx context.Context) ([]*Tape, error) {
 }
 
 // Message returns a commit message: a text, which is a subject and maybe a body after an empty line, and
-// the trailers. Only the last paragraph counts as trailers, so no text can pass for one. format is that
-// of the commit's tree.
+// the trailers. Only the last paragraph counts as trailers, so no text can pass for one. format is the
+// format of the commit's tree.
 func (t *Tape) Message(text, anchor string, first, last int64, format int, more ...layout.Trailer) string {
 	all := append([]layout.Trailer{{Key: layout.TrailerName, Value: layout.EncodeTrailer(t.name)}, {Key: layout.TrailerAnchor, Value: layout.EncodeTrailer(anchor)}}, more...)
 	if entries := layout.EntriesTrailer(first, last); entries != "" {
@@ -341,12 +341,12 @@ func (t *Tape) Message(text, anchor string, first, last int64, format int, more 
 	return b.String()
 }
 
-// ForkTrailer returns the trailer for a merged fork.
+// ForkTrailer returns the trailer of a merge commit that names the merged fork.
 func ForkTrailer(f *Tape) layout.Trailer {
 	return layout.Trailer{Key: layout.TrailerFork, Value: layout.EncodeTrailer(f.name)}
 }
 
-// TagRef is the full name of a phase's tag.
+// TagRef returns the full name of a phase's tag.
 func (t *Tape) TagRef(folder string) string { return layout.TagPrefix + t.slug + "/" + folder }
 
 // Merging reports whether git has an unfinished merge in a working tree.

@@ -67,6 +67,7 @@ func moveSettings(from, to string) error {
 // at the same path may come from anybody, with other programs at the paths that the settings name.
 const keyFolder = "folder"
 
+// folderID returns the value of keyFolder for this workspace; nil if it is unknown.
 func (s *Store) folderID() json.RawMessage {
 	number, born, err := identity(s.git.GitDir())
 	if err != nil {
@@ -80,7 +81,7 @@ func (s *Store) isOther(all map[string]json.RawMessage) bool {
 	return all[keyFolder] != nil && string(all[keyFolder]) != string(s.folderID())
 }
 
-// changeOwn changes the settings for this workspace.
+// changeOwn changes the user's settings for this workspace.
 func (s *Store) changeOwn(change func(all map[string]json.RawMessage) error) error {
 	path, err := settingsFile(s.dir)
 	if err != nil {
@@ -110,7 +111,8 @@ func readUserFile(path string) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// inUserFile returns one setting from a file of settings: that of workspace s, or of all workspaces if s is nil.
+// inUserFile returns one setting from a file of settings, which is for workspace s, or for all workspaces if
+// s is nil. set reports whether the file has the setting.
 func inUserFile(path, key string, s *Store) (value string, set bool, err error) {
 	all, err := readUserFile(path)
 	raw, set := all[key]
@@ -182,7 +184,7 @@ func (s *Store) Setting(key string) (string, error) {
 	return value, err
 }
 
-// SettingFrom is like Setting; global reports whether the value is the one for all workspaces.
+// SettingFrom is Setting; global reports whether the value comes from the settings for all workspaces.
 func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
 	if !slices.Contains(setting.Keys, key) {
 		value, err = s.config.get(key)
@@ -199,7 +201,7 @@ func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
 	return value, value != "", err
 }
 
-// SetSetting changes one setting of the workspace, durably.
+// SetSetting changes one setting of the workspace, durably. "" removes one of the user's settings.
 func (s *Store) SetSetting(key, value string) error {
 	if !slices.Contains(setting.Keys, key) {
 		return s.changeConfig(func(c *Config) error {
@@ -253,7 +255,7 @@ func GlobalSetting(key string) (string, error) {
 	return value, err
 }
 
-// SetGlobalSetting changes a setting for all workspaces, durably.
+// SetGlobalSetting changes a setting for all workspaces, durably; "" removes it.
 func SetGlobalSetting(key, value string) error {
 	path, err := globalFor(key)
 	if err != nil {
@@ -266,6 +268,7 @@ func SetGlobalSetting(key, value string) error {
 	return (*Store)(nil).changeUserFile(path, change)
 }
 
+// globalFor returns the path of the file for all workspaces, if key can be set there.
 func globalFor(key string) (string, error) {
 	if slices.Contains(dataKeys, key) {
 		return "", layout.Invalid("set it in each workspace, without --global", "%s describes the data of one workspace, and cannot be set for all", key)
