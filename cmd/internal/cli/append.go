@@ -158,9 +158,9 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 		}
 		return layout.Invalid(hint, "there is no role %s", quoted(o.role))
 	}
-	for flag, value := range map[string]string{"kind": o.kind, "text": o.text, "role": o.role} {
-		if !utf8.ValidString(value) {
-			return layout.Invalid("", "--%s is not valid UTF-8", flag)
+	for _, flag := range [][2]string{{"kind", o.kind}, {"text", o.text}, {"role", o.role}} {
+		if !utf8.ValidString(flag[1]) {
+			return layout.Invalid("", "--%s is not valid UTF-8", flag[0])
 		}
 	}
 	return nil

@@ -130,8 +130,8 @@ type catOptions struct {
 }
 
 func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error {
-	if o.offset < 0 {
-		return usagef("--offset cannot be negative")
+	if o.offset < 0 || o.length < -1 {
+		return usagef("--offset and --length cannot be negative")
 	}
 	r, err := t.Artifact(ctx, args[0])
 	if err != nil {

@@ -235,7 +235,8 @@ func flagError(cmd *cobra.Command, err error) error {
 // everything.
 func refuseEmpty(cmd *cobra.Command) error {
 	var empty string
-	selects := []string{"workspace", "tape", "at", "anchor", "after", "commit", "from", "to", "date", "output", "remote", "allow-secret"}
+	selects := []string{"workspace", "tape", "at", "anchor", "after", "commit", "file", "from", "to", "date", "output", "remote", "allow-secret",
+		"project", "agent", "grep", "again", "in", "by", "branch", "push"}
 	for _, name := range filter.Names() {
 		selects = append(selects, strings.TrimPrefix(filter.AsFlag(name), "--"))
 	}

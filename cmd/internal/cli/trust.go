@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -147,13 +148,10 @@ func (o *trustOptions) agree(ctx context.Context, dir string, found []object) er
 		if value := f[2][1].(string); value != "" {
 			line += " = " + display.Line(value)
 		}
-		o.app.PrintUnlessQuiet("  %s", line)
+		fmt.Fprintf(o.app.Stderr, "  %s\n", line)
 	}
 	if len(found) == 0 {
-		o.app.PrintUnlessQuiet("  Nothing in it runs or sends anything.")
-	}
-	if err := o.app.Flush(); err != nil {
-		return err
+		fmt.Fprintln(o.app.Stderr, "  Nothing in it runs or sends anything.")
 	}
 	return o.app.Confirm(ctx, "Let this count, and what is set there later, whenever tape runs git in %s?", display.Line(dir))
 }

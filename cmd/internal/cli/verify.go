@@ -82,15 +82,19 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 		if err != nil {
 			return nil, err
 		}
+		show := o.app.StderrUnlessQuiet
+		if o.app.CanAsk() { // nobody is asked about what was not shown
+			show = func(format string, args ...any) { fmt.Fprintf(o.app.Stderr, format+"\n", args...) }
+		}
 		for _, d := range all {
 			for _, text := range d.Texts() {
-				o.app.StderrUnlessQuiet("%s: %s", display.Line(d.Tape), display.Line(text))
+				show("%s: %s", display.Line(d.Tape), display.Line(text))
 			}
 		}
-		if len(all) > 0 && !o.app.CanAsk() {
-			return nil, layout.Invalid("tape verify --repair --yes does it without asking", "a repair asks before it changes files, and there is no terminal to ask on")
-		}
 		if len(all) > 0 {
+			if !o.app.CanAsk() {
+				return nil, layout.Invalid("tape verify --repair --yes does it without asking", "a repair asks before it changes files, and there is no terminal to ask on")
+			}
 			if err := o.app.Confirm(ctx, "Set aside what is damaged, and go on with everything else?"); err != nil {
 				return nil, err
 			}
@@ -102,7 +106,7 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 		case m.Err != nil:
 			o.app.Warn(strings.TrimSuffix(fmt.Sprintf("%s was not repaired: %v; %s", m.Tape, m.Err, hints.Of(m.Err)), "; "))
 		case m.Kept != "":
-			o.app.Warn(fmt.Sprintf("%s was repaired; the files as they were are in %s", m.Tape, m.Kept))
+			o.app.Warn(fmt.Sprintf("%s was repaired; the files from before are in %s", m.Tape, m.Kept))
 		default:
 			o.app.Warn(m.Tape + " was repaired")
 		}
