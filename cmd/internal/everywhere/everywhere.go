@@ -68,7 +68,8 @@ func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f
 	return done, nil
 }
 
-// tell says which workspaces are left out: each that is somebody else's, and those that are gone, once.
+// tell warns of the workspaces that are left out: of each that is not the user's own, and, in one line and only once,
+// of those that are gone.
 func tell(others []workspace.LeftOut, warn func(string)) {
 	var gone []string
 	for _, w := range others {
