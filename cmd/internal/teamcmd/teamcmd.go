@@ -150,7 +150,7 @@ expires. The database stores only a hash of it.`, RunE: help}
 	}
 	add := &cobra.Command{
 		Use: "add NAME --groups GROUP,... [--expires TIME]", Short: "Make a token and show it, once",
-		Long:    "Make a token and show it, once. NAME says whose it is; the record of searches has it.",
+		Long:    "Make a token and show it, once. NAME says whose it is, and appears in the record of searches.",
 		Example: "  tape team token add ada --groups shop,leads --expires 90d",
 		Args:    takes("NAME"), PreRunE: one,
 		RunE: with(func(ctx context.Context, h Host, o Options) error {
