@@ -19,7 +19,7 @@ func text(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// TestLinks: the files that pages of the documentation lead to are there.
+// TestLinks: the files that pages of the documentation link to exist.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(pages) == 0 {

@@ -59,7 +59,7 @@ func TestFindByName(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].Path != "/home/mei/p/a.go" {
 		t.Errorf("found %v, %v", found, err)
 	}
-	if want := "no session read or wrote /elsewhere/a.go; these did, elsewhere: ~/p/a.go\n"; messages.String() != want {
+	if want := "no session read or wrote /elsewhere/a.go; files of that name elsewhere: ~/p/a.go\n"; messages.String() != want {
 		t.Errorf("it says %q, want %q", messages, want)
 	}
 	s.JSON = true

@@ -23,7 +23,7 @@ import (
 
 const id = "11111111-1111-4111-8111-111111111111"
 
-// prepared is the forgetting of a session that Claude Code still has.
+// prepared returns a Forgetting of a session whose transcript Claude Code still has.
 func prepared(t *testing.T) (f *forgetting.Forgetting, out *bytes.Buffer, transcript string) {
 	t.Helper()
 	home := t.TempDir()
@@ -101,7 +101,7 @@ func TestSubagents(t *testing.T) {
 	}
 }
 
-// What cannot be asked, or has nowhere to be done, changes nothing.
+// Without a terminal to ask on, or a remote to delete at, nothing is changed.
 func TestRefused(t *testing.T) {
 	f, _, _ := prepared(t)
 	f.Yes = false
