@@ -90,7 +90,7 @@ func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.W
 	if err != nil {
 		return 0, err
 	}
-	if now.Agent == f.Name && now.Why == "" && in.From == "" { // it is there already
+	if now.Agent == f.Name && now.Why == "" && in.From == "" { // that agent has the session already
 		if s.JSON {
 			return 0, s.Emit(planned(t, now))
 		}

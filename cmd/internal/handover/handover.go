@@ -64,7 +64,7 @@ func start(s *stdio.Streams, p resume.Plan, show bool) (code int, err error) {
 	return code, layout.Wrap(err, "run %s", p.Program)
 }
 
-// CommandOf returns the command with which the session on a tape goes on, for a shell, or why it cannot, as an error.
+// CommandOf returns the shell command that resumes the session on a tape, or an error that says why it cannot go on.
 func CommandOf(ctx context.Context, t *repo.Tape, user record.Where) (string, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {

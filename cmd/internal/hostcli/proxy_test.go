@@ -99,7 +99,7 @@ func (s *served) run(args ...string) (out map[string]any) {
 	return out
 }
 
-// browser sends requests for https://tape.example.org to a given address. It keeps no cookies.
+// browser sends requests for https://tape.example.org to a given address. Only enter keeps a cookie.
 type browser struct {
 	*testing.T
 	http.Client

@@ -23,7 +23,7 @@ type oneTurn struct {
 	problem  string          // see cli.TurnResult
 	final    strings.Builder // the text since the last call of a tool
 	acted    bool            // a tool was called since the last text
-	failed   bool            // the command that the message is has failed
+	failed   bool            // the message was a command, which failed
 	streamed strings.Builder // the text that was written while it came
 }
 

@@ -93,7 +93,7 @@ func TestInterrupt(t *testing.T) {
 	c.Until("left 0")
 }
 
-// TestSilentModel: while a model streams nothing, the screen says how long it is waited for. Esc interrupts the turn.
+// TestSilentModel: while a model streams nothing, the screen says how long the turn has waited. Esc interrupts it.
 func TestSilentModel(t *testing.T) {
 	c := newTalk(t, model.Script{"work": {{Text: "never", Pause: time.Hour}}, "next": {{Text: "Here I am."}}}, 80)
 	c.start()
@@ -217,7 +217,7 @@ func TestRunOnScreen(t *testing.T) {
 	c.Screen = screen.Start(t, c.options)
 	c.Until("> work", "First I look.", "▸ bash  echo seen  ✓ exit 0 · 1 line", "That was all.", "left 0")
 	if strings.Count(c.Seen(), "That was all.") != 1 {
-		t.Error(c.Seen())
+		t.Errorf("the answer is not shown just once:\n%s", c.Seen())
 	}
 }
 

@@ -79,7 +79,7 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 // mostLines is how many lines are printed about files that nobody has named.
 const mostLines = 20
 
-// count counts a file that has several sessions by these.
+// count counts the sessions of a file that has several, in place of the file.
 func (m *Import) count(res importer.Result) {
 	if res.Sessions > 0 && res.File != m.many {
 		m.many, m.files, m.unit = res.File, m.files+res.Sessions-1, [2]string{"conversation", "conversations"}

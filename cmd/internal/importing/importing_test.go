@@ -44,7 +44,7 @@ func session(t *testing.T, dir, id, cwd string, requests ...string) string {
 	return path
 }
 
-// A file that cannot be imported keeps no other from being imported, and the error's class is that of all failures.
+// A file that cannot be imported does not stop the others. The error has a class only if all failures share it.
 func TestFiles(t *testing.T) {
 	m, out, home := run(t)
 	s := storetest.New(t, nil)
@@ -101,7 +101,7 @@ func TestEverything(t *testing.T) {
 	}
 }
 
-// A tape that is made anew keeps its former history; one that was not imported is refused.
+// A tape that is imported again keeps its former history; one that was not imported is refused.
 func TestAgain(t *testing.T) {
 	m, out, home := run(t)
 	s := storetest.New(t, nil)
@@ -113,7 +113,7 @@ func TestAgain(t *testing.T) {
 	storetest.Must(t, m.Again(t.Context(), tp, "", at))
 	storetest.Must(t, m.Flush())
 	if !strings.Contains(out.String(), "the former history is kept as refs/tape/archive/s-1/") {
-		t.Errorf("%s", out)
+		t.Errorf("it does not say where the former history is:\n%s", out)
 	}
 	if got := strings.Join(storetest.Said(t, tp), " "); got != "[session/start] another two" {
 		t.Errorf("the tape has %s", got)

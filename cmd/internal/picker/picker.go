@@ -1,6 +1,6 @@
 // Package picker lets a person choose a session on a terminal: what tape shows when it is called alone.
 //
-// A key that is a letter goes to the filter, except c, which copies the command that goes on with the chosen
+// A key that is a letter goes to the filter, except c, which copies the command that resumes the chosen
 // session. After / and while somebody types, c is a letter, too.
 package picker
 
@@ -31,8 +31,8 @@ type Options struct {
 	Out      io.Writer
 	Env      []string // tells the terminal's abilities
 	Now      func() time.Time
-	// Resume returns the command with which a session goes on, or why it cannot, as an error. It is called
-	// in a goroutine of its own.
+	// Resume returns the command that resumes a session, or an error that says why it cannot go on. It is
+	// called in a goroutine of its own.
 	Resume func(session int) (command string, err error)
 }
 

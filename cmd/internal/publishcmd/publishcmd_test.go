@@ -98,6 +98,6 @@ func TestFlagsThatDoNotGoTogether(t *testing.T) {
 		}
 	}
 	if _, _, err := chosen(t, s, "site", "--tape", "none"); !errors.Is(err, repo.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("a tape that does not exist: %v, want %v", err, repo.ErrNotFound)
 	}
 }

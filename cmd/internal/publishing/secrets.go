@@ -99,7 +99,7 @@ func (m *masker) entry(e repo.Entry) (repo.Entry, error) {
 	return snapshot.ParseEntry(out, e.Tape, m.text(e.Anchor), e.AnchorSeq)
 }
 
-// refuse returns the error of a push that would send secrets, if the tapes have any and are not to be published then.
+// refuse returns the error of a push that would send secrets, if --refuse-secrets is set and the tapes have any.
 func (p *publisher) refuse(ctx context.Context, tapes []*repo.Tape) error {
 	if !p.Refuse {
 		return nil

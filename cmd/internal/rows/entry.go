@@ -15,7 +15,7 @@ import (
 // How many cells are shown.
 const (
 	TitleCells = 24   // of a tape's title before an entry
-	LineCells  = 1000 // without a screen to wrap it on
+	LineCells  = 1000 // of a line, without a screen to wrap it on
 	nameCells  = 100  // of a name in a heading
 )
 

@@ -22,7 +22,7 @@ type column struct {
 	cell func(report.Row) string
 }
 
-// Show shows rows: a table with bars, or without groups a line for each sum.
+// Show shows rows: a table with bars or, without groups, a line for each sum.
 func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	if by == index.ByNothing {
 		return showOne(s, rows)

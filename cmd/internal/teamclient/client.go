@@ -133,7 +133,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	const longest = 64 << 20
 	body, err := io.ReadAll(io.LimitReader(res.Body, longest))
 	if err != nil {
-		return fmt.Errorf("the team's server %s broke off: %w", c.url, err)
+		return fmt.Errorf("the answer of the team's server %s broke off: %w", c.url, err)
 	}
 	if res.StatusCode != http.StatusOK {
 		return c.refused(res.StatusCode, body)

@@ -165,7 +165,7 @@ expires. The database stores only a hash of it.`, RunE: help}
 	return cmd
 }
 
-// takes is for commands with one argument.
+// takes checks that a command gets one argument. name is what errors call it.
 func takes(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		hint := "usage: " + cmd.UseLine()
