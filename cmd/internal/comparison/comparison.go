@@ -86,7 +86,7 @@ func (v *view) row(r comparison.Row) {
 	}
 }
 
-// text shows the beginning of a text, with its entry before the first line.
+// text shows a text's first lines, with the id of its entry before the first one; id 0: none. most is how many lines.
 func (v *view) text(sign, colour string, id int64, text string, most int) {
 	if text == "" {
 		return

@@ -34,8 +34,8 @@ func show(t *testing.T, a, b comparison.Side) (string, bool) {
 	return out.String(), differ
 }
 
-// Equal prompts stand beside each other with both answers; others have a sign, and files are compared by their
-// place in the project.
+// An equal prompt is shown once, with both answers; other prompts have a sign. Files are compared by their place in the
+// project.
 func TestShow(t *testing.T) {
 	s := storetest.New(t, nil)
 	user, model := func(text string) repo.Draft { return repo.Message("user", text) }, func(text string) repo.Draft { return repo.Message("assistant", text) }
@@ -81,6 +81,6 @@ func TestUneven(t *testing.T) {
 	}
 	many := side(t, s, "many", nil, drafts...)
 	if got, differ := show(t, none, many); !differ || bytes.Count([]byte(got), []byte("again")) != 2100 {
-		t.Errorf("%v, %d turns", differ, bytes.Count([]byte(got), []byte("again")))
+		t.Errorf("they differ: %v, %d turns; want 2100", differ, bytes.Count([]byte(got), []byte("again")))
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// bashAlone replaces the functions of the bash-completion package that cobra's script uses, if that
-// is not loaded. They have other names: those of the package would tell others that it is loaded.
+// bashAlone has the functions that cobra's script takes from the bash-completion package, for a shell without it.
+// Under the package's own names, they would tell other scripts that it is loaded.
 const bashAlone = `
 __tape_words()
 {

@@ -74,7 +74,7 @@ Friday 2026-11-20
 		t.Errorf("%s\nnot\n%s", got, want)
 	}
 	if got := shown(t, "text", false); got != "No matching sessions.\n" {
-		t.Error(got)
+		t.Errorf("without sessions it shows %q", got)
 	}
 }
 
@@ -107,9 +107,9 @@ func TestMany(t *testing.T) {
 		list = append(list, session(fmt.Sprint("s", i), "/w/shop", "title", at(20, 9), prompts...))
 	}
 	if got := shown(t, "text", false, list...); strings.Count(got, "\n") != 2+20*5 || strings.Count(got, "… and 18 more requests\n") != 20 {
-		t.Error(got)
+		t.Errorf("not five lines for each of 20 sessions:\n%s", got)
 	}
 	if got := shown(t, "text", true, list...); strings.Count(got, "request ") != 400 {
-		t.Error(got)
+		t.Errorf("JSON lacks some of the 400 requests:\n%s", got)
 	}
 }

@@ -37,7 +37,7 @@ func written(t *testing.T) map[string]string {
 func TestGenerate(t *testing.T) {
 	got := written(t)
 	if !maps.Equal(got, written(t)) {
-		t.Error("the second time it is something else")
+		t.Error("generate writes other files the second time")
 	}
 	for _, name := range []string{"completions/tape.bash", "completions/_tape", "completions/tape.fish", "completions/tape.ps1", "man/tape.1", "cli.md"} {
 		if got[name] == "" {
@@ -71,7 +71,7 @@ func TestGenerate(t *testing.T) {
 		}
 	}
 	if err := generate(filepath.Join("docgen_test.go", "x")); err == nil {
-		t.Error("it writes below a file")
+		t.Error("no error, though the folder is below a file")
 	}
 }
 

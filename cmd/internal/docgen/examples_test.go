@@ -19,11 +19,11 @@ func text(t *testing.T, name string) string {
 	return string(raw)
 }
 
-// TestLinks: the files that pages of the documentation lead to are there.
+// TestLinks: the files that pages of the documentation link to exist.
 func TestLinks(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
 	if err != nil || len(pages) == 0 {
-		t.Fatal(pages, err)
+		t.Fatalf("pages of docs: %q, %v", pages, err)
 	}
 	link := regexp.MustCompile(`\]\(([^)#:\s]+)(#[^)]*)?\)`)
 	for _, page := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "ARCHITECTURE.md"), filepath.Join(root, "CHANGELOG.md")) {
@@ -52,7 +52,7 @@ func TestContainer(t *testing.T) {
 	}
 	context := regexp.MustCompile(`context: (\S+)`).FindStringSubmatch(compose)[1]
 	if _, err := os.Stat(filepath.Join(root, "docs/examples", context, regexp.MustCompile(`dockerfile: (\S+)`).FindStringSubmatch(compose)[1])); err != nil {
-		t.Error(err)
+		t.Errorf("the file that compose builds: %v", err)
 	}
 	for _, name := range []string{"TAPE_TEAM_CONFIG", "TAPE_TEAM_DATABASE"} {
 		if !strings.Contains(compose, name+":") || !strings.Contains(text(t, "internal/serve/team/config/config.go"), `"`+name+`"`) {

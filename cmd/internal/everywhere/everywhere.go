@@ -16,9 +16,8 @@ import (
 
 // Each calls f with each of the user's own workspaces, with several at once, and returns the results in the
 // order of the workspaces' folders. A workspace that is not the user's own, is gone, or cannot be read is
-// left out, and warn says so. One without what f looks for (ErrNotFound) is left out silently. The error is
-// that of the first workspace if all fail, or ErrInvalid as soon as one returns that: then the user's input
-// is wrong.
+// left out, and warn says so. One in which f finds nothing (ErrNotFound) is left out silently. The error is
+// that of the first workspace if all fail, or ErrInvalid if one returns that: then the user's input is wrong.
 func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f func(context.Context, *repo.Store) (T, error)) ([]T, error) {
 	dirs, others, err := workspace.OwnWorkspaces()
 	if err != nil {
@@ -68,7 +67,8 @@ func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f
 	return done, nil
 }
 
-// tell says which workspaces are left out: each that is somebody else's, and those that are gone, once.
+// tell warns of the workspaces that are left out: of each that is not the user's own, and, in one line and only once,
+// of those that are gone.
 func tell(others []workspace.LeftOut, warn func(string)) {
 	var gone []string
 	for _, w := range others {

@@ -18,13 +18,13 @@ import (
 // Options say what to export, and where to.
 type Options struct {
 	As        export.Format
-	From, To  string // anchors: the first phase and the last; or entries, as @17; "": the tape's
+	From, To  string // the first and the last phase, by anchor; or entries, as @17; "": those of the tape
 	Kinds     []string
 	Output    string // a file; "" or "-" is standard output
 	Artifacts string // the folder for artifacts; "": they are not written
 	Inline    bool   // artifacts in place of the references to them
 
-	first, last int64 // of From and To that are entries
+	first, last int64 // ids of From and To, if they are entries
 
 	Prose func(text string, lines int) string // see export.Source
 }
@@ -56,7 +56,8 @@ func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) err
 	return nil
 }
 
-// findEntries lets --from and --to be entries (@17): they bound the entries, and their phases the phases.
+// findEntries resolves --from and --to that are entries (@17): it keeps their ids as bounds, and replaces them by
+// their phases.
 func (o *Options) findEntries(ctx context.Context, t *repo.Tape) error {
 	for _, end := range []struct {
 		target *string

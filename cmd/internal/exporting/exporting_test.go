@@ -15,7 +15,7 @@ func TestExportBounds(t *testing.T) {
 	}{
 		{"", "", repo.Query{}},
 		{"a", "a", repo.Query{Phase: "a"}},
-		{"", "b", repo.Query{Phase: "b"}}, // the last of them
+		{"", "b", repo.Query{Phase: "b"}}, // only the last phase
 		{"a", "", repo.Query{From: "a", To: repo.Latest, Inclusive: true}},
 		{"a", "b", repo.Query{From: "a", To: "b", Inclusive: true}},
 	} {

@@ -22,10 +22,10 @@ import (
 // Row says how a session used a file.
 type Row struct {
 	index.FileUse
-	Workspace string // "" if only one is read
+	Workspace string // "" if only one workspace is read
 	Title     string
 	Project   string // the session's directory
-	files     int    // of a folder, if rows of several files are joined
+	files     int    // how many files the row has the sums of, see bySession
 }
 
 // Find returns the rows for a file from all workspaces. If there are none, people get the rows for files of that name
@@ -41,7 +41,7 @@ func Find(s *stdio.Streams, file *touched.File, rows func(*touched.File) ([][]Ro
 		return nil, err
 	}
 	out = slices.Concat(lists...)
-	s.StderrUnlessQuiet("no session read or wrote %s; these did, elsewhere: %s", display.Line(file.Name), elsewhere(s, out))
+	s.StderrUnlessQuiet("no session read or wrote %s; files of that name elsewhere: %s", display.Line(file.Name), elsewhere(s, out))
 	return out, nil
 }
 
@@ -64,7 +64,7 @@ func elsewhere(s *stdio.Streams, rows []Row) string {
 	return strings.Join(names, ", ")
 }
 
-// Filter returns the uses that are asked for: those of a file, nil for any, by some tapes, nil for all.
+// Filter returns the filter for uses of a file by some tapes. nil stands for any file, and for all tapes.
 func Filter(file *touched.File, tapes []string) index.FileFilter {
 	f := index.FileFilter{Tapes: tapes}
 	if file != nil {
@@ -113,7 +113,8 @@ func Rows(ctx context.Context, x *index.Index, store *repo.Store, file *touched.
 	return rows, nil
 }
 
-// add adds the use of the same file in another worktree, or under another name. The path is the latest one.
+// add adds another use: of the same file in another worktree or under another name, or of another file of the
+// session. The path is that of the latest use.
 func (r *Row) add(u index.FileUse) {
 	if u.Last.After(r.Last) {
 		r.Path, r.Last = u.Path, u.Last
@@ -166,7 +167,8 @@ func Show(s *stdio.Streams, rows []Row, byFile bool, names map[string]string) er
 	return l.Show(s, rows, nil)
 }
 
-// bySession joins the rows of a session, in the order of the first ones. several is whether one has several files.
+// bySession joins the rows of each session, in the order of their first rows. several reports whether a session has
+// several files.
 func bySession(rows []Row) (out []Row, several bool) {
 	at := map[[2]string]int{}
 	for _, r := range rows {

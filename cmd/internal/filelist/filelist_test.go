@@ -57,13 +57,13 @@ func TestFindByName(t *testing.T) {
 	s, _, messages := streams()
 	found, err := Find(s, file, rows)
 	if err != nil || len(found) != 1 || found[0].Path != "/home/mei/p/a.go" {
-		t.Errorf("found %v, %v", found, err)
+		t.Errorf("found %v, %v; want the use of the file with that name", found, err)
 	}
-	if want := "no session read or wrote /elsewhere/a.go; these did, elsewhere: ~/p/a.go\n"; messages.String() != want {
+	if want := "no session read or wrote /elsewhere/a.go; files of that name elsewhere: ~/p/a.go\n"; messages.String() != want {
 		t.Errorf("it says %q, want %q", messages, want)
 	}
 	s.JSON = true
 	if found, err := Find(s, file, rows); err != nil || len(found) != 0 {
-		t.Errorf("with --json: %v, %v", found, err)
+		t.Errorf("with --json: %v, %v; want nothing", found, err)
 	}
 }

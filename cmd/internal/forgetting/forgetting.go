@@ -103,7 +103,8 @@ func (o *Forgetting) Run(ctx context.Context) error {
 	return o.report(found, deleted, gone, still)
 }
 
-// subagents are the sessions of the session's subagents. A tape of the user's own may have such a name, too.
+// subagents returns the names of the tapes of the session's subagents. A tape of the user's own with such a name is
+// not among them.
 func (o *Forgetting) subagents(ctx context.Context) (names []string, err error) {
 	tapes, err := o.Store.Tapes(ctx)
 	for _, t := range tapes {
@@ -116,7 +117,7 @@ func (o *Forgetting) subagents(ctx context.Context) (names []string, err error) 
 			continue
 		}
 		if names = append(names, t.Name()); t.Name() == o.Store.CurrentTape() { // before anything is removed
-			return nil, layout.Conflict("", "that of its subagent is the current tape").Try(layout.SwitchAway)
+			return nil, layout.Conflict("", "the tape of its subagent %q is the current one", t.Name()).Try(layout.SwitchAway)
 		}
 	}
 	return names, err
@@ -127,14 +128,14 @@ func (o *Forgetting) atRemote(ctx context.Context, remote string, names, slugs [
 	for _, name := range names {
 		was, err := remotes.Forget(ctx, (*workspace.Store)(o.Store), remote, name, remotes.ForgetOptions{Progress: o.Watched(), Slugs: slugs})
 		if err != nil {
-			return had, layout.Wrap(err, "the session is forgotten here; delete it at %s", remote)
+			return had, layout.Wrap(err, "the session is forgotten here, but was not deleted at %s", remote)
 		}
 		had = had || was
 	}
 	return had, nil
 }
 
-// remotes are the names of those at which it is deleted.
+// remotes returns the names of the remotes at which the session is deleted.
 func (o *Forgetting) remotes(ctx context.Context) (names []string, err error) {
 	if !o.AtRemotes {
 		return nil, nil
@@ -190,7 +191,7 @@ func (o *Forgetting) ask(ctx context.Context, files, at []string, subagents int)
 	return nil
 }
 
-// yes is Confirm for a question whose answer may be no.
+// yes is Confirm for a question to which no is an answer, and not an error.
 func (o *Forgetting) yes(ctx context.Context, format string, args ...any) (bool, error) {
 	err := o.Confirm(ctx, format, args...)
 	if ctx.Err() != nil {

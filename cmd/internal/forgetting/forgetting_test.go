@@ -23,7 +23,7 @@ import (
 
 const id = "11111111-1111-4111-8111-111111111111"
 
-// prepared is the forgetting of a session that Claude Code still has.
+// prepared returns a Forgetting of a session whose transcript Claude Code still has.
 func prepared(t *testing.T) (f *forgetting.Forgetting, out *bytes.Buffer, transcript string) {
 	t.Helper()
 	home := t.TempDir()
@@ -40,20 +40,20 @@ func prepared(t *testing.T) (f *forgetting.Forgetting, out *bytes.Buffer, transc
 		Where: transcripts.Where{User: record.Where{Home: home, Getenv: streams.Getenv}}}, out, transcript
 }
 
-// The session is gone from the workspace's history, the agent's file is named, and a tape of that name may begin anew.
+// The session is gone from the workspace's history, the agent's file is named, and stays.
 func TestForget(t *testing.T) {
 	f, out, transcript := prepared(t)
 	storetest.Must(t, f.Run(t.Context()))
 	storetest.Must(t, f.Flush())
 	if _, err := f.Store.Tape(t.Context(), id); !errors.Is(err, repo.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("the tape: %v, want %v", err, repo.ErrNotFound)
 	}
 	storetest.WantNowhere(t, f.Store.Dir(), "session/start private-text")
 	if !strings.Contains(out.String(), "~/.claude/projects/-p/"+id+".jsonl still has the text; to delete it: rm "+transcript+"\n") {
-		t.Errorf("%s", out)
+		t.Errorf("it does not name the transcript:\n%s", out)
 	}
 	if _, err := os.Stat(transcript); err != nil {
-		t.Error(err)
+		t.Errorf("the transcript did not stay: %v", err)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestTranscripts(t *testing.T) {
 	storetest.Must(t, f.Run(t.Context()))
 	storetest.Must(t, f.Flush())
 	if _, err := os.Stat(transcript); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
+		t.Errorf("the transcript is not deleted: %v", err)
 	}
 	if want := `{"tape":"` + id + `","forgotten":true,"transcripts":[],"deleted":["` + transcript + `"],"remotes":[],"remaining":[]}` + "\n"; out.String() != want {
 		t.Errorf("%s, not %s", out, want)
@@ -91,26 +91,26 @@ func TestSubagents(t *testing.T) {
 	storetest.Must(t, f.Flush())
 	for _, name := range []string{id, id + "/agent-a1"} {
 		if _, err := f.Store.Tape(t.Context(), name); !errors.Is(err, repo.ErrNotFound) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("the tape %s: %v, want %v", name, err, repo.ErrNotFound)
 		}
 	}
 	storetest.WantNowhere(t, f.Store.Dir(), "private of the subagent")
 	storetest.WantTexts(t, mine, "session/start stays")
 	if !strings.Contains(out.String(), "deleted ~/.claude/projects/-p/"+id+"/subagents/agent-a1.jsonl\n") {
-		t.Errorf("%s", out)
+		t.Errorf("it does not name the subagent's transcript:\n%s", out)
 	}
 }
 
-// What cannot be asked, or has nowhere to be done, changes nothing.
+// Without a terminal to ask on, or a remote to delete at, nothing is changed.
 func TestRefused(t *testing.T) {
 	f, _, _ := prepared(t)
 	f.Yes = false
 	if err := f.Run(t.Context()); !errors.Is(err, repo.ErrInvalid) {
-		t.Error(err)
+		t.Errorf("without a terminal: %v, want %v", err, repo.ErrInvalid)
 	}
 	f.Yes, f.AtRemotes = true, true
 	if err := f.Run(t.Context()); !errors.Is(err, repo.ErrInvalid) || !strings.Contains(err.Error(), "has no remote") {
-		t.Error(err)
+		t.Errorf("without a remote: %v, want %v", err, repo.ErrInvalid)
 	}
 	storetest.WantTexts(t, storetest.Tape(t, f.Store, id), "session/start private-text")
 }

@@ -1,4 +1,4 @@
-// Package gitside is what git calls of tape: hooks, the merge of files; and how git is set up for that.
+// Package gitside has what git calls in tape: hooks, and the merge of files. It also sets git up for that.
 package gitside
 
 import (
@@ -23,8 +23,8 @@ import (
 // that, the next command does the hook's work.
 const hookWait = 2 * time.Second
 
-// Hook does the work of one of git's hooks. remote is what a push is to; open has the options for
-// opening a workspace.
+// Hook does the work of one of git's hooks. remote is the name of the remote of a push, or ""; open has the options
+// for opening a workspace.
 func Hook(ctx context.Context, name, remote string, in io.Reader, open repo.Options) error {
 	at, err := locate("")
 	if err != nil {
@@ -52,7 +52,7 @@ func Hook(ctx context.Context, name, remote string, in io.Reader, open repo.Opti
 	if name == "pre-commit" {
 		return at.PreCommit(ctx, store)
 	}
-	return after(ctx, at, store, name, branch)
+	return afterChange(ctx, at, store, name, branch)
 }
 
 func locate(hint string) (githooks.Repository, error) {
@@ -63,8 +63,8 @@ func locate(hint string) (githooks.Repository, error) {
 	return at, err
 }
 
-// storeAt opens the workspace in whose repository git runs. It is nil in other repositories: a
-// user may have installed the hooks for all.
+// storeAt opens the workspace in whose repository git runs. It is nil in a repository without one: a user may have
+// installed the hooks for all repositories.
 func storeAt(ctx context.Context, at githooks.Repository, open repo.Options) (*repo.Store, error) {
 	if at.Dir == "" {
 		return nil, nil
@@ -76,11 +76,11 @@ func storeAt(ctx context.Context, at githooks.Repository, open repo.Options) (*r
 	return store, err
 }
 
-// after does the work of the hooks that git runs after a change.
-func after(ctx context.Context, at githooks.Repository, store *repo.Store, name, branch string) error {
+// afterChange does the work of the hooks that git runs after a change.
+func afterChange(ctx context.Context, at githooks.Repository, store *repo.Store, name, branch string) error {
 	var err error
 	if githooks.IsTapeBranch(branch) && name != "post-checkout" {
-		err = lookAt(ctx, at, store, branch)
+		err = checkCommit(ctx, at, store, branch)
 	}
 	program, pathErr := os.Executable()
 	if pathErr != nil {
@@ -89,9 +89,9 @@ func after(ctx context.Context, at githooks.Repository, store *repo.Store, name,
 	return errors.Join(err, githooks.Start(store, program, "hook", "--quiet", "--workspace", store.Dir(), "sync"))
 }
 
-// lookAt checks a commit that git has made on the branch of a tape: it completes a merge, and
+// checkCommit checks a commit that git has made on the branch of a tape: it completes a merge, and
 // reports a commit that no hook could refuse.
-func lookAt(ctx context.Context, at githooks.Repository, store *repo.Store, branch string) error {
+func checkCommit(ctx context.Context, at githooks.Repository, store *repo.Store, branch string) error {
 	merged, err := at.PostCommit(ctx, store)
 	if err != nil || !merged {
 		return err

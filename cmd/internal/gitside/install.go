@@ -64,7 +64,8 @@ func Uninstall(ctx context.Context, s *stdio.Streams, store *repo.Store) error {
 	return s.Result(stdio.Object{{"workspace", store.Dir()}, {"removed", removed}}, text, display.Line(store.Dir()))
 }
 
-// Server installs or removes the hook of a repository that is pushed to, with call.
+// Server installs or removes the hook of a repository that is pushed to: call does it, and done is the format of the
+// line that says so.
 func Server(ctx context.Context, s *stdio.Streams, dir string, call func(context.Context, string) (githooks.Report, error), done string) error {
 	report, err := call(ctx, dir)
 	if err != nil {
@@ -75,8 +76,8 @@ func Server(ctx context.Context, s *stdio.Streams, dir string, call func(context
 		{"changed", hookNames(report.Changed)}}, done, display.Line(dir))
 }
 
-// InstallHooks installs git's hooks in a new workspace. It works without them, so a failure only
-// warns.
+// InstallHooks installs git's hooks in a new workspace. The workspace works without them, so a failure
+// is only a warning.
 func InstallHooks(ctx context.Context, s *stdio.Streams, store *repo.Store) {
 	report, err := githooks.Install(ctx, store)
 	if err != nil {

@@ -16,13 +16,13 @@ import (
 	"tape/repo"
 )
 
-// MergeFile merges three versions of a file of a phase, the base, ours and theirs, into ours.
+// MergeFile merges three versions of a phase's file into ours. versions has their names: base, ours and theirs.
 func MergeFile(ctx context.Context, s *stdio.Streams, versions []string, path string) error {
 	at, err := githooks.Locate()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// Outside a repository, somebody tries it by hand.
+	// Outside a repository, somebody tries the merge by hand.
 	if err == nil {
 		merging, err := at.IsMerge()
 		if err != nil {

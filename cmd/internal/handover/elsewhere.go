@@ -21,21 +21,21 @@ import (
 
 // Help is the help of tape resume.
 const Help = `Start the agent that a session belongs to, in its directory, where it goes on: claude --resume,
-codex resume, gemini --resume or opencode --session. Without TAPE, it is the current session or, if
-that is empty, the newest session.
+codex resume, gemini --resume or opencode --session. Without TAPE, the current session is
+resumed or, if that is empty, the newest session.
 
 If that is not possible, because the agent is not installed or does not have the session on this
 machine, tape resume writes a page to paste into another agent instead: the state at the last
 handoff, the last requests and the last answer, and where it stopped.
 
---in writes the session as one of another agent's own, and starts that one in the current directory:
-messages, calls and results since the last anchor, or since the one of --from (session/start for the
-whole session). Thoughts are left out, and pictures in results only named. What the agent adds is
-recorded on the same tape; tape resume then goes on there.
+--in writes the session as one of another agent's own, and starts that agent in the current directory.
+It writes messages, calls and results since the last anchor, or since the anchor of --from
+(session/start for the whole session). Thoughts are left out, and pictures in results only named.
+What the agent adds is recorded on the same tape; tape resume then goes on there.
 
-A session chooses neither the program nor its options nor the directory, so those that you pulled are
-safe: the directory is the one that the agent itself has noted on this machine (for opencode, which
-goes to it by itself, the current one), and a program in the current directory is not run.
+A session chooses neither the program nor its options nor the directory, so sessions that you pulled
+are safe. The directory is the one that the agent itself has noted on this machine; for opencode,
+which changes to it by itself, it is the current one. A program in the current directory is not run.
 
 With --json nothing is started: the result has tape, agent, command, dir and session; or, with an
 empty command, the reason in why and the page in brief. With --in it has what was written, too.`
@@ -56,11 +56,11 @@ func GoOn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where
 	case in.Agent == "":
 		return Resume(ctx, s, t, user, show, brief)
 	}
-	is, err := facts(ctx, t)
+	known, err := facts(ctx, t)
 	if err != nil {
 		return 0, err
 	}
-	in.title = cmp.Or(is.Given, is.Renamed, is.Called)
+	in.title = cmp.Or(known.Given, known.Renamed, known.Called)
 	return ResumeIn(ctx, s, t, user, in, show)
 }
 
@@ -90,7 +90,7 @@ func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.W
 	if err != nil {
 		return 0, err
 	}
-	if now.Agent == f.Name && now.Why == "" && in.From == "" { // it is there already
+	if now.Agent == f.Name && now.Why == "" && in.From == "" { // that agent has the session already
 		if s.JSON {
 			return 0, s.Emit(planned(t, now))
 		}
@@ -119,7 +119,7 @@ func planned(t *repo.Tape, p resume.Plan) stdio.Object {
 		{"session", stdio.OrNull(p.Session)}, {"lost", []string(nil)}}
 }
 
-// told says what was written, and what not.
+// told says what was written, and what was left out.
 func told(f *record.Format, done transfer.Done) string {
 	what := display.Count(done.Told.Messages, "message", "messages") + " and " + display.Count(done.Told.Calls, "call", "calls") + " written as session " + done.Session + " of " + f.Title
 	var lacks []string

@@ -1,5 +1,5 @@
-// Package handover goes on with a session: it starts the agent in the place of this program, or shows the
-// page that another agent goes on with.
+// Package handover goes on with a session: it starts the agent in place of this program, or shows the page
+// with which another agent goes on.
 package handover
 
 import (
@@ -46,7 +46,7 @@ func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Whe
 	return start(s, p, show)
 }
 
-// start starts the agent of a plan in the place of this program; with show, it only says how.
+// start starts the agent of a plan in place of this program. With show, it only prints the command.
 func start(s *stdio.Streams, p resume.Plan, show bool) (code int, err error) {
 	if show {
 		s.PrintUnlessQuiet("%s", Command(p))
@@ -64,7 +64,7 @@ func start(s *stdio.Streams, p resume.Plan, show bool) (code int, err error) {
 	return code, layout.Wrap(err, "run %s", p.Program)
 }
 
-// CommandOf returns the command with which the session on a tape goes on, for a shell, or why it cannot, as an error.
+// CommandOf returns the shell command that resumes the session on a tape, or an error that says why it cannot go on.
 func CommandOf(ctx context.Context, t *repo.Tape, user record.Where) (string, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {
@@ -82,5 +82,5 @@ func CommandOf(ctx context.Context, t *repo.Tape, user record.Where) (string, er
 
 // Command returns the command of a plan for a shell.
 func Command(p resume.Plan) string {
-	return "cd " + display.ShellWord(p.Dir) + " && " + strings.Join(p.Command, " ") // its words are plain, see record.Resume
+	return "cd " + display.ShellWord(p.Dir) + " && " + strings.Join(p.Command, " ") // its words need no quotes, see record.Resume
 }

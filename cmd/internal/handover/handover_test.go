@@ -46,7 +46,7 @@ func goOn(t *testing.T, in handover.Elsewhere) (out string, home string, err err
 func TestPage(t *testing.T) {
 	out, _, err := goOn(t, handover.Elsewhere{})
 	if err != nil || !strings.Contains(out, "the session cannot go on here") || !strings.HasSuffix(out, "the page\n") {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("it does not print the page: %v\n%s", err, out)
 	}
 }
 
@@ -61,10 +61,10 @@ func TestElsewhere(t *testing.T) {
 	}
 	found, err := filepath.Glob(filepath.Join(home, ".codex", "sessions", "*", "*", "*", "*"+id+".jsonl"))
 	if err != nil || len(found) != 1 {
-		t.Fatal(found, err)
+		t.Fatalf("files of the session: %q, %v; want one", found, err)
 	}
 	if raw, err := os.ReadFile(found[0]); err != nil || !bytes.Contains(raw, []byte("It has tea.")) {
-		t.Errorf("%v\n%s", err, raw)
+		t.Errorf("the file lacks the answer: %v\n%s", err, raw)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestRefused(t *testing.T) {
 		"the agents are: ":           {Agent: "vim"},
 	} {
 		if _, _, err := goOn(t, in); !errors.Is(err, repo.ErrInvalid) || !strings.Contains(strings.Join(hintsOf(err), "\n"), hint) {
-			t.Errorf("%+v: %v, %q", in, err, hintsOf(err))
+			t.Errorf("%+v: %v, %q, want the hint %q", in, err, hintsOf(err), hint)
 		}
 	}
 }

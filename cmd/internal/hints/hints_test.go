@@ -34,7 +34,7 @@ func kinds(t *testing.T) map[layout.HintKind]bool {
 func TestEachKindOfHintHasWords(t *testing.T) {
 	known, all := kinds(t), words()
 	if len(known) < 50 || len(known) != len(all) {
-		t.Errorf("%d kinds, and words for %d", len(known), len(all))
+		t.Errorf("%d kinds of hints, but words for %d", len(known), len(all))
 	}
 	args := []string{"a b", "c", "d", "@4", "e"}
 	for kind := range known {
@@ -64,7 +64,7 @@ func TestWordsOfHints(t *testing.T) {
 		{layout.PurgeInClone, []string{"/w", "r", "t", "", "f"}, "purge the same in a fresh clone of it: tape clone \"$(git -C /w remote get-url r)\" fresh && " +
 			"tape --workspace fresh --tape t purge --fingerprint f --yes\nthen run the commands that this prints, and tape pull here"},
 	} {
-		for range 2 { // the first leaves the hint as it is
+		for range 2 { // the first call must not change the hint
 			if got := Text(layout.Hint{Kind: c.kind, Args: c.args}); got != c.want {
 				t.Errorf("%s %q: %q, want %q", c.kind, c.args, got, c.want)
 			}

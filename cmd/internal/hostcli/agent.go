@@ -34,14 +34,13 @@ type assembly struct {
 	log        *slog.Logger
 	set        *tools.Set
 	box        *sandbox.Sandbox // nil: commands are not confined
-	unconfined string           // why not
+	unconfined string           // why they are not, if the settings say so
 	gate       *approve.Gate
 	procs      []*procplugin.Process
-	// models are those of the configured providers.
-	models *modelList
+	models     *modelList
 }
 
-// readSettings reads settings, by their keys.
+// readSettings reads the setting of each key in texts into the string that the key maps to.
 func readSettings(s *repo.Store, texts map[string]*string) (err error) {
 	for key, into := range texts {
 		if *into, err = s.Setting(key); err != nil {
@@ -76,11 +75,11 @@ func modelSettings(o cli.AgentOptions) (models.Settings, error) {
 	return models.Load(o.Getenv, c, keys.File(o.Home))
 }
 
-// noPlugins is for commands that register no plugins.
+// noPlugins is the argument of newAssembly for commands without plugins of their own.
 func noPlugins(*assembly) error { return nil }
 
-// newAssembly builds an agent, which the caller closes. register registers the command's plugins before
-// those of the settings, so that the latter are asked first.
+// newAssembly builds an agent, which the caller closes. register registers the command's own plugins. Those of
+// the settings are registered after them, and so are asked first.
 func newAssembly(ctx context.Context, o cli.AgentOptions, register func(a *assembly) error) (*assembly, error) {
 	a := &assembly{AgentOptions: o, log: slog.New(slog.DiscardHandler)} // commands report errors themselves
 	if o.Verbose {
@@ -133,12 +132,12 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err := jsonSetting(a.Store, "mcp_servers", &servers); err != nil {
 		return err
 	}
-	var most, private, summaryModel string
+	var maxSteps, privateWeb, summaryModel string
 	if err := readSettings(a.Store, map[string]*string{
-		"max_steps": &most, "web_private": &private, "summary_model": &summaryModel}); err != nil {
+		"max_steps": &maxSteps, "web_private": &privateWeb, "summary_model": &summaryModel}); err != nil {
 		return err
 	}
-	steps, err := strconv.Atoi(cmp.Or(most, "0")) // 0: the agent's default
+	steps, err := strconv.Atoi(cmp.Or(maxSteps, "0")) // 0: the agent's default
 	if err != nil {
 		return err
 	}
@@ -146,7 +145,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err != nil {
 		return err
 	}
-	a.set = tools.New(tools.Options{Dir: project, Servers: servers, ServersDir: serversDir, Keys: secret, PrivateWeb: private == "true", Confine: confine, Settle: a.settle, Log: a.log,
+	a.set = tools.New(tools.Options{Dir: project, Servers: servers, ServersDir: serversDir, Keys: secret, PrivateWeb: privateWeb == "true", Confine: confine, Settle: a.settle, Log: a.log,
 		CommandEnv: strings.FieldsFunc(a.Getenv("TAPE_COMMAND_ENV"), func(r rune) bool { return r == ',' || r == ' ' }),
 		Tape:       func(ctx context.Context, c hooks.ToolContext) (*repo.Tape, error) { return a.tape(ctx, c.Session) },
 		Skills: func(context.Context, hooks.ToolContext) ([]tools.Skill, error) {
@@ -158,7 +157,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps, SummaryModel: summaryModel, Commands: a.Typed, Plan: func() bool { return a.gate.Mode() == approve.ModePlan }}))
 }
 
-// client adds to the error without a model how to set one.
+// client is a client whose error for a missing model says how to set one.
 type client struct{ *models.Client }
 
 func (c client) Form(model string) (view.Format, error) {
@@ -191,7 +190,7 @@ func (a *assembly) telegram() (o telegram.Options, err error) {
 	return o, err
 }
 
-// programs registers the plugins of the settings, in their order.
+// programs starts the plugins that the settings name, and registers them in that order.
 func (a *assembly) programs(ctx context.Context, secret []string) error {
 	text, err := a.Store.Setting("plugins")
 	if err != nil {
@@ -241,7 +240,7 @@ func (a *assembly) warnOff() {
 	}
 }
 
-// tape returns the tape of the running turn, else a session's.
+// tape returns the tape of the running turn or, outside of a turn, that of a session.
 func (a *assembly) tape(ctx context.Context, session string) (*repo.Tape, error) {
 	if t, err := agent.TapeOf(ctx); err == nil {
 		return t, nil
@@ -256,8 +255,8 @@ func (a *assembly) tape(ctx context.Context, session string) (*repo.Tape, error)
 	return store.Tape(ctx, agent.TapeName(session))
 }
 
-// messages returns a folder for waiting messages. They are answered, and commands among them run, so
-// it is outside of the repository: none may have come with a clone.
+// messages returns a folder for waiting messages. It is outside of the repository, so that no message comes with a
+// clone: messages are answered, and the commands among them are run.
 func (a *assembly) messages(name string) string {
 	return a.Store.UsersPath("messages", filepath.Base(name))
 }

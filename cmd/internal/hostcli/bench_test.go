@@ -72,7 +72,7 @@ func BenchmarkServe(b *testing.B) {
 	}
 }
 
-// percentiles calls do from some clients at once.
+// percentiles calls do from several clients at once, b.N times in all, and reports how long the calls took.
 func percentiles(b *testing.B, clients int, do func(i int)) {
 	var mu sync.Mutex
 	var next atomic.Int64
@@ -101,8 +101,8 @@ func percentiles(b *testing.B, clients int, do func(i int)) {
 type benchServer struct {
 	client *http.Client
 	admin  string
-	pages  string   // the path that they are below
-	runs   []string // tokens that share the requests: a run has 20 a second
+	pages  string   // the path below which the pages are
+	runs   []string // tokens of runs that share the requests, since each may make 20 a second
 }
 
 func serveBench(b *testing.B, program, ws string) *benchServer {
@@ -144,7 +144,7 @@ func serveBench(b *testing.B, program, ws string) *benchServer {
 	return v
 }
 
-// run is the token of the i-th run.
+// run returns the token for the i-th request.
 func (v *benchServer) run(i int) string { return v.runs[i%len(v.runs)] }
 
 func (v *benchServer) do(b *testing.B, method, path, token string, body []byte, into any) {

@@ -25,7 +25,7 @@ import (
 	"tape/repo"
 )
 
-// isScreen reports whether a person sees and types.
+// isScreen reports whether input and output are a terminal that can show the chat.
 func isScreen(o cli.AgentOptions) bool {
 	in, ok := o.In.(*os.File)
 	out, okOut := o.Out.(interface{ Fd() uintptr })
@@ -63,7 +63,7 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 		}
 		t := terminal.Options{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, End: func(err error) { end(err) }}
 		if o.Typed {
-			c := &chatting{assembly: a, manager: m, session: session}
+			c := &chatScreen{assembly: a, manager: m, session: session}
 			ui = chatui.New(c.options())
 			t.UI = ui
 			a.gate.SetAsker(ui)
@@ -77,7 +77,7 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	a.warnOff()
 	if ui == nil {
 		a.warnOpen(a.Warn)
-	} else { // the first prompt does not wait for it
+	} else { // the first prompt does not wait for the warning
 		go func() {
 			a.warnOpen(ui.Warn)
 			if a.lacksModel() {
@@ -95,7 +95,7 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	return err
 }
 
-// lacksModel reports whether nothing answers messages: no model is set, and no plugin has its own.
+// lacksModel reports whether nothing answers messages: no model is set, and no plugin answers in its place.
 func (a *assembly) lacksModel() bool {
 	if a.models.configured[0] != "" {
 		return false
@@ -108,14 +108,14 @@ func (a *assembly) lacksModel() bool {
 	return true
 }
 
-// chatting is what a chat needs of the agent.
-type chatting struct {
+// chatScreen connects the screen of a chat with the agent and the tape of the session.
+type chatScreen struct {
 	*assembly
 	manager *channels.Manager
 	session string
 }
 
-func (c *chatting) options() chatui.Options {
+func (c *chatScreen) options() chatui.Options {
 	return chatui.Options{In: c.In, Out: c.Out, Env: environ(), Session: c.session, Dir: c.Project,
 		Cancel: func() { c.manager.Cancel(c.session) },
 		Send: func(ctx context.Context, id, text string, how hooks.Admission) error {
@@ -141,7 +141,7 @@ func (c *chatting) options() chatui.Options {
 }
 
 // open returns the session's tape; nil if there is none yet.
-func (c *chatting) open(ctx context.Context) (*repo.Tape, error) {
+func (c *chatScreen) open(ctx context.Context) (*repo.Tape, error) {
 	store, err := c.rt.TapeStore(ctx)
 	if err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (c *chatting) open(ctx context.Context) (*repo.Tape, error) {
 }
 
 // status reads the model and the context's size from the last call of a model.
-func (c *chatting) status(ctx context.Context) (chatui.Status, error) {
+func (c *chatScreen) status(ctx context.Context) (chatui.Status, error) {
 	s := chatui.Status{}
 	t, err := c.open(ctx)
 	if t == nil || err != nil {
@@ -189,14 +189,14 @@ func (c *chatting) status(ctx context.Context) (chatui.Status, error) {
 	return s, nil
 }
 
-// How many turns of an old session are shown, of at most how many entries.
+// How many of the last turns of an old session are shown, and from how many entries at most.
 const (
 	turnsShown   = 3
 	entriesShown = 300
 )
 
 // past returns the entries of the last turns.
-func (c *chatting) past(ctx context.Context) (out []repo.Entry, err error) {
+func (c *chatScreen) past(ctx context.Context) (out []repo.Entry, err error) {
 	t, err := c.open(ctx)
 	if t == nil || err != nil {
 		return nil, err
@@ -220,14 +220,14 @@ func (c *chatting) past(ctx context.Context) (out []repo.Entry, err error) {
 	return out, nil
 }
 
-// repeated reports whether an entry is a turn's prompt again, in a new phase.
+// repeated reports whether an entry repeats a turn's prompt in a new phase.
 func repeated(e repo.Entry) bool { return string(jsonl.Get(e.Meta, "again")) == "true" }
 
 // searchedHistory is how many entries are searched for what was typed.
 const searchedHistory = 5000
 
 // history returns what was typed in the session, the oldest first.
-func (c *chatting) history(ctx context.Context) (out []string, err error) {
+func (c *chatScreen) history(ctx context.Context) (out []string, err error) {
 	t, err := c.open(ctx)
 	if t == nil || err != nil {
 		return nil, err
@@ -252,8 +252,8 @@ func (c *chatting) history(ctx context.Context) (out []string, err error) {
 	return out, nil
 }
 
-// whole reads an artifact of the session.
-func (c *chatting) whole(ctx context.Context, id string) (string, error) {
+// whole reads an artifact of the session, up to 64 MiB of it.
+func (c *chatScreen) whole(ctx context.Context, id string) (string, error) {
 	const most = 64 << 20
 	t, err := c.open(ctx)
 	if t == nil || err != nil {
@@ -269,7 +269,7 @@ func (c *chatting) whole(ctx context.Context, id string) (string, error) {
 }
 
 // sessions lists the sessions of tape's own agent, the newest first.
-func (c *chatting) sessions(ctx context.Context) (list []about.Tape, err error) {
+func (c *chatScreen) sessions(ctx context.Context) (list []about.Tape, err error) {
 	store, err := c.rt.TapeStore(ctx)
 	if err != nil {
 		return nil, err
@@ -292,7 +292,7 @@ func (c *chatting) sessions(ctx context.Context) (list []about.Tape, err error) 
 	return list, nil
 }
 
-func (c *chatting) sessionNames(ctx context.Context) (names []string, err error) {
+func (c *chatScreen) sessionNames(ctx context.Context) (names []string, err error) {
 	list, err := c.sessions(ctx)
 	for _, t := range list {
 		if t.Name != agent.TapeName(c.session) {
@@ -302,8 +302,8 @@ func (c *chatting) sessionNames(ctx context.Context) (names []string, err error)
 	return names, err
 }
 
-// pick lets the person choose a session.
-func (c *chatting) pick(ctx context.Context, in io.Reader, out io.Writer) (string, error) {
+// pick lets the person choose a session, and returns the name of its tape; "" if they leave.
+func (c *chatScreen) pick(ctx context.Context, in io.Reader, out io.Writer) (string, error) {
 	list, err := c.sessions(ctx)
 	if err != nil {
 		return "", err

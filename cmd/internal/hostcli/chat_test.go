@@ -57,7 +57,7 @@ func script() model.Script {
 	}
 }
 
-// call returns a call's arguments; an artifact's id is the one in the last result.
+// call returns a call's tool and arguments. The id for artifact_read is that of the artifact in the last result.
 func call(c model.Call, told []model.Item) (string, any) {
 	arguments := map[string]any{}
 	_ = json.Unmarshal([]byte(c.Arg), &arguments)
@@ -144,7 +144,7 @@ func TestChat(t *testing.T) {
 	c.Say(",tape.handoff name=phase-2 summary='the sum is fixed'", "phase-2")
 	c.Say("two helpers", "▸ subagent  child two", "the subagent failed", "One of two failed.")
 	c.Say("be slow", "word word")
-	c.Screen.Say("go on", "steers: go on") // it is next if the turn does not read it
+	c.Screen.Say("go on", "steers: go on") // answered after the turn if the turn does not read it
 	c.Keys("C-c")
 	c.Until("interrupted", "Here I am.")
 	c.idle()
@@ -157,11 +157,11 @@ func checkTape(t *testing.T, store *repo.Store) {
 	t.Helper()
 	all := checkEntries(t, store, "PASS", "gründlich", "phase-2", "The child is done.", "the subagent failed", `"cancelled"`, "Here I am.")
 	if strings.Contains(all, "sk-test-") {
-		t.Error("the key stands on the tape")
+		t.Error("the tape contains the API key")
 	}
 }
 
-// checkEntries checks that a tape is whole and has some texts.
+// checkEntries checks that the workspace is sound and that the tape has the texts, and returns its lines.
 func checkEntries(t *testing.T, store *repo.Store, texts ...string) string {
 	t.Helper()
 	report, err := store.Verify(t.Context())

@@ -59,7 +59,7 @@ func (Host) CheckSetup(ctx context.Context, o cli.AgentOptions) error {
 	return nil
 }
 
-// checkModel tells whether a model's server answers, has the model, and whether the model answers.
+// checkModel reports on a model's key, on its server and the models there, and on an answer of the model.
 func (a *assembly) checkModel(ctx context.Context, model string, line func(ok bool, name, format string, args ...any)) {
 	provider := models.ProviderOf(model)
 	stored, err := keys.Read(keys.File(a.Home))
@@ -83,7 +83,7 @@ func (a *assembly) checkModel(ctx context.Context, model string, line func(ok bo
 	default:
 		line(true, "server", "it has %s", display.Count(len(list), "model", "models"))
 	}
-	b := &onboarding{AgentOptions: a.AgentOptions}
+	b := &onboarder{AgentOptions: a.AgentOptions}
 	if err := b.try(ctx, model); err != nil {
 		line(false, "model", "%s does not answer: %v", model, err)
 		return

@@ -10,7 +10,7 @@ import (
 	"tape/internal/agent/sandbox"
 )
 
-// confine returns what puts the agent's commands into a sandbox; nil if they are not confined.
+// confine returns the function that puts a command of the agent into a sandbox; nil if commands are not confined.
 func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
 	mode, err := a.Store.Setting("sandbox")
 	if err != nil {
@@ -25,18 +25,18 @@ func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
 		self = "" // bubblewrap works without it
 	}
 	a.box = sandbox.New(sandbox.Options{Project: a.Project, Home: home, Hidden: []string{keys.File(a.Home)}, Self: self})
-	go func() { _ = a.box.Off() }() // it starts a process; warnOpen wants to know
+	go func() { _ = a.box.Off() }() // starts the trial run whose result warnOpen needs
 	return func(cmd *exec.Cmd) error {
 		if off := a.box.Off(); off != nil && mode == "auto" {
 			return nil
 		} else if off != nil {
-			return errors.Join(off, errors.New("tape config sandbox auto runs it nevertheless"))
+			return errors.Join(off, errors.New("tape config sandbox auto lets commands run without a sandbox"))
 		}
 		return a.box.Confine(cmd)
 	}, nil
 }
 
-// settle looks at the project after a confined command.
+// settle is called after each confined command, see [sandbox.Sandbox.Settle].
 func (a *assembly) settle() error {
 	if a.box == nil || a.box.Off() != nil {
 		return nil

@@ -28,8 +28,8 @@ func (a *assembly) newGate() (*approve.Gate, error) {
 	return approve.New(o)
 }
 
-// rules returns the rules of a setting: those of this workspace and those for all. Unlike other settings, the
-// former do not replace the latter, so that no denial is lost.
+// rules returns the rules of a setting, those of this workspace and those of all workspaces. Unlike in other
+// settings, the workspace's rules do not replace the others, so that no denial is lost.
 func (a *assembly) rules(key string) ([]string, error) {
 	text, global, err := (*workspace.Store)(a.Store).SettingFrom(key)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *assembly) rememberRules(rules []string) error {
 	return (*workspace.Store)(a.Store).ChangeSetting("allow", func(text string) (string, error) { return setting.AddRules(text, rules) })
 }
 
-// approve is asked before each call of a tool.
+// approve is called before each call of a tool, and returns an error if the call is denied.
 func (a *assembly) approve(ctx context.Context, c hooks.ToolCall, s hooks.State) error {
 	t, ok := tools.Find(a.rt.Tools(ctx), c.Tool)
 	if !ok {

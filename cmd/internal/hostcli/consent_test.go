@@ -57,7 +57,7 @@ func newConsentCase(t *testing.T) *consentCase {
 	return c
 }
 
-// run runs tape run in the project.
+// run runs tape run in the project, and returns what it writes to standard output and to standard error.
 func (c *consentCase) run(arg ...string) (out, told string) {
 	c.t.Helper()
 	self, err := os.Executable()
@@ -75,7 +75,7 @@ func (c *consentCase) run(arg ...string) (out, told string) {
 	return string(raw), text.String()
 }
 
-// made returns which of the two things were done since the call before.
+// made returns which files the tools and the plugin have made, and removes them.
 func (c *consentCase) made() (made string) {
 	for _, name := range []string{"ran", "sub/new.txt", "plugged"} {
 		if os.Remove(filepath.Join(c.dir, "project", name)) == nil {
@@ -100,24 +100,24 @@ func (c *consentCase) results() string {
 	return all.String()
 }
 
-// Without a terminal, what needs consent is refused: the model gets the reason, and the person sees it. The mode auto
-// and rules allow it, wherever they are set; a rule that denies wins.
+// Without a terminal, calls that need consent are refused: the model gets the reason, and the person sees it. The mode
+// auto and rules allow them, wherever they are set; a rule that denies wins.
 func TestConsentWithoutTerminal(t *testing.T) {
 	c := newConsentCase(t)
 	out, told := c.run("work")
 	if made := c.made(); made != "" || !strings.Contains(out, "I tried.") {
-		t.Errorf("made %s, out %s", made, out)
+		t.Errorf("without consent, the turn made %q and answered %s", made, out)
 	}
 	for _, want := range []string{"bash touch ran && echo 4711 needs the user's consent", "fs.write sub/new.txt needs", `["bash(touch)","bash(echo)"]`} {
 		if escaped := strings.ReplaceAll(want, `"`, `\"`); !strings.Contains(told, want) || !strings.Contains(c.results(), strings.ReplaceAll(escaped, "&", `\u0026`)) && !strings.Contains(c.results(), escaped) {
-			t.Errorf("%s: told %s\nresults %s", want, told, c.results())
+			t.Errorf("the person or the model was not told %q:\n%s\nresults: %s", want, told, c.results())
 		}
 	}
 	if c.run("work", "--mode", "auto"); c.made() != "ran sub/new.txt " {
 		t.Error("--mode auto did not allow it")
 	}
 	if out, _ := c.run(",touch ran"); c.made() != "" || !strings.Contains(out, "needs the user's consent") {
-		t.Errorf("a text that begins with a comma may be somebody else's: %s", out)
+		t.Errorf("a command in an argument, which may be somebody else's text, was not refused: %s", out)
 	}
 	set := func(key, value string) {
 		t.Helper()
@@ -127,16 +127,16 @@ func TestConsentWithoutTerminal(t *testing.T) {
 	}
 	set("allow", `["bash(touch)","bash(echo)"]`)
 	if c.run("work"); c.made() != "ran " {
-		t.Error("the rules did not allow the command, or more than it")
+		t.Error("the rules did not allow the command, or allowed more")
 	}
 	set("mode", "auto")
 	set("deny", `["bash(echo)"]`)
 	if _, told := c.run("work"); c.made() != "sub/new.txt " || !strings.Contains(c.results(), "denied by the user's rule bash(echo)") {
-		t.Errorf("deny does not win: %s", told)
+		t.Errorf("the rule that denies does not win: %s", told)
 	}
 	t.Setenv("TAPE_MODE", "plan")
 	if c.run("work"); c.made() != "" {
-		t.Error("the mode plan changes something")
+		t.Error("a tool changed something in the mode plan")
 	}
 }
 
@@ -150,7 +150,7 @@ func TestConsentOfStrangers(t *testing.T) {
 		}
 	}
 	if c.run("work"); c.made() != "" {
-		t.Error("a stranger's settings count")
+		t.Error("settings in the project or in the repository allowed a call")
 	}
 }
 
@@ -168,7 +168,7 @@ func TestConsentOfPlugins(t *testing.T) {
 		}
 		return string(raw)
 	}
-	for _, message := range []string{"work", ",tape.info"} { // also not within a command that the user has typed
+	for _, message := range []string{"work", ",tape.info"} { // also while a command that the user has typed runs
 		if c.run(message); c.made() != "" || !strings.Contains(answer(), "needs the user's consent") {
 			t.Errorf("%s: the plugin got %s", message, answer())
 		}
@@ -178,13 +178,13 @@ func TestConsentOfPlugins(t *testing.T) {
 	}
 }
 
-// decides answers each question with a decision.
-type decides struct {
+// decider answers each question with a decision.
+type decider struct {
 	decision approve.Decision
 	asked    []approve.Request
 }
 
-func (d *decides) Ask(_ context.Context, r approve.Request) (approve.Answer, error) {
+func (d *decider) Ask(_ context.Context, r approve.Request) (approve.Answer, error) {
 	d.asked = append(d.asked, r)
 	return approve.Answer{Decision: d.decision}, nil
 }
@@ -194,7 +194,7 @@ func TestConsentAlways(t *testing.T) {
 	c := newConsentCase(t)
 	project := filepath.Join(c.dir, "project")
 	env := map[string]string{"TAPE_MODEL": "openai:scripted", "OPENAI_BASE_URL": c.url + "/v1"}
-	turn := func(project string, d *decides) {
+	turn := func(project string, d *decider) {
 		t.Helper()
 		a, err := newAssembly(t.Context(), cli.AgentOptions{Store: c.store, Project: project, Folder: project, Home: filepath.Join(c.dir, "home"), Getenv: func(name string) string { return env[name] }, Warn: func(string) {}}, noPlugins)
 		if err != nil {
@@ -206,10 +206,10 @@ func TestConsentAlways(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	first := &decides{decision: approve.Always}
+	first := &decider{decision: approve.Always}
 	turn(project, first)
 	if made := c.made(); made != "ran sub/new.txt " || len(first.asked) != 2 {
-		t.Errorf("made %s after %d questions", made, len(first.asked))
+		t.Errorf("made %q after %d questions, want both files after 2", made, len(first.asked))
 	}
 	for _, r := range first.asked {
 		if r.Session != "s" || r.Tool == "bash" && (r.Rule != "touch, echo" || r.Command != "touch ran && echo 4711" || r.Title != "run a command") ||
@@ -217,10 +217,10 @@ func TestConsentAlways(t *testing.T) {
 			t.Errorf("the question is %+v", r)
 		}
 	}
-	again := &decides{decision: approve.Deny}
+	again := &decider{decision: approve.Deny}
 	turn(project, again)
 	if made := c.made(); made != "ran sub/new.txt " || len(again.asked) != 0 {
-		t.Errorf("the next time: made %s after %d questions", made, len(again.asked))
+		t.Errorf("the next program made %q after %d questions, want both files after none", made, len(again.asked))
 	}
 	other := filepath.Join(c.dir, "other")
 	if err := os.Mkdir(other, 0o700); err != nil {
@@ -228,7 +228,7 @@ func TestConsentAlways(t *testing.T) {
 	}
 	turn(other, again)
 	if len(again.asked) != 2 {
-		t.Errorf("another project: %d questions", len(again.asked))
+		t.Errorf("in another project there were %d questions, want 2", len(again.asked))
 	}
 	text, err := c.store.Setting("allow")
 	var list []string

@@ -46,8 +46,8 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 	return leave, err
 }
 
-// chatMessages returns the folder for a chat's messages. A second chat on a session has its own. If one of those
-// that are free has messages, which a chat that was killed has left, it is that one.
+// chatMessages returns the folder for a chat's messages. Each chat on a session has a folder of its own. A free
+// folder with messages, which a killed chat has left, is taken first.
 func (a *assembly) chatMessages(ctx context.Context, session string) string {
 	const limit = 10
 	first, free := a.messages("chat-"+layout.TapeSlug(session)), ""
@@ -71,5 +71,5 @@ func (a *assembly) chatMessages(ctx context.Context, session string) string {
 			return dir
 		}
 	}
-	return cmp.Or(free, first) // opening one that is not free will fail with a clear error
+	return cmp.Or(free, first) // if none is free, opening the first fails with a clear error
 }

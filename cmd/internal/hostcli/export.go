@@ -2,5 +2,5 @@ package hostcli
 
 import "tape/internal/show/prose"
 
-// Prose makes HTML of Markdown.
+// Prose returns the renderer of Markdown for export.Source.
 func (Host) Prose() func(text string, lines int) string { return prose.New().Folded }

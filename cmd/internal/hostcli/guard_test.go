@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// guardPlugin is a guard written in shell, whose answer to before_tool_call is a line of the shell.
+// guardPlugin returns a guard written in shell. answer is the shell command that answers before_tool_call.
 func guardPlugin(answer string) string {
 	return `while read -r line; do
 	id=${line#*\"id\":} id=${id%%,*}
@@ -27,8 +27,8 @@ func guardPlugin(answer string) string {
 done`
 }
 
-// TestGuardThatFails runs the program with a model that calls a tool, and a required guard that
-// fails in each way. The tool never runs, and the reason is shown and recorded.
+// TestGuardThatFails runs the program with a model that calls a tool, and a required guard that fails in several
+// ways. The tool never runs, and the reason is shown and recorded.
 func TestGuardThatFails(t *testing.T) {
 	server := model.New(model.Script{"delete it": {{Calls: []model.Call{tool("bash", `{"cmd":"touch ran"}`)}}, {Text: "I tried."}}}, call)
 	defer server.Close()
@@ -61,8 +61,8 @@ func TestGuardThatFails(t *testing.T) {
 			cmd.Env = append(os.Environ(), envProgram+"=1", "TAPE_WORKSPACE="+ws, "HOME="+dir,
 				"TAPE_MODEL=openai:scripted", "OPENAI_BASE_URL="+server.URL+"/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef")
 			out, err := cmd.Output()
-			if answered := err == nil && strings.Contains(string(out), "I tried."); answered == (c.answer == "") { // then the model is not asked either
-				t.Errorf("%v\n%s%s", err, out, told.String())
+			if answered := err == nil && strings.Contains(string(out), "I tried."); answered == (c.answer == "") { // if the guard does not start, the model is not asked either
+				t.Errorf("the model answered: %v, %v\n%s%s", answered, err, out, told.String())
 			}
 			if _, err := os.Stat(filepath.Join(dir, "ran")); err == nil {
 				t.Error("the tool has run")

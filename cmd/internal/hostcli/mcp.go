@@ -20,9 +20,9 @@ func (Host) MCP(ctx context.Context, o cli.MCPOptions) error {
 	return mcpserver.Serve(ctx, with, o.In, o.Out)
 }
 
-// searchTeam asks the team's server.
+// searchTeam searches on the team's server.
 func searchTeam(ctx context.Context, s index.Search) (hits []find.Hit, more bool, err error) {
-	c, err := teamclient.Open(os.Getenv) // the user may have logged in anew
+	c, err := teamclient.Open(os.Getenv) // the user may have logged in again
 	if err != nil {
 		return nil, false, err
 	}

@@ -10,14 +10,14 @@ import (
 	"tape/internal/agent/models"
 )
 
-// modelList is the models that the providers of the configured models have.
+// modelList lists the models that the providers of the configured models have.
 type modelList struct {
 	client     *models.Client
-	configured []string // "" is none
+	configured []string // the model, then the fallbacks; the model may be ""
 
 	mu     sync.Mutex
-	read   time.Time
-	failed bool // a provider did not answer, or lists no models
+	read   time.Time // when listed was read
+	failed bool      // a provider did not answer, or lists no models
 	listed []hooks.ModelOption
 }
 
@@ -27,8 +27,8 @@ const (
 	patience = 3 * time.Second
 )
 
-// options returns the configured models, then the others of their providers. A server that does not
-// answer has none: the model that is configured can be used all the same.
+// options returns the configured models, then the others of their providers. A server that does not answer adds
+// none, and is no error: the configured model can still be used.
 func (l *modelList) options(ctx context.Context, _ string) ([]hooks.ModelOption, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -42,9 +42,9 @@ func (l *modelList) options(ctx context.Context, _ string) ([]hooks.ModelOption,
 	return append(out, l.listed...), nil
 }
 
-// ask asks the providers unless it has just done so, or, if one of them failed, unless again is set; l.mu is held.
-func (l *modelList) ask(ctx context.Context, again bool) {
-	if time.Since(l.read) <= fresh && (!l.failed || !again) {
+// ask asks the providers if the list is no longer fresh or, with retry, if one of them failed. l.mu is held.
+func (l *modelList) ask(ctx context.Context, retry bool) {
+	if time.Since(l.read) <= fresh && (!l.failed || !retry) {
 		return
 	}
 	ctx, stop := context.WithTimeout(ctx, patience)
@@ -63,8 +63,8 @@ func (l *modelList) ask(ctx context.Context, again bool) {
 	l.read = time.Now()
 }
 
-// window returns how many tokens a model takes; 0: unknown. It is called often, and so does not ask a provider
-// again that lists no models.
+// window returns how many tokens a model takes; 0: unknown. It is called often, so it does not retry a provider that
+// failed.
 func (l *modelList) window(ctx context.Context, model string) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -30,15 +30,15 @@ func TestModelList(t *testing.T) {
 	l := &modelList{client: models.New(s), configured: []string{"mine:small"}}
 	for range 3 {
 		if n := l.window(t.Context(), "mine:small"); n != 0 || asked.Load() != 1 {
-			t.Errorf("window %d, asked %d times", n, asked.Load())
+			t.Errorf("window %d, asked %d times; want 0, once", n, asked.Load())
 		}
 	}
 	works.Store(true)
 	list, err := l.options(t.Context(), "s")
 	if err != nil || len(list) != 1 || asked.Load() != 2 {
-		t.Errorf("%v, %v, asked %d times", list, err, asked.Load())
+		t.Errorf("options %v, %v, asked %d times; want one model, twice", list, err, asked.Load())
 	}
 	if n := l.window(t.Context(), "mine:small"); n != 1000 || asked.Load() != 2 {
-		t.Errorf("window %d, asked %d times", n, asked.Load())
+		t.Errorf("window %d, asked %d times; want 1000, twice", n, asked.Load())
 	}
 }

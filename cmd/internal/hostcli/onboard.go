@@ -30,8 +30,8 @@ import (
 // tryTimeout is how long a model may take to answer.
 const tryTimeout = time.Minute
 
-// onboarding asks the user for settings.
-type onboarding struct {
+// onboarder asks the user for settings.
+type onboarder struct {
 	cli.AgentOptions
 	in    *os.File
 	lines *bufio.Reader
@@ -44,7 +44,7 @@ func (h Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 		return layout.Invalid("set TAPE_MODEL, or tape config model PROVIDER:MODEL, and the key in the provider's variable, such as OPENAI_API_KEY; "+
 			"for Telegram: tape config telegram '{\"allow_users\":[\"…\"]}' and TAPE_TELEGRAM_TOKEN", "tape onboard asks questions, and standard input is not a terminal")
 	}
-	b := &onboarding{AgentOptions: o, in: in, lines: bufio.NewReader(in)}
+	b := &onboarder{AgentOptions: o, in: in, lines: bufio.NewReader(in)}
 	provider, model, err := b.model(ctx)
 	if err != nil {
 		return err
@@ -66,9 +66,9 @@ func (h Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 	return h.Chat(ctx, o, cli.DefaultSession)
 }
 
-func (b *onboarding) say(format string, args ...any) { _, _ = fmt.Fprintf(b.Out, format+"\n", args...) }
+func (b *onboarder) say(format string, args ...any) { _, _ = fmt.Fprintf(b.Out, format+"\n", args...) }
 
-func (b *onboarding) ask(ctx context.Context, question, byDefault string) (string, error) {
+func (b *onboarder) ask(ctx context.Context, question, byDefault string) (string, error) {
 	if byDefault != "" {
 		question += " [" + display.Line(byDefault) + "]"
 	}
@@ -97,8 +97,8 @@ func orInterrupt[T any](ctx context.Context, read func() (T, error)) (typed T, e
 	}
 }
 
-// choose asks until the answer is one of some words, of which the first letter is enough.
-func (b *onboarding) choose(ctx context.Context, question, byDefault string, words ...string) (string, error) {
+// choose asks until the answer is one of the words or the beginning of one, and returns that word.
+func (b *onboarder) choose(ctx context.Context, question, byDefault string, words ...string) (string, error) {
 	for {
 		answer, err := b.ask(ctx, question, byDefault)
 		if err != nil {
@@ -113,8 +113,8 @@ func (b *onboarding) choose(ctx context.Context, question, byDefault string, wor
 	}
 }
 
-// model asks for a model until one answers. A wrong answer is asked for again, and nothing else.
-func (b *onboarding) model(ctx context.Context) (provider, model string, err error) {
+// model asks for provider, address, key and model, until a model answers.
+func (b *onboarder) model(ctx context.Context) (provider, model string, err error) {
 	for {
 		if provider, err = b.provider(ctx, cmp.Or(provider, "openai")); err != nil {
 			return "", "", err
@@ -133,7 +133,7 @@ func (b *onboarding) model(ctx context.Context) (provider, model string, err err
 }
 
 // provider asks for a provider's name.
-func (b *onboarding) provider(ctx context.Context, byDefault string) (string, error) {
+func (b *onboarder) provider(ctx context.Context, byDefault string) (string, error) {
 	for {
 		name, err := b.ask(ctx, "Provider ("+strings.Join(models.Providers(), ", ")+", or a name of your own)", byDefault)
 		if err != nil {
@@ -148,7 +148,7 @@ func (b *onboarding) provider(ctx context.Context, byDefault string) (string, er
 
 // reach asks for a provider's address and key until its server answers, or the person goes on without
 // its list of models.
-func (b *onboarding) reach(ctx context.Context, provider string) ([]hooks.ModelOption, error) {
+func (b *onboarder) reach(ctx context.Context, provider string) ([]hooks.ModelOption, error) {
 	again := false
 	for {
 		if err := b.address(ctx, provider, again); err != nil {
@@ -181,7 +181,7 @@ const listedModels = 30
 
 // pickModel asks for one of a server's models, by number or name, until one answers. It returns "" if
 // the person wants another provider.
-func (b *onboarding) pickModel(ctx context.Context, provider string, list []hooks.ModelOption) (string, error) {
+func (b *onboarder) pickModel(ctx context.Context, provider string, list []hooks.ModelOption) (string, error) {
 	shown := list
 	for {
 		for i, o := range shown[:min(len(shown), listedModels)] {
@@ -223,8 +223,9 @@ func (b *onboarding) pickModel(ctx context.Context, provider string, list []hook
 	}
 }
 
-// address asks for the address of a provider's API until it is one, and stores it.
-func (b *onboarding) address(ctx context.Context, provider string, again bool) error {
+// address asks for the address of a provider's API until the answer is one, and stores it. With again, it asks even
+// if the environment has the address.
+func (b *onboarder) address(ctx context.Context, provider string, again bool) error {
 	urls := map[string]string{}
 	if err := jsonSetting(b.Store, "base_urls", &urls); err != nil {
 		return err
@@ -257,7 +258,7 @@ func (b *onboarding) address(ctx context.Context, provider string, again bool) e
 	}
 }
 
-func (b *onboarding) key(ctx context.Context, provider string) error {
+func (b *onboarder) key(ctx context.Context, provider string) error {
 	variable := keys.Variable(provider, "API_KEY")
 	if b.Getenv(variable) != "" {
 		b.say("The key is in %s.", variable)
@@ -267,7 +268,7 @@ func (b *onboarding) key(ctx context.Context, provider string) error {
 }
 
 // client returns a client with what is set so far.
-func (b *onboarding) client() (*models.Client, error) {
+func (b *onboarder) client() (*models.Client, error) {
 	var c models.Config
 	if err := jsonSetting(b.Store, "base_urls", &c.BaseURLs); err != nil {
 		return nil, err
@@ -276,8 +277,8 @@ func (b *onboarding) client() (*models.Client, error) {
 	return models.New(s), err
 }
 
-// secret asks for a secret without an echo, and stores it in the file of keys.
-func (b *onboarding) secret(ctx context.Context, question, name string) error {
+// secret asks for a secret without an echo, and stores it under name in the file of keys; "" is not stored.
+func (b *onboarder) secret(ctx context.Context, question, name string) error {
 	_, _ = fmt.Fprint(b.Out, question+": ")
 	screen, err := term.GetState(int(b.in.Fd()))
 	if err != nil {
@@ -295,7 +296,7 @@ func (b *onboarding) secret(ctx context.Context, question, name string) error {
 }
 
 // try makes a small call of a model.
-func (b *onboarding) try(ctx context.Context, model string) error {
+func (b *onboarder) try(ctx context.Context, model string) error {
 	ctx, stop := context.WithTimeout(ctx, tryTimeout)
 	defer stop()
 	client, err := b.client()
@@ -314,8 +315,8 @@ func (b *onboarding) try(ctx context.Context, model string) error {
 	return nil
 }
 
-// channel asks for Telegram.
-func (b *onboarding) channel(ctx context.Context) error {
+// channel asks whether to use Telegram, and for its settings.
+func (b *onboarder) channel(ctx context.Context) error {
 	answer, err := b.choose(ctx, "Channel: terminal or telegram", "terminal", "terminal", "telegram")
 	if err != nil || answer != "telegram" {
 		return err
@@ -339,7 +340,7 @@ func (b *onboarding) channel(ctx context.Context) error {
 }
 
 // plugins asks the user about each setting that a plugin wants to change.
-func (b *onboarding) plugins(ctx context.Context) error {
+func (b *onboarder) plugins(ctx context.Context) error {
 	a, err := newAssembly(ctx, b.AgentOptions, noPlugins)
 	if err != nil {
 		return err

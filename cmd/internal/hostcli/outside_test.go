@@ -24,7 +24,7 @@ func twoSteps() model.Script {
 	return model.Script{"work": {{Text: "First I look.", Calls: []model.Call{tool("bash", `{"cmd":"echo seen"}`)}}, {Text: "That was all."}}}
 }
 
-// program is tape-host in a project, without a terminal.
+// program returns tape-host in the project, without a terminal, and what it will print.
 func (c *talk) program(stdin string, arg ...string) (*exec.Cmd, *bytes.Buffer) {
 	out := &bytes.Buffer{}
 	cmd := exec.CommandContext(c.t.Context(), c.options.Argv[0], arg...)
@@ -33,7 +33,7 @@ func (c *talk) program(stdin string, arg ...string) (*exec.Cmd, *bytes.Buffer) {
 	return cmd, out
 }
 
-// hold begins a turn of a session in another process; it ends with go.
+// hold begins a turn of a session in another process. letGo ends the turn.
 func (c *talk) hold(session string) (letGo func()) {
 	c.t.Helper()
 	cmd, out := c.program("", "run", "--mode", "auto", "--session-id", session, ",touch began; while [ ! -e go ]; do sleep 0.02; done")
@@ -53,18 +53,19 @@ func (c *talk) hold(session string) (letGo func()) {
 	return letGo
 }
 
-// TestRunInPipe: tape run prints the final answer only; with --stream all texts, each step's apart.
+// TestRunInPipe: tape run prints only the final answer; with --stream, the text of each step in a paragraph of its own.
 func TestRunInPipe(t *testing.T) {
 	c := newTalk(t, twoSteps(), 80)
 	for want, arg := range map[string][]string{"That was all.\n": nil, "First I look.\n\nThat was all.\n": {"--stream"}} {
 		cmd, out := c.program("", append([]string{"run", "--mode", "auto", "--session-id", fmt.Sprint(len(arg)), "work"}, arg...)...)
 		if err := cmd.Run(); err != nil || out.String() != want {
-			t.Errorf("%v: %v, %q", arg, err, out)
+			t.Errorf("run %v: %v, %q, want %q", arg, err, out, want)
 		}
 	}
 }
 
-// TestChatDoesNotWait: with --no-wait, a chat refuses what it would have to wait for, and answers what comes later.
+// TestChatDoesNotWait: with --no-wait, a chat refuses a message while another process has a turn, and answers one
+// after that turn.
 func TestChatDoesNotWait(t *testing.T) {
 	c := newTalk(t, nil, 80)
 	letGo := c.hold("s")
@@ -93,7 +94,7 @@ func (b *bot) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Offset int
 		Text   string
 	}
-	_ = json.NewDecoder(r.Body).Decode(&args) // what has no arguments is empty
+	_ = json.NewDecoder(r.Body).Decode(&args) // a request without arguments has no body
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	result := "true"
@@ -131,7 +132,7 @@ func (b *bot) has(text string) bool {
 	return strings.Contains(strings.Join(b.sent, "\x00"), text)
 }
 
-// TestGateway: in Telegram, each step's text is apart from the one before; with --no-wait, the sender is told that
+// TestGateway: in Telegram, the text of each step is a paragraph of its own; with --no-wait, the sender is told that
 // another process has a turn.
 func TestGateway(t *testing.T) {
 	c := newTalk(t, twoSteps(), 80, "TAPE_TELEGRAM_TOKEN=1:abcdefghijklmnopqrstuvwxyz0123456789")
@@ -159,12 +160,12 @@ func TestGateway(t *testing.T) {
 	}()
 	b.say("work")
 	if !wait.Eventually(func() bool { return b.has("First I look.\n\nThat was all.") }) {
-		t.Fatal("the texts of the steps are not apart")
+		t.Fatal("the texts of the two steps are not separated")
 	}
 	letGo := c.hold("telegram:7")
 	b.say("work")
 	if !wait.Eventually(func() bool { return b.has("another process has a turn") }) {
-		t.Error("the sender is not told")
+		t.Error("the sender is not told that another process has a turn")
 	}
 	letGo()
 }

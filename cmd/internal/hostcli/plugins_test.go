@@ -68,14 +68,14 @@ func TestOwnPluginsAreAskedLast(t *testing.T) {
 		}
 	}
 	if got := strings.Join(asked, " "); got != "settings own" {
-		t.Errorf("dispatch_outbound asks %q", got)
+		t.Errorf("dispatch_outbound asks %q, want settings before own", got)
 	}
 }
 
 // A plugin may ask for settings; the user decides which are set.
 func TestOnboardAsksBeforePluginsChangeSettings(t *testing.T) {
 	o, out := pluginOptions(t)
-	b := &onboarding{AgentOptions: o, lines: bufio.NewReader(strings.NewReader("y\n\n"))}
+	b := &onboarder{AgentOptions: o, lines: bufio.NewReader(strings.NewReader("y\n\n"))}
 	if err := b.plugins(t.Context()); err != nil {
 		t.Fatal(err)
 	}

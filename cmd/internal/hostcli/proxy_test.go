@@ -99,7 +99,7 @@ func (s *served) run(args ...string) (out map[string]any) {
 	return out
 }
 
-// browser sends requests for https://tape.example.org to a given address. It keeps no cookies.
+// browser sends requests for https://tape.example.org to a given address. Only enter keeps a cookie.
 type browser struct {
 	*testing.T
 	http.Client
@@ -266,7 +266,7 @@ func goProxy(t *testing.T, _, server string) string {
 	return proxy.Listener.Addr().String()
 }
 
-// TestBehindProxy: pages, forms, streams and links work below a path behind a proxy, also the real nginx.
+// TestBehindProxy: pages, forms, streams and links work below a path behind a proxy, including the real nginx.
 func TestBehindProxy(t *testing.T) {
 	for name, config := range examples(t) {
 		t.Run(name, func(t *testing.T) {
@@ -286,7 +286,7 @@ func TestBehindProxy(t *testing.T) {
 			}
 			_, page := b.ask(site+root+"t/main", nil)
 			if !strings.Contains(page, "AKIAIOSFODNN7EXAMPLQ") {
-				t.Fatalf("the session: %s", page)
+				t.Fatalf("the page of the session lacks its text: %s", page)
 			}
 			for _, m := range regexp.MustCompile(`(?:href|action|src)="(/[^"]*)"`).FindAllStringSubmatch(page, -1) {
 				if res, text := b.ask(site+strings.ReplaceAll(m[1], "&amp;", "&"), nil); res.StatusCode != 200 && !strings.Contains(m[1], "/-/do/") && !strings.HasSuffix(m[1], "/logout") {
@@ -309,7 +309,7 @@ func TestBehindProxy(t *testing.T) {
 			if res, _ := b.ask(site+"/me/v1/health", nil); res.StatusCode != 200 {
 				t.Errorf("the API: %d", res.StatusCode)
 			}
-			if res, text := b.ask(site+"/me/", nil, "Host", "evil.example"); name != "without headers" && res.StatusCode != 403 { // nginx sends its own
+			if res, text := b.ask(site+"/me/", nil, "Host", "evil.example"); name != "without headers" && res.StatusCode != 403 { // without headers, nginx sends a Host of its own
 				t.Errorf("another name: %d %s", res.StatusCode, text)
 			}
 			link := s.run("serve", "link", "add", "main")["link"].(string)
@@ -331,10 +331,10 @@ func TestLink(t *testing.T) {
 		t.Errorf("%s: %d %s", link, res.StatusCode, page)
 	}
 	if res, _ := b.ask(s.URL+"/shared/", nil); res.StatusCode != 401 {
-		t.Errorf("after the link, pages answer %d", res.StatusCode)
+		t.Errorf("after the link, pages answer %d, want 401", res.StatusCode)
 	}
 	if out := s.run("serve", "link", "revoke", "1"); out["tape"] != "main" {
-		t.Error(out)
+		t.Errorf("revoking the link says %v", out)
 	}
 	if res, page := b.ask(link, nil); res.StatusCode != 404 || strings.Contains(page, "for it") {
 		t.Errorf("revoked: %d %s", res.StatusCode, page)

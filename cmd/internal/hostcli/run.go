@@ -20,11 +20,11 @@ type oneTurn struct {
 
 	mu       sync.Mutex
 	warnings []string
-	problem  string
+	problem  string          // see cli.TurnResult
 	final    strings.Builder // the text since the last call of a tool
-	acted    bool
-	failed   bool // the command has
-	streamed strings.Builder
+	acted    bool            // a tool was called since the last text
+	failed   bool            // the message was a command, which failed
+	streamed strings.Builder // the text that was written while it came
 }
 
 // Turn runs one turn. Errors that do not end it become warnings.
@@ -32,9 +32,9 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	ctx, interrupt := context.WithCancel(ctx)
 	defer interrupt()
 	t := &oneTurn{o: o}
-	shows := !m.Quiet && isScreen(o)
+	onScreen := !m.Quiet && isScreen(o)
 	a, err := newAssembly(ctx, o, func(a *assembly) error {
-		if shows {
+		if onScreen {
 			t.ui = chatui.New(chatui.Options{In: o.In, Out: o.Out, Env: environ(), Session: m.Session, Dir: o.Project, Once: true, Cancel: interrupt})
 			a.gate.SetAsker(t.ui)
 		}
@@ -60,7 +60,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 		return result, err
 	}
 	result = cli.TurnResult{Session: r.Session, Output: r.Output, Messages: []map[string]any{}, NoModel: r.NoModel, Failed: t.failed, Problem: t.problem,
-		Final: strings.TrimSpace(t.final.String()), Shown: !r.NoModel && (shows || t.streamed.Len() > 0 && strings.TrimSpace(t.streamed.String()) == strings.TrimSpace(r.Output))}
+		Final: strings.TrimSpace(t.final.String()), Shown: !r.NoModel && (onScreen || t.streamed.Len() > 0 && strings.TrimSpace(t.streamed.String()) == strings.TrimSpace(r.Output))}
 	for _, e := range r.Messages {
 		result.Messages = append(result.Messages, e)
 	}
@@ -88,7 +88,7 @@ func (t *oneTurn) run(ctx context.Context, interrupt func(), a *assembly, e hook
 	return r, errors.Join(err, <-left)
 }
 
-// event keeps the final text, and writes or shows what happens.
+// event keeps the final text, and shows the event on the screen or, with stream, writes its text.
 func (t *oneTurn) event(e hooks.Event, stream bool) {
 	if t.ui != nil {
 		t.ui.Event(e)
@@ -124,7 +124,7 @@ func (t *oneTurn) dispatch(_ context.Context, e hooks.Envelope) (bool, error) {
 		defer t.mu.Unlock()
 		switch text := e.Text(hooks.KeyContent); {
 		case e.Text(hooks.KeyStage) == hooks.StageWaiting:
-			t.o.Warn(text) // at once, for waiting may take long
+			t.o.Warn(text) // at once, because waiting may take long
 		case e[hooks.KeyNoModel] == true:
 			t.problem = strings.TrimPrefix(text, "Error: ")
 		default:

@@ -45,8 +45,8 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestLongResult: of a result that is kept as an artifact, it is said how much is not shown, and the pager has all of
-// it, also when the session is opened again.
+// TestLongResult: a result that is kept as an artifact says how much of it is not shown, and the pager has all of it,
+// also after the session is opened again.
 func TestLongResult(t *testing.T) {
 	c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"seq 1 60000"}`)}}, {Text: "All is done."}}}, 80, "TAPE_MODE=auto", "PAGER=grep 55.00$")
 	for _, begin := range []func(){func() { c.start(); c.Say("work", "All is done.", "tokens in") }, func() { c.start(); c.Until("what came before") }} {
@@ -93,7 +93,7 @@ func TestInterrupt(t *testing.T) {
 	c.Until("left 0")
 }
 
-// TestSilentModel: a model that streams nothing is seen to be waited for, and how long; Esc ends that.
+// TestSilentModel: while a model streams nothing, the screen says how long the turn has waited. Esc interrupts it.
 func TestSilentModel(t *testing.T) {
 	c := newTalk(t, model.Script{"work": {{Text: "never", Pause: time.Hour}}, "next": {{Text: "Here I am."}}}, 80)
 	c.start()
@@ -105,7 +105,7 @@ func TestSilentModel(t *testing.T) {
 }
 
 // TestKilledAndResumed: a chat that is killed while a tool runs goes on when it is opened again, shows
-// what came before, and answers what waited.
+// what came before, and answers the message that waited.
 func TestKilledAndResumed(t *testing.T) {
 	c := newTalk(t, model.Script{"first": {{Text: "The first answer."}},
 		"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; echo $PPID >pid; sleep 1000"}`)}}, {Text: "I went on."}}, "queued": {{Text: "I waited."}}}, 80, "TAPE_MODE=auto")
@@ -135,7 +135,7 @@ func TestKilledAndResumed(t *testing.T) {
 		}
 	}
 	if killed != 1 {
-		t.Fatalf("%d chats are killed", killed)
+		t.Fatalf("killed %d chats, want 1", killed)
 	}
 	c.Until("left 137")
 	c.Screen = screen.Start(t, c.options)
@@ -146,8 +146,8 @@ func TestKilledAndResumed(t *testing.T) {
 	checkEntries(t, c.store, "interrupted: the program ended before the call had a result", "I went on.")
 }
 
-// TestType: Chinese text is deleted as it is seen, over the edge of the screen and in several lines;
-// what was typed is there after a restart.
+// TestType: Backspace deletes a Chinese character as it is seen, also in wrapped and in several lines. What was typed
+// is in the history after a restart.
 func TestType(t *testing.T) {
 	c := newTalk(t, model.Script{"你好": {{Text: "再见"}}}, 60)
 	c.start()
@@ -173,7 +173,7 @@ func TestType(t *testing.T) {
 	c.Until("> 你好\n  zweite\n")
 }
 
-// TestApprove: each way to answer a question.
+// TestApprove answers questions for consent in each way.
 func TestApprove(t *testing.T) {
 	bash := func(cmd string) model.Step { return model.Step{Calls: []model.Call{tool("bash", `{"cmd":"`+cmd+`"}`)}} }
 	c := newTalk(t, model.Script{
@@ -204,33 +204,33 @@ func TestApprove(t *testing.T) {
 	c.Until("allowed in this session: touch", "Both are made.")
 	for name, want := range map[string]bool{"one": true, "two": false, "three": false, "four": true, "five": true} {
 		if _, err := os.Stat(filepath.Join(c.project, name)); (err == nil) != want {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("the file %s exists: %v, want %v", name, err == nil, want)
 		}
 	}
 	checkEntries(t, c.store, "use the shell's own >")
 }
 
-// TestRunOnScreen: tape run shows the same on a terminal.
+// TestRunOnScreen: on a terminal, tape run shows a turn as a chat does, and its answer once.
 func TestRunOnScreen(t *testing.T) {
 	c := newTalk(t, model.Script{"work": {{Text: "First I look.", Calls: []model.Call{tool("bash", `{"cmd":"echo seen"}`)}}, {Text: "That was all."}}}, 80, "TAPE_MODE=auto")
 	c.options.Argv = append([]string{c.options.Argv[0]}, "run", "work")
 	c.Screen = screen.Start(t, c.options)
 	c.Until("> work", "First I look.", "▸ bash  echo seen  ✓ exit 0 · 1 line", "That was all.", "left 0")
 	if strings.Count(c.Seen(), "That was all.") != 1 {
-		t.Error(c.Seen())
+		t.Errorf("the answer is not shown just once:\n%s", c.Seen())
 	}
 }
 
 // TestOnboard: wrong answers are asked for again, the server's models are listed, and a chat follows.
 func TestOnboard(t *testing.T) {
 	c := newTalk(t, model.Script{"Answer with the word yes": {{Text: "yes"}}, "hello": {{Text: "Welcome."}}}, 100)
-	behind := ""
+	modelURL := ""
 	for _, v := range c.options.Env {
 		if rest, ok := strings.CutPrefix(v, "OPENAI_BASE_URL="); ok {
-			behind = strings.TrimSuffix(rest, "/v1")
+			modelURL = strings.TrimSuffix(rest, "/v1")
 		}
 	}
-	target, err := url.Parse(behind)
+	target, err := url.Parse(modelURL)
 	if err != nil {
 		t.Fatal(err)
 	}

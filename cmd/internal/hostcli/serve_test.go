@@ -34,7 +34,7 @@ func TestOpenPage(t *testing.T) {
 	}
 	for _, path := range []string{page, filepath.Dir(page)} {
 		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: %v %v", path, info.Mode(), err)
+			t.Errorf("others may read %s: %v, %v", path, info, err)
 		}
 	}
 	remove()

@@ -9,7 +9,7 @@ import (
 	"tape/internal/sessions/watch"
 )
 
-// rescanEvery is how often folders are read that the system does not watch.
+// rescanEvery is how often folders that the system does not watch are read.
 const rescanEvery = 2 * time.Second
 
 // Watch reports transcripts that are written, until ctx ends.

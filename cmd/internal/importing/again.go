@@ -15,12 +15,13 @@ import (
 	"tape/repo"
 )
 
-// Again makes a tape anew from a transcript. If file is "", it looks for it.
+// Again imports the transcript of a tape again, and archives the former history. If file is "", it looks for the
+// transcript.
 func (m *Import) Again(ctx context.Context, t *repo.Tape, file string, at transcripts.Where) error {
 	if err := forks.CheckNoneOpen(ctx, (*workspace.Tape)(t)); err != nil {
 		return err
 	}
-	if err := unpublished(ctx, t); err != nil {
+	if err := checkUnpublished(ctx, t); err != nil {
 		return err
 	}
 	if file == "" {
@@ -51,8 +52,8 @@ func (m *Import) Again(ctx context.Context, t *repo.Tape, file string, at transc
 	return nil
 }
 
-// unpublished refuses a tape that a remote has: a pull would merge both histories.
-func unpublished(ctx context.Context, t *repo.Tape) error {
+// checkUnpublished refuses a tape that a remote has: a pull would merge both histories.
+func checkUnpublished(ctx context.Context, t *repo.Tape) error {
 	remotes, err := t.Distances(ctx)
 	for _, r := range remotes {
 		if r.Shared {

@@ -15,11 +15,11 @@ import (
 // Everything says how to import the sessions of all projects.
 type Everything struct {
 	Agents importer.Formats
-	// Workspace is for all sessions; "" takes that of each project.
+	// Workspace is where all sessions go; "": each goes to the workspace of its project.
 	Workspace string
-	// Open opens the workspace of a folder, or makes it, for a project.
+	// Open opens the workspace in dir. If there is none, it makes one, for project.
 	Open func(ctx context.Context, dir, project string) (*repo.Store, error)
-	// Imported is called with the tapes that got something, and their workspace.
+	// Imported is called for each workspace, with the tapes of the sessions that were imported into it.
 	Imported func(ctx context.Context, store *repo.Store, tapes []string) error
 }
 
@@ -53,12 +53,12 @@ func (m *Import) Everything(ctx context.Context, all Everything) error {
 	}
 	m.StderrUnlessQuiet("found %s of %s, in %s", display.Count(found.Files, "transcript", "transcripts"), strings.Join(found.Agents, ", "),
 		display.Count(len(found.Projects), "directory", "directories"))
-	in := map[string]bool{}
+	workspaces := map[string]bool{}
 	sums, places := importer.Result{}, recorder.Places{}
 	for _, p := range found.Projects {
 		m.sums = importer.Result{}
 		before := m.sessions
-		if err = m.project(ctx, p, all, &places, in); err != nil {
+		if err = m.project(ctx, p, all, &places, workspaces); err != nil {
 			break
 		}
 		if m.sums.Imported > 0 && !m.JSON {
@@ -69,20 +69,20 @@ func (m *Import) Everything(ctx context.Context, all Everything) error {
 	}
 	m.bar.Clear()
 	for _, s := range found.Homeless {
-		m.Warn(m.homely(s.Name) + " does not say which project it is of; tape import FILE imports it into the workspace of the current directory")
+		m.Warn(m.shortHome(s.Name) + " does not say which project it belongs to; tape import FILE imports it into the workspace of the current directory")
 	}
 	if m.forgotten > 0 {
 		m.StderrUnlessQuiet("%s left out; tape rm --forget removed them", display.Count(m.forgotten, "session is", "sessions are"))
 	}
 	if !m.JSON {
 		m.PrintUnlessQuiet("%s", m.text(display.Count(m.files, "file", "files")+": ", sums,
-			display.Count(m.sessions, "session", "sessions")+" of "+display.Count(len(in), "project", "projects")))
+			display.Count(m.sessions, "session", "sessions")+" of "+display.Count(len(workspaces), "project", "projects")))
 	}
 	return err
 }
 
-// project imports the sessions of a directory.
-func (m *Import) project(ctx context.Context, p Project, all Everything, places *recorder.Places, in map[string]bool) error {
+// project imports the sessions of a directory, and adds to workspaces those that they go to.
+func (m *Import) project(ctx context.Context, p Project, all Everything, places *recorder.Places, workspaces map[string]bool) error {
 	type target struct{ workspace, project string }
 	var targets []target
 	files := map[target][]importer.File{}
@@ -108,7 +108,7 @@ func (m *Import) project(ctx context.Context, p Project, all Everything, places 
 			m.tell(fmt.Errorf("%s of %s: %w", display.Count(len(files[to]), "session", "sessions"), p.Dir, err))
 			continue
 		}
-		m.in, in[to.workspace] = to.workspace, true
+		m.workspace, workspaces[to.workspace] = to.workspace, true
 		if err == nil {
 			err = m.into(ctx, store, files[to])
 		}

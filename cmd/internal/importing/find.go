@@ -17,10 +17,10 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Session is a transcript of an agent.
+// Session is a transcript of an agent, or a session in its database.
 type Session struct {
 	importer.File
-	Tape   string // the name of its tape; of a subagent's file, that of the session's
+	Tape   string // the name of its tape; for a subagent's file, of the tape of its session
 	format *record.Format
 	place  place
 }
@@ -33,11 +33,11 @@ type Project struct {
 
 // Found is what the agents have.
 type Found struct {
-	Projects []Project // those that exist first, and of these the inner ones first
-	Agents   []string  // those that have sessions
-	Files    int       // their sessions
+	Projects []Project // existing directories first, and of these the deeper ones first
+	Agents   []string  // names of those that have sessions
+	Files    int       // how many sessions
 	Homeless []Session // sessions that do not say what their project is
-	Unread   []error   // what cannot be read
+	Unread   []error   // why some files cannot be read
 }
 
 // place is what the sessions of a project have in common.
@@ -47,10 +47,10 @@ type finder struct {
 	Found
 	projects map[place]*Project
 	sessions map[string]place // by the names of their tapes
-	agents   []Session        // subagents' own files
+	ofAgents []Session        // files of subagents
 }
 
-// Find returns the sessions of agents. step is called for each file.
+// Find returns the sessions of agents. step is called after each file, with how many sessions were found so far.
 func Find(ctx context.Context, agents importer.Formats, getenv func(string) string, step func(files int)) (*Found, error) {
 	f := &finder{projects: map[place]*Project{}, sessions: map[string]place{}}
 	for _, agent := range agents {
@@ -70,7 +70,7 @@ func Find(ctx context.Context, agents importer.Formats, getenv func(string) stri
 			f.Agents = append(f.Agents, agent.Name)
 		}
 	}
-	for _, s := range f.agents { // with their sessions
+	for _, s := range f.ofAgents { // to the projects of their sessions
 		at, ok := f.sessions[s.Tape]
 		if !ok {
 			at = s.place
@@ -118,7 +118,7 @@ func (f *finder) walk(ctx context.Context, agent *record.Format, folder string, 
 	})
 }
 
-// file adds a file, unless it is something else than a transcript.
+// file adds a file if it is a transcript.
 func (f *finder) file(ctx context.Context, agent *record.Format, path string, d fs.DirEntry) error {
 	info, err := importer.Identify(ctx, path)
 	if errors.Is(err, importer.ErrUnknownFormat) {
@@ -135,7 +135,7 @@ func (f *finder) file(ctx context.Context, agent *record.Format, path string, d 
 		place: place{jsonl.GetString(info.State, "cwd"), jsonl.GetString(info.State, "git", "repository_url")}}
 	f.Files++
 	if info.Agent != "" {
-		f.agents = append(f.agents, s)
+		f.ofAgents = append(f.ofAgents, s)
 		return nil
 	}
 	f.sessions[s.Tape] = s.place

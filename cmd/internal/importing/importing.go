@@ -41,7 +41,7 @@ type Import struct {
 	total     int64
 	Found     bool   // the files were found, not named
 	brief     bool   // no line for each file
-	in        string // the workspace, in JSON, if there are several
+	workspace string // for JSON, if there are several
 }
 
 // Files imports files that somebody named, and those in named folders.
@@ -79,7 +79,7 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 // mostLines is how many lines are printed about files that nobody has named.
 const mostLines = 20
 
-// count counts the sessions of a file that has several, instead of the file.
+// count counts the sessions of a file that has several, in place of the file.
 func (m *Import) count(res importer.Result) {
 	if res.Sessions > 0 && res.File != m.many {
 		m.many, m.files, m.unit = res.File, m.files+res.Sessions-1, [2]string{"conversation", "conversations"}
@@ -116,10 +116,10 @@ func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.Fi
 	return batch.Flush(context.WithoutCancel(ctx))
 }
 
-// tell reports an error. That of the only file is the program's.
+// tell reports an error, unless there is only one file: then the program does.
 func (m *Import) tell(err error) {
 	if m.files > 1 {
-		m.Message("error", m.homely(err.Error()))
+		m.Message("error", m.shortHome(err.Error()))
 	}
 }
 
@@ -134,7 +134,8 @@ func wayOut(err error) error {
 	return err
 }
 
-// Failure returns the only file's error, or a count in the class that all failures share.
+// Failure returns the error if there was only one file, else an error with the number of failures, in the class that
+// all of them share. It is nil if nothing failed.
 func (m *Import) Failure() error {
 	if len(m.Failed) == 0 {
 		return nil
@@ -157,7 +158,7 @@ func (m *Import) report(res importer.Result) error {
 		if m.forgotten++; m.brief && !m.JSON {
 			return nil
 		}
-		return m.Result(append(stdio.Object{{"file", res.File}, {"tape", res.Tape}}.With("workspace", m.in), stdio.Object{{"format", res.Format}, {"imported", 0}, {"skipped", 0},
+		return m.Result(append(stdio.Object{{"file", res.File}, {"tape", res.Tape}}.With("workspace", m.workspace), stdio.Object{{"format", res.Format}, {"imported", 0}, {"skipped", 0},
 			{"damaged", 0}, {"anchors", 0}, {"forgotten", true}}...), "%s: left out, the session %s was forgotten; tape new %s begins it again",
 			ShortPath(m.Streams, res.File, 60), display.Quoted(res.Tape), display.ShellWord(res.Tape))
 	}
@@ -169,7 +170,7 @@ func (m *Import) report(res importer.Result) error {
 	text := m.text("", res, "tape "+display.Quoted(res.Tape))
 	noNews := m.Found && !m.Verbose && res.Imported+res.Damaged+len(res.Problems) == 0
 	if m.JSON || !m.brief && !noNews {
-		err := m.Result(append(stdio.Object{{"file", res.File}, {"tape", res.Tape}}.With("workspace", m.in), stdio.Object{{"format", res.Format}, {"imported", res.Imported},
+		err := m.Result(append(stdio.Object{{"file", res.File}, {"tape", res.Tape}}.With("workspace", m.workspace), stdio.Object{{"format", res.Format}, {"imported", res.Imported},
 			{"skipped", res.Known + res.LeftOut}, {"damaged", res.Damaged}, {"anchors", res.Anchors}}...).With("subagents", res.Subagents).With("archived", res.Archived),
 			"%s: %s", ShortPath(m.Streams, res.File, m.Width()-display.Width(": "+text)), text)
 		if err = cmp.Or(err, m.Flush()); err != nil {
@@ -181,21 +182,21 @@ func (m *Import) report(res importer.Result) error {
 		if p.Line > 0 {
 			where = fmt.Sprintf("%s:%d", res.File, p.Line)
 		}
-		m.Warn(m.homely(where) + ": " + p.Msg)
+		m.Warn(m.shortHome(where) + ": " + p.Msg)
 	}
 	return nil
 }
 
-// homely writes the home directory in a text as ~.
-func (m *Import) homely(text string) string {
+// shortHome writes the home directory in a text as ~, except for JSON.
+func (m *Import) shortHome(text string) string {
 	if home := m.Getenv("HOME"); home != "" && !m.JSON {
 		return strings.ReplaceAll(text, home+"/", "~/")
 	}
 	return text
 }
 
-// ShortPath returns a path with ~ for the home directory; on a screen, cut at the beginning to so many
-// cells.
+// ShortPath returns a path with ~ for the home directory. On a screen, its beginning is cut if it is longer than
+// cells, which are at least 24.
 func ShortPath(s *stdio.Streams, path string, cells int) string {
 	const least = 24
 	text := display.Line(path)
@@ -219,12 +220,12 @@ func (m *Import) text(what string, res importer.Result, into string) string {
 		display.Some(res.Damaged, "damaged line", "damaged lines")), ", ")
 }
 
-// LeaveEmpty makes the newest of some sessions the current tape if the current one is the empty tape that
-// was made with the workspace. It returns the new name, or "" if nothing changed.
+// LeaveEmpty makes the newest of some tapes the current one if the current one is the empty tape that was
+// made with the workspace. It returns the new name, or "" if nothing changed.
 func LeaveEmpty(ctx context.Context, store *repo.Store, tapes []string) (string, error) {
 	t, err := store.Tape(ctx, "")
 	if err != nil || len(tapes) == 0 {
-		return "", nil //nolint:nilerr // it is not there: then nobody expects it to be left
+		return "", nil //nolint:nilerr // without a current tape, there is none to leave
 	}
 	if now, err := t.Summary(ctx); err != nil || now.Entries > 1 {
 		return "", err
@@ -247,7 +248,7 @@ func LeaveEmpty(ctx context.Context, store *repo.Store, tapes []string) (string,
 	if newest == "" {
 		return "", nil
 	}
-	// Its files are written when somebody writes to it.
+	// The files of its working tree are written when somebody writes to it.
 	_, err = (*workspace.Store)(store).Switch(ctx, newest)
 	return newest, err
 }

@@ -44,7 +44,7 @@ func session(t *testing.T, dir, id, cwd string, requests ...string) string {
 	return path
 }
 
-// A file that cannot be imported keeps no other from being imported, and the error's class is that of all failures.
+// A file that cannot be imported does not stop the others. The error has a class only if all failures share it.
 func TestFiles(t *testing.T) {
 	m, out, home := run(t)
 	s := storetest.New(t, nil)
@@ -54,7 +54,7 @@ func TestFiles(t *testing.T) {
 	storetest.Must(t, m.Files(t.Context(), s, []string{good, odd, filepath.Join(home, "gone.jsonl")}))
 	storetest.Must(t, m.Flush())
 	if err := m.Failure(); err == nil || errors.Is(err, repo.ErrInvalid) || err.Error() != "2 of 3 files could not be imported" {
-		t.Error(err)
+		t.Errorf("the failure is %v", err)
 	}
 	for _, want := range []string{"~/s-1.jsonl: 2 entries into tape \"s-1\"\n", "~/odd.jsonl", "~/gone.jsonl", "3 files: 2 entries into 1 session\n"} {
 		if !strings.Contains(out.String(), want) {
@@ -88,20 +88,20 @@ func TestEverything(t *testing.T) {
 	storetest.Must(t, errors.Join(m.Flush(), m.Failure()))
 	for dir, tapes := range into {
 		if want := "s-" + strings.Split(filepath.Base(dir), "-")[0]; len(tapes) != 1 || tapes[0] != want {
-			t.Errorf("%s has %q", dir, tapes)
+			t.Errorf("%s has %q, want %s", dir, tapes, want)
 		}
 	}
 	if len(into) != 2 {
-		t.Errorf("%d workspaces", len(into))
+		t.Errorf("%d workspaces, want 2", len(into))
 	}
-	for _, want := range []string{"s-none.jsonl does not say which project it is of", "3 files: 3 entries into 2 sessions of 2 projects\n"} {
+	for _, want := range []string{"s-none.jsonl does not say which project it belongs to", "3 files: 3 entries into 2 sessions of 2 projects\n"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is missing in\n%s", want, out)
 		}
 	}
 }
 
-// A tape that is made anew keeps its former history; one that was not imported is refused.
+// A tape that is imported again keeps its former history; one that was not imported is refused.
 func TestAgain(t *testing.T) {
 	m, out, home := run(t)
 	s := storetest.New(t, nil)
@@ -113,12 +113,12 @@ func TestAgain(t *testing.T) {
 	storetest.Must(t, m.Again(t.Context(), tp, "", at))
 	storetest.Must(t, m.Flush())
 	if !strings.Contains(out.String(), "the former history is kept as refs/tape/archive/s-1/") {
-		t.Errorf("%s", out)
+		t.Errorf("it does not say where the former history is:\n%s", out)
 	}
 	if got := strings.Join(storetest.Said(t, tp), " "); got != "[session/start] another two" {
-		t.Error(got)
+		t.Errorf("the tape has %s", got)
 	}
 	if err := m.Again(t.Context(), storetest.Tape(t, s, "main"), "", at); !errors.Is(err, repo.ErrInvalid) {
-		t.Error(err)
+		t.Errorf("a tape that was not imported: %v, want %v", err, repo.ErrInvalid)
 	}
 }

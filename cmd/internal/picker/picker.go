@@ -1,6 +1,6 @@
 // Package picker lets a person choose a session on a terminal: what tape shows when it is called alone.
 //
-// A key that is a letter goes to the filter, except c, which copies the command that goes on with the chosen
+// A key that is a letter goes to the filter, except c, which copies the command that resumes the chosen
 // session. After / and while somebody types, c is a letter, too.
 package picker
 
@@ -31,8 +31,8 @@ type Options struct {
 	Out      io.Writer
 	Env      []string // tells the terminal's abilities
 	Now      func() time.Time
-	// Resume returns the command with which a session goes on, or why it cannot, as an error. It is called
-	// beside the picker.
+	// Resume returns the command that resumes a session, or an error that says why it cannot go on. It is
+	// called in a goroutine of its own.
 	Resume func(session int) (command string, err error)
 }
 
@@ -40,22 +40,22 @@ type Options struct {
 type Picker struct {
 	Options
 	filter   textinput.Model
-	typing   bool // letters go to the filter, c as well
-	here     bool // only sessions of the current directory's project are listed
-	both     bool // there are others, too
-	keys     []string
-	shown    []int // the sessions that match
-	at, top  int   // the chosen one and the first line, in shown
+	typing   bool     // letters go to the filter, c as well
+	here     bool     // only sessions of the current directory's project are listed
+	both     bool     // there are others, too
+	texts    []string // of each session, what the filter searches
+	shown    []int    // the sessions that match
+	at, top  int      // the chosen one and the first line, in shown
 	width    int
 	height   int
-	said     string
-	picked   int
+	said     string // about the last key
+	picked   int    // the session that Pick returns; -1: none
 	finished bool
 }
 
 // New returns a picker. It begins with the sessions of the current directory's project, if there are any.
 func New(o Options) *Picker {
-	p := &Picker{Options: o, filter: textinput.New(), keys: make([]string, len(o.Sessions)), width: 80, height: 24}
+	p := &Picker{Options: o, filter: textinput.New(), texts: make([]string, len(o.Sessions)), width: 80, height: 24}
 	p.filter.Prompt, p.filter.Placeholder = "> ", "type to filter"
 	p.filter.CharLimit = 200
 	p.filter.Focus()
@@ -64,11 +64,11 @@ func New(o Options) *Picker {
 	p.filter.SetStyles(styles)
 	others := false
 	for i, s := range o.Sessions {
-		p.keys[i] = strings.ToLower(strings.Join([]string{s.Title, s.Apart, s.ProjectBranch(), s.Project, s.Agent, s.Name}, "\n"))
+		p.texts[i] = strings.ToLower(strings.Join([]string{s.Title, s.Apart, s.ProjectBranch(), s.Project, s.Agent, s.Name}, "\n"))
 		p.here, others = p.here || s.Here, others || !s.Here
 	}
 	p.both = p.here && others
-	p.choose()
+	p.applyFilter()
 	return p
 }
 
@@ -85,7 +85,7 @@ func (p *Picker) Pick(ctx context.Context) (session int, err error) {
 // model is the picker as the library knows it.
 type model struct{ *Picker }
 
-// resumed says how a session goes on.
+// resumed is the message with what Resume returned.
 type resumed struct {
 	command string
 	err     error
@@ -124,7 +124,7 @@ func (p *Picker) key(msg tea.KeyPressMsg) tea.Cmd {
 			return p.leave(-1)
 		}
 		p.filter.SetValue("")
-		p.choose()
+		p.applyFilter()
 	case "ctrl+d":
 		if p.filter.Value() == "" {
 			return p.leave(-1)
@@ -136,7 +136,7 @@ func (p *Picker) key(msg tea.KeyPressMsg) tea.Cmd {
 	case "tab":
 		if p.both {
 			p.here = !p.here
-			p.choose()
+			p.applyFilter()
 		}
 	case "up", "ctrl+p":
 		p.move(-1)
@@ -176,7 +176,7 @@ func (p *Picker) typed(msg tea.Msg) tea.Cmd {
 	before := p.filter.Value()
 	var cmd tea.Cmd
 	if p.filter, cmd = p.filter.Update(msg); p.filter.Value() != before {
-		p.choose()
+		p.applyFilter()
 	}
 	p.typing = p.filter.Value() != ""
 	return cmd
@@ -193,17 +193,17 @@ func (p *Picker) copyCommand() tea.Cmd {
 	}
 }
 
-// choose finds the sessions that have all words of the filter.
-func (p *Picker) choose() {
+// applyFilter finds the sessions that have all words of the filter.
+func (p *Picker) applyFilter() {
 	words := strings.Fields(strings.ToLower(p.filter.Value()))
 	p.shown, p.at, p.top = p.shown[:0], 0, 0
 next:
-	for i, key := range p.keys {
+	for i, text := range p.texts {
 		if p.here && !p.Sessions[i].Here {
 			continue
 		}
 		for _, word := range words {
-			if !strings.Contains(key, word) {
+			if !strings.Contains(text, word) {
 				continue next
 			}
 		}
@@ -239,5 +239,5 @@ func (p *Picker) around() int {
 	return 0
 }
 
-// updated is when something was last said, for the list.
+// updated is when the session was last updated, for the list.
 func (p *Picker) updated(s Session) string { return display.Briefly(p.Now(), s.Updated) }

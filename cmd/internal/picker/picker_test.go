@@ -74,15 +74,15 @@ func TestFilter(t *testing.T) {
 	}
 	press(p, "tab", "/", "cart") // after a slash c is a letter
 	if s := screen(p); !strings.Contains(s, "2 of 3 · all projects") || strings.Contains(s, "health") {
-		t.Errorf("not those with cart in all projects:\n%s", s)
+		t.Errorf("not the sessions with cart in all projects:\n%s", s)
 	}
 	press(p, " blog")
 	if s := screen(p); !strings.Contains(s, "1 of 3") {
-		t.Errorf("both words, one in the project's name:\n%s", s)
+		t.Errorf("not the one session that has both words, one in the project's name:\n%s", s)
 	}
 	press(p, "zzz")
 	if s := screen(p); !strings.Contains(s, "No matching sessions.") || !strings.Contains(s, "0 of 3") {
-		t.Errorf("nothing matches:\n%s", s)
+		t.Errorf("it does not say that nothing matches:\n%s", s)
 	}
 	if press(p, "enter", "down", "c") {
 		t.Error("enter without a session must do nothing")
@@ -120,7 +120,7 @@ func TestCopy(t *testing.T) {
 	}
 	press(p, "tw", "c")
 	if s := screen(p); !strings.Contains(s, "> twc") {
-		t.Errorf("c is no letter while typing:\n%s", s)
+		t.Errorf("c does not go to the filter while somebody types:\n%s", s)
 	}
 }
 

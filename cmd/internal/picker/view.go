@@ -78,7 +78,7 @@ func (p *Picker) total() (n int) {
 // columns are the widths of a line's parts; 0 is none.
 type columns struct{ title, project, agent, updated int }
 
-// columns gives the title at least half of the line.
+// columns returns the widths for these sessions. A part that leaves too little room for the title is left out.
 func (p *Picker) columns(lines []Session) (c columns) {
 	for _, s := range lines {
 		c.project = max(c.project, display.Width(display.Line(s.ProjectBranch())))
@@ -136,7 +136,8 @@ func (p *Picker) row(s Session, c columns, isChosen bool) string {
 	return mark + title + dim.Render(strings.TrimRight(rest, " "))
 }
 
-// fit returns a title for a number of cells. The end that tells it from others is kept.
+// fit returns a title for a number of cells. The end that tells it from others is kept if it needs at most half of
+// them.
 func fit(s Session, cells int) string {
 	suffix := display.Line(s.Suffix())
 	if s.Title == "" || display.Width(suffix)*2 > cells {

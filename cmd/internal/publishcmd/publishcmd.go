@@ -29,7 +29,7 @@ type App struct {
 	Build  string                // of this program: another one writes all pages again
 	Find   func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error)
 	OfHost func(ctx context.Context, store *repo.Store, name string) (bool, error) // whether a tape is one of tape serve
-	Within func(t about.Tape, project string) bool                                 // whether --project means a tape
+	Within func(t about.Tape, project string) bool                                 // whether a tape matches --project
 }
 
 // Options say what to publish, and where.
@@ -171,7 +171,7 @@ func (o *flags) choose(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if ok, err := o.isFor(ctx, t); err != nil {
+		if ok, err := o.mayPublish(ctx, t); err != nil {
 			return err
 		} else if ok {
 			o.Tapes = append(o.Tapes, t)
@@ -180,9 +180,9 @@ func (o *flags) choose(ctx context.Context) error {
 	return nil
 }
 
-// isFor reports whether a session may be published: not if it is one of tape serve or, with --pushed, if the
+// mayPublish reports whether a session may be published: not if it is one of tape serve or, with --pushed, if the
 // remote lacks it.
-func (o *flags) isFor(ctx context.Context, t *repo.Tape) (bool, error) {
+func (o *flags) mayPublish(ctx context.Context, t *repo.Tape) (bool, error) {
 	if own, err := o.OfHost(ctx, o.Store, t.Name()); own || err != nil || !o.pushed {
 		return !own, err
 	}

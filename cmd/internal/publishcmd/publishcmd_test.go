@@ -78,10 +78,10 @@ func TestChosen(t *testing.T) {
 	} {
 		o, names, err := chosen(t, s, strings.Fields(args)...)
 		if err != nil || strings.Join(names, " ") != want {
-			t.Errorf("%s: %v, %v", args, names, err)
+			t.Errorf("%s: %v, %v, want %s", args, names, err, want)
 		}
 		if o.Named != (strings.Contains(args, "--tape") || o.File != "") {
-			t.Errorf("%s: named %v", args, o.Named)
+			t.Errorf("%s: Named is %v", args, o.Named)
 		}
 	}
 	if o, _, err := chosen(t, s, "--branch", "pages", "--push", "origin", "--remove", "gone", "--refuse-secrets"); err != nil ||
@@ -98,6 +98,6 @@ func TestFlagsThatDoNotGoTogether(t *testing.T) {
 		}
 	}
 	if _, _, err := chosen(t, s, "site", "--tape", "none"); !errors.Is(err, repo.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("a tape that does not exist: %v, want %v", err, repo.ErrNotFound)
 	}
 }

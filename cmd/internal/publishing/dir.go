@@ -15,9 +15,9 @@ import (
 // leaves the old one or the new one. Files are for a web server, so others may read them.
 type dir struct {
 	path string
-	root *os.Root // no name leads out of the folder, not even through a link
-	made map[string]bool
-	dirs map[string]bool
+	root *os.Root        // no name leads out of the folder, not even through a link
+	made map[string]bool // folders that exist
+	dirs map[string]bool // folders to sync
 }
 
 func openDir(name string) (*dir, error) {
@@ -71,8 +71,8 @@ func (d *dir) Remove(name string) error {
 	return err
 }
 
-// Sync syncs the folders. Files are not synced one by one: the list has their sizes, so that one that a power cut has
-// emptied is written again.
+// Sync syncs the folders. Files are not synced one by one: the list has their sizes, so that a file that a power
+// cut has emptied is written again.
 func (d *dir) Sync() error {
 	var fsys *disk.FS
 	for in := range d.dirs {

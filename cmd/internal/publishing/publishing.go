@@ -38,13 +38,13 @@ type result struct {
 	Masked    int `json:"masked"`    // secrets, in sessions that were written
 }
 
-// publisher is one call.
+// publisher is one run of tape publish.
 type publisher struct {
 	publishcmd.Options
-	prose func(string, int) string // see export.Source
-	mask  *masker
-	out   result
-	anew  bool // the branch begins again with one commit
+	prose     func(string, int) string // see export.Source
+	mask      *masker
+	out       result
+	startOver bool // the branch begins again with one commit
 }
 
 // Run publishes. prose renders Markdown, see export.Source.
@@ -115,14 +115,14 @@ func (p *publisher) folder(ctx context.Context) error {
 		return err
 	}
 	defer dir.close()
-	where, err := site.Open(dir)
+	target, err := site.Open(dir)
 	if err != nil {
 		return err
 	}
-	if err := p.publish(ctx, where); err != nil {
+	if err := p.publish(ctx, target); err != nil {
 		return err
 	}
-	return p.report(where, "")
+	return p.report(target, "")
 }
 
 func (p *publisher) branch(ctx context.Context) error {
@@ -134,42 +134,42 @@ func (p *publisher) branch(ctx context.Context) error {
 	if err := p.ownBranch(b); err != nil {
 		return err
 	}
-	where, err := site.Open(b)
+	target, err := site.Open(b)
 	if err != nil {
 		return err
 	}
 	if b.Local != nil {
-		if err := p.takeOver(ctx, b.Local, where); err != nil {
+		if err := p.takeOver(ctx, b.Local, target); err != nil {
 			return err
 		}
 	}
-	if err := p.publish(ctx, where); err != nil {
+	if err := p.publish(ctx, target); err != nil {
 		return err
 	}
-	if err := b.Commit(ctx, pages.Describe(len(where.Sessions()), len(p.Remove) > 0), p.anew); err != nil {
+	if err := b.Commit(ctx, pages.Describe(len(target.Sessions()), len(p.Remove) > 0), p.startOver); err != nil {
 		return err
 	}
 	to := "branch " + p.Branch
 	if p.Push != "" {
 		to += ", pushed to " + p.Push
 	}
-	if p.anew {
-		to += "; its history was begun anew, so that what is gone from the pages is gone from it, too"
+	if p.startOver {
+		to += "; its history starts over, without what was removed from the pages"
 	}
-	return p.report(where, to)
+	return p.report(target, to)
 }
 
 // ownBranch refuses a branch with other content.
 func (p *publisher) ownBranch(b *pages.Branch) error {
 	_, err := b.Size(site.ListFile)
 	if err != nil && !b.IsNew() {
-		return layout.Conflict("choose a branch that has nothing else", "the branch %q has files, and not those of tape publish", p.Branch)
+		return layout.Conflict("choose a branch that has nothing else", "the branch %q has files that tape publish did not write", p.Branch)
 	}
 	return nil
 }
 
 // takeOver adds to the remote's pages what only the local branch has: sessions, and which ones were taken out.
-func (p *publisher) takeOver(ctx context.Context, local site.Folder, where *site.Site) error {
+func (p *publisher) takeOver(ctx context.Context, local site.Folder, target *site.Site) error {
 	was, err := site.Open(local)
 	if err != nil {
 		return nil //nolint:nilerr // it has no pages
@@ -179,7 +179,7 @@ func (p *publisher) takeOver(ctx context.Context, local site.Folder, where *site
 			p.Tapes = append(p.Tapes, t)
 		}
 	}
-	for _, x := range slices.Clone(where.Sessions()) {
+	for _, x := range slices.Clone(target.Sessions()) {
 		if was.WasRemoved(x.Tape) {
 			p.Remove = append(p.Remove, x.Tape)
 		}
@@ -188,22 +188,22 @@ func (p *publisher) takeOver(ctx context.Context, local site.Folder, where *site
 }
 
 // publish takes sessions out of the site, updates those that it has, and adds the chosen ones.
-func (p *publisher) publish(ctx context.Context, where *site.Site) error {
+func (p *publisher) publish(ctx context.Context, target *site.Site) error {
 	for _, name := range p.Remove {
-		was, err := where.Remove(name)
+		was, err := target.Remove(name)
 		if err != nil {
 			return err
 		}
 		if !was {
 			return layout.NotFound("", "the pages have no session %q", name)
 		}
-		p.anew = true
+		p.startOver = true
 	}
-	list, skipped, err := p.chosen(ctx, where)
+	list, skipped, err := p.chosen(ctx, target)
 	if err != nil {
 		return err
 	}
-	if len(list)+len(where.Sessions()) == 0 && len(p.Remove) == 0 && skipped == 0 {
+	if len(list)+len(target.Sessions()) == 0 && len(p.Remove) == 0 && skipped == 0 {
 		return layout.Invalid("tape publish --tape NAME, --project DIR, --since DATE or --all", "say which sessions to publish")
 	}
 	var todo []*repo.Tape
@@ -212,16 +212,16 @@ func (p *publisher) publish(ctx context.Context, where *site.Site) error {
 		if states[t.Name()], err = p.state(ctx, t); err != nil {
 			return err
 		}
-		if where.IsComplete(t.Name(), states[t.Name()]) {
+		if target.IsComplete(t.Name(), states[t.Name()]) {
 			p.out.Unchanged++
 			continue
 		}
-		if x, ok := where.Find(t.Name()); ok && x.Commit != "" {
+		if x, ok := target.Find(t.Name()); ok && x.Commit != "" {
 			gone, err := pages.WasRewritten((*workspace.Tape)(t), x.Commit)
 			if err != nil {
 				return err
 			}
-			p.anew = p.anew || gone
+			p.startOver = p.startOver || gone
 		}
 		todo = append(todo, t)
 	}
@@ -236,7 +236,7 @@ func (p *publisher) publish(ctx context.Context, where *site.Site) error {
 			break
 		}
 		progress.Step(fmt.Sprintf("%d of %s", i+1, display.Count(len(todo), "session", "sessions")))
-		group.Go(func() error { return layout.Wrap(p.put(work, where, t, states[t.Name()]), "publish %q", t.Name()) })
+		group.Go(func() error { return layout.Wrap(p.put(work, target, t, states[t.Name()]), "publish %q", t.Name()) })
 	}
 	err = group.Wait()
 	progress.Clear()
@@ -247,10 +247,10 @@ func (p *publisher) publish(ctx context.Context, where *site.Site) error {
 	if skipped > 0 {
 		p.StderrUnlessQuiet("%s left out, because tape publish --remove took them out; --tape NAME publishes one again", display.Count(skipped, "session was", "sessions were"))
 	}
-	if err := where.End(); err != nil {
+	if err := target.End(); err != nil {
 		return err
 	}
-	for _, name := range where.Skipped() {
+	for _, name := range target.Skipped() {
 		p.StderrUnlessQuiet("%s was not made by tape publish, and stays", name)
 	}
 	return nil
@@ -258,20 +258,20 @@ func (p *publisher) publish(ctx context.Context, where *site.Site) error {
 
 // chosen returns the chosen sessions and those that the site has, sorted by name. skipped counts chosen ones that
 // were taken out before.
-func (p *publisher) chosen(ctx context.Context, where *site.Site) (list []*repo.Tape, skipped int, err error) {
+func (p *publisher) chosen(ctx context.Context, target *site.Site) (list []*repo.Tape, skipped int, err error) {
 	for _, t := range p.Tapes {
 		switch {
 		case slices.Contains(p.Remove, t.Name()):
-		case !where.WasRemoved(t.Name()):
+		case !target.WasRemoved(t.Name()):
 			list = append(list, t)
 		case p.Named:
-			where.Allow(t.Name())
+			target.Allow(t.Name())
 			list = append(list, t)
 		default:
 			skipped++
 		}
 	}
-	for _, x := range where.Sessions() {
+	for _, x := range target.Sessions() {
 		t, err := p.Store.Tape(ctx, x.Tape)
 		if errors.Is(err, repo.ErrNotFound) {
 			continue // published by somebody else, or deleted here: it stays until it is taken out
@@ -310,7 +310,7 @@ func (p *publisher) state(ctx context.Context, t *repo.Tape) (string, error) {
 }
 
 // put writes the pages of a session.
-func (p *publisher) put(ctx context.Context, where *site.Site, t *repo.Tape, state string) error {
+func (p *publisher) put(ctx context.Context, target *site.Site, t *repo.Tape, state string) error {
 	src, left, err := p.source(ctx, t)
 	if err != nil {
 		return err
@@ -333,7 +333,7 @@ func (p *publisher) put(ctx context.Context, where *site.Site, t *repo.Tape, sta
 			return layout.Conflict("tape rename gives the session another name", "the name of the session or its project contains what looks like a secret (%s)", found[0].Rule)
 		}
 	}
-	return where.Put(ctx, site.Source{Session: x, Entries: src, Left: left, Masked: func() int { return p.mask.of(t.Name()) }})
+	return target.Put(ctx, site.Source{Session: x, Entries: src, Left: left, Masked: func() int { return p.mask.countOf(t.Name()) }})
 }
 
 func (p *publisher) masked() string {
@@ -343,8 +343,8 @@ func (p *publisher) masked() string {
 	return "; " + display.Count(p.out.Masked, "secret was", "secrets were") + " masked"
 }
 
-func (p *publisher) report(where *site.Site, to string) error {
-	p.out.Pages, p.out.Written = len(where.Sessions()), where.Written
+func (p *publisher) report(target *site.Site, to string) error {
+	p.out.Pages, p.out.Written = len(target.Sessions()), target.Written
 	return p.Result(p.out, "%s published to %s: %s written, %s unchanged%s", display.Count(p.out.Pages, "session", "sessions"), cmp.Or(to, display.Line(p.Dir)),
 		display.Count(p.out.Written, "file", "files"), display.Count(p.out.Unchanged, "session", "sessions"), p.masked())
 }

@@ -33,7 +33,7 @@ func publish(t *testing.T, s *repo.Store, o publishcmd.Options) (said string, er
 	return out.String(), err
 }
 
-// asked is a workspace with a session for each name, which has a request.
+// asked returns a workspace with a session for each name. Each has one request.
 func asked(t *testing.T, names ...string) *repo.Store {
 	s := storetest.New(t, nil)
 	for _, name := range names {
@@ -51,7 +51,7 @@ func tapes(t *testing.T, s *repo.Store, names ...string) (list []*repo.Tape) {
 	return list
 }
 
-// Two that publish side by side from one workspace wait for each other: the branch has the sessions of both.
+// Two calls that publish side by side from one workspace wait for each other: the branch has the sessions of both.
 func TestSideBySide(t *testing.T) {
 	s := asked(t, "one", "two")
 	var group errgroup.Group
@@ -76,8 +76,8 @@ func TestSideBySide(t *testing.T) {
 	storetest.Verified(t, s.Dir())
 }
 
-// What is published again is what the site has already and what is chosen; what was taken out stays out unless it
-// is named.
+// When a site is published again, the sessions that it has are updated and chosen ones are added. A session that was
+// taken out stays out unless it is named.
 func TestAgain(t *testing.T) {
 	s := asked(t, "one", "two")
 	dir := filepath.Join(t.TempDir(), "site")
@@ -100,14 +100,14 @@ func TestAgain(t *testing.T) {
 		said, err := publish(t, s, c.o)
 		storetest.Must(t, err)
 		if page("one") != c.one || page("two") != c.two || !strings.Contains(said, c.said) {
-			t.Errorf("%d: one %v, two %v: %s", i, page("one"), page("two"), said)
+			t.Errorf("call %d: the site has one: %v, two: %v, want %v, %v; it says %s", i, page("one"), page("two"), c.one, c.two, said)
 		}
 	}
 	if _, err := publish(t, s, publishcmd.Options{Dir: dir, Remove: []string{"none"}}); err == nil {
 		t.Error("a session that the pages do not have was taken out")
 	}
 	if _, err := publish(t, s, publishcmd.Options{Dir: t.TempDir()}); err == nil {
-		t.Error("nothing was chosen")
+		t.Error("no error, though no session was chosen")
 	}
 }
 
@@ -122,6 +122,6 @@ func TestLinkInFolder(t *testing.T) {
 		t.Error("published through a link")
 	}
 	if list, err := os.ReadDir(elsewhere); err != nil || len(list) > 0 {
-		t.Error(list, err)
+		t.Errorf("the folder that the link leads to has %v, %v; want nothing", list, err)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"tape/repo"
 )
 
-// masker replaces secrets by marks, as the setting redact does: with fingerprints that nobody can compare with
-// a password that they guess.
+// masker replaces secrets by marks, as the setting redact does: with keyed fingerprints, so that nobody can test
+// guessed passwords against them.
 type masker struct {
 	s       *workspace.Store
 	scanner *secrets.Scanner
@@ -68,8 +68,8 @@ func (m *masker) find(text string) []secrets.Finding {
 	return slices.DeleteFunc(m.scanner.Text([]byte(text)), m.s.Allows)
 }
 
-// of counts the secrets of a tape.
-func (m *masker) of(tape string) int {
+// countOf counts the secrets of a tape.
+func (m *masker) countOf(tape string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.seen[tape])
@@ -83,8 +83,8 @@ func (m *masker) count() (n int) {
 	return n
 }
 
-// broken is why there is no key for marks.
-func (m *masker) broken() error {
+// keyError returns why there is no key for marks; nil if there is one, or none was needed.
+func (m *masker) keyError() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.err
@@ -93,13 +93,13 @@ func (m *masker) broken() error {
 // entry masks an entry.
 func (m *masker) entry(e repo.Entry) (repo.Entry, error) {
 	out := m.value(e.Tape, e.Raw)
-	if m.broken() != nil || bytes.Equal(out, e.Raw) {
-		return e, m.broken()
+	if m.keyError() != nil || bytes.Equal(out, e.Raw) {
+		return e, m.keyError()
 	}
 	return snapshot.ParseEntry(out, e.Tape, m.text(e.Anchor), e.AnchorSeq)
 }
 
-// refuse is the error of a push that would send secrets, if the tapes have any and they are not to be masked.
+// refuse returns the error of a push that would send secrets, if --refuse-secrets is set and the tapes have any.
 func (p *publisher) refuse(ctx context.Context, tapes []*repo.Tape) error {
 	if !p.Refuse {
 		return nil

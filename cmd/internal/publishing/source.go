@@ -32,7 +32,7 @@ func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source
 		}
 		return p.mask.entry(e)
 	}
-	whole := kept(func(yield func(repo.Entry, error) bool) {
+	whole := cached(func(yield func(repo.Entry, error) bool) {
 		for e, err := range t.Entries(ctx, repo.Query{}) {
 			if err == nil {
 				e, err = read(e)
@@ -45,15 +45,15 @@ func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source
 	src = export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Phases: phases, Prose: p.prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
 	return src, func() []string {
 		out := display.Some(len(files), "file", "files")
-		if n := p.mask.of(t.Name()); n > 0 {
+		if n := p.mask.countOf(t.Name()); n > 0 {
 			out = append(out, display.Count(n, "secret", "secrets")+", masked")
 		}
 		return out
 	}, nil
 }
 
-// kept reads entries once and keeps them for further reads, unless they are too large.
-func kept(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+// cached reads entries once and keeps them for further reads, unless they are too large.
+func cached(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
 	const most = 64 << 20 // bytes
 	var list []repo.Entry
 	size, complete := 0, false

@@ -18,7 +18,7 @@ import (
 const (
 	// most is the longest text for a new session.
 	most = 1500 // characters
-	// wait is how long the agent may have to wait for it, tapes how many tapes are searched.
+	// wait is how long the agent waits at most for the text, tapes how many tapes are searched.
 	wait  = 300 * time.Millisecond
 	tapes = 20
 )

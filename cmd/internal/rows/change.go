@@ -51,13 +51,14 @@ func (v *Changes) Show(c query.Change) error {
 	for _, p := range c.Differences() {
 		v.Line("    " + v.Style(stdio.Bold, display.Truncate(display.Line(differenceName(p)), 200)))
 		for _, l := range display.DiffLines(p) {
-			v.changed(l.Shorten(LineCells))
+			v.changedLine(l.Shorten(LineCells))
 		}
 	}
 	return v.Written()
 }
 
-func (v *Changes) changed(l display.TextLine) {
+// changedLine shows a line of an edited value.
+func (v *Changes) changedLine(l display.TextLine) {
 	colour := map[byte]string{'+': stdio.Green, '-': stdio.Red}[l.Sign]
 	indent := "    " + v.Style(colour, string(l.Sign)) + " "
 	cells := 0

@@ -12,10 +12,10 @@ import (
 	"tape/repo"
 )
 
-// How much is shown of a line.
+// How many cells are shown.
 const (
 	TitleCells = 24   // of a tape's title before an entry
-	LineCells  = 1000 // without a screen to wrap it on
+	LineCells  = 1000 // of a line, without a screen to wrap it on
 	nameCells  = 100  // of a name in a heading
 )
 
@@ -83,7 +83,7 @@ func showText(s *stdio.Streams, columns, sign, colour string, lines []string) er
 	return s.Written()
 }
 
-// Brief shows an entry on one line, after a text.
+// Brief shows an entry on one line, after the text before.
 func Brief(s *stdio.Streams, before string, e repo.Entry) {
 	kind, colour := Label(e)
 	id, body := fmt.Sprintf("@%d", e.ID), plain.Whole(e)

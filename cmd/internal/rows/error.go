@@ -46,7 +46,7 @@ func DescribeRewritten(e *repo.RewrittenError) stdio.Object {
 	return stdio.Object{{"tape", e.Name}, {"id", rewrittenID(e)}, {"was", rawEntry(e.Base[0])}, {"is", rawEntry(e.Base[1])}, {"parts", parts}}
 }
 
-// rewrittenID is the id of that entry; 0 if neither side can be parsed.
+// rewrittenID is the id of the first entry that differs; 0 if neither side can be parsed.
 func rewrittenID(e *repo.RewrittenError) int64 {
 	for _, line := range e.Base {
 		if id, err := jsonl.ParseID(line); err == nil && id != 0 {
@@ -77,7 +77,7 @@ func PrintRewritten(w io.Writer, e *repo.RewrittenError) {
 		tell("@%d is gone; it was:", id)
 		tell("- %s", display.Truncate(display.Line(string(was)), LineCells))
 	case was == nil:
-		tell("@%d was not there; it is:", id)
+		tell("@%d was added:", id)
 		tell("+ %s", display.Truncate(display.Line(string(is)), LineCells))
 	default:
 		tell("@%d was changed:", id)

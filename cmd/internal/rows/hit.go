@@ -78,7 +78,7 @@ func showSnippet(s *stdio.Streams, h index.Hit) {
 	}
 }
 
-// HitJSON is a hit as JSON.
+// HitJSON is a hit as JSON. instead is the query that was answered in place of the given one, or "".
 func HitJSON(h index.Hit, instead string) []byte {
 	out := h.JSON()
 	out = fmt.Appendf(out[:len(out)-1], `,"score":%s,"snippet":`, strconv.FormatFloat(h.Score, 'f', -1, 64))

@@ -13,9 +13,8 @@ import (
 // Purge shows the result of a purge.
 type Purge struct {
 	*stdio.Streams
-	Asked repo.PurgeOptions
-	// Transcripts are the agent's own files that have it.
-	Transcripts []string
+	Asked       repo.PurgeOptions
+	Transcripts []string // the agent's own files that contain the text
 }
 
 // Object is the result as JSON.
@@ -131,7 +130,7 @@ func (o *Purge) tellReplace(t *repo.Tape, p repo.Purged) {
 			if done.Renamed {
 				prune = "--prune "
 			}
-			// The tags come after the branch: by now they may belong to somebody else.
+			// The tags are pushed only if the branch was: otherwise they may be those of a newer push of somebody else.
 			git := "git -C " + dir + " push --no-verify "
 			o.Printf("to replace it there: %s--force-with-lease=%s:%s %s %s && %s--force %s%s %s\n", git, display.ShellWord(r.Ref), r.Commit,
 				display.ShellWord(r.Remote), display.ShellWord(r.Ref), git, prune, display.ShellWord(r.Remote), display.ShellWord(done.Tags+":"+done.Tags))

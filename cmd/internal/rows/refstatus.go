@@ -25,7 +25,7 @@ func describeStatus(s repo.RefStatus) stdio.Object {
 // RefWords are the words for a branch's status that differ from those in JSON.
 type RefWords map[string]string
 
-func (w RefWords) of(s repo.RefStatus) string {
+func (w RefWords) text(s repo.RefStatus) string {
 	return cmp.Or(w[s.Status], strings.ReplaceAll(s.Status, "_", " "))
 }
 
@@ -49,10 +49,10 @@ func Statuses(s *stdio.Streams, list []repo.RefStatus, w RefWords, all bool) err
 		if r.Status == repo.RefNew || r.Status == repo.RefFastForward || r.Status == repo.RefMerged {
 			n = display.Entries(r.Entries)
 		}
-		table.Add(refName(r), n, w.of(r))
+		table.Add(refName(r), n, w.text(r))
 	}
 	if len(same) == 1 {
-		table.Add(refName(same[0]), "", w.of(same[0]))
+		table.Add(refName(same[0]), "", w.text(same[0]))
 	}
 	table.Write(s)
 	switch {
@@ -81,8 +81,8 @@ func tapesText(list []repo.RefStatus) string {
 	return strings.Join(append(display.Some(len(list)-forks, "tape", "tapes"), display.Some(forks, "fork", "forks")...), " and ")
 }
 
-// Rejected returns an error with the rejected tapes and the reasons; nil if there is none. If there
-// is one, its cause shows how the history differs.
+// Rejected returns an error with the rejected tapes and the reasons; nil if there is none. If
+// exactly one was rejected, the error's cause shows how its history differs.
 func Rejected(list []repo.RefStatus) error {
 	list = slices.DeleteFunc(slices.Clone(list), func(s repo.RefStatus) bool { return s.Status != repo.RefRejected })
 	if len(list) == 0 {

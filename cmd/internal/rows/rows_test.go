@@ -46,7 +46,7 @@ main@7  message/user  1 hour ago  plan  and 3 like it
 		t.Errorf("%s\nnot\n%s", out, want)
 	}
 	if got := string(HitJSON(h, "needl")); !strings.Contains(got, `"snippet":"a needle\u001b","matches":[[2,8]],"similar":3,"instead":"needl","before":[{`) {
-		t.Error(got)
+		t.Errorf("as JSON: %s", got)
 	}
 }
 
@@ -76,6 +76,6 @@ func TestChanges(t *testing.T) {
 		t.Errorf("%s\nnot\n%s", out, want)
 	}
 	if got := strings.Join(changeLines(1, said(1, "was").Raw, said(1, "is").Raw), "\n"); got != "  @1 edited\n    payload.content: \"was\" became \"is\"" {
-		t.Error(got)
+		t.Errorf("the lines of an edited entry: %s", got)
 	}
 }

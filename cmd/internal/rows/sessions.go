@@ -12,10 +12,10 @@ import (
 	"tape/repo"
 )
 
-// SessionOf is the same for all entries of a session, and for no others.
+// SessionOf returns a key that all entries of a session have in common, and no others.
 func SessionOf(e repo.Entry) string { return e.Workspace + "\x00" + e.Tape }
 
-// BySession puts the hits of a session together, in the order of their first ones.
+// BySession puts the hits of each session together. The sessions are in the order of their first hits.
 func BySession(hits []index.Hit) []index.Hit {
 	first := map[string]int{}
 	for i, h := range hits {
@@ -28,7 +28,7 @@ func BySession(hits []index.Hit) []index.Hit {
 	return hits
 }
 
-// More says how many matches are not shown; "" if all are.
+// More says how many of the matches are shown; "" if all are.
 func More(res *index.Result) string {
 	shown := 0
 	for _, h := range res.Hits {
@@ -37,14 +37,15 @@ func More(res *index.Result) string {
 	if shown >= res.Matches {
 		return ""
 	}
-	of := strconv.Itoa(res.Matches)
+	total := strconv.Itoa(res.Matches)
 	if !res.Exact {
-		of = "more than " + of
+		total = "more than " + total
 	}
-	return fmt.Sprintf("%d of %s matches; -n shows more", shown, of)
+	return fmt.Sprintf("%d of %s matches; -n shows more", shown, total)
 }
 
-// HitsOfSessions shows the sessions with matches, each with the entries that match.
+// HitsOfSessions shows the sessions with matches, each with the entries that match. names are short names of tapes;
+// titles are by [SessionOf].
 func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[string]string) error {
 	type session struct {
 		repo.Entry
@@ -53,46 +54,46 @@ func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[strin
 	var list []*session
 	at := map[string]*session{}
 	for _, h := range res.Hits {
-		of := at[SessionOf(h.Entry)]
-		if of == nil {
-			of = &session{Entry: h.Entry}
-			at[SessionOf(h.Entry)], list = of, append(list, of)
+		found := at[SessionOf(h.Entry)]
+		if found == nil {
+			found = &session{Entry: h.Entry}
+			at[SessionOf(h.Entry)], list = found, append(list, found)
 		}
-		of.ids = append(of.ids, h.ID)
+		found.ids = append(found.ids, h.ID)
 	}
-	for _, of := range list {
-		slices.Sort(of.ids)
+	for _, found := range list {
+		slices.Sort(found.ids)
 		if s.JSON {
-			if err := s.Emit(append(stdio.Object{{"tape", of.Tape}}.With("workspace", of.Workspace), stdio.Object{{"matches", len(of.ids)}, {"entries", of.ids}}...).With("instead", res.Instead)); err != nil {
+			if err := s.Emit(append(stdio.Object{{"tape", found.Tape}}.With("workspace", found.Workspace), stdio.Object{{"matches", len(found.ids)}, {"entries", found.ids}}...).With("instead", res.Instead)); err != nil {
 				return err
 			}
 			continue
 		}
-		Session(s, titles[SessionOf(of.Entry)])
-		name := display.Line(cmp.Or(names[of.Tape], of.Tape))
-		ids := display.Entries(len(of.ids)) + "  " + display.IDs(of.ids)
+		Session(s, titles[SessionOf(found.Entry)])
+		name := display.Line(cmp.Or(names[found.Tape], found.Tape))
+		ids := display.Entries(len(found.ids)) + "  " + display.IDs(found.ids)
 		s.Line(s.Style(stdio.Bold+";"+stdio.Yellow, name) + "  " + s.Fit(ids, max(12, s.Width()-display.Width(name)-2)))
 	}
 	return nil
 }
 
-// Hits shows hits to people. With named, each has the name of its tape, short if names has it; hits of a session
-// stand below its title, by [SessionOf], if titles has it.
+// Hits shows hits to people. With named, each has the name of its tape, or the short name in names. The hits of a
+// session are below its title, if titles, which is by [SessionOf], has one.
 func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[string]string) error {
 	last := ""
 	for i, h := range hits {
 		if i > 0 {
 			s.Line("")
 		}
-		of := ""
+		tape := ""
 		if named {
-			of = cmp.Or(names[h.Tape], h.Tape)
+			tape = cmp.Or(names[h.Tape], h.Tape)
 		}
 		if session := SessionOf(h.Entry); session != last && titles[session] != "" {
 			Session(s, titles[session])
 			last = session
 		}
-		Hit(s, h, of)
+		Hit(s, h, tape)
 		if err := s.Written(); err != nil {
 			return err
 		}

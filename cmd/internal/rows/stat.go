@@ -37,7 +37,7 @@ type diffStat struct {
 	Entries tally             `json:"entries"`
 	Kinds   map[string]*tally `json:"kinds"`
 	Runs    tally             `json:"runs"`   // events of runs with tokens
-	Tokens  tally             `json:"tokens"` // the sum of those
+	Tokens  tally             `json:"tokens"` // the sum of their tokens
 	Tools   map[string]*tally `json:"tools"`  // calls
 }
 

@@ -30,9 +30,9 @@ type TapeColumn struct {
 	Cell func(*Tape) string
 }
 
-// TapeColumns returns the columns that the screen has room for beside the titles; in a pipe, all. names are short ones;
-// everywhere: the list is of all workspaces. A column that says
-// the same in each row comes only if no title is cut for it.
+// TapeColumns returns the columns that the screen has room for beside the titles; in a pipe, all. A column that says
+// the same in each row is there only if no title is cut for it. names are short names of tapes; everywhere says that
+// the list is of all workspaces.
 func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everywhere bool) []TapeColumn {
 	const enough, plenty = 28, 48 // cells of a title
 	left := s.Width()
@@ -77,7 +77,7 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 		}
 	}
 	if slices.ContainsFunc(list, func(t *Tape) bool { return t.Agent != "" }) {
-		more = slices.Insert(more, BoolInt(everywhere), agent) // of all projects, the project says more
+		more = slices.Insert(more, BoolInt(everywhere), agent) // in a list of all workspaces, the project says more
 	}
 	for _, c := range columns {
 		if c.Head != "~TITLE" {
@@ -95,7 +95,7 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 			title = enough
 		}
 		if constant(c) {
-			title = stdio.MaxCell // all that a column gets
+			title = stdio.MaxCell // no column is wider
 		}
 		if cells := cellsOf(c, list) + len("  "); s.Width() == 0 || left-cells >= min(title, longest) {
 			columns = append(columns, c)
@@ -105,7 +105,8 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 	return columns
 }
 
-// FitLabel returns the label of a tape. The end that tells it apart is never cut.
+// FitLabel returns the label of a tape, cut to so many cells; 0 or less: not cut. The end that tells it from others is
+// never cut.
 func FitLabel(t about.Tape, cells int) string {
 	const least = 12
 	if cells <= 0 || t.Title == "" || t.Apart == "" {
@@ -123,7 +124,7 @@ func cellsOf(c TapeColumn, list []*Tape) int {
 	return cells
 }
 
-// CurrentMark is what marks the current one in lists.
+// CurrentMark is what marks the current tape in lists; "" for the others.
 func CurrentMark(current bool) string {
 	if current {
 		return "*"
@@ -139,7 +140,7 @@ func BoolInt(b bool) int {
 	return 0
 }
 
-// Facts are the facts about a session, for people.
+// Facts returns what people want to know about a session, as pairs for [stdio.Streams.Fields].
 func Facts(t about.Tape) (pairs []any) {
 	project := t.Project
 	if t.Branch != "" {

@@ -104,5 +104,5 @@ func (a App) revokeLink(ctx context.Context, number string) error {
 	if err != nil {
 		return err
 	}
-	return a.Result(stdio.Object{{"number", id}, {"tape", link.Tape}, {"revoked", true}}, "link %d to %s works no longer", id, link.Tape)
+	return a.Result(stdio.Object{{"number", id}, {"tape", link.Tape}, {"revoked", true}}, "link %d to %s no longer works", id, link.Tape)
 }

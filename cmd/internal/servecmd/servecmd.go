@@ -54,7 +54,7 @@ func (o Options) NewLink(link string) {
 		fmt.Fprintf(o.Stderr, "%s\n", stdio.Marshal(stdio.Object{{"link", link}}))
 		return
 	}
-	fmt.Fprintf(o.Stderr, "A new link, for once and a minute: %s\n", link)
+	fmt.Fprintf(o.Stderr, "A new link, which works once, within a minute: %s\n", link)
 }
 
 // Run is how the command line runs the commands.

@@ -46,7 +46,7 @@ func run(t *testing.T, s *repo.Store, h *host, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// TestServe: flags reach the server, and what is printed has the public address for people, the other for programs.
+// TestServe: flags reach the server, and the output has the public address for people, the local one for programs.
 func TestServe(t *testing.T) {
 	h := &host{}
 	out, err := run(t, nil, h, "--host", "a.example", "--host", "b.example", "--base-path", "/me", "--trusted-proxy", "10.0.0.0/8", "--listen", "0.0.0.0:7357")

@@ -82,7 +82,7 @@ func describe(name, version, created string, programs []string) (*document, erro
 	for _, path := range programs {
 		info, err := buildinfo.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("read what is in %s: %w", path, err)
+			return nil, fmt.Errorf("read the build information of %s: %w", path, err)
 		}
 		fmt.Fprintln(sum, info)
 		modules["stdlib"] = strings.TrimPrefix(info.GoVersion, "go")

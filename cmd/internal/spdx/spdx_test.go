@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The list has the modules of a program, and is the same each time.
+// The document has the modules of a program, and is the same each time.
 func TestDescribe(t *testing.T) {
 	self, err := os.Executable() // a program in Go
 	if err != nil {
@@ -23,7 +23,7 @@ func TestDescribe(t *testing.T) {
 			t.Errorf("Go's library is not in %+v", doc.Packages)
 		}
 		if len(doc.Relationships) != len(doc.Packages) {
-			t.Errorf("%d relationships of %d packages", len(doc.Relationships), len(doc.Packages))
+			t.Errorf("%d relationships for %d packages, want one for each", len(doc.Relationships), len(doc.Packages))
 		}
 		raw, err := json.Marshal(doc)
 		if err != nil {
@@ -32,9 +32,9 @@ func TestDescribe(t *testing.T) {
 		lists = append(lists, string(raw))
 	}
 	if lists[0] != lists[1] {
-		t.Error("the same program gives two lists")
+		t.Error("the same program gives two different documents")
 	}
 	if _, err := describe("tape", "v1", "", []string{"spdx_test.go"}); err == nil {
-		t.Error("a text is taken for a program")
+		t.Error("a file that is not a program is accepted")
 	}
 }

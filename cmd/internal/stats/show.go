@@ -22,13 +22,13 @@ type column struct {
 	cell func(report.Row) string
 }
 
-// Show shows rows: a table with bars, or without groups a line for each sum.
+// Show shows rows: a table with bars or, without groups, a line for each sum.
 func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	if by == index.ByNothing {
 		return showOne(s, rows)
 	}
 	l := stdio.Listing[report.Row]{None: "No matching sessions.", Paged: true, Object: object, Head: []string{strings.ToUpper(string(by))}}
-	measure, of := measureOf(rows, by)
+	measure, barHead := measureOf(rows, by)
 	const least = 10 // cells of a bar
 	columns := fitting(columnsOf(rows, by), rows, s.Width()-least-len("  "))
 	bars := s.Width() > 0 && len(rows) > 1 && len(columns) > 2
@@ -39,11 +39,11 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 		l.Head = append(l.Head, ">"+c.head)
 	}
 	room := s.Width() - widthOf(columns, rows) - len("  ")
-	if bars && slices.ContainsFunc(columns, func(c column) bool { return c.head == of }) {
-		of = "" // the column beside them says it
+	if bars && slices.ContainsFunc(columns, func(c column) bool { return c.head == barHead }) {
+		barHead = "" // the table has a column with it
 	}
 	if bars {
-		l.Head = append(l.Head, of)
+		l.Head = append(l.Head, barHead)
 	}
 	most := 0.0
 	for _, r := range rows {
@@ -88,7 +88,7 @@ func columnsOf(rows []report.Row, by index.By) []column {
 	}
 	if by == index.ByTool {
 		for i := range all {
-			all[i].rank = min(all[i].rank, 2) // they are few
+			all[i].rank = min(all[i].rank, 2) // few columns of a tool have a value
 		}
 	}
 	return slices.DeleteFunc(all, func(c column) bool {
@@ -126,7 +126,8 @@ func widthOf(columns []column, rows []report.Row) int {
 	return cells
 }
 
-// measureOf returns what bars show: the cost if it is known, else the active time; of tools the calls.
+// measureOf returns what bars show, and its name: for tools the calls, else the cost or, if no cost is known, the
+// active time.
 func measureOf(rows []report.Row, by index.By) (func(report.Row) float64, string) {
 	switch {
 	case by == index.ByTool:
@@ -137,7 +138,7 @@ func measureOf(rows []report.Row, by index.By) (func(report.Row) float64, string
 	return func(r report.Row) float64 { return float64(r.Active) }, "ACTIVE"
 }
 
-// bar is a share of a number of cells, drawn in eighths of a cell.
+// bar draws n as a share of most, which has so many cells, in eighths of a cell.
 func bar(n, most float64, cells int) string {
 	if most <= 0 || n <= 0 {
 		return ""

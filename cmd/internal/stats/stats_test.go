@@ -35,7 +35,7 @@ func TestTable(t *testing.T) {
 	got := shown(t, index.ByProject, false, row("shop", 0, 1.5, "gemini"), row("", 0, 0))
 	lines := strings.Split(got, "\n")
 	if head := strings.Fields(lines[0]); strings.Join(head, " ") != "PROJECT SESSIONS TURNS ACTIVE INPUT CACHED OUTPUT COST" {
-		t.Errorf("the columns are %v", head)
+		t.Errorf("the columns are %v; want all but CALLS and FAILED", head)
 	}
 	for _, want := range []string{"shop ", "(unknown) ", " 2m ", "1.2\u00a0k", "without the cost of gemini, for which no price is set"} {
 		if !strings.Contains(got, want) {
@@ -43,7 +43,7 @@ func TestTable(t *testing.T) {
 		}
 	}
 	if got := shown(t, index.ByProject, false); got != "No matching sessions.\n" {
-		t.Errorf("nothing is shown as %q", got)
+		t.Errorf("without rows it shows %q", got)
 	}
 }
 
@@ -59,7 +59,7 @@ func TestSums(t *testing.T) {
 	}
 	want := `{"by":"shop","sessions":2,"turns":3,"active_s":90,"input_tokens":1200,"output_tokens":50,"cache_read_tokens":7,"cache_write_tokens":0,"cost":0.25,"calls":1,"failed":0,"unpriced":["gemini"]}` + "\n"
 	if got := shown(t, index.ByProject, true, row("shop", 1, 0.25, "gemini")); got != want {
-		t.Errorf("got %s", got)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -76,6 +76,6 @@ func TestFitting(t *testing.T) {
 		last = len(left)
 	}
 	if left := fitting(all, rows, 1); left[0].head != "SESSIONS" {
-		t.Errorf("%s stays", left[0].head)
+		t.Errorf("%s stays, want SESSIONS", left[0].head)
 	}
 }

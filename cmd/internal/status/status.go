@@ -45,7 +45,7 @@ func Words() []string {
 }
 
 // Of returns the state of each agent. places are the folders of the recorder, user says where settings are, here is
-// the current directory, and program the path of this one. warn gets errors about former sessions.
+// the current directory, and program the path of this program. warn gets errors about former sessions.
 func Of(places []string, user record.Where, here, program string, now time.Time, warn func(string)) []*Agent {
 	sessions, err := recorder.Sessions(places)
 	if err != nil {
@@ -59,7 +59,7 @@ func Of(places []string, user record.Where, here, program string, now time.Time,
 	list := installed(user, here, program)
 	for _, st := range list {
 		if st.Installed && refused != nil {
-			st.problem("what its hooks say cannot be kept in its usual place: " + refused.Error())
+			st.problem("notes of its hooks cannot be kept in their usual place: " + refused.Error())
 		}
 		st.judge(sessions, notes, now)
 		if dir := agents.Transcripts(st.Agent, user); dir != "" && st.Sessions > 0 {
@@ -72,21 +72,22 @@ func Of(places []string, user record.Where, here, program string, now time.Time,
 	return list
 }
 
-// installed returns an Agent for each settings file with our hooks; for an agent without, one for the user's settings.
+// installed returns an Agent for each settings file with our hooks; for an agent that has none, one for the user's
+// settings.
 func installed(user record.Where, here, program string) (list []*Agent) {
 	for _, agent := range importer.All().WithHooks() {
 		project, local := user, user
 		project.Project, local.Project, local.Local = here, here, true
-		none := &Agent{State: agents.Inspect(agent, user, here, program), Scope: "user"}
+		ofUser := &Agent{State: agents.Inspect(agent, user, here, program), Scope: "user"}
 		found := false
-		for _, st := range []*Agent{none, {State: agents.Inspect(agent, project, here, program), Scope: "project"}, {State: agents.Inspect(agent, local, here, program), Scope: "local"}} {
+		for _, st := range []*Agent{ofUser, {State: agents.Inspect(agent, project, here, program), Scope: "project"}, {State: agents.Inspect(agent, local, here, program), Scope: "local"}} {
 			// In the home directory, the project's settings are the user's.
-			if (st.Installed || st.Problem != "") && (st == none || st.File != none.File && (st.Scope != "local" || agent.Agent.LocalHooks != "")) {
+			if (st.Installed || st.Problem != "") && (st == ofUser || st.File != ofUser.File && (st.Scope != "local" || agent.Agent.LocalHooks != "")) {
 				list, found = append(list, st), true
 			}
 		}
 		if !found {
-			list = append(list, none)
+			list = append(list, ofUser)
 		}
 	}
 	return list
@@ -113,13 +114,13 @@ func (st *Agent) judge(sessions []*recorder.Session, notes []spool.Kept, now tim
 		}
 	}
 	if st.Waiting > 0 && now.Sub(oldest) > 10*time.Second {
-		st.problem("notes of hooks are waiting since " + display.Briefly(now, oldest) + "; tape record sync reads them now")
+		st.problem("notes of hooks have been waiting since " + display.Briefly(now, oldest) + "; tape record sync reads them now")
 	}
 }
 
 func (st *Agent) problem(text string) { st.Problems = append(st.Problems, text) }
 
-// session collects the problems of a session. The last active one comes first.
+// session collects the problems of a session. It is called for the last active session first.
 func (st *Agent) session(s *recorder.Session) {
 	if st.Last == nil {
 		st.Last = s
@@ -137,7 +138,7 @@ func (st *Agent) session(s *recorder.Session) {
 	}
 }
 
-// decide sets the state: of several, the one that has to be repaired first.
+// decide sets the state: of several possible ones, the one to repair first.
 func (st *Agent) decide() {
 	switch {
 	case st.Problem != "":
@@ -149,7 +150,7 @@ func (st *Agent) decide() {
 		return
 	case st.Gone:
 		st.Word = ProgramGone
-		st.problem("the hooks call " + st.Program + ", which is not there, nor is there a tape in PATH; tape record install " + st.Agent.Name + " names this one")
+		st.problem("the hooks call " + st.Program + ", which is not there, nor is there a tape in PATH; tape record install " + st.Agent.Name + " sets them to this program")
 	case st.Off != "":
 		st.Word = Off
 		st.problem("hooks are switched off: " + st.Off)

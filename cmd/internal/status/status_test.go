@@ -28,7 +28,7 @@ func TestWords(t *testing.T) {
 		{agents.State{Installed: true}, nil, nil, NeverSeen, ""},
 		{agents.State{Installed: true}, []*recorder.Session{{Agent: "gemini"}}, nil, NeverSeen, ""},
 		{agents.State{Installed: true}, []*recorder.Session{read}, nil, Recording, "the transcript of session s1 is not there: /f"},
-		{agents.State{Installed: true}, nil, []spool.Kept{said}, Recording, "notes of hooks are waiting since 1h ago; tape record sync reads them now"},
+		{agents.State{Installed: true}, nil, []spool.Kept{said}, Recording, "notes of hooks have been waiting since 1h ago; tape record sync reads them now"},
 		{agents.State{Installed: true, Gone: true, Off: "x", Program: "/p"}, nil, nil, ProgramGone, "the hooks call /p, which is not there"},
 		{agents.State{Installed: true, Off: "a setting"}, nil, nil, Off, "hooks are switched off: a setting"},
 		{agents.State{Installed: true, Trust: "new"}, nil, nil, NotTrusted, "Codex skips the hooks: new"},
@@ -39,11 +39,11 @@ func TestWords(t *testing.T) {
 		st.judge(c.sessions, c.notes, now)
 		st.decide()
 		if got := strings.Join(st.Problems, "\n"); st.Word != c.word || !strings.HasPrefix(got, c.problems) || c.problems == "" && got != "" {
-			t.Errorf("%+v is %s, %q", c, st.Word, got)
+			t.Errorf("%+v: state %s, problems %q", c, st.Word, got)
 		}
 	}
 	st := &Agent{State: agents.State{Agent: codex}}
 	if st.judge([]*recorder.Session{read}, nil, now); st.Bytes() != 11 {
-		t.Errorf("%d bytes were read", st.Bytes())
+		t.Errorf("%d bytes were read, want 11", st.Bytes())
 	}
 }

@@ -14,8 +14,8 @@ func forwarded() []os.Signal {
 	return []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH}
 }
 
-// fromTerminal reports whether the terminal sends a signal to all its foreground processes.
-// Then the command has it already, and getting it twice may mean something else.
+// fromTerminal reports whether a signal came from the terminal, which sends it to all its foreground processes.
+// Then the command has it already, and a second one may mean something else.
 func fromTerminal(s os.Signal) bool {
 	if s != syscall.SIGINT && s != syscall.SIGQUIT && s != syscall.SIGWINCH {
 		return false

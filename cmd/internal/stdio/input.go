@@ -86,7 +86,7 @@ func (s *Streams) Confirm(ctx context.Context, format string, args ...any) error
 	return errors.New("nothing was changed")
 }
 
-// Ask asks on the terminal, and returns the line that is answered; "" at the end of the input.
+// Ask asks on the terminal, and returns the line that is typed; "" at the end of the input.
 func (s *Streams) Ask(ctx context.Context, format string, args ...any) (string, error) {
 	fmt.Fprintf(s.Stderr, format, args...)
 	in, end := NewInput(ctx, s.Stdin)

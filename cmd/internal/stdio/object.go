@@ -14,7 +14,7 @@ import (
 // Object is a JSON object with its members in order, as commands write it with --json.
 type Object []Member
 
-// Member is a name and a value. A nil slice becomes an empty list.
+// Member is a name, which is a string, and a value. A nil slice becomes an empty list.
 type Member = [2]any
 
 // DateOrNull is a date in the format of entries, null for the zero time.
@@ -81,7 +81,7 @@ func OrNull[T comparable](value T) any {
 	return value
 }
 
-// Marshal encodes a value as JSON, without the escapes that only HTML needs.
+// Marshal encodes a value as JSON, without the escapes that only HTML needs; as null if it cannot be encoded.
 func Marshal(v any) []byte {
 	if o, ok := v.(Object); ok {
 		if out, err := o.MarshalJSON(); err == nil {

@@ -37,7 +37,7 @@ func (p *pager) close() error {
 	return err
 }
 
-const pagerHint = "set TAPE_PAGER or PAGER to a program that is there, or give --no-pager"
+const pagerHint = "set TAPE_PAGER or PAGER to a program that exists, or give --no-pager"
 
 // Page sends the results through a pager, as git does, if they go to a terminal.
 func (s *Streams) Page() {
@@ -95,7 +95,7 @@ func pagerCommand(name string) *exec.Cmd {
 		return nil
 	case name == "less":
 		if _, err := exec.LookPath(name); err != nil {
-			return nil // it may be only the default
+			return nil // less may be only the default
 		}
 	}
 	if strings.ContainsAny(name, "|&;<>()$`\\\"' \t\n*?[#~=%") && runtime.GOOS != "windows" {

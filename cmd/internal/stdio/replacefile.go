@@ -12,8 +12,8 @@ import (
 )
 
 // ReplaceFile replaces a file atomically and durably: it writes and syncs a file beside it,
-// renames that, and syncs the folder. Of a link, it replaces the target. A pipe or a device is
-// written to.
+// renames that, and syncs the folder. If name is a link, the link's target is replaced. If it is a
+// pipe or a device, write writes to it.
 func ReplaceFile(d *disk.FS, name string, write func(io.Writer) error) (err error) {
 	if target, err := filepath.EvalSymlinks(name); err == nil {
 		name = target

@@ -16,7 +16,7 @@ import (
 	"tape/internal/git/disk"
 )
 
-// streams are those of a pipe, or of a screen of some cells.
+// streams returns streams to a screen of so many cells; 0: to a pipe.
 func streams(cells int) (s *Streams, out *bytes.Buffer) {
 	out = &bytes.Buffer{}
 	s = &Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: out, Out: bufio.NewWriter(out)}
@@ -24,8 +24,8 @@ func streams(cells int) (s *Streams, out *bytes.Buffer) {
 	return s, out
 }
 
-// A list is a table for people, with numbers at the right and long names cut on a screen alone, and
-// objects with their members in order for programs.
+// For people, a list is a table with numbers at the right, and with long names cut only on a screen. For programs, it
+// is objects with their members in order.
 func TestListing(t *testing.T) {
 	type thing struct {
 		name string
@@ -58,7 +58,7 @@ func TestListing(t *testing.T) {
 	}
 }
 
-// On a narrow screen, a table leaves out what is marked so, and what is left has room.
+// On a narrow screen, a table leaves out the columns that are marked for that, and the others have room.
 func TestNarrow(t *testing.T) {
 	for cells, want := range map[int]string{
 		0:  "NAME  N  DATE        COMMIT      TAG                             SUMMARY\nplan  7  2026-11-20  3ba9fb1971  anchor/a-long-name/002_compact  what was agreed on yesterday\n",
@@ -83,7 +83,7 @@ func TestConfirm(t *testing.T) {
 		s, out := streams(0)
 		s.Stdin = strings.NewReader(answer)
 		if err := s.Confirm(t.Context(), "Go %s?", "on"); (err == nil) != yes || !strings.HasPrefix(out.String(), "Go on? [y/N] ") {
-			t.Errorf("%q: %v, %q", answer, err, out)
+			t.Errorf("the answer %q: %v after %q, want yes %v", answer, err, out, yes)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestReplaceFile(t *testing.T) {
 		got, err := os.ReadFile(name)
 		names, _ := os.ReadDir(dir)
 		if string(got) != want || err != nil || len(names) != 1 {
-			t.Errorf("%q %v %v", got, err, names)
+			t.Errorf("after a failed %s the file has %q, %v, in a folder with %v; want %q alone", fail, got, err, names, want)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestInputInterrupted(t *testing.T) {
 	in, end := NewInput(ctx, r)
 	defer end()
 	if _, err := in.Read(make([]byte, 10)); !errors.Is(err, context.Canceled) {
-		t.Error(err)
+		t.Errorf("the interrupted read returns %v, want %v", err, context.Canceled)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestReadDuration(t *testing.T) {
 	for text, want := range map[string]time.Duration{"12h": 12 * time.Hour, "90d": 90 * 24 * time.Hour, "2w": 14 * 24 * time.Hour, "1h30m": 90 * time.Minute,
 		"": 0, "d": 0, "-1d": 0, "0d": 0, "1.5d": 0, "99999999999999d": 0, "530w": 0, "soon": 0, "3": 0} {
 		if got, err := ReadDuration(text); got != want || (err == nil) != (want > 0) {
-			t.Errorf("%q: %s, %v", text, got, err)
+			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
 		}
 	}
 }

@@ -55,7 +55,7 @@ type Table struct {
 }
 
 // NewTable makes a table with these headings. "~" before a heading marks the wide column, ">" a column of numbers.
-// A column with "?" before that is left out if the screen is too narrow, those with "??" before them first.
+// "?" before that marks a column that is left out on a narrow screen, "??" one that is left out before those.
 func NewTable(head ...string) *Table {
 	t := &Table{right: make([]bool, len(head)), spare: make([]int, len(head)), wide: -1}
 	for i, h := range head {
@@ -129,7 +129,7 @@ func (t *Table) Write(s *Streams) {
 	}
 }
 
-// enough is what the wide and the last column get before others are left out, in cells.
+// enough is how many cells the wide and the last column need. Spare columns are left out to make room for that.
 const enough = 24
 
 // least is the width of a table in which the wide and the last column have no more than enough.
@@ -144,7 +144,7 @@ func (t *Table) least(width []int) int {
 	return sum
 }
 
-// narrow leaves out spare columns until the table fits, and returns the widths of the others.
+// narrow leaves out spare columns until the table fits, and returns the widths of the columns that remain.
 func (t *Table) narrow(width []int, most int) []int {
 	for t.least(width) > most {
 		i := 0

@@ -36,7 +36,7 @@ type Client struct {
 }
 
 // Open returns a client. The server comes from the environment, or else from tape login. Errors: ErrNotFound if
-// there is none.
+// no server is known, or no token for it.
 func Open(getenv func(string) string) (*Client, error) {
 	server, token := getenv(envServer), getenv(envToken)
 	if server == "" {
@@ -120,9 +120,9 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	res, err := c.http.Do(req)
 	if err != nil {
-		var of *url.Error
-		if errors.As(err, &of) {
-			err = of.Err
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -133,7 +133,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 	const longest = 64 << 20
 	body, err := io.ReadAll(io.LimitReader(res.Body, longest))
 	if err != nil {
-		return fmt.Errorf("the team's server %s broke off: %w", c.url, err)
+		return fmt.Errorf("the answer of the team's server %s broke off: %w", c.url, err)
 	}
 	if res.StatusCode != http.StatusOK {
 		return c.refused(res.StatusCode, body)
@@ -160,7 +160,7 @@ func (c *Client) refused(status int, body []byte) error {
 		return layout.Invalid(cmp.Or(said.Error.Details.Hint, "tape login "+c.url+" --token-stdin takes a new one"), "%s refuses the token: %s", c.url, said.Error.Message)
 	case http.StatusNotFound:
 		hint := said.Error.Details.Hint
-		if hint != "" { // which names an endpoint
+		if hint != "" { // it names an endpoint
 			hint = "tape tapes --team lists the sessions that you see"
 		}
 		return layout.NotFound(hint, "%s", said.Error.Message)

@@ -79,7 +79,7 @@ func TestSearch(t *testing.T) {
 		t.Errorf("got\n%s", got)
 	}
 	if want := []string{"/v1/search?entries=true&exact=true&kind=message&limit=5&q=timeout&remote=shop&tape=s1", "/v1/search?cursor=p2&entries=true&exact=true&kind=message&limit=5&q=timeout&remote=shop&tape=s1"}; !slices.Equal(s.asked, want) {
-		t.Errorf("asked %q", s.asked)
+		t.Errorf("asked %q, want %q", s.asked, want)
 	}
 	s, c = serve(t, pages())
 	out, text = streams(false)
@@ -92,7 +92,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestTapesAndLog: sessions are listed with their remotes and with what tells equal titles apart, and an entry that is missing is an error with a way out.
+// TestTapesAndLog: sessions are listed with their remotes and with what tells equal titles apart; a missing entry is
+// an error, and a missing session one with a hint.
 func TestTapesAndLog(t *testing.T) {
 	_, c := serve(t, map[string][]string{
 		"/v1/sessions":                 {`{"items":[{"remote":"shop","tape":"s1","title":"Find the timeout","project":"/w/shop","agent":"codex","started":"2026-11-20T12:00:00Z","updated":"2026-11-20T13:00:00Z","messages":4},{"remote":"shop","tape":"s2","title":"Find the timeout","started":"2026-11-18T12:00:00Z"}]}`},
@@ -124,7 +125,7 @@ func TestTapesAndLog(t *testing.T) {
 	}
 }
 
-// TestToken: a refused token is named, and no other server gets one.
+// TestToken: the error for a refused token says why, and no other server gets the token.
 func TestToken(t *testing.T) {
 	s, _ := serve(t, nil)
 	bad, err := New(s.URL, "bad")
@@ -146,7 +147,7 @@ func TestToken(t *testing.T) {
 	}
 	for _, bad := range [][2]string{{"example.org", "t"}, {"ftp://example.org", "t"}, {"https://example.org", ""}, {"https://example.org", "a b"}} {
 		if _, err := New(bad[0], bad[1]); !errors.Is(err, layout.ErrInvalid) {
-			t.Errorf("%q: %v", bad, err)
+			t.Errorf("the server and token %q: %v, want %v", bad, err, layout.ErrInvalid)
 		}
 	}
 	for address, plain := range map[string]bool{"http://example.org": true, "http://127.0.0.1:8700": false, "http://localhost": false, "https://example.org": false} {

@@ -62,7 +62,7 @@ func each[T any](ctx context.Context, c *Client, path string, q url.Values, yiel
 	}
 }
 
-// parameters returns the parameters of a query.
+// parameters returns a query's filters as parameters of a URL.
 func parameters(q repo.Query) url.Values {
 	v := url.Values{}
 	for name, values := range map[string][]string{"kinds": q.Kinds, "roles": q.Roles, "authors": q.Authors} {
@@ -78,7 +78,7 @@ func parameters(q repo.Query) url.Values {
 	return v
 }
 
-// Search shows the hits of a search. Its tapes are nil, or one REMOTE/TAPE or TAPE.
+// Search shows the hits of a search. s.Tapes is nil, or has one REMOTE/TAPE or TAPE.
 func (c *Client) Search(ctx context.Context, out *stdio.Streams, s index.Search) error {
 	hits, more, err := c.Find(ctx, s)
 	if err != nil {
@@ -96,7 +96,7 @@ type Hit struct {
 	Title string
 }
 
-// Find returns the hits of a search, whose tapes are nil, or one REMOTE/TAPE or TAPE. more says that there are others.
+// Find returns the hits of a search. s.Tapes is nil, or has one REMOTE/TAPE or TAPE. more says that there are others.
 func (c *Client) Find(ctx context.Context, s index.Search) (hits []Hit, more bool, err error) {
 	q := parameters(s.Query)
 	q.Set("q", s.Text)
@@ -136,7 +136,7 @@ func (c *Client) Find(ctx context.Context, s index.Search) (hits []Hit, more boo
 	return hits, more, err
 }
 
-// setTape names a session: REMOTE/TAPE.
+// setTape adds the parameters for the session REMOTE/TAPE or TAPE.
 func setTape(q url.Values, name string) {
 	if remote, tape, ok := strings.Cut(name, "/"); ok {
 		q.Set("remote", remote)
@@ -193,7 +193,7 @@ type session struct {
 	Messages                                   int
 	Calls                                      int `json:"tool_calls"`
 	Anchors                                    int
-	label                                      *about.Tape // tells it apart from others with its title
+	label                                      *about.Tape // tells it from others with the same title
 }
 
 // Tapes shows a list of sessions.
@@ -330,13 +330,13 @@ func (c *Client) entries(ctx context.Context, path string, e teamcmd.Entries) it
 }
 
 func parse(raw []byte) (repo.Entry, error) {
-	var of struct {
+	var place struct {
 		Tape   string `json:"tape"`
 		Anchor string `json:"anchor"`
 		Seq    int    `json:"anchor_seq"`
 	}
-	if err := json.Unmarshal(raw, &of); err != nil {
+	if err := json.Unmarshal(raw, &place); err != nil {
 		return repo.Entry{}, err
 	}
-	return snapshot.ParseEntry(raw, of.Tape, of.Anchor, of.Seq)
+	return snapshot.ParseEntry(raw, place.Tape, place.Anchor, place.Seq)
 }

@@ -46,7 +46,8 @@ func (run Run) Show(cmd *cobra.Command, target string, oneline bool) error {
 	return run.Log(cmd, Entries{Tape: target[:at], ID: id, Oneline: oneline, Full: true, Events: true})
 }
 
-// Has reports whether a server may have REMOTE/TAPE@17, which is missing here: whether one is known.
+// Has reports whether the team's server may have an entry that is missing here: target has the form REMOTE/TAPE@17,
+// and a server is known.
 func Has(target string, missing error, getenv func(string) string) bool {
 	server, _ := workspace.GlobalSetting("team")
 	return errors.Is(missing, repo.ErrNotFound) && strings.Contains(target, "/") && strings.Contains(target, "@") && (server != "" || getenv("TAPE_TEAM") != "")

@@ -150,7 +150,7 @@ expires. The database stores only a hash of it.`, RunE: help}
 	}
 	add := &cobra.Command{
 		Use: "add NAME --groups GROUP,... [--expires TIME]", Short: "Make a token and show it, once",
-		Long:    "Make a token and show it, once. NAME says whose it is; the record of searches has it.",
+		Long:    "Make a token and show it, once. NAME says whose it is, and appears in the record of searches.",
 		Example: "  tape team token add ada --groups shop,leads --expires 90d",
 		Args:    takes("NAME"), PreRunE: one,
 		RunE: with(func(ctx context.Context, h Host, o Options) error {
@@ -165,7 +165,7 @@ expires. The database stores only a hash of it.`, RunE: help}
 	return cmd
 }
 
-// takes is for commands with one argument.
+// takes checks that a command gets one argument. name is what errors call it.
 func takes(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		hint := "usage: " + cmd.UseLine()

@@ -73,7 +73,8 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestHas: a missing entry is asked of the team only if a server is known and the name can be one of the team.
+// TestHas: the team's server is asked for a missing entry only if a server is known and the name can be one of the
+// team's.
 func TestHas(t *testing.T) {
 	t.Setenv("TAPE_HOME", t.TempDir())
 	known := func(string) string { return "https://tape.example.org" }
@@ -89,7 +90,7 @@ func TestHas(t *testing.T) {
 		{"main@17", missing, known, false}, {"shop/main", missing, known, false},
 	} {
 		if got := Has(c.target, c.err, c.getenv); got != c.want {
-			t.Errorf("%s, %v: %v", c.target, c.err, got)
+			t.Errorf("%s, %v: %v, want %v", c.target, c.err, got, c.want)
 		}
 	}
 }
