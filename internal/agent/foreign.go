@@ -13,8 +13,9 @@ import (
 // Name is the name of the built-in plugin.
 const Name = "builtin"
 
-// stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one. stateSteps has the
-// [steps] of its stream, as a function, which other plugins do not get.
+// stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one. stateSteps has
+// a function that returns the [steps] of the stream: functions in the state are not sent to plugins that are
+// processes.
 const (
 	stateModelPlugin = "_model_plugin"
 	stateSteps       = "_model_steps"
@@ -69,9 +70,9 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	var usage map[string]any
 	partial := ""
 	if get, ok := s[stateSteps].(func() *steps); ok {
-		rest := get()
-		rest.close(d)
-		output, partial, usage = rest.text, rest.text, rest.usage
+		last := get()
+		last.close(d)
+		output, partial, usage = last.text, last.text, last.usage
 	}
 	switch {
 	case hooks.NoModel(ctx):

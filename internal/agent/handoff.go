@@ -42,7 +42,7 @@ func (r *turn) handOffFor(ctx context.Context, problem error) error {
 	d := r.drafts()
 	summary, err := r.summarize(ctx, d)
 	if err != nil {
-		summary = "" // it goes on without
+		summary = "" // the turn goes on without a summary
 	}
 	if ctx.Err() != nil {
 		return r.fail(ctx, kindCancelled, ctx.Err(), nil)
@@ -96,7 +96,7 @@ const textNewPhase = "The handoff is made: this is the new context, and what cam
 type handoffPlan struct {
 	mu     sync.Mutex
 	anchor *repo.Anchor
-	result *finished
+	result *finishedCall
 }
 
 // withPlan returns a context in which tools plan a handoff instead of making it.
@@ -113,7 +113,7 @@ func (p *handoffPlan) withPlan(ctx context.Context) context.Context {
 }
 
 // holdBack keeps f to be recorded later, if it is the result of the handoff, and reports whether it is.
-func (p *handoffPlan) holdBack(f finished) bool {
+func (p *handoffPlan) holdBack(f finishedCall) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.anchor == nil || p.result != nil || f.call.Tool != handoffTool || f.result.Err != nil {
