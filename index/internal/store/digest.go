@@ -16,7 +16,7 @@ type Digest struct {
 	About            about.Tape // of the whole session
 	Last             time.Time  // of the last request or commit in the range; zero if none has a date
 	Prompts, Commits []Said
-	Files            []FileUse // those that were changed; Tape is empty
+	Files            []FileUse // the changed ones; Tape is empty
 	Ending           activity.Ending
 	Answer           string // the beginning of the last answer, or of the error
 }
@@ -46,7 +46,7 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	if err := d.rows("SELECT t.session, t.name, t.about, t.activity FROM tapes t WHERE "+in+" ORDER BY length(t.name) DESC", nil,
 		[]any{&session, &name, &rawAbout, &rawDone}, func() (err error) {
 			g := found[session]
-			// The last row is that of the session itself: forks and subagents have longer names.
+			// The last row of a session is its own tape's: forks and subagents have longer names.
 			if g.About, err = decodeAbout(rawAbout); err != nil {
 				return err
 			}

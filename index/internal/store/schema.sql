@@ -1,11 +1,11 @@
--- A line is known by its document number, doc: that of the tape, shifted by 32 bits, and
--- the entry's id. Numbers of tapes, files and documents mean nothing outside; the view
--- entries is for other programs.
+-- The document number of an entry, doc, is the number of its tape, shifted by 32 bits, plus
+-- the entry's id. Numbers of tapes, files and documents mean nothing outside of this file;
+-- the view entries is for other programs.
 --
--- A fork has rows for its own entries alone, those behind base; the others are in the tape
--- with the number parent, which is less than the fork's. What tapes says of a fork is
--- about all of it, but for the column about: that is of a fork's own entries. It has a row
--- for the phase that is open at the base, too.
+-- A fork has rows only for its own entries, those after base. The others belong to the tape
+-- with the number parent, which is less than the fork's. A fork's row in tapes counts all
+-- its entries, but about, project, agent and activity come from its own entries. A fork also
+-- has a row for the phase that is open at its base.
 
 CREATE TABLE tapes (
 	no INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -27,7 +27,7 @@ CREATE TABLE tapes (
 	activity TEXT NOT NULL DEFAULT '{}' -- what the sums of the tables below go on from
 );
 CREATE INDEX tapes_name ON tapes (name);
--- These two have what is asked of all tapes at once, without the long columns.
+-- These two indexes answer queries about all tapes without reading the long columns.
 CREATE INDEX worked ON tapes (no, session, project, agent, name);
 CREATE INDEX known ON tapes (branch, head, in_tree, name, parent, base, base_bytes, entries, bytes, newest);
 CREATE TABLE phases (
@@ -59,9 +59,9 @@ CREATE TABLE lines (
 	length INTEGER NOT NULL,
 	sign INTEGER NOT NULL
 );
--- For the view: the program itself finds lines by words and by doc.
+-- These indexes are for the view: the program itself finds lines by words and by doc.
 CREATE INDEX lines_kind ON lines (kind);
-CREATE INDEX lines_seq ON lines (seq); -- and of one tape, for doc is in every index
+CREATE INDEX lines_seq ON lines (seq); -- also within one tape, because every index has doc
 CREATE INDEX lines_created_at ON lines (created_at);
 CREATE TABLE dates (
 	block INTEGER PRIMARY KEY,
