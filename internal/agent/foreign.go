@@ -35,7 +35,7 @@ func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, 
 	if plugin == Name || p.Empty() {
 		return nil, nil
 	}
-	r, err := a.foreign(ctx, session, p, s)
+	r, err := a.foreignTurn(ctx, session, p, s)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	if plugin == "" {
 		return nil
 	}
-	r, err := a.foreign(ctx, session, hooks.Prompt{}, s)
+	r, err := a.foreignTurn(ctx, session, hooks.Prompt{}, s)
 	if err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	return d.save(ctx)
 }
 
-// foreign returns a turn whose model another plugin runs, with what the tape already has of it.
-func (a *agent) foreign(ctx context.Context, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
+// foreignTurn returns a turn whose model another plugin runs, with what the tape already has of it.
+func (a *agent) foreignTurn(ctx context.Context, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
 	t, err := a.tape(ctx, session)
 	if err != nil {
 		return nil, err

@@ -35,9 +35,9 @@ func (r *turn) handOff(d *drafts, a repo.Anchor) error {
 	return err
 }
 
-// handOffFor begins a new phase with the same prompt, because the context was too long. The phase begins with a summary
-// and what the turn has done, if a model can summarize.
-func (r *turn) handOffFor(ctx context.Context, problem error) error {
+// handOffOverflow begins a new phase with the same prompt, because the context was too long. If a model can
+// summarize, the phase begins with a summary and the calls that the turn has made.
+func (r *turn) handOffOverflow(ctx context.Context, problem error) error {
 	r.past.handedOff = true
 	d := r.drafts()
 	summary, err := r.summarize(ctx, d)
@@ -59,7 +59,7 @@ func (r *turn) handOffFor(ctx context.Context, problem error) error {
 	if summary != "" {
 		shown = "the context was too long: the model goes on with a summary of what came before"
 		text := textGoOn
-		done, err := r.done(ctx)
+		done, err := r.doneCalls(ctx)
 		if err != nil {
 			return err
 		}

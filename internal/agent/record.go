@@ -20,7 +20,7 @@ const (
 	eventPhase       = "phase" // a subagent's anchor, which does not end the session's phase
 )
 
-// The states of a step and of a run.
+// The states of a step, of a run, and of a command.
 const (
 	statusOK          = "ok"
 	statusContinue    = "continue"

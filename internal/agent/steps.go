@@ -26,7 +26,7 @@ func (a *agent) recordStream(ctx context.Context, plugin, session string, s hook
 		return events // of the built-in model, which records its steps itself
 	}
 	return func(yield func(hooks.Event, error) bool) {
-		r, err := a.foreign(ctx, session, hooks.Prompt{}, s)
+		r, err := a.foreignTurn(ctx, session, hooks.Prompt{}, s)
 		if err != nil {
 			yield(hooks.Event{}, err)
 			return

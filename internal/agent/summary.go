@@ -85,8 +85,8 @@ func (r *turn) askSummary(ctx context.Context, model, transcript string) (text s
 	return out.String(), usage, errors.Join(err, ctx.Err(), r.agent.Runtime.AfterModelCall(ctx, call, result, r.state))
 }
 
-// done returns the calls that the turn has made in this phase, with their results.
-func (r *turn) done(ctx context.Context) (string, error) {
+// doneCalls returns the calls that the turn has made in this phase, with their results.
+func (r *turn) doneCalls(ctx context.Context) (string, error) {
 	var own []repo.Entry
 	for e, err := range r.tape.Entries(ctx, repo.Query{Reverse: true}) {
 		if err != nil {

@@ -134,7 +134,7 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 	case r.past.handedOff:
 		return false, r.fail(ctx, kindContext, err, nil)
 	}
-	return true, r.handOffFor(ctx, err)
+	return true, r.handOffOverflow(ctx, err)
 }
 
 // endWithAnswer records an answer without calls. The turn goes on only if messages came in meanwhile.
