@@ -126,9 +126,9 @@ func (g *Gate) Check(ctx context.Context, c Call) error {
 func (g *Gate) mustAsk(c Call, line commandLine) (ask bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	reached := func(r rule) bool { return r.reaches(c, line) == yes }
-	touched := func(r rule) bool { return r.reaches(c, line) != no }
-	if i := slices.IndexFunc(g.deny, reached); i >= 0 {
+	applies := func(r rule) bool { return r.reaches(c, line) == yes }
+	mayApply := func(r rule) bool { return r.reaches(c, line) != no }
+	if i := slices.IndexFunc(g.deny, applies); i >= 0 {
 		return false, fmt.Errorf("denied by the user's rule %s", g.deny[i])
 	}
 	switch {
@@ -138,7 +138,7 @@ func (g *Gate) mustAsk(c Call, line commandLine) (ask bool, err error) {
 		return false, fmt.Errorf("refused: in the mode %s, nothing is changed and no command is run; say what you would do", ModePlan)
 	case g.exact[callKey(c)]:
 		return false, nil
-	case slices.ContainsFunc(g.ask, touched) || slices.ContainsFunc(g.deny, touched):
+	case slices.ContainsFunc(g.ask, mayApply) || slices.ContainsFunc(g.deny, mayApply):
 		return true, nil
 	case c.Reads || g.o.Mode == ModeAuto || allows(slices.Concat(g.allow, g.session[c.Session]), g.o.Project, c, line):
 		return false, nil
