@@ -23,15 +23,15 @@ type batch struct {
 // session is the state of one session. The manager's lock guards it.
 type session struct {
 	id       string
-	gathered []stored
-	first    time.Time // when the first of gathered came
-	timer    *time.Timer
-	arrived  [][]stored // batches that wait for their admission, in order
-	deciding bool       // a goroutine asks for admissions
-	queue    []*batch
-	working  bool // a goroutine runs turns
-	running  *batch
-	cancel   func()
+	gathered []stored      // messages of the next batch, which waits for more
+	first    time.Time     // when the first of gathered came
+	timer    *time.Timer   // ends the gathering
+	arrived  [][]stored    // batches that wait for their admission, in order
+	deciding bool          // a goroutine asks for admissions
+	queue    []*batch      // batches that wait for their turn
+	working  bool          // a goroutine runs turns
+	running  *batch        // of the running turn; nil if there is none
+	cancel   func()        // interrupts the running turn; nil if there is none
 	idle     chan struct{} // closed when the session has nothing to do and is forgotten
 
 	steering sync.Mutex // held while a message is steered, and when a turn ends
