@@ -33,7 +33,7 @@ type Said struct {
 // are left out.
 func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	found := map[int64]*Digest{}
-	if err := d.said(f, found); err != nil || len(found) == 0 {
+	if err := d.addSaid(f, found); err != nil || len(found) == 0 {
 		return nil, err
 	}
 	sessions := make([]string, 0, len(found))
@@ -60,7 +60,7 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 		}); err != nil {
 		return nil, err
 	}
-	if err := d.changed(f, in, found); err != nil {
+	if err := d.addFiles(f, in, found); err != nil {
 		return nil, err
 	}
 	out := make([]*Digest, 0, len(found))
@@ -72,9 +72,9 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	return out, nil
 }
 
-// said adds to found what was asked and committed, by session.
-func (d *DB) said(f WorkFilter, found map[int64]*Digest) error {
-	c, err := d.chosen(f, "s.at")
+// addSaid adds to found what was asked and committed, by session.
+func (d *DB) addSaid(f WorkFilter, found map[int64]*Digest) error {
+	c, err := d.conditionAt(f, "s.at")
 	if err != nil {
 		return err
 	}
@@ -99,9 +99,9 @@ func (d *DB) said(f WorkFilter, found map[int64]*Digest) error {
 		})
 }
 
-// changed adds to found the files that sessions changed; in is a condition for these sessions.
-func (d *DB) changed(f WorkFilter, in string, found map[int64]*Digest) error {
-	c, err := d.chosen(f, "o.at")
+// addFiles adds to found the files that sessions changed; in is the SQL condition for these sessions.
+func (d *DB) addFiles(f WorkFilter, in string, found map[int64]*Digest) error {
+	c, err := d.conditionAt(f, "o.at")
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (d *DB) changed(f WorkFilter, in string, found map[int64]*Digest) error {
 		})
 }
 
-// chosen returns the SQL condition for a filter. The range of time applies to the column at, not to hours of work.
-func (d *DB) chosen(f WorkFilter, at string) (*condition, error) {
+// conditionAt returns the SQL condition for a filter. The range of time applies to the column at, not to hours of work.
+func (d *DB) conditionAt(f WorkFilter, at string) (*condition, error) {
 	since, until := f.Since, f.Until
 	f.Since, f.Until = time.Time{}, time.Time{}
 	c, err := d.condition(f)

@@ -18,13 +18,13 @@ CREATE TABLE tapes (
 	bytes INTEGER NOT NULL,
 	newest INTEGER,
 	head TEXT NOT NULL, -- the branch's commit
-	in_tree INTEGER NOT NULL, -- 1: read from a working tree, which may have more than that
+	in_tree INTEGER NOT NULL, -- 1: read from a working tree, which may have entries that head lacks
 	mark TEXT NOT NULL,
 	about TEXT NOT NULL,
 	project TEXT NOT NULL DEFAULT '', -- as in about
 	agent TEXT NOT NULL DEFAULT '',
-	session INTEGER NOT NULL DEFAULT 0, -- a hash, for forks and sessions of subagents that of the session they belong to
-	activity TEXT NOT NULL DEFAULT '{}' -- what the sums of the tables below go on from
+	session INTEGER NOT NULL DEFAULT 0, -- a hash of its name; forks and subagents have that of the session they belong to
+	activity TEXT NOT NULL DEFAULT '{}' -- the state from which the sums in the tables below continue
 );
 CREATE INDEX tapes_name ON tapes (name);
 -- These two indexes answer queries about all tapes without reading the long columns.
@@ -51,7 +51,7 @@ CREATE TABLE lines (
 	kind TEXT NOT NULL,
 	summary TEXT,
 	created INTEGER,
-	created_at TEXT, -- the same, as the view has it
+	created_at TEXT, -- created as a text, for the view
 	seq INTEGER NOT NULL,
 	file INTEGER NOT NULL,
 	line INTEGER NOT NULL,
@@ -139,7 +139,7 @@ CREATE VIEW entries AS SELECT
 	lines.length AS byte_length,
 	lines.doc AS rowid
 FROM lines
-	-- The range says the same as the shift, and lets lines_seq be used.
+	-- The range means the same as the shift, and lets SQLite use lines_seq.
 	JOIN phases ON phases.tape = lines.doc >> 32 AND phases.seq = lines.seq
 		AND lines.doc BETWEEN phases.tape << 32 AND (phases.tape << 32) + 0xffffffff
 	JOIN tapes ON tapes.no = phases.tape
