@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// BenchmarkTurn is a turn with one answer, on a tape of so many entries.
+// BenchmarkTurn is a turn with one answer, on a tape with a given number of entries.
 func BenchmarkTurn(b *testing.B) {
 	for _, size := range []int{0, 10_000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

@@ -91,8 +91,8 @@ func (d *drafts) calls(list []call) {
 	d.add(repo.KindToolCall, p, meta{})
 }
 
-// finished is a call with its result.
-type finished struct {
+// finishedCall is a call with its result.
+type finishedCall struct {
 	call   hooks.ToolCall
 	result hooks.ToolResult
 }
@@ -100,15 +100,15 @@ type finished struct {
 // runTools runs calls in parallel. The hooks around them run one after the other.
 func (r *turn) runTools(ctx context.Context, calls []call, p *handoffPlan) error {
 	ctx = p.withPlan(ctx)
-	done, out := make(chan finished, len(calls)), newOutputs()
+	done, out := make(chan finishedCall, len(calls)), newOutputs()
 	for _, c := range calls {
-		hc, decided := r.guarded(ctx, hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
+		hc, decided := r.beforeCall(ctx, hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
 		if decided != nil {
-			done <- finished{hc, *decided}
+			done <- finishedCall{hc, *decided}
 			continue
 		}
 		tc := r.toolContext(c.ID)
-		tc.Output = out.of(c.ID, c.Name)
+		tc.Output = out.forCall(c.ID, c.Name)
 		if c.Name == subagentTool { // its hooks may write to the state
 			tc.State = maps.Clone(tc.State)
 		}
@@ -126,8 +126,9 @@ func (r *turn) runTools(ctx context.Context, calls []call, p *handoffPlan) error
 	return err
 }
 
-// guarded runs the hooks before a call. If the call must not be made, it returns a result instead.
-func (r *turn) guarded(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *hooks.ToolResult) {
+// beforeCall runs the hooks before a call and returns the call, which they may have changed. If the call must
+// not be made, it also returns the result.
+func (r *turn) beforeCall(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *hooks.ToolResult) {
 	if trimmed := bytes.TrimSpace(c.Arguments); !json.Valid(trimmed) || trimmed[0] != '{' { // plugins could not read it
 		return c, &hooks.ToolResult{Err: fmt.Errorf("%s: the arguments are not a JSON object", c.Tool)}
 	}
@@ -145,11 +146,11 @@ func (r *turn) guarded(ctx context.Context, c hooks.ToolCall) (hooks.ToolCall, *
 func (r *turn) commandTool(ctx context.Context, tool string, arguments json.RawMessage) (string, error) {
 	var plan handoffPlan
 	ctx = plan.withPlan(ctx)
-	c, decided := r.guarded(ctx, hooks.ToolCall{ID: r.id, Tool: tool, Arguments: arguments, Typed: r.agent.Commands})
+	c, decided := r.beforeCall(ctx, hooks.ToolCall{ID: r.id, Tool: tool, Arguments: arguments, Typed: r.agent.Commands})
 	if decided == nil {
-		done, out := make(chan finished, 1), newOutputs()
+		done, out := make(chan finishedCall, 1), newOutputs()
 		tc := r.toolContext(r.id)
-		tc.Typed, tc.Output = c.Typed, out.of(r.id, tool)
+		tc.Typed, tc.Output = c.Typed, out.forCall(r.id, tool)
 		go func() { done <- r.runTool(ctx, c, tc) }()
 		f := r.next(done, out)
 		decided = &f.result
@@ -162,7 +163,7 @@ func (r *turn) commandTool(ctx context.Context, tool string, arguments json.RawM
 	return res.Content, res.Err
 }
 
-func (r *turn) runTool(ctx context.Context, c hooks.ToolCall, tc hooks.ToolContext) (out finished) {
+func (r *turn) runTool(ctx context.Context, c hooks.ToolCall, tc hooks.ToolContext) (out finishedCall) {
 	began := time.Now()
 	out.call = c
 	defer func() {
@@ -185,7 +186,7 @@ func (r *turn) toolContext(callID string) hooks.ToolContext {
 }
 
 // recordResult records the result of a call, and then shows it.
-func (r *turn) recordResult(ctx context.Context, f finished) error {
+func (r *turn) recordResult(ctx context.Context, f finishedCall) error {
 	d := r.drafts()
 	show := r.addResult(ctx, d, f)
 	if err := d.save(ctx); err != nil {
@@ -195,8 +196,8 @@ func (r *turn) recordResult(ctx context.Context, f finished) error {
 	return nil
 }
 
-// addResult adds the result of a call to the drafts. Call show after they were saved.
-func (r *turn) addResult(ctx context.Context, d *drafts, f finished) (show func()) {
+// addResult adds the result of a call to the drafts. Call show after the drafts were saved.
+func (r *turn) addResult(ctx context.Context, d *drafts, f finishedCall) (show func()) {
 	text := f.result.Content
 	data := map[string]any{"id": f.call.ID, "name": f.call.Tool, "duration_ms": f.result.Duration.Milliseconds()}
 	if err := f.result.Err; err != nil {
@@ -217,7 +218,8 @@ func (r *turn) addResult(ctx context.Context, d *drafts, f finished) (show func(
 	return func() { r.emit(hooks.Event{Kind: hooks.EventToolResult, Data: data}) }
 }
 
-// addOutcome adds the text of a call's result to the drafts, as it is kept: one that is too long becomes an artifact.
+// addOutcome adds the text of a call's result to the drafts, and returns what was added: a text that is too
+// long becomes an artifact, and a preview stands for it.
 func (r *turn) addOutcome(ctx context.Context, d *drafts, id, tool, text string, failed bool) (string, *repo.Artifact) {
 	m := meta{CallIDs: []string{id}, Search: tool == "tape.search"}
 	if failed {

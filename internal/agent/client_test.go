@@ -24,7 +24,7 @@ func serveModel(t *testing.T) string {
 		}
 		body, anthropic := string(raw), strings.HasSuffix(r.URL.Path, "/messages")
 		if key := r.Header.Get("Authorization") + r.Header.Get("X-Api-Key"); !strings.Contains(key, testKey) {
-			t.Errorf("the key is %q", key)
+			t.Errorf("the request's key is %q, not the test's", key)
 		}
 		switch {
 		case strings.Contains(body, autoHandoff):
@@ -91,7 +91,7 @@ func TestClient(t *testing.T) {
 				o.Model, o.Name, o.Keys = models.New(settings), model, settings.Keys()
 			})
 			if r := h.mustTurn("m", "work"); r.Output != "done with "+testKey {
-				t.Errorf("output %q", r.Output)
+				t.Errorf("the output is %q, without the answer after the handoff", r.Output)
 			}
 			var all []string
 			for _, e := range h.entries() {
@@ -102,15 +102,15 @@ func TestClient(t *testing.T) {
 			}
 			want := []string{"anchor session/start", "system", "user: work", "call c1", `result counted {"text":"x"}`, "run ok", "loop.step continue",
 				"anchor auto_handoff/context_overflow", "loop.step auto_handoff", "user: work", "assistant:", "run ok", "loop.step ok"}
-			if got := strings.Join(all, "\n"); got != strings.Join(want, "\n") {
-				t.Errorf("the tape has\n%s", got)
+			if got, want := strings.Join(all, "\n"), strings.Join(want, "\n"); got != want {
+				t.Errorf("the tape has\n%s\nwant\n%s", got, want)
 			}
 			tp, err := h.store.Tape(t.Context(), "s")
 			if err != nil {
 				t.Fatal(err)
 			}
 			if info, err := tp.Info(t.Context()); err != nil || info.Usage.TotalTokens == nil || *info.Usage.TotalTokens != 13 {
-				t.Errorf("usage %+v, %v", info.Usage, err)
+				t.Errorf("the usage is %+v, want 13 tokens in all; %v", info.Usage, err)
 			}
 		})
 	}

@@ -25,9 +25,9 @@ const help = `Commands begin with a comma:
   ,help                                      this list
   ,tools                                     the tools, which are commands, too
   ,tape.info                                 how long the session's tape is
-  ,tape.search what to find                  search it
-  ,tape.anchors                              its phases
-  ,compact                                   let the model summarize: a new context begins with that
+  ,tape.search what to find                  search the tape
+  ,tape.anchors                              the tape's phases
+  ,compact                                   let the model summarize: a new context begins with the summary
   ,tape.handoff name=phase-1 summary='done'  end a phase: a new context begins
   ,skill name=x                              show a skill; without name, list them
   ,model provider:model                      use another model from now on; without one, list them
@@ -48,7 +48,7 @@ func (r *turn) command(ctx context.Context) error {
 			return nil
 		}
 		r.say("the program ended while this ran: " + line + "\nIt may have been done in part or completely: check before you do it again.")
-		if err := r.discardFork(ctx, r.id); err != nil { // of a subagent
+		if err := r.discardFork(ctx, r.id); err != nil { // of the command ,subagent
 			return err
 		}
 		return r.commandEvent(ctx, line, statusInterrupted, "interrupted", nil)
@@ -87,7 +87,7 @@ func (r *turn) runCommand(ctx context.Context, line string) (string, error) {
 	if name == "" {
 		return help, nil
 	}
-	run, err := r.builtIn(ctx, name)
+	run, err := r.commandNamed(ctx, name)
 	if err != nil {
 		return "", err
 	}
@@ -104,8 +104,9 @@ func (r *turn) runCommand(ctx context.Context, line string) (string, error) {
 	return run(words)
 }
 
-// builtIn returns a command that is not a tool, the runtime's or a plugin's; nil if there is none.
-func (r *turn) builtIn(ctx context.Context, name string) (func(words []string) (string, error), error) {
+// commandNamed returns the command of that name, the runtime's own or a plugin's; nil if there is none. Tools
+// are not among them.
+func (r *turn) commandNamed(ctx context.Context, name string) (func(words []string) (string, error), error) {
 	commands, err := r.agent.Runtime.Commands(ctx)
 	if err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) 
 	return "The session's model is " + id + " from the next message on.", d.save(ctx)
 }
 
-// modelList returns the session's model and the others that there are.
+// modelList returns the session's model and the others that can be chosen.
 func (r *turn) modelList(ctx context.Context) (string, error) {
 	options, err := r.agent.Runtime.ModelOptions(ctx, r.session)
 	if err != nil {
@@ -207,7 +208,7 @@ func (r *turn) modelList(ctx context.Context) (string, error) {
 		}
 	}
 	if out == "" {
-		return "", errors.New("no model is chosen: ,model provider:model")
+		return "", errors.New("no model is chosen: choose one with ,model provider:model")
 	}
 	if r.model == "" {
 		out = "no model is chosen" + out
@@ -230,8 +231,9 @@ func (r *turn) toolCommand(ctx context.Context, name string) func(words []string
 	}
 }
 
-// toolArguments makes a tool's arguments from words. key=value sets that argument. Other words are
-// for the required arguments, in their order, or for the only one; the last gets all that are left.
+// toolArguments makes a tool's arguments from words. A word key=value sets the argument key. The other words are
+// the required arguments that are not set yet, in order; the last one gets all remaining words. The only
+// argument of a tool counts as required.
 func toolArguments(t hooks.Tool, words []string) (json.RawMessage, error) {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -254,18 +256,18 @@ func toolArguments(t hooks.Tool, words []string) (json.RawMessage, error) {
 			plain = append(plain, w)
 		}
 	}
-	open := slices.DeleteFunc(slices.Clone(schema.Required), func(name string) bool { _, given := out[name]; return given })
+	unset := slices.DeleteFunc(slices.Clone(schema.Required), func(name string) bool { _, given := out[name]; return given })
 	for i, w := range plain {
-		if len(open) == 0 {
+		if len(unset) == 0 {
 			return nil, fmt.Errorf("write ,%s key=value: there is no argument for %q", t.Name, w)
 		}
-		name := open[min(i, len(open)-1)]
+		name := unset[min(i, len(unset)-1)]
 		out[name] = strings.TrimSpace(out[name] + " " + w)
 	}
 	return object(out), nil
 }
 
-// object returns strings as a JSON object; tools convert them.
+// object returns a JSON object of strings; tools convert them to numbers and booleans.
 func object(members map[string]string) json.RawMessage {
 	raw, err := encoded(members)
 	if err != nil {

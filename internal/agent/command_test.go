@@ -51,41 +51,41 @@ func TestCommands(t *testing.T) {
 		{",model", "test:one"},
 	} {
 		if r := h.mustTurn("", c[0]); r.Output != c[1] && !(c[0] == " , " && strings.HasPrefix(r.Output, help)) {
-			t.Errorf("%s: %s", c[0], r.Output)
+			t.Errorf("%s answers %q, want %q", c[0], r.Output, c[1])
 		}
 	}
 	h.register(&hooks.Plugin{Name: "models", ProvideModelOptions: func(context.Context, string) ([]hooks.ModelOption, error) {
 		return []hooks.ModelOption{{ID: "test:one", Label: "One"}, {ID: "test:two", Label: "Two"}, {ID: "x:y", Label: "x:y"}}, nil
 	}})
 	if r := h.mustTurn("", ",model"); r.Output != "test:one\n  ,model test:two  Two\n  ,model x:y" {
-		t.Errorf(",model: %s", r.Output)
+		t.Errorf(",model does not list the current model and both others: %s", r.Output)
 	}
 	if box.stopped != "s" {
-		t.Errorf("stopped %q", box.stopped)
+		t.Errorf(",quit stopped the tools of session %q, want s", box.stopped)
 	}
 	h.mustTurn("again", ",hi once")
 	before := len(h.entries())
 	if r := h.mustTurn("again", ",hi once"); r.Output != "hi once" || len(h.entries()) != before {
-		t.Errorf("done again: %q, %d entries more", r.Output, len(h.entries())-before)
+		t.Errorf("the repeated command answers %q, want \"hi once\", and adds %d entries", r.Output, len(h.entries())-before)
 	}
 	if last := string(h.entries()[before-1].Payload); !strings.Contains(last, `"raw":"hi once"`) || !strings.Contains(last, `"output":"hi once"`) {
-		t.Errorf("recorded: %s", last)
+		t.Errorf("the event lacks the line or the output: %s", last)
 	}
 }
 
-// A chosen model stays the session's, also for a later host.
+// A session keeps the model that was chosen, also in a later process.
 func TestChosenModel(t *testing.T) {
 	s := newStore(t)
 	answer := func(int, models.Request) hooks.Stream { return says("yes") }
 	h := newHost(t, s, answer, nil)
 	if r := h.mustTurn("", ",model bad"); !strings.Contains(r.Output, "error: ") {
-		t.Errorf("%q", r.Output)
+		t.Errorf(",model bad answers %q, want an error", r.Output)
 	}
 	h.mustTurn("", ",model test:two")
 	for range 2 {
 		h = newHost(t, s, answer, nil)
 		if h.mustTurn("", "hello"); h.model.requests[0].Model != "test:two" {
-			t.Errorf("asked %q", h.model.requests[0].Model)
+			t.Errorf("the model %q was asked, want test:two", h.model.requests[0].Model)
 		}
 	}
 }
@@ -95,12 +95,12 @@ func TestSplit(t *testing.T) {
 		"a  b\tc": "a|b|c", `'a b' "c \"d"`: `a b|c "d`, `x='' ''`: "x=|", `a\ b`: "a b", `'\'`: `\`, "": "",
 	} {
 		if got, err := split(line); err != nil || strings.Join(got, "|") != want {
-			t.Errorf("%s: %q, %v", line, got, err)
+			t.Errorf("%s: %q, %v; want %s", line, got, err, want)
 		}
 	}
 	for _, line := range []string{`'a`, `"a`, `a\`} {
 		if got, err := split(line); err == nil {
-			t.Errorf("%s: %q", line, got)
+			t.Errorf("%s: %q, want an error", line, got)
 		}
 	}
 }

@@ -16,7 +16,7 @@
 // or a power cut, and the message is delivered again with the same message_id, the turn finds what
 // it has recorded and goes on from there:
 //
-//   - A turn that had ended is not run again: its answer or its error is returned once more. A turn
+//   - A turn that had ended is not run again: its answer or its error is returned again. A turn
 //     that was cancelled goes on, because the message was sent again to get an answer.
 //   - A call without a result gets an error as its result, which says that it was interrupted. It is
 //     never run again: nobody can tell how far it had come, and the model can check. The fork of a

@@ -13,8 +13,9 @@ import (
 // Name is the name of the built-in plugin.
 const Name = "builtin"
 
-// stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one. stateSteps has the
-// [steps] of its stream, as a function, which other plugins do not get.
+// stateModelPlugin names the plugin that runs the turn's model, if it is not the built-in one. stateSteps has
+// a function that returns the [steps] of the stream: functions in the state are not sent to plugins that are
+// processes.
 const (
 	stateModelPlugin = "_model_plugin"
 	stateSteps       = "_model_steps"
@@ -34,7 +35,7 @@ func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, 
 	if plugin == Name || p.Empty() {
 		return nil, nil
 	}
-	r, err := a.foreign(ctx, session, p, s)
+	r, err := a.foreignTurn(ctx, session, p, s)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	if plugin == "" {
 		return nil
 	}
-	r, err := a.foreign(ctx, session, hooks.Prompt{}, s)
+	r, err := a.foreignTurn(ctx, session, hooks.Prompt{}, s)
 	if err != nil {
 		return err
 	}
@@ -69,9 +70,9 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	var usage map[string]any
 	partial := ""
 	if get, ok := s[stateSteps].(func() *steps); ok {
-		rest := get()
-		rest.close(d)
-		output, partial, usage = rest.text, rest.text, rest.usage
+		last := get()
+		last.close(d)
+		output, partial, usage = last.text, last.text, last.usage
 	}
 	switch {
 	case hooks.NoModel(ctx):
@@ -97,8 +98,8 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	return d.save(ctx)
 }
 
-// foreign returns a turn whose model another plugin runs, with what the tape already has of it.
-func (a *agent) foreign(ctx context.Context, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
+// foreignTurn returns a turn whose model another plugin runs, with what the tape already has of it.
+func (a *agent) foreignTurn(ctx context.Context, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
 	t, err := a.tape(ctx, session)
 	if err != nil {
 		return nil, err

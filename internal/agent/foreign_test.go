@@ -39,11 +39,11 @@ func TestModelOfAPlugin(t *testing.T) {
 			}})
 			for range 2 { // the message comes again, as after a crash
 				if r := h.mustTurn("m", "hello"); r.Output != "the answer" || r.NoModel {
-					t.Errorf("%+v", r)
+					t.Errorf("the turn gives %+v, want the answer", r)
 				}
 			}
 			if run := string(h.entries()[3].Payload); !strings.Contains(run, `"plugin":"own"`) || asked != 1 {
-				t.Errorf("asked %d times; run: %s", asked, run)
+				t.Errorf("the model was asked %d times, want once; the event run, which should name the plugin: %s", asked, run)
 			}
 		})
 	}
@@ -56,14 +56,14 @@ func TestModelOfAPluginThatDoesNotAnswer(t *testing.T) {
 		return nil, errors.New("it is broken")
 	}})
 	if _, err := h.turn(t.Context(), "m", "hello"); err == nil {
-		t.Error("no error")
+		t.Error("a turn whose model fails gives no error")
 	}
 	h.wantTape("anchor session/start", "user: hello", "error model_error", "run error", "loop.step error")
 
 	h = newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return says("mine") }, nil)
 	h.register(&hooks.Plugin{Name: "own", RunModelStream: func(context.Context, hooks.Prompt, string, hooks.State) (hooks.Stream, error) { return nil, nil }})
 	if r := h.mustTurn("m", "hello"); r.Output != "mine" {
-		t.Errorf("%+v", r)
+		t.Errorf("the built-in model does not answer: %+v", r)
 	}
 	h.wantTape("anchor session/start", "user: hello", "system", "assistant: mine", "run ok", "loop.step ok")
 }
@@ -86,6 +86,6 @@ func TestStepsOfAPlugin(t *testing.T) {
 		shown += hooks.Envelope(e.Data).Text("delta")
 	}
 	if r.Output != "I look.\n\nDone." || shown != r.Output || h.sent[0].Text(hooks.KeyContent) != r.Output {
-		t.Errorf("output %q, shown %q, sent %v", r.Output, shown, h.sent)
+		t.Errorf("output %q, shown %q, sent %v; want a blank line between the steps in each", r.Output, shown, h.sent)
 	}
 }

@@ -63,29 +63,29 @@ func TestRequiredPluginThatFails(t *testing.T) {
 	}
 	for _, line := range []string{",ls", ",bash cmd=ls"} {
 		if r := h.mustTurn("", line); r.Output != "error: "+why {
-			t.Errorf("%s: %s", line, r.Output)
+			t.Errorf("%s answers %q, want the denial", line, r.Output)
 		}
 	}
 	if r := h.mustTurn("", ",subagent prompt=child"); strings.Contains(r.Output, "ran") {
-		t.Errorf("subagent: %s", r.Output)
+		t.Errorf("the subagent's call was not denied: %s", r.Output)
 	}
 	if len(ran) > 0 {
-		t.Errorf("these ran: %q", ran)
+		t.Errorf("these commands ran: %q", ran)
 	}
 	broken = false
 	if r := h.mustTurn("", ",ls"); r.Output != "ran" || len(ran) != 1 {
-		t.Errorf("%s, %q", r.Output, ran)
+		t.Errorf("when the guard works, ,ls answers %q, and these commands ran: %q", r.Output, ran)
 	}
 }
 
 func TestRequiredPluginDeniesTheModel(t *testing.T) {
-	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { t.Error("the model is asked"); return says("x") }, nil)
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { t.Error("the model was asked"); return says("x") }, nil)
 	h.register(&hooks.Plugin{Name: "guard", Required: true, BeforeModelCall: func(context.Context, hooks.ModelCall, hooks.State) (*hooks.ModelDecision, error) {
 		return nil, errors.New("out of order")
 	}})
 	_, err := h.turn(t.Context(), "m", "hi")
 	const why = `the call of the model is denied: the required plugin "guard" failed: out of order`
 	if err == nil || !strings.Contains(err.Error(), why) || len(h.sent) != 1 || !strings.Contains(h.sent[0].Text(hooks.KeyContent), why) {
-		t.Errorf("%v, sent %v", err, h.sent)
+		t.Errorf("the error is %v, and %v was sent; want %q in both", err, h.sent, why)
 	}
 }

@@ -35,14 +35,14 @@ func (r *turn) handOff(d *drafts, a repo.Anchor) error {
 	return err
 }
 
-// handOffFor begins a new phase with the same prompt, because the context was too long. The phase begins with a summary
-// and what the turn has done, if a model can summarize.
-func (r *turn) handOffFor(ctx context.Context, problem error) error {
+// handOffOverflow begins a new phase with the same prompt, because the context was too long. If a model can
+// summarize, the phase begins with a summary and the calls that the turn has made.
+func (r *turn) handOffOverflow(ctx context.Context, problem error) error {
 	r.past.handedOff = true
 	d := r.drafts()
 	summary, err := r.summarize(ctx, d)
 	if err != nil {
-		summary = "" // it goes on without
+		summary = "" // the turn goes on without a summary
 	}
 	if ctx.Err() != nil {
 		return r.fail(ctx, kindCancelled, ctx.Err(), nil)
@@ -59,7 +59,7 @@ func (r *turn) handOffFor(ctx context.Context, problem error) error {
 	if summary != "" {
 		shown = "the context was too long: the model goes on with a summary of what came before"
 		text := textGoOn
-		done, err := r.done(ctx)
+		done, err := r.doneCalls(ctx)
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ const textNewPhase = "The handoff is made: this is the new context, and what cam
 type handoffPlan struct {
 	mu     sync.Mutex
 	anchor *repo.Anchor
-	result *finished
+	result *finishedCall
 }
 
 // withPlan returns a context in which tools plan a handoff instead of making it.
@@ -113,7 +113,7 @@ func (p *handoffPlan) withPlan(ctx context.Context) context.Context {
 }
 
 // holdBack keeps f to be recorded later, if it is the result of the handoff, and reports whether it is.
-func (p *handoffPlan) holdBack(f finished) bool {
+func (p *handoffPlan) holdBack(f finishedCall) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.anchor == nil || p.result != nil || f.call.Tool != handoffTool || f.result.Err != nil {

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// model answers depending on its prompt.
+// model answers with the function of a test.
 type model struct {
 	mu       sync.Mutex
 	answer   func(n int, r models.Request) hooks.Stream // n counts from 1
@@ -76,7 +76,7 @@ func says(text string, calls ...string) hooks.Stream {
 	}
 }
 
-// fails is an answer that is cut off.
+// fails is an answer that ends with an error after text.
 func fails(text string, err error) hooks.Stream {
 	return func(yield func(hooks.Event, error) bool) {
 		if text == "" || yield(hooks.Text(text), nil) {
@@ -91,7 +91,7 @@ type host struct {
 	store  *repo.Store
 	rt     *hooks.Runtime
 	model  *model
-	seeing sync.Mutex // of events, which come while a tool writes, too
+	seeing sync.Mutex // guards events, which also come while a tool writes
 	events []hooks.Event
 	mu     sync.Mutex
 	sent   []hooks.Envelope
@@ -128,7 +128,7 @@ func healthy(t testing.TB, dir string) {
 	}
 }
 
-// newHost makes a host; change may change the plugin's options.
+// newHost makes a host, without a model if answer is nil. change, if not nil, changes the plugin's options.
 func newHost(t testing.TB, s *repo.Store, answer func(n int, r models.Request) hooks.Stream, change func(o *Options)) *host {
 	t.Helper()
 	h := &host{t: t, store: s, rt: hooks.New(slog.New(slog.DiscardHandler)), model: &model{answer: answer}}
@@ -157,6 +157,7 @@ func (h *host) register(p *hooks.Plugin) {
 	}
 }
 
+// see calls f, which uses events.
 func (h *host) see(f func()) {
 	h.seeing.Lock()
 	defer h.seeing.Unlock()
@@ -248,13 +249,14 @@ func brief(e repo.Entry) string {
 	return e.Kind + " " + p.Name
 }
 
+// wantTape compares the brief entries of the session s.
 func (h *host) wantTape(want ...string) {
 	h.t.Helper()
 	var got []string
 	for _, e := range h.entries() {
 		got = append(got, brief(e))
 	}
-	for i := range got { // calls run side by side
+	for i := range got { // calls run side by side, so sort their results
 		if i > 0 && strings.HasPrefix(got[i-1], "result ") && strings.HasPrefix(got[i], "result ") && got[i-1] > got[i] {
 			got[i-1], got[i] = got[i], got[i-1]
 		}
@@ -272,16 +274,18 @@ func tool(name, schema string, run func(ctx context.Context, arguments string) (
 		}}
 }
 
-// echo is a tool that returns its arguments.
+// echo is a tool that returns its name and arguments.
 func echo(name string) hooks.Tool {
 	return tool(name, `{"type":"object","properties":{"text":{"type":"string"}},"required":["text"]}`,
 		func(_ context.Context, arguments string) (string, error) { return name + " " + arguments, nil })
 }
 
+// with returns a change of options that gives the agent tools.
 func with(list ...hooks.Tool) func(o *Options) {
 	return func(o *Options) { o.Tools = &toolbox{list: list} }
 }
 
+// sent returns the messages of a request.
 func sent(r models.Request) string {
 	var out []string
 	for _, m := range r.Messages {

@@ -22,8 +22,8 @@ import (
 // killed is a copy of a workspace at one moment, and what was visible outside of it.
 type killed struct {
 	dir     string
-	started int      // tools
-	results []string // that were shown
+	started int      // how many tools had begun
+	results []string // the tools' results that were shown
 }
 
 // TestKill copies the workspace before each disk operation of a turn, as kill -9 would leave it at
@@ -131,7 +131,7 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		storetest.CopyTree(t, k.dir, dir) // in its place: linked working trees name that
+		storetest.CopyTree(t, k.dir, dir) // to the same path, which linked working trees name
 		again := &counter{}
 		h := open(nil, again)
 		r, err := h.turn(t.Context(), "m", text)
@@ -139,10 +139,10 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 			t.Fatalf("moment %d: %v", i, err)
 		}
 		if r.Output != want && !strings.Contains(r.Output, "the program ended while this ran") {
-			t.Errorf("moment %d: the answer is %q", i, r.Output)
+			t.Errorf("moment %d: the answer is %q, want %q", i, r.Output, want)
 		}
 		h.mustTurn("m", text)
-		if steered { // the channel sends it again, because it does not know whether it was read
+		if steered { // the channel sends the message again, because it does not know whether a turn has read it
 			h.mustTurn("s1", "hurry")
 			h.mustTurn("s1", "hurry")
 		}
@@ -162,7 +162,7 @@ func killEach(t *testing.T, answer func(n int, r models.Request) hooks.Stream, t
 	healthy(t, dir)
 }
 
-// wantOnce checks what a tape has of the turn.
+// wantOnce checks that the tape has nothing of the turn twice, and every result that was shown.
 func (h *host) wantOnce(moment int, k killed) {
 	h.t.Helper()
 	seen := map[string]int{}
@@ -210,7 +210,7 @@ func (h *host) wantOnce(moment int, k killed) {
 type counter struct {
 	mu  sync.Mutex
 	n   int
-	ran func() // called when it has run first
+	ran func() // called when it runs for the first time
 }
 
 func (c *counter) count() int {

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// A long result becomes an artifact: its entry refers to it, and the model reads on in it.
+// A long result becomes an artifact: its entry refers to it, and the model searches in the artifact.
 func TestLongResult(t *testing.T) {
 	set := tools.New(tools.Options{Dir: t.TempDir(), Tape: func(ctx context.Context, _ hooks.ToolContext) (*repo.Tape, error) { return TapeOf(ctx) }})
 	t.Cleanup(set.Close)
@@ -34,6 +34,6 @@ func TestLongResult(t *testing.T) {
 		refers = refers || strings.Contains(string(e.Payload), `"artifact":{"id":"`+id)
 	}
 	if id == "" || !found || !refers {
-		t.Errorf("artifact %q, found %v, referred to %v", id, found, refers)
+		t.Errorf("artifact %q: the search finds the text: %v; an entry refers to it: %v", id, found, refers)
 	}
 }

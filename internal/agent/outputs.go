@@ -8,7 +8,7 @@ import (
 
 // outputs keeps the newest output of each running tool until the turn shows it.
 type outputs struct {
-	more chan struct{} // has a value if there is some
+	more chan struct{} // has a value if there is output to show
 
 	mu     sync.Mutex
 	newest map[string]hooks.Event // by the call's id
@@ -18,8 +18,8 @@ func newOutputs() *outputs {
 	return &outputs{more: make(chan struct{}, 1), newest: map[string]hooks.Event{}}
 }
 
-// of returns the function for a call's [hooks.ToolContext].
-func (o *outputs) of(id, name string) func(end string, bytes int64) {
+// forCall returns the function Output for a call's [hooks.ToolContext].
+func (o *outputs) forCall(id, name string) func(end string, bytes int64) {
 	return func(end string, bytes int64) {
 		o.mu.Lock()
 		o.newest[id] = hooks.Event{Kind: hooks.EventToolOutput, Data: map[string]any{"id": id, "name": name, "text": end, "bytes": bytes}}
@@ -40,8 +40,8 @@ func (o *outputs) take() map[string]hooks.Event {
 	return out
 }
 
-// next waits for the next call that ends, and shows meanwhile what the running ones write.
-func (r *turn) next(done <-chan finished, o *outputs) finished {
+// next waits until a call ends and returns it. Meanwhile it shows what the running tools write.
+func (r *turn) next(done <-chan finishedCall, o *outputs) finishedCall {
 	for {
 		select {
 		case f := <-done:

@@ -31,8 +31,8 @@ type past struct {
 	step      int             // the last step that ended
 	status    string          // of that step
 	problem   string
-	open      bool // a step has calls, and has not ended
-	waiting   []call
+	open      bool   // a step has calls, and has not ended
+	waiting   []call // its calls without a result
 	cancelled bool
 	partial   bool   // an answer that was cut off follows the prompt
 	handedOff bool   // because the context was too long

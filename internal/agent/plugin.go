@@ -36,13 +36,13 @@ type Tools interface {
 
 // Options of the plugin. Runtime is required; without the others, their features are missing.
 type Options struct {
-	Runtime *hooks.Runtime
-	Model   Model
-	Tools   Tools
-	// Name is the configured model, Models returns all that ,model lists.
-	Name         string
+	Runtime      *hooks.Runtime
+	Model        Model
+	Tools        Tools
+	Name         string // the configured model
 	SummaryModel string // summarizes a context that is too long; "": the turn's model
-	Models       func(ctx context.Context, session string) ([]hooks.ModelOption, error)
+	// Models returns the models that ,model lists.
+	Models func(ctx context.Context, session string) ([]hooks.ModelOption, error)
 
 	Project   string   // the root of the project, with AGENTS.md and .agents/skills
 	Folder    string   // the current folder in the project; AGENTS.md on the way to it count, too
@@ -50,16 +50,17 @@ type Options struct {
 	Keys      []string // of providers, masked on the tape
 	MaxSteps  int      // of a turn; 0: 50
 	MaxTokens int      // of an answer; 0: the provider's default
-	// Commands says that a person types the comma commands, who need not be asked whether they may run.
+	// Commands says that a person types the comma commands, so that nobody is asked whether they may run.
 	Commands bool
-	// Plan reports whether the tools that change something are refused, so that the model is told; nil: they are not.
+	// Plan reports whether tools that change something are refused. If so, the system prompt says it. nil:
+	// they are not.
 	Plan func() bool
-	Now  func() time.Time
+	Now  func() time.Time // nil: time.Now
 }
 
 type agent struct {
 	Options
-	masked *secrets.TextFinder // Keys
+	masked *secrets.TextFinder // finds Keys
 }
 
 // Plugin returns the built-in plugin. Register it first, so that it is asked last.
@@ -67,7 +68,7 @@ func Plugin(o Options) *hooks.Plugin {
 	a := &agent{Options: o}
 	a.setDefaults()
 	if o.Runtime != nil {
-		o.Runtime.BeforeModel, o.Runtime.ModelStream = a.beforeModel, a.recorded
+		o.Runtime.BeforeModel, o.Runtime.ModelStream = a.beforeModel, a.recordStream
 	}
 	return &hooks.Plugin{
 		Name:                Name,
@@ -130,8 +131,8 @@ func (a *agent) loadState(ctx context.Context, m hooks.Envelope, session string)
 	return s, nil
 }
 
-// chosenModel returns the model that a session has chosen with ,model. Each run repeats it, so the
-// last event of either kind has it.
+// chosenModel returns the model that a session has chosen with ,model. Each event run repeats it, so the last
+// event run or model_switch has it.
 func chosenModel(ctx context.Context, t *repo.Tape) (string, error) {
 	for e, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindEvent}, Reverse: true}) {
 		if err != nil {

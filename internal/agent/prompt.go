@@ -78,7 +78,7 @@ func contextText(v any) string {
 
 func textPart(text string) hooks.Part { return hooks.Part{"type": "text", "text": text} }
 
-// contentParts returns the parts of a message's content; ok is false if it is a text.
+// contentParts returns the parts of a message's content; ok is false if the content is a text, or has no parts.
 func contentParts(v any) (out []hooks.Part, ok bool) {
 	switch v := v.(type) {
 	case []hooks.Part:

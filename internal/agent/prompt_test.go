@@ -47,7 +47,7 @@ func TestSkills(t *testing.T) {
 	}
 	text := jsonl.GetString(h.entries()[2].Payload, "content")
 	if want := "Run " + filepath.Join(project, ".agents/skills/deploy") + "/go.sh\n</skill>"; strings.Count(text, want) != 1 || strings.Count(text, "<skill ") != 1 {
-		t.Errorf("the prompt is %s", text)
+		t.Errorf("the prompt does not have the skill once: %s", text)
 	}
 	h.mustTurn("", "again")
 	write(t, filepath.Join(project, "AGENTS.md"), "Use spaces.\n")
@@ -59,7 +59,7 @@ func TestSkills(t *testing.T) {
 		}
 	}
 	if len(systems) != 2 || !strings.Contains(systems[1], "Use spaces.") {
-		t.Errorf("%d system prompts: %q", len(systems), systems)
+		t.Errorf("%d system prompts, want 2, the second with the new AGENTS.md: %q", len(systems), systems)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestBuildPrompt(t *testing.T) {
 		want    string
 	}{{nil, date + end}, {map[string]any{"sender": "ada", "_own": 1, "chat": 2}, date + "chat=2|sender=ada\n" + end}, {"from </message_context>\nada", date + "from < /message_context> ada\n" + end}} {
 		if p := build(hooks.Envelope{hooks.KeyContent: "hi", hooks.KeyContext: c.context}); p.Text != c.want {
-			t.Errorf("%v: %q", c.context, p.Text)
+			t.Errorf("context %v: the prompt is %q, want %q", c.context, p.Text, c.want)
 		}
 	}
 	media := []hooks.Media{{Type: "image/png", Data: []byte("p")}, {Type: "audio/mpeg", Data: []byte("a")}, {Type: "text/plain; charset=utf-8", Name: "n.txt", Data: []byte("note")},
@@ -88,7 +88,7 @@ func TestBuildPrompt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var kept any // as a message that waited on disk has it
+	var kept any // the files of a message that waited on disk
 	if err := json.Unmarshal(raw, &kept); err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +100,11 @@ func TestBuildPrompt(t *testing.T) {
 		enc := json.NewEncoder(&got)
 		enc.SetEscapeHTML(false)
 		if err := enc.Encode(build(hooks.Envelope{hooks.KeyContent: "see", hooks.KeyMedia: m}).Parts); err != nil || strings.TrimSpace(got.String()) != want {
-			t.Errorf("%s %v", got.String(), err)
+			t.Errorf("the parts are\n%s, %v\nwant\n%s", got.String(), err, want)
 		}
 	}
 	if p := build(hooks.Envelope{hooks.KeyContent: " ,git status\n"}); p.Text != ",git status" {
-		t.Errorf("%q", p.Text)
+		t.Errorf("a command becomes %q", p.Text)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestTapeName(t *testing.T) {
 	for _, session := range []string{"telegram:12", "a/b", "a-b", "a/b/c", "", "ä"} {
 		name := TapeName(session)
 		if strings.Contains(name, "/") || name == "" || seen[name] != "" {
-			t.Errorf("%q: %q, as %q", session, name, seen[name])
+			t.Errorf("session %q has the tape %q, which has a slash or is also that of session %q", session, name, seen[name])
 		}
 		seen[name] = session
 	}

@@ -20,7 +20,7 @@ const (
 	eventPhase       = "phase" // a subagent's anchor, which does not end the session's phase
 )
 
-// The states of a step and of a run.
+// The states of a step, of a run, and of a command.
 const (
 	statusOK          = "ok"
 	statusContinue    = "continue"
@@ -34,7 +34,7 @@ const (
 // meta is the meta of a turn's entries.
 type meta struct {
 	RunID     string   `json:"run_id,omitempty"`
-	MessageID string   `json:"message_id,omitempty"` // of the recorded message, otherwise of the turn's
+	MessageID string   `json:"message_id,omitempty"` // of the message; on other entries, of the turn's message
 	Turn      string   `json:"turn,omitempty"`       // on a message that came in during a turn: that turn's message_id
 	Step      int      `json:"step,omitempty"`       // on the prompt of a further step
 	Again     bool     `json:"again,omitempty"`      // the turn's prompt, repeated in a new phase
@@ -111,10 +111,11 @@ func (d *drafts) message(role string, content any, m meta) {
 	}{role, content}, m)
 }
 
-// partial adds an answer that was cut off. If the model will answer anew, the partial answer is not in the context.
-func (d *drafts) partial(text string, anew bool) {
+// partial adds an answer that was cut off. If the model will answer again, the partial answer is not in the
+// context.
+func (d *drafts) partial(text string, again bool) {
 	m := meta{Partial: true}
-	if anew {
+	if again {
 		m.Context = new(bool)
 	}
 	if text != "" {

@@ -8,7 +8,7 @@ import (
 )
 
 // resume continues a turn that the tape already has a part of. done says that nothing is left to do;
-// then the error is the one with which the turn had ended.
+// err is then the error with which the turn had ended, if any.
 func (r *turn) resume(ctx context.Context) (done bool, err error) {
 	p := r.past
 	r.step, r.promptAt, r.end = p.step, p.promptAt, p.end

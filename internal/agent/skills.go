@@ -18,9 +18,9 @@ const (
 	largestSkill            = 1 << 20
 )
 
-// Skills lists the skills in a project and in a user's home, .agents/skills/NAME/SKILL.md, sorted by
-// name. If both have a name, the project's counts. In the text, ${SKILL_DIR} stands for the folder.
-// A SKILL.md counts only if it has a description and its name is the folder's.
+// Skills lists the skills in a project and in a user's home, .agents/skills/NAME/SKILL.md, sorted by name. If
+// both have a skill of the same name, the project's counts. In the text, ${SKILL_DIR} stands for the skill's
+// folder. A SKILL.md counts only if it has a description and its name is the folder's.
 func Skills(project, home string) []tools.Skill {
 	var out []tools.Skill
 	for _, root := range []string{project, home} {

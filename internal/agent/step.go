@@ -83,7 +83,7 @@ func promptContent(p hooks.Prompt) any {
 	return p.Text
 }
 
-// steering are the messages that came in for the running turn.
+// steering has the messages that came in for the running turn.
 type steering struct {
 	turn  *turn
 	inbox hooks.SteeringInbox
@@ -114,7 +114,8 @@ func (r *turn) addSteering(ctx context.Context, d *drafts) (s steering, err erro
 	return s, err
 }
 
-// end tells that the turn has the messages, or, if they were not saved, returns them to the inbox.
+// end shows that the turn has read the messages. If err says that they were not saved, it returns them to the inbox
+// instead. It returns err.
 func (s steering) end(ctx context.Context, err error) error {
 	for _, m := range s.list {
 		if err == nil {
@@ -133,7 +134,7 @@ type reply struct {
 	usage map[string]any
 }
 
-// answer calls the model. If that fails, the reply has the part of the answer that came.
+// answer calls the model. If that fails, the reply has the part of the answer that was received.
 func (r *turn) answer(ctx context.Context) (*reply, error) {
 	client := r.agent.Model
 	form, err := client.Form(r.model)
@@ -158,7 +159,7 @@ func (r *turn) answer(ctx context.Context) (*reply, error) {
 		return &reply{text: *finish}, nil
 	}
 	if other, err := client.Form(request.Model); err != nil || other != form {
-		return &reply{}, errors.Join(err, fmt.Errorf("a plugin has changed the model from %q to %q in before_llm_call, and that takes messages of another format: return it in load_state as %q",
+		return &reply{}, errors.Join(err, fmt.Errorf("a plugin has changed the model from %q to %q in before_llm_call, but the new model takes messages of another format: set it in load_state, as %q",
 			r.model, request.Model, hooks.StateModel))
 	}
 	r.used = request.Model
@@ -198,7 +199,7 @@ func (r *turn) receive(stream hooks.Stream) (*reply, error) {
 			if model, _ := e.Data["model"].(string); model != "" {
 				r.used = model // a fallback's
 			}
-			continue // the turn has its own at its end
+			continue // the turn ends with an event of its own
 		}
 		r.emit(e)
 	}

@@ -9,24 +9,24 @@ import (
 	"tape/repo"
 )
 
-// steps records what the stream of a plugin's model says of its steps: the texts before calls of tools, the calls,
-// their results and what they used. The last step, without calls, is left to [agent.saveState].
+// steps records the steps in the stream of a plugin's model: the texts before calls of tools, the calls,
+// their results, and the usage. The last step, without calls, is left to [agent.saveState].
 type steps struct {
 	r       *turn
-	text    string // of the step
+	text    string // of the step, not recorded yet
 	usage   map[string]any
 	calls   []call // not recorded yet
 	waiting []call // without a result
-	results bool   // the step has one
+	results bool   // the step has a result
 }
 
-// recorded returns the stream of a plugin's model, which is recorded as it is read.
-func (a *agent) recorded(ctx context.Context, plugin, session string, s hooks.State, events hooks.Stream) hooks.Stream {
+// recordStream returns the stream of a plugin's model. Its steps are recorded as the stream is read.
+func (a *agent) recordStream(ctx context.Context, plugin, session string, s hooks.State, events hooks.Stream) hooks.Stream {
 	if s[stateModelPlugin] != plugin {
-		return events // the built-in model's, which records itself
+		return events // of the built-in model, which records its steps itself
 	}
 	return func(yield func(hooks.Event, error) bool) {
-		r, err := a.foreign(ctx, session, hooks.Prompt{}, s)
+		r, err := a.foreignTurn(ctx, session, hooks.Prompt{}, s)
 		if err != nil {
 			yield(hooks.Event{}, err)
 			return
@@ -45,7 +45,8 @@ func (a *agent) recorded(ctx context.Context, plugin, session string, s hooks.St
 	}
 }
 
-// event records what an event says. Calls are recorded together, with the first result or before what follows them.
+// event records what an event says. The calls of a step are recorded together, with the first result or at
+// the end of the stream.
 func (w *steps) event(ctx context.Context, e hooks.Event) error {
 	data := hooks.Envelope(e.Data)
 	switch e.Kind {
@@ -69,7 +70,7 @@ func (w *steps) event(ctx context.Context, e hooks.Event) error {
 	return nil
 }
 
-// next begins another step if all calls of the last one have their results.
+// next begins another step if the current one has calls, and all of them have their results.
 func (w *steps) next(ctx context.Context) error {
 	if !w.results || len(w.waiting)+len(w.calls) > 0 {
 		return nil
@@ -95,7 +96,8 @@ func (w *steps) addCalls(d *drafts) {
 	w.waiting, w.calls, w.text = append(w.waiting, w.calls...), nil, ""
 }
 
-// result records a result. One without an id is that of the first call; one of an unknown call is not recorded.
+// result records a result. Without an id, it belongs to the first call that waits. The result of an unknown
+// call is not recorded.
 func (w *steps) result(ctx context.Context, data hooks.Envelope) error {
 	d := w.r.drafts()
 	w.addCalls(d)
@@ -110,7 +112,8 @@ func (w *steps) result(ctx context.Context, data hooks.Envelope) error {
 	return d.save(ctx)
 }
 
-// close adds the calls that have no result, with one that says so.
+// close adds the calls that are not recorded yet. A call without a result gets one that says that it was
+// interrupted.
 func (w *steps) close(d *drafts) {
 	w.addCalls(d)
 	for _, c := range w.waiting {

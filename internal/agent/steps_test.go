@@ -38,8 +38,8 @@ func usageEvent(in, out int) hooks.Event {
 	return hooks.Event{Kind: hooks.EventUsage, Data: map[string]any{"input_tokens": in, "output_tokens": out}}
 }
 
-// What a plugin's model streams of its steps is on the tape like the built-in model's: texts, calls, results and
-// usage of each step. The next turn's model reads it.
+// The steps that a plugin's model streams are on the tape like those of the built-in model, with texts,
+// calls, results and usage. The model of the next turn reads them.
 func TestStepsAreRecorded(t *testing.T) {
 	h := newHost(t, newStore(t), func(_ int, r models.Request) hooks.Stream {
 		for _, want := range []string{"I look.", `{\"path\":\"a\"}`, "what a has", "no such file", "Done."} {
@@ -54,7 +54,7 @@ func TestStepsAreRecorded(t *testing.T) {
 		callEvent("c3", "bash", "{}"), resultEvent("c3", "ran", false), hooks.Text("Done."), usageEvent(20, 3), final("I look.\n\nDone.", true))
 	h.register(own)
 	if r := h.mustTurn("m", "hello"); r.Output != "I look.\n\nDone." {
-		t.Errorf("%+v", r)
+		t.Errorf("the turn gives %+v", r)
 	}
 	h.wantTape("anchor session/start", "user: hello", "assistant: I look.", "call c1 c2", "result no such file", "result what a has", "run ok", "loop.step continue",
 		"call c3", "result ran", "run ok", "loop.step continue", "assistant: Done.", "run ok", "loop.step ok")
@@ -64,11 +64,11 @@ func TestStepsAreRecorded(t *testing.T) {
 	}
 	for want, n := range map[string]int{`"input_tokens":10`: 1, `"input_tokens":20`: 1, `"is_error":["c2"]`: 1, `"plugin":"own"`: 3, `"step":3`: 1} {
 		if strings.Count(all, want) != n {
-			t.Errorf("%d times %s in\n%s", strings.Count(all, want), want, all)
+			t.Errorf("%s comes %d times, want %d:\n%s", want, strings.Count(all, want), n, all)
 		}
 	}
 	if r := h.mustTurn("m", "hello"); r.Output != "I look.\n\nDone." { // the message comes again, as after a crash
-		t.Errorf("again: %+v", r)
+		t.Errorf("the repeated turn gives %+v", r)
 	}
 	own.RunModelStream = func(context.Context, hooks.Prompt, string, hooks.State) (hooks.Stream, error) { return nil, nil }
 	h.mustTurn("n", "and you?")
@@ -79,7 +79,7 @@ func TestStepsThatFail(t *testing.T) {
 	h := newHost(t, newStore(t), nil, nil)
 	h.register(streaming(errors.New("the line is cut"), callEvent("c1", "bash", "{}"), resultEvent("", "ran", false), hooks.Text("Half a"), callEvent("c2", "bash", "{}")))
 	if _, err := h.turn(t.Context(), "m", "hello"); err == nil {
-		t.Error("no error")
+		t.Error("a stream that fails gives no error")
 	}
 	h.wantTape("anchor session/start", "user: hello", "call c1", "result ran", "run ok", "loop.step continue",
 		"assistant: Half a", "call c2", "result "+textInterrupted, "error model_error", "run error", "loop.step error")

@@ -39,7 +39,7 @@ func (a *agent) newSubagentTool() hooks.Tool {
 			`"allowed_tools":{"type":"array","items":{"type":"string"},"description":"default all"}},` +
 			`"required":["prompt"],"additionalProperties":false}`),
 		Run:   a.runSubagent,
-		Reads: true, // its own calls need consent
+		Reads: true, // the subagent's own calls need consent
 	})
 }
 
@@ -103,10 +103,11 @@ func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
 	return chosen, nil
 }
 
-// shownCall is how many cells are shown of a subagent's call while it works.
+// shownCall is the length, in cells, to which a subagent's call of a tool is cut when it is shown.
 const shownCall = 300
 
-// collect runs the turn and returns the model's last text. The calls that it makes are shown as output, the newest five.
+// collect runs the turn and returns the model's last text. Meanwhile it shows the five newest calls of tools
+// as output.
 func (r *turn) collect(ctx context.Context, show func(end string, bytes int64)) (string, error) {
 	var text strings.Builder
 	var calls []string
@@ -177,7 +178,7 @@ func withoutContextFalse(raw json.RawMessage) (json.RawMessage, error) {
 	return encoded(m)
 }
 
-// anchorOf turns a subagent's event phase into an anchor, and reports whether e was one.
+// anchorOf turns a subagent's event phase into an anchor. It reports false if e is another entry.
 func anchorOf(e *repo.Entry) bool {
 	if name, _ := eventOf(*e); name != eventPhase {
 		return false

@@ -14,8 +14,8 @@ import (
 	"tape/repo/view"
 )
 
-// Two parallel subagents, of which one fails: what the other recorded is on the tape, and the
-// session's model sees only their answers. The one whose context overflows goes on by itself.
+// One of two parallel subagents fails. What the other one recorded is on the tape, also after its context was
+// too long, and the session's model sees only the answers of both.
 func TestSubagents(t *testing.T) {
 	for _, form := range view.Formats() {
 		t.Run(string(form), func(t *testing.T) { testSubagents(t, form) })
@@ -36,7 +36,7 @@ func testSubagents(t *testing.T, form view.Format) {
 			return says("All done.")
 		case strings.Contains(all, "bad task"):
 			if len(r.Tools) != 1 {
-				t.Errorf("the bad one has %d tools", len(r.Tools))
+				t.Errorf("the subagent with one allowed tool has %d", len(r.Tools))
 			}
 			both.Done()
 			both.Wait()
@@ -73,7 +73,7 @@ func testSubagents(t *testing.T, form view.Format) {
 	for _, e := range h.entries() {
 		all = append(all, brief(e))
 		if name, _ := eventOf(e); e.Kind == repo.KindAnchor && e.ID > 1 || name == eventPhase && !strings.Contains(string(e.Meta), "agent-k1") {
-			t.Errorf("%s", e.Raw)
+			t.Errorf("a subagent has begun a phase of the session: %s", e.Raw)
 		}
 	}
 	tape := strings.Join(all, "\n")
@@ -83,11 +83,11 @@ func testSubagents(t *testing.T, form view.Format) {
 		}
 	}
 	if strings.Contains(tape, "assistant: I try") {
-		t.Errorf("the tape has what the one that failed recorded:\n%s", tape)
+		t.Errorf("the tape has what the failed subagent recorded:\n%s", tape)
 	}
 	forks, err := h.store.Forks(t.Context())
 	if err != nil || len(forks) != 0 {
-		t.Errorf("%d forks, %v", len(forks), err)
+		t.Errorf("%d forks are open, want none, %v", len(forks), err)
 	}
 	tp, err := h.store.Tape(t.Context(), "s")
 	if err != nil {
@@ -95,10 +95,10 @@ func testSubagents(t *testing.T, form view.Format) {
 	}
 	closed, err := tp.ClosedForks(t.Context())
 	if err != nil || len(closed) != 2 {
-		t.Errorf("%d closed forks, %v", len(closed), err)
+		t.Errorf("%d forks are closed, want 2, %v", len(closed), err)
 	}
 	if n := len(h.model.requests); n != 6 {
-		t.Errorf("%d calls of the model", n)
+		t.Errorf("%d calls of the model, want 6", n)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestSubagentsSameID(t *testing.T) {
 	}
 	for _, e := range h.entries() {
 		if e.Kind == repo.KindToolResult && brief(e) != "result did it" {
-			t.Errorf("%s", e.Raw)
+			t.Errorf("the result is not \"did it\": %s", e.Raw)
 		}
 	}
 }
@@ -138,6 +138,6 @@ func TestSubagentShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(end) > 2_000 || !strings.Contains(end, `{"n":99,`) || strings.Contains(end, `{"n":9,`) || bytes < 20_000 {
-		t.Errorf("%d bytes of %d:\n%s", len(end), bytes, end)
+		t.Errorf("%d bytes of %d are shown, want the last few calls:\n%s", len(end), bytes, end)
 	}
 }

@@ -21,7 +21,8 @@ const textGoOn = "The context was too long, and begins anew with a summary of wh
 // textDone comes before the calls that the turn has made.
 const textDone = "\n\nIn this turn, these calls were made already, with these results. Do not make them again:\n"
 
-// summarize asks a model for a summary of what the next requests leave out. What it used is added to the drafts.
+// summarize asks a model for a summary of the context so far. The event run, with the usage, is added to the
+// drafts.
 func (r *turn) summarize(ctx context.Context, d *drafts) (string, error) {
 	model := cmp.Or(r.agent.SummaryModel, r.model)
 	form, err := r.agent.form(r.model)
@@ -84,8 +85,8 @@ func (r *turn) askSummary(ctx context.Context, model, transcript string) (text s
 	return out.String(), usage, errors.Join(err, ctx.Err(), r.agent.Runtime.AfterModelCall(ctx, call, result, r.state))
 }
 
-// done returns the calls that the turn has made in this phase, with their results.
-func (r *turn) done(ctx context.Context) (string, error) {
+// doneCalls returns the calls that the turn has made in this phase, with their results.
+func (r *turn) doneCalls(ctx context.Context) (string, error) {
 	var own []repo.Entry
 	for e, err := range r.tape.Entries(ctx, repo.Query{Reverse: true}) {
 		if err != nil {

@@ -42,7 +42,7 @@ func (a *agent) tape(ctx context.Context, session string) (*repo.Tape, error) {
 	return t, err
 }
 
-// eventSession says what a session is about, like those of imports.
+// eventSession is the name of the event that says what a session is about, as in imported sessions.
 const eventSession = "session_meta"
 
 type turnKey struct{}

@@ -30,7 +30,7 @@ type turn struct {
 	agent   *agent
 	tape    *repo.Tape
 	forked  bool   // the tape is a subagent's fork
-	session string // a subagent's is its parent's
+	session string // for a subagent, its parent's
 	id      string // the message_id
 	state   hooks.State
 	prompt  hooks.Prompt
@@ -40,7 +40,7 @@ type turn struct {
 	model    string // provider:model; "" is the client's default
 	used     string // the model of the last call; a plugin or a fallback may have changed it
 	switched string // the model that the session has chosen
-	plugin   string // the plugin that runs the model, if it is another one
+	plugin   string // the plugin that runs the model; "" is the built-in one
 	past     *past
 
 	runID    string // of the current call of the model
@@ -51,9 +51,9 @@ type turn struct {
 
 	work   func(ctx context.Context) error // the loop, or a command
 	emit   func(hooks.Event)               // shows an event; does nothing once the reader has left
-	failed bool                            // the command has
+	failed bool                            // the command has failed
 	text   strings.Builder                 // all text that was shown
-	last   string                          // the run_id of its last piece
+	last   string                          // the run_id of the last piece of text
 }
 
 // place is the position of an entry.
@@ -134,7 +134,7 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 	case r.past.handedOff:
 		return false, r.fail(ctx, kindContext, err, nil)
 	}
-	return true, r.handOffFor(ctx, err)
+	return true, r.handOffOverflow(ctx, err)
 }
 
 // endWithAnswer records an answer without calls. The turn goes on only if messages came in meanwhile.
@@ -190,7 +190,7 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	return errors.Join(err, d.save(ctx))
 }
 
-// goesOn reports whether a turn was interrupted because the program ends. It then goes on after the next start.
+// goesOn reports whether a turn was interrupted because the program ends. Such a turn goes on after the next start.
 func goesOn(ctx context.Context) bool {
 	cause := context.Cause(ctx)
 	return cause != context.Canceled && errors.Is(cause, context.Canceled) //nolint:errorlint // what wraps it has a reason

@@ -27,17 +27,17 @@ func TestTurn(t *testing.T) {
 	}, with(echo("fs.read")))
 	r := h.mustTurn("m1", "look")
 	if r.Output != "I look.\n\nIt is fine." {
-		t.Errorf("output %q", r.Output)
+		t.Errorf("the output is %q, want both texts with a blank line between them", r.Output)
 	}
 	h.wantTape("anchor session/start", "system", "user: look", "assistant: I look.", "call c1 c2", `result fs.read {"text":"a"}`, `result fs.read {"text":"b"}`,
 		"run ok", "loop.step continue", "assistant: It is fine.", "run ok", "loop.step ok")
 	for _, e := range h.entries()[1:] {
 		if !strings.Contains(string(e.Meta), `"message_id":"m1"`) {
-			t.Errorf("%s has meta %s", brief(e), e.Meta)
+			t.Errorf("%s has meta %s, without message_id m1", brief(e), e.Meta)
 		}
 	}
 	if run := string(h.entries()[7].Payload); !strings.Contains(run, `"model":"test:one"`) || !strings.Contains(run, `"input_tokens":7`) {
-		t.Errorf("run: %s", run)
+		t.Errorf("the event run lacks the model or the usage: %s", run)
 	}
 	second := sent(h.model.requests[1])
 	for _, want := range []string{"look", "I look.", `"tool_call_id":"c1"`, `"tool_call_id":"c2"`} {
@@ -46,28 +46,28 @@ func TestTurn(t *testing.T) {
 		}
 	}
 	if title := about.Prompt(h.entries()[2]); title != "look" {
-		t.Errorf("the title is %q", title)
+		t.Errorf("the title is %q, want look", title)
 	}
 	if raw := string(h.entries()[2].Raw); !strings.Contains(raw, `"<message_context>\ndate`) {
-		t.Errorf("stored as %s", raw)
+		t.Errorf("the stored prompt lacks its heading: %s", raw)
 	}
 	kinds := ""
 	for _, e := range h.events {
 		kinds += e.Kind + " "
 	}
 	if want := "text text usage tool_call tool_call tool_result tool_result text text text usage final "; kinds != want {
-		t.Errorf("events %s", kinds)
+		t.Errorf("the events are\n%s\nwant\n%s", kinds, want)
 	}
 	h.mustTurn("m2", "again")
 	if n := len(h.entries()); n != 16 {
-		t.Errorf("%d entries after the second turn", n)
+		t.Errorf("%d entries after the second turn, want 16", n)
 	}
 }
 
 var errLong = fmt.Errorf("%w: 400 prompt is too long", models.ErrContextLength)
 
 func TestAutoHandoff(t *testing.T) {
-	for _, text := range []string{"", "I begin "} { // before the stream, and inside it
+	for _, text := range []string{"", "I begin "} { // the error comes before the stream, or inside it
 		h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
 			switch n {
 			case 1:
@@ -81,17 +81,17 @@ func TestAutoHandoff(t *testing.T) {
 		h.wantTape("anchor session/start", "system", "user: work", "call c1", `result look {"text":"a"}`, "run ok", "loop.step continue",
 			"anchor auto_handoff/context_overflow", "loop.step auto_handoff", "user: work", "assistant: done", "run ok", "loop.step ok")
 		if a := string(h.entries()[7].Payload); !strings.Contains(a, `"state":{"error":"`+errLong.Error()+`","reason":"context_length_exceeded"}`) {
-			t.Errorf("the anchor is %s", a)
+			t.Errorf("the anchor lacks the error and the reason: %s", a)
 		}
 		last := sent(h.model.requests[2])
 		if strings.Contains(last, "c1") || !strings.Contains(last, "work") {
-			t.Errorf("the new context is\n%s", last)
+			t.Errorf("the new context is not the prompt alone:\n%s", last)
 		}
 	}
 }
 
-// If the model can summarize, the new context begins with the summary and the results of the turn's calls. A summary that
-// is too long for the model is tried with less.
+// If the model can summarize, the new context begins with the summary and the results of the turn's calls. If the
+// context is too long for the summary's model, too, a part of it is summarized.
 func TestAutoHandoffSummary(t *testing.T) {
 	for _, form := range []view.Format{view.OpenAI, view.Anthropic} {
 		h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
@@ -116,7 +116,7 @@ func TestAutoHandoffSummary(t *testing.T) {
 		h.mustTurn("m1", "the code is 4711")
 		h.mustTurn("m2", "work")
 		if len(asked) != 2 || asked[1].Model != "test:small" || len(asked[1].Tools) != 0 {
-			t.Fatalf("asked for summaries: %+v", asked)
+			t.Fatalf("want two requests for a summary, the second to test:small without tools: %+v", asked)
 		}
 		for _, want := range []string{"4711", "work", "done once"} {
 			if !strings.Contains(sent(asked[1]), want) {
@@ -142,7 +142,7 @@ func TestAutoHandoffSummary(t *testing.T) {
 			}
 		}
 		if runs != 1 {
-			t.Errorf("%d runs of the summary's model are on the tape", runs)
+			t.Errorf("%d runs of the summary's model are on the tape, want 1", runs)
 		}
 	}
 }
@@ -151,12 +151,12 @@ func TestAutoHandoffOnce(t *testing.T) {
 	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return fails("", errLong) }, nil)
 	_, err := h.turn(t.Context(), "m", "work")
 	if !errors.Is(err, models.ErrContextLength) || len(h.model.requests) != 2 {
-		t.Errorf("%v after %d calls", err, len(h.model.requests))
+		t.Errorf("%v after %d calls, want an error about the context after 2", err, len(h.model.requests))
 	}
 	h.wantTape("anchor session/start", "system", "user: work", "anchor auto_handoff/context_overflow", "loop.step auto_handoff", "user: work",
 		"error context_length_exceeded", "run error", "loop.step error")
 	if len(h.sent) != 1 || h.sent[0].Text(hooks.KeyKind) != hooks.KindError {
-		t.Errorf("sent: %v", h.sent)
+		t.Errorf("sent %v, want one error", h.sent)
 	}
 }
 
@@ -164,14 +164,14 @@ func TestAutoHandoffOnce(t *testing.T) {
 func TestModelFails(t *testing.T) {
 	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return fails("I beg", errors.New("429 rate limit")) }, nil)
 	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "429") {
-		t.Error(err)
+		t.Errorf("the turn gives %v, want the model's error", err)
 	}
 	h.wantTape("anchor session/start", "system", "user: work", "error model_error", "assistant: I beg", "run error", "loop.step error")
 	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "429") || len(h.model.requests) != 1 {
-		t.Errorf("done again: %v, %d calls", err, len(h.model.requests))
+		t.Errorf("the repeated turn gives %v after %d calls, want the same error after 1", err, len(h.model.requests))
 	}
 	if n := len(h.entries()); n != 7 {
-		t.Errorf("%d entries", n)
+		t.Errorf("%d entries, want 7", n)
 	}
 }
 
@@ -180,13 +180,13 @@ func TestMaxSteps(t *testing.T) {
 		return says("", fmt.Sprintf(`c%d look {"text":"a"}`, n))
 	}, func(o *Options) { with(echo("look"))(o); o.MaxSteps = 2 })
 	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "max_steps_reached=2") {
-		t.Error(err)
+		t.Errorf("the turn gives %v, want max_steps_reached=2", err)
 	}
 	h.wantTape("anchor session/start", "system", "user: work", "call c1", `result look {"text":"a"}`, "run ok", "loop.step continue",
 		"call c2", `result look {"text":"a"}`, "error max_steps", "run ok", "loop.step error")
 }
 
-// A cancelled turn records that, during the answer or in a tool, and no tool outlives it.
+// A turn that is cancelled during the answer records that.
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
@@ -205,16 +205,15 @@ func TestCancelled(t *testing.T) {
 	tape := []string{"anchor session/start", "system", "user: work", "error cancelled", "assistant: half", "run cancelled", "loop.step error"}
 	h.wantTape(tape...)
 	if len(h.sent) != 0 {
-		t.Errorf("sent: %v", h.sent)
+		t.Errorf("sent %v, want nothing", h.sent)
 	}
-	// A message that is sent again is answered, and the model sees it again after the partial
-	// answer.
+	// If the message is sent again, it is answered: the model sees it after the partial answer.
 	h.mustTurn("m", "work")
 	h.wantTape(append(tape, "user: work", "assistant: here I am", "run ok", "loop.step ok")...)
 }
 
-// A turn that ends because the program does goes on after the next start: the tape has its prompt once, and what came
-// of the answer is not for the model.
+// A turn that was interrupted because the program ended goes on after the next start. The tape has its prompt
+// once, and the model does not see the partial answer.
 func TestEndsAndGoesOn(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	store := newStore(t)
@@ -234,10 +233,11 @@ func TestEndsAndGoesOn(t *testing.T) {
 	h.mustTurn("m", "work")
 	h.wantTape(append(tape, "assistant: here I am", "run ok", "loop.step ok")...)
 	if seen := sent(h.model.requests[0]); strings.Contains(seen, "half") || strings.Count(seen, "work") != 1 {
-		t.Errorf("the model sees %s", seen)
+		t.Errorf("the model sees the partial answer, or the prompt not once: %s", seen)
 	}
 }
 
+// A turn that is cancelled while tools run records that, and no tool outlives it.
 func TestCancelledInTool(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running atomic.Int32
@@ -298,16 +298,16 @@ func TestSteeringTooLate(t *testing.T) {
 		return says("done")
 	}, func(o *Options) { o.MaxSteps = 1 })
 	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "max_steps_reached") {
-		t.Error(err)
+		t.Errorf("the turn gives %v, want max_steps_reached", err)
 	}
 	for _, e := range h.events {
 		if e.Kind == hooks.EventSteering {
-			t.Errorf("announced: %v", e)
+			t.Errorf("the message is announced as read: %v", e)
 		}
 	}
 	inbox, err := h.rt.SteeringInbox(t.Context())
 	if err != nil || inbox.Len("s") != 1 {
-		t.Errorf("%d messages wait, %v", inbox.Len("s"), err)
+		t.Errorf("%d messages wait, want 1, %v", inbox.Len("s"), err)
 	}
 }
 
@@ -318,16 +318,16 @@ func TestCompact(t *testing.T) {
 	h.model.summary = func(models.Request) hooks.Stream { return says(summary) }
 	h.mustTurn("m1", "fix the sum")
 	if r := h.mustTurn("m2", ",compact"); !strings.Contains(r.Output, "A new context begins, with this summary:\n\nthe sum is fixed") {
-		t.Error(r.Output)
+		t.Errorf(",compact does not show the summary: %s", r.Output)
 	}
 	h.mustTurn("m3", "go on")
 	last := h.model.requests[len(h.model.requests)-1]
 	if all := fmt.Sprintf("%s", last.Messages); !strings.Contains(all, summary) || strings.Contains(all, "fix the sum") {
-		t.Error(all)
+		t.Errorf("the new context is not the summary alone: %s", all)
 	}
 	summary = ""
 	if r := h.mustTurn("m4", ",compact"); !strings.Contains(r.Output, "error: there is no summary: the model gave no answer; write one yourself") {
-		t.Error(r.Output)
+		t.Errorf(",compact without a summary answers %q", r.Output)
 	}
 }
 
@@ -362,7 +362,7 @@ func TestHooksAroundCalls(t *testing.T) {
 			return nil
 		}})
 	if r := h.mustTurn("m", "work"); r.Output != "enough" || h.model.requests[0].MaxTokens != 99 || results != 5 || h.model.requests[0].Model != "test:other" {
-		t.Errorf("output %q, %d tokens, %d results", r.Output, h.model.requests[0].MaxTokens, results)
+		t.Errorf("output %q, want enough; request %+v, want 99 tokens of test:other; %d results, want 5", r.Output, h.model.requests[0], results)
 	}
 	got := map[string]bool{}
 	for _, e := range h.entries() {
@@ -391,7 +391,7 @@ func TestContinuePrompt(t *testing.T) {
 		"user: go on", "assistant: done", "run ok", "loop.step ok")
 }
 
-// When a tool ends a phase, the model still sees the prompt in the new context.
+// If a tool ends a phase, the model still sees the prompt in the new context.
 func TestHandoffByTool(t *testing.T) {
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
 		if n == 1 {
@@ -409,7 +409,7 @@ func TestHandoffByTool(t *testing.T) {
 	h.wantTape("anchor session/start", "system", "user: work", "call c1", "anchor two", "result anchor added", "run ok", "loop.step continue",
 		"user: work", "assistant: done", "run ok", "loop.step ok")
 	if last := sent(h.model.requests[1]); !strings.Contains(last, "half is done") || !strings.Contains(last, "work") {
-		t.Errorf("the new context is\n%s", last)
+		t.Errorf("the new context lacks the summary or the prompt:\n%s", last)
 	}
 }
 
@@ -441,11 +441,11 @@ func TestHandoffOfTheLoop(t *testing.T) {
 		}
 	}
 	if last := sent(h.model.requests[1]); !strings.Contains(last, "half is done") || strings.Contains(last, "anchor added") || strings.Contains(last, "not here") {
-		t.Errorf("the new context is\n%s", last)
+		t.Errorf("the new context lacks the summary, or has the old phase:\n%s", last)
 	}
 }
 
-// The run names the model that answered.
+// The event run names the model that answered.
 func TestRunNamesFallback(t *testing.T) {
 	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream {
 		return func(yield func(hooks.Event, error) bool) {
@@ -456,7 +456,7 @@ func TestRunNamesFallback(t *testing.T) {
 	h.mustTurn("m", "hello")
 	for _, e := range h.entries() {
 		if name, data := eventOf(e); name == eventRun && data.Model != "openai:second" {
-			t.Errorf("the run names %q", data.Model)
+			t.Errorf("the event run names %q, want openai:second", data.Model)
 		}
 	}
 }
@@ -464,19 +464,19 @@ func TestRunNamesFallback(t *testing.T) {
 func TestNoModel(t *testing.T) {
 	h := newHost(t, newStore(t), nil, nil)
 	if r := h.mustTurn("m", "hello"); !strings.HasSuffix(r.Output, "\nhello") {
-		t.Errorf("output %q", r.Output)
+		t.Errorf("the output is %q, which does not end with the prompt", r.Output)
 	}
 	h.mustTurn("m", "hello")
 	h.wantTape("anchor session/start", "user: hello", "error no_model", "run error")
 	if len(h.sent) < 2 || h.sent[0].Text(hooks.KeyKind) != hooks.KindError {
-		t.Errorf("sent %v", h.sent)
+		t.Errorf("sent %v, want an error first", h.sent)
 	}
 	if r := h.mustTurn("e", " "); r.Output != "error: empty prompt" && strings.TrimSpace(r.Output) != "" {
-		t.Errorf("empty: %q", r.Output)
+		t.Errorf("an empty message is answered by %q", r.Output)
 	}
 }
 
-// Keys of providers are never on a tape, whoever says them.
+// Keys of providers are never on a tape, whoever writes them.
 func TestKeys(t *testing.T) {
 	const key = "totally-secret-key-of-nobody"
 	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
@@ -488,7 +488,7 @@ func TestKeys(t *testing.T) {
 	_, _ = h.turn(t.Context(), "m", "use "+key)
 	for _, e := range h.entries() {
 		if strings.Contains(string(e.Raw), key) {
-			t.Errorf("%s", e.Raw)
+			t.Errorf("the key is on the tape: %s", e.Raw)
 		}
 	}
 }

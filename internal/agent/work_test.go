@@ -41,15 +41,15 @@ func TestWork(t *testing.T) {
 		return says("It prints 42.")
 	}, func(o *Options) { o.Project, o.Tools = project, set })
 	if r := h.mustTurn("m", "add 40 and 2"); r.Output != "It prints 42." {
-		t.Errorf("output %q", r.Output)
+		t.Errorf("the output is %q, want \"It prints 42.\"", r.Output)
 	}
 	if raw, err := os.ReadFile(filepath.Join(project, "sum.sh")); err != nil || string(raw) != "expr 40 + 2\n" {
-		t.Errorf("%q, %v", raw, err)
+		t.Errorf("sum.sh has %q, %v", raw, err)
 	}
 	var all []string
 	for _, e := range h.entries() {
 		if e.Kind == repo.KindToolResult && strings.Contains(string(e.Meta), "is_error") {
-			t.Errorf("%s", e.Raw)
+			t.Errorf("a call failed: %s", e.Raw)
 		}
 		all = append(all, brief(e))
 	}
@@ -66,7 +66,7 @@ func TestWork(t *testing.T) {
 		}
 	}
 	if strings.Contains(last, "Use expr.") {
-		t.Errorf("the new context has what was before:\n%s", last)
+		t.Errorf("the new context has the old phase:\n%s", last)
 	}
 	for command, want := range map[string]string{
 		",tape.info": "name: s\n", ",tape.search expr": "[tape.search]: ", ",cat sum.sh | tr a-z A-Z": "EXPR 40 + 2", ",skill name=sum": "Use expr.",
@@ -74,15 +74,15 @@ func TestWork(t *testing.T) {
 		",tape.search limit=x y": "error: ",
 	} {
 		if r := h.mustTurn(command, command); !strings.Contains(r.Output, want) {
-			t.Errorf("%s: %s", command, r.Output)
+			t.Errorf("%s answers %q, without %q", command, r.Output, want)
 		}
 	}
-	// The anchor of a command has the meta of the loop's anchors.
+	// The anchor of a command has the same meta as the anchors of the loop.
 	found := false
 	for _, e := range h.entries() {
 		found = found || e.Kind == repo.KindAnchor && strings.Contains(string(e.Raw), `"phase-1"`) && strings.Contains(string(e.Raw), `"summary":"done"`) && jsonl.GetString(e.Meta, "message_id") != ""
 	}
 	if !found {
-		t.Error("the handoff of a command is not recorded")
+		t.Error("no anchor phase-1 has the summary and a message_id")
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 const perDoc = 60 // terms of a document
 
-// zipf returns n documents of words with the frequencies of a natural text, each word after its length.
+// zipf returns n documents of words with the frequencies of a natural text. Each word follows a byte with its
+// length.
 func zipf(n int) []byte {
 	rng := rand.New(rand.NewSource(1))
 	z := rand.NewZipf(rng, 1.07, 2, 400_000)

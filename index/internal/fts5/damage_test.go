@@ -101,7 +101,7 @@ func TestDamage(t *testing.T) {
 	}
 	for _, id := range ids {
 		if id == totalsID || id == structureID {
-			continue // as in a table that is new
+			continue // a new table does not have these either
 		}
 		mem := whole.clone()
 		delete(mem.blocks, id)
@@ -198,7 +198,7 @@ func FuzzLeaf(f *testing.F) {
 		}
 		_, _, found, err := l.find(term)
 		if err == nil && found != slices.ContainsFunc(names, func(n []byte) bool { return bytes.Equal(n, term) }) {
-			t.Errorf("find %q: %v, but the terms are %q", term, found, names)
+			t.Errorf("find(%q) gives %v, but the terms are %q", term, found, names)
 		}
 	})
 }

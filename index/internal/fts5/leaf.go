@@ -113,7 +113,7 @@ func (s *termScan) ahead() bool {
 // find returns a term's documents on the page. If last is set, the list may continue on the next page.
 func (l leaf) find(term []byte) (list []byte, last, found bool, err error) {
 	s := l.terms()
-	same := 0 // bytes that term shares with the terms so far, which are below it
+	same := 0 // how many bytes term shares with the last term, which is below it
 	for {
 		ok, err := s.next()
 		if err != nil || !ok || s.keep < same {

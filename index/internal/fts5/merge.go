@@ -54,7 +54,7 @@ func (x *Index) Take(from *Index) error {
 	return x.addTotals(t.docs, t.terms)
 }
 
-// join writes a new segment with everything in the given segments.
+// join writes a new segment with the documents of the given segments for which keep is true; nil keeps all.
 func (x *Index) join(from Pages, in []segment, keep func(doc int64) bool) (*merger, segment, error) {
 	id, err := x.st.freeID()
 	if err != nil {
@@ -117,8 +117,8 @@ type merger struct {
 	its  []*segIter
 	keep func(doc int64) bool
 
-	dropped int64      // removed pairs of a term and a document
-	docs    docSet     // their documents
+	dropped int64      // how many pairs of a term and a document were removed
+	docs    docSet     // the removed documents
 	same    []*segIter // iterators at the current term
 	begun   bool       // the term is in w
 	heads   []head

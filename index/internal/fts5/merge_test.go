@@ -38,10 +38,10 @@ func TestMergePolicy(t *testing.T) {
 			most = max(most, len(segs))
 		}
 		if most > 11 {
-			t.Errorf("%d bytes a document: up to %d segments", size, most)
+			t.Errorf("with %d bytes a document, there are up to %d segments, want at most 11", size, most)
 		}
 		if perDoc := float64(written) / float64(docs); perDoc > 20*float64(1+size/pageSize) {
-			t.Errorf("%d bytes a document: %.1f pages written for each", size, perDoc)
+			t.Errorf("with %d bytes a document, %.1f pages are written for each, which is too many", size, perDoc)
 		}
 	}
 }
@@ -66,20 +66,20 @@ func TestAppendOneByOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if x.Segments() > 6 {
-			t.Fatalf("%d segments after %d documents", x.Segments(), doc+1)
+			t.Fatalf("%d segments after %d documents, want at most 6", x.Segments(), doc+1)
 		}
 	}
 	if err := x.Check(); err != nil {
 		t.Error(err)
 	}
 	if docs, err := docsOf(x, "all", 40, 239); err != nil || len(docs) != 200 || docs[0] != 40 {
-		t.Errorf("%d documents, %v", len(docs), err)
+		t.Errorf("%d documents of the term all from 40 to 239, want 200, %v", len(docs), err)
 	}
 	if err := x.Merge(func(int64) bool { return false }, true); err != nil || x.Segments() > 0 {
-		t.Errorf("after a merge that drops all: %d segments, %v", x.Segments(), err)
+		t.Errorf("after a merge that drops all, there are %d segments, want none, %v", x.Segments(), err)
 	}
 	if len(mem.blocks) != 2 || len(mem.keys) != 0 {
-		t.Errorf("an empty index has %d blocks and %d keys", len(mem.blocks), len(mem.keys))
+		t.Errorf("an empty index has %d blocks and %d keys, want 2 and none", len(mem.blocks), len(mem.keys))
 	}
 }
 
@@ -96,7 +96,7 @@ func TestBuilderOrder(t *testing.T) {
 		b := NewBuilder()
 		f(b)
 		if err := x.Write(b); err == nil || mem.puts > 0 {
-			t.Errorf("%s: Write gives %v after %d writes", name, err, mem.puts)
+			t.Errorf("%s: Write gives %v after %d writes, want an error before the first", name, err, mem.puts)
 		}
 	}
 }
@@ -184,12 +184,12 @@ func TestFaults(t *testing.T) {
 			}
 			if left > 0 {
 				if err != nil || n < 4 {
-					t.Errorf("%s: without a fault, after %d calls: %v", name, n, err)
+					t.Errorf("%s makes %d calls, want at least 3, and without a fault gives %v", name, n-1, err)
 				}
 				break
 			}
 			if !errors.Is(err, errFault) {
-				t.Fatalf("%s: the fault of call %d gives %v", name, n, err)
+				t.Fatalf("%s: a fault in call %d gives %v, want %v", name, n, err, errFault)
 			}
 		}
 	}

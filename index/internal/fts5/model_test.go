@@ -15,7 +15,7 @@ type random struct {
 	rng  *rand.Rand
 	x    *Index
 	m    model
-	next [4]int64 // the next entry of each of some tapes
+	last [4]int64 // the last entry of each of four tapes
 	docs int
 }
 
@@ -41,9 +41,9 @@ func (r *random) write(n, terms int) {
 	r.Helper()
 	var ids []int64
 	for range 1 + r.rng.IntN(n) {
-		tape := r.rng.IntN(len(r.next))
-		r.next[tape] += 1 + int64(r.rng.IntN(3))
-		ids = append(ids, int64(tape)<<60|int64(tape+1)<<32|r.next[tape])
+		tape := r.rng.IntN(len(r.last))
+		r.last[tape] += 1 + int64(r.rng.IntN(3))
+		ids = append(ids, int64(tape)<<60|int64(tape+1)<<32|r.last[tape])
 	}
 	slices.Sort(ids)
 	b := NewBuilder()
@@ -66,15 +66,15 @@ func (r *random) write(n, terms int) {
 
 // bounds returns a range that often selects one tape or a part of it.
 func (r *random) bounds() (lo, hi int64) {
-	tape := r.rng.IntN(len(r.next))
+	tape := r.rng.IntN(len(r.last))
 	lo, hi = int64(tape)<<60|int64(tape+1)<<32, int64(tape)<<60|int64(tape+2)<<32-1
 	switch r.rng.IntN(4) {
 	case 0:
 		return 0, math.MaxInt64
 	case 1:
-		lo += r.rng.Int64N(r.next[tape] + 2)
+		lo += r.rng.Int64N(r.last[tape] + 2)
 	case 2:
-		lo += r.rng.Int64N(r.next[tape] + 2)
+		lo += r.rng.Int64N(r.last[tape] + 2)
 		hi = lo + int64(r.rng.IntN(50)) - 1
 	}
 	return lo, hi
@@ -100,14 +100,14 @@ func (r *random) compare(n int) {
 		want := r.m.docs(func(t string) bool { return t == w }, lo, hi)
 		got, err := docsOf(r.x, w, lo, hi)
 		if err != nil || !slices.Equal(got, want) {
-			r.Fatalf("Each(%.40q, %d, %d): %d documents of %d, %v", w, lo, hi, len(got), len(want), err)
+			r.Fatalf("Each(%.40q, %d, %d) gives %d documents, want %d, %v", w, lo, hi, len(got), len(want), err)
 		}
 		prefix := w[:r.rng.IntN(len(w)+1)]
 		match := func(t string) bool { return strings.HasPrefix(t, prefix) }
 		want = r.m.docs(match, lo, hi)
 		got, err = prefixDocs(r.x, prefix, lo, hi)
 		if err != nil || !slices.Equal(got, want) {
-			r.Fatalf("EachPrefix(%.40q, %d, %d): %d documents of %d, %v", prefix, lo, hi, len(got), len(want), err)
+			r.Fatalf("EachPrefix(%.40q, %d, %d) gives %d documents, want %d, %v", prefix, lo, hi, len(got), len(want), err)
 		}
 		r.terms(prefix, words)
 	}
@@ -128,7 +128,7 @@ func prefixDocs(x *Index, prefix string, lo, hi int64) ([]int64, error) {
 	return slices.Compact(out), err
 }
 
-// terms compares the list of terms with a prefix.
+// terms compares the terms that begin with prefix with those of words.
 func (r *random) terms(prefix string, words []string) {
 	r.Helper()
 	var want, got []string
@@ -141,10 +141,11 @@ func (r *random) terms(prefix string, words []string) {
 	slices.Sort(got)
 	got = slices.Compact(got)
 	if err != nil || !slices.Equal(got, want) {
-		r.Fatalf("Terms(%.40q): %d terms of %d, %v", prefix, len(got), len(want), err)
+		r.Fatalf("Terms(%.40q) gives %d terms, want %d, %v", prefix, len(got), len(want), err)
 	}
 }
 
+// An index answers as the model does, after random writes and merges.
 func TestModel(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -2,7 +2,7 @@ package fts5
 
 import "bytes"
 
-// EachPrefix is Each for all terms that begin with prefix. A document comes once for each of its terms.
+// EachPrefix is like Each, for all terms that begin with prefix. A document comes once for each of its terms.
 func (x *Index) EachPrefix(prefix []byte, lo, hi int64, f func(docs []int64)) error {
 	if lo > hi {
 		return nil
@@ -36,8 +36,8 @@ func (x *Index) scanPrefix(prefix []byte, p *prefixScan) error {
 
 type prefixScan struct {
 	key    []byte
-	visit  func(term []byte) // if set, is called with the terms; otherwise
-	d      decoder           // d collects their documents
+	visit  func(term []byte) // called with the terms; nil: their documents are collected instead
+	d      decoder           // collects the documents
 	term   []byte            // the last term
 	inside bool              // it has the prefix
 }

@@ -31,20 +31,21 @@ func decodeAbout(raw string) (out about.Tape, err error) {
 	return out, err
 }
 
-// decoded is what a tape is about, with the JSON that it was read from.
-type decoded struct {
+// parsedAbout is what a tape is about, with the JSON that it was parsed from.
+type parsedAbout struct {
 	raw  string
 	tape about.Tape
 }
 
-// allFacts selects all rows as one text, like the constant all. Its separators are control characters, which JSON
+// allFacts selects all rows as one text, like allRows. Its separators are control characters, which JSON
 // does not contain.
 const allFacts = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, about), char(30)), '') FROM tapes"
 
-// About returns what each of the tapes is about, by branch. The second call for several tapes begins to keep what it
-// parsed, and later ones parse only JSON that has changed: for thousands of tapes, parsing takes most of the time.
+// About returns what each of the tapes is about, by branch. The second call for several tapes begins to keep
+// what it parsed, and later calls parse only JSON that has changed: for thousands of tapes, parsing takes
+// most of the time.
 func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
-	out, now := make(map[string]about.Tape, len(tapes)), map[string]decoded{}
+	out, parsed := make(map[string]about.Tape, len(tapes)), map[string]parsedAbout{}
 	keep := d.listed && len(tapes) > 1
 	for _, t := range tapes {
 		out[t.Tape.Branch()] = about.Tape{}
@@ -63,7 +64,7 @@ func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 		if _, asked := out[branch]; !asked {
 			continue
 		}
-		last, ok := d.decoded[branch]
+		last, ok := d.parsed[branch]
 		if !ok || last.raw != raw {
 			one, err := decodeAbout(raw)
 			if err != nil {
@@ -74,13 +75,13 @@ func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 			}
 		}
 		if keep {
-			now[branch] = last
+			parsed[branch] = last
 		}
 		last.tape.Name = name
 		out[branch] = last.tape
 	}
 	if d.listed = d.listed || len(tapes) > 1; keep {
-		d.decoded = now
+		d.parsed = parsed
 	}
 	return out, nil
 }

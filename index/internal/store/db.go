@@ -22,9 +22,9 @@ type DB struct {
 	pool    *sql.DB
 	conn    *sql.Conn
 	stmts   map[string]statement
-	listed  bool               // by About
-	decoded map[string]decoded // by branch, see About
-	scratch string             // folder for temporary files, if the index is being built
+	listed  bool                   // About was called for several tapes
+	parsed  map[string]parsedAbout // by branch, see About
+	scratch string                 // folder for temporary files, if the index is being built
 }
 
 // Open opens an existing database file; "" is a new one in memory.

@@ -16,7 +16,7 @@ type Digest struct {
 	About            about.Tape // of the whole session
 	Last             time.Time  // of the last request or commit in the range; zero if none has a date
 	Prompts, Commits []Said
-	Files            []FileUse // those that were changed; Tape is empty
+	Files            []FileUse // the changed ones; Tape is empty
 	Ending           activity.Ending
 	Answer           string // the beginning of the last answer, or of the error
 }
@@ -33,7 +33,7 @@ type Said struct {
 // are left out.
 func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	found := map[int64]*Digest{}
-	if err := d.said(f, found); err != nil || len(found) == 0 {
+	if err := d.addSaid(f, found); err != nil || len(found) == 0 {
 		return nil, err
 	}
 	sessions := make([]string, 0, len(found))
@@ -46,7 +46,7 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	if err := d.rows("SELECT t.session, t.name, t.about, t.activity FROM tapes t WHERE "+in+" ORDER BY length(t.name) DESC", nil,
 		[]any{&session, &name, &rawAbout, &rawDone}, func() (err error) {
 			g := found[session]
-			// The last row is that of the session itself: forks and subagents have longer names.
+			// The last row of a session is its own tape's: forks and subagents have longer names.
 			if g.About, err = decodeAbout(rawAbout); err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 		}); err != nil {
 		return nil, err
 	}
-	if err := d.changed(f, in, found); err != nil {
+	if err := d.addFiles(f, in, found); err != nil {
 		return nil, err
 	}
 	out := make([]*Digest, 0, len(found))
@@ -72,9 +72,9 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 	return out, nil
 }
 
-// said adds to found what was asked and committed, by session.
-func (d *DB) said(f WorkFilter, found map[int64]*Digest) error {
-	c, err := d.chosen(f, "s.at")
+// addSaid adds to found what was asked and committed, by session.
+func (d *DB) addSaid(f WorkFilter, found map[int64]*Digest) error {
+	c, err := d.conditionAt(f, "s.at")
 	if err != nil {
 		return err
 	}
@@ -99,9 +99,9 @@ func (d *DB) said(f WorkFilter, found map[int64]*Digest) error {
 		})
 }
 
-// changed adds to found the files that sessions changed; in is a condition for these sessions.
-func (d *DB) changed(f WorkFilter, in string, found map[int64]*Digest) error {
-	c, err := d.chosen(f, "o.at")
+// addFiles adds to found the files that sessions changed; in is the SQL condition for these sessions.
+func (d *DB) addFiles(f WorkFilter, in string, found map[int64]*Digest) error {
+	c, err := d.conditionAt(f, "o.at")
 	if err != nil {
 		return err
 	}
@@ -119,8 +119,8 @@ func (d *DB) changed(f WorkFilter, in string, found map[int64]*Digest) error {
 		})
 }
 
-// chosen returns the SQL condition for a filter. The range of time applies to the column at, not to hours of work.
-func (d *DB) chosen(f WorkFilter, at string) (*condition, error) {
+// conditionAt returns the SQL condition for a filter. The range of time applies to the column at, not to hours of work.
+func (d *DB) conditionAt(f WorkFilter, at string) (*condition, error) {
 	since, until := f.Since, f.Until
 	f.Since, f.Until = time.Time{}, time.Time{}
 	c, err := d.condition(f)

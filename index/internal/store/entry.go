@@ -13,6 +13,7 @@ import (
 	"tape/repo"
 )
 
+// wordCollector collects the words of entries in a builder.
 type wordCollector struct {
 	builder *fts5.Builder
 	tape    int64 // the last tape added, see filler

@@ -77,7 +77,7 @@ func (d *DB) files(f FileFilter, columns, group, order string, dest []any, path 
 	if !f.Until.IsZero() {
 		c.add("o.at <= ?", f.Until.UnixMicro())
 	}
-	// The range says the same as the shift, and lets touches_doc be used.
+	// If only tapes are given, a range of documents instead of the shift lets SQLite use touches_doc.
 	from := `touches o JOIN tapes t ON t.no = o.doc >> 32 JOIN paths p ON p.no = o.path`
 	if f.Bases == nil && f.Tapes != nil {
 		from = `tapes t JOIN touches o ON o.doc BETWEEN t.no << 32 AND (t.no << 32) + 0xffffffff JOIN paths p ON p.no = o.path`

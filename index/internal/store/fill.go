@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// How new entries become rows. One goroutine reads them, several collect their words, and the caller's
+// How new entries become rows. One goroutine reads them, several collect their words, and the caller's goroutine
 // writes rows and words to the database: see fillParallel.
 
 const (
@@ -41,8 +41,8 @@ func send(ctx context.Context, to chan<- *batch, b *batch) error {
 	}
 }
 
-// filler adds the new entries of several tapes. One tape usually has few, so its words wait for those of the
-// next; many entries of one tape are handled by several goroutines.
+// filler adds the new entries of several tapes. A tape usually has few, so its words wait for those of the
+// next tape. Many entries of one tape are handled by several goroutines.
 type filler struct {
 	words *wordWriter
 	// Waiting words, with ascending documents in each: of tapes that the index had, and of new ones.
@@ -51,7 +51,8 @@ type filler struct {
 	notes   bool  // also read what was done
 }
 
-// fill reads a suffix, and calls read and row for every entry in order. This goroutine calls row.
+// fill reads a suffix. For every entry, in order, it calls read with the entry, and row with its line, which
+// is made from show(entry). It calls row on the caller's goroutine.
 func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, show func(repo.Entry) repo.Entry, read func(repo.Entry), row func(Line) error) error {
 	next, stop := iter.Pull2(s.Entries(ctx))
 	defer stop()
@@ -75,7 +76,8 @@ func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, show fun
 	return nil
 }
 
-// collector returns the collector for the words of a tape, whose documents must come after those in it.
+// collector returns the collector for the words of a tape, whose documents must come after those that the
+// collector has.
 func (f *filler) collector(tape int64) (*wordCollector, error) {
 	i := 0
 	if tape > f.old {

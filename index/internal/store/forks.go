@@ -22,7 +22,8 @@ import (
 // its forks are stored again. A fork whose parent is gone, or no longer begins with the base, is stored in
 // full.
 
-// Target is a tape for the index to have, with a fork's parent, nil if that is gone.
+// Target is a tape that the index should have. Its parent is nil if the tape is not a fork, or if the parent
+// is gone.
 type Target struct {
 	Tape   *repo.Tape
 	parent *Target
@@ -78,10 +79,10 @@ func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape)
 var tapePrefix = strings.TrimPrefix(layout.BranchPrefix, "refs/heads/")
 
 // All returns targets for the tapes and open forks of the workspace. If the index has a tape's commit, the
-// tape's name is not read from it again, and tapes without uncommitted entries are not opened.
+// name comes from the index. Tapes without uncommitted entries are not opened.
 func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 	ws := (*workspace.Store)(in)
-	quiet, err := journal.CommittedOnly(ws)
+	committedOnly, err := journal.CommittedOnly(ws)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +109,7 @@ func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 	}
 	commits := make(map[string]gitstore.Hash, len(list))
 	for _, t := range list {
-		if quiet(t.Tape, t.Head) {
+		if committedOnly(t.Tape, t.Head) {
 			commits[t.Branch()] = t.Head
 		}
 	}
@@ -141,7 +142,8 @@ func (d *DB) fits(ctx context.Context, t *Target, k TapeRow) (bool, error) {
 	return parent.No == k.Parent, err
 }
 
-// Begins is snapshot.Begins. A branch that has nothing in common with its parent is not treated as its fork.
+// Begins is like [snapshot.Begins], but if a branch has nothing in common with its parent, ok is false
+// without an error.
 func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.ReadMark, ok bool, err error) {
 	from, m, ok, err := snapshot.Begins(ctx, (*workspace.Tape)(t))
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrConflict) {
@@ -150,7 +152,7 @@ func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.Re
 	return (*repo.Tape)(from), m, ok, err
 }
 
-// originOf finds where a fork begins in its parent, and in what the index has of the parent.
+// originOf finds where a fork begins in what the index has of its parent. It may add the parent to the index first.
 func (d *DB) originOf(ctx context.Context, t *Target, a *addition) (origin, error) {
 	const tries = 3 // others may change the parent meanwhile
 	for range tries {

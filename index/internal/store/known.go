@@ -71,14 +71,14 @@ func (d *DB) Has(tapes []*Target) (Has, error) {
 	return out, nil
 }
 
-// all returns the rows of all tapes as one text: to scan thousands of values one by one takes more than
+// allRows selects the rows of all tapes as one text: scanning thousands of values one by one takes more than
 // twice as long.
-const all = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, no, parent, base, base_bytes, entries, bytes, ifnull(newest, ''), head, in_tree), char(30)), '') FROM tapes INDEXED BY known"
+const allRows = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, no, parent, base, base_bytes, entries, bytes, ifnull(newest, ''), head, in_tree), char(30)), '') FROM tapes INDEXED BY known"
 
 // HasAll reads the rows of all tapes.
 func (d *DB) HasAll() (Has, error) {
 	var text string
-	if _, err := d.row(all, nil, &text); err != nil {
+	if _, err := d.row(allRows, nil, &text); err != nil {
 		return nil, err
 	}
 	out := make(Has, strings.Count(text, "\x1e")+1)

@@ -24,7 +24,7 @@ type Line struct {
 	note    *activity.Note
 }
 
-// Line reads the row of a document.
+// Line reads the row of a document; ErrInconsistent if there is none.
 func (d *DB) Line(doc int64) (Line, error) {
 	var l Line
 	var created sql.NullInt64
@@ -43,7 +43,7 @@ type Phase struct {
 	first        int64 // the anchor's id
 }
 
-// Phase reads a phase; the zero value if there is none.
+// Phase reads a phase of a tape; the zero value if there is none.
 func (d *DB) Phase(tape int64, seq int) (p Phase, err error) {
 	_, err = d.row("SELECT name, folder, first_id FROM phases WHERE tape = ? AND seq = ?", []any{tape, seq}, &p.Name, &p.Folder, &p.first)
 	return p, err
@@ -53,14 +53,15 @@ func (d *DB) putPhase(tape int64, seq int, p Phase) error {
 	return d.exec("INSERT INTO phases (tape, seq, name, folder, first_id) VALUES (?, ?, ?, ?, ?)", tape, seq, p.Name, p.Folder, p.first)
 }
 
-// FileName is the name of a file in the folder of its phase.
+// FileName is the name of a file in the folder of its phase; "" if there is none with this number.
 func (d *DB) FileName(no int64) (name string, err error) {
 	_, err = d.row("SELECT name FROM files WHERE no = ?", []any{no}, &name)
 	return name, err
 }
 
-// Dated calls f with each block of documents, between two documents, that may have a date within the bounds.
-// whole says that all documents of the block have such a date.
+// Dated calls f with each block, from that of the first document to that of the last, in which a document has
+// a date from since to until, or may have one. The dates are in microseconds since 1970. whole says that all
+// documents of the block have such a date.
 func (d *DB) Dated(first, last, since, until int64, f func(block int64, whole bool)) error {
 	var block int64
 	var whole bool
@@ -72,7 +73,7 @@ func (d *DB) Dated(first, last, since, until int64, f func(block int64, whole bo
 		})
 }
 
-// IsDated reports whether a document has a date within bounds.
+// IsDated reports whether a document has a date from since to until, which are in microseconds since 1970.
 func (d *DB) IsDated(doc, since, until int64) (bool, error) {
 	var created sql.NullInt64
 	_, err := d.row("SELECT created FROM lines WHERE doc = ?", []any{doc}, &created)

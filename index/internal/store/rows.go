@@ -9,13 +9,14 @@ import (
 	"tape/repo"
 )
 
+// rowWriter writes the lines of one tape, and sums them up.
 type rowWriter struct {
 	db       *DB
 	tape     int64
 	files    map[fileKey]int64
 	insert   string // of several rows
 	args     []any  // of rows waiting to be written together
-	before   int64  // added for other tapes before
+	before   int64  // lines that were added before, for other tapes
 	added    int64
 	bytes    int64
 	newest   sql.NullInt64

@@ -7,8 +7,8 @@ import (
 	"tape/internal/store/snapshot"
 )
 
-// SchemaVersion changes with everything that is stored: the tables, what the words of an entry are, the
-// rules of summaries, of what tapes are about and of what was done in them. An index of another version is rebuilt.
+// SchemaVersion changes when the stored data does: the tables, the words of an entry, or the rules for summaries,
+// for what tapes are about and for what was done in them. An index of another version is rebuilt.
 const SchemaVersion = 16<<8 + len(snapshot.Properties)
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
@@ -26,7 +26,7 @@ func schema(v View) string {
 }
 
 // wordsTable is read and written by package fts5, page by page. The tokenizer is for other programs' MATCH:
-// of SQLite's, it folds most like package text.
+// of SQLite's tokenizers, it folds words most like package text.
 const wordsTable = "CREATE VIRTUAL TABLE entries_fts USING fts5 (text, content = '', detail = none, columnsize = 0, tokenize = 'unicode61 remove_diacritics 2');"
 
 const (
@@ -38,8 +38,8 @@ const (
 // DocOf is the document number of an entry of a tape.
 func DocOf(tape, id int64) int64 { return tape<<tapeShift | id }
 
-// IDOf is the entry's id.
+// IDOf is the id of a document's entry.
 func IDOf(doc int64) int64 { return doc & (1<<tapeShift - 1) }
 
-// TapeOf is the number of the tape.
+// TapeOf is the number of a document's tape.
 func TapeOf(doc int64) int64 { return doc >> tapeShift }

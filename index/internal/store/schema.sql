@@ -1,11 +1,11 @@
--- A line is known by its document number, doc: that of the tape, shifted by 32 bits, and
--- the entry's id. Numbers of tapes, files and documents mean nothing outside; the view
--- entries is for other programs.
+-- The document number of an entry, doc, is the number of its tape, shifted by 32 bits, plus
+-- the entry's id. Numbers of tapes, files and documents mean nothing outside of this file;
+-- the view entries is for other programs.
 --
--- A fork has rows for its own entries alone, those behind base; the others are in the tape
--- with the number parent, which is less than the fork's. What tapes says of a fork is
--- about all of it, but for the column about: that is of a fork's own entries. It has a row
--- for the phase that is open at the base, too.
+-- A fork has rows only for its own entries, those after base. The others belong to the tape
+-- with the number parent, which is less than the fork's. A fork's row in tapes counts all
+-- its entries, but about, project, agent and activity come from its own entries. A fork also
+-- has a row for the phase that is open at its base.
 
 CREATE TABLE tapes (
 	no INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -18,16 +18,16 @@ CREATE TABLE tapes (
 	bytes INTEGER NOT NULL,
 	newest INTEGER,
 	head TEXT NOT NULL, -- the branch's commit
-	in_tree INTEGER NOT NULL, -- 1: read from a working tree, which may have more than that
+	in_tree INTEGER NOT NULL, -- 1: read from a working tree, which may have entries that head lacks
 	mark TEXT NOT NULL,
 	about TEXT NOT NULL,
 	project TEXT NOT NULL DEFAULT '', -- as in about
 	agent TEXT NOT NULL DEFAULT '',
-	session INTEGER NOT NULL DEFAULT 0, -- a hash, for forks and sessions of subagents that of the session they belong to
-	activity TEXT NOT NULL DEFAULT '{}' -- what the sums of the tables below go on from
+	session INTEGER NOT NULL DEFAULT 0, -- a hash of its name; forks and subagents have that of the session they belong to
+	activity TEXT NOT NULL DEFAULT '{}' -- the state from which the sums in the tables below continue
 );
 CREATE INDEX tapes_name ON tapes (name);
--- These two have what is asked of all tapes at once, without the long columns.
+-- These two indexes answer queries about all tapes without reading the long columns.
 CREATE INDEX worked ON tapes (no, session, project, agent, name);
 CREATE INDEX known ON tapes (branch, head, in_tree, name, parent, base, base_bytes, entries, bytes, newest);
 CREATE TABLE phases (
@@ -51,7 +51,7 @@ CREATE TABLE lines (
 	kind TEXT NOT NULL,
 	summary TEXT,
 	created INTEGER,
-	created_at TEXT, -- the same, as the view has it
+	created_at TEXT, -- created as a text, for the view
 	seq INTEGER NOT NULL,
 	file INTEGER NOT NULL,
 	line INTEGER NOT NULL,
@@ -59,9 +59,9 @@ CREATE TABLE lines (
 	length INTEGER NOT NULL,
 	sign INTEGER NOT NULL
 );
--- For the view: the program itself finds lines by words and by doc.
+-- These indexes are for the view: the program itself finds lines by words and by doc.
 CREATE INDEX lines_kind ON lines (kind);
-CREATE INDEX lines_seq ON lines (seq); -- and of one tape, for doc is in every index
+CREATE INDEX lines_seq ON lines (seq); -- also within one tape, because every index has doc
 CREATE INDEX lines_created_at ON lines (created_at);
 CREATE TABLE dates (
 	block INTEGER PRIMARY KEY,
@@ -139,7 +139,7 @@ CREATE VIEW entries AS SELECT
 	lines.length AS byte_length,
 	lines.doc AS rowid
 FROM lines
-	-- The range says the same as the shift, and lets lines_seq be used.
+	-- The range means the same as the shift, and lets SQLite use lines_seq.
 	JOIN phases ON phases.tape = lines.doc >> 32 AND phases.seq = lines.seq
 		AND lines.doc BETWEEN phases.tape << 32 AND (phases.tape << 32) + 0xffffffff
 	JOIN tapes ON tapes.no = phases.tape

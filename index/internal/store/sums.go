@@ -10,7 +10,8 @@ import (
 	"tape/repo"
 )
 
-// sessionOf returns a number for the session that a tape belongs to. Forks and subagents belong to their parent's.
+// sessionOf returns a number for the session that a tape belongs to. Forks and subagents belong to the
+// session of their parent. helper says that the tape is a subagent's.
 func sessionOf(t *repo.Tape, helper bool) int64 {
 	name := t.Name()
 	if t.IsFork() {
@@ -24,7 +25,7 @@ func sessionOf(t *repo.Tape, helper bool) int64 {
 	return int64(h.Sum64()) //nolint:gosec // any number will do
 }
 
-// addSums adds to what the index has of what was done in a tape.
+// addSums adds what was done in a tape to the sums in the index.
 func (d *DB) addSums(tape int64, s activity.Sums) error {
 	if s.Model != "" {
 		if err := d.exec("UPDATE work SET model = ? WHERE tape = ? AND model = ''", s.Model, tape); err != nil {

@@ -21,8 +21,8 @@ func (d *DB) Totals() (tapes int, entries int64, err error) {
 	return tapes, entries, err
 }
 
-// Stale counts the tapes of which the index does not have everything. With all, tapes are all those of the
-// workspace, and it also counts those in the index that no longer exist.
+// Stale counts the tapes of which the index does not have everything. all says that tapes are all tapes of the
+// workspace. Then Stale also counts the tapes in the index that no longer exist.
 func (d *DB) Stale(ctx context.Context, tapes []*Target, has Has, all bool) (int, error) {
 	n := 0
 	for _, t := range tapes {
@@ -47,7 +47,7 @@ func (d *DB) isStale(ctx context.Context, t *Target, k TapeRow) (bool, error) {
 	}
 	if !t.hasAll(k) {
 		mark, err := d.markOf(k)
-		if errors.Is(err, errReplaced) { // together with an earlier fork of it
+		if errors.Is(err, errReplaced) { // the tape was, while a fork of it was added
 			return true, nil
 		}
 		if err != nil || !query.Unchanged((*workspace.Tape)(t.Tape), mark) {
@@ -58,14 +58,14 @@ func (d *DB) isStale(ctx context.Context, t *Target, k TapeRow) (bool, error) {
 	return !fits, err
 }
 
-// CatchUp brings the index up to date with the tapes, in one transaction. If a tape cannot be read, it uses
-// a transaction for each, so that the tapes before it are added.
+// CatchUp brings the index up to date with the tapes, in one transaction. If a tape cannot be read, it
+// starts again with a transaction for each tape, so that the tapes before the unreadable one are added.
 func (d *DB) CatchUp(ctx context.Context, tapes []*Target, progress func(entries int64)) (added int64, err error) {
 	has, err := d.Has(tapes)
 	if err != nil {
 		return 0, err
 	}
-	// Tapes that the index has come in the order of their numbers, as documents must.
+	// The tapes must be in the order of their numbers, because documents must.
 	number := func(t *Target) uint64 { return uint64(has[t.Tape.Branch()].No - 1) } // new ones last
 	tapes = slices.Clone(tapes)
 	slices.SortStableFunc(tapes, func(a, b *Target) int { return cmp.Compare(number(a), number(b)) })
@@ -76,8 +76,9 @@ func (d *DB) CatchUp(ctx context.Context, tapes []*Target, progress func(entries
 	return d.catchUp(ctx, tapes, has, 1, progress)
 }
 
-// catchUp adds some tapes in each transaction. A fork may be stale only because its parent was.
-func (d *DB) catchUp(ctx context.Context, tapes []*Target, has Has, some int, progress func(int64)) (added int64, err error) {
+// catchUp adds the stale tapes, up to perTransaction of them at once. A fork may become stale when its parent
+// is added, so each tape is checked just before.
+func (d *DB) catchUp(ctx context.Context, tapes []*Target, has Has, perTransaction int, progress func(int64)) (added int64, err error) {
 	for len(tapes) > 0 {
 		stale, err := d.isStale(ctx, tapes[0], has[tapes[0].Tape.Branch()])
 		if err != nil {
@@ -87,7 +88,7 @@ func (d *DB) catchUp(ctx context.Context, tapes []*Target, has Has, some int, pr
 			tapes = tapes[1:]
 			continue
 		}
-		group := tapes[:min(some, len(tapes))]
+		group := tapes[:min(perTransaction, len(tapes))]
 		tapes = tapes[len(group):]
 		var n int64
 		err = d.writing(func() error {
@@ -110,7 +111,7 @@ type addition struct {
 	progress func(int64)
 }
 
-// addTapes adds what the index does not have of the tapes.
+// addTapes adds what the index does not have of the tapes. The first one is known to be stale.
 func (d *DB) addTapes(ctx context.Context, tapes []*Target, has Has, progress func(int64)) (int64, error) {
 	x, err := d.Words()
 	if err != nil {
@@ -144,19 +145,19 @@ func (d *DB) addTape(ctx context.Context, t *Target, a *addition) error {
 	if err != nil {
 		return err
 	}
-	s, anew, err := d.missing(ctx, t, k, a)
+	s, newOrigin, err := d.missing(ctx, t, k, a)
 	if err != nil {
 		return err
 	}
-	if anew != nil {
+	if newOrigin != nil {
 		dropped, had := k.No, k.Own()
 		if d.Most > 0 && had > d.Most {
 			return ErrTooMany
 		}
-		if k, err = d.replaceTape(t.Tape, k.No, *anew); err != nil {
+		if k, err = d.replaceTape(t.Tape, k.No, *newOrigin); err != nil {
 			return err
 		}
-		if err := d.purge(a.x, dropped, had); err != nil {
+		if err := d.dropWords(a.x, dropped, had); err != nil {
 			return err
 		}
 	}
@@ -195,9 +196,9 @@ func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.S
 		string(about), facts.Project, facts.Agent, sessionOf(t, w.session.Helper), string(activity), k.No)
 }
 
-// missing returns what the index does not have of a tape. If anew is not nil, the tape's rows must be
-// replaced, and it says where the new ones begin.
-func (d *DB) missing(ctx context.Context, t *Target, k TapeRow, a *addition) (s *query.Suffix, anew *origin, err error) {
+// missing returns what the index does not have of a tape. If newOrigin is not nil, the tape's rows
+// must be replaced, and the new rows begin there.
+func (d *DB) missing(ctx context.Context, t *Target, k TapeRow, a *addition) (s *query.Suffix, newOrigin *origin, err error) {
 	fits, err := d.fits(ctx, t, k)
 	if err != nil {
 		return nil, nil, err
@@ -225,7 +226,7 @@ func (d *DB) missing(ctx context.Context, t *Target, k TapeRow, a *addition) (s 
 }
 
 // replaceTape makes a new tape for a branch, and drops the old one's rows. Numbers are never reused, so words
-// left of the old tape belong to no tape.
+// that are left from the old tape belong to no tape.
 func (d *DB) replaceTape(t *repo.Tape, old int64, o origin) (TapeRow, error) {
 	if old != 0 {
 		if err := d.dropTape(old); err != nil {
@@ -263,8 +264,9 @@ func (d *DB) dropTape(no int64) error {
 	)
 }
 
-// purge removes the words of dropped tapes if there are many. A few wait for the next merge.
-func (d *DB) purge(x *fts5.Index, tape, entries int64) error {
+// dropWords removes the words of dropped tapes if they had many entries. A few wait for the next merge. tape
+// is the number of a dropped tape; 0: none was dropped.
+func (d *DB) dropWords(x *fts5.Index, tape, entries int64) error {
 	const many = 10_000
 	if tape == 0 || entries < many {
 		return nil
@@ -272,7 +274,7 @@ func (d *DB) purge(x *fts5.Index, tape, entries int64) error {
 	return d.merge(x, true)
 }
 
-// merge merges segments of words, and removes words of tapes that no longer exist.
+// merge merges segments of words, and removes from them the words of tapes that no longer exist.
 func (d *DB) merge(x *fts5.Index, all bool) error {
 	live := map[int64]bool{}
 	var no int64
@@ -289,16 +291,17 @@ func (d *DB) merge(x *fts5.Index, all bool) error {
 // goneTape is a tape in the index that no longer exists.
 type goneTape struct{ no, entries int64 }
 
+// gone returns the tapes in the index that are not among the given ones.
 func (d *DB) gone(tapes []*Target) ([]goneTape, error) {
-	there := map[string]bool{}
+	exists := map[string]bool{}
 	for _, t := range tapes {
-		there[t.Tape.Branch()] = true
+		exists[t.Tape.Branch()] = true
 	}
 	var out []goneTape
 	var g goneTape
 	var branch string
 	err := d.rows("SELECT no, entries - base, branch FROM tapes", nil, []any{&g.no, &g.entries, &branch}, func() error {
-		if !there[branch] {
+		if !exists[branch] {
 			out = append(out, g)
 		}
 		return nil
@@ -306,7 +309,7 @@ func (d *DB) gone(tapes []*Target) ([]goneTape, error) {
 	return out, err
 }
 
-// DropGone removes the tapes that no longer exist.
+// DropGone removes the tapes that no longer exist from the index. tapes are all tapes of the workspace.
 func (d *DB) DropGone(tapes []*Target) error {
 	drop, err := d.gone(tapes)
 	if err != nil || len(drop) == 0 {
@@ -324,6 +327,6 @@ func (d *DB) DropGone(tapes []*Target) error {
 		if err != nil {
 			return err
 		}
-		return d.purge(x, drop[0].no, entries)
+		return d.dropWords(x, drop[0].no, entries)
 	})
 }

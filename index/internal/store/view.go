@@ -14,7 +14,8 @@ type View struct {
 	entry   func(*repo.Tape, repo.Entry) repo.Entry
 }
 
-// Shown returns a View. An index of another version is rebuilt.
+// Shown returns a view in which entries are as the function entry returns them. version must change with what
+// that function returns: an index of another version is rebuilt.
 func Shown(version string, entry func(*repo.Tape, repo.Entry) repo.Entry) View {
 	return View{version, entry}
 }

@@ -13,11 +13,11 @@ import (
 // own, and then written as one segment: merging segments in the index would leave holes in its file.
 type wordWriter struct {
 	x   *fts5.Index
-	dir string // folder for that file; "" to write each segment to the index at once
+	dir string // folder for the file; "" to write each segment to the index at once
 
 	held  *fts5.Builder // the first segment, which usually is the only one
-	path  string        // of that file
-	side  *DB           // the database in that file
+	path  string        // of the file
+	side  *DB           // the database in the file
 	parts *fts5.Index   // the words in side
 }
 
@@ -60,7 +60,7 @@ func (w *wordWriter) open() error {
 	return err
 }
 
-// close writes what is left, if all went well, and removes the file.
+// close writes what is left to the index if ok is true, and removes the file.
 func (w *wordWriter) close(ok bool) error {
 	var err error
 	if ok && w.held != nil {

@@ -28,11 +28,11 @@ const OwnerOf = "\x1f"
 
 // WorkFilter chooses what is summed. Work is stored by the hour, so the hours of Since and Until count completely.
 type WorkFilter struct {
-	Tapes        []string  // names; nil: all
-	Since, Until time.Time // the zero value is no bound
-	Project      func(dir string) bool
-	Agent        func(name string) bool
-	Zone         *time.Location // of days; nil is UTC
+	Tapes        []string               // names; nil: all
+	Since, Until time.Time              // the zero value is no bound
+	Project      func(dir string) bool  // nil: all
+	Agent        func(name string) bool // nil: all
+	Zone         *time.Location         // of days; nil is UTC
 }
 
 // Work is a sum of what was done.
@@ -214,7 +214,7 @@ func (d *DB) keyOf(by By, zone *time.Location) (string, error) {
 	case ByPerson:
 		return "CASE w.person WHEN '' THEN '" + OwnerOf + "' || t.session ELSE w.person END", nil
 	}
-	return "", fmt.Errorf("sums of work by %q", by)
+	return "", fmt.Errorf("work cannot be grouped by %q", by)
 }
 
 // dayOf returns SQL for the day of an hour in a zone. The day is that of the middle of the hour, because some zones

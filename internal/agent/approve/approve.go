@@ -3,16 +3,15 @@
 //
 // # The contract of an [Asker]
 //
-// What asks a person is an Asker. A terminal gives its own to the agent with [Gate.SetAsker], before
-// the first turn: in hostcli, the function that registers a command's plugins does so with the
-// assembly's gate. Without an Asker, what would need an answer is refused, and the model and the
-// person are told why.
+// An Asker asks a person. A terminal sets its own with [Gate.SetAsker], before the first turn: in
+// hostcli, the function that registers a command's plugins does so with the assembly's gate. Without an
+// Asker, a call that needs an answer is refused, and the model and the person are told why.
 //
 // Ask is called once for each call of a tool that needs an answer. Calls of one gate come one after
-// the other, never side by side, and before the tool runs: no time of the tool passes while a person
-// thinks. Ask returns when the person has answered, or with ctx.Err() when ctx ends, as it does when
-// the turn is interrupted; a question that is still shown then is taken away. Any error counts as
-// [Deny], with the error as the reason.
+// the other, never side by side, and before the tool runs: the time in which a person thinks does not
+// count for the tool. Ask returns when the person has answered, or with ctx.Err() when ctx ends, as it
+// does when the turn is interrupted; a question that is still shown is then removed. Any error counts
+// as [Deny], with the error as the reason.
 //
 // Texts of a [Request] come from a model. They may have control characters, be of any length, and
 // imitate the question itself: the Asker makes them safe to show, and shows all of Command.

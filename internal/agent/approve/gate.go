@@ -27,7 +27,7 @@ type Options struct {
 	Project string // the project's root
 	// Allow, Deny and Ask are the user's rules, as in the settings. Deny wins over Ask, and Ask over Allow.
 	Allow, Deny, Ask []string
-	// Remember keeps rules for the project in the user's settings; nil: they are forgotten at the end.
+	// Remember keeps rules for the project in the user's settings; nil: they are forgotten when the program ends.
 	Remember func(rules []string) error
 }
 
@@ -35,13 +35,13 @@ type Options struct {
 type Gate struct {
 	o         Options
 	deny, ask []rule
-	asking    chan struct{} // has a token if nobody is asked
+	asking    chan struct{} // has a token while no question is open
 
 	mu      sync.Mutex
 	asker   Asker
 	allow   []rule
 	session map[string][]rule
-	exact   map[string]bool // calls that a session may make as they are, see exactly
+	exact   map[string]bool // single calls that a person has allowed, by callKey
 }
 
 // New returns a gate.
@@ -68,8 +68,8 @@ func (g *Gate) Mode() string {
 	return g.o.Mode
 }
 
-// NextMode changes the mode to the next one of ask, plan and auto, until the program ends. It says in a few words
-// what the new mode is.
+// NextMode changes the mode to the next one of ask, plan and auto, until the program ends. about says in a
+// few words what the new mode is.
 func (g *Gate) NextMode() (mode, about string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -114,7 +114,7 @@ func (g *Gate) Check(ctx context.Context, c Call) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	// The answer to the question before may have allowed this call, too.
+	// The answer to the previous question may have allowed this call, too.
 	if ask, err = g.mustAsk(c, line); err != nil || !ask {
 		return err
 	}
@@ -126,9 +126,9 @@ func (g *Gate) Check(ctx context.Context, c Call) error {
 func (g *Gate) mustAsk(c Call, line commandLine) (ask bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	reached := func(r rule) bool { return r.reaches(c, line) == yes }
-	touched := func(r rule) bool { return r.reaches(c, line) != no }
-	if i := slices.IndexFunc(g.deny, reached); i >= 0 {
+	applies := func(r rule) bool { return r.reaches(c, line) == yes }
+	mayApply := func(r rule) bool { return r.reaches(c, line) != no }
+	if i := slices.IndexFunc(g.deny, applies); i >= 0 {
 		return false, fmt.Errorf("denied by the user's rule %s", g.deny[i])
 	}
 	switch {
@@ -136,9 +136,9 @@ func (g *Gate) mustAsk(c Call, line commandLine) (ask bool, err error) {
 		return false, nil
 	case g.o.Mode == ModePlan && !c.Reads && c.Preview.Host == "":
 		return false, fmt.Errorf("refused: in the mode %s, nothing is changed and no command is run; say what you would do", ModePlan)
-	case g.exact[exactly(c)]:
+	case g.exact[callKey(c)]:
 		return false, nil
-	case slices.ContainsFunc(g.ask, touched) || slices.ContainsFunc(g.deny, touched):
+	case slices.ContainsFunc(g.ask, mayApply) || slices.ContainsFunc(g.deny, mayApply):
 		return true, nil
 	case c.Reads || g.o.Mode == ModeAuto || allows(slices.Concat(g.allow, g.session[c.Session]), g.o.Project, c, line):
 		return false, nil
@@ -146,7 +146,8 @@ func (g *Gate) mustAsk(c Call, line commandLine) (ask bool, err error) {
 	return true, nil
 }
 
-func exactly(c Call) string {
+// callKey names a call with its session and arguments.
+func callKey(c Call) string {
 	return strings.Join([]string{c.Session, c.Tool, string(c.Arguments)}, "\x00")
 }
 
@@ -185,8 +186,8 @@ func (g *Gate) question(ctx context.Context, c Call, line commandLine) error {
 	return errors.New(Refusal)
 }
 
-// remember allows the calls of rules for the session, or for the project from now on. Without rules, it is this
-// very call, for the session.
+// remember allows this very call for the session, and the calls that the rules cover: also for the session,
+// or if always is set, in the project from now on.
 func (g *Gate) remember(c Call, texts []string, always bool) error {
 	rules, err := parseRules(texts, g.o.Project)
 	if err != nil {
@@ -194,8 +195,8 @@ func (g *Gate) remember(c Call, texts []string, always bool) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// A rule that asks comes before those that allow, so this call is noted as it is.
-	g.exact[exactly(c)] = true
+	// The rules alone may not be enough: rules that ask win over rules that allow.
+	g.exact[callKey(c)] = true
 	if !always || len(rules) == 0 {
 		g.session[c.Session] = append(g.session[c.Session], rules...)
 		return nil

@@ -56,7 +56,7 @@ func write(tool, path string) Call {
 	return Call{Session: "s", Tool: tool, Arguments: json.RawMessage(`{}`), Preview: hooks.Preview{Path: path, Named: path, Diff: "-a\n+b\n"}}
 }
 
-// project is a folder with a folder sub, and a link out that leads elsewhere.
+// project makes a folder with a subfolder sub, and a link named out that leads to another folder.
 func project(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -77,7 +77,7 @@ func TestFirstWords(t *testing.T) {
 		"cd sub && go test", "printf '%s [%d]\n' $X", "ls >/dev/null 2>&1", "ls $HOME \"$X y\"", "git \\\n status", "! ls", "ls *.go", "ls # rm -rf ~",
 	} {
 		if err := g.Check(t.Context(), command(line)); err != nil {
-			t.Errorf("%q is allowed: %v", line, err)
+			t.Errorf("%q is not allowed: %v", line, err)
 		}
 	}
 	for _, line := range []string{
@@ -95,14 +95,14 @@ func TestFirstWords(t *testing.T) {
 		"ls | read PATH", "cd sub && ./run", "cd sub && python3 x.py",
 	} {
 		if err := g.Check(t.Context(), command(line)); !errors.Is(err, hooks.ErrUnanswered) {
-			t.Errorf("%q needs an answer: %v", line, err)
+			t.Errorf("%q gives %v, want ErrUnanswered", line, err)
 		}
 	}
 	for _, p := range []hooks.Preview{{Command: "ls", Outside: true}, {Command: "git status", Folder: "sub"}, {Command: "./run", Folder: "sub"}} {
 		c := command(p.Command)
 		c.Preview = p
 		if err := g.Check(t.Context(), c); !errors.Is(err, hooks.ErrUnanswered) {
-			t.Errorf("%+v needs an answer: %v", p, err)
+			t.Errorf("%+v gives %v, want ErrUnanswered", p, err)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func TestDenyWins(t *testing.T) {
 		"find . -exec rm x \\;", "flock lock rm x", "git push --quiet $X", "echo x | xargs git push", "RM x", "git commit -m x --no-verify", "git commit --no-verify",
 	} {
 		if err := g.Check(t.Context(), command(line)); err == nil || !strings.Contains(err.Error(), "denied by the user's rule bash(") {
-			t.Errorf("%q is denied: %v", line, err)
+			t.Errorf("%q gives %v, want a denial by a rule for bash", line, err)
 		}
 	}
 	typed := command("rm x")
@@ -131,32 +131,32 @@ func TestDenyWins(t *testing.T) {
 	page := Call{Tool: "web.fetch", Preview: hooks.Preview{Host: "a.evil.example"}}
 	for _, c := range []Call{typed, named, read, page, write("fs.write", "secret/a/b"), {Tool: "github.create_issue"}} {
 		if err := g.Check(t.Context(), c); err == nil {
-			t.Errorf("%s %+v is denied", c.Tool, c.Preview)
+			t.Errorf("%s %+v is not denied", c.Tool, c.Preview)
 		}
 	}
 	if len(yes.asked) > 0 {
 		t.Errorf("somebody was asked: %+v", yes.asked)
 	}
 	if err := g.Check(t.Context(), Call{Tool: "mail.send", Arguments: json.RawMessage(`{"to":"x"}`)}); err != nil || len(yes.asked) != 1 {
-		t.Errorf("a rule with a pattern, and a tool that has none, is asked about: %v", err)
+		t.Errorf("a call that has nothing for the pattern of mail.*(boss) gives %v after %d questions, want 1", err, len(yes.asked))
 	}
 	for _, line := range []string{"ls", "git log push", "echo rm", "git commit -m 'push rm'", "ls | xargs grep x", "find . -exec ls {} \\;", "git log $X", "bash -x build.sh", "git commit -m \"$X\" --amend"} {
 		if err := g.Check(t.Context(), command(line)); err != nil {
-			t.Errorf("%q: %v", line, err)
+			t.Errorf("%q is not allowed: %v", line, err)
 		}
 	}
-	// What cannot be told is asked about, because it may be what a rule denies.
+	// If it is not known what a line runs, the person is asked, because it may be what a rule denies.
 	for _, line := range []string{"$X x", "x=rm; $x", "echo rm | sh", "bash -c \"$X\"", "xargs $X", "ls )", "eval $X", "bash <<< rm",
 		"git $X", "git pus[h]", "git {push,origin}", "git push${IFS}origin", "git -C . $X", "echo push | xargs git", "echo rm x | xargs env", "bash -s x <<< 'rm x'", "bash /dev/stdin <<< rm", "bash -o posix <<< rm",
 		". /dev/stdin <<< rm", "env -S'rm x'", "env --split-string='rm x'", "sudo -u $X ls"} {
 		before := len(yes.asked)
 		if err := g.Check(t.Context(), command(line)); err != nil || len(yes.asked) != before+1 {
-			t.Errorf("%q is asked about: %v", line, err)
+			t.Errorf("%q gives %v after %d questions, want 1", line, err, len(yes.asked)-before)
 		}
 	}
 }
 
-// The modes: what needs an answer, and what is refused without a question.
+// The modes: what is allowed (.), what needs an answer (?), and what is refused without a question (!).
 func TestModes(t *testing.T) {
 	read := Call{Session: "s", Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: "x", Named: "x"}}
 	page := Call{Session: "s", Tool: "web.fetch", Preview: hooks.Preview{Host: "example.org"}}
@@ -178,7 +178,7 @@ func TestModes(t *testing.T) {
 				got += "."
 			}
 			if err != nil && len(p.asked) > 0 {
-				t.Errorf("%s, call %d: refused after a question: %v", mode, i, err)
+				t.Errorf("mode %q, call %d: refused after a question: %v", mode, i, err)
 			}
 		}
 		if got != want {
@@ -194,28 +194,28 @@ func TestModes(t *testing.T) {
 		}
 	}
 	if len(p.asked) != 1 {
-		t.Errorf("%d questions", len(p.asked))
+		t.Errorf("%d questions, want 1, in the mode ask", len(p.asked))
 	}
 	if _, err := New(Options{Mode: "yolo"}); err == nil || !strings.Contains(err.Error(), "ask, plan, auto") {
-		t.Errorf("an unknown mode: %v", err)
+		t.Errorf("an unknown mode gives %v, want the list of modes", err)
 	}
 	if _, err := New(Options{Deny: []string{"bash(rm; ls)"}}); err == nil {
-		t.Error("a rule that cannot be read is refused, and not left out")
+		t.Error("a rule that cannot be read gives no error")
 	}
 }
 
-// Without somebody to ask, the reason says what would help, with a rule that does.
+// If there is nobody to ask, the error says what would help, with rules that really do.
 func TestNobody(t *testing.T) {
 	g := newGate(t, Options{Project: "/p"}, nil)
 	err := g.Check(t.Context(), command("go test ./... | head -5"))
 	if !errors.Is(err, hooks.ErrUnanswered) || !strings.Contains(err.Error(), `["bash(go test)","bash(head)"]`) || !strings.Contains(err.Error(), "--mode auto") {
-		t.Errorf("%v", err)
+		t.Errorf("the error is %v, without both rules or --mode auto", err)
 	}
 	if err := newGate(t, Options{Project: "/p", Allow: []string{"bash(go test)", "bash(head)"}}, nil).Check(t.Context(), command("go test ./... | head -5")); err != nil {
-		t.Errorf("the rules of the hint: %v", err)
+		t.Errorf("the rules of the hint do not allow the command: %v", err)
 	}
 	if err := g.Check(t.Context(), command("rm x")); strings.Contains(err.Error(), "setting allow") {
-		t.Errorf("rm gets no rule: %v", err)
+		t.Errorf("a rule is proposed for rm: %v", err)
 	}
 }
 
@@ -225,7 +225,7 @@ func TestAnswers(t *testing.T) {
 	remember := func(rules []string) error { kept = append(kept, rules...); return nil }
 	for _, c := range []struct {
 		decision                Decision
-		same, like, unlike, far bool // whether the same command, one of the same words, another, and one of another session need a question
+		same, like, unlike, far bool // asked again: the same command, one with the same first words, another one, the same in another session
 		kept                    string
 	}{
 		{Once, true, true, true, true, ""},
@@ -240,7 +240,7 @@ func TestAnswers(t *testing.T) {
 			call := command(line)
 			call.Session = session
 			if err := g.Check(t.Context(), call); err != nil {
-				t.Errorf("%d: %s: %v", c.decision, line, err)
+				t.Errorf("decision %d: %s is refused: %v", c.decision, line, err)
 			}
 			return len(p.asked) > before
 		}
@@ -249,29 +249,29 @@ func TestAnswers(t *testing.T) {
 		}
 		p.decision = Once
 		if same, like, unlike, far := ask("s", "go test ./a"), ask("s", "go test ./b"), ask("s", "go build"), ask("other", "go test ./a"); same != c.same || like != c.like || unlike != c.unlike || far != c.far {
-			t.Errorf("%d: asked again: %v %v %v %v", c.decision, same, like, unlike, far)
+			t.Errorf("decision %d: asked again: %v %v %v %v, want %v %v %v %v", c.decision, same, like, unlike, far, c.same, c.like, c.unlike, c.far)
 		}
 		if got := strings.Join(kept, " "); got != c.kept {
-			t.Errorf("%d keeps %q", c.decision, got)
+			t.Errorf("decision %d keeps %q, want %q", c.decision, got, c.kept)
 		}
 	}
 }
 
-// A denial has the person's words for the model; no answer, an unknown one and an error are denials.
+// A denial has the person's words for the model. No decision, an unknown decision and an error count as denials.
 func TestDenials(t *testing.T) {
 	for _, p := range []*person{{decision: Deny, message: "use make"}, {decision: Deny}, {}, {decision: 99}, {decision: Once, err: errors.New("the screen is gone")}} {
 		err := newGate(t, Options{Project: "/p"}, p).Check(t.Context(), command("ls"))
 		if err == nil || errors.Is(err, hooks.ErrUnanswered) || p.message != "" && !strings.Contains(err.Error(), "who says: use make") {
-			t.Errorf("%+v: %v", p, err)
+			t.Errorf("%+v gives %v, want a denial", p, err)
 		}
 	}
 	failing := func([]string) error { return errors.New("disk full") }
 	if err := newGate(t, Options{Project: "/p", Remember: failing}, &person{decision: Always}).Check(t.Context(), command("ls")); err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("an answer that is not kept: %v", err)
+		t.Errorf("an answer that cannot be kept gives %v", err)
 	}
 }
 
-// What "always" offers, for a person to read. "" offers nothing.
+// The rule that the answer "always" would keep, as a person reads it; "" if that answer is not offered.
 func TestOffers(t *testing.T) {
 	dir := project(t)
 	for line, want := range map[string]string{
@@ -293,19 +293,19 @@ func TestOffers(t *testing.T) {
 		}
 	}
 	if len(p.asked) != 3 || p.asked[0].Rule != "fs.edit" || p.asked[0].Diff == "" || p.asked[1].Rule != "web.fetch(example.org)" || p.asked[2].Command != "{\n  \"a\": 1\n}" {
-		t.Errorf("%+v", p.asked)
+		t.Errorf("the questions are %+v", p.asked)
 	}
 }
 
-// Paths of rules for files.
+// Rules for files have patterns for paths.
 func TestFiles(t *testing.T) {
 	g := newGate(t, Options{Project: "/p", Allow: []string{"fs.write(docs/**)", "fs.write(*.md)", "fs.edit(src/*/x.go) in /other"}}, nil)
 	for path, want := range map[string]bool{"docs/a": true, "docs/a/b.go": true, "x.md": true, "a/x.md": false, "docsx/a": false, "src/a/x.go": false} {
 		if err := g.Check(t.Context(), write("fs.write", path)); (err == nil) != want {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("writing %s gives %v, want allowed: %v", path, err, want)
 		}
 	}
-	linked := write("fs.write", "src/a.go") // docs/link leads there
+	linked := write("fs.write", "src/a.go") // which docs/link leads to
 	linked.Preview.Named = "docs/link"
 	if err := g.Check(t.Context(), linked); err == nil {
 		t.Error("a link into another folder is allowed")
@@ -315,7 +315,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// Several calls that need an answer are asked about one after the other, and an answer counts for those that wait.
+// Calls that need an answer are asked about one after the other, and an answer counts for the calls that wait.
 func TestOneQuestionAtATime(t *testing.T) {
 	p := &person{decision: Session}
 	g := newGate(t, Options{Project: "/p"}, p)
@@ -329,11 +329,11 @@ func TestOneQuestionAtATime(t *testing.T) {
 	}
 	wait.Wait()
 	if len(p.asked) != 1 {
-		t.Errorf("%d questions", len(p.asked))
+		t.Errorf("%d questions, want 1", len(p.asked))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := g.Check(ctx, command("ls")); !errors.Is(err, context.Canceled) {
-		t.Errorf("after the end of the turn: %v", err)
+		t.Errorf("after the end of the turn, a call gives %v", err)
 	}
 }

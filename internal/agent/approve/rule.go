@@ -48,7 +48,7 @@ type match int
 
 const (
 	no      match = iota
-	perhaps       // that is known only when it runs
+	perhaps       // known only when the call runs
 	yes
 )
 
@@ -83,7 +83,7 @@ func (r rule) reaches(c Call, line commandLine) match {
 	case c.Reads:
 		return no
 	}
-	return perhaps // the tool has nothing that a pattern could be about
+	return perhaps // the call has nothing to compare with the pattern
 }
 
 // isSomewhereIn says whether a command begins with the rule's words, perhaps with options between them, or
@@ -95,15 +95,16 @@ func (r rule) isSomewhereIn(c simpleCommand) match {
 			break
 		}
 		if len(r.words) > 0 && strings.EqualFold(path.Base(word), path.Base(r.words[0])) {
-			found = max(found, followed(c.words[i+1:], r.words[1:], c.others || c.more))
+			found = max(found, inOrder(c.words[i+1:], r.words[1:], c.others || c.more))
 		}
 	}
 	return found
 }
 
-// followed says whether a command's words are those of a rule, in the same order from the first on. Options may stand
-// in between, with a value each. An option of the rule may come anywhere later. more: further words are not known.
-func followed(words, wanted []string, more bool) match {
+// inOrder says whether a command's words are the wanted words of a rule, in this order. Options, with a value
+// each, may stand before and between them. If a wanted word is an option, any words may stand before it. more
+// says that the command has further words, which are not known.
+func inOrder(words, wanted []string, more bool) match {
 	option := false
 	for _, w := range words {
 		switch {
@@ -151,9 +152,10 @@ func allows(rules []rule, project string, c Call, line commandLine) bool {
 	return false
 }
 
-// allowsLine reports whether rules allow each command of a line. The line may begin with a cd to a folder of the
-// project, but not for git, since a folder can have settings with which git runs programs, and not for a program of
-// the folder, which is another than the rule is about.
+// allowsLine reports whether rules allow each command of a line. The line may begin with a cd to a folder of
+// the project. After it, neither git is allowed, because a folder can have settings with which git runs
+// programs, nor a program that is found in the folder, because the rule is about the program in another
+// folder.
 func allowsLine(rules []rule, project string, p hooks.Preview, line commandLine) bool {
 	if !line.plain || p.Outside {
 		return false
@@ -171,7 +173,7 @@ func allowsLine(rules []rule, project string, p hooks.Preview, line commandLine)
 	return len(line.simple) > 0
 }
 
-// dependsOnFolder reports whether the folder says which program a command is.
+// dependsOnFolder reports whether it depends on the current folder what a command runs.
 func dependsOnFolder(c simpleCommand) bool {
 	if len(c.words) == 0 {
 		return true
@@ -197,8 +199,8 @@ func entersFolder(c simpleCommand, from string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// rulesFor returns the rules that would allow a call from now on, and how a person reads them; none if they would
-// allow much more.
+// rulesFor returns the rules that would allow a call from now on together with those that exist, have, and
+// how they are shown to a person. It returns none if they would allow much more than the call.
 func rulesFor(have []rule, project string, c Call, line commandLine) (rules []string, shown string) {
 	p := c.Preview
 	if p.Command == "" {
@@ -215,7 +217,7 @@ func rulesFor(have []rule, project string, c Call, line commandLine) (rules []st
 	candidates := slices.Clone(have)
 	for _, s := range line.simple {
 		if s.words != nil && s.words[0] == "cd" || slices.ContainsFunc(candidates, func(r rule) bool { return r.ofTool(c.Tool) && r.begins(s) }) {
-			continue // whether the line may begin with cd, allows says
+			continue // allows decides about cd
 		}
 		words := firstWords(s)
 		if words == "" {
@@ -234,8 +236,8 @@ func rulesFor(have []rule, project string, c Call, line commandLine) (rules []st
 	return rules, strings.Join(all, ", ")
 }
 
-// firstWords returns the first words of a command that say what kind of command it is; "" if that can be
-// anything.
+// firstWords returns the first words of a command that say what kind of command it is; "" if they say too
+// little to be a rule.
 func firstWords(c simpleCommand) string {
 	if len(c.words) == 0 {
 		return ""
@@ -270,7 +272,7 @@ func firstWords(c simpleCommand) string {
 	return strings.Join(c.words[:n], " ")
 }
 
-// notSimple reports whether a word could not be written in a rule as it is.
+// notSimple reports whether a word cannot be written in a rule as it is.
 func notSimple(word string) bool {
 	return word == "" || strings.ContainsFunc(word, func(r rune) bool {
 		return !(r == '.' || r == '/' || r == '_' || r == '-' || r == '+' || r == ':' || r == '@' || r == ',' || r == '%' ||
@@ -289,7 +291,8 @@ func interprets(name string) bool {
 	return isShell(name) || slices.Contains([]string{"python", "python2", "python3", "node", "deno", "ruby", "perl", "php", "lua", "Rscript", "tclsh"}, name)
 }
 
-// doesAnything reports whether a program's name says too little: it removes, or sends anything anywhere.
+// doesAnything reports whether a program's name says too little for a rule, because the program can destroy
+// or send anything.
 func doesAnything(name string) bool {
 	return slices.Contains([]string{"rm", "rmdir", "mv", "dd", "shred", "truncate", "chmod", "chown", "chgrp", "ln", "kill", "pkill", "killall", "curl", "wget",
 		"scp", "sftp", "rsync", "nc", "ncat", "socat", "awk", "gawk", "sed", "tee", "vim", "vi", "ed", "crontab", "at", "mount", "umount", "tar"}, name)

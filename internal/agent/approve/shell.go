@@ -28,7 +28,7 @@ type simpleCommand struct {
 	more   bool // words follow that it reads when it runs, as xargs does
 }
 
-// parse reads a line as bash does. What cannot be read is not plain, and unclear.
+// parse reads a line as bash does. A line that cannot be read is unclear, and not plain.
 func parse(line string) commandLine {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(line), "")
 	if err != nil {
@@ -88,8 +88,8 @@ func (l *commandLine) add(args []*syntax.Word) {
 	}
 }
 
-// addLineOf adds the commands of the line in a shell's arguments. Without a line or a file, the shell reads what
-// it runs from its input.
+// addLineOf adds the commands of the line in a shell's arguments. Without a line or a file, the shell reads
+// commands from its input, and the line is unclear.
 func (l *commandLine) addLineOf(args []string) {
 	at := slices.IndexFunc(args, func(w string) bool {
 		return strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "c")
@@ -162,7 +162,7 @@ func allHarmless(list []*syntax.Redirect) bool {
 	})
 }
 
-// plainParts reports whether a word is text, and variables as they are.
+// plainParts reports whether a word has nothing but text and variables without operators.
 func plainParts(parts []syntax.WordPart) bool {
 	return !slices.ContainsFunc(parts, func(p syntax.WordPart) bool {
 		switch p := p.(type) {
@@ -179,7 +179,7 @@ func plainParts(parts []syntax.WordPart) bool {
 	})
 }
 
-// literal returns a word without its quotes; ok is false if the shell would make another of it.
+// literal returns a word without its quotes; ok is false if the shell would expand it.
 func literal(w *syntax.Word) (text string, ok bool) {
 	if w == nil {
 		return "", false
@@ -210,8 +210,9 @@ func literal(w *syntax.Word) (text string, ok bool) {
 	return out.String(), true
 }
 
-// unescape writes a text without backslashes. only are the characters that a backslash escapes between
-// double quotes; outside of quotes ("") it escapes all, and characters that the shell expands are refused.
+// unescape writes a text without its backslashes. only has the characters that a backslash escapes between
+// double quotes. Outside of quotes, only is "", and a backslash escapes any character. There, unescape reports
+// false if the shell would expand the text.
 func unescape(out *strings.Builder, text, only string) bool {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {

@@ -9,8 +9,8 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// edit replaces a waiting message with the version that its sender has changed. If its turn has
-// begun, or it was answered, it stays as it is.
+// edit replaces a waiting message with its edited version. If its turn has begun, or it was
+// answered, it stays as it is.
 func (m *Manager) edit(session string, e hooks.Envelope) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()

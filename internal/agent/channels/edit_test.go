@@ -40,7 +40,7 @@ func TestEdited(t *testing.T) {
 	r.m.mu.Unlock()
 	r.m.release(s)
 	if got := <-running; got != "slow" {
-		t.Fatalf("the turn is about %q", got)
+		t.Fatalf("the turn is about %q, want slow", got)
 	}
 	edit("1", "too late")
 	r.say("s", "2", ",twoo")
@@ -53,7 +53,7 @@ func TestEdited(t *testing.T) {
 	open()
 	r.wantSent("re: slow", "re: ,two")
 	edit("2", ",three")
-	edit("3", ",never seen before") // the first that is known of it
+	edit("3", ",never seen before") // not known yet, so it is a new message
 	r.wantSent("re: slow", "re: ,two", "re: ,never seen before")
 }
 
@@ -73,13 +73,13 @@ func TestEditInterrupted(t *testing.T) {
 	r.say("s", "1", "one")
 	off = true
 	if err := r.edit("s", "1", "two"); !errors.Is(err, broken) {
-		t.Fatal(err)
+		t.Fatalf("the edit gives %v, want %v", err, broken)
 	}
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
 	if n := notesIn(t, dir); n != 2 {
-		t.Fatalf("%d notes", n)
+		t.Fatalf("%d notes are on disk, want 2", n)
 	}
 	again := newRig(t, Options{Dir: dir}, echo(nil))
 	again.run()

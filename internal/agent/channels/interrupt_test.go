@@ -23,13 +23,13 @@ func TestStop(t *testing.T) {
 	<-begun
 	r.say("s", "2", ",stop")
 	if err := r.m.Wait(t.Context(), "s"); err != nil || notesIn(t, r.m.o.Dir) != 0 {
-		t.Errorf("stopped: %v", err)
+		t.Errorf("after ,stop: %v, %d messages are on disk", err, notesIn(t, r.m.o.Dir))
 	}
 	r.wantSent("No turn is running.", "The turn is interrupted.")
 }
 
-// TestTakeBack: a message that steers a turn can be taken back until the turn has read it; the others
-// stay.
+// TestTakeBack: a message that steers a turn can be taken back until the turn has read it. Other
+// messages stay.
 func TestTakeBack(t *testing.T) {
 	begun, goOn := make(chan string, 2), make(chan bool)
 	r := newRig(t, Options{}, &hooks.Plugin{
@@ -57,12 +57,12 @@ func TestTakeBack(t *testing.T) {
 	r.until("both steer", func() bool { return inbox.Len("s") == 2 })
 	for i, want := range []bool{true, false} {
 		if ok, err := r.m.TakeBack(t.Context(), "s", "2"); ok != want || err != nil {
-			t.Errorf("%d: taken back: %v, %v", i, ok, err)
+			t.Errorf("take back, time %d: %v, want %v, %v", i+1, ok, want, err)
 		}
 	}
 	close(goOn)
 	if err := r.m.Wait(t.Context(), "s"); err != nil || notesIn(t, r.m.o.Dir) != 0 {
-		t.Errorf("over: %v", err)
+		t.Errorf("after the turn: %v, %d messages are on disk", err, notesIn(t, r.m.o.Dir))
 	}
 	r.wantSent("long", "stays")
 }
@@ -84,11 +84,11 @@ func TestTakeBackQueued(t *testing.T) {
 	r.until("both wait", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); return len(r.m.sessions["s"].queue) == 2 })
 	for i, want := range []bool{true, false} {
 		if ok, err := r.m.TakeBack(t.Context(), "s", "2"); ok != want || err != nil {
-			t.Errorf("%d: taken back: %v, %v", i, ok, err)
+			t.Errorf("take back, time %d: %v, want %v, %v", i+1, ok, want, err)
 		}
 	}
 	if n := notesIn(t, r.m.o.Dir); n != 2 {
-		t.Errorf("%d messages are on disk", n)
+		t.Errorf("%d messages are on disk, want 2", n)
 	}
 	close(goOn)
 	r.wantSent("long", "stays")

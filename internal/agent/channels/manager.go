@@ -18,10 +18,10 @@ import (
 type Options struct {
 	Dir     string        // where messages are stored, for one process at a time
 	Only    []string      // names of the channels to run; none: all
-	Silence time.Duration // messages of a session with shorter pauses are merged; 0: a second, below 0: none are
+	Silence time.Duration // messages of a session with shorter pauses are merged; 0: a second, below 0: none are merged
 	Longest time.Duration // the longest time that they are gathered; 0: ten seconds
 	Grace   time.Duration // how long turns may go on at the end; 0: 30 seconds
-	// Tape returns a session's tape, to record answers that may not have arrived.
+	// Tape returns a session's tape, to record answers that may not have arrived; nil: they are only logged.
 	Tape func(ctx context.Context, session string) (*repo.Tape, error)
 	FS   *disk.FS
 	Log  *slog.Logger
@@ -45,7 +45,7 @@ type Manager struct {
 	mu       sync.Mutex
 	channels map[string]hooks.Channel
 	sessions map[string]*session
-	base     context.Context // of turns and hooks; nil unless Run runs
+	base     context.Context // of turns and hooks; nil before Run
 	cancel   context.CancelCauseFunc
 	stopping bool
 	workers  sync.WaitGroup

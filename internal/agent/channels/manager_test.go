@@ -21,7 +21,7 @@ import (
 	"tape/repo"
 )
 
-// wire is a channel of a test.
+// wire is a channel that keeps what is sent.
 type wire struct {
 	name   string
 	handle hooks.Handler
@@ -59,7 +59,7 @@ func (w *wire) texts() (out []string) {
 	return out
 }
 
-// rig is a manager with one channel and a model.
+// rig is a manager with one channel, wire, and the plugin of a test.
 type rig struct {
 	t    *testing.T
 	rt   *hooks.Runtime
@@ -136,7 +136,7 @@ func echo(wait func(text string)) *hooks.Plugin {
 		}()
 		select {
 		case <-over:
-		case <-ctx.Done(): // a test that fails ends, too
+		case <-ctx.Done(): // so that a test that fails ends, too
 		}
 		text := "re: " + p.Text
 		return &text, ctx.Err()
@@ -163,12 +163,12 @@ func TestMessagesAreGathered(t *testing.T) {
 	r.until("all are sent", func() bool { return len(r.wire.texts()) == 3 })
 	got := r.wire.texts()
 	if got[0] != "re: ,help" || !slices.Contains(got, "re: one\ntwo") || !slices.Contains(got, "re: three") {
-		t.Errorf("sent: %q", got)
+		t.Errorf("sent %q, want the command first, and one and two as one message", got)
 	}
 	r.until("nothing waits", func() bool { return notesIn(t, r.m.o.Dir) == 0 })
 	r.say("s", "1", "one")
 	if err := r.stop(); err != nil || len(r.wire.texts()) != 3 {
-		t.Errorf("a message that comes again: %q, %v", r.wire.texts(), err)
+		t.Errorf("a message that comes again is answered again: %q, %v", r.wire.texts(), err)
 	}
 }
 
@@ -190,12 +190,12 @@ func TestSessionsRunInParallel(t *testing.T) {
 	close(release)
 	r.until("all are", func() bool { return len(r.wire.texts()) == 52 })
 	if got := r.wire.texts()[50:]; !slices.Equal(got, []string{"re: slow", "re: behind"}) {
-		t.Errorf("then %q", got)
+		t.Errorf("then %q is sent, want slow before behind", got)
 	}
 }
 
-// TestMessagesStayInOrder: messages of a session are answered in order, even if deciding about one
-// takes long.
+// TestMessagesStayInOrder: messages of a session are answered in order, even if the
+// admission of one takes long.
 func TestMessagesStayInOrder(t *testing.T) {
 	p := echo(nil)
 	p.AdmitMessage = func(_ context.Context, _ string, e hooks.Envelope, _ hooks.Turn) (hooks.Admission, error) {
@@ -215,7 +215,7 @@ func TestMessagesStayInOrder(t *testing.T) {
 }
 
 // TestUnknownDelivery: if the program ended while an answer was being sent, the tape says once that
-// it may have arrived, and it is not sent again.
+// the answer may have arrived, and the answer is not sent again.
 func TestUnknownDelivery(t *testing.T) {
 	ctx, dir := t.Context(), filepath.Join(t.TempDir(), "messages")
 	s, _, err := repo.Init(ctx, filepath.Join(t.TempDir(), "ws"), nil)
@@ -223,7 +223,7 @@ func TestUnknownDelivery(t *testing.T) {
 		t.Fatal(err)
 	}
 	tape := func(ctx context.Context, _ string) (*repo.Tape, error) { return s.Tape(ctx, "") }
-	for range 2 { // the note of the second one was left by a kill after the tape had its event
+	for range 2 { // the second time, the note was left by a kill after the event was recorded
 		killed := store{dir: dir}
 		unlock, err := killed.open(ctx)
 		if err != nil {
@@ -249,7 +249,7 @@ func TestUnknownDelivery(t *testing.T) {
 		found = append(found, string(e.Payload))
 	}
 	if err != nil || len(found) != 1 || !strings.Contains(found[0], `"delivery"`) || !strings.Contains(found[0], `"unknown"`) {
-		t.Errorf("the tape says %q, %v", found, err)
+		t.Errorf("the tape has the events %q, want one delivery with status unknown, %v", found, err)
 	}
 }
 
@@ -269,10 +269,10 @@ func TestAdmission(t *testing.T) {
 	<-begun
 	for i, text := range []string{"process a", "drop b", "follow_up c", "follow_up d", "steer e", "fail f"} {
 		r.say("s", fmt.Sprint(i+2), text)
-		r.until("it is decided", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); return !r.m.sessions["s"].deciding })
+		r.until("its admission is decided", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); return !r.m.sessions["s"].deciding })
 	}
 	close(release)
-	// What the steered turn did not read comes first.
+	// The steered message comes first, because the turn did not read it.
 	r.wantSent("Error: admit_message: plugin \"test\": admit_message: no idea", "re: first", "re: steer e", "re: process a", "re: follow_up c\nfollow_up d", "re: fail f")
 	r.until("nothing waits", func() bool { return notesIn(t, r.m.o.Dir) == 0 })
 }
@@ -286,7 +286,7 @@ func TestSteered(t *testing.T) {
 			if err != nil {
 				return nil, err
 			}
-			r.until("it is steered", func() bool { return inbox.Len(session) > 0 })
+			r.until("the turn is steered", func() bool { return inbox.Len(session) > 0 })
 			list, err := inbox.Drain(ctx, session)
 			text := "heard " + list[0].Text(hooks.KeyContent)
 			return &text, err
@@ -298,7 +298,7 @@ func TestSteered(t *testing.T) {
 	r = newRig(t, Options{}, p)
 	r.run()
 	r.say("s", "1", "go")
-	r.until("it runs", func() bool {
+	r.until("the turn runs", func() bool {
 		r.m.mu.Lock()
 		defer r.m.mu.Unlock()
 		s := r.m.sessions["s"]
@@ -317,11 +317,11 @@ func TestErrorGoesBack(t *testing.T) {
 	r.say("s", "1", "hi")
 	r.until("an error is sent", func() bool { return len(r.wire.texts()) == 1 })
 	if e := r.wire.sent[0]; e.Text(hooks.KeyKind) != hooks.KindError || !strings.Contains(e.Text(hooks.KeyContent), "no state") {
-		t.Errorf("sent: %v", e)
+		t.Errorf("sent %v, want the error", e)
 	}
 }
 
-// TestStops: a running turn may end; one that takes too long goes on after the next start.
+// TestStops: when the program ends, a turn that takes too long is interrupted, and goes on after the next start.
 func TestStops(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "messages")
 	begun := make(chan string, 2)
@@ -336,21 +336,21 @@ func TestStops(t *testing.T) {
 	<-begun
 	r.say("s", "2", "waits")
 	if err := r.stop(); err != nil || len(r.wire.texts()) > 0 || notesIn(t, dir) != 2 {
-		t.Fatalf("stopped: %v, sent %q, %d notes", err, r.wire.texts(), notesIn(t, dir))
+		t.Fatalf("stopped: %v, sent %q, %d messages are on disk, want 2", err, r.wire.texts(), notesIn(t, dir))
 	}
 	if err := r.m.Handle(t.Context(), hooks.Envelope{"content": "late"}); err == nil {
-		t.Error("a message is taken that nobody answers")
+		t.Error("a message is accepted after the end")
 	}
 	again := newRig(t, Options{Dir: dir}, echo(nil))
 	again.run()
 	again.wantSent("re: long", "re: waits")
 	other := newRig(t, Options{Dir: dir}, echo(nil))
 	if err := other.m.Run(t.Context()); !errors.Is(err, disk.ErrLocked) {
-		t.Errorf("a second process: %v", err)
+		t.Errorf("a second process gives %v, want ErrLocked", err)
 	}
 }
 
-// TestCancel: cancelling a turn ends only that one.
+// TestCancel: cancelling ends one turn, and the session goes on.
 func TestCancel(t *testing.T) {
 	begun := make(chan string, 2)
 	r := newRig(t, Options{}, &hooks.Plugin{RunModel: func(ctx context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
@@ -365,7 +365,7 @@ func TestCancel(t *testing.T) {
 	r.m.Cancel("s")
 	r.m.Cancel("none")
 	if err := r.m.Wait(t.Context(), "s"); err != nil || notesIn(t, r.m.o.Dir) != 0 {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("after the turn was cancelled: %v, %d messages are on disk", err, notesIn(t, r.m.o.Dir))
 	}
 	r.say("s", "2", "next")
 	r.wantSent("next")
@@ -375,7 +375,7 @@ func TestCancel(t *testing.T) {
 func TestKilled(t *testing.T) {
 	type moment struct {
 		dir         string
-		taken, sent []string
+		taken, sent []string // messages that were accepted, answers that were sent
 	}
 	var mu sync.Mutex
 	var moments []moment
@@ -413,7 +413,7 @@ func TestKilled(t *testing.T) {
 	for i, at := range moments {
 		again := newRig(t, Options{Dir: at.dir}, echo(nil))
 		again.run()
-		for _, k := range at.taken { // the channel does not know that they were taken
+		for _, k := range at.taken { // the channel does not know that they were accepted
 			again.say("s", fmt.Sprint(strings.Index("ab,c", k)), k)
 		}
 		again.until("nothing waits", func() bool { return notesIn(t, at.dir) == 0 })

@@ -25,7 +25,7 @@ func TestNoticeIsNoAnswer(t *testing.T) {
 	r.say("s", "1", "long")
 	r.wantSent("Error: before_tool_call: skipped")
 	if err := r.stop(); err != nil || notesIn(t, dir) != 1 {
-		t.Fatalf("%v, %d notes", err, notesIn(t, dir))
+		t.Fatalf("stopped: %v, %d messages are on disk, want 1", err, notesIn(t, dir))
 	}
 	again := newRig(t, Options{Dir: dir}, echo(nil))
 	again.run()

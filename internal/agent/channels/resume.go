@@ -54,8 +54,8 @@ func sessionOf(e hooks.Envelope) string {
 // eventDelivery records that an answer may not have arrived.
 const eventDelivery = "delivery"
 
-// searched is how many entries are searched for an event that was written before a crash.
-const searched = 1000
+// searchLimit is how many events are searched for one that was written before a crash.
+const searchLimit = 1000
 
 // dropUnknown drops a message whose answer was being sent when the program ended, and records that.
 func (m *Manager) dropUnknown(ctx context.Context, k stored) error {
@@ -87,7 +87,7 @@ func recordUnknown(ctx context.Context, t *repo.Tape, k stored) error {
 		if json.Unmarshal(e.Payload, &event) == nil && event.Name == eventDelivery && event.Data.ID == k.id {
 			return nil
 		}
-		if seen++; seen > searched {
+		if seen++; seen > searchLimit {
 			break
 		}
 	}

@@ -14,7 +14,7 @@ import (
 type batch struct {
 	merged   hooks.Envelope
 	messages []stored
-	follows  bool // other waiting messages may be added
+	follows  bool // may be joined with other batches that follow the running turn
 
 	mu       sync.Mutex
 	answered bool // the journal says that the answer is being sent
@@ -23,21 +23,22 @@ type batch struct {
 // session is the state of one session. The manager's lock guards it.
 type session struct {
 	id       string
-	gathered []stored
-	first    time.Time // when the first of gathered came
-	timer    *time.Timer
-	arrived  [][]stored // batches that wait for their admission, in order
-	deciding bool       // a goroutine asks for admissions
-	queue    []*batch
-	working  bool // a goroutine runs turns
-	running  *batch
-	cancel   func()
+	gathered []stored      // messages of the next batch, which waits for more
+	first    time.Time     // when the first of gathered came
+	timer    *time.Timer   // ends the gathering
+	arrived  [][]stored    // batches that wait for their admission, in order
+	deciding bool          // a goroutine asks for admissions
+	queue    []*batch      // batches that wait for their turn
+	working  bool          // a goroutine runs turns
+	running  *batch        // of the running turn; nil if there is none
+	cancel   func()        // interrupts the running turn; nil if there is none
 	idle     chan struct{} // closed when the session has nothing to do and is forgotten
 
 	steering sync.Mutex // held while a message is steered, and when a turn ends
 	steered  []stored   // messages put into the steering inbox; guarded by steering
 }
 
+// stopGathering drops the messages that are not admitted. They wait on disk.
 func (s *session) stopGathering() {
 	s.flush()
 	s.arrived = nil
@@ -98,7 +99,7 @@ func (m *Manager) Handle(ctx context.Context, e hooks.Envelope) error {
 	return nil
 }
 
-// arrive gathers messages; commands do not wait. Admissions are asked in the order of arrival.
+// arrive gathers messages; commands do not wait. Batches are admitted in the order of arrival.
 func (m *Manager) arrive(id string, k stored) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -159,7 +160,7 @@ func (m *Manager) admit(s *session) {
 	})
 }
 
-// decide asks for a batch's admission. done says that it needs no turn of its own.
+// decide asks for a batch's admission. done says that the batch needs no turn of its own.
 func (m *Manager) decide(s *session, list []stored) (b *batch, done bool) {
 	b = &batch{merged: merge(list), messages: list}
 	m.mu.Lock()
@@ -205,7 +206,7 @@ func (m *Manager) enqueue(s *session, b *batch, front bool) {
 	}
 }
 
-// steer puts a message into the running turn; false if there is none, or if that fails.
+// steer puts a batch into the running turn. It reports false if no turn runs, or if that fails.
 func (m *Manager) steer(ctx context.Context, s *session, b *batch) bool {
 	s.steering.Lock()
 	defer s.steering.Unlock()

@@ -77,7 +77,7 @@ func (s *store) open(ctx context.Context) (unlock func(), err error) {
 	}, nil
 }
 
-// read reads the journal and rewrites it, without lines that are no longer needed or were cut off.
+// read reads the journal and rewrites it without the lines that are not needed any more or were cut off.
 func (s *store) read() error {
 	s.seen, s.answered, s.head = map[string]bool{}, map[string]bool{}, map[string]string{}
 	path := filepath.Join(s.dir, "answered")
@@ -114,7 +114,7 @@ func (s *store) read() error {
 	return err
 }
 
-// turns returns the messages of turns that have begun and were not answered, the first one first.
+// turns returns the turns that have begun and were not answered: the ids of each turn's messages, the first one first.
 func (s *store) turns() [][]string {
 	all := map[string][]string{}
 	for id, head := range s.head {
@@ -184,7 +184,7 @@ func (s *store) now() time.Time {
 	return at
 }
 
-// join records that messages are one turn, which begins.
+// join records that messages belong to one turn, which has begun.
 func (s *store) join(list []stored) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,7 +13,7 @@ type batchKey struct{}
 
 // turnWatcher is a channel that shows which of its messages are being answered.
 type turnWatcher interface {
-	// TurnBegins is told of a turn's message, and the ids of those that it was merged from.
+	// TurnBegins gets a turn's message, and the ids of the messages from which it was merged.
 	TurnBegins(m hooks.Envelope, ids []string)
 	// TurnEnds gets the turn's context, which has ended if the turn was interrupted.
 	TurnEnds(ctx context.Context)
@@ -34,7 +34,7 @@ func (m *Manager) turn(ctx context.Context, s *session, b *batch) {
 	}
 	read, unread := m.endSteering(ctx, s)
 	if err != nil && errors.Is(context.Cause(ctx), errStopping) && !b.isAnswered() {
-		return // it goes on after the next start
+		return // the turn goes on after the next start
 	}
 	m.report(m.answering(b))
 	m.report(m.inbox.done(b.messages))
@@ -64,7 +64,7 @@ func (m *Manager) endSteering(ctx context.Context, s *session) (read, unread []s
 		rest, err = inbox.Drain(ctx, s.id)
 	}
 	m.report(err)
-	// A batch that was steered as one message has the id of its first.
+	// A batch that was steered as one message has the id of its first message.
 	left := map[string]bool{}
 	for _, e := range rest {
 		left[e.Text(hooks.KeyMessageID)] = true

@@ -1,5 +1,5 @@
-// Package fts5test has SQLite judge what package fts5 writes. The tests are
-// apart from that package so that its fuzz tests link no SQLite.
+// Package fts5test has SQLite judge what package fts5 writes. The tests are in
+// a package of their own, so that the fuzz tests of fts5 do not link SQLite.
 package fts5test
 
 import (
@@ -203,8 +203,8 @@ func (t *table) insert(ids []int64, text func(id int64) []string) {
 	}
 }
 
-// judge has both SQLites check the table and compares what they find, and what
-// the package finds, with the model.
+// judge has SQLite check the table: the Go package, and the program sqlite3 if it is
+// installed. It compares what these and package fts5 find with the model.
 func (t *table) judge(words ...string) {
 	t.Helper()
 	const check = `INSERT INTO entries_fts(entries_fts) VALUES ('integrity-check')`
@@ -229,7 +229,7 @@ func (t *table) judge(words ...string) {
 			ids = append(ids, id)
 		}
 		if want = want[skip:min(len(want), skip+2000)]; rows.Err() != nil || !slices.Equal(ids, want) {
-			t.Errorf("MATCH %s %s gives %d documents of %d, %v", query, order, len(ids), len(want), rows.Err())
+			t.Errorf("MATCH %s %s gives %d documents, want %d, %v", query, order, len(ids), len(want), rows.Err())
 		}
 	}
 	script := []string{".bail on", check + ";"}
@@ -254,7 +254,7 @@ func (t *table) judge(words ...string) {
 		for _, w := range words {
 			got, err := docsOf(x, w, 0, math.MaxInt64)
 			if err != nil || !slices.Equal(got, t.m[w]) {
-				t.Errorf("Each(%s) gives %d documents of %d, %v", w, len(got), len(t.m[w]), err)
+				t.Errorf("Each(%s) gives %d documents, want %d, %v", w, len(got), len(t.m[w]), err)
 			}
 		}
 		return nil
@@ -268,7 +268,7 @@ func (t *table) judge(words ...string) {
 	cmd.Stdin = strings.NewReader(strings.Join(script, "\n"))
 	out, err := cmd.CombinedOutput()
 	if err != nil || !bytes.Equal(out, want) {
-		t.Errorf("sqlite3: %v, %.200s", err, out)
+		t.Errorf("sqlite3 does not print the expected documents: %v, %.200s", err, out)
 	}
 }
 
@@ -308,7 +308,7 @@ func TestWriteIsReadBySQLite(t *testing.T) {
 	tab.judge(asked...)
 }
 
-// Lists over hundreds of pages.
+// Lists of documents take up hundreds of pages.
 func TestLongLists(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	tab := newTable(t)
@@ -319,7 +319,7 @@ func TestLongLists(t *testing.T) {
 		return []string{"all"}
 	}
 	tab.write(ids(rng, 1<<20, 0, 200_000/shorter, 2), few)
-	// Differences of six bytes, so that it takes more of them.
+	// Differences of seven bytes, so that the list takes more pages.
 	var wide []int64
 	for i := range int64(300_000 / shorter) {
 		wide = append(wide, 1<<60+i<<43)
@@ -329,7 +329,7 @@ func TestLongLists(t *testing.T) {
 		part := wide[len(wide)*5/6:][:100]
 		got, err := docsOf(x, "all", part[0], part[99])
 		if err != nil || !slices.Equal(got, part) {
-			t.Errorf("Docs from the middle: %d documents, %v", len(got), err)
+			t.Errorf("Each from the middle of a list gives %d documents, want 100, %v", len(got), err)
 		}
 		return nil
 	})
@@ -338,6 +338,7 @@ func TestLongLists(t *testing.T) {
 	tab.judge("aaa", "all")
 }
 
+// SQLite and the package write and merge the same table in turns.
 func TestSQLiteGoesOn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	tab := newTable(t)
