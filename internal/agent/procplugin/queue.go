@@ -7,7 +7,7 @@ import "sync"
 type queue struct {
 	mu     sync.Mutex
 	items  []*received
-	size   int  // bytes of items
+	size   int  // bytes of items and of dropped messages
 	full   bool // messages were dropped
 	closed bool
 	ready  chan struct{} // has an element after a push
@@ -43,7 +43,7 @@ func (q *queue) close() []*received {
 	return q.items
 }
 
-// pop returns the next message, or nil if there is none. full says that messages were dropped after the last one.
+// pop returns the next message, or nil if there is none. full says that messages were dropped.
 func (q *queue) pop() (m *received, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
