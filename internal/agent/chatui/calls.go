@@ -62,11 +62,11 @@ func (c *composer) output(data hooks.Envelope) {
 }
 
 // runningCall shows a call that runs, with at most rows lines of its output.
-func (c *composer) runningCall(l *liveCall, rows int) item {
+func (c *composer) runningCall(l *liveCall, rows int) block {
 	lines := []string{c.title("", l.name, c.view(l.name, l.arguments, nil).Subject, c.cells()-8)}
 	tail := strings.TrimRight(safe(l.tail), "\n ")
 	if tail == "" {
-		return item{lines: lines, since: l.began}
+		return block{lines: lines, since: l.began}
 	}
 	all := strings.Split(tail, "\n")
 	for _, line := range all[max(0, len(all)-min(rows, resultLines)):] {
@@ -75,7 +75,7 @@ func (c *composer) runningCall(l *liveCall, rows int) item {
 		}
 		lines = append(lines, c.paint.faint("  "+line))
 	}
-	return item{lines: lines, since: l.began}
+	return block{lines: lines, since: l.began}
 }
 
 // title is the first line of a call.

@@ -26,17 +26,17 @@ const (
 // frame is what the composer gives the program: finished lines, and those that still change.
 type frame struct {
 	done     []string
-	live     []item
+	live     []block
 	running  bool
-	writing  bool      // a turn runs, and no item has a spinner that shows it
+	writing  bool      // a turn runs, and no block has a spinner that shows it
 	silent   time.Time // when the last event came
 	stopped  bool      // the turn has ended since the last frame
 	status   bool      // the status may have changed
 	question *question
 }
 
-// item is a group of lines that still change, such as a call.
-type item struct {
+// block is a group of lines that still change, such as a call.
+type block struct {
 	lines []string
 	since time.Time // not zero: the first line has a spinner and the time since then
 }
@@ -143,7 +143,7 @@ func (c *composer) run(ctx context.Context) {
 		f := c.next
 		c.next = frame{}
 		f.live, f.running, f.question = c.live(), c.busy, c.question
-		f.silent, f.writing = c.silent, c.busy && !slices.ContainsFunc(f.live, func(i item) bool { return !i.since.IsZero() })
+		f.silent, f.writing = c.silent, c.busy && !slices.ContainsFunc(f.live, func(b block) bool { return !b.since.IsZero() })
 		c.ui.program.Send(f)
 		select {
 		case <-time.After(max(frameEvery, time.Since(began))): // rendering takes at most half of a core
@@ -298,26 +298,26 @@ func (c *composer) brief(tool string, r approve.Request) string {
 	return display.Line(tool) + " " + oneLine(what)
 }
 
-// live returns the items that still change.
-func (c *composer) live() (out []item) {
+// live returns the blocks that still change.
+func (c *composer) live() (out []block) {
 	if !c.thinking.IsZero() {
-		i := item{lines: []string{c.paint.faint("thinking · Ctrl-T opens it")}, since: c.thinking}
+		b := block{lines: []string{c.paint.faint("thinking · Ctrl-T opens it")}, since: c.thinking}
 		if c.open {
 			tail := c.thought.String()
 			tail = strings.ToValidUTF8(tail[max(0, len(tail)-c.rows*c.cells()):], "")
-			i.lines[0] = c.paint.faint("thinking · Ctrl-T folds it")
+			b.lines[0] = c.paint.faint("thinking · Ctrl-T folds it")
 			lines := c.wrapped(display.Text(strings.TrimSpace(tail)), 2)
 			for _, line := range lines[max(0, len(lines)-c.rows):] {
-				i.lines = append(i.lines, c.paint.faint("  "+line))
+				b.lines = append(b.lines, c.paint.faint("  "+line))
 			}
 		}
-		return append(out, i)
+		return append(out, b)
 	}
 	if lines := c.stream.Live(c.rows); len(lines) > 0 {
 		if !c.writing && !c.spaced {
 			lines = append([]string{""}, lines...)
 		}
-		out = append(out, item{lines: lines})
+		out = append(out, block{lines: lines})
 	}
 	for _, l := range c.calls {
 		out = append(out, c.runningCall(l, max(1, c.rows/max(1, len(c.calls))-1)))
@@ -327,7 +327,7 @@ func (c *composer) live() (out []item) {
 		if c.plain {
 			what = "running"
 		}
-		out = append(out, item{lines: []string{c.paint.faint(what)}, since: c.silent})
+		out = append(out, block{lines: []string{c.paint.faint(what)}, since: c.silent})
 	}
 	return out
 }

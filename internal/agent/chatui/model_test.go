@@ -293,7 +293,7 @@ func TestStatusLine(t *testing.T) {
 // TestPause: when no more of an answer comes for a while, a spinner shows that the turn goes on.
 func TestPause(t *testing.T) {
 	d := newDesk(t, Options{})
-	live := []item{{lines: []string{"Let me think"}}}
+	live := []block{{lines: []string{"Let me think"}}}
 	d.tell(frame{running: true, writing: true, live: live, silent: time.Now()})
 	if strings.Contains(d.seen(), "waiting") {
 		t.Errorf("a spinner without a pause:\n%s", d.seen())
@@ -392,7 +392,7 @@ func TestSizes(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.m.status = Status{Model: "provider:model", Used: 10, Window: 100, Last: 7}
 	d.keys("typed")
-	d.tell(frame{running: true, live: []item{{lines: slices.Repeat([]string{strings.Repeat("wide ", 40)}, 50)}}})
+	d.tell(frame{running: true, live: []block{{lines: slices.Repeat([]string{strings.Repeat("wide ", 40)}, 50)}}})
 	for _, size := range [][2]int{{120, 40}, {20, 10}, {8, 4}, {60, 3}, {1, 2}, {100, 20}} {
 		d.tell(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 		lines := strings.Split(d.seen(), "\n")

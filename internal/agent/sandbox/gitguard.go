@@ -18,12 +18,12 @@ const (
 	commonDir      = "commondir" // names the folder with hooks and configuration; only the admin folder of a worktree should have it
 )
 
-// maxGuarded is how many submodules are guarded one by one. If there are more, all are read-only.
-const maxGuarded = 100
+// maxProtected is how many submodules are protected one by one. If there are more, all are read-only.
+const maxProtected = 100
 
-// gitGuard returns bubblewrap's arguments that make the hooks and the configuration of the repository, its submodules
+// protectGit returns bubblewrap's arguments that make the hooks and the configuration of the repository, its submodules
 // and its worktrees read-only. They also mount the folders above, which then can be neither moved nor removed.
-func (s *Sandbox) gitGuard() (args []string) {
+func (s *Sandbox) protectGit() (args []string) {
 	path := filepath.Join(resolved(s.o.Project), ".git")
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 		args = mount(args, "--ro-bind", path)
@@ -32,9 +32,9 @@ func (s *Sandbox) gitGuard() (args []string) {
 	if git == "" {
 		return args
 	}
-	args = guard(mount(args, "--bind", git), git)
+	args = protect(mount(args, "--bind", git), git)
 	modules := filepath.Join(git, "modules")
-	if repositories := modulesIn(modules); len(repositories) > maxGuarded {
+	if repositories := modulesIn(modules); len(repositories) > maxProtected {
 		args = mount(args, "--ro-bind", modules)
 	} else {
 		var seen []string
@@ -44,7 +44,7 @@ func (s *Sandbox) gitGuard() (args []string) {
 					seen, args = append(seen, dir), mount(args, "--bind", dir)
 				}
 			}
-			args = guard(args, repository)
+			args = protect(args, repository)
 		}
 	}
 	worktrees := filepath.Join(git, "worktrees")
@@ -63,8 +63,8 @@ func (s *Sandbox) gitGuard() (args []string) {
 	return args
 }
 
-// guard adds the arguments that make the hooks and the configuration of one repository read-only.
-func guard(args []string, git string) []string {
+// protect adds the arguments that make the hooks and the configuration of one repository read-only.
+func protect(args []string, git string) []string {
 	_ = os.Mkdir(filepath.Join(git, hooksDir), 0o777) // otherwise a command could make it later
 	if raw, err := os.ReadFile(filepath.Join(git, configFile)); err == nil && strings.Contains(strings.ToLower(string(raw)), "worktreeconfig") {
 		if f, err := os.OpenFile(filepath.Join(git, worktreeConfig), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil { // for the same reason

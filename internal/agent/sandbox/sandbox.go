@@ -134,7 +134,7 @@ func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string
 	for _, path := range writable {
 		args = append(args, "--bind", path, path)
 	}
-	args = append(args, s.gitGuard()...)
+	args = append(args, s.protectGit()...)
 	hide(true)
 	return append(args, "--chdir", dir, "--")
 }

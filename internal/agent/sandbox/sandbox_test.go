@@ -177,7 +177,7 @@ func TestWorktree(t *testing.T) {
 }
 
 // A command cannot change what git would run at the user's next commit, and git still commits.
-func TestGitGuard(t *testing.T) {
+func TestGitIsProtected(t *testing.T) {
 	dir := resolved(t.TempDir())
 	main, tree := filepath.Join(dir, "main"), filepath.Join(dir, "tree")
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
