@@ -35,7 +35,8 @@ func (a Attr) InWord() bool { return a.Class() >= Lower && a.Class() < Dense }
 // InRun reports whether a byte belongs to a run of any kind.
 func (a Attr) InRun() bool { return a.Class() >= Lower }
 
-// IsCut reports whether a run before the byte ends there, even if the byte has the same class.
+// IsCut reports whether a run before the byte ends there, even if the byte has the
+// same class.
 func (a Attr) IsCut() bool { return a&cut != 0 }
 
 // SameRun reports whether a byte with attribute b continues the run of the
@@ -172,14 +173,16 @@ type entry struct {
 	runes   [maxEntry]rune
 }
 
-// The table of entries has all characters below pagesEnd, and in its last page the halfwidth and
-// fullwidth forms, which begin at formsPage. The others are rare, or of dense scripts that need no entry.
+// The table of entries has all characters below pagesEnd, and in its last page the
+// halfwidth and fullwidth forms, which begin at formsPage. The others are rare, or of
+// dense scripts that need no entry.
 const (
 	pagesEnd  = 0x3100
 	formsPage = 0xFF00
 )
 
-// pages are filled when one of their characters is met: filling all takes longer than most searches.
+// pages are filled when one of their characters is met: filling all takes longer than
+// most searches.
 var pages [pagesEnd>>8 + 1]struct {
 	once sync.Once
 	tab  *[256]entry

@@ -8,7 +8,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// maxBlob is the greatest length in bytes of a string that looks like base64 and still counts as text.
+// maxBlob is the greatest length in bytes of a string that looks like base64 and
+// still counts as text.
 const maxBlob = 1024
 
 const blanks = " \t\r\n" // between the tokens of JSON
@@ -62,7 +63,8 @@ func (x *extractor) separate() {
 	}
 }
 
-// value appends the value at i, and returns the position after it: more than i, unless src ends at i.
+// value appends the value at i, and returns the position after it: more than i,
+// unless src ends at i.
 func (x *extractor) value(i int) int {
 	if i >= len(x.src) {
 		return i

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxSegment is how many marks are folded together with a character: a text may have any number of them.
+// maxSegment is how many marks are folded together with a character: a text may have any
+// number of them.
 const maxSegment = 32
 
 // Folder folds text one segment at a time: a character with the marks that
@@ -285,7 +286,8 @@ func (f *Folder) normalize(seg []byte, first rune) []byte {
 	return out
 }
 
-// dropsMark reports whether searches ignore a mark on base, which is 0 if there is no character before the mark.
+// dropsMark reports whether searches ignore a mark on base, which is 0 if there is no
+// character before the mark.
 func dropsMark(base, mark rune) bool {
 	if unicode.Is(unicode.Me, mark) {
 		return true
@@ -304,13 +306,15 @@ func dropsMark(base, mark rune) bool {
 	case unicode.Is(unicode.Arabic, base):
 		return mark < 0x653 || mark > 0x655 // vowels are dropped, hamza and madda stay
 	case unicode.Is(unicode.Cyrillic, base):
-		// й and ї are letters of their own, so their marks stay; the dots of ё and stress marks are dropped.
+		// й and ї are letters of their own, so their marks stay; the dots of ё and stress marks
+		// are dropped.
 		return mark == 0x300 || mark == 0x301 || mark == 0x308 && (base == 'е' || base == 'Е')
 	}
 	return false
 }
 
-// asTyped replaces typographic quotes and hyphens, which models write, by those of keyboards, which people type.
+// asTyped replaces typographic quotes and hyphens, which models write, by those of
+// keyboards, which people type.
 func asTyped(r rune) rune {
 	switch {
 	case r == 0x2018 || r == 0x2019 || r == 0x201B:
@@ -323,7 +327,8 @@ func asTyped(r rune) rune {
 	return r
 }
 
-// spelt has the spelling of Latin letters that most keyboards lack and that have no accent to strip.
+// spelt has the spelling of Latin letters that most keyboards lack and that have no accent
+// to strip.
 var spelt = map[rune][2]rune{
 	'ß': {'s', 's'}, 'ẞ': {'s', 's'}, 'æ': {'a', 'e'}, 'Æ': {'a', 'e'}, 'œ': {'o', 'e'}, 'Œ': {'o', 'e'},
 	'ø': {'o'}, 'Ø': {'o'}, 'ł': {'l'}, 'Ł': {'l'}, 'đ': {'d'}, 'Đ': {'d'}, 'ħ': {'h'}, 'Ħ': {'h'}, 'ı': {'i'},

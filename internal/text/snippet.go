@@ -8,10 +8,10 @@ import (
 
 const ellipsis = "…"
 
-// Snippet returns about width characters of text, in one line, and rel, where the spans
-// are in it. It takes the place with the most different matches, of several the one with
-// the most matches, then the first; without spans, the beginning. "…" marks where text is
-// cut off.
+// Snippet returns about width characters of text, in one line, and rel, where the
+// spans are in it. It takes the place with the most different matches, of several
+// the one with the most matches, then the first; without spans, the beginning. "…"
+// marks where text is cut off.
 func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 	if width < 1 {
 		return "", nil
@@ -32,8 +32,8 @@ func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 }
 
 func snippetStart(text []byte, spans []Span, width int) int {
-	// Each span begins a window, to which the spans near it belong. Distances are in bytes, which is exact
-	// enough.
+	// Each span begins a window, to which the spans near it belong. Distances are in
+	// bytes, which is exact enough.
 	best, bestN, bestScore := 0, 0, 0
 	kinds := map[string]int{} // in the window
 	kind := func(s Span) string { return string(bytes.ToLower(text[s.Start:min(s.End, s.Start+MaxTerm)])) }

@@ -5,8 +5,8 @@ import "unicode/utf8"
 const (
 	// MaxTerm is the length of the longest term, in bytes.
 	MaxTerm = 64
-	// A run with more parts than these is not split; maxMixedParts applies if
-	// some parts are digits. Hashes and base64 have more, and nobody searches for their parts.
+	// A run with more parts than these is not split; maxMixedParts applies if some parts
+	// are digits. Hashes and base64 have more, and nobody searches for their parts.
 	maxParts      = 8
 	maxMixedParts = 4
 )
@@ -122,8 +122,8 @@ func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
 	return j, true
 }
 
-// nextFolded sets the term to the next one of the folded text, and folds more text until the
-// term's run ends. It reports false when nothing is left in the buffer.
+// nextFolded sets the term to the next one of the folded text, and folds more text
+// until the term's run ends. It reports false when nothing is left in the buffer.
 func (z *Tokenizer) nextFolded() bool {
 	f := &z.f
 	for z.dense == 0 {
@@ -164,7 +164,8 @@ func (z *Tokenizer) nextFolded() bool {
 	return true
 }
 
-// runEnd folds up to the end of the run that begins at head, and returns where the run ends.
+// runEnd folds up to the end of the run that begins at head, and returns where the run
+// ends.
 func (z *Tokenizer) runEnd() int {
 	f := &z.f
 	i := z.head + 1
@@ -249,7 +250,8 @@ func SplitRun(attrs []Attr, parts []Span) []Span {
 	return parts
 }
 
-// appendWords adds each word between digits that was split into several parts: KiB of 512KiB.
+// appendWords adds each word between digits that was split into several parts: KiB of
+// 512KiB.
 func appendWords(attrs []Attr, parts []Span) []Span {
 	for i, n := 0, len(parts); i < n; i++ {
 		first := i

@@ -91,8 +91,8 @@ func TestNoTapeNamedAsFork(t *testing.T) {
 	}
 }
 
-// Somebody undoes a handoff's commit but leaves its folder. The next commit has the closed phase's entries, and the tag
-// moves there.
+// Somebody undoes a handoff's commit but leaves its folder. The next commit has the closed phase's entries, and the
+// tag moves there.
 func TestSoftReset(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")

@@ -14,8 +14,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// BeginBare is like Begin, but makes no working tree if the tape has none: entries and their commits go only to
-// git. Then it needs no record: until the branch moves, nothing has changed; after that only tags can be
+// BeginBare is like Begin, but makes no working tree if the tape has none: entries and their commits go only
+// to git. Then it needs no record: until the branch moves, nothing has changed; after that only tags can be
 // missing, and they are created from the commits.
 func BeginBare(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	if _, err := t.Head(); err != nil {
@@ -70,8 +70,8 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	return w.bareTx(batch, b, commits.Plan{Hash: w.Head}, last), err
 }
 
-// bareTx returns a Tx without working tree, which continues the commit from. The builder has that commit's tree;
-// last is the id of its last entry.
+// bareTx returns a Tx without working tree, which continues the commit from. The builder has that commit's
+// tree; last is the id of its last entry.
 func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, from commits.Plan, last int64) *Tx {
 	w.rec.LastID, w.rec.Committed = last, last
 	w.rec.Seq, w.rec.Folder, w.rec.Anchor = b.Seq, b.Folder, b.Anchor

@@ -16,8 +16,8 @@ import (
 // bulkTapes are the names of tapes that are created together.
 var bulkTapes = []string{"one", "other/tape", "three"}
 
-// createBulk creates tapes in bulk, with entries and phases of their own, and returns those that somebody else created
-// meanwhile.
+// createBulk creates tapes in bulk, with entries and phases of their own, and returns those that somebody else
+// created meanwhile.
 func createBulk(ctx context.Context, s *repo.Store, names ...string) (lost []string, err error) {
 	bulk := writer.NewBulk((*workspace.Store)(s))
 	defer bulk.Discard()

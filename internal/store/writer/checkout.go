@@ -88,8 +88,8 @@ func (w *Writer) checkNotElsewhere() error {
 	return nil
 }
 
-// keepStray makes room for a new working tree: it moves away a folder that git does not know there, because the
-// folder may have uncommitted entries.
+// keepStray makes room for a new working tree: it moves away a folder that git does not know there, because
+// the folder may have uncommitted entries.
 func (w *Writer) keepStray(dir string, interrupted bool) error {
 	if _, err := os.Lstat(dir); interrupted || err != nil {
 		return nil

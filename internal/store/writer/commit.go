@@ -46,8 +46,8 @@ func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries 
 	return commit, entries, err
 }
 
-// Checkpoint commits everything up to here, including entries from before the Tx. If no entry is uncommitted, it
-// does nothing.
+// Checkpoint commits everything up to here, including entries from before the Tx. If no entry is uncommitted,
+// it does nothing.
 func (tx *Tx) Checkpoint(ctx context.Context) error {
 	n := tx.w.Uncommitted()
 	if n == 0 {

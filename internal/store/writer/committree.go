@@ -80,9 +80,9 @@ func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeE
 	return nil
 }
 
-// phaseTree returns the tree of a phase from its files, without files that the builder holds. It reads only the
-// last committed file of each class and later files, because no other can have changed. Files in stored have
-// their blobs already.
+// phaseTree returns the tree of a phase from its files, without files that the builder holds. It reads only
+// the last committed file of each class and later files, because no other can have changed. Files in stored
+// have their blobs already.
 func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
 	w, dir := tx.w, filepath.Join(tx.w.AnchorsPath(), folder)
 	entries, isOpen := slices.Clone(committed), folder == w.rec.Folder

@@ -184,7 +184,7 @@ func (w *Writer) foreignReadme() bool {
 }
 
 // MoveTo moves the branch from old (zero: it does not exist) to next, which need not continue old, and rewrites
-// the working tree if there is one. If it is interrupted after the branch has moved, the next writer completes it.
+// the working tree if there is one. Once the branch has moved, the next writer completes an interrupted move.
 func (w *Writer) MoveTo(ctx context.Context, next commits.Plan, old gitstore.Hash) error {
 	defer next.Objects.Discard()
 	// The record of the files is valid until the branch has moved.

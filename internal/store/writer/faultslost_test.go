@@ -66,8 +66,8 @@ func TestSoakFaultsInit(t *testing.T) {
 	}
 }
 
-// TestSoakFaultsClone makes the disk fail for good during a clone, and then lose what was never synced. A clone that
-// was reported as done is complete; otherwise a second one succeeds. A setting that was reported as set is set.
+// TestSoakFaultsClone makes the disk fail for good during a clone, and then lose what was never synced. A clone
+// that was reported as done is complete; otherwise a second one succeeds. A setting that was acknowledged is set.
 func TestSoakFaultsClone(t *testing.T) {
 	if !testkit.HasLossyDisk {
 		t.Skip("needs a disk that loses unsynced writes")

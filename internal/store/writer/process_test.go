@@ -56,7 +56,7 @@ func wantWhole(t testing.TB, entries []repo.Entry) {
 		}
 		for n := range batchSize {
 			if i+n >= len(entries) || storetest.TextOf(entries[i+n]) != fmt.Sprintf("%s#%d", name, n) {
-				t.Fatalf("the batch %s is incomplete: from id %d, where its part %s is, it does not follow in order", name, i+1, number)
+				t.Fatalf("the batch %s is incomplete from id %d on, where its entry %s is", name, i+1, number)
 			}
 		}
 		i += batchSize - 1

@@ -208,8 +208,8 @@ func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	return line, tx.add(ctx, d.Kind, line)
 }
 
-// AppendLine adds an entry from a line of NDJSON, see layout.ParseLine. It is fast for many entries, because it parses the
-// line once. The workspace's commit policy applies.
+// AppendLine adds an entry from a line of NDJSON, see layout.ParseLine. It is fast for many entries, because it
+// parses the line once. The workspace's commit policy applies.
 func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	d, err := layout.ParseLine(line)
 	if err != nil {

@@ -191,8 +191,8 @@ func importFile(w *world) step {
 	}
 }
 
-// secret returns a secret that tape's scanner finds. It is made of two parts, so that no scanner takes this file
-// for a leak.
+// secret returns a secret that tape's scanner finds. It is made of two parts, so that no scanner takes this
+// file for a leak.
 func secret() string { return "AK" + "IAQ7Z2M5T4W3X6V2YP" }
 
 // leaky returns commands that make a tape with the secret.

@@ -24,7 +24,8 @@ func HealthyAtEnd(t testing.TB, dir string) {
 func Healthy(t testing.TB, dir string) {
 	t.Helper()
 	Verified(t, dir)
-	// verify has checked the commit graph and the multi-pack index, for which git would start two more programs.
+	// verify has checked the commit graph and the multi-pack index, for which git would start two more
+	// programs.
 	out, err := exec.Command("git", "-C", dir, "-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false", "fsck", "--strict", "--no-dangling").CombinedOutput()
 	if err != nil {
 		t.Errorf("git fsck --strict: %v\n%s", err, out)
@@ -55,8 +56,8 @@ func Verified(t testing.TB, dir string) {
 	}
 }
 
-// Recovered fails the test if verify reports an interrupted change as a problem, or repair as damage. Repair
-// completes or undoes the change.
+// Recovered fails the test if verify reports an interrupted change as a problem, or repair as damage.
+// Repair completes or undoes the change.
 func Recovered(t testing.TB, dir string) {
 	t.Helper()
 	Verified(t, dir)
@@ -108,8 +109,8 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// WantNowhere fails the test if a secret is in a file of a workspace, in the name of a file, or in an object of
-// the repository, reachable or not.
+// WantNowhere fails the test if a secret is in a file of a workspace, in the name of a file, or in an
+// object of the repository, reachable or not.
 func WantNowhere(t testing.TB, dir, secret string) {
 	t.Helper()
 	check := func(where string, data []byte) {

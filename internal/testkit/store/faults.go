@@ -31,7 +31,8 @@ type Faulty struct {
 	Lossy  *testkit.LossyDisk // if set, sees the operations that succeed
 }
 
-// Fault returns ErrFault if an operation on the disk has to fail. The disk calls it before each operation.
+// Fault returns ErrFault if an operation on the disk has to fail. The disk calls it before each
+// operation.
 func (f *Faulty) Fault(op disk.Op, path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -172,7 +173,8 @@ func OpenFaulty(t *testing.T, dir string, f *Faulty) *repo.Store {
 	return s
 }
 
-// Pace says how many faults are tried: 10 means every tenth operation, beginning at a random one of the first ten.
+// Pace says how many faults are tried: 10 means every tenth operation, beginning at a random one of
+// the first ten.
 type Pace struct {
 	Alone  int // where a single operation fails
 	Others int // where the disk fails for good, and for extra cases

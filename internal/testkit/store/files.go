@@ -131,8 +131,9 @@ func Hash(t testing.TB, hex string) gitstore.Hash {
 	return h
 }
 
-// HandLine appends a message to the newest file of messages as somebody with an editor does, or begins a new
-// file if there is none or it is full. It returns the file's path, relative to the working tree.
+// HandLine appends a message to the newest file of messages as somebody with an editor
+// does, or begins a new file if there is none or it is full. It returns the file's
+// path, relative to the working tree.
 func HandLine(t testing.TB, dir string, id int, text string) string {
 	t.Helper()
 	list, err := snapshot.ListPhases(dir)

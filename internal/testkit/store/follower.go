@@ -14,7 +14,8 @@ type Follower struct {
 	Entries []repo.Entry
 }
 
-// CatchUp reads the entries after the mark. It reports whether it had to read the whole tape again.
+// CatchUp reads the entries after the mark. It reports whether it had to read
+// the whole tape again.
 func (f *Follower) CatchUp(t testing.TB, tp *repo.Tape) (whole bool) {
 	t.Helper()
 	s, err := query.Since(t.Context(), InnerTape(tp), f.Mark)

@@ -69,8 +69,9 @@ func Purge(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 	return done
 }
 
-// PurgedCopy makes a workspace with the tape m, and a copy of it, with the tape theirs, that is purged with o. The
-// workspace of m has fetched the purged history; fetched is its head.
+// PurgedCopy makes a workspace with the tape m, and a copy of it, with the tape theirs,
+// that is purged with o. The workspace of m has fetched the purged history; fetched is its
+// head.
 func PurgedCopy(t *testing.T, o repo.PurgeOptions) (m, theirs *repo.Tape, fetched gitstore.Hash) {
 	t.Helper()
 	s := New(t, nil)
@@ -102,8 +103,8 @@ func FetchFrom(t testing.TB, m, theirs *repo.Tape) gitstore.Hash {
 	return h
 }
 
-// ForgedHistory rewrites the line that ends at tip: it calls change for each commit, the oldest first with n = 0. It
-// returns the new tip.
+// ForgedHistory rewrites the line that ends at tip: it calls change for each commit, the
+// oldest first with n = 0. It returns the new tip.
 func ForgedHistory(t *testing.T, s *repo.Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
 	t.Helper()
 	chain, err := lineage.FirstParents(t.Context(), Inner(s), tip)

@@ -31,7 +31,8 @@ type Process struct {
 	Errs  strings.Builder  // its standard error
 }
 
-// Start starts a helper on a workspace. The helper ends after share steps; if share is 0, never.
+// Start starts a helper on a workspace. The helper ends after share steps; if share is 0,
+// never.
 func Start(t testing.TB, dir, mode string, share int) *Process {
 	t.Helper()
 	self, err := os.Executable()

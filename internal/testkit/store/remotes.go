@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// HealthyRemote makes a bare repository with a tape that has handoffs, a merged fork and an open fork. It returns
-// the repository's folder.
+// HealthyRemote makes a bare repository with a tape that has handoffs, a merged fork and
+// an open fork. It returns the repository's folder.
 func HealthyRemote(t testing.TB) string {
 	t.Helper()
 	s := New(t, nil)
@@ -33,8 +33,9 @@ func HealthyRemote(t testing.TB) string {
 	return dir
 }
 
-// Published publishes main to a remote, where somebody else appends to it, and fetches that. If both is set, main
-// has also grown here: by a phase, and by entries that are not committed.
+// Published publishes main to a remote, where somebody else appends to it, and fetches
+// that. If both is set, main has also grown here: by a phase, and by entries that are
+// not committed.
 func Published(t *testing.T, s *repo.Store, both bool) (remote string) {
 	t.Helper()
 	m := Tape(t, s, "main")

@@ -136,5 +136,6 @@ func Head(t testing.TB, tp *repo.Tape) gitstore.Hash {
 	return h
 }
 
-// Secret returns what looks like a GitHub token. It is made of parts, so that no scanner takes this file for a leak.
+// Secret returns what looks like a GitHub token. It is made of parts, so that no
+// scanner takes this file for a leak.
 func Secret(n string) string { return "ghp_" + strings.Repeat("a7Kq9Zt2Lm", 3) + "Xw4Ry" + n }

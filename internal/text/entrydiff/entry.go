@@ -11,9 +11,9 @@ import (
 )
 
 // Entry returns the values in which two versions of an entry differ: first those of
-// the old version's members, in their order, then those that only the new one has. A nil
-// line is absent. Equal lines have no difference; all others have at least one, even if a
-// line is not an entry.
+// the old version's members, in their order, then those that only the new one has. A
+// nil line is absent. Equal lines have no difference; all others have at least one,
+// even if a line is not an entry.
 //
 // Arrays are compared by position between their common beginning and end. Texts are
 // compared for at most a second in total; the rest then counts as replaced.
@@ -100,7 +100,8 @@ func (d *differ) members(path string, old, new []byte) {
 	}
 }
 
-// membersOf lists the members of an object. If the object is an entry without meta, it adds an empty meta.
+// membersOf lists the members of an object. If the object is an entry without meta,
+// it adds an empty meta.
 func membersOf(obj []byte, entry bool) (order []member, values map[member][]byte) {
 	values = make(map[member][]byte)
 	counts := make(map[string]int)

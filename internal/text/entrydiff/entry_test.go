@@ -77,7 +77,8 @@ func TestEntry(t *testing.T) {
 	}
 }
 
-// The difference of two long texts has their changes; that of short texts has none.
+// The difference of two long texts has their changes; that of short texts has
+// none.
 func TestEntryText(t *testing.T) {
 	old := entry(`{"content":"Please add a retry to the client, and a test."}`, `{}`, "d")
 	new := entry(`{"content":"Please add a timeout to the client, and two tests."}`, `{}`, "d")

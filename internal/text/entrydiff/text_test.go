@@ -21,7 +21,8 @@ func marked(spans []Span) string {
 	return b.String()
 }
 
-// checkSpans ends the test unless the spans make up both texts, in order, and are not empty.
+// checkSpans ends the test unless the spans make up both texts, in order, and are
+// not empty.
 func checkSpans(t *testing.T, old, new string, spans []Span) {
 	t.Helper()
 	var a, b strings.Builder
@@ -48,8 +49,8 @@ func compareTexts(old, new string) []Span {
 	return d.text(old, new)
 }
 
-// Whatever is edited, the spans make up both texts, and after few edits most of the text
-// is equal.
+// Whatever is edited, the spans make up both texts, and after few edits most of the
+// text is equal.
 func TestTextProperty(t *testing.T) {
 	rng := testkit.Random(t)
 	words := []string{"a", "the", " ", " ", "\n", "\n\n", "retry", "数据", "库", "床", "序", "é", "è", "ê", "e\u0301", "👩‍👩‍👧", "\x00", "\t", "func(", ")", "\r\n", "\u2028", "ไทย"}
@@ -91,7 +92,8 @@ func TestTextProperty(t *testing.T) {
 	}
 }
 
-// Spans do not cut characters, even if the old and the new one begin or end with the same bytes.
+// Spans do not cut characters, even if the old and the new one begin or end with the
+// same bytes.
 func TestTextWholeCharacters(t *testing.T) {
 	for _, c := range [][2]string{{"é", "è"}, {"é", "ũ"}, {"库", "床"}, {"😀", "😁"}, {"a", "e\u0301"}} {
 		old, new := strings.Repeat("x", 50)+c[0]+strings.Repeat("y", 50), strings.Repeat("x", 50)+c[1]+strings.Repeat("y", 50)

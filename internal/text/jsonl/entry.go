@@ -75,11 +75,11 @@ func parseID(line []byte) (int64, error) {
 	return e.ID, err
 }
 
-// ParseDraft decodes one line of input: an entry whose id, if any, is ignored. Kind and
-// payload are required; meta and date are optional. The members that output adds
-// to an entry (tape, anchor, anchor_seq, score, snippet) are ignored, so that
-// output can be fed back; other unknown members are kept in Extra. Payload, Meta
-// and Extra are compacted copies. The error is a *SyntaxError.
+// ParseDraft decodes one line of input: an entry whose id, if any, is ignored. Kind
+// and payload are required; meta and date are optional. The members that output adds
+// to an entry (tape, anchor, anchor_seq, score, snippet) are ignored, so that output
+// can be fed back; other unknown members are kept in Extra. Payload, Meta and Extra
+// are compacted copies. The error is a *SyntaxError.
 func ParseDraft(line []byte) (Draft, error) {
 	return parseDraft(line, isOutputKey)
 }
@@ -91,7 +91,8 @@ func (e Entry) Draft() (Draft, error) {
 	return parseDraft(e.Raw, func([]byte) bool { return false })
 }
 
-// parseDraft is ParseDraft that ignores the unknown members for which ignored returns true.
+// parseDraft is like ParseDraft, but ignores the unknown members for which ignored
+// returns true.
 func parseDraft(line []byte, ignored func(key []byte) bool) (Draft, error) {
 	m := members{scan: scan{b: line}}
 	var d Draft

@@ -95,9 +95,9 @@ func lastValue(obj []byte, name string) (val []byte) {
 }
 
 // Items calls value for each value of the object or array that begins at i, with the range
-// of the key between its quotes, which is empty in an array, and the position of the value.
-// value returns the position after the value, Items the position after the closing bracket.
-// b has to be valid JSON; otherwise some values are skipped.
+// of the key between its quotes, which is empty in an array, and the position of the
+// value. value returns the position after the value, Items the position after the closing
+// bracket. b has to be valid JSON; otherwise some values are skipped.
 func Items(b []byte, i int, value func(key, keyEnd, at int) (end int)) int {
 	object := b[i] == '{'
 	i = trimSpace(b, i+1)
@@ -290,8 +290,8 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte{'\r'})
 }
 
-// WithMember adds a member, as "key":value, to meta, an object or nil. If meta is anything else, it is returned
-// as it is, to be refused later.
+// WithMember adds a member, as "key":value, to meta, an object or nil. If meta is anything
+// else, it is returned as it is, to be refused later.
 func WithMember(meta, member []byte) []byte {
 	meta = bytes.TrimSpace(meta)
 	switch body, ok := bytes.CutSuffix(meta, []byte("}")); {

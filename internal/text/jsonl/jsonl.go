@@ -16,8 +16,8 @@ package jsonl
 import "strconv"
 
 // MaxDepth is how deep objects and arrays may be nested, the entry's own object
-// included. Common JSON readers refuse somewhat deeper nesting, and much deeper input could
-// overflow the stack of a recursive reader.
+// included. Common JSON readers refuse somewhat deeper nesting, and much deeper
+// input could overflow the stack of a recursive reader.
 const MaxDepth = 512
 
 // DefaultMaxLine is the default limit of a line, in bytes without its newline.

@@ -24,7 +24,8 @@ func (e *TooLongError) Error() string {
 // Unwrap returns ErrTooLong.
 func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
-// Scanner reads lines. It keeps only one line in memory, and of a longer line no more than the limit.
+// Scanner reads lines. It keeps only one line in memory, and of a longer line no more
+// than the limit.
 type Scanner struct {
 	r    *bufio.Reader
 	max  int
@@ -73,8 +74,8 @@ func (s *Scanner) Next() ([]byte, error) {
 	return line[:len(line):len(line)], nil
 }
 
-// read reads up to the next newline. If the line is over the limit, size still counts all of
-// it, but line has only its beginning.
+// read reads up to the next newline. If the line is over the limit, size still counts all
+// of it, but line has only its beginning.
 func (s *Scanner) read() (line []byte, size int64, err error) {
 	line, err = s.r.ReadSlice('\n')
 	size = int64(len(line))

@@ -12,7 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// scanned returns the number, offset and text of each line, as a Scanner reads them.
+// scanned returns the number, offset and text of each line, as a Scanner
+// reads them.
 func scanned(t *testing.T, r io.Reader, limit int) []string {
 	t.Helper()
 	var got []string

@@ -245,7 +245,8 @@ func (s *scan) escapeU(i int) int {
 	return i + 5
 }
 
-// space returns the position of the first byte from i on that is not whitespace. If i is -1, it returns -1.
+// space returns the position of the first byte from i on that is not whitespace. If i is
+// -1, it returns -1.
 func (s *scan) space(i int) int {
 	if uint(i) < uint(len(s.b)) && s.b[i] <= ' ' {
 		return s.skipSpace(i)

@@ -74,8 +74,9 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// Short strings have every byte at every place: the skip of eight bytes at a time must
-// stop at exactly the bytes that matter, wherever among the eight they are.
+// Short strings have every byte at every place: the skip of eight bytes at a
+// time must stop at exactly the bytes that matter, wherever among the eight
+// they are.
 func TestValidEveryByteEverywhere(t *testing.T) {
 	for n := range 20 {
 		for at := range n {
@@ -88,7 +89,8 @@ func TestValidEveryByteEverywhere(t *testing.T) {
 	}
 }
 
-// TestValidDamaged cuts a value at every place, and replaces each of its bytes.
+// TestValidDamaged cuts a value at every place, and replaces each of its
+// bytes.
 func TestValidDamaged(t *testing.T) {
 	src := []byte(`{"a":[1.5e3,true,null,"x\n\u00e9é",{}],"b":{"c":[]}, "d" : -0}`)
 	for i := range src {

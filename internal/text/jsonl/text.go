@@ -72,8 +72,8 @@ func AppendDecoded(dst, body []byte) []byte {
 	}
 }
 
-// decodeU decodes the \uXXXX, or the surrogate pair of two of them, at the start of b. It
-// returns the character and the length of the escape. The character is -1 for an
+// decodeU decodes the \uXXXX, or the surrogate pair of two of them, at the start of b.
+// It returns the character and the length of the escape. The character is -1 for an
 // unpaired surrogate or missing digits.
 func decodeU(b []byte) (r rune, n int) {
 	u, ok := hex4(b)
