@@ -11,8 +11,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// MaxElements limits the lists that are members of a body: each element takes many times the memory of its
-// JSON.
+// MaxElements limits a list that is a member of a body: each element takes many times the memory of its JSON.
 const MaxElements = 1_000
 
 // Decode reads a body of JSON. It refuses unknown members, and members that are lists of more than
