@@ -241,7 +241,8 @@ func (d *DB) readKey(ctx context.Context) error {
 	return inWords(d.pool.QueryRow(ctx, `SELECT key FROM tape_team`).Scan(&d.key))
 }
 
-// Key returns the secret of this database, which Prepare or Use has read. It signs cursors, and keys the marks that replace secrets.
+// Key returns the secret of this database, which Prepare or Use has read. It signs cursors, and keys the marks that
+// replace secrets.
 func (d *DB) Key() []byte { return d.key }
 
 // Notes returns what is wrong with the database or its user, one sentence for each problem.
