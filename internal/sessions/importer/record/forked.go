@@ -1,7 +1,6 @@
 package record
 
-// Forked makes the entries of a file with several lines of conversation: the session's, and those of its
-// forks.
+// Forked makes the entries of a file with several conversations: the session's, and those of its forks.
 type Forked struct {
 	*Reading
 	home  string
@@ -46,8 +45,8 @@ func (f *Forked) End() {
 // Damaged emits the event for a line that cannot be read.
 func (f *Forked) Damaged(at Span, reason string) { f.In("").Damaged(at, reason) }
 
-// Branches tells apart the branches of records that form a tree. The session is the way from the root to
-// the last record; what hangs beside it was abandoned.
+// Branches tells apart the branches of records that form a tree. The session is the path from the root to
+// the last record. The records beside that path were abandoned.
 type Branches struct {
 	parents map[string]string
 	kept    map[string]bool

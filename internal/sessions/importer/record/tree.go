@@ -14,8 +14,8 @@ type Node struct {
 
 // Tree sorts the messages of a conversation: each comes after its parent, and abandoned branches come before the one
 // that was continued. The messages from the root to the leaf with this id, or to the last node if there is no such leaf,
-// are the session; the others get a Fork. Of nodes with the same id, the first is the parent that is meant. No node is
-// left out, even if parents form a circle.
+// are the session; the others get a Fork. If several nodes have the same id, the first one is the parent of their
+// children. No node is left out, even if parents form a circle.
 func Tree(nodes []Node, leaf string) []Node {
 	at, below := map[string]int{}, map[string][]int{}
 	for i, n := range nodes {
@@ -82,7 +82,7 @@ func (t *tree) from(stack []int) {
 	}
 }
 
-// reversed returns nodes as a stack. The node of the session is taken from it last.
+// reversed returns nodes as a stack, in reverse order. The node of the session is taken from it last.
 func (t *tree) reversed(list []int) []int {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b int) int {
