@@ -30,7 +30,7 @@ func acpText(who, text string) string {
 	return acpUpdate(fmt.Sprintf(`"sessionUpdate":"%s_chunk","content":{"type":"text","text":%q}`, who, text))
 }
 
-// acpTurn is what a session says after its beginning.
+// acpTurn returns the messages of a turn, without the response to its prompt.
 func acpTurn() []string {
 	return []string{
 		`client {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s-1","prompt":[{"type":"text","text":"fix it"}]}}`,
@@ -85,7 +85,7 @@ func TestACP(t *testing.T) {
 		t.Errorf("%+v %s, %v", info, info.State, err)
 	}
 	if f, ok := imp.Detect("x.jsonl", b); f != acp.Format.Name || !ok {
-		t.Errorf("taken for %q", f)
+		t.Errorf("taken for %q, want %q", f, acp.Format.Name)
 	}
 }
 

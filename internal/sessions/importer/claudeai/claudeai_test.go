@@ -56,7 +56,7 @@ func TestClaudeAI(t *testing.T) {
 		fork+`message {"role":"user","content":"sun?"}`, fork+`message {"role":"assistant","content":"No."}`,
 		`message {"role":"user","content":"rain?"}`, `message {"role":"assistant","content":"Yes."}`)
 	if !strings.HasPrefix(fork, "branch-") {
-		t.Errorf("fork %q", fork)
+		t.Errorf("fork %q, want branch-…", fork)
 	}
 	items, _ = imp.Items(t, claudeai.Format.Name, "x.json", []byte(sample[1]), seen)
 	formattest.Want(t, items[2:],

@@ -119,9 +119,9 @@ type reader struct {
 	record.Conversation
 	turn
 	said    record.Counter // what was said so far
-	context []byte         // the present turn context, without its turn
+	context []byte         // the present turn context, without the ids of its turn
 	model   []byte
-	own     int64             // the ordinal of a subagent's first own record, after its parent's history; 0: all are
+	own     int64             // ordinal of a subagent's first own record, after its parent's history; 0: all are its own
 	first   int64             // the offset of the session's first record
 	details map[string][]byte // the program's details of calls that have no result yet
 }
@@ -212,7 +212,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			}
 			info.Complete = true
 			return false
-		case it.typ == "session_meta" && info.Session == "": // a second one is from the session that it was forked from
+		case it.typ == "session_meta" && info.Session == "": // a second one is from the session that this one was forked from
 			describe(it, info)
 		}
 		return true

@@ -138,7 +138,8 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	})
 }
 
-// failed reports whether a result is that of a command whose exit code was not 0. Crush does not mark it as an error.
+// failed reports whether a result is from a command whose exit code was not 0. Crush does not mark such a result as an
+// error.
 func failed(name, content string) bool {
 	if name != "bash" {
 		return false
