@@ -51,7 +51,7 @@ func FuzzBub(f *testing.F) { imp.Fuzz(f, bub.Format.Name, bubSample) }
 
 func TestDetected(t *testing.T) {
 	if got, ok := imp.Detect("x", formattest.Lines(bubSample...)); !ok || got != bub.Format.Name {
-		t.Errorf("taken for %q", got)
+		t.Errorf("taken for %q, want %q", got, bub.Format.Name)
 	}
 }
 

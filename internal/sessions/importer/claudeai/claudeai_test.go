@@ -85,11 +85,11 @@ func TestNewerExport(t *testing.T) {
 func TestDetected(t *testing.T) {
 	for _, b := range []string{sample[0], "[" + strings.Join(sample, ",") + "]", "[" + sample[0][:len(sample[0])-50]} {
 		if got, ok := imp.Detect("conversations.json", []byte(b)); !ok || got != claudeai.Format.Name {
-			t.Errorf("taken for %q: %s", got, b)
+			t.Errorf("taken for %q, want %q: %s", got, claudeai.Format.Name, b)
 		}
 	}
 	info, err := imp.Describe(t.Context(), claudeai.Format.Name, formattest.Source("conversations.json", []byte(sample[0])))
 	if err != nil || info.Session != "c-1" || info.Started != "2026-01-01T00:00:00.000000+00:00" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want session c-1 with its date", info, err)
 	}
 }

@@ -53,7 +53,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		}
 	}
 	if r.Last != nil {
-		c.keep(start, &counts)
+		c.saveState(start, &counts)
 	}
 	return ctx.Err()
 }

@@ -59,7 +59,7 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 	})
 }
 
-// HasFirst reports whether a session begins with a line, and whether the line is its own.
+// HasFirst reports whether a session begins with the line of this uuid, and whether that line was not copied.
 func HasFirst(ctx context.Context, src record.Source, uuid string) (has, own bool) {
 	o, err := open(ctx, src)
 	return err == nil && o.first == uuid, err == nil && (o.wrote == "" || o.wrote <= o.began)

@@ -34,8 +34,8 @@ func begin(ctx context.Context, r *record.Reading) (*opening, error) {
 	return o, nil
 }
 
-// keep stores what begin needs.
-func (c *reader) keep(start *opening, counts *record.Counter) {
+// saveState stores what begin needs.
+func (c *reader) saveState(start *opening, counts *record.Counter) {
 	var s record.State
 	s.Bytes([]byte(start.agent))
 	for _, v := range c.before {

@@ -86,7 +86,7 @@ func TestCline(t *testing.T) {
 		}
 	}
 	if stats.Damaged > 0 || len(stats.Problems) > 0 {
-		t.Errorf("%+v", stats)
+		t.Errorf("want no damage and no problems: %+v", stats)
 	}
 	if again, _ := imp.Items(t, cline.Format.Name, path, document(len(sample)), seen); len(again) > 0 {
 		t.Errorf("read again, want no entries: %s", formattest.Show(again))
@@ -94,7 +94,7 @@ func TestCline(t *testing.T) {
 	info, err := imp.Describe(t.Context(), cline.Format.Name, formattest.Source(path, document(len(sample))))
 	want := `{"sessionId":"` + id + `","cwd":"/w","version":"3.0","model":"m","provider":"p","gitBranch":"main"}`
 	if err != nil || info.Session != id || string(info.State) != want || info.First != "" {
-		t.Errorf("%+v %s, %v", info, info.State, err)
+		t.Errorf("%+v %s, %v; want session %s with %s", info, info.State, err, id, want)
 	}
 	if got, ok := imp.Detect("x.json", document(1)[:300]); !ok || got != cline.Format.Name {
 		t.Errorf("taken for %q, want %q", got, cline.Format.Name)
@@ -183,7 +183,7 @@ func TestSubagent(t *testing.T) {
 	formattest.Want(t, items, `message {"role":"user","content":"count"}`)
 	info, err := imp.Describe(t.Context(), cline.Format.Name, formattest.Source(path, doc))
 	if err != nil || info.Session != id || info.Agent != "agent-17_x" || !strings.Contains(string(info.State), `"cwd":"/w"`) {
-		t.Errorf("%+v %s, %v", info, info.State, err)
+		t.Errorf("%+v %s, %v; want agent-17_x of session %s in /w", info, info.State, err, id)
 	}
 }
 

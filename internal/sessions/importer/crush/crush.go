@@ -20,7 +20,7 @@ type reader struct {
 	*record.Forked
 	record.Once
 	runs map[string]record.Entry // the end of the last message, by subagent; emitted after the results of its calls
-	ends map[string]string       // the running subagents, by the ids of their calls
+	ends map[string]string       // the subagents that calls may have started, by caller and call
 }
 
 // Read makes the entries of a session. Subagents are forks.

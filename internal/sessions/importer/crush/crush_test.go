@@ -140,14 +140,14 @@ func TestCrush(t *testing.T) {
 		`event {"name":"session.usage","data":{"prompt_tokens":900,"completion_tokens":20,"cost":0.5}}`,
 	)
 	if len(stats.Problems) > 0 {
-		t.Error(stats.Problems)
+		t.Errorf("want no problems: %v", stats.Problems)
 	}
 	if !strings.Contains(string(items[8].Entry.Meta), `"is_error":["c2"]`) {
 		t.Errorf("the failed call is not marked: %s", items[8].Entry.Meta)
 	}
 	info, err := imp.Describe(t.Context(), crush.Format.Name, formattest.Source(session, formattest.Lines(d.lines()...)))
 	if want := filepath.Dir(filepath.Dir(d.path)); err != nil || info.Session != session || !strings.Contains(string(info.State), string(record.Quote(want))) {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v %s, %v; want session %s in %s", info, info.State, err, session, want)
 	}
 }
 

@@ -75,7 +75,7 @@ const abandoned = time.Hour
 
 // settled returns the parts of a message that will not change any more. open reports whether more may come: Crush
 // updates the row while the model speaks, and adds a part "finish" at the end. If there is a later message but no
-// "finish", Crush was killed. parts is nil unless open is true: then all parts of the row are settled.
+// "finish", Crush was killed. If open is false, parts is nil, and the row is settled as a whole.
 func settled(row []byte, later [][]byte) (parts []byte, open bool) {
 	if jsonl.GetString(row, "role") != "assistant" {
 		return nil, false

@@ -36,7 +36,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	header := record.NewObject(256)
 	field := func(name string, raw []byte) { header.Raw(name, raw) }
 	if r.From != nil {
-		g.goOn(record.State(r.From.State))
+		g.restoreState(record.State(r.From.State))
 		field = nil // only a file of lines can be read from a later place
 	}
 	s := &survey{last: map[[sha256.Size]byte]int{}}
@@ -61,13 +61,13 @@ func Read(ctx context.Context, r *record.Reading) error {
 	err := record.Each(ctx, r.Source, isRecord, field, g)
 	g.End()
 	if r.Last != nil {
-		g.keep()
+		g.saveState()
 	}
 	return err
 }
 
-// keep stores what goOn needs.
-func (g *reader) keep() {
+// saveState stores what restoreState needs.
+func (g *reader) saveState() {
 	var s record.State
 	for _, c := range []*record.Counter{&g.Counts, &g.seen, &g.done} {
 		s.Counter(c)
@@ -76,7 +76,7 @@ func (g *reader) keep() {
 	g.Last.State = s
 }
 
-func (g *reader) goOn(s record.State) {
+func (g *reader) restoreState(s record.State) {
 	g.Counts, g.seen, g.done = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
 	g.last = string(s.TakeBytes())
 	g.lastAt = g.last

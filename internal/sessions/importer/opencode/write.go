@@ -15,7 +15,7 @@ import (
 
 type object = map[string]any
 
-// writer writes sessions as opencode import of version 1.18 reads them.
+// writer writes sessions in the form that "opencode import" reads, as of version 1.18.
 var writer = record.Writer{NewID: newID, Files: write, Import: []string{"import"}}
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

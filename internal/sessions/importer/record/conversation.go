@@ -105,7 +105,7 @@ func (t *Conversation) NothingHeld() bool {
 	return t.open == nil && t.group.calls == nil && t.group.After == nil
 }
 
-// Waits reports whether a call has no result yet.
+// Waits reports whether there is a call with an id, and it has no result yet.
 func (t *Conversation) Waits(id string) bool {
 	return slices.Contains(t.Waiting(), id)
 }
@@ -171,7 +171,7 @@ type Group struct {
 // pending is a call and, once it came, its result.
 type pending struct {
 	input  []byte
-	search bool   // it searches tapes
+	search bool   // it shows recorded entries, see isSearch
 	result Result // has the call's ID; without Content until it comes
 	detail *Entry
 

@@ -169,7 +169,7 @@ const maxEntry = jsonl.DefaultMaxLine - 4096
 type Entry struct {
 	Fork    string
 	Kind    string
-	Payload []byte // owned
+	Payload []byte // shares no memory with the source
 	Keys    []string
 	Date    string // as from [Date]; "" stands for the previous item's date
 
@@ -181,7 +181,7 @@ type Entry struct {
 
 	callIDs []string // of a tool_result, by position
 	failed  []string // calls whose tool reported an error
-	search  bool     // results of searches in tapes
+	search  bool     // the results show recorded entries, see isSearch
 }
 
 // Event returns an event. data is an object, left out if it is empty.
