@@ -67,7 +67,8 @@ func (c *reader) mark(i int32) {
 	}
 }
 
-// hasSubagents reports whether the file has records of subagents, or is a subagent's own file within a session.
+// hasSubagents reports whether the file has records of subagents, or is a subagent's own file within a
+// session.
 func (c *scan) hasSubagents() bool {
 	for tape := range c.spoke {
 		if tape != c.home {

@@ -61,7 +61,8 @@ func builtinInput(payload []byte) []byte {
 	return args.Done()
 }
 
-// message emits a message. Its key is made from its content, so that an event_msg with that content has the same key.
+// message emits a message. Its key is made from its content, so that an event_msg with that content has
+// the same key.
 func (c *reader) message(it item, key string) {
 	role := it.str("role")
 	plain, all := record.Plain(jsonl.Get(it.payload, "content"))

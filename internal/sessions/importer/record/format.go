@@ -62,9 +62,9 @@ type Files struct {
 	Ext string
 	// SubagentPrefix is the beginning of the names of subagents' files.
 	SubagentPrefix string
-	// IsNote reports whether a file with this name, in a folder of transcripts, is not a transcript; nil: all are.
+	// IsNote reports whether a file with this name, in a folder of transcripts, is not one; nil: all are.
 	IsNote func(name string) bool
-	// Beside returns the paths of the notes beside a transcript that have parts of the session; nil: there are none.
+	// Beside returns the paths of the notes beside a transcript that have parts of the session; nil: none have.
 	Beside func(path string) []string
 	// Database is set if sessions are in databases instead of files.
 	Database *Database

@@ -46,7 +46,8 @@ func Each(ctx context.Context, src Source, isRecord func(raw []byte) bool, field
 	return eachLine(ctx, src, isRecord, v)
 }
 
-// Scan calls see with the records of a source, like [Each], until it returns false. It skips what is damaged.
+// Scan calls see with the records that [Each] would visit, until see returns false. It skips what is
+// damaged.
 func Scan(ctx context.Context, src Source, isRecord func(raw []byte) bool, field func(name string, raw []byte), see func(at Span, raw []byte) bool) error {
 	return Each(ctx, src, isRecord, field, &scanner{see: see})
 }

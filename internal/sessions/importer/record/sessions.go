@@ -71,7 +71,8 @@ func EachSession(ctx context.Context, src Source, isRecord func(raw []byte) bool
 	return Each(ctx, src, isRecord, nil, v)
 }
 
-// ScanSession calls see with the objects that [EachSession] visits, until it returns false. It skips what is damaged.
+// ScanSession calls see with the objects that [EachSession] would visit, until see returns false. It skips what is
+// damaged.
 func ScanSession(ctx context.Context, src Source, isRecord func(raw []byte) bool, see func(raw []byte) bool) error {
 	return EachSession(ctx, src, isRecord, &scanner{see: func(_ Span, raw []byte) bool { return see(raw) }})
 }
