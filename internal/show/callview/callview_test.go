@@ -61,7 +61,7 @@ func viewed(t *testing.T, name, args, detail string) View {
 	return v
 }
 
-// TestShapes: each kind of call, as several agents record it.
+// TestShapes: each kind of call has its shape, as several agents record it.
 func TestShapes(t *testing.T) {
 	for _, c := range []struct{ name, args, detail, want string }{
 		{"Bash", `{"command":"go test ./..."}`, `{}`, "command: go test ./... +0 -0"},
@@ -85,7 +85,7 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s %s:\n%s\nwant\n%s", c.name, c.args, got, c.want)
 		}
 		if c.name == "Task" && v.AgentID != "a7" {
-			t.Errorf("the subagent is %q", v.AgentID)
+			t.Errorf("the subagent is %q, not a7", v.AgentID)
 		}
 	}
 }
