@@ -24,9 +24,9 @@ type Side struct {
 	Touches  []index.Touch // of files
 }
 
-// Comparison is what two sessions have in common and what not.
+// Comparison says what two sessions have in common and where they differ.
 type Comparison struct {
-	Turns [2]int // of each side
+	Turns [2]int // how many, of the left and the right side
 	Rows  []Row
 	Files []File
 }
@@ -139,7 +139,7 @@ type Pair struct {
 // Same reports whether both sides have the prompt and the same answer.
 func (p Pair) Same() bool { return p.SamePrompt && p.Row.Same() }
 
-// Beside moves the turns that only the right side has up, beside those before them that only the left side has.
+// Beside puts the turns that only the right side has beside those before them that only the left side has.
 func Beside(list []Row) (out []Pair) {
 	free := 0 // the index of the first pair without a right turn, after the last row with both
 	for _, row := range list {
