@@ -83,8 +83,8 @@ const (
 )
 
 // Show writes entries as a conversation: who said what, each tool call with its result on one
-// line. On a terminal, it says so if there are no entries. It returns how many events it left out,
-// and messages that only repeat results.
+// line. On a terminal, it says so if there are no entries. It returns how many events, and
+// messages that only repeat results, it left out.
 func Show(ctx context.Context, w io.Writer, s *Screen, entries iter.Seq2[repo.Entry, error]) (left int, err error) {
 	t := &printer{Screen: s, w: bufio.NewWriterSize(w, 64<<10), dir: s.Dir}
 	err = conversation.Each(ctx, entries, t.item)

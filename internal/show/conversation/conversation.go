@@ -35,7 +35,7 @@ const (
 type Item struct {
 	Kind  Kind
 	Entry repo.Entry // the first one
-	Who   string     // who speaks: a message's role, or one of the names below; else the entry's kind
+	Who   string     // who speaks: a message's role, "command" or "program"; for other kinds, the entry's kind
 
 	Parts   []ContentPart // the content of a message; of other kinds, what the fields below do not have
 	Name    string        // of a phase
@@ -68,7 +68,7 @@ type ContentPart struct {
 	Kind    string // "" for text; otherwise as recorded: image_url, …
 	Text    string
 	Raw     []byte // as it is stored; nil for text
-	Picture string // the data: URL of a picture that pages show
+	Picture string // the data: URL of a picture; "" if it is none that pages show
 	File    bool   // it is a picture or an artifact
 	Command *Command
 }
@@ -111,8 +111,8 @@ func (c *Call) Outcome() string {
 	return "ok"
 }
 
-// Took is how long the call ran: what the agent says, which leaves out the time in which it waited for a
-// person, or else the time up to the last result. It is 0 if that is unknown, or the call never ran.
+// Took is how long the call ran. If the agent says it, that leaves out the time in which the call waited for
+// a person; otherwise it is the time up to the last result. It is 0 if that is unknown, or the call never ran.
 func (c *Call) Took() time.Duration {
 	if c.ran != nil {
 		return *c.ran
@@ -177,8 +177,8 @@ func Fork(e repo.Entry) string { return jsonl.GetString(e.Meta, "origin", "fork"
 
 // Values of Item.Who for messages of the role user that are not a person's prompts.
 const (
-	aCommand = "command" // for the agent's program, typed by a person
-	aProgram = "program" // the agent's program: the text of a skill, the output of a hook or command
+	whoCommand = "command" // a command for the agent's program, typed by a person
+	whoProgram = "program" // the agent's program: the text of a skill, the output of a hook or command
 )
 
 // Speaker returns the kind of the message's author.
@@ -188,7 +188,7 @@ func (it *Item) Speaker() Speaker {
 		return User
 	case "assistant":
 		return Assistant
-	case repo.KindSystem, "developer", aCommand, aProgram:
+	case repo.KindSystem, "developer", whoCommand, whoProgram:
 		return System
 	}
 	return Other
@@ -203,9 +203,9 @@ func (it *Item) speaker() string {
 	for _, p := range it.Parts {
 		switch {
 		case p.Command != nil && p.Command.Typed != "", p.Kind == "" && about.IsCommand(p.Text):
-			return aCommand
+			return whoCommand
 		case p.Kind == "" && strings.TrimSpace(p.Text) != "":
-			who = aProgram
+			who = whoProgram
 		}
 	}
 	return who
@@ -257,7 +257,7 @@ func (it *Item) fill() {
 	switch it.Kind {
 	case Phase:
 		if e.Kind == repo.KindAnchor {
-			it.opening()
+			it.fillPhase()
 		}
 	case Message:
 		it.Parts = messageParts(e)
