@@ -29,11 +29,11 @@ func Title(s string, most int) string {
 	return s
 }
 
-// SkipBlankLines returns a text from its first line with words on.
+// SkipBlankLines returns a text without the blank lines at its beginning.
 func SkipBlankLines(text string) string {
 	for {
 		line, rest, more := strings.Cut(text, "\n")
-		if !more || strings.Trim(line, " \t\r") != "" { // other white space is shown as what it is
+		if !more || strings.Trim(line, " \t\r") != "" { // other white space, such as a form feed, is shown
 			return text
 		}
 		text = rest
