@@ -38,7 +38,7 @@ type Format struct {
 	write func(context.Context, *output, Source) error
 }
 
-// Formats returns all formats, first the one that is usual.
+// Formats returns all formats, the default first.
 func Formats() []Format {
 	return []Format{
 		{Name: "jsonl", Title: "JSON", Media: "application/jsonl", write: writeJSONL,

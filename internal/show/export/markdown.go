@@ -54,7 +54,7 @@ func (d *document) end() {}
 
 func (d *document) section(ph repo.Phase, none bool) {
 	if d.published {
-		if ph.Seq > 1 { // the beginning of the first says nothing to others
+		if ph.Seq > 1 { // the heading of the first says nothing to readers
 			d.w.printf("\n## %s\n", escapeLine(display.Title(ph.Name, 400)))
 		}
 		return

@@ -38,10 +38,10 @@ type outcome struct {
 type trainingWriter struct {
 	w    *output
 	src  Source
-	todo []repo.Phase // those without a line yet
+	todo []repo.Phase // the phases without a line yet
 
 	messages *messages.Writer // of the open line; nil if there is none
-	ids      []int64          // of the entries that they are made of
+	ids      []int64          // of the entries that the messages are made of
 	seq      int
 }
 
@@ -85,7 +85,7 @@ func (t *trainingWriter) add(e repo.Entry) error {
 	return nil
 }
 
-// upTo writes the lines of the phases before a number, and begins that phase's; 0: all lines.
+// upTo writes the lines of the phases before number seq, and begins the line of that phase; 0: it writes all lines.
 func (t *trainingWriter) upTo(seq int) error {
 	if err := t.end(); err != nil {
 		return err
