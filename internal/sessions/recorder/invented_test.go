@@ -58,8 +58,8 @@ func scribeLines(dir string, texts ...string) []byte {
 	return out
 }
 
-// TestInventedFormat: a format is one value in the list. Nothing else has to know it for its files to
-// be recognised, found and imported, and for its agent's sessions to be recorded while they go on.
+// TestInventedFormat: a format is one value in the list. Nothing else has to know it: its files are
+// recognised, found and imported, and its agent's sessions are recorded while they run.
 func TestInventedFormat(t *testing.T) {
 	w := newWorld(t)
 	w.Formats = append(importer.All(), &scribe)
@@ -106,7 +106,7 @@ func TestInventedFormat(t *testing.T) {
 		t.Errorf("the import returned %+v, %v, not 2 entries of scribe on tape note-1", got, err)
 	}
 
-	// Recording goes on there once it is an own workspace: a session stays in the workspace that has it.
+	// The workspace becomes an own one. So the session, which it already has, is recorded in it.
 	if err := workspace.Trust(store.Dir(), false); err != nil {
 		t.Fatal(err)
 	}

@@ -162,7 +162,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: of ten processes that want to catch up, one does, and also reads what is written
+// TestManyAtOnce: of ten processes that start at once, one reads the sessions, also those that get notes
 // meanwhile.
 func TestManyAtOnce(t *testing.T) {
 	w := newWorld(t)

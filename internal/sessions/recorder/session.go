@@ -158,7 +158,7 @@ func Sessions(places []string) (out []*Session, err error) {
 	return out, err
 }
 
-// forget removes what is known about a session, from each place where it can.
+// forget removes what is known about a session from all places, and ignores errors.
 func (r *Recorder) forget(name string) {
 	for _, place := range r.Places {
 		_ = r.FS.Remove(filepath.Join(place, sessionsDir, name))

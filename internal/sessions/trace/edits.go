@@ -82,7 +82,8 @@ func (e *Edits) read(ctx context.Context, touches []index.Touch) error {
 // Telling reports whether a line says enough to tell who wrote it; a bracket does not.
 func Telling(line string) bool { return hasLetters(line, 4) }
 
-// hasLetters reports whether a line has at least so many letters and digits. A third as many suffice in Chinese.
+// hasLetters reports whether a line has at least the given number of letters and digits; in Chinese, a third of it
+// suffices.
 func hasLetters(line string, least int) bool {
 	n := 0
 	for _, r := range line {

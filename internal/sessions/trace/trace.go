@@ -116,8 +116,8 @@ func subjectWords(c projectgit.Commit) string {
 	return strings.Join(words[:min(len(words), enough)], " ")
 }
 
-// events asks the index for the events of some commits, several at a time. words returns what the index searches
-// for, is whether an event is really that of a commit.
+// events asks the index for the events of some commits, several at a time. words returns the search for a
+// commit, and is reports whether a hit is the commit's event.
 func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn, how How,
 	words func(projectgit.Commit) string, is func(projectgit.Commit, repo.Entry) bool) error {
 	const atOnce = 12 // a query may have 64 words and operators

@@ -41,7 +41,8 @@ func workspace(t *testing.T) *tapes {
 }
 
 // add appends to a tape, which is created if necessary. The first entry is dated
-// so many minutes after noon, each other one a minute later. A text that begins with a brace is the event of a commit.
+// minute minutes after noon, each following one a minute later. A text that begins with a brace is the event of a
+// commit.
 func (w *tapes) add(name string, minute int, meta string, texts ...string) {
 	w.Helper()
 	tape, err := w.store.Tape(w.Context(), name)
@@ -99,7 +100,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// What a subagent was told, and what a program wrote in the user's name, is not a question.
+// The task of a subagent, and a text that a program wrote in the user's name, are not prompts of a person.
 func TestQuestionIsAPersons(t *testing.T) {
 	w := workspace(t)
 	sub := `{"context":false,"origin":{"tape":"a","fork":"agent-1","id":2}}`

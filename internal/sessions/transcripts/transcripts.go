@@ -33,7 +33,7 @@ type Session struct {
 	IDs  []string // what an import may call it: the tape's name, and the ids that agents gave the session
 }
 
-// is reports whether a transcript is the session's own, or that of one of its subagents. The session may itself be a
+// is reports whether a transcript belongs to the session or to one of its subagents. The session may itself be a
 // subagent's.
 func (s Session) is(info record.Info) bool {
 	return slices.ContainsFunc([]string{info.Session, info.Full, info.Session + "/" + info.Agent}, func(id string) bool { return slices.Contains(s.IDs, id) })
@@ -147,7 +147,7 @@ func (out *Found) search(ctx context.Context, f *record.Format, folder string, s
 			return ctx.Err()
 		}
 		dir := f.Files.Subagents(path, info.Session)
-		list, _ := os.ReadDir(dir) // usually there is none
+		list, _ := os.ReadDir(dir) // usually there is no such folder
 		for _, e := range list {
 			if e.Type().IsRegular() {
 				out.add(filepath.Join(dir, e.Name()), at)

@@ -27,7 +27,7 @@ const (
 	mostFiles   = 40
 )
 
-// page is what the page says.
+// page is the content of the page.
 type page struct {
 	anchor   *conversation.Item   // of the last phase, if that begins with a handoff or a compaction
 	requests []request            // the last one first
@@ -214,7 +214,7 @@ func clip(text string, most int) string {
 	return strings.TrimRight(head, "\n")
 }
 
-// quote marks a text as somebody's words, so that its headings are not taken for those of the page.
+// quote marks a text as somebody's words, so that its headings are not taken for headings of the page.
 func quote(text string) string {
 	if text == "" {
 		return ""

@@ -178,7 +178,7 @@ func files(one, two map[string]Change) (out []File) {
 	return out
 }
 
-// changed returns what a session changed in each file up to the end of the revision. Paths of files in the project
+// changed returns how many lines of each file a session changed up to the end of the revision. Paths in the project
 // are relative to it, so that sessions in different worktrees can be compared.
 func changed(s Side) map[string]Change {
 	out := map[string]Change{}

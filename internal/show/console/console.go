@@ -180,10 +180,10 @@ func (t *printer) heading(title, date string) {
 
 func (t *printer) phase(it *conversation.Item) {
 	e := it.Entry
-	var of Session
+	var session Session
 	if t.Session != nil {
-		of = t.Session(e)
-		t.dir = of.Dir // that of another tape may differ
+		session = t.Session(e)
+		t.dir = session.Dir // another tape's may differ
 	}
 	if e.Kind == repo.KindAnchor {
 		t.dir = cmp.Or(jsonl.GetString(e.Payload, "state", "cwd"), t.dir)
@@ -191,10 +191,10 @@ func (t *printer) phase(it *conversation.Item) {
 	title := fmt.Sprintf("%03d %s", e.AnchorSeq, display.Line(e.Anchor))
 	date := ""
 	if t.Session != nil && e.Kind == repo.KindAnchor {
-		title = of.Title + " · " + title
+		title = session.Title + " · " + title
 	} else if t.Session != nil {
-		if title = of.Title; title != e.Tape {
-			date = display.Line(of.Name)
+		if title = session.Title; title != e.Tape {
+			date = display.Line(session.Name)
 		}
 	}
 	if e.Kind == repo.KindAnchor {

@@ -37,7 +37,7 @@ type Item struct {
 	Entry repo.Entry // the first one
 	Who   string     // who speaks: a message's role, "command" or "program"; for other kinds, the entry's kind
 
-	Parts   []ContentPart // the content of a message; of other kinds, what the fields below do not have
+	Parts   []ContentPart // the content of a message; for other kinds, what the fields below lack of the payload
 	Name    string        // of a phase
 	State   []byte        // of a phase, as it is stored
 	Summary string        // of a phase or a failure
@@ -46,7 +46,7 @@ type Item struct {
 	Calls   []*Call
 	Repeats bool // the message before it also has some of the entry's calls
 	Results []Result
-	Events  []Event // consecutive ones; Entry is that of the first
+	Events  []Event // consecutive events; Entry is the first one's
 
 	waiting int // calls without a result
 	size    int // bytes of its entries
@@ -68,7 +68,7 @@ type ContentPart struct {
 	Kind    string // "" for text; otherwise as recorded: image_url, …
 	Text    string
 	Raw     []byte // as it is stored; nil for text
-	Picture string // the data: URL of a picture; "" if it is none that pages show
+	Picture string // the data: URL of a picture that pages show; "" for anything else
 	File    bool   // it is a picture or an artifact
 	Command *Command
 }
@@ -151,7 +151,7 @@ func (r Result) Title() string {
 	return "result"
 }
 
-// Reason returns what a person said when they rejected the call, "" if nothing.
+// Reason returns what a person said when they rejected the call; "" if they said nothing.
 func (r Result) Reason() string {
 	const said = "the user said:" // Claude Code
 	for _, p := range r.Parts {
@@ -162,7 +162,7 @@ func (r Result) Reason() string {
 	return ""
 }
 
-// Event is an entry that is not part of what was said.
+// Event is an entry that is neither a message, a call, a result, an error nor an anchor.
 type Event struct{ Entry repo.Entry }
 
 // Asked returns a person's prompt in an entry, shortened to a title; "" if there is none.

@@ -50,8 +50,8 @@ func all(entries []repo.Entry) iter.Seq2[repo.Entry, error] {
 	}
 }
 
-// told is a conversation with one line per item: kind, entry, and content.
-func told(t *testing.T, entries []repo.Entry) string {
+// asLines writes a conversation with one line per item: kind, entry, and content.
+func asLines(t *testing.T, entries []repo.Entry) string {
 	t.Helper()
 	var b strings.Builder
 	err := Each(t.Context(), all(entries), func(it *Item) error {
@@ -158,7 +158,7 @@ func TestConversation(t *testing.T) {
 		r := &tape{}
 		r.add("anchor", `{"name":"start","state":{}}`, `{}`)
 		c.record(r)
-		if got := strings.TrimPrefix(told(t, r.entries), "phase @1\n"); got != c.want {
+		if got := strings.TrimPrefix(asLines(t, r.entries), "phase @1\n"); got != c.want {
 			t.Errorf("%s:\n%s\nnot\n%s", name, got, c.want)
 		}
 	}

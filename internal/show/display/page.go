@@ -17,7 +17,7 @@ func Page(s string) string { return Safe(s, KeptInPages) }
 // PageLine makes a name or a line of text safe to show in a page.
 func PageLine(s string) string { return Safe(s, joiners) }
 
-// Title makes one line of text for a page, of at most so many bytes.
+// Title makes one line of text for a page, and cuts it to the given number of bytes.
 func Title(s string, most int) string {
 	if len(s) > 4*most {
 		s = strings.ToValidUTF8(s[:4*most], "")
@@ -40,7 +40,7 @@ func SkipBlankLines(text string) string {
 	}
 }
 
-// Cut splits text so that head has at most so many lines and bytes. Text that is only a
+// Cut splits text so that head has at most the given numbers of lines and bytes. Text that is only a
 // little longer stays whole.
 func Cut(text string, lines, bytes int) (head, rest string) {
 	end := 0

@@ -69,7 +69,7 @@ func randomPhases(t *testing.T, rnd *rand.Rand, late bool) *recorder {
 	return r
 }
 
-// Messages that are made in stretches are the same as those that are made at once.
+// Messages that are made in stretches are the same as messages that are made at once.
 func TestOpenAIStretches(t *testing.T) {
 	for seed := range uint64(300) {
 		late := seed%2 == 1

@@ -161,8 +161,8 @@ func (p *page) section(ph repo.Phase, none bool) {
 	}
 }
 
-// plain reports whether a phase begins without a heading: on a published page, that of the first says nothing to
-// readers.
+// plain reports whether a phase begins without a heading: on a published page, that is the first phase, whose heading
+// says nothing to readers.
 func (p *page) plain(ph repo.Phase) bool { return p.published && ph.Seq == 1 }
 
 // open begins the element of an entry, with a label if there is a title.

@@ -65,7 +65,7 @@ func (d *document) section(ph repo.Phase, none bool) {
 	}
 }
 
-// open writes the heading of an entry. An anchor has that of its phase.
+// open writes the heading of an entry; an anchor has its phase's heading already.
 func (d *document) open(c class, who string, e repo.Entry) {
 	if d.published {
 		who = speaker(c, who, e)

@@ -135,7 +135,7 @@ func (p *page) heading(ph repo.Phase) {
 	p.put(`<h2 class="phase" id="p{}"><span class="seq">{}</span> <span dir="auto">{}</span></h2>`+"\n", ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, nameMost))
 }
 
-// textOf is what a search finds of an item.
+// textOf returns the text by which a search finds an item.
 func textOf(it *conversation.Item) string {
 	const most = 4 << 10
 	var b strings.Builder

@@ -55,11 +55,11 @@ type trainingWriter struct {
 //	 "messages":[{"role":"user","content":"…"},…],
 //	 "ids":[18,19,21]}
 //
-// state is that of the anchor that opens the phase, outcome describes the anchor that
-// closes it, and commit contains the closed phase. If the phase is open, the last two are
-// null. entries are the first and the last of the phase, ids those that the messages were
-// made of. Each phase stands for itself, as in tape context: a call whose result is in the
-// next phase gets a placeholder for it.
+// state comes from the anchor that opens the phase, outcome describes the anchor that
+// closes it, and commit contains the closed phase. If the phase is open, outcome and commit
+// are null. entries has the ids of the first and the last entry of the phase, ids has the
+// entries that the messages were made of. Each phase stands for itself, as in tape context:
+// a call whose result is in the next phase gets a placeholder for it.
 func writeTraining(ctx context.Context, w *output, src Source) error {
 	t := &trainingWriter{w: w, src: src, todo: src.selected()}
 	if err := each(ctx, src.Entries, t.add); err != nil {

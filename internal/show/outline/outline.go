@@ -222,7 +222,7 @@ func (b *builder) item(it *conversation.Item) error {
 	return nil
 }
 
-// take adds what was done since take last ran to the current turn and to the sums.
+// take adds to the current turn and to the sums what was done since take last ran.
 func (b *builder) take() {
 	sums := b.done.Take()
 	for _, w := range sums.Work {
