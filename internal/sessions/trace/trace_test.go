@@ -41,8 +41,8 @@ func workspace(t *testing.T) *tapes {
 }
 
 // add appends to a tape, which is created if necessary. The first entry is dated
-// minute minutes after noon, each following one a minute later. A text that begins with a brace is the event of a
-// commit.
+// the given number of minutes after noon, each following one a minute later. A text that begins with a brace is the
+// event of a commit.
 func (w *tapes) add(name string, minute int, meta string, texts ...string) {
 	w.Helper()
 	tape, err := w.store.Tape(w.Context(), name)
