@@ -10,10 +10,11 @@ import (
 // Rules that need more than an alphabet and a length. Each is called with a place where the
 // automaton found its literal.
 
-// runEnd returns the end of the run of bytes of a set that begins at i, max at most.
-func runEnd(of *set, text []byte, i, max int) int {
+// runEnd returns the end of the run of bytes of an alphabet that begins at i. The run has max
+// bytes at most.
+func runEnd(alphabet *set, text []byte, i, max int) int {
 	from := i
-	for i < len(text) && i-from < max && of[text[i]] {
+	for i < len(text) && i-from < max && alphabet[text[i]] {
 		i++
 	}
 	return i
@@ -63,7 +64,7 @@ func (w *walker) privateKey(text []byte, start, end int) {
 	w.hit(text, start, to, rulePrivateKey)
 }
 
-// jwt finds three parts in base64, of which the first is a token's header.
+// jwt finds three parts in base64, the first of which is JSON.
 func (w *walker) jwt(text []byte, start, end int) {
 	const longest, shortestPart = 8 << 10, 10
 	if string(text[start:end]) != "eyJ" || !startsToken(text, start) || start > 0 && (text[start-1] == '.' || text[start-1] == '-') {
