@@ -3,6 +3,7 @@ package secrets
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 
 	"tape/internal/text/jsonl"
 )
@@ -127,8 +128,10 @@ func endsUser(c byte) bool {
 
 // isSample reports whether a host is this machine, or an example.
 func isSample(host []byte) bool {
-	name, _, _ := bytes.Cut(bytes.ToLower(host), []byte(":"))
-	return hasPrefix(name, "localhost", "127.0.0.1", "0.0.0.0", "host", "example.", "[") || bytes.Contains(name, []byte("example.")) || string(name) == "db"
+	host = bytes.ToLower(host)
+	name, _, _ := bytes.Cut(host, []byte(":"))
+	return hasPrefix(name, "localhost", "127.0.0.1", "0.0.0.0") || hasPrefix(host, "[::1]") || bytes.Contains(name, []byte("example.")) ||
+		slices.Contains([]string{"host", "hostname", "db"}, string(name))
 }
 
 // basic finds the credentials of an Authorization header: user:password in base64.

@@ -16,7 +16,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -145,10 +144,12 @@ func (s *Scanner) MaskLimited(value []byte, limit int, mark func(Finding) string
 // Secrets returns the secrets that Mask replaces, with their texts, each once.
 func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	var all []Secret
+	known := map[Secret]bool{}
 	s.rounds(value, 0, skip, Finding.Mark, func(list []spot) {
 		for _, found := range list {
 			secret := Secret{found.Rule, found.Fingerprint, found.secret}
-			if !slices.Contains(all, secret) {
+			if !known[secret] {
+				known[secret] = true
 				all = append(all, secret)
 			}
 		}
