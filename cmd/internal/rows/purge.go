@@ -14,7 +14,7 @@ import (
 type Purge struct {
 	*stdio.Streams
 	Asked       repo.PurgeOptions
-	Transcripts []string // the agent's own files that contain the text
+	Transcripts []string // those that contain the text: files of agents, and copies that tape's recorder keeps
 }
 
 // Object is the result as JSON.
@@ -105,7 +105,7 @@ func (o *Purge) Report(t *repo.Tape, p repo.Purged) {
 		o.Printf("%s still has it: %s at %.7s\n", display.Line(r.Remote), display.Line(r.Ref), r.Commit)
 	}
 	for _, path := range o.Transcripts {
-		o.Printf("the agent's own file %s still has it: edit or delete it\n", display.Line(path))
+		o.Printf("the transcript %s still has it: edit or delete it\n", display.Line(path))
 	}
 	o.tellReplace(t, p)
 	if len(p.Tapes) > 0 {

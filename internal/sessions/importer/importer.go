@@ -59,6 +59,7 @@ func Describe(ctx context.Context, f *record.Format, src record.Source) (record.
 	if info.Named = info.Session != ""; !info.Named {
 		info.Session = src.Stem()
 	}
+	info.Agent = asForkName(info.Agent)
 	return info, nil
 }
 

@@ -160,7 +160,7 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 	if name, ok := in.names[sub]; ok || in.err != nil {
 		return name
 	}
-	name := record.FreeName(sub, func(name string) bool {
+	name := record.FreeName(asForkName(sub), func(name string) bool {
 		if slices.Contains(slices.Collect(maps.Values(in.names)), name) {
 			return true
 		}
@@ -175,6 +175,12 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 	})
 	in.names[sub] = name
 	return name
+}
+
+// asForkName makes a valid name of a fork from a name that has an id of a transcript in it.
+func asForkName(name string) string {
+	const limit = 1 << 10 // bytes; names of forks have the tape's name before them, and a limit together
+	return strings.ToValidUTF8(strings.ReplaceAll(name[:min(len(name), limit)], "/", "_"), "_")
 }
 
 // put adds an item to the tape.

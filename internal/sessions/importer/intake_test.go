@@ -212,6 +212,42 @@ func TestImportAgentFile(t *testing.T) {
 	})
 }
 
+// TestImportHostileIDs: whatever ids a transcript has for its branches and subagents, it is imported, and again without a change.
+func TestImportHostileIDs(t *testing.T) {
+	pi := func(id, parent, text string) string {
+		return `{"type":"message","id":` + quoted(id) + `,"parentId":"` + parent + `","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":"` + text + `"}}`
+	}
+	copilot := func(id, agent, data string) string {
+		return `{"type":"user.message","agentId":` + quoted(agent) + `,"data":{"content":"` + data + `"},"id":"` + id + `","timestamp":"2026-01-01T00:00:01.000Z"}`
+	}
+	qwen := func(id, agent string) string {
+		return `{"uuid":"` + id + `","sessionId":"s-1","agentId":` + quoted(agent) + `,"timestamp":"2026-01-01T00:00:01.000Z","type":"user","message":{"role":"user","parts":[{"text":"sub"}]}}`
+	}
+	for _, id := range []string{"x/y", "/", "..", "../..", " ", "\x00\x1b\n", "\xff", "\u202e", `C:\x`, "x.lock", strings.Repeat("x", 70_000), strings.Repeat("é/", 600)} {
+		for format, ls := range map[string][]string{
+			"pi": {`{"type":"session","version":3,"id":"s-1","timestamp":"2026-01-01T00:00:00.000Z"}`,
+				pi("a", "", "ask"), pi(id, "a", "sub"), pi(id+"2", "a", "sub"), pi("z", "a", "other")},
+			"copilot": {`{"type":"session.start","data":{"sessionId":"s-1"},"id":"a","timestamp":"2026-01-01T00:00:00.000Z"}`,
+				copilot("b", id, "sub"), copilot("c", id+"2", "sub")},
+			"qwen": {qwen("a", id), qwen("b", id)},
+		} {
+			t.Run(fmt.Sprintf("%s %.20q", format, id), func(t *testing.T) {
+				s := testStore(t)
+				file := fileOf(t, "s.jsonl", ls...)
+				res := mustImport(t, s, file, Options{Format: format})
+				if got := strings.Count(outline(t, s, res.Tape), "sub"); got != 2 || format != "qwen" && len(res.Subagents) != 2 {
+					t.Errorf("%+.300v: %d entries beside the session, want 2, each in a fork, or on the tape of a subagent's own file", res, got)
+				}
+				if again := mustImport(t, s, file, Options{Format: format}); again.Imported != 0 {
+					t.Errorf("a second import brought in %+.300v", again)
+				}
+			})
+		}
+	}
+}
+
+func quoted(s string) string { return string(record.Quote(s)) }
+
 // TestImportIntoFork: a file can be imported into an open fork. A subagent gets another name if a fork of that fork
 // has its name.
 func TestImportIntoFork(t *testing.T) {

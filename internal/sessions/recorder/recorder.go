@@ -136,7 +136,7 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 func (r *run) absorb() (absorbed bool, err error) {
 	list, err := spool.Notes(r.Places)
 	var done []spool.Kept
-	changed := map[string]bool{}
+	changed, failed := map[string]bool{}, map[string]bool{}
 	for _, n := range list {
 		p, parseErr := parse(n.Payload)
 		if n.Torn || parseErr != nil {
@@ -148,13 +148,16 @@ func (r *run) absorb() (absorbed bool, err error) {
 		if s == nil {
 			s = &Session{Agent: n.Agent, ID: p.Session}
 		}
-		if r.busy[s.Workspace] {
+		if r.busy[s.Workspace] || failed[name] {
 			continue
 		}
 		moment := r.moment(n.Agent, p.Event)
 		s.note(n.Note, p, moment)
 		if transcript := jsonl.Get(n.Payload, "transcript"); transcript != nil {
-			err = errors.Join(err, r.keepTranscript(s, transcript))
+			if keepErr := r.keepTranscript(s, transcript); keepErr != nil {
+				err, failed[name] = errors.Join(err, keepErr), true
+				continue // the note stays: nothing else has the transcript
+			}
 		}
 		s.Workspace = r.workspace(s)
 		r.known[name], r.due[name], changed[name] = s, true, true

@@ -283,6 +283,36 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestTranscriptNotKept: if the transcripts in a session's notes cannot be written to a file, the next run records
+// them.
+func TestTranscriptNotKept(t *testing.T) {
+	w := newWorld(t)
+	project := filepath.Join(w.home, "shop")
+	messages := ""
+	for i, text := range []string{"ask", "answer", "thanks"} {
+		messages += fmt.Sprintf(`,{"info":{"id":"m%d","role":"user","time":{"created":1795337226161}},"parts":[{"id":"p%d","type":"text","text":%q}]}`, i, i, text)
+		w.say("opencode", fmt.Appendf(nil, `{"session_id":"ses_1","cwd":%q,"hook_event_name":"Stop","transcript":{"info":{"id":"ses_1","directory":%q},"messages":[%s]}}`, project, project, messages[1:]))
+	}
+	w.say("opencode", fmt.Appendf(nil, `{"session_id":"ses_1","cwd":%q,"hook_event_name":"SessionEnd"}`, project))
+	w.FS = &disk.FS{Fault: func(op disk.Op, path string) error {
+		if strings.Contains(path, "transcripts") && op != disk.OpRemove {
+			return syscall.ENOSPC
+		}
+		return nil
+	}}
+	if err := w.Run(t.Context(), false); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error %v, want that there is no space", err)
+	}
+	w.FS = nil
+	w.run()
+	if k := w.known()["ses_1"]; !k.Ended || k.Due || k.Trouble != "" {
+		t.Errorf("the session is %+v, want that it has ended and is recorded", k)
+	}
+	if all := strings.Join(tapes(t, w.workspaces(1)[0])["ses_1"], "\n"); !strings.Contains(all, "thanks") {
+		t.Errorf("the tape lacks the last message:\n%s", all)
+	}
+}
+
 // TestMoved: a session goes on in the workspace that it began in, even if its project has moved.
 func TestMoved(t *testing.T) {
 	w := newWorld(t)

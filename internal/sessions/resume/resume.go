@@ -1,7 +1,7 @@
 // Package resume finds out how a recorded session can be resumed in the agent that made it.
 //
 // A tape may be a stranger's, so it chooses nothing that runs: the program and its options come from
-// the format, the directory from the agent's own transcript on this machine, never from the tape. From
+// the format, the directory from the agent's own files on this machine, never from the tape. From
 // the tape only the session's id is used. It has to look like an id, and the agent has to have the session
 // on this machine, so that at worst a tape leads to another session of the same user.
 package resume
@@ -152,12 +152,13 @@ func recorded(ctx context.Context, t *repo.Tape) (f *record.Format, ids []string
 }
 
 // locate returns the directory in which a session is resumed, or why it cannot be; neither if the agent does
-// not have it. For an agent without transcripts it is the current directory, where the user would start the
-// agent.
+// not have it. For an agent whose sessions do not depend on the directory it is the current one, where the user
+// would start the agent.
 func locate(ctx context.Context, f *record.Format, id string, user record.Where, here string) (dir, why string, err error) {
 	if f.Resume.Has != nil {
-		if f.Resume.Has(user, id) {
-			dir = here
+		dir, has := f.Resume.Has(user, id)
+		if has {
+			dir = cmp.Or(dir, here)
 		}
 		return dir, "", nil
 	}

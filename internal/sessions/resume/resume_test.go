@@ -118,6 +118,26 @@ func TestSubagent(t *testing.T) {
 	}
 }
 
+// Crush keeps the sessions of each project in a database of its own, so it is started in that project.
+func TestCrushInItsProject(t *testing.T) {
+	user, project := home(t)
+	for path, content := range map[string]string{
+		filepath.Join(user.Home, ".local", "share", "crush", "projects.json"): fmt.Sprintf(`{"projects":[{"path":%q}]}`, project),
+		filepath.Join(project, ".crush", "crush.db"):                          "SQLite format 3 " + own,
+	} {
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := resume.Of(t.Context(), tape(t, own, "crush", "human", ""), user, "/")
+	if got := strings.Join(p.Command, " "); err != nil || got != "crush --session "+own || p.Dir != project {
+		t.Errorf("the command is %q in %s, %v; want crush --session in %s", got, p.Dir, err, project)
+	}
+}
+
 // Every format whose sessions can be resumed says how, and accepts only ids that are safe as arguments.
 func TestFormats(t *testing.T) {
 	var programs []string

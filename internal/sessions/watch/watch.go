@@ -54,7 +54,7 @@ type watch struct {
 	events  *fsnotify.Watcher
 	blind   bool                 // the system does not watch all folders
 	absent  []Dir                // the Dirs that do not exist
-	scanned time.Time            // when the last scan began
+	scanned time.Time            // when the last scan of all folders began
 	took    time.Duration        // how long it took
 	dirty   map[string]bool      // files to report
 	first   time.Time            // when the first of them was written to
@@ -115,11 +115,7 @@ func (w *watch) tick() {
 	if w.Later != nil {
 		if more := w.Later(); len(more) > 0 {
 			w.Dirs = append(w.Dirs, more...)
-			for _, dir := range more {
-				if !w.walk(dir.Path, dir.Since.Add(-coarse)) {
-					w.absent = append(w.absent, dir)
-				}
-			}
+			w.absent = append(w.absent, w.walkAll(more)...)
 		}
 	}
 	for path, at := range w.again {
@@ -132,7 +128,7 @@ func (w *watch) tick() {
 	case w.blind && now.Sub(w.scanned) > share*w.took:
 		w.scan(w.dirsSince(w.scanned))
 	case len(w.absent) > 0:
-		w.scan(w.absent)
+		w.absent = w.walkAll(w.absent) // this is no scan: what was written elsewhere since the last one is still to be found
 	}
 }
 
@@ -147,16 +143,22 @@ func (w *watch) mark(path string) {
 // coarse is how far a file's modification time may lie before its last write.
 const coarse = 2 * time.Second
 
-// scan marks the files in folders that were written to since the folders' Since.
+// scan walks all folders.
 func (w *watch) scan(dirs []Dir) {
 	began := time.Now()
-	var absent []Dir
+	w.absent = w.walkAll(dirs)
+	w.scanned, w.took = began, time.Since(began)
+}
+
+// walkAll marks the files in folders that were written to since the folders' Since. It returns the folders that do
+// not exist.
+func (w *watch) walkAll(dirs []Dir) (absent []Dir) {
 	for _, dir := range dirs {
 		if !w.walk(dir.Path, dir.Since.Add(-coarse)) {
 			absent = append(absent, dir)
 		}
 	}
-	w.absent, w.scanned, w.took = absent, began, time.Since(began)
+	return absent
 }
 
 // dirsSince returns all folders, with another Since, except that folders that did not exist keep theirs.

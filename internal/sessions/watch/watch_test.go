@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 )
 
 // watched is a watch of some folders, and what it has reported.
@@ -116,6 +118,33 @@ func TestAgain(t *testing.T) {
 	write(t, dir, "a.jsonl")
 	w.want("a.jsonl")
 	w.want("a.jsonl")
+}
+
+// TestMissingFolder: looking for a folder that does not exist yet is no scan of the others. What was written to those
+// since the last scan is found at the next one, even if other work kept the watch from it for long.
+func TestMissingFolder(t *testing.T) {
+	dir := t.TempDir()
+	file, now := filepath.Join(dir, "a.jsonl"), time.Now()
+	dirs := []Dir{{dir, now}, {dir + " missing", now}}
+	events, err := fsnotify.NewWatcher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer events.Close()
+	w := &watch{Options: Options{Dirs: dirs, Is: func(path string) bool { return path == file }}, events: events, blind: true, dirty: map[string]bool{}, again: map[string]time.Time{}}
+	w.scan(dirs)
+	w.scanned, w.took = now.Add(-time.Hour), time.Hour
+	write(t, file)
+	if err := os.Chtimes(file, now, now.Add(-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if w.tick(); len(w.dirty) > 0 {
+		t.Error("all folders are scanned although the last scan took an hour")
+	}
+	w.took = 0
+	if w.tick(); !w.dirty[file] {
+		t.Error("a file that was written after the last scan is not reported")
+	}
 }
 
 func TestOnce(t *testing.T) {

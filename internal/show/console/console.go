@@ -31,7 +31,7 @@ type Screen struct {
 	Wanted func(repo.Entry) bool
 	// Partial says that the tape has more entries than these, which may be results.
 	Partial bool
-	// Events also shows events other than thinking.
+	// Events also shows events other than thinking, and messages that only repeat results.
 	Events bool
 	// Style applies a style to a text.
 	Style func(style Style, text string) string
@@ -254,7 +254,7 @@ func (t *printer) speak(who string, style Style, e repo.Entry) {
 
 func (t *printer) message(it *conversation.Item) {
 	most := talkLines
-	if !t.Whole && it.OnlyResults() {
+	if !t.Whole && !t.Events && it.OnlyResults() {
 		t.left++ // the results are shown with their calls
 		return
 	}

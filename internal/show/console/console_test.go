@@ -82,6 +82,21 @@ func TestLocalCommands(t *testing.T) {
 	}
 }
 
+// What is counted as left out is shown with Events. Gemini also records results as messages.
+func TestLeftOut(t *testing.T) {
+	entries := func(yield func(repo.Entry, error) bool) {
+		_ = yield(repo.Entry{ID: 1, Kind: repo.KindMessage, Payload: []byte(`{"role":"user","content":[{"functionResponse":{"name":"ls","response":{"output":"a"}}}]}`)}, nil) &&
+			yield(repo.Entry{ID: 2, Kind: repo.KindEvent, Payload: []byte(`{"name":"info","data":{"content":"note"}}`)}, nil)
+	}
+	for events, want := range map[bool]int{false: 2, true: 0} {
+		var out strings.Builder
+		left, err := Show(t.Context(), &out, &Screen{Events: events, Zone: time.UTC, Style: func(_ Style, text string) string { return text }}, entries)
+		if err != nil || left != want || strings.Contains(out.String(), "@1") != events || strings.Contains(out.String(), "@2") != events {
+			t.Errorf("with events %v, %d entries are left out, want %d: %v\n%s", events, left, want, err, out.String())
+		}
+	}
+}
+
 // randomSession makes entries, with the last word of each message by its id.
 func randomSession(rng *rand.Rand) (iter.Seq2[repo.Entry, error], map[int64]string) {
 	hostile := []string{"word ", "\x1b[31m", "\u202e", "世界", "\n", "\n\n- item ", "\t", strings.Repeat("x", 90), strings.Repeat("line\n", 50), "\xff"}

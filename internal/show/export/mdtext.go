@@ -31,7 +31,7 @@ func writeQuote(w *output, text string) {
 			put(l)
 			continue
 		}
-		indent := len(lines[i]) - len(strings.TrimLeft(lines[i], " "))
+		indent := indentOf(lines[i])
 		var code []string
 		for i++; i < len(lines) && !closes(strings.TrimSpace(lines[i]), open); i++ {
 			code = append(code, outdent(lines[i], indent))
@@ -76,7 +76,7 @@ func escapeProse(l string, after bool) string {
 	start := l[:len(l)-len(body)]
 	switch {
 	case isHeading(strings.TrimRight(body, "\t")):
-		n := min(6, len(body)-len(strings.TrimLeft(body, "#"))+3)
+		n := min(6, runLength(body, 0)+3)
 		return start + strings.Repeat("#", n) + escapeInline(strings.TrimLeft(body, "#"))
 	case strings.Trim(body, "= \t") == "", after && strings.Trim(body, "- \t") == "":
 		// An underline makes a heading of the text above it.
@@ -91,7 +91,7 @@ func escapeInline(s string) string {
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c == '`' {
-			n := len(s[i:]) - len(strings.TrimLeft(s[i:], "`"))
+			n := runLength(s, i)
 			end := codeEnd(s[i+n:], n)
 			if end >= 0 && isCode(s[:i], s[i:i+n+end]) {
 				b.WriteString(s[i : i+n+end])
@@ -103,7 +103,7 @@ func escapeInline(s string) string {
 			continue
 		}
 		if c == '\\' {
-			n := len(s[i:]) - len(strings.TrimLeft(s[i:], `\`))
+			n := runLength(s, i)
 			b.WriteString(s[i : i+n])
 			if i += n; i < len(s) && strings.IndexByte("`<&$~![]", s[i]) >= 0 {
 				// Otherwise the last one would escape the replacement of the next character.

@@ -18,14 +18,14 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Keys makes the keys of Bub's entries. Their meta has no keys, because the entries are stored unchanged. So
+// keyMaker makes the keys of Bub's entries. Their meta has no keys, because the entries are stored unchanged. So
 // a key is a hash of the entry without its id and whitespace, and a count of identical entries. For the
-// keys of a tape, call Next for each of its entries in their order.
-type Keys struct{ counts record.Counter }
+// keys of a tape, call next for each of its entries in their order.
+type keyMaker struct{ counts record.Counter }
 
-// Next returns the key of the next entry. The draft has to come from
+// next returns the key of the next entry. The draft has to come from
 // [jsonl.ParseDraft] or [jsonl.Draft.Normalize].
-func (k *Keys) Next(d jsonl.Draft) string {
+func (k *keyMaker) next(d jsonl.Draft) string {
 	h := sha256.New()
 	date := []byte(d.Date)
 	if len(d.Extra) > 0 {
@@ -43,7 +43,7 @@ func (k *Keys) Next(d jsonl.Draft) string {
 
 type reader struct {
 	*record.Reading
-	keys   Keys
+	keys   keyMaker
 	counts record.Counter
 }
 
@@ -72,7 +72,7 @@ func (b *reader) Record(_ record.Span, raw []byte) {
 		}
 		return
 	}
-	key := b.keys.Next(d)
+	key := b.keys.next(d)
 	d.Date = cmp.Or(d.Date, record.Date(jsonl.Get(raw, "timestamp")), b.Date)
 	b.Date = d.Date
 	if !b.Seen("", key) && b.Err == nil {
@@ -83,7 +83,7 @@ func (b *reader) Record(_ record.Span, raw []byte) {
 // Describe reads the start of a tape and its file's name.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	hash, name, ok := strings.Cut(src.Stem(), "__")
-	if ok && name != "" && IsHash(hash) {
+	if ok && name != "" && isHash(hash) {
 		if plain, err := url.PathUnescape(name); err == nil {
 			name = plain
 		}
@@ -102,7 +102,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	})
 }
 
-// IsHash reports whether s may be the hash that begins a file's name.
-func IsHash(s string) bool {
+// isHash reports whether s may be the hash that begins a file's name.
+func isHash(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789abcdefABCDEF") == ""
 }

@@ -25,7 +25,7 @@ func TestBub(t *testing.T) {
 	if len(items) != len(bubSample) {
 		t.Fatalf("%d items, want %d", len(items), len(bubSample))
 	}
-	var keys bub.Keys
+	key := bub.Format.Keys()
 	for i, it := range items {
 		if string(it.Line) != bubSample[i] {
 			t.Errorf("line %d: %s, want %s", i+1, it.Line, bubSample[i])
@@ -34,7 +34,7 @@ func TestBub(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if k := keys.Next(d); k != it.Keys[0] {
+		if k := key(d); k != it.Keys[0] {
 			t.Errorf("key of entry %d: %s, want %s", i+1, k, it.Keys[0])
 		}
 	}

@@ -18,7 +18,7 @@ var Format = record.Format{
 	},
 	Path: func(_, stem string) bool {
 		hash, _, ok := strings.Cut(stem, "__")
-		return ok && IsHash(hash)
+		return ok && isHash(hash)
 	},
-	Keys: func() func(jsonl.Draft) string { return new(Keys).Next },
+	Keys: func() func(jsonl.Draft) string { return new(keyMaker).next },
 }

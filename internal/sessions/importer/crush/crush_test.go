@@ -234,20 +234,21 @@ func listing(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// TestResumes: a session can be resumed if it is in a database of one of the listed projects.
+// TestResumes: a session can be resumed if it is in a database of one of the listed projects, in that project.
 func TestResumes(t *testing.T) {
 	d := newDatabase(t)
 	home := t.TempDir()
 	user := record.Where{Home: home, Getenv: func(string) string { return "" }}
-	if crush.Format.Resume.Has(user, session) {
+	if _, has := crush.Format.Resume.Has(user, session); has {
 		t.Error("a missing session can be resumed")
 	}
 	dir := filepath.Join(home, ".local", "share", "crush")
-	list, err := json.Marshal(map[string]any{"projects": []any{map[string]any{"path": filepath.Dir(filepath.Dir(d.path)), "data_dir": ".crush"}}})
+	project := filepath.Dir(filepath.Dir(d.path))
+	list, err := json.Marshal(map[string]any{"projects": []any{map[string]any{"path": home}, map[string]any{"path": project, "data_dir": ".crush"}}})
 	if err != nil || os.MkdirAll(dir, 0o700) != nil || os.WriteFile(filepath.Join(dir, "projects.json"), list, 0o600) != nil {
 		t.Fatal("cannot write the list of projects: ", err)
 	}
-	if !crush.Format.Resume.Has(user, session) {
-		t.Error("a session in the database cannot be resumed")
+	if dir, has := crush.Format.Resume.Has(user, session); !has || dir != project {
+		t.Errorf("a session in the database of %s can be resumed: %v, in %q", project, has, dir)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
@@ -21,10 +20,13 @@ var Format = record.Format{
 	Files:  record.Files{Database: &record.Database{File: file, All: databases, Sessions: sessions, Write: write}},
 	Resume: &record.Resume{
 		Program: "crush", Args: []string{"--session"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
-		Has: func(user record.Where, id string) bool {
-			return slices.ContainsFunc(databases(user), func(kept record.Kept) bool {
-				return record.FileContains(kept.Path, id) || record.FileContains(kept.Path+"-wal", id)
-			})
+		Has: func(user record.Where, id string) (dir string, has bool) {
+			for _, kept := range databases(user) {
+				if record.FileContains(kept.Path, id) || record.FileContains(kept.Path+"-wal", id) {
+					return kept.Dir, true
+				}
+			}
+			return "", false
 		},
 	},
 	Agent: &record.Agent{Folder: folder, MCPFile: settings, MCP: server},

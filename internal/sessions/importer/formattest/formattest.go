@@ -51,8 +51,8 @@ func (x Importer) Detect(name string, head []byte) (format string, ok bool) {
 // without them, the test is skipped.
 func Fixture(t testing.TB, format string) map[string][]byte {
 	t.Helper()
-	root, err := os.Getwd()
-	for err == nil {
+	root, _ := os.Getwd()
+	for root != filepath.Dir(root) {
 		if _, err := os.Stat(filepath.Join(root, "go.mod")); err == nil {
 			break
 		}

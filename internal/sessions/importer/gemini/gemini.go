@@ -259,7 +259,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		return !info.Complete
 	})
 	// A subagent's file is in a folder with the session's id as its name.
-	if dir := path.Dir(strings.ReplaceAll(src.Name, `\\`, "/")); sub && path.Base(path.Dir(dir)) == "chats" {
+	if dir := path.Dir(strings.ReplaceAll(src.Name, `\`, "/")); sub && path.Base(path.Dir(dir)) == "chats" {
 		info.Agent, info.Session = "agent-"+info.Session, path.Base(dir)
 	}
 	return err

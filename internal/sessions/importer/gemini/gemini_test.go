@@ -33,6 +33,17 @@ func TestGeminiWorkspace(t *testing.T) {
 	}
 }
 
+// TestSubagentsFile: a subagent's own file names the session from its folder, whichever way the system writes paths.
+func TestSubagentsFile(t *testing.T) {
+	b := formattest.Lines(`{"sessionId":"sub","projectHash":"ff","kind":"subagent","startTime":"2026-01-01T00:00:00.000Z"}`, geminiSample[1])
+	for _, name := range []string{"/h/.gemini/tmp/x/chats/g-1/sub.jsonl", `C:\h\.gemini\tmp\x\chats\g-1\sub.jsonl`} {
+		info, err := importer.Describe(t.Context(), &gemini.Format, formattest.Source(name, b))
+		if err != nil || info.Session != "g-1" || info.Agent != "agent-sub" {
+			t.Errorf("%s is of session %q and subagent %q, %v; want g-1 and agent-sub", name, info.Session, info.Agent, err)
+		}
+	}
+}
+
 func TestGemini(t *testing.T) {
 	wants := []string{
 		`message {"role":"user","content":"read a"}`,

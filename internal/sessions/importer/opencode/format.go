@@ -56,10 +56,10 @@ func isID(id string) bool {
 
 // has reports whether opencode's database has a session, by looking for the id among its bytes: opencode
 // itself would need two seconds, and run the plugins of the directory that it is started in.
-func has(user record.Where, id string) bool {
+func has(user record.Where, id string) (dir string, has bool) {
 	data := cmp.Or(user.Getenv("XDG_DATA_HOME"), filepath.Join(user.Home, ".local", "share"))
 	files, _ := filepath.Glob(filepath.Join(data, "opencode", "opencode*.db*"))
-	return slices.ContainsFunc(files, func(file string) bool { return record.FileContains(file, id) })
+	return "", slices.ContainsFunc(files, func(file string) bool { return record.FileContains(file, id) })
 }
 
 func folder(w record.Where) string {
