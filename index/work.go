@@ -66,8 +66,11 @@ func (x *Index) byOwner(ctx context.Context, list []*Work) (out []*Work, err err
 			if errors.Is(err, repo.ErrNotFound) {
 				continue // gone since the index was read
 			}
-			head, headErr := (*workspace.Tape)(t).Head()
-			if err = errors.Join(err, headErr); err != nil {
+			if err != nil {
+				return nil, err
+			}
+			head, err := (*workspace.Tape)(t).Head()
+			if err != nil {
 				return nil, err
 			}
 			w.Key = snapshot.Owner((*workspace.Tape)(t), head)
