@@ -149,16 +149,17 @@ func TestFailuresAroundCallsAreReported(t *testing.T) {
 	}
 }
 
-// An error event in a stream is reported at once, even if the stream then fails.
+// An error event in a stream is reported at once, before it and the rest of the stream are shown, even if the stream
+// then fails.
 func TestStreamErrorsAreReportedAsTheyCome(t *testing.T) {
 	r := quiet()
 	var seen []string
 	register(t, r, &hooks.Plugin{Name: "witness", OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
 		seen = append(seen, stage+" "+err.Error())
 		return nil
-	}}, streaming(errBroken, hooks.Event{Kind: hooks.EventError, Data: map[string]any{"message": "overloaded"}}, hooks.Text("b")))
+	}}, streaming(errBroken, hooks.Text("a"), hooks.Event{Kind: hooks.EventError, Data: map[string]any{"message": "overloaded"}}, hooks.Text("b")))
 	_, err := r.Process(t.Context(), hooks.Envelope{}, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) { seen = append(seen, e.Kind) }})
-	if err == nil || len(seen) != 4 || strings.Join(seen[:3], ", ") != "run_model overloaded, error, text" {
-		t.Errorf("seen %q (%v), want run_model overloaded, error, text, then an error", seen, err)
+	if err == nil || len(seen) != 5 || strings.Join(seen[:4], ", ") != "text, run_model overloaded, error, text" {
+		t.Errorf("seen %q (%v), want text, run_model overloaded, error, text, then an error", seen, err)
 	}
 }
