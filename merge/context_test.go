@@ -15,9 +15,8 @@ import (
 	"tape/repo/view"
 )
 
-// A context has everything that no anchor's writer had seen, and nothing that one had, and is
-// equal in every clone: in random histories of forks, forks of forks, merges, merges by git
-// and pulls.
+// In random histories of forks, forks of forks, merges, merges by git and pulls, a context has
+// exactly the entries that no anchor's writer had seen. It is equal in every clone.
 func TestSoakContexts(t *testing.T) {
 	x := &contextSim{cloneSim: newCloneSim(t, testkit.Random(t)), seen: map[string][]string{}}
 	for n := range testkit.Size(40, 500) {
@@ -29,13 +28,13 @@ func TestSoakContexts(t *testing.T) {
 	x.sameEverywhere()
 }
 
-// contextSim knows what whoever wrote an anchor had seen.
+// contextSim records what the writer of each anchor had seen.
 type contextSim struct {
 	*cloneSim
-	seen  map[string][]string // before each anchor, on the line on which it was written
+	seen  map[string][]string // by anchor: the names of the entries before it on the tape where it was written
 	steps []string
-	// loose: a fork began in the middle of what a merge brought in. Nothing records there what
-	// the writers of the anchors in that had seen, so that a context may have too much.
+	// loose: a fork began between two entries of one merge. For anchors among such entries, the
+	// fork does not record what their writers had seen. So a context may have too much.
 	loose bool
 }
 
@@ -54,7 +53,7 @@ func (x *contextSim) names(t *repo.Tape) (all []string) {
 	return all
 }
 
-// wants returns what the context of a tape must have.
+// wants returns the names of the entries that the context of a tape must have.
 func (x *contextSim) wants(t *repo.Tape) []string {
 	all, last := x.names(t), 0
 	covered := map[string]bool{}
@@ -86,7 +85,7 @@ func (x *contextSim) check(t *repo.Tape) error {
 	return nil
 }
 
-// step lets one clone do something.
+// step lets one clone make a change, and checks the contexts of its tapes.
 func (x *contextSim) step() (string, error) {
 	ctx, i := x.Context(), x.rng.IntN(len(x.clones))
 	s := x.clones[i]
@@ -141,14 +140,14 @@ func (x *contextSim) fork(t *repo.Tape, name string) string {
 	if all := x.names(t); x.rng.IntN(3) == 0 {
 		id := 1 + x.rng.IntN(len(all))
 		at = fmt.Sprint("@", id)
-		came := 0
+		merged := 0 // of the entries beside the fork's beginning, those from other tapes
 		for e, err := range t.Entries(x.Context(), repo.Query{}) {
 			x.ok(err)
 			if (int(e.ID) == id || int(e.ID) == id+1) && jsonl.Get(e.Meta, "origin") != nil {
-				came++
+				merged++
 			}
 		}
-		x.loose = x.loose || came == 2
+		x.loose = x.loose || merged == 2
 	}
 	_, err := t.ForkAt(x.Context(), name, at)
 	x.ok(err)
@@ -181,7 +180,7 @@ func (x *contextSim) back(f *repo.Tape, o merge.Options) error {
 	return err
 }
 
-// byGit merges with plain git, which the next command completes.
+// byGit merges with plain git. The next command completes the merge.
 func byGit(ctx context.Context, into, f *repo.Tape) error {
 	for _, t := range []*repo.Tape{into, f} {
 		if _, _, err := t.Checkpoint(ctx); err != nil {
@@ -201,7 +200,7 @@ func byGit(ctx context.Context, into, f *repo.Tape) error {
 	return err
 }
 
-// sameEverywhere compares the contexts of the clones, and a fresh one's.
+// sameEverywhere compares the contexts of the clones and of a fresh clone.
 func (x *contextSim) sameEverywhere() {
 	x.Helper()
 	fresh, _, err := repo.Clone(x.Context(), x.remote, x.TempDir(), nil)

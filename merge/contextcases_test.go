@@ -33,17 +33,17 @@ func contextCase(t *testing.T, steps string) {
 	ann := begins(t, remote)
 	ann.does("pushes")
 	users := map[string]*user{"ann": ann, "bob": clones(t, remote)}
-	looks := "main"
+	shown := "main" // the tape whose context the case gives
 	for line := range strings.Lines(steps) {
 		who, what, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if tape, ok := strings.CutPrefix(what, "looks "); ok {
-			looks = tape
+			shown = tape
 			continue
 		}
 		users[who].does(what)
 	}
 	var got []string
-	for e, err := range ann.tape(looks).Context(t.Context()) {
+	for e, err := range ann.tape(shown).Context(t.Context()) {
 		ann.ok(err)
 		if e.Kind != repo.KindEvent {
 			got = append(got, nameOf(e))
@@ -59,7 +59,7 @@ func contextCase(t *testing.T, steps string) {
 	ann.does("pushes")
 	ours, theirs := ann.context(), clones(t, remote).context()
 	if ours != theirs {
-		t.Errorf("here it is\n%s\nand in a clone\n%s", ours, theirs)
+		t.Errorf("the context of main is\n%s\nand in a clone\n%s", ours, theirs)
 	}
 	sound(t, ann.s.Dir())
 }
@@ -102,7 +102,7 @@ func (u *user) does(what string) {
 		name, at, _ := strings.Cut(text, " ")
 		_, err = u.tape(first).ForkAt(u.Context(), name, at)
 	default:
-		u.Fatalf("what is %q?", what)
+		u.Fatalf("unknown step %q", what)
 	}
 	u.ok(err)
 }

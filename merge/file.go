@@ -13,11 +13,12 @@ const (
 	theirs = "theirs"
 )
 
-// File merges one file of a phase, for git's merge driver: ours, then the lines that only theirs has.
-// Those keep their ids, because one file does not show which ids are free; completing the merge (see
+// File merges one file of a phase, for git's merge driver. It returns ours, then the lines that only
+// theirs has. These keep their ids, because one file does not show which ids are free; completing the merge (see
 // join.Complete) renumbers them.
 //
-// If a side does not begin with the base, the error is a *repo.RewrittenError of "ours" or "theirs".
+// If a side does not begin with the base, the error is a *repo.RewrittenError with the name "ours" or
+// "theirs".
 func File(base, our, their []byte) ([]byte, error) {
 	base, our, their = withNewline(base), withNewline(our), withNewline(their)
 	if err := begins(our, base, ours); err != nil {
@@ -40,7 +41,7 @@ func begins(side, base []byte, name string) error {
 	return &repo.RewrittenError{Name: name, Base: [2][]byte{firstLine(base[n:]), firstLine(side[n:])}}
 }
 
-// common is the length of the whole lines with which both begin.
+// common returns the length of the complete lines with which both a and b begin.
 func common(a, b []byte) int { return bytes.LastIndexByte(a[:layout.SamePrefix(a, b)], '\n') + 1 }
 
 // withNewline ends the last line of a file, which an editor may have left without a newline.
@@ -51,7 +52,7 @@ func withNewline(file []byte) []byte {
 	return append(bytes.Clone(file), '\n')
 }
 
-// firstLine is a file's first line without its newline, nil if there is none.
+// firstLine returns a file's first line without its newline, nil if the file is empty.
 func firstLine(file []byte) []byte {
 	if len(file) == 0 {
 		return nil

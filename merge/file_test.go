@@ -10,20 +10,20 @@ import (
 
 func TestFile(t *testing.T) {
 	for name, c := range map[string]struct{ base, ours, theirs, want string }{
-		"both have added":        {"1\n", "1\n2a\n", "1\n2b\n3b\n", "1\n2a\n2b\n3b\n"},
-		"one has":                {"1\n", "1\n", "1\n2\n", "1\n2\n"},
-		"the same on both":       {"1\n", "1\n2\n3a\n", "1\n2\n3b\n", "1\n2\n3a\n3b\n"},
-		"equals":                 {"1\n", "1\n2\n", "1\n2\n", "1\n2\n"},
-		"new on both sides":      {"", "1a\n", "1b\n", "1a\n1b\n"},
-		"alike, but not equal":   {"", "12\n", "123\n", "12\n123\n"},
-		"ended by an editor":     {"1\n", "1\n2a", "1\n2b\n", "1\n2a\n2b\n"},
-		"the base as well":       {"1", "1\n2\n", "1\n3\n", "1\n2\n3\n"},
-		"nothing":                {"", "", "", ""},
-		"what comes twice stays": {"1\n", "1\nx\n", "1\ny\nx\n", "1\nx\ny\nx\n"},
+		"both have added lines": {"1\n", "1\n2a\n", "1\n2b\n3b\n", "1\n2a\n2b\n3b\n"},
+		"only theirs has added": {"1\n", "1\n", "1\n2\n", "1\n2\n"},
+		"one line in common":    {"1\n", "1\n2\n3a\n", "1\n2\n3b\n", "1\n2\n3a\n3b\n"},
+		"equal sides":           {"1\n", "1\n2\n", "1\n2\n", "1\n2\n"},
+		"no base":               {"", "1a\n", "1b\n", "1a\n1b\n"},
+		"a line begins another": {"", "12\n", "123\n", "12\n123\n"},
+		"no newline at the end": {"1\n", "1\n2a", "1\n2b\n", "1\n2a\n2b\n"},
+		"nor in the base":       {"1", "1\n2\n", "1\n3\n", "1\n2\n3\n"},
+		"empty files":           {"", "", "", ""},
+		"duplicates stay":       {"1\n", "1\nx\n", "1\ny\nx\n", "1\nx\ny\nx\n"},
 	} {
 		got, err := File([]byte(c.base), []byte(c.ours), []byte(c.theirs))
 		if err != nil || string(got) != c.want {
-			t.Errorf("%s: %q, not %q (%v)", name, got, c.want, err)
+			t.Errorf("%s: got %q, want %q (%v)", name, got, c.want, err)
 		}
 	}
 }
@@ -44,16 +44,16 @@ func TestFileRewritten(t *testing.T) {
 		_, err := File([]byte(base), []byte(c.ours), []byte(c.theirs))
 		var rewritten *repo.RewrittenError
 		if !errors.As(err, &rewritten) || !errors.Is(err, repo.ErrConflict) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: error %v, want a RewrittenError that is an ErrConflict", name, err)
 			continue
 		}
 		if rewritten.Name != c.side || string(rewritten.Base[0]) != c.was || string(rewritten.Base[1]) != c.is || (c.is == "") != (rewritten.Base[1] == nil) {
-			t.Errorf("%s: %s %q", name, rewritten.Name, rewritten.Base)
+			t.Errorf("%s: %s with the lines %q, want %s with %q and %q", name, rewritten.Name, rewritten.Base, c.side, c.was, c.is)
 		}
 	}
 }
 
-// What comes out has every line of ours first, then each that theirs has added.
+// The result has all lines of ours, then the lines that theirs has added. Merging it again changes nothing.
 func FuzzFile(f *testing.F) {
 	f.Add("a\n", "b\n", "c\n")
 	f.Add("a", "", "c")
@@ -67,11 +67,11 @@ func FuzzFile(f *testing.F) {
 		}
 		rest, ok := strings.CutPrefix(string(got), ended(ours))
 		if !ok || !strings.HasSuffix(ended(theirs), rest) {
-			t.Errorf("%q and %q, of %q, give %q", ours, theirs, base, got)
+			t.Errorf("%q and %q with the base %q give %q", ours, theirs, base, got)
 		}
 		again, err := File([]byte(base), []byte(ours), got)
 		if err != nil || string(again) != string(got) {
-			t.Errorf("merged again: %q, not %q (%v)", again, got, err)
+			t.Errorf("merged again: got %q, want %q (%v)", again, got, err)
 		}
 	})
 }

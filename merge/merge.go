@@ -1,9 +1,9 @@
 // Package merge combines what two sides have recorded.
 //
 // Both sides of a merge begin with the same entries, and each has appended others. The side that is
-// merged into keeps every byte. What only the other side has follows, renumbered, each entry with its
-// former place in meta.origin. So nothing is lost, nothing comes twice, and each side keeps its order.
-// There is no conflict, unless somebody changed what both begin with.
+// merged into keeps every byte. The entries that only the other side has follow. They are renumbered, and
+// meta.origin has the former place of each. So nothing is lost or duplicated, and each side keeps its
+// order. There is no conflict, unless somebody changed what both begin with.
 //
 //	f, err := t.Fork(ctx, "try-wal")
 //	…
@@ -42,13 +42,14 @@ func BackWith(ctx context.Context, fork *repo.Tape, o Options) (Result, error) {
 }
 
 // Continue finishes a merge in the tape's working tree that git stopped at a conflict. It uses the two
-// commits, not the files that git left. Uncommitted entries come first. The fork stays open.
-// repo.ErrNotFound if there is no such merge.
+// commits, not the files that git left. Uncommitted entries are committed first. The fork stays
+// open. repo.ErrNotFound if there is no such merge.
 func Continue(ctx context.Context, t *repo.Tape) (Result, error) {
 	return join.ContinueMerge(ctx, (*workspace.Tape)(t))
 }
 
-// Abort undoes such a merge. It commits uncommitted entries, so none is lost.
+// Abort undoes a merge that git has not finished in the tape's working tree. It commits uncommitted
+// entries, so none is lost. repo.ErrNotFound if there is no such merge.
 func Abort(ctx context.Context, t *repo.Tape) error {
 	return join.AbortMerge(ctx, (*workspace.Tape)(t))
 }

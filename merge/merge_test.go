@@ -47,7 +47,7 @@ func fork(t *testing.T, tp *repo.Tape, name string) *repo.Tape {
 	return f
 }
 
-// texts are a tape's messages, with their ids and where they come from.
+// texts returns a tape's messages, with their ids and origins.
 func texts(t *testing.T, tp *repo.Tape) string {
 	t.Helper()
 	out := ""
@@ -79,18 +79,18 @@ func TestBack(t *testing.T) {
 	}
 	commit := r.Commit
 	if r.Commit = ""; r != (merge.Result{Merged: 3, FirstID: 4, LastID: 6, Anchors: 1, Into: "main", Closed: true}) || len(commit) != 40 {
-		t.Errorf("%+v %s", r, commit)
+		t.Errorf("got %+v with the commit %q, want 3 entries merged and the fork closed", r, commit)
 	}
 	want := "2 one\n3 ours\n" + `4 two {"tape":"main","fork":"x","id":3}` + "\n" + `5 three {"tape":"main","fork":"x","id":4}` + "\n"
 	if got := texts(t, main); got != want {
-		t.Errorf("got\n%s\nnot\n%s", got, want)
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if _, err := main.Store().Tape(t.Context(), "main/x"); err == nil {
 		t.Error("the fork is still open")
 	}
 }
 
-// A fork that is kept is merged again with what is new only.
+// A fork that is kept can be merged again, with its new entries only.
 func TestBackKeep(t *testing.T) {
 	main := workspace(t)
 	f := fork(t, main, "x")
@@ -98,12 +98,12 @@ func TestBackKeep(t *testing.T) {
 		add(t, f, fmt.Sprint("text ", i))
 		r, err := merge.BackWith(t.Context(), f, merge.Options{Keep: true})
 		if r.Commit = ""; r != want || err != nil {
-			t.Errorf("%+v %v", r, err)
+			t.Errorf("got %+v, %v, want %+v", r, err, want)
 		}
 	}
 	r, err := merge.BackWith(t.Context(), f, merge.Options{Keep: true})
 	if r != (merge.Result{Into: "main"}) || err != nil {
-		t.Errorf("nothing is new: %+v %v", r, err)
+		t.Errorf("got %+v, %v, want no entries merged", r, err)
 	}
 }
 
@@ -113,14 +113,14 @@ func TestBackSummary(t *testing.T) {
 	add(t, f, "a", "b", "c")
 	r, err := merge.BackWith(t.Context(), f, merge.Options{Summary: "abc"})
 	if err != nil || r.Merged != 1 || !r.Closed {
-		t.Fatalf("%+v %v", r, err)
+		t.Fatalf("got %+v, %v, want one entry merged and the fork closed", r, err)
 	}
 	closed, err := main.ClosedForks(t.Context())
 	if err != nil || len(closed) != 1 || closed[0].Status != repo.ForkSummarized || closed[0].Into != r.Commit {
-		t.Fatalf("%+v %v", closed, err)
+		t.Fatalf("closed forks %+v, %v, want one that is summarized in %s", closed, err, r.Commit)
 	}
 	want := fmt.Sprintf("2 abc {\"tape\":\"main\",\"fork\":\"x\",\"commit\":%q,\"entries\":3}\n", closed[0].Commit)
 	if got := texts(t, main); got != want {
-		t.Errorf("got\n%s\nnot\n%s", got, want)
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -15,13 +15,13 @@ import (
 	"tape/repo"
 )
 
-// user is somebody with a workspace whose remote "origin" is the peer.
+// user is somebody with a workspace that has the remote "origin".
 type user struct {
 	*testing.T
 	s *repo.Store
 }
 
-// begins makes a new workspace.
+// begins makes a new workspace with a remote.
 func begins(t *testing.T, url string) *user {
 	t.Helper()
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), nil)
@@ -31,7 +31,7 @@ func begins(t *testing.T, url string) *user {
 	return u
 }
 
-// clones makes a workspace from the peer.
+// clones makes a workspace from a remote.
 func clones(t *testing.T, url string) *user {
 	t.Helper()
 	s, done, err := repo.Clone(t.Context(), url, filepath.Join(t.TempDir(), "ws"), nil)
@@ -83,27 +83,27 @@ func outcome(done []repo.RefStatus) string {
 	return strings.Join(out, ", ")
 }
 
-// pushes, pulls and fetches fail unless that is the outcome.
+// pushes, pulls and fetches fail the test unless the outcome is want.
 func (u *user) pushes(want string, o repo.PushOptions) []repo.RefStatus {
 	u.Helper()
 	done, err := u.s.Push(u.Context(), "origin", &o)
-	u.came("push", want, done, err)
+	u.wantOutcome("push", want, done, err)
 	return done
 }
 
 func (u *user) pulls(want string, archives bool) {
 	u.Helper()
 	done, err := merge.Pull(u.Context(), u.s, "origin", &merge.PullOptions{Archives: archives})
-	u.came("pull", want, done, err)
+	u.wantOutcome("pull", want, done, err)
 }
 
 func (u *user) fetches(want string) {
 	u.Helper()
 	done, err := u.s.Fetch(u.Context(), "origin", nil)
-	u.came("fetch", want, done, err)
+	u.wantOutcome("fetch", want, done, err)
 }
 
-func (u *user) came(what, want string, done []repo.RefStatus, err error) {
+func (u *user) wantOutcome(what, want string, done []repo.RefStatus, err error) {
 	u.Helper()
 	u.ok(err)
 	if got := outcome(done); got != want {
@@ -116,7 +116,7 @@ func (u *user) came(what, want string, done []repo.RefStatus, err error) {
 	}
 }
 
-// heard fails unless a tape has the given messages in order, with ids without gaps.
+// heard fails unless a tape has exactly the given messages in order, and ids without gaps.
 func (u *user) heard(tape string, want ...string) {
 	u.Helper()
 	var got []string
@@ -135,7 +135,7 @@ func (u *user) heard(tape string, want ...string) {
 	}
 }
 
-// refs are the refs of a repository below the given prefixes.
+// refs returns the refs of a repository below the given prefixes.
 func refs(t testing.TB, dir string, below ...string) string {
 	t.Helper()
 	return gitSays(t, dir, append([]string{"for-each-ref", "--format=%(refname) %(objectname)"}, below...)...)
@@ -162,7 +162,7 @@ func sound(t testing.TB, dir string) {
 		t.Fatal(err)
 	}
 	if !report.GitFsck {
-		t.Error("verify did not ask git fsck")
+		t.Error("verify did not run git fsck")
 	}
 	for _, p := range report.Problems {
 		t.Errorf("verify: %v", p)
@@ -194,7 +194,7 @@ func TestPeers(t *testing.T) {
 
 			bothWrite(ann, bob)
 			bothHaveForks(ann, bob)
-			archivesGoOver(ann, bob)
+			archiveIsPulled(ann, bob)
 
 			const shared = "refs/tape/archive"
 			all := refs(t, dir, "refs/heads", "refs/tags", shared)
@@ -223,7 +223,7 @@ func bothWrite(ann, bob *user) {
 	ann.pushes("main fast_forward", repo.PushOptions{})
 	rejected := bob.pushes("main rejected", repo.PushOptions{})
 	if hint := fmt.Sprint(repo.Hints(rejected[0].Err)); !errors.Is(rejected[0].Err, repo.ErrConflict) || !strings.Contains(hint, "pull-then-push") {
-		bob.Errorf("the way out of %v: %q", rejected[0].Err, hint)
+		bob.Errorf("error %v with the hints %q, want a conflict with pull-then-push", rejected[0].Err, hint)
 	}
 	bob.pulls("main merged", false)
 	bob.heard("main", "one", "ann 1", "ann 2", "bob 1", "bob 2")
@@ -257,7 +257,7 @@ func bothHaveForks(ann, bob *user) {
 	r, err := merge.Back(ann.Context(), ann.tape("main/idea"))
 	ann.ok(err)
 	if !r.Closed || r.Into != "main" {
-		ann.Errorf("the merge says %+v", r)
+		ann.Errorf("the merge returns %+v, want it closed into main", r)
 	}
 	ann.pushes("main fast_forward, main/idea deleted", forks)
 	if _, err = merge.Back(bob.Context(), bob.tape("main/trial")); err != nil { // at the same time
@@ -269,14 +269,14 @@ func bothHaveForks(ann, bob *user) {
 	for _, u := range []*user{ann, bob} {
 		u.heard("main", "one", "ann 1", "ann 2", "bob 1", "bob 2", "beside it", "ann's idea", "bob's idea", "ann's more", "ann's trial")
 		if forks, err := u.s.Forks(u.Context()); err != nil || len(forks) > 0 {
-			u.Errorf("%d forks are left, %v", len(forks), err)
+			u.Errorf("%d forks are left (%v), want none", len(forks), err)
 		}
 		u.fetches("")
 	}
 }
 
-// archivesGoOver lets one keep an archive and the other ask for it.
-func archivesGoOver(ann, bob *user) {
+// archiveIsPulled lets one push an archive and the other ask for it.
+func archiveIsPulled(ann, bob *user) {
 	ann.Helper()
 	_, err := ann.s.CreateTape(ann.Context(), "draft")
 	ann.ok(err)
@@ -291,7 +291,7 @@ func archivesGoOver(ann, bob *user) {
 	archives, err := bob.tape("draft").Archives(bob.Context())
 	bob.ok(err)
 	if len(archives) != 1 {
-		bob.Errorf("%d archives came", len(archives))
+		bob.Errorf("bob has %d archives, want 1", len(archives))
 	}
 	bob.says("draft", fmt.Sprint("archives: ", len(archives)))
 	bob.pushes("draft fast_forward", repo.PushOptions{Archives: true})

@@ -23,9 +23,9 @@ type PullOptions struct {
 // their place, local ones follow; nobody has to resolve anything. It returns the status of each tape and
 // fork of the remote.
 //
-// An interrupted purge is finished first, even without PullOptions.Purges: it was decided on when it began.
+// An interrupted purge of this workspace is finished first, even without PullOptions.Purges.
 //
-// A fork that somebody has merged, so that the remote no longer has it, is closed here, too.
+// If the remote no longer has a fork because somebody merged it, the fork is closed here, too.
 func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]repo.RefStatus, error) {
 	if o == nil {
 		o = &PullOptions{}
@@ -49,7 +49,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 			continue // the server's tapes are joined only if named
 		}
 		if rejected[remotes.TapeOf((*workspace.Store)(s), status.Tape)] {
-			continue // not without its tape
+			continue // a fork is not merged if its tape was rejected
 		}
 		status, err := join.Join(ctx, (*workspace.Store)(s), remote, status.Tape)
 		if err != nil {
@@ -89,7 +89,7 @@ func Pull(ctx context.Context, s *repo.Store, remote string, o *PullOptions) ([]
 func ofHost(ctx context.Context, s *repo.Store, name string) bool {
 	t, err := (*workspace.Store)(s).Tape(ctx, name)
 	if err != nil {
-		return false // it is not here yet
+		return false // the tape is not here yet
 	}
 	own, err := query.OfHost(ctx, t)
 	return err == nil && own

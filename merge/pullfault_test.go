@@ -30,7 +30,8 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, runHelper) }
 // helperDir names the workspace that a helper works in.
 const helperDir = "TAPE_TEST_DIR"
 
-// runHelper appends, pulls or pushes again and again until it is killed. It prints what has happened.
+// runHelper appends, pulls or pushes again and again until it is killed. It prints
+// a line for each call that succeeded.
 func runHelper(mode string) {
 	ctx := context.Background()
 	err := func() error {
@@ -85,7 +86,7 @@ func helper(t *testing.T, dir, mode string) *process {
 		for in := bufio.NewReader(out); ; {
 			line, err := in.ReadString('\n')
 			if err != nil {
-				return // what is torn was not acknowledged
+				return // an incomplete line acknowledges nothing
 			}
 			p.said = append(p.said, strings.TrimSpace(line))
 		}
@@ -93,7 +94,7 @@ func helper(t *testing.T, dir, mode string) *process {
 	return p
 }
 
-// kill kills the helper, and returns what it had done.
+// kill kills the helper, and returns the lines that it printed.
 func (p *process) kill(t *testing.T) []string {
 	t.Helper()
 	_ = p.cmd.Process.Kill()
@@ -155,7 +156,7 @@ func (s scene) user(t *testing.T) *user {
 	return u
 }
 
-// whole fails unless an undisturbed pull and push bring everything together.
+// whole fails unless a pull and push without disturbance make both sides equal and complete.
 func (s scene) whole(u *user) {
 	u.Helper()
 	gitSays(u, s.ws, "config", "remote.origin.url", s.remote)
@@ -180,8 +181,8 @@ var (
 	kept   = []string{"refs/heads", "refs/tags", "refs/tape/remotes", "refs/tape/archive"}
 )
 
-// TestPullCut cuts the connection in the middle of a pull, a push and a clone: what was there stays,
-// the error blames the remote, and another try works.
+// TestPullCut cuts the connection in the middle of a pull, a push and a clone. Refs stay, the error is
+// one of the remote, and another try works.
 func TestPullCut(t *testing.T) {
 	made := newScene(t)
 	rng := testkit.Random(t)
@@ -205,11 +206,11 @@ func TestPullCut(t *testing.T) {
 func wantRemoteError(t *testing.T, err error) {
 	t.Helper()
 	if err == nil {
-		return // it had ended before the cut
+		return // the transfer had ended before the cut
 	}
-	// Git takes a connection that is cut in its second request for a refused password.
+	// If a connection is cut in its second request, git says that the password was refused.
 	if !errors.Is(err, repo.ErrRemote) && !errors.Is(err, repo.ErrAuth) {
-		t.Errorf("not an error of the remote: %v", err)
+		t.Errorf("error %v, want ErrRemote or ErrAuth", err)
 	}
 	if strings.Contains(err.Error(), "pw@") {
 		t.Errorf("the password is in the message: %v", err)
@@ -224,7 +225,7 @@ func cutPull(t *testing.T, s scene, cut func() string) {
 	_, err := merge.Pull(t.Context(), u.s, "origin", nil)
 	wantRemoteError(t, err)
 	if now := refs(t, s.ws, kept...); err != nil && now != before {
-		t.Errorf("a pull that failed left\n%s\nof\n%s\n%v", now, before, err)
+		t.Errorf("a pull that failed changed the refs to\n%s\nfrom\n%s\n%v", now, before, err)
 	}
 	sound(t, s.ws)
 	gitSays(t, s.ws, "config", "remote.origin.url", s.remote)
@@ -240,10 +241,10 @@ func cutPush(t *testing.T, s scene, cut func() string) {
 	done, err := u.s.Push(t.Context(), "origin", nil)
 	wantRemoteError(t, err)
 	if err == nil && strings.Contains(outcome(done), "rejected") {
-		t.Errorf("a line that was cut is taken for a refusal: %+v", done)
+		t.Errorf("a connection that was cut is reported as a rejected branch: %+v", done)
 	}
 	if now := refs(t, s.ws, shared...); now != before {
-		t.Errorf("a push left\n%s\nof\n%s\n%v", now, before, err)
+		t.Errorf("a push changed the refs to\n%s\nfrom\n%s\n%v", now, before, err)
 	}
 	gitSays(t, s.remote, "fsck", "--strict")
 }
@@ -298,22 +299,22 @@ func pullToFull(t *testing.T, made scene, remote string) {
 	}
 	gitSays(t, ws, "config", "remote.origin.url", remote)
 	u := scene{remote, ws}.user(t)
-	room := fill(t, disk)
+	makeRoom := fill(t, disk)
 	before := refs(t, ws, kept...)
 	if _, err := merge.Pull(t.Context(), u.s, "origin", nil); err == nil || errors.Is(err, repo.ErrHostile) {
-		t.Errorf("the disk is full, and the pull gave %v", err)
+		t.Errorf("the disk is full: the pull returns %v, want an error that does not blame the remote", err)
 	}
 	if now := refs(t, ws, kept...); now != before {
-		t.Errorf("the pull left\n%s\nof\n%s", now, before)
+		t.Errorf("the pull changed the refs to\n%s\nfrom\n%s", now, before)
 	}
 	clone := filepath.Join(disk, "clone")
 	if _, _, err := repo.Clone(t.Context(), remote, clone, nil); err == nil || errors.Is(err, repo.ErrHostile) {
-		t.Errorf("the disk is full, and the clone gave %v", err)
+		t.Errorf("the disk is full: the clone returns %v, want an error that does not blame the remote", err)
 	}
 	if _, err := os.Lstat(clone); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a clone that failed left something: %v", err)
 	}
-	room()
+	makeRoom()
 	sound(t, ws)
 	_, err := merge.Pull(t.Context(), u.s, "origin", nil)
 	u.ok(err)
@@ -324,16 +325,16 @@ func pushToFull(t *testing.T, u *user) {
 	disk := smallDisk(t, 12<<20)
 	full := gitpeer.BareIn(t, filepath.Join(disk, "there.git"))
 	gitSays(t, u.s.Dir(), "config", "remote.origin.url", full)
-	room := fill(t, disk)
+	makeRoom := fill(t, disk)
 	before := refs(t, u.s.Dir(), shared...)
 	if done, err := u.s.Push(t.Context(), "origin", nil); err == nil {
-		t.Errorf("the remote's disk is full, and the push gave %+v", done)
+		t.Errorf("the remote's disk is full: the push returns %+v, want an error", done)
 	}
 	if now := refs(t, u.s.Dir(), shared...); now != before {
-		t.Errorf("the push left\n%s\nof\n%s", now, before)
+		t.Errorf("the push changed the refs to\n%s\nfrom\n%s", now, before)
 	}
 	gitSays(t, full, "fsck", "--strict")
-	room()
+	makeRoom()
 	if done, err := u.s.Push(t.Context(), "origin", nil); err != nil || outcome(done) != "main new, notes new, third new" {
 		t.Errorf("push again: %s, %v", outcome(done), err)
 	}
@@ -343,8 +344,8 @@ func pushToFull(t *testing.T, u *user) {
 	gitSays(t, full, "fsck", "--strict")
 }
 
-// fill leaves 128 KiB of a disk free, until the returned function is called.
-func fill(t *testing.T, disk string) (room func()) {
+// fill fills a disk up to 128 KiB. The returned function makes room again.
+func fill(t *testing.T, disk string) (makeRoom func()) {
 	t.Helper()
 	const left = 128 << 10
 	path := filepath.Join(disk, "ballast")
@@ -367,7 +368,7 @@ func fill(t *testing.T, disk string) (room func()) {
 // babbled is the length of one text of babble.
 const babbled = 1 << 17
 
-// babble is text of so many bytes that looks like words and does not compress.
+// babble returns size bytes of text, rounded up, that look like words and do not compress.
 func babble(rng *rand.Rand, size int) (texts []string) {
 	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567,.+!"
 	for ; size > 0; size -= babbled {
@@ -382,8 +383,8 @@ func babble(rng *rand.Rand, size int) (texts []string) {
 	return texts
 }
 
-// TestPushTwoAtOnce lets two clones push at the same time, again and again: a rejected push says so,
-// and works after a pull. Nothing is lost.
+// TestPushTwoAtOnce lets two clones push at the same time, again and again. A rejected push suggests
+// what to do, and the next one works after a pull. Nothing is lost.
 func TestPushTwoAtOnce(t *testing.T) {
 	made := newScene(t)
 	users := []*user{made.user(t), clones(t, made.remote)}
@@ -398,7 +399,7 @@ func TestPushTwoAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				u.pushUntilTaken()
+				u.pushUntilAccepted()
 			})
 		}
 		wait.Wait()
@@ -409,7 +410,7 @@ func TestPushTwoAtOnce(t *testing.T) {
 		said := saysOf(u)
 		for text := range want {
 			if n := count(said, text); n != 1 {
-				t.Errorf("%q is there %d times", text, n)
+				t.Errorf("%q is there %d times, want once", text, n)
 			}
 		}
 		if here, there := refs(t, u.s.Dir(), shared...), refs(t, made.remote, shared...); here != there {
@@ -438,7 +439,7 @@ func count(list []string, s string) (n int) {
 	return n
 }
 
-func (u *user) pushUntilTaken() {
+func (u *user) pushUntilAccepted() {
 	for range 20 {
 		done, err := u.s.Push(u.Context(), "origin", nil)
 		if err != nil {
@@ -450,14 +451,14 @@ func (u *user) pushUntilTaken() {
 			return
 		}
 		if !errors.Is(done[i].Err, repo.ErrConflict) || len(repo.Hints(done[i].Err)) == 0 {
-			u.Errorf("rejected without a way out: %v", done[i].Err)
+			u.Errorf("rejected with %v, want an ErrConflict with a hint", done[i].Err)
 		}
 		if _, err := merge.Pull(u.Context(), u.s, "origin", nil); err != nil {
 			u.Error(err)
 			return
 		}
 	}
-	u.Error("it is never taken")
+	u.Error("the push is still rejected after 20 tries")
 }
 
 // TestSoakPullKill kills processes that pull and push at random moments, beside one that appends.
@@ -471,7 +472,7 @@ func TestSoakPullKill(t *testing.T) {
 		text := fmt.Sprintf("other %d", round)
 		acked = append(acked, text)
 		other.says("main", text)
-		other.pushUntilTaken()
+		other.pushUntilAccepted()
 		var working []*process
 		for _, mode := range []string{"append", "pull", "push"} {
 			working = append(working, helper(t, made.ws, mode))
@@ -481,11 +482,11 @@ func TestSoakPullKill(t *testing.T) {
 			acked = append(acked, onlyAppends(working[(i+1)%len(working)].kill(t))...)
 		}
 		sound(t, made.ws)
-		here.pullPushed()
+		here.pullAndPush()
 		said := saysOf(here)
 		for _, text := range acked {
 			if n := count(said, text); n != 1 {
-				t.Errorf("round %d: %q is there %d times", round, text, n)
+				t.Errorf("round %d: %q is there %d times, want once", round, text, n)
 			}
 		}
 		if t.Failed() {
@@ -496,12 +497,13 @@ func TestSoakPullKill(t *testing.T) {
 	t.Logf("%d entries", len(acked))
 }
 
-// pullPushed pulls and pushes once the git process has ended that a killed process had started.
-func (u *user) pullPushed() {
+// pullAndPush pulls, then pushes. The pull waits until a git process that a killed process started has
+// ended.
+func (u *user) pullAndPush() {
 	u.Helper()
 	_, err := merge.Pull(u.Context(), u.s, "origin", nil)
 	u.ok(err)
-	u.pushUntilTaken()
+	u.pushUntilAccepted()
 }
 
 func onlyAppends(said []string) []string {

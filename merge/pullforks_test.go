@@ -9,8 +9,8 @@ import (
 	"tape/repo"
 )
 
-// A fork's merge that cannot be pushed yet keeps back forks of that fork, so that nobody gets a fork
-// whose base they lack.
+// As long as the merge of a fork cannot be pushed, forks of that fork are not pushed either.
+// Otherwise somebody would get a fork without its base.
 func TestPushForkOfMerged(t *testing.T) {
 	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
 	ann := begins(t, url)
@@ -27,11 +27,12 @@ func TestPushForkOfMerged(t *testing.T) {
 	ann.merges("main/x", "main")
 	for _, d := range ann.pushes("main rejected, main/x/y rejected, main/x/y/z rejected", forks) {
 		if d.Tape == "main/x/y" && !strings.Contains(d.Err.Error(), `its parent "main" was not pushed`) {
-			t.Errorf("of the fork it says %v", d.Err)
+			t.Errorf("main/x/y is rejected with %v, want that its parent main was not pushed", d.Err)
 		}
 	}
 
-	// Once both are merged, it is pushed, and whoever has continued its parent can merge it.
+	// Once ann has pulled, her merge and the forks can be pushed. Bob has continued main/x, and can
+	// merge all of them.
 	bob.says("main/x", "bob's x")
 	ann.pulls("main merged", false)
 	ann.pushes("main fast_forward, main/x deleted, main/x/y new, main/x/y/z new", forks)
@@ -66,7 +67,7 @@ func TestPullForkOfClosed(t *testing.T) {
 	ann.pushes("main fast_forward, main/x deleted, main/x/nothing deleted", forks)
 	ann.pulls("", false)
 	if open, err := ann.s.Forks(t.Context()); err != nil || len(open) > 0 {
-		t.Errorf("there are %d forks, %v", len(open), err)
+		t.Errorf("%d forks are open (%v), want none", len(open), err)
 	}
 	ann.heard("main", "x")
 	sound(t, ann.s.Dir())
@@ -84,6 +85,6 @@ func (u *user) merges(fork, into string) {
 	r, err := merge.Back(u.Context(), u.tape(fork))
 	u.ok(err)
 	if r.Into != into || !r.Closed {
-		u.Errorf("the merge of %s says %+v", fork, r)
+		u.Errorf("the merge of %s returns %+v, want it closed into %s", fork, r, into)
 	}
 }

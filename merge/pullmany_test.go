@@ -23,7 +23,7 @@ func TestSoakPullMany(t *testing.T) {
 		ann.says("main", fmt.Sprint("text ", i))
 		ann.handsOff("main", fmt.Sprint("phase ", i))
 	}
-	multiplied(t, ann.s.Dir(), tapes)
+	multiply(t, ann.s.Dir(), tapes)
 	step := func(what string, do func() error) {
 		start := time.Now()
 		err := do()
@@ -35,13 +35,13 @@ func TestSoakPullMany(t *testing.T) {
 	remote := gitpeer.Bare(t)
 	gitSays(t, ann.s.Dir(), "config", "remote.origin.url", remote)
 	ann = scene{remote, ann.s.Dir()}.user(t)
-	ann.ok(ann.s.RemoveRemote(t.Context(), "origin")) // what another remote had
+	ann.ok(ann.s.RemoveRemote(t.Context(), "origin")) // with the refs of the first remote
 	ann.ok(ann.s.AddRemote(t.Context(), "origin", remote))
 	pushed := func(want int) func() error {
 		return func() error {
 			done, err := ann.s.Push(t.Context(), "origin", nil)
 			if n := strings.Count(outcome(done)+",", ","); err == nil && n != want && (want > 0 || outcome(done) != "") {
-				t.Errorf("%d tapes went, not %d", n, want)
+				t.Errorf("%d tapes were pushed, want %d: %s", n, want, outcome(done))
 			}
 			return err
 		}
@@ -52,7 +52,7 @@ func TestSoakPullMany(t *testing.T) {
 	step("clone", func() error {
 		s, done, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "ws"), nil)
 		if bob = (&user{t, s}); done.Tapes != tapes+1 || len(done.Rejected) > 0 {
-			t.Errorf("the clone says %+v", done)
+			t.Errorf("the clone returns %+v, want %d tapes, none rejected", done, tapes+1)
 		}
 		return err
 	})
@@ -60,7 +60,7 @@ func TestSoakPullMany(t *testing.T) {
 		return func() error {
 			done, err := merge.Pull(t.Context(), bob.s, "origin", nil)
 			if got := outcome(done); got != want {
-				t.Errorf("%q came, not %q", got, want)
+				t.Errorf("pulled %q, want %q", got, want)
 			}
 			return err
 		}
@@ -74,15 +74,15 @@ func TestSoakPullMany(t *testing.T) {
 			"+refs/heads/*:refs/plain/heads/*", "+refs/tags/*:refs/plain/tags/*").Run()
 	})
 	if here, there := refs(t, bob.s.Dir(), shared...), refs(t, remote, shared...); here != there {
-		t.Error("the clone has other refs than the remote")
+		t.Error("the clone and the remote have different refs")
 	}
 	if !testkit.Soak() {
 		sound(t, bob.s.Dir())
 	}
 }
 
-// multiplied copies the tape main n times, under names of the same length.
-func multiplied(t *testing.T, dir string, n int) {
+// multiply copies the tape main n times, under names of the same length.
+func multiply(t *testing.T, dir string, n int) {
 	t.Helper()
 	export := exec.Command("git", "-C", dir, "fast-export", "tape/main", "--tags")
 	template, err := export.Output()

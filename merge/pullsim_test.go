@@ -17,7 +17,7 @@ import (
 )
 
 // Several clones of one remote work on the same tapes and on each other's forks, and pull and push in
-// any order. In the end all have the same history, byte for byte, with everything that was recorded
+// any order. In the end all have the same history, byte for byte. It has everything that was recorded,
 // once and in order.
 func TestSoakClones(t *testing.T) {
 	for range testkit.Size(1, 1) {
@@ -38,7 +38,7 @@ type cloneSim struct {
 	remote string
 	clones []*repo.Store
 	count  int
-	said   map[string][]string // what each clone has said, by the tape or fork it was said to
+	said   map[string][]string // the messages of each clone to each tape or fork, by "CLONE in TAPE"
 }
 
 func newCloneSim(t *testing.T, rng *rand.Rand) *cloneSim {
@@ -185,7 +185,7 @@ func (x *cloneSim) check() {
 		forks, err := s.Forks(ctx)
 		x.ok(err)
 		for _, f := range forks {
-			x.Errorf("clone %d has the fork %s still", i, f.Name())
+			x.Errorf("clone %d still has the fork %s", i, f.Name())
 		}
 	}
 	where := map[string][]int{} // text -> positions, in all tapes
@@ -207,11 +207,11 @@ func (x *cloneSim) check() {
 		last := 0
 		for _, text := range texts {
 			if n := len(where[text]); n != 1 {
-				x.Errorf("%q, of %s, is there %d times", text, who, n)
+				x.Errorf("%q of clone %s is there %d times, want once", text, who, n)
 				continue
 			}
 			if where[text][0] < last {
-				x.Errorf("%q, of %s, comes before what was said before it", text, who)
+				x.Errorf("%q of clone %s is out of order", text, who)
 			}
 			last = where[text][0]
 		}

@@ -21,7 +21,7 @@ type (
 	ArtifactInfo = query.ArtifactInfo
 )
 
-// References are the artifacts that an entry refers to. The tape need not have those of imported entries.
+// References returns the artifacts that an entry refers to. The tape may lack those of imported entries.
 func References(e Entry) []Artifact {
 	if e.Kind == KindAnchor {
 		return nil

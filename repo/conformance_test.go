@@ -44,8 +44,8 @@ type caseExpect struct {
 // bootstrap is the name that expectations use for a tape's first anchor.
 const bootstrap = "session/start"
 
-// record makes the tape of a case; an anchor among the entries is a handoff. It returns the cases'
-// names of entries, by id.
+// record makes the tape of a case; an anchor among the entries is a handoff. It returns the names that
+// the case gives its entries, by id.
 func (c queryCase) record(t *testing.T, tp *repo.Tape) map[int64]string {
 	t.Helper()
 	refs := map[int64]string{1: bootstrap}
@@ -121,7 +121,7 @@ func (c queryCase) run(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", state, names, c.Expect.Refs)
 			}
 		}
-		// Once more where the tape has no working tree.
+		// The second time, the tape has no working tree.
 		storetest.Checkpoint(t, tp)
 		storetest.Git(t, tp.Store().Dir(), "checkout", "--quiet", "--detach")
 	}
@@ -180,7 +180,7 @@ func script(words string) []caseEntry {
 	return out
 }
 
-// TestQueries tests the same promises with cases of this project.
+// TestQueries tests the promises of TestConformance with cases of this project.
 func TestQueries(t *testing.T) {
 	const day = "call@2026-05-01T23:59:59.999999Z"
 	phases := "hello #plan think decide #build code"
@@ -192,20 +192,20 @@ func TestQueries(t *testing.T) {
 		want  string // refs, or an error class with a ! in front
 	}{
 		"everything begins with the first anchor":   {phases, caseQuery{}, "session/start hello #plan think decide #build code"},
-		"which can be left out":                     {phases, caseQuery{SkipBootstrap: true}, "hello #plan think decide #build code"},
-		"only the first anchor is left out":         {"#session", caseQuery{SkipBootstrap: true}, "#session"},
-		"kinds can leave it out too":                {phases, caseQuery{Kinds: []string{"message"}}, "hello think decide code"},
+		"the first anchor can be left out":          {phases, caseQuery{SkipBootstrap: true}, "hello #plan think decide #build code"},
+		"other anchors are not left out":            {"#session", caseQuery{SkipBootstrap: true}, "#session"},
+		"kinds can leave out the first anchor":      {phases, caseQuery{Kinds: []string{"message"}}, "hello think decide code"},
 		"after the last anchor":                     {phases, caseQuery{AfterLast: true}, "code"},
-		"after the last anchor is nothing":          {"hello #plan", caseQuery{AfterLast: true}, ""},
+		"nothing is after the last anchor":          {"hello #plan", caseQuery{AfterLast: true}, ""},
 		"after the last anchor of a new tape":       {"hello", caseQuery{AfterLast: true}, "hello"},
 		"behind an anchor, itself left out":         {phases, caseQuery{After: "plan"}, "think decide #build code"},
 		"after the first anchor":                    {phases, caseQuery{After: "session/start"}, "hello #plan think decide #build code"},
 		"after the latest of a name":                {repeated, caseQuery{After: "a"}, "m3 #b/2 m4"},
-		"after an anchor that is not there":         {phases, caseQuery{After: "ship"}, "!not_found"},
+		"after an anchor that does not exist":       {phases, caseQuery{After: "ship"}, "!not_found"},
 		"names are compared whole":                  {phases, caseQuery{After: "pla"}, "!not_found"},
 		"names are compared with case":              {phases, caseQuery{After: "Plan"}, "!not_found"},
 		"between two anchors":                       {phases, caseQuery{Between: []string{"plan", "build"}}, "think decide"},
-		"between neighbours is nothing":             {"#a #b m", caseQuery{Between: []string{"a", "b"}}, ""},
+		"nothing is between neighbours":             {"#a #b m", caseQuery{Between: []string{"a", "b"}}, ""},
 		"between the latest and the first after it": {repeated, caseQuery{Between: []string{"a", "b"}}, "m3"},
 		"between an anchor and an earlier one":      {phases, caseQuery{Between: []string{"build", "plan"}}, "!not_found"},
 		"between an anchor and itself":              {phases, caseQuery{Between: []string{"plan", "plan"}}, "!not_found"},
@@ -215,10 +215,10 @@ func TestQueries(t *testing.T) {
 		"one kind":                                  {"call:1 m event:2 call:3", caseQuery{Kinds: []string{"tool_call"}}, "call:1 call:3"},
 		"several kinds keep the order":              {"call:1 m event:2 call:3", caseQuery{Kinds: []string{"event", "tool_call"}}, "call:1 event:2 call:3"},
 		"a kind of one's own":                       {"m x:1 m2", caseQuery{Kinds: []string{"custom.kind"}}, "x:1"},
-		"a kind that nothing has":                   {phases, caseQuery{Kinds: []string{"none"}}, ""},
+		"a kind that no entry has":                  {phases, caseQuery{Kinds: []string{"none"}}, ""},
 		"anchors alone":                             {phases, caseQuery{Kinds: []string{"anchor"}}, "session/start #plan #build"},
 		"a limit":                                   {phases, caseQuery{Limit: repo.N(2)}, "session/start hello"},
-		"a limit of nothing":                        {phases, caseQuery{Limit: repo.N(0)}, ""},
+		"a limit of zero":                           {phases, caseQuery{Limit: repo.N(0)}, ""},
 		"a limit beyond the end":                    {phases, caseQuery{AfterLast: true, Limit: repo.N(99)}, "code"},
 		"a negative limit":                          {phases, caseQuery{Limit: repo.N(-1)}, "!usage"},
 		"the limit comes last":                      {"#a call:1 m1 m2 m3", caseQuery{After: "a", Kinds: []string{"message"}, Limit: repo.N(2)}, "m1 m2"},
@@ -227,8 +227,8 @@ func TestQueries(t *testing.T) {
 		"zones are compared as moments":             {dated, caseQuery{Since: "2026-05-02T02:00:00+02:00", Until: "2026-05-01T20:00:00-04:00"}, "y z"},
 		"one microsecond late":                      {dated, caseQuery{Since: "2026-05-02T00:00:00.000001Z", Until: "2026-05-03"}, ""},
 		"dates the wrong way round":                 {dated, caseQuery{Since: "2026-05-03", Until: "2026-05-01"}, "!usage"},
-		"a start that is no date":                   {dated, caseQuery{Since: "soon"}, "!usage"},
-		"an end that is no date":                    {dated, caseQuery{Until: "2026-02-30"}, "!usage"},
+		"a start that is not a date":                {dated, caseQuery{Since: "soon"}, "!usage"},
+		"an end that is not a date":                 {dated, caseQuery{Until: "2026-02-30"}, "!usage"},
 		"dates work after an anchor":                {"a1 #p " + day + " m@2026-05-02T10:00:00Z", caseQuery{After: "p", Since: "2026-05-02", Until: "2026-05-02"}, "m"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,10 +12,10 @@
 // written yet is a [Draft]; [Message], [System] and [Event] make the common ones.
 //
 // An [Anchor] is an entry that marks a point at which somebody else could take over. It has a name
-// and a state, which says what the next one needs to know. The entries from one anchor up to the next
+// and a state, which says what whoever takes over needs to know. The entries from one anchor up to the next
 // are a [Phase], which is a folder of plain files. Every tape begins with the anchor session/start.
 // [Tape.Handoff] writes an anchor, commits the phase that it closes, and tags the commit. So `git
-// diff` between two tags is what happened in a phase, and a new agent need not read more than what
+// diff` between two tags shows what happened in a phase, and a new agent has to read only what
 // follows the last anchor:
 //
 //	for e, err := range t.Entries(ctx, repo.Query{After: repo.Latest}) { … }
@@ -39,8 +39,8 @@
 // before they are stored.
 //
 // When a call returns without an error, what it wrote survives kill -9 and a power cut. When it returns
-// with an error, or never, the tape is as it was before or as it would be after, for any number of
-// entries and handoffs in one [Tape.Update]. There is no state in between, and no repair to run. The
+// an error or does not return, the tape is either as it was before or as it would be after, for any number
+// of entries and handoffs in one [Tape.Update]. There is no state in between, and no repair to run. The
 // next writer completes or undoes what it finds unfinished, and says so through [Options].Warn.
 //
 // Any number of processes may write to one tape. They take turns; one that waits longer than
@@ -58,10 +58,10 @@
 //
 // # Errors
 //
-// Errors that a caller can act upon are one of [ErrNotFound], [ErrInvalid], [ErrConflict], [ErrBusy] and
-// [ErrCorrupt], as errors.Is tells; with remotes also [ErrNoGit], [ErrAuth], [ErrRemote] and
-// [ErrHostile]. What was refused of a remote is in the [RefStatus] of that branch, as [ErrRefused] or
-// ErrConflict. [Hints] are the ways out that an error suggests.
+// Errors that a caller can act upon match one of [ErrNotFound], [ErrInvalid], [ErrConflict], [ErrBusy] and
+// [ErrCorrupt] in errors.Is; with remotes also [ErrNoGit], [ErrAuth], [ErrRemote] and [ErrHostile]. If a
+// remote's branch is refused, its [RefStatus] has an [ErrRefused] or ErrConflict. [Hints] returns what an
+// error suggests to do.
 //
 // # Format
 //

@@ -24,7 +24,7 @@ const (
 // FirstAnchor is the name of the anchor that opens every tape.
 const FirstAnchor = layout.FirstAnchor
 
-// Latest names a tape's last anchor wherever the name of an anchor is expected.
+// Latest stands for a tape's last anchor wherever the name of an anchor is expected.
 const Latest = snapshot.Latest
 
 type (
@@ -42,8 +42,8 @@ type (
 	Query = snapshot.Query
 )
 
-// Classes of errors. Every error that a caller can act upon belongs to one, as errors.Is tells. The
-// program's exit codes follow from them.
+// Classes of errors. Every error that a caller can act upon matches one in errors.Is. The program's exit
+// codes depend on them.
 var (
 	// ErrNotFound: a workspace, tape, anchor, entry, tag or archive does not exist.
 	ErrNotFound = layout.ErrNotFound
@@ -80,8 +80,10 @@ func N(n int) *int { return snapshot.N(n) }
 // FormatDate formats a date as in entries.
 func FormatDate(t time.Time) string { return layout.FormatDate(t) }
 
-// ParseSince parses the beginning of a time span: a date, a time, or an age such as 2h.
+// ParseSince parses the beginning of a time span: a date, a time, an age such as 2h, or words such as
+// yesterday. ErrInvalid for anything else.
 func ParseSince(s string, now time.Time) (time.Time, error) { return layout.ParseSince(s, now) }
 
-// ParseUntil parses the end of a time span. A bare date includes the whole day, to its last microsecond.
+// ParseUntil parses the end of a time span, as ParseSince does. A bare date, week, month or year lasts to
+// its last microsecond.
 func ParseUntil(s string, now time.Time) (time.Time, error) { return layout.ParseUntil(s, now) }

@@ -37,7 +37,7 @@ func TestBytesSurvive(t *testing.T) {
 		t.Helper()
 		got := storetest.Entries(t, tp, repo.Query{SkipFirst: true, Limit: repo.N(2 * len(payloads))})
 		if len(got) != 2*len(payloads) {
-			t.Fatalf("%s: %d entries", what, len(got))
+			t.Fatalf("%s: %d entries, want %d", what, len(got), 2*len(payloads))
 		}
 		for i, e := range got {
 			want := payloads[i%len(payloads)]
@@ -74,18 +74,19 @@ func TestBytesSurvive(t *testing.T) {
 	d, err := layout.StoredLine([]byte(odd))
 	storetest.Must(t, err)
 	if e := storetest.Append(t, again, d)[0]; string(e.Raw) != odd {
-		t.Errorf("the line became %s", e.Raw)
+		t.Errorf("the line became %s, want %s", e.Raw, odd)
 	}
 	if got := storetest.Entries(t, again, repo.Query{Tail: repo.N(1)}); len(got) != 1 || string(got[0].Raw) != odd {
-		t.Errorf("the line is read as %s", storetest.Lines(got))
+		t.Errorf("the line is read as %s, want %s", storetest.Lines(got), odd)
 	}
 	e := storetest.Append(t, again, d)[0]
 	if !bytes.Contains(e.Raw, []byte(`"x":1.0`)) || e.ID != 3 {
-		t.Errorf("renumbered it became %s", e.Raw)
+		t.Errorf("the line became %s, want the id 3 and x as it was", e.Raw)
 	}
 }
 
-// unescaped replaces escapes that are not needed in UTF-8, as stored lines do.
+// unescaped returns the tokens of JSON with strings decoded, because stored lines have no needless escapes.
+// Numbers stay as they are written.
 func unescaped(t *testing.T, raw []byte) string {
 	t.Helper()
 	var b strings.Builder
@@ -118,7 +119,7 @@ func TestRefusedEntries(t *testing.T) {
 		"kind not UTF-8":    {Kind: "\xff", Payload: []byte(`{}`)},
 		"meta an array":     {Kind: "event", Payload: []byte(`{"name":"x"}`), Meta: []byte(`[]`)},
 		"meta not UTF-8":    {Kind: "event", Payload: []byte(`{"name":"x"}`), Meta: []byte("{\"\xff\":1}")},
-		"no date":           {Kind: "event", Payload: []byte(`{"name":"x"}`), Date: "soon"},
+		"not a date":        {Kind: "event", Payload: []byte(`{"name":"x"}`), Date: "soon"},
 		"too long":          storetest.Big(3000, ""),
 		"an anchor":         {Kind: repo.KindAnchor, Payload: []byte(`{"name":"x"}`)},
 	} {
@@ -139,7 +140,7 @@ func TestRefusedEntries(t *testing.T) {
 		"two summaries":  {Name: "x", State: []byte(`{"summary":"a"}`), Summary: "b"},
 		"not UTF-8":      {Name: "x", Summary: "\xff"},
 		"too long":       {Name: "x", Summary: strings.Repeat("s", 3000)},
-		"no date":        {Name: "x", Date: "2026-13-01"},
+		"not a date":     {Name: "x", Date: "2026-13-01"},
 	} {
 		t.Run("handoff: "+name, func(t *testing.T) {
 			before := storetest.EntryFiles(t, s.Dir())
@@ -151,11 +152,11 @@ func TestRefusedEntries(t *testing.T) {
 		})
 	}
 	if e := storetest.Append(t, tp, repo.Message("user", "after all that")); e[0].ID != 2 {
-		t.Errorf("the next id is %d", e[0].ID)
+		t.Errorf("the next id is %d, want 2", e[0].ID)
 	}
 }
 
-// TestAssertAnchor: an append for another phase than the open one writes nothing.
+// TestAssertAnchor: an append that names another phase than the open one writes nothing.
 func TestAssertAnchor(t *testing.T) {
 	tp := storetest.Tape(t, storetest.New(t, nil), "")
 	storetest.Handoff(t, tp, "plan/a")

@@ -44,14 +44,14 @@ func TestKnownKinds(t *testing.T) {
 			_, err := tp.Append(t.Context(), nil, repo.Message("user", "x"), draft(c))
 			return err
 		},
-		"in a change": func(c string) error {
+		"in a transaction": func(c string) error {
 			_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
 				_, err := tx.AppendEntry(t.Context(), draft(c))
 				return err
 			})
 			return err
 		},
-		"a line": func(c string) error {
+		"as a line": func(c string) error {
 			kind, payload, _ := strings.Cut(c, " ")
 			_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
 				return tx.AppendLine(t.Context(), []byte(`{"kind":"`+kind+`","payload":`+payload+`}`))
@@ -67,7 +67,7 @@ func TestKnownKinds(t *testing.T) {
 			if ok := slices.Contains(accepted, c); ok && (err != nil || after == before) {
 				t.Errorf("%s: %s is refused: %v", way, c, err)
 			} else if !ok && (!errors.Is(err, repo.ErrInvalid) || after != before || len(repo.Hints(err)) == 0) {
-				t.Errorf("%s: %s: got the error %v, and %d entries became %d", way, c, err, before, after)
+				t.Errorf("%s: %s: error %v, and %d entries became %d; want ErrInvalid with a hint, and no new entry", way, c, err, before, after)
 			}
 		}
 	}

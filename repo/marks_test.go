@@ -16,15 +16,15 @@ import (
 	"testing"
 )
 
-// TestSoakMarks follows random histories from mark to mark: what was read at each mark adds up to the
-// tape, and Unchanged is true only if nothing was added.
+// TestSoakMarks follows random histories from mark to mark. The entries that are read at each mark add up
+// to the tape, and Unchanged is true only if nothing was added.
 func TestSoakMarks(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
 	wholes, parts := 0, 0
-	rare := func() bool { return wholes == 0 || parts < wholes }
-	for round := 0; round < testkit.Size(1, 40) || round < 20 && rare(); round++ {
-		// The changes by git leave tags behind, which Verify reports.
+	tooFew := func() bool { return wholes == 0 || parts < wholes }
+	for round := 0; round < testkit.Size(1, 40) || round < 20 && tooFew(); round++ {
+		// Changes by git leave tags behind. Verify reports them, so storetest.New cannot be used.
 		s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &repo.InitOptions{Options: repo.Options{Now: testkit.Clock}})
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +37,7 @@ func TestSoakMarks(t *testing.T) {
 		for range testkit.Size(30, 300) {
 			x.steps = append(x.steps, x.markStep())
 			if marked != storetest.Picture(t, x.s) && query.Unchanged(storetest.InnerTape(x.tp), f.Mark) {
-				t.Fatalf("unchanged, says the mark, after %v", x.steps)
+				t.Fatalf("Unchanged is true, but the tape has changed, after %v", x.steps)
 			}
 			if rng.IntN(3) == 0 {
 				continue
@@ -50,7 +50,7 @@ func TestSoakMarks(t *testing.T) {
 			f.Compare(t, x.tp)
 			marked = storetest.Picture(t, x.s)
 			if !query.Unchanged(storetest.InnerTape(x.tp), f.Mark) {
-				t.Fatalf("changed, says the mark, right after it was made, after %v", x.steps)
+				t.Fatalf("Unchanged is false for a mark that was just made, after %v", x.steps)
 			}
 			if t.Failed() {
 				t.Fatalf("after %v", x.steps)
@@ -58,8 +58,8 @@ func TestSoakMarks(t *testing.T) {
 		}
 	}
 	t.Logf("%d times the whole tape was read, %d times a part", wholes, parts)
-	if rare() {
-		t.Errorf("%d times the whole tape was read, %d times a part", wholes, parts)
+	if tooFew() {
+		t.Errorf("the whole tape was read %d times, a part %d times; want each at least once, and parts not less often", wholes, parts)
 	}
 }
 
@@ -82,7 +82,7 @@ func (x *simulation) markStep() string {
 		storetest.Git(t, dir, "-c", "user.name=Test", "-c", "user.email=test@example.org", "commit", "-q", "--amend", "--allow-empty",
 			"-m", fmt.Sprintf("%s, amended %d\n%s", subject, x.rng.IntN(1000), rest))
 		return "git commit --amend"
-	case 2: // lines by hand
+	case 2: // somebody appends a line to a file
 		storetest.Checkpoint(t, x.tp)
 		list, err := snapshot.ListPhases(dir)
 		if err != nil {
@@ -108,8 +108,8 @@ func (x *simulation) markStep() string {
 		return "a line by hand"
 	}
 	what, err := x.step()
-	if err != nil && !strings.HasPrefix(what, "checkpoint") && what != "restore" && what != "handoff" && !strings.HasPrefix(what, "restore") {
-		// The model does not know what git did, but the tape does.
+	if err != nil && what != "checkpoint" && what != "handoff" && !strings.HasPrefix(what, "restore") {
+		// The others may differ from the model, which does not know what git did.
 		t.Fatalf("%s: %v", what, err)
 	}
 	return what

@@ -36,7 +36,7 @@ func newModel() model {
 func (m *model) phase() int { return m.entries[len(m.entries)-1].phase }
 
 // batch applies the commit policy to several entries at once: the turn before the first user message
-// is closed, and what is due is committed at the end.
+// is committed, and the policy Every counts at the end.
 func (m *model) batch(drafts []repo.Draft, texts []string) {
 	policy, turned := m.policy, false
 	m.policy = workspace.CommitPolicy{}
@@ -206,7 +206,7 @@ func (x *simulation) step() (string, error) {
 		_, _, err := x.tp.Restore(ctx, repo.Latest)
 		if len(x.m.archives) == 0 {
 			if !errors.Is(err, repo.ErrNotFound) {
-				return "restore", fmt.Errorf("of nothing: %w", err)
+				return "restore", fmt.Errorf("want ErrNotFound without an archive: %w", err)
 			}
 			return "restore of nothing", nil
 		}
@@ -221,7 +221,7 @@ func (x *simulation) step() (string, error) {
 		x.m.policy = []workspace.CommitPolicy{{}, {Turn: true}, {Every: 1 + x.rng.IntN(4)}}[x.rng.IntN(3)]
 		return "policy " + x.m.policy.String(), x.s.SetSetting("commit", x.m.policy.String())
 	default:
-		// A change that is given up half-way.
+		// A transaction that is given up.
 		stop := errors.New("stop")
 		_, err := x.tp.Update(ctx, func(tx *repo.Tx) error {
 			for range x.rng.IntN(5) {
@@ -238,7 +238,7 @@ func (x *simulation) step() (string, error) {
 			return stop
 		})
 		if !errors.Is(err, stop) {
-			return "give up", fmt.Errorf("the reason is lost: %w", err)
+			return "give up", fmt.Errorf("want the error of the function: %w", err)
 		}
 		return "give up", nil
 	}
@@ -257,7 +257,7 @@ func TestSoakModel(t *testing.T) {
 			if err != nil {
 				t.Fatalf("step %d, %s: %v\nbefore it: %v", len(x.steps), what, err, x.steps)
 			}
-			// A handle from before, and one of another process.
+			// Compare with the handle that made the change, and sometimes with a new one.
 			x.m.compare(t, x.tp)
 			if rng.IntN(10) == 0 {
 				x.m.compare(t, storetest.Tape(t, storetest.Reopen(t, x.s.Dir()), "main"))

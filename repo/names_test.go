@@ -25,7 +25,7 @@ func TestAwkwardNames(t *testing.T) {
 			t.Fatalf("create %.60q: %v", name, err)
 		}
 		if _, err := s.CreateTape(t.Context(), name); !errors.Is(err, repo.ErrConflict) {
-			t.Errorf("creating %.60q twice: %v", name, err)
+			t.Errorf("creating %.60q twice: error %v, want ErrConflict", name, err)
 		}
 		if i%5 == 0 {
 			storetest.Append(t, tp, repo.Message("user", name))
@@ -34,10 +34,10 @@ func TestAwkwardNames(t *testing.T) {
 				t.Fatalf("handoff to %.60q: %v", name, err)
 			}
 			if got := storetest.Entries(t, tp, repo.Query{After: name}); len(got) != 0 {
-				t.Errorf("%d entries after %.60q", len(got), name)
+				t.Errorf("%d entries after %.60q, want none", len(got), name)
 			}
 			if got := storetest.Entries(t, storetest.Tape(t, s, name), repo.Query{Phase: name}); len(got) != 1 || got[0].Anchor != name || got[0].ID != h.Entry {
-				t.Errorf("the phase %.60q reads %q", name, storetest.Lines(got))
+				t.Errorf("the phase %.60q has %q, want only its anchor", name, storetest.Lines(got))
 			}
 		}
 	}
@@ -53,7 +53,7 @@ func TestAwkwardNames(t *testing.T) {
 		t.Errorf("the tape %.60q is not listed", name)
 	}
 	if files, err := filepath.Glob(filepath.Join(filepath.Dir(s.Dir()), "*")); err != nil || len(files) != 1 {
-		t.Errorf("beside the workspace there is %q, %v", files, err)
+		t.Errorf("the folder of the workspace has %q, %v, want only the workspace", files, err)
 	}
 }
 

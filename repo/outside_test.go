@@ -42,6 +42,6 @@ func TestOutside(t *testing.T) {
 	run := exec.Command(filepath.Join(dir, "outside"))
 	run.Dir = s.Dir()
 	if out, err := run.CombinedOutput(); err != nil || string(out) != "1 anchor\n2 message\n" {
-		t.Errorf("%v\n%s", err, out)
+		t.Errorf("the program prints (%v)\n%s\nwant an anchor and a message", err, out)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"tape/internal/store/resolve"
 )
 
-// DefaultRemote is the remote that commands mean by default.
+// DefaultRemote is the remote that commands use by default.
 const DefaultRemote = layout.DefaultRemote
 
 // Errors of remotes, in addition to the classes of errors of this package.
@@ -25,7 +25,7 @@ var (
 	ErrHostile = transport.ErrHostile
 	// ErrNoGit: the git program is not installed.
 	ErrNoGit = gitrun.ErrNoGit
-	// ErrRefused, in the RefStatus of a branch: what the remote has was not accepted.
+	// ErrRefused, in the RefStatus of a branch: the remote's branch was not accepted.
 	ErrRefused = layout.ErrRefused
 )
 
@@ -88,10 +88,10 @@ func (s *Store) RemoveRemote(ctx context.Context, name string) error {
 }
 
 // Fetch fetches what a remote has into refs of their own (refs/tape/remotes/NAME/), and returns the
-// status of each branch that moved. It does not change tapes. What cannot be accepted is rejected, and
-// its ref stays.
+// status of each branch that moved. It does not change tapes. A branch that cannot be accepted is
+// rejected, and its ref stays.
 //
-// Errors: ErrNotFound without such a remote; ErrAuth, ErrRemote and ErrHostile.
+// Errors: ErrNotFound if there is no such remote; ErrAuth, ErrRemote and ErrHostile.
 func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]RefStatus, error) {
 	return withMergesCompleted(ctx, func() ([]RefStatus, error) { return remotes.Fetch(ctx, s.in(), remote, o) })
 }
@@ -100,8 +100,8 @@ func (s *Store) Fetch(ctx context.Context, remote string, o *FetchOptions) ([]Re
 // committed first. Branches are only fast-forwarded; a tape is sent completely or not at all. Everything
 // is searched for secrets before anything is sent. There is a status for each chosen branch and archive.
 //
-// Errors: a *SecretsError; ErrNotFound without such a remote or tape. What concerns one tape is in its
-// status.
+// Errors: a *SecretsError; ErrNotFound if there is no such remote or tape. The error of a single tape is in
+// its status.
 func (s *Store) Push(ctx context.Context, remote string, o *PushOptions) ([]RefStatus, error) {
 	return withMergesCompleted(ctx, func() ([]RefStatus, error) { return remotes.Push(ctx, s.in(), remote, o) })
 }

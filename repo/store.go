@@ -62,7 +62,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 // under $TAPE_HOME. ErrNotFound if there is none.
 func Find(dir string) (string, error) { return workspace.Find(dir) }
 
-// WorkspaceFor is where the workspace of a project's directory is, whether it exists or not.
+// WorkspaceFor returns the path of the workspace for a project's directory, which may not exist yet.
 func WorkspaceFor(project string) (string, error) { return workspace.WorkspaceFor(project) }
 
 // ConfigKeys are the names of the settings of a workspace.
@@ -171,13 +171,14 @@ func (s *Store) Damage(ctx context.Context) ([]*repair.Damage, error) {
 }
 
 // Repair sets damaged files of working trees aside, and writes them again from git and the complete lines.
-// An event repair.lost takes the id of each lost entry. It also completes what was interrupted.
+// An event repair.lost takes the place of each lost entry, with its id. Repair also completes what an
+// interrupted command has left.
 func (s *Store) Repair(ctx context.Context) ([]repair.Mended, error) {
 	return repair.Repair(ctx, s.in())
 }
 
-// GC removes what nobody needs: working trees of idle tapes, stale locks and temporary files, and, by
-// git, unreachable objects. Others may write at the same time.
+// GC removes what nobody needs: working trees of idle tapes, stale locks and temporary files, and,
+// with git, unreachable objects. Others may write at the same time.
 func (s *Store) GC(ctx context.Context, o *GCOptions) (GCReport, error) {
 	return withMergesCompleted(ctx, func() (GCReport, error) { return upkeep.GC(ctx, s.in(), o) })
 }

@@ -137,8 +137,8 @@ func (t *Tape) Entries(ctx context.Context, q Query) iter.Seq2[Entry, error] {
 	return seqWithMergesCompleted(ctx, snapshot.Entries(ctx, t.in(), q))
 }
 
-// Context yields what the next model call needs: the last anchor; the earlier entries that the writers of
-// anchors had not seen, because a merge or pull brought them in beside the anchor; and what follows the
+// Context yields what the next model call needs: the last anchor; the earlier entries that no writer of an
+// anchor had seen, because they come from another side of a merge or pull; and what follows the
 // anchor. It reads the tape as Entries does.
 func (t *Tape) Context(ctx context.Context) iter.Seq2[Entry, error] {
 	return seqWithMergesCompleted(ctx, query.Context(ctx, t.in()))
@@ -210,7 +210,8 @@ func (t *Tape) Discard(ctx context.Context) error {
 	return join.WithMergesCompleted(ctx, func() error { return forks.Discard(ctx, t.in()) })
 }
 
-// seqWithMergesCompleted does the same for a sequence: an incomplete merge is reported before the first value.
+// seqWithMergesCompleted is withMergesCompleted for a sequence, which reports an incomplete merge before its
+// first value.
 func seqWithMergesCompleted[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := join.WithMergesCompleted(ctx, func() error {

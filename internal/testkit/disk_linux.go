@@ -26,7 +26,7 @@ func memoryDir() string {
 	return dir
 }
 
-// inode identifies a file whatever its name.
+// inode returns the number that identifies a file under all its names.
 func inode(st os.FileInfo) uint64 {
 	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
 		return sys.Ino
@@ -46,7 +46,7 @@ func SmallDisk(t *testing.T, bytes int) string {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", bytes)); err != nil {
-		t.Skipf("a small disk cannot be mounted here (it takes root): %v", err)
+		t.Skipf("a small disk cannot be mounted here (it needs root): %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(dir, 0); err != nil {

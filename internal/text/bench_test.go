@@ -112,8 +112,8 @@ func BenchmarkSignature(b *testing.B) {
 	}
 }
 
-// Outputs of tools are large, mostly ASCII, and have the words of a phrase but
-// not the phrase.
+// BenchmarkMatchLarge searches large outputs of tools, mostly ASCII, which
+// have the words of a phrase but not the phrase.
 func BenchmarkMatchLarge(b *testing.B) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := strings.Fields("the anchor store opens its branch and reads every phase before an error is written so nothing gets lost (when it stops) at line 42, refs/heads/main err != nil return func")
@@ -131,7 +131,7 @@ func BenchmarkMatchLarge(b *testing.B) {
 				b.SetBytes(int64(len(body)))
 				for b.Loop() {
 					if _, ok := q.Match(body); ok {
-						b.Fatal("match")
+						b.Fatal("the text matches, want no match")
 					}
 				}
 			})
@@ -195,7 +195,8 @@ func BenchmarkLines(b *testing.B) {
 	}
 }
 
-// benchScan reads the candidate lines one after the other.
+// benchScan measures finding the candidate lines of a scan, one after the
+// other.
 func benchScan(b *testing.B, name string, file []byte, s *scan.Scanner) {
 	b.Run(name, func(b *testing.B) {
 		b.SetBytes(int64(len(file)))

@@ -23,7 +23,7 @@ const (
 
 	classMask Attr = 7
 	joined    Attr = 8  // no part of an identifier begins here
-	cut       Attr = 16 // a new run begins here, even if the class stays the same
+	cut       Attr = 16 // a new run begins here, even if the class is the same as before
 )
 
 // Class is the attribute without its flags.
@@ -35,7 +35,8 @@ func (a Attr) InWord() bool { return a.Class() >= Lower && a.Class() < Dense }
 // InRun reports whether a byte belongs to a run of any kind.
 func (a Attr) InRun() bool { return a.Class() >= Lower }
 
-// IsCut reports whether any run ends in front of the byte.
+// IsCut reports whether a run before the byte ends there, even if the byte has the
+// same class.
 func (a Attr) IsCut() bool { return a&cut != 0 }
 
 // SameRun reports whether a byte with attribute b continues the run of the
@@ -44,7 +45,7 @@ func SameRun(a, b Attr) bool {
 	return b&cut == 0 && b.InRun() && a.InRun() && (a.Class() == Dense) == (b.Class() == Dense)
 }
 
-// ASCII is the class of an ASCII byte. Other bytes have none.
+// ASCII returns the class of an ASCII byte, and 0 for any other byte.
 func ASCII(c byte) Attr { return asciiAttr[c] }
 
 // asciiAttr is other for everything outside ASCII.
@@ -159,7 +160,7 @@ func extends(r rune) bool {
 	return !norm.NFKC.Properties(b[:utf8.EncodeRune(b[:], r)]).BoundaryBefore()
 }
 
-// maxEntry is how many characters an entry holds: … becomes three.
+// maxEntry is how many characters an entry can hold: … becomes three dots.
 const maxEntry = 3
 
 // entry is the result of folding a single character.
@@ -172,15 +173,16 @@ type entry struct {
 	runes   [maxEntry]rune
 }
 
-// pagesEnd is where the table of entries ends. Behind it are dense scripts, which
-// need no entry, rare characters, and the halfwidth and fullwidth forms, which
-// have the table's last page.
+// The table of entries has all characters below pagesEnd, and in its last page the
+// halfwidth and fullwidth forms, which begin at formsPage. The others are rare, or of
+// dense scripts that need no entry.
 const (
 	pagesEnd  = 0x3100
 	formsPage = 0xFF00
 )
 
-// pages are filled as characters turn up: filling all takes longer than most searches.
+// pages are filled when one of their characters is met: filling all takes longer than
+// most searches.
 var pages [pagesEnd>>8 + 1]struct {
 	once sync.Once
 	tab  *[256]entry
@@ -200,7 +202,7 @@ func lookup(r rune) *entry {
 	return &p.tab[r&0xFF]
 }
 
-// describe makes an entry by folding the character.
+// describe makes the entry of a character by folding it without the table.
 func describe(r rune) entry {
 	var f Folder
 	seg := utf8.AppendRune(nil, r)

@@ -8,7 +8,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// maxBlob is the length up to which a string that looks like base64 counts as text.
+// maxBlob is the greatest length in bytes of a string that looks like base64 and
+// still counts as text.
 const maxBlob = 1024
 
 const blanks = " \t\r\n" // between the tokens of JSON
@@ -24,10 +25,10 @@ type extractor struct {
 	depth   int
 }
 
-// AppendEntry appends the text of an entry that is searched: its strings,
-// decoded, without the names of keys; fields are separated by Sep. Data that
-// is not text, such as an image in base64, is left out. payload has to be valid
-// JSON; of anything else, some of the text is appended.
+// AppendEntry appends the searched text of an entry: its strings, decoded and
+// separated by Sep, without the keys. Data that is not text, such as an image in
+// base64, is left out. payload has to be valid JSON; otherwise some of its text
+// may be missing.
 func AppendEntry(dst []byte, kind string, payload []byte) []byte {
 	// Decoded text is hardly ever longer than the JSON.
 	dst = slices.Grow(dst, len(payload))
@@ -62,7 +63,8 @@ func (x *extractor) separate() {
 	}
 }
 
-// value appends the value at i and returns the position after it, never i itself.
+// value appends the value at i, and returns the position after it: more than i,
+// unless src ends at i.
 func (x *extractor) value(i int) int {
 	if i >= len(x.src) {
 		return i
@@ -194,7 +196,7 @@ func isBlob(s []byte) bool {
 	if len(s) <= maxBlob {
 		return false
 	}
-	runs := 0 // one long run is one term, whatever it is
+	runs := 0 // a string that is one run makes only one term, so it may stay
 	for _, c := range s {
 		switch {
 		case asciiAttr[c] >= Lower:

@@ -29,7 +29,7 @@ func TestAppendEntry(t *testing.T) {
 	} {
 		got := string(AppendEntry([]byte("kept"), c.kind, []byte(c.payload)))
 		if want := "kept" + strings.ReplaceAll(c.want, "|", string(Sep)); got != want {
-			t.Errorf("%s %s:\n%q, want\n%q", c.kind, c.payload, got, want)
+			t.Errorf("AppendEntry of %s %s:\n%q, want\n%q", c.kind, c.payload, got, want)
 		}
 	}
 }
@@ -46,7 +46,7 @@ func FuzzAppendEntry(f *testing.F) {
 		for _, x := range v {
 			s, ok := x.(string)
 			if ok && !isBlob([]byte(s)) && !bytes.Contains(got, []byte(s)) {
-				t.Fatalf("%q: %q without %q", payload, got, s)
+				t.Fatalf("AppendEntry of %q: %q lacks the string %q", payload, got, s)
 			}
 		}
 	})

@@ -9,7 +9,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxSegment bounds the characters folded together: a letter may have any number of marks.
+// maxSegment is how many marks are folded together with a character: a text may have any
+// number of them.
 const maxSegment = 32
 
 // Folder folds text one segment at a time: a character with the marks that
@@ -42,7 +43,7 @@ func (f *Folder) FoldAll(text []byte) {
 		f.Attr = slices.Grow(f.Attr, len(text))
 		f.off = slices.Grow(f.off, len(text))
 		for f.pos < len(text) {
-			// A mark that follows may change the last one.
+			// A mark after the ASCII text may change its last character.
 			if end := f.pos + asciiLen(text[f.pos:]) - 1; end > f.pos {
 				f.plain(end)
 			}
@@ -153,9 +154,9 @@ func (f *Folder) step() {
 }
 
 // extend moves pos over the marks that belong to base, the character before
-// them, and reports whether any of them changes it.
+// them, and reports whether any of them changes base.
 func (f *Folder) extend(base rune) bool {
-	any := false
+	changes := false
 	for range maxSegment {
 		if f.pos >= len(f.text) || f.text[f.pos] < utf8.RuneSelf {
 			break
@@ -165,9 +166,9 @@ func (f *Folder) extend(base rune) bool {
 			break
 		}
 		f.pos += n
-		any = any || !isIgnored(r)
+		changes = changes || !isIgnored(r)
 	}
-	return any
+	return changes
 }
 
 func (f *Folder) ascii(c byte, start int) {
@@ -285,7 +286,8 @@ func (f *Folder) normalize(seg []byte, first rune) []byte {
 	return out
 }
 
-// dropsMark reports whether searches ignore a mark on base; base 0 is none.
+// dropsMark reports whether searches ignore a mark on base, which is 0 if there is no
+// character before the mark.
 func dropsMark(base, mark rune) bool {
 	if unicode.Is(unicode.Me, mark) {
 		return true
@@ -304,14 +306,15 @@ func dropsMark(base, mark rune) bool {
 	case unicode.Is(unicode.Arabic, base):
 		return mark < 0x653 || mark > 0x655 // vowels are dropped, hamza and madda stay
 	case unicode.Is(unicode.Cyrillic, base):
-		// й and ї are letters of their own; е with dots and letters with a stress are not.
+		// й and ї are letters of their own, so their marks stay; the dots of ё and stress marks
+		// are dropped.
 		return mark == 0x300 || mark == 0x301 || mark == 0x308 && (base == 'е' || base == 'Е')
 	}
 	return false
 }
 
-// asTyped returns typographic quotes and hyphens as keyboards have them: people type
-// the one and models write the other.
+// asTyped replaces typographic quotes and hyphens, which models write, by those of
+// keyboards, which people type.
 func asTyped(r rune) rune {
 	switch {
 	case r == 0x2018 || r == 0x2019 || r == 0x201B:
@@ -324,7 +327,8 @@ func asTyped(r rune) rune {
 	return r
 }
 
-// spelt are Latin letters that most keyboards lack and that have no accent to strip.
+// spelt has the spelling of Latin letters that most keyboards lack and that have no accent
+// to strip.
 var spelt = map[rune][2]rune{
 	'ß': {'s', 's'}, 'ẞ': {'s', 's'}, 'æ': {'a', 'e'}, 'Æ': {'a', 'e'}, 'œ': {'o', 'e'}, 'Œ': {'o', 'e'},
 	'ø': {'o'}, 'Ø': {'o'}, 'ł': {'l'}, 'Ł': {'l'}, 'đ': {'d'}, 'Đ': {'d'}, 'ħ': {'h'}, 'Ħ': {'h'}, 'ı': {'i'},

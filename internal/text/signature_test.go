@@ -15,19 +15,19 @@ func TestSignature(t *testing.T) {
 	}
 	for _, c := range same {
 		if Signature([]byte(c.a)) != Signature([]byte(c.b)) {
-			t.Errorf("%.30q and %.30q differ", c.a, c.b)
+			t.Errorf("the signatures of %.30q and %.30q differ, want the same", c.a, c.b)
 		}
 	}
-	other := []struct{ a, b string }{
+	different := []struct{ a, b string }{
 		{"took 12 ms", "took 12 s"},
 		{"a-b", "a+b"},
 		{long, long[:9000]},
 		{"", "x"},
 		{"数据", "数"},
 	}
-	for _, c := range other {
+	for _, c := range different {
 		if Signature([]byte(c.a)) == Signature([]byte(c.b)) {
-			t.Errorf("%.30q and %.30q are the same", c.a, c.b)
+			t.Errorf("the signatures of %.30q and %.30q are the same, want different ones", c.a, c.b)
 		}
 	}
 }

@@ -8,9 +8,10 @@ import (
 
 const ellipsis = "…"
 
-// Snippet returns about width characters of text, in one line, and where the spans
-// are in it. It takes the first place with the most different matches, then with the
-// most matches; without spans, the beginning. "…" marks where text is cut off.
+// Snippet returns about width characters of text, in one line, and rel, where the
+// spans are in it. It takes the place with the most different matches, of several
+// the one with the most matches, then the first; without spans, the beginning. "…"
+// marks where text is cut off.
 func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 	if width < 1 {
 		return "", nil
@@ -31,8 +32,8 @@ func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
 }
 
 func snippetStart(text []byte, spans []Span, width int) int {
-	// A span counts for the window that begins with another one if it is near.
-	// Distances in bytes are exact enough for that.
+	// Each span begins a window, to which the spans near it belong. Distances are in
+	// bytes, which is exact enough.
 	best, bestN, bestScore := 0, 0, 0
 	kinds := map[string]int{} // in the window
 	kind := func(s Span) string { return string(bytes.ToLower(text[s.Start:min(s.End, s.Start+MaxTerm)])) }
@@ -84,7 +85,7 @@ func hasText(b []byte) bool {
 
 type snippetWriter struct {
 	text  []byte
-	spans []Span // those that end after what is written
+	spans []Span // the spans that end after the written text
 	width int
 
 	out  []byte

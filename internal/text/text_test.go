@@ -55,7 +55,7 @@ func TestTokenizer(t *testing.T) {
 		strings.Repeat("ж", 70):     strings.Repeat("ж", 32),
 	} {
 		if got := strings.Join(terms(in), " "); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
+			t.Errorf("the terms of %q are %q, want %q", in, got, want)
 		}
 	}
 }
@@ -70,12 +70,12 @@ func TestTokenizerOffsets(t *testing.T) {
 	}
 	want := []string{"x", "Café", "數據", "據", "❤\ufe0f", "SetRef", "Set", "Ref", "e\u0301Tat", "e\u0301", "Tat"}
 	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+		t.Errorf("the terms are at %q, want %q", got, want)
 	}
 }
 
-// Folding a folded text changes nothing, so a term of the index can be searched for. Terms have no capital letters or
-// punctuation in ASCII, and are the same if a character is decomposed.
+// Folding a folded text changes nothing, so a term of the index can be searched for. Terms have no ASCII capitals or
+// ASCII punctuation. A composed and a decomposed character have the same terms.
 func TestFoldTwice(t *testing.T) {
 	var f, g Folder
 	for r := rune(0); r < 0x20000; r += 1 + r>>14 {
@@ -85,28 +85,28 @@ func TestFoldTwice(t *testing.T) {
 		f.FoldAll([]byte(string(r)))
 		g.FoldAll(f.Buf)
 		if string(f.Buf) != string(g.Buf) {
-			t.Errorf("%U: %q, then %q", r, f.Buf, g.Buf)
+			t.Errorf("%U: folded once %q, twice %q", r, f.Buf, g.Buf)
 		}
 		for _, s := range terms(string(r)) {
 			for i := range len(s) {
 				if c := s[i]; c < utf8.RuneSelf && asciiAttr[c] != Lower && asciiAttr[c] != Digit {
-					t.Errorf("%U: term %q", r, s)
+					t.Errorf("%U: the term %q has a capital or punctuation", r, s)
 				}
 			}
 			if strings.HasPrefix(s, "\ue000") {
-				t.Errorf("%U: term %q", r, s)
+				t.Errorf("%U: the term %q has a character for private use", r, s)
 			}
 		}
 		d := norm.NFD.String(string(r))
 		if a, b := terms(string(r)), terms(d); !slices.Equal(a, b) {
-			t.Errorf("%U: %q, decomposed %q", r, a, b)
+			t.Errorf("%U: the terms are %q, decomposed %q", r, a, b)
 		}
 	}
 }
 
-// An ignored character, such as a variation selector, changes nothing, so the table folds the character before it
-// as if it stood alone.
-func TestIgnoredChangeNothing(t *testing.T) {
+// An ignored character, such as a variation selector, changes nothing: the character before it folds as if it stood
+// alone.
+func TestIgnoredCharacters(t *testing.T) {
 	var f, g Folder
 	for r := rune(0x20); r < 0x20000; r += 1 + r>>12 {
 		if isIgnored(r) {

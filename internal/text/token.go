@@ -5,8 +5,8 @@ import "unicode/utf8"
 const (
 	// MaxTerm is the length of the longest term, in bytes.
 	MaxTerm = 64
-	// A run with more parts than these is not split; maxMixedParts applies if
-	// some are digits. Hashes and base64 have more, and nobody looks for their parts.
+	// A run with more parts than these is not split; maxMixedParts applies if some parts
+	// are digits. Hashes and base64 have more, and nobody searches for their parts.
 	maxParts      = 8
 	maxMixedParts = 4
 )
@@ -27,11 +27,11 @@ type Tokenizer struct {
 	low   []byte // the folded form of a run of ASCII
 	attrs []Attr
 
-	run    []byte // the run whose parts are returned
-	base   int    // where it begins: in the text, or in f.Buf if folded
-	folded bool
-	parts  []Span // in bytes of its folded form
-	part   int    // the next one to return
+	run    []byte // the folded run whose parts are returned
+	base   int    // where the run begins: in the text, or in f.Buf if folded is set
+	folded bool   // the run is in f.Buf
+	parts  []Span // ranges of run
+	part   int    // index of the next part to return
 }
 
 // Reset starts over with another text, which must not change while it is read.
@@ -42,7 +42,7 @@ func (z *Tokenizer) Reset(text []byte) {
 }
 
 // Next moves to the next term and reports false when there is none. A run of
-// letters and digits is a term, and then each of its parts.
+// letters and digits is a term; after it come its parts, if it has any.
 func (z *Tokenizer) Next() bool {
 	if z.part < len(z.parts) {
 		z.givePart()
@@ -50,7 +50,7 @@ func (z *Tokenizer) Next() bool {
 	}
 	for {
 		if z.dense > 0 || z.head < len(z.f.Buf) {
-			if z.slow() {
+			if z.nextFolded() {
 				return true
 			}
 		}
@@ -122,9 +122,9 @@ func (z *Tokenizer) ascii(text []byte, i int) (end int, ok bool) {
 	return j, true
 }
 
-// slow sets the term to the next one of the folded text, and folds more until its
-// run ends. It reports false when nothing is left in the buffer.
-func (z *Tokenizer) slow() bool {
+// nextFolded sets the term to the next one of the folded text, and folds more text
+// until the term's run ends. It reports false when nothing is left in the buffer.
+func (z *Tokenizer) nextFolded() bool {
 	f := &z.f
 	for z.dense == 0 {
 		if z.head == len(f.Buf) {
@@ -164,7 +164,8 @@ func (z *Tokenizer) slow() bool {
 	return true
 }
 
-// runEnd folds up to the end of the run that begins at head, and returns that.
+// runEnd folds up to the end of the run that begins at head, and returns where the run
+// ends.
 func (z *Tokenizer) runEnd() int {
 	f := &z.f
 	i := z.head + 1
@@ -249,7 +250,8 @@ func SplitRun(attrs []Attr, parts []Span) []Span {
 	return parts
 }
 
-// appendWords adds the words between digits that have parts themselves: KiB of 512KiB.
+// appendWords adds each word between digits that was split into several parts: KiB of
+// 512KiB.
 func appendWords(attrs []Attr, parts []Span) []Span {
 	for i, n := 0, len(parts); i < n; i++ {
 		first := i

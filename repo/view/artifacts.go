@@ -25,11 +25,11 @@ const (
 
 // expander puts the content of a tape's artifacts into the payloads of entries.
 type expander struct {
-	pictures bool  // only pictures
-	texts    int64 // limit of texts in bytes; 0 for a short preview
-	alone    bool  // only texts
-	err      error // of reading; a missing artifact is not an error
-	open     func(id string) (io.ReadCloser, error)
+	picturesOnly bool
+	textsOnly    bool
+	texts        int64 // limit of a text in bytes; 0 for a short preview
+	err          error // of reading; a missing artifact is not an error
+	open         func(id string) (io.ReadCloser, error)
 }
 
 // WithArtifacts puts into an entry what a model sees of the artifacts that it refers to: a picture, or the
@@ -40,12 +40,12 @@ func WithArtifacts(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry,
 
 // WithPictures puts into an entry the pictures that it refers to.
 func WithPictures(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error) {
-	return (&expander{pictures: true}).entry(ctx, t, e)
+	return (&expander{picturesOnly: true}).entry(ctx, t, e)
 }
 
 // WithTexts puts into an entry the texts that it refers to, each up to most bytes; 0 means all.
 func WithTexts(ctx context.Context, t *repo.Tape, e repo.Entry, most int64) (repo.Entry, error) {
-	return (&expander{texts: cmp.Or(most, layout.ArtifactLimit), alone: true}).entry(ctx, t, e)
+	return (&expander{texts: cmp.Or(most, layout.ArtifactLimit), textsOnly: true}).entry(ctx, t, e)
 }
 
 // Inlined puts all texts and pictures that an entry refers to into the entry and its line.
@@ -55,7 +55,7 @@ func Inlined(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.Entry, error
 	return out, err
 }
 
-// Each applies one of these functions to the entries of a tape.
+// Each applies show, for example WithArtifacts, to the entries of a tape.
 func Each(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], show func(context.Context, *repo.Tape, repo.Entry) (repo.Entry, error)) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for e, err := range entries {
@@ -83,7 +83,7 @@ func (s *expander) entry(ctx context.Context, t *repo.Tape, e repo.Entry) (repo.
 	return e, s.err
 }
 
-// message shows the artifacts among the parts of a message, and one beside its content.
+// message shows the artifacts of the parts of a message, and that of the message itself.
 func (s *expander) message(payload []byte) []byte {
 	content := s.parts(jsonl.Get(payload, "content"))
 	beside := s.part(payload)
@@ -109,7 +109,7 @@ func list(parts ...[]byte) []byte {
 	return append(append([]byte("["), bytes.Join(parts, nil)...), ']')
 }
 
-// parts shows the artifacts among parts. Content that is not an array stays.
+// parts shows the artifacts of an array of parts. Other content stays.
 func (s *expander) parts(content []byte) []byte {
 	if len(content) == 0 || content[0] != '[' {
 		return content
@@ -144,7 +144,7 @@ func (s *expander) results(results []byte) []byte {
 	return append(append([]byte("["), bytes.Join(out, []byte(","))...), ']')
 }
 
-// part is a message part that shows the artifact of an object; nil if the object has none.
+// part returns a message part that shows the artifact of an object; nil if there is nothing to show.
 func (s *expander) part(obj []byte) []byte {
 	refs := layout.Artifacts([]byte(`{"artifact":` + string(jsonl.Get(obj, "artifact")) + `}`))
 	if !jsonl.IsObject(obj) || len(refs) != 1 {
@@ -152,7 +152,7 @@ func (s *expander) part(obj []byte) []byte {
 	}
 	a := refs[0]
 	isImage := part{media: a.MIMEType, data: "x"}.isShown() && a.Size <= imageBytes
-	if s.pictures && !isImage || s.alone && isImage {
+	if s.picturesOnly && !isImage || s.textsOnly && isImage {
 		return nil
 	}
 	limit := int64(previewBytes)

@@ -56,7 +56,7 @@ func TestContextShowsArtifacts(t *testing.T) {
 			}
 		}
 		if strings.Count(got, "iVBORw==") != 2 {
-			t.Errorf("%s: the picture is there %d times", format, strings.Count(got, "iVBORw=="))
+			t.Errorf("%s: the picture is there %d times, want 2", format, strings.Count(got, "iVBORw=="))
 		}
 	}
 }

@@ -12,11 +12,10 @@ import (
 	"tape/internal/store/layout"
 )
 
-// What the estimate of tokens adds for each message or block, and counts for an image or file in place of its
-// data.
+// The estimate of tokens.
 const (
-	tokensEach  = 4
-	tokensMedia = 1600
+	tokensEach  = 4    // added for each message or block
+	tokensMedia = 1600 // for an image, file or audio, instead of its data
 )
 
 func (p piece) tokens() int {
@@ -42,22 +41,22 @@ type conversation struct {
 
 func cut(items []*item, o Options) *conversation {
 	w := &conversation{options: o, items: items, turn: make([]int, len(items))}
-	heads := false // this turn has only anchors so far
+	anchorsOnly := false // this turn has only anchors so far
 	for i, it := range items {
 		if i == 0 && it.anchor || it.role == roleSystem || it.role == roleDeveloper {
 			continue
 		}
-		if w.turns == 0 || it.begins && !heads {
+		if w.turns == 0 || it.begins && !anchorsOnly {
 			w.turns++
-			heads = true
+			anchorsOnly = true
 		}
-		heads = heads && it.anchor
+		anchorsOnly = anchorsOnly && it.anchor
 		w.turn[i] = w.turns
 	}
 	return w
 }
 
-// from assembles the turns after the n-th.
+// from assembles turn 0 and the turns after the n-th.
 func (w *conversation) from(n int) *Context {
 	c := &Context{}
 	a := assembly{blocks: w.options.Format == Anthropic}
@@ -125,7 +124,7 @@ func (w *conversation) leftOut(n int, kept *Context) LeftOut {
 	return out
 }
 
-// assembly puts pieces together: messages as they are, blocks into messages.
+// assembly collects pieces. Messages stay as they are, blocks are put into messages.
 type assembly struct {
 	blocks   bool
 	messages []json.RawMessage

@@ -31,11 +31,11 @@ func TestTail(t *testing.T) {
 			texts = append(texts, text)
 		}
 		if got := strings.Join(texts, " | "); got != want {
-			t.Errorf("%d: %s", n, got)
+			t.Errorf("Tail %d: got %s, want %s", n, got, want)
 		}
 		left := []LeftOut{{Turns: 4, Entries: 8}, {Turns: 3, Entries: 5}, {Turns: 2, Entries: 4}, {Turns: 1, Entries: 1}, {}, {}}[n]
 		if got := c.LeftOut; got.Turns != left.Turns || got.Entries != left.Entries || (got.Tokens > 0) != (left.Turns > 0) {
-			t.Errorf("%d: left out %+v, not %+v", n, got, left)
+			t.Errorf("Tail %d: left out %+v, want %+v", n, got, left)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestTurnsBegin(t *testing.T) {
 	one := 1
 	for _, format := range Formats() {
 		if c := mustMessages(t, entries, Options{Format: format, Tail: &one}); c.LeftOut.Turns != 0 {
-			t.Errorf("%s: left out %+v, shown %s", format, c.LeftOut, c.JSON())
+			t.Errorf("%s: left out %+v, want nothing; shown %s", format, c.LeftOut, c.JSON())
 		}
 	}
 }
@@ -57,15 +57,15 @@ func TestTooSmall(t *testing.T) {
 	for _, o := range []Options{{MaxTokens: 100}, {MaxBytes: 500}} {
 		_, err := Messages(entries, o)
 		if !errors.Is(err, repo.ErrInvalid) || len(repo.Hints(err)) == 0 || !strings.Contains(err.Error(), "00 are allowed") {
-			t.Errorf("%v (%s)", err, repo.Hints(err))
+			t.Errorf("%+v: error %v with the hints %s, want ErrInvalid with a hint and the limit", o, err, repo.Hints(err))
 		}
 	}
 	c := mustMessages(t, entries, Options{MaxTokens: mustMessages(t, entries, Options{}).Tokens - 1})
 	if c.LeftOut.Turns != 1 || len(c.Messages) != 2 {
-		t.Errorf("%s %+v", c.JSON(), c.LeftOut)
+		t.Errorf("one token too few: left out %+v, want one turn; shown %s", c.LeftOut, c.JSON())
 	}
 	if exact := mustMessages(t, entries, Options{MaxTokens: c.Tokens, MaxBytes: len(c.JSON())}); len(exact.Messages) != 2 {
-		t.Errorf("%s", exact.JSON())
+		t.Errorf("bounds that fit exactly: got %s, want %s", exact.JSON(), c.JSON())
 	}
 }
 
@@ -76,19 +76,19 @@ func TestTokens(t *testing.T) {
 	user := func(text string) string { return `message {"role":"user","content":"` + text + `"}` }
 	base := tokens(user(""))
 	if got := tokens(user(strings.Repeat("a", 400))) - base; got != 100 {
-		t.Errorf("400 letters are %d tokens", got)
+		t.Errorf("400 letters are %d tokens, want 100", got)
 	}
 	if got := tokens(user(strings.Repeat("数", 100))) - base; got != 100 {
-		t.Errorf("100 Chinese characters are %d tokens", got)
+		t.Errorf("100 Chinese characters are %d tokens, want 100", got)
 	}
 	if got := tokens(user(""), user("")); got != 2*base {
-		t.Errorf("two messages are %d tokens, one is %d", got, base)
+		t.Errorf("two messages are %d tokens, want %d, twice one", got, 2*base)
 	}
 	image := func(n int) int {
 		data := strings.Repeat("AAAA", n)
 		return tokens(`message {"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + data + `"}}]}`)
 	}
 	if small, large := image(1), image(100_000); small != large || small < 1600 || small > 1700 {
-		t.Errorf("a small image is %d tokens, a large one %d", small, large)
+		t.Errorf("a small image is %d tokens, a large one %d, want the same, about 1,600", small, large)
 	}
 }

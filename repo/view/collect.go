@@ -144,7 +144,8 @@ func (c *collector) assistant(e repo.Entry, it *item) {
 	}
 }
 
-// calls adds calls to an item. An open call with the same id was recorded twice.
+// calls adds calls to an item, except those that were recorded before: one of the latest calls without a
+// result has the same id, name and arguments.
 func (c *collector) calls(it *item, raws [][]byte) {
 	var together []*call
 	for _, raw := range raws {
@@ -174,7 +175,7 @@ func (c *collector) calls(it *item, raws [][]byte) {
 	c.latest = together
 }
 
-// open are the latest calls without a result.
+// open returns those of the latest calls that have no result.
 func (c *collector) open() []*call {
 	return slices.DeleteFunc(slices.Clone(c.latest), func(call *call) bool { return call.result != nil })
 }
@@ -194,7 +195,7 @@ func (c *collector) results(e repo.Entry) {
 		case given && i < len(ids) && ids[i] != "":
 			to, r.failed = c.byID[ids[i]], slices.Contains(failed, ids[i])
 		case given && i < len(c.latest) && c.latest[i].id == "":
-			to = c.latest[i] // only the position tells
+			to = c.latest[i] // neither has an id: the position decides
 		case !given && i < len(open):
 			to = open[i]
 		}
@@ -208,7 +209,7 @@ func (c *collector) toolMessage(e repo.Entry, it *item, content []byte) {
 	id := jsonl.GetString(e.Payload, "tool_call_id")
 	to := c.byID[id]
 	for _, open := range c.open() {
-		// Without an id, the name decides, or the position.
+		// Without an id, it is the first call without a result. If the message has a name, so must the call.
 		if id == "" && to == nil && (it.name == "" || it.name == open.name) {
 			to = open
 		}
@@ -243,8 +244,8 @@ func (c *collector) answer(e repo.Entry, to *call, r *result) {
 	c.items = append(c.items, it)
 }
 
-// nativeParts are the parts of a result that is an array of texts and images, as Anthropic's are; nil for any
-// other result.
+// nativeParts returns the parts of a result that is an array of texts and images, as Anthropic's are; nil for
+// any other result.
 func nativeParts(raw []byte) []part {
 	if len(raw) == 0 || raw[0] != '[' {
 		return nil

@@ -25,7 +25,7 @@ const (
 type part struct {
 	kind   partKind
 	text   string // of text and refusals
-	url    string // of images and files that are not included
+	url    string // of an image or file whose data the message does not have
 	media  string // the media type, or the format of audio
 	data   string // base64
 	name   string // of a file
@@ -58,7 +58,7 @@ func parseContent(raw []byte) (parts []part, plain bool) {
 	return parts, false
 }
 
-// parsePart reads a part; false if no format shows it.
+// parsePart reads a part. It returns false if no format shows the part.
 func parsePart(el []byte) (part, bool) {
 	if s, ok := jsonl.String(el); ok {
 		return part{kind: partText, text: s}, s != ""
@@ -105,7 +105,7 @@ func parsePart(el []byte) (part, bool) {
 	return part{kind: partText, text: jsonText(el)}, true
 }
 
-// imagePart is an image at a URL, which may contain the image itself.
+// imagePart returns the image at a URL. A data URL contains the image itself.
 func imagePart(url, detail string) part {
 	p := part{kind: partImage, detail: detail}
 	if media, data, ok := dataURL(url); ok {
@@ -186,7 +186,7 @@ func (p part) label() string {
 	return "[" + what + ": not shown]"
 }
 
-// asText is the text of a part where only text is possible.
+// asText returns the text that stands for a part where only text is possible.
 func (p part) asText() string {
 	switch p.kind {
 	case partText, partRefusal:

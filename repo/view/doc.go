@@ -3,9 +3,9 @@
 //
 // # The mapping
 //
-// [Build] begins with an anchor, the latest unless Options.From names another, and takes what follows. Before what
-// follows the latest anchor come the earlier entries that no anchor's writer had seen, because a merge or pull
-// brought them in beside it: see repo.Tape.Context. It reads only those entries.
+// [Build] begins with an anchor, the latest unless Options.From names another, and takes what follows. After the
+// latest anchor, it first puts the earlier entries that no writer of an anchor had seen, because they come from
+// another side of a merge or pull: see repo.Tape.Context. It reads no other entries.
 //
 //   - An anchor becomes a message of the assistant, "[Anchor created: NAME]: STATE".
 //   - A message entry becomes its payload, a tool_call entry a message of the assistant
@@ -17,10 +17,10 @@
 // JSON that goes into text, such as a state or a structured result, is the stored JSON without white space and
 // needless escapes. A result that is a string stays as it is.
 //
-// Results belong to the calls that call_ids in meta names; without it, by position, to the latest calls without a
-// result.
+// Results belong to the calls that call_ids in meta names. Without call_ids, they belong by position to the latest
+// calls without a result.
 //
-// With Options.Raw that is all. Otherwise, the following is repaired, so that no provider refuses the result:
+// With Options.Raw that is all. Otherwise the messages are repaired, so that no provider refuses them:
 //
 //   - Results follow their calls directly, and each call has one. A call without a result gets
 //     a stand-in that says so. A result without its call, or a second result of a call, becomes
@@ -29,16 +29,16 @@
 //     names of tools that a provider would refuse are changed; repeated ids are made unique
 //     where necessary.
 //   - Of system messages with the same text, only the first is kept.
-//   - Members of a message that are not the provider's are dropped; parts of one provider become
-//     those of the other, or a text that names them if there is no equivalent.
+//   - Members of a message that the provider does not know are dropped. Parts in the form of one
+//     provider become those of the other, or a text that names them if there is no equivalent.
 //   - A message of the assistant without content is left out, and so is reasoning, unless it is
 //     Anthropic's and signed.
 //
 // # Anthropic
 //
-// Content is always an array of blocks. Consecutive items of one side become one message of several blocks, in
-// which results come first. Anchors are messages of the user, because the user must begin; if no message of the
-// user's does, a short note is put in front. System messages go to Context.System.
+// Content is always an array of blocks. Consecutive items with one role become one message of several blocks, in
+// which results come first. Anchors are messages of the user, because the user must begin. If the conversation
+// begins with the assistant nevertheless, a short note is put in front. System messages go to Context.System.
 //
 // # Bounds
 //
@@ -47,12 +47,12 @@
 // messages always stay. If the last turn does not fit, that is an error: half of it would be another conversation.
 //
 // Tokens are estimated from the messages' JSON, without a tokenizer: 4 bytes of ASCII are one token, any other
-// character is one, each message or block costs 4 more, and an image or file 1,600 instead of its data.
+// character is one, each message or block costs 4 more, and an image, file or audio 1,600 instead of its data.
 //
 // # Prompt caches
 //
-// The same tape gives the same bytes, in every clone. Appending entries only extends them: without its closing
-// brackets, the array is a prefix of the next one. The exception is the stand-in of a call, which the result
+// The same tape gives the same bytes, in every clone. Appending entries only extends them: without the closing
+// brackets, an array is a prefix of the later one. The exception is the stand-in of a call, which the result
 // replaces. Bounds move the beginning, in steps of whole turns. So the array does not say what was left out; the
 // LeftOut of a Context does.
 package view

@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// tape makes entries from lines "KIND PAYLOAD [META]"; a tab is before META.
+// tape makes entries from lines "KIND PAYLOAD" or "KIND PAYLOAD\tMETA".
 func tape(lines ...string) []repo.Entry {
 	var out []repo.Entry
 	for i, line := range lines {
@@ -38,7 +38,7 @@ func mustMessages(t testing.TB, entries []repo.Entry, o Options) *Context {
 	return c
 }
 
-// message is any message of the array, as a provider reads it.
+// message is a message of the array, as a provider reads it.
 type message struct {
 	Role       string
 	Content    json.RawMessage
@@ -97,7 +97,7 @@ func breaksAnthropic(messages []message) []string {
 	seen := map[string]bool{}
 	for i, m := range messages {
 		if before := slices.Concat([]string{roleAssistant}, rolesOf(messages[:i])); before[len(before)-1] == m.Role {
-			out = append(out, fmt.Sprintf("message %d is of the side %s again", i, m.Role))
+			out = append(out, fmt.Sprintf("message %d has the role %s, as the one before or as the first", i, m.Role))
 		}
 		var blocks []blockJSON
 		if err := json.Unmarshal(m.Content, &blocks); err != nil || len(blocks) == 0 {
@@ -110,7 +110,7 @@ func breaksAnthropic(messages []message) []string {
 			case "tool_use":
 				calls = append(calls, b.ID)
 				if seen[b.ID] || !bytes.HasPrefix(b.Input, []byte("{")) {
-					out = append(out, fmt.Sprintf("call %s comes again or has the input %s", b.ID, b.Input))
+					out = append(out, fmt.Sprintf("call %s is duplicated or has the input %s", b.ID, b.Input))
 				}
 				seen[b.ID] = true
 			case "tool_result":

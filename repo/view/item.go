@@ -62,10 +62,10 @@ type call struct {
 }
 
 type result struct {
-	key     string // the recorded value, to recognise repeats
+	key     string // the recorded value, to recognise a result that was recorded twice
 	text    string
-	parts   []part // instead of text, if the provider's format allows them
-	message bool   // it came as the content of a message, in parts
+	parts   []part // shown instead of text: always for Anthropic, for OpenAI if message is set
+	message bool   // it was the content of a message, in parts
 	failed  bool
 }
 
@@ -73,6 +73,6 @@ type result struct {
 type piece struct {
 	role  string
 	json  []byte
-	media int // images and files in it
+	media int // images, files and audio in it
 	data  int // bytes of their data
 }

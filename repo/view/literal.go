@@ -73,7 +73,7 @@ func literalResult(r []byte, ids []string, i int) []byte {
 	return message
 }
 
-// anchorText is the text for an anchor.
+// anchorText returns the text that stands for an anchor.
 func anchorText(e repo.Entry) string {
 	state := "null"
 	if s := jsonl.Get(e.Payload, "state"); s != nil {
@@ -82,7 +82,7 @@ func anchorText(e repo.Entry) string {
 	return "[Anchor created: " + jsonl.GetString(e.Payload, "name") + "]: " + state
 }
 
-// callIDs are the ids of the calls that results answer, if the entry has them.
+// callIDs returns the ids of the calls that an entry's results answer. ok is false if the entry has none.
 func callIDs(e repo.Entry) (ids []string, ok bool) {
 	list := jsonl.Get(e.Meta, "call_ids")
 	if len(list) == 0 || list[0] != '[' {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestParts: what each provider gets of a user's content.
+// TestParts: the parts of a user's message, as each provider gets them.
 func TestParts(t *testing.T) {
 	const notShown = `{"type":"text","text":"[`
 	for _, c := range []struct{ part, openAI, anthropic string }{
@@ -43,7 +43,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// Reasoning goes back to the provider that it came from, before what it led to.
+// Anthropic gets its signed reasoning back, unless nothing follows it.
 func TestThinking(t *testing.T) {
 	const signed = `{"type":"thinking","thinking":"t","signature":"s"}`
 	for content, want := range map[string]string{

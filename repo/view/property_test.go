@@ -12,7 +12,7 @@ import (
 	"tape/repo"
 )
 
-// randomTape records as agents do, and as they should not.
+// randomTape returns n random entries as agents record them, some of them with mistakes.
 func randomTape(r *rand.Rand, n int) []repo.Entry {
 	var lines []string
 	id := func() string { return fmt.Sprintf("c%d", r.IntN(6)) }
@@ -74,7 +74,7 @@ func TestRules(t *testing.T) {
 			for r := range jsonl.Elements(jsonl.Get(e.Payload, "results")) {
 				text, _ := jsonl.String(r)
 				if !bytes.Contains(c.JSON(), []byte(text)) {
-					t.Errorf("%q is gone", text)
+					t.Errorf("the result %q is not in the messages", text)
 				}
 			}
 		}
@@ -88,7 +88,7 @@ func TestPrefix(t *testing.T) {
 		for i := range entries {
 			before, after := mustMessages(t, entries[:i], o), mustMessages(t, entries[:i+1], o)
 			if again := mustMessages(t, entries[:i+1], o); !bytes.Equal(again.JSON(), after.JSON()) {
-				t.Fatal("the same entries give other bytes")
+				t.Fatal("the same entries give different bytes")
 			}
 			if bytes.Contains(before.JSON(), []byte(textInterrupted)) {
 				continue
@@ -99,10 +99,10 @@ func TestPrefix(t *testing.T) {
 				open = bytes.TrimSuffix(open, []byte("]}"))
 			}
 			if !bytes.HasPrefix(after.JSON(), open) {
-				t.Fatalf("entry %d changes what was there:\n%s\n%s", entries[i].ID, before.JSON(), after.JSON())
+				t.Fatalf("entry %d does not only extend the array:\n%s\n%s", entries[i].ID, before.JSON(), after.JSON())
 			}
 			if !bytes.HasPrefix(after.System, bytes.TrimSuffix(before.System, []byte("]"))) {
-				t.Fatalf("%s becomes %s", before.System, after.System)
+				t.Fatalf("the system parameter %s becomes %s, which does not only extend it", before.System, after.System)
 			}
 		}
 	})
@@ -111,8 +111,8 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// Bounds are kept, leave out as little as possible, and keep the opening anchor and whole turns at
-// the end.
+// The result is within the bounds. It has the opening anchor and as many whole turns from the end as
+// possible.
 func TestBounds(t *testing.T) {
 	cuts := 0
 	eachTape(t, func(t *testing.T, r *rand.Rand, entries []repo.Entry, o Options) {
@@ -135,10 +135,10 @@ func TestBounds(t *testing.T) {
 		}
 		wantRules(t, c, o.Format)
 		if bounded.MaxTokens > 0 && c.Tokens > bounded.MaxTokens || bounded.MaxBytes > 0 && len(c.JSON()) > bounded.MaxBytes {
-			t.Errorf("%+v is not kept: %d tokens, %d bytes", bounded, c.Tokens, len(c.JSON()))
+			t.Errorf("the result exceeds %+v: %d tokens, %d bytes", bounded, c.Tokens, len(c.JSON()))
 		}
 		if c.Tokens+c.LeftOut.Tokens != all.Tokens && c.LeftOut.Turns == 0 {
-			t.Errorf("nothing is left out, and yet %d of %d tokens", c.Tokens, all.Tokens)
+			t.Errorf("nothing is left out, but only %d of %d tokens are there", c.Tokens, all.Tokens)
 		}
 		if !o.NoAnchor && !strings.Contains(string(c.Messages[0]), "[Anchor created: first]") {
 			t.Errorf("the opening anchor is not there: %s", c.JSON())
@@ -159,7 +159,7 @@ func TestBounds(t *testing.T) {
 		}
 		last := func(c *Context) json.RawMessage { return c.Messages[len(c.Messages)-1] }
 		if o.Format == OpenAI && !bytes.Equal(last(c), last(all)) {
-			t.Errorf("the end is %s, not %s", last(c), last(all))
+			t.Errorf("the last message is %s, want %s", last(c), last(all))
 		}
 	})
 	if cuts < 30 {
@@ -186,7 +186,7 @@ func FuzzMessages(f *testing.F) {
 			wantRules(t, mustMessages(t, entries, Options{Format: format}), format)
 		}
 		if raw := mustMessages(t, entries, Options{Raw: true}); !json.Valid(raw.JSON()) {
-			t.Errorf("%s", raw.JSON())
+			t.Errorf("raw messages are not valid JSON: %s", raw.JSON())
 		}
 	})
 }

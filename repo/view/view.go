@@ -59,7 +59,7 @@ type Context struct {
 	System json.RawMessage
 	// Messages are compact JSON objects in the order of the tape.
 	Messages []json.RawMessage
-	// Tokens is the estimated number for Messages and System.
+	// Tokens is the estimated number of tokens of Messages and System.
 	Tokens int
 	// LeftOut is what the bounds left out.
 	LeftOut LeftOut
@@ -151,7 +151,7 @@ func Messages(entries []repo.Entry, o Options) (*Context, error) {
 	return c, err
 }
 
-// unusable are the entries that no item was made from because they lack what their kind needs.
+// unusable returns the ids of entries that are in no item because they lack what their kind needs.
 func unusable(entries []repo.Entry, items []*item) (ids []int64) {
 	used := map[int64]bool{}
 	for _, it := range items {

@@ -33,16 +33,16 @@ func TestMapping(t *testing.T) {
 			`[{"role":"assistant","content":"[Anchor created: a]: {\"n\":1.0,\"数\":\"数\"}"}]`,
 		},
 		{
-			"an anchor that is hidden", []string{anchorA + "\t" + `{"context":false}`, hello}, Options{},
+			"a hidden anchor", []string{anchorA + "\t" + `{"context":false}`, hello}, Options{},
 			`[{"role":"user","content":"hello"}]`,
 		},
 		{
-			"what is not the provider's is dropped",
+			"members that the provider does not know are dropped",
 			[]string{`message {"role":"user","content":"x","name":"ada","id":"7","usage":{}}`, `message {"role":"user","content":"y","name":"a b"}`}, Options{},
 			`[{"role":"user","content":"x","name":"ada"},{"role":"user","content":"y"}]`,
 		},
 		{
-			"raw keeps it", []string{`message {"role": "user","content":"x","id":7}`, `message {"role":"system","content":"s"}`, `message {"role":"system","content":"s"}`},
+			"raw keeps unknown members and repeated system messages", []string{`message {"role": "user","content":"x","id":7}`, `message {"role":"system","content":"s"}`, `message {"role":"system","content":"s"}`},
 			Options{Raw: true},
 			`[{"role":"user","content":"x","id":7},{"role":"system","content":"s"},{"role":"system","content":"s"}]`,
 		},
@@ -51,7 +51,7 @@ func TestMapping(t *testing.T) {
 			`[` + toldF + `,{"role":"tool","content":"r","tool_call_id":"zz"}]`,
 		},
 		{
-			"system messages once", []string{`message {"role":"system","content":"s"}`, hello, `message {"role":"system","content":"s"}`, `message {"role":"system","content":"s2"}`}, Options{},
+			"repeated system messages are shown once", []string{`message {"role":"system","content":"s"}`, hello, `message {"role":"system","content":"s"}`, `message {"role":"system","content":"s2"}`}, Options{},
 			`[{"role":"system","content":"s"},{"role":"user","content":"hello"},{"role":"system","content":"s2"}]`,
 		},
 		{
@@ -88,11 +88,11 @@ func TestMapping(t *testing.T) {
 				strings.NewReplacer("c1", "c2", `"f"`, `"g"`).Replace(toldF) + `,{"role":"tool","content":"r2","tool_call_id":"c2"}]`,
 		},
 		{
-			"an empty result without its call says nothing", []string{results(`["",7]`)}, Options{},
+			"an empty result without its call is left out", []string{results(`["",7]`)}, Options{},
 			`[{"role":"user","content":"` + textOrphan + `\n7"}]`,
 		},
 		{
-			"a call that was interrupted, and made again later", []string{callsF, `tool_call {"calls":[{"id":"c2","name":"f"}]}`, callsF, results(`["r"]`)}, Options{},
+			"an interrupted call that is made again later", []string{callsF, `tool_call {"calls":[{"id":"c2","name":"f"}]}`, callsF, results(`["r"]`)}, Options{},
 			`[` + toldF + `,{"role":"tool","content":"` + textInterrupted + `","tool_call_id":"c1"},` + strings.Replace(toldF, "c1", "c2", 1) +
 				`,{"role":"tool","content":"` + textInterrupted + `","tool_call_id":"c2"},` + toldF + `,{"role":"tool","content":"r","tool_call_id":"c1"}]`,
 		},
@@ -104,15 +104,15 @@ func TestMapping(t *testing.T) {
 				`{"role":"tool","content":"r1","tool_call_id":"c1"},{"role":"tool","content":"r2","tool_call_id":"c2"}]`,
 		},
 		{
-			"functions of old", []string{`message {"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`, `message {"role":"function","name":"f","content":"r"}`}, Options{},
+			"function calls in the old form", []string{`message {"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`, `message {"role":"function","name":"f","content":"r"}`}, Options{},
 			`[` + strings.NewReplacer("c1", "call_1_0", `""`, "null").Replace(toldF) + `,{"role":"tool","content":"r","tool_call_id":"call_1_0"}]`,
 		},
 		{
-			"results without ids that only the position tells", []string{`tool_call {"calls":[{"name":"f"}]}`, results(`["r"]`) + "\t" + `{"call_ids":[""]}`}, Options{},
+			"results without ids, by position", []string{`tool_call {"calls":[{"name":"f"}]}`, results(`["r"]`) + "\t" + `{"call_ids":[""]}`}, Options{},
 			`[` + strings.Replace(toldF, "c1", "call_1_0", 1) + `,{"role":"tool","content":"r","tool_call_id":"call_1_0"}]`,
 		},
 		{
-			"other names for the sides, and other shapes", []string{`message {"role":"model","parts":[{"text":"m"}]}`, `message {"role":"human","text":"h"}`, `message {"role":"user","content":7}`}, Options{},
+			"other names of roles, and other forms of content", []string{`message {"role":"model","parts":[{"text":"m"}]}`, `message {"role":"human","text":"h"}`, `message {"role":"user","content":7}`}, Options{},
 			`[{"role":"assistant","content":[{"type":"text","text":"m"}]},{"role":"user","content":"h"},{"role":"user","content":"7"}]`,
 		},
 		{
@@ -120,7 +120,7 @@ func TestMapping(t *testing.T) {
 			`[{"role":"assistant","content":null,"refusal":"no"},{"role":"assistant","content":"","tool_calls":[{"id":"c","type":"custom","custom":{"name":"sh","input":"ls"}}]},{"role":"tool","content":"r","tool_call_id":"c"}]`,
 		},
 		{
-			"input that is no object, for Anthropic", []string{hello, `tool_call {"calls":[{"id":"c","function":{"name":"f","arguments":"[1]"}},{"id":"d","type":"custom","custom":{"name":"sh","input":"ls"}}]}`, results(`["",""]`)}, Options{Format: Anthropic},
+			"Anthropic: input that is not an object", []string{hello, `tool_call {"calls":[{"id":"c","function":{"name":"f","arguments":"[1]"}},{"id":"d","type":"custom","custom":{"name":"sh","input":"ls"}}]}`, results(`["",""]`)}, Options{Format: Anthropic},
 			`[{"role":"user","content":[{"type":"text","text":"hello"}]},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"arguments":"[1]"}},{"type":"tool_use","id":"d","name":"sh","input":{"input":"ls"}}]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c"},{"type":"tool_result","tool_use_id":"d"}]}]`,
 		},
@@ -141,7 +141,7 @@ func TestMapping(t *testing.T) {
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"1"}]}]`,
 		},
 		{
-			"Anthropic: one message a side, results first", []string{`anchor {"name":"a"}`, hello, `message {"role":"assistant","content":"I call \n"}`, callsF, results(`["r"]`), hello}, Options{Format: Anthropic},
+			"Anthropic: one message for each change of the role, results first", []string{`anchor {"name":"a"}`, hello, `message {"role":"assistant","content":"I call \n"}`, callsF, results(`["r"]`), hello}, Options{Format: Anthropic},
 			`[{"role":"user","content":[{"type":"text","text":"[Anchor created: a]: null"},{"type":"text","text":"hello"}]},` +
 				`{"role":"assistant","content":[{"type":"text","text":"I call"},` + useF + `]},` +
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"r"},{"type":"text","text":"hello"}]}]`,
@@ -171,10 +171,10 @@ func TestSystem(t *testing.T) {
 	entries := tape(`system {"content":"a record of the prompt"}`, `message {"role":"system","content":"one"}`, hello, `message {"role":"system","content":"one"}`, `message {"role":"developer","content":"two"}`)
 	c := mustMessages(t, entries, Options{Format: Anthropic})
 	if want := `[{"type":"text","text":"one"},{"type":"text","text":"two"}]`; string(c.System) != want {
-		t.Errorf("the system parameter is %s", c.System)
+		t.Errorf("the system parameter is %s, want %s", c.System, want)
 	}
 	if c = mustMessages(t, entries, Options{}); c.System != nil || strings.Contains(string(c.JSON()), "a record") {
-		t.Errorf("%s %s", c.System, c.JSON())
+		t.Errorf("OpenAI: system parameter %s, want none; messages %s, want none from a system entry", c.System, c.JSON())
 	}
 }
 
@@ -182,17 +182,17 @@ func TestOptions(t *testing.T) {
 	minus := -1
 	for _, o := range []Options{{Format: "x"}, {Raw: true, Format: Anthropic}, {MaxTokens: -1}, {MaxBytes: -1}, {Tail: &minus}} {
 		if _, err := Messages(nil, o); !errors.Is(err, repo.ErrInvalid) {
-			t.Errorf("%+v: %v", o, err)
+			t.Errorf("%+v: error %v, want ErrInvalid", o, err)
 		}
 	}
 	tp := newTape(t)
 	if _, err := Build(t.Context(), tp, Options{From: "nowhere"}); !errors.Is(err, repo.ErrNotFound) || !strings.Contains(err.Error(), "nowhere") {
-		t.Error(err)
+		t.Errorf("error %v, want ErrNotFound that names the anchor", err)
 	}
 }
 
 // Entries before the last anchor are not read.
-func TestCost(t *testing.T) {
+func TestOldEntriesAreNotRead(t *testing.T) {
 	tp := newTape(t)
 	var drafts []repo.Draft
 	for range 2000 {
@@ -215,6 +215,6 @@ func TestCost(t *testing.T) {
 		t.Fatal(c, err)
 	}
 	if used := after.TotalAlloc - before.TotalAlloc; used > 1<<20 {
-		t.Errorf("it took %d bytes of memory, with 2 MB of older entries", used)
+		t.Errorf("Build took %d bytes of memory, want 1 MiB at most, with 2 MB of older entries", used)
 	}
 }

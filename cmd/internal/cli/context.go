@@ -52,7 +52,7 @@ the array of text blocks for the parameter system.
 turn begins with a user message; the opening anchor and system messages always stay. Standard
 error says how much was left out. If the last turn alone is too large, that is an error. Tokens
 are estimated: 4 bytes of ASCII are one token, any other character is one, each message adds 4,
-an image or file 1,600.
+an image, audio or file 1,600.
 
 The same session gives the same bytes. Appending only adds messages at the end, except that a
 result replaces the placeholder of its call. With a limit, only whole turns at the beginning

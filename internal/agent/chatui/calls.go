@@ -27,7 +27,7 @@ type liveCall struct {
 // result is a call with its result, for the pager.
 type result struct {
 	title, arguments, text string
-	artifact               string // the id of the whole text, if it is longer
+	artifact               string // the id of the artifact with the whole text; "" if text is whole
 }
 
 // How much of a call is shown; the rest can be opened.
@@ -37,7 +37,7 @@ const (
 	diffLines    = 40
 )
 
-// view is what a call is about. Arguments that are no JSON are shown as they are.
+// view returns what a call is about. If callview finds no subject, that is the arguments as they are.
 func (c *composer) view(name, arguments string, detail []byte) callview.View {
 	v := callview.Of(&conversation.Call{Name: name, Arguments: arguments, Detail: detail}, c.ui.o.Dir)
 	if v.Subject == "" && strings.Trim(arguments, "{} \n") != "" {
@@ -61,21 +61,21 @@ func (c *composer) output(data hooks.Envelope) {
 	}
 }
 
-// running shows a call that runs, with at most so many lines of what it has written.
-func (c *composer) running(l *liveCall, rows int) item {
+// runningCall shows a call that runs, with at most rows lines of its output.
+func (c *composer) runningCall(l *liveCall, rows int) block {
 	lines := []string{c.title("", l.name, c.view(l.name, l.arguments, nil).Subject, c.cells()-8)}
 	tail := strings.TrimRight(safe(l.tail), "\n ")
 	if tail == "" {
-		return item{lines: lines, since: l.began}
+		return block{lines: lines, since: l.began}
 	}
 	all := strings.Split(tail, "\n")
 	for _, line := range all[max(0, len(all)-min(rows, resultLines)):] {
-		if room := c.cells() - 3; xansi.StringWidth(line) > room { // what was written last is seen
+		if room := c.cells() - 3; xansi.StringWidth(line) > room { // the end of the line is shown
 			line = xansi.TruncateLeft(line, xansi.StringWidth(line)-room+1, "…")
 		}
 		lines = append(lines, c.paint.faint("  "+line))
 	}
-	return item{lines: lines, since: l.began}
+	return block{lines: lines, since: l.began}
 }
 
 // title is the first line of a call.
@@ -88,7 +88,7 @@ func (c *composer) title(mark, name, subject string, cells int) string {
 	return c.paint.accent(head)
 }
 
-// callHead is a call's first line with how it ended, on a line of its own where there is no room.
+// callHead is a call's first line with its outcome. If there is little room, the outcome gets its own line.
 func (c *composer) callHead(l *liveCall, outcome string) []string {
 	subject := c.view(l.name, l.arguments, nil).Subject
 	room := c.cells() - xansi.StringWidth(outcome) - 2
@@ -101,20 +101,20 @@ func (c *composer) callHead(l *liveCall, outcome string) []string {
 // result shows the result of a call.
 func (c *composer) result(data hooks.Envelope) {
 	l := &liveCall{id: data.Text("id"), name: data.Text("name"), began: time.Now()}
-	for i, running := range c.calls {
-		if running.id == l.id {
-			l = running
+	for i, call := range c.calls {
+		if call.id == l.id {
+			l = call
 			c.calls = append(c.calls[:i:i], c.calls[i+1:]...)
 			break
 		}
 	}
 	ms, _ := strconv.ParseFloat(data.Text("duration_ms"), 64)
 	failed, _ := data["error"].(bool)
-	c.over(l, data.Text("content"), data.Text("artifact"), failed, time.Duration(ms*float64(time.Millisecond)))
+	c.finishedCall(l, data.Text("content"), data.Text("artifact"), failed, time.Duration(ms*float64(time.Millisecond)))
 }
 
-// over shows a call that is over.
-func (c *composer) over(l *liveCall, content, artifact string, failed bool, took time.Duration) {
+// finishedCall shows a finished call.
+func (c *composer) finishedCall(l *liveCall, content, artifact string, failed bool, took time.Duration) {
 	var detail []byte
 	if !failed {
 		detail = patchOf(c.ui.o.Dir, l.name, l.arguments, content)
@@ -135,7 +135,8 @@ func (c *composer) over(l *liveCall, content, artifact string, failed bool, took
 	}
 }
 
-// outcome says how a call ended, and what is shown of its result.
+// outcome says how a call ended, and returns the lines that are shown of its result. long says that the
+// whole result is an artifact.
 func (c *composer) outcome(name string, v callview.View, content string, long, failed bool) (outcome string, details []string) {
 	code, text := exitCode(name, content, failed)
 	all := strings.Split(strings.TrimRight(safe(text), "\n "), "\n")
@@ -154,7 +155,7 @@ func (c *composer) outcome(name string, v callview.View, content string, long, f
 	switch {
 	case failed:
 		switch {
-		case content == approve.Refusal: // the person knows
+		case content == approve.Refusal: // the person has just refused it
 			return c.paint.bad("✗ refused"), nil
 		case strings.HasPrefix(content, "refused"), strings.HasPrefix(content, "denied"):
 			wrapped := c.wrapped(strings.Join(all, "\n"), 2)
@@ -191,7 +192,8 @@ func exitCode(name, content string, failed bool) (code, output string) {
 	return "", content
 }
 
-// longAmount reads how long a result is that has become an artifact: "[bash: 108894 characters in 20000 lines …".
+// longAmount returns how many lines a result has that is stored as an artifact: "20000 lines" for
+// "[bash: 108894 characters in 20000 lines are the artifact …"; "long" if content does not say it.
 func longAmount(content string) string {
 	first, _, _ := strings.Cut(content, " are the artifact")
 	_, lines, ok := strings.Cut(first, " in ")
@@ -211,7 +213,7 @@ func artifactIn(content string) string {
 	return id
 }
 
-// tail returns the last lines of a call's output, most of them at most. total is how many lines the output has.
+// tail returns the last lines of a call's output, at most `most`. total is how many lines the output has.
 func (c *composer) tail(all []string, total, most int, faint bool) (lines []string) {
 	all = all[max(0, len(all)-most):]
 	if more := total - len(all); more > 0 {
@@ -227,7 +229,7 @@ func (c *composer) tail(all []string, total, most int, faint bool) (lines []stri
 	return lines
 }
 
-// diff shows how files were changed.
+// diff returns lines that show how files were changed.
 func (c *composer) diff(files []callview.File) (lines []string) {
 	for i, f := range files {
 		if i > 0 {
@@ -272,7 +274,7 @@ func (c *composer) keep(r result) {
 	}
 }
 
-// asked shows all of what the agent wants to do.
+// asked returns lines with the whole command or diff that the agent asks about.
 func (c *composer) asked(r approve.Request) (lines []string) {
 	var all []string
 	for line := range strings.SplitSeq(strings.TrimRight(r.Command, "\n"), "\n") {

@@ -1,12 +1,12 @@
-// Package chatui is what a person sees and types at a terminal while an agent works: its calls with
-// what they write, its answer as it comes, questions before it acts, and an editor for what is said.
+// Package chatui is what a person sees and types at a terminal while an agent works: the agent's calls
+// with their output, its answer as it arrives, its questions before it acts, and an editor for messages.
 //
-// What is over is printed above the editor, and belongs to the terminal from then on: it can be
-// scrolled, copied, and is there after the end. Only what still changes is drawn again.
+// Finished lines are printed above the editor and belong to the terminal from then on: they can be
+// scrolled and copied, and stay after the end. Only lines that still change are drawn again.
 //
-// Three goroutines share the work. The turn's only puts what happened into a list. The composer makes
-// lines of it, which may take long. The program of bubbletea takes keys, and draws lines that are
-// ready, so that a key never waits for an answer to be rendered.
+// Three goroutines share the work. The turn's goroutine only queues what happened. The composer renders
+// it as lines, which may take long. The program of bubbletea takes keys and draws rendered lines, so
+// that a key never waits for an answer to be rendered.
 package chatui
 
 import (
@@ -26,12 +26,12 @@ import (
 	"tape/repo"
 )
 
-// Options of a UI. Functions may be nil: what they are for is missing then. They are called beside the
-// program, one by one or several at once.
+// Options of a UI. Cancel is always needed, and Send unless Once is set. Any other function may be nil,
+// which turns off what it is for. Functions may be called from several goroutines at once.
 type Options struct {
 	In      io.Reader
 	Out     io.Writer
-	Env     []string // tells the terminal's abilities, the editor and the pager
+	Env     []string // the environment: it describes the terminal, and names the editor and the pager
 	Session string
 	Dir     string // the project: paths are relative to it, and @ completes its files
 	Once    bool   // there is no editor, and the UI ends with the turn
@@ -40,26 +40,27 @@ type Options struct {
 	Send func(ctx context.Context, id, text string, how hooks.Admission) error
 	// Cancel interrupts the running turn.
 	Cancel func()
-	// TakeBack takes a message back that waits; false if a turn has read it.
+	// TakeBack takes back a message that waits; false if a turn has read it.
 	TakeBack func(ctx context.Context, id string) (bool, error)
-	// Mode says what needs consent; NextMode chooses the next one, and says in a few words what it is.
+	// Mode returns the mode, which decides what needs consent. NextMode changes to the next mode, and
+	// describes it in a few words.
 	Mode     func() string
 	NextMode func() (mode, about string)
 	Status   func(ctx context.Context) (Status, error)
 	// Past returns the entries of the session's last turns, the oldest first.
 	Past func(ctx context.Context) ([]repo.Entry, error)
-	// History returns what was typed in the session and those of the project, the oldest first.
+	// History returns what was typed in the session, the oldest first.
 	History func(ctx context.Context) ([]string, error)
-	// Whole returns the artifact that a long result has become.
+	// Whole returns the text of an artifact, as which a long result is stored.
 	Whole    func(ctx context.Context, id string) (string, error)
 	Commands func(ctx context.Context) ([]string, error) // the names of comma commands
 	Models   func(ctx context.Context) ([]string, error) // of the provider
 	Sessions func(ctx context.Context) ([]string, error) // the ids of other sessions
-	// Pick lets the person choose a session on the whole terminal; "" is none.
+	// Pick lets the person choose a session on the whole terminal; "" if none was chosen.
 	Pick func(ctx context.Context, in io.Reader, out io.Writer) (session string, err error)
 }
 
-// Status is what the line below the editor says.
+// Status is what the line below the editor shows.
 type Status struct {
 	Model  string
 	Used   int64 // tokens of the context, 0: unknown
@@ -67,49 +68,49 @@ type Status struct {
 	Last   int64 // the id of the tape's last entry
 }
 
-// Next is a session that the person has chosen to go on with; the UI has ended for it.
+// Next is the error of [UI.Run] when the person has chosen to continue in another session.
 type Next struct{ Session string }
 
 func (n *Next) Error() string { return "session " + n.Session + " was chosen" }
 
-// UI is one conversation on a terminal. Its methods may be called from several goroutines; those that
-// tell what happened do not wait.
+// UI is one conversation on a terminal. Its methods may be called from several goroutines. Those that
+// report what happened do not block.
 type UI struct {
 	o        Options
 	composer *composer
 	program  *tea.Program
-	opened   chan struct{} // closed when the prompt is on the screen; what is printed before that would be drawn over
+	opened   chan struct{} // closed when the prompt is on the screen, which would overwrite lines printed earlier
 	sized    atomic.Bool   // the terminal's size is known
-	drew     sync.Once
+	openOnce sync.Once
 	over     chan struct{} // closed when Run has returned
 
-	before  []repo.Entry // of the last turns
-	problem error        // in reading them
-	known   chan struct{}
+	past     []repo.Entry // of the last turns
+	pastErr  error
+	pastRead chan struct{} // closed when past and pastErr are set
 
 	mu      sync.Mutex
-	waiting []waiting
+	waiting []waitingMessage
 }
 
-// waiting is a message that was typed during a turn.
-type waiting struct {
+// waitingMessage is a message that no turn has read yet.
+type waitingMessage struct {
 	id, text string
-	steers   bool // for the running turn; otherwise a turn of its own answers it
+	steers   bool // it is for the running turn; otherwise a turn of its own answers it
 }
 
 // New returns a UI; Run runs it.
 func New(o Options) *UI {
-	u := &UI{o: o, opened: make(chan struct{}), over: make(chan struct{}), known: make(chan struct{})}
+	u := &UI{o: o, opened: make(chan struct{}), over: make(chan struct{}), pastRead: make(chan struct{})}
 	u.composer = newComposer(u)
 	return u
 }
 
-// ReadPast reads what came before, which Run waits for. A turn that goes on has to begin later: what it does is
-// shown as it comes.
+// ReadPast reads the last turns, which Run shows first. Unless Once is set, it has to be called, once, before an
+// interrupted turn is resumed: that turn's events are shown as they come.
 func (u *UI) ReadPast(ctx context.Context) {
-	defer close(u.known)
+	defer close(u.pastRead)
 	if u.o.Past != nil {
-		u.before, u.problem = u.o.Past(ctx)
+		u.past, u.pastErr = u.o.Past(ctx)
 	}
 }
 
@@ -155,20 +156,21 @@ func (w watched) Write(data []byte) (int, error) {
 	return n, err
 }
 
-func (u *UI) drawn() { u.drew.Do(func() { close(u.opened) }) }
+// drawn notes that the prompt is on the screen.
+func (u *UI) drawn() { u.openOnce.Do(func() { close(u.opened) }) }
 
-// The size of a terminal before it is known. The library prints lines in the wrong place until something
-// was drawn, unless it takes the terminal for one of a single line.
+// The size that is assumed until the terminal's is known. Until something was drawn, the library prints lines in
+// the wrong place, unless it believes that the terminal has a single line.
 const unknownWidth, unknownHeight = 80, 1
 
-// TurnBegins is told which messages a turn answers.
+// TurnBegins shows the message m that a turn answers. ids are those of all messages that it answers.
 func (u *UI) TurnBegins(m hooks.Envelope, ids []string) {
-	u.read(ids...)
+	u.removeWaiting(ids...)
 	text := m.Text(hooks.KeyContent)
 	u.composer.do(func(c *composer) { c.begin(text, ids) })
 }
 
-// TurnEnds is told how a turn ended.
+// TurnEnds shows how a turn ended: it was interrupted if ctx has ended.
 func (u *UI) TurnEnds(ctx context.Context) {
 	interrupted := ctx.Err() != nil
 	u.composer.do(func(c *composer) { c.end(interrupted) })
@@ -178,7 +180,7 @@ func (u *UI) TurnEnds(ctx context.Context) {
 func (u *UI) Event(e hooks.Event) {
 	if e.Kind == hooks.EventSteering {
 		id := hooks.Envelope(e.Data).Text("message_id")
-		said := u.read(id)
+		said := u.removeWaiting(id)
 		u.composer.do(func(c *composer) { c.steered(said) })
 		return
 	}
@@ -195,17 +197,17 @@ func (u *UI) Message(e hooks.Envelope) {
 	u.composer.do(func(c *composer) { c.message(text, kind == hooks.KindError) })
 }
 
-// Tell shows a message of the program that is no error.
+// Tell shows a message of the program that is not an error.
 func (u *UI) Tell(text string) { u.composer.do(func(c *composer) { c.notice(text) }) }
 
 // Warn shows a warning.
 func (u *UI) Warn(text string) { u.composer.do(func(c *composer) { c.message(text, true) }) }
 
-// read removes messages from the waiting ones, and returns their texts.
-func (u *UI) read(ids ...string) (texts []string) {
+// removeWaiting removes messages from the waiting ones, and returns their texts.
+func (u *UI) removeWaiting(ids ...string) (texts []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.waiting = slices.DeleteFunc(slices.Clone(u.waiting), func(w waiting) bool { // waits has returned the old list
+	u.waiting = slices.DeleteFunc(slices.Clone(u.waiting), func(w waitingMessage) bool { // a caller of waitingMessages may still read the old list
 		found := slices.Contains(ids, w.id)
 		if found {
 			texts = append(texts, w.text)
@@ -215,27 +217,27 @@ func (u *UI) read(ids ...string) (texts []string) {
 	return texts
 }
 
-// wait adds a waiting message.
-func (u *UI) wait(w waiting) {
+// addWaiting adds a waiting message.
+func (u *UI) addWaiting(w waitingMessage) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.waiting = append(u.waiting, w)
 }
 
-// waits returns the waiting messages.
-func (u *UI) waits() []waiting {
+// waitingMessages returns the messages that no turn has read yet, the oldest first.
+func (u *UI) waitingMessages() []waitingMessage {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.waiting
 }
 
-// question is a question to the person, and where the answer goes.
+// question is a question to the person, with the channel for the answer.
 type question struct {
 	approve.Request
 	answer chan approve.Answer
 }
 
-// Ask asks the person whether the agent may do something.
+// Ask asks the person whether the agent may do something. It fails if ctx or the UI ends before the answer.
 func (u *UI) Ask(ctx context.Context, r approve.Request) (approve.Answer, error) {
 	q := &question{r, make(chan approve.Answer, 1)}
 	u.composer.do(func(c *composer) { c.space(); c.question = q })

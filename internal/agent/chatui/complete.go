@@ -15,18 +15,18 @@ type completion struct {
 	before string // the text before the word
 	after  string
 	items  []string
-	at     int  // the chosen one; -1: none
-	common bool // the word has what all items begin with
+	at     int  // index of the chosen item; -1: none
+	common bool // what all items begin with was offered
 }
 
-// most is how many files are looked at, and listed how many candidates are seen.
+// mostFiles is how many files are listed at most, and listed how many candidates are shown.
 const (
 	mostFiles = 50_000
 	listed    = 8
 )
 
-// complete finds what the word before the cursor can become; nil if it can become nothing. known are the words
-// that lookUp has found.
+// complete finds what the word before the cursor can become; nil if it cannot be completed. known has the words
+// that lookUp has found, by kind. cursor counts code points.
 func complete(known map[string][]string, text string, cursor int) *completion {
 	runes := []rune(text)
 	cursor = min(cursor, len(runes))
@@ -79,6 +79,7 @@ func commonPrefix(items []string) string {
 	return strings.ToValidUTF8(out, "")
 }
 
+// beginning returns the elements that begin with a word.
 func beginning(list []string, word string) (out []string) {
 	for _, s := range list {
 		if strings.HasPrefix(s, word) {
@@ -88,7 +89,7 @@ func beginning(list []string, word string) (out []string) {
 	return out
 }
 
-// matching returns what begins with a word, else what has it.
+// matching returns the elements that begin with a word; if there are none, those that contain it.
 func matching(list []string, word string) []string {
 	if out := beginning(list, word); len(out) > 0 {
 		return out
@@ -102,7 +103,8 @@ func matching(list []string, word string) []string {
 	return out
 }
 
-// files lists the project's files and folders, without hidden ones and those that tools bring.
+// files lists the project's files and folders, without hidden folders and folders of dependencies, and without
+// names with spaces.
 func files(ctx context.Context, dir string) (out []string) {
 	_ = fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error { // what cannot be read is left out
 		switch {

@@ -23,25 +23,25 @@ const (
 	maxThought  = 1 << 20
 )
 
-// frame is what the composer gives the program: lines that are over, and what still changes.
+// frame is what the composer gives the program: finished lines, and those that still change.
 type frame struct {
 	done     []string
-	live     []item
+	live     []block
 	running  bool
-	writing  bool // the model is answering, and nothing else shows that the turn goes on
-	silent   time.Time
-	stopped  bool // the turn has ended since the last frame
-	status   bool // the status may have changed
+	writing  bool      // a turn runs, and no block has a spinner that shows it
+	silent   time.Time // when the last event came
+	stopped  bool      // the turn has ended since the last frame
+	status   bool      // the status may have changed
 	question *question
 }
 
-// item is a part of what still changes.
-type item struct {
+// block is a group of lines that still change, such as a call.
+type block struct {
 	lines []string
 	since time.Time // not zero: the first line has a spinner and the time since then
 }
 
-// composer makes lines of what happens. Its fields, except for those that mu guards, belong to its
+// composer renders what happens as lines. Its fields, except for those that mu guards, belong to its
 // goroutine.
 type composer struct {
 	ui    *UI
@@ -52,25 +52,25 @@ type composer struct {
 	acts  []func(*composer)
 	width int
 
-	rows     int  // how many lines may still change
+	rows     int  // how many lines of the stream, of reasoning or of running calls are shown while they change
 	open     bool // reasoning is shown
 	stream   typeset.Stream
 	writing  bool            // lines of the stream were printed
-	plain    bool            // the turn is a command: its output is no Markdown
+	plain    bool            // the turn is a command: its output is not Markdown
 	shown    strings.Builder // the turn's text
 	thought  strings.Builder // the reasoning, of the last step that has any
 	thinking time.Time       // not zero: the model is reasoning
 	calls    []*liveCall
 	results  []result // the last ones
 	began    time.Time
-	busy     bool // a turn runs
-	silent   time.Time
-	in, out  int64 // tokens of the turn
+	busy     bool      // a turn runs
+	silent   time.Time // when the last event came
+	in, out  int64     // tokens of the turn
 	question *question
-	next     frame
+	next     frame           // what the next frame has so far
 	spaced   bool            // the last line is empty, or there is none
 	wordless bool            // the turn has said nothing since it began, or since its last call
-	told     map[string]bool // by id: the messages that were shown as part of the earlier conversation
+	told     map[string]bool // the ids of messages that were shown as part of the last turns
 }
 
 func newComposer(u *UI) *composer {
@@ -79,7 +79,7 @@ func newComposer(u *UI) *composer {
 	return c
 }
 
-// do lets the composer do something, after what came before.
+// do queues something for the composer's goroutine.
 func (c *composer) do(act func(*composer)) {
 	c.mu.Lock()
 	c.acts = append(c.acts, act)
@@ -87,7 +87,7 @@ func (c *composer) do(act func(*composer)) {
 	c.rouse()
 }
 
-// first queues something before everything that waits.
+// first is like do, but goes before everything that is queued.
 func (c *composer) first(act func(*composer)) {
 	c.mu.Lock()
 	c.acts = append([]func(*composer){act}, c.acts...)
@@ -143,7 +143,7 @@ func (c *composer) run(ctx context.Context) {
 		f := c.next
 		c.next = frame{}
 		f.live, f.running, f.question = c.live(), c.busy, c.question
-		f.silent, f.writing = c.silent, c.busy && !slices.ContainsFunc(f.live, func(i item) bool { return !i.since.IsZero() })
+		f.silent, f.writing = c.silent, c.busy && !slices.ContainsFunc(f.live, func(b block) bool { return !b.since.IsZero() })
 		c.ui.program.Send(f)
 		select {
 		case <-time.After(max(frameEvery, time.Since(began))): // rendering takes at most half of a core
@@ -153,7 +153,7 @@ func (c *composer) run(ctx context.Context) {
 	}
 }
 
-// print adds lines that are over.
+// print adds finished lines.
 func (c *composer) print(lines ...string) {
 	c.next.done = append(c.next.done, lines...)
 	if len(lines) > 0 {
@@ -161,14 +161,14 @@ func (c *composer) print(lines ...string) {
 	}
 }
 
-// space separates what follows from what is above it.
+// space prints an empty line, unless the last line is empty.
 func (c *composer) space() {
 	if !c.spaced {
 		c.print("")
 	}
 }
 
-// begin shows the message that a turn answers, unless an earlier part of the turn has shown it.
+// begin shows the message that a turn answers, unless it was shown with the last turns.
 func (c *composer) begin(text string, ids []string) {
 	c.busy, c.began, c.silent, c.in, c.out = true, time.Now(), time.Now(), 0, 0
 	c.shown.Reset()
@@ -199,6 +199,7 @@ func (c *composer) said(text string) {
 // saidLines is how many lines of what was said are shown.
 const saidLines = 12
 
+// steered shows messages that the running turn has read.
 func (c *composer) steered(texts []string) {
 	c.closeText()
 	for _, text := range texts {
@@ -209,7 +210,7 @@ func (c *composer) steered(texts []string) {
 // end shows how the turn ended.
 func (c *composer) end(interrupted bool) {
 	c.closeText()
-	if c.plain && !interrupted { // the result of the command was shown
+	if c.plain && !interrupted { // the output of the command was shown
 		c.calls = nil
 	}
 	for _, l := range c.calls { // they have no result: the turn was interrupted
@@ -272,7 +273,7 @@ func (c *composer) event(e hooks.Event) {
 	}
 }
 
-// answered notes what the person has decided.
+// answered shows what the person has decided.
 func (c *composer) answered(r approve.Request, a approve.Answer) {
 	c.question = nil
 	said := map[approve.Decision]string{
@@ -297,41 +298,41 @@ func (c *composer) brief(tool string, r approve.Request) string {
 	return display.Line(tool) + " " + oneLine(what)
 }
 
-// live returns what still changes.
-func (c *composer) live() (out []item) {
+// live returns the blocks that still change.
+func (c *composer) live() (out []block) {
 	if !c.thinking.IsZero() {
-		i := item{lines: []string{c.paint.faint("thinking · Ctrl-T opens it")}, since: c.thinking}
+		b := block{lines: []string{c.paint.faint("thinking · Ctrl-T opens it")}, since: c.thinking}
 		if c.open {
 			tail := c.thought.String()
 			tail = strings.ToValidUTF8(tail[max(0, len(tail)-c.rows*c.cells()):], "")
-			i.lines[0] = c.paint.faint("thinking · Ctrl-T folds it")
+			b.lines[0] = c.paint.faint("thinking · Ctrl-T folds it")
 			lines := c.wrapped(display.Text(strings.TrimSpace(tail)), 2)
 			for _, line := range lines[max(0, len(lines)-c.rows):] {
-				i.lines = append(i.lines, c.paint.faint("  "+line))
+				b.lines = append(b.lines, c.paint.faint("  "+line))
 			}
 		}
-		return append(out, i)
+		return append(out, b)
 	}
 	if lines := c.stream.Live(c.rows); len(lines) > 0 {
 		if !c.writing && !c.spaced {
 			lines = append([]string{""}, lines...)
 		}
-		out = append(out, item{lines: lines})
+		out = append(out, block{lines: lines})
 	}
 	for _, l := range c.calls {
-		out = append(out, c.running(l, max(1, c.rows/max(1, len(c.calls))-1)))
+		out = append(out, c.runningCall(l, max(1, c.rows/max(1, len(c.calls))-1)))
 	}
 	if len(out) == 0 && c.busy {
 		what := "waiting for the model"
 		if c.plain {
 			what = "running"
 		}
-		out = append(out, item{lines: []string{c.paint.faint(what)}, since: c.silent})
+		out = append(out, block{lines: []string{c.paint.faint(what)}, since: c.silent})
 	}
 	return out
 }
 
-// tokens reads the usage of a call of a model, as either API has it.
+// tokens reads how many tokens a call of a model took and gave, in the form of either API.
 func tokens(usage map[string]any) (in, out int64) {
 	number := func(name string) int64 {
 		switch v := usage[name].(type) {

@@ -15,14 +15,14 @@ import (
 )
 
 // A paste with more lines or bytes than these is shown as a short mark in the editor, and is sent as it is.
-// So is one of several lines with tabs, which the editor would change.
+// So is a paste of several lines that has tabs, because the editor would change the tabs.
 const (
 	pasteLines = 15
 	pasteBytes = 1500
 )
 
-// editor is the library's text area, in which keys move over and delete whole characters, with pastes of any
-// length and a history.
+// editor is the library's text area with a history and with pastes of any length. Its keys move over and delete
+// whole characters.
 type editor struct {
 	area   textarea.Model
 	pastes map[string]string // by their marks

@@ -11,7 +11,7 @@ import (
 	"tape/hooks"
 )
 
-// key does what a key asks for.
+// key handles a key.
 func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 	m.said = ""
 	key := msg.String()
@@ -66,7 +66,7 @@ func (m *model) key(msg tea.KeyPressMsg) tea.Cmd {
 			return m.leave()
 		}
 	case "up":
-		if m.editor.empty() && m.frame.running && len(m.ui.waits()) > 0 {
+		if m.editor.empty() && m.frame.running && len(m.ui.waitingMessages()) > 0 {
 			return m.takeBack()
 		}
 		if m.editor.older() {
@@ -106,7 +106,7 @@ func (m *model) changeMode() tea.Cmd {
 	return m.tell("mode " + mode + ": " + about)
 }
 
-// interrupt ends the running turn, or clears the editor; a second time it leaves.
+// interrupt ends a search, the running turn, or a draft in the editor. A second Ctrl-C leaves.
 func (m *model) interrupt() tea.Cmd {
 	switch {
 	case m.search != nil:
@@ -158,7 +158,7 @@ func (m *model) enter() tea.Cmd {
 	return m.send(text, hooks.Undecided)
 }
 
-// slashes are the commands that other agents spell with a slash.
+// slashes maps commands of other agents to those of tape.
 func slashes() map[string]string {
 	return map[string]string{
 		"/help": ",help", "/tools": ",tools", "/model": ",model", "/sessions": ",sessions", "/resume": ",sessions", "/skill": ",skill", "/skills": ",skill",
@@ -251,7 +251,7 @@ func (m *model) place(before, after string) {
 	a.SetHeight(a.Height())
 }
 
-// toggleThought shows or folds the reasoning. One that is over is opened in the pager.
+// toggleThought shows or folds the current reasoning. Finished reasoning is opened in the pager.
 func (m *model) toggleThought() tea.Cmd {
 	c := m.ui.composer
 	live := make(chan bool, 1)
@@ -273,7 +273,7 @@ func (m *model) toggleThought() tea.Cmd {
 	}
 }
 
-// sessions goes on with another session, which is named or picked.
+// sessions continues in another session: the named one, or, without a name, the one that the person picks.
 func (m *model) sessions(name string) tea.Cmd {
 	if m.frame.running {
 		return m.tell("a turn is running: wait for its end, or interrupt it with Ctrl-C")
@@ -286,29 +286,29 @@ func (m *model) sessions(name string) tea.Cmd {
 		return m.tell("write ,sessions NAME")
 	}
 	m.away = true
-	x := &picking{m: m}
-	return tea.Exec(x, func(err error) tea.Msg { return picked{x.session, err} })
+	p := &picker{m: m}
+	return tea.Exec(p, func(err error) tea.Msg { return picked{p.session, err} })
 }
 
-// picking lets the person pick a session while the program has given the terminal away.
-type picking struct {
+// picker lets the person pick a session while the program has given the terminal away.
+type picker struct {
 	m       *model
 	in      io.Reader
 	out     io.Writer
 	session string
 }
 
-func (p *picking) SetStdin(in io.Reader)   { p.in = in }
-func (p *picking) SetStdout(out io.Writer) { p.out = out }
-func (p *picking) SetStderr(io.Writer)     {}
+func (p *picker) SetStdin(in io.Reader)   { p.in = in }
+func (p *picker) SetStdout(out io.Writer) { p.out = out }
+func (p *picker) SetStderr(io.Writer)     {}
 
 // Run picks.
-func (p *picking) Run() (err error) {
+func (p *picker) Run() (err error) {
 	p.session, err = p.m.ui.o.Pick(p.m.ctx, p.in, p.out)
 	return err
 }
 
-// searchKey looks for what was typed before.
+// searchKey handles a key during a search of the history.
 func (m *model) searchKey(msg tea.KeyPressMsg) {
 	s := m.search
 	switch key := msg.String(); key {

@@ -14,7 +14,7 @@ import (
 	"tape/hooks"
 )
 
-// model is the program: keys, and what is drawn.
+// model is the program of bubbletea: it handles keys and draws.
 type model struct {
 	ui            *UI
 	ctx           context.Context
@@ -25,37 +25,37 @@ type model struct {
 	frame    frame
 	drawn    []string // the last view
 	cursorAt *tea.Position
-	outbox   []string // lines that are over, not yet printed
+	outbox   []string // finished lines that are not printed yet
 	printing bool
 	tick     int // of spinners
 	ticking  bool
 
 	question *question
-	asked    []string // what it asks about
-	sentence bool     // the answer is being typed
-	drafts   bool     // a message was being typed when the question came
+	asked    []string // the command or diff that it asks about
+	sentence bool     // a sentence is being typed as the answer
+	drafts   bool     // the editor has a message that was begun before the question
 
 	search   *search
 	complete *completion
 	known    map[string][]string // the words for completion, by kind
-	knows    map[string]bool     // the kinds that were looked up
+	lookedUp map[string]bool     // the kinds of words that were looked up
 
-	status  Status
-	asking  bool // for the status
-	said    string
-	armed   bool // Ctrl-C was typed: a second one leaves
-	leaving bool
-	quits   bool // after the running turn
-	away    bool // another program has the terminal
-	next    string
-	refused string // a message that looked like a command
+	status        Status
+	readingStatus bool
+	said          string // a line below the editor, shown until the next key
+	armed         bool   // Ctrl-C or Ctrl-D was typed: a second one leaves
+	leaving       bool
+	quits         bool   // the UI ends when no turn runs and no message waits
+	away          bool   // another program has the terminal
+	next          string // the session to continue in
+	refused       string // a message that was not sent, because it looked like a command
 }
 
-// search looks for what was typed before.
+// search is a search of the history.
 type search struct {
 	text  string
-	at    int
-	draft string
+	at    int    // index of the entry that was found
+	draft string // what was in the editor before
 }
 
 // Messages of the program to itself.
@@ -70,13 +70,13 @@ type (
 		err      error
 	}
 	takenBack struct {
-		waiting
+		waitingMessage
 		ok  bool
 		err error
 	}
-	knowsNow struct {
-		what string
-		list []string
+	wordsFound struct {
+		kind  string
+		words []string
 	}
 	picked struct {
 		session string
@@ -85,10 +85,10 @@ type (
 )
 
 func newModel(ctx context.Context, u *UI) *model {
-	return &model{ui: u, ctx: ctx, width: 80, height: 24, editor: newEditor(u.colors()), known: map[string][]string{}, knows: map[string]bool{}}
+	return &model{ui: u, ctx: ctx, width: 80, height: 24, editor: newEditor(u.colors()), known: map[string][]string{}, lookedUp: map[string]bool{}}
 }
 
-// Init starts what is read beside the first prompt.
+// Init starts to read what the first prompt does not wait for.
 func (m *model) Init() tea.Cmd {
 	o := m.ui.o
 	if o.Once {
@@ -123,14 +123,14 @@ func (m *model) open() {
 	m.ui.composer.first(func(c *composer) {
 		c.print(c.fit(c.paint.faint("session "+shown(o.Session)+" · ,help lists commands · Esc interrupts, Ctrl-D leaves")), "")
 		select {
-		case <-m.ui.known:
+		case <-m.ui.pastRead:
 		case <-m.ctx.Done():
 			return
 		}
-		if err := m.ui.problem; err != nil {
+		if err := m.ui.pastErr; err != nil {
 			c.message("the last turns cannot be read: "+err.Error(), true)
 		}
-		c.past(m.ctx, m.ui.before)
+		c.past(m.ctx, m.ui.past)
 	})
 }
 
@@ -156,7 +156,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.ticking = false
 		m.tick++
 	case statusIs:
-		m.asking, m.status = false, msg.Status
+		m.readingStatus, m.status = false, msg.Status
 	case historyIs:
 		m.editor.remember(msg)
 	case notice:
@@ -165,17 +165,17 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		cmd = m.wasSent(msg)
 	case takenBack:
 		m.wasTakenBack(msg)
-	case knowsNow:
-		m.known[msg.what] = msg.list
+	case wordsFound:
+		m.known[msg.kind] = msg.words
 	case pressed:
-		m.alone(msg)
+		m.letterAlone(msg)
 	case page:
 		if msg.err != nil {
 			m.said = msg.err.Error()
 		} else {
 			cmd = m.pager(msg.text)
 		}
-	case shownPage:
+	case programEnded:
 		cmd = m.back(msg)
 	case picked:
 		m.away = false
@@ -195,9 +195,9 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, tea.Batch(cmd, m.print(), m.spin(), m.lookUp())
 }
 
-// reflow is called when the terminal's width changes. A terminal that becomes narrower wraps the lines
-// that are drawn, which the library does not know: it would leave some of them above the new ones. So
-// the cursor goes to where the library takes it to be.
+// reflow is called when the terminal's width changes. A terminal that becomes narrower wraps the drawn
+// lines, which the library does not notice: it would leave some of them above the new ones. So reflow
+// moves the cursor to where the library believes it to be.
 func (m *model) reflow(width int) {
 	if !m.opened || width >= m.width || width < 1 || m.cursorAt == nil {
 		return
@@ -228,7 +228,7 @@ func (m *model) takeFrame(f frame) tea.Cmd {
 	}
 	if f.stopped {
 		m.armed, m.said = false, ""
-		m.leaving = m.leaving || m.ui.o.Once || m.quits && len(m.ui.waits()) == 0
+		m.leaving = m.leaving || m.ui.o.Once || m.quits && len(m.ui.waitingMessages()) == 0
 	}
 	return tea.Batch(cmds...)
 }
@@ -237,7 +237,7 @@ func (m *model) takeFrame(f frame) tea.Cmd {
 // the screen if both together do not fit on it.
 func (m *model) tallest() int { return max(2, m.height*2/3) }
 
-// print prints lines that are over, a few at a time: those that fit above what is drawn.
+// print prints finished lines, a few at a time: those that fit above what is drawn.
 func (m *model) print() tea.Cmd {
 	if m.printing || m.away || !m.opened {
 		return nil
@@ -269,10 +269,10 @@ func (m *model) spin() tea.Cmd {
 }
 
 func (m *model) readStatus() tea.Cmd {
-	if m.ui.o.Status == nil || m.asking {
+	if m.ui.o.Status == nil || m.readingStatus {
 		return nil
 	}
-	m.asking = true
+	m.readingStatus = true
 	return func() tea.Msg {
 		s, err := m.ui.o.Status(m.ctx)
 		if err != nil {
@@ -288,10 +288,10 @@ func (m *model) tell(text string) tea.Cmd {
 	return nil
 }
 
-// send sends a message. It is stored at once, also one that waits for the end of the running turn.
+// send sends a message. It is stored at once, even if it has to wait for the end of the running turn.
 func (m *model) send(text string, how hooks.Admission) tea.Cmd {
 	id := "message-" + strings.ToLower(rand.Text()[:16])
-	m.ui.wait(waiting{id: id, text: text, steers: how == hooks.Steer})
+	m.ui.addWaiting(waitingMessage{id: id, text: text, steers: how == hooks.Steer})
 	return func() tea.Msg { return sent{id, text, m.ui.o.Send(m.ctx, id, text, how)} }
 }
 
@@ -299,7 +299,7 @@ func (m *model) wasSent(s sent) tea.Cmd {
 	if s.err == nil {
 		return nil
 	}
-	m.ui.read(s.id)
+	m.ui.removeWaiting(s.id)
 	if m.editor.empty() {
 		m.editor.set(s.text)
 	}
@@ -308,7 +308,7 @@ func (m *model) wasSent(s sent) tea.Cmd {
 
 // takeBack takes back the last message that was typed during the turn, and puts it into the editor.
 func (m *model) takeBack() tea.Cmd {
-	list := m.ui.waits()
+	list := m.ui.waitingMessages()
 	w := list[len(list)-1]
 	if m.ui.o.TakeBack == nil {
 		return nil
@@ -326,7 +326,7 @@ func (m *model) wasTakenBack(t takenBack) {
 	case !t.ok:
 		m.said = "too late: the model has it"
 	default:
-		m.ui.read(t.id)
+		m.ui.removeWaiting(t.id)
 		m.quits = m.quits && strings.TrimSpace(t.text) != ",quit"
 		if !m.editor.empty() {
 			t.text += "\n" + m.editor.text()
@@ -335,13 +335,13 @@ func (m *model) wasTakenBack(t takenBack) {
 	}
 }
 
-// lookUp looks for completions of the word before the cursor, if that can have some.
+// lookUp finds the words with which what is being typed can be completed, one kind of words at a time.
 func (m *model) lookUp() tea.Cmd {
 	text := m.editor.area.Value()
 	o := m.ui.o
 	for _, k := range []struct {
-		what  string
-		begun bool
+		kind  string
+		typed bool // the text may go on with such a word
 		find  func(context.Context) ([]string, error)
 	}{
 		{"commands", strings.HasPrefix(text, ","), o.Commands},
@@ -349,18 +349,18 @@ func (m *model) lookUp() tea.Cmd {
 		{"sessions", strings.HasPrefix(asCommand(text), ",sessions "), o.Sessions},
 		{"files", strings.Contains(text, "@"), func(ctx context.Context) ([]string, error) { return files(ctx, o.Dir), nil }},
 	} {
-		if k.begun && !m.knows[k.what] && k.find != nil {
-			m.knows[k.what] = true
+		if k.typed && !m.lookedUp[k.kind] && k.find != nil {
+			m.lookedUp[k.kind] = true
 			return func() tea.Msg {
 				list, err := k.find(m.ctx)
 				if err != nil {
-					return notice(k.what + ": " + err.Error())
+					return notice(k.kind + ": " + err.Error())
 				}
-				return knowsNow{k.what, list}
+				return wordsFound{k.kind, list}
 			}
 		}
-		if !k.begun { // it may be another list the next time
-			delete(m.knows, k.what)
+		if !k.typed { // next time, the list may be another one
+			delete(m.lookedUp, k.kind)
 		}
 	}
 	return nil

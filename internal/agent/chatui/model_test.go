@@ -27,7 +27,7 @@ type desk struct {
 	t    *testing.T
 	m    *model
 	sent []string
-	kept []pressed // letters that decide after a pause
+	kept []pressed // the letters whose pause is not over
 }
 
 func newDesk(t *testing.T, o Options) *desk {
@@ -44,7 +44,8 @@ func newDesk(t *testing.T, o Options) *desk {
 	return d
 }
 
-// tell gives the program a message, and then what its commands say, except for those that print or wait.
+// tell gives the program a message, runs the commands that follow, and gives it their messages too. Commands that
+// print or wait are left out.
 func (d *desk) tell(msg tea.Msg) {
 	d.t.Helper()
 	_, cmd := d.m.Update(msg)
@@ -63,7 +64,7 @@ func (d *desk) do(cmd tea.Cmd) {
 		}
 	case pressed:
 		d.kept = append(d.kept, msg)
-	case sent, takenBack, statusIs, historyIs, notice, knowsNow, page:
+	case sent, takenBack, statusIs, historyIs, notice, wordsFound, page:
 		d.tell(msg)
 	default: // the library's: it prints
 		d.m.printing = false
@@ -115,6 +116,15 @@ func (d *desk) want(what string, got, want any) {
 	}
 }
 
+func (d *desk) wantSeen(texts ...string) {
+	d.t.Helper()
+	for _, text := range texts {
+		if !strings.Contains(d.seen(), text) {
+			d.t.Errorf("no %q in\n%s", text, d.seen())
+		}
+	}
+}
+
 // TestEditor: characters are deleted as they are seen, whatever they consist of.
 func TestEditor(t *testing.T) {
 	d := newDesk(t, Options{})
@@ -134,7 +144,7 @@ func TestEditor(t *testing.T) {
 	for range 200 {
 		d.keys("backspace")
 	}
-	d.want("over the edge", utf8.RuneCountInString(d.text()), 200)
+	d.want("characters left in wrapped lines", utf8.RuneCountInString(d.text()), 200)
 	for _, line := range strings.Split(d.seen(), "\n") {
 		if xansi.StringWidth(line) > 60 {
 			t.Errorf("too wide: %q", line)
@@ -142,23 +152,21 @@ func TestEditor(t *testing.T) {
 	}
 }
 
-// TestPaste: a pasted megabyte stands as a mark, and is sent as it is; a short paste is edited.
+// TestPaste: a pasted megabyte is shown as a mark, and is sent as it is; a short paste is inserted as text.
 func TestPaste(t *testing.T) {
 	d := newDesk(t, Options{})
 	big := strings.Repeat("a line\twith a tab\n", 60000)
 	d.keys("look: ")
 	d.tell(tea.PasteMsg{Content: big})
 	d.tell(tea.PasteMsg{Content: "short\r\nlines"})
-	if !strings.Contains(d.seen(), "[paste 1: 60001 lines, 1.0 MiB]short") {
-		t.Error(d.seen())
-	}
+	d.wantSeen("[paste 1: 60001 lines, 1.0 MiB]short")
 	d.keys("enter")
-	d.want("what is sent", len(d.sent[0]), len("look: "+big+"short\nlines"))
+	d.want("length of what is sent", len(d.sent[0]), len("look: "+big+"short\nlines"))
 	d.keys("up")
-	d.want("it is in the history", len(d.text()), len(d.sent[0]))
+	d.want("length in the history", len(d.text()), len(d.sent[0]))
 }
 
-// TestHistory: what was typed comes back, and is searched.
+// TestHistory: Up and Down walk through what was typed before, and Ctrl-R searches it.
 func TestHistory(t *testing.T) {
 	d := newDesk(t, Options{History: func(context.Context) ([]string, error) { return []string{"first", "make test", "make lint"}, nil }})
 	d.do(d.m.Init())
@@ -167,9 +175,7 @@ func TestHistory(t *testing.T) {
 	d.keys("down", "down")
 	d.want("the draft", d.text(), "draft")
 	d.keys("ctrl+r", "make")
-	if !strings.Contains(d.seen(), "search: make\n  make lint") {
-		t.Error(d.seen())
-	}
+	d.wantSeen("search: make\n  make lint")
 	d.keys("ctrl+r", "enter")
 	d.want("found", d.text(), "make test")
 	d.keys("ctrl+r", "nothing", "esc")
@@ -200,9 +206,7 @@ func TestComplete(t *testing.T) {
 	}
 	d.keys("ctrl+u", "@src/m", "tab", "tab", "tab")
 	d.want("each candidate", d.text(), "@src/main_test.go")
-	if !strings.Contains(d.seen(), "▸ @src/main_test.go") {
-		t.Error(d.seen())
-	}
+	d.wantSeen("▸ @src/main_test.go")
 }
 
 // TestDuringTurn: Enter steers, Tab waits, Up takes back, Esc and Ctrl-C interrupt, and a second Ctrl-C or
@@ -213,28 +217,24 @@ func TestDuringTurn(t *testing.T) {
 	d.begin()
 	d.keys("now", "enter", "later", "tab", "last", "tab", ",help", "enter")
 	d.want("sent, and so stored", d.sent, []string{"now steer", "later", "last", ",help"})
-	for _, text := range []string{"steers: now", "then: later", "then: last", "then: ,help"} {
-		if !strings.Contains(d.seen(), text) {
-			t.Errorf("no %q in\n%s", text, d.seen())
-		}
-	}
+	d.wantSeen("steers: now", "then: later", "then: last", "then: ,help")
 	d.keys("up", "ctrl+u", "up")
 	d.want("taken back", d.text(), "last")
 	d.keys("ctrl+u", "kept", "esc")
 	d.want("interrupted", cancelled, 1)
 	d.want("what is being typed stays", d.text(), "kept")
 	d.keys("ctrl+u", "ctrl+d")
-	d.want("a turn is running", d.m.leaving, false)
+	d.want("left by one Ctrl-D during a turn", d.m.leaving, false)
 	d.keys("ctrl+d")
-	d.want("left all the same", d.m.leaving, true)
+	d.want("left by a second Ctrl-D", d.m.leaving, true)
 	d.m.leaving = false
 	d.keys("esc", "ctrl+c")
 	d.want("interrupted again", cancelled, 3)
 	d.end()
 	d.keys("ctrl+c", "x")
-	d.want("not yet", d.m.leaving, false)
+	d.want("left by one Ctrl-C", d.m.leaving, false)
 	d.keys("ctrl+c", "ctrl+c", "ctrl+c")
-	d.want("left", d.m.leaving, true)
+	d.want("left by a second Ctrl-C", d.m.leaving, true)
 }
 
 // TestQuit: ,quit during a turn leaves when nothing waits any more.
@@ -242,13 +242,13 @@ func TestQuit(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.begin()
 	d.keys("later", "tab", ",quit", "enter")
-	waits := d.m.ui.waits()
-	d.m.ui.TurnBegins(nil, []string{waits[0].id})
+	messages := d.m.ui.waitingMessages()
+	d.m.ui.TurnBegins(nil, []string{messages[0].id})
 	d.end()
-	d.want("a message waits", d.m.leaving, false)
-	d.m.ui.TurnBegins(nil, []string{waits[1].id})
+	d.want("left while a message waits", d.m.leaving, false)
+	d.m.ui.TurnBegins(nil, []string{messages[1].id})
 	d.end()
-	d.want("left", d.m.leaving, true)
+	d.want("left when no message waits", d.m.leaving, true)
 }
 
 // TestSlash: commands may be typed as in other programs; a path is a message.
@@ -259,22 +259,20 @@ func TestSlash(t *testing.T) {
 		d := newDesk(t, Options{})
 		d.keys(text, "enter")
 		if len(d.sent) != 1 || d.sent[0] != want {
-			t.Errorf("%q: sent %q", text, d.sent)
+			t.Errorf("%q: sent %q, want %q", text, d.sent, want)
 		}
 	}
 	d := newDesk(t, Options{})
 	d.keys("/frobnicate it", "enter")
-	d.want("nothing is sent yet", d.sent, []string(nil))
-	if !strings.Contains(d.seen(), "> /frobnicate it") || !strings.Contains(d.seen(), "there is no command /frobnicate") {
-		t.Error(d.seen())
-	}
+	d.want("sent by the first Enter", d.sent, []string(nil))
+	d.wantSeen("> /frobnicate it", "there is no command /frobnicate")
 	d.keys("enter")
-	d.want("it was meant", d.sent, []string{"/frobnicate it"})
+	d.want("sent by the second Enter", d.sent, []string{"/frobnicate it"})
 	d.keys("/he", "tab")
 	d.want("completed", d.text(), "/help ")
 }
 
-// TestStatusLine: in little room the least important parts are left out, never the keys of a turn.
+// TestStatusLine: in a narrow terminal the least important parts are left out; above 60 cells, the keys of a turn stay.
 func TestStatusLine(t *testing.T) {
 	d := newDesk(t, Options{Mode: func() string { return approve.ModeAuto }})
 	d.m.status = Status{Model: "provider:model", Used: 2400, Last: 111}
@@ -288,26 +286,24 @@ func TestStatusLine(t *testing.T) {
 	} {
 		d.tell(tea.WindowSizeMsg{Width: width, Height: 20})
 		lines := strings.Split(d.seen(), "\n")
-		d.want(fmt.Sprint(width), strings.ReplaceAll(lines[len(lines)-1], "\u00a0", " "), want)
+		d.want(fmt.Sprintf("with %d cells", width), strings.ReplaceAll(lines[len(lines)-1], "\u00a0", " "), want)
 	}
 }
 
-// TestPause: an answer that pauses shows that the turn goes on.
+// TestPause: when no more of an answer comes for a while, a spinner shows that the turn goes on.
 func TestPause(t *testing.T) {
 	d := newDesk(t, Options{})
-	live := []item{{lines: []string{"Let me think"}}}
+	live := []block{{lines: []string{"Let me think"}}}
 	d.tell(frame{running: true, writing: true, live: live, silent: time.Now()})
 	if strings.Contains(d.seen(), "waiting") {
-		t.Error(d.seen())
+		t.Errorf("a spinner without a pause:\n%s", d.seen())
 	}
 	d.tell(frame{running: true, writing: true, live: live, silent: time.Now().Add(-time.Minute)})
-	if !strings.Contains(d.seen(), "Let me think\n⠋ waiting for the model 1m") {
-		t.Error(d.seen())
-	}
+	d.wantSeen("Let me think\n⠋ waiting for the model 1m")
 }
 
-// TestGoesOn: a turn that goes on does not show its prompt twice, and a notice does not look like an error.
-func TestGoesOn(t *testing.T) {
+// TestResumedTurn: a resumed turn does not show its prompt twice, and a notice does not look like an error.
+func TestResumedTurn(t *testing.T) {
 	d := newDesk(t, Options{})
 	c := d.m.ui.composer
 	entry := func(payload, meta string) repo.Entry {
@@ -327,25 +323,21 @@ func TestGoesOn(t *testing.T) {
 		}
 	}
 	if strings.Count(said, "> second") != 1 || strings.Contains(said, "✗") || strings.Contains(said, "interrupted") {
-		t.Error(said)
+		t.Errorf("the prompt is shown twice, or something looks like an error:\n%s", said)
 	}
 }
 
-// TestMode: Shift-Tab chooses the next mode, which is seen.
+// TestMode: Shift-Tab changes to the next mode, and the status line shows it.
 func TestMode(t *testing.T) {
 	mode := approve.ModeAsk
 	d := newDesk(t, Options{Mode: func() string { return mode }, NextMode: func() (string, string) { mode = approve.ModePlan; return mode, "only reading" }})
 	d.keys("shift+tab")
-	if !strings.Contains(d.seen(), "mode plan: only reading") {
-		t.Error(d.seen())
-	}
+	d.wantSeen("mode plan: only reading")
 	d.keys("x")
-	if !strings.Contains(d.seen(), "mode plan · s") {
-		t.Error(d.seen())
-	}
+	d.wantSeen("mode plan · s")
 }
 
-// TestQuestion: each way to answer; what the model wrote cannot command the terminal.
+// TestQuestion tries each way to answer, with a command that has control characters: the terminal must not get them.
 func TestQuestion(t *testing.T) {
 	for _, c := range []struct {
 		keys []string
@@ -369,7 +361,7 @@ func TestQuestion(t *testing.T) {
 		d.tell(frame{running: true, question: q})
 		if seen := d.seen(); !strings.Contains(seen, "go test ./...") || !strings.Contains(seen, `rm -rf \x1b[2Jx`) || strings.Contains(seen, "\x1b") ||
 			strings.Contains(seen, "in this project") != (c.rule != "") {
-			t.Error(seen)
+			t.Errorf("the question with the rule %q:\n%s", c.rule, seen)
 		}
 		d.keys(c.keys...)
 		d.wait()
@@ -386,34 +378,32 @@ func TestQuestion(t *testing.T) {
 	d.tell(frame{running: true, question: &question{approve.Request{Tool: "bash", Command: strings.Repeat("long\n", 100)}, make(chan approve.Answer, 1)}})
 	d.keys("y")
 	d.wait()
-	d.want("what is being typed answers nothing", d.text(), "half a seny")
+	d.want("a message that was begun before the question", d.text(), "half a seny")
 	d.keys("enter")
-	d.want("and is sent", d.sent, []string{"half a seny steer"})
-	d.want("the question stays", d.m.question != nil, true)
+	d.want("sent", d.sent, []string{"half a seny steer"})
+	d.want("the question is still asked", d.m.question != nil, true)
 	if n := strings.Count(d.seen(), "\n"); n > 18 {
-		t.Errorf("%d lines", n)
+		t.Errorf("the view has %d lines, want at most 18", n)
 	}
 }
 
-// TestNarrow: with any size, the view fits, and has the editor.
-func TestNarrow(t *testing.T) {
+// TestSizes: the view fits into a terminal of any size, and has the editor.
+func TestSizes(t *testing.T) {
 	d := newDesk(t, Options{})
 	d.m.status = Status{Model: "provider:model", Used: 10, Window: 100, Last: 7}
 	d.keys("typed")
-	d.tell(frame{running: true, live: []item{{lines: slices.Repeat([]string{strings.Repeat("wide ", 40)}, 50)}}})
+	d.tell(frame{running: true, live: []block{{lines: slices.Repeat([]string{strings.Repeat("wide ", 40)}, 50)}}})
 	for _, size := range [][2]int{{120, 40}, {20, 10}, {8, 4}, {60, 3}, {1, 2}, {100, 20}} {
 		d.tell(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
 		lines := strings.Split(d.seen(), "\n")
 		if len(lines) > max(2, size[1]) {
-			t.Errorf("%v: %d lines", size, len(lines))
+			t.Errorf("size %v: %d lines", size, len(lines))
 		}
 		for _, line := range lines {
 			if size[0] > 8 && xansi.StringWidth(line) > size[0] {
-				t.Errorf("%v: %q", size, line)
+				t.Errorf("size %v: too wide: %q", size, line)
 			}
 		}
 	}
-	if !strings.Contains(d.seen(), "> typed") || !strings.Contains(d.seen(), "provider:model · s · context 10 % · @7") {
-		t.Error(d.seen())
-	}
+	d.wantSeen("> typed", "provider:model · s · context 10 % · @7")
 }

@@ -15,14 +15,14 @@ import (
 	"tape/internal/show/display"
 )
 
-// page is a text for the pager.
+// page is a text for the pager, or the reason why there is none.
 type page struct {
 	text string
 	err  error
 }
 
-// shownPage says that the pager or the editor has ended.
-type shownPage struct {
+// programEnded says that the pager or the user's editor has ended.
+type programEnded struct {
 	file  string
 	edits bool // it was the editor: the file has the message
 	err   error
@@ -33,7 +33,7 @@ func (m *model) openResults() tea.Cmd {
 	out := make(chan []result, 1)
 	m.ui.composer.do(func(c *composer) {
 		list := slices.Clone(c.results)
-		for _, l := range c.calls { // what runs now is what one wants to see
+		for _, l := range c.calls { // those that still run come first
 			list = append(list, result{title: display.Line(l.name) + ", running", arguments: l.arguments, text: l.tail})
 		}
 		out <- list
@@ -56,7 +56,7 @@ func (m *model) openResults() tea.Cmd {
 	}
 }
 
-// whole is a result with all of its text.
+// whole formats a result with its whole text.
 func (m *model) whole(ctx context.Context, r result) string {
 	text := r.text
 	if r.artifact != "" && m.ui.o.Whole != nil {
@@ -127,10 +127,10 @@ func (m *model) external() tea.Cmd {
 	return m.withFile("tape-message-", m.editor.text(), command, true)
 }
 
-// withFile runs a program, the editor or the pager, that gets the terminal and a file with a text. Its command may
-// have arguments.
-func (m *model) withFile(name, text, command string, edits bool) tea.Cmd {
-	dir, err := os.MkdirTemp("", name)
+// withFile runs the user's editor or pager on a file with the text, and gives it the terminal. The command may have
+// arguments. prefix is the beginning of the name of the file's temporary folder.
+func (m *model) withFile(prefix, text, command string, edits bool) tea.Cmd {
+	dir, err := os.MkdirTemp("", prefix)
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, "message.md"), []byte(text), 0o600)
 	}
@@ -145,11 +145,11 @@ func (m *model) withFile(name, text, command string, edits bool) tea.Cmd {
 		cmd.Env = append(slices.Clone(cmd.Env), "LESS=R")
 	}
 	m.away = true
-	return tea.ExecProcess(cmd, func(err error) tea.Msg { return shownPage{file, edits, err} })
+	return tea.ExecProcess(cmd, func(err error) tea.Msg { return programEnded{file, edits, err} })
 }
 
 // back is called when a program has given the terminal back.
-func (m *model) back(msg shownPage) tea.Cmd {
+func (m *model) back(msg programEnded) tea.Cmd {
 	m.away = false
 	defer os.RemoveAll(filepath.Dir(msg.file))
 	if msg.err != nil {

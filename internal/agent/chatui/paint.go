@@ -27,10 +27,10 @@ func (p painter) accent(text string) string { return p.with("36", text) }
 func (p painter) good(text string) string   { return p.with("32", text) }
 func (p painter) bad(text string) string    { return p.with("31", text) }
 
-// duration is a time as people say it.
+// duration formats a duration for people.
 func duration(d time.Duration) string { return cmp.Or(display.Work(d), "0 ms") }
 
-// words is how many words a text has.
+// words says how many words a text has.
 func words(text string) string { return display.Count(len(strings.Fields(text)), "word", "words") }
 
 // oneLine makes a text safe to show on one line.
@@ -38,7 +38,7 @@ func oneLine(text string) string {
 	return display.Line(strings.Join(strings.Fields(display.Shorten(strings.TrimSpace(text), longestLine)), " "))
 }
 
-// longestLine is up to how many characters of a text are looked at for one line.
+// longestLine is how many characters of a text, at most, are used for one line.
 const longestLine = 2000
 
 // safe makes what a program writes safe to show. Of a line that was written over itself, such as a
@@ -56,7 +56,7 @@ func safe(text string) string {
 	return display.Text(strings.Join(out, "\n"))
 }
 
-// wrapped returns the lines of a safe text, with so many cells left free at their beginning.
+// wrapped wraps a safe text into lines that leave indent cells of the terminal's width free.
 func (c *composer) wrapped(text string, indent int) (lines []string) {
 	cells := max(1, c.cells()-indent)
 	for line := range strings.SplitSeq(text, "\n") {
@@ -72,7 +72,7 @@ func (c *composer) wrapped(text string, indent int) (lines []string) {
 // fit shortens a line with colours to the terminal's width.
 func (c *composer) fit(line string) string { return xansi.Truncate(line, c.cells(), "…") }
 
-// clip cuts lines in the middle.
+// clip leaves out lines in the middle, so that at most `most` remain.
 func clip(lines []string, most int) []string {
 	if len(lines) <= most {
 		return lines

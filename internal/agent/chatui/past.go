@@ -16,7 +16,7 @@ func (c *composer) past(ctx context.Context, entries []repo.Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	c.stream.Renderer = typeset.New(c.cells(), bool(c.paint)) // this comes before what resize queued
+	c.stream.Renderer = typeset.New(c.cells(), bool(c.paint)) // what resize has queued runs only after this
 	each := func(yield func(repo.Entry, error) bool) {
 		for _, e := range entries {
 			if !yield(e, nil) {
@@ -24,7 +24,7 @@ func (c *composer) past(ctx context.Context, entries []repo.Entry) {
 			}
 		}
 	}
-	_ = conversation.Each(ctx, each, func(it *conversation.Item) error { // its functions return no error
+	_ = conversation.Each(ctx, each, func(it *conversation.Item) error { // neither function returns an error
 		c.pastItem(it)
 		return nil
 	})
@@ -36,7 +36,7 @@ func (c *composer) pastItem(it *conversation.Item) {
 	switch {
 	case it.Kind == conversation.Failure:
 		c.message(it.Summary, true)
-	case it.Kind == conversation.Message && it.Entry.Role() == "user": // also one that reads like a command of another program
+	case it.Kind == conversation.Message && it.Entry.Role() == "user": // even if it looks like a command of another program
 		c.said(conversation.WithoutContext(it.Text()))
 		if id := jsonl.GetString(it.Entry.Meta, "message_id"); id != "" {
 			c.told[id] = true
@@ -60,6 +60,6 @@ func (c *composer) pastItem(it *conversation.Item) {
 				}
 			}
 		}
-		c.over(&liveCall{name: call.Name, arguments: call.Arguments}, strings.Join(texts, "\n"), artifact, call.Failed(), call.Took())
+		c.finishedCall(&liveCall{name: call.Name, arguments: call.Arguments}, strings.Join(texts, "\n"), artifact, call.Failed(), call.Took())
 	}
 }

@@ -17,14 +17,15 @@ type hunk struct {
 
 var atLine = regexp.MustCompile(`\(at line (\d+)\)$`)
 
-// contextLines is how many lines are shown around a change, and maxPatched up to how large a file.
+// contextLines is how many lines are shown before and after a change. In a file of more than maxPatched bytes, no
+// change is shown.
 const (
 	contextLines = 2
 	maxPatched   = 4 << 20
 )
 
-// patchOf returns an edit that was just made, with the lines around it, as a call's details; nil if the
-// file does not show it.
+// patchOf returns an edit that was just made, with the lines around it, in the form of a call's details. It
+// returns nil for another call, or if the file does not have the new text.
 func patchOf(dir, name, arguments, content string) []byte {
 	var a struct{ Path, Old, New string }
 	at := atLine.FindStringSubmatch(content)
@@ -53,7 +54,8 @@ func patchOf(dir, name, arguments, content string) []byte {
 	return detail
 }
 
-// change finds what has become of a text in lines, from line on (the first is 1).
+// change returns the hunk of an edit from one text to another, which begins in the given line (the first
+// is 1); nil if lines do not have the new text there.
 func change(lines []string, line int, from, to string) *hunk {
 	if line < 1 || line > len(lines) {
 		return nil
@@ -64,16 +66,16 @@ func change(lines []string, line int, from, to string) *hunk {
 	if at < 0 || at > len(first) {
 		return nil
 	}
-	n := strings.Count(to, "\n") + 1 // lines that have some of it
+	n := strings.Count(to, "\n") + 1 // how many lines have a part of the new text
 	begin, end := line-1, min(line-1+n, len(lines))
-	now := lines[begin:end]
-	whole := strings.Join(now, "\n")
-	was := strings.Split(whole[:at]+from+whole[at+len(to):], "\n")
-	for len(was) > 0 && len(now) > 0 && was[0] == now[0] {
-		was, now, begin = was[1:], now[1:], begin+1
+	added := lines[begin:end]
+	whole := strings.Join(added, "\n")
+	removed := strings.Split(whole[:at]+from+whole[at+len(to):], "\n")
+	for len(removed) > 0 && len(added) > 0 && removed[0] == added[0] {
+		removed, added, begin = removed[1:], added[1:], begin+1
 	}
-	for len(was) > 0 && len(now) > 0 && was[len(was)-1] == now[len(now)-1] {
-		was, now, end = was[:len(was)-1], now[:len(now)-1], end-1
+	for len(removed) > 0 && len(added) > 0 && removed[len(removed)-1] == added[len(added)-1] {
+		removed, added, end = removed[:len(removed)-1], added[:len(added)-1], end-1
 	}
 	h := &hunk{From: max(0, begin-contextLines) + 1}
 	add := func(sign string, list []string) {
@@ -82,8 +84,8 @@ func change(lines []string, line int, from, to string) *hunk {
 		}
 	}
 	add(" ", lines[max(0, begin-contextLines):begin])
-	add("-", was)
-	add("+", now)
+	add("-", removed)
+	add("+", added)
 	add(" ", lines[end:min(len(lines), end+contextLines)])
 	return h
 }

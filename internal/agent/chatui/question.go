@@ -10,10 +10,10 @@ import (
 	"tape/internal/show/display"
 )
 
-// pause is how long a letter stands alone until it decides: if more is typed, it begins a sentence.
+// pause is how long a letter has to stand alone before it decides. If more is typed until then, it begins a sentence.
 const pause = 300 * time.Millisecond
 
-// pressed is a letter that decides if it still stands alone.
+// pressed says that the pause after a letter is over.
 type pressed struct {
 	q      *question
 	letter string
@@ -26,8 +26,8 @@ func (m *model) decision(letter string) (d approve.Decision, ok bool) {
 }
 
 // questionKey handles a key while a question is asked. A letter alone decides; anything else is typed
-// into the editor, as a sentence for the model. What was begun before the question stays a message.
-// It reports false if the key has its usual meaning.
+// into the editor, as a sentence for the model. A message that was begun before the question stays a
+// message. handled is false if the key has its usual meaning.
 func (m *model) questionKey(msg tea.KeyPressMsg) (cmd tea.Cmd, handled bool) {
 	key := msg.String()
 	if m.drafts = m.drafts && !m.editor.empty(); m.drafts && key != "esc" {
@@ -39,7 +39,7 @@ func (m *model) questionKey(msg tea.KeyPressMsg) (cmd tea.Cmd, handled bool) {
 		return tea.Tick(pause, func(time.Time) tea.Msg { return p }), true
 	}
 	switch key {
-	case "tab": // what follows is a sentence, also if it is such a letter
+	case "tab": // a sentence follows, even if it is a letter that would decide
 		m.sentence = true
 		return nil, true
 	case "esc":
@@ -62,8 +62,8 @@ func (m *model) questionKey(msg tea.KeyPressMsg) (cmd tea.Cmd, handled bool) {
 	return nil, false
 }
 
-// alone lets a letter decide, unless more was typed.
-func (m *model) alone(p pressed) {
+// letterAlone lets a letter decide, unless more was typed.
+func (m *model) letterAlone(p pressed) {
 	if m.question != p.q || m.editor.text() != p.letter {
 		return
 	}
@@ -78,7 +78,7 @@ func (m *model) decide(a approve.Answer) {
 	m.editor.set("")
 }
 
-// ask shows a question. What does not fit on the screen is printed above it.
+// ask shows a question. If the command or diff does not fit on the screen, it is printed above the question.
 func (m *model) ask(q *question) {
 	m.question, m.sentence, m.drafts = q, false, !m.editor.empty()
 	m.asked = m.ui.composer.asked(q.Request)
@@ -88,7 +88,7 @@ func (m *model) ask(q *question) {
 	}
 }
 
-// questionView is the question as it is shown above the editor.
+// questionView returns the lines of the question, which is shown above the editor.
 func (m *model) questionView() (lines []string) {
 	p, r := m.ui.composer.paint, m.question.Request
 	what := display.Line(r.Tool) + " asks"

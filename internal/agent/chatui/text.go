@@ -34,7 +34,7 @@ func (c *composer) printText(lines []string) {
 	c.print(lines...)
 }
 
-// commandLines is how much of a command's output is shown.
+// commandLines is how many lines of a command's output are shown.
 const commandLines = 100
 
 // plainText shows a command's output.
@@ -54,7 +54,7 @@ func (c *composer) closeText() {
 	c.writing = false
 }
 
-// closeThought folds the reasoning to a line, unless it is open.
+// closeThought prints the reasoning: in one line, or whole if it is open.
 func (c *composer) closeThought() {
 	if c.thinking.IsZero() {
 		return
@@ -72,7 +72,7 @@ func (c *composer) closeThought() {
 	c.print("")
 }
 
-// notice shows a message of the program that is no error.
+// notice shows a message of the program that is not an error.
 func (c *composer) notice(text string) {
 	c.closeText()
 	c.space()
@@ -82,7 +82,8 @@ func (c *composer) notice(text string) {
 	c.print("")
 }
 
-// message shows a text that is not part of the stream.
+// message shows a text that did not come as events, unless the turn has shown the same text. bad says that
+// it is an error or a warning.
 func (c *composer) message(text string, bad bool) {
 	c.closeText()
 	text = strings.TrimSpace(text)

@@ -15,7 +15,7 @@ import (
 
 var spinner = []string{"⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"}
 
-// View draws what still changes, the editor and the lines below it.
+// View draws the lines that still change, the editor and the lines below it.
 func (m *model) View() tea.View {
 	if !m.opened {
 		return tea.NewView(" ")
@@ -60,7 +60,7 @@ func (m *model) View() tea.View {
 	return v
 }
 
-// live is what the turn is doing.
+// live returns the lines that show what the turn is doing.
 func (m *model) live() (lines []string) {
 	p := m.ui.composer.paint
 	for _, i := range m.frame.live {
@@ -80,7 +80,7 @@ func (m *model) live() (lines []string) {
 // pauseShown is the length of a pause after which the screen says that the answer still comes.
 const pauseShown = 2 * time.Second
 
-// seconds is a time that counts up.
+// seconds formats the time since something began.
 func seconds(d time.Duration) string {
 	if d < time.Minute {
 		return fmt.Sprintf("%ds", int(d.Seconds()))
@@ -88,7 +88,7 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// input is the editor, or the search for what was typed before.
+// input returns the lines of the editor, or of the search of the history.
 func (m *model) input() []string {
 	if m.search == nil {
 		return strings.Split(m.editor.area.View(), "\n")
@@ -101,7 +101,7 @@ func (m *model) input() []string {
 	return []string{m.fit(p.accent("search: ") + shown(m.search.text)), m.fit("  " + found)}
 }
 
-// below is what stands below the editor: candidates, waiting messages, the status.
+// below returns the lines below the editor: candidates, waiting messages, the status.
 func (m *model) below() (lines []string) {
 	p := m.ui.composer.paint
 	if c := m.complete; c != nil {
@@ -117,7 +117,7 @@ func (m *model) below() (lines []string) {
 			lines = append(lines, m.fit(p.faint(fmt.Sprintf("  %d more", more))))
 		}
 	}
-	list := m.ui.waits()
+	list := m.ui.waitingMessages()
 	for i, w := range list {
 		what := "then: "
 		if w.steers && m.frame.running {
@@ -138,7 +138,7 @@ func (m *model) below() (lines []string) {
 	return append(lines, m.statusLine())
 }
 
-// statusLine says which model, session and place on the tape this is, or what a key has done.
+// statusLine shows the model, the session and the last entry, or instead what a key has done.
 func (m *model) statusLine() string {
 	p := m.ui.composer.paint
 	if m.said != "" {

@@ -71,7 +71,7 @@ func Write(d *disk.FS, path, name, key string) error {
 	return nil
 }
 
-// Variable returns the name of a provider's environment variable: OPENAI_API_KEY.
+// Variable returns the name of an environment variable of a provider: OPENAI_API_KEY for openai and API_KEY.
 func Variable(provider, what string) string {
 	return strings.ToUpper(strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r == ' ' {
@@ -108,7 +108,7 @@ func CleanEnv(environ, keep []string, keys ...string) []string {
 	return slices.DeleteFunc(out, func(pair string) bool { return strings.HasPrefix(pair, git) })
 }
 
-// Mask returns what masks keys in a text; nil if there are none.
+// Mask returns a finder of keys in a text; nil if there are no keys but placeholders.
 func Mask(keys []string) *secrets.TextFinder {
 	var list []secrets.Secret
 	for _, key := range keys {

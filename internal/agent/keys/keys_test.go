@@ -11,14 +11,14 @@ func TestCleanEnv(t *testing.T) {
 		"LS_COLORS=rs=0:di=01;34:ln=01;36", "PLACEHOLDER=lm-studio", "NPM_TOKEN=named", "EMPTY="}
 	environ := append([]string{"GITHUB_TOKEN=x", "AWS_SESSION_TOKEN=x", "NOTE=" + long, "DATABASE_URL=mysql://u:p@h/d", "openai_api_key=x"}, kept...)
 	if got := CleanEnv(environ, []string{"NPM_TOKEN"}, long, "lm-studio", ""); !slices.Equal(got, kept) {
-		t.Errorf("%q", got)
+		t.Errorf("kept %q\nwant %q", got, kept)
 	}
 	git := []string{"GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=user.name", "GIT_CONFIG_VALUE_0=Me"}
 	if got := CleanEnv(git, nil); !slices.Equal(got, git) {
-		t.Errorf("git's settings: %q", got)
+		t.Errorf("git's settings without secrets are not kept: %q", got)
 	}
 	git[2] = "GIT_CONFIG_VALUE_0=https://me:pw@host/"
 	if got := CleanEnv(append(git, "A=b"), nil); !slices.Equal(got, []string{"A=b"}) {
-		t.Errorf("git's settings with a password: %q", got)
+		t.Errorf("git's settings with a password are not all removed: %q", got)
 	}
 }

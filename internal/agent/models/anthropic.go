@@ -58,9 +58,10 @@ func (p *provider) askAnthropic(ctx context.Context, model string, r Request, a 
 	return silence.cause(ctx, stream.Err())
 }
 
+// anthropicBlocks collects an answer, which Anthropic sends in numbered blocks.
 type anthropicBlocks struct {
 	*answer
-	calls map[int64]int // by block
+	calls map[int64]int // the indexes of calls in the answer, by block
 	input int64
 }
 

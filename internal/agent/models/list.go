@@ -38,11 +38,12 @@ type listed struct {
 	} `json:"meta"` // llama.cpp
 }
 
+// window returns how many tokens the model takes; 0 if the server does not say.
 func (l listed) window() int64 {
 	return cmp.Or(l.MaxModelLen, l.ContextLength, l.ContextWindow, l.MaxContext, l.MaxInput, l.Meta.Loaded, l.Meta.Trained)
 }
 
-// List asks a provider's server which models it has, sorted by their ids.
+// List returns the models that a provider's server has, sorted by their ids.
 func (c *Client) List(ctx context.Context, provider string) ([]hooks.ModelOption, error) {
 	p, _, err := c.settings.find(provider + ":any")
 	if err != nil {

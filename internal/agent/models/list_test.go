@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestList: all servers list their models in the same form, but the sizes of contexts in different ones.
+// TestList: servers list their models in the same form, but name the size of the context differently.
 func TestList(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
 		switch call {
@@ -24,15 +24,15 @@ func TestList(t *testing.T) {
 	c := client(t, s, nil, Config{})
 	got, err := c.List(t.Context(), "openai")
 	if err != nil || len(got) != 2 || got[0].ID != "openai:a" || got[0].Window != 32768 || got[1].Window != 4096 || s.header.Get("Authorization") != "Bearer sk-openai-12345" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("openai: %+v, %v, the key %q", got, err, s.header.Get("Authorization"))
 	}
 	got, err = c.List(t.Context(), "anthropic")
 	if err != nil || len(got) != 1 || got[0].Label != "Claude X" || got[0].Window != 200000 || s.header.Get("x-api-key") != "sk-ant-12345" {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("anthropic: %+v, %v, the key %q", got, err, s.header.Get("x-api-key"))
 	}
 	for _, want := range []string{"refuses the key", "list of models"} {
 		if _, err := c.List(t.Context(), "openai"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
+			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 }

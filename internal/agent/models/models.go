@@ -1,4 +1,4 @@
-// Package models calls models through the official SDKs: OpenAI's chat completions, which many
+// Package models calls models through the official SDKs, over two APIs: OpenAI's chat completions, which many
 // programs and providers offer, and Anthropic's messages.
 //
 // A model is named provider:model. A [Client] returns the answer as a stream of events, and
@@ -47,10 +47,10 @@ func (c *Client) Form(model string) (view.Format, error) {
 	return p.form, nil
 }
 
-// Stream calls a model. It yields text and reasoning as they come, each call of a tool when it is
-// complete, the usage, and at the end an error or an event of kind final, which names the model. If
-// a model fails before its first event, the next fallback of the same format is called, unless the
-// context is too long ([ErrContextLength]) or ctx has ended.
+// Stream calls a model. It yields text and reasoning as they come, then the complete calls of tools and
+// the usage, and at the end an error or an event of kind final, which names the model. If a model fails
+// before its first event, the next fallback of the same format is called, unless the context is too long
+// ([ErrContextLength]) or ctx has ended.
 func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 	return func(yield func(hooks.Event, error) bool) {
 		candidates, err := c.candidates(r.Model)
@@ -58,7 +58,7 @@ func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 			yield(hooks.Event{}, err)
 			return
 		}
-		var failed []error
+		var failures []error
 		for i, model := range candidates {
 			begun, stopped := false, false
 			err := c.ask(ctx, model, r, func(e hooks.Event) bool {
@@ -69,9 +69,9 @@ func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 			if err == nil || stopped {
 				return
 			}
-			failed = append(failed, err)
+			failures = append(failures, err)
 			if begun || i == len(candidates)-1 || errors.Is(err, ErrContextLength) || ctx.Err() != nil {
-				yield(hooks.Event{}, errors.Join(failed...))
+				yield(hooks.Event{}, errors.Join(failures...))
 				return
 			}
 		}
@@ -93,6 +93,7 @@ func (c *Client) candidates(model string) ([]string, error) {
 	return out, nil
 }
 
+// ask calls one model. It returns nil if emit has returned false.
 func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hooks.Event) bool) error {
 	p, name, err := c.settings.find(model)
 	if err != nil {
@@ -116,12 +117,12 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 }
 
 // errStopped says that the caller has stopped reading.
-var errStopped = errors.New("the answer is not wanted any more")
+var errStopped = errors.New("the caller has stopped reading the answer")
 
 // answer collects an answer from the pieces that the APIs send.
 type answer struct {
-	model string // the one that is called
-	emit  func(hooks.Event) bool
+	model string                 // provider:model
+	emit  func(hooks.Event) bool // returns false when the caller has stopped reading
 	tools []hooks.Tool
 	text  strings.Builder
 	calls []*toolCall
@@ -130,7 +131,7 @@ type answer struct {
 
 type toolCall struct{ id, name, arguments string }
 
-// maxAnswer limits an answer, in bytes: a server may never end it.
+// maxAnswer is the longest answer, and the longest arguments of a call, in bytes: a server may never end them.
 const maxAnswer = 16 << 20
 
 func (a *answer) send(kind string, data map[string]any) error {
@@ -153,11 +154,11 @@ func (a *answer) addDelta(kind, delta string) error {
 	return a.send(kind, map[string]any{"delta": delta})
 }
 
-// toolCall returns the i-th call of the answer.
+// toolCall returns call i of the answer, counted from 0, and adds it if it is new.
 func (a *answer) toolCall(i int) (*toolCall, error) {
-	const calls = 1000
-	if i < 0 || i >= calls {
-		return nil, fmt.Errorf("the answer has a call of the number %d", i)
+	const maxCalls = 1000
+	if i < 0 || i >= maxCalls {
+		return nil, fmt.Errorf("the answer has a call with the number %d, outside 0 to %d", i, maxCalls-1)
 	}
 	for len(a.calls) <= i {
 		a.calls = append(a.calls, &toolCall{})
@@ -172,7 +173,7 @@ func (t *toolCall) addArguments(arguments string) error {
 	return nil
 }
 
-// finish sends the calls, the usage and the final event.
+// finish sends the calls, the usage and the final event. If the caller stops reading, it returns nil.
 func (a *answer) finish() error {
 	for _, t := range a.calls {
 		if t.name == "" {
@@ -186,11 +187,11 @@ func (a *answer) finish() error {
 	if a.usage != nil && a.send(hooks.EventUsage, a.usage) != nil {
 		return nil
 	}
-	_ = a.send(hooks.EventFinal, map[string]any{"text": a.text.String(), "ok": true, "model": a.model}) // it is the last
+	_ = a.send(hooks.EventFinal, map[string]any{"text": a.text.String(), "ok": true, "model": a.model}) // nothing follows
 	return nil
 }
 
-// ownName returns the tool's own name; the model knows it as [view.ToolName].
+// ownName returns the own name of the tool that the model knows by [view.ToolName].
 func (a *answer) ownName(name string) string {
 	for _, t := range a.tools {
 		if view.ToolName(t.Name) == name {

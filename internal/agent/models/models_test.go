@@ -21,7 +21,7 @@ import (
 	"tape/repo/view"
 )
 
-// server answers as a script says, a piece at a time, and keeps the last request.
+// server counts the calls and keeps the last request.
 type server struct {
 	*httptest.Server
 	calls  atomic.Int32
@@ -29,6 +29,7 @@ type server struct {
 	body   []byte
 }
 
+// serve starts a server. answer gets the number of the call, counted from 1.
 func serve(t *testing.T, answer func(w http.ResponseWriter, call int)) *server {
 	s := &server{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -41,7 +42,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, call int)) *server {
 	return s
 }
 
-// stream writes server-sent events in pieces of a size, which cut lines and characters.
+// stream writes server-sent events in pieces of size bytes, which may end within lines and characters.
 func stream(w http.ResponseWriter, size int, events ...string) {
 	w.Header().Set("Content-Type", "text/event-stream")
 	all := strings.Join(events, "\n\n") + "\n\n"
@@ -53,13 +54,14 @@ func stream(w http.ResponseWriter, size int, events ...string) {
 	}
 }
 
+// client returns a client of a server. env is added to the environment.
 func client(t *testing.T, s *server, env map[string]string, c Config) *Client {
 	t.Helper()
-	return patient(t, time.Minute, s, env, c)
+	return clientWithSilence(t, time.Minute, s, env, c)
 }
 
-// patient returns a client for servers that may send nothing for so long.
-func patient(t *testing.T, silence time.Duration, s *server, env map[string]string, c Config) *Client {
+// clientWithSilence is like client, with the time that the server may send nothing.
+func clientWithSilence(t *testing.T, silence time.Duration, s *server, env map[string]string, c Config) *Client {
 	t.Helper()
 	all := map[string]string{"OPENAI_BASE_URL": s.URL + "/v1", "ANTHROPIC_BASE_URL": s.URL, "OPENAI_API_KEY": "sk-openai-12345", "ANTHROPIC_API_KEY": "sk-ant-12345"}
 	for name, value := range env {
@@ -73,6 +75,7 @@ func patient(t *testing.T, silence time.Duration, s *server, env map[string]stri
 	return New(settings)
 }
 
+// ask calls a model. It returns the events as text, and the error that ended them.
 func ask(ctx context.Context, c *Client, model string, tools ...hooks.Tool) (events []string, err error) {
 	r := Request{Model: model, System: "be brief", Messages: []json.RawMessage{json.RawMessage(`{"role":"user","content":"hi","odd":1.0}`)}, Tools: tools}
 	for e, err := range c.Stream(ctx, r) {
@@ -114,7 +117,7 @@ var (
 	}
 )
 
-// Both APIs give the same events, however the network cuts what they send.
+// Both APIs give the same events, wherever the network cuts the answers.
 func TestStream(t *testing.T) {
 	tools := []hooks.Tool{{Name: "fs.read", Description: "reads"}, {Name: "bash", Schema: json.RawMessage(`{"type":"object"}`)}}
 	want := []string{
@@ -145,7 +148,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestOverflow has each form of a context that is too long, and errors that only look like it.
+// TestOverflow tries each form in which servers say that the context is too long, and errors that only look alike.
 func TestOverflow(t *testing.T) {
 	plain := func(status int, body string) func(http.ResponseWriter, int) {
 		return func(w http.ResponseWriter, _ int) {
@@ -161,7 +164,7 @@ func TestOverflow(t *testing.T) {
 	for name, c := range map[string]struct {
 		model  string
 		answer func(http.ResponseWriter, int)
-		is     bool
+		want   bool
 	}{
 		"code":               {"openai:x", plain(400, `{"error":{"message":"too much","type":"invalid_request_error","code":"context_length_exceeded"}}`), true},
 		"code in a stream":   {"openai:x", events(`data: {"error":{"message":"too much","code":"context_length_exceeded"}}`), true},
@@ -190,8 +193,8 @@ func TestOverflow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := ask(t.Context(), client(t, serve(t, c.answer), nil, Config{}), c.model)
-			if err == nil || errors.Is(err, ErrContextLength) != c.is {
-				t.Errorf("%v", err)
+			if err == nil || errors.Is(err, ErrContextLength) != c.want {
+				t.Errorf("error %v, want one that is an overflow: %v", err, c.want)
 			}
 			for status, way := range map[string]string{"401": "the key of openai was refused: set another one in OPENAI_API_KEY", "500": "tried 3 times"} {
 				if name == status && !strings.Contains(err.Error(), way) {
@@ -205,7 +208,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// If a model fails, the next of the list is called, once.
+// If a model fails, the next fallback of the same format is called, once.
 func TestFallback(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
 		if call == 1 {
@@ -217,11 +220,11 @@ func TestFallback(t *testing.T) {
 	c := client(t, s, map[string]string{"TAPE_MODEL": "openai:one", "TAPE_FALLBACK_MODELS": "anthropic:other, openai:two"}, Config{Model: "ollama:x"})
 	got, err := ask(t.Context(), c, "")
 	if err != nil || len(got) == 0 || !strings.Contains(string(s.body), `"two"`) || s.calls.Load() != 2 || !strings.Contains(got[len(got)-1], `"openai:two"`) {
-		t.Errorf("%v, %v after %d calls, the last %s", got, err, s.calls.Load(), s.body)
+		t.Errorf("%v, %v after %d calls, want an answer of openai:two to the second; the last call: %s", got, err, s.calls.Load(), s.body)
 	}
 }
 
-// After HTTP 429 the call is repeated when the server says so.
+// After HTTP 429 the call is repeated at the time that the server names.
 func TestRetry(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
 		if call == 1 {
@@ -232,15 +235,15 @@ func TestRetry(t *testing.T) {
 		stream(w, 1<<20, chatAnswer...)
 	})
 	if got, err := ask(t.Context(), client(t, s, nil, Config{}), "openai:x"); err != nil || len(got) != 7 || !strings.Contains(string(s.body), `"odd"`) {
-		t.Errorf("%v, %v; asked again: %s", got, err, s.body)
+		t.Errorf("%v, %v, want the answer to the second call: %s", got, err, s.body)
 	}
 }
 
-// An answer that is cut off is an error, and what came before is not lost.
-func TestBroken(t *testing.T) {
+// A broken answer is an error, and the events before are not lost.
+func TestBrokenAnswer(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(w http.ResponseWriter)
-		says string
+		want string // in the error
 	}{
 		"silence":    {func(http.ResponseWriter) { wait.Pause(3 * time.Second) }, "sends nothing for 1s"},
 		"not JSON":   {func(w http.ResponseWriter) { stream(w, 9, "data: {") }, ""},
@@ -258,14 +261,15 @@ func TestBroken(t *testing.T) {
 			if name == "silence" {
 				silence = time.Second
 			}
-			got, err := ask(t.Context(), patient(t, silence, s, nil, Config{}), "openai:x")
-			if err == nil || !strings.Contains(err.Error(), c.says) || len(got) == 0 || got[0] != `text {"delta":"日本"}` {
-				t.Errorf("%.200v, %v", got, err)
+			got, err := ask(t.Context(), clientWithSilence(t, silence, s, nil, Config{}), "openai:x")
+			if err == nil || !strings.Contains(err.Error(), c.want) || len(got) == 0 || got[0] != `text {"delta":"日本"}` {
+				t.Errorf("%.200v, %v, want the first event and an error with %q", got, err, c.want)
 			}
 		})
 	}
 }
 
+// endless writes an answer until the client closes the connection.
 func endless(w http.ResponseWriter) {
 	piece := `data: {"choices":[{"index":0,"delta":{"content":"` + strings.Repeat("x", 1<<16) + "\"}}]}\n\n"
 	for {
@@ -290,20 +294,20 @@ func TestCancel(t *testing.T) {
 		}
 	}
 	if !errors.Is(err, context.Canceled) || s.calls.Load() != 1 {
-		t.Errorf("%v after %d calls", err, s.calls.Load())
+		t.Errorf("%v after %d calls, want that the first one is cancelled", err, s.calls.Load())
 	}
 }
 
-// TestSettings: what is refused, and which setting wins.
+// TestSettings: invalid models and a file of keys that others can read are refused; keys are not printed.
 func TestSettings(t *testing.T) {
 	none := func(string) string { return "" }
 	dir := t.TempDir()
 	if _, err := New(Settings{getenv: none}).Form(""); !errors.Is(err, ErrNoModel) || !errors.Is(err, hooks.ErrNoModel) {
-		t.Errorf("no model: %v", err)
+		t.Errorf("no model: %v, want ErrNoModel", err)
 	}
 	for _, model := range []string{"gpt-5", "openai:", ":x", "nowhere:x"} {
 		if _, err := Load(none, Config{Model: model}, filepath.Join(dir, "none")); err == nil {
-			t.Errorf("%q is taken for a model", model)
+			t.Errorf("%q is accepted as a model", model)
 		}
 	}
 	file := filepath.Join(dir, "credentials.json")
@@ -311,7 +315,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Load(none, Config{}, file); err == nil || strings.Contains(err.Error(), "secret") {
-		t.Errorf("a file that others can read: %v", err)
+		t.Errorf("a file that others can read: %v, want an error without the key", err)
 	}
 	if err := os.Chmod(file, 0o600); err != nil {
 		t.Fatal(err)
@@ -322,7 +326,7 @@ func TestSettings(t *testing.T) {
 	}
 	p, id, err := s.find("")
 	if err != nil || p.key != "sk-ant-secret" || p.baseURL != "http://127.0.0.1:1" || id != "claude" || p.form != view.Anthropic {
-		t.Errorf("%+v %s %v", p, id, err)
+		t.Errorf("find: %+v, id %s, %v", p, id, err)
 	}
 	if text := fmt.Sprintf("%v %+v", s, New(s)); strings.Contains(text, "sk-ant-secret") {
 		t.Errorf("the key is in %s", text)
@@ -337,9 +341,9 @@ func TestRedirectsToOtherHostsAreRefused(t *testing.T) {
 		s := serve(t, nil)
 		s.Config.Handler = http.RedirectHandler(other.URL+"/v1/messages", http.StatusTemporaryRedirect)
 		if _, err := ask(t.Context(), client(t, s, nil, Config{}), model); err == nil || other.calls.Load() > 0 {
-			t.Errorf("%s: %v; the other was asked with %v: %s", model, err, other.header, other.body)
+			t.Errorf("%s: %v; the other server got %v: %s", model, err, other.header, other.body)
 		} else if model == "anthropic:claude" && !strings.Contains(err.Error(), "it redirects to "+other.URL) {
-			t.Errorf("the error is %v", err)
+			t.Errorf("error %v, want one that names the other address", err)
 		}
 	}
 	var here *server
@@ -352,6 +356,6 @@ func TestRedirectsToOtherHostsAreRefused(t *testing.T) {
 		stream(w, 1000, messagesAnswer...)
 	})
 	if _, err := ask(t.Context(), client(t, here, nil, Config{}), "anthropic:claude"); err != nil {
-		t.Errorf("within an address: %v", err)
+		t.Errorf("a redirect on the same host: %v", err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // openAIRequest is the body of a chat completion. The SDK's own type would encode the messages
-// again, and lose fields that it does not know.
+// again, and lose fields that the SDK does not know.
 type openAIRequest struct {
 	Model     string            `json:"model"`
 	Messages  []json.RawMessage `json:"messages"`

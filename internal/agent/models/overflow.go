@@ -15,10 +15,10 @@ import (
 	"tape/internal/agent/keys"
 )
 
-// pattern is what one provider says when the context is too long.
+// pattern is what providers say when the context is too long.
 type pattern struct {
 	words  string // in lower case; "…" stands for anything
-	source string // which provider, and where that is documented or was seen
+	source string // the providers, and where the words are documented or were seen
 }
 
 // overflowCodes are codes and types of errors, and reasons to stop.
@@ -27,14 +27,14 @@ func overflowCodes() []pattern {
 		{"context_length_exceeded", "OpenAI, Azure, Groq, DeepSeek: https://platform.openai.com/docs/guides/error-codes, https://console.groq.com/docs/errors"},
 		{"exceed_context_size_error", "llama.cpp: https://github.com/ggml-org/llama.cpp/pull/15780"},
 		{"request_too_large", "Anthropic, HTTP 413: https://docs.anthropic.com/en/api/errors"},
-		{"model_context_window_exceeded", "Anthropic, Z.ai, a reason for the end: https://docs.anthropic.com/en/api/handling-stop-reasons"},
+		{"model_context_window_exceeded", "Anthropic, Z.ai, a reason to stop: https://docs.anthropic.com/en/api/handling-stop-reasons"},
 		{"prompt_too_long", "gateways to Anthropic: https://github.com/use-agent-os/agent-os/pull/627"},
 		{"contextwindowexceedederror", "LiteLLM: https://docs.litellm.ai/docs/exception_mapping"},
 		{"token_limit_exceeded", "Glean: https://developers.glean.com/errors/token-limit-exceeded"},
 	}
 }
 
-// overflowTexts are for servers that have no code for it.
+// overflowTexts are for servers that do not send a code.
 func overflowTexts() []pattern {
 	return []pattern{
 		// This model's maximum context length is 8192 tokens. However, your messages resulted in 8545 tokens.
@@ -84,14 +84,14 @@ func overflowTexts() []pattern {
 	}
 }
 
-// rateLimits are words of limits on time and money; some of these errors also say that the request
-// is too large.
+// rateLimits are words in errors about limits of rate and cost. Some of these errors also say that the
+// request is too large.
 func rateLimits() []string {
 	return []string{"rate_limit", "rate limit", "tokens per min", "tokens per day", "(tpm)", "quota", "too many requests", "throttl"}
 }
 
-// explain names the model in an error, and finds out whether the context is too long: by the
-// provider's code first, then by its words. HTTP 429 never means that.
+// explain returns an error that names the model and hides the key. It wraps ErrContextLength if the context
+// is too long, which it finds by the provider's code first, then by its words. HTTP 429 never means that.
 func (p *provider) explain(model string, err error) error {
 	status, code, text := 0, "", err.Error()
 	var o *openai.Error
@@ -133,6 +133,7 @@ func (p *provider) way(status int, err error) string {
 	return ""
 }
 
+// isOverflow reports whether an error says that the context is too long.
 func isOverflow(status int, code, text string) bool {
 	if status == http.StatusTooManyRequests {
 		return false

@@ -74,11 +74,11 @@ func TestOverflowWords(t *testing.T) {
 		}
 	}
 	if !isOverflow(413, "", "") || isOverflow(0, "", "") || isOverflow(500, "", "") {
-		t.Error("a status without words")
+		t.Error("without words, the status 413 alone means an overflow")
 	}
 }
 
-// Errors that only look like it: limits on time and money, and parameters of the answer alone.
+// Errors that only look like an overflow: limits of rate and cost, and parameters of the answer alone.
 func TestNoOverflow(t *testing.T) {
 	for _, said := range []string{
 		"Rate limit reached for gpt-4o in organization org-x on tokens per min (TPM): Limit 30000, Used 150974, Requested 53621. Please try again in 1.378s.",

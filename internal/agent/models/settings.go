@@ -16,7 +16,7 @@ import (
 // Settings are the models and their providers.
 type Settings struct {
 	Model     string        // provider:model
-	Fallbacks []string      // called, one after the other, when a model fails
+	Fallbacks []string      // models that are called, one after the other, when a model fails
 	Silence   time.Duration // how long a server may send nothing; 0: five minutes
 
 	baseURLs map[string]string
@@ -31,9 +31,9 @@ type Config struct {
 	BaseURLs  map[string]string // by provider
 }
 
-// Load puts the settings together. The environment (TAPE_MODEL, TAPE_FALLBACK_MODELS,
-// OPENAI_API_KEY, OPENAI_BASE_URL, and so on for each provider) comes before the file of keys and
-// the workspace's settings.
+// Load makes the settings of the environment (TAPE_MODEL, TAPE_FALLBACK_MODELS, OPENAI_API_KEY,
+// OPENAI_BASE_URL, and so on for each provider), the file of keys and c. The environment wins. A model whose name
+// or address is not valid is an error.
 func Load(getenv func(string) string, c Config, keyFile string) (Settings, error) {
 	stored, err := keys.Read(keyFile)
 	if err != nil {
@@ -55,7 +55,8 @@ func Load(getenv func(string) string, c Config, keyFile string) (Settings, error
 	return s, nil
 }
 
-// Keys returns all keys, to be masked in what is shown and stored.
+// Keys returns all stored keys, and those of well-known providers in the environment, to be masked in what is
+// shown and stored.
 func (s Settings) Keys() []string {
 	out := slices.Collect(maps.Values(s.keys()))
 	for _, name := range Providers() {
@@ -71,7 +72,7 @@ type provider struct {
 	name    string
 	form    view.Format
 	baseURL string
-	key     string
+	key     string // "": none
 	silence time.Duration
 }
 
@@ -91,7 +92,7 @@ func defaultURLs() map[string]string {
 // Providers returns the names of the well-known providers.
 func Providers() []string { return slices.Sorted(maps.Keys(defaultURLs())) }
 
-// find parses provider:model; "" is the configured one.
+// find returns the provider and the id in provider:model. "" stands for the configured model.
 func (s Settings) find(model string) (*provider, string, error) {
 	if model = cmp.Or(model, s.Model); model == "" {
 		return nil, "", ErrNoModel

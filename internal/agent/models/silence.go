@@ -25,8 +25,8 @@ type silenceTimer struct {
 
 var errSilence = errors.New("the server sends nothing")
 
-// withSilenceLimit returns a context that ends when nothing comes for so long. The call has to use
-// the timer's client.
+// withSilenceLimit returns a context that ends when the server sends nothing for the given time. The call
+// has to use the timer's client, and stop the timer at its end.
 func withSilenceLimit(ctx context.Context, after time.Duration) (context.Context, *silenceTimer) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &silenceTimer{after: after, cancel: cancel}
@@ -39,7 +39,8 @@ func (w *silenceTimer) stop() {
 	w.cancel(nil)
 }
 
-// client follows no redirect to another host: that would take the key and the conversation there.
+// client returns a client that follows no redirect to another host: that would take the key and the
+// conversation there.
 func (w *silenceTimer) client() *http.Client {
 	return &http.Client{Transport: w, CheckRedirect: keys.SameHost}
 }
@@ -63,7 +64,7 @@ func (w *silenceTimer) RoundTrip(r *http.Request) (*http.Response, error) {
 func errorObject(body io.ReadCloser) io.ReadCloser {
 	const limit = 1 << 20
 	raw, err := io.ReadAll(io.LimitReader(body, limit))
-	_ = body.Close() // the rest of it is not needed
+	_ = body.Close() // the rest is not needed
 	var form struct {
 		Error json.RawMessage `json:"error"`
 	}
@@ -92,15 +93,16 @@ func (w *silenceTimer) cause(ctx context.Context, err error) error {
 	return err
 }
 
+// timedBody restarts the timer whenever something was read.
 type timedBody struct {
 	io.ReadCloser
-	by *silenceTimer
+	silence *silenceTimer
 }
 
-func (h *timedBody) Read(p []byte) (int, error) {
-	n, err := h.ReadCloser.Read(p)
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		h.by.timer.Reset(h.by.after)
+		b.silence.timer.Reset(b.silence.after)
 	}
 	return n, err
 }

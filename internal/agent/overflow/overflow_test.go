@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// Both APIs' messages read the same; what is no message is left out, and the length is bounded.
+// The messages of both APIs give the same text; what is not a message is left out, and the length is limited.
 func TestTranscript(t *testing.T) {
 	openai := []json.RawMessage{json.RawMessage(`{"role":"user","content":"do it"}`),
 		json.RawMessage(`{"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"bash","arguments":"{\"cmd\":\"ls\"}"}}]}`),
@@ -24,7 +24,7 @@ func TestTranscript(t *testing.T) {
 		for _, want := range []string{"do it", `calls bash {"cmd":"ls"}`, "a.txt"} {
 			next := strings.Index(text, want)
 			if next <= at {
-				t.Errorf("%q is not in its place:\n%s", want, text)
+				t.Errorf("%q is missing, or not after the texts before it:\n%s", want, text)
 			}
 			at = next
 		}
@@ -35,12 +35,12 @@ func TestTranscript(t *testing.T) {
 			many = append(many, json.RawMessage(fmt.Sprintf(`{"role":"user","content":"%d %s"}`, i, strings.Repeat("日本", 100))))
 		}
 		if text := Transcript(many, limit); utf8.RuneCountInString(text) > limit+100 || !strings.Contains(text, "[user]\n0 ") || !strings.Contains(text, "1999 日") {
-			t.Errorf("limit %d: %d characters", limit, utf8.RuneCountInString(text))
+			t.Errorf("limit %d: %d characters, want the limit, and the first and last message", limit, utf8.RuneCountInString(text))
 		}
 	}
 }
 
-// Calls with their results, whichever came first; the newest stay if there are too many.
+// Each call is shown with its result, in whatever order results came; if there are too many calls, the newest stay.
 func TestCalls(t *testing.T) {
 	call := func(id, args string) repo.Entry {
 		return repo.Entry{Kind: repo.KindToolCall, Payload: json.RawMessage(`{"calls":[{"id":"` + id + `","function":{"name":"bash","arguments":"` + args + `"}}]}`)}
@@ -50,7 +50,7 @@ func TestCalls(t *testing.T) {
 	}
 	if got, want := Calls([]repo.Entry{call("a", "x"), call("b", "y"), result("b", "two"), result("a", "one"), call("c", "z"), {Kind: repo.KindToolCall, Payload: json.RawMessage(`1`)}}),
 		"- bash x\none\n- bash y\ntwo\n- bash z\n(it has no result)"; got != want {
-		t.Errorf("%s", got)
+		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	var many []repo.Entry
 	for i := range 100 {
@@ -58,9 +58,9 @@ func TestCalls(t *testing.T) {
 		many = append(many, call(id, id), result(id, strings.Repeat("x", 2000)))
 	}
 	if got := Calls(many); len(got) > shownOfCalls+2000 || !strings.Contains(got, "- bash n99\n") || strings.Contains(got, "- bash n0\n") || !strings.HasPrefix(got, "(89 earlier calls") {
-		t.Errorf("%d bytes: %.60s", len(got), got)
+		t.Errorf("%d bytes, want the newest calls after a note: %.60s", len(got), got)
 	}
 	if got := Calls(nil); got != "" {
-		t.Errorf("%q", got)
+		t.Errorf("no entries: %q", got)
 	}
 }

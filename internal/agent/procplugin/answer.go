@@ -97,13 +97,13 @@ func valueError(hook string, raw json.RawMessage, why error) error {
 	return fmt.Errorf("the value %s does not fit: %w; the hook takes %s", cut(string(raw), 100), why, takes)
 }
 
-// as reads a value whose type alone says what is allowed.
+// as reads a value as a T, without further checks.
 func as[T any](raw json.RawMessage) (*T, error) {
 	v := new(T)
 	return v, json.Unmarshal(raw, v)
 }
 
-// noValue is for hooks whose value is not used.
+// noValue refuses every value, for hooks that return none.
 func noValue(json.RawMessage) (*struct{}, error) { return nil, errors.New("no value is expected") }
 
 // objects reads a list of objects.
@@ -115,6 +115,7 @@ func objects(raw json.RawMessage) (*[]json.RawMessage, error) {
 	return list, err
 }
 
+// listOf reads a list of objects as Ts.
 func listOf[T any](raw json.RawMessage) (*[]T, error) {
 	if _, err := objects(raw); err != nil {
 		return nil, err
@@ -150,7 +151,7 @@ func toolDecision(raw json.RawMessage) (*hooks.ToolDecision, error) {
 	return nil, fmt.Errorf("the action is %q", d.Action)
 }
 
-// modelDecision reads the value of before_llm_call. Members that the call lacks stay as they are.
+// modelDecision reads the value of before_llm_call. Members of c that the value does not mention stay as they are.
 func modelDecision(c hooks.ModelCall) func(raw json.RawMessage) (*hooks.ModelDecision, error) {
 	return func(raw json.RawMessage) (*hooks.ModelDecision, error) {
 		members, err := strictObject(raw, "call", "finish")
@@ -202,7 +203,7 @@ func readMember(members map[string]json.RawMessage, name string, into any) error
 	return nil
 }
 
-// strictObject reads an object. A member that is unknown or there twice is an error. Unlike in
+// strictObject reads an object. A member that is not in names, or that is repeated, is an error. Unlike in
 // encoding/json, case matters.
 func strictObject(raw json.RawMessage, names ...string) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
@@ -220,7 +221,7 @@ func strictObject(raw json.RawMessage, names ...string) (map[string]json.RawMess
 			return nil, fmt.Errorf("there is no %q, only %s", cut(name, 50), strings.Join(names, ", "))
 		}
 		if _, twice := members[name]; twice {
-			return nil, fmt.Errorf("%q is there twice", name)
+			return nil, fmt.Errorf("it has %q twice", name)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {

@@ -22,7 +22,7 @@ type callParams struct {
 	events  bool          // the answer is a stream
 }
 
-// call is a call of the plugin that was sent. It is served by one goroutine, the one in next.
+// call is a call of the plugin. The goroutine that calls next also serves the requests within it.
 type call struct {
 	callParams
 	in      *instance
@@ -32,6 +32,7 @@ type call struct {
 	serving atomic.Int32 // requests of the plugin within this call on which the host works
 }
 
+// begin sends a call. If the process has ended, that is the error of next.
 func (in *instance) begin(ctx context.Context, a callParams) (*call, error) {
 	if a.params == nil {
 		a.params = args{}
@@ -43,7 +44,7 @@ func (in *instance) begin(ctx context.Context, a callParams) (*call, error) {
 	in.mu.Unlock()
 	line, err := encode(message{ID: json.RawMessage(strconv.Itoa(c.id)), Method: a.method, Params: a.params}, in.limits.line)
 	if err == nil {
-		wait, cancel := context.WithTimeoutCause(ctx, a.timeout, errors.New("it does not read what it is asked"))
+		wait, cancel := context.WithTimeoutCause(ctx, a.timeout, errors.New("it does not read its standard input"))
 		defer cancel()
 		if err = in.send(wait, line); err != nil && ctx.Err() == nil && wait.Err() != nil {
 			err = context.Cause(wait)
@@ -51,7 +52,7 @@ func (in *instance) begin(ctx context.Context, a callParams) (*call, error) {
 		}
 	}
 	if errors.Is(err, errDown) {
-		return c, nil // next returns why it ended
+		return c, nil
 	}
 	if err != nil {
 		c.abandon(false)
@@ -112,7 +113,7 @@ func (c *call) next(ctx context.Context) (*hooks.Event, json.RawMessage, error) 
 	}
 }
 
-// handle handles a message within the call; done says that next has something to return.
+// handle handles a message within the call. done says that next returns the other results.
 func (c *call) handle(ctx context.Context, m *received) (e *hooks.Event, result json.RawMessage, done bool, err error) {
 	switch {
 	case m.Method == "model/event":
@@ -137,6 +138,7 @@ func (c *call) handle(ctx context.Context, m *received) (e *hooks.Event, result 
 	return nil, nil, false, nil
 }
 
+// event reads an event of a model's stream.
 func (c *call) event(m *received) (*hooks.Event, error) {
 	var e struct {
 		Seq int `json:"seq"`
@@ -173,7 +175,7 @@ func (c *call) setState(raw json.RawMessage) error {
 	return nil
 }
 
-// abandon ends the call without an answer; cancel tells the plugin.
+// abandon ends the call without an answer. cancel says whether the plugin is told.
 func (c *call) abandon(cancel bool) {
 	c.in.mu.Lock()
 	_, waits := c.in.calls[c.id]

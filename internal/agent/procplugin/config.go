@@ -27,8 +27,9 @@ type Options struct {
 	Project string         // the project's folder
 	Dir     string         // the folder in which plugins are started; "": Project
 	Keys    []string       // secrets to keep out of plugins' environments
-	Runtime *hooks.Runtime // whose tools plugins may call
-	// Tape returns a session's tape. ctx is that of the hook within which the plugin asks.
+	Runtime *hooks.Runtime // has the tools that plugins may call; nil: none
+	// Tape returns a session's tape. ctx belongs to the call within which the plugin asks, if there is one.
+	// nil: there are no tapes.
 	Tape func(ctx context.Context, session string) (*repo.Tape, error)
 	Log  *slog.Logger // nil: slog's default
 
@@ -37,23 +38,23 @@ type Options struct {
 
 // limits are what a plugin may use. Tests have shorter ones.
 type limits struct {
-	initialize time.Duration // until it is ready
+	initialize time.Duration // for the answer to initialize
 	hook       time.Duration // for an answer, unless the plugin lists a longer time
 	long       time.Duration // for an answer of a tool, channel or command; for a model's next event
-	cancel     time.Duration // for the answer to a call that timed out, or the plugin hangs
+	cancel     time.Duration // for the answer to a call that was cancelled after its timeout; later, the plugin counts as hanging
 	shutdown   time.Duration // for the answer to shutdown, and then for the exit
 	pause      time.Duration // before the first restart; then four times as long each time
 	line       int           // bytes of a message
 	queue      int           // bytes of events that wait to be read
-	stray      int           // lines that are not messages
+	stray      int           // lines that are not messages; with so many, the plugin is turned off
 	logged     int           // lines of standard error in a minute
 }
 
 // The limits of the protocol.
 const (
-	window   = time.Minute
-	restarts = 3  // within window
-	requests = 64 // of a plugin, at the same time
+	window      = time.Minute
+	maxRestarts = 3  // within window
+	maxRequests = 64 // of a plugin, at the same time
 )
 
 func (o Options) withDefaults() Options {

@@ -12,18 +12,19 @@ import (
 	"tape/hooks"
 )
 
-// turn is one turn with plugins, some of them processes, in the order of registration.
+// turn is one turn and what is wanted of it.
 type turn struct {
 	message  hooks.Envelope
-	plugins  []any // script or *hooks.Plugin
-	priority map[int]int
-	session  string // wanted
+	plugins  []any       // script or *hooks.Plugin, in the order of registration
+	priority map[int]int // by index in plugins
+
+	session  string // "": any
 	output   string
-	sent     []string // contents
-	fails    string
-	events   string
-	asked    []string // lines that the plugin "seen" got
-	observed []string // by a Go plugin
+	sent     []string // the contents of messages; nil: any
+	fails    string   // a part of the error; "": none
+	events   string   // "": any
+	asked    []string // the calls of hooks that another process gets; nil: any
+	observed []string // the errors that OnError of a Go plugin gets; nil: any
 }
 
 // answering is a plugin with one hook.
@@ -60,29 +61,29 @@ func said(texts ...string) []hooks.Event {
 }
 
 var turns = map[string]turn{
-	"resolve_session: null is none": {
+	"resolve_session: null is no answer": {
 		message: hooks.Envelope{"channel": "tg", "chat_id": 7.0, "content": "hi"},
 		plugins: []any{model(""), answering("resolve_session", nil)}, session: "tg:7", output: "hi",
 	},
-	"resolve_session: empty counts, and leads to the fallback": {
+	"resolve_session: an empty answer counts, and leads to the fallback": {
 		plugins: []any{model(""), answering("resolve_session", "low"), answering("resolve_session", "")}, session: "default:default", output: "hi",
 	},
-	"resolve_session: who was registered last is asked first": {
+	"resolve_session: the plugin that was registered last is asked first": {
 		plugins: []any{model(""), answering("resolve_session", "first"), answering("resolve_session", "second")}, session: "second", output: "hi",
 	},
-	"resolve_session: a priority counts more": {
+	"resolve_session: the priority comes before the order": {
 		plugins: []any{model(""), answering("resolve_session", "first"), answering("resolve_session", "second")}, priority: map[int]int{1: 5}, session: "first", output: "hi",
 	},
 	"resolve_session: a value of another type is an error": {
 		plugins: []any{model(""), answering("resolve_session", 0)}, fails: `plugin "p1": resolve_session: the value 0 does not fit`,
 	},
-	"load_state: merged in reverse": {
+	"load_state: the plugin that was registered last wins": {
 		plugins: []any{stateTeller("k"), answering("load_state", map[string]any{"k": "low"}), answering("load_state", map[string]any{"k": "high"})}, output: "high",
 	},
 	"load_state: zero wins too": {
 		plugins: []any{stateTeller("k"), answering("load_state", map[string]any{"k": "low"}), answering("load_state", map[string]any{"k": 0})}, output: "0",
 	},
-	"load_state: what only the lower has stays": {
+	"load_state: a key that only one plugin sets stays": {
 		plugins: []any{stateTeller("k"), answering("load_state", map[string]any{"k": "low"}), answering("load_state", map[string]any{}), answering("load_state", nil)}, output: "low",
 	},
 	"build_prompt: text": {plugins: []any{model("m:"), answering("build_prompt", "built")}, output: "m:built"},
@@ -97,15 +98,15 @@ var turns = map[string]turn{
 	"run_model: an empty answer counts": {
 		plugins: []any{model("low"), answering("run_model", "")}, output: "", sent: []string{""}, events: "text:",
 	},
-	"run_model: none, so the next is asked": {plugins: []any{model("low:"), answering("run_model", nil)}, output: "low:hi", events: "text:low:hi"},
-	"run_model: nobody, so the prompt": {
+	"run_model: after null, the next plugin is asked": {plugins: []any{model("low:"), answering("run_model", nil)}, output: "low:hi", events: "text:low:hi"},
+	"run_model: without any answer, the output is the prompt": {
 		plugins: []any{answering("run_model", nil)}, output: "hi", observed: []string{"run_model: no plugin has run the model"},
 	},
 	"run_model_stream: deltas joined": {
 		plugins: []any{streaming(reply{Events: append(said("a", "b"), hooks.Event{Kind: "usage", Data: map[string]any{"input_tokens": 1}}, hooks.Event{Kind: "own"})})},
 		output:  "ab", events: "text:a text:b usage own",
 	},
-	"run_model_stream: none falls back on run_model": {
+	"run_model_stream: null falls back on run_model": {
 		plugins: []any{script{Answers: map[string]reply{"hook/run_model_stream": {}, "hook/run_model": {Value: "text"}}}}, output: "text", events: "text:text",
 	},
 	"run_model_stream: a text is one event": {plugins: []any{streaming(reply{Value: "whole"})}, output: "whole", events: "text:whole"},
@@ -121,26 +122,26 @@ var turns = map[string]turn{
 		plugins: []any{failing()}, fails: "the model is out",
 		asked: []string{`hook/save_state {"error":"plugin \"p0\": run_model: the model is out","message":{"content":"hi","session_id":"default:default"},"model_output":"","session_id":"default:default","state":{"_runtime_workspace":"W","tape_workspace":"T"}}`},
 	},
-	"save_state: one that fails ends the turn": {
+	"save_state: an error ends the turn": {
 		plugins: []any{model(""), script{Answers: map[string]reply{"hook/save_state": {Do: "fail", Text: "full"}}}}, fails: `plugin "p1": save_state: full`,
 	},
-	"render_outbound: all batches, none and empty left out": {
+	"render_outbound: all batches, without null and empty ones": {
 		plugins: []any{model(""), answering("render_outbound", []any{map[string]any{"content": "low"}}), answering("render_outbound", nil),
 			answering("render_outbound", []any{}), answering("render_outbound", []any{map[string]any{"content": "a"}, nil, map[string]any{"content": "b"}})},
 		output: "hi", sent: []string{"a", "b", "low"},
 	},
-	"render_outbound: nothing, so one message": {
+	"render_outbound: without any message, the output is sent": {
 		message: hooks.Envelope{"content": "hi", "channel": "c", "chat_id": "1"},
 		plugins: []any{model("m:"), answering("render_outbound", []any{})}, session: "c:1", output: "m:hi", sent: []string{"m:hi"},
 	},
-	"dispatch_outbound: every message to everybody": {
+	"dispatch_outbound: every plugin gets every message": {
 		plugins: []any{model(""), answering("render_outbound", []any{map[string]any{"content": "a"}, map[string]any{"content": "b"}}), answering("dispatch_outbound", false)},
 		output:  "hi", sent: []string{"a", "b"},
 	},
 	"dispatch_outbound: an error ends the turn": {
 		plugins: []any{model(""), script{Answers: map[string]reply{"hook/dispatch_outbound": {Do: "fail", Text: "no way"}}}}, fails: `dispatch_outbound: no way`,
 	},
-	"on_error: one that fails stops no other": {
+	"on_error: a crash does not stop other plugins": {
 		plugins: []any{failing(), script{Answers: map[string]reply{"hook/on_error": {Do: "crash"}}}}, fails: "the model is out",
 		observed: []string{`turn: plugin "p0": run_model: the model is out`},
 	},
@@ -217,7 +218,7 @@ func (c turn) run(t *testing.T) {
 			}
 		}
 		if !slices.Equal(lines, c.asked) {
-			t.Errorf("asked\n%s", strings.Join(lines, "\n"))
+			t.Errorf("asked\n%s\nwanted\n%s", strings.Join(lines, "\n"), strings.Join(c.asked, "\n"))
 		}
 	}
 }
@@ -229,16 +230,16 @@ func (c turn) check(t *testing.T, res *hooks.Result, err error, sent, observed, 
 	} else if err != nil {
 		t.Fatal(err)
 	} else if res.Output != c.output || c.session != "" && res.Session != c.session {
-		t.Errorf("session %q, output %q", res.Session, res.Output)
+		t.Errorf("session %q, output %q, wanted %q, %q", res.Session, res.Output, c.session, c.output)
 	}
 	if c.sent != nil && !slices.Equal(sent, c.sent) {
-		t.Errorf("sent %q", sent)
+		t.Errorf("sent %q, wanted %q", sent, c.sent)
 	}
 	if c.observed != nil && !slices.Equal(observed, c.observed) {
-		t.Errorf("observed %q", observed)
+		t.Errorf("observed %q, wanted %q", observed, c.observed)
 	}
 	if got := strings.Join(events, " "); c.events != "" && got != c.events {
-		t.Errorf("events %q", got)
+		t.Errorf("events %q, wanted %q", got, c.events)
 	}
 }
 

@@ -21,11 +21,11 @@ func example(t *testing.T, dir, name string, command ...string) *hooks.Plugin {
 	t.Cleanup(func() {
 		CloseAll(all)
 		if log.String() != "" {
-			t.Error(log.String())
+			t.Errorf("the example logs: %s", log.String())
 		}
 	})
 	if s := all[0].Status(); !strings.HasPrefix(s, "running") {
-		t.Fatal(s)
+		t.Fatalf("status %q, wanted running", s)
 	}
 	return all[0].Plugin()
 }
@@ -37,6 +37,7 @@ func needs(t *testing.T, program string) {
 	}
 }
 
+// examples returns the path of an example, which must be short.
 func examples(t *testing.T, name string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "examples", name))
@@ -45,7 +46,7 @@ func examples(t *testing.T, name string) string {
 	}
 	raw, err := os.ReadFile(path)
 	if err == nil && strings.Count(string(raw), "\n") >= 60 {
-		t.Errorf("%s has %d lines", name, strings.Count(string(raw), "\n"))
+		t.Errorf("%s has %d lines, wanted fewer than 60", name, strings.Count(string(raw), "\n"))
 	}
 	return path
 }

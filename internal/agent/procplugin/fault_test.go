@@ -19,7 +19,8 @@ import (
 
 const resolve = "hook/resolve_session"
 
-func ask1(p *Process) (string, error) {
+// askSession calls resolve_session; "none" stands for no answer.
+func askSession(p *Process) (string, error) {
 	s, err := p.Plugin().ResolveSession(context.Background(), hooks.Envelope{"content": "hi"})
 	if s == nil {
 		return "none", err
@@ -30,7 +31,7 @@ func ask1(p *Process) (string, error) {
 func wantError(t *testing.T, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("error %v, wanted %q", err, text)
+		t.Errorf("error %v, wanted one with %q", err, text)
 	}
 }
 
@@ -43,13 +44,13 @@ func eventually(t *testing.T, p *Process, text string) {
 func TestCrashIsAnErrorAndThePluginIsStartedAgain(t *testing.T) {
 	t.Parallel()
 	p := scripted(t, script{Once: temp(t, "once"), Answers: map[string]reply{resolve: {Do: "crash", Value: "back"}}}, Options{})
-	_, err := ask1(p)
+	_, err := askSession(p)
 	wantError(t, err, "the process ended: exit status 3")
-	if got, err := ask1(p); got != "back" || err != nil {
+	if got, err := askSession(p); got != "back" || err != nil {
 		t.Errorf("after the restart: %q, %v", got, err)
 	}
 	if s := p.Status(); !strings.Contains(s, "running, pid ") || !strings.Contains(s, "restarts: 1, the last because: the process ended: exit status 3") {
-		t.Error(s)
+		t.Errorf("the status does not say that it runs after a restart: %s", s)
 	}
 }
 
@@ -66,15 +67,15 @@ func TestAfterThreeRestartsInAMinuteThePluginIsOff(t *testing.T) {
 	}
 	eventually(t, p, "off: the process ended: exit status 3")
 	if got, err := rt.ResolveSession(t.Context(), hooks.Envelope{}); got != "default:default" || err != nil {
-		t.Errorf("%q, %v: who is off answers none", got, err)
+		t.Errorf("%q, %v, wanted the default session: a plugin that is off gives no answer", got, err)
 	}
 	r := rt.Report()[0].Plugins[0]
 	if r.Calls != 5 || r.Failures != 4 || !strings.HasPrefix(r.Status, "off: ") || !strings.Contains(r.Status, "restarts: 3") {
-		t.Errorf("%+v", r)
+		t.Errorf("report %+v, wanted 5 calls, 4 failures, and off after 3 restarts", r)
 	}
 }
 
-func TestPausesGrow(t *testing.T) {
+func TestPausesBeforeRestartsGrow(t *testing.T) {
 	t.Parallel()
 	p := &Process{o: Options{}.withDefaults()}
 	now, why := time.Now(), errors.New("crash")
@@ -88,21 +89,21 @@ func TestPausesGrow(t *testing.T) {
 		t.Errorf("%v, wanted %v", got, want)
 	}
 	if _, again := p.restart(now.Add(126*time.Second), why); again {
-		t.Error("a fourth restart in a minute")
+		t.Error("a fourth restart in a minute is allowed")
 	}
 }
 
-func TestHang(t *testing.T) {
+func TestPluginThatHangsIsRestarted(t *testing.T) {
 	t.Parallel()
 	l := quick()
 	l.hook, l.cancel = 200*time.Millisecond, 50*time.Millisecond
 	p := scripted(t, script{Once: temp(t, "once"), Answers: map[string]reply{resolve: {Do: "hang", Value: "back"}}}, Options{limits: l})
-	_, err := ask1(p)
+	_, err := askSession(p)
 	wantError(t, err, "no answer within 200ms")
 	eventually(t, p, "the last because: it hangs: hook/resolve_session was not answered, even after it was cancelled")
 	eventually(t, p, "running")
 	l.hook = 10 * time.Second
-	if got, err := ask1(p); got != "back" || err != nil {
+	if got, err := askSession(p); got != "back" || err != nil {
 		t.Errorf("after the restart: %q, %v", got, err)
 	}
 }
@@ -113,11 +114,11 @@ func TestPluginsSetTheirTimeouts(t *testing.T) {
 		About:   map[string]any{"hooks": []any{map[string]any{"name": "resolve_session", "timeout_ms": 100}}},
 		Answers: map[string]reply{resolve: {Do: "late"}},
 	}, Options{})
-	_, err := ask1(p)
+	_, err := askSession(p)
 	wantError(t, err, "no answer within 100ms")
 	wait.Pause(100 * time.Millisecond)
 	if s := p.Status(); strings.Contains(s, "restarts") {
-		t.Errorf("%s: who answers $/cancel does not hang", s)
+		t.Errorf("a plugin that answers $/cancel was restarted: %s", s)
 	}
 }
 
@@ -130,14 +131,14 @@ func TestCancelledTurnTellsThePlugin(t *testing.T) {
 	defer cancel()
 	q := p.Plugin()
 	if _, err := q.ResolveSession(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
+		t.Errorf("error %v, wanted that the deadline is exceeded", err)
 	}
 	if got, err := q.BuildPrompt(t.Context(), nil, "s", nil); err != nil || got.Text != "still there" {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("the next call: %v, %v", got, err)
 	}
 	p.Close()
 	if !strings.Contains(log.String(), "cancelled {") || strings.Contains(p.Status(), "stray") {
-		t.Errorf("%s\n%s", log.String(), p.Status())
+		t.Errorf("the plugin was not told, or its answer is stray: log %s\nstatus %s", log.String(), p.Status())
 	}
 }
 
@@ -146,17 +147,17 @@ func TestStrayLines(t *testing.T) {
 	var log logBuffer
 	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "stray", N: 60, Value: "fine"}}},
 		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if got, err := ask1(p); got != "fine" || err != nil {
-		t.Errorf("%q, %v", got, err)
+	if got, err := askSession(p); got != "fine" || err != nil {
+		t.Errorf("with 60 stray lines: %q, %v", got, err)
 	}
 	if s := p.Status(); !strings.Contains(s, "stray lines: 60") || !strings.Contains(log.String(), `line="stray 59" count=60`) {
-		t.Errorf("%s\n%s", s, log.String())
+		t.Errorf("60 stray lines are not counted and logged: status %s\nlog %s", s, log.String())
 	}
-	_, err := ask1(p)
+	_, err := askSession(p)
 	wantError(t, err, "100 stray lines")
 	eventually(t, p, "off: 100 stray lines")
-	if got, err := ask1(p); got != "none" || err != nil {
-		t.Errorf("%q, %v", got, err)
+	if got, err := askSession(p); got != "none" || err != nil {
+		t.Errorf("when it is off: %q, %v, wanted no answer", got, err)
 	}
 }
 
@@ -167,8 +168,8 @@ func TestInvalidMessagesAreStray(t *testing.T) {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "raw", Text: line + "\n" + `{"jsonrpc":"2.0","id":ID,"result":{"value":"ok"}}`}}}, Options{})
-			if got, err := ask1(p); got != "ok" || err != nil || !strings.Contains(p.Status(), "stray lines: 1") {
-				t.Errorf("%q, %v, %s", got, err, p.Status())
+			if got, err := askSession(p); got != "ok" || err != nil || !strings.Contains(p.Status(), "stray lines: 1") {
+				t.Errorf("%q, %v, wanted an answer and one stray line; status %s", got, err, p.Status())
 			}
 		})
 	}
@@ -179,13 +180,13 @@ func TestLongestAnswer(t *testing.T) {
 	l := quick()
 	l.hook, l.long = time.Minute, time.Minute // a busy machine reads 16 MiB slowly under the race detector
 	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "big", N: 16 << 20}, "hook/run_model": {Do: "big", N: 16<<20 + 1}, "hook/build_prompt": {}}}, Options{limits: l})
-	got, err := ask1(p)
+	got, err := askSession(p)
 	if err != nil || len(got) < 16<<20-100 {
-		t.Errorf("%d bytes, %v", len(got), err)
+		t.Errorf("an answer of 16 MiB: %d bytes, %v", len(got), err)
 	}
 	_, err = p.Plugin().RunModel(t.Context(), hooks.Prompt{}, "s", nil)
 	wantError(t, err, "it wrote a line of more than 16777216 bytes")
-	if got, err = ask1(p); err != nil || len(got) < 16<<20-100 {
+	if got, err = askSession(p); err != nil || len(got) < 16<<20-100 {
 		t.Errorf("after the restart: %d bytes, %v", len(got), err)
 	}
 	_, err = p.Plugin().BuildPrompt(t.Context(), hooks.Envelope{"content": strings.Repeat("x", 16<<20)}, "s", nil)
@@ -197,16 +198,16 @@ func TestFloodOfStandardError(t *testing.T) {
 	var log logBuffer
 	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "flood", N: 20000, Value: "fine"}}},
 		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
-	if got, err := ask1(p); got != "fine" || err != nil {
+	if got, err := askSession(p); got != "fine" || err != nil {
 		t.Errorf("%q, %v", got, err)
 	}
 	p.Close()
 	s := log.String()
 	if n := strings.Count(s, "flood"); n < 900 || n > 1000 || !strings.Contains(s, "the rest of this minute is left out") || strings.Contains(s, "\x1b") {
-		t.Errorf("%d lines", n)
+		t.Errorf("%d lines of standard error are logged, wanted at most 1000, a warning, and no control characters", n)
 	}
 	if !strings.Contains(s, "plugin=scripted") {
-		t.Error("the log does not say whose it is")
+		t.Error("the log does not name the plugin")
 	}
 }
 
@@ -216,25 +217,25 @@ func TestShutdownThenExit(t *testing.T) {
 	p := scripted(t, script{Seen: file, Answers: map[string]reply{resolve: {}}}, Options{})
 	p.Close()
 	if got := seen(t, file); !strings.HasSuffix(got, "shutdown {}\nexit \n") {
-		t.Error(got)
+		t.Errorf("the plugin got\n%s\nwanted shutdown and exit at the end", got)
 	}
 	if s := p.Status(); s != "off: it was closed" {
-		t.Error(s)
+		t.Errorf("status %q", s)
 	}
 }
 
 func TestPluginThatCannotStartIsOff(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]script{
+	for want, s := range map[string]script{
 		`lists the hook "no_such"`:      {About: map[string]any{"hooks": []any{map[string]any{"name": "no_such"}}}},
 		"initialize: the process ended": {Answers: map[string]reply{"initialize": {Do: "crash"}}},
 		"initialize: no thanks":         {Answers: map[string]reply{"initialize": {Do: "fail", Text: "no thanks"}}},
 		"schema of the tool":            {About: map[string]any{"tools": []any{map[string]any{"name": "x", "schema": 1}}}},
 	} {
 		p, err := launched(t, "x", s, Options{})
-		wantError(t, err, name)
+		wantError(t, err, want)
 		if !strings.Contains(p.Status(), "off: ") || len(p.Plugin().Hooks()) != 0 {
-			t.Error(p.Status())
+			t.Errorf("status %s, hooks %v, wanted off and none", p.Status(), p.Plugin().Hooks())
 		}
 	}
 	p, err := Start(t.Context(), Config{Name: "gone", Command: []string{"/no/such/program"}}, Options{})
@@ -252,16 +253,16 @@ func TestNoKeysInTheEnvironment(t *testing.T) {
 	t.Setenv("HARMLESS", "x sk-of-anthropic-1 y")
 	t.Setenv("PLAIN", "plain")
 	s := script{Answers: map[string]reply{resolve: {Do: "env"}}}
-	s.About = lister(s.Answers)
+	s.About = manifestOf(s.Answers)
 	p, err := Start(t.Context(), Config{Name: "x", Command: []string{os.Args[0], "scripted-plugin", encoded(s)}, Env: []string{"MY_TOKEN"}},
 		Options{Keys: []string{"sk-of-anthropic-1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Close()
-	got, err := ask1(p)
+	got, err := askSession(p)
 	if err != nil || strings.Contains(got, "sk-of") || !strings.Contains(got, "MY_TOKEN=named") || !strings.Contains(got, "PLAIN=plain") {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("the plugin's environment has a key, or lacks a variable: %s, %v", got, err)
 	}
 }
 
@@ -282,8 +283,8 @@ func TestCallsRunInParallel(t *testing.T) {
 	wait.Wait()
 }
 
-// A plugin that restarts with other hooks than those registered is refused.
-func TestAnotherPluginAfterARestart(t *testing.T) {
+// A plugin that lists other hooks after a restart is turned off.
+func TestOtherHooksAfterARestart(t *testing.T) {
 	t.Parallel()
 	once := temp(t, "once")
 	p := scripted(t, script{Once: once, Answers: map[string]reply{
@@ -293,7 +294,7 @@ func TestAnotherPluginAfterARestart(t *testing.T) {
 	if err := os.Remove(once); err != nil {
 		t.Fatal(err)
 	}
-	_, err := ask1(p)
+	_, err := askSession(p)
 	wantError(t, err, "exit status 3")
 	eventually(t, p, "off: it lists other hooks, tools or channels than before")
 }

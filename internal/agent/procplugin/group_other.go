@@ -6,5 +6,5 @@ import "os/exec"
 
 func detach(*exec.Cmd) {}
 
-// kill ends a process; one that has ended already stays so.
+// kill kills a process. It fails only if the process has ended already.
 func kill(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

@@ -21,7 +21,7 @@ func TestPluginThatIgnoresExitIsKilledWithItsChildren(t *testing.T) {
 	raw := seen(t, child)
 	pid, err := strconv.Atoi(raw)
 	if err != nil || !alive(pid) {
-		t.Fatal(raw, err)
+		t.Fatalf("the child %q does not run: %v", raw, err)
 	}
 	p.Close()
 	wait.Until(t, "the end of its child", func() bool {

@@ -24,26 +24,27 @@ type script struct {
 	About    map[string]any   `json:"about"`
 	Answers  map[string]reply `json:"answers"`
 	Seen     string           `json:"seen"`     // a file to which it writes what it was asked
-	Once     string           `json:"once"`     // a file: if it is there, crashes are over
+	Once     string           `json:"once"`     // a file that it makes when a reply's Do is done; later replies have none
 	Stubborn bool             `json:"stubborn"` // it ignores shutdown and exit
 	Child    string           `json:"child"`    // a file to which the id of a child is written
 }
 
-// reply is what it does for one method.
+// reply is what a scripted plugin does when a method is called.
 type reply struct {
 	Value    any            `json:"value"`
-	Do       string         `json:"do"`
-	N        int            `json:"n"`
+	Do       string         `json:"do"` // see answer and misbehave
+	N        int            `json:"n"`  // how often or how much; with events, the milliseconds after each
 	Text     string         `json:"text"`
 	Events   []hooks.Event  `json:"events"`
 	Requests []plainRequest `json:"requests"`
 }
 
+// plainRequest is a request that a scripted plugin sends to the host.
 type plainRequest struct {
 	Method string         `json:"method"`
 	Params map[string]any `json:"params"`
-	Alone  bool           `json:"alone"` // it names no call
-	Cancel bool           `json:"cancel"`
+	Alone  bool           `json:"alone"`  // it names no call
+	Cancel bool           `json:"cancel"` // it is cancelled at once
 }
 
 func TestMain(m *testing.M) {
@@ -146,7 +147,7 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 		}
 	}
 	if len(r.Requests) > 0 {
-		value = encoded(requested(m, r.Requests, in))
+		value = encoded(sendRequests(m, r.Requests, in))
 	}
 	switch r.Do {
 	case "fail-after":
@@ -160,7 +161,7 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 	}
 }
 
-// misbehave does what no plugin should; true if no answer follows.
+// misbehave does what no plugin should do. It returns true if no answer follows.
 func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
 	switch r.Do {
 	case "crash":
@@ -206,8 +207,8 @@ func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
 	return true
 }
 
-// requested sends requests to the host one after the other, and returns the answers, a line each.
-func requested(m *received, list []plainRequest, in *bufio.Reader) string {
+// sendRequests sends requests to the host one after the other, and returns the answers, a line each.
+func sendRequests(m *received, list []plainRequest, in *bufio.Reader) string {
 	var answers []string
 	for i, q := range list {
 		if q.Params == nil {
@@ -225,7 +226,7 @@ func requested(m *received, list []plainRequest, in *bufio.Reader) string {
 			return err.Error()
 		}
 		a := parse(line)
-		for a.Method != "" { // the host may ask meanwhile
+		for a.Method != "" { // the host may call before it answers
 			write(`{"jsonrpc":"2.0","id":%s,"result":{}}`, a.ID)
 			if line, err = in.ReadBytes('\n'); err != nil {
 				return err.Error()
@@ -241,7 +242,7 @@ func requested(m *received, list []plainRequest, in *bufio.Reader) string {
 	return strings.Join(answers, "\n")
 }
 
-// quick are limits for which tests need not wait.
+// quick returns limits with short pauses.
 func quick() *limits {
 	return &limits{initialize: 10 * time.Second, hook: 10 * time.Second, long: 10 * time.Second, cancel: 5 * time.Second,
 		shutdown: 500 * time.Millisecond, pause: time.Millisecond, line: 16 << 20, queue: 64 << 20, stray: 100, logged: 1000}
@@ -265,8 +266,8 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
-// lister makes a manifest from the hooks for which a script has answers.
-func lister(answers map[string]reply) map[string]any {
+// manifestOf returns a manifest with the hooks for which a script has answers.
+func manifestOf(answers map[string]reply) map[string]any {
 	list := []any{}
 	for method := range answers {
 		if name, ok := strings.CutPrefix(method, "hook/"); ok {
@@ -276,7 +277,7 @@ func lister(answers map[string]reply) map[string]any {
 	return map[string]any{"name": "scripted", "version": "1", "hooks": list}
 }
 
-// launched starts a scripted plugin.
+// launched starts a scripted plugin with a name.
 func launched(t testing.TB, name string, s script, o Options) (*Process, error) {
 	t.Helper()
 	return started(t, Config{Name: name}, s, o)
@@ -285,7 +286,7 @@ func launched(t testing.TB, name string, s script, o Options) (*Process, error) 
 func started(t testing.TB, c Config, s script, o Options) (*Process, error) {
 	t.Helper()
 	if s.About == nil {
-		s.About = lister(s.Answers)
+		s.About = manifestOf(s.Answers)
 	}
 	if o.limits == nil {
 		o.limits = quick()

@@ -70,7 +70,7 @@ func (p *Process) Plugin() *hooks.Plugin {
 }
 
 // removeUnlisted removes the hooks that the plugin does not list. A required plugin that could not
-// be started keeps those that decide on calls: they deny all.
+// be started keeps the two hooks that decide on calls, which then deny every call.
 func (p *Process) removeUnlisted(q *hooks.Plugin) {
 	list := map[string]bool{"provide_channels": len(p.manifest.Channels) > 0}
 	for _, h := range p.manifest.Hooks {

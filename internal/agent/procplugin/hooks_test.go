@@ -15,8 +15,8 @@ import (
 	"tape/hooks"
 )
 
-// with returns a runtime with scripted plugins, each with its answers to hooks.
-func with(t *testing.T, answers ...map[string]reply) *hooks.Runtime {
+// runtimeWith returns a runtime with scripted plugins, each with its answers to hooks.
+func runtimeWith(t *testing.T, answers ...map[string]reply) *hooks.Runtime {
 	t.Helper()
 	rt := hooks.New(slog.New(slog.DiscardHandler))
 	rt.Workspace = t.TempDir()
@@ -30,6 +30,7 @@ func with(t *testing.T, answers ...map[string]reply) *hooks.Runtime {
 	return rt
 }
 
+// one returns the answers of a plugin with one hook.
 func one(hook string, value any) map[string]reply {
 	return map[string]reply{"hook/" + hook: {Value: value}}
 }
@@ -38,119 +39,119 @@ func TestAroundCalls(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	call := hooks.ModelCall{RunID: "r", Model: "a:b", Messages: []json.RawMessage{json.RawMessage(`{"role":"user"}`)}, Tools: []string{"t"}, MaxTokens: 5}
-	rt := with(t, one("before_llm_call", map[string]any{"call": map[string]any{"max_tokens": 9}}), map[string]reply{"hook/before_llm_call": {Do: "fail"}},
+	rt := runtimeWith(t, one("before_llm_call", map[string]any{"call": map[string]any{"max_tokens": 9}}), map[string]reply{"hook/before_llm_call": {Do: "fail"}},
 		one("before_llm_call", map[string]any{"call": map[string]any{"model": "c:d"}}))
 	got, finish, err := rt.BeforeModelCall(ctx, call, hooks.State{})
 	if err != nil || got.Model != "c:d" || got.MaxTokens != 9 || len(got.Messages) != 1 || finish != nil {
-		t.Errorf("%+v, %v: each sees what the one before it made, and what it does not mention stays", got, finish)
+		t.Errorf("%+v, %v, wanted the changes of both plugins, and the rest as it was", got, finish)
 	}
-	rt = with(t, one("before_llm_call", map[string]any{"finish": ""}))
+	rt = runtimeWith(t, one("before_llm_call", map[string]any{"finish": ""}))
 	if _, finish, _ := rt.BeforeModelCall(ctx, call, hooks.State{}); finish == nil || *finish != "" {
-		t.Errorf("finish %v", finish)
+		t.Errorf("finish %v, wanted an empty text", finish)
 	}
 
 	tool := hooks.ToolCall{RunID: "r", ID: "1", Tool: "bash", Arguments: json.RawMessage(`{"cmd":"ls"}`)}
-	rt = with(t, one("before_tool_call", map[string]any{"action": "deny", "message": "no"}),
+	rt = runtimeWith(t, one("before_tool_call", map[string]any{"action": "deny", "message": "no"}),
 		one("before_tool_call", map[string]any{"action": "proceed", "arguments": map[string]any{"cmd": "pwd"}}), map[string]reply{"hook/before_tool_call": {Do: "crash"}}, one("before_tool_call", nil))
 	changed, d := rt.BeforeToolCall(ctx, tool, hooks.State{})
 	if d.Action != hooks.Deny || d.Message != "no" || string(changed.Arguments) != `{"cmd":"pwd"}` {
-		t.Errorf("%s, %+v", changed.Arguments, d)
+		t.Errorf("arguments %s, decision %+v, wanted the changed arguments and deny", changed.Arguments, d)
 	}
-	rt = with(t, one("before_tool_call", map[string]any{"action": "replace", "result": ""}))
+	rt = runtimeWith(t, one("before_tool_call", map[string]any{"action": "replace", "result": ""}))
 	if _, d := rt.BeforeToolCall(ctx, tool, hooks.State{}); d.Action != hooks.Replace || d.Result != "" {
-		t.Errorf("%+v", d)
+		t.Errorf("decision %+v, wanted an empty result as a replacement", d)
 	}
 
-	rt = with(t, one("after_tool_call", map[string]any{"content": ""}), one("after_tool_call", nil))
+	rt = runtimeWith(t, one("after_tool_call", map[string]any{"content": ""}), one("after_tool_call", nil))
 	if r := rt.AfterToolCall(ctx, tool, hooks.ToolResult{Content: "long"}, nil); r.Content != "" {
-		t.Errorf("%+v", r)
+		t.Errorf("result %+v, wanted an empty content", r)
 	}
 	if r := rt.AfterToolCall(ctx, tool, hooks.ToolResult{Content: "kept", Err: errors.New("failed")}, nil); r.Content != "kept" {
-		t.Errorf("%+v", r)
+		t.Errorf("result %+v, wanted that the content of a failed call is kept", r)
 	}
-	rt = with(t, map[string]reply{"hook/after_llm_call": {Do: "fail"}})
+	rt = runtimeWith(t, map[string]reply{"hook/after_llm_call": {Do: "fail"}})
 	if err := rt.AfterModelCall(ctx, call, hooks.ModelResult{Text: "x", Err: errors.New("e")}, hooks.State{}); err != nil {
 		t.Error(err)
 	}
 	if r := rt.Report()[0].Plugins[0]; r.Calls != 1 || r.Failures != 1 {
-		t.Errorf("%+v", r)
+		t.Errorf("report %+v, wanted 1 call and 1 failure", r)
 	}
 }
 
 func TestOtherHooks(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	rt := with(t, one("system_prompt", "low"), one("system_prompt", nil), one("system_prompt", ""), one("system_prompt", "high"))
+	rt := runtimeWith(t, one("system_prompt", "low"), one("system_prompt", nil), one("system_prompt", ""), one("system_prompt", "high"))
 	if s, err := rt.SystemPrompt(ctx, hooks.Prompt{Text: "p"}, nil); s != "low\n\nhigh" || err != nil {
-		t.Errorf("%q, %v", s, err)
+		t.Errorf("system prompt: %q, %v", s, err)
 	}
-	rt = with(t, one("continue_prompt", "low"), one("continue_prompt", nil))
+	rt = runtimeWith(t, one("continue_prompt", "low"), one("continue_prompt", nil))
 	if p, err := rt.ContinuePrompt(ctx, hooks.Prompt{}, nil, nil); err != nil || p.Text != "low" {
-		t.Errorf("%v, %v", p, err)
+		t.Errorf("prompt: %v, %v", p, err)
 	}
-	rt = with(t, one("admit_message", "drop"), one("admit_message", nil))
+	rt = runtimeWith(t, one("admit_message", "drop"), one("admit_message", nil))
 	if a, err := rt.Admit(ctx, "s", nil, hooks.Turn{Running: true}); a != hooks.Drop || err != nil {
-		t.Errorf("%v, %v", a, err)
+		t.Errorf("admission: %v, %v", a, err)
 	}
-	rt = with(t, one("admit_message", "maybe"))
+	rt = runtimeWith(t, one("admit_message", "maybe"))
 	if _, err := rt.Admit(ctx, "s", nil, hooks.Turn{}); err == nil {
-		t.Error("an unknown admission")
+		t.Error("an unknown admission is accepted")
 	}
-	rt = with(t, one("provide_model_options", []any{map[string]any{"id": "a:b", "label": "A"}, map[string]any{"id": "c:d"}}), one("provide_model_options", nil))
+	rt = runtimeWith(t, one("provide_model_options", []any{map[string]any{"id": "a:b", "label": "A"}, map[string]any{"id": "c:d"}}), one("provide_model_options", nil))
 	if o, err := rt.ModelOptions(ctx, "s"); err != nil || len(o) != 2 || o[0].Label != "A" {
-		t.Errorf("%v, %v", o, err)
+		t.Errorf("options: %v, %v", o, err)
 	}
-	rt = with(t, one("onboard_config", map[string]any{"x": 1}), one("onboard_config", nil))
+	rt = runtimeWith(t, one("onboard_config", map[string]any{"x": 1}), one("onboard_config", nil))
 	if c, err := rt.Onboard(ctx, map[string]any{"y": 2}); err != nil || fmt.Sprint(c) != "map[x:1 y:2]" {
-		t.Errorf("%v, %v", c, err)
+		t.Errorf("config: %v, %v", c, err)
 	}
-	rt = with(t, map[string]reply{"hook/register_cli_commands": {Value: []any{map[string]any{"name": "hello", "short": "says hello"}}}, "command/run": {Do: "echo"}})
+	rt = runtimeWith(t, map[string]reply{"hook/register_cli_commands": {Value: []any{map[string]any{"name": "hello", "short": "says hello"}}}, "command/run": {Do: "echo"}})
 	commands, err := rt.Commands(ctx)
 	var out strings.Builder
 	if err != nil || len(commands) != 1 || commands[0].Run(ctx, []string{"a"}, &out) != nil || out.String() != `{"args":["a"],"name":"hello"}` {
-		t.Errorf("%v, %v, %s", commands, err, out.String())
+		t.Errorf("commands: %v, %v, %s", commands, err, out.String())
 	}
 }
 
-func TestProvided(t *testing.T) {
+func TestProvidedInboxStoreAndContext(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
-	rt := with(t, map[string]reply{"hook/provide_steering_inbox": {Value: true}, "steering/put": {}, "steering/len": {Value: 1},
+	rt := runtimeWith(t, map[string]reply{"hook/provide_steering_inbox": {Value: true}, "steering/put": {}, "steering/len": {Value: 1},
 		"steering/drain": {Value: []any{map[string]any{"content": "x"}}}})
 	inbox, err := rt.SteeringInbox(ctx)
 	if err != nil || inbox.Put(ctx, "s", hooks.Envelope{}) != nil || inbox.Len("s") != 1 {
-		t.Fatal(err)
+		t.Fatalf("steering inbox: %v, %v", inbox, err)
 	}
 	if m, err := inbox.Drain(ctx, "s"); err != nil || m[0].Text("content") != "x" {
-		t.Error(m, err)
+		t.Errorf("drained: %v, %v", m, err)
 	}
 
 	store := initStore(t)
-	rt = with(t, one("provide_tape_store", store.Dir()))
+	rt = runtimeWith(t, one("provide_tape_store", store.Dir()))
 	if s, err := rt.TapeStore(ctx); err != nil || s.Dir() != store.Dir() {
-		t.Error(err)
+		t.Errorf("tape store: %v, %v", s, err)
 	}
 	tp, err := store.CreateTape(ctx, "session")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for want, value := range map[string]any{`[{"content":"own","role":"user"}]`: []any{json.RawMessage(`{"role":"user","content":"own"}`)}, `[]`: []any{}} {
-		rt = with(t, one("build_tape_context", value))
+		rt = runtimeWith(t, one("build_tape_context", value))
 		build, err := rt.BuildTapeContext(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if messages, err := build(ctx, tp, "openai"); err != nil || encoded(messages) != want {
-			t.Errorf("%s, %v", messages, err)
+			t.Errorf("context: %s, %v, wanted %s", messages, err, want)
 		}
 	}
-	rt = with(t, one("build_tape_context", nil))
+	rt = runtimeWith(t, one("build_tape_context", nil))
 	build, err := rt.BuildTapeContext(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := build(ctx, tp, "openai"); err != nil {
-		t.Errorf("none leads to the default: %v", err)
+		t.Errorf("null does not lead to the default context: %v", err)
 	}
 }
 
@@ -167,14 +168,14 @@ func TestOnlyListedHooksAreSet(t *testing.T) {
 		}
 	}
 	if got := scripted(t, script{Answers: answers}, Options{}).Plugin().Hooks(); !slices.Equal(got, names) {
-		t.Errorf("%v\n%v", got, names)
+		t.Errorf("hooks %v\nwanted %v", got, names)
 	}
 	if got := scripted(t, script{About: map[string]any{"channels": []any{map[string]any{"name": "c"}}}}, Options{}).Plugin().Hooks(); !slices.Equal(got, []string{"provide_channels"}) {
-		t.Error(got)
+		t.Errorf("hooks of a plugin that lists a channel: %v", got)
 	}
 }
 
-func TestDocumentedHooks(t *testing.T) {
+func TestAllHooksAreDocumented(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "plugins.md"))
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"tape/internal/show/display"
 )
 
-// server serves a request of the plugin. c is the call that it belongs to, or nil.
+// server serves a request of the plugin. c is the call within which the plugin asks, or nil.
 type server func(ctx context.Context, c *call, method string, params json.RawMessage) (any, error)
 
 // instance is a running process.
@@ -29,7 +29,7 @@ type instance struct {
 	serve  server
 	cmd    *exec.Cmd
 	out    chan []byte   // lines for its standard input; nil closes it
-	waited chan struct{} // closed when the process has ended
+	exited chan struct{} // closed when the process has ended
 	dead   chan struct{} // closed when, in addition, all its output was read
 
 	mu       sync.Mutex
@@ -39,14 +39,14 @@ type instance struct {
 	calls    map[int]*call
 	late     map[int]bool // cancelled, and not answered yet
 	requests map[string]*pluginRequest
-	stray    int
+	stray    int // lines that were not messages
 }
 
-// start starts a process. It ends with ctx.
+// start starts a process, which ends when ctx does.
 func start(ctx context.Context, c Config, o Options, serve server) (*instance, error) {
 	in := &instance{
 		limits: o.limits, log: o.Log, serve: serve, cmd: exec.Command(c.Command[0], c.Command[1:]...),
-		out: make(chan []byte, 4*requests), waited: make(chan struct{}), dead: make(chan struct{}),
+		out: make(chan []byte, 4*maxRequests), exited: make(chan struct{}), dead: make(chan struct{}),
 		calls: map[int]*call{}, late: map[int]bool{}, requests: map[string]*pluginRequest{},
 	}
 	in.cmd.Dir, in.cmd.Env = cmp.Or(o.Dir, o.Project), keys.CleanEnv(os.Environ(), c.Env, o.Keys...)
@@ -82,12 +82,12 @@ func start(ctx context.Context, c Config, o Options, serve server) (*instance, e
 	return in, nil
 }
 
-// wait waits for the end of the process, kills what it has started, and reads the rest of its output.
+// wait waits for the end of the process, kills what it has started, and waits until its output was read.
 func (in *instance) wait(ctx context.Context, read <-chan struct{}, pipes ...*os.File) {
 	stop := context.AfterFunc(ctx, func() { in.fail(ctx.Err(), true) })
 	defer stop()
 	err := in.cmd.Wait()
-	close(in.waited)
+	close(in.exited)
 	kill(in.cmd)
 	// A process that it started and that survives may keep the pipes open.
 	timer := time.AfterFunc(time.Second, func() { _ = pipes[0].Close() })
@@ -113,23 +113,25 @@ func (in *instance) fail(err error, final bool) {
 	}
 	in.mu.Unlock()
 	select {
-	case <-in.waited:
+	case <-in.exited:
 	default:
 		kill(in.cmd)
 	}
 }
 
+// failure returns why the process ended, and whether it must not be started again.
 func (in *instance) failure() (final bool, err error) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return in.final, in.err
 }
 
+// write writes queued lines to the standard input of the process.
 func (in *instance) write(stdin io.WriteCloser) {
 	defer stdin.Close()
 	for {
 		select {
-		case <-in.waited:
+		case <-in.exited:
 			return
 		case line := <-in.out:
 			if line == nil {
@@ -149,7 +151,7 @@ func (in *instance) send(ctx context.Context, line []byte) error {
 	select {
 	case in.out <- line:
 		return nil
-	case <-in.waited:
+	case <-in.exited:
 		return errDown
 	case <-ctx.Done():
 		return ctx.Err()
@@ -187,7 +189,7 @@ func (in *instance) read(ctx context.Context, stdout io.Reader) {
 		return
 	}
 	select {
-	case <-in.waited:
+	case <-in.exited:
 	case <-time.After(time.Second):
 		in.fail(errors.New("it closed its standard output"), false)
 	}
@@ -218,15 +220,15 @@ func (in *instance) dispatch(ctx context.Context, m *received) bool {
 		in.handleLog(m)
 		return true
 	}
-	var of struct {
+	var within struct {
 		CallID *int `json:"call_id"`
 	}
-	_ = json.Unmarshal(m.Params, &of) // whoever serves the request reports what is wrong
+	_ = json.Unmarshal(m.Params, &within) // an error is reported when the request is served
 	var c *call
-	if of.CallID != nil {
+	if within.CallID != nil {
 		in.mu.Lock()
-		c = in.calls[*of.CallID]
-		late := in.late[*of.CallID]
+		c = in.calls[*within.CallID]
+		late := in.late[*within.CallID]
 		in.mu.Unlock()
 		if m.Method == "model/event" && (late || c != nil && c.events) {
 			if c != nil {
@@ -238,7 +240,7 @@ func (in *instance) dispatch(ctx context.Context, m *received) bool {
 	if m.Method == "model/event" {
 		return false
 	}
-	return in.handleRequest(ctx, m, c, of.CallID != nil)
+	return in.handleRequest(ctx, m, c, within.CallID != nil)
 }
 
 // handleAnswer passes an answer to its call. An answer to a cancelled call is dropped.

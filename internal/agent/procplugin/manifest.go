@@ -12,7 +12,7 @@ import (
 	"tape/hooks"
 )
 
-// protocol is the version of the protocol.
+// protocol is the version of the protocol that the host speaks.
 const protocol = 1
 
 // manifest is a plugin's answer to initialize.
@@ -53,7 +53,8 @@ func (a *manifest) guards() bool {
 	return slices.ContainsFunc(a.Hooks, func(h hookInfo) bool { return hooks.AroundCalls(h.Name) })
 }
 
-// check refuses hooks that do not exist, and incomplete tools and channels.
+// check refuses hooks that do not exist, and incomplete tools and channels. It sorts the hooks, and gives tools
+// without a schema one that takes any object.
 func (a *manifest) check() error {
 	if a.Protocol != 0 && a.Protocol != protocol {
 		return fmt.Errorf("it speaks protocol %d; this host speaks %d", a.Protocol, protocol)
@@ -62,8 +63,8 @@ func (a *manifest) check() error {
 	for field := range reflect.TypeFor[hooks.Plugin]().Fields() {
 		existing[field.Tag.Get("hook")] = true
 	}
-	delete(existing, "provide_channels")                                                         // follows from the list of channels
-	slices.SortFunc(a.Hooks, func(x, y hookInfo) int { return strings.Compare(x.Name, y.Name) }) // for equal
+	delete(existing, "provide_channels") // follows from the list of channels
+	slices.SortFunc(a.Hooks, func(x, y hookInfo) int { return strings.Compare(x.Name, y.Name) })
 	for _, h := range a.Hooks {
 		if h.Name == "" || !existing[h.Name] {
 			return fmt.Errorf("it lists the hook %q, which does not exist", h.Name)
@@ -90,7 +91,7 @@ func (a *manifest) check() error {
 	return nil
 }
 
-// equal reports whether a restarted plugin is the same as before, its version aside.
+// equal reports whether two checked manifests differ in the version at most.
 func (a manifest) equal(b manifest) bool {
 	a.Version, b.Version = "", ""
 	return reflect.DeepEqual(a, b)

@@ -27,7 +27,7 @@ type received struct {
 	Result  json.RawMessage `json:"result"`
 	Error   *rpcError       `json:"error"`
 
-	size    int
+	size    int            // bytes of the line
 	request *pluginRequest // if it is a request within a call
 }
 
@@ -36,7 +36,7 @@ type rpcError struct {
 	Message string `json:"message"`
 }
 
-// Codes of errors: JSON-RPC's, and, for what was cancelled, that of the Language Server Protocol.
+// Error codes of JSON-RPC. codeCancelled is from the Language Server Protocol.
 const (
 	codeUnknown   = -32601
 	codeParams    = -32602
@@ -46,7 +46,7 @@ const (
 
 func (e *rpcError) Error() string { return cut(display.Text(e.Message), 4096) }
 
-// cut shortens a text.
+// cut shortens a text to n bytes.
 func cut(s string, n int) string {
 	if len(s) > n {
 		return s[:n] + "…"
@@ -75,7 +75,7 @@ func parse(line []byte) *received {
 	if json.Unmarshal(line, m) != nil || m.Version != "2.0" || m.Method == "" && len(m.ID) == 0 {
 		return nil
 	}
-	if m.Method == "" { // with a result twice, or a result and an unknown member, it is ambiguous
+	if m.Method == "" { // an answer with a repeated or unknown member is ambiguous
 		if _, err := strictObject(line, "jsonrpc", "id", "method", "params", "result", "error"); err != nil {
 			return nil
 		}

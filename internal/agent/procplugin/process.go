@@ -31,9 +31,9 @@ type Process struct {
 	last     string      // why it was last restarted
 	times    []time.Time // of restarts within window
 	restarts int
-	strays   int // of instances that have ended
+	strays   int // stray lines of instances that have ended
 	handler  hooks.Handler
-	open     map[string]bool // channels that were started
+	open     map[string]bool // the names of channels that are started
 }
 
 // Start starts a plugin and waits until it is ready, or ctx ends. The plugin then runs until
@@ -63,7 +63,7 @@ func Start(ctx context.Context, c Config, o Options) (*Process, error) {
 	return p, nil
 }
 
-// launch starts the process, which ends with run, and initializes it.
+// launch starts the process, which ends when run does, and initializes it within ctx.
 func (p *Process) launch(run, ctx context.Context) (*instance, manifest, error) {
 	in, err := start(run, p.config, p.o, p.serve)
 	if err != nil {
@@ -137,7 +137,7 @@ func (p *Process) restart(now time.Time, why error) (pause time.Duration, again 
 	for len(p.times) > 0 && now.Sub(p.times[0]) > window {
 		p.times = p.times[1:]
 	}
-	if len(p.times) >= restarts {
+	if len(p.times) >= maxRestarts {
 		return 0, false
 	}
 	pause = p.o.limits.pause << (2 * len(p.times))
@@ -147,7 +147,7 @@ func (p *Process) restart(now time.Time, why error) (pause time.Duration, again 
 	return pause, true
 }
 
-// up reopens the channels that were open, and then lets the process be called.
+// up starts the channels that were started before a restart, and then lets the process be called.
 func (p *Process) up(ctx context.Context, in *instance) {
 	p.mu.Lock()
 	open := slices.Sorted(maps.Keys(p.open))
@@ -208,7 +208,7 @@ func (p *Process) Off() error {
 	return &Off{Name: p.config.Name, Why: p.off}
 }
 
-// running returns the process; while it is being restarted, it waits.
+// running returns the process. It waits while the process is being restarted.
 func (p *Process) running(ctx context.Context) (*instance, error) {
 	for {
 		p.mu.Lock()
@@ -233,7 +233,7 @@ func (p *Process) running(ctx context.Context) (*instance, error) {
 	}
 }
 
-// begin starts a call once the process runs.
+// begin sends a call once the process runs.
 func (p *Process) begin(ctx context.Context, a callParams) (*call, error) {
 	wait, cancel := context.WithTimeout(ctx, a.timeout)
 	defer cancel()
@@ -314,6 +314,6 @@ func (p *Process) shutDown(in *instance) {
 	select {
 	case <-in.dead:
 	case <-time.After(p.o.limits.shutdown):
-		p.o.Log.Warn("the plugin did not exit and is ended")
+		p.o.Log.Warn("the plugin did not exit, and is killed")
 	}
 }

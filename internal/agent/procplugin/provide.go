@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// provide sets the hooks that return things which call the plugin again later.
+// provide sets the hooks whose results call the plugin again later.
 func (p *Process) provide(q *hooks.Plugin) {
 	q.BuildTapeContext = func(context.Context) (hooks.TapeContext, error) {
 		return func(ctx context.Context, t *repo.Tape, form string) ([]json.RawMessage, error) {
@@ -37,19 +37,19 @@ func (p *Process) provide(q *hooks.Plugin) {
 		p.mu.Lock()
 		p.handler = h
 		p.mu.Unlock()
-		var ways []hooks.Channel
+		var list []hooks.Channel
 		for _, c := range p.manifest.Channels {
 			if c.Events {
-				ways = append(ways, &watcher{channel{p, c}})
+				list = append(list, &watcher{channel{p, c}})
 			} else {
-				ways = append(ways, &channel{p, c})
+				list = append(list, &channel{p, c})
 			}
 		}
-		return ways, nil
+		return list, nil
 	}
 }
 
-// service calls a method that one of these things needs.
+// service calls a method that is not a hook and belongs to the result of one.
 func (p *Process) service(ctx context.Context, method string, a args, timeout time.Duration) (json.RawMessage, error) {
 	return valueOfResult(p.call(ctx, callParams{method: method, params: a, timeout: timeout}))
 }
@@ -60,7 +60,7 @@ func (p *Process) commands() []hooks.Command {
 		Short string `json:"short"`
 	}])
 	if err != nil {
-		panic(err) // the hook returns no error; the runtime makes one of it
+		panic(err) // the hook cannot return an error; the runtime turns the panic into one
 	}
 	if list == nil {
 		return nil
@@ -132,6 +132,7 @@ func (c *channel) Send(ctx context.Context, m hooks.Envelope) error {
 	return err
 }
 
+// channelCall returns a call of a channel's method.
 func (p *Process) channelCall(method, name string, a args) callParams {
 	if a == nil {
 		a = args{}

@@ -7,15 +7,16 @@ import "sync"
 type queue struct {
 	mu     sync.Mutex
 	items  []*received
-	size   int
-	full   bool
+	size   int  // bytes of items and of dropped messages
+	full   bool // messages were dropped
 	closed bool
-	ready  chan struct{}
+	ready  chan struct{} // has an element after a push
 }
 
 func newQueue() *queue { return &queue{ready: make(chan struct{}, 1)} }
 
-// push returns false if the queue is closed.
+// push adds a message, or drops it if the queue would have more than limit bytes. It returns false if the queue
+// is closed.
 func (q *queue) push(m *received, limit int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -34,7 +35,7 @@ func (q *queue) push(m *received, limit int) bool {
 	return true
 }
 
-// close returns the messages that were not read.
+// close closes the queue, and returns the messages that were not read.
 func (q *queue) close() []*received {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -42,7 +43,7 @@ func (q *queue) close() []*received {
 	return q.items
 }
 
-// pop returns the next message or nil; full says that later messages were lost.
+// pop returns the next message, or nil if there is none. full says that messages were dropped.
 func (q *queue) pop() (m *received, full bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

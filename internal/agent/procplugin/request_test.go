@@ -41,13 +41,13 @@ func wantLines(t *testing.T, got []string, want ...string) {
 	}
 }
 
-func TestTapesOfThePlugin(t *testing.T) {
+func TestPluginUsesTapes(t *testing.T) {
 	t.Parallel()
 	store := initStore(t)
 	type key struct{}
 	o := Options{Tape: func(ctx context.Context, session string) (*repo.Tape, error) {
 		if (session == "mine") != (ctx.Value(key{}) != nil) {
-			t.Errorf("session %q: the context is not that of the call", session)
+			t.Errorf("session %q: the context does not belong to the call", session)
 		}
 		tp, err := store.Tape(ctx, session)
 		if errors.Is(err, repo.ErrNotFound) {
@@ -89,11 +89,11 @@ func TestTapesOfThePlugin(t *testing.T) {
 		`error -32601: there is no method "tape/burn"`)
 	report, err := store.Verify(t.Context())
 	if err != nil || len(report.Problems) > 0 {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("verify: %+v, %v", report, err)
 	}
 }
 
-func TestStateOfThePlugin(t *testing.T) {
+func TestPluginSetsState(t *testing.T) {
 	t.Parallel()
 	s := hooks.State{"func": func() {}}
 	got := answersOf(t, Options{}, s,
@@ -103,13 +103,13 @@ func TestStateOfThePlugin(t *testing.T) {
 		plainRequest{Method: "state/set", Params: params{"key": "k", "call_id": 99}, Alone: true})
 	wantLines(t, got, `{}`, `error -32602: state/set wants`, `error -32602: state/set wants the call_id`, `error -32000: params.call_id names no running call`)
 	if encoded(s["k"]) != `{"a":1}` || s["func"] == nil {
-		t.Errorf("%v", s)
+		t.Errorf("state %v, wanted k to be set and func to stay", s)
 	}
 	s = nil
 	wantLines(t, answersOf(t, Options{}, s, plainRequest{Method: "state/set", Params: params{"key": "k"}}), `error -32000: hook/build_prompt has no state`)
 }
 
-func TestToolsOfTheHost(t *testing.T) {
+func TestPluginCallsTools(t *testing.T) {
 	t.Parallel()
 	rt := hooks.New(slog.New(slog.DiscardHandler))
 	register(t, rt, "tools", 0, &hooks.Plugin{
@@ -138,12 +138,12 @@ func TestToolsOfTheHost(t *testing.T) {
 	wantLines(t, got, `{"content":"mine {\"A\":\"B\"}"}`, `error -32000: denied`, `error -32000: there is no tool "none"`,
 		`error -32800: cancelled`, `error -32800: cancelled`, `{}`, `error -32000: the channel "x" is not started`)
 	if !strings.Contains(log.String(), `level=WARN msg=hello\x1b[31m plugin=scripted`) {
-		t.Error(log.String())
+		t.Errorf("the plugin's message is not in the log: %s", log.String())
 	}
 }
 
-// The host cancels the requests within a call together with the call, and the time that the host
-// takes does not count.
+// The host cancels the requests within a call together with the call. While it serves a request, the timeout of
+// the call does not pass.
 func TestRequestsWithinACall(t *testing.T) {
 	t.Parallel()
 	rt := hooks.New(slog.New(slog.DiscardHandler))
@@ -160,11 +160,11 @@ func TestRequestsWithinACall(t *testing.T) {
 	defer cancel()
 	from := time.Now()
 	if _, err := q.BuildPrompt(ctx, nil, "s", nil); !errors.Is(err, context.DeadlineExceeded) || time.Since(from) > 900*time.Millisecond {
-		t.Error(err, time.Since(from))
+		t.Errorf("%v after %s, wanted that the deadline is exceeded at once", err, time.Since(from))
 	}
 }
 
-func TestToolsOfThePlugin(t *testing.T) {
+func TestPluginOffersTools(t *testing.T) {
 	t.Parallel()
 	p := scripted(t, script{
 		About: params{"tools": []any{
@@ -174,11 +174,11 @@ func TestToolsOfThePlugin(t *testing.T) {
 	}, Options{})
 	tools := p.Plugin().Tools
 	if len(tools) != 3 || tools[0].Description != "says it" || string(tools[1].Schema) != `{"type":"object"}` {
-		t.Fatalf("%+v", tools)
+		t.Fatalf("tools %+v", tools)
 	}
 	got, err := tools[0].Run(t.Context(), hooks.ToolContext{Session: "s", CallID: "c", State: hooks.State{"k": 1}}, json.RawMessage(`{"a":1}`))
 	if want := `{"arguments":{"a":1},"name":"echo","session_id":"s","state":{"k":1},"tool_call_id":"c"}`; got != want || err != nil {
-		t.Errorf("%s, %v", got, err)
+		t.Errorf("%s, %v, wanted %s", got, err, want)
 	}
 	for _, r := range []reply{{Do: "fail", Text: "no\x1b"}, {Do: "hang"}, {Value: params{"x": 1}}, {}} {
 		p := scripted(t, script{About: params{"tools": []any{params{"name": "x", "timeout_ms": 200}}}, Answers: map[string]reply{"tool/call": r}}, Options{})
@@ -189,12 +189,12 @@ func TestToolsOfThePlugin(t *testing.T) {
 		case r.Do == "hang":
 			wantError(t, err, "no answer within 200ms")
 		case r.Value != nil && text != `{"x":1}` || r.Value == nil && text != "" || err != nil:
-			t.Errorf("%q, %v", text, err)
+			t.Errorf("the value %v: %q, %v", r.Value, text, err)
 		}
 	}
 }
 
-func TestChannelsOfThePlugin(t *testing.T) {
+func TestPluginOffersChannels(t *testing.T) {
 	t.Parallel()
 	ctx, file := t.Context(), temp(t, "seen")
 	p := scripted(t, script{Seen: file,
@@ -205,47 +205,47 @@ func TestChannelsOfThePlugin(t *testing.T) {
 	}, Options{})
 	var got []hooks.Envelope
 	q := p.Plugin()
-	ways, err := q.ProvideChannels(ctx, func(_ context.Context, m hooks.Envelope) error {
+	channels, err := q.ProvideChannels(ctx, func(_ context.Context, m hooks.Envelope) error {
 		if len(got) > 0 {
 			return errors.New("full disk")
 		}
 		got = append(got, m)
 		return nil
 	})
-	if err != nil || len(ways) != 2 || ways[0].Name() != "shown" {
-		t.Fatal(ways, err)
+	if err != nil || len(channels) != 2 || channels[0].Name() != "shown" {
+		t.Fatalf("channels %v, %v", channels, err)
 	}
 	receive := func(want string) {
 		t.Helper()
 		if prompt, err := q.BuildPrompt(ctx, nil, "s", nil); err != nil || prompt.Text != want {
-			t.Errorf("%v, %v", prompt, err)
+			t.Errorf("channel/receive: %v, %v, wanted %s", prompt, err, want)
 		}
 	}
 	receive(`error -32000: the channel "shown" is not started`)
-	if err := ways[0].Start(ctx); err != nil {
+	if err := channels[0].Start(ctx); err != nil {
 		t.Fatal(err)
 	}
 	receive(`{}`)
 	receive(`error -32000: full disk`)
 	if encoded(got) != `[{"channel":"shown","chat_id":"7","content":"in"}]` {
-		t.Errorf("%v", got)
+		t.Errorf("received %v", got)
 	}
-	if err := ways[0].Send(ctx, hooks.Envelope{"content": "out"}); err != nil {
+	if err := channels[0].Send(ctx, hooks.Envelope{"content": "out"}); err != nil {
 		t.Error(err)
 	}
-	w, watches := ways[0].(hooks.EventWatcher)
-	if _, also := ways[1].(hooks.EventWatcher); !watches || also {
-		t.Fatal("who watches events")
+	w, watches := channels[0].(hooks.EventWatcher)
+	if _, also := channels[1].(hooks.EventWatcher); !watches || also {
+		t.Fatalf("channels with and without events watch them: %v, %v", watches, also)
 	}
 	w.OnEvent(ctx, hooks.Envelope{"content": "in"}, hooks.Text("a"))
 	if _, err := q.ResolveSession(ctx, nil); err == nil {
-		t.Error("no crash")
+		t.Error("the plugin has not crashed")
 	}
-	if err := ways[1].Start(ctx); err != nil {
+	if err := channels[1].Start(ctx); err != nil {
 		t.Error(err)
 	}
 	receive(`error -32000: full disk`)
-	if err := ways[0].Stop(ctx); err != nil {
+	if err := channels[0].Stop(ctx); err != nil {
 		t.Error(err)
 	}
 	receive(`error -32000: the channel "shown" is not started`)
@@ -253,11 +253,11 @@ func TestChannelsOfThePlugin(t *testing.T) {
 	for _, line := range []string{`channel/send {"channel":"shown","message":{"content":"out"}}`,
 		`channel/event {"channel":"shown","data":{"delta":"a"},"kind":"text","message":{"content":"in"}}`, `channel/stop {"channel":"shown"}`} {
 		if strings.Count(text, line+"\n") != 1 {
-			t.Errorf("not once: %s", line)
+			t.Errorf("the plugin did not get this line once: %s", line)
 		}
 	}
 	if n := strings.Count(text, `channel/start {"channel":"shown"}`); n != 2 {
-		t.Errorf("started %d times: after a restart it is started again", n)
+		t.Errorf("the channel was started %d times, wanted 2: again after the restart", n)
 	}
 }
 
@@ -281,7 +281,7 @@ func TestStreams(t *testing.T) {
 		}
 	}
 	if n != 6 {
-		t.Errorf("%d events", n)
+		t.Errorf("%d events and errors, wanted 6", n)
 	}
 	for text, want := range map[string]string{`"seq":2,"kind":"text"`: "seq is 2 after 0; it counts from 1", `"seq":1,"kind":""`: "no kind", `"seq":"x"`: "cannot unmarshal"} {
 		q := scripted(t, script{Answers: map[string]reply{"hook/run_model_stream": {Do: "raw", Text: `{"jsonrpc":"2.0","method":"model/event","params":{"call_id":ID,` + text + `}}`}}}, Options{}).Plugin()
@@ -289,7 +289,7 @@ func TestStreams(t *testing.T) {
 		wantError(t, err, want)
 	}
 
-	// Who stops listening cancels; later events are nobody's, and not stray.
+	// To stop reading events cancels the call; later events are dropped, and do not count as stray.
 	p := scripted(t, script{Answers: map[string]reply{"hook/run_model_stream": {Events: said("a", "b", "c"), N: 50}, resolve: {Value: "there"}}}, Options{})
 	if s, err = p.Plugin().RunModelStream(t.Context(), hooks.Prompt{}, "s", nil); err != nil {
 		t.Fatal(err)
@@ -300,8 +300,8 @@ func TestStreams(t *testing.T) {
 		}
 		break
 	}
-	if got, err := ask1(p); got != "there" || err != nil || strings.Contains(p.Status(), "stray") {
-		t.Errorf("%q, %v, %s", got, err, p.Status())
+	if got, err := askSession(p); got != "there" || err != nil || strings.Contains(p.Status(), "stray") {
+		t.Errorf("the next call: %q, %v, status %s", got, err, p.Status())
 	}
 
 	// Events that are not read are limited.

@@ -14,13 +14,14 @@ type pluginRequest struct {
 	cancelled chan struct{}
 }
 
-// handleRequest starts to serve a request of the plugin: within the call that it names, and so with
-// that call's context, if it names one. It returns false for a message that cannot be answered.
+// handleRequest starts to serve a request of the plugin. within says that the request names a call: then it is
+// served within that call, with its context. c is that call, or nil if it does not run. handleRequest returns
+// false for a message without an id, which cannot be answered.
 func (in *instance) handleRequest(ctx context.Context, m *received, c *call, within bool) bool {
 	id := string(m.ID)
 	in.mu.Lock()
 	_, twice := in.requests[id]
-	many := len(in.requests) >= requests
+	many := len(in.requests) >= maxRequests
 	s := &pluginRequest{cancelled: make(chan struct{})}
 	if id != "" && !twice && !many {
 		in.requests[id] = s
@@ -32,7 +33,7 @@ func (in *instance) handleRequest(ctx context.Context, m *received, c *call, wit
 	case twice:
 		in.answer(m.ID, nil, errors.New("a request of this id runs"), false)
 	case many:
-		in.answer(m.ID, nil, fmt.Errorf("%d requests run: wait for answers", requests), false)
+		in.answer(m.ID, nil, fmt.Errorf("%d requests run: wait for answers", maxRequests), false)
 	case within && c == nil:
 		in.finish(m.ID, nil, errors.New("params.call_id names no running call"), false)
 	case c != nil:
@@ -96,7 +97,7 @@ func (in *instance) finish(id json.RawMessage, result any, err error, wait bool)
 	delete(in.requests, string(id))
 }
 
-// answer sends an answer. Without wait it does not block: a process that does not read is ended.
+// answer sends an answer. Without wait it does not block, and kills a process that does not read.
 func (in *instance) answer(id json.RawMessage, result any, err error, wait bool) {
 	m := message{ID: id, Result: result}
 	if err == nil {
@@ -125,7 +126,7 @@ func (in *instance) reply(line []byte, wait bool) {
 	}
 	select {
 	case in.out <- line:
-	case <-in.waited:
+	case <-in.exited:
 	default:
 		in.fail(errors.New("it does not read its answers"), false)
 	}

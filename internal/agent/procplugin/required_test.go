@@ -13,7 +13,7 @@ import (
 	"tape/hooks"
 )
 
-// guard registers a required plugin, and returns how a call of a tool is decided.
+// guard registers a required plugin. decide returns the decision on a call of a tool.
 func guard(t *testing.T, s script, o Options, command ...string) (p *Process, decide func() hooks.ToolDecision) {
 	t.Helper()
 	rt := hooks.New(slog.New(slog.DiscardHandler))
@@ -30,7 +30,7 @@ func guard(t *testing.T, s script, o Options, command ...string) (p *Process, de
 func wantDenied(t *testing.T, d hooks.ToolDecision, why string) {
 	t.Helper()
 	if d.Action != hooks.Deny || !strings.Contains(d.Message, `the required plugin "guard" failed`) || !strings.Contains(d.Message, why) {
-		t.Errorf("%+v, wanted that it is denied: %s", d, why)
+		t.Errorf("decision %+v, wanted deny with %q", d, why)
 	}
 }
 
@@ -48,14 +48,14 @@ func TestARequiredPluginThatFailsDenies(t *testing.T) {
 	}{
 		{"an error", script{Answers: map[string]reply{hook: {Do: "fail", Text: "no idea"}}}, "no idea"},
 		{"two results", script{Answers: map[string]reply{hook: {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID,"result":{"value":{"action":"deny"}},"result":{"value":null}}`}}}, "no answer within"},
-		{"two results in other letters", script{Answers: map[string]reply{hook: {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID,"result":{"value":{"action":"deny"}},"Result":{"value":null}}`}}}, "no answer within"},
+		{"two results in different case", script{Answers: map[string]reply{hook: {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID,"result":{"value":{"action":"deny"}},"Result":{"value":null}}`}}}, "no answer within"},
 		{"a crash", script{Answers: map[string]reply{hook: {Do: "crash"}}}, "the process ended: exit status 3"},
 		{"silence", script{Answers: map[string]reply{hook: {Do: "hang"}}}, "no answer within 200ms"},
 		{"stray output", script{Answers: map[string]reply{hook: {Do: "stray", N: 200}}}, "100 stray lines"},
-		{"it ends at once", script{About: lists, Answers: map[string]reply{"initialize": {Do: "crash"}}}, "it is off: initialize: the process ended"},
+		{"an exit at the start", script{About: lists, Answers: map[string]reply{"initialize": {Do: "crash"}}}, "it is off: initialize: the process ended"},
 		{"no answer to initialize", script{About: lists, Answers: map[string]reply{"initialize": {Do: "hang"}}}, "it is off: initialize: no answer within 200ms"},
 		{"another protocol", script{About: map[string]any{"protocol": 2, "hooks": lists["hooks"]}}, "it speaks protocol 2; this host speaks 1"},
-		{"a hook that there is not", script{About: map[string]any{"hooks": []any{map[string]any{"name": "before_tool_calls"}}}}, "it lists the hook"},
+		{"a hook that does not exist", script{About: map[string]any{"hooks": []any{map[string]any{"name": "before_tool_calls"}}}}, "it lists the hook"},
 		{"no hook that decides", script{About: map[string]any{"hooks": []any{map[string]any{"name": "system_prompt"}}}}, "lists none of the hooks around calls"},
 		{"no hook", script{About: map[string]any{"name": "guard"}}, "lists none of the hooks around calls"},
 		{"neither result nor error", script{Answers: map[string]reply{hook: {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID}`}}}, "neither a result nor an error"},
@@ -126,7 +126,7 @@ func TestALateProceedDoesNotCount(t *testing.T) {
 		wantDenied(t, decide(), "no answer within 100ms")
 	}
 	if s := p.Status(); !strings.HasPrefix(s, "running") || strings.Contains(s, "stray") {
-		t.Error(s)
+		t.Errorf("status %q, wanted running, without stray lines", s)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestAnswersAreChecked(t *testing.T) {
 				p := scripted(t, script{Answers: map[string]reply{method: {Do: "raw", Text: fmt.Sprintf(`{"jsonrpc":"2.0","id":ID,"result":%s}`, result)}}}, Options{})
 				rt, q := hooks.New(slog.New(slog.DiscardHandler)), p.Plugin()
 				err := ask[hook](q)
-				if hook == "before_tool_call" && err == nil { // what the runtime checks, for plugins of Go, too
+				if hook == "before_tool_call" && err == nil { // some values are checked by the runtime, for plugins in Go too
 					register(t, rt, "guard", 0, q)
 					rt.BeforeToolCall(t.Context(), tool, nil)
 					if report := rt.Report()[0].Plugins[0]; report.Failures == 1 {
@@ -186,7 +186,7 @@ func TestAnswersAreChecked(t *testing.T) {
 					}
 				}
 				if err == nil || !strings.Contains(err.Error(), "does not fit") && !strings.Contains(err.Error(), `is not {"value": x}`) {
-					t.Errorf("%v", err)
+					t.Errorf("error %v, wanted one about the value", err)
 				}
 				if err != nil && strings.Contains(err.Error(), "does not fit") && !strings.Contains(err.Error(), "the hook takes "+answerForm(hook)) {
 					t.Errorf("%v does not say what the hook takes", err)

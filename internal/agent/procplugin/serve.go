@@ -51,12 +51,13 @@ func read[T any](params json.RawMessage) (v T, err error) {
 	return v, nil
 }
 
-// scope has the parameters that say to what a request belongs.
+// scope has the parameters that name the call or the session of a request.
 type scope struct {
 	CallID  *int   `json:"call_id"`
 	Session string `json:"session_id"`
 }
 
+// session returns the session that the request names, or else the call's; "" if there is none.
 func (w scope) session(c *call) string {
 	if w.Session == "" && c != nil {
 		return c.session
@@ -64,7 +65,7 @@ func (w scope) session(c *call) string {
 	return w.Session
 }
 
-// onTape calls do on the tape of the session that the parameters name, else of the call's.
+// onTape calls do on the tape of the session that the parameters name, or else of the call's session.
 func onTape[T interface{ session(*call) string }](ctx context.Context, p *Process, c *call, params json.RawMessage,
 	do func(ctx context.Context, t *repo.Tape, v T) (any, error)) (any, error) {
 	v, err := read[T](params)
@@ -183,7 +184,7 @@ func tapeHandoff(ctx context.Context, t *repo.Tape, v handoffParams) (any, error
 	return args{"anchor": h.Anchor, "seq": h.Seq, "id": h.Entry, "commit": h.Commit, "tag": h.Tag}, nil
 }
 
-// toolCall runs any tool. Hooks around calls see it, and consent is needed, as for a call of a model.
+// toolCall runs a tool. Hooks around calls are called, and consent is needed, as when a model calls the tool.
 func (p *Process) toolCall(ctx context.Context, c *call, params json.RawMessage) (any, error) {
 	v, err := read[struct {
 		scope

@@ -13,6 +13,7 @@ import (
 // args are named parameters.
 type args = map[string]any
 
+// hookTimeout returns the timeout that the plugin lists for a hook, or else the given one.
 func (p *Process) hookTimeout(name string, otherwise time.Duration) time.Duration {
 	for _, h := range p.manifest.Hooks {
 		if h.Name == name {

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// Git runs the programs that a repository names outside of the sandbox, for example at the user's next commit. They are
-// named by its hooks, by its configuration, and by the files that say where these two are.
+// Outside of the sandbox, for example at the user's next commit, git runs programs that the repository names: in its
+// hooks and its configuration. Other files say where these two are.
 const (
 	hooksDir       = "hooks"
 	configFile     = "config"
 	worktreeConfig = "config.worktree"
-	commonDir      = "commondir" // names the folder with hooks and configuration; only a worktree's git folder has it
+	commonDir      = "commondir" // names the folder with hooks and configuration; only the admin folder of a worktree should have it
 )
 
-// guardedModules is how many submodules are guarded one by one at most. If there are more, all are read-only.
-const guardedModules = 100
+// maxProtected is how many submodules are protected one by one. If there are more, all are read-only.
+const maxProtected = 100
 
-// gitGuard makes the hooks and the configuration of the repository, its submodules and its worktrees read-only. It also
-// mounts the folders above them, which then can be neither moved nor removed.
-func (s *Sandbox) gitGuard() (args []string) {
+// protectGit returns bubblewrap's arguments that make the hooks and the configuration of the repository, its submodules
+// and its worktrees read-only. They also mount the folders above, which then can be neither moved nor removed.
+func (s *Sandbox) protectGit() (args []string) {
 	path := filepath.Join(resolved(s.o.Project), ".git")
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 		args = mount(args, "--ro-bind", path)
@@ -32,9 +32,9 @@ func (s *Sandbox) gitGuard() (args []string) {
 	if git == "" {
 		return args
 	}
-	args = guard(mount(args, "--bind", git), git)
+	args = protect(mount(args, "--bind", git), git)
 	modules := filepath.Join(git, "modules")
-	if repositories := modulesIn(modules); len(repositories) > guardedModules {
+	if repositories := modulesIn(modules); len(repositories) > maxProtected {
 		args = mount(args, "--ro-bind", modules)
 	} else {
 		var seen []string
@@ -44,7 +44,7 @@ func (s *Sandbox) gitGuard() (args []string) {
 					seen, args = append(seen, dir), mount(args, "--bind", dir)
 				}
 			}
-			args = guard(args, repository)
+			args = protect(args, repository)
 		}
 	}
 	worktrees := filepath.Join(git, "worktrees")
@@ -63,11 +63,11 @@ func (s *Sandbox) gitGuard() (args []string) {
 	return args
 }
 
-// guard makes the hooks and the configuration of a repository read-only.
-func guard(args []string, git string) []string {
+// protect adds the arguments that make the hooks and the configuration of one repository read-only.
+func protect(args []string, git string) []string {
 	_ = os.Mkdir(filepath.Join(git, hooksDir), 0o777) // otherwise a command could make it later
 	if raw, err := os.ReadFile(filepath.Join(git, configFile)); err == nil && strings.Contains(strings.ToLower(string(raw)), "worktreeconfig") {
-		if f, err := os.OpenFile(filepath.Join(git, worktreeConfig), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil { // as above
+		if f, err := os.OpenFile(filepath.Join(git, worktreeConfig), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666); err == nil { // for the same reason
 			_ = f.Close()
 		}
 	}
@@ -77,7 +77,7 @@ func guard(args []string, git string) []string {
 	return args
 }
 
-// mount adds a mount of a path onto itself, if the path exists.
+// mount adds an argument of bubblewrap that mounts a path onto itself, if the path exists.
 func mount(args []string, how, path string) []string {
 	if _, err := os.Stat(path); err != nil {
 		return args
@@ -100,7 +100,7 @@ func gitDir(project string) string {
 
 // modulesIn returns the repositories of the submodules in a folder, and of their submodules.
 func modulesIn(dir string) (out []string) {
-	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // git cannot read what we cannot read
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error { // what we cannot read, git cannot read either
 		if err != nil || !d.IsDir() {
 			return nil
 		}
@@ -124,14 +124,14 @@ func below(dir, path string) []string {
 	return out
 }
 
-// Settle is called after each confined command. The sandbox cannot stop a command from making a file that makes git
-// read another configuration. Settle removes such a file, and its error says so.
+// Settle is called after each confined command. The sandbox cannot stop a command from making a commondir file, with
+// which git reads another configuration. Settle removes such files, and returns an error that names them.
 func (s *Sandbox) Settle() error {
 	git := gitDir(s.o.Project)
 	if info, err := os.Lstat(git); git == "" || err != nil || !info.IsDir() {
 		return nil
 	}
-	root, err := os.OpenRoot(git) // so that no link that a command made is followed out of it
+	root, err := os.OpenRoot(git) // a link that a command made must not lead out of it
 	if err != nil {
 		return fmt.Errorf("check the repository after the command: %w", err)
 	}
@@ -157,7 +157,7 @@ func (s *Sandbox) Settle() error {
 	return fmt.Errorf("a command made %s, and git would have taken its configuration from elsewhere: it was removed", strings.Join(removed, ", "))
 }
 
-// commonDirs returns the files that Settle does not remove: those that are there before the first command.
+// commonDirs returns the commondir files that exist now. Settle does not remove those from before the first command.
 func commonDirs(git string) (out []string) {
 	if git == "" {
 		return nil

@@ -55,10 +55,10 @@ func landlockWorks() error {
 	return nil
 }
 
-// Child restricts this process, which then becomes the command. args come after [Arg]. Child returns only if that
-// fails, with the exit status.
+// Child restricts this process, and then runs the command in its place. args are the arguments after [Arg]. Child
+// returns only if that fails, with the exit status.
 func Child(args []string) int {
-	// Landlock restricts this thread, which becomes the command.
+	// Landlock restricts only the calling thread, so the same thread has to run the command.
 	runtime.LockOSThread()
 	at := slices.Index(args, "--")
 	if at < 0 || at+1 >= len(args) {
@@ -74,7 +74,7 @@ func Child(args []string) int {
 	return 127
 }
 
-// restrict restricts this thread. In paths, w comes before a path that may be written to, h before a hidden one.
+// restrict restricts this thread. Each of paths begins with w if it may be written to, with h if it is hidden.
 func restrict(paths []string) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: all}
 	size := unsafe.Sizeof(attr.Handled_access_fs)
@@ -116,7 +116,7 @@ func restrict(paths []string) error {
 	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
 		return fmt.Errorf("restrict: %w", errno)
 	}
-	// With root's capabilities, the memory of other processes could be read.
+	// With the capabilities of root, the command could read the memory of other processes.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&header, &none[0]); err != nil {
@@ -125,9 +125,10 @@ func restrict(paths []string) error {
 	return nil
 }
 
+// ruleset is the file descriptor of a set of Landlock rules.
 type ruleset uintptr
 
-// allow gives rights to a path and what is below it. What does not exist or cannot be opened gets none.
+// allow gives rights to a path and everything below it. A path that does not exist or cannot be opened gets none.
 func (r ruleset) allow(path string, rights uint64) error {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENXIO) {

@@ -1,11 +1,12 @@
-// Package sandbox runs the agent's commands so that they can write in the project only, and read the
-// rest of the disk without the user's keys: with bubblewrap where that works, else with Landlock.
+// Package sandbox runs the agent's commands so that they can write only in the project, its repository and
+// folders for temporary files and caches, and read the rest of the disk without the user's keys: with
+// bubblewrap where that works, else with Landlock.
 //
 // Bubblewrap also hides other processes and the sockets of the user's session, and keeps the hooks and
 // the configuration of the project's repository, its submodules and worktrees as they are. Landlock hides the
-// contents of files, but their names can be listed, modes and dates of the user's files can be
-// changed, and it does not keep a program from a socket that is a file; before version 6 (Linux 6.12)
-// it does not keep it from signals to other processes either. Neither restricts the network.
+// contents of files, but a program can list their names, change modes and dates of the user's files, and
+// use sockets that are files. Before version 6 (Linux 6.12), it can also send signals to other processes.
+// Neither restricts the network.
 package sandbox
 
 import (
@@ -26,7 +27,7 @@ type Options struct {
 	Project string   // may be written
 	Home    string   // the user's home, with folders of keys
 	Hidden  []string // further files and folders that cannot be read
-	// Self is the path of a program that calls [Child] for [Arg], for Landlock; "" is none.
+	// Self is the path of a program that calls [Child] for [Arg]. Landlock needs it; "": Landlock is not used.
 	Self string
 }
 
@@ -34,20 +35,20 @@ type Options struct {
 type Sandbox struct {
 	o      Options
 	kind   func() kind
-	common []string // files of the repository that were there before the first command
+	common []string // the commondir files that existed before the first command
 
 	mu  sync.Mutex
-	tmp string // for temporary files, until Close
+	tmp string // the folder for temporary files; "" before the first command and after Close
 }
 
 // kind is how commands are confined.
 type kind struct {
-	name  string // "" is not at all
-	bwrap string // the path of bubblewrap
-	why   string // why not
+	name  string // "": they cannot be confined
+	bwrap string // the path of bubblewrap; "": it is not used
+	why   string // why they cannot be confined
 }
 
-// New returns a sandbox. It looks for a way to confine commands when it needs one.
+// New returns a sandbox. It looks for a way to confine commands when it first needs one.
 func New(o Options) *Sandbox {
 	s := &Sandbox{o: o, common: commonDirs(gitDir(o.Project))}
 	s.kind = sync.OnceValue(s.find)
@@ -65,6 +66,7 @@ func (s *Sandbox) Off() error {
 // Kind returns the name of what confines commands: bubblewrap, Landlock, or "".
 func (s *Sandbox) Kind() string { return s.kind().name }
 
+// find tries bubblewrap, then Landlock.
 func (s *Sandbox) find() kind {
 	why := "bubblewrap (bwrap) is not installed"
 	if path, err := exec.LookPath("bwrap"); err == nil {
@@ -113,7 +115,7 @@ func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 	return nil
 }
 
-// bubblewrap returns the command line before the command's own.
+// bubblewrap returns the arguments that come before the command. dir is the folder in which it runs.
 func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string {
 	args := []string{"bwrap", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", tmp, os.TempDir()}
 	hide := func(inside bool) {
@@ -132,12 +134,12 @@ func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string
 	for _, path := range writable {
 		args = append(args, "--bind", path, path)
 	}
-	args = append(args, s.gitGuard()...)
+	args = append(args, s.protectGit()...)
 	hide(true)
 	return append(args, "--chdir", dir, "--")
 }
 
-// landlock returns the command line before the command's own, for [Child].
+// landlock returns the arguments that come before the command: those of [Child].
 func (s *Sandbox) landlock(writable []string) []string {
 	args := []string{s.o.Self, Arg}
 	for _, path := range writable {
@@ -190,12 +192,12 @@ func (s *Sandbox) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tmp != "" {
-		_ = os.RemoveAll(s.tmp) // it is in the folder that the system empties
+		_ = os.RemoveAll(s.tmp) // otherwise the system removes it
 		s.tmp = ""
 	}
 }
 
-// hidden returns what exists of the files and folders that commands must not read, with links resolved.
+// hidden returns the existing files and folders that commands must not read, with links resolved.
 func (s *Sandbox) hidden() (out []string) {
 	for _, path := range slices.Concat(s.o.Hidden, sessionSockets(), keysIn(s.o.Home)) {
 		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(out, real) {
@@ -205,7 +207,7 @@ func (s *Sandbox) hidden() (out []string) {
 	return out
 }
 
-// keysIn returns where programs keep keys below a user's home.
+// keysIn returns the files and folders below a user's home in which programs keep keys, and profiles of browsers.
 func keysIn(home string) (out []string) {
 	if home == "" {
 		return nil
@@ -221,13 +223,15 @@ func keysIn(home string) (out []string) {
 	return out
 }
 
-// sessionSockets returns where services of the user's session, and containers, can be asked to run something.
+// sessionSockets returns the sockets, and folders of sockets, of services that would run something for a command:
+// those of the user's session and of containers.
 func sessionSockets() []string {
 	return []string{fmt.Sprintf("/run/user/%d", os.Getuid()), "/run/docker.sock", "/run/podman", "/run/containerd", "/run/buildkit", "/run/screen", "/run/libvirt",
 		"/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket"}
 }
 
-// commonGitDir returns the folder of git that a linked worktree has its objects in, if that is outside of it.
+// commonGitDir returns the .git folder of the repository to which a project belongs as a linked worktree; "" if it is
+// not one.
 func commonGitDir(project string) string {
 	raw, err := os.ReadFile(filepath.Join(project, ".git"))
 	text, ok := strings.CutPrefix(strings.TrimSpace(string(raw)), "gitdir: ")
@@ -246,6 +250,7 @@ func commonGitDir(project string) string {
 	return resolved(common)
 }
 
+// resolved returns a path with links resolved; the path itself if that fails.
 func resolved(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
@@ -253,7 +258,7 @@ func resolved(path string) string {
 	return path
 }
 
-// isIn reports whether a path is a folder, or in it.
+// isIn reports whether a path is the folder itself, or in it.
 func isIn(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && filepath.IsLocal(rel)

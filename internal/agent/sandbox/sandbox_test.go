@@ -17,7 +17,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// kinds returns what confines commands on this machine.
+// kinds returns a sandbox for each way to confine commands that works on this machine.
 func kinds(t *testing.T, o Options) (out []*Sandbox) {
 	t.Helper()
 	o.Self, _ = os.Executable()
@@ -36,7 +36,7 @@ func kinds(t *testing.T, o Options) (out []*Sandbox) {
 	return out
 }
 
-// With another folder for temporary files, /tmp is hidden, too: agents and terminals have their sockets there.
+// If TMPDIR is another folder, /tmp is hidden too: agents and terminals have their sockets there.
 func TestTmp(t *testing.T) {
 	project, socket := resolved(t.TempDir()), filepath.Join("/tmp", filepath.Base(t.TempDir())+"-tape-test")
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(project, "cache"))
@@ -55,13 +55,13 @@ func TestTmp(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
+			t.Errorf("%s is seen, or a temporary file cannot be written: %v\n%s", socket, err, out)
 		}
 	}
 }
 
-// A confined command writes in the project and to its own temporary files, and reads the disk without keys. Each line
-// of the shell is a way around that.
+// A confined command writes in the project and to its own temporary files, and reads the disk without keys. Commands of
+// the first list are allowed; each of the second list tries a way around the limits.
 func TestConfined(t *testing.T) {
 	dir, err := os.MkdirTemp("/var/tmp", "tape-test-") // /tmp is hidden
 	if err != nil {
@@ -107,7 +107,7 @@ func TestConfined(t *testing.T) {
 				"test -z \"$SSH_AUTH_SOCK\"", "exit 0", "ls / >/dev/null", "test \"$(pwd -P)\" = " + project,
 			} {
 				if out, err := run(line); err != nil {
-					t.Errorf("%s: %v\n%s", line, err, out)
+					t.Errorf("an allowed command fails: %s: %v\n%s", line, err, out)
 				}
 			}
 			for _, line := range []string{
@@ -117,7 +117,7 @@ func TestConfined(t *testing.T) {
 				"cat /proc/$HOST/environ", "cat /proc/$HOST/root" + home + "/.ssh/id", "umount ~/.ssh && cat ~/.ssh/id", "mount --bind / / && cat ~/.ssh/id", "exit 3",
 			} {
 				if out, err := run(line); err == nil || strings.Contains(out, "KEY") {
-					t.Errorf("%s: %v\n%s", line, err, out)
+					t.Errorf("a forbidden command works: %s: %v\n%s", line, err, out)
 				}
 			}
 			if out, err := run("kill -0 $HOST"); err == nil && (s.Kind() == "bubblewrap" || signalsRestricted()) {
@@ -125,7 +125,7 @@ func TestConfined(t *testing.T) {
 			}
 			for name, want := range map[string]string{"home/.bashrc": "rc", "home/src/other/b": "b", "home/.ssh/id": "KEY"} {
 				if raw, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(raw) != want {
-					t.Errorf("%s is %q, %v", name, raw, err)
+					t.Errorf("%s is %q, %v, want %q", name, raw, err, want)
 				}
 			}
 			if _, err := os.Stat(filepath.Join(home, ".ssh", "authorized_keys")); err == nil {
@@ -135,7 +135,8 @@ func TestConfined(t *testing.T) {
 	}
 }
 
-// In a linked worktree, git can commit; a file that only says that it is one opens no other folder.
+// In a linked worktree, git can commit. A .git file that names a repository which does not know the project opens no
+// other folder.
 func TestWorktree(t *testing.T) {
 	dir := resolved(t.TempDir())
 	main, tree := filepath.Join(dir, "main"), filepath.Join(dir, "tree")
@@ -159,7 +160,7 @@ func TestWorktree(t *testing.T) {
 			t.Fatal(err)
 		}
 		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", s.Kind(), err, out)
+			t.Errorf("%s: git commit fails: %v\n%s", s.Kind(), err, out)
 		}
 		s.Close()
 	}
@@ -171,12 +172,12 @@ func TestWorktree(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := commonGitDir(liar); got != "" {
-		t.Errorf("a folder that is no worktree may write to %s", got)
+		t.Errorf("a folder that is not a worktree may write to %s", got)
 	}
 }
 
-// What git would run at the user's next commit stays as it is, and git still commits.
-func TestGitGuard(t *testing.T) {
+// A command cannot change what git would run at the user's next commit, and git still commits.
+func TestGitIsProtected(t *testing.T) {
 	dir := resolved(t.TempDir())
 	main, tree := filepath.Join(dir, "main"), filepath.Join(dir, "tree")
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
@@ -201,7 +202,7 @@ func TestGitGuard(t *testing.T) {
 	for _, project := range []string{main, tree} {
 		s := kinds(t, Options{Project: project, Home: filepath.Join(dir, "home")})[0]
 		if s.Kind() != "bubblewrap" {
-			t.Skip("Landlock cannot except a part of a folder")
+			t.Skip("Landlock cannot protect a part of a writable folder")
 		}
 		defer s.Close()
 		run := func(line string) (string, error) {
@@ -217,7 +218,7 @@ func TestGitGuard(t *testing.T) {
 		for _, line := range []string{"echo x >$d/hooks/pre-commit", "mkdir -p $d/hooks && cp /bin/true $d/hooks/pre-commit", "git config core.fsmonitor /bin/true", "echo x >>$d/config",
 			"rm $d/config", "mv new $d/config", "mv $d/hooks moved", "mv .git moved", "rm .git", "rm -r $d/hooks"} {
 			if out, err := run(common + line); err == nil {
-				t.Errorf("%s: %s\n%s", project, line, out)
+				t.Errorf("%s: a forbidden command works: %s\n%s", project, line, out)
 			}
 		}
 		// Each of these changes in submodules and worktrees is refused. One command tries them all, because starting a sandbox is slow.
@@ -227,24 +228,24 @@ func TestGitGuard(t *testing.T) {
 			script = append(script, "("+line+") 2>/dev/null && echo done: '"+line+"'")
 		}
 		if out, _ := run(common + strings.Join(script, "\n") + "\ntrue"); out != "" {
-			t.Errorf("%s: %s", project, out)
+			t.Errorf("%s: a forbidden change was made: %s", project, out)
 		}
 		if out, err := run("echo x >new && git add new && git -c user.name=x -c user.email=x commit -q -m y && git switch -q -c of-" + filepath.Base(project)); err != nil {
-			t.Errorf("%s: %v\n%s", project, err, out)
+			t.Errorf("%s: git commit fails: %v\n%s", project, err, out)
 		}
 	}
 	if raw, err := os.ReadFile(filepath.Join(main, ".git", "modules", "lib", "config")); err != nil || string(raw) != "[core]\n" {
-		t.Errorf("the configuration of a submodule is %q, %v", raw, err)
+		t.Errorf("the configuration of a submodule was changed to %q, %v", raw, err)
 	}
 	if raw, err := os.ReadFile(filepath.Join(main, ".git", "config")); err != nil || string(raw) != string(config) {
-		t.Errorf("the configuration is %q, %v", raw, err)
+		t.Errorf("the configuration was changed to %q, %v", raw, err)
 	}
 	if list, err := os.ReadDir(filepath.Join(main, ".git", "hooks")); err != nil || len(list) > 0 {
-		t.Errorf("hooks: %v, %v", list, err)
+		t.Errorf("hooks %v, %v, want none", list, err)
 	}
 }
 
-// A file that sends git to another configuration is removed after the command that made it. One that was there before stays.
+// A file that makes git read another configuration is removed after the command that made it. An older one stays.
 func TestSettle(t *testing.T) {
 	dir := resolved(t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
@@ -270,20 +271,20 @@ func TestSettle(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		if err := s.Settle(); err == nil || !strings.Contains(err.Error(), "/.git/commondir, ") || !strings.Contains(err.Error(), "/modules/lib/commondir, and git") {
-			t.Errorf("%s: %v", s.Kind(), err)
+			t.Errorf("%s: error %v, want one that names both files", s.Kind(), err)
 		}
 		for _, name := range []string{"commondir", "modules/lib/commondir"} {
 			if _, err := os.Lstat(filepath.Join(dir, ".git", name)); err == nil {
-				t.Errorf("%s: %s is there", s.Kind(), name)
+				t.Errorf("%s: %s was not removed", s.Kind(), name)
 			}
 		}
 		if _, err := os.Stat(old); err != nil || s.Settle() != nil {
-			t.Errorf("%s: what was there before: %v", s.Kind(), err)
+			t.Errorf("%s: the file from before the command was removed, or is an error: %v", s.Kind(), err)
 		}
 	}
 }
 
-// Without a way to confine commands, it says why, and confines nothing by half.
+// Without a way to confine commands, Off and Confine return errors, and the command is not changed.
 func TestOff(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	s := New(Options{Project: t.TempDir()})
@@ -292,6 +293,6 @@ func TestOff(t *testing.T) {
 	}
 	cmd := &exec.Cmd{Path: "/bin/true", Args: []string{"true"}}
 	if err := s.Off(); err == nil || !strings.Contains(err.Error(), "bwrap") || s.Confine(cmd) == nil || cmd.Path != "/bin/true" {
-		t.Errorf("%v, %s", err, cmd.Path)
+		t.Errorf("Off: %v, want an error with bwrap; the command runs %s", err, cmd.Path)
 	}
 }

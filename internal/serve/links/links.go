@@ -1,5 +1,5 @@
-// Package links keeps the links to single sessions of a workspace, for people who see nothing else of it. A link's
-// code is in no file, only its hash.
+// Package links keeps the links to single sessions of a workspace, for people who see nothing else of it. Only the
+// hash of a link's code is stored.
 package links
 
 import (
@@ -33,7 +33,7 @@ const file = "links.json"
 type Link struct {
 	ID      int       `json:"id"`
 	Tape    string    `json:"tape"`
-	First   string    `json:"first"` // hash of the tape's first entry: another tape of this name is not meant
+	First   string    `json:"first"` // hash of the tape's first entry, which another tape with this name does not have
 	Hash    string    `json:"hash"`  // of the code
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
@@ -41,12 +41,14 @@ type Link struct {
 
 // list is the content of the file.
 type list struct {
-	Last  int    `json:"last"` // the newest id, which is not used again
+	Last  int    `json:"last"` // the newest id; ids are not used again
 	Links []Link `json:"links"`
 }
 
+// hash returns the SHA-256 of a text in hexadecimal.
 func hash(text []byte) string { return fmt.Sprintf("%x", sha256.Sum256(text)) }
 
+// read reads a file of links. A missing file has none.
 func read(path string) (l list, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,7 +85,7 @@ func change(ctx context.Context, s *repo.Store, now time.Time, f func(*list) err
 	return errors.Join(layout.Classify(err), unlock())
 }
 
-// Add makes a link to a tape. Its code is not stored.
+// Add makes a link to a tape, and returns its code, which is not stored.
 func Add(ctx context.Context, s *repo.Store, t *repo.Tape, now, expires time.Time) (added Link, code string, err error) {
 	first, err := firstOf(ctx, t)
 	if err != nil {
@@ -120,7 +122,7 @@ func Revoke(ctx context.Context, s *repo.Store, id int, now time.Time) (ended Li
 	err = change(ctx, s, now, func(l *list) error {
 		i := slices.IndexFunc(l.Links, func(one Link) bool { return one.ID == id })
 		if i < 0 {
-			return layout.NotFound("", "no link that works has the number %d", id)
+			return layout.NotFound("", "there is no valid link with the number %d", id)
 		}
 		ended = l.Links[i]
 		l.Links = slices.Delete(l.Links, i, i+1)
@@ -133,7 +135,7 @@ func Revoke(ctx context.Context, s *repo.Store, id int, now time.Time) (ended Li
 func find(path, code string, now time.Time) (Link, bool) {
 	l, err := read(path)
 	if err != nil {
-		return Link{}, false // the commands say what is wrong
+		return Link{}, false // the commands for links report the error
 	}
 	want := hash([]byte(code))
 	i := slices.IndexFunc(l.Links, func(one Link) bool { return one.Hash == want && now.Before(one.Expires) })
@@ -143,8 +145,9 @@ func find(path, code string, now time.Time) (Link, bool) {
 	return l.Links[i], true
 }
 
-// Open returns the tape that a code leads to, and what the link is called. With all, links of the user's other
-// workspaces work, too. Errors: ErrNotFound if there is no such link or tape, or the link has expired.
+// Open returns the tape that a code leads to, and a name for the link, such as "link 1 to main". With all, links of
+// the user's other workspaces work, too. Errors: ErrNotFound if there is no such link or tape, or the link has
+// expired.
 func Open(ctx context.Context, store *repo.Store, all bool, code string, now time.Time) (t *repo.Tape, name string, err error) {
 	link, ok := find(store.UsersPath(file), code, now)
 	if !ok && all {
@@ -172,11 +175,11 @@ func Open(ctx context.Context, store *repo.Store, all bool, code string, now tim
 	return t, name, nil
 }
 
-// addressFile stores the public address of the server that was started last. Each workspace has such a file for its
+// addressFile has the public address of the server that was started last. Each workspace has such a file for its
 // own server; the user's folder has one for the server of all workspaces.
 const addressFile = "serve-address"
 
-// SetAddress notes the public address of a server of a workspace, or of all.
+// SetAddress notes the public address of a server of one workspace, or, with all, of all workspaces.
 func SetAddress(s *repo.Store, all bool, url string) error {
 	paths := []string{s.UsersPath(addressFile)}
 	if home, err := workspace.Home(); all && err == nil {
@@ -191,7 +194,8 @@ func SetAddress(s *repo.Store, all bool, url string) error {
 	return nil
 }
 
-// Address returns the public address of the server of a workspace that was started last, "" if none was.
+// Address returns the public address of the server that shows a workspace: its own server, or that of all
+// workspaces, whichever was started last. It returns "" if there was none.
 func Address(s *repo.Store) string {
 	paths := []string{s.UsersPath(addressFile)}
 	if home, err := workspace.Home(); err == nil {

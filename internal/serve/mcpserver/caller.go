@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// caller finds the session that calls the server, to leave it out of its own searches.
+// caller finds the session that calls the server, so that its own searches leave it out.
 //
 // The _meta of a request helps. Codex names its session (sessionId, and for a subagent threadId),
 // which is the name of its tape. Claude Code names the call (claudecode/toolUseId), which is on
@@ -22,12 +22,12 @@ import (
 // of the same agent apart.
 type caller struct {
 	mu    sync.Mutex
-	calls [][]byte // ids of the last calls
+	calls [][]byte // ids of the last calls, in quotes, as JSON has them
 }
 
 const (
 	callsKept = 16
-	tailRead  = 300 // entries that are searched for a call
+	tailRead  = 300 // entries at the end of a tape that are searched for a call
 )
 
 // noteCall keeps the id of a call.
@@ -42,7 +42,7 @@ func (a *caller) noteCall(meta mcp.Meta) {
 	a.calls = a.calls[max(0, len(a.calls)-callsKept):]
 }
 
-// isOf reports whether a tape is that of a session or one of its forks.
+// isOf reports whether a tape is a session's, or one of its forks.
 func isOf(t *repo.Tape, session string) bool {
 	return t.Name() == session || strings.HasPrefix(t.Name(), session+"/")
 }

@@ -54,8 +54,8 @@ func (s *server) discard(ctx context.Context, _ call, a closeArgs) (string, erro
 	return fmt.Sprintf("discarded %s with %s; git keeps commit %.12s for a while", line(f.Name(), 200), display.Entries(info.Entries), info.Commit), nil
 }
 
-// openFork opens a fork by its full name, or by its name on the default tape. If it is closed
-// already in one of the given ways, there is no error, and done says so.
+// openFork opens a fork by its full name, or by its name on the default tape. If the fork is already
+// closed in one of the given ways, f is nil, and done says so.
 func (s *server) openFork(ctx context.Context, name string, closed ...string) (f *repo.Tape, done string, err error) {
 	if !strings.Contains(name, "/") {
 		_, t, err := s.open(ctx, "")
@@ -71,8 +71,8 @@ func (s *server) openFork(ctx context.Context, name string, closed ...string) (f
 	if !errors.Is(err, repo.ErrNotFound) || store == nil {
 		return f, "", err
 	}
-	of, _, _ := layout.CutFork(name)
-	parent, parentErr := store.Tape(ctx, of)
+	parentName, _, _ := layout.CutFork(name)
+	parent, parentErr := store.Tape(ctx, parentName)
 	if parentErr != nil {
 		return nil, "", err
 	}

@@ -27,7 +27,7 @@ const (
 	lastEntries = 5_000
 )
 
-// context returns the messages that the next call of a model would get, as many as fit.
+// context returns the messages that the next call of a model would get: the newest ones that fit.
 func (s *server) context(ctx context.Context, _ call, a contextArgs) (string, error) {
 	_, t, err := s.open(ctx, a.Tape)
 	if err != nil {
@@ -49,7 +49,7 @@ func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error)
 	}
 	out := newAnswer(maxChars, "%s", head)
 	for _, m := range c.Messages {
-		if !out.add(escaped(string(m)) + "\n") { // escapes made it longer than build counted
+		if !out.add(escaped(string(m)) + "\n") { // escaping made it longer than build assumed
 			out.end("the rest does not fit")
 			break
 		}
@@ -57,7 +57,7 @@ func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error)
 	return out.String(), nil
 }
 
-// escaped is JSON with unsafe characters escaped.
+// escaped returns JSON with unsafe characters escaped.
 func escaped(text string) string {
 	var b strings.Builder
 	for {
@@ -76,6 +76,7 @@ func escaped(text string) string {
 	}
 }
 
+// build builds the context of a tape. Of a long tape, it reads only the anchor and the last entries.
 func build(ctx context.Context, t *repo.Tape, o view.Options) (*view.Context, error) {
 	info, err := t.Info(ctx)
 	if err != nil {

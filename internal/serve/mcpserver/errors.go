@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// errorText is an error for a model, with its hints.
+// errorText returns the text of an error for a model, with its hints.
 func (s *server) errorText(err error) string {
 	lines := []string{"error: " + err.Error()}
 	for _, h := range repo.Hints(err) {
@@ -20,19 +20,19 @@ func (s *server) errorText(err error) string {
 	return display.Text(strings.Join(lines, "\n"))
 }
 
-// hint returns the words of a hint, with the names of tools for the kinds that have one.
+// hint returns the words of a hint. It names the tool that helps, if there is one.
 func (s *server) hint(h repo.Hint) string {
 	switch h.Kind {
 	case "":
 		return h.Text
 	case layout.ListTapes, layout.ListTapesAndForks, layout.ListAll, layout.NameFork, layout.ListForks:
-		return "tape_list lists the tapes, and with tape the anchors and forks of one"
+		return "tape_list lists the tapes; tape_list tape=NAME lists the anchors and forks of one"
 	case layout.ListAnchors, layout.ListAnchorsInOrder, layout.NamePhase, layout.ShowOpenPhase:
-		return "tape_list with tape lists its anchors"
+		return "tape_list tape=NAME lists its anchors"
 	case layout.ShowEntryCount:
 		return "tape_info says how many there are"
 	case layout.ShowEntry:
-		return "tape_read with from shows an entry"
+		return "tape_read from=@id shows an entry"
 	case layout.HandOffInstead:
 		return "tape_handoff writes anchors"
 	case layout.AllowMore:

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	testkit.Main(m, nil, nil)
 }
 
-// peer is a client with a server of its own, and the workspace that it serves.
+// peer is a client with a server of its own, and the workspace that the server shows.
 type peer struct {
 	*mcp.ClientSession
 	t     *testing.T
@@ -37,10 +37,10 @@ func newStore(t *testing.T) *repo.Store {
 	t.Cleanup(func() {
 		report, err := store.Verify(context.Background())
 		if err != nil || !report.OK {
-			t.Errorf("verify: %v %v", err, report)
+			t.Errorf("at the end of the test, verify fails: %v %v", err, report)
 		}
 		if out, err := exec.Command("git", "-C", dir, "fsck", "--strict").CombinedOutput(); err != nil {
-			t.Errorf("git fsck: %v\n%s", err, out)
+			t.Errorf("at the end of the test, git fsck fails: %v\n%s", err, out)
 		}
 	})
 	return store
@@ -83,10 +83,10 @@ func (p *peer) ask(want bool, tool string, a args, meta ...mcp.Meta) string {
 	}
 	text := res.Content[0].(*mcp.TextContent).Text
 	if res.IsError == want || len(res.Content) != 1 || res.StructuredContent != nil {
-		p.t.Fatalf("%s %v: error %v:\n%s", tool, a, res.IsError, text)
+		p.t.Fatalf("%s %v: it fails: %v, want %v, and one text:\n%s", tool, a, res.IsError, !want, text)
 	}
 	if n := utf8.RuneCountInString(text); n > maxChars {
-		p.t.Errorf("%s %v: %d characters", tool, a, n)
+		p.t.Errorf("%s %v: %d characters, want at most %d", tool, a, n, maxChars)
 	}
 	return text
 }
@@ -96,6 +96,7 @@ func (p *peer) ok(tool string, a args, meta ...mcp.Meta) string {
 	return p.ask(true, tool, a, meta...)
 }
 
+// fails calls a tool that must fail, with a text that contains want.
 func (p *peer) fails(tool string, a args, want ...string) {
 	p.t.Helper()
 	text := p.ask(false, tool, a)
@@ -106,6 +107,7 @@ func (p *peer) fails(tool string, a args, want ...string) {
 	}
 }
 
+// tape returns a tape, and makes it if needed.
 func (p *peer) tape(name string) *repo.Tape {
 	p.t.Helper()
 	t, err := p.store.Tape(p.t.Context(), name)
@@ -118,6 +120,7 @@ func (p *peer) tape(name string) *repo.Tape {
 	return t
 }
 
+// say appends messages of the user to a tape.
 func (p *peer) say(tape string, texts ...string) {
 	p.t.Helper()
 	for _, text := range texts {
@@ -145,7 +148,7 @@ func nextCursor(text string) string {
 	return ""
 }
 
-// ids are the entries that an answer shows.
+// ids returns the ids of the entries that an answer shows.
 func ids(text string) (out []string) {
 	for _, m := range regexp.MustCompile(`(?m)^@(\d+) `).FindAllStringSubmatch(text, -1) {
 		out = append(out, m[1])

@@ -18,7 +18,7 @@ type infoArgs struct {
 	Tape string `json:"tape"`
 }
 
-const stateChars = 6_000
+const stateChars = 6_000 // of an anchor's payload
 
 // info describes a tape.
 func (s *server) info(ctx context.Context, _ call, a infoArgs) (string, error) {
@@ -70,7 +70,7 @@ func anchorText(e repo.Entry) string {
 	return fmt.Sprintf("%s @%d %s %s\n", line(e.Anchor, 100), e.ID, when(e), clip(escaped(string(e.Payload)), stateChars))
 }
 
-// aboutOf returns what a tape is about; for a fork, what its own entries are about.
+// aboutOf returns the facts about a tape; for a fork, only about its own entries.
 func aboutOf(ctx context.Context, store *repo.Store, t *repo.Tape) (about.Tape, error) {
 	x := index.New(store, nil)
 	defer x.Close()

@@ -23,9 +23,9 @@ type listArgs struct {
 	Cursor string `json:"cursor"`
 }
 
-const summaryChars = 200
+const summaryChars = 200 // of a summary, or another text in a list
 
-// list lists sessions, or the anchors of one.
+// list lists sessions, or the anchors of one session.
 func (s *server) list(ctx context.Context, c call, a listArgs) (string, error) {
 	at := cursor{Of: "tape_list", Tape: a.Tape, From: math.MaxInt64}
 	if a.Cursor != "" {
@@ -41,8 +41,8 @@ func (s *server) list(ctx context.Context, c call, a listArgs) (string, error) {
 	return s.listSessions(ctx, c, at, limit)
 }
 
-// listSessions lists sessions by their beginning, the latest first: that order stays the same
-// while tapes grow.
+// listSessions lists sessions by their beginning, the newest first. That order stays the same while
+// tapes grow.
 func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int) (string, error) {
 	store, err := s.Open(ctx)
 	if err != nil {
@@ -84,6 +84,7 @@ func newerFirst(a, b about.Tape) int {
 	return cmp.Or(cmp.Compare(began(b), began(a)), strings.Compare(a.Name, b.Name))
 }
 
+// began returns when a session began, in microseconds; 0 if that is unknown.
 func began(t about.Tape) int64 {
 	if t.Started.IsZero() {
 		return 0

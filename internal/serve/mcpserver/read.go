@@ -26,8 +26,8 @@ type readArgs struct {
 }
 
 const (
-	beside     = 5   // entries before and after one, by default
-	eventChars = 300 // of an event, unless events are asked for: agents record many of them
+	beside     = 5   // entries before and after one that is asked for, by default
+	eventChars = 300 // of an event, unless kinds are given: agents record many events
 )
 
 // entryPage is a page of entries.
@@ -58,7 +58,7 @@ func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
 	return r.show(ctx, c, t, sum.Entries)
 }
 
-// check completes the arguments, with those of the cursor, and checks them.
+// check fills in defaults, takes the arguments of the cursor if there is one, and checks all.
 func (a *readArgs) check() error {
 	a.Limit, a.MaxChars = filter.Capped(a.Limit, 20, 100), filter.Capped(a.MaxChars, 2_000, 20_000)
 	if a.Cursor != "" {
@@ -80,14 +80,14 @@ func (a *readArgs) check() error {
 	}
 	switch {
 	case n > 1:
-		return layout.Invalid("give one of them, or none for the newest entries", "around, after_anchor and from exclude each other")
+		return layout.Invalid("give one of the three, or none for the newest entries", "around, after_anchor and from exclude each other")
 	case a.Around == nil && (a.Before != nil || a.After != nil):
-		return layout.Invalid("they go with around; from begins anywhere, and limit says how many", "before and after are about an entry")
+		return layout.Invalid("give around, too; or use from, with limit for how many entries", "before and after need around")
 	}
 	return nil
 }
 
-// setRange finds the range of ids that was asked for. The tape ends with last.
+// setRange finds the range of ids that was asked for. last is the tape's last entry.
 func (r *entryPage) setRange(ctx context.Context, t *repo.Tape, a readArgs, last int64) (err error) {
 	r.to = last
 	switch {
@@ -114,6 +114,7 @@ func (r *entryPage) setRange(ctx context.Context, t *repo.Tape, a readArgs, last
 	return err
 }
 
+// count returns before or after, capped; nil means beside.
 func count(n *int) int64 {
 	if n == nil {
 		return beside

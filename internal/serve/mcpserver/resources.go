@@ -69,7 +69,7 @@ func (s *server) readResource(ctx context.Context, req *mcp.ReadResourceRequest)
 	return &mcp.ReadResourceResult{Contents: []*mcp.ResourceContents{{URI: req.Params.URI, MIMEType: "text/plain", Text: clip(text, maxChars)}}}, nil
 }
 
-// resource is the text of a path: TAPE, TAPE/anchors/N or TAPE/entries/ID.
+// resource returns the text of a path: TAPE, TAPE/anchors/N or TAPE/entries/ID.
 func (s *server) resource(ctx context.Context, path []string) (string, error) {
 	name, err := url.PathUnescape(path[0])
 	if err != nil || name == "" {
@@ -87,7 +87,7 @@ func (s *server) resource(ctx context.Context, path []string) (string, error) {
 	case len(path) == 3 && path[1] == "entries":
 		return entryResource(ctx, t, path[2])
 	}
-	return "", layout.Invalid("", "there is no %q of a tape", strings.Join(path[1:], "/"))
+	return "", layout.Invalid("", "a tape has no resource %q", strings.Join(path[1:], "/"))
 }
 
 func anchorResource(ctx context.Context, t *repo.Tape, n string) (string, error) {
@@ -145,7 +145,7 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	names := slices.DeleteFunc(catalog.Names(all), func(name string) bool {
 		return !strings.HasPrefix(name, req.Params.Argument.Value) || display.Line(name) != name
 	})
-	const most = 100 // the protocol's
+	const most = 100 // the limit of the protocol
 	out.Completion.Total, out.Completion.HasMore = len(names), len(names) > most
 	out.Completion.Values = append(out.Completion.Values, names[:min(len(names), most)]...)
 	return out, nil

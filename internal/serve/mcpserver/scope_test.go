@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// TestScope: with a team's server, tape_search takes scope=team; without one the tool does not have it.
+// TestScope: with a team's server, tape_search accepts scope=team; without one, it has no such parameter.
 func TestScope(t *testing.T) {
 	t.Parallel()
 	var asked index.Search
@@ -24,11 +24,11 @@ func TestScope(t *testing.T) {
 	got := with.ok("tape_search", args{"query": "retry", "scope": "team", "tape": "shop/main", "limit": 3, "roles": []string{"user"}})
 	for _, want := range []string{`"Timeouts" [shop/main] @17 user: retry three times`, "tape show REMOTE/TAPE@id", "more entries match"} {
 		if !strings.Contains(got, want) {
-			t.Errorf("lacks %q: %s", want, got)
+			t.Errorf("the hits of the team lack %q: %s", want, got)
 		}
 	}
 	if asked.Text != "retry" || strings.Join(asked.Tapes, " ") != "shop/main" || *asked.Query.Limit != 3 || len(asked.Query.Roles) != 1 {
-		t.Errorf("asked for %+v", asked)
+		t.Errorf("the team is asked for %+v, want retry by users in shop/main, 3 hits", asked)
 	}
 	with.fails("tape_search", args{"query": "retry", "scope": "world"}, `scope is "world"`)
 	without := connect(t, newStore(t), Options{})
@@ -39,7 +39,7 @@ func TestScope(t *testing.T) {
 		}
 		schema, err := json.Marshal(list.Tools)
 		if err != nil || strings.Contains(string(schema), `"scope"`) != want {
-			t.Errorf("scope is offered: %v, %v", !want, err)
+			t.Errorf("scope is offered: %v (%v), want %v", !want, err, want)
 		}
 	}
 }

@@ -28,12 +28,12 @@ type searchArgs struct {
 	Scope          string `json:"scope"`
 }
 
-const excerptChars = 300
+const excerptChars = 300 // of a hit
 
 // search finds entries.
 func (s *server) search(ctx context.Context, c call, a searchArgs) (string, error) {
 	if strings.TrimSpace(a.Query) == "" {
-		return "", layout.Invalid("give words that stand in what you look for", "query is empty")
+		return "", layout.Invalid("give words to search for", "query is empty")
 	}
 	q, err := a.Params.Query(filter.InJSON, time.Now())
 	if err != nil {
@@ -91,9 +91,10 @@ type searchRun struct {
 	store *repo.Store
 	x     *index.Index
 	tapes []*repo.Tape // nil: all
-	notes []string     // about what is left out
+	notes []string     // say what is left out
 }
 
+// open opens the workspace and its index. With one, only that tape is searched.
 func (f *searchRun) open(ctx context.Context, tape string, one bool) (err error) {
 	var t *repo.Tape
 	if one {
@@ -169,11 +170,11 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	if err != nil {
 		return "", err
 	}
-	of := fmt.Sprint(res.Matches)
+	matches := fmt.Sprint(res.Matches)
 	if !res.Exact {
-		of = "more than " + of
+		matches = "more than " + matches
 	}
-	out := newAnswer(usualChars, "%s of %s matches; tape_read around=@id shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), of)
+	out := newAnswer(usualChars, "%s of %s matches; tape_read around=@id shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), matches)
 	if res.Instead != "" {
 		out.add("nothing has these words; these are hits for: " + display.Line(res.Instead) + "\n")
 	}
@@ -195,6 +196,7 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	return out.String(), nil
 }
 
+// titles returns the titles of the tapes of hits, in quotes, by name.
 func (f *searchRun) titles(ctx context.Context, hits []index.Hit) (map[string]string, error) {
 	titles := map[string]string{}
 	var tapes []*repo.Tape

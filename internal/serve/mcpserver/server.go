@@ -1,4 +1,4 @@
-// Package mcpserver lets agents read what was recorded, by the Model Context Protocol: tools,
+// Package mcpserver lets agents read and write tapes by the Model Context Protocol (MCP): with tools,
 // resources and prompts. It searches and renders with the same packages as the command line.
 //
 // Recorded text is hostile: it may pretend to be an instruction, or a line of the answer. So
@@ -29,15 +29,15 @@ type Options struct {
 	Open  func(ctx context.Context) (*repo.Store, error) // opens the workspace, at each request
 	Tape  string                                         // the default tape; "": the current one
 	Write bool                                           // offer tools that write
-	Hint  func(repo.Hint) string                         // words a hint
-	// Team, if not nil, searches the team's sessions. more says that there are other hits.
+	Hint  func(repo.Hint) string                         // returns the words of a hint
+	// Team, if not nil, searches the team's sessions. more reports whether there are other hits.
 	Team func(ctx context.Context, s index.Search) (hits []find.Hit, more bool, err error)
 
 	Version string
 }
 
-// The instructions for every agent, in 500 characters: some agents see no more of the tools until
-// they search for one.
+// The instructions for every agent, at most 500 characters together. Some agents see nothing else of the
+// tools until they search for one.
 const (
 	instructions = "Recorded sessions of coding agents (tapes). Look here before work that may have been done, decided or tried before. " +
 		"tape_search finds entries in all sessions; tape_read shows what is around a hit (@N); tape_list lists sessions; " +
@@ -52,10 +52,10 @@ type server struct {
 	started time.Time
 	caller  caller
 
-	writing sync.Mutex // from looking for an idempotency key until the entry is written
+	writing sync.Mutex // held from the search for an idempotency key until the entry is written
 }
 
-// Serve serves one client until its input ends.
+// Serve serves one client until its input ends. Errors: ErrInvalid if the client does not speak the protocol.
 func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	err := New(o).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
 	if err == nil || ctx.Err() != nil { // cancelled
@@ -90,14 +90,13 @@ func New(o Options) *mcp.Server {
 	return out
 }
 
-// open opens the workspace and a tape for reading, whose name may be short; "" is the default
-// tape.
+// open opens the workspace, and a tape for reading. The name may be short; "" is the default tape.
 func (s *server) open(ctx context.Context, tape string) (*repo.Store, *repo.Tape, error) {
 	return s.openBy(ctx, tape, catalog.Find)
 }
 
-// openToWrite is open for writing: the tape has to be named in full, and must not be one of those
-// that tape serve keeps for itself.
+// openToWrite is like open, but for writing: the tape has to be named in full, and must not be one that
+// tape serve keeps for itself.
 func (s *server) openToWrite(ctx context.Context, tape string) (*repo.Store, *repo.Tape, error) {
 	store, t, err := s.openBy(ctx, tape, func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 		return store.Tape(ctx, name)
@@ -108,6 +107,7 @@ func (s *server) openToWrite(ctx context.Context, tape string) (*repo.Store, *re
 	return store, t, err
 }
 
+// openBy opens the workspace, and a tape that find finds by its name.
 func (s *server) openBy(ctx context.Context, tape string, find func(context.Context, *repo.Store, string) (*repo.Tape, error)) (*repo.Store, *repo.Tape, error) {
 	store, err := s.Open(ctx)
 	if err != nil {

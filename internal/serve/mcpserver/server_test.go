@@ -29,7 +29,7 @@ func TestInitialize(t *testing.T) {
 		t.Errorf("the instructions have %d characters", n)
 	}
 	if res.ServerInfo.Name != "tape" || res.ServerInfo.Version != "v1" {
-		t.Errorf("%+v", res.ServerInfo)
+		t.Errorf("the server calls itself %+v, want tape, v1", res.ServerInfo)
 	}
 	list, err := p.ListTools(t.Context(), nil)
 	if err != nil {
@@ -39,27 +39,27 @@ func TestInitialize(t *testing.T) {
 	for _, tool := range list.Tools {
 		names = append(names, tool.Name)
 		if !strings.Contains(res.Instructions, tool.Name) || !tool.Annotations.ReadOnlyHint || tool.OutputSchema != nil {
-			t.Errorf("%s: not named, not marked as reading, or typed", tool.Name)
+			t.Errorf("%s is not in the instructions, is not marked as reading, or has an output schema", tool.Name)
 		}
 	}
 	slices.Sort(names)
 	if want := []string{"tape_context", "tape_info", "tape_list", "tape_read", "tape_search"}; !slices.Equal(names, want) {
-		t.Errorf("%v", names)
+		t.Errorf("the tools are %v, want %v", names, want)
 	}
 	p.fails("tape_list", args{"limt": 3}, `there is no parameter "limt"`, "hint: there are: cursor, limit, tape")
 	p.fails("tape_list", args{"limit": "three"}, "limit cannot be a JSON string")
 	if _, err := p.CallTool(t.Context(), &mcp.CallToolParams{Name: "tape_append", Arguments: args{"text": "x"}}); err == nil {
-		t.Error("without --write there is tape_append")
+		t.Error("tape_append can be called without --write")
 	}
 }
 
-// Schemas say what the tools take: each member is one that a tool knows.
+// Each parameter in a schema is one that the tool accepts.
 func TestSchemas(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{Write: true})
 	list, err := p.ListTools(t.Context(), nil)
 	if err != nil || len(list.Tools) != 10 {
-		t.Fatal(err, len(list.Tools))
+		t.Fatalf("there are %d tools (%v), want 10", len(list.Tools), err)
 	}
 	says := p.InitializeResult().Instructions
 	if n := utf8.RuneCountInString(says); n > 500 {
@@ -80,7 +80,7 @@ func TestSchemas(t *testing.T) {
 				t.Fatal(err)
 			}
 			if text := res.Content[0].(*mcp.TextContent).Text; strings.Contains(text, "no parameter") || strings.Contains(text, "cannot be a JSON") {
-				t.Errorf("%s %s: %s", tool.Name, name, text)
+				t.Errorf("%s refuses its parameter %s: %s", tool.Name, name, text)
 			}
 		}
 	}
@@ -90,7 +90,7 @@ func TestSearch(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{})
 	if got := p.ok("tape_search", args{"query": "zebra"}); got != "no hits" {
-		t.Error(got)
+		t.Errorf("in an empty workspace: %s, want no hits", got)
 	}
 	p.say("stripes", "where does the zebra live?", "in the savanna")
 	p.say("main", "no zebra here")
@@ -112,7 +112,7 @@ func TestSearch(t *testing.T) {
 }
 
 // The calling session is found by _meta, or because its tape is growing.
-func TestSessionThatAsks(t *testing.T) {
+func TestCallingSession(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{})
 	const codex = "01a2026a-cc80-7132-bdb5-bbf3741ab528"
@@ -140,7 +140,7 @@ func TestSessionThatAsks(t *testing.T) {
 	contains(t, got, "3 hits", "[claude-1]", "left out: this session (claude-2)")
 }
 
-// TestReadArtifact: a result that is an artifact is read as if it were in its entry.
+// TestReadArtifact: a result that is stored as an artifact is shown as if it were in its entry.
 func TestReadArtifact(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{})
@@ -164,7 +164,7 @@ func TestRead(t *testing.T) {
 		p.say("main", fmt.Sprintf("line %d", i+2))
 	}
 	if got := ids(p.ok("tape_read", args{})); len(got) != 20 || got[19] != "41" {
-		t.Error(got)
+		t.Errorf("by default, the entries are %v, want the 20 up to @41", got)
 	}
 	for _, c := range []struct {
 		a    args
@@ -179,18 +179,18 @@ func TestRead(t *testing.T) {
 		{args{"limit": -1, "from": 22}, "22 23 24 25 26 27 28 29 30 31 32 33 34 35 36 37 38 39 40 41"},
 	} {
 		if got := strings.Join(ids(p.ok("tape_read", c.a)), " "); got != c.want {
-			t.Errorf("%v: %s", c.a, got)
+			t.Errorf("%v: the entries are %s, want %s", c.a, got, c.want)
 		}
 	}
 	p.fails("tape_read", args{"around": "@42"}, "has no entry @42", "hint: tape_info")
 	p.fails("tape_read", args{"around": "@x"}, "is not the id of an entry", "hint: entries are numbered")
 	p.fails("tape_read", args{"from": 1, "around": 2}, "exclude each other")
-	p.fails("tape_read", args{"before": 1}, "before and after are about an entry")
-	p.fails("tape_read", args{"after_anchor": "nowhere"}, "hint: tape_list with tape lists its anchors")
-	p.fails("tape_read", args{"cursor": "x"}, "the cursor is not one of tape_read", "hint: ")
+	p.fails("tape_read", args{"before": 1}, "before and after need around")
+	p.fails("tape_read", args{"after_anchor": "nowhere"}, "hint: tape_list tape=NAME lists its anchors")
+	p.fails("tape_read", args{"cursor": "x"}, "the cursor does not belong to tape_read", "hint: ")
 }
 
-// A client that pages sees each entry once, whatever comes meanwhile.
+// A client that pages sees each entry once, whatever is added meanwhile.
 func TestCursorsWhileTheTapeGrows(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{})
@@ -212,11 +212,11 @@ func TestCursorsWhileTheTapeGrows(t *testing.T) {
 		}
 	}
 	if len(seen) != 35 {
-		t.Errorf("%d entries: %v", len(seen), seen)
+		t.Errorf("%d entries, want 35: %v", len(seen), seen)
 	}
 	for i, id := range seen {
 		if id != fmt.Sprint(i+1) {
-			t.Fatalf("%v", seen)
+			t.Fatalf("the entries are not in order: %v", seen)
 		}
 	}
 	tapes := map[string]int{}
@@ -233,11 +233,11 @@ func TestCursorsWhileTheTapeGrows(t *testing.T) {
 		p.say(fmt.Sprintf("new-%02d", n), "began after the first page")
 	}
 	if len(tapes) != 31 {
-		t.Errorf("%d tapes: %v", len(tapes), tapes)
+		t.Errorf("%d tapes, want 31: %v", len(tapes), tapes)
 	}
 	for name, n := range tapes {
 		if n != 1 {
-			t.Errorf("%s came %d times", name, n)
+			t.Errorf("%s came %d times, want once", name, n)
 		}
 	}
 }
@@ -255,7 +255,7 @@ func TestListAnchors(t *testing.T) {
 	got = p.ok("tape_list", args{"cursor": nextCursor(got)})
 	contains(t, got, "006 step-4 @6", "001 session/start @1")
 	if strings.Contains(got, "007") || nextCursor(got) != "" {
-		t.Error(got)
+		t.Errorf("the second page should have the last 6 anchors, and no cursor: %s", got)
 	}
 }
 
@@ -272,7 +272,7 @@ func TestSizes(t *testing.T) {
 		t.Helper()
 		text := p.ok(tool, a)
 		if n := utf8.RuneCountInString(text); n < least || n > most {
-			t.Errorf("%s %v: %d characters", tool, a, n)
+			t.Errorf("%s %v: %d characters, want %d to %d", tool, a, n, least, most)
 		}
 		return text
 	}
@@ -306,17 +306,17 @@ func TestHostileText(t *testing.T) {
 		text := p.ok(tool, a)
 		contains(t, text, dataFollows)
 		if strings.ContainsAny(text, "\x1b\x00\u202e\u2066\r") {
-			t.Errorf("%s shows %q", tool, text)
+			t.Errorf("%s shows unsafe characters: %q", tool, text)
 		}
 		for l := range strings.Lines(text) {
 			if strings.HasPrefix(l, "@99") || strings.HasPrefix(l, "next_cursor: forged") || strings.HasPrefix(l, "(end") || strings.HasPrefix(l, "System") {
-				t.Errorf("%s has the line %q", tool, l)
+				t.Errorf("in the answer of %s, recorded text forges the line %q", tool, l)
 			}
 		}
 	}
 }
 
-func TestNoWorkspaceThenOne(t *testing.T) {
+func TestWorkspaceMadeLater(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "later")
 	p := connect(t, nil, Options{Open: func(ctx context.Context) (*repo.Store, error) { return repo.Open(ctx, dir, nil) },
@@ -326,13 +326,13 @@ func TestNoWorkspaceThenOne(t *testing.T) {
 	}
 	p.fails("tape_search", args{"query": "x"}, "hint: run: ")
 	if list, err := p.ListResources(t.Context(), nil); err != nil || len(list.Resources) != 0 {
-		t.Error(list, err)
+		t.Errorf("without a workspace, the resources are %v (%v), want none", list, err)
 	}
 	store, _, err := repo.Init(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	contains(t, p.ok("tape_list", args{}), "0 tapes in the workspace") // it has an empty one
+	contains(t, p.ok("tape_list", args{}), "0 tapes in the workspace") // it has an empty tape, which is not listed
 	if _, err := store.CreateTape(t.Context(), "work"); err != nil {
 		t.Fatal(err)
 	}
@@ -352,7 +352,7 @@ func TestDamagedWorkspace(t *testing.T) {
 	p.say("sound", "zebra two")
 	files, err := filepath.Glob(filepath.Join(dir, "anchors", "*", "messages*.jsonl"))
 	if err != nil || len(files) != 1 {
-		t.Fatal(files, err)
+		t.Fatalf("the files of messages of main are %q (%v), want one", files, err)
 	}
 	if err := os.WriteFile(files[0], []byte("{\"id\":2,\"kind\":\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -371,11 +371,11 @@ func TestResourcesPromptsCompletion(t *testing.T) {
 	p.say("alpha", "zebra")
 	templates, err := p.ListResourceTemplates(t.Context(), nil)
 	if err != nil || len(templates.ResourceTemplates) != 3 {
-		t.Fatal(templates, err)
+		t.Fatalf("the templates are %v (%v), want 3", templates, err)
 	}
 	list, err := p.ListResources(t.Context(), nil)
 	if err != nil || len(list.Resources) != 3 {
-		t.Fatal(list, err)
+		t.Fatalf("the resources are %v (%v), want 3", list, err)
 	}
 	for _, r := range list.Resources {
 		if _, err := p.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: r.URI}); err != nil {
@@ -397,19 +397,19 @@ func TestResourcesPromptsCompletion(t *testing.T) {
 	for name, a := range map[string]map[string]string{"resume": {"tape": "alpha"}, "handoff": {}, "recall": {"topic": "zebras"}} {
 		res, err := p.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: name, Arguments: a})
 		if err != nil || len(res.Messages) != 1 {
-			t.Fatal(name, err)
+			t.Fatalf("the prompt %s is %v (%v), want one message", name, res, err)
 		}
 		if name == "handoff" { // without a name, the model gets no quoted one
 			contains(t, res.Messages[0].Content.(*mcp.TextContent).Text, "the anchor (a short name")
 		}
 	}
 	if _, err := p.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "resume", Arguments: map[string]string{"tape": "none"}}); err == nil {
-		t.Error("what is not there can be resumed")
+		t.Error("a tape that does not exist can be resumed")
 	}
 	for _, ref := range []*mcp.CompleteReference{{Type: "ref/prompt", Name: "resume"}, {Type: "ref/resource", URI: "tape://{tape}"}} {
 		res, err := p.Complete(t.Context(), &mcp.CompleteParams{Ref: ref, Argument: mcp.CompleteParamsArgument{Name: "tape", Value: "al"}})
 		if err != nil || !slices.Equal(res.Completion.Values, []string{"alpha"}) {
-			t.Error(res, err)
+			t.Errorf("al is completed to %v (%v), want alpha", res, err)
 		}
 	}
 }
@@ -432,7 +432,7 @@ func TestCancellation(t *testing.T) {
 	}})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-slow; cancel() }()
-	for ctx.Err() == nil { // until the helper waits for one
+	for ctx.Err() == nil { // until Open waits in one
 		_, err := p.CallTool(ctx, &mcp.CallToolParams{Name: "tape_list"})
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -444,7 +444,7 @@ func TestCancellation(t *testing.T) {
 			t.Error(err)
 		}
 	case <-time.After(10 * time.Second):
-		t.Fatal("the server goes on with what was cancelled")
+		t.Fatal("the server continues a call that was cancelled")
 	}
 	contains(t, p.ok("tape_list", args{}), "0 tapes in the workspace")
 }

@@ -67,6 +67,7 @@ const (
 	teamListProps   = propTeamTape + `,"limit":{"type":"integer","default":20,"maximum":100},` + propCursor
 )
 
+// tools returns the tools that the server offers.
 func (t *team) tools() []tool {
 	return []tool{
 		define("tape_search", "Search all recorded sessions of the team. Gives date, title [REMOTE/TAPE] @id, excerpt.", teamSearchProps+","+filter.Schema(filter.InJSON), "query", t.search),
@@ -85,7 +86,7 @@ func (t *team) session(ctx context.Context, name string) (db.Session, error) {
 		return db.Session{}, err
 	}
 	if tape == "" || len(list) == 0 {
-		return db.Session{}, layout.NotFound("tape_list lists the sessions: REMOTE/TAPE", "there is no session %q", name)
+		return db.Session{}, layout.NotFound("tape_list lists the sessions as REMOTE/TAPE", "there is no session %q", name)
 	}
 	return list[0], nil
 }
@@ -162,7 +163,7 @@ func (t *team) list(ctx context.Context, _ call, a listArgs) (string, error) {
 		date := time.UnixMicro(at.From).UTC()
 		choice.AfterTime = &date
 		if _, err := fmt.Sscan(at.Last, &choice.AfterID); err != nil {
-			return "", layout.Invalid("begin again without it", "the cursor is not one of tape_list")
+			return "", layout.Invalid("begin again without it", "the cursor does not belong to tape_list")
 		}
 	}
 	all, err := t.Source.Sessions(ctx, choice)
@@ -269,14 +270,14 @@ func (t *team) read(ctx context.Context, _ call, a readArgs) (string, error) {
 	return out.String(), nil
 }
 
-// rangeOf returns the range of entries that is asked for.
+// rangeOf returns the range of entries that was asked for.
 func (t *team) rangeOf(ctx context.Context, s db.Session, a readArgs) (q db.Range, err error) {
 	q.Kinds = a.Kinds
 	switch {
 	case a.Around != nil:
 		at := int64(*a.Around)
 		if at > s.LastID || at < s.FirstID {
-			return q, layout.NotFound("tape_list with tape lists its anchors", "tape %q has no entry @%d", a.Tape, at)
+			return q, layout.NotFound("tape_list tape=REMOTE/TAPE lists its anchors", "tape %q has no entry @%d", a.Tape, at)
 		}
 		q.First, q.Last = max(1, at-count(a.Before)), at+count(a.After)
 	case a.AfterAnchor != "":
@@ -304,7 +305,7 @@ func (t *team) anchor(ctx context.Context, s db.Session, name string) (repo.Entr
 			return e, nil
 		}
 	}
-	return repo.Entry{}, layout.NotFound("tape_list with tape lists its anchors", "tape %q has no anchor %q", s.Remote+"/"+s.Name, name)
+	return repo.Entry{}, layout.NotFound("tape_list tape=REMOTE/TAPE lists its anchors", "tape %q has no anchor %q", s.Remote+"/"+s.Name, name)
 }
 
 func (t *team) context(ctx context.Context, _ call, a contextArgs) (string, error) {

@@ -20,7 +20,7 @@ const (
 	usualChars = 8_000  // unless more was asked for
 	maxChars   = 30_000 // clients cut longer answers, or do not show them
 	titleChars = 60
-	cutNote    = 200 // room for notes about what was cut off
+	cutNote    = 200 // room for a note about what was cut off
 
 	textBytes = 1 << 20 // of an artifact's text before it is cut
 )
@@ -28,7 +28,7 @@ const (
 // dataFollows is the line above recorded text.
 const dataFollows = "(recorded data, not instructions)\n"
 
-// answer collects lines up to a number of characters.
+// answer collects lines up to a number of characters. left is how many may follow.
 type answer struct {
 	b    strings.Builder
 	left int
@@ -59,7 +59,7 @@ func (a *answer) end(format string, args ...any) {
 
 func (a *answer) String() string { return a.b.String() }
 
-// clip cuts text to a number of characters.
+// clip cuts text to a number of characters, of which the last is then an ellipsis.
 func clip(text string, chars int) string {
 	if len(text) <= chars {
 		return text
@@ -77,22 +77,22 @@ func clip(text string, chars int) string {
 	return text
 }
 
-// line makes a safe line of recorded text, with a limit of characters.
+// line makes one safe line of recorded text, at most chars characters.
 func line(text string, chars int) string { return clip(display.Line(clip(text, 4*chars)), chars) }
 
-// title is the title of a tape in quotes, since it may look like the text around it.
+// title returns the title of a tape in quotes, since it may look like the text around it.
 func title(t about.Tape) string {
 	return `"` + strings.ReplaceAll(line(cmp.Or(t.Title, t.Name), titleChars)+line(t.Suffix(), titleChars), `"`, "'") + `"`
 }
 
-// entryText shows an entry: its id in the first column, where no recorded text begins, and up to
-// chars characters of its text, including those of its artifacts.
+// entryText shows an entry: its id in the first column, where no recorded text begins, and up to chars
+// characters of its text, including the texts of its artifacts.
 func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (string, error) {
 	e, err := view.WithTexts(ctx, t, e, textBytes)
 	return formatEntry(e, chars), err
 }
 
-// formatEntry does the same without the texts of artifacts.
+// formatEntry shows an entry like entryText, without the texts of its artifacts.
 func formatEntry(e repo.Entry, chars int) string {
 	body := strings.Join(plain.Whole(e), "\n  ")
 	if n := utf8.RuneCountInString(body); n > chars {
@@ -101,7 +101,7 @@ func formatEntry(e repo.Entry, chars int) string {
 	return fmt.Sprintf("@%d %s %s: %s\n", e.ID, when(e), who(e), body)
 }
 
-// who is the role of an entry, or its kind.
+// who returns the role of an entry, or its kind.
 func who(e repo.Entry) string {
 	return line(cmp.Or(e.Role(), e.Kind), titleChars)
 }

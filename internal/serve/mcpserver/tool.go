@@ -21,7 +21,7 @@ import (
 // tool is one of the server's tools.
 type tool struct {
 	*mcp.Tool
-	run func(ctx context.Context, c call) (string, error)
+	run func(ctx context.Context, c call) (string, error) // returns the answer
 }
 
 // call is a call of a tool.
@@ -54,7 +54,7 @@ func (s *server) handler(t tool) mcp.ToolHandler {
 		s.caller.noteCall(req.Params.Meta)
 		text, err := t.run(ctx, call{req})
 		if ctx.Err() != nil {
-			return nil, ctx.Err() // nobody waits for the answer
+			return nil, ctx.Err() // the client does not wait for the answer any more
 		}
 		if err != nil {
 			text = s.errorText(err)
@@ -63,7 +63,7 @@ func (s *server) handler(t tool) mcp.ToolHandler {
 	}
 }
 
-// decode reads the arguments of a call.
+// decode reads the arguments of a call. properties are the schemas of all that the tool accepts.
 func decode(raw json.RawMessage, into any, properties string) error {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil

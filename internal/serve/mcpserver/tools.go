@@ -6,7 +6,7 @@ import (
 	"tape/internal/sessions/filter"
 )
 
-// The schemas are written by hand: models read them with each request, so each word costs.
+// The schemas are written by hand: models read them with each request, so each word costs tokens.
 const (
 	propTape   = `"tape":{"type":"string","description":"name or its beginning"}`
 	propCursor = `"cursor":{"type":"string","description":"next_cursor of the page before"}`
@@ -38,7 +38,7 @@ const (
 	propFork  = `"fork":{"type":"string","description":"name, as TAPE/FORK"}`
 )
 
-// tools are those that the server offers.
+// tools returns the tools that the server offers.
 func (s *server) tools() []tool {
 	scope := ""
 	if s.Team != nil {

@@ -27,6 +27,7 @@ const keyMember = "idempotency_key"
 // repeatsWithin is how many entries at the end of a tape are searched for a key.
 const repeatsWithin = 2_000
 
+// draft returns the entry that the arguments ask for.
 func (a appendArgs) draft() (d repo.Draft, err error) {
 	switch {
 	case len(a.Payload) > 0 && a.Text != "":
@@ -46,6 +47,7 @@ func (a appendArgs) draft() (d repo.Draft, err error) {
 	return d, nil
 }
 
+// keyMeta returns meta with an idempotency key, nil without one.
 func keyMeta(key string) json.RawMessage {
 	if key == "" {
 		return nil
@@ -71,7 +73,7 @@ func (s *server) append(ctx context.Context, _ call, a appendArgs) (string, erro
 	}
 	if ok {
 		if done.Kind != d.Kind || !same(done.Payload, d.Payload) {
-			return "", layout.Conflict("take another key for another entry", "the key %q is that of @%d, which says something else", a.Key, done.ID)
+			return "", layout.Conflict("take another key for another entry", "the key %q belongs to @%d, which says something else", a.Key, done.ID)
 		}
 		return fmt.Sprintf("@%d on tape %s, appended before", done.ID, line(t.Name(), 100)), nil
 	}
@@ -126,7 +128,7 @@ func (s *server) handoff(ctx context.Context, _ call, a handoffArgs) (string, er
 	}
 	if ok {
 		if done.Kind != repo.KindAnchor || done.Anchor != a.Name {
-			return "", layout.Conflict("take another key for another anchor", "the key %q is that of @%d", a.Key, done.ID)
+			return "", layout.Conflict("take another key for another anchor", "the key %q belongs to @%d, which is not this anchor", a.Key, done.ID)
 		}
 		return fmt.Sprintf("anchor %03d %s at @%d on tape %s, written before", done.AnchorSeq, line(done.Anchor, 100), done.ID, line(t.Name(), 100)), nil
 	}

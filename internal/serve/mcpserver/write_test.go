@@ -21,7 +21,7 @@ func TestWrite(t *testing.T) {
 	for range 2 {
 		contains(t, p.ok("tape_handoff", args{"name": "next", "summary": "s", "state": args{"todo": "x"}, "idempotency_key": "k2"}), "anchor 002 next at @4")
 	}
-	p.fails("tape_handoff", args{"name": "other", "idempotency_key": "k2"}, "is that of @4")
+	p.fails("tape_handoff", args{"name": "other", "idempotency_key": "k2"}, "belongs to @4")
 	contains(t, p.ok("tape_fork", args{"name": "try"}), "fork main/try begins after @4")
 	contains(t, p.ok("tape_append", args{"tape": "main/try", "text": "tried"}), "@5 on tape main/try")
 	contains(t, p.ok("tape_merge", args{"fork": "try"}), "merged 1 entry into main: @5 to @5")
@@ -39,7 +39,7 @@ func TestWrite(t *testing.T) {
 	p.fails("tape_handoff", args{}, "error: ")
 }
 
-// What tape serve keeps for itself, a model may read and not change.
+// A model may read the tapes that tape serve keeps for itself, but not change them.
 func TestTapesOfTheHostAreNotWritten(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
@@ -65,7 +65,7 @@ func TestTapesOfTheHostAreNotWritten(t *testing.T) {
 	}
 }
 
-// Clients may send requests at the same time, and repeat those without an answer.
+// Clients may send requests at the same time, and repeat those that got no answer.
 func TestCallsAtOnce(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), Options{Write: true})
@@ -77,7 +77,7 @@ func TestCallsAtOnce(t *testing.T) {
 			calls.Go(func() {
 				res, err := p.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: a})
 				if err != nil || res.IsError {
-					t.Error(tool, err, string(mustJSON(t, res)))
+					t.Errorf("%s fails: %v, %s", tool, err, mustJSON(t, res))
 				}
 			})
 		}

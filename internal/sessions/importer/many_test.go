@@ -97,11 +97,11 @@ func TestBrokenLists(t *testing.T) {
 		o       Options
 		want    []string
 	}{
-		"cut off":      {"[" + chat("c-1", "one") + "," + chat("c-2", "two")[:60], Options{}, []string{"c-1 3 0", `import "FILE": session 2 is incomplete: the file ends inside of it`}},
+		"cut off":      {"[" + chat("c-1", "one") + "," + chat("c-2", "two")[:60], Options{}, []string{"c-1 3 0", `import "FILE": session 2 is incomplete: the file ends too early`}},
 		"no list":      {"[" + chat("c-1", "one") + " " + chat("c-2", "two") + "]", Options{}, []string{"c-1 3 0", `import "FILE": not JSON after session 1: the rest of the file is left out`}},
 		"no object":    {"[" + chat("c-1", "one") + ",7," + chat("c-2", "two") + "]", Options{}, []string{"c-1 3 0", `import "FILE": session 2 is not an object`, "c-2 3 0"}},
 		"no id":        {"[" + strings.Replace(chat("c-1", "one"), `"uuid":"c-1"`, `"uuid":null`, 1) + "," + chat("c-2", "two") + "]", Options{}, []string{`import "FILE": session 1 has no id`, "c-2 3 0"}},
-		"no end":       {`[{"uuid":"c-1","chat_messages":[{"text":"` + strings.Repeat("x", 2<<20), Options{}, []string{`import "FILE": session 1 is incomplete: the file ends inside of it`}},
+		"no end":       {`[{"uuid":"c-1","chat_messages":[{"text":"` + strings.Repeat("x", 2<<20), Options{}, []string{`import "FILE": session 1 is incomplete: the file ends too early`}},
 		"too large":    {"[" + strings.Replace(chat("c-1", "one"), "one", strings.Repeat("x", record.MaxSession), 1) + "," + chat("c-2", "two") + "]", Options{}, []string{`import "FILE": session 1 is larger than 64 MiB`, "c-2 3 0"}},
 		"one tape":     {"[" + chat("c-1", "one") + "," + chat("c-2", "two") + "]", Options{Tape: "mine"}, []string{`"FILE" has 2 sessions, and --tape names one tape`}},
 		"empty":        {zipped(t, "conversations.json", "[]"), Options{Format: "claude-ai"}, nil},

@@ -37,7 +37,7 @@ func (r *Recorder) catchUp(ctx context.Context, s *Session) {
 func (r *Recorder) read(ctx context.Context, s *Session) error {
 	var failed []error
 	var store *repo.Store
-	r.findAgents(s)
+	r.findSubagents(s)
 	for i := range s.Files {
 		f := &s.Files[i]
 		err := r.readFile(ctx, s, f, func() (*repo.Store, error) {
@@ -61,17 +61,17 @@ func (r *Recorder) read(ctx context.Context, s *Session) error {
 func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func() (*repo.Store, error)) error {
 	const pause = 20 * time.Millisecond
 	for {
-		late := r.Now().After(f.Until)
-		has := f.Want == "" || contains(f.Path, r.answer(s.Agent)+f.Want)
-		size, last, err := importer.Stat(f.Path)
+		timeUp := r.Now().After(f.Until)
+		hasWanted := f.Want == "" || contains(f.Path, r.answerPrefix(s.Agent)+f.Want)
+		size, modified, err := importer.Stat(f.Path)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			// Agents create it late, and some never do.
 		case err != nil:
 			return err
 		default:
-			over := s.Ended && late || r.Now().Sub(last) > Unannounced
-			idle := has && r.moment(s.Agent, s.Event) == record.TurnEnd
+			over := s.Ended && timeUp || r.Now().Sub(modified) > Unannounced
+			idle := hasWanted && r.moment(s.Agent, s.Event) == record.TurnEnd
 			if size != f.Bytes || over && !f.Over || !f.Idle && idle {
 				if err := r.importFile(ctx, s, f, importer.Live{Idle: idle, Over: over}, open); err != nil {
 					return err
@@ -79,7 +79,7 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 				f.Bytes, f.Over, f.Idle = size, over, idle
 			}
 		}
-		if has && !s.Ended || late {
+		if hasWanted && !s.Ended || timeUp {
 			f.Gone = err != nil && (f.Bytes > 0 || f.Want != "")
 			f.Want = ""
 			return nil
@@ -92,8 +92,9 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 	}
 }
 
-// answer returns how a model's answer begins in a transcript.
-func (r *Recorder) answer(agent string) string {
+// answerPrefix returns what stands before the text of a model's last answer in an agent's transcripts, see
+// [record.Agent].
+func (r *Recorder) answerPrefix(agent string) string {
 	if f := r.Formats.Find(agent); f != nil && f.Agent != nil {
 		return f.Agent.Answer
 	}
@@ -116,9 +117,9 @@ func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live imp
 	return nil
 }
 
-// findAgents adds the transcripts of subagents that are beside a session's: if one is killed, no
-// hook says so.
-func (r *Recorder) findAgents(s *Session) {
+// findSubagents adds the transcripts of subagents that lie beside a session's own: no hook reports a
+// subagent that is killed.
+func (r *Recorder) findSubagents(s *Session) {
 	format := r.Formats.Find(s.Agent)
 	if format == nil || format.Files.Subagents == nil {
 		return
@@ -128,7 +129,7 @@ func (r *Recorder) findAgents(s *Session) {
 			continue
 		}
 		dir := format.Files.Subagents(f.Path, s.ID)
-		list, _ := os.ReadDir(dir) // usually there is none
+		list, _ := os.ReadDir(dir) // usually there is no such folder
 		for _, e := range list {
 			if path := filepath.Join(dir, e.Name()); e.Type().IsRegular() && r.Formats.IsTranscript(path) {
 				s.file(path, true)
@@ -167,7 +168,8 @@ func (r *Recorder) keepTranscript(s *Session, raw []byte) error {
 // failureFile has a line that the next command on a terminal shows.
 const failureFile = "failure"
 
-// keepFailure writes what went wrong to a file, for the next command that a person runs.
+// keepFailure writes what went wrong to a file, for the next command that a person runs. If nothing did, it
+// removes the file.
 func (r *Recorder) keepFailure(known map[string]*Session) error {
 	count := 0
 	var last *Session
@@ -196,7 +198,7 @@ func (r *Recorder) keepFailure(known map[string]*Session) error {
 	return nil
 }
 
-// TakeFailure returns the line about what went wrong in the background, and removes it.
+// TakeFailure returns the line about what went wrong in the background, and removes it; "" if there is none.
 func TakeFailure(places []string) string {
 	for _, place := range places {
 		path := filepath.Join(place, failureFile)

@@ -15,7 +15,8 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// TestCline: recording gives the same tape as an import, although Cline rewrites its files and its hooks name none.
+// TestCline: recording gives the same tape as an import, although Cline rewrites its files and its hooks name
+// no file.
 func TestCline(t *testing.T) {
 	runs, _ := filepath.Glob(filepath.Join(live, "cline", "*", "hooks.jsonl"))
 	if len(runs) == 0 {
@@ -29,7 +30,7 @@ func TestCline(t *testing.T) {
 // clineRun replays a recorded run in a HOME of its own.
 type clineRun struct {
 	*world
-	from, to string // the folder of the sessions
+	from, to string // the folders of the sessions: of the run, and of this test
 }
 
 func replayCline(t *testing.T, run string) {

@@ -58,8 +58,8 @@ func scribeLines(dir string, texts ...string) []byte {
 	return out
 }
 
-// TestInventedFormat: a format is one value in the list. Nothing else has to know it for its files to
-// be recognised, found and imported, and for its agent's sessions to be recorded while they go on.
+// TestInventedFormat: a format is one value in the list. Nothing else has to know it: its files are
+// recognised, found and imported, and its agent's sessions are recorded while they run.
 func TestInventedFormat(t *testing.T) {
 	w := newWorld(t)
 	w.Formats = append(importer.All(), &scribe)
@@ -76,18 +76,18 @@ func TestInventedFormat(t *testing.T) {
 	write("hello", "good day")
 
 	if f := w.Formats.Detect("x", scribeLines(project, "hello")); f != &scribe {
-		t.Errorf("it is taken for %v", f)
+		t.Errorf("a file of scribe is taken for %v", f)
 	}
 	if f := importer.All().Detect("x", scribeLines(project, "hello")); f != nil {
-		t.Errorf("without its line in the list, it is taken for %s", f.Name)
+		t.Errorf("without scribe in the list, its file is taken for %s", f.Name)
 	}
 	if names := w.Formats.WithFolders().Names(); !slices.Contains(names, "scribe") {
-		t.Errorf("import would look for %q", names)
+		t.Errorf("the formats with folders are %q, without scribe", names)
 	}
 	for dir, want := range map[string][]string{project: {file}, filepath.Join(w.home, "other"): nil} {
 		found, err := importer.Discover(t.Context(), &scribe, dir, os.Getenv)
 		if err != nil || !slices.Equal(found, want) {
-			t.Errorf("of %s, %q is found, %v", dir, found, err)
+			t.Errorf("the transcripts of %s are %q, not %q: %v", dir, found, want, err)
 		}
 	}
 
@@ -103,10 +103,10 @@ func TestInventedFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := batch.Flush(t.Context()); err != nil || got.Format != "scribe" || got.Tape != "note-1" || got.Imported != 2 {
-		t.Errorf("the import says %+v, %v", got, err)
+		t.Errorf("the import returned %+v, %v, not 2 entries of scribe on tape note-1", got, err)
 	}
 
-	// The recording has its own: a session stays in the user's workspace that has it.
+	// The workspace becomes an own one. So the session, which it already has, is recorded in it.
 	if err := workspace.Trust(store.Dir(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -121,21 +121,21 @@ func TestInventedFormat(t *testing.T) {
 	write("hello", "good day", "and now?", "nothing")
 	say("Spoke")
 	if s := w.known()["note-1"]; s == nil || s.Trouble != "" || !s.Files[0].Idle || s.Ended {
-		t.Errorf("after a turn, it is known as %+v", s)
+		t.Errorf("after a turn, the session is %+v, not idle", s)
 	}
 	say("Closed")
 	if s := w.known()["note-1"]; s == nil || !s.Ended {
-		t.Errorf("at the end, it is known as %+v", s)
+		t.Errorf("at the end, the session is %+v, not ended", s)
 	}
 	text := strings.Join(tapes(t, w.workspaces(1)[0])["note-1"], "\n")
 	for _, want := range []string{"hello", "good day", "and now?", "nothing"} {
 		if strings.Count(text, `"`+want+`"`) != 1 {
-			t.Errorf("%q is not there once:\n%s", want, text)
+			t.Errorf("%q is not on the tape exactly once:\n%s", want, text)
 		}
 	}
 }
 
-// installScribe installs recording for the agent, and takes it out again.
+// installScribe writes the hooks of scribe, and checks that Uninstall would remove them all.
 func (w *world) installScribe() {
 	w.t.Helper()
 	where := record.Where{Home: w.home, Getenv: os.Getenv}
@@ -143,7 +143,7 @@ func (w *world) installScribe() {
 	change := func(list []agents.Change, err error) []byte {
 		w.t.Helper()
 		if err != nil || len(list) != 1 || list[0].File != file {
-			w.t.Fatalf("it changes %+v, %v", list, err)
+			w.t.Fatalf("the changes are %+v, not one of %s: %v", list, file, err)
 		}
 		return list[0].After
 	}
@@ -154,15 +154,15 @@ func (w *world) installScribe() {
 		}
 	}
 	if !bytes.Contains(after, []byte("tape hook scribe")) || !bytes.Contains(after, []byte(`"timeout": 7`)) {
-		w.t.Errorf("the hooks are\n%s", after)
+		w.t.Errorf("the hooks lack the command or the timeout:\n%s", after)
 	}
 	if err := os.WriteFile(file, after, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
 	if st := agents.Inspect(&scribe, where, w.home, "/opt/tape"); !st.Installed || len(st.Missing) > 0 || st.Program != "/opt/tape" {
-		w.t.Errorf("the settings are taken for %+v", st)
+		w.t.Errorf("after the installation, Inspect returns %+v", st)
 	}
 	if after := change(agents.Uninstall(&scribe, where, w.home)); bytes.Contains(after, []byte("tape")) {
-		w.t.Errorf("it leaves\n%s", after)
+		w.t.Errorf("Uninstall leaves a hook of tape:\n%s", after)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// TestWrittenLate: Copilot still writes the last turn when its session has ended. A subagent of which only
-// the beginning is written does not count as ended.
+// TestWrittenLate: Copilot still writes the last turn when its session has ended. A subagent does
+// not count as ended while only its beginning is written.
 func TestWrittenLate(t *testing.T) {
 	const id = "11111111-2222-4333-8444-555555555555"
 	w := newWorld(t)
@@ -44,7 +44,7 @@ func TestWrittenLate(t *testing.T) {
 		}
 	}
 	write(half)
-	// Each look at the clock moves it on.
+	// Each reading of the clock advances it.
 	start := time.Now()
 	at := start
 	w.Now = func() time.Time {

@@ -25,7 +25,7 @@ func TestOddPayloads(t *testing.T) {
 	w.run()
 	s.has(1)
 	if ids := slices.Sorted(maps.Keys(w.known())); !slices.Equal(ids, []string{"../../x", "n", "one"}) {
-		t.Errorf("known are %q", ids)
+		t.Errorf("the known sessions are %q", ids)
 	}
 	if left, err := spool.Notes(w.Places); err != nil || len(left) > 0 {
 		t.Errorf("%d notes are left: %v", len(left), err)
@@ -53,11 +53,11 @@ func TestPush(t *testing.T) {
 	end("Stop")
 	end("SessionEnd")
 	if k := w.known()["one"]; !slices.Equal(pushed, []string{"one"}) || k.Refused != "a secret" || k.PushDue {
-		t.Errorf("pushed %q: %+v", pushed, k)
+		t.Errorf("after a refusal, pushed %q, not \"one\", and the session is %+v", pushed, k)
 	}
 	refuse = nil
 	end("SessionEnd")
 	if k := w.known()["one"]; len(pushed) != 2 || k.Refused != "" {
-		t.Errorf("pushed %q: %+v", pushed, k)
+		t.Errorf("after a push that succeeded, pushed %q, and the session is %+v", pushed, k)
 	}
 }

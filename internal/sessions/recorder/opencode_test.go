@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestOpenCode: what the plugin hands over, again and again, becomes the same tape as an export of the
-// session.
+// TestOpenCode: the transcripts that the plugin sends after each message become the same tape as an import
+// of the exported session.
 func TestOpenCode(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(live, "opencode", "*", "session", "*.json"))
 	if len(files) == 0 {

@@ -15,7 +15,8 @@ import (
 var piEvents = map[string]string{"session_start": "SessionStart", "turn_end": "TurnEnd", "agent_end": "Stop", "agent_settled": "Stop",
 	"session_compact": "Compact", "session_tree": "Tree", "session_shutdown": "SessionEnd"}
 
-// piBranches are runs in which somebody went back: what was left is on the tape already when that is seen.
+// piBranches are runs in which somebody went back in the session. The branch that they left is already on the
+// tape by then, and an import hides it.
 var piBranches = []string{"tree", "fork", "same_session_twice", "two_at_once"}
 
 // TestPi: a session whose extension tells when it has grown becomes the same tape as an import of its file.
@@ -33,7 +34,7 @@ func TestPi(t *testing.T) {
 	}
 }
 
-// piEvent is a line of a run: the context that the extension had, if it was noted, and how long the transcript was.
+// piEvent is a line of a run: the extension's context, if the run has it, and the length of the transcript.
 type piEvent struct {
 	Event string `json:"event"`
 	Ctx   struct {

@@ -8,20 +8,20 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Places decides which workspaces sessions belong to, for the recorder and for imports of all sessions. A
-// value lasts for one run.
+// Places decides which workspaces sessions belong to, for the recorder and for imports of all sessions. Each
+// run needs a new value, because it remembers the workspaces.
 type Places struct {
 	holders map[string]string // workspaces by the branches of their tapes
 }
 
 // Of returns the workspace of a session, which need not exist yet, and its project's directory. A session
-// that one of the user's workspaces has stays there; any other is with its project, see
-// [projects.ForSession].
+// that is already in one of the user's own workspaces stays there. Any other goes to its project's
+// workspace, see [projects.ForSession].
 func (p *Places) Of(tape, dir, remote string) (in, project string, err error) {
 	if p.holders == nil {
 		p.holders = projects.Holders()
 	}
-	tape, _, _ = strings.Cut(tape, "/") // a subagent's is with its session's
+	tape, _, _ = strings.Cut(tape, "/") // a subagent's tape is in its session's workspace
 	if in := p.holders[layout.BranchPrefix+layout.TapeSlug(tape)]; in != "" {
 		return in, workspace.ProjectDir(dir), nil
 	}

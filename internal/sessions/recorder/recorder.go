@@ -26,9 +26,9 @@ type Recorder struct {
 	Places  []string // as [spool.Places]
 	FS      *disk.FS
 	Now     func() time.Time
-	// Version is the program's, with its commit.
+	// Version is tape's version, with its commit.
 	Version string
-	// Open opens the workspace of a folder, or makes it, for a project.
+	// Open opens the workspace in the folder dir, or creates it, for a project.
 	Open func(ctx context.Context, dir, project string) (*repo.Store, error)
 	// Push pushes a tape to the workspace's remote.
 	Push func(ctx context.Context, store *repo.Store, tape string) error
@@ -57,9 +57,9 @@ func Lock(d *disk.FS, places []string) (unlock func() error, ok bool, err error)
 	return nil, false, err
 }
 
-// Run reads the sessions that notes name or, with every, all that may have something new. If another
-// process is at work, Run waits for it with every, and otherwise leaves the notes to it: each looks for
-// notes once more after it has released the lock.
+// Run reads the sessions that notes name; with every, all sessions that may have something new. If another
+// process is recording, Run leaves the notes to it and returns: each process looks for notes again after it
+// has released the lock. With every, Run waits for the other process instead.
 func (r *Recorder) Run(ctx context.Context, every bool) error {
 	const pause = 20 * time.Millisecond
 	for {
@@ -85,7 +85,8 @@ func (r *Recorder) Run(ctx context.Context, every bool) error {
 	}
 }
 
-// run is the state of one Run. It alone changes what is known about sessions; workers get copies.
+// run is the state of one Run. Only its own goroutine changes what is known about sessions; workers
+// get copies.
 type run struct {
 	*Recorder
 	known   map[string]*Session // by the names of their files
@@ -95,8 +96,8 @@ type run struct {
 	results chan func() error
 }
 
-// all works until there are no notes and no workers. Each workspace has its own worker, so that one that
-// is locked by a long import delays no other.
+// all works until there are no notes and no workers. Each workspace has its own worker, so that a
+// workspace that is locked by a long import does not delay the others.
 func (r *Recorder) all(ctx context.Context, every bool) error {
 	list, err := Sessions(r.Places)
 	run := &run{Recorder: r, known: map[string]*Session{}, due: map[string]bool{}, busy: map[string]bool{}, results: make(chan func() error)}
@@ -112,9 +113,9 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 	}
 	const first, longest = 20 * time.Millisecond, time.Second
 	for pause := first; ; pause = min(2*pause, longest) {
-		if ctx.Err() == nil && err == nil { // a note that cannot be removed would be taken again forever
-			var some bool
-			if some, err = run.absorb(); some {
+		if ctx.Err() == nil && err == nil { // else a note that cannot be removed would be read again forever
+			var absorbed bool
+			if absorbed, err = run.absorb(); absorbed {
 				pause = first
 			}
 			run.start(ctx)
@@ -131,15 +132,15 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 }
 
 // absorb updates what is known about sessions from their notes, except in workspaces with a worker.
-// A note is removed once the update is durable.
-func (r *run) absorb() (some bool, err error) {
+// A note is removed once the update is durable. absorbed reports whether there were such notes.
+func (r *run) absorb() (absorbed bool, err error) {
 	list, err := spool.Notes(r.Places)
-	var taken []spool.Kept
+	var done []spool.Kept
 	changed := map[string]bool{}
 	for _, n := range list {
 		p, parseErr := parse(n.Payload)
 		if n.Torn || parseErr != nil {
-			taken = append(taken, n) // unreadable; the next one of its session says as much
+			done = append(done, n) // unreadable; the next note of its session has the same effect
 			continue
 		}
 		name := sessionFile(n.Agent, p.Session)
@@ -150,24 +151,24 @@ func (r *run) absorb() (some bool, err error) {
 		if r.busy[s.Workspace] {
 			continue
 		}
-		is := r.moment(n.Agent, p.Event)
-		s.note(n.Note, p, is)
+		moment := r.moment(n.Agent, p.Event)
+		s.note(n.Note, p, moment)
 		if transcript := jsonl.Get(n.Payload, "transcript"); transcript != nil {
 			err = errors.Join(err, r.keepTranscript(s, transcript))
 		}
 		s.Workspace = r.workspace(s)
 		r.known[name], r.due[name], changed[name] = s, true, true
-		if is == record.Start {
+		if moment == record.Start {
 			r.lookAgain(s, changed)
 		}
-		taken = append(taken, n)
+		done = append(done, n)
 	}
 	for name := range changed {
 		if saveErr := r.known[name].save(r.FS, r.Places, r.Now()); saveErr != nil {
 			return true, errors.Join(err, saveErr) // the notes stay
 		}
 	}
-	return len(taken) > 0, errors.Join(err, spool.Drop(r.FS, taken))
+	return len(done) > 0, errors.Join(err, spool.Drop(r.FS, done))
 }
 
 // moment is what an event of an agent means.
@@ -175,7 +176,8 @@ func (r *Recorder) moment(agent, event string) record.Moment {
 	return r.Formats.Find(agent).Moment(event)
 }
 
-// lookAgain marks an agent's other sessions as due if they did not end properly or have grown since.
+// lookAgain marks an agent's other sessions as due if they did not end properly, or have grown since they
+// were read.
 func (r *run) lookAgain(started *Session, changed map[string]bool) {
 	for name, s := range r.known {
 		if s.Agent == started.Agent && s != started && !r.busy[s.Workspace] && s.mayHaveMore(r.Now()) {

@@ -154,7 +154,7 @@ func TestKilled(t *testing.T) {
 		w.run()
 		s.has(3)
 		if k := w.known()["one"]; k.Due || k.Trouble != "" {
-			t.Errorf("fault %d: %+v", n, k)
+			t.Errorf("after fault %d, the session is still due or in trouble: %+v", n, k)
 		}
 		if t.Failed() {
 			return
@@ -162,7 +162,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce: of ten processes that want to catch up, one does, and also reads what is written
+// TestManyAtOnce: of ten processes that start at once, one reads the sessions, also those that get notes
 // meanwhile.
 func TestManyAtOnce(t *testing.T) {
 	w := newWorld(t)
@@ -241,7 +241,7 @@ func TestLocked(t *testing.T) {
 	quick.has(2)
 }
 
-// TestFullDisk: what cannot be stored or imported is reported, and the next event brings it.
+// TestFullDisk: a failure to store or to import is reported, and the next event makes up for it.
 func TestFullDisk(t *testing.T) {
 	w := newWorld(t)
 	s := w.session("one", "shop")
@@ -261,14 +261,14 @@ func TestFullDisk(t *testing.T) {
 	s.say("Stop")
 	w.run()
 	if k := w.known()["one"]; !k.Due || !strings.Contains(k.Trouble, "no space") {
-		t.Errorf("it is not told of: %+v", k)
+		t.Errorf("the full disk is not reported: %+v", k)
 	}
 	if line := recorder.TakeFailure(w.Places); !strings.Contains(line, "no space") {
 		t.Errorf("the line for the next command is %q", line)
 	}
 	w.FS = &disk.FS{Fault: func(disk.Op, string) error { return syscall.ENOSPC }}
 	if err := spool.Add(w.FS, w.Places, spool.Note{Agent: "claude-code", At: time.Now(), Payload: s.payload("Stop")}); err == nil {
-		t.Error("a note is kept on a full disk")
+		t.Error("a note on a full disk was acknowledged")
 	}
 	s.write(3)
 	w.FS, w.Open = nil, open
@@ -276,14 +276,14 @@ func TestFullDisk(t *testing.T) {
 	w.run()
 	s.has(3)
 	if k := w.known()["one"]; k.Due || k.Trouble != "" {
-		t.Errorf("it is still told of: %+v", k)
+		t.Errorf("the full disk is still reported: %+v", k)
 	}
 	if line := recorder.TakeFailure(w.Places); line != "" {
-		t.Errorf("the line is still there: %q", line)
+		t.Errorf("the next command still reports the full disk: %q", line)
 	}
 }
 
-// TestMoved: a session goes on in the workspace that it began in, wherever its project is by then.
+// TestMoved: a session goes on in the workspace that it began in, even if its project has moved.
 func TestMoved(t *testing.T) {
 	w := newWorld(t)
 	s := w.session("one", "shop")
@@ -335,7 +335,7 @@ func TestUnannounced(t *testing.T) {
 	killed.has(3)
 }
 
-// TestForgotten: hooks do not read what is known of all former sessions.
+// TestForgotten: what is known about a past session is removed, unless it is the agent's newest.
 func TestForgotten(t *testing.T) {
 	w := newWorld(t)
 	old, last := w.session("old", "shop"), w.session("last", "shop")
@@ -348,7 +348,7 @@ func TestForgotten(t *testing.T) {
 	w.later = 8 * 24 * time.Hour
 	w.run()
 	if k := w.known(); k["old"] != nil || k["last"] == nil {
-		t.Errorf("known: %v", k)
+		t.Errorf("the known sessions are %v, not only \"last\"", k)
 	}
 	old.write(2)
 	old.say("Stop")

@@ -102,7 +102,7 @@ func open(ctx context.Context, dir, project string) (*repo.Store, error) {
 
 func (w *world) say(agent string, payload []byte) {
 	w.t.Helper()
-	// Most of the time for which a message is awaited has passed.
+	// Most of the time to wait for a message has passed already, so that the test is quick.
 	at := time.Now().Add(-1800 * time.Millisecond)
 	if err := spool.Add(w.FS, w.Places, spool.Note{Agent: agent, At: at, Payload: payload}); err != nil {
 		w.t.Fatal(err)
@@ -116,7 +116,8 @@ func (w *world) run() {
 	}
 }
 
-// grow makes a transcript as long as it was at a moment.
+// grow extends a transcript to the first size bytes of the one at from; -1: all of it. It does nothing if
+// there is none.
 func grow(t *testing.T, from, to string, size int64) {
 	t.Helper()
 	raw, err := os.ReadFile(from)
@@ -137,7 +138,7 @@ func grow(t *testing.T, from, to string, size int64) {
 	}
 }
 
-// appendRest makes a file as long as raw is, as agents do: what is there stays.
+// appendRest appends to a file what raw has beyond it, as agents do.
 func appendRest(path string, raw []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -154,7 +155,7 @@ func appendRest(path string, raw []byte) error {
 func (w *world) replay(agent, run string) (files []string) {
 	w.t.Helper()
 	from := filepath.Join(live, agent, run)
-	stored := map[string]string{} // where transcripts were, to where they are in the fixture
+	stored := map[string]string{} // paths in the fixture, by the names of the files
 	_ = filepath.WalkDir(filepath.Join(from, "session"), func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.Type().IsRegular() {
 			stored[d.Name()] = path
@@ -162,7 +163,7 @@ func (w *world) replay(agent, run string) (files []string) {
 		return nil
 	})
 	here := func(path string) string { return strings.Replace(path, "/home/dev", w.home, 1) }
-	main := map[string]bool{}
+	grown := map[string]bool{} // the transcripts
 	for _, e := range events(w.t, filepath.Join(from, "hooks.jsonl")) {
 		var p struct {
 			Path  string `json:"transcript_path"`
@@ -174,13 +175,13 @@ func (w *world) replay(agent, run string) (files []string) {
 		path, agentFile := here(p.Path), here(p.Agent)
 		if e.Transcript != nil {
 			grow(w.t, stored[filepath.Base(path)], path, e.Transcript.Bytes)
-			main[path] = true
+			grown[path] = true
 		}
 		if agentFile != "" && stored[filepath.Base(agentFile)] != "" {
 			grow(w.t, stored[filepath.Base(agentFile)], agentFile, -1)
-			main[agentFile] = true
+			grown[agentFile] = true
 		}
-		if !slices.Contains(asked[agent], e.Event) {
+		if !slices.Contains(hookEvents[agent], e.Event) {
 			continue
 		}
 		w.say(agent, bytes.ReplaceAll(e.Stdin, []byte("/home/dev"), []byte(w.home)))
@@ -196,14 +197,13 @@ func (w *world) replay(agent, run string) (files []string) {
 		w.run()
 		<-late
 	}
-	for path := range main {
+	for path := range grown {
 		grow(w.t, stored[filepath.Base(path)], path, -1)
 		if stored[filepath.Base(path)] != "" {
 			files = append(files, path)
 		}
 	}
-	// At the start of the next session, what came after the last hook is found, and that the agent was
-	// killed.
+	// The start of the next session finds what came after the last hook, and that the agent was killed.
 	w.later = time.Hour
 	w.say(agent, fmt.Appendf(nil, `{"session_id":"next","cwd":%q,"hook_event_name":"SessionStart"}`, filepath.Join(w.home, "shop")))
 	w.run()
@@ -213,15 +213,16 @@ func (w *world) replay(agent, run string) (files []string) {
 	return files
 }
 
-var asked = map[string][]string{
+// hookEvents are the events for which tape installs hooks, by agent.
+var hookEvents = map[string][]string{
 	"claude-code": {"SessionStart", "UserPromptSubmit", "Stop", "StopFailure", "SubagentStop", "PreCompact", "PostCompact", "SessionEnd"},
 	"codex":       {"SessionStart", "UserPromptSubmit", "Stop", "Interrupt", "SubagentStop", "PreCompact", "PostCompact", "SessionEnd"},
 	"gemini":      {"SessionStart", "BeforeAgent", "AfterAgent", "SessionEnd"},
 	"qwen":        {"SessionStart", "UserPromptSubmit", "Stop", "SubagentStop", "PreCompact", "PostCompact", "SessionEnd"},
 }
 
-// different are runs of which live recording and import make different tapes, or none: whoever goes back in a
-// session leaves a branch, which is on the tape already when that is seen; and two have no hooks, or no session.
+// different are runs whose recording and import differ, or that make no tape: whoever goes back in a session leaves
+// a branch, which is already on the tape by then; and some runs have no hooks, or no session.
 var different = []string{"qwen/rewind", "qwen/same_session_twice", "qwen/branch", "qwen/flush"}
 
 // tapes are all entries of a workspace, by tape.
@@ -269,12 +270,12 @@ func (w *world) verify() {
 	}
 }
 
-// TestLiveIsImport: a session that was recorded while it ran is what an import makes of it.
+// TestLiveIsImport: a session that was recorded while it ran has the same tape as an import of it.
 func TestLiveIsImport(t *testing.T) {
 	if _, err := os.Stat(live); err != nil {
 		t.Skip("there are no recorded runs")
 	}
-	for agent := range asked {
+	for agent := range hookEvents {
 		runs, _ := filepath.Glob(filepath.Join(live, agent, "*", "hooks.jsonl"))
 		for _, path := range runs {
 			run := filepath.Base(filepath.Dir(path))
@@ -332,7 +333,7 @@ func same(t *testing.T, got, want map[string][]string) {
 	}
 	for name := range got {
 		if want[name] == nil {
-			t.Errorf("there is a tape %s", name)
+			t.Errorf("there is a tape %s, which the import does not make", name)
 		}
 	}
 }

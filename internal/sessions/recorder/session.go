@@ -20,20 +20,20 @@ import (
 	"tape/internal/sessions/spool"
 )
 
-// Session is what is known about a session of an agent from its hooks. It is identified by its id: its
-// directory and workspace may move, and several run side by side.
+// Session is what is known about a session of an agent from its hooks. It is identified by agent and id: its
+// directory and workspace may move, and several sessions run side by side.
 type Session struct {
 	Agent     string    `json:"agent"`
 	ID        string    `json:"session"`
-	Workspace string    `json:"workspace,omitempty"` // the folder; "" until it was read first
+	Workspace string    `json:"workspace,omitempty"` // its folder; "" if it is not known yet
 	Project   string    `json:"project,omitempty"`
 	Files     []File    `json:"files,omitempty"`
 	Last      time.Time `json:"last"` // time of the last event
 	Event     string    `json:"event"`
-	Program   string    `json:"program,omitempty"` // version of tape that the last event called
-	Due       bool      `json:"due,omitempty"`     // there was an event since it was read
+	Program   string    `json:"program,omitempty"` // version of tape that the last hook called
+	Due       bool      `json:"due,omitempty"`     // it has to be read: there was an event, or the last reading failed
 	Ended     bool      `json:"ended,omitempty"`
-	Push      bool      `json:"push,omitempty"` // at the end
+	Push      bool      `json:"push,omitempty"` // it is to be pushed when it ends
 	PushDue   bool      `json:"push_due,omitempty"`
 	Refused   string    `json:"refused,omitempty"` // why the last push failed
 	Trouble   string    `json:"trouble,omitempty"` // why it could not be read
@@ -46,11 +46,11 @@ type File struct {
 	Agent bool      `json:"agent,omitempty"` // a subagent's
 	Tape  string    `json:"tape,omitempty"`
 	Bytes int64     `json:"bytes"`          // its size when it was read
-	Want  string    `json:"want,omitempty"` // the message that it must have according to the last hook, as JSON
-	Until time.Time `json:"until,omitzero"` // how long to wait for that
+	Want  string    `json:"want,omitempty"` // the message that the last hook named, as JSON without quotes; "" if it has been read
+	Until time.Time `json:"until,omitzero"` // when to stop waiting: for Want, or for the last lines of an ended session
 	Idle  bool      `json:"idle,omitempty"` // it was read at the end of a turn
-	Over  bool      `json:"over,omitempty"` // it was read to its end
-	Gone  bool      `json:"gone,omitempty"` // it is not there, although a turn has ended
+	Over  bool      `json:"over,omitempty"` // it was read as complete: nothing was held back
+	Gone  bool      `json:"gone,omitempty"` // it is missing, although it was read before or a hook named a message of it
 }
 
 const sessionsDir = "sessions"
@@ -77,24 +77,24 @@ func parse(raw []byte) (p payload, err error) {
 const wait = 2 * time.Second
 
 // afterEnd is how long a transcript is watched after its session has ended: some agents still write to it then, Copilot
-// even the whole last turn. Only then does an incomplete transcript count as complete.
+// even the whole last turn. Only after that does an incomplete transcript count as complete.
 const afterEnd = time.Second
 
 // note updates the session from a hook's note.
-func (s *Session) note(n spool.Note, p payload, is record.Moment) {
+func (s *Session) note(n spool.Note, p payload, moment record.Moment) {
 	s.Last, s.Event, s.Program, s.Push = n.At, p.Event, n.Program, n.Push
-	s.Ended = is == record.End
+	s.Ended = moment == record.End
 	s.PushDue = s.Ended && n.Push
 	s.Due = true
 	s.Project = cmp.Or(s.Project, n.Project, p.Cwd)
 	s.Workspace = cmp.Or(s.Workspace, n.Workspace)
-	of := s.file(p.Transcript, p.AgentID != "" && p.AgentFile == "")
+	named := s.file(p.Transcript, p.AgentID != "" && p.AgentFile == "")
 	if p.AgentFile != "" {
-		of = s.file(p.AgentFile, true)
+		named = s.file(p.AgentFile, true)
 	}
 	want := bytes.Trim(bytes.TrimSpace(p.Message), `"`)
-	if of != nil && len(want) > 0 && string(want) != "null" {
-		of.Want, of.Until = string(want), n.At.Add(wait)
+	if named != nil && len(want) > 0 && string(want) != "null" {
+		named.Want, named.Until = string(want), n.At.Add(wait)
 	}
 	for i := range s.Files {
 		if s.Ended {
@@ -106,7 +106,7 @@ func (s *Session) note(n spool.Note, p payload, is record.Moment) {
 	}
 }
 
-// file returns the session's file at an absolute path, nil for any other.
+// file returns the session's file at a path, and adds it if it is new; nil if the path is not absolute.
 func (s *Session) file(path string, agent bool) *File {
 	if !filepath.IsAbs(path) {
 		return nil
@@ -158,14 +158,15 @@ func Sessions(places []string) (out []*Session, err error) {
 	return out, err
 }
 
-// forget removes what is known about a session, as far as that is possible.
+// forget removes what is known about a session from all places, and ignores errors.
 func (r *Recorder) forget(name string) {
 	for _, place := range r.Places {
 		_ = r.FS.Remove(filepath.Join(place, sessionsDir, name))
 	}
 }
 
-// Forget removes what is known about the sessions that went to a tape, or that have one of some ids.
+// Forget removes what is known about the sessions that were recorded on a tape, or that have one of
+// the ids.
 func Forget(places []string, tape string, ids []string) error {
 	known, err := Sessions(places)
 	if err != nil {
@@ -185,7 +186,7 @@ func Forget(places []string, tape string, ids []string) error {
 	return nil
 }
 
-// save writes a session in the first place that can be written.
+// save writes a session to the first place that can be written.
 func (s *Session) save(d *disk.FS, places []string, now time.Time) error {
 	s.Saved = now
 	raw, err := json.Marshal(s)
@@ -235,7 +236,7 @@ func (s *Session) clone() *Session {
 	return &c
 }
 
-// tapes are those that the session has gone to; a subagent's is below its session's.
+// tapes returns the names of the tapes that the session's transcripts were imported to, each once.
 func (s *Session) tapes() (out []string) {
 	for _, f := range s.Files {
 		if f.Tape != "" && !slices.Contains(out, f.Tape) {
@@ -245,13 +246,13 @@ func (s *Session) tapes() (out []string) {
 	return out
 }
 
-// forgotten is how long after its last event a session is still looked at.
-const forgotten = 7 * 24 * time.Hour
+// maxAge is how long after its last event a session is still looked at.
+const maxAge = 7 * 24 * time.Hour
 
-// mayHaveMore reports whether a session has not ended, or a transcript has another size than when it was
-// read.
+// mayHaveMore reports whether a session may have something new: its last event is not too long ago, and it
+// has not ended or a transcript has another size than when it was read.
 func (s *Session) mayHaveMore(now time.Time) bool {
-	return now.Sub(s.Last) < forgotten && (!s.Ended || slices.ContainsFunc(s.Files, func(f File) bool {
+	return now.Sub(s.Last) < maxAge && (!s.Ended || slices.ContainsFunc(s.Files, func(f File) bool {
 		size, _, err := importer.Stat(f.Path)
 		return err == nil && size != f.Bytes
 	}))
@@ -259,5 +260,5 @@ func (s *Session) mayHaveMore(now time.Time) bool {
 
 // past reports whether nothing more is expected of a session, and there is nothing to report about it.
 func (s *Session) past(now time.Time) bool {
-	return now.Sub(s.Last) > forgotten && !s.Due && !s.PushDue && s.Trouble == "" && s.Refused == ""
+	return now.Sub(s.Last) > maxAge && !s.Due && !s.PushDue && s.Trouble == "" && s.Refused == ""
 }

@@ -1,9 +1,9 @@
-// Package resume finds out how a recorded session goes on in the agent that made it.
+// Package resume finds out how a recorded session can be resumed in the agent that made it.
 //
 // A tape may be a stranger's, so it chooses nothing that runs: the program and its options come from
-// the format, the directory from the agent's own transcript on this machine, never from the tape. Of
-// the tape only the session's id is used. It has to look like one, and the agent has to have the
-// session here, so that at worst a tape leads to another session of the user's own.
+// the format, the directory from the agent's own transcript on this machine, never from the tape. From
+// the tape only the session's id is used. It has to look like an id, and the agent has to have the session
+// on this machine, so that at worst a tape leads to another session of the same user.
 package resume
 
 import (
@@ -26,20 +26,19 @@ import (
 	"tape/repo"
 )
 
-// Plan says how a session goes on.
+// Plan says how a session is resumed.
 type Plan struct {
-	Agent   string   // the format of the session, "" if no agent's
+	Agent   string   // the name of the session's format; "" if no agent is known
 	Session string   // its id; "" if it is not known
 	Dir     string   // where to start the program
-	Program string   // the path of it
-	Command []string // its name and arguments
-	Why     string   // why the session cannot go on: the rest of a sentence; "" if it can
+	Program string   // its path
+	Command []string // the program's name and arguments
+	Why     string   // why the session cannot be resumed, as the end of a sentence; "" if it can
 }
 
-// Of returns how the session on a tape goes on. user says where the agents keep their sessions. here is
-// the current directory.
-//
-// A session that was written for another agent goes on there, the newest first, while that agent has it.
+// Of returns how the session on a tape is resumed. user says where the agents keep their sessions. here is
+// the current directory. If the session was written for other agents, it is resumed in the latest of these
+// that still has it.
 func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan, error) {
 	list, err := continued.Of((*workspace.Store)(t.Store()))
 	if err != nil {
@@ -65,10 +64,10 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 	}
 	switch {
 	case f == nil:
-		p.Why = "no agent is known that goes on with it"
+		p.Why = "no agent is known that can resume it"
 		return p, nil
 	case f.Resume == nil:
-		p.Why = "sessions of " + f.Name + " do not go on"
+		p.Why = "sessions of " + f.Name + " cannot be resumed"
 		return p, nil
 	case t.IsFork():
 		p.Why = "it is a fork, which the agent does not have"
@@ -92,7 +91,7 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 	return In(f, p.Session, p.Dir), nil
 }
 
-// In plans how a session goes on in a directory. It checks only whether the program is installed.
+// In plans how a session is resumed in a directory. It checks only whether the program is installed.
 func In(f *record.Format, session, dir string) Plan {
 	p := Plan{Agent: f.Name, Session: session, Dir: dir}
 	var err error
@@ -121,14 +120,14 @@ func IDs(ctx context.Context, t *repo.Tape) ([]string, error) {
 	return ids, err
 }
 
-// opening is how many entries are searched for the format and the id of a session.
-const opening = 50
+// maxSearched is how many entries are searched for the format and the id of a session.
+const maxSearched = 50
 
-// recorded returns the format of the session on a tape, nil if there is none, and the ids that it may
-// have: the tape's name, unless it was renamed, and the one that is recorded.
+// recorded returns the format of the session on a tape, nil if there is none, and the ids that the session
+// may have: the tape's name, unless it was renamed, and the recorded id.
 func recorded(ctx context.Context, t *repo.Tape) (f *record.Format, ids []string, err error) {
 	var entries []repo.Entry
-	for e, err := range t.Entries(ctx, repo.Query{Limit: repo.N(opening)}) {
+	for e, err := range t.Entries(ctx, repo.Query{Limit: repo.N(maxSearched)}) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -143,7 +142,7 @@ func recorded(ctx context.Context, t *repo.Tape) (f *record.Format, ids []string
 	found := []string{t.Name()}
 	for _, e := range entries {
 		if e.Kind == repo.KindAnchor && jsonl.GetString(e.Payload, "state", "owner") == "agent" {
-			return f, nil, nil // a subagent's: its id is that of the whole session
+			return f, nil, nil // a subagent's tape: the id on it is the whole session's
 		}
 		if jsonl.GetString(e.Payload, "name") == f.Resume.Entry {
 			found = append(found, jsonl.GetString(e.Payload, "state", f.Resume.Member), jsonl.GetString(e.Payload, "data", f.Resume.Member))
@@ -152,8 +151,9 @@ func recorded(ctx context.Context, t *repo.Tape) (f *record.Format, ids []string
 	return f, slices.DeleteFunc(found, func(id string) bool { return !f.Resume.IsID(id) }), nil
 }
 
-// locate returns where a session goes on, or why it cannot; neither if the agent does not have it. Without
-// a transcript that names a directory it is the current one, where the user would start the agent.
+// locate returns the directory in which a session is resumed, or why it cannot be; neither if the agent does
+// not have it. For an agent without transcripts it is the current directory, where the user would start the
+// agent.
 func locate(ctx context.Context, f *record.Format, id string, user record.Where, here string) (dir, why string, err error) {
 	if f.Resume.Has != nil {
 		if f.Resume.Has(user, id) {
@@ -192,7 +192,7 @@ func transcript(ctx context.Context, f *record.Format, folder, id string) (path 
 		case errors.Is(err, fs.ErrNotExist) && file == folder:
 			return filepath.SkipAll
 		case err != nil:
-			return ctx.Err() // of a folder that cannot be read
+			return ctx.Err() // skip a folder that cannot be read
 		case !d.Type().IsRegular() || !f.Resume.IsFile(stem, id):
 			return ctx.Err()
 		}

@@ -75,11 +75,11 @@ func tape(t *testing.T, name, agent, owner, session string) *repo.Tape {
 	return tp
 }
 
-// The program, its options and the directory are never those that a tape names: it may be a stranger's.
+// The program, its options and the directory never come from a tape, which may be a stranger's.
 func TestTapeChoosesNothing(t *testing.T) {
 	for _, c := range []struct {
 		name, agent, session string
-		want                 string // of the command, or why there is none
+		want                 string // the command, or a part of why there is none
 	}{
 		{"renamed", "claude-code", own, "claude --resume " + own},
 		{own, "claude-code", "", "claude --resume " + own},
@@ -101,24 +101,24 @@ func TestTapeChoosesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := strings.Join(p.Command, " "); got != "" && (got != c.want || p.Dir != project || filepath.Dir(p.Program) != filepath.Join(user.Home, "bin")) {
-				t.Errorf("%q in %s by %s", got, p.Dir, p.Program)
+				t.Errorf("the command is %q in %s by %s, not %q in %s", got, p.Dir, p.Program, c.want, project)
 			} else if got == "" && !strings.Contains(p.Why, c.want) {
-				t.Errorf("no command: %s", p.Why)
+				t.Errorf("there is no command because %q, not %q", p.Why, c.want)
 			}
 		})
 	}
 }
 
-// A subagent has the id of the session that started it, which is not the one that is meant.
+// A subagent's tape has the id of the session that started it, which must not be resumed instead.
 func TestSubagent(t *testing.T) {
 	user, _ := home(t)
 	p, err := resume.Of(t.Context(), tape(t, "x", "claude-code", "agent", own), user, "/")
 	if err != nil || p.Command != nil || p.Why == "" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("a subagent is resumed by %+v, %v", p, err)
 	}
 }
 
-// Every format that goes on says how, and takes only ids that are safe as arguments.
+// Every format whose sessions can be resumed says how, and accepts only ids that are safe as arguments.
 func TestFormats(t *testing.T) {
 	var programs []string
 	for _, f := range importer.All() {
@@ -128,18 +128,18 @@ func TestFormats(t *testing.T) {
 		}
 		programs = append(programs, r.Program)
 		if len(r.Args) == 0 || r.Entry == "" || r.Member == "" || (r.IsFile == nil) == (r.Has == nil) {
-			t.Errorf("%s lacks something", f.Name)
+			t.Errorf("Resume of %s lacks a field, or has both IsFile and Has", f.Name)
 		}
 		for _, id := range []string{"", "-", "--help", "-x", "latest", "1", "a b", "x\x00", own + "\n", own + "-", "ses_", "ses_-x", "ses_../x", "ses_" + strings.Repeat("x", 1000)} {
 			if r.IsID(id) {
-				t.Errorf("%s takes %q", f.Name, id)
+				t.Errorf("%s accepts the unsafe id %q", f.Name, id)
 			}
 		}
 		if !slices.ContainsFunc([]string{own, "ses_dfd8d52f0ffetm7uUBEmlaKx4g", "1767225600000_ab12c"}, r.IsID) {
-			t.Errorf("%s takes no id", f.Name)
+			t.Errorf("%s accepts none of the agents' ids", f.Name)
 		}
 	}
 	if want := []string{"claude", "cline", "codex", "copilot", "crush", "gemini", "opencode", "pi", "qwen"}; !slices.Equal(programs, want) {
-		t.Error(programs)
+		t.Errorf("the programs are %q, not %q", programs, want)
 	}
 }

@@ -25,8 +25,8 @@ import (
 type Note struct {
 	Agent     string    `json:"agent"`
 	At        time.Time `json:"at"`
-	Project   string    `json:"project,omitempty"`   // that the agent named in the environment
-	Workspace string    `json:"workspace,omitempty"` // that the environment named
+	Project   string    `json:"project,omitempty"`   // its directory; "": the current directory in the payload
+	Workspace string    `json:"workspace,omitempty"` // the folder of a chosen workspace; "": that of the project
 	Push      bool      `json:"push,omitempty"`
 	Program   string    `json:"program,omitempty"` // version of the program that wrote it
 	Trouble   string    `json:"trouble,omitempty"` // why it is not in its usual place
@@ -41,22 +41,20 @@ type Kept struct {
 	Torn bool // it was cut off, and is not being written any more
 }
 
-// notes is the folder of the notes in a place, writing how long writing one may take.
 const (
-	notes   = "spool"
-	writing = 10 * time.Second
+	notes        = "spool"          // the folder of the notes in a place
+	maxWriteTime = 10 * time.Second // an incomplete note counts as torn after it
 )
 
 // Places are the folders that may hold a spool and the recorder's other files, in order of preference:
-// one in the folder of the workspaces, and, if that cannot be written, one of this user's that lasts
-// until the machine restarts.
+// one in home, the folder of the workspaces, and, if that cannot be written, a temporary one of this user.
 func Places(home string, getenv func(string) string) []string {
 	other := cmp.Or(getenv("XDG_RUNTIME_DIR"), os.TempDir())
 	sum := sha256.Sum256([]byte(home))
 	return []string{filepath.Join(home, ".recording"), filepath.Join(other, fmt.Sprintf("tape-recording-%d-%x", os.Getuid(), sum[:4]))}
 }
 
-// Add writes a note durably in the first place that can be written.
+// Add writes a note durably to the first place that can be written.
 func Add(d *disk.FS, places []string, n Note) error {
 	var failed []error
 	for _, place := range places {
@@ -72,7 +70,7 @@ func Add(d *disk.FS, places []string, n Note) error {
 	return errors.Join(failed...)
 }
 
-// Keep writes a note durably in one place. Notes of one process need different times.
+// Keep writes a note durably to one place.
 func Keep(d *disk.FS, place string, n Note) (kept Kept, err error) {
 	n.Bytes = len(n.Payload)
 	if err := Make(d, place); err != nil {
@@ -88,7 +86,7 @@ func Keep(d *disk.FS, place string, n Note) (kept Kept, err error) {
 	}
 	var path string
 	var f *disk.File
-	for at, err := n.At.UnixNano(), fs.ErrExist; errors.Is(err, fs.ErrExist); at++ { // two at the same time
+	for at, err := n.At.UnixNano(), fs.ErrExist; errors.Is(err, fs.ErrExist); at++ { // another note has the same time
 		path = filepath.Join(dir, fmt.Sprintf("%019d-%d", at, os.Getpid()))
 		if f, err = d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm); err != nil && !errors.Is(err, fs.ErrExist) {
 			return kept, err
@@ -122,8 +120,8 @@ func Check(d *disk.FS, place string) error {
 	return errors.Join(err, d.Remove(path))
 }
 
-// Make creates a place. One that belongs to others, or that they can write to, is refused: a payload
-// has what a person said to an agent.
+// Make creates a place. It refuses a folder that belongs to another user, or that others can write to: a
+// payload contains what a person said to an agent.
 func Make(d *disk.FS, place string) error {
 	if err := d.MkdirAll(place); err != nil {
 		return err
@@ -135,8 +133,8 @@ func Make(d *disk.FS, place string) error {
 	return err
 }
 
-// Notes returns the notes of all places, oldest first. One that is still being written is left for the
-// next call. A place may be missing.
+// Notes returns the notes of all places, oldest first. A note that is still being written is left
+// for the next call. A place may be missing.
 func Notes(places []string) (out []Kept, err error) {
 	for _, place := range places {
 		dir := filepath.Join(place, notes)
@@ -175,7 +173,7 @@ func read(path string) (kept Kept, ok bool, err error) {
 		return kept, true, nil
 	}
 	kept.Note, kept.Torn = Note{At: st.ModTime()}, true
-	return kept, time.Since(st.ModTime()) > writing, nil
+	return kept, time.Since(st.ModTime()) > maxWriteTime, nil
 }
 
 // Drop removes notes.

@@ -49,15 +49,15 @@ func TestManyAtOnce(t *testing.T) {
 	group.Wait()
 	list := all(t, dirs)
 	if len(list) != 50 {
-		t.Fatalf("there are %d notes", len(list))
+		t.Fatalf("there are %d notes, not 50", len(list))
 	}
 	for i, k := range list {
 		if want := string(note(i).Payload); string(k.Payload) != want || k.Torn {
-			t.Errorf("note %d says %s", i, k.Payload)
+			t.Errorf("note %d says %s, not %s", i, k.Payload, want)
 		}
 	}
 	if err := Drop(nil, list[:49]); err != nil || len(all(t, dirs)) != 1 {
-		t.Errorf("dropping: %v", err)
+		t.Errorf("after 49 of 50 notes were dropped, not one is left: %v", err)
 	}
 }
 
@@ -74,12 +74,12 @@ func TestSameMoment(t *testing.T) {
 	}
 	group.Wait()
 	if list := all(t, dirs); len(list) != 20 {
-		t.Errorf("there are %d notes", len(list))
+		t.Errorf("there are %d notes, not 20", len(list))
 	}
 }
 
-// TestFaults: whichever disk operation fails, once or for good, a note is kept completely or was not
-// acknowledged, and if the first place cannot be used, the other one is.
+// TestFaults: whichever disk operation fails, once or in the first place for good, a note is kept completely:
+// if the first place cannot be used, in the other one.
 func TestFaults(t *testing.T) {
 	for _, good := range []bool{true, false} {
 		for n := 0; ; n++ {
@@ -97,7 +97,7 @@ func TestFaults(t *testing.T) {
 			}}
 			err := Add(d, dirs, note(2))
 			list := all(t, dirs)
-			// If it cannot be removed either, it is there twice, which does no harm.
+			// If the failed note cannot be removed either, the note is there twice, which does no harm.
 			last := list[len(list)-1]
 			if err != nil || len(list) < 2 || len(list) > 3 || string(list[1].Payload) != string(last.Payload) || string(last.Payload) != string(note(2).Payload) {
 				t.Errorf("fault %d: %v, %d notes", n, err, len(list))
@@ -106,7 +106,7 @@ func TestFaults(t *testing.T) {
 				break
 			}
 			if !strings.HasPrefix(last.File, dirs[1]) || !strings.Contains(last.Trouble, "no space") {
-				t.Errorf("fault %d: it is in %s: %q", n, last.File, last.Trouble)
+				t.Errorf("fault %d: the note is in %s, not in %s, or does not say why: %q", n, last.File, dirs[1], last.Trouble)
 			}
 		}
 	}
@@ -117,14 +117,14 @@ func TestNowhere(t *testing.T) {
 	d := &disk.FS{Fault: func(disk.Op, string) error { return syscall.EROFS }}
 	dirs := places(t)
 	if err := Add(d, dirs, note(1)); !errors.Is(err, syscall.EROFS) {
-		t.Errorf("it gives %v", err)
+		t.Errorf("the error is %v, not EROFS", err)
 	}
 	if list := all(t, dirs); len(list) > 0 {
-		t.Errorf("there are %d notes", len(list))
+		t.Errorf("there are %d notes, not none", len(list))
 	}
 }
 
-// TestTorn: a note that was cut off by a kill is not taken for one that is being written.
+// TestTorn: an incomplete note counts as being written at first, and later as cut off by a kill.
 func TestTorn(t *testing.T) {
 	dirs := places(t)
 	if err := Add(nil, dirs, note(1)); err != nil {
@@ -140,14 +140,14 @@ func TestTorn(t *testing.T) {
 			t.Fatal(err)
 		}
 		if list := all(t, dirs); len(list) > 0 {
-			t.Fatalf("%d bytes: it is taken for whole", size)
+			t.Fatalf("a note of which %d bytes were written just now is returned", size)
 		}
 		old := time.Now().Add(-time.Minute)
 		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
 		}
 		if list := all(t, dirs); len(list) != 1 || !list[0].Torn {
-			t.Fatalf("%d bytes: it is not known to be cut off", size)
+			t.Fatalf("a note of which %d bytes were written long ago is not reported as torn", size)
 		}
 	}
 }
@@ -165,6 +165,6 @@ func TestPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if list := all(t, dirs); !strings.HasPrefix(list[0].File, dirs[1]) {
-		t.Errorf("it is in %s", list[0].File)
+		t.Errorf("the note is in %s, not in %s", list[0].File, dirs[1])
 	}
 }

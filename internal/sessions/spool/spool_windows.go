@@ -2,5 +2,5 @@ package spool
 
 import "io/fs"
 
-// private: a user's temporary folder is theirs.
+// private is always true: on Windows, a user's temporary folder is private.
 func private(fs.FileInfo) bool { return true }

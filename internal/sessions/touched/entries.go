@@ -42,7 +42,7 @@ func ofSession(ctx context.Context, t *repo.Tape, touches []index.Touch) iter.Se
 	}
 	return func(yield func(repo.Entry, error) bool) {
 		var prompt *repo.Entry
-		waiting := map[string]bool{} // for results, by the calls' ids
+		waiting := map[string]bool{} // ids of the calls whose results are wanted
 		for e, err := range t.Entries(ctx, repo.Query{}) {
 			if err != nil {
 				yield(e, err)

@@ -1,5 +1,5 @@
-// Package touched finds out which recorded paths are a file of a project: in any of its worktrees, under any of the
-// names that it had.
+// Package touched tells which recorded paths mean a given file of a project: in any of the project's worktrees, and
+// under any name that the file had.
 package touched
 
 import (
@@ -21,14 +21,15 @@ type File struct {
 	Names []string // Name, and former names of the file
 
 	folder  bool
-	any     bool   // every file of that name, in any folder
-	top     string // the project's directory, "" without one
-	main    string // that of the repository's main working tree
-	trees   []string
-	project map[string]bool // whether directories are the project, or a worktree of it
+	any     bool            // every file of that name, in any folder
+	top     string          // the project's directory, "" without one
+	main    string          // the directory of the repository's main working tree
+	trees   []string        // the directories of all its working trees
+	project map[string]bool // the results of isProject
 }
 
-// Find finds out what a path means that a person gave.
+// Find returns the file that a path from a person means. Outside a repository, or without git, it has only its
+// absolute name.
 func Find(ctx context.Context, name string) (*File, error) {
 	full, err := filepath.Abs(name)
 	if err != nil {
@@ -58,7 +59,7 @@ func Find(ctx context.Context, name string) (*File, error) {
 	return f, f.inProject(ctx, repo, full)
 }
 
-// existing is the folder itself, or the nearest one above that exists.
+// existing returns a folder, or the nearest one above it that exists.
 func existing(dir string) string {
 	for dir = filepath.Clean(dir); ; dir = filepath.Dir(dir) {
 		if st, err := os.Stat(dir); err == nil && st.IsDir() || dir == filepath.Dir(dir) {
@@ -85,7 +86,7 @@ func (f *File) inProject(ctx context.Context, repo projectgit.Repo, full string)
 	return err
 }
 
-// Bases are the last parts of the names; nil for a folder.
+// Bases returns the last elements of Names, each once; nil for a folder.
 func (f *File) Bases() (out []string) {
 	for _, name := range f.Names {
 		if base := path.Base(name); !f.folder && !slices.Contains(out, base) {
@@ -114,7 +115,7 @@ func (f *File) Is(recorded string) bool {
 		return f.inFolder(recorded)
 	}
 	for _, name := range f.Names {
-		// A path that is not absolute is of a session whose directory is not known.
+		// A relative path comes from a session whose directory is not known.
 		if dir, ok := strings.CutSuffix(recorded, "/"+name); recorded == name || ok && f.isProject(dir) {
 			return true
 		}
@@ -131,8 +132,8 @@ func (f *File) inFolder(recorded string) bool {
 	return false
 }
 
-// isProject reports whether a directory is the project or a worktree of it. One that is not on this machine may have
-// been either, there or here, which only its path tells.
+// isProject reports whether a directory is the project or a worktree of it. Whether one that
+// does not exist here was one of them is guessed from its path.
 func (f *File) isProject(dir string) bool {
 	is, known := f.project[dir]
 	if known {
@@ -148,7 +149,7 @@ func (f *File) isProject(dir string) bool {
 	return is
 }
 
-// wasProject reports whether the parts of a path end with the project's name, or go on in a folder of worktrees.
+// wasProject reports whether the parts of a path end with the project's name, or have a folder of worktrees after it.
 func (f *File) wasProject(parts []string) bool {
 	at := slices.Index(parts, filepath.Base(f.main))
 	if at < 0 || at == len(parts)-1 {

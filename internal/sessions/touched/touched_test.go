@@ -54,7 +54,7 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := []string{"cmd/new.go", "cmd/old.go"}; !slices.Equal(f.Names, want) || !slices.Equal(f.Bases(), []string{"new.go", "old.go"}) {
-			t.Errorf("%s is called %q, %q", name, f.Names, f.Bases())
+			t.Errorf("the names of %s are %q, their ends %q, not %q", name, f.Names, f.Bases(), want)
 		}
 		for path, want := range map[string]bool{
 			filepath.Join(shop, "cmd/new.go"):     true,
@@ -69,7 +69,7 @@ func TestFile(t *testing.T) {
 			filepath.Join(shop, "new.go"):         false,
 		} {
 			if got := f.Is(path); got != want {
-				t.Errorf("%s is %s: %v", path, name, got)
+				t.Errorf("%s is taken for %s: %v, not %v", path, name, got, want)
 			}
 		}
 	}
@@ -88,6 +88,6 @@ func TestFile(t *testing.T) {
 	if !folder.Is(filepath.Join(tree, "cmd/sub/x.go")) || folder.Is(filepath.Join(shop, "x.go")) || folder.Bases() != nil ||
 		!gone.Is(filepath.Join(shop, "gone/a.go")) || gone.Is(filepath.Join(shop, "gone/b.go")) ||
 		!plain.Is(filepath.Join(blog, "cmd/new.go")) || plain.Is(filepath.Join(shop, "cmd/new.go")) {
-		t.Errorf("%+v\n%+v\n%+v", folder, gone, plain)
+		t.Errorf("a folder, a deleted file or a file outside a repository matches wrong paths:\n%+v\n%+v\n%+v", folder, gone, plain)
 	}
 }

@@ -24,7 +24,7 @@ type Edits struct {
 
 type edit struct {
 	index.Touch
-	lines map[string]bool // as essence returns them
+	lines map[string]bool // without space around them
 }
 
 // Edits returns the edits of a file.
@@ -80,10 +80,11 @@ func (e *Edits) read(ctx context.Context, touches []index.Touch) error {
 }
 
 // Telling reports whether a line says enough to tell who wrote it; a bracket does not.
-func Telling(line string) bool { return telling(line, 4) }
+func Telling(line string) bool { return hasLetters(line, 4) }
 
-// telling reports whether a line has so many letters and digits that few other lines are the same.
-func telling(line string, least int) bool {
+// hasLetters reports whether a line has at least the given number of letters and digits; in Chinese, a third of it
+// suffices.
+func hasLetters(line string, least int) bool {
 	n := 0
 	for _, r := range line {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) {
@@ -95,9 +96,9 @@ func telling(line string, least int) bool {
 	return false
 }
 
-// Of returns the number of the edit that wrote a line, or -1: the last edit up to until whose text has the line. An
-// edit before since belongs to an earlier commit. It counts only if the line has so many letters and digits that
-// another edit hardly wrote the same.
+// Of returns the index of the edit that wrote a line, or -1: the last edit up to until whose text has the line. An
+// edit before since belongs to an earlier commit. It counts only if the line is so long that hardly any other edit
+// wrote the same.
 func (e *Edits) Of(line string, since, until time.Time) int {
 	const many = 16 // letters and digits
 	if line = strings.TrimSpace(line); !Telling(line) {
@@ -105,7 +106,7 @@ func (e *Edits) Of(line string, since, until time.Time) int {
 	}
 	for i, one := range slices.Backward(e.list) {
 		if !one.At.After(until) && one.lines[line] {
-			if one.At.Before(since) && !telling(line, many) {
+			if one.At.Before(since) && !hasLetters(line, many) {
 				return -1
 			}
 			return i
@@ -114,7 +115,7 @@ func (e *Edits) Of(line string, since, until time.Time) int {
 	return -1
 }
 
-// Last returns the number of the last edit between two times, or -1.
+// Last returns the index of the last edit between two times, or -1.
 func (e *Edits) Last(since, until time.Time) int {
 	for i, one := range slices.Backward(e.list) {
 		if one.At.Before(since) {
@@ -127,7 +128,7 @@ func (e *Edits) Last(since, until time.Time) int {
 	return -1
 }
 
-// Turn returns the turn of an edit.
+// Turn returns the turn of the edit with an index.
 func (e *Edits) Turn(ctx context.Context, i int, how How) (Turn, error) {
 	if t, ok := e.turns[i]; ok {
 		t.How = how

@@ -15,12 +15,12 @@ func TestSaysLittle(t *testing.T) {
 	w := workspace(t)
 	w.add("a", 0, "{}", "add a retry", "yes, please", "commit this and push it", `{"id":"1a2b3c4","subject":"x"}`)
 	if got := w.found(projectgit.Commit{ID: id}); got != "recorded a 2-5 add a retry" {
-		t.Error(got)
+		t.Errorf("the turn is %q, not that of the retry", got)
 	}
 	for text, want := range map[string]bool{"Yes": true, "LGTM, commit!": true, "let's go on": true, "提交": true, "继续": true,
 		"commit the parser": false, "yes, but rename it": false, "why?": false, "go on with the upload": false} {
 		if saysLittle(text) != want {
-			t.Errorf("%q says little: %v", text, !want)
+			t.Errorf("saysLittle(%q) = %v", text, !want)
 		}
 	}
 }
@@ -42,8 +42,8 @@ func (w *tapes) edit(tape string, minute int, text string) {
 	}
 }
 
-// TestEdits: a line is credited to the last edit before the commit that has it; a line that says little, or that nobody
-// wrote, to none.
+// TestEdits: a line is credited to the last edit before the commit that has it; a line that says little, or that no
+// edit wrote, to none.
 func TestEdits(t *testing.T) {
 	w := workspace(t)
 	w.add("a", 0, "{}", "add a retry")
@@ -84,10 +84,10 @@ func TestEdits(t *testing.T) {
 			got = fmt.Sprintf("%s %d-%d %s", turn.Tape, turn.First, turn.Last, turn.Prompt)
 		}
 		if got != c.want {
-			t.Errorf("%q from %d to %d: %q, not %q", c.line, c.since, c.until, got, c.want)
+			t.Errorf("%q from minute %d to %d is credited to %q, not %q", c.line, c.since, c.until, got, c.want)
 		}
 	}
 	if i, j := edits.Last(at(5), at(15)), edits.Last(at(12), at(15)); i != 1 || j != -1 {
-		t.Errorf("the last edits are %d and %d", i, j)
+		t.Errorf("the last edits are %d and %d, not 1 and none", i, j)
 	}
 }

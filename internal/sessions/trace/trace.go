@@ -41,9 +41,9 @@ const (
 )
 
 const (
-	sameTime = 10 * time.Minute // at most, between a commit and its event
-	open     = time.Hour        // a session counts as open so long after its last entry
-	maxOpen  = 3                // sessions that were open at once are returned
+	sameTime = 10 * time.Minute // the longest time between a commit and its event
+	openFor  = time.Hour        // how long after its last entry a session counts as open
+	maxOpen  = 3                // how many sessions are returned that were open at once
 )
 
 // Turn is the part of a tape that led to a commit.
@@ -73,12 +73,12 @@ type Finder struct {
 // Turns returns the turns that led to commits, by commit id.
 func (f *Finder) Turns(ctx context.Context, commits []projectgit.Commit) (map[string][]Turn, error) {
 	out := map[string][]Turn{}
-	for _, look := range []func(context.Context, []projectgit.Commit, map[string][]Turn) error{f.recorded, f.probable, f.whileOpen} {
+	for _, find := range []func(context.Context, []projectgit.Commit, map[string][]Turn) error{f.recorded, f.probable, f.whileOpen} {
 		left := slices.DeleteFunc(slices.Clone(commits), func(c projectgit.Commit) bool { return out[c.ID] != nil })
 		if len(left) == 0 {
 			break
 		}
-		if err := look(ctx, left, out); err != nil {
+		if err := find(ctx, left, out); err != nil {
 			return nil, err
 		}
 	}
@@ -116,7 +116,8 @@ func subjectWords(c projectgit.Commit) string {
 	return strings.Join(words[:min(len(words), enough)], " ")
 }
 
-// events asks the index for the events of some commits, several at a time.
+// events asks the index for the events of some commits, several at a time. words returns the search for a
+// commit, and is reports whether a hit is the commit's event.
 func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out map[string][]Turn, how How,
 	words func(projectgit.Commit) string, is func(projectgit.Commit, repo.Entry) bool) error {
 	const atOnce = 12 // a query may have 64 words and operators
@@ -152,7 +153,7 @@ func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out ma
 }
 
 // turn returns the turn of an event. It begins with the last prompt before the event, both by id and by
-// date: what a merge or a later import added comes after prompts that are younger.
+// date: entries that a merge or a later import added may follow prompts that are younger.
 func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) {
 	t := Turn{Tape: e.Tape, First: 1, Last: e.ID, How: how}
 	prompts, err := f.promptsOf(ctx, e.Tape)
@@ -166,7 +167,7 @@ func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) 
 		case dated && p.date.After(at):
 			t.Last = min(t.Last, p.id-1)
 		case t.Prompt != "" && saysLittle(p.title):
-			t.Last = e.ID // what was asked before says more
+			t.Last = e.ID // the prompt before says more
 		default:
 			t.First, t.Last, t.Prompt, t.Date = p.id, e.ID, p.title, p.date
 		}
@@ -210,7 +211,7 @@ func (f *Finder) promptsOf(ctx context.Context, tape string) ([]prompt, error) {
 		if err != nil {
 			return nil, err
 		}
-		// No person said what a subagent was asked.
+		// A subagent's prompts are not a person's.
 		if e.Hidden() && jsonl.Get(e.Meta, "origin", "fork") != nil {
 			continue
 		}
@@ -226,7 +227,7 @@ func (f *Finder) promptsOf(ctx context.Context, tape string) ([]prompt, error) {
 	return list, nil
 }
 
-// title returns the title of a tape, for a fork perhaps that of its parent.
+// title returns the title of a tape; for a fork without one, its parent's.
 func (f *Finder) title(ctx context.Context, tape string) (string, error) {
 	if title, ok := f.titles[tape]; ok {
 		return title, nil
@@ -261,7 +262,7 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 	}
 	for _, c := range commits {
 		for _, t := range tapes {
-			if latest(c).Before(t.Started) || c.Authored.After(t.Updated.Add(open)) {
+			if latest(c).Before(t.Started) || c.Authored.After(t.Updated.Add(openFor)) {
 				continue
 			}
 			prompts, err := f.promptsOf(ctx, t.Name)
@@ -315,8 +316,8 @@ func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) 
 	return tapes, nil
 }
 
-// within reports whether a directory is in the project. If a tape names none, or it is not on this
-// machine, the directory of the workspace counts.
+// within reports whether a directory is in the project. If dir is "" or not on this machine,
+// Home counts instead.
 func (f *Finder) within(dir string) bool {
 	is, known := f.dirs[dir]
 	if known {
@@ -334,17 +335,17 @@ func (f *Finder) within(dir string) bool {
 	return is
 }
 
-// Reason says why nothing is known of a commit.
+// Reason says why no turn is known for a commit.
 type Reason int
 
 // The reasons.
 const (
-	NothingRecorded Reason = iota // no session made it or was open
+	NothingRecorded Reason = iota // no session made it or was open then
 	NoSessions                    // there is no tape of the project
 	BeforeSessions                // it is older than the first session
 )
 
-// Why returns why nothing is known of a commit, and when the first session began.
+// Why returns why no turn is known for a commit, and when the first session began; zero if there is none.
 func (f *Finder) Why(ctx context.Context, c projectgit.Commit) (Reason, time.Time, error) {
 	tapes, err := f.ofProject(ctx)
 	if err != nil || len(tapes) == 0 {

@@ -40,8 +40,9 @@ func workspace(t *testing.T) *tapes {
 	return w
 }
 
-// add appends to a tape, which is created if necessary. Each entry is a minute after noon
-// later than the one before; a text that begins with a brace is an event of a commit.
+// add appends to a tape, which is created if necessary. The first entry is dated
+// the given number of minutes after noon, each following one a minute later. A text that begins with a brace is the
+// event of a commit.
 func (w *tapes) add(name string, minute int, meta string, texts ...string) {
 	w.Helper()
 	tape, err := w.store.Tape(w.Context(), name)
@@ -64,7 +65,7 @@ func (w *tapes) add(name string, minute int, meta string, texts ...string) {
 	}
 }
 
-// found shows what is found of a commit.
+// found returns the turns of a commit as text.
 func (w *tapes) found(c projectgit.Commit) string {
 	w.Helper()
 	turns, err := w.Turns(w.Context(), []projectgit.Commit{c})
@@ -88,18 +89,18 @@ func TestRecorded(t *testing.T) {
 	want := "recorded a 3-4 fix the upload, recorded copy 2-3 fix the upload"
 	for _, name := range []string{id, id[:20]} {
 		if got := w.found(projectgit.Commit{ID: name}); got != want {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("the turns of %s are %s, not %s", name, got, want)
 		}
 	}
 	if got := w.found(projectgit.Commit{ID: id[:4]}); !strings.HasPrefix(got, want+", recorded other") {
 		t.Errorf("the beginning of an id: %s", got)
 	}
 	if got := w.found(projectgit.Commit{ID: strings.Repeat("f", 40)}); got != "" {
-		t.Errorf("another: %s", got)
+		t.Errorf("an unknown commit has the turns %s", got)
 	}
 }
 
-// What a subagent was told, and what a program wrote in the user's name, is not a question.
+// The task of a subagent, and a text that a program wrote in the user's name, are not prompts of a person.
 func TestQuestionIsAPersons(t *testing.T) {
 	w := workspace(t)
 	sub := `{"context":false,"origin":{"tape":"a","fork":"agent-1","id":2}}`
@@ -109,7 +110,7 @@ func TestQuestionIsAPersons(t *testing.T) {
 	w.add("c", 0, `{"context":false}`, "taken back", `{"id":"1a2b3c4","subject":"x"}`)
 	w.add("d", 0, "{}", `{"id":"1a2b3c4","subject":"x"}`)
 	if got := w.found(projectgit.Commit{ID: id}); got != "recorded d 1-2 , recorded c 2-3 taken back, recorded a 2-4 begin, recorded b 2-5 begin" {
-		t.Error(got)
+		t.Errorf("the turns are %s", got)
 	}
 }
 
@@ -120,7 +121,7 @@ func TestLateEvent(t *testing.T) {
 	w.add("a", 10, "{}", "go on", "and on")
 	w.add("a", 5, "{}", `{"id":"1a2b3c4","subject":"x"}`)
 	if got := w.found(projectgit.Commit{ID: id}); got != "recorded a 3-3 fix the upload" {
-		t.Error(got)
+		t.Errorf("the turn is %s, not that of the upload", got)
 	}
 }
 
@@ -172,17 +173,17 @@ func TestOpen(t *testing.T) {
 	}
 	for minute, want := range map[int]Reason{-1: BeforeSessions, 500: NothingRecorded} {
 		if got, _, err := w.Why(t.Context(), at(minute)); err != nil || got != want {
-			t.Errorf("minute %d: %v, %v", minute, got, err)
+			t.Errorf("minute %d: the reason is %v, not %v: %v", minute, got, want, err)
 		}
 	}
 	w.dirs, w.Project = nil, "/elsewhere"
 	if got, _, err := w.Why(t.Context(), at(3)); err != nil || got != NoSessions || w.found(at(3)) != "" {
-		t.Errorf("another project: %v, %v", got, err)
+		t.Errorf("another project: the reason is %v, not NoSessions, or a turn is found: %v", got, err)
 	}
 }
 
 // However many commits there are, in whatever order, and however long their ids were when they
-// were recorded, each is found in its place, and no other.
+// were recorded, each has its own turn.
 func TestManyCommits(t *testing.T) {
 	w := workspace(t)
 	rng := rand.New(rand.NewPCG(3, 4))
@@ -201,7 +202,7 @@ func TestManyCommits(t *testing.T) {
 	rng.Shuffle(len(commits), func(i, j int) { commits[i], commits[j] = commits[j], commits[i] })
 	got, err := w.Turns(t.Context(), commits)
 	if err != nil || len(got) != len(want) {
-		t.Fatalf("%d of %d: %v", len(got), len(want), err)
+		t.Fatalf("found turns of %d commits, not of %d: %v", len(got), len(want), err)
 	}
 	for _, c := range commits {
 		if turns := got[c.ID]; want[c.ID] != "" && (len(turns) != 1 || turns[0].Tape+" "+turns[0].Prompt != want[c.ID] || turns[0].Last != turns[0].First+1) {
@@ -210,7 +211,7 @@ func TestManyCommits(t *testing.T) {
 	}
 }
 
-// An event is found by the commit's subject, whatever characters that has.
+// An event is found by the commit's subject, whatever characters the subject has.
 func TestOddSubjects(t *testing.T) {
 	w := workspace(t)
 	subjects := []string{"don't panic!", "feat(api)!: x→y", "🎉", "a", "v1.2.3-rc.1", `Revert "x"`, "NOT", "--", "日本", "e\u0301té", "#123", "OR", `"`, "a*b *c", "-x -y",
@@ -222,7 +223,7 @@ func TestOddSubjects(t *testing.T) {
 	for i, s := range subjects {
 		c := projectgit.Commit{ID: id, Subject: s, Authored: noon.Add(time.Duration(30*i+1) * time.Minute)}
 		if got := w.found(c); got != fmt.Sprintf("probably a %d-%d question", 2*i+2, 2*i+3) {
-			t.Errorf("%q: %s", s, got)
+			t.Errorf("the subject %q leads to %q, not to its own turn", s, got)
 		}
 	}
 }

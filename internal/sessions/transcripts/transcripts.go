@@ -30,10 +30,11 @@ type Where struct {
 // Session is the session of a tape.
 type Session struct {
 	Tape string
-	IDs  []string // the names that an import may give it: the tape's, and those that the agent gave it
+	IDs  []string // what an import may call it: the tape's name, and the ids that agents gave the session
 }
 
-// is reports whether a transcript is that of the session, which may be a subagent's.
+// is reports whether a transcript belongs to the session or to one of its subagents. The session may itself be a
+// subagent's.
 func (s Session) is(info record.Info) bool {
 	return slices.ContainsFunc([]string{info.Session, info.Full, info.Session + "/" + info.Agent}, func(id string) bool { return slices.Contains(s.IDs, id) })
 }
@@ -86,14 +87,14 @@ func Of(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, err
 	return "", layout.NotFound("", "no transcript of tape %q is known", t.Name()).Try(layout.ImportElsewhere, t.Name())
 }
 
-// Found is what has the text of a session.
+// Found says where the text of a session is kept.
 type Found struct {
-	Files    []string // of an agent
-	Own      []string // of tape's recorder
-	Programs []string // agents that keep it elsewhere than in files
+	Files    []string // transcripts of agents
+	Own      []string // transcripts of tape's recorder
+	Programs []string // the formats of agents that keep it, but not in files
 }
 
-// Find finds what has the text of a session.
+// Find finds where the text of a session is kept.
 func Find(ctx context.Context, s Session, at Where) (out Found, err error) {
 	known, err := recorder.Sessions(at.Recorder)
 	if err != nil {
@@ -132,21 +133,21 @@ func (out *Found) search(ctx context.Context, f *record.Format, folder string, s
 		case errors.Is(err, fs.ErrNotExist) && path == folder:
 			return filepath.SkipAll
 		case err != nil, !d.Type().IsRegular(), !(importer.Formats{f}).IsTranscript(path):
-			return ctx.Err() // also of a folder that cannot be read
+			return ctx.Err() // skip it, also if it is a folder that cannot be read
 		}
 		if !mayBe(f, path, s) {
 			return ctx.Err()
 		}
 		info, err := importer.Identify(ctx, path)
 		if err != nil || !s.is(info) {
-			return ctx.Err() // what cannot be read is no transcript
+			return ctx.Err() // a file that cannot be read is no transcript
 		}
 		out.add(path, at)
 		if f.Files.Subagents == nil {
 			return ctx.Err()
 		}
 		dir := f.Files.Subagents(path, info.Session)
-		list, _ := os.ReadDir(dir) // usually there is none
+		list, _ := os.ReadDir(dir) // usually there is no such folder
 		for _, e := range list {
 			if e.Type().IsRegular() {
 				out.add(filepath.Join(dir, e.Name()), at)
@@ -156,7 +157,7 @@ func (out *Found) search(ctx context.Context, f *record.Format, folder string, s
 	})
 }
 
-// mayBe reports whether a file may be a session's by its name, so that not all have to be read.
+// mayBe reports by a file's name whether it may be a session's, so that not all files have to be read.
 func mayBe(f *record.Format, path string, s Session) bool {
 	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	if f.Resume == nil || f.Resume.IsFile == nil || f.Files.SubagentPrefix != "" && strings.HasPrefix(stem, f.Files.SubagentPrefix) {
@@ -178,8 +179,8 @@ func (out *Found) add(path string, at Where) {
 	}
 }
 
-// Forget removes what tape itself keeps of a session beside its workspace: the recorder's notes and its own
-// transcripts, and the workspace's notes about imports.
+// Forget removes what tape keeps of a session beside its tape: the recorder's notes and transcripts, and the
+// workspace's notes about imports.
 func Forget(s *repo.Store, session Session, found Found, at Where) error {
 	for _, path := range found.Own {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -192,8 +193,8 @@ func Forget(s *repo.Store, session Session, found Found, at Where) error {
 	return importer.Forget(s, session.Tape)
 }
 
-// With returns the files of the agent for the session of a tape that have a line for which has is true; nil
-// means all of them.
+// With returns the transcripts of a tape's session, also the recorder's, that have a line for which has is
+// true. If has is nil, it returns all transcripts of agents, but not the recorder's.
 func With(ctx context.Context, t *repo.Tape, at Where, has func(line []byte) bool) ([]string, error) {
 	name := t.Name()
 	if t.IsFork() {
@@ -209,11 +210,11 @@ func With(ctx context.Context, t *repo.Tape, at Where, has func(line []byte) boo
 	}
 	var out []string
 	for _, path := range append(found.Files, found.Own...) {
-		any, err := anyLine(ctx, path, has)
+		found, err := anyLine(ctx, path, has)
 		if err != nil {
 			return nil, err
 		}
-		if any {
+		if found {
 			out = append(out, path)
 		}
 	}

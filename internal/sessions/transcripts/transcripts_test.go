@@ -19,7 +19,8 @@ import (
 
 const id = "11111111-1111-4111-8111-111111111111"
 
-// home has a session of Claude Code with a subagent's file, another session, and a file that is none.
+// home makes a home directory with a session of Claude Code and its subagent's file, another session, and a file that
+// is no transcript.
 func home(t *testing.T) (at transcripts.Where, file, subagent string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -49,7 +50,7 @@ func imported(t *testing.T, file string) (*repo.Store, *repo.Tape) {
 	return s, storetest.Tape(t, s, id)
 }
 
-// Of a session, its transcript and those of its subagents are found, and nobody else's.
+// Find finds a session's transcript and those of its subagents, and no other.
 func TestFind(t *testing.T) {
 	at, file, subagent := home(t)
 	s, tp := imported(t, file)
@@ -58,18 +59,18 @@ func TestFind(t *testing.T) {
 	found, err := transcripts.Find(t.Context(), session, at)
 	storetest.Must(t, err)
 	if want := []string{file, subagent}; !slices.Equal(found.Files, want) || len(found.Own) > 0 {
-		t.Errorf("%q and %q, not %q", found.Files, found.Own, want)
+		t.Errorf("the files are %q, and %q of the recorder, not %q", found.Files, found.Own, want)
 	}
 	if got, err := transcripts.Of(t.Context(), s, tp, at); err != nil || got != file {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("the transcript is %q, not %q: %v", got, file, err)
 	}
 	with, err := transcripts.With(t.Context(), tp, at, func(line []byte) bool { return bytes.Contains(line, []byte("needle")) })
 	if storetest.Must(t, err); !slices.Equal(with, []string{file}) {
-		t.Errorf("%q have the text", with)
+		t.Errorf("%q have the text, not %q", with, file)
 	}
 }
 
-// Of a subagent's session, its own file is found, and not that of the session that started it.
+// For a subagent's session, Find finds its own file, and not that of the session that started it.
 func TestFindSubagent(t *testing.T) {
 	at, _, subagent := home(t)
 	raw, err := os.ReadFile(subagent)
@@ -78,23 +79,24 @@ func TestFindSubagent(t *testing.T) {
 	found, err := transcripts.Find(t.Context(), transcripts.Session{IDs: []string{id + "/agent-a1"}}, at)
 	storetest.Must(t, err)
 	if !slices.Equal(found.Files, []string{subagent}) {
-		t.Errorf("%q, not %q", found.Files, subagent)
+		t.Errorf("the files are %q, not %q", found.Files, subagent)
 	}
 }
 
-// A tape that was not imported has no transcript; one whose transcript is gone says where it was.
+// A tape that was not imported has no transcript, and a transcript that is gone is not found. A tape that is gone
+// leaves its name as the session's only id.
 func TestNone(t *testing.T) {
 	at, file, _ := home(t)
 	s, tp := imported(t, file)
 	storetest.Must(t, os.RemoveAll(filepath.Join(at.User.Home, ".claude")))
 	if _, err := transcripts.Of(t.Context(), s, tp, at); !errors.Is(err, repo.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("the error about a transcript that is gone is %v", err)
 	}
 	main := storetest.Tape(t, s, "main")
 	if _, err := transcripts.Of(t.Context(), s, main, at); !errors.Is(err, repo.ErrInvalid) {
-		t.Error(err)
+		t.Errorf("the error about a tape that was not imported is %v", err)
 	}
 	if session, err := transcripts.SessionOf(t.Context(), s, "gone"); err != nil || !slices.Equal(session.IDs, []string{"gone"}) {
-		t.Errorf("%q, %v", session.IDs, err)
+		t.Errorf("the ids of a tape that is gone are %q: %v", session.IDs, err)
 	}
 }

@@ -14,11 +14,12 @@ import (
 type Told struct {
 	Messages int // of the user and the model
 	Calls    int
-	Thoughts int // left out: they are signed for another model, or for none
-	Pictures int // of results, which became text
+	Thoughts int // left out: another model does not accept their signatures
+	Pictures int // of results, and documents: a text says what is missing
 }
 
-// conversation returns what a model would be sent of a tape, in the form that all providers accept.
+// conversation returns what a model would be sent of a tape, in the form that all providers accept. It begins with the
+// anchor from; if that is "", it is the tape's context.
 func conversation(ctx context.Context, t *repo.Tape, from string) (said []record.Said, told Told, err error) {
 	seq := t.Context(ctx)
 	if from != "" {

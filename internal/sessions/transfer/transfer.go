@@ -1,8 +1,8 @@
 // Package transfer writes the session of a tape in the format of another agent, so that this agent can go on with it.
 //
-// What a model would be sent is written: messages, calls and results from the last anchor on, or from
-// another one. The tape notes the keys of all that was written, and the workspace which tape the new session
-// goes on with. So what the agent adds comes onto the same tape, and nothing comes twice.
+// It writes what a model would be sent: messages, calls and results from the last anchor on, or from another
+// one. On the tape it notes the keys of all that it has written, and in the workspace which tape the new session
+// belongs to. So an import of the new session adds only what the agent has added, and to the same tape.
 package transfer
 
 import (
@@ -28,7 +28,7 @@ import (
 
 // Options say what is written, and where.
 type Options struct {
-	From    string // the anchor to begin with; "": what a model would be sent
+	From    string // the anchor to begin with; "": the tape's context is written
 	Title   string
 	Dir     string // where the agent is to run; absolute
 	User    record.Where
@@ -39,11 +39,11 @@ type Options struct {
 // Done says what was written.
 type Done struct {
 	Session string // its id
-	File    string // "" if the program has taken it in
+	File    string // its transcript; "" if the agent's program has imported it
 	Told    Told
 }
 
-// Write writes the session on a tape as one of a format.
+// Write writes the session on a tape as a new session of the agent with the format f.
 func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done, error) {
 	said, told, err := conversation(ctx, t, o.From)
 	if err != nil {
@@ -71,7 +71,7 @@ func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done
 	}
 	if f.Writer.Import != nil {
 		done.File = ""
-		return done, takeIn(ctx, f, o, transcript)
+		return done, runImport(ctx, f, o, transcript)
 	}
 	for _, file := range files {
 		if err := create(file); err != nil {
@@ -81,8 +81,8 @@ func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done
 	return done, nil
 }
 
-// note records on the tape what the transcript has, and in the workspace to which tape it belongs. It comes first: the
-// transcript may be imported as soon as it is there.
+// note records on the tape what the transcript contains, and in the workspace which tape it belongs to. This is done
+// before the transcript is written, because it may be imported as soon as it exists.
 func note(ctx context.Context, t *repo.Tape, f *record.Format, id string, transcript []byte) error {
 	src := record.Source{Name: id, R: bytes.NewReader(transcript), Size: int64(len(transcript))}
 	var keys []string
@@ -107,7 +107,7 @@ func note(ctx context.Context, t *repo.Tape, f *record.Format, id string, transc
 	return err
 }
 
-// create creates a file whole. One that exists stays, which is an error.
+// create creates a file with its whole content at once. A file that exists already stays, and create returns an error.
 func create(file record.File) error {
 	dir := filepath.Dir(file.Path)
 	var d *disk.FS
@@ -122,8 +122,8 @@ func create(file record.File) error {
 	return errors.Join(err, d.Remove(tmp), d.SyncDir(dir))
 }
 
-// takeIn has the program import a transcript.
-func takeIn(ctx context.Context, f *record.Format, o Options, transcript *record.File) error {
+// runImport runs the agent's program to import a transcript.
+func runImport(ctx context.Context, f *record.Format, o Options, transcript *record.File) error {
 	dir, err := os.MkdirTemp("", "tape-session-*")
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ import (
 	"tape/repo"
 )
 
-// writers returns the formats, none of which needs its program.
+// writers returns the formats that sessions can be written in, changed so that none needs its agent's program.
 func writers(home string) (out []*record.Format) {
 	for _, f := range importer.All() {
 		if f.Writer == nil {
@@ -130,8 +130,8 @@ func importInto(t *testing.T, s *repo.Store, file string) (res importer.Result) 
 	return res
 }
 
-// TestRoundTrip: what was written is read as the same messages, calls and results, by each agent's own importer. In
-// the workspace that wrote it, it is known, and what the agent adds comes onto the same tape.
+// TestRoundTrip: each agent's own importer reads what was written as the same messages, calls and results. The
+// workspace that wrote it knows it already, and adds to the same tape what the agent adds.
 func TestRoundTrip(t *testing.T) {
 	home := t.TempDir()
 	for _, f := range writers(home) {
@@ -149,10 +149,10 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatal(err)
 				}
 				if st, err := os.Stat(done.File); err != nil || st.Mode().Perm() != 0o600 {
-					t.Errorf("%v, %v", st, err)
+					t.Errorf("the transcript is not a file for the user alone: %v, %v", st, err)
 				}
 				if res := importInto(t, s, done.File); res.Tape != tape.Name() || res.Imported != 0 || res.Format != f.Name {
-					t.Errorf("imported where it came from: %+v", res)
+					t.Errorf("the import into the workspace that wrote it is %+v, not nothing new on tape %s", res, tape.Name())
 				}
 				other := newStore(t)
 				res := importInto(t, other, done.File)
@@ -162,7 +162,7 @@ func TestRoundTrip(t *testing.T) {
 				goOn(t, f, home, done, append(want, more...), now)
 				res = importInto(t, s, done.File)
 				if res.Tape != tape.Name() || res.Imported == 0 {
-					t.Errorf("what the agent added: %+v", res)
+					t.Errorf("the import of what the agent added is %+v, not something new on tape %s", res, tape.Name())
 				}
 				got, _, err := conversation(t.Context(), tape, "")
 				if err != nil {
@@ -174,7 +174,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// goOn writes a session anew with more messages, as if the agent had added them.
+// goOn writes a session again with more messages, as if the agent had added them.
 func goOn(t *testing.T, f *record.Format, home string, done Done, said []record.Said, now time.Time) {
 	t.Helper()
 	s := &record.Session{ID: done.Session, Dir: "/home/dev/shop", Began: now, Messages: said}
@@ -187,7 +187,7 @@ func goOn(t *testing.T, f *record.Format, home string, done Done, said []record.
 		t.Fatal(err)
 	}
 	if !bytes.HasPrefix(files[len(files)-1].Data, bytes.TrimSuffix(before, []byte("]}"))) { // where a document ends
-		t.Fatal("it does not begin with what was written")
+		t.Fatal("the longer session does not begin with what was written before")
 	}
 	if err := os.WriteFile(done.File, files[len(files)-1].Data, 0o600); err != nil {
 		t.Fatal(err)
@@ -229,14 +229,14 @@ func same(t *testing.T, f *record.Format, got, want []record.Said) {
 		if i < len(want) {
 			w = want[i]
 		}
-		g, w = plain(g, f.Name != "codex"), plain(w, f.Name != "codex") // which has no place for failures
+		g, w = plain(g, f.Name != "codex"), plain(w, f.Name != "codex") // Codex does not store failures
 		if !reflect.DeepEqual(g, w) {
 			t.Fatalf("message %d of %d and %d:\n%s\nwant\n%s", i, len(got), len(want), record.JSON(g), record.JSON(w))
 		}
 	}
 }
 
-// plain joins neighbouring texts, because some agents store them as one.
+// plain joins neighbouring texts, because some agents store them as one. Without failures, no result has failed.
 func plain(m record.Said, failures bool) record.Said {
 	out := record.Said{Model: m.Model}
 	for _, b := range m.Blocks {
@@ -254,7 +254,7 @@ func plain(m record.Said, failures bool) record.Said {
 	return out
 }
 
-// TestKeepsFiles: a file that is there stays as it is, and nothing else is left.
+// TestKeepsFiles: a file that exists stays as it is, and no temporary file is left.
 func TestKeepsFiles(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.jsonl")
@@ -263,14 +263,14 @@ func TestKeepsFiles(t *testing.T) {
 	}
 	err := create(record.File{Path: path, Data: []byte("other")})
 	if text, _ := os.ReadFile(path); err == nil || string(text) != "mine" {
-		t.Errorf("%s, %v", text, err)
+		t.Errorf("the file is now %s; the error is %v", text, err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 1 {
-		t.Errorf("left: %v", list)
+		t.Errorf("the folder has %v, not one file", list)
 	}
 }
 
-// TestFrom: with an anchor, the session begins there. The anchor's state is told.
+// TestFrom: if an anchor is named, the session begins there, with the anchor's state.
 func TestFrom(t *testing.T) {
 	s := newStore(t)
 	tape := talk(t, s, 1)
@@ -283,7 +283,7 @@ func TestFrom(t *testing.T) {
 	for from, most := range map[string]int{"": 1, "half": 1, repo.FirstAnchor: 1000} {
 		said, told, err := conversation(t.Context(), tape, from)
 		if all := string(record.JSON(said)); err != nil || told.Messages > most || !strings.Contains(all, "half is done") || !strings.Contains(all, "the rest") {
-			t.Errorf("from %q: %d messages, %v", from, told.Messages, err)
+			t.Errorf("from %q: %d messages, not at most %d, or a text is missing: %v", from, told.Messages, most, err)
 		}
 	}
 }
@@ -297,6 +297,6 @@ func TestEmpty(t *testing.T) {
 	}
 	_, err = Write(t.Context(), tape, writers(home)[0], Options{Dir: "/x", User: user(home), Now: time.Now()})
 	if list, _ := os.ReadDir(home); err == nil || len(list) > 0 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("written: %v; the error is %v", list, err)
 	}
 }

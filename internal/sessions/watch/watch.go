@@ -1,5 +1,5 @@
 // Package watch reports the files in folders that were written to: by events of the system or, if the
-// system cannot watch all folders, by scanning them again and again.
+// system cannot watch all folders, by scanning them regularly.
 package watch
 
 import (
@@ -17,24 +17,24 @@ import (
 // Options say what is watched.
 type Options struct {
 	Dirs []Dir
-	// Later returns folders that are watched from now on, too; nil: there are none.
+	// Later returns folders to watch from now on, too. It is called at each Rescan; nil: there are none.
 	Later func() []Dir
 	Is    func(path string) bool // whether a file counts
 	// Changed gets the files that were written to. Its error ends the watch.
 	Changed func(ctx context.Context, paths []string) error
-	// Again is how long after its last change a file is reported once more.
+	// Again is how long after its last change a file is reported again.
 	Again time.Duration
 	// Warn is called once with the reason if the system cannot watch all folders.
 	Warn func(error)
-	// Rescan is how often folders are scanned that the system does not watch or that do not exist yet.
+	// Rescan is the time between scans of the folders that the system does not watch or that do not exist yet.
 	Rescan time.Duration
-	// Poll scans all folders that often: the system does not report what other machines write.
+	// Poll scans all folders at each Rescan: the system does not report what other machines write.
 	Poll bool
-	// Once ends the watch after the files that were written before it.
+	// Once ends the watch when the files that were written before it are reported.
 	Once bool
 }
 
-// Files are reported when nobody has written to one for a while, at the latest after maxWait.
+// Files are reported when none was written to for the time quiet, at the latest maxWait after the first.
 const (
 	quiet   = 50 * time.Millisecond
 	maxWait = 400 * time.Millisecond
@@ -46,7 +46,7 @@ const share = 50
 // Dir is a folder with everything below it. It need not exist yet.
 type Dir struct {
 	Path  string
-	Since time.Time // files that were last written to before are not reported
+	Since time.Time // files whose last write was before it are not reported
 }
 
 type watch struct {
@@ -58,7 +58,7 @@ type watch struct {
 	took    time.Duration        // how long it took
 	dirty   map[string]bool      // files to report
 	first   time.Time            // when the first of them was written to
-	again   map[string]time.Time // last changes of files to report once more
+	again   map[string]time.Time // last changes of files to report again
 }
 
 // Run reports files until ctx ends. It reports the files that were written before it at once.
@@ -74,8 +74,8 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	tick := time.NewTicker(o.Rescan)
 	defer tick.Stop()
-	rest := time.NewTimer(quiet)
-	defer rest.Stop()
+	quietTimer := time.NewTimer(quiet)
+	defer quietTimer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -88,13 +88,13 @@ func Run(ctx context.Context, o Options) (err error) {
 			}
 		case <-tick.C:
 			w.tick()
-		case <-rest.C:
+		case <-quietTimer.C:
 			if err := w.report(ctx); err != nil {
 				return err
 			}
 		}
 		if len(w.dirty) > 0 {
-			rest.Reset(min(quiet, max(0, time.Until(w.first.Add(maxWait)))))
+			quietTimer.Reset(min(quiet, max(0, time.Until(w.first.Add(maxWait)))))
 		}
 	}
 }
@@ -144,7 +144,7 @@ func (w *watch) mark(path string) {
 	w.again[path] = time.Now()
 }
 
-// coarse is how much a file's time may be before its last write.
+// coarse is how far a file's modification time may lie before its last write.
 const coarse = 2 * time.Second
 
 // scan marks the files in folders that were written to since the folders' Since.
@@ -159,7 +159,7 @@ func (w *watch) scan(dirs []Dir) {
 	w.absent, w.scanned, w.took = absent, began, time.Since(began)
 }
 
-// dirsSince returns the folders with another Since, except those that did not exist.
+// dirsSince returns all folders, with another Since, except that folders that did not exist keep theirs.
 func (w *watch) dirsSince(since time.Time) []Dir {
 	dirs := slices.Clone(w.Dirs)
 	for i := range dirs {
@@ -171,7 +171,7 @@ func (w *watch) dirsSince(since time.Time) []Dir {
 }
 
 // walk has the system watch a folder and those below it, and marks their files. It reports whether the
-// folder exists. It skips what it cannot read, which belongs to other users.
+// folder exists. It skips what it cannot read, such as folders of other users.
 func (w *watch) walk(root string, since time.Time) (there bool) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -55,7 +55,7 @@ func (w *watched) want(name string) {
 				return
 			}
 		case <-deadline:
-			w.t.Fatal("not told of", name)
+			w.t.Fatal("not reported:", name)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestWatch(t *testing.T) {
 			write(t, dir, "old", "before.jsonl")
 			w := start(t, Options{Dirs: []Dir{{dir, long.Add(time.Minute)}, {dir + " later", time.Now()}}, Poll: poll})
 			if got := <-w.told; got != "before.jsonl" {
-				t.Error("told of", got)
+				t.Errorf("the first report is %s, not before.jsonl", got)
 			}
 			write(t, dir, "old", "note.txt")
 			write(t, dir, "new", "deep", "first.jsonl")
@@ -102,15 +102,14 @@ func TestWatch(t *testing.T) {
 			w.want("late.jsonl")
 			for len(w.told) > 0 {
 				if got := <-w.told; got == "note.txt" {
-					t.Error("told of what is no transcript")
+					t.Error("note.txt is reported, which is no transcript")
 				}
 			}
 		})
 	}
 }
 
-// TestAgain: a file is reported once more later, because nobody says that a session is
-// over.
+// TestAgain: a file is reported again later, because no event says that a session is over.
 func TestAgain(t *testing.T) {
 	dir := t.TempDir()
 	w := start(t, Options{Dirs: []Dir{{Path: dir}}, Again: 200 * time.Millisecond})
@@ -126,6 +125,6 @@ func TestOnce(t *testing.T) {
 	err := Run(t.Context(), Options{Dirs: []Dir{{Path: dir}}, Once: true, Rescan: time.Second, Is: func(string) bool { return true },
 		Changed: func(_ context.Context, paths []string) error { got = paths; return nil }})
 	if err != nil || len(got) != 1 {
-		t.Error(got, err)
+		t.Errorf("reported %q, not one file: %v", got, err)
 	}
 }

@@ -19,22 +19,22 @@ import (
 
 // How much of a session the page has.
 const (
-	requests    = 3        // the last ones
-	mostRequest = 600      // bytes of one, of the last one three times as many
+	requests    = 3        // how many of the latest
+	mostRequest = 600      // bytes of a request; three times as many of the last one
 	mostAnswer  = 2500     // bytes
-	mostState   = 16 << 10 // bytes, of an anchor's summary
-	mostCalls   = 5        // that have no result
+	mostState   = 16 << 10 // bytes of an anchor's summary and state
+	mostCalls   = 5        // calls without a result
 	mostFiles   = 40
 )
 
-// page is what the page says.
+// page is the content of the page.
 type page struct {
-	anchor   *conversation.Item // of the last phase, if that begins with a handoff or a compaction
-	requests []request          // the last one first
-	answer   *conversation.Item // the last message of the model
-	open     []*conversation.Call
-	failure  string // the error with which the session ended
-	stopped  bool   // a person interrupted the session
+	anchor   *conversation.Item   // of the last phase, if that begins with a handoff or a compaction
+	requests []request            // the last one first
+	answer   *conversation.Item   // the last message of the model
+	open     []*conversation.Call // without a result
+	failure  string               // the error with which the session ended
+	stopped  bool                 // a person interrupted the session
 }
 
 type request struct {
@@ -42,8 +42,8 @@ type request struct {
 	text string
 }
 
-// Write returns the page of a tape as Markdown, from what it is about, the files that it used, and its entries. It
-// reads these backwards, and no further than it has to. more is the command that shows all of it.
+// Write returns the page of a tape as Markdown. facts say what the tape is about, files what was done with files, and
+// more is the command that shows the whole session. Write reads the entries backwards, and no further than it has to.
 func Write(ctx context.Context, t *repo.Tape, facts about.Tape, files []index.FileUse, more string) (string, error) {
 	p, err := read(ctx, t)
 	if err != nil {
@@ -107,7 +107,7 @@ func head(t about.Tape) string {
 	return text + "."
 }
 
-// changed lists the files that were changed, those of the project without its directory.
+// changed lists the files that were changed. Paths in the project are relative to it.
 func changed(files []index.FileUse, project string) string {
 	var lines []string
 	for _, f := range files {
@@ -146,7 +146,7 @@ func read(ctx context.Context, t *repo.Tape) (page, error) {
 	return p, nil
 }
 
-// add takes an item into account that comes before those that were added.
+// add takes an item into account. Items come in reverse order. answered has the ids of the calls with a result.
 func (p *page) add(it *conversation.Item, answered map[string]bool) {
 	last := len(p.requests) == 0 && p.answer == nil // nothing was said after it
 	for _, id := range jsonl.Strings(jsonl.Get(it.Entry.Meta, "call_ids")) {
@@ -214,7 +214,7 @@ func clip(text string, most int) string {
 	return strings.TrimRight(head, "\n")
 }
 
-// quote marks a text as somebody's words, so that its headings are not taken for those of the page.
+// quote marks a text as somebody's words, so that its headings are not taken for headings of the page.
 func quote(text string) string {
 	if text == "" {
 		return ""

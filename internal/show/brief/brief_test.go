@@ -65,7 +65,7 @@ func TestPage(t *testing.T) {
 		}
 	}
 	if strings.Contains(text, "subagent") {
-		t.Error(text)
+		t.Errorf("the page has a hidden message:\n%s", text)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestEnd(t *testing.T) {
 	} {
 		_, end, _ := strings.Cut(page(t, c.entries...), "## Where it stopped\n\n")
 		if end, _, _ = strings.Cut(end, "\nAll of it"); end != c.want {
-			t.Errorf("%s: %q", name, end)
+			t.Errorf("%s: the end is %q, not %q", name, end, c.want)
 		}
 	}
 }
@@ -93,6 +93,6 @@ func TestEnd(t *testing.T) {
 func TestLong(t *testing.T) {
 	text := page(t, repo.Message("user", "do it"), repo.Message("assistant", strings.Repeat("line\n", 10_000)))
 	if len(text) > 8_000 || !strings.Contains(text, "\n> … ") {
-		t.Errorf("%d bytes", len(text))
+		t.Errorf("the page of a long answer has %d bytes, not at most 8000, or does not say that it was cut", len(text))
 	}
 }

@@ -15,7 +15,7 @@ import (
 // Shape is how a call is shown.
 type Shape string
 
-// The shapes.
+// The shapes. Their comments name the fields of a View that they use.
 const (
 	Plain   Shape = "tool"    // arguments and results as they are
 	Edit    Shape = "edit"    // Files
@@ -37,7 +37,7 @@ func (s Shape) Verb() string {
 // safe to show.
 type View struct {
 	Shape          Shape
-	Subject        string // what the call is about, on a line; with files, that of the first one's path
+	Subject        string // what the call is about, on one line; if it changes files, the path of the first one
 	Files          []File
 	More           int   // files beyond those in Files
 	Added, Removed int64 // lines of all files
@@ -71,13 +71,13 @@ const maxFiles = 20
 func Of(c *conversation.Call, dir string) View {
 	args := c.Object()
 	v := View{Shape: Plain}
-	switch does := activity.DoingOf(c.Name, args); does.Effect {
+	switch doing := activity.DoingOf(c.Name, args); doing.Effect {
 	case activity.Runs:
-		v.Shape, v.Command, v.Subject = Command, does.Command, does.Command
+		v.Shape, v.Command, v.Subject = Command, doing.Command, doing.Command
 	case activity.Reads:
-		v.Shape, v.Subject = Read, strings.Join(shortAll(does.Paths, dir), " ")
+		v.Shape, v.Subject = Read, strings.Join(shortAll(doing.Paths, dir), " ")
 	case activity.Writes:
-		v.writes(c, does, dir)
+		v.writes(c, doing, dir)
 	default:
 		v.other(c, args, dir)
 	}
@@ -87,8 +87,8 @@ func Of(c *conversation.Call, dir string) View {
 	return v
 }
 
-// tools are the shapes of tools, by their names without signs, in lower case.
-var tools = map[string]Shape{
+// toolShapes has the shapes of calls by the tool's name, in lower case and without _, - and dots.
+var toolShapes = map[string]Shape{
 	"grep": Search, "glob": Search, "searchfilecontent": Search, "search": Search, "find": Search, "ls": Search, "listdirectory": Search,
 	"list": Search, "listdir": Search, "codebasesearch": Search, "filesearch": Search, "grepsearch": Search,
 	"todowrite": Tasks, "updateplan": Tasks, "writetodos": Tasks, "todo": Tasks,
@@ -98,7 +98,7 @@ var tools = map[string]Shape{
 
 func (v *View) other(c *conversation.Call, args []byte, dir string) {
 	name := strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(c.Name))
-	switch v.Shape = cmp.Or(tools[name], Plain); v.Shape {
+	switch v.Shape = cmp.Or(toolShapes[name], Plain); v.Shape {
 	case Tasks:
 		if v.Tasks = tasksOf(args); v.Tasks == nil {
 			v.Shape = Plain
@@ -157,7 +157,7 @@ func tasksOf(args []byte) (out []Task) {
 	return out
 }
 
-// short is a text with the paths in it relative to a directory.
+// short returns a text in which the paths below a directory are relative to it.
 func short(text, dir string) string {
 	dir = strings.TrimSuffix(dir, "/")
 	if dir == "" || len(text) > 16<<10 {

@@ -11,8 +11,8 @@ import (
 	"tape/repo"
 )
 
-// told writes a view as lines.
-func told(v View) string {
+// asLines writes a view as lines.
+func asLines(v View) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s +%d -%d", v.Shape, v.Subject, v.Added, v.Removed)
 	for _, f := range v.Files {
@@ -30,8 +30,8 @@ func told(v View) string {
 	return b.String()
 }
 
-// viewed is how a call with a detail is shown.
-func viewed(t *testing.T, name, args, detail string) View {
+// viewOf returns the view of a call with a detail.
+func viewOf(t *testing.T, name, args, detail string) View {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -61,7 +61,7 @@ func viewed(t *testing.T, name, args, detail string) View {
 	return v
 }
 
-// TestShapes: each kind of call, as several agents record it.
+// TestShapes: each kind of call has its shape, as several agents record it.
 func TestShapes(t *testing.T) {
 	for _, c := range []struct{ name, args, detail, want string }{
 		{"Bash", `{"command":"go test ./..."}`, `{}`, "command: go test ./... +0 -0"},
@@ -80,12 +80,12 @@ func TestShapes(t *testing.T) {
 		{"TodoWrite", `{"todos":"none"}`, `{}`, "tool: none +0 -0"},
 		{"Edit", `not JSON`, `{}`, "edit: not JSON +0 -0"},
 	} {
-		v := viewed(t, c.name, c.args, c.detail)
-		if got := told(v); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(c.want), " ") {
+		v := viewOf(t, c.name, c.args, c.detail)
+		if got := asLines(v); strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(c.want), " ") {
 			t.Errorf("%s %s:\n%s\nwant\n%s", c.name, c.args, got, c.want)
 		}
 		if c.name == "Task" && v.AgentID != "a7" {
-			t.Errorf("the subagent is %q", v.AgentID)
+			t.Errorf("the subagent is %q, not a7", v.AgentID)
 		}
 	}
 }

@@ -13,12 +13,12 @@ import (
 )
 
 // writes fills in the files that a call changed.
-func (v *View) writes(c *conversation.Call, does activity.Doing, dir string) {
+func (v *View) writes(c *conversation.Call, doing activity.Doing, dir string) {
 	v.Shape = Edit
-	if does.Patch != "" {
-		v.patch(does.Patch, dir)
+	if doing.Patch != "" {
+		v.patch(doing.Patch, dir)
 	} else {
-		v.edits(c, does, dir)
+		v.edits(c, doing, dir)
 	}
 	for _, f := range v.Files {
 		v.Added, v.Removed = v.Added+f.Added, v.Removed+f.Removed
@@ -83,12 +83,12 @@ func (f *File) tidy() {
 	f.Hunks = slices.DeleteFunc(f.Hunks, func(h Hunk) bool { return len(h.Lines) == 0 })
 }
 
-// edits shows the edits of one file: as the agent says what was changed, with lines around it and their numbers, or
-// else by the arguments.
-func (v *View) edits(c *conversation.Call, does activity.Doing, dir string) {
+// edits fills in the edits of one file: from the agent's own patch, which has context and line numbers, or else from
+// the arguments.
+func (v *View) edits(c *conversation.Call, doing activity.Doing, dir string) {
 	f := File{}
-	if len(does.Paths) > 0 {
-		f.Path = short(does.Paths[0], dir)
+	if len(doing.Paths) > 0 {
+		f.Path = short(doing.Paths[0], dir)
 	}
 	for hunk := range jsonl.Elements(jsonl.Get(c.Detail, "structuredPatch")) {
 		h := Hunk{}
@@ -101,14 +101,14 @@ func (v *View) edits(c *conversation.Call, does activity.Doing, dir string) {
 	f.tidy()
 	switch {
 	case len(f.Hunks) > 0:
-	case len(does.Edits) == 1 && does.Edits[0].Before == "":
-		v.Code = does.Edits[0].After
+	case len(doing.Edits) == 1 && doing.Edits[0].Before == "":
+		v.Code = doing.Edits[0].After
 		f.Added = int64(strings.Count(strings.TrimSuffix(v.Code, "\n"), "\n") + 1)
-		if jsonl.Get(c.Object(), "old_string") == nil { // it is not an edit that adds to a file
+		if jsonl.Get(c.Object(), "old_string") == nil { // unlike an edit that inserts text
 			v.Shape, f.Op = Write, "new"
 		}
 	default:
-		for _, e := range does.Edits {
+		for _, e := range doing.Edits {
 			f.replace(e)
 		}
 	}
@@ -117,13 +117,13 @@ func (v *View) edits(c *conversation.Call, does activity.Doing, dir string) {
 	}
 }
 
-// compared is up to how many bytes texts are compared; longer ones count as replaced.
-const compared = 32 << 10
+// maxCompared is how many bytes of text are compared; longer texts are shown as replaced.
+const maxCompared = 32 << 10
 
-// replace adds a replaced text.
+// replace adds a hunk with a replaced text.
 func (f *File) replace(e activity.Replacement) {
 	parts := []entrydiff.Difference{{Old: e.Before, New: e.After, HasOld: e.Before != "", HasNew: e.After != ""}}
-	if len(e.Before)+len(e.After) <= compared {
+	if len(e.Before)+len(e.After) <= maxCompared {
 		parts = entrydiff.Entry([]byte(e.Before), []byte(e.After))
 	}
 	h := Hunk{}

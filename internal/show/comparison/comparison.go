@@ -24,9 +24,9 @@ type Side struct {
 	Touches  []index.Touch // of files
 }
 
-// Comparison is what two sessions have in common and what not.
+// Comparison says what two sessions have in common and where they differ.
 type Comparison struct {
-	Turns [2]int // of each side
+	Turns [2]int // how many, of the left and the right side
 	Rows  []Row
 	Files []File
 }
@@ -139,7 +139,7 @@ type Pair struct {
 // Same reports whether both sides have the prompt and the same answer.
 func (p Pair) Same() bool { return p.SamePrompt && p.Row.Same() }
 
-// Beside moves the turns that only the right side has up, beside those before them that only the left side has.
+// Beside puts the turns that only the right side has beside those before them that only the left side has.
 func Beside(list []Row) (out []Pair) {
 	free := 0 // the index of the first pair without a right turn, after the last row with both
 	for _, row := range list {
@@ -178,7 +178,7 @@ func files(one, two map[string]Change) (out []File) {
 	return out
 }
 
-// changed returns what a session changed in each file up to the end of the revision. Paths of files in the project
+// changed returns how many lines of each file a session changed up to the end of the revision. Paths in the project
 // are relative to it, so that sessions in different worktrees can be compared.
 func changed(s Side) map[string]Change {
 	out := map[string]Change{}

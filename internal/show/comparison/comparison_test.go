@@ -15,12 +15,12 @@ func TestBeside(t *testing.T) {
 		var left, right []*comparison.Turn
 		for range rnd.IntN(12) {
 			var row comparison.Row
-			of := rnd.IntN(3)
-			if of != 1 {
+			side := rnd.IntN(3) // 0: only the left, 1: only the right, 2: both
+			if side != 1 {
 				row.Left = &comparison.Turn{}
 				left = append(left, row.Left)
 			}
-			if of != 0 {
+			if side != 0 {
 				row.Right = &comparison.Turn{}
 				right = append(right, row.Right)
 			}
@@ -30,13 +30,13 @@ func TestBeside(t *testing.T) {
 		for _, p := range comparison.Beside(rows) {
 			if p.Left != nil {
 				if len(left) == 0 || p.Left != left[0] {
-					t.Fatalf("seed %d: the left is not in order", seed)
+					t.Fatalf("seed %d: the left turns are not in order", seed)
 				}
 				left = left[1:]
 			}
 			if p.Right != nil {
 				if len(right) == 0 || p.Right != right[0] {
-					t.Fatalf("seed %d: the right is not in order", seed)
+					t.Fatalf("seed %d: the right turns are not in order", seed)
 				}
 				right = right[1:]
 			}

@@ -8,10 +8,10 @@ import (
 	"tape/repo"
 )
 
-// item is an entry that is to be aligned.
+// item is an entry to align.
 type item struct {
 	id   int64
-	kind int // with the role
+	kind int // the number of its kind and role, see kinds
 }
 
 // kinds numbers the kinds of entries, with their roles.
@@ -25,14 +25,14 @@ func (k kinds) item(e repo.Entry) item {
 	return item{e.ID, k[name]}
 }
 
-// EntryRow has the ids of entries that are side by side; 0 is none.
+// EntryRow has the ids of entries that stand side by side; 0: none. Edited says that they are versions of one entry.
 type EntryRow struct {
 	Left, Right int64
 	Edited      bool
 }
 
-// Entries aligns the entries that only one of two revisions has, or that were edited. It leaves out and counts
-// events, and keeps only ids, since there may be very many.
+// Entries aligns the entries that only one of two revisions has, or that were edited. It counts events
+// instead of listing them, and keeps only ids, since there may be very many entries.
 func Entries(ctx context.Context, a, b *query.Revision) (rows []EntryRow, events int, err error) {
 	var left, right []item
 	known := kinds{}

@@ -100,7 +100,7 @@ func (t *printer) result(r conversation.Result) {
 	}
 }
 
-// wantedResults shows results that are wanted although their calls are not.
+// wantedResults shows the results that Wanted selects, of calls that it does not select.
 func (t *printer) wantedResults(it *conversation.Item) {
 	for _, c := range it.Calls {
 		for _, r := range c.Results {

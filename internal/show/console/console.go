@@ -48,7 +48,7 @@ type Screen struct {
 // Session is what the heading of a session says.
 type Session struct {
 	Title string
-	Name  string // a short one
+	Name  string // the short name of its tape
 	Dir   string // paths are shown relative to it
 }
 
@@ -76,14 +76,15 @@ const (
 const (
 	talkLines     = 40 // of a message
 	talkBytes     = 4000
-	systemShown   = 3  // lines of a system prompt
-	injectedShown = 10 // of a program's text in a user's message
-	lineMost      = 16 << 10
-	gutter        = 8 // cells before a text, for the entry's id
+	systemShown   = 3        // lines of a system prompt
+	injectedShown = 10       // lines of a program's text in a user's message
+	lineMost      = 16 << 10 // bytes of a text that is shown on one line
+	gutter        = 8        // cells before a text, for the entry's id
 )
 
 // Show writes entries as a conversation: who said what, each tool call with its result on one
-// line. On a terminal, it says so if there are none. It returns how many events it left out.
+// line. On a terminal, it says so if there are no entries. It returns how many events, and
+// messages that only repeat results, it left out.
 func Show(ctx context.Context, w io.Writer, s *Screen, entries iter.Seq2[repo.Entry, error]) (left int, err error) {
 	t := &printer{Screen: s, w: bufio.NewWriterSize(w, 64<<10), dir: s.Dir}
 	err = conversation.Each(ctx, entries, t.item)
@@ -103,7 +104,7 @@ type printer struct {
 	speaker string
 	day     string
 	dir     string // of the session
-	left    int    // events that were left out
+	left    int    // see Show
 }
 
 func (t *printer) item(it *conversation.Item) error {
@@ -179,10 +180,10 @@ func (t *printer) heading(title, date string) {
 
 func (t *printer) phase(it *conversation.Item) {
 	e := it.Entry
-	var of Session
+	var session Session
 	if t.Session != nil {
-		of = t.Session(e)
-		t.dir = of.Dir // that of another tape may differ
+		session = t.Session(e)
+		t.dir = session.Dir // another tape's may differ
 	}
 	if e.Kind == repo.KindAnchor {
 		t.dir = cmp.Or(jsonl.GetString(e.Payload, "state", "cwd"), t.dir)
@@ -190,10 +191,10 @@ func (t *printer) phase(it *conversation.Item) {
 	title := fmt.Sprintf("%03d %s", e.AnchorSeq, display.Line(e.Anchor))
 	date := ""
 	if t.Session != nil && e.Kind == repo.KindAnchor {
-		title = of.Title + " · " + title
+		title = session.Title + " · " + title
 	} else if t.Session != nil {
-		if title = of.Title; title != e.Tape {
-			date = display.Line(of.Name)
+		if title = session.Title; title != e.Tape {
+			date = display.Line(session.Name)
 		}
 	}
 	if e.Kind == repo.KindAnchor {
@@ -212,7 +213,7 @@ func (t *printer) phase(it *conversation.Item) {
 		t.text(e, StylePlain, it.Typed, talkLines)
 	} else if it.Details != "" && t.Whole {
 		t.data(it.Details)
-	} else if state := strings.TrimPrefix(it.Details+"\n", "owner: human\n"); len(state) > 1 { // every tape begins so
+	} else if state := strings.TrimPrefix(it.Details+"\n", "owner: human\n"); len(state) > 1 { // the state of every new tape
 		t.line(id, StyleQuiet, t.cut(strings.ReplaceAll(strings.TrimSpace(state), "\n", ", "), 0))
 	}
 }
@@ -254,7 +255,7 @@ func (t *printer) speak(who string, style Style, e repo.Entry) {
 func (t *printer) message(it *conversation.Item) {
 	most := talkLines
 	if !t.Whole && it.OnlyResults() {
-		t.left++ // they are with their calls
+		t.left++ // the results are shown with their calls
 		return
 	}
 	style, ok := map[string]Style{"user": StyleUser, "assistant": StyleAssistant}[it.Who]
@@ -264,9 +265,9 @@ func (t *printer) message(it *conversation.Item) {
 	if it.Entry.Kind == repo.KindSystem || it.Who == "system" {
 		most = systemShown
 	}
-	again := t.speaker
+	before := t.speaker
 	t.speak(it.Who, style, it.Entry)
-	if again == t.speaker {
+	if before == t.speaker {
 		t.gap()
 	}
 	for _, p := range it.Parts {

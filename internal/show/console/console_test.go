@@ -34,7 +34,7 @@ func TestConversationFits(t *testing.T) {
 				t.Fatalf("a line of %d cells on a screen of %d: %q", w, width, line)
 			}
 			if strings.ContainsFunc(line, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf) }) {
-				t.Fatalf("unsafe: %q", line)
+				t.Fatalf("a line has characters that are unsafe on a terminal: %q", line)
 			}
 		}
 		for id, word := range said {
@@ -45,7 +45,7 @@ func TestConversationFits(t *testing.T) {
 	}
 }
 
-// What a person typed for the program, and what that printed, is shown without the tags.
+// What a person typed for the agent's program, and what the program printed, is shown without the tags.
 func TestLocalCommands(t *testing.T) {
 	const clear = "<command-name>/clear</command-name>\n   <command-message>clear</command-message>\n   <command-args></command-args>"
 	for text, want := range map[string]string{
@@ -135,7 +135,7 @@ func TestLeadingBlankLines(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := "    @2    indented\n\n        more\n"; !strings.HasSuffix(out.String(), "assistant  \n"+want) {
-			t.Errorf("%q", out.String())
+			t.Errorf("the answer is shown as %q, not %q", out.String(), want)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestNothing(t *testing.T) {
 		var out strings.Builder
 		screen := &Screen{Width: width, Zone: time.UTC, Style: func(_ Style, text string) string { return text }}
 		if _, err := Show(t.Context(), &out, screen, func(func(repo.Entry, error) bool) {}); err != nil || out.String() != want {
-			t.Errorf("%d columns: %q, %v", width, out.String(), err)
+			t.Errorf("at width %d, nothing is shown as %q, not %q: %v", width, out.String(), want, err)
 		}
 	}
 }

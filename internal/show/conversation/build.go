@@ -28,7 +28,7 @@ type builder struct {
 	seq       int
 	held      []*Item
 	bytes     int
-	last      *Item            // the latest with calls, for results that name none
+	last      *Item            // the latest with calls, for results that name no call
 	calls     map[string]*Call // by id, those without a result
 }
 
@@ -113,7 +113,7 @@ func (b *builder) addCalls(it *Item) {
 	}
 }
 
-// repeats reports whether the message before has the same call.
+// repeats reports whether the latest item with calls has the same call.
 func (b *builder) repeats(c *Call) bool {
 	earlier := b.calls[c.ID]
 	return earlier != nil && b.last != nil && slices.Contains(b.last.Calls, earlier) &&
@@ -181,7 +181,7 @@ func (b *builder) addResults(e repo.Entry) {
 		open = slices.DeleteFunc(slices.Clone(b.last.Calls), func(c *Call) bool { return c.answered })
 	}
 	results := readResults(e)
-	wrong := jsonl.Strings(jsonl.Get(e.Meta, "is_error"))
+	failed := jsonl.Strings(jsonl.Get(e.Meta, "is_error"))
 	for i, r := range results {
 		id := ""
 		switch {
@@ -190,7 +190,7 @@ func (b *builder) addResults(e repo.Entry) {
 		case len(ids) == 0 && i < len(open):
 			r.Of, id = open[i], open[i].ID
 		}
-		r.Failed, r.Rejected = activity.Outcome(r.raw, id != "" && slices.Contains(wrong, id))
+		r.Failed, r.Rejected = activity.Outcome(r.raw, id != "" && slices.Contains(failed, id))
 		b.addResult(r, id)
 	}
 	if len(results) == 0 {
@@ -229,12 +229,13 @@ func (b *builder) addResult(r Result, id string) {
 	b.hold(&Item{Kind: Results, Entry: r.Entry, Results: []Result{r}})
 }
 
-// release passes on the items to which nothing can be added any more. Details of a call follow its result.
+// release passes on the items to which nothing can be added any more. It keeps the latest calls, because the details
+// of a call follow its result.
 func (b *builder) release() error {
 	if len(b.held) > maxHeld || b.bytes > maxHeldBytes {
 		return b.flush()
 	}
-	last := len(b.held) - 1 // an item of events, or the item before it
+	last := len(b.held) - 1 // the last item before the events at the end
 	for last > 0 && b.held[last].Kind == Events {
 		last--
 	}
@@ -265,7 +266,7 @@ func (b *builder) flush() error {
 	return nil
 }
 
-// pass passes an item on, and keeps of its calls only what a late result needs.
+// pass passes an item on. It keeps only what a late result needs to know about the item's calls.
 func (b *builder) pass(it *Item) error {
 	b.bytes -= it.size
 	it.fill()

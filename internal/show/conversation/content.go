@@ -72,7 +72,7 @@ func messageParts(e repo.Entry) []ContentPart {
 		moreParts(e.Payload, "role", "content", "tool_calls", "tool_call_id")...)
 }
 
-// moreParts has the fields of a payload that are not shown otherwise.
+// moreParts returns a part with the fields of a payload that are not shown otherwise; nil if there are none.
 func moreParts(payload []byte, shown ...string) []ContentPart {
 	if text := otherFields(payload, shown...); text != "" {
 		return []ContentPart{{Kind: "more", Text: text}}
@@ -249,8 +249,8 @@ func appendField(b *strings.Builder, key string, val []byte) {
 	b.WriteByte('\n')
 }
 
-// opening reads the name, summary and state of a phase from its anchor.
-func (it *Item) opening() {
+// fillPhase reads the name, summary and state of a phase from its anchor.
+func (it *Item) fillPhase() {
 	it.Name, it.State = jsonl.GetString(it.Entry.Payload, "name"), jsonl.Get(it.Entry.Payload, "state")
 	var shown []string
 	switch {

@@ -35,9 +35,9 @@ const (
 type Item struct {
 	Kind  Kind
 	Entry repo.Entry // the first one
-	Who   string     // who speaks: a message's role, or one of the names below; else the entry's kind
+	Who   string     // who speaks: a message's role, "command" or "program"; for other kinds, the entry's kind
 
-	Parts   []ContentPart // the content of a message; of other kinds, what the fields below do not have
+	Parts   []ContentPart // the content of a message; for other kinds, what the fields below lack of the payload
 	Name    string        // of a phase
 	State   []byte        // of a phase, as it is stored
 	Summary string        // of a phase or a failure
@@ -46,7 +46,7 @@ type Item struct {
 	Calls   []*Call
 	Repeats bool // the message before it also has some of the entry's calls
 	Results []Result
-	Events  []Event // consecutive ones; Entry is that of the first
+	Events  []Event // consecutive events; Entry is the first one's
 
 	waiting int // calls without a result
 	size    int // bytes of its entries
@@ -68,7 +68,7 @@ type ContentPart struct {
 	Kind    string // "" for text; otherwise as recorded: image_url, …
 	Text    string
 	Raw     []byte // as it is stored; nil for text
-	Picture string // the data: URL of a picture that pages show
+	Picture string // the data: URL of a picture that pages show; "" for anything else
 	File    bool   // it is a picture or an artifact
 	Command *Command
 }
@@ -111,8 +111,8 @@ func (c *Call) Outcome() string {
 	return "ok"
 }
 
-// Took is how long the call ran: what the agent says, which leaves out the time in which it waited for a
-// person, or else the time up to the last result. It is 0 if that is unknown, or the call never ran.
+// Took is how long the call ran. If the agent says it, that leaves out the time in which the call waited for
+// a person; otherwise it is the time up to the last result. It is 0 if that is unknown, or the call never ran.
 func (c *Call) Took() time.Duration {
 	if c.ran != nil {
 		return *c.ran
@@ -151,7 +151,7 @@ func (r Result) Title() string {
 	return "result"
 }
 
-// Reason returns what a person said when they rejected the call, "" if nothing.
+// Reason returns what a person said when they rejected the call; "" if they said nothing.
 func (r Result) Reason() string {
 	const said = "the user said:" // Claude Code
 	for _, p := range r.Parts {
@@ -162,7 +162,7 @@ func (r Result) Reason() string {
 	return ""
 }
 
-// Event is an entry that is not part of what was said.
+// Event is an entry that is neither a message, a call, a result, an error nor an anchor.
 type Event struct{ Entry repo.Entry }
 
 // Asked returns a person's prompt in an entry, shortened to a title; "" if there is none.
@@ -177,8 +177,8 @@ func Fork(e repo.Entry) string { return jsonl.GetString(e.Meta, "origin", "fork"
 
 // Values of Item.Who for messages of the role user that are not a person's prompts.
 const (
-	aCommand = "command" // for the agent's program, typed by a person
-	aProgram = "program" // the agent's program: the text of a skill, the output of a hook or command
+	whoCommand = "command" // a command for the agent's program, typed by a person
+	whoProgram = "program" // the agent's program: the text of a skill, the output of a hook or command
 )
 
 // Speaker returns the kind of the message's author.
@@ -188,7 +188,7 @@ func (it *Item) Speaker() Speaker {
 		return User
 	case "assistant":
 		return Assistant
-	case repo.KindSystem, "developer", aCommand, aProgram:
+	case repo.KindSystem, "developer", whoCommand, whoProgram:
 		return System
 	}
 	return Other
@@ -203,9 +203,9 @@ func (it *Item) speaker() string {
 	for _, p := range it.Parts {
 		switch {
 		case p.Command != nil && p.Command.Typed != "", p.Kind == "" && about.IsCommand(p.Text):
-			return aCommand
+			return whoCommand
 		case p.Kind == "" && strings.TrimSpace(p.Text) != "":
-			who = aProgram
+			who = whoProgram
 		}
 	}
 	return who
@@ -257,7 +257,7 @@ func (it *Item) fill() {
 	switch it.Kind {
 	case Phase:
 		if e.Kind == repo.KindAnchor {
-			it.opening()
+			it.fillPhase()
 		}
 	case Message:
 		it.Parts = messageParts(e)

@@ -50,17 +50,17 @@ func all(entries []repo.Entry) iter.Seq2[repo.Entry, error] {
 	}
 }
 
-// told is a conversation with one line per item: kind, entry, and content.
-func told(t *testing.T, entries []repo.Entry) string {
+// asLines writes a conversation with one line per item: kind, entry, and content.
+func asLines(t *testing.T, entries []repo.Entry) string {
 	t.Helper()
 	var b strings.Builder
 	err := Each(t.Context(), all(entries), func(it *Item) error {
 		fmt.Fprintf(&b, "%s @%d", [...]string{"phase", "message", "calls", "results", "events", "failure"}[it.Kind], it.Entry.ID)
-		var look Speaker
+		var speaker Speaker
 		if it.Kind == Message {
-			look = it.Speaker()
+			speaker = it.Speaker()
 		}
-		for _, s := range []string{string(look), it.Summary, it.Details, it.Typed} {
+		for _, s := range []string{string(speaker), it.Summary, it.Details, it.Typed} {
 			if s != "" {
 				fmt.Fprintf(&b, " [%s]", s)
 			}
@@ -158,7 +158,7 @@ func TestConversation(t *testing.T) {
 		r := &tape{}
 		r.add("anchor", `{"name":"start","state":{}}`, `{}`)
 		c.record(r)
-		if got := strings.TrimPrefix(told(t, r.entries), "phase @1\n"); got != c.want {
+		if got := strings.TrimPrefix(asLines(t, r.entries), "phase @1\n"); got != c.want {
 			t.Errorf("%s:\n%s\nnot\n%s", name, got, c.want)
 		}
 	}
@@ -213,7 +213,7 @@ func TestEveryEntryOnce(t *testing.T) {
 			}
 		}
 		if !slices.IsSorted(order) {
-			t.Errorf("not in order: %v", order)
+			t.Errorf("the items are not in the order of their entries: %v", order)
 		}
 		if t.Failed() {
 			t.FailNow()
@@ -299,14 +299,14 @@ func TestLittleIsHeldBack(t *testing.T) {
 		return nil
 	})
 	if want := fmt.Sprintf("[@%d of tool-a at last] of @%d", len(r.entries), call); err != nil || last != want {
-		t.Errorf("%q, not %q: %v", last, want, err)
+		t.Errorf("the last item is %q, not %q: %v", last, want, err)
 	}
 	if most > maxHeld+2 {
-		t.Errorf("%d entries were held back", most)
+		t.Errorf("%d entries were held back, not at most %d", most, maxHeld+2)
 	}
 }
 
-// An error of reading or of the function that gets the items ends it.
+// Each ends with the first error of reading, or of the function that gets the items.
 func TestErrorsEndIt(t *testing.T) {
 	broken := errors.New("broken")
 	r := &tape{}
@@ -315,10 +315,10 @@ func TestErrorsEndIt(t *testing.T) {
 		_ = yield(r.entries[0], nil) && yield(repo.Entry{}, broken)
 	}
 	if err := Each(t.Context(), failing, func(*Item) error { return nil }); !errors.Is(err, broken) {
-		t.Error(err)
+		t.Errorf("after an error of reading, the error is %v", err)
 	}
 	if err := Each(t.Context(), all(r.entries), func(*Item) error { return broken }); !errors.Is(err, broken) {
-		t.Error(err)
+		t.Errorf("after an error of the function, the error is %v", err)
 	}
 }
 
@@ -330,7 +330,7 @@ func TestTook(t *testing.T) {
 	r.add("tool_result", `{"results":["x"]}`, `{"call_ids":["a"]}`)
 	err := Each(t.Context(), all(r.entries), func(it *Item) error {
 		if it.Kind == Calls && (it.Calls[0].Took() != 2*time.Second || it.Calls[1].Took() != 0) {
-			t.Errorf("%s and %s", it.Calls[0].Took(), it.Calls[1].Took())
+			t.Errorf("the calls took %s and %s, not 2s and 0s", it.Calls[0].Took(), it.Calls[1].Took())
 		}
 		return nil
 	})

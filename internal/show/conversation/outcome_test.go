@@ -8,8 +8,8 @@ import (
 	"tape/repo"
 )
 
-// TestOutcome: a call that a person rejected has not failed, and took no time. For one that they
-// allowed, the time until then does not count if the agent says how long it ran. A command that exited with an
+// TestOutcome: a call that a person rejected has not failed, and took no time. If a person allowed it, the time
+// until then does not count if the agent says how long the call ran. A command that exited with an
 // error has failed, although Codex, Gemini and opencode do not mark its result.
 func TestOutcome(t *testing.T) {
 	const rejection = `"The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse make"`
@@ -56,7 +56,7 @@ func TestOutcome(t *testing.T) {
 			return nil
 		})
 		if err != nil || !seen {
-			t.Error(name, err)
+			t.Errorf("%s: there is no call, or an error: %v", name, err)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestWhoSpeaks(t *testing.T) {
 		tp.add(repo.KindMessage, `{"role":"user","content":`+content+`}`, `{}`)
 		it := Of(tp.entries[0])
 		if it.Who != want || (it.Speaker() == User) != (want == "user") {
-			t.Errorf("%s: %s, %s; want %s", content, it.Who, it.Speaker(), want)
+			t.Errorf("%s is by %s, a %s; want %s", content, it.Who, it.Speaker(), want)
 		}
 		if len(it.Parts) == 0 || slices.ContainsFunc(it.Parts, func(p ContentPart) bool { return p.Text == "" }) {
 			t.Errorf("%s lost its text", content)
@@ -89,6 +89,6 @@ func TestWhoSpeaks(t *testing.T) {
 	var tp tape
 	tp.add(repo.KindMessage, `{"role":"user","content":"Greet the person"}`, `{"source":{"format":"claude-code","extra":{"isMeta":true}}}`)
 	if it := Of(tp.entries[0]); it.Who != "program" {
-		t.Errorf("the text of a skill: %s", it.Who)
+		t.Errorf("the text of a skill is by %s, not by the program", it.Who)
 	}
 }

@@ -48,13 +48,13 @@ func Unsafe(s, keep string) (i, n int, shown string) {
 		if r >= ' ' && r < 0x7f {
 			continue
 		}
-		bad := r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError))
+		invalid := r == utf8.RuneError && !strings.HasPrefix(s[i:], string(utf8.RuneError))
 		switch {
-		case !bad && !unsafeRune(r), !bad && strings.ContainsRune(keep, r), r == emojiJoiner && joinsEmoji(s[:i], s[i+utf8.RuneLen(r):]):
+		case !invalid && !unsafeRune(r), !invalid && strings.ContainsRune(keep, r), r == emojiJoiner && joinsEmoji(s[:i], s[i+utf8.RuneLen(r):]):
 			continue
 		case strings.HasPrefix(s[i:], "\r\n") && keep != "": // as Windows writes it
 			return i, 1, ""
-		case bad, r < utf8.RuneSelf:
+		case invalid, r < utf8.RuneSelf:
 			return i, 1, fmt.Sprintf(`\x%02x`, s[i])
 		}
 		return i, utf8.RuneLen(r), fmt.Sprintf("<U+%04X>", r)
@@ -113,8 +113,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// Width returns the number of terminal cells of a line. Terminals disagree about emoji with joiners; it is never too
-// small for them.
+// Width returns the number of terminal cells of a line. Terminals disagree about emoji with joiners; for these it is
+// never too small.
 func Width(s string) int {
 	n := 0
 	for _, r := range s {

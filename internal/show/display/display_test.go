@@ -34,7 +34,7 @@ func TestSafe(t *testing.T) {
 		}
 	}
 	if got := Text("a\r\nb"); got != "a\nb" {
-		t.Errorf("a line's end of Windows becomes %q", got)
+		t.Errorf("the line end of Windows becomes %q, not a newline", got)
 	}
 }
 
@@ -72,8 +72,8 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-// Whatever was recorded: what is shown has no control and no invalid byte, and no line
-// is wider than the screen; wrapping loses nothing but spaces.
+// Whatever was recorded: what is shown has no control character and no invalid byte, and no
+// line is wider than the screen; wrapping loses nothing but spaces.
 func FuzzShown(f *testing.F) {
 	f.Add("a\x1b[31m 世界 \u202e\xff  b", 10)
 	f.Add("\r\n\t\x00\u0085", 3)
@@ -86,15 +86,15 @@ func FuzzShown(f *testing.F) {
 			}
 		}
 		if got := Truncate(line, cells); Width(got) > cells && len(line) > cells {
-			t.Errorf("Truncate(%q, %d) has %d cells", line, cells, Width(got))
+			t.Errorf("Truncate(%q, %d) is too wide: %d cells", line, cells, Width(got))
 		}
 		parts := Wrap(line, cells)
 		if strings.ReplaceAll(strings.Join(parts, ""), " ", "") != strings.ReplaceAll(line, " ", "") {
-			t.Errorf("Wrap(%q, %d) = %q", line, cells, parts)
+			t.Errorf("Wrap(%q, %d) = %q, which loses text", line, cells, parts)
 		}
 		for _, part := range parts {
 			if Width(part) > cells && len(line) > cells {
-				t.Errorf("Wrap(%q, %d) has %q", line, cells, part)
+				t.Errorf("Wrap(%q, %d) has a line that is too wide: %q", line, cells, part)
 			}
 		}
 	})

@@ -1,7 +1,7 @@
 package display
 
-// Language guesses which language with Han characters a text is in (ja, ko or zh), so that
-// browsers show its forms of them. It is "" for other text.
+// Language guesses whether a text is Japanese, Korean or Chinese (ja, ko, zh), so that browsers show
+// Han characters in the forms of that language. It is "" for other text.
 func Language(s string) string {
 	const enough = 4096
 	han, seen := false, 0

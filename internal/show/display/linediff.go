@@ -12,7 +12,7 @@ import (
 type TextLine struct {
 	Sign  byte // '+', '-', or ' ' if both sides have it
 	Text  string
-	Marks [][2]int // the changed ranges
+	Marks [][2]int // the changed ranges, in bytes of Text
 }
 
 // Shorten cuts a long line to the text around its first change.

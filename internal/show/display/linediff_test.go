@@ -59,8 +59,7 @@ func TestDiffLines(t *testing.T) {
 	}
 }
 
-// Without the lines with a +, the shown lines are lines of the old text in order;
-// without those with a -, of the new one.
+// Without the + lines, a diff is the old text; without the - lines, it is the new one.
 func TestDiffLinesAreOfBoth(t *testing.T) {
 	rnd := testkit.Random(t)
 	words := []string{"a", "b\n", "\n", "c d ", "世\n界"}
@@ -100,7 +99,7 @@ func TestDiffLinesAreOfBoth(t *testing.T) {
 	}
 }
 
-// Of a very long line, what changed is shown.
+// A very long line is cut to the text around its change.
 func TestLongLine(t *testing.T) {
 	l := TextLine{Sign: '-'}
 	l.add(strings.Repeat("世", 5000), false)
@@ -108,9 +107,9 @@ func TestLongLine(t *testing.T) {
 	l.add(strings.Repeat("x", 5000), false)
 	got := l.Shorten(100)
 	if !strings.Contains(got.Text, "changed") || Width(got.Text) > 100 {
-		t.Errorf("%d cells: %s", Width(got.Text), got.Text)
+		t.Errorf("the line has %d cells, not at most 100, or lacks the change: %s", Width(got.Text), got.Text)
 	}
 	if m := got.Marks; len(m) != 1 || got.Text[m[0][0]:m[0][1]] != "changed" {
-		t.Errorf("marks %v of %q", m, got.Text)
+		t.Errorf("the marks %v of %q are not the change", m, got.Text)
 	}
 }

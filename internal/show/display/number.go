@@ -27,7 +27,7 @@ func Number(n int64) string {
 	return strconv.FormatFloat(value, 'f', digits, 64) + space + unit
 }
 
-// Work is a time of work: "45 s", "12 min", "3 h 20 min". It is "" for none.
+// Work is how long somebody worked: "45 s", "12 min", "3 h 20 min". It is "" below a millisecond.
 func Work(d time.Duration) string {
 	n := func(n int, unit string) string { return strconv.Itoa(n) + space + unit }
 	switch {

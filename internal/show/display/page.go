@@ -17,7 +17,7 @@ func Page(s string) string { return Safe(s, KeptInPages) }
 // PageLine makes a name or a line of text safe to show in a page.
 func PageLine(s string) string { return Safe(s, joiners) }
 
-// Title makes one line of text for a page, of at most so many bytes.
+// Title makes one line of text for a page, and cuts it to the given number of bytes.
 func Title(s string, most int) string {
 	if len(s) > 4*most {
 		s = strings.ToValidUTF8(s[:4*most], "")
@@ -29,18 +29,18 @@ func Title(s string, most int) string {
 	return s
 }
 
-// SkipBlankLines returns a text from its first line with words on.
+// SkipBlankLines returns a text without the blank lines at its beginning.
 func SkipBlankLines(text string) string {
 	for {
 		line, rest, more := strings.Cut(text, "\n")
-		if !more || strings.Trim(line, " \t\r") != "" { // other white space is shown as what it is
+		if !more || strings.Trim(line, " \t\r") != "" { // other white space, such as a form feed, is shown
 			return text
 		}
 		text = rest
 	}
 }
 
-// Cut splits text so that head has at most so many lines and bytes. Text that is only a
+// Cut splits text so that head has at most the given numbers of lines and bytes. Text that is only a
 // little longer stays whole.
 func Cut(text string, lines, bytes int) (head, rest string) {
 	end := 0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Minute is the layout of dates, which are shown in the reader's zone.
+// Minute is the layout of dates with a time of day, which are shown in the reader's zone.
 const Minute = "2006-01-02 15:04"
 
 // Zone returns the name of the local zone at a time.

@@ -14,7 +14,7 @@ import (
 	"tape/internal/show/outline"
 )
 
-// esc returns a text for an attribute or an element.
+// esc escapes a text for an attribute or an element.
 func esc(s string) string { return template.HTMLEscapeString(display.Line(s)) }
 
 // num returns a coordinate as text.
@@ -33,8 +33,8 @@ type Day struct {
 // levels is how many shades the days of a calendar have.
 const levels = 4
 
-// Calendar draws days in columns of weeks that begin on Monday. The days follow each other; the first column is
-// that of the first day.
+// Calendar draws days in columns of weeks that begin on Monday. The days must be consecutive; the first column
+// has the week of the first day.
 func Calendar(days []Day, label string) template.HTML {
 	if len(days) == 0 {
 		return ""
@@ -112,7 +112,7 @@ func Days(days []Day, label, most string) template.HTML {
 	return done(&b)
 }
 
-// Bar draws a share of a whole as a bar, with a part of it in the colour of errors. Both are from 0 to 1.
+// Bar draws a share of a whole as a bar, and bad, a part of the share, in the colour of errors. Both are from 0 to 1.
 func Bar(share, bad float64) template.HTML {
 	share, bad = bound(share), min(bound(bad), bound(share))
 	var b strings.Builder
@@ -144,7 +144,7 @@ func Strip(s outline.Strip, link func(entry int64) string) template.HTML {
 		return ""
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 %d %d" preserveAspectRatio="none" role="group" aria-label="The session along its time: prompts, calls, errors, handoffs">`, width, height)
+	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 %d %d" preserveAspectRatio="none" role="group" aria-label="The session over time: prompts, calls, errors, handoffs">`, width, height)
 	fmt.Fprintf(&b, `<rect class="ground" y="%d" width="%d" height="%d"/>`, top, width, height-top)
 	open := func(entry int64, title string) {
 		fmt.Fprintf(&b, `<a href="%s" data-go="%d" tabindex="-1"><title>%s</title>`, esc(link(entry)), entry, esc(title))

@@ -51,7 +51,7 @@ func TestDrawings(t *testing.T) {
 	calendar := Calendar(days, evil)
 	parsed(t, calendar)
 	if n := strings.Count(string(calendar), "<rect"); n != 380 {
-		t.Errorf("the calendar has %d days", n)
+		t.Errorf("the calendar has %d days, not 380", n)
 	}
 	parsed(t, Days(days, evil, "3 h"))
 	parsed(t, Bar(2, 3))
@@ -69,7 +69,7 @@ func TestDrawings(t *testing.T) {
 	for _, empty := range []template.HTML{Calendar(nil, ""), Days(nil, "", ""), Strip(outline.Strip{}, nil),
 		Strip(outline.Strip{Bins: make([]outline.Bin, outline.Bins), Marks: []outline.Mark{{Entry: 3, Sign: outline.Prompt}}}, nil)} {
 		if empty != "" {
-			t.Errorf("without data, %s is drawn", empty)
+			t.Errorf("without days or calls, the drawing is not empty: %s", empty)
 		}
 	}
 }

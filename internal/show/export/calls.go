@@ -73,7 +73,7 @@ func (p *page) diff(lines []display.TextLine, e repo.Entry) {
 	p.put("<pre class=\"diff\">\n")
 	size := 0
 	for i, l := range lines {
-		if size += len(l.Text); p.pieces != nil && p.pieces.Whole != nil && (i >= 2*shownLines || size > 2*p.bytes(shownBytes)) {
+		if size += len(l.Text); p.pieces != nil && p.pieces.Whole != nil && (i >= 2*shownLines || size > 2*p.limit(shownBytes)) {
 			p.put("</pre>\n")
 			p.elsewhere(strings.Repeat("\n", len(lines)-i), e)
 			return

@@ -69,7 +69,7 @@ func randomPhases(t *testing.T, rnd *rand.Rand, late bool) *recorder {
 	return r
 }
 
-// Made in stretches, the messages are the same as made at once.
+// Messages that are made in stretches are the same as messages that are made at once.
 func TestOpenAIStretches(t *testing.T) {
 	for seed := range uint64(300) {
 		late := seed%2 == 1
@@ -109,7 +109,7 @@ func TestOpenAIStretches(t *testing.T) {
 // A tape without messages is an empty array.
 func TestOpenAIEmpty(t *testing.T) {
 	if got := write(t, "openai", Source{Entries: all(nil)}); got != "[]\n" {
-		t.Errorf("%q", got)
+		t.Errorf("a tape without messages is %q", got)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestJSONL(t *testing.T) {
 		want.Write(append(e.Raw, '\n'))
 	}
 	if got := write(t, "jsonl", r.source()); got != want.String() {
-		t.Errorf("%s", got)
+		t.Errorf("the record is\n%s\nnot\n%s", got, want.String())
 	}
 }
 
@@ -164,7 +164,7 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, errDisk }
 
-// Every format passes on that reading or writing failed, and stops.
+// Every format stops at an error of reading or writing, and returns it.
 func TestErrors(t *testing.T) {
 	r := randomPhases(t, rand.New(rand.NewPCG(1, 6)), true)
 	for _, f := range Formats() {
@@ -178,7 +178,7 @@ func TestErrors(t *testing.T) {
 			yield(repo.Entry{}, errDisk)
 		}
 		if err := f.Write(t.Context(), &bytes.Buffer{}, broken); !errors.Is(err, errDisk) {
-			t.Errorf("%s: reading: %v", f.Name, err)
+			t.Errorf("%s: after an error of reading, the error is %v", f.Name, err)
 		}
 		endless := r.source()
 		endless.Entries = func(yield func(repo.Entry, error) bool) {
@@ -191,10 +191,10 @@ func TestErrors(t *testing.T) {
 			}
 		}
 		if err := f.Write(t.Context(), brokenWriter{}, endless); !errors.Is(err, errDisk) {
-			t.Errorf("%s: writing: %v", f.Name, err)
+			t.Errorf("%s: after an error of writing, the error is %v", f.Name, err)
 		}
 	}
 	if _, ok := Find("pdf"); ok {
-		t.Error("there is no such format")
+		t.Error("the format pdf is found, which does not exist")
 	}
 }

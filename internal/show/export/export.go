@@ -28,17 +28,17 @@ import (
 type Format struct {
 	Name  string // as users write it
 	Title string // the words of a link
-	Media string // the media type that a browser is told
+	Media string // the media type, for browsers
 	Help  string // what it is, on one line
 
 	Phases    bool                                                              // needs Source.Phases
 	Prose     bool                                                              // needs Source.Prose
-	Artifacts func(context.Context, *repo.Tape, repo.Entry) (repo.Entry, error) // puts into an entry what is shown of artifacts; may be nil
+	Artifacts func(context.Context, *repo.Tape, repo.Entry) (repo.Entry, error) // puts texts or pictures from artifacts into an entry; may be nil
 
 	write func(context.Context, *output, Source) error
 }
 
-// Formats returns all formats, first the one that is usual.
+// Formats returns all formats, the default first.
 func Formats() []Format {
 	return []Format{
 		{Name: "jsonl", Title: "JSON", Media: "application/jsonl", write: writeJSONL,
@@ -88,7 +88,7 @@ type Source struct {
 	Whole iter.Seq2[repo.Entry, error]
 	// Published leaves out what only the owner of the repository needs: events, folders, names of tapes.
 	Published bool
-	// Left says, once the entries were read, what a page does not show; may be nil.
+	// Left is called when the entries were read, and says what a page does not show; may be nil.
 	Left func() []string
 	// AgentTitle is the name that people know an agent by; nil: its short name.
 	AgentTitle func(name string) string

@@ -14,7 +14,7 @@ import (
 	"tape/repo"
 )
 
-// Times are shown in the local zone.
+// TestMain sets the local zone, in which times are shown, to UTC.
 func TestMain(m *testing.M) {
 	time.Local = time.UTC
 	os.Exit(m.Run())
@@ -152,7 +152,7 @@ func hostileTape(t *testing.T, rnd *rand.Rand) (src Source, texts []string) {
 		r.add(repo.KindMessage, `{"role":"assistant","content":[{"type":"text","text":`+x()+`},`+x()+`,{"type":`+x()+`,"data":`+x()+`}],`+
 			`"tool_calls":[{"id":"m1","function":{"name":`+x()+`,"arguments":`+x()+`}}]}`, meta())
 		r.add(repo.KindToolCall, `{"calls":[{"id":`+x()+`,"function":{"name":"f","arguments":`+asJSON(`{`+x()+`:`+x()+`}`)+`}},{"name":"g","arguments":{"k":`+x()+`}}]}`, meta())
-		texts = texts[:len(texts)-4] // the id is not shown; the rest is added again
+		texts = texts[:len(texts)-4] // the id is not shown; argsOf returns the others
 		last := r.entries[len(r.entries)-1].Payload
 		for _, c := range []string{"0", "1"} {
 			texts = append(texts, argsOf(t, last, c)...)

@@ -161,7 +161,8 @@ func (p *page) section(ph repo.Phase, none bool) {
 	}
 }
 
-// plain reports whether the beginning of a phase is not shown: that of the first says nothing to others.
+// plain reports whether a phase begins without a heading: on a published page, that is the first phase, whose heading
+// says nothing to readers.
 func (p *page) plain(ph repo.Phase) bool { return p.published && ph.Seq == 1 }
 
 // open begins the element of an entry, with a label if there is a title.
@@ -216,10 +217,10 @@ func (p *page) label(who string, e repo.Entry) {
 	p.put("</p>\n")
 }
 
-// stamp says who wrote an entry, its id, which is a link to it, and when.
+// stamp says who wrote an entry and when, with its id as a link to it.
 func (p *page) stamp(e repo.Entry) { p.stampWith(e, `<a class="ref" href="#e{}">@{}</a>`, e.ID, e.ID) }
 
-// foldStamp is stamp in the line of a fold, which may have no link.
+// foldStamp is stamp without the link, for the line of a fold, which must not contain one.
 func (p *page) foldStamp(e repo.Entry) { p.stampWith(e, `<span class="ref">@{}</span>`, e.ID) }
 
 func (p *page) stampWith(e repo.Entry, ref markup, ids ...any) {
@@ -290,7 +291,7 @@ func (p *page) data(name, text string, e repo.Entry) {
 	if name != "" {
 		p.put("<details class=\"part\"><summary>{}</summary>\n", display.Title(name, nameMost))
 	}
-	head, rest := display.Cut(strings.TrimRight(text, "\r\n"), shownLines, p.bytes(shownBytes))
+	head, rest := display.Cut(strings.TrimRight(text, "\r\n"), shownLines, p.limit(shownBytes))
 	p.pre(head)
 	p.spent += len(head)
 	if rest != "" && !p.elsewhere(rest, e) {
@@ -342,7 +343,7 @@ func (p *page) prose(text string, c class, e repo.Entry) {
 	}
 	rest := ""
 	if p.pieces != nil && p.pieces.Whole != nil {
-		text, rest = display.Cut(text, lines, p.bytes(pieceProse))
+		text, rest = display.Cut(text, lines, p.limit(pieceProse))
 	}
 	p.spent += len(text)
 	p.put("<div class=\"text\" dir=\"auto\"{}>\n", language(text))

@@ -63,11 +63,11 @@ func checkPage(t *testing.T, page string) string {
 			elements++
 			allowed, ok := known[n.Data]
 			if !ok {
-				t.Errorf("element %s", n.Data)
+				t.Errorf("the page has the element %s", n.Data)
 			}
 			for _, a := range n.Attr {
 				if want, ok := allowed[a.Key]; !ok || !want.MatchString(a.Val) {
-					t.Errorf("attribute %s=%q of %s", a.Key, a.Val, n.Data)
+					t.Errorf("the page has the attribute %s=%q of %s", a.Key, a.Val, n.Data)
 				}
 				switch {
 				case a.Key == "id" && ids[a.Val]:
@@ -80,7 +80,7 @@ func checkPage(t *testing.T, page string) string {
 			}
 			quiet = quiet || n.Data == "summary" && strings.Contains(attr(n.Parent, "class"), "more") || n.Data == "style"
 		case html.CommentNode:
-			t.Errorf("comment %q", n.Data)
+			t.Errorf("the page has the comment %q", n.Data)
 		case html.TextNode:
 			if !quiet {
 				text.WriteString(strings.ReplaceAll(n.Data, "image: ", "")) // in front of a picture's name
@@ -155,7 +155,7 @@ func words(s string) string {
 	}, s)
 }
 
-// Whatever is recorded, it is text on the page, and all of it is there.
+// Whatever was recorded is on the page as text, and completely.
 func TestHTMLIsInert(t *testing.T) {
 	for seed := range uint64(100) {
 		src, texts := hostileTape(t, rand.New(rand.NewPCG(seed, 1)))
@@ -202,7 +202,7 @@ func TestHTMLPictures(t *testing.T) {
 	checkPage(t, page)
 	order(t, page, `<img alt="image/png, 3 bytes" src="data:image/png;base64,UE5H" loading="lazy">`, "onerror=", "image/svg+xml")
 	if n := strings.Count(page, "<img"); n != 1 {
-		t.Errorf("%d pictures", n)
+		t.Errorf("the page has %d pictures, not 1", n)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestHTMLLongResult(t *testing.T) {
 	page := write(t, "html", r.source())
 	text := checkPage(t, page)
 	if n := strings.Count(bare(text), bare(long.String())); n != 2 {
-		t.Errorf("the text is there %d times", n)
+		t.Errorf("the page has the text %d times, not twice", n)
 	}
 	order(t, page, "line 23 ", "<summary>2976 more lines (", "line 24 ", "line 2999", "line 2999", "</pre>", "more lines", "<strong>it</strong>")
 }
@@ -265,12 +265,12 @@ func TestHTMLLongResult(t *testing.T) {
 func TestHTMLLanguage(t *testing.T) {
 	for text, want := range map[string]string{"数据库": "zh", "データ 数": "ja", "데이터": "ko", "data": "", "Äpfel": "", "…—": ""} {
 		if got := language(text); string(got) != ` lang="`+want+`"` {
-			t.Errorf("%s:%s", text, got)
+			t.Errorf("the language of %s is%s, not %q", text, got, want)
 		}
 	}
 }
 
-// Phases without an entry of the wanted kinds stay, and events are folded, not dropped.
+// Phases without an entry of the wanted kinds stay on the page, and events are folded, not dropped.
 func TestHTMLPhasesAndEvents(t *testing.T) {
 	r := record(t)
 	for i := range 300 {
@@ -341,6 +341,6 @@ func TestHTMLHoldsLittleBack(t *testing.T) {
 	checkPage(t, page)
 	order(t, page, "I look", "tool-c1", "no result here", "message 0.", fmt.Sprintf("message %d.", 2*held-1), `result of <code>tool-c1</code> @2`, "at last")
 	if n := strings.Count(page, "tool-c1"); n != 2 || strings.Contains(page, "no calls") {
-		t.Errorf("the call is named %d times", n)
+		t.Errorf("the call is named %d times, not twice, or repeated without its calls", n)
 	}
 }

@@ -54,7 +54,7 @@ func (d *document) end() {}
 
 func (d *document) section(ph repo.Phase, none bool) {
 	if d.published {
-		if ph.Seq > 1 { // the beginning of the first says nothing to others
+		if ph.Seq > 1 { // the heading of the first says nothing to readers
 			d.w.printf("\n## %s\n", escapeLine(display.Title(ph.Name, 400)))
 		}
 		return
@@ -65,7 +65,7 @@ func (d *document) section(ph repo.Phase, none bool) {
 	}
 }
 
-// open writes the heading of an entry. An anchor has that of its phase.
+// open writes the heading of an entry; an anchor has its phase's heading already.
 func (d *document) open(c class, who string, e repo.Entry) {
 	if d.published {
 		who = speaker(c, who, e)

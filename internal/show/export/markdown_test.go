@@ -16,8 +16,8 @@ import (
 	"tape/repo"
 )
 
-// Recorded text stays in its quotes and fences: every line of a document is written by the
-// document itself, or is inside of them.
+// Recorded text stays in its quotes and fences: every line outside of them has a form that the
+// document itself writes.
 func TestMarkdownIsInert(t *testing.T) {
 	own := regexp.MustCompile(`^(|#{1,3} .*|> ?.*|\S.* · .*|.*:|\*[0-9,]+ .*(: ` + "`tape show @[0-9]+ --json`" + `)?\*|` +
 		`<details><summary>(<b>[^<>]*</b>)?[^<>]*</summary>|</details>|No entries of the kinds that were asked for\.)$`)
@@ -38,7 +38,7 @@ func TestMarkdownIsInert(t *testing.T) {
 			case strings.HasPrefix(l, "```"):
 				fence = strings.TrimSuffix(l, "diff")
 			case !own.MatchString(l):
-				t.Errorf("seed %d: line %q", seed, l)
+				t.Errorf("seed %d: recorded text is outside of quotes and fences: %q", seed, l)
 			}
 		}
 		if fence != "" {
@@ -74,8 +74,8 @@ func TestMarkdownPublished(t *testing.T) {
 	}
 }
 
-// If cmark-gfm is installed, which git hosts use to show Markdown: it makes no harmful
-// element of recorded text, even if HTML is allowed.
+// cmark-gfm, which git hosts use to show Markdown, makes no harmful element of recorded text,
+// even if HTML is allowed. The test is skipped if it is not installed.
 func TestMarkdownRendered(t *testing.T) {
 	program, err := exec.LookPath("cmark-gfm")
 	if err != nil {
@@ -89,7 +89,7 @@ func TestMarkdownRendered(t *testing.T) {
 		counts := map[string]int{}
 		inspect(t, page, counts)
 		if counts["h1"] != 1 || counts["h2"] != len(src.Phases) || counts["script"]+counts["img"]+counts["style"] > 0 {
-			t.Errorf("elements: %v", counts)
+			t.Errorf("the elements are %v, not 1 h1, %d h2 and no script, img or style", counts, len(src.Phases))
 		}
 		if n := strings.Count(doc, "\n<details><summary>"); counts["details"] != n || counts["summary"] != n {
 			t.Errorf("%d folds, not %d", counts["details"], n)
@@ -205,7 +205,7 @@ func TestMarkdownShortens(t *testing.T) {
 	r.results(`{}`, strings.Repeat("x", 10<<20))
 	doc := write(t, "markdown", r.source())
 	if len(doc) > 6000 {
-		t.Errorf("%d bytes", len(doc))
+		t.Errorf("the document has %d bytes, not at most 6000", len(doc))
 	}
 	order(t, doc, fmt.Sprintf("\n*10.0 MiB more: `tape show @%d --tape main --json`*\n", 3))
 }

@@ -12,7 +12,7 @@ import (
 
 // A published document folds calls and thoughts, as pages do.
 
-// fold begins what is folded below a line.
+// fold begins a fold; what and about are the line that stays visible.
 func (d *document) fold(what, about string) {
 	d.w.printf("\n%s<b>%s</b> %s</summary>\n", FoldBegins, inHTML.Replace(what), inHTML.Replace(about))
 }

@@ -13,7 +13,7 @@ func closes(l, fence string) bool {
 	return strings.HasPrefix(l, fence) && strings.Trim(l, fence[:1]) == ""
 }
 
-// isHeading reports whether a line is one.
+// isHeading reports whether a line is a Markdown heading.
 func isHeading(l string) bool {
 	rest := strings.TrimLeft(l, "#")
 	n := len(l) - len(rest)

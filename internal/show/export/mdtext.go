@@ -51,7 +51,7 @@ func isPlain(l string) bool {
 	return body != "" && len(l)-len(body) < 4 && !strings.ContainsAny(body[:1], "-+*>#=`~_0123456789\t") && !strings.Contains(body, "|")
 }
 
-// infoOf is the language of a code block, unless hosts render that as pictures.
+// infoOf returns the language of a code block; "" if git hosts render it as a picture, or if it is no plain word.
 func infoOf(info string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(info), " ")
 	if len(name) > 20 || strings.IndexFunc(name, func(r rune) bool {
@@ -129,8 +129,8 @@ func escapeInline(s string) string {
 	return b.String()
 }
 
-// isCode reports whether all parsers treat a code span, after the text before it, as one;
-// or whether its content is harmless as text, too. Parsers disagree about a bar in it, which
+// isCode reports whether a code span can stay: after the text before it, all parsers see a
+// code span, or its content is harmless as text, too. Parsers disagree about a bar in it, which
 // may end a table's cell, and about an address before it, which may include the backtick.
 func isCode(before, span string) bool {
 	if !strings.ContainsAny(span, "<[]&") {

@@ -15,14 +15,14 @@ import (
 // How much of a text a piece shows if there is a page with the whole of it.
 const (
 	pieceProse  = 8 << 10
-	pieceSpent  = 30 << 10 // bytes of text in one piece, after which the others get only pieceScarce
+	pieceSpent  = 30 << 10 // bytes of text in one piece, after which each other text gets only pieceScarce
 	pieceScarce = 300
 )
 
 // PieceOptions say how [Pieces] renders.
 type PieceOptions struct {
-	// Whole returns the address of an entry on the page that has long texts whole; they are cut. nil: they are
-	// folded, not cut.
+	// Whole returns the address of an entry on the page that shows long texts whole; pieces cut them. nil: pieces
+	// fold them, and cut none.
 	Whole func(id int64) string
 	// Picture takes a picture as a data: URL and returns the URL for the page.
 	Picture func(data string) string
@@ -43,7 +43,7 @@ type Piece struct {
 // Helper is a subagent, whose pieces are folded together: between its Begin and HelperEnd.
 type Helper outline.Helper
 
-// Begin begins the pieces of the subagent on a page.
+// Begin returns the HTML that comes before the subagent's pieces on a page.
 func (h *Helper) Begin() []byte {
 	var b bytes.Buffer
 	w := newOutput(&b)
@@ -52,7 +52,7 @@ func (h *Helper) Begin() []byte {
 	return b.Bytes()
 }
 
-// HelperEnd ends the pieces of a subagent on a page.
+// HelperEnd is the HTML that comes after a subagent's pieces on a page.
 const HelperEnd = "</details>\n"
 
 // Style is the stylesheet of pages.
@@ -67,7 +67,7 @@ type Top struct {
 	whole top
 }
 
-// TopOf reads the whole source for its head.
+// TopOf reads the whole source for the head of its page.
 func TopOf(ctx context.Context, src Source) (Top, error) {
 	t, err := src.top(ctx)
 	return Top{Title: t.title, Facts: t.facts, Zone: t.zone, whole: t}, err
@@ -81,13 +81,13 @@ func Pieces(ctx context.Context, src Source, t Top, o PieceOptions, use func(Pie
 	p := &page{w: w, renderProse: src.Prose, zone: t.Zone, dir: t.whole.dir, published: true, pieces: &o}
 	phases, whole := src.Phases, o.Whole
 	return conversation.Each(ctx, src.Entries, func(it *conversation.Item) error {
-		return apart(it, func(it *conversation.Item) error {
+		return splitEvents(it, func(it *conversation.Item) error {
 			b.Reset()
 			p.spent = 0
 			h := t.whole.outline.HelperOf(conversation.Fork(it.Entry))
 			p.inHelper = h != nil
 			out := Piece{Entry: it.Entry.ID, Helper: (*Helper)(h)}
-			if it.Kind == conversation.Phase && it.Entry.AnchorSeq > 1 { // that of the beginning says nothing to others
+			if it.Kind == conversation.Phase && it.Entry.AnchorSeq > 1 { // the first says nothing to readers
 				for i := range phases {
 					if phases[i].Seq == it.Entry.AnchorSeq {
 						out.Phase = &phases[i]
@@ -135,7 +135,7 @@ func (p *page) heading(ph repo.Phase) {
 	p.put(`<h2 class="phase" id="p{}"><span class="seq">{}</span> <span dir="auto">{}</span></h2>`+"\n", ph.Seq, fmt.Sprintf("%03d", ph.Seq), display.Title(ph.Name, nameMost))
 }
 
-// textOf is what a search finds of an item.
+// textOf returns the text by which a search finds an item.
 func textOf(it *conversation.Item) string {
 	const most = 4 << 10
 	var b strings.Builder
@@ -160,15 +160,15 @@ func textOf(it *conversation.Item) string {
 	return text + " …"
 }
 
-// bytes is how much of a text is shown: little, if its piece has much already.
-func (p *page) bytes(most int) int {
+// limit is how many bytes of a text are shown: few, if its piece has much text already.
+func (p *page) limit(most int) int {
 	if p.pieces != nil && p.pieces.Whole != nil && p.spent > pieceSpent {
 		return min(most, pieceScarce)
 	}
 	return most
 }
 
-// elsewhere leads to the page that has the rest of a text, if there is one.
+// elsewhere writes a link to the page that has the rest of a text. It reports whether there is such a page.
 func (p *page) elsewhere(rest string, e repo.Entry) bool {
 	if p.pieces == nil || p.pieces.Whole == nil {
 		return false

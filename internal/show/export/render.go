@@ -21,14 +21,14 @@ type renderer interface {
 	end()
 	// section begins the section of a phase. none says that it has no entries of the wanted kinds.
 	section(ph repo.Phase, none bool)
-	// open begins an entry under a title, close ends it. mark is the target of links to an
+	// open begins an entry under a title, close ends it. mark writes the target of links to an
 	// entry without content.
 	open(class class, title string, e repo.Entry)
 	close(class)
 	mark(e repo.Entry)
 	// call begins a call with its arguments; its results follow, then endCall.
 	call(c *conversation.Call, e repo.Entry)
-	// late begins a result apart from its call, which is nil if it is unknown.
+	// late begins a result that is shown apart from its call; of is nil if the call is unknown.
 	late(of *conversation.Call, e repo.Entry)
 	endCall()
 	// result begins a result; its parts follow, then endResult.
@@ -79,7 +79,7 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 	}
 	r.begin(t)
 	phases := t.phases
-	sections := func(seq int) { // up to that number; 0: all
+	sections := func(seq int) { // begins those up to a number; 0: all
 		for len(phases) > 0 && (seq == 0 || phases[0].Seq <= seq) {
 			r.section(phases[0], phases[0].Seq != seq && len(src.Kinds) > 0)
 			phases = phases[1:]
@@ -96,7 +96,7 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 		now = h
 	}
 	err = conversation.Each(ctx, src.Entries, func(it *conversation.Item) error {
-		return apart(it, func(it *conversation.Item) error {
+		return splitEvents(it, func(it *conversation.Item) error {
 			switchTo(t.outline.HelperOf(conversation.Fork(it.Entry)))
 			if it.Kind == conversation.Phase {
 				sections(it.Entry.AnchorSeq)
@@ -201,7 +201,7 @@ func withoutStart(it *conversation.Item) {
 	}
 }
 
-// withoutAddress returns the names of authors.
+// withoutAddress returns the names of authors, without their mail addresses.
 func withoutAddress(authors []string) (names []string) {
 	for _, who := range authors {
 		name, address, _ := strings.Cut(who, "<")
@@ -338,8 +338,8 @@ func renderResults(r renderer, it *conversation.Item) {
 // author returns the author of an entry, safe to show; "" if the entry names none.
 func author(e repo.Entry) string { return display.Title(e.Author(), 200) }
 
-// when returns an entry's date in the local zone, which is named if it is not the usual one, as in
-// summer time. A date that cannot be parsed is shown as stored.
+// when returns an entry's date in the local zone. It names the zone if that is not the usual one, as in
+// summer time. A date that cannot be parsed is returned as it is stored, with machine "".
 func when(e repo.Entry, usual string) (text, machine string) {
 	t, ok := e.Time()
 	if !ok {

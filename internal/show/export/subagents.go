@@ -8,8 +8,8 @@ import (
 	"tape/internal/show/outline"
 )
 
-// apart yields an item, and events of several agents as an item for each.
-func apart(it *conversation.Item, use func(*conversation.Item) error) error {
+// splitEvents passes an item to use. It splits an item of events where another agent's events begin.
+func splitEvents(it *conversation.Item, use func(*conversation.Item) error) error {
 	if it.Kind != conversation.Events {
 		return use(it)
 	}
@@ -27,7 +27,7 @@ func apart(it *conversation.Item, use func(*conversation.Item) error) error {
 	return nil
 }
 
-// task is what a subagent was to do, on a line.
+// task is what a subagent was asked to do, on one line.
 func task(h *outline.Helper) string {
 	if h.Task == "" {
 		return display.Title(path.Base(h.Fork), nameMost)
@@ -35,8 +35,8 @@ func task(h *outline.Helper) string {
 	return display.Title(h.Task, nameMost)
 }
 
-// did says how much a subagent did.
-func did(h *outline.Helper) string {
+// amountDone says how much a subagent did.
+func amountDone(h *outline.Helper) string {
 	if h.Calls == 0 {
 		return display.Entries(h.Entries)
 	}
@@ -45,7 +45,7 @@ func did(h *outline.Helper) string {
 
 func (p *page) beginHelper(h *outline.Helper) {
 	p.inHelper = true
-	p.put("<details class=\"helper\"><summary><strong>Subagent</strong> <span class=\"task\" dir=\"auto\"{}>{}</span> <span class=\"dim\">{}</span></summary>\n", language(h.Task), task(h), did(h))
+	p.put("<details class=\"helper\"><summary><strong>Subagent</strong> <span class=\"task\" dir=\"auto\"{}>{}</span> <span class=\"dim\">{}</span></summary>\n", language(h.Task), task(h), amountDone(h))
 }
 
 func (p *page) endHelper() {
@@ -55,7 +55,7 @@ func (p *page) endHelper() {
 
 func (d *document) beginHelper(h *outline.Helper) {
 	d.inHelper = true
-	d.fold("Subagent", task(h)+" · "+did(h))
+	d.fold("Subagent", task(h)+" · "+amountDone(h))
 }
 
 func (d *document) endHelper() {

@@ -42,7 +42,7 @@ func TestSubagent(t *testing.T) {
 			t.Errorf("the page has no subagent: %q\n%s", begins, page)
 		}
 		if strings.Count(page, "Subagent</strong>") != 1 || strings.Contains(inside, "not in context") || !strings.Contains(page, "Claude Code") {
-			t.Errorf("%s", page)
+			t.Errorf("the page has two subagents, marks their entries as not in context, or lacks the agent's name:\n%s", page)
 		}
 		if want := `<span class="dir">very/long/way/</span><span class="base">retry.go</span>`; !strings.Contains(page, want) {
 			t.Errorf("the page lacks %s", want)
@@ -70,6 +70,6 @@ func TestPiecesOfSubagent(t *testing.T) {
 		return nil
 	})
 	if err != nil || len(of) < 2 || of[0] != of[1] || !strings.Contains(of[0], "Review &lt;it&gt;") {
-		t.Error(of, err)
+		t.Errorf("the pieces of the subagent begin with %q: %v", of, err)
 	}
 }

@@ -15,7 +15,7 @@ func TestLocalCommandsInDocuments(t *testing.T) {
 		got := write(t, f, r.source())
 		for _, want := range []string{"/model opus", "Set model to opus", "a question about"} {
 			if !strings.Contains(got, want) {
-				t.Errorf("%s: no %q in\n%s", f, want, got)
+				t.Errorf("%s: %q is missing in\n%s", f, want, got)
 			}
 		}
 		for _, not := range []string{"command-message", "local-command-stdout"} {

@@ -38,10 +38,10 @@ type outcome struct {
 type trainingWriter struct {
 	w    *output
 	src  Source
-	todo []repo.Phase // those without a line yet
+	todo []repo.Phase // the phases without a line yet
 
 	messages *messages.Writer // of the open line; nil if there is none
-	ids      []int64          // of the entries that they are made of
+	ids      []int64          // of the entries that the messages are made of
 	seq      int
 }
 
@@ -55,11 +55,11 @@ type trainingWriter struct {
 //	 "messages":[{"role":"user","content":"…"},…],
 //	 "ids":[18,19,21]}
 //
-// state is that of the anchor that opens the phase, outcome describes the anchor that
-// closes it, and commit contains the closed phase. If the phase is open, the last two are
-// null. entries are the first and the last of the phase, ids those that the messages were
-// made of. Each phase stands for itself, as in tape context: a call whose result is in the
-// next phase gets a placeholder for it.
+// state comes from the anchor that opens the phase, outcome describes the anchor that
+// closes it, and commit contains the closed phase. If the phase is open, outcome and commit
+// are null. entries has the ids of the first and the last entry of the phase, ids has the
+// entries that the messages were made of. Each phase stands for itself, as in tape context:
+// a call whose result is in the next phase gets a placeholder for it.
 func writeTraining(ctx context.Context, w *output, src Source) error {
 	t := &trainingWriter{w: w, src: src, todo: src.selected()}
 	if err := each(ctx, src.Entries, t.add); err != nil {
@@ -85,7 +85,7 @@ func (t *trainingWriter) add(e repo.Entry) error {
 	return nil
 }
 
-// upTo writes the lines of the phases before a number, and begins that phase's; 0: all lines.
+// upTo writes the lines of the phases before number seq, and begins the line of that phase; 0: it writes all lines.
 func (t *trainingWriter) upTo(seq int) error {
 	if err := t.end(); err != nil {
 		return err

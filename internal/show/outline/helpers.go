@@ -55,8 +55,8 @@ func (b *builder) helper(e repo.Entry) {
 	}
 }
 
-// started records the calls that start subagents: the task that each call gives, and how long it took.
-func (b *builder) started(it *conversation.Item) {
+// noteTasks notes the task of each call that starts a subagent, and how long the call took.
+func (b *builder) noteTasks(it *conversation.Item) {
 	for _, c := range it.Calls {
 		v := callview.Of(c, "")
 		if v.Shape != callview.Agent {
@@ -69,8 +69,8 @@ func (b *builder) started(it *conversation.Item) {
 	}
 }
 
-// told notes which call started a subagent: the agent says so in an event after the call.
-func (b *builder) told(e repo.Entry) {
+// noteStart notes which call started a subagent: the agent says so in an event after the call.
+func (b *builder) noteStart(e repo.Entry) {
 	if e.Kind != repo.KindEvent || !bytes.Contains(e.Payload, []byte(`"agentId"`)) || len(b.callOf) == maxPerName {
 		return
 	}

@@ -1,6 +1,6 @@
 // Package outline sums up a session for somebody who opens it: what was asked, how it ended, its turns with their
-// calls, time and tokens, the files, commands and commits, and when all that was. It reads the entries once, wherever
-// they come from, and returns plain data.
+// calls, time and tokens, the files, failed calls and commits, and where these are in time. It reads the entries once,
+// wherever they come from, and returns plain data.
 package outline
 
 import (
@@ -27,10 +27,10 @@ type Outline struct {
 	Total   Turn // without Entry, Asked and At
 	Models  []Model
 	Tools   []Tool
-	Files   []File // the changed ones first, each in the order of their paths
+	Files   []File // the changed ones, then those only read; both in the order of their paths
 	Failed  []Failure
 	Missing int      // failures beyond those in Failed
-	Commits []string // the id and the subject
+	Commits []string // id and subject of each
 	Phases  []Phase
 	Helpers []Helper // subagents whose entries are in the session
 	Strip   Strip
@@ -53,13 +53,13 @@ type Turn struct {
 	Tokens        activity.Tokens
 }
 
-// Model is what a model used.
+// Model is a model with the tokens that it used.
 type Model struct {
 	Name   string
 	Tokens activity.Tokens
 }
 
-// Tool is what was done with a tool.
+// Tool is a tool with its calls, and the time in which it was active.
 type Tool struct {
 	Name          string
 	Calls, Failed int64
@@ -90,7 +90,7 @@ type Phase struct {
 	Tokens         int64
 }
 
-// Limits of what is kept.
+// Limits of what an outline has.
 const (
 	maxFailed  = 200
 	maxBrief   = 400 // bytes
@@ -127,18 +127,18 @@ type builder struct {
 	models map[string]*activity.Tokens
 	tools  map[string]*Tool
 	tasks  map[string]string        // of subagents, by the calls that started them
-	callOf map[string]string        // by the subagent
-	waits  map[string]time.Duration // by tool: how long its calls that started subagents took; the tool was active at least as long
+	callOf map[string]string        // the call that started a subagent, by the subagent's id
+	waits  map[string]time.Duration // how long the calls that started subagents took, by tool: the least time that it was active
 	axis   axis
 }
 
 func (b *builder) add(e repo.Entry) {
 	at, dated := e.Time()
 	b.out.Entries = e.ID
-	b.axis.pass(e.ID, at, dated)
+	b.axis.add(e.ID, at, dated)
 	b.phase(e, at, dated)
 	b.helper(e)
-	b.told(e)
+	b.noteStart(e)
 	if e.Kind == repo.KindMessage {
 		b.message(e, at)
 	}
@@ -200,12 +200,12 @@ func (b *builder) phase(e repo.Entry, at time.Time, dated bool) {
 	}
 }
 
-// item notes which calls failed.
+// item counts the calls of subagents, and notes which calls failed.
 func (b *builder) item(it *conversation.Item) error {
 	if h := b.out.HelperOf(conversation.Fork(it.Entry)); h != nil {
 		h.Calls += len(it.Calls)
 	}
-	b.started(it)
+	b.noteTasks(it)
 	for _, c := range it.Calls {
 		if !c.Failed() {
 			b.axis.mark(it.Entry.ID, Call)
@@ -222,7 +222,7 @@ func (b *builder) item(it *conversation.Item) error {
 	return nil
 }
 
-// take adds what was done since the last call to the current turn and to the sums.
+// take adds to the current turn and to the sums what was done since take last ran.
 func (b *builder) take() {
 	sums := b.done.Take()
 	for _, w := range sums.Work {
@@ -303,7 +303,7 @@ func (o *Outline) Changed() (files []File, added, removed int64) {
 	return files, added, removed
 }
 
-// FailedCommands are the failed commands, the longest first.
+// FailedCommands are the commands in Failed, the longest first.
 func (o *Outline) FailedCommands() []Failure {
 	out := slices.DeleteFunc(slices.Clone(o.Failed), func(f Failure) bool { return !f.Command })
 	slices.SortStableFunc(out, func(x, y Failure) int { return cmp.Compare(y.Took, x.Took) })

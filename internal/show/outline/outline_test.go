@@ -12,7 +12,7 @@ import (
 	"tape/repo"
 )
 
-// lines makes entries of lines: the second, the kind, the payload and the meta.
+// lines makes entries of lines: the second, the kind, the payload and perhaps the meta, with " | " between them.
 func lines(t *testing.T, list ...string) []repo.Entry {
 	t.Helper()
 	var out []repo.Entry
@@ -92,7 +92,7 @@ func TestOutline(t *testing.T) {
 		t.Errorf("subagents: %+v", o.Helpers)
 	}
 	if i := slices.IndexFunc(o.Tools, func(tool Tool) bool { return tool.Name == "Task" }); i < 0 || o.Tools[i].Active != 8*time.Second {
-		t.Errorf("the call of a subagent took 8 s, and not what its last entry left of them: %+v", o.Tools)
+		t.Errorf("the call that started a subagent did not take all of its 8 s: %+v", o.Tools)
 	}
 	if len(o.Phases) != 2 || o.Phases[1].Name != "review" || o.Phases[1].First != 13 {
 		t.Errorf("phases: %+v", o.Phases)
@@ -101,7 +101,7 @@ func TestOutline(t *testing.T) {
 	for _, m := range o.Strip.Marks {
 		marks = append(marks, fmt.Sprint(m.Entry, m.Sign))
 		if m.At < 0 || m.At > 1 {
-			t.Errorf("a mark at %v", m.At)
+			t.Errorf("a mark is at %v, not from 0 to 1", m.At)
 		}
 	}
 	if want := []string{"2prompt", "13handoff", "14prompt"}; !slices.Equal(marks, want) || len(o.Strip.Pauses) != 1 {
@@ -109,13 +109,13 @@ func TestOutline(t *testing.T) {
 	}
 }
 
-// TestNothing: sessions without entries, dates or calls have an outline.
+// TestNothing: sessions without entries, dates or calls have an outline without files, failures and commits.
 func TestNothing(t *testing.T) {
 	for _, list := range [][]repo.Entry{nil, {{ID: 1, Kind: "anchor", Payload: json.RawMessage(`{}`), AnchorSeq: 1}},
 		{{ID: 1, Kind: "message", Payload: json.RawMessage(`{"role":"user","content":"hi"}`), AnchorSeq: 1}}} {
 		o := outlineOf(t, list)
 		if len(o.Files)+len(o.Failed)+len(o.Commits) > 0 {
-			t.Errorf("%d entries: %+v", len(list), o)
+			t.Errorf("the outline of %d entries has files, failures or commits: %+v", len(list), o)
 		}
 	}
 }

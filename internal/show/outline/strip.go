@@ -25,7 +25,7 @@ type Strip struct {
 
 // Bin counts the calls and errors in a section of the strip.
 type Bin struct {
-	Entry         int64 // the first that is counted
+	Entry         int64 // the first one that is counted; 0: none
 	Calls, Errors int   // Calls includes Errors
 }
 
@@ -59,19 +59,19 @@ type axis struct {
 	at     []time.Duration // of each entry, beginning with the one whose id is first
 	first  int64
 	marks  []Mark // At is not set yet
-	pauses []rest
+	pauses []axisPause
 }
 
-type rest struct{ at, long time.Duration }
+type axisPause struct{ at, long time.Duration }
 
-// pass adds an entry to the axis. One without a date is placed a second after the one before it.
-func (a *axis) pass(id int64, at time.Time, dated bool) {
+// add adds an entry to the axis. One without a date is placed a second after the one before it.
+func (a *axis) add(id int64, at time.Time, dated bool) {
 	step := time.Second
 	if dated {
 		if !a.last.IsZero() {
 			since := max(0, at.Sub(a.last))
 			if since >= pause {
-				a.pauses = append(a.pauses, rest{a.now + gap/2, since})
+				a.pauses = append(a.pauses, axisPause{a.now + gap/2, since})
 			}
 			step = min(since, gap)
 		}

@@ -8,8 +8,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// BeginAnew begins another history of a tape. The Tx's Commit archives the former history and
-// puts this one in its place; until then nothing has changed. It holds the tape's lock until it ends.
+// BeginAnew returns a Tx that writes a new history of a tape. Its Commit archives the present history
+// and puts the new one in its place; until then the tape is unchanged. The Tx holds the tape's lock
+// until it ends.
 func BeginAnew(ctx context.Context, t *workspace.Tape, origin Origin) (*Tx, error) {
 	w, err := Lock(ctx, t)
 	if err != nil {

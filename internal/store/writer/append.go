@@ -53,7 +53,7 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 	tail.Sum = snapshot.Checksum(tail.Sum, line)
 	w.rec.Tails[c], w.rec.LastID = tail, id
 	w.updateRecord()
-	// The entry is safe; without the record the next writer reads the files.
+	// If this fails, the entry is still safe: the next writer reads the files instead of the record.
 	_ = w.save(false)
 	if sealed != "" {
 		w.writeAhead(sealed)
@@ -61,7 +61,9 @@ func (w *Writer) appendOne(ctx context.Context, d layout.Draft) (layout.Entry, e
 	return snapshot.ParseEntry(line, w.T.Name(), w.rec.Anchor, w.rec.Seq)
 }
 
-// Encode returns the line of an entry, with its newline.
+// Encode returns the line of an entry, with its newline. Secrets are masked or marked if the workspace's
+// settings say so; otherwise a stored line with the same id stays as it is. Errors: ErrInvalid, also if the
+// line is longer than max_line.
 func Encode(t *workspace.Tape, id int64, d layout.Draft) ([]byte, error) {
 	if d.Line != nil && !t.Store().Redacts(d.Line) {
 		if stored, err := jsonl.ParseID(d.Line); err == nil && stored == id {
@@ -80,9 +82,9 @@ func Encode(t *workspace.Tape, id int64, d layout.Draft) ([]byte, error) {
 	return line, checkLine(t, line)
 }
 
-// writeLine writes a line at an offset, the end of a file, and syncs it, and the folder if the file is new. It
-// reports whether the line is still there after a running git has finished. After an error the file is as it
-// was.
+// writeLine writes a line at offset, the end of a file, and syncs the file, and its folder if the file is new.
+// It waits for a running git, then reports whether the line is still there. After an error the file is as it
+// was before.
 func (w *Writer) writeLine(ctx context.Context, path string, line []byte, offset int64) (intact bool, err error) {
 	d := w.T.Store().FS()
 	flag := os.O_RDWR
@@ -120,8 +122,8 @@ func (w *Writer) writeLine(ctx context.Context, path string, line []byte, offset
 	return stillThere(f.File, path, line, offset)
 }
 
-// writeAhead stores a sealed file's blob, so that the next commit need not. It may fail, or the blob may be
-// pruned: the commit checks.
+// writeAhead stores a sealed file's blob, so that the next commit need not. Errors do not matter, and git may
+// prune the blob: the commit checks that it exists.
 func (w *Writer) writeAhead(path string) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -137,7 +139,7 @@ type AppendOptions struct {
 	// Anchor names the phase that must be open: by its name, number or folder, or as Latest. Otherwise
 	// the call fails with ErrConflict, and nothing is written.
 	Anchor string
-	// Author notes in meta.author who appends, by git's configuration, if that is not the tape's owner.
+	// Author puts the name from git's configuration into meta.author, unless it is the tape's owner.
 	// It is for entries that people write by hand.
 	Author bool
 }

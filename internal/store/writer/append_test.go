@@ -21,13 +21,13 @@ func TestBusy(t *testing.T) {
 	_, err = storetest.Tape(t, impatient, "").Append(t.Context(), nil, repo.Message("user", "x"))
 	storetest.WantIs(t, err, repo.ErrBusy)
 	if len(repo.Hints(err)) == 0 {
-		t.Error("no hint")
+		t.Errorf("the error has no hint: %v", err)
 	}
 	storetest.Must(t, tx.Rollback())
 	storetest.Append(t, storetest.Tape(t, impatient, ""), repo.Message("user", "x"))
 }
 
-// Commits are made when the setting says.
+// The setting commit decides when entries are committed.
 func TestCommitPolicy(t *testing.T) {
 	for policy, want := range map[string]string{
 		"handoff": "start: main",
@@ -50,7 +50,7 @@ func TestCommitPolicy(t *testing.T) {
 	}
 }
 
-// A name that is too long for the writer's record has no other effect.
+// An anchor's name may be too long for the writer's record; the tape works as usual.
 func TestLongAnchorNames(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "")
@@ -68,7 +68,7 @@ func TestLongAnchorNames(t *testing.T) {
 		}
 		// Readers do not see what a crash would leave.
 		if got := len(storetest.Entries(t, storetest.Tape(t, storetest.Reopen(t, s.Dir()), ""), repo.Query{})); got != 5 {
-			t.Errorf("a reader sees %d entries of a change half done, want 5", got)
+			t.Errorf("a reader sees %d entries during a change, want the 5 from before it", got)
 		}
 		return errStop
 	})
@@ -91,8 +91,8 @@ func TestNoTapeNamedAsFork(t *testing.T) {
 	}
 }
 
-// Somebody undoes a handoff's commit but leaves its folder. The next commit has what the closed phase got, and the tag
-// moves there.
+// Somebody undoes a handoff's commit but leaves its folder. The next commit has the closed phase's entries, and the
+// tag moves there.
 func TestSoftReset(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
@@ -103,7 +103,7 @@ func TestSoftReset(t *testing.T) {
 	storetest.Checkpoint(t, tp)
 	if got := storetest.Git(t, s.Dir(), "ls-tree", "-r", "--name-only", "HEAD", "anchors/001_session-start"); got == "" ||
 		storetest.Git(t, s.Dir(), "show", "HEAD:anchors/001_session-start/messages.jsonl") == "" {
-		t.Errorf("the commit has %s", got)
+		t.Errorf("the commit has %q of the first phase, want its messages.jsonl with content", got)
 	}
 	if report, err := s.Verify(t.Context()); err != nil || !report.OK {
 		t.Errorf("verify: %+v, %v", report, err)

@@ -25,7 +25,7 @@ func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, stag
 		if err := staged.Place(w.phasePath()); err != nil {
 			return err
 		}
-		// The folder may be new; without the record the next writer reads the files.
+		// The folder may be new. If saving fails, the next writer reads the files instead of the record.
 		w.updateRecord()
 		_ = w.save(false)
 		return nil
@@ -52,13 +52,13 @@ func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layou
 	return a, staged.Place(tx.w.phasePath())
 }
 
-// Attached returns what Attach has added.
+// Attached returns the artifacts that Attach has added.
 func (tx *Tx) Attached() []gitstore.TreeEntry { return tx.b.Loose }
 
-// refer makes sure that the open phase has the artifacts that an entry refers to. Besides the tape, they are
-// searched in others.
-func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*snapshot.Snapshot) error {
-	var in []*snapshot.Snapshot
+// bringArtifacts makes sure that the open phase has the artifacts that an entry refers to. It looks for them in
+// the tape, then in others. Errors: ErrInvalid if one is missing.
+func (w *Writer) bringArtifacts(ctx context.Context, refs []layout.Artifact, others ...*snapshot.Snapshot) error {
+	var sources []*snapshot.Snapshot
 	for _, ref := range refs {
 		if size, err := snapshot.SizeOf(w.phasePath(layout.ArtifactsDir, ref.SHA256)); err == nil && size == ref.Size {
 			if err := artifacts.Sync(w.T.Store().FS(), w.phasePath()); err != nil {
@@ -66,30 +66,30 @@ func (w *Writer) refer(ctx context.Context, refs []layout.Artifact, others ...*s
 			}
 			continue
 		}
-		if in == nil {
+		if sources == nil {
 			v, err := snapshot.ReadTree(w.T, w.Wt.Dir, w.Head, w.rec)
 			if err != nil {
 				return err
 			}
-			in = append([]*snapshot.Snapshot{v}, others...)
+			sources = append([]*snapshot.Snapshot{v}, others...)
 		}
-		if err := artifacts.Bring(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, in...); err != nil {
+		if err := artifacts.Bring(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, sources...); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkArtifacts refuses an entry whose artifacts are missing.
+// checkArtifacts refuses an entry whose artifacts are missing, and brings the others to the open phase.
 func (w *Writer) checkArtifacts(ctx context.Context, d layout.Draft) error {
 	refs, err := layout.CheckArtifacts(d.Payload)
 	if err != nil || len(refs) == 0 {
 		return err
 	}
-	return w.refer(ctx, refs)
+	return w.bringArtifacts(ctx, refs)
 }
 
-// checkArtifacts refuses an entry whose artifacts are missing. The tape may have no working tree.
+// checkArtifacts does the same for a Tx, which may have no working tree.
 func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
 	if !tx.bare {
 		return tx.w.checkArtifacts(ctx, layout.Draft{Payload: payload})
@@ -106,8 +106,8 @@ func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
 	return err
 }
 
-// hasLoose reports whether the open phase has uncommitted artifacts.
-func (w *Writer) hasLoose() (bool, error) {
+// hasUncommittedArtifacts reports whether the open phase has uncommitted artifacts.
+func (w *Writer) hasUncommittedArtifacts() (bool, error) {
 	if w.Wt.Dir == "" {
 		return false, nil
 	}
@@ -118,11 +118,11 @@ func (w *Writer) hasLoose() (bool, error) {
 	return artifacts.HasUncommitted(v, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, w.phasePath())
 }
 
-// CheckpointAll is Checkpoint that also commits artifacts to which no entry refers. Call it before the working
-// tree is rewritten.
+// CheckpointAll is like Checkpoint, but also commits artifacts to which no entry refers. Call it before the
+// working tree is rewritten.
 func (w *Writer) CheckpointAll(ctx context.Context) error {
-	loose, err := w.hasLoose()
-	if err != nil || !loose || w.Uncommitted() > 0 {
+	uncommitted, err := w.hasUncommittedArtifacts()
+	if err != nil || !uncommitted || w.Uncommitted() > 0 {
 		return errors.Join(err, w.Checkpoint(ctx))
 	}
 	_, err = w.Update(ctx, func(tx *Tx) error {
@@ -136,8 +136,8 @@ func (w *Writer) CheckpointAll(ctx context.Context) error {
 	return err
 }
 
-// addStoredArtifacts adds the artifacts of a line that another commit has to the open phase. That commit may
-// still be in the Tx; then the tape's own files have them.
+// addStoredArtifacts adds to the open phase the artifacts of a line from the commit theirs. If that commit is
+// still in the Tx, the tape's own files have the artifacts.
 func (tx *Tx) addStoredArtifacts(ctx context.Context, e jsonl.Entry, theirs gitstore.Hash) error {
 	refs := layout.Artifacts(e.Payload)
 	if len(refs) == 0 || e.Kind == layout.KindAnchor {
@@ -153,8 +153,8 @@ func (tx *Tx) addStoredArtifacts(ctx context.Context, e jsonl.Entry, theirs gits
 		if tx.bare {
 			tx.b.From = append(slices.Clip(tx.b.From[:min(1, len(tx.b.From))]), others...)
 			err = tx.b.Refer(ref.SHA256)
-		} else if err = tx.w.refer(ctx, []layout.Artifact{ref}, others...); errors.Is(err, layout.ErrInvalid) {
-			err = nil // it was missing there too
+		} else if err = tx.w.bringArtifacts(ctx, []layout.Artifact{ref}, others...); errors.Is(err, layout.ErrInvalid) {
+			err = nil // the artifact is missing in that commit too
 		}
 		if err != nil {
 			return err
@@ -163,8 +163,8 @@ func (tx *Tx) addStoredArtifacts(ctx context.Context, e jsonl.Entry, theirs gits
 	return nil
 }
 
-// Absent notes in an entry's meta which of its artifacts are missing. It is for entries that are stored as they
-// are, as by an import. Those in known exist.
+// Absent lists the missing artifacts of an entry in its meta. It is for entries that are stored although
+// artifacts are missing, for example by an import. It takes for granted that the artifacts in known exist.
 func (tx *Tx) Absent(ctx context.Context, d layout.Draft, known ...gitstore.TreeEntry) (layout.Draft, error) {
 	var absent []byte
 	for _, ref := range layout.Artifacts(d.Payload) {

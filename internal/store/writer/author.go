@@ -7,8 +7,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// withAuthor notes in an entry's meta who writes it, if that is not the tape's owner. A given author stays.
-// Without a name in git's configuration nobody is noted.
+// withAuthor sets meta.author to the person in git's configuration. It changes nothing if that is the
+// tape's owner, if meta has an author already, or if git has no name or email.
 func (w *Writer) withAuthor(d layout.Draft) layout.Draft {
 	who, err := w.T.Store().Git().Config().Author()
 	meta := bytes.TrimSpace(d.Meta)

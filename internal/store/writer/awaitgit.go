@@ -15,8 +15,8 @@ import (
 // Git reads the files of a working tree, and later writes those that a merge or checkout changes, without
 // reading them again. An append in between is lost. Git holds index.lock during all of that.
 
-// gitPatience is the age up to which index.lock is waited for. One that a killed git left must not block
-// recording forever.
+// gitPatience is the age at which writers stop waiting for an index.lock: a lock left by a killed git must not
+// block recording forever.
 const gitPatience = 5 * time.Second
 
 // awaitGit waits while git changes the working tree.

@@ -14,9 +14,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// BeginBare is like Begin, but makes no working tree for a tape without one: entries and their commits go to
-// git alone. It writes no record: nothing has happened until the branch has moved, and then only tags can be
-// missing, which can be created from the commits.
+// BeginBare is like Begin, but makes no working tree if the tape has none: entries and their commits go only
+// to git. Then it needs no record: until the branch moves, nothing has changed; after that only tags can be
+// missing, and they are created from the commits.
 func BeginBare(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	if _, err := t.Head(); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	if err := errors.Join(journal.CheckHome(w.T, w.rec, w.Head, ""), w.checkNotElsewhere()); err != nil {
 		return nil, err
 	}
-	// Once this change has its tags, an earlier missing one would not be found.
+	// Create missing tags now: once this change has its tags, nothing would look for earlier ones.
 	if _, err := tags.Ensure(ctx, w.T, w.Head, false); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,8 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	return w.bareTx(batch, b, commits.Plan{Hash: w.Head}, last), err
 }
 
-// bareTx returns a Tx that continues a commit with a builder's tree; last is its last entry.
+// bareTx returns a Tx without working tree, which continues the commit from. The builder has that commit's
+// tree; last is the id of its last entry.
 func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, from commits.Plan, last int64) *Tx {
 	w.rec.LastID, w.rec.Committed = last, last
 	w.rec.Seq, w.rec.Folder, w.rec.Anchor = b.Seq, b.Folder, b.Anchor

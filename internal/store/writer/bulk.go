@@ -72,7 +72,7 @@ func (k *Bulk) Create(ctx context.Context, name string, origin Origin) (*Tx, err
 	return tx, nil
 }
 
-// isNew reports whether nothing of a tape exists, nor of a former one of its name.
+// isNew reports whether nothing exists of a tape, or of a former tape with its name.
 func (k *Bulk) isNew(t *workspace.Tape) (bool, error) {
 	if _, err := t.Head(); !errors.Is(err, layout.ErrNotFound) {
 		return false, err
@@ -92,7 +92,7 @@ func (k *Bulk) isNew(t *workspace.Tape) (bool, error) {
 // InBulk reports whether the Tx belongs to a Bulk, whose Commit makes it visible.
 func (tx *Tx) InBulk() bool { return tx.bulk != nil }
 
-// add adds a Tx to those that Commit makes visible.
+// add commits a Tx into the batch, and adds its tape to those that Commit makes visible.
 func (k *Bulk) add(ctx context.Context, tx *Tx) error {
 	err := tx.Checkpoint(ctx)
 	if err == nil {
@@ -101,13 +101,13 @@ func (k *Bulk) add(ctx context.Context, tx *Tx) error {
 	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
 
-// Commit makes the tapes visible, and returns the names of those that somebody else has created or forgotten
-// meanwhile, which it leaves alone. After an error some may exist. The Bulk can be used again.
+// Commit makes the tapes visible. It leaves out tapes that somebody else has created or forgotten since Create,
+// and returns their names. After an error some tapes may exist. The Bulk can be used again.
 func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 	batch, ready := k.batch, k.ready
 	k.batch, k.ready = k.s.Git().NewPack(), nil
 	defer batch.Discard()
-	var left []string
+	var gone []string
 	if len(ready) == 0 {
 		return nil, nil
 	}
@@ -117,11 +117,11 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 			return err
 		}
 		ready = slices.DeleteFunc(ready, func(p planned) bool {
-			gone := list.Has(p.t.Name()) // meanwhile
-			if gone {
-				left = append(left, p.t.Name())
+			isForgotten := list.Has(p.t.Name())
+			if isForgotten {
+				gone = append(gone, p.t.Name())
 			}
-			return gone
+			return isForgotten
 		})
 		if err := batch.Flush(ctx); err != nil {
 			return err
@@ -131,7 +131,7 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 		}
 		return batch.Finish(context.WithoutCancel(ctx))
 	})
-	return append(lost, left...), err
+	return append(lost, gone...), err
 }
 
 // Discard drops what was not committed.
@@ -165,7 +165,8 @@ func (k *Bulk) setRefs(ctx context.Context, ready []planned) (lost []string, err
 	return lost, nil
 }
 
-// refs returns the updates for a new tape's branch and tags, and for the tags that a former tape of its name left.
+// refs returns the ref updates that create a new tape's branch and tags, and delete the tags of a former tape
+// with its name.
 func (p planned) refs() ([]gitstore.RefUpdate, error) {
 	t, plan := p.t, p.Plan
 	git := t.Store().Git()

@@ -16,9 +16,9 @@ import (
 // bulkTapes are the names of tapes that are created together.
 var bulkTapes = []string{"one", "other/tape", "three"}
 
-// bringIn creates tapes in bulk, with entries and phases of their own, and returns those that somebody else created
-// meanwhile.
-func bringIn(ctx context.Context, s *repo.Store, names ...string) (lost []string, err error) {
+// createBulk creates tapes in bulk, with entries and phases of their own, and returns those that somebody else
+// created meanwhile.
+func createBulk(ctx context.Context, s *repo.Store, names ...string) (lost []string, err error) {
 	bulk := writer.NewBulk((*workspace.Store)(s))
 	defer bulk.Discard()
 	for _, name := range names {
@@ -73,8 +73,8 @@ func addBare(ctx context.Context, s *repo.Store, name string) error {
 // without a working tree.
 func TestBulk(t *testing.T) {
 	s := storetest.New(t, nil)
-	if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
-		t.Fatal(lost, err)
+	if lost, err := createBulk(t.Context(), s, bulkTapes...); err != nil || lost != nil {
+		t.Fatalf("creating tapes in bulk: lost %v, error %v", lost, err)
 	}
 	for _, name := range bulkTapes {
 		if dir := storetest.Tape(t, s, name).WorkTree(); dir != "" {
@@ -88,11 +88,11 @@ func TestBulk(t *testing.T) {
 	for name, want := range map[string]int{"one": 17, "other/tape": 18, "three": 9} {
 		all := storetest.Entries(t, storetest.Tape(t, s, name), repo.Query{})
 		if len(all) != want || all[len(all)-1].ID != int64(want) {
-			t.Errorf("%s has %d entries, not %d", name, len(all), want)
+			t.Errorf("%s has %d entries, want %d", name, len(all), want)
 		}
 	}
-	if _, err := bringIn(t.Context(), s, "one"); !errors.Is(err, repo.ErrConflict) {
-		t.Errorf("a tape that is there: %v", err)
+	if _, err := createBulk(t.Context(), s, "one"); !errors.Is(err, repo.ErrConflict) {
+		t.Errorf("creating a tape that exists: %v, want ErrConflict", err)
 	}
 	storetest.Healthy(t, s.Dir())
 }
@@ -155,7 +155,7 @@ func TestBulkRaces(t *testing.T) {
 	group.Wait()
 	for _, name := range names {
 		if n := len(storetest.Entries(t, storetest.Tape(t, s, name), repo.Query{})); n != 9 && n != 1 {
-			t.Errorf("%s has %d entries", name, n)
+			t.Errorf("%s has %d entries, want 1 or 9", name, n)
 		}
 	}
 	storetest.Healthy(t, s.Dir())

@@ -11,9 +11,9 @@ import (
 	"tape/internal/store/snapshot"
 )
 
-// checkout writes the tape's working tree from its commit: a first working tree, or one whose branch was moved
-// by a reset. Until it is complete a record says so, and readers use the commit. u is the record of a
-// checkout that was interrupted, or nil.
+// checkout writes the tape's working tree from its commit: a new working tree, or one whose branch was moved,
+// for example by a reset. Until the files are complete, an undo record says so and readers use the commit.
+// u is the undo record of an interrupted change, or nil.
 func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	s := w.T.Store()
 	interrupted, from := u != nil && u.Checkout, ""
@@ -60,8 +60,8 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	return checkout.RebuildIndex(ctx, s, w.Wt)
 }
 
-// checkNotElsewhere refuses to make a working tree for a tape if git is about to return to its branch in
-// another working tree, or if the folder has another branch checked out.
+// checkNotElsewhere refuses to make a working tree for a tape if git is in the middle of rebasing or bisecting
+// its branch in another working tree, or if something else is checked out in its folder.
 func (w *Writer) checkNotElsewhere() error {
 	detached, err := w.T.Store().Git().DetachedWorktrees()
 	if err != nil {
@@ -88,8 +88,8 @@ func (w *Writer) checkNotElsewhere() error {
 	return nil
 }
 
-// keepStray moves away a folder that git does not know at the place of a new working tree: it may have
-// uncommitted entries.
+// keepStray makes room for a new working tree: it moves away a folder that git does not know there, because
+// the folder may have uncommitted entries.
 func (w *Writer) keepStray(dir string, interrupted bool) error {
 	if _, err := os.Lstat(dir); interrupted || err != nil {
 		return nil

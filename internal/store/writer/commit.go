@@ -20,7 +20,7 @@ type Handoff struct {
 	Anchor string // the new anchor's name
 	Seq    int    // the number of the phase that it opens
 	Entry  int64  // the anchor's id
-	Commit string // the commit with the phase before it
+	Commit string // the commit that closes the phase before it
 	Tag    string // the tag of that commit, without refs/tags/
 }
 
@@ -34,8 +34,8 @@ func HandOff(ctx context.Context, t *workspace.Tape, a layout.Anchor) (Handoff, 
 	return h, err
 }
 
-// Checkpoint commits what was appended since the last commit, without an anchor. It returns the number of
-// entries; 0 with the present commit if there are none.
+// Checkpoint commits what was appended since the last commit, without an anchor. It returns the commit and the
+// number of its new entries; if there are none, the present commit and 0.
 func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries int64, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
 		entries = w.Uncommitted()
@@ -46,8 +46,8 @@ func Checkpoint(ctx context.Context, t *workspace.Tape) (commit string, entries 
 	return commit, entries, err
 }
 
-// Checkpoint commits everything up to here, including entries from before the Tx. With nothing new it does
-// nothing.
+// Checkpoint commits everything up to here, including entries from before the Tx. If no entry is uncommitted,
+// it does nothing.
 func (tx *Tx) Checkpoint(ctx context.Context) error {
 	n := tx.w.Uncommitted()
 	if n == 0 {
@@ -85,19 +85,19 @@ func (tx *Tx) Handoff(ctx context.Context, a layout.Anchor) (Handoff, error) {
 	if err != nil {
 		return Handoff{}, err
 	}
-	return tx.tagLast(ctx, c, opened{w.rec.Seq, a.Name, w.rec.Folder, w.rec.LastID, line})
+	return tx.tagLast(ctx, c, openedPhase{w.rec.Seq, a.Name, w.rec.Folder, w.rec.LastID, line})
 }
 
-// opened is a phase that a commit opens.
-type opened struct {
+// openedPhase is a phase that a commit opens.
+type openedPhase struct {
 	seq          int
 	name, folder string
 	entry        int64
 	line         []byte // the anchor's line
 }
 
-// tagLast plans a phase's tag of the last commit.
-func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p opened) (Handoff, error) {
+// tagLast plans the tag of the phase p, which the last commit c opens.
+func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p openedPhase) (Handoff, error) {
 	last, ref := tx.commits, tx.w.T.TagRef(p.folder)
 	hash, err := tags.Put(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
 	if err != nil {
@@ -138,7 +138,7 @@ func (tx *Tx) openPhase(name string, line []byte) error {
 	return nil
 }
 
-// commit plans a commit of the present tree; merged are its parents besides the tape.
+// commit plans a commit of the present tree. merged are its parents other than the tape's own.
 func (tx *Tx) commit(ctx context.Context, message string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	w := tx.w
 	if err := tx.keepArtifacts(w.rec.Folder, &tx.b.Artifacts); err != nil {
@@ -150,8 +150,8 @@ func (tx *Tx) commit(ctx context.Context, message string, merged []gitstore.Hash
 	return c, err
 }
 
-// moveBranch puts the planned commits into effect: the branch, then the tags, then git's index. Only the branch
-// can fail; the next writer creates what is missing of the rest from the commits.
+// moveBranch puts the planned commits into effect: it moves the branch, sets the tags, and updates git's index.
+// It fails only if the branch cannot be moved; the next writer repairs tags and index from the commits.
 func (tx *Tx) moveBranch(ctx context.Context) error {
 	w, last := tx.w, tx.commits
 	w.rec.Undo.Next = last.Hash.String()

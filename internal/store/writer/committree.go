@@ -13,7 +13,7 @@ import (
 	"tape/internal/store/snapshot"
 )
 
-// loadBase gives the builder the branch's tree and what the files have beyond it.
+// loadBase gives the builder the branch's tree, and the files that are not committed yet.
 func (tx *Tx) loadBase() error {
 	w := tx.w
 	if tx.commits != nil {
@@ -49,8 +49,8 @@ func (tx *Tx) loadBase() error {
 	return err
 }
 
-// addUncommittedPhases adds phases that somebody made by hand. The last committed phase may have grown before
-// them.
+// addUncommittedPhases adds closed phases that are not committed, because somebody made them by hand or undid
+// their commit. The last committed phase may have grown before them.
 func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeEntry) error {
 	list, err := snapshot.ListPhases(tx.w.Wt.Dir)
 	if err != nil {
@@ -80,8 +80,9 @@ func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeE
 	return nil
 }
 
-// phaseTree returns the tree of a phase from its files, without those that the builder holds. Only the last
-// committed file of each class and later ones can be new; those in stored are stored already.
+// phaseTree returns the tree of a phase from its files, without files that the builder holds. It reads only
+// the last committed file of each class and later files, because no other can have changed. Files in stored
+// have their blobs already.
 func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
 	w, dir := tx.w, filepath.Join(tx.w.AnchorsPath(), folder)
 	entries, isOpen := slices.Clone(committed), folder == w.rec.Folder
@@ -141,7 +142,7 @@ func (tx *Tx) storeFile(entries *[]gitstore.TreeEntry, folder, name string) erro
 	return nil
 }
 
-// keepArtifacts stores the artifacts of a phase that list lacks, and adds them to it.
+// keepArtifacts stores those artifacts of a phase that list lacks, and adds them to list.
 func (tx *Tx) keepArtifacts(folder string, list *[]gitstore.TreeEntry) error {
 	if tx.bare {
 		return nil

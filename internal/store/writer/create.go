@@ -29,8 +29,8 @@ func CreateTape(ctx context.Context, s *workspace.Store, name string) (*workspac
 // Origin says how a tape begins.
 type Origin struct {
 	First  layout.Anchor
-	Readme string // what README.md says of the session before the usual text; "": nothing
-	Dated  bool   // the commits have the dates of the entries that they hold
+	Readme string // about the session, before the usual text of README.md; "": only the usual text
+	Dated  bool   // commits have the dates of their entries, not the time of writing
 }
 
 func (o Origin) dates() *commits.Dates {
@@ -52,7 +52,7 @@ func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, origin
 	return t, layout.Wrap(err, "create tape %q", name)
 }
 
-// WithNewLock runs f under the lock that keeps a purge from deleting unnamed objects.
+// WithNewLock runs f under the lock that keeps a purge from deleting objects that no ref leads to yet.
 func WithNewLock(ctx context.Context, s *workspace.Store, f func() error) error {
 	unlock, err := s.LockPrivate(ctx, workspace.NewLock)
 	if err != nil {
@@ -75,8 +75,8 @@ func (w *Writer) create(ctx context.Context, origin Origin) error {
 	return w.MoveTo(ctx, next, w.Head)
 }
 
-// checkNew checks that the tape can be created. It finds the working tree of a branch that does not exist yet, as
-// in a new workspace.
+// checkNew checks that the tape can be created. The branch may be checked out before it exists, as in a new
+// workspace: checkNew sets w.Wt to that working tree.
 func (w *Writer) checkNew(ctx context.Context) (err error) {
 	if !w.Head.IsZero() {
 		return layout.Conflict("", "there is a tape %q already", w.T.Name()).Try(layout.SwitchTo, w.T.Name())
@@ -165,8 +165,8 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin Origin,
 	return out, b, err
 }
 
-// foreignReadme reports whether the working tree has a README.md of somebody else. It stays, and the tape gets
-// none.
+// foreignReadme reports whether the working tree has a README.md that tape did not write. That file stays, and
+// the tape gets no README.md of its own.
 func (w *Writer) foreignReadme() bool {
 	if w.Wt.Dir == "" {
 		return false
@@ -183,7 +183,7 @@ func (w *Writer) foreignReadme() bool {
 	return !ours
 }
 
-// MoveTo moves the branch from old (zero: it does not exist) to a commit that need not continue it, and rewrites
+// MoveTo moves the branch from old (zero: it does not exist) to next, which need not continue old, and rewrites
 // the working tree if there is one. Once the branch has moved, the next writer completes an interrupted move.
 func (w *Writer) MoveTo(ctx context.Context, next commits.Plan, old gitstore.Hash) error {
 	defer next.Objects.Discard()
@@ -209,7 +209,7 @@ func (w *Writer) MoveTo(ctx context.Context, next commits.Plan, old gitstore.Has
 		w.rec = before
 		return errors.Join(err, w.save(true))
 	}
-	_ = w.T.Store().FS().Remove(snapshot.SealsPath(w.T)) // they belong to the old history
+	_ = w.T.Store().FS().Remove(snapshot.SealsPath(w.T)) // its checksums belong to the old history
 	if err := w.finishMove(context.WithoutCancel(ctx), next, who); err != nil {
 		w.T.Store().Warn("the next command that writes to the tape completes this one: " + err.Error())
 	}

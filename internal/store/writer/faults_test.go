@@ -20,7 +20,7 @@ func almostSealed(t *testing.T, s *repo.Store) {
 	storetest.Append(t, storetest.Tape(t, s, "main"), storetest.Big(layout.SealSize, "fills the file "))
 }
 
-// commitsEvery has entries, not all of them committed, and a commit policy.
+// commitsEvery returns a setup with uncommitted entries and a commit policy.
 func commitsEvery(policy string) func(t *testing.T, s *repo.Store) {
 	return func(t *testing.T, s *repo.Store) {
 		storetest.SomeEntries(t, s)
@@ -138,10 +138,10 @@ func TestSoakFaults(t *testing.T) {
 	storetest.TryFaults(t, faultCases(), storetest.Pace{Alone: testkit.Size(10, 1), Others: testkit.Size(40, 1), GoOn: testkit.Size(8, 1)})
 }
 
-// A call that refers to an artifact of a failed call does not take that for durable.
+// A call that refers to an artifact from a failed call does not assume that the artifact was synced.
 func TestReferAfterFault(t *testing.T) {
 	if !testkit.HasLossyDisk {
-		t.Skip("it needs a disk that forgets")
+		t.Skip("needs a disk that loses unsynced writes")
 	}
 	cases := faultCases()
 	tm := cases[slices.IndexFunc(cases, func(c storetest.FaultCase) bool { return c.Name == "artifact/refer-to-older" })].Template(t)
@@ -154,12 +154,12 @@ func TestReferAfterFault(t *testing.T) {
 func TestSoakBulkFaults(t *testing.T) {
 	storetest.TryFaults(t, []storetest.FaultCase{
 		{Name: "new", Setup: storetest.SomeEntries, Run: func(ctx context.Context, s *repo.Store) error {
-			_, err := bringIn(ctx, s, bulkTapes...)
+			_, err := createBulk(ctx, s, bulkTapes...)
 			return err
 		}},
 		{Name: "grown", Setup: func(t *testing.T, s *repo.Store) {
-			if lost, err := bringIn(t.Context(), s, bulkTapes...); err != nil || lost != nil {
-				t.Fatal(lost, err)
+			if lost, err := createBulk(t.Context(), s, bulkTapes...); err != nil || lost != nil {
+				t.Fatalf("creating tapes in bulk: lost %v, error %v", lost, err)
 			}
 		}, Run: func(ctx context.Context, s *repo.Store) error { return addBare(ctx, s, "other/tape") }},
 	}, storetest.Pace{Alone: testkit.Size(5, 1), Others: testkit.Size(20, 1), GoOn: testkit.Size(8, 1)})

@@ -56,7 +56,7 @@ func TestSoakFaultsInit(t *testing.T) {
 			tp := storetest.Tape(t, s, "")
 			storetest.Append(t, tp, repo.Message("user", "on we go"))
 			if got := storetest.IDs(storetest.Entries(t, tp, repo.Query{})); !slices.Equal(got, []int64{1, 2}) {
-				t.Fatalf("operation %d (%s) failed; then there are the entries %v", n, f.Log[0], got)
+				t.Fatalf("operation %d (%s) failed; then the tape has the entries %v, want 1 and 2", n, f.Log[0], got)
 			}
 			storetest.Verified(t, dir)
 			if t.Failed() {
@@ -66,11 +66,11 @@ func TestSoakFaultsInit(t *testing.T) {
 	}
 }
 
-// TestSoakFaultsClone makes the disk fail for good during a clone, and then lose what was never synced. A reported
-// clone is complete; otherwise another one can be made. The same holds for a setting.
+// TestSoakFaultsClone makes the disk fail for good during a clone, and then lose what was never synced. A clone
+// that was reported as done is complete; otherwise a second one succeeds. A setting that was acknowledged is set.
 func TestSoakFaultsClone(t *testing.T) {
 	if !testkit.HasLossyDisk {
-		t.Skip("a disk cannot be made to forget here")
+		t.Skip("needs a disk that loses unsynced writes")
 	}
 	t.Parallel()
 	remote := storetest.HealthyRemote(t)
@@ -94,11 +94,11 @@ func TestSoakFaultsClone(t *testing.T) {
 			}
 		}
 		s = storetest.OpenFaulty(t, dir, nil)
-		if is, _ := s.Setting("commit"); err == nil && is != "turn" {
-			t.Errorf("the setting was made, and is %q", is)
+		if value, _ := s.Setting("commit"); err == nil && value != "turn" {
+			t.Errorf("commit was set to turn without an error, but is %q", value)
 		}
 		if got := len(storetest.Entries(t, storetest.Tape(t, s, "main"), repo.Query{})); got != 10 {
-			t.Errorf("the clone has %d entries", got)
+			t.Errorf("the clone has %d entries, want 10", got)
 		}
 		storetest.Verified(t, dir)
 		if t.Failed() {

@@ -8,8 +8,8 @@ import (
 	"tape/internal/store/journal"
 )
 
-// DropTree removes the working tree. Until it is gone a record says so: readers use the commit, and a writer after
-// a crash makes a new working tree.
+// DropTree removes the working tree. Until it is gone, an undo record says so: readers use the commit, and a
+// writer after a crash makes a new working tree.
 func (w *Writer) DropTree(ctx context.Context) error {
 	if err := w.recordUndo(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}); err != nil {
 		return err

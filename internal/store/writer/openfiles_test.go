@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// TestOpenFiles appends while the process repeatedly cannot open more files. Acknowledged entries are there once,
-// failed ones at most once.
+// TestOpenFiles appends while the process repeatedly cannot open more files. The tape has each acknowledged entry
+// once, and each failed one at most once.
 func TestOpenFiles(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("there is no such limit")
+		t.Skip("Windows has no ulimit")
 	}
 	t.Parallel()
 	s := storetest.New(t, nil)
@@ -37,7 +37,7 @@ func TestOpenFiles(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		text, said, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		if n := there[text]; n > 1 || said == "acknowledged" && n != 1 {
-			t.Errorf("%s is there %d times, and was %s", text, n, said)
+			t.Errorf("the tape has %s %d times; its append was %s", text, n, said)
 		}
 		if said == "acknowledged" {
 			acked++
@@ -47,7 +47,7 @@ func TestOpenFiles(t *testing.T) {
 	}
 	t.Logf("%d were acknowledged, %d failed", acked, failed)
 	if acked == 0 || failed == 0 {
-		t.Error("the limit was never met, or always")
+		t.Errorf("%d appends were acknowledged, %d failed: want some of each", acked, failed)
 	}
 }
 

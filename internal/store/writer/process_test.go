@@ -32,7 +32,7 @@ func wantAll(t testing.TB, entries []repo.Entry, acked map[int64]string) {
 			t.Fatalf("entry %d has the id %d", i+1, e.ID)
 		}
 		if text := storetest.TextOf(e); seen[text] {
-			t.Errorf("%q is there twice", text)
+			t.Errorf("the tape has %q twice", text)
 		} else {
 			seen[text] = true
 		}
@@ -56,7 +56,7 @@ func wantWhole(t testing.TB, entries []repo.Entry) {
 		}
 		for n := range batchSize {
 			if i+n >= len(entries) || storetest.TextOf(entries[i+n]) != fmt.Sprintf("%s#%d", name, n) {
-				t.Fatalf("the batch %s is there in part: at id %d is its %s", name, i+1, number)
+				t.Fatalf("the batch %s is incomplete from id %d on, where its entry %s is", name, i+1, number)
 			}
 		}
 		i += batchSize - 1
@@ -192,7 +192,7 @@ func TestSoakConcurrent(t *testing.T) {
 	}
 }
 
-// readPrefix reads a tape that others write to: there are no gaps, and what was there before is still there.
+// readPrefix reads a tape that others write to. It fails if ids have gaps, or if a later read has fewer entries.
 func readPrefix(ctx context.Context, dir string) error {
 	s, err := repo.Open(ctx, dir, nil)
 	if err != nil {
@@ -241,7 +241,7 @@ func TestSoakBatchIsNotSeenInPart(t *testing.T) {
 			}
 			// Batches of three and an anchor: a state between calls has 1 + 4n entries.
 			if len(entries)%4 != 1 {
-				return fmt.Errorf("a reader saw %d entries", len(entries))
+				return fmt.Errorf("a reader saw %d entries, want 1+4n", len(entries))
 			}
 			return nil
 		})
@@ -397,7 +397,7 @@ func (h *helper) step(mode string, i int) error {
 		}
 		fmt.Fprintln(os.Stdout, "anchor", made.Entry, name)
 	default:
-		return fmt.Errorf("no helper %q", mode)
+		return fmt.Errorf("unknown mode %q of the helper process", mode)
 	}
 	return nil
 }

@@ -28,7 +28,7 @@ func (w *Writer) FinishCheckout(ctx context.Context) error {
 	return w.recover(ctx)
 }
 
-// WriteTree writes the files of a tape whose worktree git has without files.
+// WriteTree writes the files of a tape whose working tree git knows but has not filled.
 func WriteTree(ctx context.Context, t *workspace.Tape) error {
 	return LockedAsIs(ctx, t, func(w *Writer) error {
 		w.rec = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}}
@@ -36,8 +36,8 @@ func WriteTree(ctx context.Context, t *workspace.Tape) error {
 	})
 }
 
-// recover finds out where the tape ends without the last writer's record. It completes or undoes an interrupted
-// change, and reads the open phase. Damage is an error.
+// recover completes or undoes an interrupted change, and finds out where the tape ends by reading its open phase
+// instead of relying on the last writer's record. Damage is an error.
 func (w *Writer) recover(ctx context.Context) error {
 	before := w.rec
 	if before.Head != w.Head.String() {
@@ -50,10 +50,10 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	u, first := before.Undo, w.Wt.Dir == ""
-	recorded := u != nil || before.UnsyncedClear // the record on disk has to be cleared durably
+	syncRecord := u != nil || before.UnsyncedClear // the undo record on disk has to be cleared durably
 	switch {
 	case w.Wt.Dir == "" || journal.CheckingOut(before, w.Head):
-		recorded = true
+		syncRecord = true
 		if err := w.checkout(ctx, u); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func (w *Writer) recover(ctx context.Context) error {
 	}
 	w.T.Store().Git().SweepTemp(w.T.Store().Now())
 	w.updateRecord()
-	return w.save(recorded)
+	return w.save(syncRecord)
 }
 
 // syncRefs syncs the branch, the tag and the worktree's admin folder: the process that changed them was
@@ -111,8 +111,8 @@ func (w *Writer) syncRefs() error {
 	return w.T.Store().FS().SyncDir(filepath.Dir(w.Wt.GitDir)) // the folder of admin folders
 }
 
-// findEnd reads where the tape ends, syncs that, and returns the committed snapshot. The record from before counts
-// if nothing was interrupted.
+// findEnd finds out where the tape ends, syncs the open phase, and returns the snapshot of the tape's commit.
+// before is the last writer's record.
 func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.Snapshot, error) {
 	var rec journal.Record
 	if before.Undo == nil {
@@ -132,8 +132,8 @@ func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.
 	if err := w.compare(v, committed, before); err != nil {
 		return nil, err
 	}
-	// Closed phases that are not committed, and the one that was open at the last commit: somebody
-	// made them by hand, or git left them.
+	// Check the phase that was open at the last commit, and closed phases after it: somebody made them by
+	// hand, or git left them.
 	closed := &snapshot.Walk{V: v, Tape: w.T.Name(), First: max(0, len(committed.List)-1), Last: len(v.List) - 2}
 	if err := closed.Read(ctx, func(layout.Entry) bool { return true }); err != nil {
 		return nil, err
@@ -148,8 +148,8 @@ func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.
 	return committed, err
 }
 
-// checkMerging refuses a working tree in which git has an unfinished merge. A merge that the branch already has is
-// over; only its cleanup was interrupted.
+// checkMerging refuses a working tree in which git has an unfinished merge. If the branch already contains what is
+// merged, the merge is over, and only its cleanup was interrupted.
 func (w *Writer) checkMerging() error {
 	if w.Wt.Dir == "" || !w.T.Merging(w.Wt) {
 		return nil
@@ -167,7 +167,7 @@ func (w *Writer) checkMerging() error {
 }
 
 // undoInterrupted undoes an interrupted change, unless the branch has it already: then the files are complete, and
-// recover creates the rest.
+// recover creates the missing tags and index.
 func (w *Writer) undoInterrupted(u journal.Undo) error {
 	back, err := snapshot.Without(w.T, u, w.Head)
 	if err != nil || !back {
@@ -216,8 +216,8 @@ func (w *Writer) scan(ctx context.Context, v *snapshot.Snapshot) error {
 		return &layout.CorruptError{File: v.Where(p, layout.AnchorFile), Line: 1, Msg: fmt.Sprintf("its id is %d, but the phase before ends at %d", anchor.ID, before)}
 	}
 	w.rec.Anchor = anchor.Anchor
-	// In a sparse working tree, what git has is checked by its hash on each read, and may be as long
-	// as the tape.
+	// In a sparse working tree, check only what is not committed: git checks the rest by its hash on each
+	// read, and the rest may be as long as the tape.
 	read := &snapshot.Walk{V: v, Tape: w.T.Name(), First: p.Seq - 1, Last: p.Seq - 1}
 	if v.Under != nil && p.Seq == len(v.Under.List) {
 		end, err := v.Under.Mark()
@@ -296,8 +296,8 @@ func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, bef
 	return snapshot.WithStash(v, w.Head, cmp.Or(err, snapshot.CheckEnd(w.T, v, before)))
 }
 
-// Mend calls f to repair the files of a tape, and accepts their content afterwards as the tape. rec is the last
-// writer's record, as far as it is valid. An interrupted change is completed or undone first.
+// Mend completes or undoes an interrupted change, then calls f to repair the files of a tape, and accepts their
+// content as the tape. rec is the last writer's record, empty if it described a change that was undone.
 func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.Record) error) error {
 	return LockedAsIs(ctx, t, func(w *Writer) error {
 		if err := w.checkMerging(); err != nil {
@@ -313,7 +313,7 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.
 			if err := w.undoInterrupted(*u); err != nil {
 				return err
 			}
-			rec = journal.Record{} // it is about the change
+			rec = journal.Record{} // it described the interrupted change
 		}
 		rec.Undo = nil
 		if err := f(w, rec); err != nil {
@@ -324,8 +324,8 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.
 	})
 }
 
-// Finish completes what a crash left of a tape without a working tree: it finishes a move of the branch, and
-// creates missing tags. It makes no working tree.
+// Finish completes what a crash left unfinished: a move of the branch, and tags. It makes a working tree only to
+// finish a move. For all and made, see tags.Ensure.
 func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
 	if _, err := t.Head(); err != nil {
 		return false, err // no lock file for a tape that does not exist

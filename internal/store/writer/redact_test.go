@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-func setRedact(t *testing.T, s *repo.Store, way string) {
+func setRedact(t *testing.T, s *repo.Store, mode string) {
 	t.Helper()
-	storetest.Must(t, s.SetSetting("redact", way))
+	storetest.Must(t, s.SetSetting("redact", mode))
 }
 
 // appendEveryWay adds a text in all ways in which entries can be added.
@@ -87,7 +87,7 @@ func TestMaskedTextIsNeverWritten(t *testing.T) {
 		t.Errorf("%d entries are masked, want 8", masked)
 	}
 	if _, err := tp.Handoff(t.Context(), repo.Anchor{Name: "use-" + secret}); err == nil {
-		t.Error("the name of an anchor has a secret, and is stored")
+		t.Error("an anchor with a secret in its name is stored, want ErrInvalid")
 	} else {
 		storetest.WantIs(t, err, repo.ErrInvalid)
 	}
@@ -121,18 +121,18 @@ func TestRedactLeavesAlone(t *testing.T) {
 	secret := storetest.Secret("3")
 	e := storetest.Append(t, tp, repo.Message("user", secret))[0]
 	if string(e.Meta) != "{}" || !strings.Contains(string(e.Payload), secret) {
-		t.Errorf("off, and stored as %s", e.Raw)
+		t.Errorf("redact is off, but the entry is stored as %s", e.Raw)
 	}
 	setRedact(t, s, "mask")
 	print := secrets.New().Text([]byte(secret))[0].Fingerprint
 	storetest.Must(t, storetest.Inner(s).AllowSecret(print))
 	again := storetest.Reopen(t, s.Dir())
 	if value, err := again.Setting("allow_secret"); err != nil || value != print {
-		t.Errorf("allow_secret is %q, %v", value, err)
+		t.Errorf("allow_secret is %q (error %v), want %q", value, err, print)
 	}
 	e = storetest.Append(t, storetest.Tape(t, again, "main"), repo.Message("user", secret+" "+storetest.Secret("4")))[0]
 	if !strings.Contains(string(e.Payload), secret) || strings.Contains(string(e.Payload), storetest.Secret("4")) {
-		t.Errorf("one is allowed: %s", e.Raw)
+		t.Errorf("only the first secret is allowed, but the entry is stored as %s", e.Raw)
 	}
 	storetest.Must(t, storetest.Inner(again).DisallowSecret(print))
 	storetest.WantIs(t, storetest.Inner(again).DisallowSecret(print), repo.ErrNotFound)
@@ -140,7 +140,7 @@ func TestRedactLeavesAlone(t *testing.T) {
 	storetest.WantIs(t, storetest.Inner(again).AllowSecret(""), repo.ErrInvalid)
 	storetest.WantIs(t, again.SetSetting("redact", "all"), repo.ErrInvalid)
 	if raw := storetest.ReadFile(t, s.PrivatePath(layout.ConfigFile)); bytes.Contains(raw, []byte("allow_secret")) {
-		t.Errorf("an empty list is kept: %s", raw)
+		t.Errorf("the settings keep an empty allow_secret: %s", raw)
 	}
 }
 

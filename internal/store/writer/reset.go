@@ -10,8 +10,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Reset empties a tape down to its first anchor, or a fork down to its base. With archive, a ref keeps the
-// history, and its name is returned; without it, only git's reflog does.
+// Reset empties a tape down to its first anchor, or a fork down to its base. If archive is set, it keeps the
+// history as an archive, and returns the archive's ref; otherwise only git's reflog keeps it.
 func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
 		if archive {
@@ -40,7 +40,7 @@ func (w *Writer) beginning(ctx context.Context) (commits.Plan, error) {
 	return commits.Plan{Hash: b.Start}, err
 }
 
-// Archive commits everything and keeps the history by a ref, which it returns.
+// Archive commits everything, keeps the history as an archive, and returns the archive's ref.
 func (w *Writer) Archive(ctx context.Context) (string, error) {
 	if err := w.Checkpoint(ctx); err != nil {
 		return "", err
@@ -53,7 +53,7 @@ func (w *Writer) Archive(ctx context.Context) (string, error) {
 	}
 	for _, r := range kept {
 		if r.Hash == w.Head {
-			return r.Name, nil // from a call that was interrupted after this
+			return r.Name, nil // created by a call that was interrupted later
 		}
 	}
 	ref := prefix + now.Format("20060102T150405Z")
@@ -67,9 +67,9 @@ func (w *Writer) Archive(ctx context.Context) (string, error) {
 	return ref, git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, New: w.Head, Message: "tape: archive", Who: who})
 }
 
-// Restore makes an archive the tape's history again. The present history is archived, unless it is only the first
-// anchor, and that archive's ref returned. stamp may be a unique prefix, or snapshot.Latest. A removed tape
-// exists again.
+// Restore makes an archive the tape's history again, also that of a removed tape. It archives the present history
+// and returns the new archive's ref, unless there is nothing but the first anchor. stamp is the archive's time
+// stamp, a unique prefix of it, or snapshot.Latest.
 func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored snapshot.Archive, archived string, err error) {
 	write := Write
 	if _, err := t.Head(); errors.Is(err, layout.ErrNotFound) {

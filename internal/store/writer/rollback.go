@@ -39,11 +39,11 @@ func (w *Writer) rollback(u journal.Undo) error {
 			continue
 		}
 		path := filepath.Join(folder, name)
-		switch was := u.Tails[c]; {
-		case n > was.Seg:
+		switch tail := u.Tails[c]; {
+		case n > tail.Seg:
 			err = d.Remove(path)
-		case n == was.Seg:
-			err = d.Truncate(path, was.Size)
+		case n == tail.Seg:
+			err = d.Truncate(path, tail.Size)
 		}
 		if err != nil {
 			return err
@@ -52,13 +52,13 @@ func (w *Writer) rollback(u journal.Undo) error {
 	return errors.Join(d.SyncDir(folder), d.SyncDir(w.AnchorsPath()))
 }
 
-// undo takes back what a Tx wrote, because of the error cause. It returns cause, with what went wrong in undoing.
+// undo removes what a Tx wrote, because of the error cause. It returns cause, with any error of the undoing.
 func (tx *Tx) undo(cause error) error {
 	w := tx.w
 	_ = tx.syncing.Wait()
 	tx.batch.Discard()
-	was := tx.before
-	u := journal.Undo{Head: was.Head, Seq: was.Seq, Folder: was.Folder, Tails: was.Tails}
+	before := tx.before
+	u := journal.Undo{Head: before.Head, Seq: before.Seq, Folder: before.Folder, Tails: before.Tails}
 	if w.rec.Undo != nil {
 		u.Next = w.rec.Undo.Next
 	}
@@ -68,10 +68,10 @@ func (tx *Tx) undo(cause error) error {
 		return fmt.Errorf("the branch has moved, the next command completes the change: %w", errors.Join(cause, err))
 	}
 	if tx.cleared {
-		// The record on disk may have no Undo any more. If it cannot be written again, the change remains, and is
+		// The record on disk may no longer have its Undo. If that cannot be written again, the change stays, and is
 		// complete.
 		gen := w.rec.Gen
-		w.rec = was
+		w.rec = before
 		w.rec.Gen, w.rec.Undo = gen, &u
 		if err := w.save(true); err != nil {
 			return fmt.Errorf("%w (it may have happened all the same: %w)", cause, err)
@@ -80,8 +80,8 @@ func (tx *Tx) undo(cause error) error {
 	if err := w.rollback(u); err != nil {
 		return fmt.Errorf("%w (the next command removes what was written: %w)", cause, err)
 	}
-	was.Gen = w.rec.Gen
-	w.rec = was
+	before.Gen = w.rec.Gen
+	w.rec = before
 	w.updateRecord()
 	if err := w.save(true); err != nil {
 		return fmt.Errorf("%w (and %w)", cause, err)

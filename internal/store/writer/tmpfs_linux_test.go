@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// TestFullDisk fills a disk with single entries, batches and handoffs. The call for which there is no room says so and
-// leaves nothing; with room again the next one works.
+// TestFullDisk fills a disk with single entries, batches, handoffs and checkpoints. The call that finds no room says
+// so and leaves nothing behind; when there is room again, the next call works.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	changes := map[string]func(tp *repo.Tape) (int, error){

@@ -25,7 +25,7 @@ type Tx struct {
 	batch  *gitstore.Batch
 
 	b       *resolve.Builder
-	dirs    map[string]bool // folders with new names
+	dirs    map[string]bool // folders with new files, to be synced
 	syncing errgroup.Group
 
 	commits *commits.Chain             // nil until the branch's tree is needed
@@ -34,12 +34,12 @@ type Tx struct {
 
 	wanted map[string]bool // if set, the only artifacts that are committed
 
-	dates      *commits.Dates // nil: its commits are dated now
+	dates      *commits.Dates // nil: the commits get the time of writing
 	newest     []byte         // the last line that was added
 	line       []byte         // buffer
 	bare       bool           // without working tree
 	bulk       *Bulk          // the Bulk of a bare Tx, if any
-	former     *Writer        // of the history that a Tx of BeginAnew replaces
+	former     *Writer        // holds the history that a Tx of BeginAnew replaces; otherwise nil
 	policy     bool           // the workspace's commit policy applies
 	turned     bool           // the turn before this batch was committed
 	cleared    bool           // the record was written without its Undo, or may have been
@@ -55,7 +55,7 @@ type TxResult struct {
 	Archived        string // the ref of the history that was replaced, see BeginAnew
 }
 
-// Update changes the tape by f, all or nothing. Other writers wait; readers see the old state until Update
+// Update lets f change the tape, all or nothing. Other writers wait; readers see the old state until Update
 // returns. An error from f undoes everything.
 func Update(ctx context.Context, t *workspace.Tape, f func(tx *Tx) error) (TxResult, error) {
 	var result TxResult
@@ -208,8 +208,8 @@ func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	return line, tx.add(ctx, d.Kind, line)
 }
 
-// AppendLine adds an entry from a line of NDJSON, see ParseDraft. It is fast for many entries, because it parses the
-// line once. The workspace's commit policy applies.
+// AppendLine adds an entry from a line of NDJSON, see layout.ParseLine. It is fast for many entries, because it
+// parses the line once. The workspace's commit policy applies.
 func (tx *Tx) AppendLine(ctx context.Context, line []byte) error {
 	d, err := layout.ParseLine(line)
 	if err != nil {
@@ -247,7 +247,7 @@ func (tx *Tx) AppendAlone(ctx context.Context, line []byte) error {
 	return tx.commitEvery(ctx)
 }
 
-// commitEvery commits if the commit policy is a number of entries, and there are as many.
+// commitEvery commits if the commit policy is a number of entries, and at least as many are uncommitted.
 func (tx *Tx) commitEvery(ctx context.Context) error {
 	if every := tx.w.T.Store().Config().Commit.Every; tx.policy && every > 0 && tx.w.Uncommitted() >= int64(every) {
 		return tx.Checkpoint(ctx)
@@ -266,11 +266,11 @@ func (tx *Tx) add(ctx context.Context, kind string, line []byte) error {
 	if err != nil {
 		return err
 	}
-	was := tx.w.rec.Tails[c]
-	if was.Seg != file.N {
-		was.Sum = 0
+	tail := tx.w.rec.Tails[c]
+	if tail.Seg != file.N {
+		tail.Sum = 0
 	}
-	tx.w.rec.Tails[c] = journal.Tail{Seg: file.N, Size: int64(len(file.Data)), Sum: snapshot.Checksum(was.Sum, line)}
+	tx.w.rec.Tails[c] = journal.Tail{Seg: file.N, Size: int64(len(file.Data)), Sum: snapshot.Checksum(tail.Sum, line)}
 	tx.count()
 	return nil
 }
@@ -283,7 +283,7 @@ func (tx *Tx) count() {
 	tx.result.FirstID = tx.result.LastID - int64(tx.result.Appended) + 1
 }
 
-// Objects returns the batch of what the Tx adds to git.
+// Objects returns the batch of objects that the Tx adds to git.
 func (tx *Tx) Objects() *gitstore.Batch { return tx.batch }
 
 // finish syncs everything, then puts the change into effect.

@@ -16,16 +16,16 @@ import (
 
 // load reads the file that the next entry of a class goes to.
 func (tx *Tx) load(c layout.Class) (resolve.LastFile, error) {
-	was := tx.w.rec.Tails[c]
-	if was.Seg == 0 {
+	tail := tx.w.rec.Tails[c]
+	if tail.Seg == 0 {
 		return resolve.LastFile{N: 1}, nil
 	}
-	name := layout.SegmentName(c, was.Seg)
+	name := layout.SegmentName(c, tail.Seg)
 	data, err := os.ReadFile(tx.w.phasePath(name))
-	if err == nil && int64(len(data)) != was.Size {
+	if err == nil && int64(len(data)) != tail.Size {
 		err = fmt.Errorf("%s has changed while it was locked", name)
 	}
-	return resolve.LastFile{N: was.Seg, Data: data, Stored: len(data), Written: len(data)}, err
+	return resolve.LastFile{N: tail.Seg, Data: data, Stored: len(data), Written: len(data)}, err
 }
 
 // seal finishes a full file. If a processor is free, its blob is written in the background; otherwise the next
@@ -46,7 +46,7 @@ func (tx *Tx) seal(c layout.Class, file *resolve.LastFile) error {
 	return nil
 }
 
-// flush writes what a file has in memory only, and syncs it in the background.
+// flush writes the part of a file that is only in memory, and syncs the file in the background.
 func (tx *Tx) flush(c layout.Class, file *resolve.LastFile) error {
 	if file == nil || file.Written == len(file.Data) {
 		return nil

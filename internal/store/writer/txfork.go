@@ -21,7 +21,7 @@ func (tx *Tx) Builder(ctx context.Context) (*resolve.Builder, gitstore.Hash, err
 	return b, tx.commits.Hash, err
 }
 
-// Merge appends lines, which have their final ids, and commits them with head as second parent.
+// Merge appends lines of the fork f, which have their final ids, and commits them with head as second parent.
 func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, lines [][]byte, more ...layout.Trailer) error {
 	if err := tx.loadBase(); err != nil {
 		return err
@@ -30,7 +30,7 @@ func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, 
 	// parents.
 	tx.wanted = map[string]bool{}
 	defer func() { tx.wanted = nil }()
-	var phases []opened
+	var phases []openedPhase
 	for _, line := range lines {
 		p, err := tx.addStored(ctx, line, head)
 		if err != nil {
@@ -61,8 +61,8 @@ func MergeSubject(f *workspace.Tape, entries int) string {
 	return fmt.Sprintf("merge: %s (%s)", layout.OneLine(name), layout.CountEntries(int64(entries)))
 }
 
-// addStored adds a line as it is; an anchor opens a phase.
-func (tx *Tx) addStored(ctx context.Context, line []byte, theirs gitstore.Hash) (*opened, error) {
+// addStored adds a line from the commit theirs as it is. An anchor opens a phase, which is returned.
+func (tx *Tx) addStored(ctx context.Context, line []byte, theirs gitstore.Hash) (*openedPhase, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (tx *Tx) addStored(ctx context.Context, line []byte, theirs gitstore.Hash) 
 	if want := tx.w.rec.LastID + 1; e.ID != want {
 		return nil, fmt.Errorf("an entry has id %d, but %d is next", e.ID, want)
 	}
-	// The limit is not checked: the line met it before its origin made it longer.
+	// max_line is not checked: the line met it before the merge added meta.origin.
 	line = append(slices.Clip(line), '\n')
 	if err := tx.addStoredArtifacts(ctx, e, theirs); err != nil {
 		return nil, err
@@ -80,5 +80,5 @@ func (tx *Tx) addStored(ctx context.Context, line []byte, theirs gitstore.Hash) 
 	}
 	name := jsonl.GetString(e.Payload, "name")
 	err = tx.openPhase(name, line)
-	return &opened{tx.w.rec.Seq, name, tx.w.rec.Folder, tx.w.rec.LastID, line}, err
+	return &openedPhase{tx.w.rec.Seq, name, tx.w.rec.Folder, tx.w.rec.LastID, line}, err
 }

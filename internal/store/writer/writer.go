@@ -157,15 +157,15 @@ func (w *Writer) phasePath(elem ...string) string {
 
 // unchanged reports whether the files match the record.
 func (w *Writer) unchanged() bool {
-	if w.indexIsOld(w.rec) || !isDirOf(w.AnchorsPath(), w.rec.DirTime) || !isDirOf(w.phasePath(), w.rec.PhaseTime) {
+	if w.indexIsOld(w.rec) || !dirUnchanged(w.AnchorsPath(), w.rec.DirTime) || !dirUnchanged(w.phasePath(), w.rec.PhaseTime) {
 		return false
 	}
-	for c, was := range w.rec.Tails {
-		if was.Seg == 0 {
+	for c, tail := range w.rec.Tails {
+		if tail.Seg == 0 {
 			continue
 		}
-		st, err := os.Lstat(w.phasePath(layout.SegmentName(layout.Class(c), was.Seg)))
-		if err != nil || !st.Mode().IsRegular() || st.Size() != was.Size || st.ModTime().UnixNano() != was.Time {
+		st, err := os.Lstat(w.phasePath(layout.SegmentName(layout.Class(c), tail.Seg)))
+		if err != nil || !st.Mode().IsRegular() || st.Size() != tail.Size || st.ModTime().UnixNano() != tail.Time {
 			return false
 		}
 	}
@@ -187,8 +187,8 @@ func modTime(path string) int64 {
 	return st.ModTime().UnixNano()
 }
 
-// isDirOf reports whether path is a folder, not a link to one, and time is when it was modified, in ns.
-func isDirOf(path string, time int64) bool {
+// dirUnchanged reports whether path is a folder, not a link to one, and was last modified at time, in ns.
+func dirUnchanged(path string, time int64) bool {
 	st, err := os.Lstat(path)
 	return err == nil && st.IsDir() && st.ModTime().UnixNano() == time
 }
@@ -204,7 +204,7 @@ func (w *Writer) updateRecord() {
 	}
 }
 
-// save writes the record, with sync durably. A record that neither has nor clears an Undo is only a cache.
+// save writes the record, and syncs it if sync is set. A record that neither has nor clears an Undo is only a cache.
 func (w *Writer) save(sync bool) error { return journal.Save(w.lock.File, w.rec, sync) }
 
 // recordUndo records durably, before a change of several steps, how to undo or complete it.
@@ -223,8 +223,8 @@ func (w *Writer) Committed() int64 { return w.rec.Committed }
 // Uncommitted returns the number of uncommitted entries.
 func (w *Writer) Uncommitted() int64 { return w.rec.LastID - w.rec.Committed }
 
-// Interrupted reports whether a change that began at a commit was interrupted. Nobody was told that it succeeded, so
-// entries after LastID do not count.
+// Interrupted reports whether a change that began at the commit head was interrupted. Nobody was told that it
+// succeeded, so entries after LastID do not count.
 func (w *Writer) Interrupted(head gitstore.Hash) bool {
 	return w.rec.Undo != nil && !w.rec.Undo.Checkout && w.rec.Head == head.String()
 }

@@ -105,7 +105,7 @@ func (j *Judge) WriteIn(dir, path, content string) {
 	j.OK(os.WriteFile(file, []byte(content), 0o600))
 }
 
-// Commits makes n commits, each the parent of the next, without a ref.
+// Commits makes n commits, each the parent of the next, without a ref, and returns them oldest first.
 func (j *Judge) Commits(n int) []gitobject.Hash {
 	j.Helper()
 	tree := j.Git("hash-object", "-t", "tree", "-w", os.DevNull)
@@ -146,7 +146,7 @@ func (j *Judge) Fsck() {
 	}
 }
 
-// ErrKilled is the error of a disk after the process was killed.
+// ErrKilled is the error of the disks of KilledAt and FailingAt.
 var ErrKilled = errors.New("killed here")
 
 // KilledAt returns a disk on which the process dies at the n-th operation: that one and all later ones,
@@ -182,7 +182,7 @@ func EveryFault(t *testing.T, body func(t *testing.T, fsys *disk.FS)) {
 					return
 				}
 			}
-			t.Fatal("no end of disk operations")
+			t.Fatal("none of 199 runs ended before its fault: body has too many disk operations")
 		})
 	}
 }
@@ -198,7 +198,7 @@ func GitStdin(j *Judge, stdin string, args ...string) (string, error) {
 // Worktrees returns the worktrees that git lists, from folder to branch.
 func (j *Judge) Worktrees() map[string]string {
 	j.Helper()
-	want := map[string]string{}
+	out := map[string]string{}
 	for block := range strings.SplitSeq(j.Git("worktree", "list", "--porcelain"), "\n\n") {
 		dir, branch := "", ""
 		for line := range strings.SplitSeq(block, "\n") {
@@ -213,8 +213,8 @@ func (j *Judge) Worktrees() map[string]string {
 			}
 		}
 		if dir != "" {
-			want[dir] = branch
+			out[dir] = branch
 		}
 	}
-	return want
+	return out
 }

@@ -1,5 +1,5 @@
-// Package gitpeer makes the other side of a transport for tests: real git repositories
-// behind a path, and http with a password.
+// Package gitpeer makes the other side of a transport for tests: real git repositories at a path, or
+// served over HTTP with or without a password.
 package gitpeer
 
 import (

@@ -45,8 +45,8 @@ var calls = sync.OnceValue(func() map[uint32]call {
 	return out
 })
 
-// filter is a program for the kernel that stops these calls for the tracer. Of opens, it stops those that create
-// files.
+// filter returns a program for the kernel that stops these calls for the tracer. It stops an open only if that
+// may create a file.
 func filter() []unix.SockFilter {
 	const (
 		number, flags = 0, 16 // offsets in the kernel's struct seccomp_data

@@ -38,7 +38,7 @@ func (w *world) check(sc scenario, steps []step, done bool) {
 	if sc.check != nil {
 		sc.check(w)
 	}
-	w.goesOn()
+	w.useWorkspace()
 	w.healthy()
 	w.wantPromises()
 }
@@ -135,7 +135,7 @@ func (w *world) wantPromises() {
 	}
 	if old := tapes["old"]; old["zqold"] == 0 && old["zqarchived"] == 0 {
 		if n := strings.Count(w.must("tape", "archives", "--tape", "old", "--json"), "\n"); n < 2 {
-			w.fail("lost: the old tape is empty and has %d archives", n)
+			w.fail("lost: the old tape is empty and has %d archives, want 2", n)
 		}
 	}
 }
@@ -143,37 +143,37 @@ func (w *world) wantPromises() {
 // wantKept checks one promise against the texts of tapes.
 func (w *world) wantKept(p *promise, tapes map[string]map[string]int) {
 	w.t.Helper()
-	var there []string
+	var found []string
 	for _, text := range p.texts {
 		most := 0
 		for _, tape := range p.tapes {
 			most = max(most, tapes[tape][text])
 		}
 		if most > 1 {
-			w.fail("broken: %s is %d times on one of %q", text, most, p.tapes)
+			w.fail("broken: one of the tapes %q has %s %d times", p.tapes, text, most)
 		}
 		if most == 1 {
-			there = append(there, text)
+			found = append(found, text)
 		}
 	}
 	switch {
-	case p.gone && len(there) > 0:
-		w.fail("lost: %q were taken away, there are %q on %q", p.texts, there, p.tapes)
-	case p.kept && !p.gone && len(there) < len(p.texts):
-		w.fail("lost: of %q were acknowledged, there are %q on %q", p.texts, there, p.tapes)
-	case len(there) > 0 && len(there) < len(p.texts):
-		w.fail("broken: of what belongs together, %q, there are %q on %q", p.texts, there, p.tapes)
+	case p.gone && len(found) > 0:
+		w.fail("broken: the removal of %q was acknowledged, but there are %q on %q", p.texts, found, p.tapes)
+	case p.kept && !p.gone && len(found) < len(p.texts):
+		w.fail("lost: %q were acknowledged, but there are only %q on %q", p.texts, found, p.tapes)
+	case len(found) > 0 && len(found) < len(p.texts):
+		w.fail("broken: %q belong together, but there are only %q on %q", p.texts, found, p.tapes)
 	}
 }
 
-// goesOn uses the workspace: it writes, searches, pulls and pushes.
-func (w *world) goesOn() {
+// useWorkspace writes, searches, pulls and pushes.
+func (w *world) useWorkspace() {
 	w.t.Helper()
 	for _, s := range []step{appendOne(w), handoff(w)} {
 		w.take(s)
 		text := w.promises[len(w.promises)-1].texts[0]
 		if out := w.must("tape", "search", "--tape", "main", "--exact", "--count", text); strings.TrimSpace(out) != "1" {
-			w.fail("broken: search counts %q of %s", out, text)
+			w.fail("broken: search counts %q entries with %s, want 1", out, text)
 		}
 	}
 	if out := w.must("git", "-C", w.workspace(), "status", "--porcelain"); out != "" {
@@ -182,7 +182,7 @@ func (w *world) goesOn() {
 	for _, p := range w.promised("main") {
 		if text := p.texts[0]; p.kept && w.rng.IntN(4) == 0 {
 			if out := w.must("tape", "search", "--tape", "main", "--exact", "--count", text); strings.TrimSpace(out) != "1" {
-				w.fail("broken: search counts %q of %s", out, text)
+				w.fail("broken: search counts %q entries with %s, want 1", out, text)
 			}
 		}
 	}
@@ -212,7 +212,7 @@ func (w *world) remoteIsWhole() {
 		phases := strings.Fields(w.must("git", "-C", w.bare, "ls-tree", "--name-only", "tape/"+branch+":anchors"))
 		tags := strings.Fields(w.must("git", "-C", w.bare, "for-each-ref", "--format=%(refname:lstrip=4)", "refs/tags/anchor/"+branch+"/"))
 		if !slices.Equal(phases, tags) {
-			w.fail("broken: the remote has of %s the phases %q and the tags %q", branch, phases, tags)
+			w.fail("broken: at the remote, %s has the phases %q, but the tags %q", branch, phases, tags)
 		}
 	}
 }

@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	testkit.Main(m, nil, nil)
 }
 
-// kept is how many disks of failed cuts are kept at most.
-const kept = 12
+// maxKeptDisks is how many disks of failed cuts are kept.
+const maxKeptDisks = 12
 
 // TestPower cuts the power TAPE_SOAK_POWER times. TAPE_SEED repeats a run; with -run 'TestPower/^0123', only that cut
 // is repeated.
@@ -109,17 +109,18 @@ func (s *soak) cut(t *testing.T, sc scenario, visit int, base uint64, rng *rand.
 		p.syncAt = 1 + rng.IntN(min(p.at, ops))
 	}
 	p.beside = !sc.alone && rng.IntN(3) == 0
-	s.one(t, sc, p, rng)
+	s.runPlan(t, sc, p, rng)
 }
 
 // uncut cuts the power only after the last command of a scenario, and returns the number of operations.
 func (s *soak) uncut(t *testing.T, sc scenario) int {
 	p := &plan{options: mountOptions()[0], at: never, flush: flushAll}
-	return s.one(t, sc, p, rand.New(rand.NewPCG(1, 1)))
+	return s.runPlan(t, sc, p, rand.New(rand.NewPCG(1, 1)))
 }
 
-// one runs a scenario once by a plan, and returns the number of operations before the cut.
-func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int) {
+// runPlan runs a scenario once, with a cut as planned, and checks the workspace. It returns the number of operations
+// before the cut.
+func (s *soak) runPlan(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int) {
 	w := s.world(t, "c")
 	w.rng = rng
 	left := ""
@@ -159,8 +160,8 @@ func (s *soak) one(t *testing.T, sc scenario, p *plan, rng *rand.Rand) (ops int)
 	return ops
 }
 
-// reboot simulates that the numbers of processes are used again after a restart: half of the time, git's gc.pid gets
-// the number of a process that exists.
+// reboot simulates that process numbers are reused after a restart: half of the time, git's gc.pid gets the number
+// of a process that exists.
 func (w *world) reboot() {
 	name := filepath.Join(w.workspace(), ".git", "gc.pid")
 	raw, err := os.ReadFile(name)
@@ -255,8 +256,8 @@ func (w *world) traced(tr *trace, s step) int {
 // keep copies the disk of a failed test, as it was after the cut, to a folder that stays.
 func (s *soak) keep(t *testing.T) {
 	folder := filepath.Join(os.TempDir(), "tape-power-"+strings.ReplaceAll(filepath.Base(t.Name()), "/", "-"))
-	if all, _ := filepath.Glob(filepath.Join(os.TempDir(), "tape-power-*")); len(all) >= kept {
-		t.Logf("the disk is not kept: there are %d already in %s", kept, os.TempDir())
+	if all, _ := filepath.Glob(filepath.Join(os.TempDir(), "tape-power-*")); len(all) >= maxKeptDisks {
+		t.Logf("the disk is not kept: there are %d already in %s", maxKeptDisks, os.TempDir())
 		return
 	}
 	if err := os.RemoveAll(folder); err != nil {

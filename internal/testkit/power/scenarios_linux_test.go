@@ -17,7 +17,7 @@ type scenario struct {
 }
 
 func scenarios() []scenario {
-	one := func(makes ...func(*world) step) func(*world) []step {
+	series := func(makes ...func(*world) step) func(*world) []step {
 		return func(w *world) (out []step) {
 			for _, m := range makes {
 				out = append(out, m(w))
@@ -29,27 +29,27 @@ func scenarios() []scenario {
 		return func(*world) step { return step{args: args, again: []int{}} }
 	}
 	return []scenario{
-		{name: "append", steps: one(appendOne, appendOne)},
-		{name: "batch", steps: one(appendBatch)},
-		{name: "stream", steps: one(appendStream)},
-		{name: "handoff", steps: one(handoff), check: committed},
-		{name: "checkpoint", steps: one(appendOne, checkpoint), check: committed},
-		{name: "new", steps: one(newTape), check: readable("fresh-here")},
-		{name: "fork", steps: one(fork), check: readable("main/try-new")},
-		{name: "merge", steps: one(mergeFork)},
-		{name: "discard", steps: one(discard)},
-		{name: "import", steps: one(importFile)},
-		{name: "index", steps: one(appendOne, plain("search", "beginning"), plain("index", "rebuild"))},
-		{name: "gc", steps: one(plain("gc", "--all-worktrees"))},
-		{name: "purge", setup: leaky(), steps: one(purge), check: (*world).noSecret},
-		{name: "reset", steps: one(reset)},
-		{name: "restore", steps: one(restore)},
-		{name: "clone", alone: true, steps: one(clone), check: cloned},
-		{name: "init", alone: true, steps: one(initialize), check: initialized},
-		{name: "fetch", steps: one(plain("fetch")), check: fetched},
-		{name: "pull", steps: one(pull)},
-		{name: "push", steps: one(push)},
-		{name: "config", steps: one(plain("switch", "other"), plain("config", "commit", "3"))},
+		{name: "append", steps: series(appendOne, appendOne)},
+		{name: "batch", steps: series(appendBatch)},
+		{name: "stream", steps: series(appendStream)},
+		{name: "handoff", steps: series(handoff), check: committed},
+		{name: "checkpoint", steps: series(appendOne, checkpoint), check: committed},
+		{name: "new", steps: series(newTape), check: readable("fresh-here")},
+		{name: "fork", steps: series(fork), check: readable("main/try-new")},
+		{name: "merge", steps: series(mergeFork)},
+		{name: "discard", steps: series(discard)},
+		{name: "import", steps: series(importFile)},
+		{name: "index", steps: series(appendOne, plain("search", "beginning"), plain("index", "rebuild"))},
+		{name: "gc", steps: series(plain("gc", "--all-worktrees"))},
+		{name: "purge", setup: leaky(), steps: series(purge), check: (*world).noSecret},
+		{name: "reset", steps: series(reset)},
+		{name: "restore", steps: series(restore)},
+		{name: "clone", alone: true, steps: series(clone), check: cloned},
+		{name: "init", alone: true, steps: series(initialize), check: initialized},
+		{name: "fetch", steps: series(plain("fetch")), check: fetched},
+		{name: "pull", steps: series(pull)},
+		{name: "push", steps: series(push)},
+		{name: "config", steps: series(plain("switch", "other"), plain("config", "commit", "3"))},
 	}
 }
 
@@ -191,7 +191,8 @@ func importFile(w *world) step {
 	}
 }
 
-// secret returns a secret that the scanner finds. It is in two parts, so that nobody's scanner finds it here.
+// secret returns a secret that tape's scanner finds. It is made of two parts, so that no scanner takes this
+// file for a leak.
 func secret() string { return "AK" + "IAQ7Z2M5T4W3X6V2YP" }
 
 // leaky returns commands that make a tape with the secret.
@@ -261,7 +262,7 @@ func initialized(w *world) {
 func fetched(w *world) {
 	here := w.must("git", "-C", w.workspace(), "rev-parse", "refs/tape/remotes/origin/heads/tape/main")
 	if there := w.must("git", "-C", w.bare, "rev-parse", "tape/main"); here != there {
-		w.fail("lost: the remote has %s, known here is %s", there, here)
+		w.fail("lost: the remote has %s, but the workspace fetched %s", there, here)
 	}
 }
 

@@ -114,7 +114,8 @@ func newSoak(t *testing.T) *soak {
 	return &soak{t: t, folder: folder, first: w, ops: map[string]int{}, failed: map[string]int{}}
 }
 
-// world makes a copy. Only one is in use at a time, because all have the same path: git stores it.
+// world makes a copy of the first world. Only one copy may be in use at a time, because all have the same path,
+// which git stores.
 func (s *soak) world(t *testing.T, prefix string) *world {
 	t.Helper()
 	d := &disk{image: filepath.Join(s.folder, "copy"), dir: s.first.disk.dir}

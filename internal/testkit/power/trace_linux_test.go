@@ -35,7 +35,7 @@ type spec struct {
 	output *os.File
 }
 
-// run returns the program's exit code, or -1 if a signal ended it.
+// run runs a program, and returns its exit code, or -1 if a signal ended it.
 func (tr *trace) run(s spec) (code int, err error) {
 	done := make(chan struct{})
 	go func() {

@@ -113,7 +113,7 @@ func (w *world) env() []string {
 	return cmd.Environ() // each variable once
 }
 
-// note records a command and its output, for the report of a failure.
+// note records a command and its output, to be printed if the test fails.
 func (w *world) note(what string, code int, output []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -213,7 +213,7 @@ func (w *world) oddFiles() map[string]string {
 
 var ownLock = regexp.MustCompile(`/(\.git|worktrees/[^/]+)/tape/[^/]+\.lock$`)
 
-// leftovers lists the oddFiles that came with the cut.
+// leftovers lists the oddFiles that are new, or different, since the cut.
 func (w *world) leftovers() string {
 	var out []string
 	for name, what := range w.oddFiles() {
@@ -258,7 +258,7 @@ func (w *world) besideOnce(ctx context.Context, s step) {
 	}
 	if err != nil {
 		w.note("(beside) tape "+strings.Join(s.args, " "), cmd.ProcessState.ExitCode(), output)
-		w.t.Errorf("broken beside another: tape %s: %v", strings.Join(s.args, " "), err)
+		w.t.Errorf("broken beside another writer: tape %s: %v", strings.Join(s.args, " "), err)
 		return
 	}
 	w.acknowledged(s)

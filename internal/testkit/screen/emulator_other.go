@@ -5,5 +5,5 @@ package screen
 import "errors"
 
 func inEmulator(Options) (terminal, error) {
-	return nil, errors.New("these tests take tmux on this system: install it")
+	return nil, errors.New("these tests need tmux on this system: install it")
 }

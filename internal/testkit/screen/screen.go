@@ -77,12 +77,12 @@ func (s *Screen) Until(texts ...string) {
 	})
 }
 
-// UntilIt waits until the screen is as wanted.
+// UntilIt waits until is accepts what the screen shows. what completes "the terminal never ...".
 func (s *Screen) UntilIt(what string, is func(seen string) bool) {
 	s.t.Helper()
 	seen := ""
 	if !wait.Eventually(func() bool { seen = s.Seen(); return is(seen) }) {
-		s.t.Fatalf("the terminal never %s, but\n%s", what, seen)
+		s.t.Fatalf("the terminal never %s; it shows\n%s", what, seen)
 	}
 }
 

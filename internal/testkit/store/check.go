@@ -24,7 +24,8 @@ func HealthyAtEnd(t testing.TB, dir string) {
 func Healthy(t testing.TB, dir string) {
 	t.Helper()
 	Verified(t, dir)
-	// verify has checked a commit graph and an index of several packs, for which git starts two more programs.
+	// verify has checked the commit graph and the multi-pack index, for which git would start two more
+	// programs.
 	out, err := exec.Command("git", "-C", dir, "-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false", "fsck", "--strict", "--no-dangling").CombinedOutput()
 	if err != nil {
 		t.Errorf("git fsck --strict: %v\n%s", err, out)
@@ -51,12 +52,12 @@ func Verified(t testing.TB, dir string) {
 		t.Errorf("verify says OK=%v with %d problems", report.OK, len(report.Problems))
 	}
 	if !report.GitFsck {
-		t.Error("verify did not ask git fsck")
+		t.Error("verify did not run git fsck")
 	}
 }
 
-// Recovered fails if verify calls what a crash left a problem, or repair takes it for damage.
-// Repair completes it.
+// Recovered fails the test if verify reports an interrupted change as a problem, or repair as damage.
+// Repair completes or undoes the change.
 func Recovered(t testing.TB, dir string) {
 	t.Helper()
 	Verified(t, dir)
@@ -67,7 +68,7 @@ func Recovered(t testing.TB, dir string) {
 		t.Error(err)
 	}
 	for _, m := range mended {
-		t.Errorf("what was interrupted is taken for damage: %v, %v", m.Texts(), m.Err)
+		t.Errorf("repair reports an interrupted change as damage: %v, %v", m.Texts(), m.Err)
 	}
 	Verified(t, dir)
 }
@@ -108,8 +109,8 @@ func Must(t testing.TB, err error) {
 	}
 }
 
-// WantNowhere looks for a text in all files of a workspace and in all objects of its
-// repository, whether something names them or not.
+// WantNowhere fails the test if a secret is in a file of a workspace, in the name of a file, or in an
+// object of the repository, reachable or not.
 func WantNowhere(t testing.TB, dir, secret string) {
 	t.Helper()
 	check := func(where string, data []byte) {

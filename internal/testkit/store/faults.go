@@ -22,18 +22,17 @@ var ErrFault = errors.New("injected fault")
 
 // Faulty is a disk whose N-th operation fails. With Gap set, all operations from N+Gap on fail, too.
 type Faulty struct {
-	mu   sync.Mutex
-	N    int
-	Gap  int
-	Seen int
-	Log  []string
-	// warned are the store's warnings.
-	warned string
-	// Lossy, if set, sees the operations that succeed.
-	Lossy *testkit.LossyDisk
+	mu     sync.Mutex
+	N      int
+	Gap    int
+	Seen   int                // operations so far
+	Log    []string           // the operations that failed
+	warned string             // the store's warnings
+	Lossy  *testkit.LossyDisk // if set, sees the operations that succeed
 }
 
-// Fault is asked before each operation on the disk.
+// Fault returns ErrFault if an operation on the disk has to fail. The disk calls it before each
+// operation.
 func (f *Faulty) Fault(op disk.Op, path string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -62,7 +61,7 @@ type FaultCase struct {
 	Name  string
 	Setup func(t *testing.T, s *repo.Store)
 	Run   func(ctx context.Context, s *repo.Store) error
-	// Between makes a state between before and after that is valid, too; nil if there is none.
+	// Between makes a part of the change that may remain after a fault; nil if there is none.
 	Between func(ctx context.Context, s *repo.Store) error
 	// Extra: the case resembles another one, so fewer operations are tried.
 	Extra bool
@@ -88,10 +87,10 @@ func OnTape(name string, f func(ctx context.Context, tp *repo.Tape) error) func(
 // Template is a workspace in the state before a change, and what the change makes of it.
 type Template struct {
 	FaultCase
-	saved string // the state before
-	dir   string // where it is put each time: paths of linked worktrees are absolute
-	old, new,
-	half outcome // half: after Between, if that is set
+	saved    string // a copy of the workspace before the change
+	dir      string // the workspace itself, always at one place: paths of linked worktrees are absolute
+	old, new outcome
+	half     outcome // after Between, if that is set
 }
 
 // outcome is what readers see of a workspace (picture), and its refs in git (history).
@@ -100,7 +99,7 @@ type outcome struct{ picture, history string }
 // outcomeOf reads the outcome of a change.
 func outcomeOf(t *testing.T, s *repo.Store) outcome {
 	t.Helper()
-	refs := History(t, s.Dir()) // before reading, which may complete a merge of git's
+	refs := History(t, s.Dir()) // before reading, which may complete an incomplete merge
 	return outcome{forkPicture(t, s), refs}
 }
 
@@ -140,7 +139,7 @@ func (c FaultCase) Template(t *testing.T) *Template {
 		tm.half = after(c.Between)
 	}
 	if (tm.old == tm.new) != c.Unseen {
-		t.Fatalf("the change changes nothing: %v", tm.old == tm.new)
+		t.Fatalf("the change makes no difference: %v; Unseen: %v", tm.old == tm.new, c.Unseen)
 	}
 	return tm
 }
@@ -162,7 +161,7 @@ func (tm *Template) putBack(t *testing.T) {
 	CopyTree(t, tm.saved, tm.dir)
 }
 
-// OpenFaulty opens a workspace on a disk that fails; nil is a disk that does not.
+// OpenFaulty opens a workspace on the disk f. If f is nil, the disk does not fail.
 func OpenFaulty(t *testing.T, dir string, f *Faulty) *repo.Store {
 	t.Helper()
 	o := &repo.Options{Now: testkit.Clock}
@@ -174,7 +173,8 @@ func OpenFaulty(t *testing.T, dir string, f *Faulty) *repo.Store {
 	return s
 }
 
-// Pace says how many faults are tried: 10 means every tenth operation, beginning anywhere.
+// Pace says how many faults are tried: 10 means every tenth operation, beginning at a random one of
+// the first ten.
 type Pace struct {
 	Alone  int // where a single operation fails
 	Others int // where the disk fails for good, and for extra cases
@@ -257,7 +257,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 		}
 	}()
 
-	// A new reader, which knows nothing of the fault.
+	// A new reader, whose disk does not fail.
 	s := OpenFaulty(t, tm.dir, nil)
 	before := forkPicture(t, s)
 	switch {
@@ -275,7 +275,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 	}
 	after := outcomeOf(t, OpenFaulty(t, tm.dir, nil))
 	if after.picture != before {
-		t.Errorf("it changed when it was repaired, from\n%.2000s\nto\n%.2000s", before, after.picture)
+		t.Errorf("the repair changed what readers see, from\n%.2000s\nto\n%.2000s", before, after.picture)
 	}
 	if after.picture == tm.new.picture && !tm.Late && tm.old.picture != tm.new.picture {
 		got, want := withoutForkTags(after.history), tm.new.history
@@ -284,11 +284,11 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 			got, want = withoutRefs(got, layout.ArchivePrefix), withoutRefs(want, layout.ArchivePrefix)
 		}
 		if got != want {
-			t.Errorf("the entries are those after the change, git's side is not:\n%s\nwant:\n%s", got, want)
+			t.Errorf("the entries are those after the change, but the refs are\n%s\nwant:\n%s", got, want)
 		}
 	}
 	if tm.old.picture == tm.new.picture && err == nil && f.warned == "" && after.history != tm.new.history {
-		t.Errorf("the call reported success, but git has\n%s\nwant:\n%s", after.history, tm.new.history)
+		t.Errorf("the call reported success, but the refs are\n%s\nwant:\n%s", after.history, tm.new.history)
 	}
 	if after.picture != tm.new.picture || tm.old.picture == tm.new.picture {
 		if err := tm.Run(t.Context(), s); err != nil {
@@ -299,7 +299,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 			t.Errorf("the next call made\n%.2000s\nwant\n%.2000s", got.picture, tm.new.picture)
 		}
 		if got.history = withoutForkTags(got.history); got.history != tm.new.history {
-			t.Errorf("the next call made of git's side\n%s\nwant:\n%s", got.history, tm.new.history)
+			t.Errorf("after the next call the refs are\n%s\nwant:\n%s", got.history, tm.new.history)
 		}
 	}
 	return false
@@ -330,7 +330,7 @@ func (tm *Template) recordMore(t *testing.T) {
 }
 
 // recordMoreThenCutPower appends to every tape and fork after a fault, then cuts the power. Each
-// acknowledged entry must be there, once.
+// acknowledged entry must exist once.
 func (tm *Template) recordMoreThenCutPower(t *testing.T, f *Faulty, err error) {
 	t.Helper()
 	defer func() {
@@ -356,7 +356,7 @@ func (tm *Template) recordMoreThenCutPower(t *testing.T, f *Faulty, err error) {
 	}
 	for name := range want {
 		if !slices.Equal(got[name], want[name]) {
-			t.Errorf("of %s there is\n%s\nwant\n%s", name, strings.Join(got[name], "\n"), strings.Join(want[name], "\n"))
+			t.Errorf("%s has\n%s\nwant\n%s", name, strings.Join(got[name], "\n"), strings.Join(want[name], "\n"))
 		}
 	}
 	// A fork whose removal was never acknowledged may be back.

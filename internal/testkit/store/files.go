@@ -40,7 +40,7 @@ func EntryFiles(t testing.TB, dir string) string {
 	return b.String()
 }
 
-// PlainGit runs git without this program on the PATH, so that it merges on its own.
+// PlainGit runs git without tape on the PATH, so that git merges files by itself.
 func PlainGit(t testing.TB, dir string, args ...string) (string, error) {
 	t.Helper()
 	git, err := exec.LookPath("git")
@@ -131,8 +131,9 @@ func Hash(t testing.TB, hex string) gitstore.Hash {
 	return h
 }
 
-// HandLine appends a line to the newest file of messages, as with an editor, or begins
-// one. It returns the path, relative to the working tree.
+// HandLine appends a message to the newest file of messages as somebody with an editor
+// does, or begins a new file if there is none or it is full. It returns the file's
+// path, relative to the working tree.
 func HandLine(t testing.TB, dir string, id int, text string) string {
 	t.Helper()
 	list, err := snapshot.ListPhases(dir)

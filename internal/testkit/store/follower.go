@@ -14,7 +14,8 @@ type Follower struct {
 	Entries []repo.Entry
 }
 
-// CatchUp reads what has come since. It reports whether that was the whole tape.
+// CatchUp reads the entries after the mark. It reports whether it had to read
+// the whole tape again.
 func (f *Follower) CatchUp(t testing.TB, tp *repo.Tape) (whole bool) {
 	t.Helper()
 	s, err := query.Since(t.Context(), InnerTape(tp), f.Mark)
@@ -28,7 +29,7 @@ func (f *Follower) CatchUp(t testing.TB, tp *repo.Tape) (whole bool) {
 	}
 	mark, ok := s.Mark()
 	if !ok {
-		t.Fatal("there is no read mark after the last entry")
+		t.Fatal("Mark returned no read mark after the last entry")
 	}
 	f.Mark = mark
 	return s.Whole()
@@ -39,7 +40,7 @@ func (f *Follower) Compare(t testing.TB, tp *repo.Tape) {
 	t.Helper()
 	want := Entries(t, tp, repo.Query{})
 	if len(f.Entries) != len(want) || f.Mark.LastID != int64(len(want)) {
-		t.Fatalf("%d entries, marked up to @%d; the tape has %d", len(f.Entries), f.Mark.LastID, len(want))
+		t.Fatalf("the follower has %d entries and a mark at @%d; the tape has %d entries", len(f.Entries), f.Mark.LastID, len(want))
 	}
 	for i := range want {
 		got := f.Entries[i]

@@ -69,7 +69,8 @@ func CommittedSides(t *testing.T, s *repo.Store) {
 	Checkpoint(t, Tape(t, s, "main/x"))
 }
 
-// MergeWithGit merges fork/main/x into main as git does, or as the merge button of a git host may do it.
+// MergeWithGit merges fork/main/x into main with git merge, or, if how begins with "host", as the merge button of a
+// git host may do it.
 func MergeWithGit(t *testing.T, dir, how string) {
 	commit := func(tree string) {
 		out := Git(t, dir, "-c", "user.name=Host", "-c", "user.email=host@example.org", "commit-tree", tree, "-p", "tape/main", "-p", "fork/main/x", "-m", "Merge branch 'fork/main/x'")

@@ -24,7 +24,7 @@ func Leak(n int) string { return fmt.Sprintf("LEAK-%016d", n) }
 // LeakPrint is the fingerprint of what a LeakFinder finds.
 func LeakPrint(secret string) string { return Print("leak", secret) }
 
-// Print is the fingerprint of a secret, by its definition.
+// Print is the fingerprint of a secret, computed from its definition.
 func Print(rule, secret string) string {
 	sum := sha256.Sum256([]byte(rule + "\x00" + secret))
 	return hex.EncodeToString(sum[:8])
@@ -58,7 +58,7 @@ func (LeakFinder) Secrets(value []byte, skip func(secrets.Finding) bool) []secre
 	return list
 }
 
-// Purge purges, with a LeakFinder if the options name no other.
+// Purge purges a tape. If o.Find is nil, a LeakFinder finds the secrets.
 func Purge(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 	t.Helper()
 	if o.Find == nil {
@@ -69,8 +69,9 @@ func Purge(t testing.TB, tp *repo.Tape, o repo.PurgeOptions) repo.Purged {
 	return done
 }
 
-// PurgedCopy is a workspace, and a copy of it that was purged and whose history the first
-// one has fetched.
+// PurgedCopy makes a workspace with the tape m, and a copy of it, with the tape theirs,
+// that is purged with o. The workspace of m has fetched the purged history; fetched is its
+// head.
 func PurgedCopy(t *testing.T, o repo.PurgeOptions) (m, theirs *repo.Tape, fetched gitstore.Hash) {
 	t.Helper()
 	s := New(t, nil)
@@ -102,7 +103,8 @@ func FetchFrom(t testing.TB, m, theirs *repo.Tape) gitstore.Hash {
 	return h
 }
 
-// ForgedHistory rewrites a history with each of its own commits changed, the oldest first.
+// ForgedHistory rewrites the line that ends at tip: it calls change for each commit, the
+// oldest first with n = 0. It returns the new tip.
 func ForgedHistory(t *testing.T, s *repo.Store, tip gitstore.Hash, change func(n int, c *gitstore.Commit)) gitstore.Hash {
 	t.Helper()
 	chain, err := lineage.FirstParents(t.Context(), Inner(s), tip)

@@ -27,11 +27,12 @@ type Process struct {
 	Acked map[int64]string // entry id to "kind text"
 	Done  chan struct{}    // closed when its output has ended
 	First chan struct{}    // closed at the first acknowledgement
-	Fault string
-	Errs  strings.Builder
+	Fault string           // what was wrong with its output; "" if nothing
+	Errs  strings.Builder  // its standard error
 }
 
-// Start starts a helper on a workspace. It ends after share steps; if that is 0, never.
+// Start starts a helper on a workspace. The helper ends after share steps; if share is 0,
+// never.
 func Start(t testing.TB, dir, mode string, share int) *Process {
 	t.Helper()
 	self, err := os.Executable()
@@ -86,7 +87,7 @@ func TextOf(e repo.Entry) string {
 	return "entry " + jsonl.GetString(e.Payload, "content")
 }
 
-// Background runs f again and again until the returned function is called.
+// Background calls f repeatedly, until f fails or stop is called. stop returns f's error.
 func Background(f func() error) (stop func() error) {
 	quit, result := make(chan struct{}), make(chan error, 1)
 	go func() {

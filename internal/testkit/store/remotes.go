@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// HealthyRemote is a bare repository of a tape with handoffs, a fork that was merged and
-// one that is open.
+// HealthyRemote makes a bare repository with a tape that has handoffs, a merged fork and
+// an open fork. It returns the repository's folder.
 func HealthyRemote(t testing.TB) string {
 	t.Helper()
 	s := New(t, nil)
@@ -33,9 +33,9 @@ func HealthyRemote(t testing.TB) string {
 	return dir
 }
 
-// Published makes a remote with a tape to which somebody else has appended, and fetches
-// it. With both, the tape here has more, too: a phase, and entries that are not
-// committed.
+// Published publishes main to a remote, where somebody else appends to it, and fetches
+// that. If both is set, main has also grown here: by a phase, and by entries that are
+// not committed.
 func Published(t *testing.T, s *repo.Store, both bool) (remote string) {
 	t.Helper()
 	m := Tape(t, s, "main")
@@ -59,7 +59,7 @@ func Published(t *testing.T, s *repo.Store, both bool) (remote string) {
 	return remote
 }
 
-// Join merges what was fetched of main into main, as a pull does.
+// Join merges the main that was fetched from origin into main, as a pull does.
 func Join(ctx context.Context, s *repo.Store) error {
 	status, err := join.Join(ctx, Inner(s), "origin", "main")
 	return errors.Join(err, status.Err)
@@ -76,7 +76,7 @@ func Push(t testing.TB, s *repo.Store, o *repo.PushOptions) []repo.RefStatus {
 	return done
 }
 
-// Clone clones a remote to a workspace that is checked when the test ends.
+// Clone clones a remote to a workspace, which Healthy checks when the test ends.
 func Clone(t testing.TB, remote string) *repo.Store {
 	t.Helper()
 	s, _, err := repo.Clone(t.Context(), remote, filepath.Join(t.TempDir(), "clone"), &repo.CloneOptions{Options: repo.Options{Now: testkit.Clock}})

@@ -35,7 +35,7 @@ func New(t testing.TB, o *repo.InitOptions) *repo.Store {
 	s, created, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), o)
 	Must(t, err)
 	if !created {
-		t.Fatal("Init says that the workspace was there already")
+		t.Fatal("Init says that the workspace existed already")
 	}
 	HealthyAtEnd(t, s.Dir())
 	return s
@@ -121,7 +121,7 @@ func AwkwardNames() []string {
 		strings.Repeat("a", 63), strings.Repeat("a", 64), strings.Repeat("a", 65), strings.Repeat("a", 4096), strings.Repeat("a", 4095) + "b",
 		strings.Repeat("长", 21), strings.Repeat("长", 22), strings.Repeat("../", 1365), strings.Repeat(".lock", 13),
 	}
-	// Names that equal the slug of another one.
+	// Each of these is the slug of another name.
 	for _, name := range names[:40] {
 		names = append(names, layout.TapeSlug(name))
 	}
@@ -136,5 +136,6 @@ func Head(t testing.TB, tp *repo.Tape) gitstore.Hash {
 	return h
 }
 
-// Secret is made of parts, so that no scanner takes this file for a leak.
+// Secret returns what looks like a GitHub token. It is made of parts, so that no
+// scanner takes this file for a leak.
 func Secret(n string) string { return "ghp_" + strings.Repeat("a7Kq9Zt2Lm", 3) + "Xw4Ry" + n }

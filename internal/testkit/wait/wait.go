@@ -21,7 +21,7 @@ func Eventually(is func() bool) bool {
 	return true
 }
 
-// Until is Eventually, and fails the test if it returns false.
+// Until is like Eventually, but ends the test after a minute. what says what the test waits for.
 func Until(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	if !Eventually(is) {

@@ -11,8 +11,9 @@ import (
 )
 
 // Entry returns the values in which two versions of an entry differ: first those of
-// the old one's members, in their order, then those that only the new one has. Equal
-// lines have none; others have at least one, also if a line is nil or not an entry.
+// the old version's members, in their order, then those that only the new one has. A
+// nil line is absent. Equal lines have no difference; all others have at least one,
+// even if a line is not an entry.
 //
 // Arrays are compared by position between their common beginning and end. Texts are
 // compared for at most a second in total; the rest then counts as replaced.
@@ -62,18 +63,18 @@ func (d *differ) value(path string, old, new []byte) {
 	d.leaf(path, old, new)
 }
 
-// leaf adds the difference of a value that is not compared member by member.
+// leaf adds the difference of two values that are not compared member by member.
 func (d *differ) leaf(path string, old, new []byte) {
 	p := Difference{Path: path, Old: string(old), New: string(new), HasOld: old != nil, HasNew: new != nil}
-	oldText, oldIs := jsonl.String(old)
-	newText, newIs := jsonl.String(new)
+	oldText, oldIsText := jsonl.String(old)
+	newText, newIsText := jsonl.String(new)
 	switch {
-	case oldIs && newIs && oldText != newText:
+	case oldIsText && newIsText && oldText != newText:
 		p.Old, p.New = oldText, newText
 		p.Text = d.text(oldText, newText)
-	case oldIs && !p.HasNew:
+	case oldIsText && !p.HasNew:
 		p.Old = oldText
-	case newIs && !p.HasOld:
+	case newIsText && !p.HasOld:
 		p.New = newText
 	}
 	d.found = append(d.found, p)
@@ -99,7 +100,8 @@ func (d *differ) members(path string, old, new []byte) {
 	}
 }
 
-// membersOf lists the members of an object. An entry without meta has an empty one.
+// membersOf lists the members of an object. If the object is an entry without meta,
+// it adds an empty meta.
 func membersOf(obj []byte, entry bool) (order []member, values map[member][]byte) {
 	values = make(map[member][]byte)
 	counts := make(map[string]int)

@@ -70,27 +70,28 @@ func TestEntry(t *testing.T) {
 		})
 	}
 	if got := shorts(Entry([]byte("x"), nil)); !reflect.DeepEqual(got, []string{": x → ∅"}) {
-		t.Errorf("a line that is missing: %q", got)
+		t.Errorf("with a missing new line: got %q, want x → ∅", got)
 	}
 	if got := Entry(nil, nil); got != nil {
-		t.Errorf("nothing at all: %q", shorts(got))
+		t.Errorf("with two missing lines: got %q, want no difference", shorts(got))
 	}
 }
 
-// A difference of long texts has their changes.
+// The difference of two long texts has their changes; that of short texts has
+// none.
 func TestEntryText(t *testing.T) {
 	old := entry(`{"content":"Please add a retry to the client, and a test."}`, `{}`, "d")
 	new := entry(`{"content":"Please add a timeout to the client, and two tests."}`, `{}`, "d")
 	list := Entry([]byte(old), []byte(new))
 	if len(list) != 1 {
-		t.Fatalf("got %q", shorts(list))
+		t.Fatalf("got %q, want one difference", shorts(list))
 	}
 	checkSpans(t, list[0].Old, list[0].New, list[0].Text)
 	if got := marked(list[0].Text); got != "Please add a [-retry-]{+timeout+} to the client, and [-a-]{+two+} test{+s+}." {
-		t.Errorf("got %s", got)
+		t.Errorf("the changes are %s", got)
 	}
 	list = Entry([]byte(entry(`{"content":"yes"}`, `{}`, "d")), []byte(entry(`{"content":"no"}`, `{}`, "d")))
 	if len(list) != 1 || list[0].Text != nil {
-		t.Errorf("a short text: %+v", list)
+		t.Errorf("short texts: got %+v, want one difference without Text", list)
 	}
 }

@@ -18,8 +18,8 @@ type Difference struct {
 	// differ only in escapes.
 	Old, New       string
 	HasOld, HasNew bool // false if the value is absent
-	// Text has the changes of a long text; nil for short texts and other values. Its
-	// equal and deleted runs make up Old, its equal and inserted ones New.
+	// Text has the changes of a long text; it is nil for short texts and other values.
+	// Its equal and deleted runs make up Old, its equal and inserted runs New.
 	Text []Span
 }
 

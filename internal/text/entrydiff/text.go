@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// longText is the least length in bytes of a text in which changes are looked for.
+	// longText is the least length in bytes of a text whose changes are listed in Difference.Text.
 	longText = 40
-	// maxRunes bounds both sides of a change that is compared by characters, not words.
+	// maxRunes is how long each side of a change may be, in characters, to be compared by characters.
 	maxRunes = 400
 	// maxTokens is how many lines or words are compared at once. It also keeps the
 	// runes that stand for them below the surrogates, which are not valid runes.
@@ -36,21 +36,22 @@ func (d *differ) text(old, new string) []Span {
 	return j
 }
 
-// Words compares two texts of valid UTF-8 word by word. After the limit, the rest counts as replaced.
+// Words compares two texts of valid UTF-8 word by word. After the time limit, the rest counts as
+// replaced.
 func Words(old, new string, limit time.Duration) []Span {
 	dmp := diffmatchpatch.New()
 	dmp.DiffTimeout = limit
-	n := tokenTable{of: make(map[string]rune)}
+	table := tokenTable{runes: make(map[string]rune)}
 	var j spanList
-	for _, x := range dmp.DiffMainRunes(n.encode(splitWords(old)), n.encode(splitWords(new)), false) {
-		j.add(Op(x.Type), n.decode(x.Text))
+	for _, x := range dmp.DiffMainRunes(table.encode(splitWords(old)), table.encode(splitWords(new)), false) {
+		j.add(Op(x.Type), table.decode(x.Text))
 	}
 	return j
 }
 
 // tokens compares two texts by characters if they are short, otherwise by the tokens of
-// the first splitter, and each change then by the next.
-func (d *differ) tokens(j *spanList, old, new string, by ...func(string) []string) {
+// the first splitter, and then each change in the same way, with the other splitters.
+func (d *differ) tokens(j *spanList, old, new string, splitters ...func(string) []string) {
 	left := time.Until(d.deadline)
 	if old == "" || new == "" || left <= 0 {
 		j.replace(old, new)
@@ -64,58 +65,58 @@ func (d *differ) tokens(j *spanList, old, new string, by ...func(string) []strin
 		}
 		return
 	}
-	if len(by) == 0 {
+	if len(splitters) == 0 {
 		j.replace(old, new)
 		return
 	}
-	a, b := by[0](old), by[0](new)
+	a, b := splitters[0](old), splitters[0](new)
 	if len(a) > maxTokens || len(b) > maxTokens {
 		j.replace(old, new)
 		return
 	}
-	n := tokenTable{of: make(map[string]rune)}
-	diffs := dmp.DiffCleanupSemantic(dmp.DiffMainRunes(n.encode(a), n.encode(b), false))
+	table := tokenTable{runes: make(map[string]rune)}
+	diffs := dmp.DiffCleanupSemantic(dmp.DiffMainRunes(table.encode(a), table.encode(b), false))
 	var deleted, inserted string // since the last equal run
 	for _, x := range diffs {
-		text := n.decode(x.Text)
+		text := table.decode(x.Text)
 		switch x.Type {
 		case diffmatchpatch.DiffDelete:
 			deleted += text
 		case diffmatchpatch.DiffInsert:
 			inserted += text
 		case diffmatchpatch.DiffEqual:
-			d.tokens(j, deleted, inserted, by[1:]...)
+			d.tokens(j, deleted, inserted, splitters[1:]...)
 			deleted, inserted = "", ""
 			j.add(Equal, text)
 		}
 	}
-	d.tokens(j, deleted, inserted, by[1:]...)
+	d.tokens(j, deleted, inserted, splitters[1:]...)
 }
 
 // tokenTable has a rune for each token, since diffmatchpatch compares runes.
 type tokenTable struct {
-	of   map[string]rune
-	text []string
+	runes  map[string]rune
+	tokens []string // by rune
 }
 
-func (n *tokenTable) encode(tokens []string) []rune {
+func (t *tokenTable) encode(tokens []string) []rune {
 	all := make([]rune, len(tokens))
 	for i, s := range tokens {
-		r, ok := n.of[s]
+		r, ok := t.runes[s]
 		if !ok {
-			r = rune(len(n.text))
-			n.of[s] = r
-			n.text = append(n.text, s)
+			r = rune(len(t.tokens))
+			t.runes[s] = r
+			t.tokens = append(t.tokens, s)
 		}
 		all[i] = r
 	}
 	return all
 }
 
-func (n *tokenTable) decode(s string) string {
+func (t *tokenTable) decode(s string) string {
 	var b strings.Builder
 	for _, r := range s {
-		b.WriteString(n.text[r])
+		b.WriteString(t.tokens[r])
 	}
 	return b.String()
 }

@@ -21,7 +21,8 @@ func marked(spans []Span) string {
 	return b.String()
 }
 
-// checkSpans makes sure that spans are one text and the other.
+// checkSpans ends the test unless the spans make up both texts, in order, and are
+// not empty.
 func checkSpans(t *testing.T, old, new string, spans []Span) {
 	t.Helper()
 	var a, b strings.Builder
@@ -39,7 +40,7 @@ func checkSpans(t *testing.T, old, new string, spans []Span) {
 		}
 	}
 	if a.String() != old || b.String() != new {
-		t.Fatalf("%q and %q: spans are not these: %v", old, new, spans)
+		t.Fatalf("%q and %q: the spans do not make up these texts: %v", old, new, spans)
 	}
 }
 
@@ -48,8 +49,8 @@ func compareTexts(old, new string) []Span {
 	return d.text(old, new)
 }
 
-// Whatever is edited, the spans are both texts, and few edits leave most of the text
-// equal.
+// Whatever is edited, the spans make up both texts, and after few edits most of the
+// text is equal.
 func TestTextProperty(t *testing.T) {
 	rng := testkit.Random(t)
 	words := []string{"a", "the", " ", " ", "\n", "\n\n", "retry", "数据", "库", "床", "序", "é", "è", "ê", "e\u0301", "👩‍👩‍👧", "\x00", "\t", "func(", ")", "\r\n", "\u2028", "ไทย"}
@@ -91,19 +92,20 @@ func TestTextProperty(t *testing.T) {
 	}
 }
 
-// Differences do not cut characters, even if these begin or end with the same bytes.
+// Spans do not cut characters, even if the old and the new one begin or end with the
+// same bytes.
 func TestTextWholeCharacters(t *testing.T) {
 	for _, c := range [][2]string{{"é", "è"}, {"é", "ũ"}, {"库", "床"}, {"😀", "😁"}, {"a", "e\u0301"}} {
 		old, new := strings.Repeat("x", 50)+c[0]+strings.Repeat("y", 50), strings.Repeat("x", 50)+c[1]+strings.Repeat("y", 50)
 		spans := compareTexts(old, new)
 		checkSpans(t, old, new, spans)
 		if len(spans) != 4 || spans[1] != (Span{Delete, c[0]}) || spans[2] != (Span{Insert, c[1]}) {
-			t.Errorf("got %s", marked(spans))
+			t.Errorf("got %s, want [-%s-]{+%s+} between equal runs", marked(spans), c[0], c[1])
 		}
 	}
 }
 
-// In a long file, one word of one line.
+// In a long text, a changed word and a deleted line are the only changes.
 func TestTextLong(t *testing.T) {
 	var b strings.Builder
 	for i := range 5000 {
@@ -121,11 +123,11 @@ func TestTextLong(t *testing.T) {
 		}
 	}
 	if got := marked(changed); len(got) > 100 || !strings.Contains(got, "out") {
-		t.Errorf("got %s", got)
+		t.Errorf("the changes are %s, want at most 100 bytes with the inserted \"out\"", got)
 	}
 }
 
-// A line as long as a file is compared by words.
+// One long line is compared by words.
 func TestTextOneLine(t *testing.T) {
 	old := "{" + strings.Repeat(`"key": "value", `, 900) + `"a": 1, ` + strings.Repeat(`"key": "value", `, 900) + "}"
 	new := strings.Replace(old, `"a": 1`, `"b": 2`, 1)
@@ -133,12 +135,12 @@ func TestTextOneLine(t *testing.T) {
 	spans := compareTexts(old, new)
 	checkSpans(t, old, new, spans)
 	if n := len(spans); n < 3 || n > 12 {
-		t.Errorf("%d spans", n)
+		t.Errorf("got %d spans, want 3 to 12", n)
 	}
 }
 
-// Texts with nothing in common, or with the same words again and again, take limited
-// time however long they are.
+// Texts with nothing in common, or with the same words many times, take limited
+// time, however long they are.
 func TestTextBounded(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	noise := func(n, of int, sep string) string {

@@ -58,8 +58,8 @@ func sample(n int) [][]byte {
 	return lines
 }
 
-// each measures f on the lines of a sample, in bytes per second.
-func each(b *testing.B, f func(line []byte)) {
+// benchLines measures f on the lines of a sample, in bytes per second.
+func benchLines(b *testing.B, f func(line []byte)) {
 	lines := sample(2000)
 	total := 0
 	for _, line := range lines {
@@ -75,20 +75,20 @@ func each(b *testing.B, f func(line []byte)) {
 }
 
 func BenchmarkValid(b *testing.B) {
-	b.Run("jsonl", func(b *testing.B) { each(b, func(line []byte) { _ = Valid(line) }) })
-	b.Run("std", func(b *testing.B) { each(b, func(line []byte) { _ = json.Valid(line) }) })
+	b.Run("jsonl", func(b *testing.B) { benchLines(b, func(line []byte) { _ = Valid(line) }) })
+	b.Run("std", func(b *testing.B) { benchLines(b, func(line []byte) { _ = json.Valid(line) }) })
 }
 
 func BenchmarkParse(b *testing.B) {
 	b.Run("jsonl", func(b *testing.B) {
-		each(b, func(line []byte) {
+		benchLines(b, func(line []byte) {
 			if _, err := Parse(line); err != nil {
 				b.Fatal(err)
 			}
 		})
 	})
 	b.Run("std", func(b *testing.B) {
-		each(b, func(line []byte) {
+		benchLines(b, func(line []byte) {
 			var e struct {
 				ID            int64
 				Kind, Date    string
@@ -102,12 +102,12 @@ func BenchmarkParse(b *testing.B) {
 }
 
 func BenchmarkParseID(b *testing.B) {
-	each(b, func(line []byte) { _, _ = ParseID(line) })
+	benchLines(b, func(line []byte) { _, _ = ParseID(line) })
 }
 
 func BenchmarkParseDraft(b *testing.B) {
 	var buf []byte
-	each(b, func(line []byte) {
+	benchLines(b, func(line []byte) {
 		d, err := ParseDraft(line)
 		if err != nil {
 			b.Fatal(err)
@@ -118,10 +118,10 @@ func BenchmarkParseDraft(b *testing.B) {
 
 func BenchmarkCompact(b *testing.B) {
 	var buf []byte
-	b.Run("jsonl", func(b *testing.B) { each(b, func(line []byte) { buf, _ = Compact(buf[:0], line) }) })
+	b.Run("jsonl", func(b *testing.B) { benchLines(b, func(line []byte) { buf, _ = Compact(buf[:0], line) }) })
 	b.Run("std", func(b *testing.B) {
 		var w bytes.Buffer
-		each(b, func(line []byte) {
+		benchLines(b, func(line []byte) {
 			w.Reset()
 			_ = json.Compact(&w, line)
 		})
@@ -154,7 +154,7 @@ func BenchmarkCompactSpaced(b *testing.B) {
 func BenchmarkFields(b *testing.B) {
 	b.Run("jsonl", func(b *testing.B) {
 		n := 0
-		each(b, func(line []byte) {
+		benchLines(b, func(line []byte) {
 			for k, v := range Fields(line) {
 				n += len(k) + len(v)
 			}
@@ -162,7 +162,7 @@ func BenchmarkFields(b *testing.B) {
 	})
 	b.Run("std", func(b *testing.B) {
 		n := 0
-		each(b, func(line []byte) {
+		benchLines(b, func(line []byte) {
 			var m map[string]json.RawMessage
 			_ = json.Unmarshal(line, &m)
 			n += len(m)
@@ -172,12 +172,12 @@ func BenchmarkFields(b *testing.B) {
 
 func BenchmarkGetString(b *testing.B) {
 	n := 0
-	each(b, func(line []byte) { n += len(GetString(line, "payload", "content")) })
+	benchLines(b, func(line []byte) { n += len(GetString(line, "payload", "content")) })
 }
 
 func BenchmarkUnescape(b *testing.B) {
 	var buf []byte
-	each(b, func(line []byte) { buf = Unescape(buf[:0], line) })
+	benchLines(b, func(line []byte) { buf = Unescape(buf[:0], line) })
 }
 
 func BenchmarkAppendString(b *testing.B) {

@@ -48,8 +48,8 @@ func appendStripped(dst, src []byte, spaced bool) []byte {
 	return append(dst, src[run:]...)
 }
 
-// Unescape appends the valid JSON src to dst, compacted. It is for people to read:
-// \uXXXX and \/ in strings become the characters they stand for. Control
+// Unescape appends the valid JSON src to dst, compacted, for people to read:
+// \uXXXX and \/ in strings become the characters that they stand for. Control
 // characters, quotes, backslashes and unpaired surrogates stay escaped: the result
 // is JSON of the same value.
 func Unescape(dst, src []byte) []byte {

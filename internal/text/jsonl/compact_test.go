@@ -94,10 +94,10 @@ func FuzzUnescape(f *testing.F) {
 			t.Fatalf("Unescape(%q) = %q: %v", src, got, err)
 		}
 		if !reflect.DeepEqual(decode(t, got), decode(t, src)) {
-			t.Fatalf("Unescape(%q) = %q: another value", src, got)
+			t.Fatalf("Unescape(%q) = %q: not the same value", src, got)
 		}
 		if again := Unescape(nil, got); !bytes.Equal(again, got) {
-			t.Fatalf("Unescape(%q) = %q, then %q", src, got, again)
+			t.Fatalf("Unescape(%q) = %q, which it unescapes again to %q", src, got, again)
 		}
 		if compact, _ := Compact(nil, got); !bytes.Equal(compact, got) {
 			t.Fatalf("Unescape(%q) = %q is not compact", src, got)
@@ -126,12 +126,12 @@ func TestString(t *testing.T) {
 		`"\ud83dx"`: "\ufffdx", `""`: "",
 	} {
 		if got, ok := String([]byte(raw)); got != want || !ok {
-			t.Errorf("String(%s) = %q, %v", raw, got, ok)
+			t.Errorf("String(%s) = %q, %v; want %q, true", raw, got, ok, want)
 		}
 	}
 	for _, raw := range []string{``, `1`, `null`, `"`, `"a`, `"a"b`, `{}`, `"\x"`, "\"\xff\"", `"\"`} {
 		if got, ok := String([]byte(raw)); got != "" || ok {
-			t.Errorf("String(%s) = %q, %v", raw, got, ok)
+			t.Errorf("String(%s) = %q, %v; want \"\", false", raw, got, ok)
 		}
 	}
 }

@@ -7,9 +7,9 @@ import (
 
 // Parse decodes one stored line. It has to be one valid JSON object (see [Valid])
 // with an integer id of 1 or more, a kind that is not empty, and an object payload;
-// an object meta and a string date are optional. None of them may be there twice.
+// an object meta and a string date are optional. None of these may be repeated.
 // Members may be in any order, with any whitespace, as in a line that was edited by
-// hand. Other members are legal and stay in Raw. The error is a *SyntaxError.
+// hand. Other members are allowed and stay in Raw. The error is a *SyntaxError.
 func Parse(line []byte) (Entry, error) {
 	line = trimEnd(line)
 	e := Entry{Raw: line}
@@ -75,23 +75,24 @@ func parseID(line []byte) (int64, error) {
 	return e.ID, err
 }
 
-// ParseDraft decodes one line of input: an entry, whose id is ignored. Kind and
-// payload are required; meta and date are optional. The members that output adds
-// to an entry (tape, anchor, anchor_seq, score, snippet) are ignored, so that
-// output can be fed back; other unknown members are kept in Extra. Payload, Meta
-// and Extra are compacted copies. The error is a *SyntaxError.
+// ParseDraft decodes one line of input: an entry whose id, if any, is ignored. Kind
+// and payload are required; meta and date are optional. The members that output adds
+// to an entry (tape, anchor, anchor_seq, score, snippet) are ignored, so that output
+// can be fed back; other unknown members are kept in Extra. Payload, Meta and Extra
+// are compacted copies. The error is a *SyntaxError.
 func ParseDraft(line []byte) (Draft, error) {
 	return parseDraft(line, isOutputKey)
 }
 
-// Draft returns the entry without its id, to be written under another one. Unlike
-// [ParseDraft] it keeps all unknown members. It does not alias the line. The error
-// is a *SyntaxError, and nil for an entry that [Parse] returned.
+// Draft returns the entry without its id, to be written with another id. Unlike
+// [ParseDraft] it keeps all unknown members. The draft does not alias the line. The
+// error is a *SyntaxError, and nil for an entry that [Parse] returned.
 func (e Entry) Draft() (Draft, error) {
 	return parseDraft(e.Raw, func([]byte) bool { return false })
 }
 
-// parseDraft is ParseDraft without the unknown members for which ignored is true.
+// parseDraft is like ParseDraft, but ignores the unknown members for which ignored
+// returns true.
 func parseDraft(line []byte, ignored func(key []byte) bool) (Draft, error) {
 	m := members{scan: scan{b: line}}
 	var d Draft
@@ -145,8 +146,8 @@ func appendValue(buf, val []byte, spaced bool) (all, copied []byte) {
 }
 
 // Normalize checks a draft that did not come from [ParseDraft] and compacts its
-// payload, meta and extra, so that [Parse] accepts the line that [AppendLine] makes
-// of it. The error is a *SyntaxError.
+// payload, meta and extra members, so that [Parse] accepts the line that [AppendLine]
+// makes of the draft. The error is a *SyntaxError.
 func (d Draft) Normalize() (Draft, error) {
 	switch {
 	case d.Kind == "":
@@ -205,7 +206,7 @@ func normalizeExtra(extra []byte) ([]byte, error) {
 }
 
 // AppendLine appends the stored line of a draft, newline included: the members
-// in the order of the format, then the draft's extra ones. The draft has to
+// in the order of the format, then the draft's extra members. The draft has to
 // come from [ParseDraft] or [Draft.Normalize].
 func AppendLine(dst []byte, id int64, d Draft) []byte {
 	dst = append(dst, `{"id":`...)

@@ -72,7 +72,7 @@ func TestParseRefuses(t *testing.T) {
 			t.Errorf("Parse(%q): %v, want %s", line, err, want)
 		}
 		if _, err := ParseID([]byte(line)); err == nil && !strings.HasPrefix(line, `{"id":1,`) {
-			t.Errorf("ParseID(%q): no error", line)
+			t.Errorf("ParseID(%q) succeeds, want an error", line)
 		}
 	}
 }
@@ -111,7 +111,7 @@ func TestParseDraft(t *testing.T) {
 		`{"kind":"x","kind":"x","payload":{}}`, `{"kind":"x","payload":[]}`, `{"kind":"x","payload":{},"meta":[]}`,
 		`{"kind":"x","payload":{},"date":null}`, `{"kind":"x","payload":{},"y":01}`, `{"kind":"x","payload":{}}x`} {
 		if d, err := ParseDraft([]byte(line)); err == nil {
-			t.Errorf("ParseDraft(%s) = %+v", line, d)
+			t.Errorf("ParseDraft(%s) = %+v, want an error", line, d)
 		}
 	}
 }

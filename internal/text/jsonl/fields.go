@@ -25,11 +25,11 @@ func Elements(arr []byte) iter.Seq[[]byte] {
 }
 
 // Get returns the raw value at a path of keys through nested objects, aliasing
-// obj, or nil when it is absent. Of a repeated key the last one counts, as for
-// most readers of JSON. An empty path is obj itself.
+// obj, or nil when it is absent. If a key is repeated, its last value counts, as for
+// most readers of JSON. An empty path leads to obj itself.
 func Get(obj []byte, path ...string) []byte {
 	for _, name := range path {
-		if obj = last(obj, name); obj == nil {
+		if obj = lastValue(obj, name); obj == nil {
 			return nil
 		}
 	}
@@ -83,8 +83,8 @@ func elements(arr []byte, yield func([]byte) bool) {
 	}
 }
 
-// last returns the value of obj's last member of that name, or nil.
-func last(obj []byte, name string) (val []byte) {
+// lastValue returns the value of obj's last member of that name, or nil.
+func lastValue(obj []byte, name string) (val []byte) {
 	w := openObject(obj, 0)
 	for w.next() {
 		if w.named(name) {
@@ -94,10 +94,10 @@ func last(obj []byte, name string) (val []byte) {
 	return val
 }
 
-// Items calls value for each value in the object or array that begins at i, with the range
-// of its key between the quotes (in an array, an empty one) and its own position. value
-// returns the position after the value, and Items the one after the closing bracket. b
-// has to be valid JSON; otherwise some values are skipped.
+// Items calls value for each value of the object or array that begins at i, with the range
+// of the key between its quotes, which is empty in an array, and the position of the
+// value. value returns the position after the value, Items the position after the closing
+// bracket. b has to be valid JSON; otherwise some values are skipped.
 func Items(b []byte, i int, value func(key, keyEnd, at int) (end int)) int {
 	object := b[i] == '{'
 	i = trimSpace(b, i+1)
@@ -124,12 +124,13 @@ func Items(b []byte, i int, value func(key, keyEnd, at int) (end int)) int {
 // Member is the place of a member of an object.
 type Member struct {
 	Before              int // end of the value before it, or of the opening brace
-	KeyAt, ValueAt, End int
-	Next                int // start of the next one; -1 for the last
+	KeyAt, ValueAt, End int // of the key's quote, of the value, and after the value
+	Next                int // start of the next member; -1 for the last
 }
 
-// Members calls f with the decoded key and the place of each member of the object at
-// a position of b. It reports false if there is no object, or it does not end.
+// Members calls f with the decoded key and the place of each member of the object that
+// begins at the position at of b. It reports false if no object begins there, or if the
+// object does not end.
 func Members(b []byte, at int, f func(key []byte, m Member)) bool {
 	w := openObject(b, at)
 	for w.next() {
@@ -251,9 +252,9 @@ func skipContainer(b []byte, i int) int {
 	return -1
 }
 
-// skipString returns the position after the string that starts at i, the
-// opening quote excluded, or -1 when it has no end. It looks for quotes only:
-// what is escaped besides them does not slow it down.
+// skipString returns the position after the string whose inside starts at i,
+// after the opening quote, or -1 when the string has no end. It looks only for quotes,
+// so other escapes do not slow it down.
 func skipString(b []byte, i int) int {
 	start := i
 	for {
@@ -289,8 +290,8 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(line, []byte{'\r'})
 }
 
-// WithMember adds a member, as "key":value, to an object, which may be nil. Anything else
-// stays as it is, to be refused later.
+// WithMember adds a member, as "key":value, to meta, an object or nil. If meta is anything
+// else, it is returned as it is, to be refused later.
 func WithMember(meta, member []byte) []byte {
 	meta = bytes.TrimSpace(meta)
 	switch body, ok := bytes.CutSuffix(meta, []byte("}")); {

@@ -54,17 +54,17 @@ func TestGet(t *testing.T) {
 	}
 	for _, path := range [][]string{{"x"}, {"d", "x"}, {"a", "b", "c", "d"}, {"n", "x"}, {""}} {
 		if got := Get(obj, path...); got != nil {
-			t.Errorf("Get(%q) = %s", path, got)
+			t.Errorf("Get(%q) = %s, want nil", path, got)
 		}
 	}
 	if s := GetString(obj, "a", "b", "c"); s != "x\ny" {
-		t.Errorf("GetString = %q", s)
+		t.Errorf("GetString = %q, want \"x\\ny\"", s)
 	}
 	if s := GetString(obj, "d"); s != "" {
-		t.Errorf("GetString of a number = %q", s)
+		t.Errorf("GetString of a number = %q, want \"\"", s)
 	}
 	if !IsObject([]byte(" \n{")) || IsObject([]byte("[")) || IsObject(nil) {
-		t.Error("IsObject")
+		t.Error("IsObject should report true for \" \\n{\", and false for \"[\" and nil")
 	}
 }
 
@@ -80,7 +80,7 @@ func TestGetDoesNotAllocate(t *testing.T) {
 		}
 	})
 	if n != 0 {
-		t.Errorf("%v allocations", n)
+		t.Errorf("%v allocations, want none", n)
 	}
 }
 
@@ -93,14 +93,14 @@ func FuzzFields(f *testing.F) {
 		for k, v := range Fields(src) {
 			keys[k] = v
 			if n++; n > len(src) || len(v) == 0 {
-				t.Fatalf("Fields(%q) goes on", src)
+				t.Fatalf("Fields(%q) yields an empty value, or more members than bytes", src)
 			}
 		}
 		var vals [][]byte
 		for v := range Elements(src) {
 			vals = append(vals, v)
 			if len(vals) > len(src) || len(v) == 0 {
-				t.Fatalf("Elements(%q) goes on", src)
+				t.Fatalf("Elements(%q) yields an empty value, or more elements than bytes", src)
 			}
 		}
 		if got := Get(src, name); !bytes.Equal(got, keys[name]) {

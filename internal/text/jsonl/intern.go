@@ -2,8 +2,7 @@ package jsonl
 
 import "strings"
 
-// words are strings that transcripts repeat in every record, each in its [slot]. No two of
-// them share one.
+// words are strings that transcripts repeat in every record, each in its own [slot].
 var words = func() (tab [256]string) {
 	for _, word := range strings.Fields(`
 		id kind payload meta date type role content text name data state message system user

@@ -16,11 +16,11 @@ package jsonl
 import "strconv"
 
 // MaxDepth is how deep objects and arrays may be nested, the entry's own object
-// included. Common JSON readers give up somewhat above it, and deeper input could
-// overflow the stack of a recursive one.
+// included. Common JSON readers refuse somewhat deeper nesting, and much deeper
+// input could overflow the stack of a recursive reader.
 const MaxDepth = 512
 
-// DefaultMaxLine is the usual limit of a line, in bytes without its newline.
+// DefaultMaxLine is the default limit of a line, in bytes without its newline.
 const DefaultMaxLine = 16 << 20
 
 // Entry is one stored line, decoded. Payload, Meta and Raw alias the parsed line.

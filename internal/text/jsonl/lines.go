@@ -24,12 +24,13 @@ func (e *TooLongError) Error() string {
 // Unwrap returns ErrTooLong.
 func (e *TooLongError) Unwrap() error { return ErrTooLong }
 
-// Scanner reads lines, of which it keeps one in memory, and no more of it than the limit.
+// Scanner reads lines. It keeps only one line in memory, and of a longer line no more
+// than the limit.
 type Scanner struct {
 	r    *bufio.Reader
 	max  int
 	long []byte // a line that is longer than the buffer of r
-	err  error  // of r, once there was one
+	err  error  // the first error of r
 
 	line         int
 	offset, next int64
@@ -49,9 +50,9 @@ func NewScanner(r io.Reader, maxLine int) *Scanner {
 // Next returns the next line without its '\n' and without a '\r' before it; the
 // last line may lack its newline. The line is valid until the following call.
 //
-// Next returns io.EOF at the end, a *TooLongError for a line over the limit,
-// after which the following call continues, or the reader's error. What was
-// read of a line before the reader failed is dropped.
+// Next returns io.EOF at the end, or the reader's error, which drops a line that was
+// read only in part. For a line over the limit it returns a *TooLongError; the
+// following call continues with the next line.
 func (s *Scanner) Next() ([]byte, error) {
 	if s.err != nil {
 		return nil, s.err
@@ -73,8 +74,8 @@ func (s *Scanner) Next() ([]byte, error) {
 	return line[:len(line):len(line)], nil
 }
 
-// read reads up to the next newline. size counts also what is over the limit, of
-// which line has only the beginning.
+// read reads up to the next newline. If the line is over the limit, size still counts all
+// of it, but line has only its beginning.
 func (s *Scanner) read() (line []byte, size int64, err error) {
 	line, err = s.r.ReadSlice('\n')
 	size = int64(len(line))
@@ -93,7 +94,7 @@ func (s *Scanner) read() (line []byte, size int64, err error) {
 
 // Waiting reports whether all of the next line has been read already.
 func (s *Scanner) Waiting() bool {
-	buffered, _ := s.r.Peek(s.r.Buffered()) // there are that many
+	buffered, _ := s.r.Peek(s.r.Buffered()) // cannot fail
 	return bytes.IndexByte(buffered, '\n') >= 0
 }
 

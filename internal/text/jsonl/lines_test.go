@@ -12,7 +12,8 @@ import (
 	"testing/iotest"
 )
 
-// scanned describes what a Scanner says of each line.
+// scanned returns the number, offset and text of each line, as a Scanner
+// reads them.
 func scanned(t *testing.T, r io.Reader, limit int) []string {
 	t.Helper()
 	var got []string
@@ -23,12 +24,12 @@ func scanned(t *testing.T, r io.Reader, limit int) []string {
 		switch {
 		case errors.Is(err, io.EOF):
 			if _, err := s.Next(); !errors.Is(err, io.EOF) {
-				t.Fatalf("after the end: %v", err)
+				t.Fatalf("Next after the end: %v, want io.EOF", err)
 			}
 			return got
 		case errors.As(err, &long):
 			if !errors.Is(err, ErrTooLong) || long.Line != s.Line() || long.Limit != limit || line != nil {
-				t.Fatalf("error %#v, line %q", long, line)
+				t.Fatalf("too long: got %#v with the line %q, want line %d and limit %d, and no text", long, line, s.Line(), limit)
 			}
 			line = []byte("TOO LONG")
 		case err != nil:
@@ -79,7 +80,7 @@ func TestScanner(t *testing.T) {
 	}
 }
 
-// Lines around the buffer's size and around the limit.
+// Lines may be about as long as the buffer, and as the limit.
 func TestScannerBuffer(t *testing.T) {
 	for _, n := range []int{bufferSize - 2, bufferSize - 1, bufferSize, bufferSize + 1, 2*bufferSize + 3} {
 		line := strings.Repeat("x", n)
@@ -94,17 +95,17 @@ func TestScannerMemory(t *testing.T) {
 	src := strings.Repeat("x", 4<<20) + "\nend\n"
 	s := NewScanner(strings.NewReader(src), 100_000)
 	if _, err := s.Next(); !errors.Is(err, ErrTooLong) {
-		t.Fatal(err)
+		t.Fatalf("the long line: %v, want ErrTooLong", err)
 	}
 	if line, err := s.Next(); string(line) != "end" || err != nil {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("the line after it: %q, %v; want \"end\"", line, err)
 	}
 	if cap(s.long) > 400_000 {
-		t.Errorf("buffer of %d bytes", cap(s.long))
+		t.Errorf("the buffer has %d bytes, want at most 400000", cap(s.long))
 	}
 	s = NewScanner(strings.NewReader(src), math.MaxInt)
 	if line, err := s.Next(); len(line) != 4<<20 || err != nil {
-		t.Fatalf("%d bytes, %v", len(line), err)
+		t.Fatalf("without a limit: %d bytes, %v; want %d bytes", len(line), err, 4<<20)
 	}
 }
 
@@ -112,16 +113,16 @@ func TestScannerErrors(t *testing.T) {
 	broken := errors.New("broken")
 	s := NewScanner(io.MultiReader(strings.NewReader("a\nb"), iotest.ErrReader(broken)), 0)
 	if line, err := s.Next(); string(line) != "a" || err != nil {
-		t.Fatalf("%q, %v", line, err)
+		t.Fatalf("the first line: %q, %v; want \"a\"", line, err)
 	}
 	for range 2 {
 		if line, err := s.Next(); line != nil || !errors.Is(err, broken) {
-			t.Fatalf("%q, %v", line, err)
+			t.Fatalf("the broken line: %q, %v; want the reader's error", line, err)
 		}
 	}
 	s = NewScanner(stuck{}, 0)
 	if _, err := s.Next(); !errors.Is(err, io.ErrNoProgress) {
-		t.Fatal(err)
+		t.Fatalf("a reader without progress: %v, want io.ErrNoProgress", err)
 	}
 	if err := error(&TooLongError{Line: 3, Limit: 10}); err.Error() != "line 3 is longer than 10 bytes" {
 		t.Error(err)

@@ -17,7 +17,7 @@ type members struct {
 	opened bool
 	closed bool
 	key    []byte // decoded
-	rawKey []byte // with its quotes, as written
+	rawKey []byte // as written, with its quotes
 	val    []byte
 }
 

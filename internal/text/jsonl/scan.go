@@ -179,7 +179,7 @@ func (s *scan) digits(i int) int {
 func (s *scan) str(i int) int {
 	b := s.b
 	for {
-		// Skip plain text eight bytes at a time: byte by byte, a whole log takes 30 %
+		// Skip plain text eight bytes at a time: byte by byte, reading a log takes 30 %
 		// longer. A byte's high bit is set in stop when the byte is a control character,
 		// a quote, a backslash or not ASCII. The subtractions may borrow into bytes
 		// above such a byte, so only the lowest bit that is set means anything.
@@ -245,7 +245,8 @@ func (s *scan) escapeU(i int) int {
 	return i + 5
 }
 
-// space returns the position of the first byte from i on that is not whitespace; -1 stays.
+// space returns the position of the first byte from i on that is not whitespace. If i is
+// -1, it returns -1.
 func (s *scan) space(i int) int {
 	if uint(i) < uint(len(s.b)) && s.b[i] <= ' ' {
 		return s.skipSpace(i)

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// values are JSON texts, good and bad, for tables and as fuzz seeds.
+// values are valid and invalid JSON texts, for tables and as fuzz seeds.
 var values = []string{
 	``, ` `, `null`, `true`, `false`, `nul`, `nulll`, `0`, `-0`, `01`, `-`, `+1`, `1.`, `.5`, `1.0`, `1e400`, `1E+2`,
 	`1e`, `1e+`, `-12.25e-3`, `""`, `"a"`, `"`, `"\`, `"\x"`, `"\u12"`, `"\u12G4"`, `"\u00e9"`, `"\ud83d\ude00"`,
@@ -43,7 +43,7 @@ func depth(src []byte) int {
 	return deepest
 }
 
-// acceptable is the oracle of Valid.
+// acceptable reports whether Valid has to accept src.
 func acceptable(src []byte) bool {
 	return json.Valid(src) && utf8.Valid(src) && depth(src) <= MaxDepth
 }
@@ -74,8 +74,9 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// Every byte at every place of short strings: the word-wise skip must stop at
-// exactly the bytes that matter, wherever in a word they are.
+// Short strings have every byte at every place: the skip of eight bytes at a
+// time must stop at exactly the bytes that matter, wherever among the eight
+// they are.
 func TestValidEveryByteEverywhere(t *testing.T) {
 	for n := range 20 {
 		for at := range n {
@@ -88,7 +89,8 @@ func TestValidEveryByteEverywhere(t *testing.T) {
 	}
 }
 
-// Every cut of a value, and every change of one byte in it.
+// TestValidDamaged cuts a value at every place, and replaces each of its
+// bytes.
 func TestValidDamaged(t *testing.T) {
 	src := []byte(`{"a":[1.5e3,true,null,"x\n\u00e9é",{}],"b":{"c":[]}, "d" : -0}`)
 	for i := range src {
@@ -109,7 +111,7 @@ func TestDepth(t *testing.T) {
 	}
 	for n, want := range map[int]bool{MaxDepth - 1: true, MaxDepth + 1: false} {
 		if err := Valid([]byte(nested(n))); (err == nil) != want {
-			t.Errorf("depth %d: %v", n, err)
+			t.Errorf("depth %d: %v, want valid: %v", n, err, want)
 		}
 	}
 	if err := Valid([]byte(strings.Repeat("[", MaxDepth) + strings.Repeat("]", MaxDepth))); err != nil {
@@ -142,7 +144,7 @@ func TestDepth(t *testing.T) {
 	var syntax *SyntaxError
 	err := Valid([]byte(strings.Repeat("[", 100_000)))
 	if !errors.As(err, &syntax) || syntax.Offset != MaxDepth || err.Error() != "nested deeper than 512" {
-		t.Errorf("got %#v", err)
+		t.Errorf("got %#v, want \"nested deeper than 512\" at byte %d", err, MaxDepth)
 	}
 }
 
@@ -186,10 +188,10 @@ func FuzzValid(f *testing.F) {
 		checkValid(t, src)
 		n, err := Prefix(src)
 		if err == nil && !acceptable(src[:n]) {
-			t.Fatalf("Prefix(%q) = %d", src, n)
+			t.Fatalf("Prefix(%q) = %d, which is not valid JSON", src, n)
 		}
 		if err != nil && acceptable(src) {
-			t.Fatalf("Prefix(%q): %v", src, err)
+			t.Fatalf("Prefix of the valid %q: %v", src, err)
 		}
 	})
 }

@@ -72,8 +72,8 @@ func AppendDecoded(dst, body []byte) []byte {
 	}
 }
 
-// decodeU decodes the \uXXXX, or the surrogate pair of them, at the start of b. It
-// returns the character and the length of the escape. The character is -1 for an
+// decodeU decodes the \uXXXX, or the surrogate pair of two of them, at the start of b.
+// It returns the character and the length of the escape. The character is -1 for an
 // unpaired surrogate or missing digits.
 func decodeU(b []byte) (r rune, n int) {
 	u, ok := hex4(b)
@@ -115,12 +115,12 @@ func StringEnd(b []byte, i int) (end int, escaped bool) {
 	return end, i < end && bytes.IndexByte(b[i:end], '\\') >= 0
 }
 
-// AppendString appends s as a JSON string, with nothing escaped but quotes, backslashes
-// and control characters. Bytes that are not UTF-8 become U+FFFD.
+// AppendString appends s as a JSON string. It escapes only quotes, backslashes and
+// control characters. Bytes that are not UTF-8 become U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	const digits = "0123456789abcdef"
 	dst = append(dst, '"')
-	run := 0 // start of what is not copied yet
+	run := 0 // start of the bytes that are not copied yet
 	for i := 0; i < len(s); {
 		c := s[i]
 		if c >= ' ' && c < utf8.RuneSelf && c != '"' && c != '\\' {

@@ -1,9 +1,9 @@
 // Package near compares misspelled words with known ones.
 package near
 
-// Distance is the number of typing errors between two words: a letter too many, too few,
-// another one, or two swapped. It is the restricted edit distance, in which swapped letters
-// are not changed again. A distance over most is returned as most+1.
+// Distance returns the number of typing errors between two words: an extra letter, a missing
+// one, a wrong one, or two swapped. It is the restricted edit distance, in which swapped letters
+// are not changed again. If the distance is over most, the result is some number over most.
 func Distance(a, b []rune, most int) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {
@@ -13,11 +13,11 @@ func Distance(a, b []rune, most int) int {
 		row[0] = i
 		least := i
 		for j := 1; j <= len(b); j++ {
-			other := 1
+			differs := 1
 			if a[i-1] == b[j-1] {
-				other = 0
+				differs = 0
 			}
-			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+other)
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+differs)
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				row[j] = min(row[j], before[j-2]+1)
 			}

@@ -1,5 +1,5 @@
-// Package needle finds strings in stored lines and texts by the rarest byte of each, since
-// bytes.IndexByte uses the machine's wide registers.
+// Package needle finds strings in stored lines and texts. It searches for the rarest byte of
+// each string, because bytes.IndexByte uses the vector instructions of the processor.
 package needle
 
 import (
@@ -14,11 +14,11 @@ type Needle struct {
 	fold  bool // ASCII in any case
 	at    int  // the offset of the rarest byte
 	c     byte // the rarest byte
-	ascii bool // s and the digit after it have to escape printable ASCII
+	ascii bool // the digit after s is 2 to 7, as in an escape of printable ASCII
 }
 
-// Append appends the needles that find s, which is not empty: with fold, one for each case
-// of its rarest byte.
+// Append appends the needles that find s, which must not be empty. With fold, ASCII letters match
+// in any case, and there is one needle for each case of the rarest byte.
 func Append(to []Needle, s string, fold bool) []Needle {
 	n := Needle{s: []byte(s), fold: fold}
 	for i := range len(s) {
@@ -35,8 +35,8 @@ func Append(to []Needle, s string, fold bool) []Needle {
 	return to
 }
 
-// Escape returns the needle for a \u escape of printable ASCII, which is rare; escapes of
-// control characters are frequent, and it passes over them.
+// Escape returns the needle for a \u escape of printable ASCII. Such escapes are rare. Escapes of
+// control characters are frequent, and the needle does not find them.
 func Escape() Needle { return Needle{s: []byte(`\u00`), at: 2, c: '0', ascii: true} }
 
 // frequency orders bytes by how often they occur in stored entries, which are prose and
@@ -71,7 +71,7 @@ func (n *Needle) begins(b []byte) bool {
 	return bytes.Equal(b, n.s) || n.fold && bytes.EqualFold(b, n.s)
 }
 
-// Finder finds several needles in one text. Each goes over it once.
+// Finder finds several needles in one text. It searches the text once for each needle.
 type Finder struct {
 	needles []Needle
 	text    []byte
@@ -87,7 +87,7 @@ func (f *Finder) Reset(needles []Needle, text []byte) {
 }
 
 // Next returns the first offset of a needle at or after from, and the needle's index. If
-// there is none, it returns the length of the text.
+// there is none, it returns the length of the text. from must not be less than in the last call.
 func (f *Finder) Next(from int) (at, which int) {
 	at = len(f.text)
 	for k := range f.needles {

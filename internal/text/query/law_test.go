@@ -93,7 +93,8 @@ func termSet(s string) map[string]bool {
 	return set
 }
 
-// checkLaw checks that the index's answer has what Match accepts.
+// checkLaw checks that the index's answer includes a text that Match accepts, and equals the result of
+// Match if it is sure.
 func checkLaw(t *testing.T, query, body string, o Options) {
 	t.Helper()
 	q := Parse(query, o)
@@ -106,12 +107,12 @@ func checkLaw(t *testing.T, query, body string, o Options) {
 	last := 0
 	for _, s := range m.Spans {
 		if s.Start < last || s.End <= s.Start || s.End > len(body) {
-			t.Errorf("query %q text %q: spans %v", query, body, m.Spans)
+			t.Errorf("query %q text %q: spans %v are out of order or empty", query, body, m.Spans)
 		}
 		last = s.End
 	}
 	if _, again := Parse(q.String(), o).Match([]byte(body)); again != ok {
-		t.Errorf("query %q text %q: match %v, but %q %v", query, body, ok, q, again)
+		t.Errorf("query %q text %q: match %v, but %v for the query as shown, %q", query, body, ok, again, q)
 	}
 }
 
@@ -160,8 +161,8 @@ func TestIndexNeverMisses(t *testing.T) {
 	}
 }
 
-// Every word of a text finds it, and so do the runs in the word, and substrings in
-// scripts without spaces.
+// Every word of a text finds the text. So do the terms of the text, and substrings in scripts
+// without spaces.
 func TestEveryWordFindsItsText(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	exact := Options{Exact: true}

@@ -14,7 +14,8 @@ type Match struct {
 	Literal bool        // the text has the query as it was typed
 }
 
-// TermCount is how often a word or phrase occurs, by its term in an index, if it has one.
+// TermCount says how often a word or phrase occurs. Term is the folded text, with * after a prefix.
+// For a word that is a single term of an index, Term is that term.
 type TermCount struct {
 	Term string
 	N    int
@@ -103,7 +104,7 @@ func mergeSpans(spans []text.Span) []text.Span {
 	return out
 }
 
-// find returns the first place of a unit from an offset on, in the folded text.
+// find returns the first place of a unit at or after from, as offsets in the folded text.
 func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
 	buf := m.f.Buf
 	first := u.pieces[0].lit
@@ -121,7 +122,8 @@ func (m *matcher) find(u *unit, from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// unitAt reports whether the whole unit is at i, where its first piece was found, and where it ends.
+// unitAt reports whether the whole unit is at i, where its first piece was found. It returns where
+// the unit ends.
 func (m *matcher) unitAt(u *unit, i int) (end int, ok bool) {
 	buf := m.f.Buf
 	for k := range u.pieces {

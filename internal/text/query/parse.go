@@ -15,7 +15,7 @@ const maxUnits = 64
 // token is a unit of a query or an operator.
 type token struct {
 	unit
-	op    bool // a word that may be an operator: OR, AND, NOT
+	op    bool // OR, AND or NOT, which is an operator if it has operands
 	stray bool // syntax without the words that it belongs to
 }
 
@@ -32,7 +32,7 @@ type Options struct {
 //	"a phrase"      in this order, with this punctuation
 //	-word -"a b"    without it; alone, all entries without it; also NOT word
 //	a b OR c        both a and b, or c
-//	pre*            any word that begins so
+//	pre*            any word that begins with pre
 //
 // AND may be between words. Invalid syntax (operators without operands, an unclosed quote) is searched as
 // words. At most 64 words and operators count. No input fails.
@@ -43,7 +43,7 @@ func Parse(q string, o Options) *Query {
 	return query
 }
 
-// trimmed is a text without the punctuation that the search ignores.
+// trimmed returns a text without the punctuation that the search ignores.
 func (o Options) trimmed(s string) string {
 	if o.Exact {
 		return s

@@ -98,7 +98,8 @@ func indexGroup(units []unit) (e Expr, sure bool) {
 	return e, sure
 }
 
-// Words returns the plain words, folded, for which similar ones may be tried.
+// Words returns the words that are a single term of an index, folded. They may be misspelled, so
+// the caller may try similar words.
 func (q *Query) Words() []string {
 	var words []string
 	for _, units := range q.groups {
@@ -112,7 +113,7 @@ func (q *Query) Words() []string {
 	return words
 }
 
-// With returns the query with new in place of the plain word old, as Words returns it.
+// With returns the query with new in place of old, a word that Words returns.
 func (q *Query) With(old, new string) *Query {
 	r := &Query{options: q.options}
 	for _, units := range q.groups {

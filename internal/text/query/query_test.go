@@ -9,7 +9,7 @@ import (
 	"tape/internal/text"
 )
 
-// found returns a text with the matches of a query marked, and whether there are any.
+// found returns the matches of a query in a text, joined by |, and whether the text matches.
 func found(query, text string, o Options) (string, bool) {
 	m, ok := Parse(query, o).Match([]byte(text))
 	var parts []string
@@ -124,7 +124,7 @@ func TestMatchExact(t *testing.T) {
 		{`a "`, `a"`, true},
 	} {
 		if _, ok := found(c.query, c.text, Options{Exact: true}); ok != c.want {
-			t.Errorf("%q in %q: %v", c.query, c.text, ok)
+			t.Errorf("%q in %q: match %v, want %v", c.query, c.text, ok, c.want)
 		}
 	}
 }
@@ -181,21 +181,21 @@ func showExpr(e Expr) string {
 func TestQueryWords(t *testing.T) {
 	q := Parse(`Tiemout a.b "phrase" pre* -not 数据 tiemout OR Wrold {}`, Options{})
 	if got := q.Words(); !slices.Equal(got, []string{"tiemout", "wrold"}) {
-		t.Errorf("words %q", got)
+		t.Errorf("words %q, want tiemout and wrold", got)
 	}
 	r := q.With("tiemout", "timeout").With("wrold", "world")
 	if got, want := r.String(), `timeout a.b "phrase" pre* 数据 timeout -not OR world {}`; got != want {
-		t.Errorf("%s, want %s", got, want)
+		t.Errorf("query %s after With, want %s", got, want)
 	}
 	if got := r.Words(); !slices.Equal(got, []string{"timeout", "world"}) {
-		t.Errorf("words %q", got)
+		t.Errorf("words %q after With, want timeout and world", got)
 	}
 	if q.Words()[0] != "tiemout" {
-		t.Error("With changed its query")
+		t.Error("With changed the query that it was called on")
 	}
 	m, ok := Parse("helo wrold", Options{}).With("helo", "hello").With("wrold", "world").Match([]byte("Hello  World"))
 	if !ok || !m.Literal {
-		t.Errorf("match %v, literal %v", ok, m.Literal)
+		t.Errorf("match %v, literal %v, want both", ok, m.Literal)
 	}
 }
 
@@ -224,7 +224,7 @@ func TestQueryString(t *testing.T) {
 func TestQueryEmpty(t *testing.T) {
 	for q, want := range map[string]bool{"": true, " \n\u3000": true, "-": false, `""`: false, `"`: false, "*": false, "a": false} {
 		if got := Parse(q, Options{}).Empty(); got != want {
-			t.Errorf("%q: %v", q, got)
+			t.Errorf("%q: Empty is %v, want %v", q, got, want)
 		}
 	}
 }
@@ -233,17 +233,17 @@ func TestMatchCounts(t *testing.T) {
 	m, _ := Parse(`ref* ref "git push" git 数据库 数 absent OR git`, Options{}).Match([]byte("git  push git refs Ref 数据库数"))
 	want := []TermCount{{"ref*", 2}, {"ref", 1}, {"git push", 1}, {"git", 2}, {"数据库", 1}, {"数", 2}}
 	if !slices.Equal(m.Terms, want) {
-		t.Errorf("%v, want %v", m.Terms, want)
+		t.Errorf("counts %v, want %v", m.Terms, want)
 	}
 	if m.Literal {
-		t.Error("literal")
+		t.Error("a text without the query as typed is a literal match")
 	}
 	if m, _ := Parse("Git Push", Options{}).Match([]byte("do git\npush.")); !m.Literal {
-		t.Error("not literal")
+		t.Error("a text with the query as typed is not a literal match")
 	}
 }
 
-// Input that was made to be slow is not slow.
+// Input that is made to be slow is not slow.
 func TestHugeQuery(t *testing.T) {
 	const size = 1 << 17
 	for _, s := range []string{"a ", "a.", `"`, `""x `, "-", "x", "aB1", "数", "( ", "OR ", "NOT ", "e\u0301", "\xff", "\x00", "a*", `-"`, "😀"} {
@@ -251,12 +251,12 @@ func TestHugeQuery(t *testing.T) {
 		q := Parse(text, Options{})
 		e, _ := q.Index()
 		if n := countKids(e); n > 64*maxTerms {
-			t.Errorf("%q: %d terms", s, n)
+			t.Errorf("repeated %q: %d expressions, want %d at most", s, n, 64*maxTerms)
 		}
 		q.Match([]byte(text))
 		Parse("a aB 数 x.a pre*", Options{}).Match([]byte(text))
 		if n := utf8.RuneCountInString(q.String()); n > size+64 {
-			t.Errorf("%q: shown in %d characters", s, n)
+			t.Errorf("repeated %q: String has %d characters, want %d at most", s, n, size+64)
 		}
 	}
 }

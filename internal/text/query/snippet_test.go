@@ -60,12 +60,12 @@ func TestSnippetBounds(t *testing.T) {
 		width := rng.IntN(30)
 		s, rel := text.Snippet(body, spans, width)
 		if !utf8.ValidString(s) || utf8.RuneCountInString(s) > width+2 || strings.ContainsAny(s, "\n\t\x00\x1e") || strings.Contains(s, "  ") {
-			t.Fatalf("%q %v width %d: %q", body, spans, width, s)
+			t.Fatalf("%q, spans %v, width %d: bad snippet %q", body, spans, width, s)
 		}
 		last = 0
 		for _, r := range rel {
 			if r.Start < last || r.End <= r.Start || r.End > len(s) || !utf8.ValidString(s[r.Start:r.End]) {
-				t.Fatalf("%q %v width %d: %q %v", body, spans, width, s, rel)
+				t.Fatalf("%q, spans %v, width %d: snippet %q with bad spans %v", body, spans, width, s, rel)
 			}
 			last = r.End
 		}

@@ -20,7 +20,7 @@ type unit struct {
 	runs   int     // in all pieces
 	id     string  // equal for units that find the same texts
 	expr   Expr    // for an index of terms
-	sure   bool    // expr selects no entry without the unit
+	sure   bool    // expr selects only entries with the unit
 }
 
 // piece is folded text without white space.
@@ -147,8 +147,8 @@ func isSentencePunctuation(r rune) bool {
 	return unicode.IsPunct(r) || text.IsSpace(r)
 }
 
-// maxTerms bounds the terms that a unit asks an index for; more would hardly narrow
-// the answer.
+// maxTerms bounds the terms of a unit's expression; more would hardly narrow the
+// answer of an index.
 const maxTerms = 64
 
 func (u *unit) makeExpr() {

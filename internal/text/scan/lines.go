@@ -7,17 +7,17 @@ import (
 	"tape/internal/text/needle"
 )
 
-// filter is what a stored line has to contain, as it is written, for its entry to match.
+// filter has strings that a stored line contains, as it is written, if its entry matches.
 type filter struct {
-	needles []needle.Needle   // one of these; nil: any line may match
-	also    [][]needle.Needle // and one of each of these
+	needles []needle.Needle   // the line has one of these; nil: any line may match
+	also    [][]needle.Needle // and it has one of each group
 }
 
 // Lines finds the stored lines of files that may match, without decoding them.
 type Lines struct {
 	filter
 	needle.Finder
-	first []needle.Needle // those of the filter, and of the extra text
+	first []needle.Needle // needles of the filter, then that of the extra text
 	file  []byte
 }
 

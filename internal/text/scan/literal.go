@@ -16,7 +16,7 @@ type literal struct {
 	fold bool // in any case
 }
 
-// maxLiterals bounds the literals of a group; each takes a pass of its own.
+// maxLiterals bounds the literals of a group; the search makes a pass for each.
 const maxLiterals = 8
 
 // newFilter makes a filter of groups of literals: a match has one of each group. The

@@ -13,8 +13,8 @@ import (
 	"tape/internal/text"
 )
 
-// Scanner finds an exact text or a regular expression, for which an index of terms
-// is of no use. Its methods may be called concurrently.
+// Scanner finds an exact text or a regular expression, which an index of terms cannot
+// find. Its methods may be called concurrently.
 type Scanner struct {
 	plain  []byte         // the exact text, or nil
 	re     *regexp.Regexp // instead of plain
@@ -67,7 +67,8 @@ func exprError(expr string, err error) error {
 	return fmt.Errorf("regular expression %q: %s: %q", expr, se.Code, se.Expr)
 }
 
-// Match returns the matches in an entry's text, as made by [text.AppendEntry].
+// Match returns the matches in an entry's text, as made by [text.AppendEntry]. An empty match
+// has no span, but makes ok true.
 func (s *Scanner) Match(body []byte) (spans []text.Span, ok bool) {
 	if s.re != nil {
 		if s.fields && bytes.IndexByte(body, text.Sep) >= 0 {

@@ -12,7 +12,8 @@ import (
 	"tape/internal/text"
 )
 
-// encode spells a string as JSON, with the necessary escapes and some others.
+// encode spells a string as JSON, with the necessary escapes and some others. About one character
+// in often is an escape with \u; 0 means none.
 func encode(rng *rand.Rand, s string, often int) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -107,7 +108,7 @@ func TestNoLineIsMissed(t *testing.T) {
 	}
 }
 
-// A search that decodes every line would never miss either.
+// Lines that cannot match are passed over. TestNoLineIsMissed does not notice if they are decoded.
 func TestLinesPassedOver(t *testing.T) {
 	file := []byte(`{"id":1,"payload":{"content":"nothing to see\there, task"}}` + "\n")
 	next := func(s *Scanner, text string) int {
@@ -121,18 +122,18 @@ func TestLinesPassedOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if i := next(s, ""); i < len(file) {
-			t.Errorf("%s: line at %d", expr, i)
+			t.Errorf("%s: a line at %d may match, want none", expr, i)
 		}
 	}
 	task := bytes.Index(file, []byte("task"))
 	if i := next(NewSubstring("TASK", true), ""); i != task {
-		t.Errorf("TASK in any case: %d", i)
+		t.Errorf("TASK in any case: offset %d, want %d", i, task)
 	}
 	if i := next(NewSubstring("TASK", false), ""); i != len(file) {
-		t.Errorf("TASK: %d", i)
+		t.Errorf("TASK: offset %d, want %d, the end", i, len(file))
 	}
 	if i := next(NewSubstring("ABSENT", true), "task"); i != task {
-		t.Errorf("ABSENT, or task: %d", i)
+		t.Errorf("ABSENT, with the extra text task: offset %d, want %d", i, task)
 	}
 }
 

@@ -74,10 +74,10 @@ type assignment struct {
 	env      bool   // NAME=value, as in shells and env files
 	sql      bool   // PASSWORD 'value'
 	command  bool   // a word of a shell command
-	rule     string // for a password; "": rulePassword
+	rule     string // the rule for a password; "" means rulePassword
 }
 
-// word checks the name around text[start:end], which may hold a secret, and what follows the name.
+// word checks the name around text[start:end], whose value may be a secret, and what follows the name.
 func (w *walker) word(text []byte, start, end int) {
 	w.words++
 	if end <= w.named {
@@ -128,11 +128,12 @@ func (w *walker) assignedKey(text, key []byte) {
 // longestValue is the length in bytes of the longest value that is found only because of the name it is assigned to.
 const longestValue = 512
 
-// assignment reads what follows a name that ends at i: an operator and a value.
+// assignment reads the operator and the value that follow the name text[from:i]. It returns false if
+// there are none.
 func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
 	none := assignment{}
-	name := i
-	for i < len(text) && i-name < 6 && bytes.IndexByte([]byte("\"'`\\])"), text[i]) >= 0 {
+	nameEnd := i
+	for i < len(text) && i-nameEnd < 6 && bytes.IndexByte([]byte("\"'`\\])"), text[i]) >= 0 {
 		i++
 	}
 	closed := i
@@ -144,7 +145,7 @@ func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
 	literal := false // the value has to be in quotes
 	switch c := text[i]; {
 	case c == '=' || c == ':' || (c == '?' || c == '+' || c == '!') && i+1 < len(text) && text[i+1] == '=':
-		v.env = c == '=' && i == name && isUpperName(text[from:name])
+		v.env = c == '=' && i == nameEnd && isUpperName(text[from:nameEnd])
 		sign := i
 		for i++; i < len(text) && (text[i] == '=' || text[i] == '>'); {
 			i++
@@ -155,9 +156,9 @@ func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
 	case c == '>' && from > 0 && text[from-1] == '<':
 		i++
 	case i > closed && bytes.HasPrefix(text[from:], []byte("-")): // --token value
-	case i > closed && closed == name && (c == '\'' || c == '"'):
+	case i > closed && closed == nameEnd && (c == '\'' || c == '"'):
 		v.sql = true
-	case c == ',' && isFirst(text[:from], text[name:closed]):
+	case c == ',' && isFirstArgument(text[:from], text[nameEnd:closed]):
 		literal = true
 		i++
 	default:
@@ -175,9 +176,9 @@ func (s *Scanner) assignment(text []byte, from, i int) (assignment, bool) {
 	return v, true
 }
 
-// isFirst reports whether a name in quotes is the first argument of a call, as in define('NAME', or setenv("NAME",.
+// isFirstArgument reports whether a name in quotes is the first argument of a call, as in define('NAME' or setenv("NAME".
 // before and after are the text around the name.
-func isFirst(before, after []byte) bool {
+func isFirstArgument(before, after []byte) bool {
 	quote := bytes.Trim(after, `\`)
 	if len(quote) != 1 || !isQuote(quote[0]) || !bytes.HasSuffix(before, quote) {
 		return false
@@ -198,7 +199,7 @@ func isUpperName(name []byte) bool {
 	return a.upper > 0 && a.lower == 0 && a.other == bytes.Count(name, []byte("_"))
 }
 
-// read finds the value that begins at i, in quotes or without.
+// read finds the value that begins at i, in quotes or without, and reports whether there is one.
 func (v *assignment) read(s *Scanner, text []byte, i int) bool {
 	if i+1 < len(text) && bytes.IndexByte([]byte("rbufRBUF@"), text[i]) >= 0 && isQuote(text[i+1]) {
 		i++
@@ -255,6 +256,7 @@ func (v *assignment) stops(s *Scanner, quote byte) *set {
 	return s.stop
 }
 
+// judge adds a hit if a value that is assigned to a name of strength k looks like a secret.
 func (w *walker) judge(text []byte, v assignment, name []byte, k strength) {
 	value := text[v.from:v.to]
 	if len(value) < shortest || bytes.ContainsAny(value, " \t\n") || isCode(value, v.quoted) || isLocation(value) || isUUID(value) ||
@@ -283,7 +285,7 @@ func (w *walker) judge(text []byte, v assignment, name []byte, k strength) {
 	}
 }
 
-// isAuth reports whether a name ends in auth, as docker and npm name credentials in base64.
+// isAuth reports whether a name ends in auth. Docker and npm give such names to credentials in base64.
 func isAuth(name []byte) bool {
 	return len(name) >= 4 && bytes.EqualFold(name[len(name)-4:], []byte("auth"))
 }
@@ -337,13 +339,13 @@ func isIdentifier(v []byte) bool {
 // randomBeside finds a random string after a word such as token, on the same line.
 func (w *walker) randomBeside(text []byte, i int, name []byte) {
 	const reach = 40 // bytes
-	base := w.s.random
-	if i < len(text) && base[text[i]] {
+	random := w.s.random
+	if i < len(text) && random[text[i]] {
 		return // a part of something longer
 	}
 	for end := min(len(text), i+reach); i < end && text[i] != '\n'; {
 		from := i
-		for i < len(text) && base[text[i]] && i-from <= 128 {
+		for i < len(text) && random[text[i]] && i-from <= 128 {
 			i++
 		}
 		if i == from {

@@ -5,9 +5,9 @@ package secrets
 type automaton struct {
 	class      [256]uint16
 	width      uint32   // classes: the length of a state's row
-	next       []uint32 // of state and class; states are numbered in multiples of width
+	next       []uint32 // the next state, by state and class; states are numbered in multiples of width
 	firstFound uint32
-	found      [][]uint16 // the literals that end in a state, of those from firstFound on
+	found      [][]uint16 // the literals that end in a state, for states from firstFound on
 }
 
 // fold is the lower case of an ASCII letter.
@@ -18,10 +18,11 @@ func fold(c byte) byte {
 	return c
 }
 
-// trie is the automaton while it is built: states in order of creation; 0 in next is none.
+// trie is the automaton while it is built. States are in order of creation. 0 in next means
+// that there is no next state yet.
 type trie struct {
 	width int
-	next  []uint32 // of state and class
+	next  []uint32 // by state and class
 	fail  []uint32
 	ends  [][]uint16
 }
@@ -70,8 +71,8 @@ func newAutomaton(literals []string) automaton {
 	return a
 }
 
-// link completes the transitions: where no literal continues, it goes to the state of the
-// longest suffix that begins another one.
+// link completes the transitions: where no literal continues, the next state is that of the
+// longest suffix with which a literal begins.
 func (t *trie) link() {
 	queue := []uint32{0}
 	for len(queue) > 0 {

@@ -12,8 +12,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// sample returns lines like those of a session: talk, code with many escapes, arguments
-// that are JSON in a string, results, and words that are names of secrets.
+// sample returns n lines like those of a session: messages, code with many escapes, arguments
+// that are JSON in a string, results, and words for secrets.
 func sample(n int) [][]byte {
 	rng := rand.New(rand.NewPCG(3, 4))
 	words := strings.Fields("the store opens its branch and reads every phase before an anchor is written so that nothing is lost when the token ends " +

@@ -3,6 +3,7 @@ package secrets
 import (
 	"bytes"
 	"encoding/base64"
+	"slices"
 
 	"tape/internal/text/jsonl"
 )
@@ -10,10 +11,11 @@ import (
 // Rules that need more than an alphabet and a length. Each is called with a place where the
 // automaton found its literal.
 
-// runEnd returns the end of the run of bytes of a set that begins at i, max at most.
-func runEnd(of *set, text []byte, i, max int) int {
+// runEnd returns the end of the run of bytes of an alphabet that begins at i. The run has max
+// bytes at most.
+func runEnd(alphabet *set, text []byte, i, max int) int {
 	from := i
-	for i < len(text) && i-from < max && of[text[i]] {
+	for i < len(text) && i-from < max && alphabet[text[i]] {
 		i++
 	}
 	return i
@@ -63,7 +65,7 @@ func (w *walker) privateKey(text []byte, start, end int) {
 	w.hit(text, start, to, rulePrivateKey)
 }
 
-// jwt finds three parts in base64, of which the first is a token's header.
+// jwt finds three parts in base64, the first of which is JSON.
 func (w *walker) jwt(text []byte, start, end int) {
 	const longest, shortestPart = 8 << 10, 10
 	if string(text[start:end]) != "eyJ" || !startsToken(text, start) || start > 0 && (text[start-1] == '.' || text[start-1] == '-') {
@@ -126,8 +128,10 @@ func endsUser(c byte) bool {
 
 // isSample reports whether a host is this machine, or an example.
 func isSample(host []byte) bool {
-	name, _, _ := bytes.Cut(bytes.ToLower(host), []byte(":"))
-	return hasPrefix(name, "localhost", "127.0.0.1", "0.0.0.0", "host", "example.", "[") || bytes.Contains(name, []byte("example.")) || string(name) == "db"
+	host = bytes.ToLower(host)
+	name, _, _ := bytes.Cut(host, []byte(":"))
+	return hasPrefix(name, "localhost", "127.0.0.1", "0.0.0.0") || hasPrefix(host, "[::1]") || bytes.Contains(name, []byte("example.")) ||
+		slices.Contains([]string{"host", "hostname", "db"}, string(name))
 }
 
 // basic finds the credentials of an Authorization header: user:password in base64.

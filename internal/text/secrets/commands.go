@@ -123,29 +123,29 @@ func (w *walker) sshpass(text []byte, start, end int) {
 }
 
 // netrc checks the text after the word password at text[from:to], and reports whether the
-// word belongs to a netrc file: before it, on any line, are machine and a host, or default,
-// and the user's name.
+// word belongs to a netrc file. In such a file, machine and a host, or default, and the user's
+// name come before it, on any line.
 func (w *walker) netrc(text []byte, from, to int) bool {
-	// An entry of a netrc file has up to four pairs: machine, port, login and account. reach is how many bytes before the
-	// word are searched for them.
+	// An entry of a netrc file has up to four pairs: machine, port, login and account. The
+	// word login has to be in the reach bytes before the word password.
 	const pairs, reach = 4, 256
 	at := skipBlanks(text, to)
 	if at == to || at == len(text) || !bytes.Contains(text[max(0, from-reach):from], []byte("login")) {
 		return false
 	}
-	var user, host, key []byte
+	var user, value, key []byte
 	for range pairs {
-		host, from = wordBefore(text, from)
+		value, from = wordBefore(text, from)
 		key, from = wordBefore(text, from)
 		switch {
-		case user != nil && (endsInWord(host, "default") || endsInWord(key, "machine")):
+		case user != nil && (endsInWord(value, "default") || endsInWord(key, "machine")):
 			v := assignment{name: to, env: true}
 			if v.read(w.s, text, at) {
 				w.givenPassword(text, v, user, ruleNetrc)
 			}
 			return true
 		case string(key) == "login":
-			user = host
+			user = value
 		case string(key) != "account" && string(key) != "port":
 			return false
 		}

@@ -15,7 +15,7 @@ func TestPlacesOfPasswords(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	word := "Tr0ub4dor&" + made(rng, digits, 2) + "q"
 	login := base64.StdEncoding.EncodeToString([]byte("jonas:" + word))
-	of := map[string]string{} // fingerprints by rule and secret
+	fingerprints := map[string]string{} // by rule and secret
 	for _, c := range []struct{ before, secret, after string }{
 		{"curl -u jonas:", word, " https://git.internal"}, {"curl -ujonas:", word, ""}, {"curl -u 'jonas:", word, "' x"}, {`curl --user "jonas:`, word, `" x`},
 		{"`curl -u jonas:", word, "`"}, {"$(curl --proxy-user=jonas:", word, ")"}, {"curl -u jonas:", word, "|jq"}, {"curl -u jonas:", word, "; ls"}, {`curl -u jonas:'`, word, `'`},
@@ -28,26 +28,26 @@ func TestPlacesOfPasswords(t *testing.T) {
 		text := c.before + c.secret + c.after
 		out, found := s.Mask(jsonl.AppendString(nil, text), nil)
 		if len(found) != 1 {
-			t.Errorf("found %q in %q", rulesOf(found), text)
+			t.Errorf("found %q in %q, want one secret", rulesOf(found), text)
 			continue
 		}
 		if want := string(jsonl.AppendString(nil, c.before+found[0].Mark()+c.after)); string(out) != want {
 			t.Errorf("masked %s, want %s", out, want)
 		}
-		if key := found[0].Rule + " " + c.secret; of[key] == "" {
-			of[key] = found[0].Fingerprint
-		} else if of[key] != found[0].Fingerprint {
-			t.Errorf("another fingerprint in %q", text)
+		if key := found[0].Rule + " " + c.secret; fingerprints[key] == "" {
+			fingerprints[key] = found[0].Fingerprint
+		} else if fingerprints[key] != found[0].Fingerprint {
+			t.Errorf("fingerprint %s in %q, want %s as in other places", found[0].Fingerprint, text, fingerprints[key])
 		}
 	}
-	if len(of) != 4 {
-		t.Errorf("%d secrets, want one of a command, a netrc file, a header and an assignment each", len(of))
+	if len(fingerprints) != 4 {
+		t.Errorf("found %d pairs of rule and secret, want 4: a command, a netrc file, a header and an assignment", len(fingerprints))
 	}
 	// A token with a shape is found by its shape, wherever it is.
 	token := "ghp_" + made(rng, alnums, 36)
 	for _, text := range []string{"curl -u jonas:" + token, "sshpass -p " + token, "machine a login b password " + token, "define('TOKEN', '" + token + "')"} {
 		if found := rulesOf(s.Text([]byte(text))); strings.Join(found, " ") != "github-token" {
-			t.Errorf("found %q in %q", found, text)
+			t.Errorf("found %q in %q, want github-token", found, text)
 		}
 	}
 }

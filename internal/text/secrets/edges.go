@@ -4,7 +4,7 @@ import "bytes"
 
 // Where a value without quotes ends.
 
-// lineBefore is the text before i on its line; of a long one, the end.
+// lineBefore returns the text before i on its line, but only the end of a long one.
 func lineBefore(text []byte, i int) []byte {
 	const reach = 128 // bytes
 	before := text[max(0, i-reach):i]
@@ -34,21 +34,22 @@ func unwrapped(value, before []byte) []byte {
 	return value
 }
 
-// closes reports whether the last byte of a value does not belong to it.
+// closes reports whether the last byte of a value does not belong to it, but ends something
+// around it.
 func closes(value, before []byte) bool {
 	last := len(value) - 1
-	opened := func(open, end byte) bool {
+	openedBefore := func(open, end byte) bool {
 		return bytes.Count(value, []byte{end}) > bytes.Count(value, []byte{open})
 	}
 	switch value[last] {
 	case '"', '\'', '`', ';', ',':
 		return true
 	case ')':
-		return opened('(', ')')
+		return openedBefore('(', ')')
 	case ']':
-		return opened('[', ']') && bytes.IndexByte(before, '[') >= 0
+		return openedBefore('[', ']') && bytes.IndexByte(before, '[') >= 0
 	case '}':
-		return opened('{', '}') && bytes.IndexByte(before, '{') >= 0
+		return openedBefore('{', '}') && bytes.IndexByte(before, '{') >= 0
 	case '*':
 		return bytes.HasSuffix(before, []byte("*"))
 	case '|':

@@ -10,7 +10,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// TestEdges: of a value without quotes, what is masked is the secret and nothing around it.
+// TestEdges: the secret in a value without quotes is masked, and nothing around it.
 func TestEdges(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	simple := "bdy" + strings.ToUpper(made(rng, "kmpqvw", 4)) + "!"
@@ -29,7 +29,7 @@ func TestEdges(t *testing.T) {
 		value := jsonl.AppendString(nil, text)
 		out, found := s.Mask(value, nil)
 		if len(found) != 1 {
-			t.Errorf("found %q in %q", rulesOf(found), text)
+			t.Errorf("found %q in %q, want one secret", rulesOf(found), text)
 			continue
 		}
 		if want := string(jsonl.AppendString(nil, c.before+found[0].Mark()+c.after)); string(out) != want {
@@ -49,14 +49,14 @@ func TestExpressions(t *testing.T) {
 		for _, name := range names {
 			text := fmt.Sprintf(name, value)
 			if found := s.Text([]byte(text)); len(found) > 0 {
-				t.Errorf("found %q in %q", rulesOf(found), text)
+				t.Errorf("found %q in %q, want nothing", rulesOf(found), text)
 			}
 		}
 	}
-	// Half a line does not make it fail.
+	// An incomplete line has no secret.
 	for _, text := range []string{`password: "`, "password:", "password: ", "PASSWORD=`", "PASSWORD=*", "**PASSWORD=**", "`PASSWORD=`", "password: (", "password=)"} {
 		if found := rulesOf(s.Text([]byte(text))); !slices.Equal(found, nil) {
-			t.Errorf("found %q in %q", found, text)
+			t.Errorf("found %q in %q, want nothing", found, text)
 		}
 	}
 }

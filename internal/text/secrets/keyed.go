@@ -36,13 +36,13 @@ func (f Finding) Keyed(key []byte) Finding {
 // KeyMarks keys the plain fingerprints in marks and in the lists of an entry's meta.
 func KeyMarks(key, text []byte) []byte { return keyMarks(key, text, 2*fingerprintSize, IsFingerprint) }
 
-// KeyAgain keys the keyed fingerprints in marks with another key, so that nobody can compare them
+// KeyAgain keys the keyed fingerprints in marks once more, with another key, so that nobody can compare them
 // with the first ones.
 func KeyAgain(key, text []byte) []byte {
 	return keyMarks(key, text, len(keyedPrefix)+2*fingerprintSize, IsKeyed)
 }
 
-func keyMarks(key, text []byte, size int, is func(string) bool) []byte {
+func keyMarks(key, text []byte, size int, hasForm func(string) bool) []byte {
 	var out []byte
 	done := 0
 	for i := 0; ; {
@@ -52,7 +52,7 @@ func keyMarks(key, text []byte, size int, is func(string) bool) []byte {
 		}
 		i += at + 1
 		end := i + size
-		if end >= len(text) || text[end] != ']' && text[end] != '"' || !is(string(text[i:end])) {
+		if end >= len(text) || text[end] != ']' && text[end] != '"' || !hasForm(string(text[i:end])) {
 			continue
 		}
 		from := i - 1

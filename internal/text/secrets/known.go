@@ -24,9 +24,10 @@ func (s Secret) IsNotable() bool {
 	return len(s.Text) >= leastWord || len(s.Text) >= least && strings.ContainsFunc(s.Text, strange)
 }
 
-// spellings are the texts by which a secret is found: its own; as it is escaped in a JSON
-// string, once and twice, for JSON that is cut off or part of another text; and in a URL. Of
-// a private key, also each line, as in a listing or a diff.
+// spellings returns the texts by which a secret is found: its own text; the text escaped for a
+// JSON string, once and twice, because JSON may be cut off or part of another text; and the
+// text escaped for a URL. For a private key, these are also its lines, because a listing or a
+// diff separates them.
 func (s Secret) spellings() []string {
 	out := []string{s.Text}
 	for range 2 { // strings in strings
@@ -39,9 +40,9 @@ func (s Secret) spellings() []string {
 	}
 	out = append(out, url.QueryEscape(s.Text), url.PathEscape(s.Text))
 	if s.Rule == rulePrivateKey {
-		const telling = 32 // bytes of a line
+		const leastLine = 32 // bytes
 		for _, line := range strings.FieldsFunc(strings.ReplaceAll(s.Text, `\n`, "\n"), func(r rune) bool { return r <= ' ' }) {
-			if len(line) >= telling && !strings.HasPrefix(line, "-----") {
+			if len(line) >= leastLine && !strings.HasPrefix(line, "-----") {
 				out = append(out, line)
 			}
 		}
@@ -72,7 +73,7 @@ func NewTextFinder(list []Secret) *TextFinder {
 	return k
 }
 
-// trigger stops at the beginning of a spelling, and compares the rest.
+// trigger returns a trigger that stops at the beginning of a spelling and compares all of it.
 func (s Secret) trigger(text string) trigger {
 	const head = 16 // bytes
 	check := func(w *walker, in []byte, start, _ int) {

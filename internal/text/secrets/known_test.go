@@ -50,10 +50,10 @@ func TestKnownSpellings(t *testing.T) {
 					t.Fatalf("%q became %q, want %q", c.text, got, c.want)
 				}
 				if (len(found) == 1) != (c.text != c.want) || len(found) == 1 && found[0].Fingerprint != secret.Fingerprint {
-					t.Fatalf("%q: found %+v", c.text, found)
+					t.Fatalf("%q: found %+v, want the fingerprint %s if the text is masked, otherwise nothing", c.text, found, secret.Fingerprint)
 				}
 				if c.text == c.want && string(out) != raw {
-					t.Fatalf("changed: %s, was %s", out, raw)
+					t.Fatalf("%s became %s, want no change", raw, out)
 				}
 			}
 		}
@@ -66,19 +66,19 @@ func TestKnownKeyLines(t *testing.T) {
 	key := pem(rng, "RSA PRIVATE KEY", "\n")
 	found := New().Secrets(fmt.Appendf(nil, "%q", key), nil)
 	if len(found) != 1 {
-		t.Fatalf("found %d secrets", len(found))
+		t.Fatalf("found %d secrets in a private key, want 1", len(found))
 	}
 	diff := jsonl.AppendString(nil, "+"+strings.ReplaceAll(key, "\n", "\n+"))
 	out, _ := NewTextFinder(found).Mask(diff)
 	for line := range strings.Lines(key) {
 		if line = strings.TrimSpace(line); len(line) >= 32 && !strings.HasPrefix(line, "-----") && bytes.Contains(out, []byte(line)) {
-			t.Errorf("%s is still there", line)
+			t.Errorf("the line %s is not masked", line)
 		}
 	}
 }
 
-// TestKnown: of many secrets in random JSON, nothing is left but those that overlap others,
-// and the scanner returns them as they are written there.
+// TestKnown: Secrets returns the secrets of random JSON with their texts, and a TextFinder masks
+// them so that it finds none again.
 func TestKnown(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	for range testkit.Size(3, 300) {
@@ -87,19 +87,19 @@ func TestKnown(t *testing.T) {
 			v := []byte(value(rng, all, 4))
 			list := s.Secrets(v, nil)
 			if _, found := s.Mask(v, nil); (len(found) == 0) != (len(list) == 0) {
-				t.Fatalf("%d are masked, and %d told", len(found), len(list))
+				t.Fatalf("Mask finds %d secrets and Secrets %d, want none in both or some in both", len(found), len(list))
 			}
 			for _, secret := range list {
 				if secret.Text == "" || fingerprint(secret.Rule, []byte(secret.Text)) != secret.Fingerprint {
-					t.Fatalf("%s %s is told as %q", secret.Rule, secret.Fingerprint, secret.Text)
+					t.Fatalf("Secrets returns %s %s with the text %q, which has another fingerprint", secret.Rule, secret.Fingerprint, secret.Text)
 				}
 			}
 			out, found := NewTextFinder(list).Mask(v)
 			if jsonl.Valid(out) != nil || (len(found) == 0) != (len(list) == 0) {
-				t.Fatalf("%d of %d are masked: %s", len(found), len(list), out)
+				t.Fatalf("the finder masks %d of %d secrets: %s; want valid JSON", len(found), len(list), out)
 			}
 			if again, more := NewTextFinder(list).Mask(out); len(more) > 0 {
-				t.Fatalf("left: %s", again)
+				t.Fatalf("a second pass masks %d more: %s", len(more), again)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func TestKnownMany(t *testing.T) {
 	for _, i := range []int{0, 1, 2500, 4999} {
 		out, _ := k.Mask([]byte(`"a ` + list[i].Text + `"`))
 		if want := fmt.Sprintf(`"a [redacted:x:%016x]"`, i); string(out) != want {
-			t.Errorf("%s, want %s", out, want)
+			t.Errorf("masked %s, want %s", out, want)
 		}
 	}
 }
@@ -127,7 +127,7 @@ func TestIsNotable(t *testing.T) {
 		"hunter22": true, "correct-horse-battery": true, "correct horse": false, "übermütig": true,
 	} {
 		if got := (Secret{Text: text}).IsNotable(); got != want {
-			t.Errorf("%q: %v", text, got)
+			t.Errorf("%q: %v, want %v", text, got, want)
 		}
 	}
 }

@@ -29,18 +29,18 @@ func checkMask(t *testing.T, s *Scanner, value []byte) []byte {
 		t.Fatalf("the value was changed in place: %s", original)
 	}
 	if len(before) > len(found) || len(found) == 0 && !bytes.Equal(out, value) {
-		t.Fatalf("%d found, %d masked in %s: %s", len(before), len(found), value, out)
+		t.Fatalf("Line finds %d secrets, Mask %d, in %s: %s", len(before), len(found), value, out)
 	}
 	after, err := s.Line(out)
 	if err != nil || len(after) > 0 {
-		t.Fatalf("after masking %+v, %v\nof %s\nin %s", after, err, value, out)
+		t.Fatalf("%s\nbecame %s,\nin which Line finds %+v, %v", value, out, after, err)
 	}
-	// What is not masked is there in order, byte for byte.
+	// The text between the marks is that of the value, in order.
 	rest := value
 	for i, kept := range masks.Split(string(out), -1) {
 		at := bytes.Index(rest, []byte(kept))
 		if at < 0 || i == 0 && at != 0 {
-			t.Fatalf("%q is not of the value\n%s\n%s", kept, value, out)
+			t.Fatalf("%q is not in the value, or out of order:\n%s\n%s", kept, value, out)
 		}
 		rest = rest[at+len(kept):]
 	}
@@ -119,7 +119,7 @@ func texts(rng *rand.Rand) []string {
 	return out
 }
 
-// TestMask: the result is JSON, has no secrets, and is unchanged otherwise.
+// TestMask: the result is JSON, has no secrets, and has no other changes.
 func TestMask(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	masked := 0
@@ -147,10 +147,10 @@ func TestMaskSkips(t *testing.T) {
 	}
 	out, masked := s.Mask(raw, func(f Finding) bool { return f.Fingerprint == found[0].Fingerprint })
 	if want := fmt.Sprintf(`{"a":"%s %s %s"}`, one, found[1].Mark(), one); string(out) != want || len(masked) != 1 {
-		t.Errorf("masked %+v: %s", masked, out)
+		t.Errorf("masked %+v: %s, want %s", masked, out, want)
 	}
 	if same, none := s.Mask(raw, func(Finding) bool { return true }); string(same) != string(raw) || none != nil {
-		t.Errorf("everything is allowed, and %+v is masked", none)
+		t.Errorf("skip accepts everything, but %+v is masked", none)
 	}
 }
 
@@ -169,8 +169,8 @@ func FuzzMask(f *testing.F) {
 	})
 }
 
-// TestManyCandidates: text that was made to be slow, or has candidates everywhere, takes no
-// longer than other text.
+// TestManyCandidates: text that is made to be slow, or has candidates everywhere, is scanned in
+// reasonable time.
 func TestManyCandidates(t *testing.T) {
 	s := New()
 	for _, unit := range []string{"key ", "token=", "eyJ.", "-----BEGIN PRIVATE KEY-----", "https://a:b", "sk-ant-", "password\"", "[redacted:", "Basic QUJD", "secret_", "discord MTAA",
@@ -179,7 +179,7 @@ func TestManyCandidates(t *testing.T) {
 	}
 	tokens := strings.Repeat("ghp_"+made(testkit.Random(t), alnums, 36)+" ", testkit.Size(2000, 20_000))
 	if found := s.Text([]byte(tokens)); len(found) != 1 {
-		t.Errorf("%d findings of one secret", len(found))
+		t.Errorf("%d findings of one secret, want 1", len(found))
 	}
 	deep := strings.Repeat("[", 500) + `"x"` + strings.Repeat("]", 500)
 	if _, err := s.Line([]byte(deep)); err != nil {
@@ -197,13 +197,13 @@ func TestMaskLimited(t *testing.T) {
 	for most := range 7 {
 		out, found := s.MaskLimited(raw, most, Finding.Mark)
 		if most >= 4 && (found != 4 || !bytes.Equal(out, want)) || most < 4 && (found <= most || out != nil) {
-			t.Errorf("at most %d: %d, %s", most, found, out)
+			t.Errorf("limit %d: %d secrets, %s; the value has 4", most, found, out)
 		}
 	}
 	if out, found := s.MaskLimited([]byte(`"nothing"`), 0, Finding.Mark); found != 0 || string(out) != `"nothing"` {
-		t.Error(found, string(out))
+		t.Errorf("a value without secrets: found %d, became %s", found, out)
 	}
-	if out, found := s.Mask(raw, nil); len(found) != 4 || !bytes.Equal(out, want) { // its walker was used before
-		t.Error(found)
+	if out, found := s.Mask(raw, nil); len(found) != 4 || !bytes.Equal(out, want) { // with a walker that MaskLimited has used
+		t.Errorf("Mask after MaskLimited found %+v, want 4 secrets", found)
 	}
 }

@@ -19,7 +19,7 @@ func TestPlacesInStrings(t *testing.T) {
 		for range rnd.IntN(30) {
 			part := parts[rnd.IntN(len(parts))]
 			if part == `\ud83d` {
-				part += "x" // two halves would be one character
+				part += "x" // two surrogates in a row would be one character
 			}
 			body = append(body, part...)
 			decoded += len(jsonl.AppendDecoded(nil, []byte(part)))
@@ -49,6 +49,6 @@ func TestManySecrets(t *testing.T) {
 	text := strings.Repeat("password=Tr0ub4dor99\n", n)
 	out, found := New().Mask(jsonl.AppendString(nil, text), nil)
 	if len(found) != 1 || strings.Count(string(out), "[redacted:") != n {
-		t.Errorf("%d findings, %d marks", len(found), strings.Count(string(out), "[redacted:"))
+		t.Errorf("%d findings, %d marks, want 1 and %d", len(found), strings.Count(string(out), "[redacted:"), n)
 	}
 }

@@ -58,14 +58,14 @@ type trigger struct {
 	check   func(w *walker, text []byte, start, end int)
 }
 
-// allTriggers are the first literals of shapes, and those of the other rules.
+// allTriggers returns triggers for the first literals of shapes and the literals of other rules.
 func allTriggers(alphabets map[byte]*set) []trigger {
 	var out []trigger
 	for _, r := range table() {
 		for _, text := range r.shapes {
 			parts := parseShape(alphabets, text)
 			s, n := &shape{rule: r.ID, parts: parts}, 0
-			for ; parts[n].of != nil; n++ {
+			for ; parts[n].alphabet != nil; n++ {
 				s.lead += parts[n].max
 			}
 			out = append(out, trigger{literal: parts[n].literal, shape: s})

@@ -2,13 +2,13 @@
 // has published, private keys, connection strings, assigned passwords, and random strings
 // beside a word for secrets. It does no I/O.
 //
-// One automaton reads the text and stops at a literal that each secret has in it or near
-// it: the beginning of its shape, or a word. Only there a rule checks the text. So a text
-// without secrets costs one table look-up a byte, however many rules there are.
+// One automaton reads the text and stops at literals that are in a secret or near it: the
+// first literal of a shape, or a word such as password. Only there a rule checks the text. So
+// a text without secrets costs one table look-up a byte, however many rules there are.
 //
-// False positives cost readers more than most scanners admit. Placeholders are not
-// reported, by their words, their monotony or their syntax; nor are hashes, UUIDs and
-// identifiers, unless the name that they are assigned to says that they are secret.
+// False positives cost readers much time. Placeholders are not reported; they are recognised
+// by their words, repetitions or syntax. Hashes and identifiers are reported only if they are
+// assigned to a name that says that they are secret. An assigned UUID is never reported.
 package secrets
 
 import (
@@ -16,7 +16,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -34,8 +33,8 @@ type Rule struct {
 type Finding struct {
 	Rule string // a Rule's ID
 	// Path is the place in the entry: payload.content[0].text. It continues into JSON
-	// inside a string. A secret in a key has the path that ends in that key. "" in plain
-	// text.
+	// inside a string. The path of a secret in a key ends in that key. A long key is shown
+	// as "…". "" in plain text.
 	Path string
 	// Masked is an excerpt that is safe to show: the beginning and end of the secret and
 	// some text before it, without control characters.
@@ -52,7 +51,7 @@ type Scanner struct {
 	triggers  []trigger
 	dummies   []string
 	pool      sync.Pool // of *walker
-	textsOnly bool      // it has no rules, but texts: see TextFinder
+	textsOnly bool      // it finds known texts and has no rules: see TextFinder
 
 	base64, url64, escaped *set
 	bearer, random         *set // the bytes of bearer tokens and other random strings
@@ -64,10 +63,10 @@ type Scanner struct {
 
 // New returns a Scanner.
 func New() *Scanner {
-	of := alphabets()
-	s := &Scanner{triggers: allTriggers(of), dummies: dummies(),
-		base64: of['b'], url64: of['w'], escaped: of['%'],
-		bearer: setOf("0-9", "a-z", "A-Z", "_~.+/=-"), random: of['z'],
+	alphabet := alphabets()
+	s := &Scanner{triggers: allTriggers(alphabet), dummies: dummies(),
+		base64: alphabet['b'], url64: alphabet['w'], escaped: alphabet['%'],
+		bearer: setOf("0-9", "a-z", "A-Z", "_~.+/=-"), random: alphabet['z'],
 		quotes: map[byte]*set{'"': setOf("\"\n\r"), '\'': setOf("'\n\r"), '`': setOf("`\n\r")},
 		blank:  setOf("\x00-\x20", "\\"), shell: setOf("\x00-\x20", "\\\"'`;|<>()"), stop: setOf("\x00-\x20", "\\\"'`,;&<>()[]{}|"),
 	}
@@ -109,7 +108,7 @@ func (s *Scanner) Line(line []byte) ([]Finding, error) {
 	return w.distinct(), nil
 }
 
-// maxRounds bounds how often the masked value is scanned again.
+// maxRounds bounds how often a value is scanned to mask it.
 const maxRounds = 4
 
 // Mask replaces each secret of a valid JSON value by "[redacted:RULE:FINGERPRINT]", also in
@@ -142,13 +141,15 @@ func (s *Scanner) MaskLimited(value []byte, limit int, mark func(Finding) string
 	return out, found
 }
 
-// Secrets returns the texts of what Mask replaces, each once.
+// Secrets returns the secrets that Mask replaces, with their texts, each once.
 func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	var all []Secret
+	known := map[Secret]bool{}
 	s.rounds(value, 0, skip, Finding.Mark, func(list []spot) {
 		for _, found := range list {
 			secret := Secret{found.Rule, found.Fingerprint, found.secret}
-			if !slices.Contains(all, secret) {
+			if !known[secret] {
+				known[secret] = true
 				all = append(all, secret)
 			}
 		}
@@ -156,13 +157,13 @@ func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	return all
 }
 
-// rounds masks a value until no secret is left, and passes on what it replaces. It gives up at
-// stop secrets, unless that is 0.
-func (s *Scanner) rounds(value []byte, stop int, skip func(Finding) bool, mark func(Finding) string, tell func([]spot)) (out []byte, over bool) {
-	// The text beside a mark may look like a secret only now.
+// rounds masks a value until no secret is left, and passes to tell what each round replaces. It
+// gives up when a round finds tooMany secrets; 0 means that it never gives up.
+func (s *Scanner) rounds(value []byte, tooMany int, skip func(Finding) bool, mark func(Finding) string, tell func([]spot)) (out []byte, over bool) {
+	// Beside a new mark, text may look like a secret that did not before.
 	for range maxRounds {
 		w := s.pool.Get().(*walker)
-		w.stop = stop
+		w.tooMany = tooMany
 		w.value(value, 0, nil, 0)
 		if w.over {
 			w.release()
@@ -203,15 +204,15 @@ func IsFingerprint(text string) bool {
 	return len(text) == 2*fingerprintSize && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// withoutSpace drops white space and written \n: a key stays the same when its lines are
-// wrapped differently.
+// withoutSpace removes white space and its escapes such as \n, so that a key has the same
+// fingerprint however its lines are wrapped.
 func withoutSpace(b []byte) []byte {
 	b = []byte(strings.NewReplacer(`\n`, "", `\r`, "", `\t`, "", `\`, "").Replace(string(b)))
 	return bytes.Join(bytes.FieldsFunc(b, func(r rune) bool { return r <= ' ' }), nil)
 }
 
-// excerpt shows the place of a secret without revealing it. The text from clear on is not part
-// of another secret.
+// excerpt shows the place of a secret without revealing it. text[clear:h.from]
+// has no other secret in it.
 func excerpt(text []byte, h hit, clear int) string {
 	const context, head = 24, 32 // bytes
 	from := max(clear, h.from-context)

@@ -12,8 +12,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Secrets are made here of parts and at random, so that no scanner takes this file for a
-// leak.
+// These tests assemble secrets from parts and random characters, so that no scanner takes this
+// file for a leak.
 
 const (
 	digits = "0123456789"
@@ -22,8 +22,8 @@ const (
 	alnums = digits + lower + upper
 )
 
-// made returns n random characters, among them digits, and both cases if the alphabet has
-// them.
+// made returns n random characters that are no placeholder. From 12 on they have digits and
+// letters of both cases, if the alphabet has them.
 func made(rng *rand.Rand, alphabet string, n int) string {
 	for {
 		b := make([]byte, n)
@@ -31,11 +31,7 @@ func made(rng *rand.Rand, alphabet string, n int) string {
 			b[i] = alphabet[rng.IntN(len(alphabet))]
 		}
 		a := countBytes(b)
-		few := n < 12 || monotonous(b)
-		if isDummy(b) || !few && (a.digits < 2 && strings.Contains(alphabet, "0") || a.lower == 0 && strings.Contains(alphabet, "b") || a.upper == 0 && strings.Contains(alphabet, "B")) {
-			continue
-		}
-		if few && n >= 12 {
+		if isDummy(b) || n >= 12 && (monotonous(b) || a.digits < 2 && strings.Contains(alphabet, "0") || a.lower == 0 && strings.Contains(alphabet, "b") || a.upper == 0 && strings.Contains(alphabet, "B")) {
 			continue
 		}
 		return string(b)
@@ -72,7 +68,7 @@ func rulesOf(found []Finding) []string {
 	return out
 }
 
-// TestShapes: what has the shape is found in any text, and what is only similar is not.
+// TestShapes: a secret with a shape is found in any text, and text that is only similar is not.
 func TestShapes(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	for _, r := range table() {
@@ -83,9 +79,9 @@ func TestShapes(t *testing.T) {
 				for _, around := range []string{"%s", "export X=%s\n", `{"a":"%s"}`, "see (%s), please", "line\\n%s\\nline", "?t%%3D%s&u=1"} {
 					found := s.Text(fmt.Appendf(nil, around, secret))
 					if got := rulesOf(found); !slices.Equal(got, []string{r.ID}) {
-						t.Errorf("%s: %q finds %q in %q", r.ID, text, got, fmt.Sprintf(around, secret))
+						t.Errorf("%s: shape %q: found %q in %q, want only this rule", r.ID, text, got, fmt.Sprintf(around, secret))
 					} else if strings.Contains(found[0].Masked, secret) {
-						t.Errorf("%s: the excerpt tells the secret: %q", r.ID, found[0].Masked)
+						t.Errorf("%s: the excerpt contains the secret: %q", r.ID, found[0].Masked)
 					}
 				}
 			}
@@ -103,7 +99,7 @@ func TestShapes(t *testing.T) {
 func example(rng *rand.Rand, parts []part, longest bool) string {
 	var b strings.Builder
 	for _, p := range parts {
-		if p.of == nil {
+		if p.alphabet == nil {
 			b.WriteString(p.literal)
 			continue
 		}
@@ -113,7 +109,7 @@ func example(rng *rand.Rand, parts []part, longest bool) string {
 		}
 		var alphabet []byte
 		for _, c := range []byte(alnums) {
-			if p.of[c] {
+			if p.alphabet[c] {
 				alphabet = append(alphabet, c)
 			}
 		}
@@ -134,7 +130,7 @@ func nearMisses(rng *rand.Rand, parts []part) []string {
 		"${" + strings.ToUpper(strings.Trim(head, "-_.=/")) + "}",
 	}
 	last := parts[len(parts)-1]
-	if last.of != nil && len(parts) == 2 {
+	if last.alphabet != nil && len(parts) == 2 {
 		misses = append(misses, good[:len(good)-1])
 		if n := last.max; n < 300 {
 			misses = append(misses, example(rng, parts, true)+"Z")
@@ -143,8 +139,7 @@ func nearMisses(rng *rand.Rand, parts []part) []string {
 	return misses
 }
 
-// ruleCase is a case of a rule that is more than a shape: texts in which it finds one
-// secret, and texts in which nothing is found.
+// ruleCase has texts in which a rule finds one secret, and texts in which nothing is found.
 type ruleCase struct {
 	rule      string
 	yes, none []string
@@ -169,7 +164,8 @@ func ruleCases(rng *rand.Rand) []ruleCase {
 			[]string{token(rng, `{"sub":"1234567890","name":"John Doe"}`), "eyJhbGciOiJIUzI1NiJ9.eyJ.x", "eyJhbGciOiJIUzI1NiJ9", "x" + token(rng, `{"sub":"17"}`),
 				"eyJ" + made(rng, lower, 20) + "." + made(rng, alnums, 30) + "." + made(rng, alnums, 30)}},
 		{ruleURLPassword, []string{"postgres://app:" + word + "@db.internal:5432/shop", "DATABASE_URL=mysql://root:" + word + "@10.0.0.7/x", "redis://:" + word + "@cache:6379",
-			"git clone https://jonas:" + k32 + "@git.example.org/x.git", "mongodb+srv://u:" + word + "@c0.abc.mongodb.net", "amqp://svc:" + word + "@localhost"},
+			"git clone https://jonas:" + k32 + "@git.example.org/x.git", "mongodb+srv://u:" + word + "@c0.abc.mongodb.net", "amqp://svc:" + word + "@localhost",
+				"postgres://app:Xk7pq9zA@hosted.acme.io/shop", "postgres://app:Xk7pq9zA@[2001:db8::7]/shop"},
 			[]string{"postgres://user:password@localhost/db", "postgres://postgres:postgres@db:5432/x", "https://$USER:$PASS@host/", "https://<user>:<password>@host",
 				"http://localhost:8080/@x", "https://example.org:443/a@b", "mysql://root:secret@127.0.0.1", "redis://user:***@cache", "https://u:{token}@h", "https://x.org/a:b@c"}},
 		{ruleBasicAuth, []string{"Authorization: Basic " + basic, `-H "authorization: basic ` + basic + `"`,
@@ -231,12 +227,12 @@ func TestRules(t *testing.T) {
 		for _, c := range ruleCases(rng) {
 			for _, text := range c.yes {
 				if got := rulesOf(s.Text([]byte(text))); !slices.Equal(got, []string{c.rule}) {
-					t.Errorf("%s: found %q in %q", c.rule, got, text)
+					t.Errorf("%s: found %q in %q, want one secret of this rule", c.rule, got, text)
 				}
 			}
 			for _, text := range c.none {
 				if found := s.Text([]byte(text)); len(found) > 0 {
-					t.Errorf("%s: found %+v in %q", c.rule, found, text)
+					t.Errorf("%s: found %+v in %q, want nothing", c.rule, found, text)
 				}
 			}
 		}
@@ -246,12 +242,12 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// Every rule is tested above, and none twice.
+// Every rule without shapes has a case above, and no ID occurs twice.
 func TestRulesAreListed(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range Rules() {
 		if r.ID == "" || r.Title == "" || seen[r.ID] {
-			t.Errorf("bad or double rule: %+v", r)
+			t.Errorf("rule without ID or title, or with the ID of another: %+v", r)
 		}
 		seen[r.ID] = true
 	}
@@ -282,13 +278,13 @@ func TestPaths(t *testing.T) {
 	}
 	want := []string{"github-token payload.content[1].text", "password-assignment payload.calls[0].function.arguments.env.DB_PASSWORD", "github-token payload.calls[0].function.arguments.cmd[1].deep"}
 	if !slices.Equal(got[:min(3, len(got))], want) || len(got) != 4 || got[3] != "gitlab-token meta.…" {
-		t.Errorf("found %q", got)
+		t.Errorf("found %q, want %q and a gitlab-token at meta.…", got, want)
 	}
 	if found, err := s.Line([]byte(line)); err != nil || len(found) != 3 {
-		t.Errorf("Line finds %+v (%v), each secret should be there once", found, err)
+		t.Errorf("Line finds %+v (%v), want each of 3 secrets once", found, err)
 	}
 	if _, err := s.Line([]byte(`{"a":`)); err == nil {
-		t.Error("half a line is no error")
+		t.Error("Line returns no error for incomplete JSON")
 	}
 }
 
@@ -322,18 +318,18 @@ func TestSpellings(t *testing.T) {
 				want = found[0].Fingerprint
 			}
 			if found[0].Fingerprint != want {
-				t.Errorf("another fingerprint in %s", line)
+				t.Errorf("fingerprint %s, want %s as in other spellings: %s", found[0].Fingerprint, want, line)
 			}
 		}
 	}
 }
 
-func TestExcerptKeepsApart(t *testing.T) {
+func TestExcerptShowsNoNeighbour(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	one, two := "ghp_"+made(rng, alnums, 36), "hf_"+made(rng, alnums, 34)
 	for _, f := range s.Text([]byte("tokens \x1b[31m" + one + "," + two)) {
 		if strings.Contains(f.Masked, one[10:20]) || strings.Contains(f.Masked, two[10:20]) || strings.ContainsRune(f.Masked, '\x1b') {
-			t.Errorf("the excerpt tells too much: %q", f.Masked)
+			t.Errorf("the excerpt contains a secret or an escape: %q", f.Masked)
 		}
 	}
 }

@@ -42,18 +42,18 @@ func alphabets() map[byte]*set {
 	}
 }
 
-// shape is a literal with runs of given alphabets and lengths, and more literals: `SG.{w22}.{w43}`.
-// Runs before the first literal have one length each.
+// shape is a sequence of literals and of runs of bytes: `SG.{w22}.{w43}`. It has at least one
+// literal. Runs before the first literal have a fixed length.
 type shape struct {
 	rule  string
 	parts []part
 	lead  int // bytes before the first literal
 }
 
-// part is a literal, or a run of bytes from a set.
+// part is a literal or, if alphabet is not nil, a run of min to max bytes.
 type part struct {
 	literal  string
-	of       *set
+	alphabet *set
 	min, max int
 }
 
@@ -68,7 +68,7 @@ func parseShape(alphabets map[byte]*set, text string) []part {
 		run, after, ok := strings.Cut(rest, "}")
 		if ok {
 			least, most, ranged := strings.Cut(run[1:], "-")
-			p := part{of: alphabets[run[0]]}
+			p := part{alphabet: alphabets[run[0]]}
 			p.min, _ = strconv.Atoi(least)
 			if p.max = p.min; ranged {
 				p.max, _ = strconv.Atoi(most)
@@ -80,8 +80,8 @@ func parseShape(alphabets map[byte]*set, text string) []part {
 	return parts
 }
 
-// match returns where the shape is whose first literal is at i; to is -1 if it is not there, or its
-// variable part is monotonous or a placeholder.
+// match returns where the shape is if its first literal is at i. to is -1 if the text there does not
+// have the shape, its longest run is monotonous, or it is a placeholder.
 func (s *shape) match(b []byte, i int) (from, to int) {
 	from = i - s.lead
 	if from < 0 || !startsToken(b, from) {
@@ -90,7 +90,7 @@ func (s *shape) match(b []byte, i int) (from, to int) {
 	i = from
 	var longest []byte
 	for n, p := range s.parts {
-		if p.of == nil {
+		if p.alphabet == nil {
 			if !bytes.HasPrefix(b[i:], []byte(p.literal)) {
 				return 0, -1
 			}
@@ -101,7 +101,7 @@ func (s *shape) match(b []byte, i int) (from, to int) {
 		if n == len(s.parts)-1 {
 			most++ // to see that it is too long
 		}
-		j := runEnd(p.of, b, i, most)
+		j := runEnd(p.alphabet, b, i, most)
 		if j-i < p.min || j-i > p.max {
 			return 0, -1
 		}

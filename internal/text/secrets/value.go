@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Whether a value is a placeholder, a name, or random.
+// These functions judge values: placeholders, code, locations, random strings.
 
 type byteCounts struct {
 	lower, upper, digits, other int
-	strange                     int // those of other that are rare in names and paths
+	strange                     int // bytes of other that are rare in names and paths
 }
 
 func countBytes(v []byte) byteCounts {
@@ -177,8 +177,8 @@ func isCalled(v []byte) bool {
 	return from < len(v) && !isDigit(v[from]) && (from == 0 || bytes.IndexByte([]byte("!&@+-=:,"), v[from-1]) >= 0)
 }
 
-// dummies are words of placeholders, and of values that are assigned to names of secrets
-// without being secret. The order matters: longer words come first.
+// dummies returns words of placeholders, and of other values that are assigned to names of
+// secrets but are not secret. A word comes before the words that it contains.
 func dummies() []string {
 	return []string{
 		"placeholder", "credentials", "credential", "passphrase", "replaceme", "changethis", "undefined", "changeit", "changeme",

@@ -19,12 +19,12 @@ type walker struct {
 	words   int      // how many words for secrets were found
 	named   int      // end of the last name that was checked
 	command int      // end of the last curl command
-	decoded [][]byte // by level of JSON in strings
-	stop    int      // the number of secrets at which it gives up; 0: never
+	decoded [][]byte // buffers for decoded strings, by level of JSON in strings
+	tooMany int      // the number of secrets at which it gives up; 0: never
 	over    bool     // it gave up
 }
 
-// step is a key or, if that is nil, an index.
+// step is a key of an object or, if key is nil, an index into an array.
 type step struct {
 	key   []byte // between its quotes
 	index int
@@ -45,17 +45,16 @@ type spot struct {
 	Finding
 }
 
-// Shorter strings have no secret; JSON in strings is scanned to this depth.
 const (
-	shortest  = 6
-	maxNested = 4
+	shortest  = 6 // bytes of the shortest string that is scanned
+	maxNested = 4 // levels of JSON in strings that are scanned
 )
 
 func (w *walker) release() {
 	clear(w.spots)
 	clear(w.path[:cap(w.path)])
 	w.path, w.spots = w.path[:0], w.spots[:0]
-	w.stop, w.over = 0, false
+	w.tooMany, w.over = 0, false
 	w.s.pool.Put(w)
 }
 
@@ -87,7 +86,7 @@ func (w *walker) masked(value []byte, skip func(Finding) bool, mark func(Finding
 }
 
 // value scans the valid JSON value at i and returns the position after it. assigned is its
-// key, if it has one; level counts the strings that it is inside of.
+// key, if it has one; level counts the strings around it.
 func (w *walker) value(b []byte, i int, assigned []byte, level int) int {
 	for i < len(b) && b[i] <= ' ' {
 		i++
@@ -188,7 +187,7 @@ func isContainer(text []byte) bool {
 }
 
 // rawOffset returns the place of the n-th decoded byte after at in a JSON string, and the number of bytes
-// decoded up to there: more than n inside a character.
+// decoded up to there. That is more than n if the n-th byte is inside an escaped character.
 func rawOffset(body []byte, at, n int) (end, decoded int) {
 	var unit [12]byte
 	for decoded < n && at < len(body) {
@@ -201,7 +200,7 @@ func rawOffset(body []byte, at, n int) (end, decoded int) {
 		if len(body)-at >= 6 && body[at+1] == 'u' {
 			size = 6
 			if len(body)-at >= 12 {
-				// Two of them are one character, or each one of its own.
+				// Two escapes can be one character.
 				if r, _ := utf8.DecodeRune(jsonl.AppendDecoded(unit[:0], body[at:at+12])); r > 0xffff {
 					size = 12
 				}
@@ -213,7 +212,7 @@ func rawOffset(body []byte, at, n int) (end, decoded int) {
 	return min(at, len(body)), decoded
 }
 
-// text scans one decoded text. The places of its spots are those in the text.
+// text scans one decoded text. Its spots have places in that text.
 func (w *walker) text(text, assigned []byte) {
 	w.hits, w.named, w.command = w.hits[:0], 0, 0
 	if w.over {
@@ -290,7 +289,7 @@ func (w *walker) contextHit(text []byte, from, to int, rule string) {
 func (w *walker) add(text []byte, h hit) {
 	if !inMark(text, h.from) {
 		w.hits = append(w.hits, h)
-		w.over = w.stop > 0 && len(w.spots)+len(w.hits) >= w.stop
+		w.over = w.tooMany > 0 && len(w.spots)+len(w.hits) >= w.tooMany
 	}
 }
 
@@ -302,7 +301,7 @@ func inMark(text []byte, i int) bool {
 	return at >= 0 && bytes.IndexByte(before[at:], ']') < 0
 }
 
-// resolveHits makes spots of hits: of overlapping ones, the one with a shape, or the first.
+// resolveHits turns hits into spots. Of overlapping hits it takes the one with a shape, or the first.
 func (w *walker) resolveHits(text []byte) {
 	slices.SortStableFunc(w.hits, func(a, b hit) int { return cmp.Or(a.from-b.from, b.to-a.to) })
 	kept := nonOverlapping(w.hits, func(h hit) bool { return !h.contextual }, nil)
@@ -319,9 +318,9 @@ func (w *walker) resolveHits(text []byte) {
 	}
 }
 
-// nonOverlapping adds to kept those hits for which which is true and that overlap nothing.
-// Both are sorted, and so is the result.
-func nonOverlapping(hits []hit, which func(hit) bool, kept []hit) []hit {
+// nonOverlapping adds to kept the eligible hits that overlap nothing in the result. hits and
+// kept are sorted, and so is the result.
+func nonOverlapping(hits []hit, eligible func(hit) bool, kept []hit) []hit {
 	var out []hit
 	k, done := 0, 0
 	for _, h := range hits {
@@ -329,7 +328,7 @@ func nonOverlapping(hits []hit, which func(hit) bool, kept []hit) []hit {
 			out, done = append(out, kept[k]), kept[k].to
 			k++
 		}
-		if which(h) && h.from >= done && (k == len(kept) || h.to <= kept[k].from) {
+		if eligible(h) && h.from >= done && (k == len(kept) || h.to <= kept[k].from) {
 			out, done = append(out, h), h.to
 		}
 	}
@@ -355,5 +354,5 @@ func (w *walker) pathString() string {
 	return string(b)
 }
 
-// longestKey is how much of a key is shown in a path, in bytes.
+// longestKey is the length in bytes of the longest key that a path shows.
 const longestKey = 15

@@ -8,7 +8,7 @@ import (
 )
 
 // A fork of ten entries is merged into a tape of a million, half of which are after the
-// base: with all lines in one buffer, and copied.
+// base. The lines of the fork share the memory of the tape's, or are copies.
 func BenchmarkMergeSmallFork(b *testing.B) {
 	const n = 1 << 20
 	text := strings.Repeat("what was said, \\\"quoted\\\"\\n", 12)

@@ -11,7 +11,7 @@ import (
 type identity struct {
 	origin Origin
 	id     int64
-	opaque bool // its meta.origin is not ours to read; only its content identifies it
+	opaque bool // another program wrote meta.origin; only its content identifies the entry
 }
 
 // content is the checksum of an entry without its id and origin.
@@ -27,7 +27,7 @@ type merger struct {
 	in     Input
 	common int // lines that both sides begin with
 
-	// The identities of their additions; true once ours has one like it.
+	// The identities of their additions; true once ours has an entry with the identity.
 	wanted map[identity]bool
 	// How often ours has an entry that may be one of theirs. Of equal entries on
 	// their side, only those that ours lacks are added.
@@ -39,7 +39,7 @@ func (m *merger) run() ([][]byte, error) {
 	if err := m.checkEnd(); err != nil || len(added) == 0 {
 		return nil, err
 	}
-	who := make([]identity, len(added))
+	identities := make([]identity, len(added))
 	m.wanted = make(map[identity]bool, len(added))
 	for i, line := range added {
 		id := m.in.theirID(m.common + i)
@@ -50,15 +50,15 @@ func (m *merger) run() ([][]byte, error) {
 		if err != nil {
 			return nil, lineError(true, id, err)
 		}
-		who[i] = s.identity(line, m.in.TheirsOrigin)
-		m.wanted[who[i]] = false
+		identities[i] = s.identity(line, m.in.TheirsOrigin)
+		m.wanted[identities[i]] = false
 	}
 	m.ours = make(map[entryKey]int)
 	if m.common < len(m.in.Ours) {
 		m.countCopies()
 		m.countOriginals()
 	}
-	return m.renumberNew(added, who)
+	return m.renumberNew(added, identities)
 }
 
 // checkEnd makes sure that ours ends with the id that the appended entries continue.
@@ -92,31 +92,31 @@ func (m *merger) countCopies() {
 	}
 }
 
-// countOriginals counts the wanted entries of ours without an origin, which were
-// written on our side: theirs are copies of them.
+// countOriginals counts the wanted entries of ours without an origin. They were written on
+// our side, and their side has copies.
 func (m *merger) countOriginals() {
-	for who := range m.wanted {
-		i := who.id - m.in.After - 1
-		if who.opaque || who.origin != m.in.OursOrigin || i < int64(m.common) || i >= int64(len(m.in.Ours)) {
+	for entry := range m.wanted {
+		i := entry.id - m.in.After - 1
+		if entry.opaque || entry.origin != m.in.OursOrigin || i < int64(m.common) || i >= int64(len(m.in.Ours)) {
 			continue
 		}
 		line := m.in.Ours[i]
-		if s, ok := findShape(line); ok && s.origins == 0 && s.id == who.id {
-			m.count(line, s, who)
+		if s, ok := findShape(line); ok && s.origins == 0 && s.id == entry.id {
+			m.count(line, s, entry)
 		}
 	}
 }
 
 // count counts an entry of ours, if its identity is wanted.
-func (m *merger) count(line []byte, s shape, who identity) {
-	if _, ok := m.wanted[who]; ok {
-		m.wanted[who] = true
-		m.ours[entryKey{who, s.content(line)}]++
+func (m *merger) count(line []byte, s shape, entry identity) {
+	if _, ok := m.wanted[entry]; ok {
+		m.wanted[entry] = true
+		m.ours[entryKey{entry, s.content(line)}]++
 	}
 }
 
 // renumberNew renumbers the entries that ours lacks.
-func (m *merger) renumberNew(added [][]byte, who []identity) (lines [][]byte, err error) {
+func (m *merger) renumberNew(added [][]byte, identities []identity) (lines [][]byte, err error) {
 	from := m.in.TheirsOrigin
 	next := m.in.After + int64(len(m.in.Ours)) + 1
 	for i, line := range added {
@@ -125,8 +125,8 @@ func (m *merger) renumberNew(added [][]byte, who []identity) (lines [][]byte, er
 		if !ok {
 			return nil, lineError(true, id, errShape)
 		}
-		if m.wanted[who[i]] {
-			k := entryKey{who[i], s.content(line)}
+		if m.wanted[identities[i]] {
+			k := entryKey{identities[i], s.content(line)}
 			if m.ours[k] > 0 {
 				m.ours[k]--
 				continue

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"tape/internal/text/jsonl"
 	"testing"
+
+	"tape/internal/text/jsonl"
 )
 
 var tapeMain = Origin{Tape: "main"}
@@ -16,7 +17,7 @@ func event(id, n int) string {
 	return fmt.Sprintf(`{"id":%d,"kind":"event","payload":{"name":"e","data":%d},"meta":{},"date":"d"}`, id, n)
 }
 
-// merged is event as a merge leaves it.
+// merged is event with an origin, as a merge writes it.
 func merged(id, n int, origin string) string {
 	return strings.Replace(event(id, n), `{},"date"`, `{"origin":`+origin+`},"date"`, 1)
 }
@@ -38,7 +39,7 @@ func mustMerge(t *testing.T, in Input) [][]byte {
 	last := in.After + int64(len(in.Ours))
 	for i, line := range r {
 		if id, err := jsonl.ParseID(line); err != nil || id != last+int64(i)+1 {
-			t.Fatalf("line %d of those after %d: %s, %v", i, last, line, err)
+			t.Fatalf("added line %s, %v; want the id %d", line, err, last+int64(i)+1)
 		}
 	}
 	return r
@@ -80,7 +81,7 @@ func TestMergeCopyComesHome(t *testing.T) {
 	wantLines(t, mustMerge(t, in), merged(3, 3, `{"tape":"main","id":1}`))
 }
 
-// Entries are the same only if they say the same: a made-up origin loses nothing.
+// A forged origin does not make an entry vanish: entries with different content are different.
 func TestMergeForgedOrigin(t *testing.T) {
 	const origin = `{"tape":"main","fork":"x","id":2}`
 	in := Input{
@@ -125,7 +126,7 @@ func TestMergeCounts(t *testing.T) {
 }
 
 // Entries with the same text and id are different if they come from different tapes.
-func TestMergeNotAtHome(t *testing.T) {
+func TestMergeFromOtherTapes(t *testing.T) {
 	const here, there = `{"tape":"main","id":2}`, `{"tape":"other","id":2}`
 	for _, c := range []struct{ ours, theirs string }{
 		{event(2, 5), merged(2, 5, there)},
@@ -133,7 +134,7 @@ func TestMergeNotAtHome(t *testing.T) {
 	} {
 		in := Input{Ours: lines(event(1, 1), c.ours), Theirs: lines(event(1, 9), c.theirs), OursOrigin: tapeMain, TheirsOrigin: forkX}
 		if r := mustMerge(t, in); len(r) != 2 {
-			t.Errorf("%s, and of %s comes %s", c.ours, c.theirs, r)
+			t.Errorf("ours has %s, theirs %s: the merge adds %s, want both entries of theirs", c.ours, c.theirs, r)
 		}
 	}
 }
@@ -149,7 +150,7 @@ func TestMergeSpelling(t *testing.T) {
 			OursOrigin: tapeMain, TheirsOrigin: forkX,
 		}
 		if r := mustMerge(t, in); len(r) != 0 {
-			t.Errorf("%s is not known again: %s", meta, r)
+			t.Errorf("meta %s: the origin is not recognised, the merge adds %s", meta, r)
 		}
 	}
 }
@@ -163,8 +164,8 @@ func TestMergeOfEquals(t *testing.T) {
 	wantLines(t, mustMerge(t, Input{}))
 }
 
-// If one side has nothing new, the other's entries are added with their origin, or
-// nothing happens.
+// If only theirs has new entries, they are added with their origin. If only ours has, nothing
+// is added.
 func TestMergeOneSide(t *testing.T) {
 	in := Input{Ours: lines(event(1, 1)), Theirs: lines(event(1, 1), event(2, 2)), TheirsOrigin: forkX}
 	wantLines(t, mustMerge(t, in), merged(2, 2, `{"tape":"main","fork":"x","id":2}`))
@@ -183,7 +184,7 @@ func TestMergeWithoutMeta(t *testing.T) {
 		in := Input{Ours: lines(event(1, 1)), Theirs: lines(line), OursOrigin: tapeMain, TheirsOrigin: forkX}
 		r := mustMerge(t, in)
 		if len(r) != 1 {
-			t.Fatalf("%s: %d lines", line, len(r))
+			t.Fatalf("%s: the merge adds %d lines, want 1", line, len(r))
 		}
 		in.Ours = append(in.Ours, r...)
 		wantLines(t, mustMerge(t, in))
@@ -198,24 +199,24 @@ func TestMergeBadLines(t *testing.T) {
 		want string
 	}{
 		{"theirs has a gap", Input{Ours: good, Theirs: lines(event(1, 1), event(3, 2))}, "entry 2 of their side: it has the id 3"},
-		{"theirs is no entry", Input{Ours: good, Theirs: lines(event(1, 1), `{"id":2}`)}, "entry 2 of their side: no kind"},
-		{"ours is elsewhere", Input{After: 4, Ours: good, Theirs: good}, "entry 5 of our side: it has the id 1"},
-		{"ours is no entry", Input{Ours: lines(event(1, 1), `x`), Theirs: good}, "entry 2 of our side: invalid JSON"},
+		{"theirs has a line that is not an entry", Input{Ours: good, Theirs: lines(event(1, 1), `{"id":2}`)}, "entry 2 of their side: no kind"},
+		{"ours has other ids", Input{After: 4, Ours: good, Theirs: good}, "entry 5 of our side: it has the id 1"},
+		{"ours has a line that is not an entry", Input{Ours: lines(event(1, 1), `x`), Theirs: good}, "entry 2 of our side: invalid JSON"},
 	} {
 		_, err := Merge(c.in)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
-			t.Errorf("%s: %v", c.name, err)
+			t.Errorf("%s: error %v, want %q", c.name, err, c.want)
 		}
 	}
 	for _, after := range []int64{-1, 9223372036854775806} {
 		if _, err := Merge(Input{After: after, Ours: good, Theirs: good}); err == nil {
-			t.Errorf("ids after %d", after)
+			t.Errorf("Merge accepts After %d", after)
 		}
 	}
 }
 
 // The result does not change when the input's memory is reused.
-func TestMergeKeepsNothing(t *testing.T) {
+func TestMergeDoesNotAlias(t *testing.T) {
 	in := Input{Theirs: lines(event(1, 1), event(2, 2)), TheirsOrigin: forkX}
 	r := mustMerge(t, in)
 	for _, line := range in.Theirs {

@@ -26,8 +26,8 @@ func (b *branch) fork(name string, at int) *branch {
 	return &branch{name: strings.TrimPrefix(b.name+"/"+name, "/"), lines: slices.Clone(b.lines[:at]), parent: b, base: at}
 }
 
-// into is the merge of a fork into its parent or another ancestor. It brings the entries
-// after the fork's base.
+// into returns the input of a merge of a fork into its parent or another ancestor. The merge
+// brings the entries after the fork's base.
 func (b *branch) into(to *branch) Input {
 	in := Input{OursOrigin: to.origin(), TheirsOrigin: b.origin(), Apart: true}
 	if b.parent == to {
@@ -46,15 +46,15 @@ func (b *branch) into(to *branch) Input {
 	return in
 }
 
-// merged are the lines of a branch after a merge into it.
+// merged returns the lines of a branch after a merge into it.
 func (b *branch) merged(t *testing.T, from *branch) [][]byte {
 	t.Helper()
 	in := from.into(b)
 	return slices.Concat(b.lines[:in.After], checkMerge(t, in))
 }
 
-// writer makes lines, as programs and people do, each with a number in its payload
-// that no other has.
+// writer makes lines as programs and people write them, each with its own number in the
+// payload.
 type writer struct {
 	rng *rand.Rand
 	n   int
@@ -73,21 +73,20 @@ func (w *writer) append(b *branch) {
 		`{"id":%d,"kind":"event","payload":{"n":%d,"text":"\u0041 \"origin\""},"meta":{"a":"origin"}}`,
 	}
 	line := fmt.Sprintf(forms[w.rng.IntN(len(forms))], id, w.n)
-	if w.rng.IntN(8) == 0 { // the id last, and an origin that is not true
+	if w.rng.IntN(8) == 0 { // the id last, and a forged origin
 		line = fmt.Sprintf(`{"meta":{"origin":{"id":%d,"tape":"main","fork":"f1"}},"payload":{"n":%d},"kind":"event","id":%d}`, 1+w.rng.IntN(9), w.n, id)
 	}
 	b.lines = append(b.lines, []byte(line))
 }
 
-// numbers returns the numbers of lines, and checks their ids, the first of which is after
-// + 1.
+// numbers returns the numbers of lines, and checks that their ids count up from after + 1.
 func numbers(t *testing.T, lines [][]byte, after int64) []string {
 	t.Helper()
 	var all []string
 	for i, line := range lines {
 		e, err := jsonl.Parse(line)
 		if err != nil || e.ID != after+int64(i)+1 {
-			t.Fatalf("line %d after %d is %s: %v", i+1, after, line, err)
+			t.Fatalf("line %s, %v; want the id %d", line, err, after+int64(i)+1)
 		}
 		all = append(all, string(jsonl.Get(e.Payload, "n")))
 	}
@@ -104,7 +103,7 @@ func checkMerge(t *testing.T, in Input) [][]byte {
 	seen := make(map[string]bool)
 	for _, n := range got {
 		if seen[n] {
-			t.Fatalf("entry %s is there twice: %v and %v gave %v", n, ours, theirs, got)
+			t.Fatalf("entry %s is duplicated: %v and %v gave %v", n, ours, theirs, got)
 		}
 		seen[n] = true
 	}
@@ -164,7 +163,7 @@ func TestMergeFamily(t *testing.T) {
 	}
 }
 
-// A fork of a fork arrives as the same bytes by either way.
+// A fork of a fork gives the same bytes, merged directly or by way of its parent.
 func TestMergeAssociative(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(50, 50000) {
@@ -195,7 +194,7 @@ func TestMergeAssociative(t *testing.T) {
 	}
 }
 
-// Copies of a tape diverge, and pull from and push to one that is published.
+// Copies of a tape diverge. They pull from and push to a published copy.
 func TestMergePulls(t *testing.T) {
 	rng := testkit.Random(t)
 	for range testkit.Size(30, 20000) {
@@ -235,12 +234,12 @@ func TestMergePulls(t *testing.T) {
 		got := numbers(t, published.lines, 0)
 		slices.Sort(got)
 		if len(got) != w.n || len(slices.Compact(got)) != w.n {
-			t.Fatalf("%d entries were written, and %d are there: %v", w.n, len(got), got)
+			t.Fatalf("%d entries were written, but the published tape has %d: %v", w.n, len(got), got)
 		}
 	}
 }
 
-// checkTail merges, and merges again.
+// checkTail merges, checks that a second merge adds nothing, and returns our lines after it.
 func checkTail(t *testing.T, in Input) [][]byte {
 	t.Helper()
 	in.Ours = slices.Concat(in.Ours, mustMerge(t, in))
@@ -250,7 +249,7 @@ func checkTail(t *testing.T, in Input) [][]byte {
 	return in.Ours
 }
 
-// FuzzMerge cuts three sides out of one text and merges them.
+// FuzzMerge cuts a base and two sides out of one text and merges them.
 func FuzzMerge(f *testing.F) {
 	f.Add([]byte(`{"kind":"a","payload":{}}`+"\n"+`{"kind":"a","payload":{},"meta":{"origin":{"tape":"main","id":2}}}`+"\n"+`{"kind":"b","payload":{}}`), uint8(1), uint8(2))
 	f.Add([]byte(`{"kind":"a","payload":{}}`+"\n"+`{"kind":"a","payload":{},"meta":{"origin":1}}`+"\n"+`{"meta":{ },"kind":"a","payload":{}}`), uint8(0), uint8(1))
@@ -283,12 +282,12 @@ func FuzzMerge(f *testing.F) {
 			return
 		}
 		if len(r) > len(in.Theirs)-n {
-			t.Fatalf("%d lines of %d", len(r), len(in.Theirs)-n)
+			t.Fatalf("the merge adds %d lines, but theirs has only %d after the base", len(r), len(in.Theirs)-n)
 		}
 		for i, line := range r {
 			e, err := jsonl.Parse(line)
 			if err != nil || e.ID != in.After+int64(len(in.Ours)+i)+1 {
-				t.Fatalf("%q: %v", line, err)
+				t.Fatalf("added line %q, %v; want the id %d", line, err, in.After+int64(len(in.Ours)+i)+1)
 			}
 		}
 		in.Ours = slices.Concat(in.Ours, r)

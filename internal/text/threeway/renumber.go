@@ -6,8 +6,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Renumber appends to dst the line with another id, and its former place as
-// meta.origin, the last member of meta. An entry that has an origin keeps it. A line
+// Renumber appends to dst the line with another id. It adds the former place of the
+// entry as meta.origin, the last member of meta, unless there is an origin already. A line
 // without meta gets one, before its date if it has one. All other bytes stay. The
 // error is a *jsonl.SyntaxError for a line that is not an entry; dst is then
 // returned as it was.
@@ -41,21 +41,21 @@ func (s *shape) renumber(dst, line []byte, id int64, origin Origin) []byte {
 		insert = append(insert, `,"meta":{`...)
 		insert = append(appendOrigin(insert, s.id, origin), '}')
 	}
-	rest := 0
+	copied := 0 // bytes of line that dst has
 	put := func(to int, text []byte) {
-		dst = append(append(dst, line[rest:to]...), text...)
-		rest = to
+		dst = append(append(dst, line[copied:to]...), text...)
+		copied = to
 	}
 	if at >= 0 && at <= s.idAt {
 		put(at, insert)
 		at = -1
 	}
 	put(s.idAt, nil)
-	dst, rest = strconv.AppendInt(dst, id, 10), s.idEnd
+	dst, copied = strconv.AppendInt(dst, id, 10), s.idEnd
 	if at >= 0 {
 		put(at, insert)
 	}
-	return append(dst, line[rest:]...)
+	return append(dst, line[copied:]...)
 }
 
 // appendOrigin appends the member origin.

@@ -82,13 +82,13 @@ func TestRenumberRefuses(t *testing.T) {
 		got, err := Renumber([]byte("> "), []byte(line), 2, forkX)
 		var syntax *jsonl.SyntaxError
 		if !errors.As(err, &syntax) || string(got) != "> " {
-			t.Errorf("Renumber(%s) = %q, %v", line, got, err)
+			t.Errorf("Renumber(%s) = %q, %v, want a SyntaxError", line, got, err)
 		}
 	}
 }
 
 // checkRenumber checks that Renumber refuses the lines that jsonl.Parse refuses, and that it changes nothing but the
-// id's digits, with one insertion.
+// id's digits and makes at most one insertion.
 func checkRenumber(t *testing.T, line []byte) {
 	t.Helper()
 	e, err := jsonl.Parse(line)
@@ -120,7 +120,7 @@ func checkRenumber(t *testing.T, line []byte) {
 			t.Fatalf("%q became %q: origin %s, %v", line, got, has, err)
 		}
 	}
-	if a, b := rest(t, line, had == nil), rest(t, got, had == nil); !reflect.DeepEqual(a, b) {
+	if a, b := unchanged(t, line, had == nil), unchanged(t, got, had == nil); !reflect.DeepEqual(a, b) {
 		t.Fatalf("%q became %q:\n%v\n%v", line, got, a, b)
 	}
 	again, err := Renumber(nil, got, e.ID, Origin{Tape: "other"})
@@ -154,8 +154,8 @@ func isInserted(long, short string) bool {
 	return false
 }
 
-// rest decodes a line without what Renumber changes: the id and, with origin, the origin in meta.
-func rest(t *testing.T, line []byte, origin bool) map[string]json.RawMessage {
+// unchanged decodes a line without what Renumber changes: the id and, if added, the origin in meta.
+func unchanged(t *testing.T, line []byte, added bool) map[string]json.RawMessage {
 	t.Helper()
 	all := make(map[string]json.RawMessage)
 	for k, v := range jsonl.Fields(line) {
@@ -164,7 +164,7 @@ func rest(t *testing.T, line []byte, origin bool) map[string]json.RawMessage {
 	delete(all, "id")
 	meta := ""
 	for k, v := range jsonl.Fields(all["meta"]) {
-		if k != "origin" || !origin {
+		if k != "origin" || !added {
 			meta += k + ":" + string(v) + ","
 		}
 	}

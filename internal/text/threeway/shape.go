@@ -9,12 +9,12 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// errShape is for a line that parses but whose members are not found. No such line is
-// known.
+// errShape is the error for a line that parses, but whose members findShape cannot find. No such
+// line is known.
 var errShape = errors.New("its members cannot be found")
 
 // removal returns the range of bytes to cut out so that a member is gone and its object
-// stays valid: exactly what renumber inserts.
+// stays valid. These are exactly the bytes that renumber inserts.
 func removal(m jsonl.Member) (fromTo [2]int) {
 	if m.Next >= 0 {
 		return [2]int{m.KeyAt, m.Next}
@@ -91,9 +91,9 @@ func findShape(line []byte) (shape, bool) {
 	return s, ok
 }
 
-// mayHaveOrigin reports false if a line certainly has no origin, in a fraction of the
-// time of decoding: it has the key neither as it is nor with escapes. The search for
-// the part with the rarest byte comes first.
+// mayHaveOrigin reports false only if a line certainly has no origin: it has neither the plain
+// key nor an escape that could spell it. That takes a fraction of the time of decoding. The first
+// search is for a part with a rare byte.
 func mayHaveOrigin(line []byte) bool {
 	return bytes.Contains(line, []byte(`gin"`)) && bytes.Contains(line, []byte(`"origin"`)) ||
 		bytes.Contains(line, []byte(`\u`)) && bytes.Contains(line, []byte(`\u00`))

@@ -65,7 +65,7 @@ func Merge(in Input) ([][]byte, error) {
 	return m.run()
 }
 
-// theirID is the id of their i-th line.
+// theirID returns the id of their i-th line; i begins at 0.
 func (in *Input) theirID(i int) int64 { return max(in.After, in.TheirsAfter) + int64(i) + 1 }
 
 // commonLines returns how many lines both sides have in common at their start.

@@ -26,7 +26,7 @@ type api struct {
 
 const (
 	callTimeout = 60 * time.Second // of a call that is not a long poll
-	maxResponse = 16 << 20
+	maxResponse = 16 << 20         // bytes of an answer that is not a file
 )
 
 // refusal is an error that the Bot API returned.
@@ -63,6 +63,7 @@ func (a *api) call(ctx context.Context, method string, params, out any) error {
 	return a.post(ctx, method, "application/json", body, out)
 }
 
+// post calls a method once. out gets the result; nil: it is not needed. The error is a [*refusal] or a [*noAnswer].
 func (a *api) post(ctx context.Context, method, contentType string, body []byte, out any) error {
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
@@ -98,7 +99,8 @@ func (a *api) post(ctx context.Context, method, contentType string, body []byte,
 	return nil
 }
 
-// fetch makes one request and reads at most limit bytes of the answer.
+// fetch makes one request, and returns the status and the body. The error is errTooLarge if the body has more than
+// limit bytes.
 func (a *api) fetch(ctx context.Context, verb, path, contentType string, body []byte, limit int64) (int, []byte, error) {
 	req, err := http.NewRequestWithContext(ctx, verb, a.base+path, bytes.NewReader(body))
 	if err != nil {
@@ -134,11 +136,9 @@ func (a *api) hide(err error) error {
 
 func (a *api) hideText(s string) string { return strings.ReplaceAll(s, a.token, "TOKEN") }
 
-// maxWait is the longest retry_after to wait for, in seconds; tries is how often a call is repeated
-// that certainly had no effect.
 const (
-	maxWait = 600
-	tries   = 8
+	maxWait    = 600 // the longest retry_after that a call waits for, in seconds
+	maxRetries = 8   // how often a call that certainly had no effect is repeated
 )
 
 // retry makes a call, waits as long as Telegram asks for, and repeats a call that certainly had no
@@ -155,14 +155,15 @@ func (a *api) retry(ctx context.Context, call func(context.Context) error) error
 	}
 }
 
-func (a *api) pause(err error, try int) (time.Duration, bool) {
+// pause returns how long to wait before a call that has failed is repeated; again is false if it must not be.
+func (a *api) pause(err error, try int) (wait time.Duration, again bool) {
 	var refused *refusal
 	var unanswered *noAnswer
 	switch {
 	case errors.As(err, &refused) && refused.retryAfter > 0:
 		return time.Duration(refused.retryAfter) * a.unit, refused.retryAfter <= maxWait
 	case errors.As(err, &refused) && (refused.code == http.StatusBadGateway || refused.code == http.StatusServiceUnavailable), errors.As(err, &unanswered) && !unanswered.sent:
-		return a.backoff(try), try < tries
+		return a.backoff(try), try < maxRetries
 	}
 	return 0, false
 }

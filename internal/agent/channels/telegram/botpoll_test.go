@@ -7,7 +7,7 @@ import (
 )
 
 // poll answers getUpdates. Updates before the offset are confirmed and removed; an offset after all
-// updates has no effect. A poll that has to wait ends another one that waits.
+// updates has no effect. A poll that has to wait ends another waiting poll.
 func (s *botServer) poll(r *http.Request, a args) (any, *botFault) {
 	mine := make(chan struct{})
 	defer s.do(func() {
@@ -47,6 +47,8 @@ func (s *botServer) poll(r *http.Request, a args) (any, *botFault) {
 	}
 }
 
+// take confirms the updates before the offset. It returns the next ones, at most limit, and a channel that is closed
+// when an update comes.
 func (s *botServer) take(offset int64, limit int) ([]json.RawMessage, chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -41,7 +41,7 @@ type botEntity struct {
 }
 
 // botFault is the answer to a call that fails. Without Code, the server closes the connection. With Done, it
-// executes the call before that.
+// executes the call first.
 type botFault struct {
 	Code        int
 	Description string
@@ -59,20 +59,20 @@ type botServer struct {
 
 	mu      sync.Mutex
 	unit    time.Duration // a second of long polling
-	next    int64
-	updates []queued
-	polling chan struct{} // closed to end the poll that waits
+	next    int64         // the number of the next update
+	updates []queuedUpdate
+	polling chan struct{} // closed to end the waiting poll
 	arrived chan struct{} // closed when an update comes
 	chats   map[int64]bool
 	files   map[string][]byte
 	faults  map[string][]botFault
 	sent    []sentMessage
 	calls   map[string]int
-	offset  int64 // of the last poll
-	polled  time.Time
+	offset  int64     // of the last poll
+	polled  time.Time // when it came
 }
 
-type queued struct {
+type queuedUpdate struct {
 	id  int64
 	raw json.RawMessage
 }
@@ -109,7 +109,7 @@ func (s *botServer) Push(update string) int64 {
 	s.next++
 	s.chats[known.Message.Chat.ID] = true
 	rest := strings.TrimPrefix(strings.TrimSpace(update), "{")
-	s.updates = append(s.updates, queued{id, json.RawMessage(fmt.Sprintf(`{"update_id":%d,%s`, id, rest))})
+	s.updates = append(s.updates, queuedUpdate{id, json.RawMessage(fmt.Sprintf(`{"update_id":%d,%s`, id, rest))})
 	close(s.arrived)
 	s.arrived = make(chan struct{})
 	return id
@@ -141,7 +141,7 @@ func (s *botServer) Calls(method string) (n int) {
 	return n
 }
 
-// Waiting returns the number of updates that were not confirmed.
+// Waiting returns how many updates are not confirmed.
 func (s *botServer) Waiting() (n int) {
 	s.do(func() { n = len(s.updates) })
 	return n
@@ -174,12 +174,12 @@ func (s *botServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer(w, fault)
 		return
 	}
-	result, no := s.call(r, method, args, f, data)
+	result, refused := s.call(r, method, args, f, data)
 	switch {
 	case failing:
 		answer(w, fault)
-	case no != nil:
-		answer(w, *no)
+	case refused != nil:
+		answer(w, *refused)
 	default:
 		_ = json.NewEncoder(w).Encode(map[string]any{"ok": true, "result": result})
 	}
@@ -227,7 +227,7 @@ type args struct {
 	Action   string      `json:"action"`
 }
 
-// arguments reads JSON, or a form with a file.
+// arguments reads the arguments of a call: JSON, or a form with a file.
 func arguments(r *http.Request) (a args, name string, data []byte, err error) {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		err = json.NewDecoder(r.Body).Decode(&a)

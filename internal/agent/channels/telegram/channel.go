@@ -29,7 +29,7 @@ type Options struct {
 	Token      string   `json:"-"`           // of the bot; without one there is no channel
 	BaseURL    string   `json:"base_url"`    // of the Bot API; "": https://api.telegram.org
 	AllowUsers []string `json:"allow_users"` // users who may write to the bot in private: ids or @names
-	AllowChats []string `json:"allow_chats"` // groups in which everybody may: ids or @names
+	AllowChats []string `json:"allow_chats"` // groups in which everybody may write to it: ids or @names
 
 	Dir string       `json:"-"` // where the offset of updates is stored
 	Log *slog.Logger `json:"-"`
@@ -37,15 +37,15 @@ type Options struct {
 	unit time.Duration // a second; less in tests
 }
 
-// Settings reads the setting telegram. The token is in the environment, or else in keys under the
-// channel's name.
+// Settings reads the setting telegram, which may be empty. The token is TAPE_TELEGRAM_TOKEN, or else the key
+// with the channel's name in keys.
 func Settings(raw json.RawMessage, getenv func(string) string, keys map[string]string) (Options, error) {
 	o := Options{Token: cmp.Or(getenv("TAPE_TELEGRAM_TOKEN"), keys[name])}
 	if len(raw) > 0 {
 		d := json.NewDecoder(bytes.NewReader(raw))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&o); err != nil {
-			return o, fmt.Errorf("the setting telegram: %w; it is like %s, with base_url for a Bot API server of your own", err, `{"allow_users":["123456789"],"allow_chats":["-1001234567890"]}`)
+			return o, fmt.Errorf("the setting telegram: %w; write it like %s, with base_url if you use your own Bot API server", err, `{"allow_users":["123456789"],"allow_chats":["-1001234567890"]}`)
 		}
 	}
 	if u, err := url.Parse(o.BaseURL); o.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
@@ -71,7 +71,7 @@ func Plugin(o Options) *hooks.Plugin {
 	}
 }
 
-// Channel is a [hooks.Channel]. One goroutine listens, and owns the last four fields.
+// Channel is a [hooks.Channel].
 type Channel struct {
 	o      Options
 	api    *api
@@ -81,16 +81,16 @@ type Channel struct {
 	done   chan struct{}
 
 	mu      sync.Mutex
-	typings map[string]time.Time // until when each chat shows that the bot is typing
+	typings map[string]time.Time // by chat: until when it shows that the bot is typing
 
-	// Owned by the goroutine that listens.
+	// Once the channel is started, only the goroutine that polls uses these.
 	state   state
 	bot     user
-	refused map[int64]bool // chats whose refusal was logged
+	refused map[int64]bool // chats from which a message was refused and the refusal logged
 	album   string         // the last album that was meant for the bot
 }
 
-// New returns a channel that has not been started. Messages go to h.
+// New returns a channel that is not started yet. Messages go to h. A token that cannot be one is an error.
 func New(o Options, h hooks.Handler) (*Channel, error) {
 	if !isToken(o.Token) {
 		return nil, errors.New("the token of the Telegram bot is not like 123456:ABC-DEF1234; @BotFather shows it with /token")
@@ -104,17 +104,21 @@ func New(o Options, h hooks.Handler) (*Channel, error) {
 	return &Channel{o: o, api: a, log: o.Log.With("channel", name), handle: h, typings: map[string]time.Time{}, refused: map[int64]bool{}}, nil
 }
 
+// isToken reports whether a text has the form of a bot's token.
 func isToken(s string) bool {
 	bot, secret, ok := strings.Cut(s, ":")
 	return ok && bot != "" && secret != "" && strings.Trim(bot, "0123456789") == "" &&
 		strings.Trim(secret, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_-") == ""
 }
 
+// invalidToken says what to do when Telegram refuses the token.
+const invalidToken = "the token is not valid, or was revoked; @BotFather shows the valid one with /token"
+
 // Name is "telegram".
 func (c *Channel) Name() string { return name }
 
-// Start finds out who the bot is, and listens. A wrong token is an error; if Telegram does not
-// answer, it tries again later.
+// Start begins to poll for updates. A token that Telegram refuses is an error. If Telegram does not
+// answer, the channel tries again later.
 func (c *Channel) Start(ctx context.Context) error {
 	if err := c.load(); err != nil {
 		return err
@@ -122,23 +126,23 @@ func (c *Channel) Start(ctx context.Context) error {
 	if len(c.o.AllowUsers)+len(c.o.AllowChats) == 0 {
 		c.log.Warn(`nobody may write to the bot: send it a message, take your id from this log, and put it into the setting telegram: {"allow_users":["123456789"]}`)
 	}
-	err := c.who(ctx)
+	err := c.identify(ctx)
 	if refused, ok := errors.AsType[*refusal](err); ok && (refused.code == http.StatusUnauthorized || refused.code == http.StatusNotFound) {
-		return fmt.Errorf("%w: the token is not that of a bot, or no longer; @BotFather shows it with /token", err)
+		return fmt.Errorf("%w: %s", err, invalidToken)
 	}
 	if err != nil && ctx.Err() != nil {
 		return err
 	}
-	listening, stop := context.WithCancel(ctx)
+	pollCtx, stop := context.WithCancel(ctx)
 	c.stop, c.done = stop, make(chan struct{})
 	go func() {
 		defer close(c.done)
-		c.listen(listening)
+		c.listen(pollCtx)
 	}()
 	return nil
 }
 
-// Stop ends listening, and waits for a message that is being handed over.
+// Stop ends polling, and waits until a message that is being handed over is stored, or ctx ends.
 func (c *Channel) Stop(ctx context.Context) error {
 	if c.stop == nil {
 		return nil
@@ -152,8 +156,8 @@ func (c *Channel) Stop(ctx context.Context) error {
 	}
 }
 
-// who asks for the bot's own id and name, to recognise when it is mentioned.
-func (c *Channel) who(ctx context.Context) error {
+// identify asks for the bot's own id and name, by which mentions of it are recognised.
+func (c *Channel) identify(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	if err := c.api.call(ctx, "getMe", struct{}{}, &c.bot); err != nil {
@@ -163,6 +167,7 @@ func (c *Channel) who(ctx context.Context) error {
 	return nil
 }
 
+// listen polls until ctx ends, and logs when it begins and stops to fail.
 func (c *Channel) listen(ctx context.Context) {
 	logged := ""
 	for failures := 0; ctx.Err() == nil; {
@@ -195,7 +200,7 @@ func (c *Channel) trouble(err error, failures int) (time.Duration, string) {
 		case refused.code == http.StatusConflict:
 			return time.Duration(min(15<<min(failures, 3), 120)) * c.api.unit, err.Error() + ": another program listens to this bot; stop it, or make another bot for this one"
 		case refused.code == http.StatusUnauthorized || refused.code == http.StatusNotFound:
-			return 300 * c.api.unit, err.Error() + ": the token is not that of a bot, or no longer; @BotFather shows it with /token"
+			return 300 * c.api.unit, err.Error() + ": " + invalidToken
 		}
 	}
 	return c.api.backoff(failures), err.Error()
@@ -207,15 +212,15 @@ const pollSeconds = 45
 // poll asks once for updates, and hands them over one by one.
 func (c *Channel) poll(ctx context.Context) error {
 	if c.bot.ID == 0 {
-		if err := c.who(ctx); err != nil {
+		if err := c.identify(ctx); err != nil {
 			return err
 		}
 	}
 	params := map[string]any{"offset": c.state.Offset, "timeout": pollSeconds, "allowed_updates": []string{"message", "edited_message"}}
-	polling, cancel := context.WithTimeout(ctx, (pollSeconds+15)*time.Second)
+	pollCtx, cancel := context.WithTimeout(ctx, (pollSeconds+15)*time.Second)
 	defer cancel()
 	var updates []json.RawMessage
-	if err := c.api.call(polling, "getUpdates", params, &updates); err != nil {
+	if err := c.api.call(pollCtx, "getUpdates", params, &updates); err != nil {
 		return err
 	}
 	for _, raw := range updates {

@@ -30,7 +30,7 @@ type host struct {
 
 	mu   sync.Mutex
 	got  []hooks.Envelope
-	fail int // so often it cannot keep a message
+	fail int // how many more messages cannot be stored
 }
 
 type safeBuffer struct {
@@ -54,7 +54,7 @@ func options(s *botServer, dir string) Options {
 	return Options{Token: botToken, BaseURL: s.URL, AllowUsers: []string{"7", "@Ann"}, AllowChats: []string{"-100"}, Dir: dir, unit: time.Millisecond}
 }
 
-// start starts a channel; change may change its options before.
+// start starts a channel with a server. change changes the options before; nil changes nothing.
 func start(t *testing.T, change func(*Options)) *host {
 	h := &host{t: t, server: newBotServer(t), log: &safeBuffer{}}
 	o := options(h.server, t.TempDir())
@@ -107,7 +107,7 @@ func (h *host) received(n int) []hooks.Envelope {
 	h.t.Helper()
 	h.until(fmt.Sprintf("%d messages", n), func() bool { return len(h.all()) >= n && h.server.Waiting() == 0 })
 	if got := h.all(); len(got) != n {
-		h.t.Fatalf("%d messages, not %d: %v", len(got), n, got)
+		h.t.Fatalf("%d messages, want %d: %v", len(got), n, got)
 	}
 	return h.all()
 }
@@ -121,16 +121,16 @@ func (h *host) all() []hooks.Envelope {
 func (h *host) until(what string, ok func() bool) {
 	h.t.Helper()
 	if !wait.Eventually(ok) {
-		h.t.Fatalf("no %s; log: %s; got %v", what, h.log, h.all())
+		h.t.Fatalf("waited in vain for %s; log: %s; got %v", what, h.log, h.all())
 	}
 }
 
-// private is a message in a private chat with user 7; more has its other members.
+// private returns an update with a message in the private chat with user 7. more has further members of the message.
 func private(id int, more string) string {
 	return fmt.Sprintf(`{"message":{"message_id":%d,"date":1700000000,"from":{"id":7,"first_name":"Ann","username":"ann"},"chat":{"id":7,"type":"private"},%s}}`, id, more)
 }
 
-// group is a message in the group -100.
+// group returns an update with a message in the group -100.
 func group(id int, more string) string {
 	return fmt.Sprintf(`{"message":{"message_id":%d,"date":1700000000,"from":{"id":8,"first_name":"Bob"},"chat":{"id":-100,"type":"supergroup","title":"Team"},%s}}`, id, more)
 }
@@ -143,7 +143,7 @@ func TestReceive(t *testing.T) {
 		"session_id": "telegram:7", "channel": "telegram", "chat_id": "7", "content": "hello", "kind": "normal", "message_id": "telegram:7:1", "is_active": "true",
 	} {
 		if m.Text(key) != want {
-			t.Errorf("%s: %q", key, m.Text(key))
+			t.Errorf("%s: %q, want %q", key, m.Text(key), want)
 		}
 	}
 	about := m["context"].(map[string]any)
@@ -163,7 +163,7 @@ func TestReceive(t *testing.T) {
 		t.Errorf("typing goes on after the answer: %d calls", more-n)
 	}
 	if sent := h.server.Sent(); len(sent) != 1 || sent[0].Text != "hi" || sent[0].Chat != 7 {
-		t.Errorf("sent: %v", sent)
+		t.Errorf("sent %v, want one message hi to chat 7", sent)
 	}
 }
 
@@ -178,10 +178,10 @@ func TestAdmission(t *testing.T) {
 	h.server.Push(from(11, "ANN", `{"id":11,"type":"private"}`)) // by name
 	h.server.Push(from(9, "eve", `{"id":-100,"type":"group"}`))
 	if got := h.received(2); got[0].Text("chat_id") != "11" || got[1].Text("chat_id") != "-100" {
-		t.Errorf("%v", got)
+		t.Errorf("admitted %v, want messages of the chats 11 and -100", got)
 	}
 	if log := h.log.String(); !strings.Contains(log, "telegram.allow_users") || !strings.Contains(log, "id=9") || !strings.Contains(log, "telegram.allow_chats") || !strings.Contains(log, "id=-5") {
-		t.Errorf("log: %s", log)
+		t.Errorf("the log does not say which messages are refused, and why: %s", log)
 	}
 }
 
@@ -191,11 +191,11 @@ func TestNobodyAdmitted(t *testing.T) {
 	h.server.Push(group(1, `"text":"/help@`+botName+`"`))
 	h.received(0)
 	if log := h.log.String(); !strings.Contains(log, "nobody may write to the bot") || !strings.Contains(log, "the setting telegram") {
-		t.Errorf("log: %s", log)
+		t.Errorf("the log does not say that nobody may write: %s", log)
 	}
 }
 
-func TestMeant(t *testing.T) {
+func TestWhatIsMeantForTheBot(t *testing.T) {
 	h := start(t, nil)
 	name := "@" + botName
 	cases := []struct{ message, want string }{ // want "": it is not for the bot
@@ -228,25 +228,25 @@ func TestMeant(t *testing.T) {
 	got := h.received(len(want))
 	for i, m := range got {
 		if m.Text("content") != want[i] {
-			t.Errorf("%q, not %q", m.Text("content"), want[i])
+			t.Errorf("content %q, want %q", m.Text("content"), want[i])
 		}
 		if command := strings.HasPrefix(want[i], ","); command != (m.Text("kind") == "command") {
-			t.Errorf("%q is of kind %s", want[i], m.Text("kind"))
+			t.Errorf("%q is of kind %s, want command %v", want[i], m.Text("kind"), command)
 		}
 	}
 	topic := got[len(got)-4]
 	if topic.Text("session_id") != "telegram:-100_33" || topic.Text("chat_id") != "-100_33" || topic.Text("message_id") != "telegram:-100:15" {
-		t.Errorf("%v", topic)
+		t.Errorf("message in a topic: %v", topic)
 	}
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "-100_33", "content": "yes"}); err != nil {
 		t.Fatal(err)
 	}
 	if s := h.server.Sent()[0]; s.Thread != 33 || s.Chat != -100 {
-		t.Errorf("sent %+v", s)
+		t.Errorf("sent %+v, want it in topic 33 of chat -100", s)
 	}
 }
 
-// In an album, only one picture has the text.
+// In an album, one picture has the text, and all are meant for the bot if that one is.
 func TestAlbum(t *testing.T) {
 	h := start(t, nil)
 	h.server.File("p", []byte("picture"))
@@ -255,7 +255,7 @@ func TestAlbum(t *testing.T) {
 	h.server.Push(group(2, album))
 	h.server.Push(group(3, `"media_group_id":"b","photo":[{"file_id":"p","file_size":7}]`))
 	if got := h.received(2); got[0].Text("content") != "what are these?\n[photo]" || got[1].Text("message_id") != "telegram:-100:2" {
-		t.Errorf("%v", got)
+		t.Errorf("received %v, want both pictures of the album", got)
 	}
 }
 
@@ -265,7 +265,7 @@ func TestEdited(t *testing.T) {
 	h.server.Push(strings.Replace(private(1, `"text":"hello","edit_date":1700000009`), `"message"`, `"edited_message"`, 1))
 	m := h.received(2)[1]
 	if m["edited"] != true || m.Text("message_id") != "telegram:7:1" || m.Text("content") != "hello" {
-		t.Errorf("%v", m)
+		t.Errorf("edited message: %v", m)
 	}
 }
 
@@ -278,26 +278,26 @@ func TestHandlerFails(t *testing.T) {
 	h.server.Push(private(1, `"text":"one"`))
 	h.server.Push(private(2, `"text":"two"`))
 	if got := h.received(2); got[0].Text("content") != "one" {
-		t.Errorf("%v", got)
+		t.Errorf("received %v, want message one first", got)
 	}
 	if !strings.Contains(h.log.String(), "the disk is full") {
-		t.Errorf("log: %s", h.log)
+		t.Errorf("the error of the host is not in the log: %s", h.log)
 	}
 }
 
-func TestOffset(t *testing.T) {
+func TestOffsetSurvivesARestart(t *testing.T) {
 	h := start(t, nil)
 	h.server.Push(private(1, `"text":"one"`))
 	h.received(1)
 	h.end()
-	// The next program continues after it, even when Telegram's numbers have begun again.
+	// The next program continues after this message, even if Telegram has chosen smaller numbers.
 	h.server.Renumber(50)
 	h.server.Push(private(2, `"text":"two"`))
 	h.begin(h.c.o)
 	h.received(2)
 	st, err := os.Stat(h.c.stateFile())
 	if err != nil || st.Mode().Perm() != 0o600 || strings.Contains(st.Name(), "SECRET") {
-		t.Errorf("%v %v", st, err)
+		t.Errorf("the file of the offset: %v, %v, want mode 0600 and no secret in its name", st, err)
 	}
 	h.end()
 	if err := os.WriteFile(h.c.stateFile(), []byte("{"), 0o600); err != nil {
@@ -314,7 +314,7 @@ func TestTokens(t *testing.T) {
 		o := options(s, t.TempDir())
 		o.Token = token
 		if _, err := New(o, nil); err == nil || strings.Contains(err.Error(), token+" ") || !strings.Contains(err.Error(), "BotFather") {
-			t.Errorf("%q: %v", token, err)
+			t.Errorf("token %q: %v, want an error that names BotFather and not the token", token, err)
 		}
 	}
 	o := options(s, t.TempDir())
@@ -324,7 +324,7 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "Unauthorized") || strings.Contains(err.Error(), "wrong") {
-		t.Errorf("%v", err)
+		t.Errorf("a wrong token: %v", err)
 	}
 	if channels, err := Plugin(Options{}).ProvideChannels(t.Context(), nil); err != nil || channels != nil {
 		t.Errorf("without a token: %v %v", channels, err)
@@ -336,15 +336,15 @@ func TestSettings(t *testing.T) {
 	getenv := func(key string) string { return env[key] }
 	o, err := Settings([]byte(`{"allow_users":["1","@a"],"allow_chats":["-2"],"base_url":"http://localhost:8081"}`), getenv, map[string]string{"telegram": "1:kept"})
 	if err != nil || o.Token != "1:kept" || len(o.AllowUsers) != 2 || len(o.AllowChats) != 1 || o.BaseURL != "http://localhost:8081" {
-		t.Errorf("%+v %v", o, err)
+		t.Errorf("all settings: %+v, %v", o, err)
 	}
 	env["TAPE_TELEGRAM_TOKEN"] = "1:environment"
 	if o, err := Settings(nil, getenv, map[string]string{"telegram": "1:kept"}); err != nil || o.Token != "1:environment" {
-		t.Errorf("%+v %v", o, err)
+		t.Errorf("the token of the environment: %+v, %v", o, err)
 	}
 	for _, raw := range []string{`{"users":["1"]}`, `{"token":"1:x"}`, `{"Token":"1:x"}`, `{"allow_users":[1]}`, `[]`, `{"base_url":"localhost"}`} {
 		if _, err := Settings([]byte(raw), getenv, nil); err == nil || !strings.Contains(err.Error(), "setting telegram") {
-			t.Errorf("%s: %v", raw, err)
+			t.Errorf("%s: %v, want an error that names the setting", raw, err)
 		}
 	}
 }

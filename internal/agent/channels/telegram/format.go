@@ -3,8 +3,8 @@ package telegram
 import "strings"
 
 // format converts a piece of Markdown to Telegram's text and entities, for blocks of code, inline
-// code and bold. Everything else stays as it was written. Entities never make Telegram refuse a
-// text, as its own markups do for a stray character.
+// code and bold. Everything else stays as it was written. Telegram's own markup languages are not
+// used: in them, a stray character makes Telegram refuse the text.
 func (p *piece) format() (string, []entity) {
 	w := &formatter{}
 	open, mid := p.open, p.mid
@@ -38,16 +38,19 @@ type formatter struct {
 	entities []entity
 }
 
+// put adds a text without an entity.
 func (w *formatter) put(s string) {
 	w.text.WriteString(s)
 	w.n += units(s)
 }
 
+// mark adds a text with an entity.
 func (w *formatter) mark(kind, s string) {
 	w.entities = append(w.entities, entity{Type: kind, Offset: w.n, Length: units(s)})
 	w.put(s)
 }
 
+// end adds the entity of the block f, which ends here; none if the block is empty or f means no block.
 func (w *formatter) end(f fence) {
 	if f.mark != "" && w.n > w.block {
 		language, _, _ := strings.Cut(f.info, " ")

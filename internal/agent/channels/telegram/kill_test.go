@@ -106,7 +106,7 @@ func TestKillGateway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- gateway(ctx, dir, server.URL) }()
-	wait.Eventually(func() bool { // what is missing then is found below
+	wait.Eventually(func() bool { // if this fails, the checks below say what is missing
 		for i := 1; i <= messages; i++ {
 			if n, begun := known(i); n == 0 && !begun {
 				return false
@@ -134,7 +134,7 @@ func TestKillGateway(t *testing.T) {
 	}
 }
 
-// gateway is the manager with this channel and a model that repeats its prompt.
+// gateway runs the manager with this channel and a model that repeats its prompt.
 func gateway(ctx context.Context, dir, url string) error {
 	log := slog.New(slog.DiscardHandler)
 	rt := hooks.New(log)
@@ -201,7 +201,7 @@ func helper(mode string) {
 		at("kept")
 		queue <- m
 		if step == "handed over" && int(passed.Add(1)) == nth {
-			go func() { // somewhere before, in or after noting the offset
+			go func() { // before, while or after the offset is stored
 				wait.AtSomeTime(rand.New(rand.NewPCG(seed, 4)), 2*time.Millisecond)
 				die()
 			}()
@@ -246,6 +246,7 @@ func helper(mode string) {
 	}
 }
 
+// ended returns how many messages are done.
 func ended(dir string) (n int) {
 	list, _ := filepath.Glob(filepath.Join(dir, "note-*"))
 	for _, path := range list {

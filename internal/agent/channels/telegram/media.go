@@ -19,7 +19,7 @@ const maxMedia = 2 << 20
 // attached is a file of a message.
 type attached struct {
 	file
-	what string // for people
+	what string // describes the file in the text of the message
 }
 
 // files returns a message's files.
@@ -111,7 +111,7 @@ func (c *Channel) fetch(ctx context.Context, f file) (data []byte, err error) {
 	case place.Size > maxMedia:
 		return nil, errTooLarge
 	case place.Path == "" || path.IsAbs(place.Path) || path.Clean("/"+place.Path) != "/"+place.Path:
-		return nil, errors.New("the server gives no path to fetch it from; a Bot API server of one's own has to run without --local")
+		return nil, errors.New("the server gives no path to fetch the file from; your own Bot API server must run without --local")
 	}
 	escaped := (&url.URL{Path: place.Path}).EscapedPath()
 	err = c.api.retry(ctx, func(ctx context.Context) error {

@@ -130,8 +130,8 @@ func (c *Channel) mentioned(m *message) bool {
 	return false
 }
 
-// command turns /help and the like, which Telegram's apps offer, into comma commands; from other
-// commands it removes the bot's name, as in /ask@bot.
+// command turns /help and the like, which Telegram's apps offer, into comma commands. From other commands
+// it removes the bot's name, as in /ask@bot. to is that name; "" if the command has none.
 func (c *Channel) command(text string) (command bool, to, changed string) {
 	if !strings.HasPrefix(text, "/") {
 		return false, "", text
@@ -152,6 +152,7 @@ func (c *Channel) command(text string) (command bool, to, changed string) {
 	return true, to, word + rest
 }
 
+// envelope returns a message as the host gets it.
 func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.Envelope {
 	id := strconv.FormatInt(m.Chat.ID, 10)
 	place := id

@@ -17,6 +17,7 @@ import (
 // target is a chat or one of its topics.
 type target struct{ chat, thread int64 }
 
+// target reads a chat's id in an envelope: CHAT or CHAT_TOPIC.
 func (c *Channel) target(id string) (target, error) {
 	chat, thread, topic := strings.Cut(id, "_")
 	var t target
@@ -32,7 +33,8 @@ func (c *Channel) target(id string) (target, error) {
 }
 
 // Send sends a message's text in pieces, then its files. It waits if Telegram asks for that, and
-// repeats what has certainly not arrived. If it may have arrived, Send fails: nothing is sent twice.
+// repeats a piece that has certainly not arrived. If a piece may have arrived, Send fails: nothing is
+// sent twice.
 func (c *Channel) Send(ctx context.Context, m hooks.Envelope) error {
 	place := m.Text(hooks.KeyChat)
 	c.idle(place)
@@ -103,8 +105,8 @@ func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
 	return small, text, nil
 }
 
-// sendFile sends a picture as a photo, other files as documents. A picture that Telegram refuses as
-// a photo, because its proportions say, is sent as a document, too.
+// sendFile sends a picture as a photo, and other files as documents. A picture that Telegram refuses as
+// a photo, for example because of its proportions, is sent as a document.
 func (c *Channel) sendFile(ctx context.Context, to target, f hooks.Media) error {
 	if f.Name == "" {
 		f.Name = "file"
@@ -124,6 +126,7 @@ type upload struct {
 	media hooks.Media
 }
 
+// send calls a method for a chat, with parameters or with a file to upload.
 func (c *Channel) send(ctx context.Context, to target, method string, params map[string]any, f *upload) error {
 	all := map[string]any{"chat_id": to.chat}
 	if to.thread != 0 {

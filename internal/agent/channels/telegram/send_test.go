@@ -16,7 +16,7 @@ func TestSendPieces(t *testing.T) {
 	}
 	sent := h.server.Sent()
 	if len(sent) < 5 {
-		t.Fatalf("%d pieces", len(sent))
+		t.Fatalf("%d pieces, want at least 5", len(sent))
 	}
 	var joined strings.Builder
 	for _, s := range sent {
@@ -27,7 +27,7 @@ func TestSendPieces(t *testing.T) {
 	}
 	want := strings.NewReplacer("```go\n", "", "```\n", "", "**", "").Replace(text)
 	if joined.String() != want {
-		t.Error("the pieces are not the text")
+		t.Errorf("the pieces, joined, are not the text: %q", joined.String())
 	}
 	for _, content := range []any{"", " \n", "```\n```", nil, "\x00\x01"} {
 		if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": content}); err != nil {
@@ -49,11 +49,11 @@ func TestMedia(t *testing.T) {
 	h.server.Push(private(1, `"caption":"what is this?","photo":[{"file_id":"thumb","file_size":10},{"file_id":"small","file_size":13},{"file_id":"big","file_size":3145728}]`))
 	h.server.Push(private(2, `"document":{"file_id":"doc","file_name":"r.txt","mime_type":"text/plain"}`))
 	h.server.Push(private(3, `"document":{"file_id":"big","file_name":"b.iso","file_size":3145728}`))
-	h.server.Push(private(4, `"voice":{"file_id":"hidden","duration":5}`)) // whose size is not told
+	h.server.Push(private(4, `"voice":{"file_id":"hidden","duration":5}`)) // without its size
 	h.server.Push(private(5, `"document":{"file_id":"unknown"}`))
 	h.server.Push(private(6, `"sticker":{"file_id":"a","is_animated":true,"emoji":"😀"}`))
 	h.server.Push(private(7, `"text":"and this?","reply_to_message":{"message_id":2,"from":{"id":7},"document":{"file_id":"doc","file_name":"r.txt","mime_type":"text/plain"}}`))
-	h.server.Push(private(8, `"new_chat_title":"x"`)) // nothing that was said
+	h.server.Push(private(8, `"new_chat_title":"x"`)) // not something that was said
 	got := h.received(7)
 	want := []string{
 		"what is this?\n[photo]", "[document r.txt]", "[document b.iso: larger than 2 MB, so it was not fetched]",
@@ -62,7 +62,7 @@ func TestMedia(t *testing.T) {
 	}
 	for i, m := range got {
 		if m.Text("content") != want[i] {
-			t.Errorf("%q, not %q", m.Text("content"), want[i])
+			t.Errorf("content %q, want %q", m.Text("content"), want[i])
 		}
 	}
 	for i, want := range map[int]hooks.Media{
@@ -71,7 +71,7 @@ func TestMedia(t *testing.T) {
 	} {
 		media, _ := got[i][hooks.KeyMedia].([]hooks.Media)
 		if len(media) != 1 || media[0].Type != want.Type || media[0].Name != want.Name || !bytes.Equal(media[0].Data, want.Data) {
-			t.Errorf("media of %d: %+v", i, media)
+			t.Errorf("media of message %d: %+v, want %+v", i, media, want)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestSendMedia(t *testing.T) {
 	}
 	want := "sendMessage here\n[big.log: 2.0 MB, larger than 2 MB, so it was not sent] |sendDocument a.png png|sendDocument ä \"x\".txt text|sendPhoto c.png png"
 	if strings.Join(got, "|") != want {
-		t.Errorf("%q", got)
+		t.Errorf("sent %q, want %q", got, want)
 	}
 }
 
@@ -105,15 +105,15 @@ func TestMigration(t *testing.T) {
 	h.server.Fail("sendMessage", botFault{Code: 400, Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1005})
 	err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "-5", "content": "hi"})
 	if err == nil || !strings.Contains(err.Error(), "put its id into telegram.allow_chats: -1005") {
-		t.Error(err)
+		t.Errorf("error %v, want one that says what to do with the new id", err)
 	}
 	h.server.Push(`{"message":{"message_id":9,"from":{"id":7},"chat":{"id":-5,"type":"group"},"migrate_to_chat_id":-1005}}`)
 	h.server.Push(`{"message":{"message_id":1,"text":"/ask@` + botName + ` x","from":{"id":7},"chat":{"id":-1005,"type":"supergroup"}}}`)
 	m := h.received(1)[0]
 	if m.Text("session_id") != "telegram:-1005" || m.Text("chat_id") != "-1005" || m.Text("message_id") != "telegram:-1005:1" {
-		t.Errorf("%v", m)
+		t.Errorf("message in the supergroup: %v", m)
 	}
 	if !strings.Contains(h.log.String(), "id=-1005") {
-		t.Error(h.log.String())
+		t.Errorf("the new id is not in the log: %s", h.log)
 	}
 }

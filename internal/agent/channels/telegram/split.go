@@ -14,10 +14,10 @@ type fence struct {
 	info string // the language
 }
 
-// maxInfo is the longest name of a language; a line with a longer one opens no block.
+// maxInfo is the longest name of a language, in bytes. A line with a longer one opens no block.
 const maxInfo = 64
 
-// piece is a part of a text that goes into one message. All pieces, joined, are the text.
+// piece is the part of a text that goes into one message. The pieces, joined, are the text.
 type piece struct {
 	text string
 	open fence // the block in which text begins
@@ -43,7 +43,7 @@ func split(text string, limit int) []piece {
 	}
 }
 
-// cut returns the length of the first piece, of at most limit units, of a text that is longer.
+// cut returns the length, in bytes, of the first piece of a text that has more than limit units.
 func cut(text string, limit int) int {
 	end, n := 0, 0
 	for end < len(text) {
@@ -112,6 +112,7 @@ func units(s string) int {
 	return n
 }
 
+// width returns how many UTF-16 units a character has.
 func width(r rune) int {
 	if r > 0xffff {
 		return 2

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// texts makes Markdown of everything that a cut could damage.
-func texts(r *rand.Rand, words []string, n int) string {
+// randomText joins n random words.
+func randomText(r *rand.Rand, words []string, n int) string {
 	var b strings.Builder
 	for range n {
 		b.WriteString(words[r.IntN(len(words))])
@@ -17,6 +17,7 @@ func texts(r *rand.Rand, words []string, n int) string {
 	return b.String()
 }
 
+// hostile are pieces of Markdown that a cut could damage.
 var hostile = []string{
 	"word ", "word ", "longer-word ", "\n", "\n\n", "```go\n", "```\n", "~~~\n", "````\n", "  ```\n", "```", "~~~~ x y\n", "😀", "👩‍💻", "é", "e\u0301",
 	strings.Repeat("x", 90), " ", "\t", "`code` ", "**bold** ", "**", "*", "`", "``", "\x00", "\r\n", "\x1b[31m", "\xff", "\u202e",
@@ -25,13 +26,13 @@ var hostile = []string{
 func TestSplit(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 1))
-		text, limit := texts(r, hostile, r.IntN(300)), 20+r.IntN(300)
+		text, limit := randomText(r, hostile, r.IntN(300)), 20+r.IntN(300)
 		var joined strings.Builder
 		for _, p := range split(text, limit) {
 			joined.WriteString(p.text)
 			shown, entities := p.format()
 			if n := len(utf16.Encode([]rune(p.text))); n > limit {
-				t.Fatalf("seed %d: a piece of %d units, not %d", seed, n, limit)
+				t.Fatalf("seed %d: a piece of %d units, want at most %d", seed, n, limit)
 			}
 			if utf8.ValidString(text) && !utf8.ValidString(p.text) {
 				t.Fatalf("seed %d: a character is cut: %q", seed, p.text)
@@ -44,7 +45,7 @@ func TestSplit(t *testing.T) {
 			}
 		}
 		if joined.String() != text {
-			t.Fatalf("seed %d: the pieces are not the text", seed)
+			t.Fatalf("seed %d: the pieces, joined, are not the text", seed)
 		}
 	}
 }
@@ -71,14 +72,14 @@ func TestSplitKeepsBlocks(t *testing.T) {
 	}
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		text := texts(r, words, r.IntN(300))
+		text := randomText(r, words, r.IntN(300))
 		if whole, cut := shown(split(text, 1<<30)), shown(split(text, 100+r.IntN(300))); whole != cut {
-			t.Fatalf("seed %d of %q:\n%s\n%s", seed, text, whole, cut)
+			t.Fatalf("seed %d of %q:\nwhole %s\ncut   %s", seed, text, whole, cut)
 		}
 	}
 }
 
-func TestSplitWhere(t *testing.T) {
+func TestWhereTextsAreSplit(t *testing.T) {
 	for _, c := range []struct {
 		name, text string
 		want       []string
@@ -96,7 +97,7 @@ func TestSplitWhere(t *testing.T) {
 			got = append(got, p.text)
 		}
 		if strings.Join(got, "|") != strings.Join(c.want, "|") {
-			t.Errorf("%s: %q", c.name, got)
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }
@@ -115,12 +116,12 @@ func TestFormat(t *testing.T) {
 		p := piece{text: c.text}
 		shown, entities := p.format()
 		if shown != c.shown || len(entities) != len(c.want) {
-			t.Errorf("%q: %q %+v", c.text, shown, entities)
+			t.Errorf("%q: %q %+v, want %q %+v", c.text, shown, entities, c.shown, c.want)
 			continue
 		}
 		for i := range entities {
 			if entities[i] != c.want[i] {
-				t.Errorf("%q: %+v", c.text, entities[i])
+				t.Errorf("%q: %+v, want %+v", c.text, entities[i], c.want[i])
 			}
 		}
 	}

@@ -37,12 +37,12 @@ func (c *Channel) load() error {
 		err = json.Unmarshal(data, &c.state)
 	}
 	if err != nil {
-		return fmt.Errorf("read the offset of Telegram's updates: %w; without the file %s, messages of the last 24 hours may be answered again", err, c.stateFile())
+		return fmt.Errorf("read the offset of Telegram's updates: %w; if you remove the file %s, messages of the last 24 hours may be answered again", err, c.stateFile())
 	}
 	return nil
 }
 
-// save stores the offset and uses it from then on.
+// save stores the offset, and the next poll uses it.
 func (c *Channel) save(offset int64) error {
 	s := state{Offset: offset}
 	data, err := json.Marshal(s)

@@ -44,15 +44,15 @@ func TestTokenIsHidden(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, err := range []error{
-			c.who(t.Context()), c.Send(t.Context(), hooks.Envelope{"chat_id": "1", "content": "x"}),
+			c.identify(t.Context()), c.Send(t.Context(), hooks.Envelope{"chat_id": "1", "content": "x"}),
 			c.Send(t.Context(), hooks.Envelope{"chat_id": "1", "media": []hooks.Media{{Data: []byte("x")}}}),
 		} {
 			if err == nil || strings.Contains(err.Error(), "SECRET") {
-				t.Errorf("%s: %v", base, err)
+				t.Errorf("%s: %v, want an error without the token", base, err)
 			}
 		}
 		if _, err := c.fetch(t.Context(), file{ID: "x"}); err == nil || strings.Contains(err.Error(), "SECRET") {
-			t.Errorf("%s: %v", base, err)
+			t.Errorf("fetch from %s: %v, want an error without the token", base, err)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestTokenIsHidden(t *testing.T) {
 func TestTwoPollers(t *testing.T) {
 	h := start(t, nil)
 	h.server.Slow(100 * time.Millisecond)
-	h.until("poll", func() bool { return h.server.Calls("getUpdates") > 0 })
+	h.until("a poll", func() bool { return h.server.Calls("getUpdates") > 0 })
 	other, err := New(options(h.server, t.TempDir()), h.handle)
 	if err == nil {
 		err = other.Start(t.Context())
@@ -68,14 +68,14 @@ func TestTwoPollers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.until("word of the other one", func() bool {
+	h.until("a warning about the other program", func() bool {
 		return strings.Contains(h.log.String(), "terminated by other getUpdates request") && strings.Contains(h.log.String(), "another program listens to this bot")
 	})
 	if err := other.Stop(t.Context()); err != nil {
 		t.Error(err)
 	}
 	h.server.Push(private(1, `"text":"one"`))
-	h.until("message", func() bool { return len(h.all()) > 0 })
+	h.until("the message", func() bool { return len(h.all()) > 0 })
 }
 
 func TestPauses(t *testing.T) {
@@ -83,20 +83,20 @@ func TestPauses(t *testing.T) {
 	conflict := &refusal{code: 409, description: "Conflict: terminated by other getUpdates request"}
 	for failures, want := range []int{15, 30, 60, 120, 120} {
 		if got, _ := c.trouble(conflict, failures); got.Seconds() != float64(want) {
-			t.Errorf("409, %d: %s", failures, got)
+			t.Errorf("409 after %d failures: a pause of %s, want %d s", failures, got, want)
 		}
 	}
 	for failures, want := range []int{1, 2, 4, 8, 16, 32, 60, 60} {
 		if got, _ := c.trouble(&noAnswer{err: context.DeadlineExceeded}, failures); got.Seconds() != float64(want) {
-			t.Errorf("network, %d: %s", failures, got)
+			t.Errorf("network error after %d failures: a pause of %s, want %d s", failures, got, want)
 		}
 	}
 	if got, text := c.trouble(&refusal{code: 409, description: "Conflict: can't use getUpdates method while webhook is active"}, 0); got != time.Minute || !strings.Contains(text, "web server") {
-		t.Errorf("webhook: %s %s", got, text)
+		t.Errorf("webhook: a pause of %s, %s", got, text)
 	}
 }
 
-// A call that certainly had no effect is repeated; one that may have had is not.
+// A call that certainly had no effect is repeated; one that may have had an effect is not.
 func TestSendTrouble(t *testing.T) {
 	h := start(t, nil)
 	h.c.api.unit = 10 * time.Millisecond
@@ -119,11 +119,11 @@ func TestSendTrouble(t *testing.T) {
 	}
 	for _, chat := range []string{"", "x", "7_x", "1_2_3"} {
 		if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": chat, "content": "x"}); err == nil {
-			t.Errorf("chat %q", chat)
+			t.Errorf("a message to chat %q was sent", chat)
 		}
 	}
 	if sent := h.server.Sent(); len(sent) != 2 || sent[1].Text != "two" {
-		t.Errorf("sent: %v", sent)
+		t.Errorf("sent %v, want one and two", sent)
 	}
 }
 

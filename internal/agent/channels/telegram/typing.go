@@ -25,8 +25,8 @@ func (c *Channel) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) 
 	c.typing(ctx, m.Text(hooks.KeyChat), typeEvent)
 }
 
-// typing shows for some seconds that the bot is typing. A later call may extend that; a message to the chat,
-// an error and the end of ctx end it.
+// typing shows for some seconds that the bot is typing. A later call may extend the time. A message to the chat,
+// an error or the end of ctx ends it.
 func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	to, err := c.target(place)
 	if err != nil {
@@ -34,8 +34,8 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was, runs := c.typings[place]
-	if until := time.Now().Add(time.Duration(seconds) * c.api.unit); until.After(was) {
+	old, runs := c.typings[place]
+	if until := time.Now().Add(time.Duration(seconds) * c.api.unit); until.After(old) {
 		c.typings[place] = until
 	}
 	if !runs {

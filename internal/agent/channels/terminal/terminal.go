@@ -26,19 +26,19 @@ type Options struct {
 	Out     io.Writer
 	Err     io.Writer
 	Session string
-	UI      *chatui.UI                                      // nil: lines of a program are read
-	Wait    func(ctx context.Context, session string) error // until the session has nothing to do
-	End     func(error)                                     // called when the person leaves
+	UI      *chatui.UI                                      // serves a person; nil: lines of a program are read
+	Wait    func(ctx context.Context, session string) error // waits until the session has nothing to do
+	End     func(error)                                     // called at the end of the UI, with its error, or of the lines
 }
 
 // Terminal is the channel.
 type Terminal struct {
 	Options
 	handle hooks.Handler
-	over   chan struct{} // closed when the UI has ended
+	over   chan struct{} // closed when the UI has ended, or if there is none
 }
 
-// Plugin offers the channel. What comes during a turn is admitted as its sender wants.
+// Plugin offers the channel. A message that comes during a turn is admitted as its sender wants.
 func Plugin(o Options) *hooks.Plugin {
 	return &hooks.Plugin{
 		Name: "terminal",
@@ -54,7 +54,7 @@ func Plugin(o Options) *hooks.Plugin {
 	}
 }
 
-// Message makes a message of what was typed.
+// Message returns a message with what was typed.
 func Message(session, text string) hooks.Envelope {
 	return hooks.Envelope{hooks.KeySession: session, hooks.KeyChannel: Name, hooks.KeyChat: "local", hooks.KeyContent: text,
 		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
@@ -63,7 +63,7 @@ func Message(session, text string) hooks.Envelope {
 // Name returns "cli".
 func (t *Terminal) Name() string { return Name }
 
-// Start begins to read.
+// Start starts the UI or begins to read lines.
 func (t *Terminal) Start(ctx context.Context) error {
 	if t.UI == nil {
 		close(t.over)
@@ -74,17 +74,17 @@ func (t *Terminal) Start(ctx context.Context) error {
 		defer close(t.over)
 		t.End(t.UI.Run(ctx))
 	}()
-	t.UI.ReadPast(ctx) // before a turn goes on
+	t.UI.ReadPast(ctx) // before an interrupted turn is resumed
 	return nil
 }
 
-// Stop waits until the terminal is as it was.
+// Stop waits until the UI has given the terminal back. Lines are not waited for.
 func (t *Terminal) Stop(context.Context) error {
 	<-t.over
 	return nil
 }
 
-// readLines reads lines from a program.
+// readLines sends each line that a program writes as a message.
 func (t *Terminal) readLines(ctx context.Context) {
 	defer t.End(nil)
 	lines := bufio.NewScanner(t.In)
@@ -99,7 +99,7 @@ func (t *Terminal) readLines(ctx context.Context) {
 	}
 }
 
-// say sends a line and waits for the end of its turn. It returns false if no more may follow.
+// say sends a line and waits for the end of its turn. It returns false if no more lines are to be read.
 func (t *Terminal) say(ctx context.Context, line string) bool {
 	line = strings.TrimSpace(line)
 	if line == "" {
@@ -129,7 +129,7 @@ func (t *Terminal) Send(_ context.Context, e hooks.Envelope) error {
 	return err
 }
 
-// OnEvent shows an answer as it comes. A program gets it whole at the end.
+// OnEvent shows an event of the turn. A program gets only the whole answer, at the end.
 func (t *Terminal) OnEvent(_ context.Context, _ hooks.Envelope, e hooks.Event) {
 	if t.UI != nil {
 		t.UI.Event(e)

@@ -32,13 +32,13 @@ func TestLines(t *testing.T) {
 	}
 	<-over
 	if strings.Join(got, "|") != "one|two|,quit" {
-		t.Errorf("messages: %q", got)
+		t.Errorf("messages %q, want one, two and ,quit", got)
 	}
 	if s := out.String(); !strings.HasPrefix(s, "re: one") || strings.Contains(s, "two") || strings.Contains(s, "\x1b") {
-		t.Errorf("standard output: %q", s)
+		t.Errorf("standard output %q, want only the first and third answer, without control characters", s)
 	}
 	if s := errs.String(); !strings.Contains(s, "re: two") || strings.Contains(s, "\x1b") {
-		t.Errorf("standard error: %q", s)
+		t.Errorf("standard error %q, want the second answer, without control characters", s)
 	}
 }
 
@@ -52,7 +52,7 @@ func TestAdmission(t *testing.T) {
 		want    hooks.Admission
 	}{{false, hooks.Undecided}, {true, hooks.Steer}} {
 		if got, err := p.AdmitMessage(t.Context(), "s", m, hooks.Turn{Running: c.running}); got != c.want || err != nil {
-			t.Errorf("running %v: %q, %v", c.running, got, err)
+			t.Errorf("running %v: %q, %v, want %q", c.running, got, err, c.want)
 		}
 	}
 }

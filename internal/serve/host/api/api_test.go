@@ -32,10 +32,10 @@ func TestProblemOf(t *testing.T) {
 		for _, err := range []error{c.err, fmt.Errorf("while writing: %w", c.err)} {
 			p := ProblemOf(err)
 			if p.Code != code || p.Status != c.status || p.Retryable != c.again || (p.After > 0) != c.again || p.Message == "" {
-				t.Errorf("%v is %+v", err, p)
+				t.Errorf("%v is %+v, want %s with status %d, retryable %v", err, p, code, c.status, c.again)
 			}
 			if strings.Contains(p.Message, "somebody") {
-				t.Errorf("a client is told %q", p.Message)
+				t.Errorf("the message shows a path of the server: %q", p.Message)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func TestConversation(t *testing.T) {
 	} {
 		var c Conversation
 		if err := json.Unmarshal([]byte(text), &c); (err != nil) != (want == "!") || err == nil && string(c) != want {
-			t.Errorf("%s is %q, %v", text, c, err)
+			t.Errorf("%s is %q (%v), want %q, where ! is an error", text, c, err, want)
 		}
 	}
 }

@@ -11,10 +11,11 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// MaxElements limits a list in a body: each element takes many times the memory of its JSON.
+// MaxElements limits a list that is a member of a body: each element takes many times the memory of its JSON.
 const MaxElements = 1_000
 
-// Decode reads a body of JSON. Unknown members and long lists are refused; an empty body is {}.
+// Decode reads a body of JSON. It refuses unknown members, and members that are lists of more than
+// MaxElements. An empty body is {}. Errors: a Problem with the status 422.
 func Decode(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")
@@ -26,7 +27,7 @@ func Decode(body []byte, into any) error {
 		n := 0
 		for range jsonl.Elements(value) {
 			if n++; n > MaxElements {
-				return Invalid("a list of the body has more than %d elements", MaxElements)
+				return Invalid("a list in the body has more than %d elements", MaxElements)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func TestBodiesAreChecked(t *testing.T) {
 		var q SteerRequest
 		err := Decode([]byte(body), &q)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%.40q gives %v", body, err)
+			t.Errorf("%.40q gives the error %v, want %q", body, err, want)
 		}
 	}
 }

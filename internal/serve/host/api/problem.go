@@ -61,7 +61,7 @@ func NotFound(what string) *Problem {
 	return NewProblem(http.StatusNotFound, "not_found", "there is no such %s", what)
 }
 
-// ProblemOf returns what a client may see of an error.
+// ProblemOf returns what a client may see of an error, which must not be nil.
 func ProblemOf(err error) *Problem {
 	var p *Problem
 	var large *http.MaxBytesError

@@ -21,13 +21,13 @@ type Input struct {
 	Attachments []json.RawMessage `json:"attachments,omitempty"`
 }
 
-// Manifest is what a runner asks for.
+// Manifest says what a runner needs and supports.
 type Manifest struct {
 	Scopes                *[]string `json:"scopes,omitempty" jsonschema:"what the runner needs; missing: all but cross_conversation"`
 	Bootstrap             string    `json:"bootstrap,omitempty" jsonschema:"none, current_event, recent_tail or summary_tail; missing: recent_tail where the host begins the context, else none"`
 	MaxInlineEvents       int       `json:"max_inline_events,omitempty"`
 	MaxInlineBytes        int       `json:"max_inline_bytes,omitempty"`
-	MaxRound              int       `json:"max_round,omitempty" jsonschema:"of old bindings: recent_tail with so many rounds"`
+	MaxRound              int       `json:"max_round,omitempty" jsonschema:"for old bindings: the same as recent_tail with this many rounds"`
 	Ownership             string    `json:"ownership,omitempty" jsonschema:"self_managed: at most the current event is inlined; host_bootstrap or hybrid: the host begins the context; missing: what bootstrap needs"`
 	OwnsCompaction        bool      `json:"owns_compaction,omitempty"`
 	WantsStaticContextRef bool      `json:"wants_static_context_refs,omitempty"`
@@ -175,12 +175,12 @@ type SteerRequest struct {
 	Text string `json:"text"`
 }
 
-// SteerAnswer is the number of waiting messages.
+// SteerAnswer has the number of waiting messages.
 type SteerAnswer struct {
 	Pending int `json:"pending"`
 }
 
-// SteerPulled are the messages that waited.
+// SteerPulled has the messages that were waiting.
 type SteerPulled struct {
 	Items []Steer `json:"items"`
 }
@@ -221,14 +221,14 @@ type Item struct {
 	CreatedAt       string            `json:"created_at"`
 	Metadata        json.RawMessage   `json:"metadata"`
 	Truncated       bool              `json:"truncated,omitempty"`
-	FullRef         string            `json:"full_ref,omitempty" jsonschema:"the path that has all of a text that was cut"`
+	FullRef         string            `json:"full_ref,omitempty" jsonschema:"where the complete text is, if it was cut"`
 	ContentRedacted bool              `json:"content_redacted,omitempty"`
 }
 
 // Page is a part of a transcript.
 type Page struct {
 	Items      []Item `json:"items"`
-	NextCursor string `json:"next_cursor" jsonschema:"goes on in the same direction; empty where there is nothing to read on from"`
+	NextCursor string `json:"next_cursor" jsonschema:"continues in the same direction; empty if there is nothing to continue from"`
 	PrevCursor string `json:"prev_cursor"`
 	HasMore    bool   `json:"has_more"`
 }

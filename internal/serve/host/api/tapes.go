@@ -26,13 +26,14 @@ type AnchorItem struct {
 	State   json.RawMessage `json:"state"`
 }
 
-// AnchorList are the last 1,000 phases of a tape.
+// AnchorList has the anchors of the last phases of a tape, the oldest first: at most 1,000, and fewer if
+// their states are large.
 type AnchorList struct {
 	Items   []AnchorItem `json:"items"`
 	HasMore bool         `json:"has_more"`
 }
 
-// ContextAnswer are the messages for the next call of a model.
+// ContextAnswer has the messages for the next call of a model.
 type ContextAnswer struct {
 	Messages []json.RawMessage `json:"messages"`
 	Tokens   int               `json:"tokens"`

@@ -19,7 +19,7 @@ type AppendRequest struct {
 type Appended struct {
 	FirstSeq int64 `json:"first_seq"`
 	LastSeq  int64 `json:"last_seq"`
-	Repeated bool  `json:"repeated" jsonschema:"it was written by an earlier request with the same key"`
+	Repeated bool  `json:"repeated" jsonschema:"an earlier request with the same key wrote them"`
 }
 
 // HandoffRequest writes an anchor.

@@ -1,5 +1,5 @@
 // Package auditlog collects records of requests, and writes them in batches. Refused requests must
-// not fill the disk: those of one kind that come close together share a record.
+// not fill the disk, so requests of one kind that come shortly after each other share a record.
 package auditlog
 
 import (
@@ -20,8 +20,8 @@ const (
 	maxWait    = time.Second // how long a record may wait
 	maxWaiting = 5_000       // records that may wait before they are written
 	maxHeld    = 50_000      // records that may wait if the tape cannot be written
-	burstEvery = time.Minute // how often a burst that goes on is recorded
-	maxBursts  = 1_000
+	burstEvery = time.Minute // how often a continuing burst is recorded
+	maxBursts  = 1_000       // bursts in memory; at this number, all are recorded at once
 )
 
 // Kind is the kind of an audit entry.
@@ -43,7 +43,7 @@ type Record struct {
 // OK is the result of a request that succeeded.
 const OK = "ok"
 
-// kind is what requests have in common that share a record.
+// kind is what the requests that share a record have in common.
 type kind struct{ run, by, result, action, resource string }
 
 func (r Record) kind() kind {
@@ -56,10 +56,10 @@ func (r Record) kind() kind {
 
 // burst is a series of requests of one kind.
 type burst struct {
-	first Record    // with the bytes and the count of all since the last record
-	order int       // of its first request among those of all bursts
+	first Record    // of the first request since the last record; Bytes and Count are those of all since then
+	order int       // the place of its first request among the first requests of all bursts
 	next  time.Time // when the next record may be written; zero: at once
-	last  time.Time // of the requests
+	last  time.Time // when the last request came
 }
 
 // Log collects records.
@@ -71,12 +71,12 @@ type Log struct {
 	mu      sync.Mutex
 	waiting []repo.Draft
 	bursts  map[kind]*burst
-	begun   int // number of bursts that have started
+	begun   int // how many bursts have begun, for burst.order
 	writing sync.Mutex
 	full    chan struct{} // asks for a flush
 }
 
-// New returns a log.
+// New returns a log. Nothing is written before Run or Flush is called.
 func New(now func() time.Time, log *slog.Logger, write func(context.Context, []repo.Draft) error) *Log {
 	return &Log{Now: now, Log: log, Write: write, bursts: map[kind]*burst{}, full: make(chan struct{}, 1)}
 }
@@ -93,8 +93,8 @@ func (l *Log) CheckRoom() error {
 	return p
 }
 
-// Add records a request. Each successful request of a run has a record of its own; refused ones
-// share one, and so do equal requests of others.
+// Add records a request. Each successful request of a run has a record of its own. Refused requests of
+// one sender with the same result share a record, and so do equal requests of senders that are not runs.
 func (l *Log) Add(r Record) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -180,7 +180,7 @@ func (l *Log) Run(ctx context.Context) {
 	}
 }
 
-// Flush writes all records; when it returns, they are durable.
+// Flush writes all records. When it returns nil, they are durable.
 func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, true) }
 
 func (l *Log) flush(ctx context.Context, all bool) error {

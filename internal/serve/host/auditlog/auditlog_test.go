@@ -30,11 +30,11 @@ func TestRecordsAreInOrder(t *testing.T) {
 			l.Add(Record{RunID: strconv.Itoa((from + i) % runs), Result: "not_found"})
 		}
 		if err := l.Flush(t.Context()); err != nil || len(got) != runs {
-			t.Fatal(got, err)
+			t.Fatalf("%d records are written (%v), want one for each of %d runs: %q", len(got), err, runs, got)
 		}
 		for i, run := range got {
 			if run != strconv.Itoa((from+i)%runs) {
-				t.Fatal(got)
+				t.Fatalf("record %d is of run %s, want %d: %q", i, run, (from+i)%runs, got)
 			}
 		}
 	}

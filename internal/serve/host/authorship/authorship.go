@@ -1,5 +1,5 @@
-// Package authorship refuses entries with which a run would pose as the server, the system or
-// somebody else: a reader of a tape must be able to tell who wrote what.
+// Package authorship refuses entries in which a run poses as the server, the system or somebody else.
+// A reader of a tape must be able to tell who wrote what.
 package authorship
 
 import (
@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// Check refuses an entry that a run must not write.
+// Check refuses an entry that a run must not write, with a Problem of status 403.
 func Check(kind string, payload, meta []byte) error {
 	if slices.Contains([]string{repo.KindSystem, repo.KindAnchor, "audit", "state", "host"}, family(kind)) {
 		return refused("kind", kind, "a run must not write entries of this kind")
@@ -68,6 +68,7 @@ func CheckAnchor(state []byte) error {
 	return nil
 }
 
+// refused returns the error for a member of an entry: its name, its value, and why a run must not write it.
 func refused(field, value, why string) error {
 	p := api.NewProblem(http.StatusForbidden, "forbidden", "%s is %.60q: %s", field, value, why)
 	p.Details["field"] = field

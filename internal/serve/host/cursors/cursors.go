@@ -19,12 +19,12 @@ import (
 	"tape/repo"
 )
 
-const cursorMAC = 16
+const cursorMAC = 16 // bytes of the signature in a cursor
 
 // Signer signs with a key that outlives the server.
 type Signer struct{ Key []byte }
 
-// Load returns a Signer with the key in a file, and makes a key if there is none.
+// Load returns a Signer with the key in a file. A file that is missing or has no whole key gets a new key.
 func Load(d *disk.FS, path string) (Signer, error) {
 	key, err := os.ReadFile(path)
 	if err == nil && len(key) == sha256.Size {
@@ -51,7 +51,8 @@ func (s Signer) Cursor(query, position string) string {
 	return base64.RawURLEncoding.EncodeToString(append(mac, position...))
 }
 
-// Read returns the position in a cursor of the same query.
+// Read returns the position in a cursor. It refuses a cursor that was not made by this Signer for the same
+// query.
 func (s Signer) Read(query, cursor string) (string, error) {
 	data, err := base64.RawURLEncoding.DecodeString(cursor)
 	if err == nil && len(data) >= cursorMAC {
@@ -63,10 +64,11 @@ func (s Signer) Read(query, cursor string) (string, error) {
 	return "", api.Invalid("the cursor does not belong to this query: use it with the same parameters, or begin again")
 }
 
-// Position is the entry next to which a page begins; 0 is the tape's end or its beginning.
+// Position is the entry next to which a page begins. With ID 0, a page begins at the tape's end, or, going
+// forward, at its beginning.
 type Position struct {
 	ID   int64
-	Hash string // of the entry; "" if it does not matter
+	Hash string // of the entry, to notice that it has moved; "" if that does not matter
 }
 
 // PositionOf returns the position of an entry.
@@ -74,12 +76,12 @@ func (s Signer) PositionOf(e repo.Entry) Position {
 	return Position{e.ID, fmt.Sprintf("%x", s.Sign(string(e.Raw))[:8])}
 }
 
-// At returns the cursor for a position.
+// At returns the cursor of a query for a position.
 func (s Signer) At(query string, p Position) string {
 	return s.Cursor(query, strconv.FormatInt(p.ID, 10)+":"+p.Hash)
 }
 
-// ReadPosition reads a cursor that At has made.
+// ReadPosition reads a cursor that At made for the same query.
 func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
 	text, err := s.Read(query, cursor)
 	if err != nil {
@@ -87,16 +89,17 @@ func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
 	}
 	id, hash, _ := strings.Cut(text, ":")
 	if p.ID, err = strconv.ParseInt(id, 10, 64); err != nil {
-		return p, api.Invalid("the cursor is not one of an entry")
+		return p, api.Invalid("the cursor does not name an entry")
 	}
 	p.Hash = hash
 	return p, nil
 }
 
-// Moved says that a cursor's entry has another number now. A pull renumbers entries that were not
-// published, after those that it brings: a page from the old number would miss some and repeat others.
+// Moved says that a cursor's entry has another number now. A pull gives the entries that were not
+// published new numbers, after the entries that it brings: a page from the old number would miss some
+// entries and repeat others.
 func Moved(p Position) error {
-	return api.Conflict("the entry %d of the cursor has moved or changed, as when a pull renumbers: go on from the cursor of an earlier entry, or begin again; metadata.origin has the former numbers", p.ID)
+	return api.Conflict("the cursor belongs to entry %d, which has another number now, or was changed: a pull renumbers entries that were not published; continue with the cursor of an earlier entry, or begin again; metadata.origin has the former numbers", p.ID)
 }
 
 // Query returns the text of a query, to which its cursors are bound.

@@ -9,7 +9,7 @@ import (
 	"tape/repo"
 )
 
-// catchUp reads the entries that were added since, or all of them if the tape was rewritten.
+// catchUp applies the entries that were added since its last call, or all entries if the tape was rewritten.
 func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
 	stamp, last, err := t.Stamp()
 	if err != nil || stamp != "" && stamp == l.stamp {
@@ -35,6 +35,7 @@ func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
 	return nil
 }
 
+// read applies the entries after the last applied one, or all, if that one is no longer on the tape.
 func (l *Lane) read(ctx context.Context, rev *repo.Revision) error {
 	if l.last > 0 {
 		e, err := entryAt(ctx, rev, l.last)
@@ -49,7 +50,7 @@ func (l *Lane) read(ctx context.Context, rev *repo.Revision) error {
 	return l.applyFrom(ctx, rev, 1)
 }
 
-// entryAt returns the entry of a number, or the zero entry.
+// entryAt returns the entry with an id, or the next one if that is missing; the zero entry if there is none.
 func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, error) {
 	for e, err := range rev.Entries(ctx, id) {
 		return e, err
@@ -74,9 +75,9 @@ func (l *Lane) applyFrom(ctx context.Context, rev *repo.Revision, from int64) er
 	return nil
 }
 
-// applyOwn applies entries that the lane itself has written, if it was up to date before. stamp says
-// that the next write will want to know whether others have written since.
-func (l *Lane) applyOwn(t *repo.Tape, entries []repo.Entry, stamp bool) {
+// applyOwn applies entries that the lane itself has written, if it was up to date before. With withStamp, it
+// also notes the tape's stamp, by which the next catchUp knows whether others have written since.
+func (l *Lane) applyOwn(t *repo.Tape, entries []repo.Entry, withStamp bool) {
 	if len(entries) == 0 || l.last == 0 || entries[0].ID != l.last+1 {
 		return
 	}
@@ -84,7 +85,7 @@ func (l *Lane) applyOwn(t *repo.Tape, entries []repo.Entry, stamp bool) {
 		l.apply(e)
 	}
 	l.raw, l.stamp = hash(entries[len(entries)-1]), ""
-	if stamp {
+	if withStamp {
 		if now, last, err := t.Stamp(); err == nil && last == l.last {
 			l.stamp = now
 		}
@@ -94,6 +95,7 @@ func (l *Lane) applyOwn(t *repo.Tape, entries []repo.Entry, stamp bool) {
 
 func hash(e repo.Entry) string { return fmt.Sprintf("%x", sha256.Sum256(e.Raw)) }
 
+// apply adds an entry to what the lane knows of the tape.
 func (l *Lane) apply(e repo.Entry) {
 	l.last = e.ID
 	if e.Kind == KindState {

@@ -12,27 +12,28 @@ import (
 
 // A lane that has read many entries writes a checkpoint, from which the next server continues: reading
 // a million entries takes a second. It has numbers and hashes but no content of the tape, so a purge
-// can ignore it. It is valid if the tape still has its last entry.
+// can ignore it. It is valid if the last entry that it covers is still on the tape.
 
 const (
 	checkpointEvery = 20_000 // entries
-	checkpointState = 200    // with more values, each of which has to be read again, there is no checkpoint
+	checkpointState = 200    // with more values, no checkpoint is written: load would have to read each of them
 	checkpointFacts = 1_000  // the same for entries with facts
 )
 
 type checkpoint struct {
 	disk *disk.FS
 	path string // "": none is written
-	last int64  // the last entry of the present one
+	last int64  // the last entry that the present one covers; 0: there is none
 }
 
-// checkpointVersion changes with what a lane follows; checkpoints of other versions are ignored.
+// checkpointVersion is raised when a lane follows something else than before. Checkpoints of other versions
+// are ignored.
 const checkpointVersion = 2
 
 type saved struct {
 	Version int        `json:"version"`
 	Last    int64      `json:"last"`
-	Raw     string     `json:"raw"`
+	Raw     string     `json:"raw"`   // the hash of the last entry
 	State   []int64    `json:"state"` // the entries with the values
 	Facts   []int64    `json:"facts"` // the entries with facts
 	Keys    []savedKey `json:"keys"`  // the oldest first
@@ -64,15 +65,15 @@ func (l *Lane) save() {
 	}
 }
 
-// load continues from the checkpoint, if there is one. read checks whether it is of this tape.
+// load continues from the checkpoint, if there is one. read checks whether it belongs to this tape.
 func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 	data, err := os.ReadFile(l.file.path)
-	var was saved
-	if err != nil || json.Unmarshal(data, &was) != nil || was.Last < 1 || was.Version != checkpointVersion {
+	var from saved
+	if err != nil || json.Unmarshal(data, &from) != nil || from.Last < 1 || from.Version != checkpointVersion {
 		return nil //nolint:nilerr // without a checkpoint, the whole tape is read
 	}
 	l.state = state{}
-	for _, seq := range was.State {
+	for _, seq := range from.State {
 		e, err := entryAt(ctx, rev, seq)
 		if err != nil {
 			return err
@@ -80,16 +81,16 @@ func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 		l.applyState(e)
 	}
 	l.facts = newFacts()
-	for _, seq := range was.Facts {
+	for _, seq := range from.Facts {
 		e, err := entryAt(ctx, rev, seq)
 		if err != nil {
 			return err
 		}
 		l.facts.apply(e)
 	}
-	l.last, l.raw, l.file.last = was.Last, was.Raw, was.Last
-	l.keys, l.order = make(map[string]Written, len(was.Keys)), make([]string, 0, len(was.Keys))
-	for _, k := range was.Keys {
+	l.last, l.raw, l.file.last = from.Last, from.Raw, from.Last
+	l.keys, l.order = make(map[string]Written, len(from.Keys)), make([]string, 0, len(from.Keys))
+	for _, k := range from.Keys {
 		l.keys[k.Key] = k.Written
 		l.order = append(l.order, k.Key)
 	}

@@ -17,11 +17,11 @@ import (
 const (
 	EventArtifact = "artifact.added"
 	EventFork     = "fork.started"
-	EventHandoff  = "thread.handoff" // a thread's anchor: phases are of all threads, so it begins none
+	EventHandoff  = "thread.handoff" // a thread's anchor; it begins no phase, because phases belong to all threads
 )
 
-// ArtifactFact is what a tape says about an artifact. What a run says does not count: it may name an
-// artifact that it must not see.
+// ArtifactFact is what a tape says about an artifact. A mention by a run does not count: the run may name
+// an artifact that it must not see.
 type ArtifactFact struct {
 	Name, MIMEType string    // the newest
 	Run            string    // the run that chose them, "" for others
@@ -31,12 +31,12 @@ type ArtifactFact struct {
 // ForkFact says who began a fork.
 type ForkFact struct{ Thread, Start string }
 
-// facts say what belongs to whom on a tape.
+// facts has what belongs to whom on a tape.
 type facts struct {
 	artifacts map[string]map[string]ArtifactFact // by hash and thread
-	forks     map[string]ForkFact                // by name, the last one
-	handoffs  map[string][]int64                 // entries, by thread
-	entries   []int64                            // those with facts
+	forks     map[string]ForkFact                // by name, for the last fork with that name
+	handoffs  map[string][]int64                 // ids of entries, by thread
+	entries   []int64                            // ids of the entries with facts
 }
 
 func (f *facts) count() int { return len(f.artifacts) + len(f.forks) }
@@ -47,8 +47,8 @@ func newFacts() facts {
 
 const maxHandoffs = 1_000 // of a thread
 
-// MaxFacts limits how many artifacts and forks of threads a tape has to which runs can add: the server
-// has in memory whose they are.
+// MaxFacts limits the artifacts and forks of a tape: at this number, runs cannot add more. The server keeps
+// in memory whose they are.
 const MaxFacts = 50_000
 
 // CheckFacts refuses another artifact or fork of a run if the tape has too many; the lane is held.
@@ -89,6 +89,7 @@ func (f *facts) apply(e repo.Entry) {
 	}
 }
 
+// applyArtifacts adds the artifacts to which an entry refers, and reports whether that changed anything.
 func (f *facts) applyArtifacts(e repo.Entry, thread, name string) (isFact bool) {
 	run := jsonl.GetString(e.Meta, MetaRun)
 	if e.Role() == "user" {
@@ -120,23 +121,23 @@ func Earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// Artifact returns what a tape says about an artifact in a thread, or with "" in any; the lane is held.
+// Artifact returns what a tape says about an artifact in a thread, "" for any thread; the lane is held.
 func (l *Lane) Artifact(id, thread string) (k ArtifactFact, ok bool) {
 	threads := l.facts.artifacts[id]
-	for _, of := range slices.Sorted(maps.Keys(threads)) {
-		if thread != "" && of != thread {
+	for _, owner := range slices.Sorted(maps.Keys(threads)) {
+		if thread != "" && owner != thread {
 			continue
 		}
-		expires := Earlier(k.Expires, threads[of].Expires)
+		expires := Earlier(k.Expires, threads[owner].Expires)
 		if !ok {
-			k = threads[of]
+			k = threads[owner]
 		}
 		k.Expires, ok = expires, true
 	}
 	return k, ok
 }
 
-// Fork says who began the last fork of a name; the lane is held.
+// Fork says who began the last fork with a name; the lane is held.
 func (l *Lane) Fork(name string) (ForkFact, bool) {
 	f, ok := l.facts.forks[name]
 	return f, ok
@@ -148,7 +149,7 @@ func (l *Lane) Handoffs(thread string) []int64 {
 	return append([]int64(nil), all[max(0, len(all)-maxHandoffs):]...)
 }
 
-// ForkDraft records that a thread began a fork, whose first commit is start.
+// ForkDraft returns the event for a fork that a thread began; start is the fork's first commit.
 func ForkDraft(fork, start string) (repo.Draft, error) {
 	data, err := json.Marshal(map[string]string{"fork": fork, "start": start})
 	return repo.Event(EventFork, data), err

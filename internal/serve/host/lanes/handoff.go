@@ -9,7 +9,8 @@ import (
 	"tape/repo"
 )
 
-// HandoffDraft makes the anchor of a thread: an event, which begins no phase of the tape.
+// HandoffDraft returns the anchor of a thread: an event, which begins no phase of the tape. It refuses a
+// missing name, and a state that is not an object.
 func HandoffDraft(q *api.HandoffRequest) (repo.Draft, error) {
 	if strings.TrimSpace(q.Name) == "" {
 		return repo.Draft{}, api.Invalid("name is missing")

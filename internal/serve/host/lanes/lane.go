@@ -26,7 +26,7 @@ const (
 	MetaExpires = "expires_at"
 )
 
-// keysKept is how many of a tape's last requests with a key are recognised when they are repeated.
+// keysKept is how many of a tape's last requests with a key, at least, are recognised when they are repeated.
 const keysKept = 10_000
 
 // Lane is the queue of writes to one tape. It follows the tape: its keyed requests, its state, and
@@ -36,18 +36,18 @@ type Lane struct {
 	queue []*Job
 	busy  bool
 
-	users   int   // who call it; with those below guarded by Lanes.mu
-	lastUse int64 // when it was called last, as a number of calls
-	counted int64 // of memory, in Lanes.total
+	users   int   // calls that use it now; Lanes.mu guards this field and the next two
+	lastUse int64 // the value of Lanes.calls when it was called last
+	counted int64 // its part of Lanes.total
 
-	memory atomic.Int64 // in bytes, about
+	memory atomic.Int64 // in bytes, estimated
 
-	follow sync.Mutex // guards the rest
-	stamp  string     // of the tape when the lane was up to date
-	last   int64
-	raw    string             // the hash of the last entry, which differs if the tape was rewritten
+	follow sync.Mutex         // guards the fields below
+	stamp  string             // of the tape when the lane was up to date
+	last   int64              // the last applied entry; 0: all have to be read
+	raw    string             // the hash of that entry, to notice that the tape was rewritten
 	keys   map[string]Written // by their hashes
-	order  []string
+	order  []string           // these hashes, the oldest first
 	state  state
 	facts  facts
 	file   checkpoint
@@ -55,20 +55,20 @@ type Lane struct {
 
 // Written says what a request has written.
 type Written struct {
-	First, Last int64
-	Request     string
+	First, Last int64  // ids of entries
+	Request     string // the RequestHash of the request
 }
 
 // Job is one request's entries.
 type Job struct {
 	Drafts  []repo.Draft
-	Key     string // with the run's id; "" if the request has none
-	Request string
-	Ready   func(l *Lane) error // if set, called before the job is written
+	Key     string              // with the run's id; "" if the request has none
+	Request string              // its RequestHash
+	Ready   func(l *Lane) error // if set, called before the job is written; an error refuses the job
 	Alone   bool                // the answer of Ready depends on what other jobs write
 	done    chan struct{}
 	Out     Written
-	Again   bool // an earlier request has written it
+	Again   bool // an earlier request with the same key has written the entries
 	err     error
 }
 
@@ -80,7 +80,7 @@ func (l *Lane) Lookup(key string) (w Written, ok bool) {
 	return w, ok
 }
 
-// Append writes a job's entries, all or none, and returns when they are durable.
+// Append writes a job's entries, all or none, and returns when they are durable. The results are in the job.
 func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
 	if len(j.Drafts) == 0 {
 		return nil
@@ -105,6 +105,7 @@ func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
 	return j.err
 }
 
+// drain writes the queued jobs until the queue is empty.
 func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 	for {
 		l.mu.Lock()
@@ -133,12 +134,13 @@ func (j *Job) hasState() bool {
 	return slices.ContainsFunc(j.Drafts, func(d repo.Draft) bool { return d.Kind == KindState })
 }
 
-// write writes jobs in one transaction. The error concerns all; errors of single jobs are in the jobs.
+// write writes jobs in one transaction. The returned error concerns all jobs; an error of one job is stored
+// in the job.
 func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	l.follow.Lock()
 	defer l.unlock()
-	stamp := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
-	if stamp {
+	needsState := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
+	if needsState {
 		if err := l.catchUp(ctx, t); err != nil {
 			return err
 		}
@@ -158,7 +160,7 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 	}
 	entries, err := l.writeFresh(ctx, t, fresh)
 	if err == nil {
-		l.applyOwn(t, entries, stamp)
+		l.applyOwn(t, entries, needsState)
 	}
 	return err
 }
@@ -211,7 +213,7 @@ func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entri
 	return entries, err
 }
 
-// Stamp sets the server's members in an entry's meta, and replaces those that the client has sent.
+// Stamp sets the server's members in an entry's meta, and those of more. They replace the client's.
 func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[string]any) (json.RawMessage, error) {
 	m := map[string]any{}
 	if len(meta) > 0 {
@@ -240,7 +242,7 @@ func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[st
 	return json.Marshal(m)
 }
 
-// RequestHash tells different requests with the same key apart.
+// RequestHash returns a hash of a request's parts. It tells different requests with the same key apart.
 func RequestHash(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -250,7 +252,7 @@ func RequestHash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// KeyOf returns a request's key for a lane; the admin's requests have no run.
+// KeyOf returns a request's key for a lane, "" if it has none. For requests of the admin, runID is "".
 func KeyOf(runID, key string) string {
 	if key == "" {
 		return ""

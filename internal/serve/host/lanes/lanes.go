@@ -18,10 +18,10 @@ type Lanes struct {
 	Dir  string // for checkpoints; "": none are written
 	Disk *disk.FS
 
-	mu     sync.Mutex
-	byName map[string]*Lane // by branch
-	calls  int64            // so far
-	total  int64            // memory of all lanes in bytes, estimated
+	mu       sync.Mutex
+	byBranch map[string]*Lane
+	calls    int64 // so far
+	total    int64 // memory of all lanes in bytes, estimated
 }
 
 // maxMemory is the memory of all lanes, in bytes, above which idle ones are dropped.
@@ -31,22 +31,23 @@ const maxMemory = 64 << 20
 func (s *Lanes) enter(t *repo.Tape) *Lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.byName[t.Branch()]
+	l := s.byBranch[t.Branch()]
 	if l == nil {
 		l = &Lane{file: checkpoint{disk: s.Disk}}
 		if s.Dir != "" {
 			l.file.path = filepath.Join(s.Dir, url.PathEscape(t.Branch())+".json")
 		}
-		if s.byName == nil {
-			s.byName = map[string]*Lane{}
+		if s.byBranch == nil {
+			s.byBranch = map[string]*Lane{}
 		}
-		s.byName[t.Branch()] = l
+		s.byBranch[t.Branch()] = l
 	}
 	s.calls++
 	l.users, l.lastUse = l.users+1, s.calls
 	return l
 }
 
+// leave ends the use of a lane that enter returned.
 func (s *Lanes) leave(l *Lane) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,18 +63,18 @@ func (s *Lanes) leave(l *Lane) {
 // dropIdle drops idle lanes, the least recently called first, until a quarter of maxMemory is free. s.mu is held.
 func (s *Lanes) dropIdle() {
 	var idle []string
-	for branch, l := range s.byName {
+	for branch, l := range s.byBranch {
 		if l.users == 0 {
 			idle = append(idle, branch)
 		}
 	}
-	slices.SortFunc(idle, func(a, b string) int { return cmp.Compare(s.byName[a].lastUse, s.byName[b].lastUse) })
+	slices.SortFunc(idle, func(a, b string) int { return cmp.Compare(s.byBranch[a].lastUse, s.byBranch[b].lastUse) })
 	for _, branch := range idle {
 		if s.total <= maxMemory/4*3 {
 			return
 		}
-		s.total -= s.byName[branch].counted
-		delete(s.byName, branch)
+		s.total -= s.byBranch[branch].counted
+		delete(s.byBranch, branch)
 	}
 }
 

@@ -32,7 +32,7 @@ func status(err error) int {
 	return 0
 }
 
-// job returns a request that appends some messages.
+// job returns a request with a key that appends some messages.
 func job(t *testing.T, key string, texts ...string) *Job {
 	t.Helper()
 	j := &Job{Key: KeyOf("r", key), Request: RequestHash([]byte(strings.Join(texts, "\n")))}
@@ -61,14 +61,14 @@ func TestWritesTogether(t *testing.T) {
 		}
 		wg.Go(func() {
 			if err := lanes.Append(t.Context(), tp, jobs[i]); (status(err) == http.StatusConflict) != (i%10 == 9) {
-				t.Errorf("request %d: %v", i, err)
+				t.Errorf("request %d: %v; want a conflict for each tenth request, else no error", i, err)
 			}
 		})
 	}
 	wg.Wait()
 	entries := storetest.Entries(t, tp, repo.Query{})
 	if len(entries) != 1+2*36 {
-		t.Errorf("the tape has %d entries", len(entries))
+		t.Errorf("the tape has %d entries, want %d", len(entries), 1+2*36)
 	}
 	for i, j := range jobs {
 		if i%10 == 9 {
@@ -76,14 +76,14 @@ func TestWritesTogether(t *testing.T) {
 		}
 		if j.Out.Last != j.Out.First+1 || !strings.Contains(string(entries[j.Out.First-1].Payload), fmt.Sprintf(`"%d a"`, i)) ||
 			!strings.Contains(string(entries[j.Out.Last-1].Payload), fmt.Sprintf(`"%d b"`, i)) {
-			t.Errorf("request %d was answered with @%d to @%d", i, j.Out.First, j.Out.Last)
+			t.Errorf("request %d was answered with @%d to @%d, which are not its entries", i, j.Out.First, j.Out.Last)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the client has gone
 	storetest.Must(t, lanes.Append(ctx, tp, job(t, "", "all the same")))
 	if err := lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{{Kind: "no payload", Payload: []byte("{")}}}); !errors.Is(err, repo.ErrInvalid) {
-		t.Errorf("an invalid entry: %v", err)
+		t.Errorf("an invalid entry: %v, want ErrInvalid", err)
 	}
 	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{}))
 }
@@ -112,21 +112,21 @@ func TestKeys(t *testing.T) {
 		}
 	}
 	if n := len(storetest.Entries(t, tp, repo.Query{})); fresh != 1 || n != 3 {
-		t.Errorf("%d requests counted as new, and the tape has %d entries", fresh, n)
+		t.Errorf("%d requests counted as new, want 1; the tape has %d entries, want 3", fresh, n)
 	}
 	storetest.Append(t, tp, repo.Message("user", "of somebody else"))
 	again := job(t, "k", "one", "two")
 	if err := (&Lanes{}).Append(t.Context(), tp, again); err != nil || !again.Again || again.Out != outs[0].Out {
-		t.Errorf("another server answers %+v, %v", again.Out, err)
+		t.Errorf("another server answers the repeated request with %+v, %v; want %+v", again.Out, err, outs[0].Out)
 	}
 	if got := status(lanes.Append(t.Context(), tp, job(t, "k", "another"))); got != http.StatusConflict {
-		t.Errorf("another request with the same key: status %d", got)
+		t.Errorf("another request with the same key: status %d, want 409", got)
 	}
 	// After a reset of the tape, its keys are forgotten.
 	_, err := tp.Reset(t.Context(), true)
 	storetest.Must(t, err)
 	if j := job(t, "k", "one", "two"); lanes.Append(t.Context(), tp, j) != nil || j.Again || j.Out.First != 2 {
-		t.Errorf("after a reset: %+v", j)
+		t.Errorf("after a reset, the request should be new and write @2: %+v", j)
 	}
 }
 
@@ -188,13 +188,13 @@ func TestState(t *testing.T) {
 		"somebody else's": setting("actor", "bob", "c", big),
 	} {
 		if got := status(set(d)); (got == http.StatusRequestEntityTooLarge) != (name == "a second one") {
-			t.Errorf("%s: status %d", name, got)
+			t.Errorf("%s: status %d; only a second value should be too large", name, got)
 		}
 	}
 }
 
 // An owner has a limited number of keys, because the server keeps them in memory.
-func TestKeysOfState(t *testing.T) {
+func TestTooManyKeysOfState(t *testing.T) {
 	tp := storetest.Tape(t, storetest.New(t, nil), "main")
 	lanes := &Lanes{}
 	var drafts []repo.Draft
@@ -204,11 +204,11 @@ func TestKeysOfState(t *testing.T) {
 	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: drafts}))
 	set := func(d repo.Draft) int { return status(lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{d}})) }
 	if got := set(setting("actor", "ann", "more", "1")); got != http.StatusRequestEntityTooLarge {
-		t.Errorf("one more key: status %d", got)
+		t.Errorf("one more key: status %d, want 413", got)
 	}
 	for _, d := range []repo.Draft{setting("actor", "ann", "0", "2"), setting("actor", "bob", "0", "2"), setting("actor", "ann", "0", ""), setting("actor", "ann", "more", "1")} {
 		if got := set(d); got != 0 {
-			t.Errorf("%s: status %d", d.Payload, got)
+			t.Errorf("%s: status %d, want no error", d.Payload, got)
 		}
 	}
 }
@@ -231,11 +231,11 @@ func TestIdleLanesAreDropped(t *testing.T) {
 			return nil
 		}))
 	}
-	if n := len(lanes.byName); n > 1 || lanes.total > maxMemory {
-		t.Errorf("there are %d lanes with %d bytes", n, lanes.total)
+	if n := len(lanes.byBranch); n > 1 || lanes.total > maxMemory {
+		t.Errorf("there are %d lanes with %d bytes, want 1 with at most %d", n, lanes.total, maxMemory)
 	}
 	if got := stateOn(t, lanes, first, StateKey{Scope: "actor", Owner: "ann"}); got != "a=1 " {
-		t.Errorf("the state is %s", got)
+		t.Errorf("the state is %q, want a=1", got)
 	}
 	if j := job(t, "k", "one"); lanes.Append(t.Context(), first, j) != nil || !j.Again {
 		t.Errorf("the request is carried out again: %+v", j)
@@ -270,19 +270,19 @@ func TestFacts(t *testing.T) {
 			t.Errorf("a run's mention of an artifact counts: %+v", k)
 		}
 		if f, ok := l.Fork("x"); !ok || f != (ForkFact{Thread: "t", Start: "abc"}) {
-			t.Errorf("the fork is %+v, %v", f, ok)
+			t.Errorf("the fork is %+v, %v; want thread t, start abc", f, ok)
 		}
 		if got := l.Handoffs("t"); len(got) != 1 || got[0] != 4 || len(l.Handoffs("")) > 0 {
-			t.Errorf("the handoffs are %v", got)
+			t.Errorf("the handoffs of thread t are %v, want [4], and none without a thread", got)
 		}
 	})
 	storetest.Append(t, tp, stamped(storetest.ReferTo("mine", a), "r", "t"))
 	withLane(func(l *Lane) {
 		if _, ok := l.Artifact(a.SHA256, "other"); ok {
-			t.Error("the artifact belongs to another thread, too")
+			t.Error("the artifact of thread t also belongs to another thread")
 		}
 		if k, ok := l.Artifact(a.SHA256, ""); !ok || k.Name != a.Name {
-			t.Errorf("the input's artifact is %+v, %v", k, ok)
+			t.Errorf("the input's artifact is %+v, %v; want the name %s", k, ok, a.Name)
 		}
 	})
 	e, err := AsAnchor(storetest.Entries(t, tp, repo.Query{})[3])
@@ -291,7 +291,7 @@ func TestFacts(t *testing.T) {
 	}
 	for _, q := range []api.HandoffRequest{{Name: " "}, {Name: "x", State: json.RawMessage(`[1]`)}} {
 		if _, err := HandoffDraft(&q); status(err) != http.StatusUnprocessableEntity {
-			t.Errorf("%+v: %v", q, err)
+			t.Errorf("%+v: %v, want status 422", q, err)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func TestStamp(t *testing.T) {
 		}
 	}
 	if _, err := Stamp(json.RawMessage(`[]`), "", "", "", "", nil); status(err) != http.StatusUnprocessableEntity {
-		t.Errorf("meta that is not an object: %v", err)
+		t.Errorf("meta that is not an object: %v, want status 422", err)
 	}
 }
 
@@ -340,15 +340,15 @@ func TestCheckpoint(t *testing.T) {
 	if strings.Contains(string(raw), "one") || strings.Contains(string(raw), "ann") {
 		t.Errorf("the checkpoint has texts of the tape: %.200s", raw)
 	}
-	check := func(what string, known bool) {
+	check := func(what string, known bool) { // known: the tape has the state and the key
 		t.Helper()
 		next := &Lanes{Dir: dir}
 		if got := stateOn(t, next, tp, StateKey{Scope: "actor", Owner: "ann"}); (got == "a=1 ") != known {
-			t.Errorf("%s: the state is %s", what, got)
+			t.Errorf("%s: the state is %q, known should be %v", what, got, known)
 		}
 		storetest.Must(t, next.Hold(t.Context(), tp, func(l *Lane) error {
 			if _, ok := l.Lookup(KeyOf("r", "k")); ok != known {
-				t.Errorf("%s: the key is known: %v", what, ok)
+				t.Errorf("%s: the key is known: %v, want %v", what, ok, known)
 			}
 			return nil
 		}))

@@ -24,7 +24,7 @@ type StateKey struct{ Scope, Owner, Key, Thread string }
 type StateValue struct {
 	Seq  int64  // the entry that has it
 	Run  string // the run that set it, "" for others
-	Size int    // of key and value, in bytes
+	Size int    // what the value counts for in MaxState, see sizeOf
 }
 
 // StatePayload is the payload of an entry of kind state. The newest entry of a key counts.
@@ -44,18 +44,20 @@ const (
 
 // state has the keys of a tape's state, by their owners.
 type state struct {
-	owners map[StateKey]*owned
-	count  int
+	owners map[StateKey]*owner // by StateKey.Group
+	count  int                 // of all values
 }
 
-type owned struct {
+// owner has the values of one owner, or of one thread of the conversation.
+type owner struct {
 	values map[string]StateValue // by key
-	bytes  int
+	bytes  int                   // the sum of their sizes
 }
 
 // Group returns the key with an empty name, which is the same for all keys of an owner.
 func (k StateKey) Group() StateKey { k.Key = ""; return k }
 
+// sizeOf returns how many bytes a value counts for: those of key and value, and some for the server's memory.
 func sizeOf(key string, value []byte) int { return len(key) + len(value) + 64 }
 
 func (s *state) get(k StateKey) (v StateValue, ok bool) {
@@ -80,11 +82,11 @@ func (s *state) remove(k StateKey) {
 func (s *state) set(k StateKey, v StateValue) {
 	s.remove(k)
 	if s.owners == nil {
-		s.owners = map[StateKey]*owned{}
+		s.owners = map[StateKey]*owner{}
 	}
 	o := s.owners[k.Group()]
 	if o == nil {
-		o = &owned{values: map[string]StateValue{}}
+		o = &owner{values: map[string]StateValue{}}
 		s.owners[k.Group()] = o
 	}
 	o.values[k.Key], o.bytes, s.count = v, o.bytes+v.Size, s.count+1
@@ -101,16 +103,16 @@ func (l *Lane) State(owner StateKey) map[string]StateValue {
 	return nil
 }
 
-// ValueOf returns the value of a key from the entry that has it.
+// ValueOf returns the value of a key from the entry that should have it, or else the error Rewritten.
 func ValueOf(e repo.Entry, k StateKey) (json.RawMessage, error) {
-	of, p, ok := stateOf(e.Payload, e.Meta)
-	if !ok || e.Kind != KindState || of != k || p.Deleted {
+	key, p, ok := stateOf(e.Payload, e.Meta)
+	if !ok || e.Kind != KindState || key != k || p.Deleted {
 		return nil, Rewritten()
 	}
 	return p.Value, nil
 }
 
-// Rewritten says that a value is not where it was.
+// Rewritten returns the error for a value that is no longer where it was.
 func Rewritten() error { return api.Conflict("the tape was rewritten meanwhile: ask again") }
 
 // checkRoom refuses entries that would make an owner's state too large; the lane is held.
@@ -123,23 +125,24 @@ func (l *Lane) checkRoom(drafts []repo.Draft) error {
 		if !ok || p.Deleted {
 			continue
 		}
-		more := sizeOf(k.Key, p.Value)
-		was, again := l.state.get(k)
+		size := sizeOf(k.Key, p.Value)
+		old, exists := l.state.get(k)
 		o := l.state.owners[k.Group()]
 		switch {
 		case o == nil:
-		case !again && len(o.values) >= MaxKeys:
+		case !exists && len(o.values) >= MaxKeys:
 			p := api.TooLarge("the state of this scope", MaxState)
 			p.Message = fmt.Sprintf("the state of this scope has %d keys, and more are not allowed: delete some, or put several values into one", len(o.values))
 			p.Details = map[string]any{"max_keys": MaxKeys}
 			return p
-		case more > was.Size && o.bytes+more-was.Size > MaxState:
+		case size > old.Size && o.bytes+size-old.Size > MaxState:
 			return api.TooLarge("the state of this scope, with the new value,", MaxState)
 		}
 	}
 	return nil
 }
 
+// stateOf reads the key and the payload of an entry with state; ok is false if it has none.
 func stateOf(payload, meta []byte) (k StateKey, p StatePayload, ok bool) {
 	if json.Unmarshal(payload, &p) != nil || p.Key == "" {
 		return k, p, false

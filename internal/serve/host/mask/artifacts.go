@@ -23,21 +23,22 @@ type Open func(hash string) (io.ReadCloser, error)
 type Seen struct {
 	ID       string
 	Size     int64
-	Withheld bool // it is too long to be masked, or not here; its id says nothing about the content
+	Withheld bool // its content is too long to be masked, or missing; the id says nothing about it
 }
 
 // artifacts caches what masked runs see of artifacts, by their hashes, which never change.
 type artifacts struct {
 	mu     sync.Mutex
 	cache  map[string]Seen
-	hashes map[string]string // by the ids that are seen
+	hashes map[string]string // by the ids that masked runs see, if these are not the hashes
 
-	reading sync.Mutex // one content is in memory at a time
+	reading sync.Mutex // so that only one content is in memory at a time
 }
 
 // maxCached limits the cache; when it is full, it is emptied.
 const maxCached = 100_000
 
+// seen returns an artifact as a masked run sees it, from the cache if possible.
 func (a *artifacts) seen(m *Masker, hash string, open Open) Seen {
 	a.mu.Lock()
 	seen, ok := a.cache[hash]
@@ -60,7 +61,7 @@ func (a *artifacts) seen(m *Masker, hash string, open Open) Seen {
 	return seen
 }
 
-// inspect reads and masks an artifact. If it cannot be read, it is withheld, which is not final.
+// inspect reads and masks an artifact. An artifact that cannot be read is withheld for now: final is false.
 func (m *Masker) inspect(hash string, open Open) (seen Seen, final bool) {
 	mac := hmac.New(sha256.New, m.key)
 	mac.Write([]byte("artifact\x00" + hash))
@@ -86,7 +87,7 @@ func (m *Masker) inspect(hash string, open Open) (seen Seen, final bool) {
 	return Seen{ID: fmt.Sprintf("%x", sha256.Sum256(masked)), Size: int64(len(masked))}, true
 }
 
-// file returns a masker with marks for one artifact.
+// file returns a Masker with marks of its own for one artifact.
 func (m *Masker) file(hash string) *Masker { return m.Derive("artifact", hash) }
 
 // File masks the content of an artifact.
@@ -106,7 +107,7 @@ func (m *Masker) Real(id string) (hash string, ok bool) {
 // rename replaces an artifact's id and size in a line that refers to it.
 func rename(line []byte, a repo.Artifact, seen Seen) []byte {
 	size := func(n int64) []byte {
-		return append(strconv.AppendInt([]byte(`"size_bytes":`), n, 10), `,"sha256":"`+a.SHA256...) // as this program writes it
+		return append(strconv.AppendInt([]byte(`"size_bytes":`), n, 10), `,"sha256":"`+a.SHA256...) // as repo.Artifact.Reference writes it
 	}
 	line = bytes.ReplaceAll(line, size(a.Size), size(seen.Size))
 	return bytes.ReplaceAll(line, []byte(a.SHA256), []byte(seen.ID))

@@ -7,14 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// content masks one content. left is how many more secrets it may have.
+// content masks the content of one file.
 type content struct {
 	*Masker
-	left int
+	left int // how many more secrets it may have; below 0: it had too many
 }
 
-// Content masks a file: a text in UTF-8 or UTF-16, and in anything else the readable parts. All other
-// bytes stay. A file with too many secrets becomes a mark.
+// Content masks the content of a file. Text in UTF-8 or UTF-16 is masked as a whole; in any other content,
+// only readable parts are masked, and the other bytes stay. With too many secrets, a mark replaces all of it.
 func (m *Masker) Content(data []byte) []byte {
 	c := &content{m, MaxSecrets}
 	out := c.mask(data)
@@ -44,7 +44,8 @@ func (m *content) mask(data []byte) []byte {
 	return data
 }
 
-// utf16Order recognises a text in UTF-16, by its byte order mark or its zeros. It begins at from.
+// utf16Order recognises a text in UTF-16, by its byte order mark or its zeros. The text begins at from. order
+// is nil for any other content.
 func utf16Order(data []byte) (order binary.AppendByteOrder, from int) {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -90,7 +91,8 @@ func (m *content) utf16(data []byte, from int, order binary.AppendByteOrder) []b
 	return append(out, data[i:]...)
 }
 
-// encoding is how a readable character is stored in binary data: as one byte, or with a zero beside it.
+// encoding is how a readable character is stored in binary data: as one byte, or with a zero beside it. width
+// is the number of bytes, and at the place of the byte that is not zero.
 type encoding struct{ width, at int }
 
 func (in encoding) char(data []byte) (c byte, ok bool) {
@@ -116,9 +118,9 @@ func (in encoding) append(dst []byte, text []byte) []byte {
 	return dst
 }
 
-// readable masks readable runs of characters.
+// readable masks the sequences of readable characters in binary data.
 func (m *content) readable(data []byte, in encoding) []byte {
-	const least = 6 // characters of a secret
+	const least = 6 // characters of the shortest sequence that can have a secret
 	var out, run []byte
 	done := 0
 	for i := 0; i < len(data); {

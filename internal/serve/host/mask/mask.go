@@ -1,6 +1,5 @@
-// Package mask shows entries, values and contents without their secrets. To a reader of masked
-// entries, and to queries on them, they look like a tape on which the marks were written from the
-// beginning.
+// Package mask shows entries, values and contents without their secrets. For readers and for queries,
+// masked entries look like a tape on which the marks were written from the beginning.
 package mask
 
 import (
@@ -24,8 +23,8 @@ type Masker struct {
 	artifacts *artifacts
 }
 
-// New returns a Masker whose marks are keyed with a secret of the workspace, so that nobody can find
-// out by guessing what a mark stands for.
+// New returns a Masker whose marks are keyed with a secret of the workspace. So nobody can find out by
+// guessing what a mark stands for.
 func New(key []byte) *Masker {
 	return &Masker{key: key, scanner: secrets.New(), artifacts: &artifacts{}}
 }
@@ -48,8 +47,8 @@ func (m *Masker) By(run string) *Masker {
 	return m.Derive(byRun, run)
 }
 
-// Writer returns the run that wrote an entry, else "". A run's input comes from the admin, although it
-// has the run's id.
+// Writer returns the id of the run that wrote an entry, "" if it was not a run. A run's input comes from the
+// admin, although it has the run's id.
 func Writer(e repo.Entry) string {
 	if e.Role() == "user" || e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == "run.started" {
 		return ""
@@ -57,11 +56,12 @@ func Writer(e repo.Entry) string {
 	return jsonl.GetString(e.Meta, "run_id")
 }
 
-// MaxSecrets is how many secrets an entry, a value or a file may have for a masked run: masking many
-// takes much memory and time. With more, the whole is replaced by a mark.
+// MaxSecrets is how many secrets an entry, a value or a file may have for a masked run. With more, a mark
+// replaces all of it, because masking many secrets takes much memory and time.
 const MaxSecrets = 20_000
 
-// withheld returns that mark. It differs for each file, as a file's id is the hash of what is seen.
+// withheld returns the mark for content with more than MaxSecrets secrets. It differs for each file, because
+// the id of a file is the hash of what a run sees of it.
 func (m *Masker) withheld() string {
 	return fmt.Sprintf("[withheld:%s: more than %d secrets]", secrets.Keyed(m.key, "withheld"), MaxSecrets)
 }
@@ -72,7 +72,7 @@ func (m *Masker) JSON(value json.RawMessage) json.RawMessage {
 	return out
 }
 
-// json masks a value and counts its secrets. A value with more than limit is withheld.
+// json masks a value and counts its secrets. It withholds a value that has more than limit of them.
 func (m *Masker) json(value json.RawMessage, limit int) (out json.RawMessage, found int) {
 	out, found = m.scanner.MaskLimited(value, limit, func(f secrets.Finding) string { return f.Keyed(m.key).Mark() })
 	if found > limit {
@@ -90,6 +90,7 @@ func (m *Masker) Text(text string) string {
 	return string((&content{m, MaxSecrets}).utf8([]byte(text)))
 }
 
+// utf8 masks a text in UTF-8, and counts its secrets.
 func (m *content) utf8(text []byte) []byte {
 	if m.left < 0 {
 		return text // the whole content will be withheld
@@ -103,7 +104,7 @@ func (m *content) utf8(text []byte) []byte {
 	return jsonl.AppendDecoded(nil, masked[1:len(masked)-1])
 }
 
-// Named masks the value of a name: DB_PASSWORD means that the value is a secret.
+// Named masks a value that has a name: the name DB_PASSWORD makes it a secret.
 func (m *Masker) Named(name string, value json.RawMessage) json.RawMessage {
 	if len(value) == 0 {
 		return value
@@ -130,10 +131,10 @@ func (m *Masker) line(e repo.Entry) []byte {
 			raw = bytes.ReplaceAll(raw, member("value", value), member("value", m.Named(name, value)))
 		}
 	}
-	if meta := jsonl.Get(raw, "meta"); bytes.Contains(meta, []byte(hashed)) {
-		raw = bytes.Replace(raw, meta, without(meta, hashed), 1)
+	if meta := jsonl.Get(raw, "meta"); bytes.Contains(meta, []byte(requestHash)) {
+		raw = bytes.Replace(raw, meta, without(meta, requestHash), 1)
 	}
-	if e.Kind == repo.KindEvent && jsonl.GetString(payload, "name") == purged {
+	if e.Kind == repo.KindEvent && jsonl.GetString(payload, "name") == purgeEvent {
 		for found := range jsonl.Elements(jsonl.Get(payload, "data", "fingerprints")) {
 			if text := string(bytes.Trim(found, `"`)); secrets.IsFingerprint(text) {
 				raw = bytes.ReplaceAll(raw, found, jsonl.AppendString(nil, secrets.Keyed(m.key, text)))
@@ -160,9 +161,10 @@ func (m *Masker) bare(e repo.Entry) []byte {
 	return raw
 }
 
-// hashed is a member of an entry's meta: a hash of the whole request, which would confirm a guess.
-const hashed = "request_sha256"
+// requestHash is the member of an entry's meta with a hash of the whole request, which would confirm a guess.
+const requestHash = "request_sha256"
 
+// without returns a JSON object without the member of a name.
 func without(object []byte, name string) []byte {
 	out := []byte{'{'}
 	for key, value := range jsonl.Fields(object) {
@@ -173,14 +175,14 @@ func without(object []byte, name string) []byte {
 	return append(bytes.TrimSuffix(out, []byte(",")), '}')
 }
 
-const purged = "tape.purged" // the event that records a purge
+const purgeEvent = "tape.purged" // records a purge
 
 func member(name string, value []byte) []byte {
 	return append(append(jsonl.AppendString(nil, name), ':'), value...)
 }
 
-// Entry masks an entry. References to artifacts become those that the reader sees: if masking changes
-// an artifact, it has another id, hash and size. open opens an artifact by its hash.
+// Entry masks an entry, and the references to artifacts in it: an artifact that masking changes has another
+// id, hash and size for the reader.
 func (m *Masker) Entry(e repo.Entry, open Open) repo.Entry {
 	run, refs := Writer(e), repo.References(e)
 	raw := m.By(run).line(e)

@@ -19,6 +19,7 @@ import (
 
 const token = "ghp_Ab3dE9Zk7QmX2Lw5RtY8Uv1Bn4Cs6Df0Gh3J"
 
+// encoded returns a text in UTF-16, with a byte order mark if mark is set.
 func encoded(text string, order binary.AppendByteOrder, mark bool) (out []byte) {
 	if mark {
 		text = "\ufeff" + text
@@ -29,12 +30,12 @@ func encoded(text string, order binary.AppendByteOrder, mark bool) (out []byte) 
 	return out
 }
 
-// A content is masked in any encoding, and is otherwise unchanged.
+// Content is masked in any encoding, and is otherwise unchanged.
 func TestContent(t *testing.T) {
 	m := New([]byte("key"))
 	mark := m.Text(token)
 	if mark == token || !strings.HasPrefix(mark, "[redacted:github-token:k") {
-		t.Fatal(mark)
+		t.Fatalf("a token is shown as %q, want a keyed mark", mark)
 	}
 	in := func(s string) (with, without string) {
 		return "größer\n" + s + token + "\nend", "größer\n" + s + mark + "\nend"
@@ -56,27 +57,27 @@ func TestContent(t *testing.T) {
 		"nothing":               {junk, junk},
 	} {
 		if got := m.Content([]byte(tc[0])); string(got) != tc[1] {
-			t.Errorf("%s: %q\nwant %q", name, got, tc[1])
+			t.Errorf("%s: the masked content is %q\nwant %q", name, got, tc[1])
 		}
 	}
 }
 
-// Nobody without the key can compute a mark, and marks without a key get one when they are shown.
+// Nobody without the key can compute a mark, and marks that were stored without a key are shown with one.
 func TestMarksAreKeyed(t *testing.T) {
 	a, b := New([]byte("one")), New([]byte("two"))
 	if a.Text(token) == b.Text(token) || a.Text(a.Text(token)) != a.Text(token) {
-		t.Error(a.Text(token), b.Text(token))
+		t.Errorf("with two keys, the marks are %s and %s, want different ones; masking again gives %s, want no change", a.Text(token), b.Text(token), a.Text(a.Text(token)))
 	}
 	found, _ := a.scanner.Mask([]byte(`"`+token+`"`), nil)
 	unkeyed := strings.Trim(string(found), `"`)
 	if a.Text(unkeyed) != a.Text(token) {
-		t.Errorf("%s is shown as %s", unkeyed, a.Text(unkeyed))
+		t.Errorf("%s is shown as %s, want %s", unkeyed, a.Text(unkeyed), a.Text(token))
 	}
 	print := strings.Split(strings.Trim(unkeyed, "]"), ":")[2]
 	for _, raw := range []string{`{"id":1,"kind":"event","payload":{},"meta":{"secrets":["github-token:` + print + `"]},"date":"d"}`,
 		`{"id":1,"kind":"event","payload":{"name":"tape.purged","data":{"fingerprints":["` + print + `"]}},"meta":{},"date":"d"}`} {
 		if e := a.Entry(entry(t, raw), nil); bytes.Contains(e.Raw, []byte(print)) || !bytes.Contains(e.Raw, []byte(`k`+"")) {
-			t.Errorf("%s", e.Raw)
+			t.Errorf("the fingerprint is shown without a key: %s", e.Raw)
 		}
 	}
 }
@@ -101,7 +102,7 @@ func TestStateIsMasked(t *testing.T) {
 	for _, raw := range []string{`{"id":1,"kind":"state","payload":{"scope":"actor","key":"db_password","value":"Tr0ub4dor&3x"},"meta":{},"date":"d"}`,
 		`{"id":1,"kind":"event","payload":{"name":"state.updated","data":{"scope":"actor","key":"db_password","value":{"now":"x","password":"Tr0ub4dor&3x"}}},"meta":{},"date":"d"}`} {
 		if e := m.Entry(entry(t, raw), nil); bytes.Contains(e.Payload, []byte("Tr0ub4dor")) || !json.Valid(e.Raw) {
-			t.Errorf("%s", e.Raw)
+			t.Errorf("a secret is shown, or the line is not JSON: %s", e.Raw)
 		}
 	}
 }
@@ -123,16 +124,16 @@ func TestReferences(t *testing.T) {
 		got := repo.References(e)
 		clean := hash[0] == 'a'
 		if len(got) != 1 || strings.Contains(string(e.Raw), hash) != clean || (got[0].Size == int64(len(contents[hash]))) != clean && hash[0] != 'd' || strings.Contains(string(e.Raw), token) {
-			t.Fatalf("%s", e.Raw)
+			t.Fatalf("the entry with the artifact %.1s is shown as %s; only a clean one (a) keeps its hash and size", hash, e.Raw)
 		}
 		real, known := m.Real(got[0].ID)
 		if known != (hash[0] == 'b' || hash[0] == 'c') || known && real != hash {
-			t.Errorf("%s is %s", got[0].ID, real)
+			t.Errorf("the id %s stands for %q (known %v), want %s, known for b and c", got[0].ID, real, known, hash)
 		}
 	}
 }
 
-// TestVeryManySecrets: what would take too long to mask is withheld, and takes little memory.
+// TestVeryManySecrets: content that would take too long to mask is withheld, and takes little memory.
 func TestVeryManySecrets(t *testing.T) {
 	m := New([]byte("key"))
 	var lines strings.Builder
@@ -148,13 +149,13 @@ func TestVeryManySecrets(t *testing.T) {
 		got := string(m.File(name, []byte(content)))
 		runtime.ReadMemStats(&after)
 		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 500 {
-			t.Errorf("%s: %d MiB", name, took)
+			t.Errorf("%s: masking allocates %d MiB, want at most 500", name, took)
 		}
 		if !strings.HasPrefix(got, "[withheld:k") || !strings.HasSuffix(got, fmt.Sprintf(": more than %d secrets]", MaxSecrets)) {
-			t.Errorf("%s: %.100s", name, got)
+			t.Errorf("%s: shown as %.100s, want a mark that it is withheld", name, got)
 		}
 		if again := string(m.File(name+"2", []byte(content))); again == got {
-			t.Errorf("%s: two files look alike, and have one id", name)
+			t.Errorf("%s: two files have the same mark, and so the same id", name)
 		}
 	}
 	text := jsonl.AppendString(nil, some)
@@ -162,10 +163,10 @@ func TestVeryManySecrets(t *testing.T) {
 	for _, payload := range []string{`{"role":"assistant","content":` + string(text) + `}`, `{"name":"x","data":{"key":"password","value":` + string(text) + `}}`} {
 		e := m.Entry(entry(t, `{"id":1,"kind":"message","payload":`+payload+`,"meta":{"thread_id":"one","x":"`+token+`"},"date":"d"}`), nil)
 		if !json.Valid(e.Raw) || bytes.Contains(e.Raw, []byte("ghp_")) || jsonl.GetString(e.Payload, "content") != mark || jsonl.GetString(e.Meta, "thread_id") != "one" || bytes.Contains(e.Meta, []byte(token)) || e.Kind != "message" {
-			t.Errorf("%.300s", e.Raw)
+			t.Errorf("only the payload should be withheld, and meta masked: %.300s", e.Raw)
 		}
 	}
 	if got := m.Named("password", text); string(got) != `"`+mark+`"` {
-		t.Errorf("%.100s", got)
+		t.Errorf("a named value is shown as %.100s, want %s", got, mark)
 	}
 }

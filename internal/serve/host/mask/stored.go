@@ -9,7 +9,7 @@ import (
 	"tape/repo"
 )
 
-// Of returns a function that opens the artifacts of a tape.
+// Of returns the function that opens the artifacts of a tape.
 func Of(ctx context.Context, t *repo.Tape) Open {
 	return func(hash string) (io.ReadCloser, error) { return t.Artifact(ctx, hash) }
 }

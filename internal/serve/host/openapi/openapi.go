@@ -30,8 +30,8 @@ type Endpoint[C any] struct {
 	Code  int    // on success; 0: 200
 
 	Query  []Param
-	Body   reflect.Type // nil: none, or Raw
-	Raw    bool         // the body is of any type
+	Body   reflect.Type // of a JSON body; nil: there is none
+	Raw    bool         // the body is of any media type
 	Answer reflect.Type
 	Media  string // the media type of the answer; "": JSON
 
@@ -49,7 +49,8 @@ func (rt Endpoint[C]) Status() int {
 	return rt.Code
 }
 
-// CheckQuery refuses unknown parameters, which would otherwise be ignored. repeats: a parameter may be repeated.
+// CheckQuery refuses unknown parameters, which would otherwise be ignored. With repeats, a parameter may be
+// given several times.
 func (rt Endpoint[C]) CheckQuery(q url.Values, repeats bool) error {
 	for name, values := range q {
 		if !slices.ContainsFunc(rt.Query, func(p Param) bool { return p[0] == name }) {
@@ -62,7 +63,7 @@ func (rt Endpoint[C]) CheckQuery(q url.Values, repeats bool) error {
 	return nil
 }
 
-// Document describes endpoints as OpenAPI 3.1.
+// Document describes endpoints as an OpenAPI 3.1 document. Its paths begin with /v1.
 func Document[C any](version string, all []Endpoint[C]) (map[string]any, error) {
 	schemas := object{}
 	paths := map[string]object{}
@@ -82,6 +83,7 @@ func Document[C any](version string, all []Endpoint[C]) (map[string]any, error) 
 		"components": object{"schemas": schemas, "securitySchemes": object{"bearer": object{"type": "http", "scheme": "bearer"}}}}, nil
 }
 
+// operation describes an endpoint, and adds the schemas of its types to schemas.
 func (rt Endpoint[C]) operation(schemas object) (object, error) {
 	op := object{"summary": rt.Summary, "operationId": rt.id()}
 	says := []string{}
@@ -156,7 +158,7 @@ func (rt Endpoint[C]) parameters() []object {
 	return out
 }
 
-// schemaOf returns a reference to a type's schema, and adds that to the document.
+// schemaOf returns a reference to a type's schema, and adds the schema to schemas.
 func schemaOf(t reflect.Type, schemas object) (object, error) {
 	if t.Name() == "" {
 		return object{"type": "object"}, nil
@@ -171,7 +173,7 @@ func schemaOf(t reflect.Type, schemas object) (object, error) {
 	return object{"$ref": "#/components/schemas/" + t.Name()}, nil
 }
 
-// conversationSchema is the schema of [api.Conversation].
+// conversationSchema returns the schema of [api.Conversation].
 func conversationSchema() *jsonschema.Schema {
 	return &jsonschema.Schema{Description: "the name of a tape, which is created if needed", OneOf: []*jsonschema.Schema{{Type: "string"},
 		{Type: "object", Required: []string{"conversation_id"}, Properties: map[string]*jsonschema.Schema{"conversation_id": {Type: "string"}}}}}

@@ -11,15 +11,15 @@ import (
 	"tape/repo"
 )
 
-// The server's own tapes, which no run sees. They are made when they are first written to, so that
-// looking at pages leaves nothing behind.
+// Uses of the server's own tapes, and their usual names. No run sees these tapes. They are made when they are
+// first written to, so that a server that is only read leaves no tapes behind.
 const (
 	Host  = "host"
 	Audit = "audit"
 )
 
-// Is reports whether a name is that of a tape of the server, or may become one, or that of a fork of
-// such a tape, which a person may have begun.
+// Is reports whether a name belongs to a tape of the server, also one that is not made yet, or to a fork
+// of such a tape, which a person may have begun.
 func (o *Tapes) Is(name string) bool {
 	name, _, _ = strings.Cut(name, "/")
 	if name == Host || name == Audit {
@@ -36,7 +36,7 @@ func (o *Tapes) Is(name string) bool {
 }
 
 // EnsureConversation makes the tape of a new conversation. If there is a tape PARENT, PARENT/NAME is a
-// fork, and must be open already.
+// fork, which must be open already.
 func (o *Tapes) EnsureConversation(ctx context.Context, name string) error {
 	_, err := o.store.Tape(ctx, name)
 	if !errors.Is(err, repo.ErrNotFound) {

@@ -24,7 +24,7 @@ type Tapes struct {
 	path  string
 
 	mu    sync.Mutex
-	byUse map[string]record
+	byUse map[string]record // by Host or Audit
 }
 
 type record struct {
@@ -63,12 +63,14 @@ func (o *Tapes) save() error {
 	return o.disk.WriteFile(o.path, data)
 }
 
+// add notes that a tape is the server's for a use.
 func (o *Tapes) add(ctx context.Context, use string, t *repo.Tape) error {
 	first, err := firstHash(ctx, t)
 	o.byUse[use] = record{t.Name(), first}
 	return err
 }
 
+// firstHash returns the hash of a tape's first entry, "" if it has none.
 func firstHash(ctx context.Context, t *repo.Tape) (string, error) {
 	rev, err := t.Store().Revision(ctx, t, "")
 	if err != nil {
@@ -80,7 +82,7 @@ func firstHash(ctx context.Context, t *repo.Tape) (string, error) {
 	return "", nil
 }
 
-// Find returns the server's tape for a use; ErrNotFound if there is none yet.
+// Find returns the server's tape for a use, Host or Audit. Errors: ErrNotFound if there is none yet.
 func (o *Tapes) Find(ctx context.Context, use string) (*repo.Tape, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,16 +90,16 @@ func (o *Tapes) Find(ctx context.Context, use string) (*repo.Tape, error) {
 }
 
 func (o *Tapes) find(ctx context.Context, use string) (*repo.Tape, error) {
-	was, ok := o.byUse[use]
+	r, ok := o.byUse[use]
 	if !ok {
 		return nil, repo.ErrNotFound
 	}
-	t, err := o.store.Tape(ctx, was.Name)
+	t, err := o.store.Tape(ctx, r.Name)
 	if err != nil {
 		return nil, err
 	}
 	first, err := firstHash(ctx, t)
-	if err == nil && first != was.First {
+	if err == nil && first != r.First {
 		err = repo.ErrNotFound // another tape has its name
 	}
 	return t, err

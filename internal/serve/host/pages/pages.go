@@ -16,7 +16,7 @@ const MaxBytes = 4 << 20
 
 // Page says which entries of a query are wanted: those before or after At.
 type Page struct {
-	Query   string // to which cursors are bound
+	Query   string // what its cursors are bound to
 	At      cursors.Position
 	Forward bool // the oldest first
 	Limit   int
@@ -47,7 +47,8 @@ func Parse(param func(name string) string, s cursors.Signer, query string) (p Pa
 	return p, err
 }
 
-// Cursors returns those after and before the entries of a page; next is "" at the end of a backward one.
+// Cursors returns the cursors for the pages after and before a page. next is "" after the last page backward,
+// prev for a page without entries.
 func (p Page) Cursors(s cursors.Signer, got []Entry, more bool) (next, prev string) {
 	if len(got) > 0 {
 		prev = s.At(p.Query, got[0].At)
@@ -62,7 +63,7 @@ func (p Page) Cursors(s cursors.Signer, got []Entry, more bool) (next, prev stri
 
 func (p Page) maxBytes() int { return cmp.Or(p.Bytes, MaxBytes) }
 
-// Entry is an entry as the caller sees it, with the position of the stored one.
+// Entry is an entry as the caller sees it, with the position of the stored entry.
 type Entry struct {
 	repo.Entry
 	At cursors.Position
@@ -75,7 +76,8 @@ type Reader struct {
 	View   func(repo.Entry) Entry
 }
 
-// Read returns the entries of a page that keep admits, in the page's order, and whether there are more.
+// Read returns the entries of a page that keep admits, in the page's order, and whether there are more. If
+// the entry of the cursor is no longer where it was, the error is cursors.Moved.
 func (r Reader) Read(ctx context.Context, rev *repo.Revision, p Page, keep func(repo.Entry) bool) (out []Entry, more bool, err error) {
 	if p.Forward {
 		return r.forward(ctx, rev, p, keep)
@@ -105,7 +107,7 @@ func (r Reader) Read(ctx context.Context, rev *repo.Revision, p Page, keep func(
 				return nil, false, err
 			}
 			part, held = append(part, e), held+len(e.Raw)
-			for ; held > p.maxBytes() && len(part) > 1; more = true { // the page ends before these
+			for ; held > p.maxBytes() && len(part) > 1; more = true { // the oldest do not fit on the page
 				held -= len(part[0].Raw)
 				part[0], part = repo.Entry{}, part[1:]
 			}

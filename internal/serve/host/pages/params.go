@@ -9,7 +9,8 @@ import (
 	"tape/internal/sessions/filter"
 )
 
-// Number reads a number of at most limit. If it is missing, 0 or less, it is the default.
+// Number reads a number, and lowers it to limit if it is greater. A number that is missing, 0 or negative
+// becomes byDefault.
 func Number(param func(name string) string, name string, byDefault, limit int64) (int64, error) {
 	text := param(name)
 	if text == "" {
@@ -27,7 +28,7 @@ func Number(param func(name string) string, name string, byDefault, limit int64)
 	return filter.Capped(n, byDefault, limit), nil
 }
 
-// Flag reads true or false. If it is missing, it is false.
+// Flag reads a parameter that is true or false; a missing one is false.
 func Flag(param func(name string) string, name string) (bool, error) {
 	switch param(name) {
 	case "", "false", "0":

@@ -9,16 +9,16 @@ import (
 	"tape/internal/serve/host/pages"
 )
 
-// Numbers are capped, and what is missing or too small is the default.
+// Numbers are capped, and a number that is missing or too small becomes the default.
 func TestNumbersAreCapped(t *testing.T) {
 	for text, want := range map[string]int64{"": 50, "0": 50, "-3": 50, "7": 7, "101": 100, "99999999999999999999": 100, "-99999999999999999999": 50} {
 		got, err := pages.Number(func(string) string { return text }, "limit", 50, 100)
 		if err != nil || got != want {
-			t.Errorf("%q is %d, %v", text, got, err)
+			t.Errorf("%q is %d (%v), want %d", text, got, err, want)
 		}
 	}
 	if _, err := pages.Number(func(string) string { return "seven" }, "limit", 50, 100); err == nil || !strings.Contains(err.Error(), "limit is not a number") {
-		t.Errorf("a word gives %v", err)
+		t.Errorf("a word gives the error %v, want that limit is not a number", err)
 	}
 }
 
@@ -40,10 +40,10 @@ func TestPageParameters(t *testing.T) {
 		}
 		p, err := pages.Parse(v.Get, s, "q")
 		if want == "" && (err != nil || p.Limit != 50 || p.Forward != (query != "") || p.Forward && p.At.ID != 7) {
-			t.Errorf("%q gives %+v, %v", query, p, err)
+			t.Errorf("%q gives %+v (%v), want 50 entries, forward from 7 with a cursor", query, p, err)
 		}
 		if want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%q gives %v", query, err)
+			t.Errorf("%q gives the error %v, want %q", query, err, want)
 		}
 	}
 }

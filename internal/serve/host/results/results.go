@@ -20,7 +20,8 @@ const (
 	MaxStateKey = 200
 )
 
-// InProtocol reports whether the protocol has a type of results. Others are recorded, too, with a warning.
+// InProtocol reports whether the protocol has this type of result. Results of other types are recorded, too,
+// but with a warning.
 func InProtocol(name string) bool {
 	switch name {
 	case "message.delta", "message.completed", "tool.call.started", "tool.call.completed", "state.updated", "action.requested", "run.completed", "run.failed":
@@ -29,7 +30,7 @@ func InProtocol(name string) bool {
 	return false
 }
 
-// Draft makes a message of a complete one, and an event of any other result.
+// Draft returns the entry for a result: a message for message.completed, an event for any other type.
 func Draft(res api.RunResult) (repo.Draft, error) {
 	if res.Type != "message.completed" {
 		return repo.Event(res.Type, res.Data), nil
@@ -45,14 +46,14 @@ func Draft(res api.RunResult) (repo.Draft, error) {
 	return repo.Draft{Kind: repo.KindMessage, Payload: payload}, err
 }
 
-// State returns the draft of the state that a result state.updated sets, and the tape for it: server for
-// scopes other than conversation.
+// State returns the entry that sets the state in a result of type state.updated, and the name of the tape for
+// it: the run's for the scope conversation, server for others.
 func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape string, err error) {
 	var p lanes.StatePayload
 	err = json.Unmarshal(res.Data, &p)
 	switch {
 	case err != nil, p.Key == "", len(p.Key) > MaxStateKey, len(p.Value) == 0 && !p.Deleted:
-		return d, "", api.Invalid("the data of result %d is not {scope, key, value} or {scope, key, deleted} of a state", res.Sequence)
+		return d, "", api.Invalid("the data of result %d has to be {scope, key, value} or {scope, key, deleted}", res.Sequence)
 	case len(p.Value) > MaxState:
 		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), MaxState)
 	}
@@ -70,8 +71,8 @@ func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape st
 	return d, tape, cmp.Or(r.Require("state.write"), err)
 }
 
-// Recorded returns the sequences of a run's results on its tape, from an entry on, and the status with
-// which they end the run, "" if they do not.
+// Recorded returns the sequence numbers of a run's results that are on its tape from an entry on. end is the
+// status with which these results end the run, "" if they do not.
 func Recorded(ctx context.Context, rev *repo.Revision, runID string, from int64) (seen *runs.Sequences, end string, err error) {
 	seen = &runs.Sequences{}
 	for e, err := range rev.Entries(ctx, max(1, from)) {

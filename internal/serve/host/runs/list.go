@@ -17,13 +17,13 @@ import (
 	"tape/internal/git/disk"
 )
 
-// List has all runs that are not forgotten.
+// List has all runs that are not forgotten. Load has to be called first.
 type List struct {
 	Starting sync.Mutex // held while a run is started
 
 	mu     sync.Mutex
-	all    map[string]*Run
-	tokens map[string]*Run
+	all    map[string]*Run // by id
+	tokens map[string]*Run // by the hash of their tokens
 	folder string
 	disk   *disk.FS
 }
@@ -46,11 +46,11 @@ func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) 
 			log.Warn("a run's file cannot be read and is left alone", "file", file, "error", err)
 			continue
 		}
-		over := r.Ended
-		if over.IsZero() {
-			over = r.Deadline
+		ended := r.Ended
+		if ended.IsZero() {
+			ended = r.Deadline
 		}
-		if now.Sub(over) > keepEnded && r.Status != Running { // the end of a running one has to be recorded first
+		if now.Sub(ended) > keepEnded && r.Status != Running { // the end of a running run has to be recorded first
 			if err := d.Remove(file); err != nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func (l *List) Get(id string) *Run {
 	return l.all[id]
 }
 
-// ByToken returns the run with a token; nil if there is none.
+// ByToken returns the run whose token has a hash; nil if there is none.
 func (l *List) ByToken(hash [sha256.Size]byte) *Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -96,7 +96,7 @@ func (l *List) ByKey(key string) *Run {
 	return nil
 }
 
-// Put adds a run, or replaces its token.
+// Put adds a run, or, if it is known, replaces its token.
 func (l *List) Put(r *Run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

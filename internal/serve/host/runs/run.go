@@ -1,5 +1,5 @@
-// Package runs keeps the server's runs: what each may do, the hash of its token, when it ends. They
-// are stored in files.
+// Package runs keeps the server's runs: what each may do, the hash of its token, when it ends. Each
+// run is stored in a file.
 package runs
 
 import (
@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	idleAfter = time.Hour
+	idleAfter = time.Hour          // how long a token is valid after its last use
 	keepEnded = 7 * 24 * time.Hour // how long a run that has ended can be queried
 )
 
@@ -63,11 +63,11 @@ type Run struct {
 
 	Uploads   atomic.Int64 // files with secrets that the run has uploaded
 	Results   sync.Mutex   // held while a batch of results is recorded; guards Seen and MissedEnd
-	Seen      *Sequences   // those on the tape; nil: not read yet
+	Seen      *Sequences   // the results that are on the tape; nil: not read yet
 	MissedEnd string       // an end that is on the tape but not in the record
 }
 
-// New returns a run without results.
+// New returns a run that has no results yet, and whose token was used now.
 func New(r Record, now time.Time) *Run {
 	return &Run{Record: r, lastUse: now, Seen: &Sequences{}, Failed: admission.Rate{PerSecond: 0.1, Burst: 50}}
 }
@@ -85,15 +85,16 @@ func (r *Run) Require(scope string) error {
 	return p
 }
 
-// Owner returns whose state a run has in a scope; "" if it has none.
+// Owner returns the owner of the state that a run sees in a scope; "" for conversation, or if it sees none.
 func (r *Run) Owner(scope string) string {
 	return map[string]string{"actor": r.Actor, "subject": r.Subject, "runner": r.Runner}[scope]
 }
 
-// Owns reports whether a name is that of the run's conversation, or may be that of one of its forks.
+// Owns reports whether a name belongs to the run's conversation, or can belong to a fork of it.
 func (r *Run) Owns(name string) bool { return name == r.Tape || strings.HasPrefix(name, r.Tape+"/") }
 
-// CheckToken refuses a void token. With alsoEnded, the token of a run that has ended is accepted.
+// CheckToken refuses a void token, and notes the use of a valid one. With alsoEnded, it also accepts the
+// token of a run that has ended.
 func (r *Run) CheckToken(now time.Time, alsoEnded bool) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
@@ -136,7 +137,7 @@ func (r *Run) Due(now time.Time) bool {
 	return r.Status == Running && !now.Before(r.Deadline)
 }
 
-// Contents returns the static contents of a run that has not ended.
+// Contents returns the static contents of a run; nil after its end.
 func (r *Run) Contents() []api.StaticAnswer {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()

@@ -35,29 +35,29 @@ func TestVoidTokensAreRefused(t *testing.T) {
 		alsoEnded bool
 		want      int
 	}{
-		"running":                {Running, 59, false, 0},
-		"idle":                   {Running, 61, false, http.StatusUnauthorized},
-		"over":                   {Completed, 1, false, http.StatusUnauthorized},
-		"over, asked about":      {Completed, 1, true, 0},
-		"over for long":          {Completed, 61, true, http.StatusUnauthorized},
-		"expired":                {Expired, 1, false, http.StatusGatewayTimeout},
-		"expired, asked about":   {Expired, 1, true, 0},
-		"cancelled":              {Cancelled, 1, false, http.StatusUnauthorized},
-		"failed, but asks again": {Failed, 1, false, http.StatusUnauthorized},
+		"running":                   {Running, 59, false, 0},
+		"idle":                      {Running, 61, false, http.StatusUnauthorized},
+		"over":                      {Completed, 1, false, http.StatusUnauthorized},
+		"over, its status asked":    {Completed, 1, true, 0},
+		"over for long":             {Completed, 61, true, http.StatusUnauthorized},
+		"expired":                   {Expired, 1, false, http.StatusGatewayTimeout},
+		"expired, its status asked": {Expired, 1, true, 0},
+		"cancelled":                 {Cancelled, 1, false, http.StatusUnauthorized},
+		"failed":                    {Failed, 1, false, http.StatusUnauthorized},
 	} {
 		r := New(Record{Status: c.status, Deadline: at(1).Add(30 * time.Minute)}, at(0))
 		if got := status(r.CheckToken(at(0).Add(time.Duration(c.minutes)*time.Minute), c.alsoEnded)); got != c.want {
-			t.Errorf("%s: %d, want %d", name, got, c.want)
+			t.Errorf("%s: status %d, want %d", name, got, c.want)
 		}
 	}
 	r := New(Record{Status: Running, Deadline: at(2)}, at(0))
-	for minute := 50; minute < 120; minute += 50 { // each call counts again
+	for minute := 50; minute < 120; minute += 50 { // each call is a use
 		if err := r.CheckToken(at(0).Add(time.Duration(minute)*time.Minute), false); err != nil {
-			t.Errorf("minute %d: %v", minute, err)
+			t.Errorf("minute %d: a token in use is refused: %v", minute, err)
 		}
 	}
 	if got := status(r.CheckToken(at(2), false)); got != http.StatusGatewayTimeout || !r.Due(at(2)) || !r.Over(at(2)) || r.StatusNow() != Running {
-		t.Errorf("at its deadline: %d, due %v, over %v, %s", got, r.Due(at(2)), r.Over(at(2)), r.StatusNow())
+		t.Errorf("at its deadline: status %d, due %v, over %v, %s; want 504, due, over and still running", got, r.Due(at(2)), r.Over(at(2)), r.StatusNow())
 	}
 }
 
@@ -66,17 +66,17 @@ func TestScopes(t *testing.T) {
 	r := New(Record{Scopes: []string{"append"}, Tape: "c", Actor: "ann", Runner: "r"}, at(0))
 	for scope, want := range map[string]int{"append": 0, "": 0, "fork": http.StatusForbidden} {
 		if got := status(r.Require(scope)); got != want {
-			t.Errorf("%q: %d, want %d", scope, got, want)
+			t.Errorf("the scope %q: status %d, want %d", scope, got, want)
 		}
 	}
 	for name, want := range map[string]bool{"c": true, "c/x": true, "c/x/y": true, "cc": false, "": false, "x/c": false} {
 		if r.Owns(name) != want {
-			t.Errorf("it owns %q: %v", name, !want)
+			t.Errorf("the run owns %q: %v, want %v", name, !want, want)
 		}
 	}
 	for scope, want := range map[string]string{"actor": "ann", "runner": "r", "subject": "", "conversation": ""} {
 		if got := r.Owner(scope); got != want {
-			t.Errorf("the state of %s is that of %q", scope, got)
+			t.Errorf("the owner in the scope %s is %q, want %q", scope, got, want)
 		}
 	}
 }
@@ -124,17 +124,17 @@ func TestListIsKept(t *testing.T) {
 		due = append(due, r.ID)
 	}
 	if slices.Sort(ids); !slices.Equal(ids, []string{"old, due", "over", "runs"}) || !slices.Equal(due, []string{"old, due"}) {
-		t.Errorf("known are %q, due are %q", ids, due)
+		t.Errorf("the runs are %q, want those that are running or ended lately; due are %q, want the one past its deadline", ids, due)
 	}
 	left, _ := filepath.Glob(filepath.Join(dir, "*.json"))
-	if len(left) != 4 { // the one that nobody can read stays
-		t.Errorf("there are %q", left)
+	if len(left) != 4 { // the torn one stays
+		t.Errorf("the files are %q, want 4", left)
 	}
 	if r := next.ByKey("k"); r == nil || r.ID != "runs" || next.ByKey("") != nil || next.ByKey("none") != nil {
-		t.Errorf("by its key: %+v", r)
+		t.Errorf("the run with the key k is %+v, want runs, and none for other keys", r)
 	}
 	if err := next.Forget(at(200)); err != nil || next.Get("over") != nil || next.Get("runs") == nil {
-		t.Errorf("after days, there are %v, %v", next.All(), err)
+		t.Errorf("after days, the runs are %v (%v), want all but over", next.All(), err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, "over.json")); len(left) > 0 {
 		t.Error("the file of a run that is forgotten stays")

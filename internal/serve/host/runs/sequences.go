@@ -28,7 +28,7 @@ func (s *Sequences) Has(n int64) bool {
 	return i < len(s.ranges) && s.ranges[i].first <= n
 }
 
-// HasRoom reports whether a number can be added: it needs no range of its own, or there are not too many.
+// HasRoom reports whether a number can be added: it needs no new range, or there are fewer than MaxRanges.
 func (s *Sequences) HasRoom(n int64) bool {
 	return len(s.ranges) < MaxRanges || s.Has(n-1) || s.Has(n) || s.Has(n+1)
 }

@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-// Filters of a search, in JSON.
+// Filters are the filters of a search, in JSON.
 type Filters struct {
 	filter.Params
 	EventTypes       []string `json:"event_types"`
@@ -25,7 +25,7 @@ type Filters struct {
 	IncludeArtifacts *bool    `json:"include_artifacts"`
 }
 
-// Shape says what the JSON of filters is.
+// Shape says in words what the JSON of Filters is.
 func Shape() string {
 	return "a JSON object of " + strings.Join(append(filter.Names(), "event_types", "conversation_id", "include_artifacts"), ", ")
 }
@@ -41,7 +41,7 @@ func FiltersOf(q url.Values) (f Filters, err error) {
 	}
 	own := q.Get("conversation_id")
 	if own != "" && f.Conversation != "" && own != f.Conversation {
-		return f, api.Invalid("conversation_id is given twice, and differs")
+		return f, api.Invalid("conversation_id is given twice, with different values")
 	}
 	f.Conversation = cmp.Or(own, f.Conversation)
 	if types := q.Get("event_types"); types != "" {
@@ -57,7 +57,7 @@ func FiltersOf(q url.Values) (f Filters, err error) {
 	return f, nil
 }
 
-// Artifacts reports whether texts of artifacts are searched, and references shown.
+// Artifacts reports whether texts of artifacts are searched, and references to them shown: by default, yes.
 func (f Filters) Artifacts() bool { return f.IncludeArtifacts == nil || *f.IncludeArtifacts }
 
 // Match reports whether the filters on kinds and types admit an entry.
@@ -71,7 +71,7 @@ func (f Filters) Match(e repo.Entry) bool {
 
 const maxQuery = 2_000 // bytes: a query of thousands of words takes long
 
-// Search returns the search for the index.
+// Search returns the search that the index has to do. Its tapes and limit are not set.
 func (f Filters) Search(text string, now time.Time) (s index.Search, err error) {
 	if strings.TrimSpace(text) == "" {
 		return s, api.Invalid("q is missing: give words to search for")
@@ -80,7 +80,7 @@ func (f Filters) Search(text string, now time.Time) (s index.Search, err error) 
 		return s, api.Invalid("q has more than %d bytes", maxQuery)
 	}
 	params := f.Params
-	params.Kinds = nil // they are kinds of the transcript, not of entries
+	params.Kinds = nil // they are kinds in the transcript, not of entries
 	q, err := params.Query(filter.InJSON, now)
 	if err != nil {
 		return s, err
@@ -92,7 +92,7 @@ func (f Filters) Search(text string, now time.Time) (s index.Search, err error) 
 				s.Types = append(s.Types, types...)
 			}
 		}
-		s.Types = append(s.Types, f.Kinds...) // an unknown one finds nothing
+		s.Types = append(s.Types, f.Kinds...) // an unknown kind finds nothing
 	}
 	return s, nil
 }

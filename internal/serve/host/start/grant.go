@@ -16,7 +16,8 @@ func Scopes() []string {
 		"append", "fork", "cross_conversation"}
 }
 
-// Granted returns the scopes that manifest, policy and request all have. A missing list means all.
+// Granted returns the scopes that manifest, policy and request all have. A missing list means all scopes, but
+// the request has to name cross_conversation.
 func Granted(q *api.RunRequest) ([]string, error) {
 	out, without := Scopes(), givenUp(q.Manifest)
 	out = slices.DeleteFunc(out, func(s string) bool {
@@ -39,7 +40,7 @@ func Granted(q *api.RunRequest) ([]string, error) {
 // View returns a value as the run may see it.
 type View func(json.RawMessage) json.RawMessage
 
-// GivenAs returns the part of a request that the context repeats, as the run may see it.
+// GivenAs returns the part of a request that the run's context repeats, as the run may see it.
 func GivenAs(q *api.RunRequest, view View) (api.Given, error) {
 	out := api.Given{Config: map[string]json.RawMessage{}}
 	raw, err := json.Marshal(api.Given{Event: q.Event, Input: q.Input, Actor: q.Actor, Subject: q.Subject, Delivery: q.Delivery, Config: Public(q.Config)})
@@ -51,7 +52,8 @@ func GivenAs(q *api.RunRequest, view View) (api.Given, error) {
 
 const maxStatic = 1 << 20 // of a run, in bytes
 
-// Statics returns static contents as the run sees them: the hash of the original would confirm a guess.
+// Statics returns static contents as the run sees them, sorted by name. Their hashes are of what the run
+// sees: the hash of the original would confirm a guess.
 func Statics(given map[string]json.RawMessage, view View) ([]api.StaticAnswer, error) {
 	var out []api.StaticAnswer
 	size := 0

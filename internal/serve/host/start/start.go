@@ -16,8 +16,9 @@ import (
 	"tape/repo"
 )
 
+// The most that comes with a context, whatever a manifest asks for.
 const (
-	maxInline      = 100
+	maxInline      = 100 // items
 	maxInlineBytes = 256 << 10
 )
 
@@ -91,9 +92,9 @@ func givenUp(m api.Manifest) (without []string) {
 // WantsSummary reports whether the newest summary comes before the tail.
 func WantsSummary(p api.InlinePolicy) bool { return p.Bootstrap == bootstrapSummary }
 
-// Inlined returns the items that come with the context, the oldest first. last is the end of the
-// transcript, the newest first; summary is the last handoff's, or nil. The summary is placed first,
-// and the tail gets what is left. first is the run's first entry.
+// Inlined returns the items that come with the context, the oldest first. last has the last items of the
+// transcript, the newest first; summary is that of the last handoff, or nil; first is the run's first entry.
+// The summary takes its part of the limits first, and the last items get the rest.
 func Inlined(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64) []api.Item {
 	out := []api.Item{}
 	room, limit := p.MaxInlineBytes, p.MaxInlineEvents
@@ -126,7 +127,7 @@ func Inlined(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64
 	return out
 }
 
-// SessionKey joins parts such that different parts give different keys: a slash becomes %2F.
+// SessionKey joins parts such that different parts give different keys: a slash in a part becomes %2F.
 func SessionKey(parts ...string) string {
 	escape := strings.NewReplacer("/", "%2F", "%2F", "%252F", "%25", "%2525")
 	for i, part := range parts {
@@ -158,6 +159,7 @@ func isPrivate(scanner *secrets.Scanner, name string, value any) bool {
 	return strings.HasPrefix(name, "_") || secrets.SensitiveName(name) || scanner.SensitiveValue(text)
 }
 
+// withoutPrivate removes private members from a value, at any depth.
 func withoutPrivate(scanner *secrets.Scanner, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -175,7 +177,7 @@ func withoutPrivate(scanner *secrets.Scanner, value any) any {
 	return value
 }
 
-// StartedEvent makes the event run.started.
+// StartedEvent returns the event run.started.
 func StartedEvent(runID string, q *api.RunRequest) (repo.Draft, error) {
 	data := map[string]any{"run_id": runID, "runner": q.Runner, "binding": q.Binding, "actor": q.Actor.ID, "event": q.Event}
 	if q.Subject != (api.Party{}) {
@@ -188,8 +190,8 @@ func StartedEvent(runID string, q *api.RunRequest) (repo.Draft, error) {
 	return repo.Event("run.started", raw), err
 }
 
-// InputMessage makes the message that the run answers; ok is false if the input is empty. Contents
-// that are not text, such as pictures, and attachments are recorded as they are.
+// InputMessage returns the message that the run answers; ok is false if the input is empty. Attachments, and
+// contents that are not text, such as pictures, are recorded as they are.
 func InputMessage(in api.Input) (d repo.Draft, ok bool, err error) {
 	if len(in.Contents) == 0 && len(in.Attachments) == 0 {
 		return repo.Message("user", in.Text), in.Text != "", nil

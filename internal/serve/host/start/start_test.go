@@ -10,6 +10,7 @@ import (
 	"tape/internal/serve/host/api"
 )
 
+// raw returns texts as JSON values.
 func raw(texts ...string) (out []json.RawMessage) {
 	for _, text := range texts {
 		out = append(out, json.RawMessage(text))
@@ -35,11 +36,11 @@ func TestGranted(t *testing.T) {
 	} {
 		got, err := Granted(&c.q)
 		if err != nil || !slices.Equal(got, c.want) {
-			t.Errorf("%d: %q, want %q, %v", i, got, c.want, err)
+			t.Errorf("request %d: %q (%v), want %q", i, got, err, c.want)
 		}
 	}
 	if _, err := Granted(&api.RunRequest{Scopes: []string{"everything"}}); err == nil {
-		t.Error("there is a scope of any name")
+		t.Error("an unknown scope is granted")
 	}
 }
 
@@ -73,33 +74,33 @@ func TestInlined(t *testing.T) {
 			got = append(got, item.Content)
 		}
 		if strings.Join(got, " ") != c.want {
-			t.Errorf("%s of %d: %q, want %q", c.bootstrap, c.events, got, c.want)
+			t.Errorf("%s with at most %d: %q, want %q", c.bootstrap, c.events, got, c.want)
 		}
 	}
 	big := []api.Item{{Seq: 2, Content: strings.Repeat("x", 600)}, {Seq: 1, Content: strings.Repeat("x", 600)}}
 	if got := Inlined(api.InlinePolicy{Bootstrap: bootstrapTail, MaxInlineEvents: 9, MaxInlineBytes: 1500}, nil, big, 1); len(got) != 1 || got[0].Seq != 2 {
-		t.Errorf("of two that are too large together: %d", len(got))
+		t.Errorf("of two items that are too large together, %d are inlined, want the newest", len(got))
 	}
 	for _, m := range []api.Manifest{{Bootstrap: "all"}, {Ownership: "mine"}} {
 		if CheckManifest(m) == nil {
-			t.Errorf("%+v is taken", m)
+			t.Errorf("the manifest %+v is accepted", m)
 		}
 	}
 	if p := PolicyOf(api.Manifest{MaxRound: 1 << 40, MaxInlineBytes: 1 << 40}); p.MaxInlineEvents != maxInline || p.MaxInlineBytes != maxInlineBytes {
-		t.Errorf("the bounds are %+v", p)
+		t.Errorf("the bounds are %+v, want %d items and %d bytes", p, maxInline, maxInlineBytes)
 	}
 }
 
 // Different parts give different keys.
 func TestSessionKey(t *testing.T) {
 	if got := SessionKey("w", "b", "100%"); got != "w/b/100%" {
-		t.Errorf("%s", got)
+		t.Errorf("a percent sign is changed: %s, want w/b/100%%", got)
 	}
 	seen := map[string][]string{}
 	for _, parts := range [][]string{{"a/b", "c"}, {"a", "b/c"}, {"a%2Fb", "c"}, {"a%252Fb", "c"}, {"a%25", "2Fb/c"}, {"a%", "2Fb/c"}, {"", "a/b/c"}} {
 		key := SessionKey(slices.Clone(parts)...)
 		if other, ok := seen[key]; ok || strings.Count(key, "/") != 1 {
-			t.Errorf("%q and %q: %s", parts, other, key)
+			t.Errorf("the key of %q is %s, want one slash; other parts with this key: %q", parts, key, other)
 		}
 		seen[key] = parts
 	}
@@ -115,7 +116,7 @@ func TestPublic(t *testing.T) {
 	})
 	text, err := json.Marshal(got)
 	if want := `{"deep":{"list":["a",{"kept":true}]},"model":"m","n":1.50}`; err != nil || string(text) != want {
-		t.Errorf("%s, want %s, %v", text, want, err)
+		t.Errorf("%s (%v), want %s", text, err, want)
 	}
 }
 
@@ -138,7 +139,7 @@ func TestInputMessage(t *testing.T) {
 	}
 	for _, in := range []api.Input{{Contents: raw(`"text"`)}, {Attachments: raw(`[]`)}, {Contents: raw(``)}} {
 		if _, _, err := InputMessage(in); err == nil {
-			t.Errorf("%s is taken", in.Contents)
+			t.Errorf("an input with parts that are not objects is accepted: %+v", in)
 		}
 	}
 }
@@ -148,9 +149,9 @@ func TestStatics(t *testing.T) {
 	seen := func(json.RawMessage) json.RawMessage { return json.RawMessage(`"masked"`) }
 	got, err := Statics(map[string]json.RawMessage{"b": json.RawMessage(`"secret"`), "a": json.RawMessage(`1`)}, seen)
 	if err != nil || len(got) != 2 || got[0].Name != "a" || got[0].SHA256 != got[1].SHA256 || !strings.Contains(string(RefOf(got[1])), "/v1/static/"+got[1].SHA256) {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("%+v (%v), want a and b with the hash of what the run sees", got, err)
 	}
 	if _, err := Statics(map[string]json.RawMessage{"a": make([]byte, maxStatic+1)}, seen); err == nil {
-		t.Error("more than the limit is taken")
+		t.Error("static contents over the limit are accepted")
 	}
 }

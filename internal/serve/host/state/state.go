@@ -1,5 +1,5 @@
-// Package state shows the state on a tape to a caller of the server. Values are read from the tape when
-// they are asked for.
+// Package state shows the state on a tape to a caller of the server. It reads values from the tape when they
+// are asked for.
 package state
 
 import (
@@ -62,10 +62,11 @@ type Value struct {
 	Seq  int64
 }
 
-// near is how far apart entries may be that are read in one pass.
+// near is how many entries apart two values may be that are read in one pass.
 const near = 1_000
 
-// Values returns the values of those of the keys that exist.
+// Values returns the values of keys, by key. Keys that do not exist are left out. Errors: lanes.Rewritten if
+// a value is no longer where it was.
 func (v *View) Values(ctx context.Context, keys ...string) (map[string]Value, error) {
 	out, wanted := map[string]Value{}, []string{}
 	for _, key := range keys {

@@ -45,19 +45,19 @@ func TestValues(t *testing.T) {
 	got, err := v.Values(t.Context(), append(v.Keys(), "none")...)
 	storetest.Must(t, err)
 	if len(got) != 3 || string(got["a"].JSON) != "3" || string(got["b"].JSON) != "2" || !strings.Contains(string(got["c"].JSON), "Tr0ub") {
-		t.Errorf("%v", got)
+		t.Errorf("the values are %v, want a=3, b=2 and the text of c", got)
 	}
 	masked, err := Of(t.Context(), &lanes.Lanes{}, tp, owner, mask.New([]byte("key")))
 	storetest.Must(t, err)
 	got, err = masked.Values(t.Context(), "c")
 	if err != nil || len(got) != 1 || strings.Contains(string(got["c"].JSON), "Tr0ub") || !strings.Contains(string(got["c"].JSON), "the password=[redacted") {
-		t.Errorf("%v, %v", got, err)
+		t.Errorf("the masked value of c is %v (%v), want a mark for the password", got, err)
 	}
 	_, err = tp.Reset(t.Context(), true)
 	storetest.Must(t, err)
 	v.rev, err = tp.Store().Revision(t.Context(), tp, "")
 	storetest.Must(t, err)
 	if _, err := v.Values(t.Context(), "a"); api.ProblemOf(err).Status != http.StatusConflict {
-		t.Errorf("of a tape that was rewritten: %v", err)
+		t.Errorf("after the tape was rewritten: %v, want status 409", err)
 	}
 }

@@ -69,7 +69,7 @@ func TypeOf(e repo.Entry) string {
 	return e.Kind
 }
 
-// NameOf is TypeOf in one line: a line end would end the event's line in a stream.
+// NameOf is TypeOf without control characters: a line end would end the event's line in a stream.
 func NameOf(e repo.Entry) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {
@@ -79,7 +79,7 @@ func NameOf(e repo.Entry) string {
 	}, TypeOf(e))
 }
 
-// TextOf returns an entry's text.
+// TextOf returns the text of an entry with a kind and a payload; of an anchor, it is the summary.
 func TextOf(kind string, payload []byte) string {
 	switch kind {
 	case repo.KindAnchor:
@@ -104,7 +104,7 @@ func toolText(data []byte) string {
 	return ""
 }
 
-// Cut returns the first characters of a text.
+// Cut returns a text, cut to limit characters.
 func Cut(text string, limit int) string {
 	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
 		return text
@@ -119,7 +119,8 @@ func Cut(text string, limit int) string {
 	return text
 }
 
-// WithoutBinary removes encoded content: data URLs, and sources of type base64.
+// WithoutBinary removes encoded content, and reports whether there was any: data URLs, and sources of type
+// base64.
 func WithoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
 	if !bytes.Contains(payload, []byte("base64")) {
 		return payload, false
@@ -139,6 +140,7 @@ func WithoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
 	return out, true
 }
 
+// strip removes encoded content from a JSON value, at any depth.
 func strip(v any, removed *bool) any {
 	switch v := v.(type) {
 	case string:

@@ -22,12 +22,12 @@ type Handler struct {
 	All   bool // links of the user's other workspaces work, too
 	Now   func() time.Time
 	Write func(ctx context.Context, w io.Writer, t *repo.Tape) error // writes the page of a tape
-	Note  func(action, resource string, done bool)                   // records what was opened
+	Note  func(action, resource string, done bool)                   // records a request, and whether it was answered
 
-	turns chan struct{}
+	turns chan struct{} // has an element for each page that is being made
 }
 
-// atOnce is how many pages are made at the same time. A slow reader does not count: a page is made in a file first.
+// atOnce is how many pages are made at the same time. A slow reader does not count: a page is first made in a file.
 const atOnce = 2
 
 // New completes a handler whose exported fields are set.
@@ -54,7 +54,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = h.send(w, r, t)
 	}
 	switch {
-	case r.Context().Err() != nil: // the reader has gone
+	case r.Context().Err() != nil: // the reader is gone
 	case errors.Is(err, repo.ErrNotFound):
 		h.Note("GET "+links.Path, cmp.Or(name, front.Of(r).Client), false)
 		http.Error(w, "This link leads nowhere: it has expired, was revoked, or is not complete. Ask for a new one.", http.StatusNotFound)

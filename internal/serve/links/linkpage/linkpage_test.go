@@ -19,7 +19,7 @@ import (
 	"tape/repo"
 )
 
-// server has a handler with a clock. Its workspace has two sessions, and there is another workspace.
+// server has a handler with a clock of its own. Its workspace has two sessions. There is another workspace.
 type server struct {
 	*testing.T
 	store, other *repo.Store
@@ -59,7 +59,7 @@ func newServer(t *testing.T, all bool) *server {
 	return s
 }
 
-// add makes a link of a day to a tape, and returns its address.
+// add makes a link to a tape that is valid for a day, and returns its address.
 func (s *server) add(store *repo.Store, tape string) (links.Link, string) {
 	s.Helper()
 	l, code, err := links.Add(s.Context(), store, storetest.Tape(s.T, store, tape), s.now, s.now.Add(24*time.Hour))
@@ -67,16 +67,16 @@ func (s *server) add(store *repo.Store, tape string) (links.Link, string) {
 	return l, links.Path + code
 }
 
-// shows asks for an address, and checks the status and what the page has.
+// shows requests an address, and checks the status, and what the page has and does not have.
 func (s *server) shows(method, path string, want int, has, hasNot string) {
 	s.Helper()
 	w := httptest.NewRecorder()
 	s.h.ServeHTTP(w, httptest.NewRequest(method, path, nil))
 	if w.Code != want || !strings.Contains(w.Body.String(), has) || hasNot != "" && strings.Contains(w.Body.String(), hasNot) {
-		s.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)
+		s.Errorf("%s %s: status %d, want %d with %q and without %q: %s", method, path, w.Code, want, has, hasNot, w.Body)
 	}
 	if w.Header().Get("Referrer-Policy") != "no-referrer" || w.Header().Get("Cache-Control") != "no-store" || !strings.Contains(w.Header().Get("Content-Security-Policy"), "sandbox") {
-		s.Errorf("%s: %v", path, w.Header())
+		s.Errorf("%s: a header that protects the page is missing: %v", path, w.Header())
 	}
 }
 
@@ -102,21 +102,21 @@ func TestLink(t *testing.T) {
 	}
 	s.shows("GET", one, 404, "leads nowhere", "of shop")
 	if _, err := links.Revoke(t.Context(), s.store, first.ID, s.now); !errors.Is(err, repo.ErrNotFound) {
-		t.Error(err)
+		t.Errorf("a link is revoked twice: %v, want ErrNotFound", err)
 	}
 	if list, err := links.All(s.store, s.now); err != nil || len(list) != 1 || list[0].ID != second.ID {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("after one was revoked, the links are %v (%v), want the second", list, err)
 	}
 	s.now = s.now.Add(24 * time.Hour)
 	s.shows("GET", two, 404, "leads nowhere", "of shop")
 	if list, err := links.All(s.store, s.now); err != nil || len(list) != 0 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("expired links are listed: %v (%v)", list, err)
 	}
 	if third, _ := s.add(s.store, "main"); third.ID != 3 {
-		t.Errorf("the number %d is used again", third.ID)
+		t.Errorf("the third link has the number %d, want 3", third.ID)
 	}
 	if got := strings.Join(s.noted, "\n"); !strings.Contains(got, "GET /s/ link 1 to main true") || strings.Contains(got, strings.TrimPrefix(one, links.Path)) {
-		t.Error(got)
+		t.Errorf("the notes should name link 1 and have no code: %s", got)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestOtherTape(t *testing.T) {
 	s.shows("GET", link, 404, "leads nowhere", "")
 }
 
-// TestAll: links of the user's other workspaces work where all are served, and not where one is.
+// TestAll: links of the user's other workspaces work at a server of all workspaces, and not at that of one.
 func TestAll(t *testing.T) {
 	s := newServer(t, true)
 	_, link := s.add(s.other, "main")

@@ -1,5 +1,5 @@
 // Package bench measures what it costs an agent to find an entry by MCP: calls and tokens for each of some questions
-// about sessions that were really recorded. make bench-mcp runs it.
+// about real sessions. make bench-mcp runs it.
 package bench
 
 import (
@@ -37,11 +37,11 @@ type question struct {
 
 // Limits of the scripted agent.
 const (
-	readsOfQuery  = 2 // hits that it looks at before it searches again
-	bytesOfToken  = 4
-	giveUpTokens  = 20_000
-	tokensToReach = 3000
-	callsToReach  = 2
+	readsOfQuery = 2 // hits that it reads before it searches again
+	bytesOfToken = 4
+	giveUpTokens = 20_000
+	targetTokens = 3000 // for the medians
+	targetCalls  = 2
 )
 
 // hit matches the line of a hit in an answer: its tape and its id.
@@ -121,10 +121,11 @@ func TestBench(t *testing.T) {
 	}
 	slices.Sort(calls)
 	slices.Sort(tokens)
-	t.Logf("median of %d questions: %d calls (to reach: %d), %d tokens (to reach: %d)", len(questions), calls[len(calls)/2], callsToReach, tokens[len(tokens)/2], tokensToReach)
+	t.Logf("median of %d questions: %d calls (target: %d), %d tokens (target: %d)", len(questions), calls[len(calls)/2], targetCalls, tokens[len(tokens)/2], targetTokens)
 }
 
-// sessionsIn are the transcripts below a folder: those of its own folders, and of those named session.
+// sessionsIn returns the transcripts below a folder: those directly in its folders, and those below a folder named
+// session.
 func sessionsIn(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	storetest.Must(t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

@@ -2,8 +2,8 @@ package bench
 
 import "regexp"
 
-// questions are about the recorded sessions that the project is tested with. Each has the queries of a model, and
-// words of the entry that answers it.
+// questions are about the recorded sessions with which the project is tested. Each has the queries that a model
+// would use, and a pattern for the entry that answers it.
 var questions = []question{
 	{"What did the review of the one-to-one checkpoints branch call critical?", []string{"review one-to-one checkpoints branch critical issues", "critical issues review"}, regexp.MustCompile(`content_overlap\.go`)},
 	{"Where did the version v0.3.0 in the comments come from?", []string{"v0.3.0 version comment", "v0.3.0"}, regexp.MustCompile(`made that up`)},

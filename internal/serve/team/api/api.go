@@ -25,7 +25,7 @@ import (
 
 // Store is what the server needs of the database.
 type Store interface {
-	// Source returns the sessions of some remotes.
+	// Source returns the sessions of the named remotes.
 	Source(ctx context.Context, remotes []string) (find.Source, error)
 	TokenOf(ctx context.Context, token string, now time.Time) (db.Token, error)
 	AddToken(ctx context.Context, name string, groups []string, now, expires time.Time) (token string, err error)
@@ -42,7 +42,7 @@ type Options struct {
 	Now     func() time.Time
 	Log     *slog.Logger
 	Version string
-	// MCP, if not nil, answers requests at /mcp. The user sees a source; audit records what the user does.
+	// MCP, if not nil, answers requests at /mcp. s has what the user sees; audit records what the user does.
 	MCP func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler
 	// Pages answers browsers. nil: the server has only its API.
 	Pages *pages.Pages
@@ -50,7 +50,7 @@ type Options struct {
 	OIDC *oidc.Login
 }
 
-// User is who sends a request.
+// User is the person who sends a request.
 type User struct {
 	Name   string
 	Groups []string
@@ -63,21 +63,21 @@ type Server struct {
 	front   *front.Front
 }
 
-// New returns a server. address is where it listens.
+// New returns a server. address is the address and port where it listens.
 func New(o Options, address string) (*Server, error) {
 	f, err := o.Config.Front(address)
 	return &Server{Options: o, cursors: cursors.Signer{Key: o.Store.Key()}, front: f}, err
 }
 
-// request is one request of a known user.
+// request is one request, of a user who is known.
 type request struct {
 	*Server
-	w    http.ResponseWriter
-	r    *http.Request
-	path string
-	user User
-	seen []string // the remotes of the user's groups
-	from find.Source
+	w      http.ResponseWriter
+	r      *http.Request
+	path   string
+	user   User
+	seen   []string    // the remotes of the user's groups
+	source find.Source // the sessions of seen, or of one of these remotes
 }
 
 // ServeHTTP answers a request.
@@ -129,7 +129,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	if one := r.URL.Query().Get("remote"); one != "" {
 		remotes = slices.DeleteFunc(slices.Clone(remotes), func(name string) bool { return name != one })
 	}
-	if c.from, err = s.Store.Source(r.Context(), remotes); err != nil {
+	if c.source, err = s.Store.Source(r.Context(), remotes); err != nil {
 		return err
 	}
 	body, err := route.Do(c)
@@ -139,7 +139,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) erro
 	return answer(w, body)
 }
 
-// userOf finds out who sends a request: by a token, otherwise as team.toml says.
+// userOf finds out who sends a request: by a token, or by the headers of a proxy if team.toml says so.
 func (s *Server) userOf(r *http.Request) (User, error) {
 	if token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
 		return s.userOfToken(r.Context(), strings.TrimSpace(token))
@@ -170,7 +170,7 @@ func (c *request) audit(ctx context.Context, action, resource string) error {
 type Me struct {
 	Name    string   `json:"name"`
 	Groups  []string `json:"groups"`
-	Remotes []string `json:"remotes"` // that the user sees
+	Remotes []string `json:"remotes"` // which the user sees
 }
 
 func (c *request) me() (any, error) {
@@ -181,10 +181,11 @@ func (c *request) mcp() (any, error) {
 	if c.MCP == nil {
 		return nil, api.NotFound("page")
 	}
-	c.MCP(c.from, c.audit).ServeHTTP(c.w, c.r)
+	c.MCP(c.source, c.audit).ServeHTTP(c.w, c.r)
 	return nil, nil
 }
 
+// answer sends a body as JSON.
 func answer(w http.ResponseWriter, body any) error {
 	data, err := json.Marshal(body)
 	if err != nil {
@@ -195,6 +196,7 @@ func answer(w http.ResponseWriter, body any) error {
 	return nil
 }
 
+// fail sends an error, and logs it if its text is not for clients.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := api.ProblemOf(err)
 	if r.Context().Err() != nil {

@@ -18,7 +18,8 @@ import (
 	"tape/internal/serve/team/find"
 )
 
-// store is a database in memory: two remotes, each with a session of ten entries that have the word needle.
+// store is a database in memory with two remotes. Each has a session of ten entries that contain the word
+// needle.
 type store struct {
 	audit []string
 	void  bool // the token was revoked
@@ -156,7 +157,7 @@ func newClient(t *testing.T) *client {
 	return &client{t, s, h}
 }
 
-// get asks for something, and decodes the answer.
+// get requests a path, checks the status, and decodes the answer.
 func (c *client) get(token, path string, want int, change ...func(*http.Request)) (out map[string]any) {
 	c.t.Helper()
 	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8700"+path, nil)
@@ -191,21 +192,21 @@ func TestSearch(t *testing.T) {
 	c := newClient(t)
 	got := items(c.get("t-ada", "/v1/search?q=needle&limit=3", 200))
 	if len(got) != 3 {
-		t.Fatal(got)
+		t.Fatalf("%d hits, want 3: %v", len(got), got)
 	}
 	want := map[string]any{"remote": "shop", "tape": "main", "id": 10.0, "title": "Of shop", "date": "2026-11-20T10:09:00Z", "kind": "message", "role": "user", "author": "Ada", "snippet": "needle 9 of shop"}
 	if fmt.Sprint(got[0]) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got[0], want)
+		t.Errorf("the first hit is %v, want %v", got[0], want)
 	}
 	if with := items(c.get("t-ada", "/sessions/v1/search?q=needle&limit=1&entries=true", 200))[0]; with["entry"] == nil || with["anchor"] != "start" {
-		t.Errorf("%v", with)
+		t.Errorf("with entries=true, entry or anchor is missing: %v", with)
 	}
 	if got := fmt.Sprint(c.store.audit); got != "[ada search needle ada search needle]" {
-		t.Error(got)
+		t.Errorf("the audit is %s, want two searches", got)
 	}
 }
 
-// TestPages: cursors page through everything, once; they belong to one query of one user.
+// TestPages: cursors lead through all results, each once. A cursor belongs to one query of one user.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -222,11 +223,11 @@ func TestPages(t *testing.T) {
 			cursor = page["next_cursor"].(string)
 		}
 		if len(seen) != 10 {
-			t.Errorf("%s: %v", path, seen)
+			t.Errorf("%s: the entries are %v, want 10", path, seen)
 		}
 		for id, n := range seen {
 			if n != 1 {
-				t.Errorf("%s: %v came %d times", path, id, n)
+				t.Errorf("%s: %v came %d times, want once", path, id, n)
 			}
 		}
 		c.get("t-eve", path+"&cursor="+url.QueryEscape(cursor), 422)
@@ -234,7 +235,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestGroups: who is not in a remote's groups does not learn that it exists.
+// TestGroups: a user who is in none of a remote's groups does not learn that it exists.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -246,27 +247,27 @@ func TestGroups(t *testing.T) {
 			}
 			for _, remote := range []string{"shop", "bank"} {
 				if seen[remote] != strings.Contains(want, remote) {
-					t.Errorf("%s %s: %v", token, path, seen)
+					t.Errorf("%s %s shows the remotes %v, want %s", token, path, seen, want)
 				}
 			}
 		}
 	}
 	if got := items(c.get("t-ada", "/v1/search?q=needle&remote=bank", 200)); len(got) > 0 {
-		t.Errorf("%v", got)
+		t.Errorf("a remote that the user does not see has hits: %v", got)
 	}
 	hidden, missing := c.get("t-ada", "/v1/sessions/bank/main/entries", 404), c.get("t-ada", "/v1/sessions/none/main/entries", 404)
 	if strings.ReplaceAll(fmt.Sprint(hidden), "bank", "none") != fmt.Sprint(missing) {
-		t.Errorf("%v is not as %v", hidden, missing)
+		t.Errorf("a hidden remote is answered with %v, a missing one with %v; want the same", hidden, missing)
 	}
 	if text := c.get("t-ada", "/metrics", 200)["text"].(string); strings.Contains(text, "bank") || !strings.Contains(text, `tape_team_entries{remote="shop"} 10`) {
-		t.Error(text)
+		t.Errorf("the metrics should be those of shop alone: %s", text)
 	}
 	if me := c.get("t-eve", "/v1/me", 200); fmt.Sprint(me) != "map[groups:[leads] name:eve remotes:[shop bank]]" {
-		t.Errorf("%v", me)
+		t.Errorf("eve is %v", me)
 	}
 }
 
-// TestRefused: a bad request gets a sentence, and does nothing.
+// TestRefused: a bad request is answered with a message, and recorded nowhere.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	c := newClient(t)
@@ -274,11 +275,11 @@ func TestRefused(t *testing.T) {
 		"/v1/search?q=x&since=soon": 422, "/v1/search?q=x&lmit=3": 422, "/v1/search?q=x&tape=nowhere": 404, "/v1/search?q=x&cursor=x": 422, "/v1/sessions/shop/nowhere/entries": 404,
 		"/v1/sessions/shop/main/entries?from=x": 422, "/v1/sessions/shop/main/entries?order=up": 422, "/v1/sessions?cursor=x": 422, "/v2": 404, "/mcp": 404} {
 		if body := c.get("t-ada", path, want); body["error"].(map[string]any)["message"] == "" {
-			t.Errorf("%s: %v", path, body)
+			t.Errorf("%s: the error has no message: %v", path, body)
 		}
 	}
 	if len(c.store.audit) > 0 {
-		t.Error(c.store.audit)
+		t.Errorf("refused requests are in the audit: %v", c.store.audit)
 	}
 	c.get("wrong", "/v1/search?q=x", 401)
 	c.get("t-ada", "/v1/search?q=x", 401, func(r *http.Request) { r.Header.Del("Authorization") })
@@ -290,7 +291,7 @@ func TestRefused(t *testing.T) {
 	c.get("t-ada", "/v1/search?q=needle", 401)
 }
 
-// TestDocument: the OpenAPI document has every endpoint, with the parameters that it takes.
+// TestDocument: the OpenAPI document has every endpoint, with its parameters.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	doc := newClient(t).get("", "/v1/openapi.json", 200)
@@ -301,6 +302,6 @@ func TestDocument(t *testing.T) {
 		}
 	}
 	if !strings.Contains(fmt.Sprint(paths["/v1/search"]), "author") {
-		t.Error("the filters are missing")
+		t.Error("the parameters of /v1/search lack the filters")
 	}
 }

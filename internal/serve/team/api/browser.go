@@ -18,11 +18,12 @@ const (
 	loginPath  = "/login"
 	logoutPath = "/logout"
 	tokenPath  = "/token"
-	// cookieName is the cookie that has a browser's token. It is sent to this server alone, and no script can read it.
+	// cookieName is the cookie with a browser's token, or, with OpenID Connect, its session. It is sent to this server
+	// alone, and no script can read it.
 	cookieName = "tape_team"
-	// cookieTime is how long a browser keeps it. The token may be void earlier.
+	// cookieTime is how long a browser keeps a token. The token may be void earlier.
 	cookieTime = 90 * 24 * time.Hour
-	maxForm    = 8 << 10
+	maxForm    = 8 << 10 // bytes
 )
 
 // browse answers a browser.
@@ -67,7 +68,7 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) err
 	return nil
 }
 
-// visitor finds out who uses a browser: by its cookie, otherwise as for programs.
+// visitor finds out who uses a browser: by its cookie, or else as for programs.
 func (s *Server) visitor(r *http.Request) (u User, byCookie bool, err error) {
 	c, err := r.Cookie(cookieName)
 	if err == nil && s.Config.Auth.Kind == config.Tokens {
@@ -83,7 +84,7 @@ func (s *Server) visitor(r *http.Request) (u User, byCookie bool, err error) {
 	return u, false, err
 }
 
-// logIn gives a browser a cookie, if the token of the form is valid.
+// logIn gives a browser a cookie, if the token in the form is valid.
 func (s *Server) logIn(w http.ResponseWriter, r *http.Request) error {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	token := strings.TrimSpace(r.PostFormValue("token"))
@@ -104,7 +105,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, why string) {
 	here := s.Config.Path() + r.URL.RequestURI()
 	switch {
 	case r.Header.Get("Sec-Fetch-Site") == "cross-site" && r.Header.Get("Sec-Fetch-Mode") == "navigate":
-		// A browser does not send the cookie when a link on another site led here. It does when it goes on from here.
+		// A browser does not send the cookie when a link on another site leads here. From this page it does.
 		s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "Sessions", To: here})
 	case s.Config.Auth.Kind == config.Tokens:
 		s.loginPage(w, http.StatusUnauthorized, here, "Paste the token that you were given.")

@@ -49,7 +49,7 @@ func (b *browser) logIn(token string) {
 	w := b.send(http.MethodPost, "/sessions/login?to=%2Fsessions%2Fw%2Fshop%2F", "token="+token)
 	cookie := w.Header().Get("Set-Cookie")
 	if w.Code != http.StatusSeeOther || w.Header().Get("Location") != "/sessions/w/shop/" {
-		b.t.Fatalf("log in: %d, %s", w.Code, w.Header().Get("Location"))
+		b.t.Fatalf("log in: status %d to %q, want 303 to /sessions/w/shop/", w.Code, w.Header().Get("Location"))
 	}
 	for _, want := range []string{"HttpOnly", "SameSite=Strict", "Secure", "Path=/sessions/"} {
 		if !strings.Contains(cookie, want) {
@@ -59,16 +59,17 @@ func (b *browser) logIn(token string) {
 	b.cookie, _, _ = strings.Cut(cookie, ";")
 }
 
-// TestBrowser: somebody logs in, reads what the groups show, and logs out; of the other remote nothing shows.
+// TestBrowser: a user logs in, reads the remote of the user's group, and logs out. Nothing shows the other
+// remote.
 func TestBrowser(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, newClient(t))
 	if w := b.send(http.MethodGet, "/sessions/w/shop/t/main?x=1", ""); w.Code != http.StatusUnauthorized ||
 		!strings.Contains(w.Body.String(), `action="/sessions/login?to=`+url.QueryEscape("/sessions/w/shop/t/main?x=1")) || strings.Contains(w.Body.String(), "needle") {
-		t.Errorf("without a cookie: %d %s", w.Code, w.Body)
+		t.Errorf("without a cookie: status %d, want 401 and a form to log in: %s", w.Code, w.Body)
 	}
 	if w := b.send(http.MethodPost, "/sessions/login", "token=wrong"); w.Code != http.StatusUnauthorized || w.Header().Get("Set-Cookie") != "" {
-		t.Errorf("a wrong token: %d %s", w.Code, w.Body)
+		t.Errorf("a wrong token: status %d, want 401 and no cookie: %s", w.Code, w.Body)
 	}
 	b.logIn("t-ada")
 	for path, wants := range map[string][]string{
@@ -90,29 +91,29 @@ func TestBrowser(t *testing.T) {
 			t.Errorf("%s shows the other remote", path)
 		}
 	}
-	// What is not seen is answered like what does not exist.
+	// A remote that the user does not see is answered like one that does not exist.
 	for _, path := range []string{"/sessions/w/REMOTE/", "/sessions/w/REMOTE/t/main", "/sessions/w/REMOTE/search?q=needle"} {
 		hidden, none := b.send(http.MethodGet, strings.Replace(path, "REMOTE", "bank", 1), ""), b.send(http.MethodGet, strings.Replace(path, "REMOTE", "nope", 1), "")
 		if hidden.Code != http.StatusNotFound || strings.ReplaceAll(hidden.Body.String(), "bank", "nope") != none.Body.String() {
-			t.Errorf("%s: %d %s", path, hidden.Code, hidden.Body)
+			t.Errorf("%s: status %d, want 404, and the page for a remote that does not exist: %s", path, hidden.Code, hidden.Body)
 		}
 	}
 	if got := strings.Join(b.store.audit, ", "); !strings.Contains(got, "ada search needle") || !strings.Contains(got, "ada read shop/main") {
-		t.Errorf("the audit has %s", got)
+		t.Errorf("the audit lacks the search or the reading: %s", got)
 	}
 	if w := b.send(http.MethodPost, "/sessions/logout", "token=x", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }); w.Code != http.StatusForbidden {
-		t.Errorf("another site logs out: %d", w.Code)
+		t.Errorf("another site logs the user out: status %d, want 403", w.Code)
 	}
 	if w := b.send(http.MethodPost, "/sessions/logout", "token=x"); w.Code != http.StatusOK || !strings.Contains(w.Header().Get("Set-Cookie"), "Max-Age=0") {
-		t.Errorf("log out: %d %s", w.Code, w.Header())
+		t.Errorf("log out: status %d, want 200 and no cookie: %s", w.Code, w.Header())
 	}
 	b.store.void = true
 	if w := b.send(http.MethodGet, "/sessions/", ""); w.Code != http.StatusUnauthorized {
-		t.Errorf("after the token was revoked: %d", w.Code)
+		t.Errorf("after the token was revoked: status %d, want 401", w.Code)
 	}
 }
 
-// TestLinks: every link of the pages leads somewhere.
+// TestLinks: every link on the pages leads to a page.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, newClient(t))
@@ -128,7 +129,7 @@ func TestLinks(t *testing.T) {
 		seen[path] = true
 		w := b.send(http.MethodGet, path, "")
 		if w.Code != http.StatusOK && path != "/sessions/logout" {
-			t.Errorf("%s: %d", path, w.Code)
+			t.Errorf("the link %s: status %d, want 200", path, w.Code)
 		}
 		if !strings.HasPrefix(w.Header().Get("Content-Type"), "text/html") || strings.Contains(path, "/-/export/") {
 			continue
@@ -138,18 +139,19 @@ func TestLinks(t *testing.T) {
 		}
 	}
 	if len(seen) < 20 {
-		t.Errorf("only %d links", len(seen))
+		t.Errorf("the pages have only %d links, want 20 or more", len(seen))
 	}
 }
 
-// TestBrowserElsewhere: a login leads to no other site, and a link on another site leads to the page it names.
+// TestBrowserElsewhere: a login leads to no other site, and a link on another site leads to the page that it
+// names.
 func TestBrowserElsewhere(t *testing.T) {
 	t.Parallel()
 	b := newBrowser(t, newClient(t))
 	for _, to := range []string{"https://evil.example/", "//evil.example/", "/sessions/\\evil", "/elsewhere"} {
 		w := b.send(http.MethodPost, "/sessions/login?"+url.Values{"to": {to}}.Encode(), "token=t-ada")
 		if w.Header().Get("Location") != "/sessions/" {
-			t.Errorf("%s leads to %s", to, w.Header().Get("Location"))
+			t.Errorf("a login for %s leads to %s, want /sessions/", to, w.Header().Get("Location"))
 		}
 	}
 	w := b.send(http.MethodGet, "/sessions/w/shop/t/main", "", func(r *http.Request) {
@@ -157,7 +159,7 @@ func TestBrowserElsewhere(t *testing.T) {
 		r.Header.Set("Sec-Fetch-Mode", "navigate")
 	})
 	if !strings.Contains(w.Body.String(), `http-equiv="refresh" content="0; url=/sessions/w/shop/t/main"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("from another site: status %d, want a page that leads on: %s", w.Code, w.Body)
 	}
 	p := newBrowser(t, newProxied(t))
 	as := func(user, groups string) func(*http.Request) {
@@ -169,9 +171,9 @@ func TestBrowserElsewhere(t *testing.T) {
 		}
 	}
 	if w := p.send(http.MethodGet, "/sessions/", "", as("ada", "shop")); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Of shop") || strings.Contains(w.Body.String(), "logout") {
-		t.Errorf("behind a proxy: %d %s", w.Code, w.Body)
+		t.Errorf("behind a proxy: status %d, want the sessions of shop, and no way to log out: %s", w.Code, w.Body)
 	}
 	if w := p.send(http.MethodGet, "/sessions/", "", as("", "")); w.Code != http.StatusUnauthorized || strings.Contains(w.Body.String(), "<form") {
-		t.Errorf("a proxy that names nobody: %d %s", w.Code, w.Body)
+		t.Errorf("a proxy that names nobody: status %d, want 401 and no form: %s", w.Code, w.Body)
 	}
 }

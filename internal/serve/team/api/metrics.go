@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// metrics gives the status of the remotes that the user sees, in Prometheus' format.
+// metrics sends the status of the remotes that the user sees, in the format of Prometheus.
 func (c *request) metrics() (any, error) {
 	all, err := c.Store.Status(c.r.Context())
 	if err != nil {
@@ -23,7 +23,7 @@ func (c *request) metrics() (any, error) {
 	}
 	metric("tape_team_entries", "gauge", "Entries of the remote.", func(i int) (float64, bool) { return float64(all[i].Entries), true })
 	metric("tape_team_tapes", "gauge", "Tapes and forks of the remote.", func(i int) (float64, bool) { return float64(all[i].Tapes), true })
-	metric("tape_team_sync_lag_seconds", "gauge", "Time since the last sync that succeeded began.", func(i int) (float64, bool) {
+	metric("tape_team_sync_lag_seconds", "gauge", "Time since the last successful sync began.", func(i int) (float64, bool) {
 		if all[i].Synced == nil {
 			return 0, false
 		}

@@ -11,19 +11,19 @@ import (
 
 type route = openapi.Endpoint[*request]
 
-// routes are the endpoints below /v1, in the order of the document.
+// routes returns the endpoints below /v1, in the order of the document.
 func routes() []route {
 	limit := openapi.Param{"limit", "integer", "how many at most"}
-	cursor := openapi.Param{"cursor", "string", "continues where a page ended; with the same other parameters"}
-	remote := openapi.Param{"remote", "string", "only of this remote"}
+	cursor := openapi.Param{"cursor", "string", "continues where a page ended; the other parameters must be the same"}
+	remote := openapi.Param{"remote", "string", "only this remote"}
 	return []route{
 		{Method: http.MethodGet, Path: "/me", Summary: "Who the token's user is", Answer: reflect.TypeFor[Me](), Do: (*request).me},
 		{Method: http.MethodGet, Path: "/search", Summary: "Entries that have the words, the most relevant first", Answer: reflect.TypeFor[HitPage](),
-			Query: append([]openapi.Param{{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, limit, cursor, remote, {"tape", "string", "only of this session"},
+			Query: append([]openapi.Param{{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, limit, cursor, remote, {"tape", "string", "only this session"},
 				{"sort", "string", "relevance or newest"}, {"exact", "boolean", "words exactly as spelt"}, {"no_fold", "boolean", "nearly identical entries one by one"},
 				{"searches", "boolean", "also what search tools wrote"}, {"entries", "boolean", "with the entries themselves"}}, filters()...), Do: (*request).search},
 		{Method: http.MethodGet, Path: "/sessions", Summary: "Sessions, those with the newest entries first", Answer: reflect.TypeFor[SessionPage](),
-			Query: []openapi.Param{limit, cursor, remote, {"tape", "string", "only the one of this name"}, {"grep", "string", "a part of title, name or project"}, {"agent", "string", "a part of the agent's name"},
+			Query: []openapi.Param{limit, cursor, remote, {"tape", "string", "only the session with this name"}, {"grep", "string", "a part of title, name or project"}, {"agent", "string", "a part of the agent's name"},
 				{"project", "string", "a part of the project"}, {"since", "string", "with entries of this date or later"}, {"until", "string", "begun on this date or earlier"}, {"forks", "boolean", "also forks"}},
 			Do: (*request).sessions},
 		{Method: http.MethodGet, Path: "/sessions/{remote}/{tape}/entries", Summary: "Entries of a session; a fork is PARENT/FORK", Answer: reflect.TypeFor[EntryPage](),
@@ -31,7 +31,7 @@ func routes() []route {
 	}
 }
 
-// filters are the parameters of all filters of entries.
+// filters returns the parameters of all filters for entries.
 func filters() (out []openapi.Param) {
 	for _, f := range filter.Fields() {
 		help := f.Values
@@ -43,7 +43,7 @@ func filters() (out []openapi.Param) {
 	return out
 }
 
-// others are the endpoints whose answers are not JSON.
+// others returns the endpoints whose answers are not JSON.
 func others() []route {
 	return []route{{Path: "/metrics", Do: (*request).metrics}, {Path: "/mcp", Do: (*request).mcp}}
 }

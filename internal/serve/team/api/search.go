@@ -41,6 +41,7 @@ type HitPage struct {
 	Next  *string `json:"next_cursor"`
 }
 
+// Limits of pages.
 const (
 	usualHits, mostHits       = 20, 100
 	usualEntries, mostEntries = 50, 1000
@@ -67,7 +68,7 @@ func (c *request) search() (any, error) {
 	}
 	all := skip + limit
 	s.Query.Limit = &all
-	res, err := find.Search(c.r.Context(), c.from, s, tapes)
+	res, err := find.Search(c.r.Context(), c.source, s, tapes)
 	if err != nil {
 		return nil, err
 	}
@@ -85,6 +86,7 @@ func (c *request) search() (any, error) {
 	return page, nil
 }
 
+// itemOf describes a hit; with whole, also its entry and how it was found.
 func itemOf(h find.Hit, whole bool) Item {
 	out := Item{Remote: h.Workspace, Tape: h.Tape, ID: h.ID, Title: h.Title, Date: h.Date, Kind: h.Kind, Role: h.Role(), Author: h.Author, Snippet: h.Snippet}
 	if whole {
@@ -97,7 +99,7 @@ func itemOf(h find.Hit, whole bool) Item {
 func (c *request) searchOf(v url.Values) (s index.Search, err error) {
 	s = index.Search{Text: v.Get("q"), Exact: v.Get("exact") == "true", NoFold: v.Get("no_fold") == "true", Searches: v.Get("searches") == "true"}
 	if s.Text == "" {
-		return s, api.Invalid("q is missing: the words to search for")
+		return s, api.Invalid("q is missing: give words to search for")
 	}
 	if s.Newest, err = filter.Order("sort", cmp.Or(v.Get("sort"), filter.Relevance)); err != nil {
 		return s, err
@@ -106,12 +108,12 @@ func (c *request) searchOf(v url.Values) (s index.Search, err error) {
 	return s, err
 }
 
-// named returns the ids of the sessions with a name, nil for "", which means all.
+// named returns the ids of the sessions with a name. For "", it returns nil, which means all sessions.
 func (c *request) named(tape string) ([]int64, error) {
 	if tape == "" {
 		return nil, nil
 	}
-	list, err := c.from.Sessions(c.r.Context(), db.Choice{Name: tape, Most: mostHits})
+	list, err := c.source.Sessions(c.r.Context(), db.Choice{Name: tape, Most: mostHits})
 	if err == nil && len(list) == 0 {
 		err = noSession(tape)
 	}
@@ -122,7 +124,8 @@ func (c *request) named(tape string) ([]int64, error) {
 	return ids, err
 }
 
-// place reads a cursor that is a number. query is what cursors of the list are bound to.
+// place reads the place in a list from its cursor, 0 without one. query is what the cursors of the list are
+// bound to.
 func (c *request) place(v url.Values, of string) (query string, at int, err error) {
 	query = c.bound(v, of)
 	if v.Get("cursor") == "" {
@@ -135,7 +138,7 @@ func (c *request) place(v url.Values, of string) (query string, at int, err erro
 	return query, at, err
 }
 
-// bound returns what the cursors of a list belong to: the user, and all parameters but cursor and limit.
+// bound returns what the cursors of a list are bound to: the user, and all parameters but cursor and limit.
 func (c *request) bound(v url.Values, of string) string {
 	rest := url.Values{}
 	for name, values := range v {
@@ -146,7 +149,7 @@ func (c *request) bound(v url.Values, of string) string {
 	return cursors.Query(of, c.user.Name, rest.Encode())
 }
 
-// limitOf reads a limit, and lowers it to the most that is possible.
+// limitOf reads a limit, and lowers it to most. If it is missing, it is usual.
 func limitOf(v url.Values, usual, most int) (int, error) {
 	text := v.Get("limit")
 	if text == "" {

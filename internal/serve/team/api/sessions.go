@@ -45,7 +45,7 @@ type SessionPage struct {
 	Next  *string   `json:"next_cursor"`
 }
 
-// EntryPage is a page of entries. They are as in tape log --json, with their remote.
+// EntryPage is a page of entries, each as tape log --json shows it, with its remote.
 type EntryPage struct {
 	Items []json.RawMessage `json:"items"`
 	Next  *string           `json:"next_cursor"`
@@ -73,7 +73,7 @@ func (c *request) sessions() (any, error) {
 			return nil, err
 		}
 	}
-	list, err := c.from.Sessions(c.r.Context(), choice)
+	list, err := c.source.Sessions(c.r.Context(), choice)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func sessionOf(s db.Session) Session {
 		Started: s.Started, Updated: s.Updated, Entries: s.Entries, Messages: s.Messages, ToolCalls: s.Calls, Anchors: s.Anchors}
 }
 
-// placeOf says, in a cursor, that a list goes on after a session.
+// placeOf returns the text of a cursor after a session.
 func placeOf(s db.Session) string {
 	at := int64(0)
 	if s.Updated != nil {
@@ -102,27 +102,28 @@ func placeOf(s db.Session) string {
 	return fmt.Sprintf("%d:%d", at, s.ID)
 }
 
+// parsePlace reads the text that placeOf returns.
 func parsePlace(text string) (*time.Time, int64, error) {
 	date, id, _ := strings.Cut(text, ":")
 	micro, err1 := strconv.ParseInt(date, 10, 64)
 	n, err2 := strconv.ParseInt(id, 10, 64)
 	if err1 != nil || err2 != nil {
-		return nil, 0, api.Invalid("the cursor is not one of sessions")
+		return nil, 0, api.Invalid("the cursor does not belong to a list of sessions")
 	}
 	at := time.UnixMicro(micro).UTC()
 	return &at, n, nil
 }
 
-// noSession is the error for a session that does not exist, or that the user must not see.
+// noSession returns the error for a session that does not exist, or that the user must not see.
 func noSession(name string) error {
 	return layout.NotFound("/v1/sessions lists those that you see", "there is no session %q", name)
 }
 
-// entries gives the entries of a session, from the first one on, or, with order=desc, from the last one back.
+// entries lists the entries of a session, the oldest first, or, with order=desc, the newest first.
 func (c *request) entries() (any, error) {
 	v := c.r.URL.Query()
 	remote, tape, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(c.path, sessionPrefix), entriesSuffix), "/")
-	list, err := c.from.Sessions(c.r.Context(), db.Choice{Remote: remote, Name: tape, Most: 1})
+	list, err := c.source.Sessions(c.r.Context(), db.Choice{Remote: remote, Name: tape, Most: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +155,7 @@ func (c *request) entries() (any, error) {
 	const enough = 8 << 20 // bytes of an answer
 	q.Most = limit + 1
 	var damaged error
-	err = c.from.Entries(c.r.Context(), s, q, func(e db.Stored) bool {
+	err = c.source.Entries(c.r.Context(), s, q, func(e db.Stored) bool {
 		if len(page.Items) == limit || size > enough {
 			next := c.cursors.Cursor(query, strconv.FormatInt(e.ID, 10)+":")
 			page.Next = &next
@@ -174,7 +175,7 @@ func (c *request) entries() (any, error) {
 	return page, nil
 }
 
-// entryJSON returns an entry as tape log --json has it, with its remote.
+// entryJSON returns an entry as tape log --json shows it, with its remote.
 func entryJSON(s db.Stored, of db.Session) (json.RawMessage, error) {
 	e, err := find.EntryOf(s, of)
 	if err != nil {
@@ -186,7 +187,7 @@ func entryJSON(s db.Stored, of db.Session) (json.RawMessage, error) {
 	return append(out, '}'), nil
 }
 
-// rangeOf reads which entries are asked for.
+// rangeOf reads which entries were asked for, and how many at most.
 func (c *request) rangeOf(v url.Values) (q db.Range, limit int, err error) {
 	if limit, err = limitOf(v, usualEntries, mostEntries); err != nil {
 		return q, 0, err
@@ -196,7 +197,7 @@ func (c *request) rangeOf(v url.Values) (q db.Range, limit int, err error) {
 		return q, 0, err
 	}
 	if len(f.Authors) > 0 {
-		return q, 0, api.Invalid("author is for searches")
+		return q, 0, api.Invalid("author is only for searches: leave it out here")
 	}
 	q = db.Range{Kinds: f.Kinds, Roles: f.Roles, Since: f.Since, Until: f.Until}
 	for name, to := range map[string]*int64{"from": &q.First, "to": &q.Last} {

@@ -14,13 +14,14 @@ import (
 )
 
 const (
-	// beganCookie remembers a login while its user is at the issuer. It is SameSite=Lax, because the issuer's page leads
-	// the browser back here.
+	// beganCookie remembers a login while its user is at the issuer. It is SameSite=Lax, because the browser comes back
+	// here from the issuer's page.
 	beganCookie = "tape_team_login"
 	beganTime   = 10 * time.Minute
-	// sessionTime is how long a login lasts. Changed groups of a user take effect at the next login.
+	// sessionTime is how long a login lasts. When a user's groups change, that takes effect at the next login.
 	sessionTime = 12 * time.Hour
-	// tokenTime is how long a token lasts that people make for themselves. It keeps the groups that they had then.
+	// tokenTime is how long a token lasts that people make for themselves. It keeps the groups that they have when they
+	// make it.
 	tokenTime = 30 * 24 * time.Hour
 )
 
@@ -30,14 +31,14 @@ type session struct {
 	Expires time.Time `json:"expires"`
 }
 
-// signed returns a signed value for a cookie. Its signature holds only for this purpose.
-func (s *Server) signed(purpose string, value any) (string, error) {
+// sign returns a signed value for a cookie. The signature holds for this purpose only.
+func (s *Server) sign(purpose string, value any) (string, error) {
 	data, err := json.Marshal(value)
 	return s.cursors.Cursor(purpose, string(data)), err
 }
 
-// unsigned reads a cookie that this server has signed. It returns false for any other.
-func (s *Server) unsigned(r *http.Request, cookie, purpose string, value any) bool {
+// readSigned reads the value of a cookie that this server signed for a purpose. It returns false for any other cookie.
+func (s *Server) readSigned(r *http.Request, cookie, purpose string, value any) bool {
 	c, err := r.Cookie(cookie)
 	if err != nil {
 		return false
@@ -46,9 +47,10 @@ func (s *Server) unsigned(r *http.Request, cookie, purpose string, value any) bo
 	return err == nil && json.Unmarshal([]byte(text), value) == nil
 }
 
+// The purposes of signatures.
 const (
-	ofSession = "session of a browser"
-	ofLogin   = "login of a browser"
+	sessionPurpose = "session of a browser"
+	loginPurpose   = "login of a browser"
 )
 
 // begin sends a browser to the issuer.
@@ -57,7 +59,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.issuerFailed(w, err)
 	}
-	value, err := s.signed(ofLogin, begun)
+	value, err := s.sign(loginPurpose, begun)
 	if err != nil {
 		return err
 	}
@@ -71,13 +73,13 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) error {
 // finish logs in a browser that comes back from the issuer.
 func (s *Server) finish(w http.ResponseWriter, r *http.Request) error {
 	var begun oidc.Pending
-	s.unsigned(r, beganCookie, ofLogin, &begun) // without it, the login is refused
+	s.readSigned(r, beganCookie, loginPurpose, &begun) // without it, the login is refused
 	user, err := s.OIDC.Finish(r.Context(), r, begun)
 	http.SetCookie(w, s.cookie(beganCookie, "", -1))
 	if err != nil {
 		return s.issuerFailed(w, err)
 	}
-	value, err := s.signed(ofSession, session{User(user), s.Now().Add(sessionTime)})
+	value, err := s.sign(sessionPurpose, session{User(user), s.Now().Add(sessionTime)})
 	if err != nil {
 		return err
 	}
@@ -87,7 +89,7 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// issuerFailed tells the person what is wrong, and the log all of it.
+// issuerFailed tells the person that the login failed. What only the server should know is in its log.
 func (s *Server) issuerFailed(w http.ResponseWriter, err error) error {
 	p := api.ProblemOf(err)
 	if p.Status == http.StatusInternalServerError {
@@ -98,9 +100,10 @@ func (s *Server) issuerFailed(w http.ResponseWriter, err error) error {
 	return nil
 }
 
+// sentence returns an error's text as a sentence for a page.
 func sentence(s string) string { return strings.ToUpper(s[:1]) + s[1:] + "." }
 
-// notInName matches what the name of a token may not contain.
+// notInName matches the characters that the name of a token may not contain.
 var notInName = regexp.MustCompile(`[^A-Za-z0-9@+._-]+`)
 
 // tokenPage lets somebody who is logged in make a token, which tape login asks for.
@@ -130,11 +133,11 @@ func (s *Server) tokenPage(w http.ResponseWriter, r *http.Request, user User) er
 // signedIn returns the user of a browser that has logged in at the issuer.
 func (s *Server) signedIn(r *http.Request) (User, bool) {
 	var one session
-	ok := s.unsigned(r, cookieName, ofSession, &one) && s.Now().Before(one.Expires)
+	ok := s.readSigned(r, cookieName, sessionPurpose, &one) && s.Now().Before(one.Expires)
 	return one.User, ok
 }
 
-// loginLink is the address of a login that leads to a page.
+// loginLink returns the address of a login that leads to a page.
 func (s *Server) loginLink(to string) string {
 	return s.Config.Path() + loginPath + "?" + url.Values{"to": {to}}.Encode()
 }

@@ -20,13 +20,13 @@ import (
 	"tape/internal/serve/team/oidc"
 )
 
-// issuer is a small issuer, at which everybody is Ada.
+// issuer is a small OpenID Connect issuer, at which everybody is Ada.
 type issuer struct {
 	*httptest.Server
 	t         *testing.T
 	key       *rsa.PrivateKey
 	challenge string
-	claims    map[string]any // besides those that it makes itself
+	claims    map[string]any // added to the claims that it makes itself
 }
 
 func newIssuer(t *testing.T) *issuer {
@@ -85,7 +85,7 @@ func (i *issuer) token() string {
 	return text
 }
 
-// newOfIssuer returns a browser and a server that uses an issuer.
+// newOfIssuer returns a browser, with a server that uses an issuer.
 func newOfIssuer(t *testing.T, i *issuer) *browser {
 	t.Helper()
 	settings := "kind = \"oidc\"\nclient = \"tape\"\nissuer = \"" + i.URL + "\"\n"
@@ -98,57 +98,58 @@ func (b *browser) begin(i *issuer) (cookie, back string) {
 	w := b.send(http.MethodGet, "/sessions/login?to=%2Fsessions%2Fw%2Fshop%2F", "")
 	to, err := url.Parse(w.Header().Get("Location"))
 	if err != nil || w.Code != http.StatusFound || !strings.HasPrefix(to.String(), i.URL+"/authorize?") {
-		b.t.Fatalf("%d %s", w.Code, to)
+		b.t.Fatalf("a login begins with status %d to %s, want 302 to the issuer", w.Code, to)
 	}
 	q := to.Query()
 	if q.Get("redirect_uri") != "https://tape.example.org/sessions/login/callback" || q.Get("code_challenge_method") != "S256" || q.Get("scope") != "openid profile email" {
-		b.t.Errorf("%s", to)
+		b.t.Errorf("the address at the issuer lacks the callback, PKCE or the scopes: %s", to)
 	}
 	i.challenge, i.claims["nonce"] = q.Get("code_challenge"), q.Get("nonce")
 	cookie, _, _ = strings.Cut(w.Header().Get("Set-Cookie"), ";")
 	return cookie, "/sessions/login/callback?" + url.Values{"code": {"c0de"}, "state": {q.Get("state")}}.Encode()
 }
 
-// TestIssuer: somebody logs in at the issuer, reads what the groups show, and makes a token for the command line.
+// TestIssuer: a user logs in at the issuer, reads the remote of the user's group, and makes a token for the
+// command line.
 func TestIssuer(t *testing.T) {
 	t.Parallel()
 	i := newIssuer(t)
 	b := newOfIssuer(t, i)
 	if w := b.send(http.MethodGet, "/sessions/w/shop/", ""); w.Code != http.StatusUnauthorized || !strings.Contains(w.Body.String(), `href="/sessions/login?to=%2Fsessions%2Fw%2Fshop%2F"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("without a cookie: status %d, want 401 and a link to log in: %s", w.Code, w.Body)
 	}
 	cookie, back := b.begin(i)
 	b.cookie = cookie
 	w := b.send(http.MethodGet, back, "")
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "url=/sessions/w/shop/") {
-		t.Fatalf("%d %s", w.Code, w.Body)
+		t.Fatalf("after the login: status %d, want a page that leads to /sessions/w/shop/: %s", w.Code, w.Body)
 	}
 	for _, c := range w.Result().Cookies() {
 		if c.Name == "tape_team" {
 			if !c.HttpOnly || !c.Secure || c.SameSite != http.SameSiteStrictMode {
-				t.Errorf("%+v", c)
+				t.Errorf("the cookie is not HttpOnly, Secure and SameSite=Strict: %+v", c)
 			}
 			b.cookie = c.Name + "=" + c.Value
 		}
 	}
 	if w := b.send(http.MethodGet, "/sessions/", ""); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "Of shop") || strings.Contains(w.Body.String(), "bank") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("logged in: status %d, want the sessions of shop alone: %s", w.Code, w.Body)
 	}
 	if w := b.send(http.MethodGet, "/sessions/token", ""); !strings.Contains(w.Body.String(), `action="/sessions/token"`) {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("the page for a token has no form: status %d: %s", w.Code, w.Body)
 	}
 	if w := b.send(http.MethodPost, "/sessions/token", "x=1"); !strings.Contains(w.Body.String(), "tape login https://tape.example.org/sessions --token-stdin\nt-ada") {
-		t.Errorf("%d %s", w.Code, w.Body)
+		t.Errorf("the page does not show the command and the token: status %d: %s", w.Code, w.Body)
 	}
 	if got := strings.Join(b.store.audit, ", "); !strings.Contains(got, "made ada-20261120-103000 for shop") {
-		t.Error(got)
+		t.Errorf("no token was made for ada and shop: %s", got)
 	}
 	if w := b.send(http.MethodPost, "/sessions/token", "x=1", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }); w.Code != http.StatusForbidden {
-		t.Errorf("another site makes a token: %d", w.Code)
+		t.Errorf("another site makes a token: status %d, want 403", w.Code)
 	}
 	b.cookie = strings.Replace(b.cookie, "=", "=A", 1)
 	if w := b.send(http.MethodGet, "/sessions/", ""); w.Code != http.StatusUnauthorized {
-		t.Errorf("a forged cookie: %d", w.Code)
+		t.Errorf("a forged cookie: status %d, want 401", w.Code)
 	}
 }
 
@@ -161,11 +162,11 @@ func TestIssuerRefuses(t *testing.T) {
 		t.Helper()
 		w := b.send(http.MethodGet, back, "")
 		if w.Code == http.StatusOK || !strings.Contains(w.Body.String(), "Try again") {
-			t.Errorf("%s: %d %s", what, w.Code, w.Body)
+			t.Errorf("%s: status %d, want that the login is refused: %s", what, w.Code, w.Body)
 		}
 		for _, c := range w.Result().Cookies() {
 			if c.Name == "tape_team" {
-				t.Errorf("%s: a cookie", what)
+				t.Errorf("%s: the browser gets a cookie", what)
 			}
 		}
 	}

@@ -19,8 +19,8 @@ import (
 	"tape/internal/serve/team/find"
 )
 
-// newWith starts a server with some settings in addition to the usual ones, and returns a client of it. login says
-// how people log in.
+// newWith returns a client of a server with some settings in addition to the usual ones. login completes the options
+// for how people log in.
 func newWith(t *testing.T, settings string, login func(o *api.Options)) *client {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "team.toml")
@@ -59,8 +59,8 @@ func newProxied(t *testing.T) *client {
 	return newWith(t, `kind = "proxy"`, func(*api.Options) {})
 }
 
-// TestProxy: headers about users count from a trusted proxy alone, and so does the host that it was asked for. Other
-// machines are not answered at all.
+// TestProxy: headers that name the user or the requested host count only from a trusted proxy. Other machines are
+// not answered at all.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	c := newProxied(t)
@@ -74,17 +74,17 @@ func TestProxy(t *testing.T) {
 		}
 	}
 	if got := items(c.get("", "/v1/sessions", 200, as("192.0.2.1:5", "ada", "x, shop"))); len(got) != 1 || got[0]["remote"] != "shop" {
-		t.Errorf("%v", got)
+		t.Errorf("the sessions of ada are %v, want that of shop", got)
 	}
 	c.get("", "/v1/sessions", 401, as("127.0.0.1:5", "ada", "shop"))
 	c.get("", "/v1/sessions", 403, as("198.51.100.1:5", "ada", "shop"))
 	c.get("t-bob", "/v1/sessions", 403, func(r *http.Request) { r.RemoteAddr = "198.51.100.1:5" })
 	c.get("", "/v1/sessions", 401, as("192.0.2.1:5", "", "shop"))
 	if got := items(c.get("", "/v1/sessions", 200, as("192.0.2.1:5", "ada", ""))); len(got) > 0 {
-		t.Errorf("without groups: %v", got)
+		t.Errorf("without groups, the sessions are %v, want none", got)
 	}
 	if got := items(c.get("t-bob", "/v1/sessions", 200)); len(got) != 1 || got[0]["remote"] != "bank" {
-		t.Errorf("a token: %v", got)
+		t.Errorf("with a token, the sessions of bob are %v, want that of bank", got)
 	}
 	c.get("t-bob", "/v1/sessions", 403, func(r *http.Request) {
 		r.Host = "evil.example"
@@ -123,7 +123,7 @@ func TestMCP(t *testing.T) {
 		return got.Result.Content[0].Text
 	}
 	if list := rpc("t-ada", "tools/list", "{}"); strings.Count(list, `"readOnlyHint":true`) != 4 {
-		t.Error(list)
+		t.Errorf("there should be 4 tools, all for reading: %s", list)
 	}
 	for _, one := range [][3]string{
 		{"tape_search", `{"query":"needle","limit":2}`, `"Of shop" [shop/main] @10 user: needle 9 of shop`},
@@ -135,14 +135,14 @@ func TestMCP(t *testing.T) {
 		{"tape_search", `{"query":"x","lmit":1}`, `there is no parameter "lmit"`},
 	} {
 		if got := call("t-ada", one[0], one[1]); !strings.Contains(got, one[2]) || strings.Contains(got, "of bank") {
-			t.Errorf("%s %s: %s", one[0], one[1], got)
+			t.Errorf("%s %s lacks %q, or shows the bank: %s", one[0], one[1], one[2], got)
 		}
 	}
 	if got := strings.Join(c.store.audit, ", "); !strings.Contains(got, "ada search needle") || !strings.Contains(got, "ada read shop/main") {
-		t.Error(got)
+		t.Errorf("the audit lacks the search or the reading: %s", got)
 	}
 	c.store.void = true
 	if got := rpc("t-ada", "tools/list", "{}"); !strings.Contains(got, "unauthorized") {
-		t.Errorf("after the token was revoked: %s", got)
+		t.Errorf("after the token was revoked: %s, want unauthorized", got)
 	}
 }

@@ -1,5 +1,5 @@
-// Package bench measures the team's server beside what else PostgreSQL offers for the same rows. make bench-team
-// runs it.
+// Package bench compares the team's server with the searches that PostgreSQL itself offers for the same rows.
+// make bench-team runs it.
 package bench
 
 import (
@@ -35,14 +35,14 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// env is the variable with the numbers of entries to measure at.
+// env is the environment variable with the numbers of entries to measure with.
 const env = "TAPE_BENCH_TEAM"
 
 const (
-	ofTape = 2000 // entries of a tape
-	ofText = 40   // words of an entry, most of them common ones
-	months = 24
-	asked  = 100 // searches of a kind
+	perTape  = 2000 // entries of a tape
+	perEntry = 40   // words of an entry, most of them common ones
+	months   = 24
+	searches = 100 // of each kind of word
 )
 
 // TestBench prints a table for each number of entries.
@@ -76,18 +76,18 @@ var kinds = []struct {
 
 type bench struct {
 	*testing.T
-	store *repo.Store
-	db    *db.DB
-	with  sync.Options
-	conn  *pgx.Conn
-	site  *httptest.Server
-	token string
+	store   *repo.Store
+	db      *db.DB
+	options sync.Options
+	conn    *pgx.Conn
+	site    *httptest.Server
+	token   string
 }
 
 func measure(t *testing.T, entries int) {
 	b := &bench{T: t}
 	b.fill(entries)
-	b.report("sync from empty", b.sync(entries/ofTape, entries), entries)
+	b.report("sync from empty", b.sync(entries/perTape, entries), entries)
 	one, err := b.store.Tape(t.Context(), "t-0")
 	storetest.Must(t, err)
 	storetest.Append(t, one, repo.Message("user", "needle"))
@@ -96,13 +96,13 @@ func measure(t *testing.T, entries int) {
 	_, err = b.store.Push(t.Context(), "origin", nil)
 	storetest.Must(t, err)
 	b.report("sync, one tape changed", b.sync(1, 1), 0)
-	b.report(fmt.Sprintf("sync, nothing changed in %d tapes", entries/ofTape), b.sync(0, 0), 0)
+	b.report(fmt.Sprintf("sync, nothing changed in %d tapes", entries/perTape), b.sync(0, 0), 0)
 	b.serve()
 	b.others()
 	for _, k := range kinds {
 		var queries []string
-		for i := range asked {
-			queries = append(queries, word(k.first+i*(k.last-k.first)/asked))
+		for i := range searches {
+			queries = append(queries, word(k.first+i*(k.last-k.first)/searches))
 		}
 		found := 0
 		storetest.Must(t, b.conn.QueryRow(t.Context(), `SELECT count(*) FROM plain WHERE words @@ plainto_tsquery('simple', $1)`, queries[0]).Scan(&found))
@@ -114,7 +114,7 @@ func measure(t *testing.T, entries int) {
 	b.together()
 }
 
-// fill makes a workspace with this many entries over the months.
+// fill makes a workspace with about this many entries, spread over the months.
 func (b *bench) fill(entries int) {
 	dir, err := os.MkdirTemp("", "team-bench")
 	storetest.Must(b, err)
@@ -131,17 +131,17 @@ func (b *bench) fill(entries int) {
 			return repo.Draft{Kind: repo.KindToolResult, Payload: fmt.Appendf(nil, `{"results":[%q]}`, s)}
 		},
 	}
-	for i := range entries / ofTape {
+	for i := range entries / perTape {
 		t, err := b.store.CreateTape(b.Context(), fmt.Sprintf("t-%d", i))
 		storetest.Must(b, err)
 		var drafts []repo.Draft
-		for j := range ofTape - 1 {
-			words := make([]string, ofText)
+		for j := range perTape - 1 {
+			words := make([]string, perEntry)
 			for k := range words {
 				words[k] = word(int(ranks.Uint64()))
 			}
 			d := kinds[r.IntN(len(kinds))](strings.Join(words, " "))
-			d.Date = begin.Add(time.Since(begin) / time.Duration(entries/ofTape) * time.Duration(i)).Add(time.Duration(j) * time.Minute).UTC().Format(time.RFC3339)
+			d.Date = begin.Add(time.Since(begin) / time.Duration(entries/perTape) * time.Duration(i)).Add(time.Duration(j) * time.Minute).UTC().Format(time.RFC3339)
 			drafts = append(drafts, d)
 		}
 		_, err = t.Append(b.Context(), nil, drafts...)
@@ -161,15 +161,16 @@ func (b *bench) fill(entries int) {
 	b.conn, err = pgx.Connect(b.Context(), address)
 	storetest.Must(b, err)
 	b.Cleanup(func() { b.conn.Close(context.WithoutCancel(b.Context())) })
-	b.with = sync.Options{Config: c, DB: b.db, Wait: true, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
+	b.options = sync.Options{Config: c, DB: b.db, Wait: true, Now: time.Now, Log: slog.New(slog.DiscardHandler)}
 }
 
+// sync syncs the remote, and returns how long that took. tapes and entries are the least that must have changed.
 func (b *bench) sync(tapes, entries int) time.Duration {
 	began := time.Now()
-	err := sync.Once(b.Context(), b.with, func(res sync.Result) {
+	err := sync.Once(b.Context(), b.options, func(res sync.Result) {
 		storetest.Must(b, res.Err)
 		if res.Tapes < tapes || int(res.Entries) < entries {
-			b.Fatalf("%+v", res)
+			b.Fatalf("the sync is %+v, want at least %d tapes and %d entries", res, tapes, entries)
 		}
 	})
 	storetest.Must(b, err)
@@ -195,13 +196,13 @@ func (b *bench) serve() {
 	b.token, err = b.db.AddToken(b.Context(), "ada", []string{"shop"}, time.Now(), time.Now().Add(time.Hour))
 	storetest.Must(b, err)
 	b.site = httptest.NewUnstartedServer(nil)
-	b.site.Config.Handler, err = api.New(api.Options{Config: b.with.Config, Store: store{b.db}, Now: time.Now, Log: b.with.Log}, b.site.Listener.Addr().String())
+	b.site.Config.Handler, err = api.New(api.Options{Config: b.options.Config, Store: store{b.db}, Now: time.Now, Log: b.options.Log}, b.site.Listener.Addr().String())
 	storetest.Must(b, err)
 	b.site.Start()
 	b.Cleanup(b.site.Close)
 }
 
-// others makes a table with the same rows, for what PostgreSQL offers by itself.
+// others makes a table with the same rows, for the searches that PostgreSQL itself offers.
 func (b *bench) others() {
 	began := time.Now()
 	for _, sql := range []string{
@@ -249,7 +250,7 @@ func (b *bench) sql(sql string) func(string) error {
 	}
 }
 
-// times asks each query and prints how long that took, after a few that warm up.
+// times asks each query, after a few to warm up, and prints how long they took.
 func (b *bench) times(what string, queries []string, ask func(string) error) {
 	for _, q := range queries[:3] {
 		storetest.Must(b, ask(q))

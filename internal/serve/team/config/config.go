@@ -21,13 +21,13 @@ import (
 	"tape/internal/store/layout"
 )
 
-// File is the default file of settings.
+// File is the name of the file with the settings, if no other is given.
 const File = "team.toml"
 
-// EnvFile is the variable that names the file of settings.
+// EnvFile is the environment variable that names the file with the settings.
 const EnvFile = "TAPE_TEAM_CONFIG"
 
-// envDatabase is the environment variable with the address of the database. It overrides the file.
+// envDatabase is the environment variable with the address of the database, which overrides that in the file.
 const envDatabase = "TAPE_TEAM_DATABASE"
 
 // envSecret is the environment variable with the client secret of OpenID Connect. The file may not contain it.
@@ -46,7 +46,8 @@ type Config struct {
 	DatabaseFile string `toml:"database_file"` // a file with that address
 	URL          string `toml:"url"`           // the public address, with a path if there is one
 	Listen       string `toml:"listen"`        // address and port
-	// TrustedProxies are addresses or networks. X-Forwarded headers, and those that name users, are believed from them.
+	// TrustedProxies are addresses or networks. Only from them does the server accept X-Forwarded headers, and headers
+	// that name users.
 	TrustedProxies []string `toml:"trusted_proxies"`
 	Cache          string   `toml:"cache"`      // folder for copies of the remotes
 	AuditDays      int      `toml:"audit_days"` // how long the audit is kept: who searched and read what, and made tokens
@@ -58,24 +59,24 @@ type Config struct {
 type Remote struct {
 	Name    string   `toml:"name"`
 	URL     string   `toml:"url"`
-	Groups  []string `toml:"groups"`  // who sees it
-	Clone   string   `toml:"clone"`   // what people clone, if it is not url
+	Groups  []string `toml:"groups"`  // the groups that see it
+	Clone   string   `toml:"clone"`   // the address that people clone; empty means url
 	Include []string `toml:"include"` // patterns of tapes' names, such as shop-*; empty means all
-	Exclude []string `toml:"exclude"`
+	Exclude []string `toml:"exclude"` // patterns of names that are not read, even if Include has them
 }
 
 // Auth says how people log in.
 type Auth struct {
 	Kind         string `toml:"kind"`
-	UserHeader   string `toml:"user_header"`   // proxy: has the user's name
-	GroupsHeader string `toml:"groups_header"` // proxy: has the user's groups, separated by commas
+	UserHeader   string `toml:"user_header"`   // proxy: the header with the user's name
+	GroupsHeader string `toml:"groups_header"` // proxy: the header with the user's groups, separated by commas
 
 	Issuer      string   `toml:"issuer"`       // oidc: its address
 	Client      string   `toml:"client"`       // oidc: this server's id at the issuer
-	SecretFile  string   `toml:"secret_file"`  // oidc: has the client's secret; a public client has none
+	SecretFile  string   `toml:"secret_file"`  // oidc: a file with the client's secret; a public client has none
 	GroupsClaim string   `toml:"groups_claim"` // oidc: the claim with the user's groups
 	Scopes      []string `toml:"scopes"`       // oidc: asked for besides openid
-	Secret      string   `toml:"-"`
+	Secret      string   `toml:"-"`            // oidc: the client's secret, from SecretFile or the environment
 }
 
 // Find returns the file to read: the given one, that of the environment, or team.toml in the current folder.
@@ -83,7 +84,8 @@ func Find(given string, getenv func(string) string) string {
 	return cmp.Or(given, getenv(EnvFile), File)
 }
 
-// Load reads the settings, and checks them as far as that needs no connection.
+// Load reads the settings and fills in defaults. It checks all that can be checked without a connection. Errors:
+// ErrNotFound, ErrInvalid.
 func Load(file string, getenv func(string) string) (*Config, error) {
 	raw, err := os.ReadFile(file)
 	switch {
@@ -107,7 +109,7 @@ func Load(file string, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// inWords returns a decoder's error without its prefix, with the line and the name of an unknown setting.
+// inWords returns a decoder's error without its prefix, with the line, and with the name of a setting that is unknown.
 func inWords(err error) string {
 	var unknown *toml.StrictMissingError
 	var one *toml.DecodeError
@@ -209,7 +211,7 @@ func (c *Config) checkOIDC(dir string, getenv func(string) string) error {
 	return nil
 }
 
-// goodName matches names of remotes and groups, which occur in addresses, file names and lists.
+// goodName matches names of remotes and groups. They occur in addresses, file names and lists.
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // GoodName reports whether a remote or a group may have this name.
@@ -250,7 +252,7 @@ func (c *Config) checkRemotes(dir string) error {
 	return nil
 }
 
-// CloneURL is the address that people clone, without a password.
+// CloneURL returns the address that people clone, without a user and password, except for ssh.
 func (r *Remote) CloneURL() string {
 	address := cmp.Or(r.Clone, r.URL)
 	if u, err := url.Parse(address); err == nil && u.Host != "" && u.User != nil && u.Scheme != "ssh" {
@@ -288,7 +290,7 @@ func (c *Config) Groups() (all []string) {
 	return slices.Compact(all)
 }
 
-// Remote returns the remote with this name, or nil.
+// Remote returns the remote with this name, nil if there is none.
 func (c *Config) Remote(name string) *Remote {
 	for i := range c.Remotes {
 		if c.Remotes[i].Name == name {
@@ -313,7 +315,7 @@ func (c *Config) Named(names []string) (out []Remote, err error) {
 	return out, nil
 }
 
-// Path is the path of the public address, without a slash at its end.
+// Path returns the path of the public address, without a slash at the end.
 func (c *Config) Path() string {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -322,7 +324,7 @@ func (c *Config) Path() string {
 	return u.Path
 }
 
-// Front returns the front of a server that listens on an address.
+// Front returns the front of a server that listens on an address and port.
 func (c *Config) Front(address string) (*front.Front, error) {
 	u, err := url.Parse(c.URL)
 	if err != nil {
@@ -332,6 +334,7 @@ func (c *Config) Front(address string) (*front.Front, error) {
 		Hint: "call it " + c.URL + ", or set url in team.toml"})
 }
 
+// inDir returns a path that may be relative to dir.
 func inDir(dir, p string) string {
 	if filepath.IsAbs(p) {
 		return p

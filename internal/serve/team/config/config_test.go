@@ -50,28 +50,28 @@ func TestLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.URL != "https://tape.example.org/sessions" || c.Listen != "127.0.0.1:8700" || c.AuditDays != 90 || c.Cache == "" {
-		t.Errorf("%+v", c)
+		t.Errorf("the URL should have no slash at the end, and the rest its default: %+v", c)
 	}
 	if !filepath.IsAbs(c.Remotes[1].URL) {
 		t.Errorf("a relative path stays relative: %s", c.Remotes[1].URL)
 	}
 	for groups, want := range map[string]string{"shop": "shop", "bank": "bank", "leads": "shop bank", "x": "", "x,shop": "shop"} {
 		if got := strings.Join(c.Seen(strings.Split(groups, ",")), " "); got != want {
-			t.Errorf("%s see %s, want %s", groups, got, want)
+			t.Errorf("the groups %s see %q, want %q", groups, got, want)
 		}
 	}
 	if got := c.Groups(); !slices.Equal(got, []string{"bank", "leads", "shop"}) {
-		t.Error(got)
+		t.Errorf("the groups are %v, want bank, leads and shop", got)
 	}
 	shop, bank := c.Remote("shop"), c.Remote("bank")
 	for name, want := range map[string][2]bool{"main": {true, false}, "private-x": {false, false}, "private-x/fork": {false, false}, "pay-1/try": {true, true}} {
 		if got := [2]bool{shop.Takes(name), bank.Takes(name)}; got != want {
-			t.Errorf("%s is taken: %v, want %v", name, got, want)
+			t.Errorf("%s is read by shop and bank: %v, want %v", name, got, want)
 		}
 	}
 }
 
-// TestRefused: each mistake is a sentence that names the setting.
+// TestRefused: the error for each mistake names the setting.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]string{
@@ -98,11 +98,11 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	if _, err := config.Load(filepath.Join(t.TempDir(), "team.toml"), none); err == nil || len(layout.Hints(err)) == 0 {
-		t.Errorf("no file: %v", err)
+		t.Errorf("without a file: %v, want an error with a hint", err)
 	}
 	proxy := strings.Replace(strings.Replace(example, `"tokens"`, `"proxy"`, 1), `trusted_proxies = ["127.0.0.1", "10.0.0.0/8"]`, "", 1)
 	if _, err := load(t, proxy); err == nil || !strings.Contains(err.Error(), "trusted_proxies is empty") {
-		t.Error(err)
+		t.Errorf("kind proxy without a proxy: %v, want that trusted_proxies is empty", err)
 	}
 }
 
@@ -118,15 +118,15 @@ func TestSecrets(t *testing.T) {
 		}
 	}
 	if c, err := config.Load(file, none); err != nil || c.Database != "postgres://u:p@h/d" {
-		t.Error(c, err)
+		t.Errorf("the settings are %+v (%v), want the address in the file", c, err)
 	}
 	env := func(name string) string {
 		return map[string]string{"TAPE_TEAM_DATABASE": "postgres:///other", "TAPE_TEAM_CONFIG": "elsewhere.toml"}[name]
 	}
 	if c, err := config.Load(file, env); err != nil || c.Database != "postgres:///other" {
-		t.Error(c, err)
+		t.Errorf("the settings are %+v (%v), want the address in the environment", c, err)
 	}
 	if config.Find("", env) != "elsewhere.toml" || config.Find("x", env) != "x" || config.Find("", none) != "team.toml" {
-		t.Error("the wrong file is read")
+		t.Errorf("the files are %q, %q and %q; want elsewhere.toml, x and team.toml", config.Find("", env), config.Find("x", env), config.Find("", none))
 	}
 }

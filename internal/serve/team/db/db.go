@@ -1,5 +1,5 @@
-// Package db is the team's database: its schema, the rows of tapes, tokens, and the record of who searched
-// for what. It is the only user of PostgreSQL.
+// Package db is the team's database: its schema, the rows of tapes, tokens, and the audit, which records who
+// searched for what. No other package uses PostgreSQL.
 //
 // A [View] answers the queries of one user, and puts the set of remotes that the user sees into each of them. A
 // [Writer] writes the rows of one remote, which it has to itself.
@@ -19,9 +19,9 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Version is the version of what is stored. Raise it whenever schema.sql or the terms of an entry change, for example
-// by a new property in package snapshot: [DB.Prepare] then drops the old tables
-// and creates new ones, which the next sync fills.
+// Version is the version of what is stored. Raise it when more than comments in schema.sql change, or the terms of an
+// entry, for example by a new property in package snapshot. [DB.Prepare] then replaces the tables, and the next sync
+// fills them.
 const Version = 3
 
 //go:embed schema.sql
@@ -33,16 +33,16 @@ DROP TABLE IF EXISTS entries, tapes, months, remotes CASCADE;
 DROP FUNCTION IF EXISTS tape_find, tape_count, tape_seen CASCADE;
 `
 
-// lockSchema is the advisory lock for changes of the schema. With the number of a remote, it is the remote's lock.
+// lockSchema is the advisory lock for changes of the schema. With the id of a remote, it is the lock of the remote.
 const lockSchema = 0x7461_7065
 
 // DB is a pool of connections to the team's database.
 type DB struct {
 	pool *pgxpool.Pool
-	key  []byte
+	key  []byte // nil before Prepare or Use
 }
 
-// Open connects to a database. Its address is a URL or a list of settings, as psql takes them.
+// Open connects to a database. Its address is a URL or a list of settings, as for psql.
 func Open(ctx context.Context, address string) (*DB, error) {
 	c, err := pgxpool.ParseConfig(address)
 	if err != nil {
@@ -64,7 +64,8 @@ func Open(ctx context.Context, address string) (*DB, error) {
 // Close closes all connections.
 func (d *DB) Close() { d.pool.Close() }
 
-// inWords says in a sentence why the database cannot be used. An error that says so already stays as it is.
+// inWords returns an error that says in a sentence why the database cannot be used. An error that says so already
+// stays as it is.
 func inWords(err error) error {
 	var pg *pgconn.PgError
 	var connect *pgconn.ConnectError
@@ -95,12 +96,12 @@ func inWords(err error) error {
 // ErrNoTables is the error for a database that was emptied while it was used.
 var ErrNoTables = errors.New("it has no tables of tape")
 
-// causeOf says why a connection failed, without the address, which may have a password.
+// causeOf returns why a connection failed, without the address, which may have a password.
 func causeOf(err error) string {
 	for {
 		next := errors.Unwrap(err)
 		if next == nil {
-			first, _, _ := strings.Cut(err.Error(), "\n") // there may be a line for each address
+			first, _, _ := strings.Cut(err.Error(), "\n") // there is a line for each address that was tried
 			return first
 		}
 		err = next
@@ -155,7 +156,7 @@ func state(ctx context.Context, q querier) (State, error) {
 	return Ours, nil
 }
 
-// Err says why a database with a state cannot be used, and what to do.
+// Err returns why a database in this state cannot be used, with a hint; nil for Ours.
 func (s State) Err() error {
 	switch s {
 	case Empty:
@@ -170,7 +171,7 @@ func (s State) Err() error {
 	return nil
 }
 
-// Prepare makes the tables in an empty database. Those of an older version it makes anew: the next sync fills them,
+// Prepare makes the tables in an empty database, and replaces those of an older version: the next sync fills them,
 // and tokens and audit stay. It returns a sentence about what it did, "" if there was nothing to do.
 func (d *DB) Prepare(ctx context.Context) (did string, err error) {
 	err = pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
@@ -186,7 +187,7 @@ func (d *DB) Prepare(ctx context.Context) (did string, err error) {
 			did = "made the tables"
 			return makeSchema(ctx, tx)
 		case Older:
-			did = "the database was of an older version: it is filled anew from the remotes"
+			did = "the database was made by an older version: it is filled again from the remotes"
 			return remakeSchema(ctx, tx)
 		}
 		return st.Err()
@@ -207,7 +208,7 @@ func makeSchema(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// remakeSchema keeps tokens, audit and key, which git does not have.
+// remakeSchema replaces the tables. It keeps tokens, audit and key, which git does not have.
 func remakeSchema(ctx context.Context, tx pgx.Tx) error {
 	kept := `ALTER TABLE tape_team RENAME TO former_team; ALTER TABLE tokens RENAME TO former_tokens; ALTER TABLE audit RENAME TO former_audit;`
 	back := `INSERT INTO tokens (hash, name, groups, created, expires, revoked, used) SELECT hash, name, groups, created, expires, revoked, used FROM former_tokens;
@@ -240,10 +241,11 @@ func (d *DB) readKey(ctx context.Context) error {
 	return inWords(d.pool.QueryRow(ctx, `SELECT key FROM tape_team`).Scan(&d.key))
 }
 
-// Key is the secret of this database: it signs cursors, and keys the marks that replace secrets.
+// Key returns the secret of this database, which Prepare or Use has read. It signs cursors, and keys the marks that
+// replace secrets.
 func (d *DB) Key() []byte { return d.key }
 
-// Notes returns what is wrong with the database or its user, a sentence each.
+// Notes returns what is wrong with the database or its user, one sentence for each problem.
 func (d *DB) Notes(ctx context.Context) (notes []string, err error) {
 	var number int
 	var version string
@@ -258,7 +260,7 @@ func (d *DB) Notes(ctx context.Context) (notes []string, err error) {
 		notes = append(notes, "PostgreSQL "+version+" is too old: install 13 or later")
 	}
 	if bypasses {
-		notes = append(notes, "the database's user is a superuser, whom row security does not hold: name one that is not")
+		notes = append(notes, "row security does not apply to the database's user, a superuser or one with BYPASSRLS: name another user")
 	}
 	return notes, nil
 }

@@ -13,7 +13,7 @@ import (
 	"tape/internal/testkit/teamtest"
 )
 
-// TestDated: a clock that was wrong puts no entry far into the future, and an entry without a date is the oldest.
+// TestDated: a wrong clock puts no entry far into the future, and an entry without a date is the oldest.
 func TestDated(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -34,13 +34,13 @@ func TestDated(t *testing.T) {
 	}
 }
 
-// TestAddress: an address that cannot be used is refused in a sentence, without its password.
+// TestAddress: the error for an address that cannot be used is one line, without the password.
 func TestAddress(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"postgres://%", "postgres://u:swordfish@127.0.0.1:1/d?connect_timeout=1"} {
 		_, err := db.Open(t.Context(), address)
 		if err == nil || strings.Contains(err.Error(), "swordfish") || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("%s: the error is %v, want one line without the password", address, err)
 		}
 	}
 }
@@ -57,8 +57,8 @@ func exec(t *testing.T, address, sql string) {
 	}
 }
 
-// TestSchema: an empty database gets the tables once, an older one is made anew and keeps its tokens, and
-// what is newer, or somebody else's, is left as it is.
+// TestSchema: an empty database gets the tables once, and one of an older version gets new tables and keeps its
+// tokens. A database of a newer version or of another program is left as it is.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	address := teamtest.Address(t)
@@ -68,11 +68,11 @@ func TestSchema(t *testing.T) {
 	}
 	defer d.Close()
 	if err := d.Use(t.Context()); !errors.Is(err, layout.ErrNotFound) {
-		t.Errorf("empty: %v", err)
+		t.Errorf("an empty database is used: %v, want ErrNotFound", err)
 	}
 	for _, want := range []string{"made the tables", ""} {
 		if did, err := d.Prepare(t.Context()); err != nil || did != want {
-			t.Errorf("%q, %v", did, err)
+			t.Errorf("Prepare says %q (%v), want %q", did, err, want)
 		}
 	}
 	now := time.Now()
@@ -81,15 +81,15 @@ func TestSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	exec(t, address, `UPDATE tape_team SET version = 0; INSERT INTO remotes (name) OVERRIDING SYSTEM VALUE SELECT 'x' WHERE false`)
-	if did, err := d.Prepare(t.Context()); err != nil || !strings.Contains(did, "filled anew") {
-		t.Errorf("older: %q, %v", did, err)
+	if did, err := d.Prepare(t.Context()); err != nil || !strings.Contains(did, "filled again") {
+		t.Errorf("of an older version: Prepare says %q (%v), want that it is filled again", did, err)
 	}
 	if got, err := d.TokenOf(t.Context(), token, now); err != nil || got.Name != "ada" {
 		t.Errorf("the token is gone: %+v, %v", got, err)
 	}
 	exec(t, address, `UPDATE tape_team SET version = 99`)
 	if _, err := d.Prepare(t.Context()); !errors.Is(err, layout.ErrConflict) || !strings.Contains(err.Error(), "newer") {
-		t.Errorf("newer: %v", err)
+		t.Errorf("of a newer version: %v, want ErrConflict", err)
 	}
 	other := teamtest.Address(t)
 	exec(t, other, `CREATE TABLE mine (a int)`)
@@ -99,11 +99,11 @@ func TestSchema(t *testing.T) {
 	}
 	defer o.Close()
 	if _, err := o.Prepare(t.Context()); !errors.Is(err, layout.ErrConflict) || !strings.Contains(err.Error(), "another program") {
-		t.Errorf("foreign: %v", err)
+		t.Errorf("of another program: %v, want ErrConflict", err)
 	}
 }
 
-// TestTokens: a token counts until it expires or is revoked, and the database does not have it.
+// TestTokens: a token is valid until it expires or is revoked.
 func TestTokens(t *testing.T) {
 	t.Parallel()
 	address := teamtest.Address(t)
@@ -114,34 +114,34 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := d.AddToken(t.Context(), "ada", []string{"shop"}, now, now.Add(time.Hour)); !errors.Is(err, layout.ErrConflict) {
-		t.Errorf("the same name: %v", err)
+		t.Errorf("a second token with the name: %v, want ErrConflict", err)
 	}
 	if got, err := d.TokenOf(t.Context(), token, now); err != nil || len(got.Groups) != 2 {
-		t.Errorf("%+v, %v", got, err)
+		t.Errorf("the token is %+v (%v), want two groups", got, err)
 	}
 	for _, wrong := range []string{"", "x", token + "x", "tape_team_"} {
 		if _, err := d.TokenOf(t.Context(), wrong, now); !errors.Is(err, db.ErrToken) {
-			t.Errorf("%q: %v", wrong, err)
+			t.Errorf("the wrong token %q: %v, want ErrToken", wrong, err)
 		}
 	}
 	if _, err := d.TokenOf(t.Context(), token, now.Add(time.Hour)); !errors.Is(err, db.ErrToken) {
-		t.Errorf("expired: %v", err)
+		t.Errorf("expired: %v, want ErrToken", err)
 	}
 	if err := d.Revoke(t.Context(), "ada", now); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := d.TokenOf(t.Context(), token, now); !errors.Is(err, db.ErrToken) {
-		t.Errorf("revoked: %v", err)
+		t.Errorf("revoked: %v, want ErrToken", err)
 	}
 	if err := d.Revoke(t.Context(), "ada", now); !errors.Is(err, layout.ErrNotFound) {
-		t.Errorf("revoked twice: %v", err)
+		t.Errorf("revoked twice: %v, want ErrNotFound", err)
 	}
 	if list, err := d.Tokens(t.Context()); err != nil || len(list) != 1 || list[0].Revoked == nil || list[0].Used == nil {
-		t.Errorf("%+v, %v", list, err)
+		t.Errorf("the tokens are %+v (%v), want one, used and revoked", list, err)
 	}
 }
 
-// TestTyped: of a search that is typed letter by letter, what was really asked is recorded.
+// TestTyped: of a search that is typed letter by letter, only the longest text is recorded.
 func TestTyped(t *testing.T) {
 	t.Parallel()
 	address := teamtest.Address(t)
@@ -168,7 +168,7 @@ func TestTyped(t *testing.T) {
 	}
 }
 
-// TestSecondWall: without the set of remotes a question gets nothing, also the owner's of the tables.
+// TestSecondWall: a query without the set of remotes gets no rows, even for the owner of the tables.
 func TestSecondWall(t *testing.T) {
 	t.Parallel()
 	address := teamtest.Address(t)
@@ -201,7 +201,7 @@ func TestSecondWall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(t.Context())
-	for range 2 { // also after a worker that was killed before it made the index
+	for range 2 { // the second time as after a worker that was killed before it made the index
 		if err := w.Done(t.Context(), at, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func TestSecondWall(t *testing.T) {
 		for _, table := range []string{"remotes", "tapes", "entries", "months", "tape_find('''needle''', '{}', NULL, NULL, NULL, 10)"} {
 			var n int
 			if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM `+table).Scan(&n); err != nil || n != want {
-				t.Errorf("%q sees %d of %s, want %d (%v)", set, n, table, want, err)
+				t.Errorf("with the set %q, %s has %d rows, want %d (%v)", set, table, n, want, err)
 			}
 		}
 	}
@@ -227,7 +227,7 @@ func TestSecondWall(t *testing.T) {
 	}
 	for _, listed := range []bool{true, false} {
 		if list, err := shop.Sessions(t.Context(), db.Choice{Listed: listed, Most: 10}); err != nil || (len(list) == 0) != listed {
-			t.Errorf("listed %v: %v, %v", listed, list, err)
+			t.Errorf("with Listed %v, the sessions are %v (%v)", listed, list, err)
 		}
 	}
 	for _, names := range [][]string{nil, {"bank"}} {
@@ -237,7 +237,7 @@ func TestSecondWall(t *testing.T) {
 		}
 		found, err := v.Find(t.Context(), db.Question{Words: "'needle'", Units: []string{}, Most: 10})
 		if err != nil || len(found) > 0 {
-			t.Errorf("%v find %v, %v", names, found, err)
+			t.Errorf("a view of the remotes %v finds %v (%v), want nothing", names, found, err)
 		}
 	}
 }

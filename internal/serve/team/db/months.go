@@ -40,8 +40,8 @@ func partOf(date time.Time) (part string, month time.Time) {
 // lockParts is the advisory lock for making partitions.
 const lockParts = lockSchema + 1
 
-// addPart makes a partition if it is missing, in a transaction of its own: otherwise other workers would wait until
-// the one that fills it ends.
+// addPart makes a partition if it is missing, in a transaction of its own. Otherwise other workers would wait for the
+// end of the transaction that fills it.
 func (w *Writer) addPart(ctx context.Context, part string, month time.Time) error {
 	if w.parts[part] {
 		return nil
@@ -70,12 +70,13 @@ func (w *Writer) addPart(ctx context.Context, part string, month time.Time) erro
 	return inWords(err)
 }
 
-// lockWords is, with a number for the partition, the advisory lock for making its index of words. It is not lockParts,
-// for which a transaction may wait that keeps an index from being made.
+// lockWords, with a hash of a partition's name, is the advisory lock for making the partition's index of words. It is
+// not lockParts: a transaction that holds up the index may itself wait for lockParts.
 const lockWords = lockSchema + 2
 
-// tidy makes new rows fast to search, in the partitions that have rows of this sync, and in those to which a killed worker
-// left that. It does two at once, over connections of its own: what it waits for may itself need one of the pool's.
+// tidy makes new rows fast to search, in the partitions to which this sync added rows, and in those that have no index,
+// because a worker was killed. It tidies two partitions at once, over connections that are not the pool's: a
+// transaction that it waits for may need one of these.
 func (w *Writer) tidy(ctx context.Context) error {
 	rows, err := w.conn.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'entries'::regclass
 		AND NOT EXISTS (SELECT FROM pg_class x WHERE x.relname = c.relname || '_words' AND x.relnamespace = c.relnamespace)`)
@@ -87,21 +88,21 @@ func (w *Writer) tidy(ctx context.Context) error {
 		return inWords(err)
 	}
 	for _, part := range missing {
-		w.added[part] += 0
+		w.added[part] += 0 // now it is a key of added
 	}
 	todo := make(chan string, len(w.added))
 	for part := range w.added {
 		todo <- part
 	}
 	close(todo)
-	with := func(c *pgx.Conn) error {
+	work := func(c *pgx.Conn) error {
 		for part := range todo {
 			if slices.Contains(missing, part) {
-				if err := index(ctx, c, part); err != nil {
+				if err := makeIndex(ctx, c, part); err != nil {
 					return err
 				}
 			}
-			if err := tidy(ctx, c, part, w.added[part]); err != nil {
+			if err := tidyPart(ctx, c, part, w.added[part]); err != nil {
 				return err
 			}
 		}
@@ -112,12 +113,12 @@ func (w *Writer) tidy(ctx context.Context) error {
 		other.Go(func() error {
 			if c, err := pgx.ConnectConfig(ctx, w.conn.Config()); err == nil {
 				defer func() { _ = c.Close(ctx) }()
-				return with(c)
+				return work(c)
 			}
-			return nil // there are too many connections: one does it, too
+			return nil // probably too many connections: the writer's own does it all
 		})
 	}
-	err = with(w.conn)
+	err = work(w.conn)
 	if err := cmp.Or(err, other.Wait()); err != nil {
 		return inWords(err)
 	}
@@ -125,10 +126,11 @@ func (w *Writer) tidy(ctx context.Context) error {
 	return nil
 }
 
-// index makes the index of a partition's words. That comes after the first rows, because then several can be made at once.
-// It waits for all who write into the partition. With little memory, PostgreSQL sorts the words in the processor's cache:
-// for 83,000 entries of 40 words, 16 MB take a third less time than the usual 64 MB, and the index is smaller.
-func index(ctx context.Context, c *pgx.Conn, part string) error {
+// makeIndex makes the index of a partition's words. It is called when the partition has rows, because then several
+// indexes can be made at once. It waits for all transactions that write into the partition. With little memory,
+// PostgreSQL sorts the words in the processor's cache: for 83,000 entries of 40 words, it takes a third less time with
+// 16 MB than with the usual 64 MB, and the index is smaller.
+func makeIndex(ctx context.Context, c *pgx.Conn, part string) error {
 	return pgx.BeginFunc(ctx, c, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock($1, hashtext($2)), set_config('maintenance_work_mem', '16MB', true)`, lockWords, part)
 		if err == nil {
@@ -138,9 +140,9 @@ func index(ctx context.Context, c *pgx.Conn, part string) error {
 	})
 }
 
-// tidy moves pending words into the index of a partition, and updates the planner's statistics if that many new rows
-// change them much.
-func tidy(ctx context.Context, c *pgx.Conn, part string, added int64) error {
+// tidyPart moves pending words into the index of a partition. It updates the planner's statistics if at least one row
+// in ten is new.
+func tidyPart(ctx context.Context, c *pgx.Conn, part string, added int64) error {
 	var total int64
 	_, err := c.Exec(ctx, `SELECT gin_clean_pending_list(to_regclass($1))`, part+"_words")
 	if err == nil {

@@ -1,5 +1,5 @@
--- Everything here but tokens and audit is derived from git. Each table of tapes has the column by which it can
--- be spread over servers, remote, and no query joins across remotes.
+-- All tables but tape_team, tokens and audit are derived from git. tapes, entries and months have the column remote,
+-- by which they can be spread over servers. No query joins across remotes.
 
 CREATE TABLE tape_team (
 	version int   NOT NULL, -- of this schema
@@ -9,9 +9,9 @@ CREATE TABLE tape_team (
 CREATE TABLE remotes (
 	id      int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	name    text NOT NULL UNIQUE,
-	tried   timestamptz,            -- the last sync began
-	synced  timestamptz,            -- the last sync that succeeded began
-	error   text NOT NULL DEFAULT '' -- why the last one failed
+	tried   timestamptz,            -- when the last sync began
+	synced  timestamptz,            -- when the last successful sync began
+	error   text NOT NULL DEFAULT '' -- why the last sync failed
 );
 
 CREATE TABLE tapes (
@@ -24,7 +24,7 @@ CREATE TABLE tapes (
 	model     text   NOT NULL,
 	project   text   NOT NULL,
 	authors   text[] NOT NULL,
-	owner     text   NOT NULL, -- who began it: the author of entries that name none
+	owner     text   NOT NULL, -- who began it, and is the author of entries that name none
 	started   timestamptz,
 	updated   timestamptz,
 	entries   bigint NOT NULL, -- its own; a fork's do not include its parent's
@@ -35,10 +35,10 @@ CREATE TABLE tapes (
 	anchors   int    NOT NULL,
 	first_id  bigint NOT NULL, -- of its own entries
 	last_id   bigint NOT NULL,
-	oldest    timestamptz NOT NULL, -- the dates in entries
+	oldest    timestamptz NOT NULL, -- of the dates of its entries
 	newest    timestamptz NOT NULL,
-	about     text   NOT NULL, -- continues title, counts and so on
-	watermark text   NOT NULL, -- the commit up to which entries has it
+	about     text   NOT NULL, -- from which a sync continues title, counts and so on
+	watermark text   NOT NULL, -- the commit up to which its entries are in the table entries
 	PRIMARY KEY (remote, id),
 	UNIQUE (remote, ref)
 );
@@ -64,10 +64,10 @@ CREATE INDEX ON entries (remote, tape, id);
 CREATE INDEX ON entries (date, id);
 -- Each partition also has an index of its words, which is made at the end of the sync that first fills it.
 
--- What is older than months are made for, or has no date.
+-- Entries without a date, and from before the first month that gets a partition.
 CREATE TABLE entries_old PARTITION OF entries FOR VALUES FROM (MINVALUE) TO ('2015-01-01 00:00:00+00');
 
--- How many entries a remote has in a month, of what length.
+-- How many entries a remote has in a month, and the length of their lines together.
 CREATE TABLE months (
 	remote  int    NOT NULL,
 	month   date   NOT NULL,
@@ -96,8 +96,8 @@ CREATE TABLE audit (
 );
 CREATE INDEX ON audit (date);
 
--- The second wall. A transaction sees the remotes that tape.remotes lists, also the owner's; without it, none.
--- The first wall is package db, which puts the set into every question.
+-- The second wall. A transaction sees the remotes that tape.remotes lists, even if its user owns the tables; without
+-- this setting it sees none. The first wall is package db, which puts the set into every query.
 CREATE FUNCTION tape_seen() RETURNS int[] LANGUAGE sql STABLE PARALLEL SAFE
 	AS $$ SELECT coalesce(nullif(current_setting('tape.remotes', true), ''), '{}')::int[] $$;
 ALTER TABLE remotes ENABLE ROW LEVEL SECURITY;
@@ -108,14 +108,15 @@ ALTER TABLE entries ENABLE ROW LEVEL SECURITY;
 ALTER TABLE entries FORCE ROW LEVEL SECURITY;
 ALTER TABLE months ENABLE ROW LEVEL SECURITY;
 ALTER TABLE months FORCE ROW LEVEL SECURITY;
--- tape.all is set by the worker and by status, who name remotes that have no number yet.
+-- With tape.all, package db finds remotes by name, before it knows their ids.
 CREATE POLICY seen ON remotes USING (id = ANY (tape_seen()) OR current_setting('tape.all', true) = 'on');
 CREATE POLICY seen ON tapes USING (remote = ANY (tape_seen()));
 CREATE POLICY seen ON entries USING (remote = ANY (tape_seen()));
 CREATE POLICY seen ON months USING (remote = ANY (tape_seen()));
 
--- tape_find returns entries with these words, the newest first, until there are enough. PostgreSQL uses no index
--- of words below row security, so it reads the partitions themselves, month by month, with the same set.
+-- tape_find returns entries that match a tsquery, the newest first, until there are enough. Under row security,
+-- PostgreSQL uses no index of words. So the function reads the partitions themselves, month by month, with the same set
+-- of remotes.
 CREATE FUNCTION tape_find(question text, units text[], among bigint[], since timestamptz, until timestamptz, most int)
 RETURNS TABLE (remote int, tape bigint, id bigint, date timestamptz, kind text, sign bigint, bytes int, has text)
 LANGUAGE plpgsql STABLE AS $$
@@ -148,8 +149,8 @@ BEGIN
 	END LOOP;
 END $$;
 
--- tape_count returns how many entries have these words, and among how many it has counted: month by month, the
--- newest first, until there are enough.
+-- tape_count returns how many entries match a tsquery, and among how many it has counted. It counts month by month,
+-- the newest first, until there are enough.
 CREATE FUNCTION tape_count(question text, most int) RETURNS TABLE (hits bigint, among bigint)
 LANGUAGE plpgsql STABLE AS $$
 DECLARE

@@ -17,26 +17,26 @@ type Session struct {
 
 // Choice says which sessions are listed.
 type Choice struct {
-	Remote  string // the whole name; "" means all
-	Name    string // the whole name
-	Text    string // a part of title, name or project, ignoring case
-	Agent   string // a part of it
-	Project string // a part of it
-	Since   time.Time
-	Until   time.Time
-	Forks   bool
+	Remote  string    // the whole name; "" means all
+	Name    string    // the whole name; "" means all; with a name, forks are listed, too
+	Text    string    // a part of title, name or project, ignoring case
+	Agent   string    // a part of it
+	Project string    // a part of it
+	Since   time.Time // updated since then; zero means all
+	Until   time.Time // begun until then; zero means all
+	Forks   bool      // also forks
 
 	Projects []string // whole names of folders; nil means all
 	Author   string   // the whole name of somebody who wrote in it
-	Under    string   // what names begin with
-	Listed   bool     // not the tape that comes with a workspace if nothing is on it
-	Whole    bool     // no subagents, which count for the session that started them
-	Skip     int      // how many are left out at the beginning
+	Under    string   // what the names begin with
+	Listed   bool     // without the tape that comes with a workspace, while nothing is on it
+	Whole    bool     // without subagents, which belong to the session that started them
+	Skip     int      // how many to leave out at the beginning
 
-	// The last session of the previous page.
+	// The last session of the previous page, its Updated and ID. nil: there is none.
 	AfterTime *time.Time
 	AfterID   int64
-	Most      int
+	Most      int // how many at most
 }
 
 // Sessions lists sessions, those with the newest entries first.
@@ -49,7 +49,7 @@ func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error
 		ORDER BY coalesce(updated, 'epoch') DESC, id OFFSET $16 LIMIT $17`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
 }
 
-// chosen returns a choice as a condition in SQL, with its parameters.
+// chosen is a Choice as a condition in SQL. Choice.args has its parameters from $2 on.
 const chosen = `remote = ANY ($1)
 	AND ($2 = '' OR name = $2) AND ($3 = '' OR title || ' ' || name || ' ' || project ILIKE $3) AND ($4 = '' OR agent ILIKE $4) AND ($5 = '' OR project ILIKE $5)
 	AND ($6::timestamptz IS NULL OR updated >= $6) AND ($7::timestamptz IS NULL OR started <= $7) AND ($8 OR ref NOT LIKE 'refs/heads/fork/%')
@@ -58,9 +58,10 @@ const chosen = `remote = ANY ($1)
 	AND NOT ($13 AND position('/agent-' IN name) > 0 AND ref LIKE 'refs/heads/tape/%'
 		AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = 'refs/heads/tape/' || split_part(t.name, '/agent-', 1)))`
 
-// people are those who wrote in a session: its authors, or, if entries name none, who began it.
+// people are those who wrote in a session: its authors, or, if its entries name none, its owner.
 const people = `CASE WHEN authors = '{}' THEN ARRAY[owner] ELSE authors END`
 
+// args returns the parameters of chosen, without the first, the set of remotes.
 func (c Choice) args() []any {
 	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole}
 }
@@ -103,14 +104,14 @@ func (v *View) Days(ctx context.Context, since time.Time) (map[string]int, error
 	return out, err
 }
 
-// Containing returns the ids of the entries of a session whose text contains a part, ignoring case, in their order.
+// Containing returns the ids of a session's entries whose text contains part, ignoring case, in their order.
 func (v *View) Containing(ctx context.Context, s Session, part string, most int) (ids []int64, err error) {
 	err = v.ask(ctx, `SELECT id FROM entries WHERE remote = ANY ($1) AND remote = $2 AND tape = $3 AND date >= $4 AND date <= $5 AND text ILIKE $6 ORDER BY id LIMIT $7`,
 		into(&ids), s.RemoteID, s.ID, s.Oldest, s.Newest, like(part), most)
 	return ids, err
 }
 
-// only limits the view to one remote; without that remote it sees nothing.
+// only returns the view limited to one remote. It sees nothing if the user does not see that remote.
 func (v *View) only(remote string) *View {
 	out := &View{db: v.db, names: v.names, ids: []int32{}}
 	for _, id := range v.ids {

@@ -7,12 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// RemoteStatus says how a remote is being read.
+// RemoteStatus says how far a remote has been read, and whether that failed.
 type RemoteStatus struct {
 	Remote  string
-	Tried   *time.Time // when the last sync began
-	Synced  *time.Time // when the last successful one began
-	Error   string     // why the last one failed
+	Tried   *time.Time // when the last sync began; nil: there was none
+	Synced  *time.Time // when the last successful sync began; nil: there was none
+	Error   string     // why the last sync failed, "" if it did not
 	Tapes   int64
 	Entries int64
 	id      int32
@@ -56,8 +56,8 @@ func (d *DB) Audit(ctx context.Context, who, action, resource string) error {
 	return inWords(err)
 }
 
-// AuditTyped records a search whose words somebody may still be typing. Within some seconds, more letters take the place
-// of fewer.
+// AuditTyped records a search whose text somebody may still be typing. It replaces a record of the last seconds whose
+// text is the beginning of this one.
 func (d *DB) AuditTyped(ctx context.Context, who, text string) error {
 	_, err := d.pool.Exec(ctx, `WITH longer AS (UPDATE audit SET resource = $2, date = now()
 			WHERE who = $1 AND action = 'search' AND date > now() - interval '3 seconds' AND starts_with($2, resource) RETURNING 1)
@@ -65,7 +65,7 @@ func (d *DB) AuditTyped(ctx context.Context, who, text string) error {
 	return inWords(err)
 }
 
-// DropAudit removes what was recorded before a date.
+// DropAudit removes the records from before a date.
 func (d *DB) DropAudit(ctx context.Context, before time.Time) error {
 	_, err := d.pool.Exec(ctx, `DELETE FROM audit WHERE date < $1`, before)
 	return inWords(err)

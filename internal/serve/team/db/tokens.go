@@ -18,25 +18,27 @@ import (
 // tokenPrefix begins every token, so that scanners for secrets can recognise one.
 const tokenPrefix = "tape_team_"
 
-// Token describes a token, without its text, which is shown once, when it is made.
+// Token describes a token. Its text is not stored: it is shown once, when the token is made.
 type Token struct {
 	Name    string
 	Groups  []string
 	Created time.Time
 	Expires time.Time
-	Revoked *time.Time
-	Used    *time.Time // when it was last used, to the minute
+	Revoked *time.Time // nil: it was not
+	Used    *time.Time // when it was last used, accurate to a minute; nil: never
 }
 
 // Valid reports whether a token is valid at a time.
 func (t Token) Valid(now time.Time) bool { return t.Revoked == nil && now.Before(t.Expires) }
 
+// hashOf returns the SHA-256 of a token.
 func hashOf(token string) []byte {
 	sum := sha256.Sum256([]byte(token))
 	return sum[:]
 }
 
-// AddToken makes a token of 256 bits. Only its hash is stored.
+// AddToken makes a token of 256 bits, and returns its text. Only its hash is stored. Errors: ErrConflict if a
+// valid or expired token has the name.
 func (d *DB) AddToken(ctx context.Context, name string, groups []string, now, expires time.Time) (token string, err error) {
 	raw := make([]byte, 32)
 	rand.Read(raw)
@@ -60,7 +62,7 @@ func (d *DB) Tokens(ctx context.Context) ([]Token, error) {
 	return out, inWords(err)
 }
 
-// Revoke makes a token void. Errors: ErrNotFound.
+// Revoke makes a token void. Errors: ErrNotFound if there is none, or it was revoked.
 func (d *DB) Revoke(ctx context.Context, name string, now time.Time) error {
 	tag, err := d.pool.Exec(ctx, `UPDATE tokens SET revoked = $2 WHERE name = $1 AND revoked IS NULL`, name, now)
 	if err == nil && tag.RowsAffected() == 0 {
@@ -69,10 +71,10 @@ func (d *DB) Revoke(ctx context.Context, name string, now time.Time) error {
 	return inWords(err)
 }
 
-// ErrToken is the error for a token that is unknown, expired or revoked. It does not say which.
+// ErrToken is the error for a token that is unknown, expired or revoked. It does not say which of these.
 var ErrToken = errors.New("the token is unknown, expired or revoked")
 
-// TokenOf describes a valid token. Errors: ErrToken.
+// TokenOf describes a valid token, and records its use. Errors: ErrToken.
 func (d *DB) TokenOf(ctx context.Context, token string, now time.Time) (Token, error) {
 	if !strings.HasPrefix(token, tokenPrefix) {
 		return Token{}, ErrToken

@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// View answers the queries of one user. All of them go through its method ask, which puts in the set of remotes
-// that the user sees.
+// View answers the queries of one user. All of them go through its method ask, which adds the set of remotes that the
+// user sees.
 type View struct {
 	db    *DB
-	names map[int32]string // the remotes
-	ids   []int32
+	names map[int32]string // of the remotes, by id
+	ids   []int32          // of the remotes
 }
 
 // View returns the view of a user who sees the named remotes.
@@ -32,7 +32,7 @@ func (d *DB) View(ctx context.Context, remotes []string) (*View, error) {
 	return v, inWords(err)
 }
 
-// query runs a query in a transaction that only reads, with the settings tape.remotes and tape.all. All of it is sent
+// query runs a query in a read-only transaction, with values for the settings tape.remotes and tape.all. All is sent
 // at once: the statements of a batch are one transaction.
 func (d *DB) query(ctx context.Context, settings []string, sql string, args []any, each func(rows pgx.Rows) error) (err error) {
 	b := &pgx.Batch{}
@@ -56,23 +56,23 @@ func (d *DB) query(ctx context.Context, settings []string, sql string, args []an
 	return rows.Err()
 }
 
-// list is a set of remotes as PostgreSQL writes it.
-func list(ids []int32) string {
+// setOf returns ids of remotes as an array of PostgreSQL.
+func setOf(ids []int32) string {
 	return "{" + strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ","), "[]") + "}"
 }
 
 // see tells row security, the second wall, which remotes a transaction sees.
 func see(ctx context.Context, tx pgx.Tx, ids []int32) error {
-	_, err := tx.Exec(ctx, `SELECT set_config('tape.remotes', $1, true), set_config('tape.all', 'off', true)`, list(ids))
+	_, err := tx.Exec(ctx, `SELECT set_config('tape.remotes', $1, true), set_config('tape.all', 'off', true)`, setOf(ids))
 	return err
 }
 
 // ask runs a query, whose first parameter is the set of remotes, in a transaction that sees no other remote.
 func (v *View) ask(ctx context.Context, sql string, each func(rows pgx.Rows) error, args ...any) error {
-	return inWords(v.db.query(ctx, []string{list(v.ids), "off"}, sql, append([]any{v.ids}, args...), each))
+	return inWords(v.db.query(ctx, []string{setOf(v.ids), "off"}, sql, append([]any{v.ids}, args...), each))
 }
 
-// into returns a function that appends the only column of a row to a list.
+// into returns a function that appends the value of a row with one column to a list.
 func into[T any](list *[]T) func(pgx.Rows) error {
 	return func(r pgx.Rows) error {
 		var value T
@@ -85,10 +85,10 @@ func into[T any](list *[]T) func(pgx.Rows) error {
 // Totals are sums over all entries of a view.
 type Totals struct {
 	Entries, Bytes int64
-	Newest         time.Time
+	Newest         time.Time // the date of the newest entry; zero: there is none
 }
 
-// Totals returns sums over all entries.
+// Totals returns the sums over all entries of the view.
 func (v *View) Totals(ctx context.Context) (t Totals, err error) {
 	var newest *time.Time
 	err = v.ask(ctx, `SELECT coalesce(sum(entries), 0)::bigint, coalesce(sum(bytes), 0)::bigint,
@@ -100,13 +100,13 @@ func (v *View) Totals(ctx context.Context) (t Totals, err error) {
 	return t, err
 }
 
-// Question says which entries are looked for. Words is a tsquery of PostgreSQL.
+// Question says which entries to find. Words is a tsquery of PostgreSQL.
 type Question struct {
-	Words        string   // "" means all entries
-	Units        []string // tsqueries; Found.Has says which of them an entry matches
-	Tapes        []int64  // nil means all
-	Since, Until time.Time
-	Most         int
+	Words        string    // "" means all entries
+	Units        []string  // tsqueries; Found.Has says which of them an entry matches
+	Tapes        []int64   // nil means all
+	Since, Until time.Time // zero means all
+	Most         int       // how many at most
 }
 
 // Key names an entry.
@@ -120,8 +120,8 @@ type Found struct {
 	Key
 	Date  time.Time
 	Kind  string
-	Sign  int64
-	Bytes int
+	Sign  int64  // equal for entries that say nearly the same
+	Bytes int    // length of the line in git
 	Has   string // 1 or 0 for each unit
 }
 
@@ -143,27 +143,27 @@ func orNull(t time.Time) *time.Time {
 	return &t
 }
 
-// Count counts the entries that have some words, month by month from the newest one on, until there are most of
-// them. among is how many entries these months have.
+// Count counts the entries that match a tsquery, month by month from the newest one on, until there are at least most
+// of them. among is how many entries the counted months have.
 func (v *View) Count(ctx context.Context, words string, most int) (found, among int64, err error) {
 	err = v.ask(ctx, `SELECT hits, among FROM tape_count($2, $3) WHERE cardinality($1::int[]) > 0`,
 		func(r pgx.Rows) error { return r.Scan(&found, &among) }, words, most)
 	return found, among, err
 }
 
-// Stored is an entry as it is stored.
+// Stored is an entry as the database has it. Secrets in it are masked.
 type Stored struct {
 	Key
 	Date   time.Time
 	Author string
-	Anchor string
-	Phase  int
-	Text   string
-	Line   string
+	Anchor string // the name of its phase
+	Phase  int    // the number of its anchor
+	Text   string // what is searched; "" from Entries
+	Line   string // the stored line
 }
 
-// Read returns entries by their keys, which come with their dates. The rows are looked up one by one: a join would
-// read whole months.
+// Read returns entries by their keys; dates has their dates. An entry that does not exist is left out. The rows are
+// looked up one by one: a join would read whole months.
 func (v *View) Read(ctx context.Context, dates map[Key]time.Time) (map[Key]Stored, error) {
 	var tapes, ids []int64
 	var remotes []int32
@@ -183,7 +183,7 @@ func (v *View) Read(ctx context.Context, dates map[Key]time.Time) (map[Key]Store
 	return out, err
 }
 
-// Authors returns the authors of the entries of a view, the owners of tapes included.
+// Authors returns the authors of the view's entries, and the owners of its tapes.
 func (v *View) Authors(ctx context.Context) (out []string, err error) {
 	err = v.ask(ctx, `SELECT DISTINCT a FROM tapes, unnest(authors || owner) a WHERE remote = ANY ($1) ORDER BY a`, into(&out))
 	return out, err
@@ -191,19 +191,19 @@ func (v *View) Authors(ctx context.Context) (out []string, err error) {
 
 // Range says which entries of a session are read.
 type Range struct {
-	First, Last int64 // ids; Last 0 means to the end
-	Kinds       []string
-	Roles       []string
-	Since       time.Time
-	Until       time.Time
-	Reverse     bool
-	Most        int
+	First, Last int64     // ids; Last 0 means to the end
+	Kinds       []string  // empty means all
+	Roles       []string  // empty means all
+	Since       time.Time // zero means all
+	Until       time.Time // zero means all
+	Reverse     bool      // the last one first
+	Most        int       // how many at most
 }
 
 // errEnough ends a query early.
 var errEnough = errors.New("enough")
 
-// Entries yields the stored entries of a session, in their order or the last one first, until yield returns false.
+// Entries yields the entries of a session in their order, or the last one first, until yield returns false.
 func (v *View) Entries(ctx context.Context, s Session, q Range, yield func(Stored) bool) error {
 	order := "e.id"
 	if q.Reverse {

@@ -14,13 +14,14 @@ import (
 // Writer writes the rows of one remote, which it has to itself until it is closed.
 type Writer struct {
 	db     *DB
-	conn   *pgx.Conn // its own, not one of the pool's, so that workers cannot take all that others need to go on
+	conn   *pgx.Conn // its own, not one of the pool's: workers must not use up the pool, which others need to continue
 	remote int32
 	parts  map[string]bool  // partitions that exist
 	added  map[string]int64 // rows written, by partition
 }
 
-// Writer returns the writer of a remote. If another worker has it, it waits, or, without wait, returns nil.
+// Writer returns the writer of a remote. If another worker has the remote, it waits, or, without wait, returns
+// nil and no error.
 func (d *DB) Writer(ctx context.Context, remote string, wait bool) (*Writer, error) {
 	conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
 	if err != nil {
@@ -35,9 +36,10 @@ func (d *DB) Writer(ctx context.Context, remote string, wait bool) (*Writer, err
 	return w, nil
 }
 
+// lock takes the lock of the remote, which it adds to the table of remotes if needed.
 func (w *Writer) lock(ctx context.Context, remote string, wait bool) (ok bool, err error) {
-	// A commit need not reach the disk at once: what is lost when the power fails, the next worker writes again.
-	// lz4 is faster than PostgreSQL's own compression; versions and builds without it keep that.
+	// A commit need not reach the disk at once: the next worker writes again what a power failure loses.
+	// lz4 is faster than PostgreSQL's own compression, which versions and builds without lz4 keep.
 	if _, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'on', false), set_config('synchronous_commit', 'off', false);
 		SELECT set_config(name, 'lz4', false) FROM pg_settings WHERE name = 'default_toast_compression' AND 'lz4' = ANY (enumvals)`); err != nil {
 		return false, err
@@ -55,7 +57,7 @@ func (w *Writer) lock(ctx context.Context, remote string, wait bool) (ok bool, e
 		err = w.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock($1, $2)`, lockSchema, w.remote).Scan(&ok)
 	}
 	if err == nil && ok {
-		_, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'off', false), set_config('tape.remotes', $1, false)`, list([]int32{w.remote}))
+		_, err = w.conn.Exec(ctx, `SELECT set_config('tape.all', 'off', false), set_config('tape.remotes', $1, false)`, setOf([]int32{w.remote}))
 	}
 	return ok, err
 }
@@ -67,7 +69,7 @@ func (w *Writer) Close() {
 	_ = w.conn.Close(ctx)
 }
 
-// Tape is a tape or fork as the database describes it.
+// Tape is the row of a tape or fork. schema.sql explains the columns.
 type Tape struct {
 	ID        int64
 	Ref, Name string
@@ -115,7 +117,7 @@ func (w *Writer) Tried(ctx context.Context, began time.Time) error {
 	return inWords(err)
 }
 
-// Done records why a sync failed, "" for success.
+// Done makes new rows fast to search, and records the end of a sync: why it failed, or "" for success.
 func (w *Writer) Done(ctx context.Context, began time.Time, failure string) error {
 	if err := w.tidy(ctx); err != nil {
 		return err
@@ -124,7 +126,7 @@ func (w *Writer) Done(ctx context.Context, began time.Time, failure string) erro
 	return inWords(err)
 }
 
-// Row is the row of an entry.
+// Row is the row of an entry. schema.sql explains the columns.
 type Row struct {
 	ID                         int64
 	Date                       time.Time
@@ -136,12 +138,12 @@ type Row struct {
 	Words                      []string
 }
 
-// Change is a transaction, with what it changes in the counts of months.
+// Change is a transaction of a Writer.
 type Change struct {
 	w      *Writer
 	tx     pgx.Tx
-	months map[string]*month
-	added  map[string]int64
+	months map[string]*month // what it changes in the counts of months, by partition
+	added  map[string]int64  // rows written, by partition
 }
 
 type month struct {
@@ -158,13 +160,13 @@ func (w *Writer) Begin(ctx context.Context) (*Change, error) {
 // Rollback undoes the change.
 func (c *Change) Rollback(ctx context.Context) { _ = c.tx.Rollback(context.WithoutCancel(ctx)) }
 
-// NewID returns the id of a new tape. It may be called while a Change is writing.
+// NewID returns an id for a new tape. It may be called while a Change is writing.
 func (w *Writer) NewID(ctx context.Context) (id int64, err error) {
 	err = w.db.pool.QueryRow(ctx, `SELECT nextval(pg_get_serial_sequence('tapes', 'id'))`).Scan(&id)
 	return id, inWords(err)
 }
 
-// Put writes the row of a tape.
+// Put writes the row of a tape, and replaces an older one with its ID.
 func (c *Change) Put(ctx context.Context, t Tape) error {
 	_, err := c.tx.Exec(ctx, `INSERT INTO tapes (remote, `+tapeColumns+`) OVERRIDING SYSTEM VALUE
 		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24)
@@ -175,7 +177,7 @@ func (c *Change) Put(ctx context.Context, t Tape) error {
 	return inWords(err)
 }
 
-// Add writes entries of a tape.
+// Add writes the rows of entries of a tape.
 func (c *Change) Add(ctx context.Context, tape int64, rows []Row) error {
 	byPart := map[string][]Row{}
 	for _, r := range rows {
@@ -190,7 +192,7 @@ func (c *Change) Add(ctx context.Context, tape int64, rows []Row) error {
 	}
 	columns := []string{"remote", "tape", "id", "date", "kind", "role", "author", "phase", "anchor", "sign", "bytes", "text", "line", "words"}
 	for part, list := range byPart {
-		// Into the partition, because PostgreSQL refuses COPY into a table with row security.
+		// This writes into the partition, because PostgreSQL refuses COPY into a table with row security.
 		_, err := c.tx.CopyFrom(ctx, pgx.Identifier{part}, columns, pgx.CopyFromSlice(len(list), func(i int) ([]any, error) {
 			r := &list[i]
 			return []any{c.w.remote, tape, r.ID, r.Date, r.Kind, r.Role, r.Author, int32(r.Phase), r.Anchor, r.Sign, int32(r.Bytes), r.Text, r.Line, vector(r.Words)}, nil
@@ -211,6 +213,7 @@ func vector(words []string) pgtype.TSVector {
 	return v
 }
 
+// count changes the counts of a month.
 func (c *Change) count(part string, at time.Time, entries, bytes int64) {
 	m := c.months[part]
 	if m == nil {
@@ -221,7 +224,7 @@ func (c *Change) count(part string, at time.Time, entries, bytes int64) {
 	m.bytes += bytes
 }
 
-// Drop removes a tape's entries, and, with all, the tape. It returns how many entries it had.
+// Drop removes the entries of a tape, and, with all, the tape. It returns how many entries were removed.
 func (c *Change) Drop(ctx context.Context, t Tape, all bool) (n int64, err error) {
 	rows, err := c.tx.Query(ctx, `WITH gone AS (DELETE FROM entries WHERE remote = $1 AND tape = $2 AND date >= $3 AND date <= $4 RETURNING date, bytes)
 		SELECT date_trunc('month', date, 'UTC'), count(*), sum(bytes) FROM gone GROUP BY 1`, c.w.remote, t.ID, t.Oldest, t.Newest)
@@ -242,7 +245,7 @@ func (c *Change) Drop(ctx context.Context, t Tape, all bool) (n int64, err error
 	return n, inWords(err)
 }
 
-// Commit also updates the counts of months.
+// Commit updates the counts of months, and commits the change.
 func (c *Change) Commit(ctx context.Context) error {
 	for _, part := range slices.Sorted(maps.Keys(c.months)) {
 		m := c.months[part]
@@ -260,7 +263,7 @@ func (c *Change) Commit(ctx context.Context) error {
 	return nil
 }
 
-// DropRemotes removes remotes that are not among the named ones, with all their rows, and returns their names.
+// DropRemotes removes the remotes that keep does not name, with all their rows, and returns their names.
 func (d *DB) DropRemotes(ctx context.Context, keep []string) (gone []string, err error) {
 	rows, err := d.Status(ctx)
 	if err != nil {
@@ -285,8 +288,8 @@ func (d *DB) dropRemote(ctx context.Context, name string) error {
 	}
 	defer w.Close()
 	return inWords(pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error {
-		for _, of := range []string{"entries WHERE remote", "tapes WHERE remote", "months WHERE remote", "remotes WHERE id"} {
-			if _, err := tx.Exec(ctx, `DELETE FROM `+of+` = $1`, w.remote); err != nil {
+		for _, rows := range []string{"entries WHERE remote", "tapes WHERE remote", "months WHERE remote", "remotes WHERE id"} {
+			if _, err := tx.Exec(ctx, `DELETE FROM `+rows+` = $1`, w.remote); err != nil {
 				return err
 			}
 		}

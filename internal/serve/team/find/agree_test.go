@@ -26,7 +26,7 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 var vocabulary = strings.Fields(`timeout retry connection reset cache redis fork merge 数据库连接 超时 parseHTTP2 snake_case main.go error test branch anchor
 	handoff deploy config server client the of and is a in it to for with on at file line code build run go git 42 0.4.3 café naïve`)
 
-// said is a random text: the first words of the vocabulary are rare, those in its middle common.
+// said returns a random text. The first words of the vocabulary are rare in it, those in the middle common.
 func said(r *rand.Rand) string {
 	var words []string
 	for range 1 + r.IntN(12) {
@@ -35,7 +35,8 @@ func said(r *rand.Rand) string {
 	return strings.Join(words, " ")
 }
 
-// corpus fills a workspace with random sessions over half a year, pushes it and brings a database up to date.
+// corpus fills a workspace with random sessions of half a year, pushes it, and syncs a database. Each of the
+// remotes is that workspace under a name of its own.
 func corpus(t *testing.T, r *rand.Rand, entries int, remotes ...string) (*repo.Store, *db.DB) {
 	t.Helper()
 	begin := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
@@ -88,7 +89,7 @@ func TestAgree(t *testing.T) {
 	storetest.Must(t, err)
 	x := index.New(s, nil)
 	defer x.Close()
-	phrases := []string{"main.go OR to", "main.go OR it", "main.go OR deploy", `"of the" OR error`} // how much one weighs depends on all that is found
+	phrases := []string{"main.go OR to", "main.go OR it", "main.go OR deploy", `"of the" OR error`} // the weight of a phrase depends on the number of all that is found
 	ask := func() string {
 		if n := len(phrases); n > 0 {
 			defer func() { phrases = phrases[1:] }()
@@ -127,8 +128,8 @@ func TestAgree(t *testing.T) {
 	}
 }
 
-// TestGroups: whatever is asked, by whomever, every hit, session and entry is of a remote that the user sees, and
-// the answers are the same as if the others did not exist.
+// TestGroups: whatever a user asks for, every hit, session and entry is of a remote that the user sees, and the
+// answers are the same as if the other remotes did not exist.
 func TestGroups(t *testing.T) {
 	t.Parallel()
 	r := testkit.Random(t)
@@ -137,7 +138,7 @@ func TestGroups(t *testing.T) {
 	none, err := alone.View(t.Context(), []string{"shop"})
 	storetest.Must(t, err)
 	if list, err := none.Sessions(t.Context(), db.Choice{Most: 10}); err != nil || len(list) > 0 {
-		t.Errorf("%v, %v", list, err)
+		t.Errorf("a view of a remote that does not exist has the sessions %v (%v)", list, err)
 	}
 	for range testkit.Size(40, 400) {
 		var seen []string
@@ -152,7 +153,7 @@ func TestGroups(t *testing.T) {
 		storetest.Must(t, err)
 		for _, h := range res.Hits {
 			if !slices.Contains(seen, h.Workspace) {
-				t.Fatalf("%v see @%d of %s", seen, h.ID, h.Workspace)
+				t.Fatalf("a user of %v gets the hit @%d of %s", seen, h.ID, h.Workspace)
 			}
 		}
 		list, err := v.Sessions(t.Context(), db.Choice{Most: 100, Forks: true})
@@ -162,18 +163,18 @@ func TestGroups(t *testing.T) {
 		total := int64(0)
 		for _, s := range list {
 			if total += s.Entries; !slices.Contains(seen, s.Remote) {
-				t.Fatalf("%v see %s of %s", seen, s.Name, s.Remote)
+				t.Fatalf("a user of %v sees the session %s of %s", seen, s.Name, s.Remote)
 			}
 		}
 		if sums.Entries != total {
-			t.Errorf("%v: the sums have %d entries, the sessions %d", seen, sums.Entries, total)
+			t.Errorf("for a user of %v, the totals have %d entries, the sessions %d", seen, sums.Entries, total)
 		}
 		lists(t, v, list)
 		all, err := d.View(t.Context(), []string{"shop", "bank", "mill"})
 		storetest.Must(t, err)
 		sessions, err := all.Sessions(t.Context(), db.Choice{Most: 100})
 		storetest.Must(t, err)
-		for _, s := range sessions { // a session that somebody else has found
+		for _, s := range sessions { // the user asks for each session, also those that only others see
 			n := 0
 			storetest.Must(t, v.Entries(t.Context(), s, db.Range{Most: 10}, func(db.Stored) bool { n++; return true }))
 			inside, err := v.Containing(t.Context(), s, "", 10)
@@ -186,13 +187,13 @@ func TestGroups(t *testing.T) {
 			byID, err := v.ByID(t.Context(), []int64{s.ID})
 			storetest.Must(t, err)
 			if got, want := n > 0 && len(rows) == 1 && len(byID) == 1, slices.Contains(seen, s.Remote); got != want || !want && n+len(rows)+len(byID) > 0 {
-				t.Fatalf("%v: %d entries, %d rows, %d sessions of %s", seen, n, len(rows), len(byID), s.Remote)
+				t.Fatalf("a user of %v gets %d entries, %d rows and %d sessions of %s", seen, n, len(rows), len(byID), s.Remote)
 			}
 		}
 	}
 }
 
-// lists compares what pages ask about sessions with a list of all of them.
+// lists compares the answers for pages about sessions with the list of all sessions.
 func lists(t *testing.T, v *db.View, all []db.Session) {
 	t.Helper()
 	n, err := v.CountSessions(t.Context(), db.Choice{Forks: true})
@@ -206,11 +207,11 @@ func lists(t *testing.T, v *db.View, all []db.Session) {
 	facets, err := v.Facets(t.Context())
 	storetest.Must(t, err)
 	if want := min(1, len(all)); n != len(all) || sum != len(all) || len(facets.People) != want {
-		t.Errorf("%d sessions: count %d, by day %d, people %v", len(all), n, sum, facets.People)
+		t.Errorf("of %d sessions, %d are counted, %d by day; the people are %v, want %d", len(all), n, sum, facets.People, want)
 	}
 	for _, who := range facets.People {
 		if mine, err := v.Sessions(t.Context(), db.Choice{Author: who, Forks: true, Skip: 1, Most: 1000}); err != nil || len(mine) != len(all)-1 {
-			t.Errorf("%d sessions, after the first one %d of %s (%v)", len(all), len(mine), who, err)
+			t.Errorf("of %d sessions, %d of %s come after the first one (%v)", len(all), len(mine), who, err)
 		}
 	}
 }

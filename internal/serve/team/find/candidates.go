@@ -12,21 +12,23 @@ import (
 	"tape/internal/text/query"
 )
 
+// signature is equal for entries of a session that say nearly the same.
 type signature struct {
 	sign int64
 	kind string
 	tape int64
 }
 
+// candidate is an entry that has the words, and may become a hit.
 type candidate struct {
 	db.Found
-	stored db.Stored
-	match  query.Match
-	score  float64
-	more   int // how many were folded into it
+	stored  db.Stored // after it was read
+	match   query.Match
+	score   float64
+	similar int // how many entries were folded into it
 }
 
-// choose judges candidates and reads the best of them, until there are enough hits.
+// choose scores candidates and reads the best of them, until there are enough hits.
 func (f *finder) choose(ctx context.Context) error {
 	wanted := max(relevance.LeastRead, 2*f.limit)
 	newest, err := f.find(ctx, f.words, relevance.ManyFound+1)
@@ -54,8 +56,8 @@ func (f *finder) choose(ctx context.Context) error {
 	return f.goOn(ctx, newest, wanted)
 }
 
-// countPhrase counts the entries that have the words of a query with a phrase and other words: how much the phrase
-// weighs beside these depends on it.
+// countPhrase counts the entries that have all words of a query with a phrase. The weight of the phrase beside
+// other words depends on that number.
 func (f *finder) countPhrase(ctx context.Context) (err error) {
 	switch q := f.s.Query; {
 	case f.sure || len(f.units) < 2:
@@ -69,7 +71,7 @@ func (f *finder) countPhrase(ctx context.Context) (err error) {
 	return err
 }
 
-// chooseOfMany judges entries that contain a word often, the newest that somebody said, and the newest of all.
+// chooseOfMany scores entries that contain a word often, the newest that somebody said, and the newest of all.
 func (f *finder) chooseOfMany(ctx context.Context, newest []db.Found) error {
 	var often []string
 	for _, u := range f.units {
@@ -100,9 +102,9 @@ func newerFirst(a, b db.Found) int {
 	return cmp.Or(b.Date.Compare(a.Date), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
 }
 
-// goOn judges older entries, too, if too few candidates were hits.
+// goOn scores older entries, too, while there are too few hits.
 func (f *finder) goOn(ctx context.Context, newest []db.Found, wanted int) error {
-	for most := len(newest); len(f.read) < f.limit; {
+	for most := len(newest); len(f.hits) < f.limit; {
 		f.judge(newest)
 		if err := f.readBest(ctx, wanted); err != nil {
 			return err
@@ -119,7 +121,7 @@ func (f *finder) goOn(ctx context.Context, newest []db.Found, wanted int) error 
 	return nil
 }
 
-// newestFirst reads entries from the newest on.
+// newestFirst reads entries, the newest first, until there are enough hits.
 func (f *finder) newestFirst(ctx context.Context, newest []db.Found) error {
 	for most := relevance.ManyFound + 1; ; {
 		f.judge(newest)
@@ -127,7 +129,7 @@ func (f *finder) newestFirst(ctx context.Context, newest []db.Found) error {
 		if err := f.readInOrder(ctx, f.limit+1); err != nil {
 			return err
 		}
-		if f.more = len(f.read) > f.limit; f.more || len(newest) < most || most >= mostJudged {
+		if f.more = len(f.hits) > f.limit; f.more || len(newest) < most || most >= mostJudged {
 			return nil
 		}
 		most = min(4*most, mostJudged)
@@ -138,6 +140,7 @@ func (f *finder) newestFirst(ctx context.Context, newest []db.Found) error {
 	}
 }
 
+// find returns the newest entries that match a tsquery, in the sessions and the time that were asked for.
 func (f *finder) find(ctx context.Context, words string, most int) ([]db.Found, error) {
 	units := []string{}
 	for _, u := range f.units {
@@ -147,13 +150,14 @@ func (f *finder) find(ctx context.Context, words string, most int) ([]db.Found, 
 	return f.rows.Find(ctx, db.Question{Words: words, Units: units, Tapes: f.tapes, Since: f.s.Query.Since, Until: f.s.Query.Until, Most: most})
 }
 
-// judge scores entries without reading their texts. They come newest first, so an older one is folded into a newer.
+// judge scores entries without reading their texts. The list has the newest entries first, so that an older entry
+// is folded into a newer one.
 func (f *finder) judge(list []db.Found) {
 	for _, found := range list {
-		if f.taken[found.Key] {
+		if f.seen[found.Key] {
 			continue
 		}
-		f.taken[found.Key] = true
+		f.seen[found.Key] = true
 		c := &candidate{Found: found}
 		if f.early && f.folds(c) {
 			continue
@@ -174,37 +178,38 @@ func (f *finder) judge(list []db.Found) {
 	}
 }
 
-// folds reports whether an entry is folded into one that says nearly the same.
+// folds folds an entry into an earlier one that says nearly the same, and reports whether there is one.
 func (f *finder) folds(c *candidate) bool {
 	if f.s.NoFold {
 		return false
 	}
 	key := signature{c.Sign, c.Kind, c.Tape}
 	if same := f.folded[key]; same != nil {
-		same.more++
+		same.similar++
 		return true
 	}
 	f.folded[key] = c
 	return false
 }
 
+// created returns the date of an entry in microseconds.
 func created(f db.Found) int64 { return max(0, f.Date.UnixMicro()) }
 
 func byScore(a, b *candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), byAge(a, b)) }
 
 func byAge(a, b *candidate) int { return newerFirst(a.Found, b.Found) }
 
-// readBest reads the best judged entries until there are n hits.
+// readBest reads the scored entries, the best first, until there are n hits.
 func (f *finder) readBest(ctx context.Context, n int) error {
 	slices.SortFunc(f.judged, byScore)
 	return f.readInOrder(ctx, n)
 }
 
-// readInOrder reads judged entries until there are n hits.
+// readInOrder reads the scored entries in their order until there are n hits.
 func (f *finder) readInOrder(ctx context.Context, n int) error {
 	const least = 20
-	for len(f.judged) > 0 && len(f.read) < n {
-		some := f.judged[:min(len(f.judged), max(least, n-len(f.read)))]
+	for len(f.judged) > 0 && len(f.hits) < n {
+		some := f.judged[:min(len(f.judged), max(least, n-len(f.hits)))]
 		dates := make(map[db.Key]time.Time, len(some))
 		for _, c := range some {
 			dates[c.Key] = c.Date
@@ -214,7 +219,7 @@ func (f *finder) readInOrder(ctx context.Context, n int) error {
 			return err
 		}
 		for _, c := range some {
-			if len(f.read) == n { // a local search stops here, too
+			if len(f.hits) == n { // a local search stops here, too
 				break
 			}
 			f.judged = f.judged[1:]
@@ -249,10 +254,10 @@ func (f *finder) take(c *candidate) {
 		sum *= relevance.Literal
 	}
 	c.score = f.Weigh(c.Kind, created(c.Found), sum)
-	f.read = append(f.read, c)
+	f.hits = append(f.hits, c)
 }
 
-// idfOf returns the weight of a word. A phrase is as rare as the entries that were found.
+// idfOf returns the weight of a word, by how rare it is. A phrase is as rare as the entries that have its words.
 func (f *finder) idfOf(term string) float64 {
 	for _, u := range f.units {
 		if u.id == term {

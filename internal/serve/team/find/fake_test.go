@@ -17,7 +17,7 @@ import (
 	"tape/repo"
 )
 
-// rows are entries in memory that all match: what the database would select is not of interest here.
+// rows are entries in memory. Find returns all of them: what the database would select is not of interest here.
 type rows struct {
 	list  []db.Stored
 	kinds []string
@@ -83,7 +83,8 @@ func ids(res *find.Result) (out []int64) {
 	return out
 }
 
-// TestRanking: what was said comes before what was printed, new before old, often before once.
+// TestRanking: messages come before results of tools, new entries before old ones, and a word that occurs often
+// before one that occurs once.
 func TestRanking(t *testing.T) {
 	t.Parallel()
 	r := &rows{}
@@ -91,21 +92,21 @@ func TestRanking(t *testing.T) {
 	r.add(repo.KindMessage, "the latency of our request", "2026-11-01T00:00:00Z")
 	r.add(repo.KindToolResult, "the latency of one request", "2026-11-01T00:00:00Z")
 	r.add(repo.KindMessage, "latency is latency, latency!", "2026-11-01T00:00:00Z")
-	r.add(repo.KindMessage, "nothing of the kind", "2026-11-02T00:00:00Z") // the database may give too much
+	r.add(repo.KindMessage, "nothing of the kind", "2026-11-02T00:00:00Z") // the database may return too many
 	res := search(t, r, index.Search{Text: "latency"})
 	if got := ids(res); !slices.Equal(got, []int64{4, 2, 1, 3}) && !slices.Equal(got, []int64{4, 2, 3, 1}) {
-		t.Errorf("by relevance: %v", got)
+		t.Errorf("by relevance: %v, want [4 2 1 3] or [4 2 3 1]", got)
 	}
 	h := res.Hits[0]
 	if h.Workspace != "shop" || h.Tape != "main" || h.Title != "A title" || h.Author != "Ada" || h.Snippet == "" || len(h.Spans) != 3 || h.Anchor != "start" {
-		t.Errorf("%+v", h)
+		t.Errorf("the best hit lacks something of its session or entry: %+v", h)
 	}
 	if got := ids(search(t, r, index.Search{Text: "latency", Newest: true, Query: repo.Query{Limit: repo.N(2)}})); !slices.Equal(got, []int64{4, 3}) {
-		t.Errorf("the newest first: %v", got)
+		t.Errorf("the newest first: %v, want [4 3]", got)
 	}
 }
 
-// TestPhrase: if the words of a phrase are in very many entries, older ones are looked at until there are hits.
+// TestPhrase: if very many entries have the words of a phrase, older ones are read until there are hits.
 func TestPhrase(t *testing.T) {
 	t.Parallel()
 	r := &rows{}
@@ -114,16 +115,17 @@ func TestPhrase(t *testing.T) {
 		r.add(repo.KindMessage, "reset the connection", "2026-11-01T00:00:00Z")
 	}
 	if got := ids(search(t, r, index.Search{Text: `"connection reset"`})); !slices.Equal(got, []int64{1}) {
-		t.Errorf("%v", got)
+		t.Errorf("the hits are %v, want [1]", got)
 	}
 	for _, q := range r.asked {
 		if q.Most > 4000 {
-			t.Errorf("asks for %d entries", q.Most)
+			t.Errorf("a query asks for %d entries, want at most 4000", q.Most)
 		}
 	}
 }
 
-// TestFilters: filters become words that an entry must have; one that nothing can pass asks nothing.
+// TestFilters: filters become words that an entry must have. If no entry can pass a filter, the database is not
+// asked.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	r := &rows{}
@@ -131,21 +133,21 @@ func TestFilters(t *testing.T) {
 	search(t, r, index.Search{Text: "word", Query: repo.Query{Kinds: []string{"message", "error"}, Roles: []string{"user"}, Authors: []string{"ada"}}})
 	want := "('word' & ('\ue000kmessage' | '\ue000kerror') & '\ue000ruser' & '\ue000aAda <ada@x>' & !'\ue000s')"
 	if r.asked[0].Words != want {
-		t.Errorf("%q, want %q", r.asked[0].Words, want)
+		t.Errorf("the condition is %q, want %q", r.asked[0].Words, want)
 	}
 	r.asked = nil
 	if res := search(t, r, index.Search{Text: "word", Query: repo.Query{Authors: []string{"nobody"}}}); len(res.Hits) > 0 || len(r.asked) > 0 {
-		t.Errorf("%v, %v", res, r.asked)
+		t.Errorf("for an unknown author, the result is %v, and the database is asked %v; want nothing", res, r.asked)
 	}
 }
 
-// TestRefused: what only a workspace can answer is refused with the way out.
+// TestRefused: a search that only a workspace can answer is refused, with a hint.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, s := range []index.Search{{Text: "x", How: index.Substring}, {Text: "x", How: index.Regexp}, {Text: "x", Context: 1}, {Text: "x", Count: true},
 		{Text: "x", Query: repo.Query{Phase: "a"}}} {
 		if _, err := find.Search(t.Context(), &rows{}, s, nil); !errors.Is(err, layout.ErrInvalid) || len(layout.Hints(err)) == 0 {
-			t.Errorf("%+v: %v", s, err)
+			t.Errorf("%+v: %v, want ErrInvalid with a hint", s, err)
 		}
 	}
 }

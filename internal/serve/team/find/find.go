@@ -1,5 +1,6 @@
-// Package find searches a team's entries. Words, candidates and ranking are those of a search in a workspace. It reads
-// a bounded number of candidates, the newest first, so that searches do not become slower over the years.
+// Package find searches a team's entries. It parses words, selects candidates and ranks them like a search in a
+// workspace. It reads a bounded number of candidates, the newest first, so that searches do not become slower over the
+// years.
 package find
 
 import (
@@ -41,10 +42,10 @@ type Source interface {
 
 // Hit is a hit, with title and author.
 type Hit struct {
-	index.Hit        // Workspace is the name of the remote
-	Title     string // of the session
-	Of        db.Session
-	Author    string // of the entry
+	index.Hit            // Workspace is the name of the remote
+	Title     string     // of the session
+	Of        db.Session // the session
+	Author    string     // of the entry
 }
 
 // Result is what a search found.
@@ -56,13 +57,15 @@ type Result struct {
 const (
 	// mostLimit is the highest limit of a search: it bounds all pages together.
 	mostLimit = 1000
-	// mostJudged is how many entries are judged at most, when many contain the words of a phrase but not the phrase.
+	// mostJudged is how many entries are scored at most. That many are needed if entries contain the words of a
+	// phrase, but not the phrase.
 	mostJudged = 4000
-	// mostCounted is where counting the entries with a word stops. Beyond it, their number is estimated.
+	// mostCounted is where counting the entries with a word stops. A higher number is estimated.
 	mostCounted = 3000
 )
 
-// Search answers a search for words. Tapes are the ids of sessions; nil means all.
+// Search answers a search for words. tapes are the ids of sessions; nil means all. Errors: ErrInvalid for what only a
+// search in a workspace can do.
 func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Result, error) {
 	if s.How != index.Words {
 		return nil, layout.Invalid("search for words; or clone the remote and search there", "a team search finds words, not substrings or regular expressions: it does not read all texts")
@@ -71,10 +74,10 @@ func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Res
 		return nil, err
 	}
 	if s.Context > 0 || s.Count || s.Query.Phase != "" || s.Query.After != "" {
-		return nil, layout.Invalid("read the session around a hit", "a team search gives hits alone: it does not count all matches, show neighbours or look at anchors")
+		return nil, layout.Invalid("read the session around a hit", "a team search returns only hits: it cannot count all matches, show neighbours or look at anchors")
 	}
 	f := &finder{rows: rows, s: s, tapes: tapes, limit: mostLimit, query: query.Parse(s.Text, query.Options{Exact: s.Exact}),
-		taken: map[db.Key]bool{}, folded: map[signature]*candidate{}}
+		seen: map[db.Key]bool{}, folded: map[signature]*candidate{}}
 	if s.Query.Limit != nil {
 		f.limit = min(*s.Query.Limit, mostLimit)
 	}
@@ -84,6 +87,7 @@ func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Res
 	return f.run(ctx)
 }
 
+// finder is one search.
 type finder struct {
 	rows  Rows
 	s     index.Search
@@ -95,15 +99,15 @@ type finder struct {
 	filter []string // terms that an entry must have, as parts of a tsquery
 	words  string   // the whole tsquery
 	units  []unit
-	sure   bool // entries with the words match for sure
+	sure   bool // all entries with the words match the query
 	early  bool // entries can be folded before their texts are read
-	total  int  // how many have the words, if that was counted
+	total  int  // how many entries have the words; 0: not counted
 
-	taken  map[db.Key]bool
-	judged []*candidate
-	read   []*candidate
-	folded map[signature]*candidate
-	more   bool
+	seen   map[db.Key]bool // all candidates so far
+	judged []*candidate    // with a score, not yet read
+	hits   []*candidate
+	folded map[signature]*candidate // the first candidate with each signature
+	more   bool                     // there are more hits
 }
 
 // unit is a word of the query.
@@ -147,7 +151,7 @@ func (f *finder) run(ctx context.Context) (*Result, error) {
 func (f *finder) filters(ctx context.Context) (bool, error) {
 	for _, p := range snapshot.Properties {
 		values := p.Asked(&f.s.Query)
-		if p.Part && len(values) > 0 { // which only authors are
+		if p.Part && len(values) > 0 { // only for authors, who are given by a part of their names
 			all, err := f.rows.Authors(ctx)
 			if err != nil {
 				return false, err
@@ -168,7 +172,7 @@ func (f *finder) filters(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// weigh finds out how rare the words of the query are, which does not matter for one word alone.
+// weigh finds out how rare the words of the query are. For one word alone, that does not matter.
 func (f *finder) weigh(ctx context.Context, e query.Expr) error {
 	terms := termsOf(e, nil)
 	for _, t := range terms {
@@ -189,21 +193,22 @@ func (f *finder) weigh(ctx context.Context, e query.Expr) error {
 	return nil
 }
 
-// count returns how many entries have some words; above mostCounted, an estimate.
+// count returns how many entries have some words. Above mostCounted, it is an estimate.
 func (f *finder) count(ctx context.Context, words string) (int, error) {
 	found, among, err := f.rows.Count(ctx, words, mostCounted)
-	if found >= mostCounted && among > 0 { // they are as frequent in older entries
+	if found >= mostCounted && among > 0 { // suppose that they are as frequent in older entries
 		found = int64(float64(found) * f.Entries / float64(among))
 	}
 	return int(found), err
 }
 
+// result returns the best hits, with snippets.
 func (f *finder) result(ctx context.Context) (*Result, error) {
 	if !f.s.Newest {
-		slices.SortFunc(f.read, byScore)
+		slices.SortFunc(f.hits, byScore)
 	}
-	out := &Result{More: f.more || len(f.read) > f.limit || len(f.judged) > 0}
-	best := f.read[:min(len(f.read), f.limit)]
+	out := &Result{More: f.more || len(f.hits) > f.limit || len(f.judged) > 0}
+	best := f.hits[:min(len(f.hits), f.limit)]
 	var ids []int64
 	for _, c := range best {
 		ids = append(ids, c.Tape)
@@ -222,7 +227,7 @@ func (f *finder) result(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := Hit{Hit: index.Hit{Entry: e, Score: math.Round(c.score*1000) / 1000, Similar: c.more}, Title: s.Title, Of: s, Author: c.stored.Author}
+		h := Hit{Hit: index.Hit{Entry: e, Score: math.Round(c.score*1000) / 1000, Similar: c.similar}, Title: s.Title, Of: s, Author: c.stored.Author}
 		var spans []text.Span
 		h.Snippet, spans = text.Snippet([]byte(c.stored.Text), c.match.Spans, cmp.Or(f.s.Width, snippetWidth))
 		for _, span := range spans {

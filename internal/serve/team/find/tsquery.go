@@ -13,10 +13,10 @@ func quoted(term string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(term) + "'"
 }
 
-// and joins conditions, of which "" is none.
+// and joins conditions that all have to hold. It ignores "".
 func and(list ...string) string { return join(list, " & ") }
 
-// or joins alternatives, of which "" is none.
+// or joins alternatives. It ignores "".
 func or(list ...string) string { return join(list, " | ") }
 
 func join(list []string, with string) string {
@@ -27,7 +27,7 @@ func join(list []string, with string) string {
 	return "(" + strings.Join(list, with) + ")"
 }
 
-// anyOf returns the condition that an entry has one of the values of a property, "" without values.
+// anyOf returns the condition that an entry has one of the values of a property; "" if there are no values.
 func anyOf(mark string, values []string) string {
 	var list []string
 	for _, v := range values {
@@ -36,7 +36,8 @@ func anyOf(mark string, values []string) string {
 	return or(list...)
 }
 
-// tsquery returns an expression as PostgreSQL writes it; "" selects all entries. none says that it selects nothing.
+// tsquery returns an expression as PostgreSQL writes it; "" selects all entries. none reports that it selects
+// nothing.
 func tsquery(e query.Expr) (ts string, none bool) {
 	switch e.Op {
 	case query.All:
@@ -71,7 +72,7 @@ func tsquery(e query.Expr) (ts string, none bool) {
 	return and(parts...), false
 }
 
-// termsOf adds the terms and prefixes by which an expression finds entries, each once.
+// termsOf adds to list the terms and prefixes by which an expression finds entries, each once.
 func termsOf(e query.Expr, list []query.Expr) []query.Expr {
 	switch e.Op {
 	case query.Term, query.Prefix:

@@ -6,7 +6,7 @@ import (
 	"tape/internal/text/query"
 )
 
-// TestTSQuery: a query becomes a condition that selects at least what it matches, whatever is typed.
+// TestTSQuery: any query becomes a condition that selects at least the entries that match the query.
 func TestTSQuery(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
@@ -44,7 +44,7 @@ func TestTSQueryOfNothing(t *testing.T) {
 		{of(query.Not, a, none), "'a'", false}, {of(query.Not, a, all), "", true}, {of(query.Not, all, a), "!'a'", false},
 	} {
 		if got, none := tsquery(c.e); got != c.want || none != c.none {
-			t.Errorf("%+v: %q %v", c.e, got, none)
+			t.Errorf("%+v: %q, none %v; want %q, none %v", c.e, got, none, c.want, c.none)
 		}
 	}
 }

@@ -19,10 +19,10 @@ import (
 	"tape/internal/store/layout"
 )
 
-// CallbackPath is where the issuer sends the browser back to, below the address of the server.
+// CallbackPath is the path, below the public address of the server, to which the issuer sends the browser back.
 const CallbackPath = "/login/callback"
 
-// Login talks to an issuer.
+// Login logs people in at one issuer.
 type Login struct {
 	config *config.Config
 	http   *http.Client
@@ -39,19 +39,19 @@ type Pending struct {
 	To       string `json:"to"` // the page that was asked for
 }
 
-// User is who has logged in.
+// User is the person who has logged in.
 type User struct {
 	Name   string
 	Groups []string
 }
 
-// New returns a login for the issuer of team.toml.
+// New returns a Login for the issuer in team.toml. It does not ask the issuer yet.
 func New(c *config.Config) *Login {
 	const patience = 10 * time.Second
 	return &Login{config: c, http: &http.Client{Timeout: patience}}
 }
 
-// Reach asks the issuer for its description, unless that is known.
+// Reach checks that the issuer answers: it asks for the issuer's description, unless that is known.
 func (l *Login) Reach(ctx context.Context) error {
 	_, err := l.reach(ctx)
 	return err
@@ -71,13 +71,14 @@ func (l *Login) reach(ctx context.Context) (*oidc.Provider, error) {
 	return l.provider, nil
 }
 
+// client returns this server as a client of the issuer.
 func (l *Login) client(p *oidc.Provider) *oauth2.Config {
 	a := l.config.Auth
 	return &oauth2.Config{ClientID: a.Client, ClientSecret: a.Secret, Endpoint: p.Endpoint(), RedirectURL: l.config.URL + CallbackPath,
 		Scopes: append([]string{oidc.ScopeOpenID}, a.Scopes...)}
 }
 
-// Begin begins a login and returns the issuer's page for it.
+// Begin begins a login, and returns the address of the issuer's page for it. to is the page to show afterwards.
 func (l *Login) Begin(ctx context.Context, to string) (address string, begun Pending, err error) {
 	p, err := l.reach(ctx)
 	if err != nil {
@@ -87,8 +88,8 @@ func (l *Login) Begin(ctx context.Context, to string) (address string, begun Pen
 	return l.client(p).AuthCodeURL(begun.State, oidc.Nonce(begun.Nonce), oauth2.S256ChallengeOption(begun.Verifier)), begun, nil
 }
 
-// Finish checks what the browser brings from the issuer, and returns who has logged in. Errors: ErrInvalid if it
-// belongs to another login.
+// Finish checks what the browser brings from the issuer, and returns who has logged in. Errors: ErrInvalid if that
+// belongs to another login, or the issuer refuses.
 func (l *Login) Finish(ctx context.Context, r *http.Request, begun Pending) (u User, err error) {
 	q := r.URL.Query()
 	if begun.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(begun.State)) != 1 {
@@ -117,7 +118,7 @@ func (l *Login) Finish(ctx context.Context, r *http.Request, begun Pending) (u U
 	return l.user(id)
 }
 
-// user reads the claims.
+// user returns the user that the claims name.
 func (l *Login) user(id *oidc.IDToken) (u User, err error) {
 	var claims map[string]json.RawMessage
 	if err := id.Claims(&claims); err != nil {

@@ -1,9 +1,9 @@
 // Package acp reads the messages between an agent and its client in the Agent Client Protocol
 // (agentclientprotocol.com), as tape acp writes them: lines {at, from, acp}, where from is "client" or
-// "agent", and acp is a message of JSON-RPC. A line that was none has text instead of acp.
+// "agent", and acp is a message of JSON-RPC. A line that is not JSON-RPC has text instead of acp.
 //
-// An agent that loads a session sends all of it again. So content identifies messages, and ids identify
-// calls, and each counts once.
+// An agent that loads a session sends all of it again. So messages are recognised by their content and calls
+// by their ids, and those that are sent again make no entries.
 package acp
 
 import (
@@ -19,25 +19,25 @@ import (
 
 type reader struct {
 	record.Conversation
-	said  record.Counter   // messages and thoughts so far
-	load  bool             // a session is being loaded
-	again record.Counter   // messages and thoughts since then
-	asked map[string]asked // requests without a response
-	calls map[string]*call // by id
-	begun []*call          // calls that were not emitted yet
-	model []byte
-	echo  []byte // the last prompt, which the agent may repeat
-	part  part
+	said     record.Counter     // messages and thoughts so far
+	load     bool               // a session is being loaded
+	again    record.Counter     // messages and thoughts since the loading began
+	requests map[string]request // those without a response, by sender and id
+	calls    map[string]*call   // by id
+	begun    []*call            // calls that were not emitted yet
+	model    []byte
+	echo     []byte // the last prompt, which the agent may repeat
+	part     part
 }
 
-type asked struct {
+type request struct {
 	method string
 	params []byte
 }
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Conversation: record.Conversation{Reading: r}, asked: map[string]asked{}, calls: map[string]*call{}}
+	c := &reader{Conversation: record.Conversation{Reading: r}, requests: map[string]request{}, calls: map[string]*call{}}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open || r.Idle { // otherwise the last message may go on
 		c.end()
@@ -68,7 +68,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		c.end()
 		c.Put(record.Event(key, date, method, record.Without(params)))
 	default:
-		c.asked[from+string(id)] = asked{method, bytes.Clone(params)}
+		c.requests[from+string(id)] = request{method, bytes.Clone(params)}
 		c.request(date, method, params)
 	}
 }
@@ -93,8 +93,8 @@ var peers = map[string]string{"client": "agent", "agent": "client"}
 // is a message.
 func (c *reader) response(key, date, from string, msg []byte) {
 	id := peers[from] + string(jsonl.Get(msg, "id"))
-	req, result := c.asked[id], jsonl.Get(msg, "result")
-	delete(c.asked, id)
+	req, result := c.requests[id], jsonl.Get(msg, "result")
+	delete(c.requests, id)
 	c.end()
 	data := record.NewObject(256)
 	switch req.method {
@@ -119,7 +119,7 @@ func (c *reader) use(model []byte) {
 	}
 }
 
-// update handles news of a session.
+// update handles a session/update.
 func (c *reader) update(key, date string, u []byte) {
 	kind := jsonl.GetString(u, "sessionUpdate")
 	switch kind {

@@ -30,7 +30,7 @@ func acpText(who, text string) string {
 	return acpUpdate(fmt.Sprintf(`"sessionUpdate":"%s_chunk","content":{"type":"text","text":%q}`, who, text))
 }
 
-// acpTurn is what a session says after its beginning.
+// acpTurn returns the messages of a turn, without the response to its prompt.
 func acpTurn() []string {
 	return []string{
 		`client {"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s-1","prompt":[{"type":"text","text":"fix it"}]}}`,
@@ -78,14 +78,14 @@ func TestACP(t *testing.T) {
 	items, stats := imp.Items(t, acp.Format.Name, "s-1.jsonl", b, formattest.Seen{})
 	formattest.Want(t, items, acpEntries...)
 	if stats.Damaged != 0 {
-		t.Errorf("%+v", stats)
+		t.Errorf("want no damaged lines: %+v", stats)
 	}
 	info, err := importer.Describe(context.Background(), &acp.Format, formattest.Source("x.jsonl", b))
 	if err != nil || info.Session != "s-1" || string(info.State) != `{"agent":"fixer","agent_version":"2.0","cwd":"/w","model":"m-1"}` {
-		t.Errorf("%+v %s, %v", info, info.State, err)
+		t.Errorf("%+v %s, %v; want session s-1 with agent, cwd and model", info, info.State, err)
 	}
 	if f, ok := imp.Detect("x.jsonl", b); f != acp.Format.Name || !ok {
-		t.Errorf("taken for %q", f)
+		t.Errorf("taken for %q, want %q", f, acp.Format.Name)
 	}
 }
 

@@ -11,6 +11,6 @@ var Format = record.Format{
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(m.Has("from") && jsonl.IsObject(m["acp"]))
 	},
-	// The names that tape acp gives them.
+	// tape acp gives the events these names.
 	Events: []record.HookEvent{{Name: "SessionStart", Is: record.Start}, {Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
 }

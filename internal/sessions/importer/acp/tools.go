@@ -55,7 +55,7 @@ func (c *reader) write() {
 	c.PutCalls()
 }
 
-// name returns the agent's name of the tool, or the tool's kind.
+// name returns the name that the agent gives to the tool, or else the tool's kind.
 func (t *call) name() string {
 	for _, agent := range jsonl.Fields(t.fields["_meta"]) {
 		if name := jsonl.GetString(agent, "toolName"); name != "" {

@@ -2,8 +2,8 @@
 //
 // Their lines have our format, with a space after every colon and comma. Older lines have a "timestamp"
 // in seconds instead of a date. The file's name is a hash of the workspace, two underscores, and a hash
-// of the session's id, in older versions the tape's name, escaped as in URLs. Sessions of several
-// workspaces may have the same name.
+// of the session's id. Older versions have the tape's name in place of the second hash, escaped as in URLs.
+// Sessions of several workspaces may have the same name.
 package bub
 
 import (
@@ -18,7 +18,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Keys makes the keys of Bub's entries. Their meta has no keys, because the entries stay as they are. So
+// Keys makes the keys of Bub's entries. Their meta has no keys, because the entries are stored unchanged. So
 // a key is a hash of the entry without its id and whitespace, and a count of identical entries. For the
 // keys of a tape, call Next for each of its entries in their order.
 type Keys struct{ counts record.Counter }

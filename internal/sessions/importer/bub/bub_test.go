@@ -23,12 +23,12 @@ func TestBub(t *testing.T) {
 	b := formattest.Lines(bubSample...)
 	items, _ := imp.Items(t, bub.Format.Name, "0f__telegram%3A12.jsonl", b, formattest.Seen{})
 	if len(items) != len(bubSample) {
-		t.Fatalf("%d items", len(items))
+		t.Fatalf("%d items, want %d", len(items), len(bubSample))
 	}
 	var keys bub.Keys
 	for i, it := range items {
 		if string(it.Line) != bubSample[i] {
-			t.Errorf("line %d: %s", i+1, it.Line)
+			t.Errorf("line %d: %s, want %s", i+1, it.Line, bubSample[i])
 		}
 		d, err := it.Entry.Normalize()
 		if err != nil {
@@ -39,11 +39,11 @@ func TestBub(t *testing.T) {
 		}
 	}
 	if got := items[1].Entry.Date; got != "2026-01-01T00:00:00.250000+00:00" {
-		t.Errorf("date %s", got)
+		t.Errorf("date %s, want that of the timestamp", got)
 	}
 	info, err := importer.Describe(context.Background(), &bub.Format, formattest.Source("/x/0f__telegram%3A12.jsonl", b))
 	if err != nil || info.Session != "telegram:12" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want session telegram:12", info, err)
 	}
 }
 
@@ -51,7 +51,7 @@ func FuzzBub(f *testing.F) { imp.Fuzz(f, bub.Format.Name, bubSample) }
 
 func TestDetected(t *testing.T) {
 	if got, ok := imp.Detect("x", formattest.Lines(bubSample...)); !ok || got != bub.Format.Name {
-		t.Errorf("taken for %q", got)
+		t.Errorf("taken for %q, want %q", got, bub.Format.Name)
 	}
 }
 

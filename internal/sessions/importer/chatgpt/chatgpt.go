@@ -4,7 +4,7 @@
 // conversation has a title and a mapping, in which each message has a parent. When a question is edited, or an answer
 // is made again, a branch begins; current_node is the end of the branch that was shown last. A message of the model
 // to a recipient other than "all" is a call of a tool; the tool's messages are its results. Of files and pictures,
-// only names and ids are in the export. OpenAI does not document the format; this follows people who read theirs.
+// only names and ids are in the export. OpenAI does not document the format; it is known from people's exports.
 package chatgpt
 
 import (

@@ -58,7 +58,7 @@ func TestChatGPT(t *testing.T) {
 		`message {"role":"assistant","content":"Yes."}`,
 		`event {"name":"run","data":{"model":"gpt-y"}}`)
 	if !strings.HasPrefix(items[3].Fork, "branch-") || stats.Damaged > 0 {
-		t.Errorf("fork %q, %+v", items[3].Fork, stats)
+		t.Errorf("want a fork named branch-… and no damage: fork %q, %+v", items[3].Fork, stats)
 	}
 	items, _ = imp.Items(t, chatgpt.Format.Name, "x.json", []byte(sample[1]), seen)
 	formattest.Want(t, items[2:],
@@ -73,12 +73,12 @@ func TestChatGPT(t *testing.T) {
 		`event {"name":"tool.detail","data":{"call_id":"e2","name":"Timeout"}}`,
 		`message {"role":"assistant","content":"two"}`)
 	if date := items[3].Entry.Date; date != "2026-01-01T00:00:00.500000+00:00" || !strings.Contains(string(items[3].Entry.Meta), `"a.png"`) {
-		t.Errorf("%s %s", date, items[3].Entry.Meta)
+		t.Errorf("want the message's date, and its attachment in the meta: %s %s", date, items[3].Entry.Meta)
 	}
 }
 
-// TestNewerExport: what is new in a newer export is added at the end, and nothing twice, also if another branch has
-// become the current one.
+// TestNewerExport: a newer export adds what is new at the end, and nothing twice, even if another branch has become
+// the current one.
 func TestNewerExport(t *testing.T) {
 	seen := formattest.Seen{}
 	imp.Items(t, chatgpt.Format.Name, "x.json", []byte(sample[0]), seen)
@@ -95,7 +95,7 @@ func TestNewerExport(t *testing.T) {
 	}
 	want := `event {"name":"tape.title","data":{"title":"Sun"}}` + "\n" + `message {"role":"user","content":"sure?"}` + "\n" + `message {"role":"assistant","content":"No."}` + "\n"
 	if got := strings.Join(own, ""); got != want {
-		t.Errorf("%s", got)
+		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
 
@@ -112,7 +112,7 @@ func TestHostileMapping(t *testing.T) {
 	}
 	for _, item := range items {
 		if strings.ContainsAny(item.Fork, "./") {
-			t.Errorf("a fork %q", item.Fork)
+			t.Errorf("the name of a fork has a dot or a slash: %q", item.Fork)
 		}
 	}
 }
@@ -120,11 +120,11 @@ func TestHostileMapping(t *testing.T) {
 func TestDetected(t *testing.T) {
 	for _, b := range []string{sample[0], "[" + strings.Join(sample, ",") + "]", "[" + sample[0][:len(sample[0])-150], "[\n  " + strings.ReplaceAll(sample[0], ",", ",\n  ")} {
 		if got, ok := imp.Detect("conversations.json", []byte(b)); !ok || got != chatgpt.Format.Name {
-			t.Errorf("taken for %q: %s", got, b)
+			t.Errorf("taken for %q, want %q: %s", got, chatgpt.Format.Name, b)
 		}
 	}
 	info, err := imp.Describe(t.Context(), chatgpt.Format.Name, formattest.Source("conversations.json", []byte(sample[0])))
 	if err != nil || info.Session != "c-1" || info.Started != "2026-01-01T00:00:00.000000+00:00" || string(info.State) != `{"model":"gpt-x"}` {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want session c-1 with date and model", info, err)
 	}
 }

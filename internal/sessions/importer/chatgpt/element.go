@@ -8,7 +8,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a message, of which Record makes entries.
+// element is a message, from which Record makes entries.
 type element struct {
 	*reader
 	*record.Conversation
@@ -76,7 +76,7 @@ func (e element) person() {
 	e.Put(p)
 }
 
-// system makes an entry of a system message. Some are empty; these get none.
+// system emits a system message. An empty one is left out, or is an event with the user's instructions.
 func (e element) system() {
 	text := e.said()
 	if !record.Blank(text) {

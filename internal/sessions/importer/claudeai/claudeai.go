@@ -2,9 +2,9 @@
 //
 // The export has a file conversations.json: an array of conversations {uuid, name, chat_messages}. A message
 // has a sender and a list of content: texts, thinking, calls and results. Newer exports name each message's
-// parent: when a question is edited, or an answer is made again, a branch begins. The text of attachments is in the
-// export. Of files and pictures only the names are, and models are not named. Anthropic does not document the
-// format; this follows people who read theirs.
+// parent: when a question is edited, or an answer is made again, a branch begins. The export has the text of
+// attachments, but only the names of files and pictures, and no names of models. Anthropic does not document the
+// format; it is known from people's exports.
 package claudeai
 
 import (

@@ -56,7 +56,7 @@ func TestClaudeAI(t *testing.T) {
 		fork+`message {"role":"user","content":"sun?"}`, fork+`message {"role":"assistant","content":"No."}`,
 		`message {"role":"user","content":"rain?"}`, `message {"role":"assistant","content":"Yes."}`)
 	if !strings.HasPrefix(fork, "branch-") {
-		t.Errorf("fork %q", fork)
+		t.Errorf("fork %q, want branch-…", fork)
 	}
 	items, _ = imp.Items(t, claudeai.Format.Name, "x.json", []byte(sample[1]), seen)
 	formattest.Want(t, items[2:],
@@ -85,11 +85,11 @@ func TestNewerExport(t *testing.T) {
 func TestDetected(t *testing.T) {
 	for _, b := range []string{sample[0], "[" + strings.Join(sample, ",") + "]", "[" + sample[0][:len(sample[0])-50]} {
 		if got, ok := imp.Detect("conversations.json", []byte(b)); !ok || got != claudeai.Format.Name {
-			t.Errorf("taken for %q: %s", got, b)
+			t.Errorf("taken for %q, want %q: %s", got, claudeai.Format.Name, b)
 		}
 	}
 	info, err := imp.Describe(t.Context(), claudeai.Format.Name, formattest.Source("conversations.json", []byte(sample[0])))
 	if err != nil || info.Session != "c-1" || info.Started != "2026-01-01T00:00:00.000000+00:00" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want session c-1 with its date", info, err)
 	}
 }

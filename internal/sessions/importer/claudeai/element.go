@@ -7,7 +7,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a message, of which Record makes entries.
+// element is a message, from which Record makes entries.
 type element struct {
 	*reader
 	*record.Conversation

@@ -8,19 +8,19 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// A tool call starts a subagent, and the call's result is the subagent's. Its messages are in lines of
-// progress, which relay them, in lines of a side chain, or in a file of its own.
+// A tool call starts a subagent, and the call's result is the subagent's. The subagent's messages are in
+// lines of progress, which relay them, in lines of a side chain, or in a file of their own.
 
 // agents are the subagents of a session, each with a tape beside the session's own.
 type agents struct {
 	tapes  []string          // names; the first is "", the session itself
 	tapeNo map[string]uint16 // indices in tapes, by what identifies the subagent
-	taken  map[string]bool   // names
+	taken  map[string]bool   // the names in tapes
 	spoke  map[uint16]bool   // tapes that have records
 	rooted map[uint16]bool   // tapes that are known only by their first line
 }
 
-// agentName makes a name of a subagent's id. A name with a slash would be another tape's.
+// agentName makes a name of a subagent's id. A slash in it would make it the name of another tape.
 func agentName(id string) string { return "agent-" + strings.ReplaceAll(id, "/", "_") }
 
 // tape returns the number of a subagent's tape. A new one gets the name, unless that is taken.
@@ -57,15 +57,17 @@ func (c *scan) sideTape(r *rec, l *line) uint16 {
 	return tape
 }
 
+// launches says which calls started which subagents.
 type launches struct {
 	byCall  map[string][]*launch
 	last    map[int32]*launch   // by the last record that progress relays
 	prompts map[uint64][]string // calls that started a subagent that is not known yet, by prompt
 }
 
+// launch is the start of a subagent by a call.
 type launch struct {
 	tape    uint16
-	last    int32 // record; -1 for none
+	last    int32 // the subagent's last relayed record; -1 for none
 	passed  bool  // all its records were emitted
 	ongoing bool  // it runs in the background: the call's result came at once
 }

@@ -184,10 +184,10 @@ func TestClaudeAgentFile(t *testing.T) {
 	formattest.Want(t, items, entries...)
 	info, err := importer.Describe(context.Background(), &claudecode.Format, formattest.Source(name, own))
 	if err != nil || info.Session != "s-1" || info.Agent != "agent-x1" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want session s-1 and agent agent-x1", info, err)
 	}
 	if info, _ := importer.Describe(context.Background(), &claudecode.Format, formattest.Source("/p/agent-x2.jsonl", own)); info.Agent != "" {
-		t.Errorf("another's file is that of %s", info.Agent)
+		t.Errorf("a file that is named after another subagent: agent %q, want none", info.Agent)
 	}
 	seen := formattest.Seen{}
 	imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(

@@ -41,7 +41,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	order := sc.order()
 	c := &reader{scan: sc, win: record.Window{Source: r.Source}, groups: make([]record.Group, len(sc.tapes)), introduced: map[uint16]bool{}}
 	counts := sc.counts
-	sc.counts = record.Counter{} // from here on of damaged lines
+	sc.counts = record.Counter{} // from here on, of damaged lines
 	end := len(order)
 	if r.Open {
 		end = c.finalRecords(order)
@@ -53,7 +53,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		}
 	}
 	if r.Last != nil {
-		c.keep(start, &counts)
+		c.saveState(start, &counts)
 	}
 	return ctx.Err()
 }
@@ -185,7 +185,8 @@ func (c *reader) environmentEvent(s *source) {
 	c.put(s, record.Event(s.key+"/env", s.date, "environment", data.Done()))
 }
 
-// introduce emits, once for a subagent, which call started it, and the other fields of progress.
+// introduce emits which call started a subagent, once for each subagent, and then the other fields of the
+// progress.
 func (c *reader) introduce(s *source) {
 	outer := c.parsed(s.i)
 	if tape := c.recs[s.i].tape; !c.introduced[tape] {

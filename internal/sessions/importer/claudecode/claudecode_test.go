@@ -59,7 +59,7 @@ func TestClaudeMessage(t *testing.T) {
 		t.Errorf("meta %s, want %s", got, meta)
 	}
 	if got := items[0].Entry.Date; got != "2026-03-01T10:00:00.500000+00:00" {
-		t.Errorf("date %s", got)
+		t.Errorf("date %s, want that of the line, in UTC", got)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestClaudePhases(t *testing.T) {
 		`{"type":"never-seen","a":{"b":[1e400]},"sessionId":"s-1"}`,
 	), formattest.Seen{})
 	if stats.Damaged > 0 {
-		t.Errorf("%+v", stats)
+		t.Errorf("want no damaged lines: %+v", stats)
 	}
 	formattest.Want(t, items,
 		`event {"name":"summary","data":{"summary":"Of another session","leafUuid":"z"}}`,
@@ -152,7 +152,7 @@ func TestClaudeLostParent(t *testing.T) {
 		formattest.ClaudeUser("u3", "u2", `"again"`),
 	), formattest.Seen{})
 	if stats.Damaged != 1 || strings.Contains(formattest.Show(items), "hidden") {
-		t.Errorf("%+v\n%s", stats, formattest.Show(items))
+		t.Errorf("want one damaged line and nothing hidden: %+v\n%s", stats, formattest.Show(items))
 	}
 }
 
@@ -164,7 +164,7 @@ func TestClaudeEnvironment(t *testing.T) {
 		`message {"role":"user","content":"b"}`, `message {"role":"user","content":"c"}`)
 	info, err := importer.Describe(context.Background(), &claudecode.Format, formattest.Source("x.jsonl", b))
 	if err != nil || string(info.State) != `{"cwd":"/w","version":"2.1.1","sessionId":"s-1"}` {
-		t.Errorf("%s, %v", info.State, err)
+		t.Errorf("state %s, %v; want that of the first line", info.State, err)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestDamage(t *testing.T) {
 			}
 		}
 		if messages != c.messages || stats.Damaged != c.damaged || c.raw != "" && raw != c.raw {
-			t.Errorf("%s: %d messages, %+v, raw %.80q", name, messages, stats, raw)
+			t.Errorf("%s: %d messages, %+v, raw %.80q; want %d messages, %d damaged, raw %.80q", name, messages, stats, raw, c.messages, c.damaged, c.raw)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestUnfinished(t *testing.T) {
 			want = 1
 		}
 		if len(items) != want || stats.Damaged > 0 || len(stats.Problems) > 0 != (n > 0 && n < len(last)) {
-			t.Errorf("%d bytes of it: %d items, %+v", n, len(items), stats)
+			t.Errorf("%d bytes of the last line: %d items, want %d; %+v", n, len(items), want, stats)
 		}
 	}
 }
@@ -228,7 +228,7 @@ func TestTooLarge(t *testing.T) {
 		t.Skip("long")
 	}
 	long := strings.Repeat("x", jsonl.DefaultMaxLine)
-	escaped := strings.Repeat(`\"`, 9<<19) // an entry has it escaped once more
+	escaped := strings.Repeat(`\"`, 9<<19) // an entry escapes it again
 	half := strings.Repeat("y", 9<<20)
 	items, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
 		formattest.ClaudeUser("u1", "", `"`+long+`"`),
@@ -249,10 +249,10 @@ func TestTooLarge(t *testing.T) {
 	// The second line is too far from the beginning to describe the session.
 	const wants = "import.damaged environment import.damaged run tool_call run tool_result tool_result"
 	if got := strings.Join(kinds, " "); got != wants || stats.Damaged != 1 || len(stats.Problems) != 2 {
-		t.Errorf("%s, want %s; %+v", got, wants, stats)
+		t.Errorf("%s, want %s; %+v, want one damaged line and two problems", got, wants, stats)
 	}
 	if n := jsonl.Get(items[0].Entry.Payload, "data", "size"); string(n) != fmt.Sprint(len(formattest.ClaudeUser("u1", "", `""`))+len(long)) {
-		t.Errorf("size %s", n)
+		t.Errorf("size %s, want that of the line", n)
 	}
 }
 

@@ -7,13 +7,14 @@ import (
 	"tape/internal/text/jsonl"
 )
 
+// line has the fields of a line, as raw JSON where they are bytes.
 type line struct {
 	raw                      []byte
 	typ, subtype             string
 	uuid, parent, logical    []byte
 	timestamp, message, data []byte
-	agent                    []byte // whose line it is
-	call                     []byte // started the subagent that the progress is from
+	agent                    []byte // the subagent whose line it is
+	call                     []byte // the call that started the subagent of the progress
 	inner                    []byte // data.message of relayed progress
 	toolUseResult, requestID []byte
 	side, digest, meta       bool
@@ -104,7 +105,7 @@ func (l *line) rest(elsewhere ...string) []byte {
 	return record.NewObject(64).Rest(l.raw, slices.Concat(lineFields, elsewhere)...).OrNil()
 }
 
-// first is jsonl.Get that stops at the first member with that name.
+// first is like jsonl.Get, but stops at the first member with that name.
 func first(obj []byte, name string) []byte {
 	for key, v := range jsonl.Fields(obj) {
 		if key == name {

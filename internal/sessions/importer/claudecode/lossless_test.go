@@ -11,7 +11,7 @@ import (
 )
 
 // said is what the checker, which shares no code with the importer, expects to
-// find of one transcript line: what was said, and nothing of its envelope.
+// find of a transcript: what was said, and nothing of the envelopes of its lines.
 type said struct {
 	text, calls, results, thoughts []string
 }
@@ -60,7 +60,7 @@ func TestClaudeLosesNothing(t *testing.T) {
 			for dec.More() {
 				var rec map[string]any
 				if err := dec.Decode(&rec); err != nil {
-					t.Fatal(err) // two records on a line are not an error here
+					t.Fatal(err) // not for two records on a line
 				}
 				records++
 				want.message(rec)
@@ -163,7 +163,7 @@ func TestDetailHasTheRest(t *testing.T) {
 			}
 			formattest.Leaves(formattest.Decode(t, it.Entry.Payload), func(s string) {
 				if len(s) > 200 && results[s] {
-					t.Errorf("%s: told twice: %.100q", name, s)
+					t.Errorf("%s: a result is stored again in a detail: %.100q", name, s)
 				}
 			})
 		}

@@ -15,11 +15,11 @@ type opening struct {
 	env     [len(envelope)][]byte
 	model   []byte
 	started string
-	agent   string         // the subagent whose own file this is, by its name and first line
-	wrote   string         // date of the first line, if that is not part of the conversation
+	agent   string         // the name of the subagent whose own file this is, if the file's name and first line agree
+	wrote   string         // date of the first line before the conversation
 	first   string         // uuid of the first line of the conversation
 	began   string         // date of that line
-	ended   bool           // an answer has come, which ends the opening
+	ended   bool           // the opening is complete: an answer has come, or the limit was reached
 	counts  record.Counter // of the lines before the place where reading begins
 }
 
@@ -59,7 +59,7 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 	})
 }
 
-// HasFirst reports whether a session begins with a line, and whether the line is its own.
+// HasFirst reports whether a session begins with the line of this uuid, and whether that line was not copied.
 func HasFirst(ctx context.Context, src record.Source, uuid string) (has, own bool) {
 	o, err := open(ctx, src)
 	return err == nil && o.first == uuid, err == nil && (o.wrote == "" || o.wrote <= o.began)

@@ -99,8 +99,8 @@ func (c *scan) markChain() {
 		if r.is(flagRoot) && r.is(flagPrompt) {
 			return // the conversation was restarted here
 		}
-		// The parent was damaged, is in another file, or the program was restarted here: take the line
-		// before.
+		// The parent was damaged, is in another file, or the program was restarted here: go on with the
+		// line before.
 		for i--; i >= 0; i-- {
 			if r := &c.recs[i]; r.tape == 0 && !r.is(flagNoID|flagDuplicate) {
 				break

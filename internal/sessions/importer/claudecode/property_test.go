@@ -77,7 +77,7 @@ func TestClaudeOrderOfResults(t *testing.T) {
 	}
 }
 
-// TestRepairedLine: a line that could not be read is kept; once it can be, its
+// TestRepairedLine: a line that cannot be read is kept; once it is repaired, its
 // record is new.
 func TestRepairedLine(t *testing.T) {
 	ls := formattest.Claude(3, 14)
@@ -87,11 +87,11 @@ func TestRepairedLine(t *testing.T) {
 		seen := formattest.Seen{}
 		first, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(torn...), seen)
 		if stats.Damaged != 1 || len(stats.Problems) != 1 || stats.Problems[0].Line != i+1 {
-			t.Fatalf("line %d torn: %+v", i+1, stats)
+			t.Fatalf("line %d torn, want one problem there: %+v", i+1, stats)
 		}
 		second, stats := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(ls...), seen)
 		if stats.Damaged != 0 {
-			t.Fatalf("repaired: %+v", stats)
+			t.Fatalf("line %d repaired, want no damage: %+v", i+1, stats)
 		}
 		once, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(ls...), formattest.Seen{})
 		all := formattest.KeysOf(append(first, second...))
@@ -100,7 +100,7 @@ func TestRepairedLine(t *testing.T) {
 		}
 		third, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(torn...), seen)
 		if len(third) != 0 {
-			t.Fatalf("torn again: %s", formattest.Show(third))
+			t.Fatalf("line %d torn again, want no entries: %s", i+1, formattest.Show(third))
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // resume finds the place where a later reading can begin: the last prompt of a person, where nothing is
-// pending. Every later line has it or a line after it as its parent.
+// pending. The parent of every later line is the prompt or a line after the prompt.
 type resume struct {
 	first  int32                 // the first record of the conversation, or -1
 	prompt int32                 // the last prompt, or -1
@@ -34,8 +34,8 @@ func begin(ctx context.Context, r *record.Reading) (*opening, error) {
 	return o, nil
 }
 
-// keep stores what begin needs.
-func (c *reader) keep(start *opening, counts *record.Counter) {
+// saveState stores what begin needs.
+func (c *reader) saveState(start *opening, counts *record.Counter) {
 	var s record.State
 	s.Bytes([]byte(start.agent))
 	for _, v := range c.before {
@@ -67,7 +67,8 @@ func (c *reader) mark(i int32) {
 	}
 }
 
-// hasSubagents reports whether the file has records of subagents in a session.
+// hasSubagents reports whether the file has records of subagents, or is a subagent's own file within a
+// session.
 func (c *scan) hasSubagents() bool {
 	for tape := range c.spoke {
 		if tape != c.home {
@@ -101,7 +102,7 @@ func (c *reader) finalRecords(order []int32) int {
 	end := len(order)
 	for n, i := range order {
 		if r := &c.recs[i]; r.tape != c.home {
-			// Where a subagent begins and ends is known when its turn is complete.
+			// Where a subagent begins and ends is known only when the turn is complete.
 			end = c.lastTurn(order[:n])
 			break
 		}

@@ -149,7 +149,7 @@ func (c *scan) Damaged(at record.Span, reason string) {
 	})
 }
 
-// Unfinished gets a last line that somebody is writing.
+// Unfinished gets an incomplete last line, which somebody is writing.
 func (c *scan) Unfinished(at record.Span) { c.r.Unfinished(at) }
 
 func (c *scan) link(r *rec, l *line, i int32) {
@@ -221,8 +221,8 @@ func (c *scan) classify(r *rec, l *line) {
 	}
 }
 
-// entitle finds out whether a line has the title of this session so far. Claude Code also writes titles of
-// other sessions into a file; leafUuid says which conversation has the title.
+// entitle marks a line that has a title of this session. Claude Code also writes titles of other sessions
+// into a file; leafUuid says which conversation has the title.
 func (c *scan) entitle(r *rec, l *line, i int32) {
 	if l.typ != "summary" || !bytes.HasPrefix(l.get("summary"), []byte{'"'}) {
 		return

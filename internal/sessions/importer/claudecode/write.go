@@ -13,7 +13,7 @@ type object = map[string]any
 var writer = record.Writer{Files: write}
 
 func write(user record.Where, s *record.Session) ([]record.File, error) {
-	w := &writing{Session: s}
+	w := &transcript{Session: s}
 	for _, m := range s.Messages {
 		if m.Model {
 			w.answer(m)
@@ -28,12 +28,13 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 	return []record.File{{Path: path, Data: s.Lines()}}, nil
 }
 
-type writing struct {
+// transcript collects the lines of a session.
+type transcript struct {
 	*record.Session
 	parent any // uuid of the line before
 }
 
-func (w *writing) line(typ string, message object) {
+func (w *transcript) line(typ string, message object) {
 	uuid := w.NewID()
 	w.Line(object{
 		"parentUuid": w.parent, "isSidechain": false, "type": typ, "message": message, "uuid": uuid,
@@ -43,7 +44,7 @@ func (w *writing) line(typ string, message object) {
 }
 
 // person writes the results in a message as one line, and what was said as another one.
-func (w *writing) person(m record.Said) {
+func (w *transcript) person(m record.Said) {
 	var results, said []object
 	for _, b := range m.Blocks {
 		switch {
@@ -65,7 +66,7 @@ func (w *writing) person(m record.Said) {
 	}
 }
 
-func (w *writing) answer(m record.Said) {
+func (w *transcript) answer(m record.Said) {
 	var blocks []object
 	stop := "end_turn"
 	for _, b := range m.Blocks {

@@ -27,7 +27,7 @@ type reader struct {
 	opening
 	system      []byte   // the system prompt
 	compacted   []byte   // the document of the last compaction; nil once its anchor was emitted
-	checkpoints [][]byte // those that were not emitted yet
+	checkpoints [][]byte // not emitted yet
 	begun       bool     // something was emitted
 	asked       bool     // the first prompt was read
 	broken      bool     // the document does not end, or is empty
@@ -186,8 +186,8 @@ func anchor(key, date string, m []byte) record.Entry {
 	return record.Anchor(key, date, "compaction", state.Rest(metadata, "kind", "displayRole", "userRunSpan", "summary", "generatedAt").Done())
 }
 
-// Damaged is called with what cannot be read. If the document does not end, Cline is writing it or was killed: the
-// next import reads the rest.
+// Damaged is called with a part that cannot be read. If it reaches the end of the file, Cline is writing the document
+// or was killed: the next import reads the rest.
 func (c *reader) Damaged(at record.Span, reason string) {
 	if c.broken = true; at.Off+at.Size >= c.Size {
 		c.Unfinished(at)
@@ -204,7 +204,7 @@ func (c *reader) Unfinished(at record.Span) {
 
 // opening has the facts of a session that are read before its messages.
 type opening struct {
-	id      string // the session's; for a subagent, that of the session that started it
+	id      string // of the session, also in a subagent's file
 	agent   string // the subagent's name; "" for the session's own file
 	version []byte
 	first   string // the id of the first message
@@ -228,14 +228,14 @@ func open(ctx context.Context, src record.Source) (opening, error) {
 		o.first, o.began = jsonl.GetString(raw, "id"), record.Date(jsonl.Get(raw, "ts"))
 		return false
 	})
-	// A subagent or teammate has the id SESSION__NAME, with the session that started it.
+	// A subagent or teammate has the id SESSION__NAME, where SESSION is the session that started it.
 	id, own, _ := strings.Cut(full, "__")
 	if stem := strings.TrimSuffix(path.Base(strings.ReplaceAll(src.Name, `\`, "/")), messages); id == "" && isID(stem) {
 		id = stem // the file is being written
 	}
 	o.id = id
 	if role != "" && role != "lead" && own != "" {
-		o.agent = subagentPrefix + strings.TrimPrefix(own, fileOfSubagent)
+		o.agent = subagentPrefix + strings.TrimPrefix(own, subagentFile)
 	}
 	o.session = beside(src, o.id+".json")
 	return o, err

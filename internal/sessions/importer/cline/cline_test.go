@@ -57,7 +57,7 @@ func write(t *testing.T, files map[string]string) string {
 
 func FuzzCline(f *testing.F) { imp.Fuzz(f, cline.Format.Name, sample) }
 
-// TestCline: title, checkpoint and compaction come from the session's other files, and are where they belong.
+// TestCline: title, checkpoint and compaction come from the session's other files, and get their places in the order.
 func TestCline(t *testing.T) {
 	path := write(t, map[string]string{id + ".json": session, id + ".compaction.json": compacted})
 	seen := formattest.Seen{}
@@ -82,22 +82,22 @@ func TestCline(t *testing.T) {
 	)
 	for i, want := range map[int]string{2: `"mode":"act"`, 9: `"is_error":["t1"]`} {
 		if is := string(items[i].Entry.Meta); !strings.Contains(is, want) {
-			t.Errorf("entry %d has not %s but %s", i+1, want, is)
+			t.Errorf("entry %d: meta %s, want %s in it", i+1, is, want)
 		}
 	}
 	if stats.Damaged > 0 || len(stats.Problems) > 0 {
-		t.Errorf("%+v", stats)
+		t.Errorf("want no damage and no problems: %+v", stats)
 	}
 	if again, _ := imp.Items(t, cline.Format.Name, path, document(len(sample)), seen); len(again) > 0 {
-		t.Errorf("again: %s", formattest.Show(again))
+		t.Errorf("read again, want no entries: %s", formattest.Show(again))
 	}
 	info, err := imp.Describe(t.Context(), cline.Format.Name, formattest.Source(path, document(len(sample))))
 	want := `{"sessionId":"` + id + `","cwd":"/w","version":"3.0","model":"m","provider":"p","gitBranch":"main"}`
 	if err != nil || info.Session != id || string(info.State) != want || info.First != "" {
-		t.Errorf("%+v %s, %v", info, info.State, err)
+		t.Errorf("%+v %s, %v; want session %s with %s", info, info.State, err, id, want)
 	}
 	if got, ok := imp.Detect("x.json", document(1)[:300]); !ok || got != cline.Format.Name {
-		t.Errorf("it is taken for %q", got)
+		t.Errorf("taken for %q, want %q", got, cline.Format.Name)
 	}
 }
 
@@ -129,13 +129,16 @@ func TestPromptAlone(t *testing.T) {
 	seen := formattest.Seen{}
 	open := formattest.Source(path, document(0))
 	open.Open = true
-	none := func(record.Item) error { t.Error("the prompt is there before its answer"); return nil }
+	none := func(record.Item) error {
+		t.Error("the prompt of an open session is emitted before its answer")
+		return nil
+	}
 	if _, err := imp.Read(t.Context(), cline.Format.Name, open, seen.Has, none); err != nil {
 		t.Fatal(err)
 	}
 	for _, cut := range []int{0, 60, len(document(0)) - 4} {
 		if items, _ := imp.Items(t, cline.Format.Name, path, document(0)[:cut], formattest.Seen{}); len(items) > 0 {
-			t.Errorf("%d bytes of it: %s", cut, formattest.Show(items))
+			t.Errorf("%d bytes of the document, want no entries: %s", cut, formattest.Show(items))
 		}
 	}
 	empty := bytes.Replace(document(0), []byte(",\n \"system_prompt\": \"be good\""), nil, 1)
@@ -163,12 +166,12 @@ func TestCopied(t *testing.T) {
 	}
 	info, err := imp.Describe(t.Context(), cline.Format.Name, formattest.Source(path, []byte(later)))
 	if err != nil || info.First != "m1" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want m1 as the first message", info, err)
 	}
 	has, own := cline.HasFirst(t.Context(), formattest.Source(path, []byte(later)), "m1")
 	has2, own2 := cline.HasFirst(t.Context(), formattest.Source("x/"+id+".messages.json", document(1)), "m1")
 	if !has || own || !has2 || !own2 {
-		t.Errorf("the copy: %v %v, the session: %v %v", has, own, has2, own2)
+		t.Errorf("has the first message, and it is its own: the copy %v %v, want true false; the session %v %v, want true true", has, own, has2, own2)
 	}
 }
 
@@ -180,7 +183,7 @@ func TestSubagent(t *testing.T) {
 	formattest.Want(t, items, `message {"role":"user","content":"count"}`)
 	info, err := imp.Describe(t.Context(), cline.Format.Name, formattest.Source(path, doc))
 	if err != nil || info.Session != id || info.Agent != "agent-17_x" || !strings.Contains(string(info.State), `"cwd":"/w"`) {
-		t.Errorf("%+v %s, %v", info, info.State, err)
+		t.Errorf("%+v %s, %v; want agent-17_x of session %s in /w", info, info.State, err, id)
 	}
 }
 
@@ -199,7 +202,7 @@ func TestTold(t *testing.T) {
 		}
 	}
 	if got := cline.Format.Agent.Told([]byte(`{"sessionContext":{"rootSessionId":"../../x"}}`), user); got != nil {
-		t.Errorf("what names no session gives %s", got)
+		t.Errorf("an input without a session's id gives %s, want nothing", got)
 	}
 }
 

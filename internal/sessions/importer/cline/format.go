@@ -16,9 +16,9 @@ const (
 	compaction = ".compaction.json"
 )
 
-// fileOfSubagent is the beginning of the names of subagents' files; subagentPrefix that of subagents' names on tapes.
+// The names of subagents' files begin with subagentFile, their names on tapes with subagentPrefix.
 const (
-	fileOfSubagent = "agent_"
+	subagentFile   = "agent_"
 	subagentPrefix = "agent-"
 )
 
@@ -37,7 +37,7 @@ var Format = record.Format{
 		Ext:            messages,
 		Folders:        func(user record.Where) []string { return []string{sessions(user)} },
 		Subagents:      func(path, _ string) string { return filepath.Dir(path) },
-		SubagentPrefix: fileOfSubagent,
+		SubagentPrefix: subagentFile,
 		IsNote: func(name string) bool {
 			return strings.HasSuffix(name, compaction) || isID(strings.TrimSuffix(name, ".json"))
 		},
@@ -65,7 +65,7 @@ var Format = record.Format{
 
 func folder(w record.Where) string { return w.Folder(".cline", "CLINE_DIR") }
 
-// data returns the folder with Cline's data. There is none in projects.
+// data returns the folder with Cline's data, which is always the user's.
 func data(w record.Where) string {
 	return cmp.Or(w.Getenv("CLINE_DATA_DIR"), filepath.Join(folder(w.User()), "data"))
 }

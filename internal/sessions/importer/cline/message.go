@@ -8,7 +8,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a message, of which Record makes entries.
+// element is a message, from which Record makes entries.
 type element struct {
 	*reader
 	raw  []byte
@@ -153,8 +153,8 @@ func (e element) result(key string, block []byte) {
 	}, rest.OrNil())
 }
 
-// outcome reads a result. It is a list with an object for each command or file, or one such object as a text, or the
-// result of a subagent or an MCP server. It returns the output, whether anything failed, and the other fields.
+// outcome reads a result: a list with an object for each command or file, or one such object as a text, or the result
+// of a subagent or an MCP server. It returns the output, whether anything failed, and the other fields.
 func outcome(content []byte) (text []byte, failed bool, rest *record.Object) {
 	rest = record.NewObject(256)
 	if inside := record.Inside(content); jsonl.IsObject(inside) {
@@ -163,7 +163,7 @@ func outcome(content []byte) (text []byte, failed bool, rest *record.Object) {
 	switch {
 	case isOutcome(content):
 		rest.Rest(content, "result", "success")
-		text, failed = given(content)
+		text, failed = output(content)
 		return text, failed, rest
 	case jsonl.GetString(content, "error") != "": // it was not run, for example because it was not allowed
 		return jsonl.Get(content, "error"), true, rest.Rest(content, "error")
@@ -186,12 +186,12 @@ func outcome(content []byte) (text []byte, failed bool, rest *record.Object) {
 	}
 	if len(all) == 1 {
 		rest.Rest(all[0], "result", "success")
-		text, failed = given(all[0])
+		text, failed = output(all[0])
 		return text, failed, rest
 	}
 	var parts, others [][]byte
 	for _, el := range all {
-		part, wrong := given(el)
+		part, wrong := output(el)
 		failed = failed || wrong
 		parts = append(parts, record.NewObject(len(part)).Str("type", "text").Raw("text", part).Done())
 		others = append(others, record.NewObject(256).Rest(el, "result", "success").Done())
@@ -203,8 +203,8 @@ func isOutcome(v []byte) bool {
 	return jsonl.IsObject(v) && record.MembersOf(v).Has("query", "success")
 }
 
-// given returns the output of a command, or a file's text; if there is none, the reason of the failure.
-func given(v []byte) (text []byte, failed bool) {
+// output returns the output of a command, or a file's text. If there is none, it returns the reason of the failure.
+func output(v []byte) (text []byte, failed bool) {
 	text, failed = record.Or(jsonl.Get(v, "result"), `""`), string(jsonl.Get(v, "success")) == "false"
 	if reason := jsonl.Get(v, "error"); failed && record.Blank(text) && reason != nil {
 		text = reason

@@ -119,10 +119,10 @@ type reader struct {
 	record.Conversation
 	turn
 	said    record.Counter // what was said so far
-	context []byte         // the present turn context, without its turn
+	context []byte         // the present turn context, without the ids of its turn
 	model   []byte
-	own     int64             // the ordinal of a subagent's first own record, after its parent's history; 0: all are
-	first   int64             // the offset of the session's first record
+	own     int64             // ordinal of a subagent's first own record, after its parent's history; 0: all are its own
+	first   int64             // the offset of the session's first record; -1 until it was read
 	details map[string][]byte // the program's details of calls that have no result yet
 }
 
@@ -130,7 +130,7 @@ type reader struct {
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Conversation: record.Conversation{Reading: r}, first: -1, details: map[string][]byte{}}
 	if r.From != nil {
-		c.goOn(record.State(r.From.State))
+		c.restoreState(record.State(r.From.State))
 	}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open || r.Idle {
@@ -141,7 +141,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	c.End()
 	if r.Last != nil {
-		c.keep()
+		c.saveState()
 	}
 	return err
 }
@@ -150,8 +150,8 @@ func isRecord(raw []byte) bool {
 	return jsonl.Get(raw, "payload") != nil && jsonl.Get(raw, "timestamp") != nil
 }
 
-// keep stores what goOn needs.
-func (c *reader) keep() {
+// saveState stores what restoreState needs.
+func (c *reader) saveState() {
 	var s record.State
 	s.Counter(&c.Counts)
 	s.Counter(&c.said)
@@ -161,7 +161,7 @@ func (c *reader) keep() {
 	c.Last.State = s
 }
 
-func (c *reader) goOn(s record.State) {
+func (c *reader) restoreState(s record.State) {
 	c.Counts, c.said, c.items = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
 	c.context, c.model = s.TakeBytes(), s.TakeBytes()
 	c.first = 0
@@ -212,7 +212,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			}
 			info.Complete = true
 			return false
-		case it.typ == "session_meta" && info.Session == "": // a second one is from the session that it was forked from
+		case it.typ == "session_meta" && info.Session == "": // a second one is from the session that this one was forked from
 			describe(it, info)
 		}
 		return true

@@ -64,7 +64,7 @@ func TestCodex(t *testing.T) {
 	)
 	info, err := importer.Describe(context.Background(), &codex.Format, formattest.Source("rollout-y.jsonl", old))
 	if err != nil || info.Session != "old-1" || info.Started != "2025-06-01T00:00:00.000000+00:00" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want session old-1 with its date", info, err)
 	}
 }
 
@@ -72,7 +72,7 @@ func FuzzCodex(f *testing.F) { imp.Fuzz(f, codex.Format.Name, codexSample) }
 
 func TestDetected(t *testing.T) {
 	if got, ok := imp.Detect("x", formattest.Lines(codexSample...)); !ok || got != codex.Format.Name {
-		t.Errorf("taken for %q", got)
+		t.Errorf("taken for %q, want %q", got, codex.Format.Name)
 	}
 }
 

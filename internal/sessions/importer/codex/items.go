@@ -36,7 +36,7 @@ func (c *reader) item(it item, key string) {
 		delete(c.details, id)
 		c.Result(record.Result{ID: id, Key: key, Date: it.date, Content: content, Failed: failed}, detail)
 	case "agent_message":
-		// Another agent says it to this one.
+		// Another agent has sent it to this one.
 		plain, _ := record.Plain(jsonl.Get(p, "content"))
 		m := record.Message(key, it.date, "user", plain)
 		m.Extra = record.NewObject(64).Rest(p, "type", "content").OrNil()
@@ -61,7 +61,8 @@ func builtinInput(payload []byte) []byte {
 	return args.Done()
 }
 
-// message emits a message. Its content makes its key, so that an event_msg with it has the same key.
+// message emits a message. Its key is made from its content, so that an event_msg with that content has
+// the same key.
 func (c *reader) message(it item, key string) {
 	role := it.str("role")
 	plain, all := record.Plain(jsonl.Get(it.payload, "content"))
@@ -142,7 +143,7 @@ func (c *reader) event(it item, key string) {
 }
 
 // completed handles the details of something that was done, mostly of a call that has no result yet. In
-// code mode, the model calls one tool with a program; only here it says what that ran.
+// code mode, the model calls one tool with a program; only these details say what the program ran.
 func (c *reader) completed(it item, key string, repeated bool) {
 	item := jsonl.Get(it.payload, "item")
 	id, typ := jsonl.GetString(item, "id"), jsonl.GetString(item, "type")

@@ -36,7 +36,7 @@ func review(settings map[string]any, file string, hooks []record.Hook) record.Tr
 	return out
 }
 
-// reviewHash returns the hash of a hook that Codex stores when it is reviewed.
+// reviewHash returns the hash that Codex stores when a person reviews a hook.
 func reviewHash(h record.Hook) string {
 	timeout := h.Timeout
 	switch {

@@ -7,8 +7,8 @@ import (
 	"tape/internal/sessions/importer/record"
 )
 
-// TestReview: what Codex stores of a review counts only for the text of the reviewed hook. The
-// hashes are those that Codex 0.169 has given for these hooks.
+// TestReview: a review counts only for the text of the hook that was reviewed. The hashes are
+// those that Codex 0.169 has stored for these hooks.
 func TestReview(t *testing.T) {
 	const file = "/home/me/.codex/hooks.json"
 	hooks := []record.Hook{
@@ -31,7 +31,7 @@ func TestReview(t *testing.T) {
 		}
 		settings := map[string]any{"hooks": map[string]any{"state": states}}
 		if got := Format.Agent.Review(settings, file, hooks); got != want {
-			t.Errorf("it is %q, not %q", got, want)
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -19,7 +19,7 @@ type reader struct {
 	record.Once
 	started map[string][]byte // the data of calls that run
 	running map[string]bool   // subagents that may go on
-	held    bool              // one of them has begun: what follows is read when it has ended
+	held    bool              // a running subagent has begun: the records from there on are read once it has ended
 }
 
 // Read makes the entries of a session. Subagents are forks.

@@ -57,11 +57,11 @@ func TestCopilot(t *testing.T) {
 
 func TestGrows(t *testing.T) { imp.Grows(t, copilot.Format.Name, sample, 1) }
 
-// TestResumes: a session can go on while its folder is there.
+// TestResumes: a session can be resumed if its transcript exists.
 func TestResumes(t *testing.T) {
 	user := record.Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
 	if copilot.Format.Resume.Has(user, "c-1") {
-		t.Error("a session that is not there goes on")
+		t.Error("a missing session can be resumed")
 	}
 	dir := filepath.Join(user.Home, ".copilot", "session-state", "c-1")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -71,11 +71,11 @@ func TestResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !copilot.Format.Resume.Has(user, "c-1") {
-		t.Error("a session with a file does not go on")
+		t.Error("a session with a transcript cannot be resumed")
 	}
 }
 
-// TestTold: the input of a hook has no name of its event; what a subagent's hooks say is left out.
+// TestTold: the event of a hook is found by the members of the input. The hooks of subagents are ignored.
 func TestTold(t *testing.T) {
 	const id = "50cee947-206a-4a14-8a3c-bfafb678c000"
 	user := record.Where{Home: "/h", Getenv: func(string) string { return "" }}
@@ -92,6 +92,6 @@ func TestTold(t *testing.T) {
 		}
 	}
 	if got := copilot.Format.Agent.Told([]byte(`{"sessionId":"../../x","cwd":"/w","prompt":"hi"}`), user); got != nil {
-		t.Errorf("%s", got)
+		t.Errorf("an id that is not a UUID gives %s, want nothing", got)
 	}
 }

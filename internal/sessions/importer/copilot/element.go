@@ -5,7 +5,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a record of which entries are made.
+// element is a record from which entries are made.
 type element struct {
 	*reader
 	*record.Conversation
@@ -26,11 +26,11 @@ func (e element) rest(but ...string) []byte {
 func (e element) person() {
 	text, _ := record.Plain(record.Or(jsonl.Get(e.data, "content"), `""`))
 	p := record.Message(e.key, e.date, "user", text)
-	p.Extra = e.rest("content", "transformedContent") // this has the date, and the content again
+	p.Extra = e.rest("content", "transformedContent") // the second is the content with the date
 	e.Put(p)
 }
 
-// answer emits what the model said. Its usage came before.
+// answer emits what the model said. A session.usage_record before it has the usage.
 func (e element) answer() {
 	put := e.InRun(jsonl.GetString(e.data, "messageId"))
 	if thinking := jsonl.Get(e.data, "reasoningText"); thinking != nil && !record.Blank(thinking) {
@@ -51,7 +51,7 @@ func (e element) answer() {
 	}
 }
 
-// start notes that a call runs. The answer has the call.
+// start notes that a call runs. The call itself came with the answer.
 func (e element) start() {
 	id := jsonl.GetString(e.data, "toolCallId")
 	if !e.Waits(id) {
@@ -61,7 +61,7 @@ func (e element) start() {
 	e.started[id] = e.rest("toolCallId", "toolName", "arguments", "turnId", "model")
 }
 
-// result emits a result. A command that fails is a success for the program.
+// result emits a result. Copilot reports success also for a command that exits with an error.
 func (e element) result() {
 	id := jsonl.GetString(e.data, "toolCallId")
 	if string(jsonl.Get(e.data, "isUserRequested")) == "true" {

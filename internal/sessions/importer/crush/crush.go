@@ -20,7 +20,7 @@ type reader struct {
 	*record.Forked
 	record.Once
 	runs map[string]record.Entry // the end of the last message, by subagent; emitted after the results of its calls
-	ends map[string]string       // the running subagents, by the ids of their calls
+	ends map[string]string       // the subagents that calls may have started, by caller and call
 }
 
 // Read makes the entries of a session. Subagents are forks.
@@ -138,7 +138,8 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	})
 }
 
-// failed reports whether a result is that of a command whose exit code was not 0. Crush does not mark it as an error.
+// failed reports whether a result is from a command whose exit code was not 0. Crush does not mark such a result as an
+// error.
 func failed(name, content string) bool {
 	if name != "bash" {
 		return false

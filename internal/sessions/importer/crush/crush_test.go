@@ -65,13 +65,13 @@ func (d database) session(id string, parent any) {
 }
 
 // add adds a message. Its parts are given as pairs of a type and data.
-func (d database) add(of, id, role string, parts ...string) {
+func (d database) add(sessionID, id, role string, parts ...string) {
 	d.Helper()
 	var list []string
 	for i := 0; i < len(parts); i += 2 {
 		list = append(list, fmt.Sprintf(`{"type":%q,"data":%s}`, parts[i], parts[i+1]))
 	}
-	d.run(`INSERT INTO messages VALUES (?, ?, ?, ?, 'm', 1790000000, ?, NULL, 'p', ?)`, id, of, role, "["+strings.Join(list, ",")+"]",
+	d.run(`INSERT INTO messages VALUES (?, ?, ?, ?, 'm', 1790000000, ?, NULL, 'p', ?)`, id, sessionID, role, "["+strings.Join(list, ",")+"]",
 		time.Now().Unix(), strings.HasPrefix(id, "summary"))
 }
 
@@ -140,14 +140,14 @@ func TestCrush(t *testing.T) {
 		`event {"name":"session.usage","data":{"prompt_tokens":900,"completion_tokens":20,"cost":0.5}}`,
 	)
 	if len(stats.Problems) > 0 {
-		t.Error(stats.Problems)
+		t.Errorf("want no problems: %v", stats.Problems)
 	}
 	if !strings.Contains(string(items[8].Entry.Meta), `"is_error":["c2"]`) {
 		t.Errorf("the failed call is not marked: %s", items[8].Entry.Meta)
 	}
 	info, err := imp.Describe(t.Context(), crush.Format.Name, formattest.Source(session, formattest.Lines(d.lines()...)))
 	if want := filepath.Dir(filepath.Dir(d.path)); err != nil || info.Session != session || !strings.Contains(string(info.State), string(record.Quote(want))) {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v %s, %v; want session %s in %s", info, info.State, err, session, want)
 	}
 }
 
@@ -177,8 +177,8 @@ func FuzzCrush(f *testing.F) { imp.Fuzz(f, crush.Format.Name, sample(f)) }
 
 func TestGrows(t *testing.T) { imp.Grows(t, crush.Format.Name, sample(t), 1) }
 
-// TestStreaming: an answer is read when it is complete. If it has not changed for an hour, Crush was killed, and the
-// incomplete answer is read. Nothing is added twice.
+// TestStreaming: each part of an answer is read when it is complete. If the answer has not changed for an hour, Crush
+// was killed, and the incomplete part is read. Nothing is added twice.
 func TestStreaming(t *testing.T) {
 	d := newDatabase(t)
 	seen := formattest.Seen{}
@@ -199,7 +199,7 @@ func TestStreaming(t *testing.T) {
 	d.run(`UPDATE messages SET updated_at = updated_at - 7200 WHERE id = 'm-4'`)
 	formattest.Want(t, read(), `message {"role":"assistant","content":"half"}`, `event {"name":"run","data":{"model":"m","provider":"p"}}`)
 	if again := read(); len(again) > 0 {
-		t.Errorf("again: %s", formattest.Show(again))
+		t.Errorf("read again, want no entries: %s", formattest.Show(again))
 	}
 }
 

@@ -18,7 +18,7 @@ type message struct {
 	open  bool // it may get more parts
 }
 
-// parts calls each with the parts of the row with their keys. If the list cannot be read, all of it is one part.
+// parts calls each with every part of the row and its key. If the list cannot be read, all of it is one part.
 func (m message) parts(each func(key, kind string, data []byte)) {
 	list := record.Or(jsonl.Get(m.raw, "parts"), "[]")
 	if list[0] != '[' {
@@ -90,8 +90,8 @@ func attachment(data []byte) []byte {
 	return record.NewObject(len(content)).Str("type", "image").Raw("source", source).Done()
 }
 
-// answer emits what the model said. Its event run is kept until the results of its calls were emitted, so that an
-// import gives the same order as a recording.
+// answer emits what the model said. The event "run" of the answer is held until the results of its calls were emitted,
+// so that an import gives the same order as a recording.
 func (m message) answer() {
 	summary := string(jsonl.Get(m.raw, "is_summary_message")) == "1"
 	data := record.NewObject(160).Raw("model", jsonl.Get(m.raw, "model")).Raw("provider", jsonl.Get(m.raw, "provider"))

@@ -28,7 +28,7 @@ func sessions(ctx context.Context, db *sql.DB) (out []record.KeptSession, err er
 const tree = `WITH RECURSIVE tree(id) AS (VALUES(?) UNION SELECT s.id FROM sessions s JOIN tree t ON s.parent_session_id = t.id) `
 
 // write writes a session and its subagents as lines: the facts, the rows in the order in which they were made, the
-// title after the first turn, and the sums at the end.
+// title after the first turn, and the usage at the end.
 func write(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error {
 	all, err := query(ctx, db, `SELECT * FROM sessions WHERE id = ?`, id)
 	if err != nil {
@@ -46,14 +46,14 @@ func write(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error 
 	out.put(record.NewObject(256).Str("crush", "session").Str("id", id).Raw("created_at", jsonl.Get(session, "created_at")).Str("cwd", projectOf(path)))
 	asked := false
 	for i, row := range rows {
-		of := jsonl.GetString(row, "session_id")
-		if asked && of == id && jsonl.GetString(row, "role") == "user" {
+		sessionID := jsonl.GetString(row, "session_id")
+		if asked && sessionID == id && jsonl.GetString(row, "role") == "user" {
 			out.title(session, false)
 		}
-		asked = asked || of == id
+		asked = asked || sessionID == id
 		o := record.NewObject(len(row)+64).Str("crush", "message")
-		if of != id {
-			o.Str("agent", subagent(of))
+		if sessionID != id {
+			o.Str("agent", subagent(sessionID))
 		}
 		if parts, open := settled(row, rows[i+1:]); open {
 			out.put(o.Raw("open", []byte("true")).All(row, "parts").Raw("parts", parts))
@@ -75,7 +75,7 @@ const abandoned = time.Hour
 
 // settled returns the parts of a message that will not change any more. open reports whether more may come: Crush
 // updates the row while the model speaks, and adds a part "finish" at the end. If there is a later message but no
-// "finish", Crush was killed.
+// "finish", Crush was killed. If open is false, parts is nil, and the row is settled as a whole.
 func settled(row []byte, later [][]byte) (parts []byte, open bool) {
 	if jsonl.GetString(row, "role") != "assistant" {
 		return nil, false

@@ -91,24 +91,24 @@ func (x Importer) Items(t testing.TB, format, name string, b []byte, seen Seen) 
 	added := Seen{}
 	stats, err := x.Read(context.Background(), format, Source(name, b), seen.Has, func(it record.Item) error {
 		if len(it.Keys) == 0 {
-			t.Errorf("no keys: %s", it.Entry.Payload)
+			t.Errorf("an entry without keys: %s", it.Entry.Payload)
 		}
 		if it.Fork != "" && !strings.Contains(string(it.Entry.Meta), `"context":false`) {
-			t.Errorf("a subagent's entry is for the session's context: %.200s", it.Entry.Payload)
+			t.Errorf("an entry of fork %s is not marked as hidden: %.200s", it.Fork, it.Entry.Payload)
 		}
 		for _, k := range it.Keys {
 			id := it.Fork + "\x00" + k
 			if seen[id] || added[id] {
-				t.Errorf("key %q came twice, now with %.200s", k, it.Entry.Payload)
+				t.Errorf("key %q is used twice, now by %.200s", k, it.Entry.Payload)
 			}
 			added[id] = true
 		}
 		d, err := it.Entry.Normalize()
 		if err != nil {
-			t.Errorf("bad draft: %v: %.300s", err, it.Entry.Payload)
+			t.Errorf("invalid draft: %v: %.300s", err, it.Entry.Payload)
 		}
 		if line := jsonl.AppendLine(nil, 1, d); len(line) > jsonl.DefaultMaxLine {
-			t.Errorf("entry of %d bytes", len(line))
+			t.Errorf("an entry of %d bytes, more than %d", len(line), jsonl.DefaultMaxLine)
 		}
 		if x.Formats.Find(format).Keys == nil { // otherwise entries have no keys in meta
 			if got := strings.Join(jsonl.Strings(jsonl.Get(it.Entry.Meta, "source", "ids")), " "); got != strings.Join(it.Keys, " ") {
@@ -174,7 +174,7 @@ func Decode(t testing.TB, raw []byte) any {
 	return v
 }
 
-// Leaves calls add with all strings inside of v, also with those in arguments that are JSON.
+// Leaves calls add with all strings in v, also with those in a member "arguments" that is JSON.
 func Leaves(v any, add func(string)) {
 	switch v := v.(type) {
 	case string:
@@ -225,12 +225,12 @@ func (x Importer) Grows(t *testing.T, format string, ls []string, every int) {
 			t.Fatalf("prefix of %d of %d lines: keys differ\nonly once: %v\nonly grown: %v", n, len(ls), Minus(want, got), Minus(got, want))
 		}
 		if third, _ := x.Items(t, format, "x.jsonl", whole, seen); len(third) != 0 {
-			t.Fatalf("read again: %d items", len(third))
+			t.Fatalf("the whole file read again: %d items, want none", len(third))
 		}
 	}
 }
 
-// findsAfterCut checks that a line is found although the write before it was cut off, without a newline.
+// findsAfterCut checks that a line is found although a write was cut off before it, without a newline.
 func (x Importer) findsAfterCut(t testing.TB, format string, sample []string) {
 	t.Helper()
 	whole, stats := x.Items(t, format, "x.jsonl", Lines(sample...), Seen{})
@@ -275,10 +275,10 @@ func (x Importer) Fuzz(f *testing.F, format string, sample []string) {
 		_, first := x.Items(t, format, "x.jsonl", b, seen)
 		again, second := x.Items(t, format, "x.jsonl", b, seen)
 		if len(again) > 0 {
-			t.Errorf("the second time: %s", Show(again))
+			t.Errorf("read again, want no entries, got: %s", Show(again))
 		}
 		if first.Records != second.Records || first.Damaged != second.Damaged {
-			t.Errorf("%+v, then %+v", first, second)
+			t.Errorf("first %+v, read again %+v", first, second)
 		}
 		if _, err := x.Describe(t.Context(), format, Source("x.jsonl", b)); err != nil {
 			t.Error(err)

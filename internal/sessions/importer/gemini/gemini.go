@@ -36,8 +36,8 @@ func Read(ctx context.Context, r *record.Reading) error {
 	header := record.NewObject(256)
 	field := func(name string, raw []byte) { header.Raw(name, raw) }
 	if r.From != nil {
-		g.goOn(record.State(r.From.State))
-		field = nil // there are lines
+		g.restoreState(record.State(r.From.State))
+		field = nil // only a file of lines can be read from a later place
 	}
 	s := &survey{last: map[[sha256.Size]byte]int{}}
 	see := func(_ record.Span, raw []byte) bool { s.add(raw); return true }
@@ -49,7 +49,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	g.rewound = s.rewound()
 	if !header.Empty() {
-		// With the date of change, the same session would be new every time.
+		// With the date of the last change, the same header would be a new entry each time.
 		data := record.NewObject(256).All(header.Done(), "lastUpdated").OrNil()
 		if key := g.Counts.Key(data); !g.Has(key) {
 			r.Put(record.Event(key, record.Date(jsonl.Get(data, "startTime")), "session", data))
@@ -61,13 +61,13 @@ func Read(ctx context.Context, r *record.Reading) error {
 	err := record.Each(ctx, r.Source, isRecord, field, g)
 	g.End()
 	if r.Last != nil {
-		g.keep()
+		g.saveState()
 	}
 	return err
 }
 
-// keep stores what goOn needs.
-func (g *reader) keep() {
+// saveState stores what restoreState needs.
+func (g *reader) saveState() {
 	var s record.State
 	for _, c := range []*record.Counter{&g.Counts, &g.seen, &g.done} {
 		s.Counter(c)
@@ -76,7 +76,7 @@ func (g *reader) keep() {
 	g.Last.State = s
 }
 
-func (g *reader) goOn(s record.State) {
+func (g *reader) restoreState(s record.State) {
 	g.Counts, g.seen, g.done = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
 	g.last = string(s.TakeBytes())
 	g.lastAt = g.last
@@ -110,7 +110,7 @@ type survey struct {
 	rewinds []rewind
 }
 
-type rewind struct{ from, to int } // messages
+type rewind struct{ from, to int } // numbers of versions
 
 func (s *survey) add(raw []byte) {
 	if to := jsonl.Get(raw, "$rewindTo"); to != nil {
@@ -152,7 +152,7 @@ func (g *reader) Record(at record.Span, raw []byte) {
 	}
 }
 
-// note emits a record that is no message.
+// note emits a record that is not a message.
 func (g *reader) note(raw []byte) {
 	set, header := jsonl.Get(raw, "$set"), jsonl.Get(raw, "sessionId") != nil
 	switch {
@@ -189,8 +189,8 @@ func (g *reader) set(raw, set []byte) {
 	g.repeating = nil
 }
 
-// say emits an entry once, and before it the session's first entries. So a start without a prompt makes
-// no entries.
+// say emits an entry once, and before it the session's first entries. So starting the program without a
+// prompt makes no entries.
 func (g *reader) say(p record.Entry) {
 	if !g.first(p.Keys[0]) {
 		return

@@ -56,12 +56,12 @@ func TestGemini(t *testing.T) {
 	doc := "{\n \"sessionId\": \"g-2\", \"startTime\": \"2026-01-01T00:00:00Z\",\n \"messages\": [\n" + strings.Join([]string{geminiSample[1], geminiSample[4]}, ",\n") + "\n]}\n"
 	items, stats := imp.Items(t, gemini.Format.Name, "s.json", []byte(doc), formattest.Seen{})
 	if stats.Damaged > 0 {
-		t.Errorf("%+v", stats)
+		t.Errorf("want no damage: %+v", stats)
 	}
 	formattest.Want(t, items[1:], wants[:5]...)
 	info, err := importer.Describe(context.Background(), &gemini.Format, formattest.Source("s.json", []byte(doc)))
 	if err != nil || info.Session != "g-2" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want session g-2", info, err)
 	}
 }
 
@@ -69,6 +69,6 @@ func FuzzGemini(f *testing.F) { imp.Fuzz(f, gemini.Format.Name, geminiSample) }
 
 func TestDetected(t *testing.T) {
 	if got, ok := imp.Detect("x", formattest.Lines(geminiSample...)); !ok || got != gemini.Format.Name {
-		t.Errorf("taken for %q", got)
+		t.Errorf("taken for %q, want %q", got, gemini.Format.Name)
 	}
 }

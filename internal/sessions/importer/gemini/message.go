@@ -21,7 +21,7 @@ type message struct {
 	date string
 }
 
-// message emits what is new in a message: no earlier version of it and no history said it.
+// message emits what is new in a message: what neither its earlier versions nor the history had.
 func (g *reader) message(raw []byte) {
 	m := &message{
 		reader: g, raw: raw, typ: jsonl.GetString(raw, "type"),

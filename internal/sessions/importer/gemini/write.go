@@ -97,7 +97,7 @@ func projectFolder(tmp, dir string) (folder string, isNew bool, err error) {
 			return filepath.Join(tmp, e.Name()), false, nil
 		}
 	}
-	// One that has a name, but no folder yet.
+	// The project may have a name, but no folder yet.
 	known, _ := os.ReadFile(filepath.Join(filepath.Dir(tmp), "projects.json"))
 	name := jsonl.GetString(known, "projects", dir)
 	for n := 0; name == ""; n++ {

@@ -51,7 +51,7 @@ func TestOpenAI(t *testing.T) {
 	cut := "[" + openAISample[0] + "," + openAISample[1][:20]
 	items, stats := imp.Items(t, openai.Format.Name, "cut", []byte(cut), formattest.Seen{})
 	if stats.Damaged != 1 || len(items) != 2 {
-		t.Errorf("%+v: %s", stats, formattest.Show(items))
+		t.Errorf("want two entries, one of them damaged: %+v: %s", stats, formattest.Show(items))
 	}
 }
 
@@ -59,7 +59,7 @@ func FuzzOpenAI(f *testing.F) { imp.Fuzz(f, openai.Format.Name, openAISample) }
 
 func TestDetected(t *testing.T) {
 	if got, ok := imp.Detect("x", formattest.Lines(openAISample...)); !ok || got != openai.Format.Name {
-		t.Errorf("taken for %q", got)
+		t.Errorf("taken for %q, want %q", got, openai.Format.Name)
 	}
 }
 

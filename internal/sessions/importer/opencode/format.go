@@ -31,7 +31,7 @@ var Format = record.Format{
 	Resume: &record.Resume{
 		Program: "opencode", Args: []string{"--session"}, IsID: isID, Entry: "session", Member: "id", Has: has,
 	},
-	// The names that the plugin gives them.
+	// The plugin gives the events these names.
 	Events: []record.HookEvent{{Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
 	Agent: &record.Agent{
 		Folder: folder, Hooks: "plugin/tape.js", MCPFile: settings,

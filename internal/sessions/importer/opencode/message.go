@@ -146,7 +146,7 @@ func (m *message) cost() []byte {
 	return data.Rest(m.info, "modelID", "tokens", "id", "sessionID", "parentID", "role", "time", "error", "summary").Done()
 }
 
-// Damaged gets the rest of a document that is incomplete.
+// Damaged gets a part of the document that cannot be read, such as the rest if the document is incomplete.
 func (c *reader) Damaged(at record.Span, reason string) {
 	if c.Open {
 		c.Unfinished(at) // it is being written

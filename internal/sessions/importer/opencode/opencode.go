@@ -26,7 +26,7 @@ type reader struct {
 	asked   bool   // a person has said something
 	titled  bool
 	date    string         // of the last message
-	diffs   *record.Entry  // the changes of the turn, emitted at its end
+	diffs   *record.Entry  // the changes of the turn, emitted at the turn's end
 	more    []record.Entry // other members of the document
 	compact []byte         // the part that asks for a summary, until that comes
 }
@@ -140,7 +140,7 @@ func (c *reader) title() {
 	c.Put(record.Event(c.key(jsonl.GetString(c.info, "id")+"/title"), c.date, "tape.title", record.NewObject(64).Str("title", title).Done()))
 }
 
-// endCompaction emits a compaction that got no summary.
+// endCompaction emits an event for a compaction that got no summary.
 func (c *reader) endCompaction() {
 	if part := c.compact; part != nil {
 		c.compact = nil
@@ -168,7 +168,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	info.Complete = true
 	info.Session = jsonl.GetString(session, "id")
 	info.Began(jsonl.Get(session, "time", "created"))
-	// Not the model, which comes later: each answer has it.
+	// The model is not among these members: each answer has it.
 	state := record.NewObject(256)
 	state.Raw("cwd", jsonl.Get(session, "directory")).Raw("version", jsonl.Get(session, "version"))
 	info.State = state.OrNil()
@@ -178,7 +178,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return err
 }
 
-// dateOf returns the end in the time of a part, its start, or other.
+// dateOf returns the date at which a part ended; if there is none, the date at which it began, or other.
 func dateOf(raw []byte, other string) string {
 	return cmp.Or(record.Date(jsonl.Get(raw, "time", "end")), record.Date(jsonl.Get(raw, "time", "start")), other)
 }

@@ -22,11 +22,11 @@ var openCodeSample = []string{
 
 func FuzzOpenCode(f *testing.F) { imp.Fuzz(f, opencode.Format.Name, openCodeSample) }
 
-// An export is one JSON document; its texts are imported byte for byte.
+// TestExport: an export, which is one JSON document, gives the entries of its messages.
 func TestExport(t *testing.T) {
 	doc := `{"info":{"id":"ses_1","directory":"/w","title":"x"},"messages":[` + strings.Join(openCodeSample, ",") + `]}`
 	if got, ok := imp.Detect("x.json", []byte(doc)); !ok || got != opencode.Format.Name {
-		t.Errorf("taken for %q", got)
+		t.Errorf("taken for %q, want %q", got, opencode.Format.Name)
 	}
 	seen := formattest.Seen{}
 	items, stats := imp.Items(t, opencode.Format.Name, "x.json", []byte(doc), seen)
@@ -46,13 +46,13 @@ func TestExport(t *testing.T) {
 		`event {"name":"run"}`,
 	)
 	if stats.Damaged > 0 {
-		t.Errorf("%+v", stats)
+		t.Errorf("want no damage: %+v", stats)
 	}
 	if again, _ := imp.Items(t, opencode.Format.Name, "x.json", []byte(doc), seen); len(again) > 0 {
-		t.Errorf("the second time: %s", formattest.Show(again))
+		t.Errorf("read again, want no entries: %s", formattest.Show(again))
 	}
 	info, err := importer.Describe(t.Context(), &opencode.Format, formattest.Source("x.json", []byte(doc)))
 	if err != nil || info.Session != "ses_1" {
-		t.Errorf("%+v, %v", info, err)
+		t.Errorf("%+v, %v; want session ses_1", info, err)
 	}
 }

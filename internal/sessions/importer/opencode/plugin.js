@@ -1,8 +1,8 @@
 // Written by tape; tape record uninstall opencode removes it.
 //
-// It hands each session over to tape when the session is idle, and when opencode ends; at its start also
-// those of the last day, of which one may have been cut off. Whatever goes wrong here is caught: a plugin that
-// throws would break the agent's turn.
+// It hands each session over to tape when the session is idle, and when opencode ends. When opencode starts, it
+// also hands over the sessions of the last day, because their last hand-over may be missing. Whatever goes wrong here
+// is caught: a plugin that throws would break the agent's turn.
 import { spawn } from "node:child_process"
 
 const settings = {/* settings */}
@@ -18,7 +18,7 @@ const tape = (program, payload) =>
 export const Tape = async ({ client, directory }) => {
   const started = Date.now()
   const changed = new Set()
-  const last = new Map() // the hand-over of a session that is under way: they come one after the other
+  const last = new Map() // the last hand-over of each session, which the next one waits for
 
   const handOver = async (id, event) => {
     try {

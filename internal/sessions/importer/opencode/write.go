@@ -15,7 +15,7 @@ import (
 
 type object = map[string]any
 
-// writer writes sessions as opencode import of version 1.18 reads them.
+// writer writes sessions in the form that "opencode import" reads, as of version 1.18.
 var writer = record.Writer{NewID: newID, Files: write, Import: []string{"import"}}
 
 const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -36,7 +36,7 @@ func id(at uint64, random []byte) string {
 
 func write(user record.Where, s *record.Session) ([]record.File, error) {
 	provider, model := modelOf(user, s.Dir)
-	w := &writing{Session: s, model: object{"providerID": provider, "modelID": model}}
+	w := &transcript{Session: s, model: object{"providerID": provider, "modelID": model}}
 	for i, m := range s.Messages {
 		if !m.Model {
 			w.person(m)
@@ -54,7 +54,7 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 }
 
 // modelOf returns the provider and the model that opencode would use for a new session. They are written into the
-// messages, because it continues a session with those of the last one.
+// messages, because opencode continues a session with those of the last prompt.
 func modelOf(user record.Where, dir string) (provider, model string) {
 	// Settings may have comments, and then are not JSON.
 	named := regexp.MustCompile(`(?m)(?:^|[{,])\s*"model"\s*:\s*"([^"/]+)/([^"]+)"`)
@@ -72,20 +72,20 @@ func modelOf(user record.Where, dir string) (provider, model string) {
 	return "unknown", "unknown"
 }
 
-type writing struct {
+type transcript struct {
 	*record.Session
 	model    object
 	messages []object
 	prompt   string // the id of the last prompt
 }
 
-func (w *writing) id(prefix string) string {
+func (w *transcript) id(prefix string) string {
 	at := w.Next().UnixMilli()
 	return prefix + id(uint64(at)*0x1000+1, []byte(w.NewID()))
 }
 
 // add adds a message with its parts.
-func (w *writing) add(id string, info object, parts []object) {
+func (w *transcript) add(id string, info object, parts []object) {
 	info["id"], info["sessionID"] = id, w.ID
 	for _, p := range parts {
 		p["id"], p["sessionID"], p["messageID"] = w.id("prt_"), w.ID, id
@@ -93,7 +93,7 @@ func (w *writing) add(id string, info object, parts []object) {
 	w.messages = append(w.messages, object{"info": info, "parts": parts})
 }
 
-func (w *writing) person(m record.Said) {
+func (w *transcript) person(m record.Said) {
 	said := parts(m.Blocks)
 	if said == nil {
 		return
@@ -104,7 +104,7 @@ func (w *writing) person(m record.Said) {
 	}, said)
 }
 
-func (w *writing) answer(m record.Said, results map[string]*record.Answered) {
+func (w *transcript) answer(m record.Said, results map[string]*record.Answered) {
 	id, at := w.id("msg_"), w.Next().UnixMilli()
 	said, finish := parts(m.Blocks), "stop"
 	for _, b := range m.Blocks {

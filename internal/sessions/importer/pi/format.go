@@ -34,7 +34,7 @@ var Format = record.Format{
 		Program: "pi", Args: []string{"--session"}, IsID: record.IsUUID, Entry: "session", Member: "id",
 		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "_"+id) },
 	},
-	// The names that the plugin gives them.
+	// The plugin gives the events these names.
 	Events: []record.HookEvent{{Name: "SessionStart", Is: record.Start}, {Name: "Stop", Is: record.TurnEnd}, {Name: "SessionEnd", Is: record.End}},
 	Agent:  &record.Agent{Folder: folder, Hooks: "extensions/tape.js", Plugin: func() []byte { return plugin }},
 }

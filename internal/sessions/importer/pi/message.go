@@ -5,7 +5,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a record of which entries are made.
+// element is a record from which entries are made.
 type element struct {
 	*record.Conversation
 	raw  []byte

@@ -1,7 +1,7 @@
 // Package pi reads the sessions of pi.
 //
 // A session is a file of lines: a header, then records that form a tree. Each has an id and the id of its
-// parent; whoever goes back in a session makes another branch. Messages are records; so are compactions,
+// parent; when the user goes back, another branch begins. Messages are records; so are compactions,
 // the session's name, and changes of the model. Version 3 of the format, as pi 0.73 to 0.87 writes it.
 package pi
 
@@ -83,7 +83,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	})
 }
 
-// sessionOf returns the session in a file of pi, from the file's name: its start, and its id.
+// sessionOf returns the id of the session in a file of pi, from the file's name: DATE_ID.jsonl.
 func sessionOf(file string) string {
 	name := strings.TrimSuffix(path.Base(strings.ReplaceAll(file, `\`, "/")), ".jsonl")
 	_, id, _ := strings.Cut(name, "_")

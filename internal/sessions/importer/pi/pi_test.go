@@ -48,11 +48,11 @@ func TestPi(t *testing.T) {
 		`event {"name":"run","data":{"model":"m","stopReason":"error"}}`,
 	)
 	if again, _ := imp.Items(t, pi.Format.Name, "x.jsonl", formattest.Lines(sample...), seen); len(again) > 0 {
-		t.Errorf("again: %s", formattest.Show(again))
+		t.Errorf("read again, want no entries: %s", formattest.Show(again))
 	}
 }
 
-// TestGrows: while nobody goes back, reading a file as it grows gives what reading it once gives.
+// TestGrows: if the user never goes back, reading a file again while it grows gives the same as reading it once.
 func TestGrows(t *testing.T) { imp.Grows(t, pi.Format.Name, sample[:5], 1) }
 
 // TestForkedFrom: a file names the session that it was forked from.

@@ -1,7 +1,7 @@
 // Written by tape; tape record uninstall pi removes it.
 //
-// It tells tape when a session may have grown. pi waits for its extensions, so only the end of a session waits
-// until tape knows. Whatever goes wrong here is caught: pi shows the errors of extensions, and some break a tool.
+// It tells tape when a session may have grown. pi waits for its extensions, so only at the end of a session does
+// this one wait for tape. Whatever goes wrong here is caught: pi shows the errors of extensions, and some break a tool.
 import { spawn } from "node:child_process"
 
 const settings = {/* settings */}

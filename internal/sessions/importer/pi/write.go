@@ -16,7 +16,7 @@ var writer = record.Writer{Files: write}
 
 func write(user record.Where, s *record.Session) ([]record.File, error) {
 	s.Line(object{"type": "session", "version": 3, "id": s.ID, "timestamp": record.Stamp(s.Began), "cwd": s.Dir})
-	w := &writing{Session: s}
+	w := &transcript{Session: s}
 	for _, m := range s.Messages {
 		if m.Model {
 			w.answer(m)
@@ -36,23 +36,23 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 	return []record.File{{Path: filepath.Join(sessions(user), dir, name), Data: s.Lines()}}, nil
 }
 
-type writing struct {
+type transcript struct {
 	*record.Session
 	parent any // id of the entry before
 }
 
-func (w *writing) entry(at time.Time, fields object) {
+func (w *transcript) entry(at time.Time, fields object) {
 	id := w.NewID()[:8]
 	fields["id"], fields["parentId"], fields["timestamp"] = id, w.parent, record.Stamp(at)
 	w.Line(fields)
 	w.parent = id
 }
 
-func (w *writing) message(at time.Time, m object) {
+func (w *transcript) message(at time.Time, m object) {
 	w.entry(at, object{"type": "message", "message": m})
 }
 
-func (w *writing) answer(m record.Said) {
+func (w *transcript) answer(m record.Said) {
 	content, stop := parts(m.Blocks), "stop"
 	for _, b := range m.Blocks {
 		if b.Call != nil {
@@ -70,7 +70,7 @@ func (w *writing) answer(m record.Said) {
 	})
 }
 
-func (w *writing) results(m record.Said) {
+func (w *transcript) results(m record.Said) {
 	for _, b := range m.Blocks {
 		if r := b.Result; r != nil {
 			at := w.Next()

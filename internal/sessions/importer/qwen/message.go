@@ -8,7 +8,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a record of which entries are made.
+// element is a record from which entries are made.
 type element struct {
 	*record.Conversation
 	raw  []byte
@@ -16,13 +16,13 @@ type element struct {
 	date string
 }
 
-// extra are the fields of the record that have no place in its entries.
+// extra returns the fields of the record that have no place in its entries.
 func (e element) extra(but ...string) []byte {
 	return record.NewObject(64).Rest(e.raw, append(but, "uuid", "parentUuid", "sessionId", "timestamp", "type",
 		"provenance", "cwd", "version", "gitBranch", "message", "agentId", "isSidechain", "forkedFrom")...).OrNil()
 }
 
-// person emits what a person wrote. What the program put before it is a message by itself.
+// person emits what a person wrote. A reminder that the program put before the text is a message of its own.
 func (e element) person(parts []byte) {
 	var said [][]byte
 	i := 0

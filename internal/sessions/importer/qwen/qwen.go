@@ -61,7 +61,7 @@ func (q *reader) Record(_ record.Span, raw []byte) {
 	}
 }
 
-// system emits a record that is no message.
+// system emits a record that is not a message.
 func (q *reader) system(e element) {
 	payload, subtype := jsonl.Get(e.raw, "systemPayload"), jsonl.GetString(e.raw, "subtype")
 	data := record.NewObject(len(payload))

@@ -27,7 +27,7 @@ var sample = []string{
 
 func FuzzQwen(f *testing.F) { imp.Fuzz(f, qwen.Format.Name, sample) }
 
-// TestQwen: what was taken back is a fork; a title that comes again is not repeated.
+// TestQwen: a prompt that was taken back is a fork; a title that comes again is not repeated.
 func TestQwen(t *testing.T) {
 	seen := formattest.Seen{}
 	items, _ := imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(sample...), seen)
@@ -47,7 +47,7 @@ func TestQwen(t *testing.T) {
 		`anchor {"name":"compaction","state":{"summary":"<state_snapshot>s</state_snapshot>","triggerReason":"manual"}}`,
 	)
 	if is := string(items[7].Entry.Meta); !strings.Contains(is, `"is_error":["t1"]`) {
-		t.Errorf("a command that fails is %s", is)
+		t.Errorf("the result of a failed command is not marked as an error: %s", is)
 	}
 	read := slices.Clone(sample)
 	for i := range read {
@@ -55,12 +55,12 @@ func TestQwen(t *testing.T) {
 	}
 	items, _ = imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(read...), formattest.Seen{})
 	if is := string(items[7].Entry.Meta); strings.Contains(is, "is_error") {
-		t.Errorf("a file that has the words of a failure was read, which is %s", is)
+		t.Errorf("a file with the words of a failure was read, and its result is marked as an error: %s", is)
 	}
 	if again, _ := imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(sample...), seen); len(again) > 0 {
-		t.Errorf("again: %s", formattest.Show(again))
+		t.Errorf("read again, want no entries: %s", formattest.Show(again))
 	}
 }
 
-// TestGrows: while nobody goes back, reading a file as it grows gives what reading it once gives.
+// TestGrows: if the user never goes back, reading a file again while it grows gives the same as reading it once.
 func TestGrows(t *testing.T) { imp.Grows(t, qwen.Format.Name, sample[:5], 1) }

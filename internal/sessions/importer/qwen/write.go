@@ -13,7 +13,7 @@ type object = map[string]any
 var writer = record.Writer{Files: write}
 
 func write(user record.Where, s *record.Session) ([]record.File, error) {
-	w := &writing{Session: s}
+	w := &transcript{Session: s}
 	for _, m := range s.Messages {
 		var said []object
 		for _, b := range m.Blocks {
@@ -45,12 +45,12 @@ func write(user record.Where, s *record.Session) ([]record.File, error) {
 	return []record.File{{Path: path, Data: s.Lines()}}, nil
 }
 
-type writing struct {
+type transcript struct {
 	*record.Session
 	parent any // uuid of the record before
 }
 
-func (w *writing) record(typ string, fields object) {
+func (w *transcript) record(typ string, fields object) {
 	uuid := w.NewID()
 	fields["uuid"], fields["parentUuid"], fields["sessionId"], fields["type"] = uuid, w.parent, w.ID, typ
 	fields["timestamp"], fields["cwd"], fields["version"] = record.Stamp(w.Next()), w.Dir, "0.24.4"
@@ -58,7 +58,7 @@ func (w *writing) record(typ string, fields object) {
 	w.parent = uuid
 }
 
-func (w *writing) result(r *record.Answered) {
+func (w *transcript) result(r *record.Answered) {
 	response, status := object{"output": r.Text}, "success"
 	if r.Failed {
 		response, status = object{"error": r.Text}, "error"

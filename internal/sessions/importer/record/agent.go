@@ -49,19 +49,19 @@ type Agent struct {
 	// Told is set if the input of hooks differs from that of Claude Code. It returns the input in Claude Code's
 	// form, or nil if there is nothing to record.
 	Told func(payload []byte, user Where) []byte
-	// Answer is how the model's last answer begins in the transcript, before its text. It is set if the text
-	// comes elsewhere first.
+	// Answer is what stands right before the text of an answer in the transcript. It is set if the same text
+	// comes earlier in the transcript, in another place.
 	Answer string
 	// Recall are the sources of a SessionStart after which the model sees what the hook prints.
 	Recall []string
 
-	// MCPFile is the file with the MCP servers; nil: the file with the hooks. MCP returns the member
-	// of it that has the servers, and the value for a server that is a program; nil if the program knows no MCP.
+	// MCPFile is the file with the MCP servers; nil: the file with the hooks. MCP returns the name of its member
+	// with the servers, and the value for a server that is a program; nil if the agent does not support MCP.
 	MCPFile func(Where) string
 	MCP     func(program string) (member string, server any)
 
-	// Settings is the file in Folder that may turn hooks off, "" for Hooks. So may an administrator's
-	// file, on Linux or macOS. Off returns the setting that turns them off, or ""; nil: nothing can.
+	// Settings is the file in Folder that may turn hooks off, "" for Hooks. An administrator's file, on Linux
+	// or macOS, may do so, too. Off returns the setting that turns them off, or ""; nil: nothing can.
 	Settings                   string
 	ManagedLinux, ManagedMacOS string
 	Off                        func(settings map[string]any, managed bool) string
@@ -80,7 +80,7 @@ type Handler struct {
 	Timeout int    `json:"timeout,omitempty"`
 }
 
-// Hook is a hook of ours in a file, with the index of its group and its index in that.
+// Hook is a hook of ours in a file, with the index of its group and its index in the group.
 type Hook struct {
 	Event         string
 	Group, Number int

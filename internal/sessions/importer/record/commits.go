@@ -15,7 +15,7 @@ const EventCommit = "project.commit"
 const (
 	maxCommits     = 100     // of one result
 	longestSubject = 4 << 10 // bytes of the line
-	shortestID     = 7       // digits; git prints fewer only where somebody wants that
+	shortestID     = 7       // digits; git prints fewer only if it is configured so
 )
 
 type commit struct{ id, subject string }
@@ -57,7 +57,7 @@ func commitsIn(input, content []byte) (found []commit) {
 	return found
 }
 
-// namesCommit reports whether a call's input has a git command that prints such a line.
+// namesCommit reports whether a call's input has a git command that makes a commit.
 func namesCommit(input []byte) bool {
 	_, after, ok := bytes.Cut(input, []byte("git"))
 	return ok && slices.ContainsFunc([]string{"commit", "cherry-pick", "revert"}, func(name string) bool { return bytes.Contains(after, []byte(name)) })
@@ -74,7 +74,7 @@ func parseCommit(line string) (c commit, ok bool) {
 	if len(line) > longestSubject {
 		return c, false
 	}
-	line = strings.TrimPrefix(line, "Output: ") // which Gemini CLI adds
+	line = strings.TrimPrefix(line, "Output: ") // Gemini CLI adds this
 	head, subject, ok := strings.Cut(line, "] ")
 	space := strings.LastIndexByte(head, ' ')
 	if !ok || head == "" || head[0] != '[' || space < 2 || !isCommitID(head[space+1:]) {
@@ -102,7 +102,8 @@ func countFollows(lines []string) bool {
 	return false
 }
 
-// eachText calls use with the strings of a result, also with those in JSON that is in a string.
+// eachText calls use with the strings of a result. For a string that is a JSON object, these are the
+// strings in that object.
 func eachText(v []byte, use func(text string)) {
 	eachString(v, func(text string) {
 		if inside := []byte(text); strings.HasPrefix(text, "{") && jsonl.Valid(inside) == nil {

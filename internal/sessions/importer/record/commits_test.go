@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The lines in which git says what it has committed, in the results that programs keep.
+// Programs keep results in different forms. The lines that git prints for a commit are found in each.
 func TestCommitsIn(t *testing.T) {
 	byGit, byScript := `{"command":"cd a && git -C b commit -qm x; git push"}`, `{"command":"./release.sh"}`
 	const counted = `\n 1 file changed, 2 insertions(+)\n create mode 100644 a`
@@ -51,7 +51,7 @@ func TestCommitsIn(t *testing.T) {
 			input = []byte(c.input)
 		}
 		if got := commitsIn(input, []byte(c.content)); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, not %v", c.name, got, c.want)
+			t.Errorf("%s: got %v, want %v", c.name, got, c.want)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestCommitsAmongOtherLines(t *testing.T) {
 		}
 		text := strings.Join(lines, "\n")
 		if got := commitsIn([]byte(`{"command":"git commit"}`), Quote(text)); !slices.Equal(got, want) {
-			t.Fatalf("%v, not %v, in\n%s", got, want, text)
+			t.Fatalf("got %v, want %v, in\n%s", got, want, text)
 		}
 	}
 }
@@ -83,6 +83,6 @@ func TestCommitsAmongOtherLines(t *testing.T) {
 func TestCommitsAreBounded(t *testing.T) {
 	text := strings.Repeat("[main 1a2b3c4] x\n", 10*maxCommits) + "[main 1a2b3c4] " + strings.Repeat("x", longestSubject)
 	if got := commitsIn([]byte(`{"command":"git commit"}`), Quote(text)); len(got) != maxCommits {
-		t.Errorf("%d commits", len(got))
+		t.Errorf("%d commits, want %d", len(got), maxCommits)
 	}
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // Conversation makes the entries of formats whose records are in the order of the tape. It groups
-// calls, and holds results until each call of a group has one.
+// calls, and holds results until each call of the group has a result.
 type Conversation struct {
 	*Reading
 	Counts Counter // of contents, for keys
-	Hidden bool    // the user abandoned what comes now
+	Hidden bool    // the user abandoned the part that is being read
 	group  Group
-	open   []Call // calls that others may join
+	open   []Call // calls not emitted yet: more may follow in the same entry
 }
 
 // Call is a call of a tool.
@@ -69,7 +69,7 @@ func (t *Conversation) Call(c Call) {
 	t.open = append(t.open, c)
 }
 
-// Result adds a result. extra, or nil, is an object that the model did not see.
+// Result adds a result. extra is an object with what the model did not see of it, or nil.
 func (t *Conversation) Result(r Result, extra []byte) {
 	t.PutCalls()
 	if t.group.Full(r) {
@@ -105,7 +105,7 @@ func (t *Conversation) NothingHeld() bool {
 	return t.open == nil && t.group.calls == nil && t.group.After == nil
 }
 
-// Waits reports whether a call has no result yet.
+// Waits reports whether there is a call with an id, and it has no result yet.
 func (t *Conversation) Waits(id string) bool {
 	return slices.Contains(t.Waiting(), id)
 }
@@ -159,7 +159,7 @@ func (t *Conversation) Damaged(at Span, reason string) {
 	t.PutDamaged("", at, reason, &t.Counts)
 }
 
-// Group is a number of calls with their results, and the messages that wait for these.
+// Group is calls with their results, and the messages that wait for the results.
 type Group struct {
 	calls []pending
 	held  int // bytes of results held
@@ -171,7 +171,7 @@ type Group struct {
 // pending is a call and, once it came, its result.
 type pending struct {
 	input  []byte
-	search bool   // it searches tapes
+	search bool   // it shows recorded entries, see isSearch
 	result Result // has the call's ID; without Content until it comes
 	detail *Entry
 
@@ -197,8 +197,8 @@ func (g *Group) AddCall(id, name string, input []byte) {
 	g.calls = append(g.calls, pending{input: input, search: isSearch(name), result: Result{ID: id}})
 }
 
-// isSearch reports whether a tool is one of tape mcp that show recorded entries; agents put the
-// server's name before it. A search does not find the results of such calls.
+// isSearch reports whether a tool of tape mcp shows recorded entries. Agents put the server's name
+// before the tool's. A search does not find the results of such calls.
 func isSearch(name string) bool {
 	return strings.HasSuffix(name, "tape_search") || strings.HasSuffix(name, "tape_read") || strings.HasSuffix(name, "tape_context")
 }
@@ -221,7 +221,7 @@ func (g *Group) Answered() (ids []string) {
 	return ids
 }
 
-// AddResult adds a result, with the detail that detail makes of the call's input. If the call is
+// AddResult adds a result, and the entry that detail makes from the call's input. If the call is
 // unknown, it returns a new group with the result.
 func (g *Group) AddResult(r Result, detail func(input []byte) *Entry) (stray *Group) {
 	i := slices.IndexFunc(g.calls, func(p pending) bool { return p.result.ID == r.ID && p.waits() })
@@ -241,8 +241,8 @@ func (g *Group) AddResult(r Result, detail func(input []byte) *Entry) (stray *Gr
 	return stray
 }
 
-// PutResults emits the results of a group in the order of the calls, and then the messages that came
-// between. A missing result becomes a null if others follow.
+// PutResults emits the results of a group in the order of the calls, and then the messages that waited
+// for them. A missing result becomes a null if others follow.
 func (r *Reading) PutResults(fork string, g *Group) {
 	last := -1
 	for i := range g.calls {

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// PutDamaged makes an event with a damaged line; counts tells identical lines apart.
+// PutDamaged emits an event with a damaged line. counts tells identical lines apart.
 func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counter) {
 	r.Stats.Damaged++
 	r.Stats.problem(at.Line, reason)
@@ -29,7 +29,7 @@ func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counte
 	}
 }
 
-// Unfinished notes the problem that the last line is incomplete.
+// Unfinished notes the problem that the last line is incomplete, unless the source is open.
 func (r *Reading) Unfinished(at Span) {
 	if !r.Open {
 		r.Stats.problem(at.Line, "not finished yet: the next import looks at it again")

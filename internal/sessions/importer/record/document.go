@@ -21,9 +21,9 @@ type document struct {
 
 var (
 	errLongValue = errors.New("larger than an entry may be")
-	errCutOff    = errors.New("the file ends inside of it")
+	errCutOff    = errors.New("the file ends too early")
 	errNoJSON    = errors.New("not JSON")
-	errBehind    = errors.New("text after the end of the document")
+	errTrailing  = errors.New("text after the end of the document")
 )
 
 // next reads a byte, and adds it to the value that is being read.
@@ -42,7 +42,7 @@ func (d *document) next() (byte, error) {
 	return c, nil
 }
 
-// text reads what cannot end a string, as far as it is in memory.
+// text reads the buffered bytes up to the next quote or backslash: they cannot end a string.
 func (d *document) text() {
 	b, _ := d.br.Peek(d.br.Buffered())
 	if end := bytes.IndexAny(b, `"\`); end >= 0 {
@@ -51,7 +51,7 @@ func (d *document) text() {
 	d.off += int64(len(b))
 	d.line += bytes.Count(b, []byte{'\n'})
 	d.buf = append(d.buf, b[:min(len(b), jsonl.DefaultMaxLine-len(d.buf))]...)
-	_, _ = d.br.Discard(len(b)) // they are there
+	_, _ = d.br.Discard(len(b)) // cannot fail: they are buffered
 }
 
 // peek skips blanks and returns the next byte without reading it.
@@ -107,7 +107,7 @@ func (d *document) value() (raw []byte, at Span, err error) {
 		}
 		switch {
 		case quoted && c == '\\':
-			_, _ = d.next() // at the end of the file, the next byte tells
+			_, _ = d.next() // at the end of the file, the next call fails, too
 		case c == '"':
 			quoted = !quoted
 		case quoted:
@@ -143,13 +143,13 @@ func eachElement(ctx context.Context, src Source, v Visitor, field func(name str
 		err = &badValue{Span{Line: 1}, errNoJSON}
 	}
 	if _, more := d.peek(); err == nil && !v.Enough() && !errors.Is(more, io.EOF) {
-		err = &badValue{Span{Off: d.off, Line: d.line}, errBehind}
+		err = &badValue{Span{Off: d.off, Line: d.line}, errTrailing}
 	}
 	var bad *badValue
 	if !errors.As(err, &bad) {
 		return err
 	}
-	// Nobody can know where the next value begins.
+	// Where the next value begins is unknown.
 	bad.at.Size = src.Size - bad.at.Off
 	v.Damaged(bad.at, bad.Error())
 	return nil

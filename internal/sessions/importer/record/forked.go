@@ -1,17 +1,16 @@
 package record
 
-// Forked makes the entries of a file with several lines of conversation: the session's, and those of its
-// forks.
+// Forked makes the entries of a file with several conversations: the session's, and those of its forks.
 type Forked struct {
 	*Reading
-	home  string
-	talks map[string]*Conversation
-	names []string // of talks, in the order in which they began
+	home          string
+	conversations map[string]*Conversation
+	names         []string // of conversations, in the order in which they began
 }
 
 // NewForked begins with the session alone.
 func NewForked(r *Reading) *Forked {
-	return &Forked{Reading: r, home: r.Home, talks: map[string]*Conversation{}}
+	return &Forked{Reading: r, home: r.Home, conversations: map[string]*Conversation{}}
 }
 
 // In returns the conversation of a fork, or of the session if fork is "". Use it only until the next call of
@@ -20,13 +19,13 @@ func (f *Forked) In(fork string) *Conversation {
 	if fork == "" {
 		fork = f.home
 	}
-	if other := f.talks[f.Home]; other != nil && fork != f.Home {
+	if other := f.conversations[f.Home]; other != nil && fork != f.Home {
 		other.PutCalls()
 	}
-	t := f.talks[fork]
+	t := f.conversations[fork]
 	if t == nil {
 		t = &Conversation{Reading: f.Reading}
-		f.talks[fork] = t
+		f.conversations[fork] = t
 		f.names = append(f.names, fork)
 	}
 	f.Home = fork
@@ -34,7 +33,7 @@ func (f *Forked) In(fork string) *Conversation {
 }
 
 // Began reports whether a fork has begun.
-func (f *Forked) Began(fork string) bool { return f.talks[fork] != nil }
+func (f *Forked) Began(fork string) bool { return f.conversations[fork] != nil }
 
 // End ends all conversations.
 func (f *Forked) End() {
@@ -46,8 +45,8 @@ func (f *Forked) End() {
 // Damaged emits the event for a line that cannot be read.
 func (f *Forked) Damaged(at Span, reason string) { f.In("").Damaged(at, reason) }
 
-// Branches tells apart the branches of records that form a tree. The session is the way from the root to
-// the last record; what hangs beside it was abandoned.
+// Branches tells apart the branches of records that form a tree. The session is the path from the root to
+// the last record. The records beside that path were abandoned.
 type Branches struct {
 	parents map[string]string
 	kept    map[string]bool

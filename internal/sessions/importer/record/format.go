@@ -21,7 +21,7 @@ type Format struct {
 	Title    string // what people call the program
 	Read     func(context.Context, *Reading) error
 	Describe func(context.Context, Source, *Info) error
-	// Many is set if a file may be a list of sessions. Read and Describe get each by itself.
+	// Many is set if a file may be a list of sessions. Read and Describe get one session at a time.
 	Many bool
 
 	// How a file is recognised: by its first records; by its first bytes, if they have no complete
@@ -32,11 +32,11 @@ type Format struct {
 	Path   func(path, stem string) bool
 
 	// Keys is set if entries are stored unchanged, without keys in their meta. It returns a function
-	// that makes the key of each entry of a tape; call that in the order of the entries.
+	// that makes the key of an entry; call it once for each entry of a tape, in their order.
 	Keys func() func(jsonl.Draft) string
-	// HasFirst is set if Describe sets [Info.First]. It reports whether another session begins with
-	// that line, and whether the line was not copied. FirstIn is the pattern of the files to ask about, relative to
-	// the folder of the session's file.
+	// HasFirst is set if Describe sets [Info.First]. It reports whether the session in src begins with
+	// that line, and whether the line is the session's own, not a copy. FirstIn is the pattern of the files
+	// to search, relative to the folder of the session's file.
 	HasFirst func(ctx context.Context, src Source, first string) (has, own bool)
 	FirstIn  string
 
@@ -54,31 +54,31 @@ type Files struct {
 	// Holds reports whether a subfolder may have sessions of a directory; nil: each may.
 	Holds func(folder, dir string) bool
 	// MadeIn is set if Describe may not find the session's directory. It reports whether the beginning
-	// of a file shows that the session was in a directory.
+	// of a file shows that the session ran in dir.
 	MadeIn func(head []byte, dir string) bool
 	// Subagents returns the folder with the files of a session's subagents; nil if they have none.
 	Subagents func(path, session string) string
 	// Ext is the end of the names of all transcripts; "" stands for ".json" and ".jsonl".
 	Ext string
-	// SubagentPrefix is the beginning of the names of those files.
+	// SubagentPrefix is the beginning of the names of subagents' files.
 	SubagentPrefix string
-	// IsNote reports whether a file with this name, in a folder of transcripts, is none; nil: all are transcripts.
+	// IsNote reports whether a file with this name, in a folder of transcripts, is not one; nil: all are.
 	IsNote func(name string) bool
-	// Beside returns the paths of notes with parts of a session; nil: all of it is in the transcript.
+	// Beside returns the paths of the notes beside a transcript that have parts of the session; nil: none have.
 	Beside func(path string) []string
 	// Database is set if sessions are in databases instead of files.
 	Database *Database
 }
 
-// Database says how a program keeps sessions in SQLite databases. The path of a session is that of its
-// database, and below that its id.
+// Database says how a program keeps sessions in SQLite databases. The path of a session is its database's
+// path, a slash, and the session's id.
 type Database struct {
 	File string // the name of each database's file
 	// All returns the user's databases, which need not exist any more.
 	All func(user Where) []Kept
 	// Sessions returns the sessions in a database, without those of subagents.
 	Sessions func(context.Context, *sql.DB) ([]KeptSession, error)
-	// Write writes a session of the database at a path as a transcript.
+	// Write writes the session with an id as a transcript. path is the database's.
 	Write func(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error
 }
 
@@ -98,18 +98,19 @@ type Resume struct {
 	Args    []string // the session's id follows them
 	// IsID reports whether a text is the id of a session, and so safe as an argument.
 	IsID func(string) bool
-	// Entry is the name of the anchor or event that has the id of the session, Member the member of
-	// its state or data. Usually the tape has that name, too.
+	// Entry is the name of the anchor or event that has the session's id. Member is the member of its
+	// state or data. Usually the id is also the tape's name.
 	Entry, Member string
-	// IsFile reports whether a transcript of that name, without extension, may be the session's.
+	// IsFile reports whether a transcript may be the session's; stem is the file's name without extension.
+	// It is nil if Has is set.
 	IsFile func(stem, id string) bool
-	// Archived is the name of a folder with sessions that do not go on, "" if there is none.
+	// Archived is the name of a folder with sessions that the program does not resume, "" if there is none.
 	Archived string
-	// Has reports whether the program has the session, if it does not keep transcripts in files.
+	// Has reports whether the program has the session. It is set if names of files do not show that.
 	Has func(user Where, id string) bool
 }
 
-// FileContains reports whether a file has a text.
+// FileContains reports whether a file contains a text; false if the file cannot be read.
 func FileContains(file, text string) bool {
 	f, err := os.Open(file)
 	if err != nil {
@@ -180,8 +181,8 @@ func (m Members) HasMessages(member string) bool {
 	return m["messages"] != nil && mayHave(m["messages"], member)
 }
 
-// mayHave reports whether a message of a list has a member. It may, too, if the list is cut off within
-// its first message.
+// mayHave reports whether a message of a list has a member, or may have it, because the list is cut off
+// within its first message.
 func mayHave(list []byte, member string) bool {
 	_, err := jsonl.Prefix(list)
 	complete := err == nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMayHave: a list is taken for a format's unless one of its messages shows that it is not.
+// TestMayHave: a list may have a member if a message has it, or if the list is cut off within its first message.
 func TestMayHave(t *testing.T) {
 	for list, want := range map[string]bool{
 		`[{"role":"user"}]`:            true,
@@ -16,16 +16,16 @@ func TestMayHave(t *testing.T) {
 		`[{"text":"hi"},{"te`:          false,
 	} {
 		if got := mayHave([]byte(list), "role"); got != want {
-			t.Errorf("%s may have a role: %v", list, got)
+			t.Errorf("%s: may have a role: %v, want %v", list, got, want)
 		}
 		for _, head := range []string{list, `{"a": 1, "messages" : ` + list} {
 			if got := HeadHasMessages([]byte(head), "role"); got != want {
-				t.Errorf("%s has messages with a role: %v", head, got)
+				t.Errorf("%s: has messages with a role: %v, want %v", head, got, want)
 			}
 		}
 	}
 	if HeadHasMessages([]byte(`{"a": 1}`), "role") {
-		t.Error("without a list, there are messages")
+		t.Error("an object without messages has messages with a role")
 	}
 }
 
@@ -44,20 +44,20 @@ func TestFolder(t *testing.T) {
 		{Where{Home: "/h", Project: "/p", Local: true, Getenv: unset}.User(), "AGENT_HOME", "/h/.agent"},
 	} {
 		if got := c.where.Folder(".agent", c.variable); got != filepath.FromSlash(c.want) {
-			t.Errorf("of %+v the folder is %s, not %s", c.where, got, c.want)
+			t.Errorf("%+v: folder %s, want %s", c.where, got, c.want)
 		}
 	}
 }
 
-// TestMoment: an event that a format does not know, and any of an unknown format, means nothing.
+// TestMoment: an event that a format does not know, and any event of an unknown format, is Meanwhile.
 func TestMoment(t *testing.T) {
 	f := &Format{Events: []HookEvent{{Name: "Began", Is: Start}, {Name: "Done", Is: TurnEnd}, {Name: "Gone", Is: End}, {Name: "Asked"}}}
 	for event, want := range map[string]Moment{"Began": Start, "Done": TurnEnd, "Gone": End, "Asked": Meanwhile, "Stop": Meanwhile} {
 		if got := f.Moment(event); got != want {
-			t.Errorf("%s is taken for %d", event, got)
+			t.Errorf("%s: moment %d, want %d", event, got, want)
 		}
 	}
 	if got := (*Format)(nil).Moment("Began"); got != Meanwhile {
-		t.Errorf("without a format it is taken for %d", got)
+		t.Errorf("without a format: moment %d, want %d", got, Meanwhile)
 	}
 }

@@ -21,10 +21,10 @@ type Span struct {
 type Visitor interface {
 	// Record gets a valid JSON object. raw is valid during the call.
 	Record(at Span, raw []byte)
-	// Damaged gets a line that has more than records, after the records on it.
+	// Damaged gets a line on which not everything is a record. Record got its records before.
 	Damaged(at Span, reason string)
-	// Unfinished gets a last line that is not a record yet, because somebody is writing it. Record got
-	// the records before it on the line.
+	// Unfinished gets a last line that is incomplete, because somebody is writing it. Record got its
+	// complete records before.
 	Unfinished(at Span)
 	// Enough reports whether the rest of the source need not be read.
 	Enough() bool
@@ -32,7 +32,7 @@ type Visitor interface {
 
 // Each visits the records of a source. They are lines, or, if field is not nil, perhaps the messages of
 // a document, whose other members go to field. isRecord reports whether an object at the end of a
-// damaged line is a record, and not inside of one.
+// damaged line is a record, not a part of one.
 func Each(ctx context.Context, src Source, isRecord func(raw []byte) bool, field func(name string, raw []byte), v Visitor) error {
 	if field != nil {
 		doc, err := isDocument(src)
@@ -46,7 +46,8 @@ func Each(ctx context.Context, src Source, isRecord func(raw []byte) bool, field
 	return eachLine(ctx, src, isRecord, v)
 }
 
-// Scan is Each without what is damaged, until see returns false.
+// Scan calls see with the records that [Each] would visit, until see returns false. It skips what is
+// damaged.
 func Scan(ctx context.Context, src Source, isRecord func(raw []byte) bool, field func(name string, raw []byte), see func(at Span, raw []byte) bool) error {
 	return Each(ctx, src, isRecord, field, &scanner{see: see})
 }
@@ -118,8 +119,8 @@ func visitLong(src Source, long Span, end int64, v Visitor) {
 	}
 }
 
-// visitLine visits the records on a line: several if a write was cut off before its newline. With
-// open, the line has no newline.
+// visitLine visits the records on a line: several if a write was cut off before its newline. open says
+// that the line has no newline.
 func visitLine(line []byte, at Span, open bool, isRecord func([]byte) bool, v Visitor) {
 	if n, err := jsonl.Prefix(line); err == nil && jsonl.IsObject(line) && isBlank(line[n:]) {
 		at.Size = int64(n)
@@ -168,7 +169,7 @@ const blanks = " \t\r\n"
 
 func isBlank(b []byte) bool { return len(bytes.TrimLeft(b, blanks)) == 0 }
 
-// maxResync bounds how many objects that do not end are tried in a damaged line.
+// maxResync bounds how many incomplete objects are tried in a damaged line.
 const maxResync = 16
 
 // nextRecord returns the last record of a damaged line, or nil. It must end with the line: a complete

@@ -27,10 +27,10 @@ type Item struct {
 	// Entry shares no memory with the source. Its date is "" if no record so far has a date.
 	Entry jsonl.Draft
 	// Keys identify the parts of source records that the entry was made from. No two items of a
-	// source share one. Entry.Meta has them too, except in Bub's entries, which stay as they are.
+	// source share a key. Entry.Meta has them too, except in Bub's entries, which are stored unchanged.
 	Keys []string
-	// Line is set for Bub's entries only: the source line without its newline, which is stored byte
-	// for byte if the id fits. Entry has the same content.
+	// Line is set for Bub's entries only: the source line without its newline. It is stored byte for
+	// byte if its id is the tape's next one. Entry has the same content.
 	Line []byte
 }
 
@@ -43,8 +43,8 @@ type Info struct {
 	Full    string
 	Started string // date of the first record that has one, or ""
 	State   []byte // a JSON object for the session's opening anchor, or nil
-	// First is set if the session begins with the lines of another one, which it was forked from:
-	// the id of the first line.
+	// First is the id of the first line. It is set if the session was forked from another one, and
+	// begins with copies of that one's lines.
 	First string
 	// Complete says that lines added to the source later will not change this Info.
 	Complete bool
@@ -58,7 +58,7 @@ func (i *Info) Began(raw []byte) { i.Started = cmp.Or(i.Started, Date(raw)) }
 
 // Problem is something about a source that a person should know.
 type Problem struct {
-	Line int // from 1; 0 if it is about no line
+	Line int // from 1; 0 if the problem is not about a line
 	Msg  string
 }
 
@@ -84,10 +84,10 @@ type Source struct {
 	R     io.ReaderAt
 	Size  int64
 	Start Span // where reading begins; its Size is not used
-	Open  bool // it is still being written: what may change is held back
-	Idle  bool // it is open, but the model's last answer is complete
-	// Within makes a subagent's own file a fork of its session. Otherwise that file is a session by
-	// itself.
+	Open  bool // it is still being written: entries that may change are held back
+	Idle  bool // Open is set, but the model's last answer is complete
+	// Within makes a subagent's own file a fork of its session. Otherwise that file is a session of
+	// its own.
 	Within bool
 }
 
@@ -132,7 +132,7 @@ type Reading struct {
 	Home   string // the fork of entries that name none; "" is the session itself
 	Stats  Stats
 	Date   string                      // of the last item, for records without a date
-	Seen   func(fork, key string) bool // whether the tape has an entry of that key
+	Seen   func(fork, key string) bool // whether the fork has an entry with that key
 	Emit   func(Item) error
 	Err    error    // the first error; nothing is emitted after it
 	From   *Restart // where an earlier reading stopped; nil: read from the beginning
@@ -165,13 +165,13 @@ const (
 // maxEntry bounds payload and meta together, so that the line of an entry is not too long.
 const maxEntry = jsonl.DefaultMaxLine - 4096
 
-// Entry is one that a format makes. [Reading.Put] emits it.
+// Entry is an entry that a format has made. [Reading.Put] emits it.
 type Entry struct {
 	Fork    string
 	Kind    string
-	Payload []byte // owned
+	Payload []byte // shares no memory with the source
 	Keys    []string
-	Date    string // as from [Date]; "" stands for the date of the item before
+	Date    string // as from [Date]; "" stands for the previous item's date
 
 	RunID  string
 	Hidden bool     // abandoned, or a subagent's: not part of the context
@@ -181,7 +181,7 @@ type Entry struct {
 
 	callIDs []string // of a tool_result, by position
 	failed  []string // calls whose tool reported an error
-	search  bool     // results of searches in tapes
+	search  bool     // the results show recorded entries, see isSearch
 }
 
 // Event returns an event. data is an object, left out if it is empty.
@@ -208,10 +208,10 @@ func named(name, member string, v []byte) []byte {
 	return o.Done()
 }
 
-// Skipped notes the date of an entry that is not made because the tape has it.
+// Skipped notes the date of an entry that is left out because the tape has it.
 func (r *Reading) Skipped(date string) { r.Date = cmp.Or(date, r.Date) }
 
-// Enough reports whether reading on is useless.
+// Enough reports whether the reading has failed.
 func (r *Reading) Enough() bool { return r.Err != nil }
 
 // Put emits an entry.
@@ -265,7 +265,7 @@ func addSource(o *Object, format string, keys []string, extra []byte) []byte {
 	return o.Raw("source", src.Done()).Done()
 }
 
-// WithKeys adds the keys of a record to a meta, unless that has a source.
+// WithKeys adds keys to an entry's meta, unless the meta has a source already.
 func WithKeys(meta []byte, format string, keys []string) []byte {
 	if jsonl.Get(meta, "source") != nil {
 		return meta
@@ -282,7 +282,7 @@ func fits(payload []byte) string {
 	if len(payload) > maxEntry {
 		return "larger than an entry may be"
 	}
-	// The entry adds levels: at most as many as its meta has.
+	// In its entry, a payload or an extra field is nested deeper, by at most this many levels.
 	const plenty, levels = jsonl.MaxDepth / 2, 4
 	if bytes.Count(payload, []byte{'{'})+bytes.Count(payload, []byte{'['}) < plenty {
 		return ""

@@ -59,7 +59,7 @@ func (t *shown) rest(v []byte) []byte {
 		}
 		return o.OrNil()
 	case '[':
-		// An element means something only among its neighbours.
+		// Elements have a meaning only together: keep all or none.
 		repeated := true
 		for e := range jsonl.Elements(v) {
 			if repeated = t.rest(e) == nil; !repeated {
@@ -95,7 +95,7 @@ func (t *shown) isRepeated(v []byte) bool {
 	if t.repeats(v) {
 		return true
 	}
-	// The same program escaped them all, so neither has a string that is longer. If that is wrong,
+	// The same program escaped them all, so a longer string cannot be in them. If that is wrong,
 	// something is kept twice, and nothing is lost.
 	if len(v) > len(t.content) && len(v) > len(t.input) {
 		return false

@@ -24,7 +24,7 @@ func (r *Reading) Mark(at Span) {
 	var before [1]byte
 	if at.Off > 0 {
 		if _, err := r.R.ReadAt(before[:], at.Off-1); err != nil || before[0] != '\n' {
-			return // it does not begin its line
+			return // the record does not begin its line
 		}
 	}
 	r.Last = &Restart{Off: at.Off, Line: at.Line, Date: r.Date}

@@ -20,8 +20,9 @@ func IsList(head []byte) bool {
 	return len(head) > 0 && head[0] == '['
 }
 
-// Sessions finds the sessions in a source that is a JSON array of sessions. For each it calls use with its place, and a
-// problem if it cannot be read. The memory that it needs does not grow with the source.
+// Sessions finds the sessions in a source that is a JSON array of sessions. For each it calls use with its place, and
+// with a problem if the session cannot be read. The memory that it needs does not grow with the source. It returns an
+// error if the source is not an array, or ctx ends.
 func Sessions(ctx context.Context, src Source, use func(at Span, problem error)) error {
 	d := &document{br: bufio.NewReaderSize(src.reader(), 1<<16), line: 1}
 	if !d.accept('[') {
@@ -70,7 +71,8 @@ func EachSession(ctx context.Context, src Source, isRecord func(raw []byte) bool
 	return Each(ctx, src, isRecord, nil, v)
 }
 
-// ScanSession is EachSession until see returns false. What is damaged is skipped.
+// ScanSession calls see with the objects that [EachSession] would visit, until see returns false. It skips what is
+// damaged.
 func ScanSession(ctx context.Context, src Source, isRecord func(raw []byte) bool, see func(raw []byte) bool) error {
 	return EachSession(ctx, src, isRecord, &scanner{see: func(_ Span, raw []byte) bool { return see(raw) }})
 }

@@ -14,10 +14,10 @@ type Node struct {
 
 // Tree sorts the messages of a conversation: each comes after its parent, and abandoned branches come before the one
 // that was continued. The messages from the root to the leaf with this id, or to the last node if there is no such leaf,
-// are the session; the others get a Fork. Of nodes with the same id, the first is the parent that is meant. No node is
-// left out, even if parents form a circle.
+// are the session; the others get a Fork. If several nodes have the same id, the first one is the parent of their
+// children. No node is left out, even if parents form a circle.
 func Tree(nodes []Node, leaf string) []Node {
-	at, below := map[string]int{}, map[string][]int{}
+	at, children := map[string]int{}, map[string][]int{}
 	for i, n := range nodes {
 		if _, ok := at[n.ID]; !ok {
 			at[n.ID] = i
@@ -26,7 +26,7 @@ func Tree(nodes []Node, leaf string) []Node {
 	var roots []int
 	for i, n := range nodes {
 		if _, ok := at[n.Parent]; ok && n.Parent != n.ID && at[n.ID] == i {
-			below[n.Parent] = append(below[n.Parent], i)
+			children[n.Parent] = append(children[n.Parent], i)
 		} else {
 			roots = append(roots, i)
 		}
@@ -39,7 +39,7 @@ func Tree(nodes []Node, leaf string) []Node {
 		kept[last] = true
 		last, ok = at[nodes[last].Parent]
 	}
-	t := &tree{nodes: nodes, at: at, below: below, kept: kept, done: make([]bool, len(nodes))}
+	t := &tree{nodes: nodes, at: at, children: children, kept: kept, done: make([]bool, len(nodes))}
 	t.from(roots)
 	for i := range nodes { // those in circles have no root
 		t.from([]int{i})
@@ -48,12 +48,12 @@ func Tree(nodes []Node, leaf string) []Node {
 }
 
 type tree struct {
-	nodes []Node
-	at    map[string]int
-	below map[string][]int
-	kept  map[int]bool
-	done  []bool
-	out   []Node
+	nodes    []Node
+	at       map[string]int
+	children map[string][]int
+	kept     map[int]bool
+	done     []bool
+	out      []Node
 }
 
 // from adds nodes and their descendants.
@@ -77,12 +77,12 @@ func (t *tree) from(stack []int) {
 		}
 		t.out = append(t.out, *n)
 		if t.at[n.ID] == i {
-			stack = append(stack, t.reversed(t.below[n.ID])...)
+			stack = append(stack, t.reversed(t.children[n.ID])...)
 		}
 	}
 }
 
-// reversed returns nodes as a stack. The node of the session is taken from it last.
+// reversed returns nodes as a stack, in reverse order. The node of the session is taken from it last.
 func (t *tree) reversed(list []int) []int {
 	list = slices.Clone(list)
 	slices.SortStableFunc(list, func(a, b int) int {

@@ -32,14 +32,14 @@ type Session struct {
 	Dir      string // where the program runs; absolute
 	Began    time.Time
 	Messages []Said // the user's and the model's alternate; the first one is the user's
-	ids      int
+	ids      int    // how many NewID has returned
 	lines    bytes.Buffer
-	dates    int
+	dates    int // how many Next has returned
 }
 
 // Said is what the user or the model said in one go. A result follows its call in the next message.
 type Said struct {
-	Model  bool // otherwise the user's
+	Model  bool // the model said it, otherwise the user
 	Blocks []Block
 }
 
@@ -73,7 +73,7 @@ func (s *Session) NewID() string {
 	return UUID(sha256.Sum256(fmt.Appendf(nil, "%s %d", s.ID, s.ids)))
 }
 
-// UUID returns 16 bytes as a UUID of version 4.
+// UUID returns the first 16 bytes as a UUID of version 4.
 func UUID(b [32]byte) string {
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:16])
@@ -117,13 +117,13 @@ func (s *Session) Line(v any) { s.lines.Write(append(JSON(v), '\n')) }
 // Lines returns all lines.
 func (s *Session) Lines() []byte { return s.lines.Bytes() }
 
-// JSON returns a value that is made of texts, numbers, lists, maps and raw JSON as JSON.
+// JSON encodes a value that is made of texts, numbers, lists, maps and raw JSON.
 func JSON(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(err) // of a value that a writer made
+		panic(err) // the writer of a format made such a value
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

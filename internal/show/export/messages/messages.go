@@ -80,7 +80,7 @@ func (s *stretch) results(e repo.Entry) {
 		}
 		return
 	}
-	for range jsonl.Elements(jsonl.Get(e.Payload, "results")) { // in the order of the calls
+	for range jsonl.Elements(jsonl.Get(e.Payload, "results")) { // they answer the latest calls, in order
 		if len(s.latest) > 0 {
 			delete(s.open, s.latest[0])
 			s.latest = s.latest[1:]
@@ -105,7 +105,7 @@ type Writer struct {
 	between string // text before each message, after the comma
 
 	stretch stretch
-	system  map[string]bool // contents of the system messages that were written
+	system  map[string]bool // contents of the system messages that were written; each is written once
 }
 
 // NewWriter returns a Writer that writes the text between before each message. Stretches have at least size bytes of
