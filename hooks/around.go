@@ -148,15 +148,19 @@ func (d *ToolDecision) check() error {
 }
 
 // AfterToolCall passes a result through the plugins, which may change its content unless the call
-// failed. If a plugin fails, its change is dropped; if it is required, the result is withheld.
+// failed. If a plugin fails, its change is dropped; if it is required, the result is withheld. The
+// error of a call that failed stays.
 func (r *Runtime) AfterToolCall(ctx context.Context, c ToolCall, res ToolResult, s State) ToolResult {
 	for _, p := range r.implementing(afterTool) {
 		shown := res
 		_, err := ask(ctx, r, p, afterTool, func(p *Plugin) (any, error) { return nil, p.AfterToolCall(ctx, c, &shown, s) })
-		switch denied := r.guardError(ctx, p, afterTool, err); {
+		denied := r.guardError(ctx, p, afterTool, err)
+		if denied != nil {
+			r.reportFailure(ctx, p, afterTool, denied)
+		}
+		switch {
 		case res.Err != nil: // there is no content that the plugin could have changed
 		case denied != nil:
-			r.reportFailure(ctx, p, afterTool, denied)
 			res.Content, res.Err = "", fmt.Errorf("the call was made, but its result is withheld: %w", denied)
 		case err == nil:
 			res.Content = shown.Content

@@ -36,11 +36,11 @@ func (r *Runtime) reportFailure(ctx context.Context, p *Plugin, hook string, err
 		return // whoever cancelled the turn knows
 	}
 	turn, within := ctx.Value(turnKey{}).(*currentTurn)
-	reported := &r.reported
+	reported, key := &r.reported, hookKey{hook, p.Name}
 	if p.Required && within {
-		reported = &turn.reported
+		reported, key.hook = &turn.reported, "" // a guard that is off fails in each of its hooks
 	}
-	if !reported.add(hookKey{hook, p.Name}) {
+	if !reported.add(key) {
 		r.log.Debug("a hook failed again", "hook", hook, "error", err)
 		return
 	}

@@ -3,6 +3,7 @@ package hooks_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +112,10 @@ func TestRequiredAroundModelsAndResults(t *testing.T) {
 func TestFailuresAroundCallsAreReported(t *testing.T) {
 	r := quiet()
 	var told []string
+	errTool := errors.New("exit code 1")
+	broken := func(context.Context, hooks.ToolCall, *hooks.ToolResult, hooks.State) error { return errBroken }
+	guard := decider("guard", true, action("DENY"))
+	guard.AfterToolCall = broken
 	register(t, r, &hooks.Plugin{Name: "witness",
 		OnError: func(_ context.Context, stage string, err error, m hooks.Envelope) error {
 			told = append(told, m.Text(hooks.KeyContent)+" "+stage+": "+err.Error())
@@ -119,10 +124,13 @@ func TestFailuresAroundCallsAreReported(t *testing.T) {
 		RunModel: func(ctx context.Context, _ hooks.Prompt, _ string, s hooks.State) (*string, error) {
 			for range 3 {
 				r.BeforeToolCall(ctx, hooks.ToolCall{Tool: "bash", Arguments: json.RawMessage(`{}`)}, s)
+				if res := r.AfterToolCall(ctx, hooks.ToolCall{Tool: "bash"}, hooks.ToolResult{Err: errTool}, s); !errors.Is(res.Err, errTool) {
+					t.Errorf("after a call that failed: got %v, want its error", res.Err)
+				}
 			}
 			return new("done"), nil
 		}},
-		decider("guard", true, action("DENY")), decider("other", false, action("DENY")))
+		guard, decider("other", false, action("DENY")), &hooks.Plugin{Name: "reader", Required: true, AfterToolCall: broken})
 	for _, text := range []string{"one", "two"} {
 		if _, err := r.Process(t.Context(), hooks.Envelope{hooks.KeyContent: text}, hooks.Options{}); err != nil {
 			t.Fatal(err)
@@ -132,23 +140,26 @@ func TestFailuresAroundCallsAreReported(t *testing.T) {
 	want := []string{
 		`one before_tool_call: plugin "other" failed and is skipped: ` + why,
 		`one before_tool_call: denied: the required plugin "guard" failed: ` + why,
+		`one after_tool_call: the required plugin "reader" failed: broken`,
 		`two before_tool_call: denied: the required plugin "guard" failed: ` + why,
+		`two after_tool_call: the required plugin "reader" failed: broken`,
 	}
 	if !slices.Equal(told, want) {
 		t.Errorf("told\n%s\nwanted\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// An error event in a stream is reported at once, even if the stream then fails.
+// An error event in a stream is reported at once, before it and the rest of the stream are shown, even if the stream
+// then fails.
 func TestStreamErrorsAreReportedAsTheyCome(t *testing.T) {
 	r := quiet()
 	var seen []string
 	register(t, r, &hooks.Plugin{Name: "witness", OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
 		seen = append(seen, stage+" "+err.Error())
 		return nil
-	}}, streaming(errBroken, hooks.Event{Kind: hooks.EventError, Data: map[string]any{"message": "overloaded"}}, hooks.Text("b")))
+	}}, streaming(errBroken, hooks.Text("a"), hooks.Event{Kind: hooks.EventError, Data: map[string]any{"message": "overloaded"}}, hooks.Text("b")))
 	_, err := r.Process(t.Context(), hooks.Envelope{}, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) { seen = append(seen, e.Kind) }})
-	if err == nil || len(seen) != 4 || strings.Join(seen[:3], ", ") != "run_model overloaded, error, text" {
-		t.Errorf("seen %q (%v), want run_model overloaded, error, text, then an error", seen, err)
+	if err == nil || len(seen) != 5 || strings.Join(seen[:4], ", ") != "text, run_model overloaded, error, text" {
+		t.Errorf("seen %q (%v), want text, run_model overloaded, error, text, then an error", seen, err)
 	}
 }

@@ -61,25 +61,3 @@ func TestUndelivered(t *testing.T) {
 		t.Errorf("heard %q, sent %q, %v, want no error and one sent message", heard, sent, err)
 	}
 }
-
-// on_error gets an error in a stream at once, before the error and the rest of the stream are shown.
-func TestStreamErrorsAtOnce(t *testing.T) {
-	r := quiet()
-	var seen []string
-	register(t, r, &hooks.Plugin{Name: "ai",
-		RunModelStream: func(context.Context, hooks.Prompt, string, hooks.State) (hooks.Stream, error) {
-			return func(yield func(hooks.Event, error) bool) {
-				_ = yield(hooks.Text("a"), nil) && yield(hooks.Event{Kind: hooks.EventError, Data: map[string]any{"message": "lost"}}, nil) && yield(hooks.Text("b"), nil)
-			}, nil
-		},
-		OnError: func(_ context.Context, stage string, err error, _ hooks.Envelope) error {
-			seen = append(seen, stage+": "+err.Error())
-			return nil
-		}})
-	_, err := r.Process(t.Context(), hooks.Envelope{hooks.KeyContent: "hi"}, hooks.Options{OnEvent: func(_ context.Context, _ hooks.Envelope, e hooks.Event) {
-		seen = append(seen, e.Kind)
-	}})
-	if want := []string{"text", "run_model: lost", "error", "text"}; err != nil || !slices.Equal(seen, want) {
-		t.Errorf("seen %q (%v), want %q", seen, err, want)
-	}
-}

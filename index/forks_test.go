@@ -177,21 +177,13 @@ func TestManyMatchesInAFork(t *testing.T) {
 	rng := testkit.Random(t)
 	s := testStore(t)
 	d := &drafter{rng: rng, at: testkit.Clock()}
-	write := func(tp *repo.Tape, n int) {
-		drafts := make([]repo.Draft, n)
-		for i := range drafts {
-			drafts[i] = d.draft()
-			drafts[i].Payload = slices.Concat(drafts[i].Payload[:len(drafts[i].Payload)-1], []byte(`,"more":"common words"}`))
-		}
-		mustAppend(t, tp, drafts...)
-	}
 	main := openTape(t, s, "")
-	write(main, 900)
+	mustAppend(t, main, d.common(900)...)
 	x := mustFork(t, main, "x", "@700")
-	write(x, 300)
-	write(newTape(t, s, "between"), 50)
+	mustAppend(t, x, d.common(300)...)
+	mustAppend(t, newTape(t, s, "between"), d.common(50)...)
 	y := mustFork(t, x, "y", "@900")
-	write(y, 5)
+	mustAppend(t, y, d.common(5)...)
 	all := []*repo.Tape{main, x, y}
 	index, whole := testIndex(t, s), storedWhole(t, all)
 	for _, tp := range all {

@@ -435,6 +435,16 @@ func (w *world) withoutIndex() {
 	wantNoScratch(t, w.s)
 }
 
+// common makes n drafts that have the same words in addition.
+func (d *drafter) common(n int) []repo.Draft {
+	drafts := make([]repo.Draft, n)
+	for i := range drafts {
+		drafts[i] = d.draft()
+		drafts[i].Payload = slices.Concat(drafts[i].Payload[:len(drafts[i].Payload)-1], []byte(`,"more":"common words"}`))
+	}
+	return drafts
+}
+
 // TestManyMatches searches for a word that very many entries contain. With a limit, only some are judged;
 // without one, all are returned. The answer does not depend on how the index grew.
 func TestManyMatches(t *testing.T) {
@@ -445,13 +455,7 @@ func TestManyMatches(t *testing.T) {
 	tp := openTape(t, s, "")
 	x := testIndex(t, s)
 	for i := range testkit.Size(6, 24) {
-		var drafts []repo.Draft
-		for range 80 {
-			one := d.draft()
-			one.Payload = slices.Concat(one.Payload[:len(one.Payload)-1], []byte(`,"more":"common words"}`))
-			drafts = append(drafts, one)
-		}
-		mustAppend(t, tp, drafts...)
+		mustAppend(t, tp, d.common(80)...)
 		if i%3 == 0 {
 			mustHandoff(t, tp, fmt.Sprint("phase/", i%4))
 		}

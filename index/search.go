@@ -182,7 +182,7 @@ func (x *Index) upToDate(ctx context.Context, tapes []*repo.Tape, f func([]*stor
 	}
 	if targets == nil {
 		var err error
-		if targets, err = x.targets(ctx, tapes, nil); err != nil {
+		if targets, err = x.targets(ctx, tapes); err != nil {
 			return err
 		}
 	}
@@ -213,9 +213,9 @@ func (x *Index) lookUp(ctx context.Context, tapes []*repo.Tape) (targets []*stor
 	return targets, has, err
 }
 
-func (x *Index) targets(ctx context.Context, tapes []*repo.Tape, has store.Has) ([]*store.Target, error) {
+func (x *Index) targets(ctx context.Context, tapes []*repo.Tape) ([]*store.Target, error) {
 	if tapes == nil {
-		return store.All(ctx, x.store, has)
+		return store.All(ctx, x.store, nil)
 	}
 	return store.WithParents(ctx, x.store, tapes)
 }
@@ -230,7 +230,7 @@ func (x *Index) recover(ctx context.Context, tapes []*repo.Tape, why error, agai
 	if x.memory {
 		return x.Close()
 	}
-	targets, err := x.targets(ctx, tapes, nil)
+	targets, err := x.targets(ctx, tapes)
 	if err != nil {
 		return err
 	}

@@ -47,10 +47,7 @@ const (
 
 // Work sums what was done in the sessions of a workspace, with their forks. It first brings the index up to date.
 func (x *Index) Work(ctx context.Context, by By, f WorkFilter) (out []*Work, err error) {
-	err = x.ask(ctx, func() error {
-		out, err = x.db.Work(by, f)
-		return err
-	})
+	out, err = asked(ctx, x, func() ([]*Work, error) { return x.db.Work(by, f) })
 	if by == ByPerson && err == nil {
 		out, err = x.byOwner(ctx, out)
 	}
@@ -66,8 +63,11 @@ func (x *Index) byOwner(ctx context.Context, list []*Work) (out []*Work, err err
 			if errors.Is(err, repo.ErrNotFound) {
 				continue // gone since the index was read
 			}
-			head, headErr := (*workspace.Tape)(t).Head()
-			if err = errors.Join(err, headErr); err != nil {
+			if err != nil {
+				return nil, err
+			}
+			head, err := (*workspace.Tape)(t).Head()
+			if err != nil {
 				return nil, err
 			}
 			w.Key = snapshot.Owner((*workspace.Tape)(t), head)
@@ -83,37 +83,29 @@ func (x *Index) byOwner(ctx context.Context, list []*Work) (out []*Work, err err
 
 // Files returns which sessions read and wrote files: one FileUse for each session and path. It first brings the
 // index up to date.
-func (x *Index) Files(ctx context.Context, f FileFilter) (out []FileUse, err error) {
-	err = x.ask(ctx, func() error {
-		out, err = x.db.FileUses(f)
-		return err
-	})
-	return out, err
+func (x *Index) Files(ctx context.Context, f FileFilter) ([]FileUse, error) {
+	return asked(ctx, x, func() ([]FileUse, error) { return x.db.FileUses(f) })
 }
 
 // Touches returns the entries that read or wrote files: the calls of tools, and events that say what a program
 // changed. It first brings the index up to date.
-func (x *Index) Touches(ctx context.Context, f FileFilter) (out []Touch, err error) {
-	err = x.ask(ctx, func() error {
-		out, err = x.db.Touches(f)
-		return err
-	})
-	return out, err
+func (x *Index) Touches(ctx context.Context, f FileFilter) ([]Touch, error) {
+	return asked(ctx, x, func() ([]Touch, error) { return x.db.Touches(f) })
 }
 
 // Digests returns what was done in sessions in a range of time, in no particular order. It first brings the index up
 // to date.
-func (x *Index) Digests(ctx context.Context, f WorkFilter) (out []*Digest, err error) {
-	err = x.ask(ctx, func() error {
-		out, err = x.db.Digests(f)
-		return err
-	})
-	return out, err
+func (x *Index) Digests(ctx context.Context, f WorkFilter) ([]*Digest, error) {
+	return asked(ctx, x, func() ([]*Digest, error) { return x.db.Digests(f) })
 }
 
-// ask brings the index up to date with all tapes and open forks, then calls f.
-func (x *Index) ask(ctx context.Context, f func() error) error {
-	return x.retryGone(ctx, nil, func(tapes []*repo.Tape) error {
-		return x.inIndex(ctx, tapes, func([]*store.Target, store.Has) error { return f() })
+// asked brings the index up to date with all tapes and open forks, and returns what f returns.
+func asked[T any](ctx context.Context, x *Index, f func() (T, error)) (out T, err error) {
+	err = x.retryGone(ctx, nil, func(tapes []*repo.Tape) error {
+		return x.inIndex(ctx, tapes, func([]*store.Target, store.Has) error {
+			out, err = f()
+			return err
+		})
 	})
+	return out, err
 }

@@ -1,7 +1,9 @@
 package index
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -106,6 +108,18 @@ func TestWork(t *testing.T) {
 	wantEqual(t, "after a reset", s.IndexFile(), rebuilt(t, s))
 	if got := files(FileFilter{}); got != "[] []" && got != "[][]" {
 		t.Errorf("after a reset: got %s, want no files", got)
+	}
+}
+
+// TestWorkCancelled: whoever stops a sum by person while it is made gets an error.
+func TestWorkCancelled(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	mustAppend(t, openTape(t, s, ""), worked...)
+	ctx, cancel := context.WithCancel(t.Context())
+	stop := func(string) bool { cancel(); return true }
+	if list, err := testIndex(t, s).Work(ctx, ByPerson, WorkFilter{Agent: stop}); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v (%v), want that it was cancelled", list, err)
 	}
 }
 

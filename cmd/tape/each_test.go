@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -42,20 +43,11 @@ func record(t *testing.T, ws string) *recorder {
 	cmd := tapeIn(ws, "append", "--stdin", "--each", "--json")
 	in, err1 := cmd.StdinPipe()
 	out, err2 := cmd.StdoutPipe()
-	if err := firstOf(err1, err2, cmd.Start()); err != nil {
+	if err := cmp.Or(err1, err2, cmd.Start()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	return &recorder{t, cmd, in, bufio.NewReader(out)}
-}
-
-func firstOf(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func message(n int) string {
@@ -158,7 +150,7 @@ func TestEachUnread(t *testing.T) {
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = write, &said
 	in, err1 := cmd.StdinPipe()
-	if err := firstOf(err1, cmd.Start(), write.Close()); err != nil {
+	if err := cmp.Or(err1, cmd.Start(), write.Close()); err != nil {
 		t.Fatal(err)
 	}
 	first := make([]byte, len(`{"id":2}`))

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"os"
@@ -85,12 +86,12 @@ func TestMCPEnds(t *testing.T) {
 		cmd := exec.CommandContext(ctx, "tape", "mcp", "--workspace", ws)
 		in, err1 := cmd.StdinPipe()
 		out, err2 := cmd.StdoutPipe()
-		if err := firstOf(err1, err2, cmd.Start()); err != nil {
+		if err := cmp.Or(err1, err2, cmd.Start()); err != nil {
 			t.Fatal(err)
 		}
 		_, err1 = io.WriteString(in, c.says)
 		_, err2 = bufio.NewReader(out).ReadString('\n')
-		if err := firstOf(err1, err2, c.end(in, cmd.Process)); err != nil && name != "noise" {
+		if err := cmp.Or(err1, err2, c.end(in, cmd.Process)); err != nil && name != "noise" {
 			t.Fatal(name, err)
 		}
 		if _ = cmd.Wait(); cmd.ProcessState.ExitCode() != c.exit || ctx.Err() != nil {

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,8 +75,7 @@ func TestSubagents(t *testing.T) {
 	f, out, transcript := prepared(t)
 	file := filepath.Join(storetest.Mkdir(t, filepath.Dir(transcript), id, "subagents"), "agent-a1.jsonl")
 	storetest.WriteFile(t, file, []byte(`{"parentUuid":null,"isSidechain":true,"agentId":"a1","cwd":"/p","sessionId":"`+id+`","type":"user","message":{"role":"user","content":"private of the subagent"},"uuid":"u2","timestamp":"2026-03-01T10:00:01Z"}`+"\n"))
-	open := func(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) }
-	b := importer.NewBatch(f.Store, "test", open, func(_ importer.Result, err error) error { return err })
+	b := importer.NewBatch(f.Store, "test", importer.OpenFile, func(_ importer.Result, err error) error { return err })
 	defer b.Close()
 	storetest.Must(t, b.File(t.Context(), file, importer.Options{}))
 	storetest.Must(t, b.Flush(t.Context()))

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,8 +27,7 @@ func run(t *testing.T) (m *importing.Import, out *bytes.Buffer, home string) {
 	t.Setenv("TAPE_HOME", filepath.Join(home, ".tape"))
 	env := func(name string) string { return map[string]string{"HOME": home}[name] }
 	s := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: out, Out: bufio.NewWriter(out), Getenv: env, Now: time.Now}
-	open := func(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) }
-	return &importing.Import{Streams: s, Version: "test", Source: open}, out, home
+	return &importing.Import{Streams: s, Version: "test", Source: importer.OpenFile}, out, home
 }
 
 // session writes a transcript of Claude Code.

@@ -1,4 +1,4 @@
-// Guard is a plugin for tape that denies shell commands whose damage cannot be undone.
+// Guard is a plugin for tape that denies some shell commands whose damage cannot be undone.
 //
 //	go build -o guard . && tape config plugins '[{"name": "guard", "command": ["./guard"], "required": true}]'
 package main
@@ -7,9 +7,13 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"strings"
 )
 
-var dangerous = regexp.MustCompile(`\brm\s+(-\S+\s+)*-\w*[rR]|\bgit\s+(push\b.*\s(-f|--force)\b|reset\s+--hard|clean\s+-\w*f)|\bmkfs|\bdd\b.*\bof=/dev/|\bsudo\b`)
+// dangerous has patterns of commands, where … is any part of one command. Patterns stop slips: they do not see what a
+// variable, an alias or a script stands for, a name that is spelt r\m, or other ways, such as find -delete.
+var dangerous = regexp.MustCompile(strings.ReplaceAll(`(^|[^-\w])rm\b…\s-(-recursive|\w*[rR])`+
+	`|\bgit\b…\s(reset\b…\s--hard|clean\b…\s-(-force|\w*f)|push\b…\s(-(-force|-delete|-mirror|-prune|\w*[fd])|\+))|\bmkfs|\bdd\b…\sof=/dev/|\bsudo\b`, "…", `[^;&|\n]*`))
 
 type request struct {
 	ID     json.RawMessage `json:"id"`
@@ -30,9 +34,8 @@ func answer(r request) any {
 		return object{"name": "guard", "version": "1", "hooks": []object{{"name": "before_tool_call"}}}
 	case "hook/before_tool_call":
 		command, _ := r.Params.Call.Arguments["cmd"].(string)
-		if found := dangerous.FindString(command); r.Params.Call.Tool == "bash" && found != "" {
-			return object{"value": object{"action": "deny",
-				"message": "denied: " + found + " does damage that cannot be undone; ask the user to run it"}}
+		if found := dangerous.FindString(strings.ReplaceAll(command, "\\\n", " ")); r.Params.Call.Tool == "bash" && found != "" {
+			return object{"value": object{"action": "deny", "message": "denied: " + strings.TrimSpace(found) + " can do damage that cannot be undone; ask the user to run it"}}
 		}
 		return object{"value": nil} // no answer: the next plugin is called
 	}

@@ -95,6 +95,10 @@ func TestGoExample(t *testing.T) {
 	q := example(t, dir, "guard", guard)
 	for command, denied := range map[string]bool{
 		"rm -rf build": true, "rm -f -R build": true, "cd x && git push origin main --force": true, "git reset --hard HEAD~1": true, "sudo ls": true,
+		"rm --recursive --force x": true, "rm x -rf": true, "/bin/rm -v x -r": true, "rm x \\\n -rf": true, "bash -c 'rm -fr x'": true, "git -C d reset --hard": true,
+		"git -c a.b=c reset -q --hard": true, "git reset HEAD --hard": true, "git --git-dir=x clean -xdf": true, "git clean --force": true, "git push origin +main": true,
+		"git push -uf origin": true, "git push --force-with-lease": true, "git push origin --delete x": true, "dd if=x bs=1M of=/dev/sda": true,
+		"rm x; ls -r": false, "rm x\nls -R": false, "docker run --rm -r x": false, "git push --follow-tags --dry-run": false, "git reset --soft HEAD~1": false, "git clean -n": false,
 		"rm build/x": false, "git push origin main": false, "grep -r form .": false, "": false,
 	} {
 		d, err := q.BeforeToolCall(t.Context(), hooks.ToolCall{Tool: "bash", Arguments: json.RawMessage(encoded(map[string]any{"cmd": command}))}, nil)

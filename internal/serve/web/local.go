@@ -234,13 +234,12 @@ func (l local) From(ctx context.Context, t Tape, id int64) iter.Seq2[repo.Entry,
 	return rev.Entries(ctx, id)
 }
 
-func (l local) Containing(ctx context.Context, t Tape, text string, most int) ([]int64, error) {
+func (l local) Containing(ctx context.Context, t Tape, text string, most int) (ids []int64, err error) {
 	found, err := l.space.search(ctx, index.Search{Text: text, How: index.Substring, IgnoreCase: true, NoFold: true, Searches: true,
 		Tapes: []string{t.Name()}, Query: repo.Query{Limit: repo.N(most)}})
 	if err != nil {
 		return nil, err
 	}
-	ids := []int64{}
 	for _, h := range found.Hits {
 		ids = append(ids, h.ID)
 	}

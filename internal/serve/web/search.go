@@ -197,11 +197,13 @@ func (s *View) find(r *request) error {
 		return err
 	}
 	const most = 1000
-	ids := []int64{}
+	ids := []int64{} // not null, if there are none
 	if text := r.URL.Query().Get("q"); text != "" {
-		if ids, err = r.from.Containing(r.Context(), t, text, most); err != nil {
+		found, err := r.from.Containing(r.Context(), t, text, most)
+		if err != nil {
 			return err
 		}
+		ids = append(ids, found...)
 	}
 	r.w.Header().Set("Content-Type", "application/json")
 	return json.NewEncoder(r.w).Encode(ids)

@@ -58,10 +58,8 @@ var assets embed.FS
 //go:embed assets/style.css
 var style string
 
-const (
-	policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
+	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // View is the handler of all pages. Its requests were admitted by a front.Front.
 type View struct {

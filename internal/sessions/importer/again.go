@@ -3,7 +3,7 @@ package importer
 import (
 	"context"
 	"errors"
-	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -29,13 +29,25 @@ type again struct {
 // in the archive. It refuses a file that is not the tape's transcript, and a tape that a transcript cannot replace:
 // one that was purged, or that another agent continued.
 func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version string, o Options) (res Result, err error) {
-	info, first, err := identify(ctx, path)
+	var format *record.Format
+	known := map[string]bool{} // keys of the transcript; not all have to be on the tape
+	info, err := identify(ctx, path, func(f *record.Format, src record.Source) error {
+		wanted := 100
+		if format = f; f.Keys != nil {
+			wanted = math.MaxInt // entries of one's own have a key, too
+		}
+		first, err := firstKeys(ctx, f, src, wanted)
+		for _, key := range first {
+			known[key] = true
+		}
+		return err
+	})
 	if err != nil {
 		return res, err
 	}
 	var facts about.Tape
 	own, matches, purged, elsewhere := 0, false, false, false
-	keys := keysOf(All().Find(info.Format))
+	keys := keysOf(format)
 	for e, err := range t.Entries(ctx, repo.Query{}) {
 		if err != nil {
 			return res, err
@@ -50,8 +62,12 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 			event = jsonl.GetString(e.Payload, "name")
 		}
 		purged, elsewhere = purged || event == rewrite.PurgedEvent, elsewhere || event == continued.Event
-		matches = matches || slices.ContainsFunc(has, func(key string) bool { return slices.Contains(first, key) })
-		if len(has) == 0 && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
+		imported := slices.ContainsFunc(has, func(key string) bool { return known[key] })
+		matches = matches || imported
+		if format.Keys == nil {
+			imported = len(has) > 0
+		}
+		if !imported && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
 			own++
 		}
 	}
@@ -66,7 +82,7 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 		return res, layout.Invalid("", "tape %q was continued in another agent, so no single transcript has all of it", t.Name())
 	}
 	var failed error
-	batch := NewBatch(s, version, func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
+	batch := NewBatch(s, version, OpenFile, func(r Result, err error) error {
 		res, failed = r, err
 		return nil
 	})
@@ -84,21 +100,6 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 	}
 	res.Own = own
 	return res, nil
-}
-
-// identify returns what the beginning of a transcript says, and the keys of its first entries.
-func identify(ctx context.Context, path string) (info record.Info, first []string, err error) {
-	src, closer, err := OpenSource(path, nil)
-	if err != nil {
-		return info, nil, err
-	}
-	defer func() { err = errors.Join(err, closer.Close()) }()
-	f, info, err := describe(ctx, &src, Options{}, &Result{File: path})
-	if err != nil {
-		return info, nil, err
-	}
-	first, err = firstKeys(ctx, f, src, 100) // not all have to be on the tape
-	return info, first, err
 }
 
 // fits refuses a transcript that would go to another tape, or to a fork of this one. A nil again accepts any.

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,6 +57,25 @@ func TestAgain(t *testing.T) {
 	storetest.Must(t, err)
 	if got := tapeLines(t, s, "s-1"); !slices.Equal(got, former) {
 		t.Errorf("after Restore the tape has %s, want %s", strings.Join(got, ""), strings.Join(former, ""))
+	}
+}
+
+// TestAgainBub: entries of Bub's tapes have no keys in their meta, and are still told from those that somebody added.
+func TestAgainBub(t *testing.T) {
+	s := testStore(t)
+	path := filepath.Join(t.TempDir(), "bub.jsonl")
+	var text strings.Builder
+	for i := range 150 {
+		fmt.Fprintf(&text, `{"id":%d,"kind":"message","payload":{"role":"user","content":"same"},"meta":{},"date":"2026-02-22T05:20:15+00:00"}`+"\n", i+1)
+	}
+	storetest.Must(t, os.WriteFile(path, []byte(text.String()), 0o600))
+	mustImport(t, s, path, Options{Tape: "b"})
+	tape, err := s.Tape(t.Context(), "b")
+	storetest.Must(t, err)
+	_, err = tape.Append(t.Context(), nil, repo.Message("user", "a note"), repo.Message("user", "another"))
+	storetest.Must(t, err)
+	if res, err := Again(t.Context(), s, tape, path, "1.0", Options{}); err != nil || res.Own != 2 || res.Imported != 150 {
+		t.Errorf("the result is %+v (%v), want 2 own entries and 150 imported", res, err)
 	}
 }
 

@@ -113,7 +113,7 @@ func TestContinue(t *testing.T) {
 	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {
 		t.Run(format, func(t *testing.T) {
 			files := liveFiles(t, format)
-			for _, name := range slices.Sorted(mapKeys(files)) {
+			for _, name := range slices.Sorted(maps.Keys(files)) {
 				for seed := range uint64(testkit.Size(1, 8)) {
 					rng := rand.New(rand.NewPCG(seed, uint64(len(name))))
 					follows(t, format, name, cuts(rng, files[name], 1+rng.IntN(12)))
@@ -349,16 +349,6 @@ func atHooks(t *testing.T, hooks, base string, b []byte) (stages []stage) {
 		}})
 	}
 	return stages
-}
-
-func mapKeys[V any](m map[string]V) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // long makes a transcript of many turns, as current programs write it.

@@ -1,13 +1,11 @@
 package importer
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"tape/internal/sessions/importer/record"
 	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
@@ -25,7 +23,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []Result
-	b := NewBatch(s, "1.0", func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
+	b := NewBatch(s, "1.0", OpenFile, func(r Result, err error) error {
 		told = append(told, r)
 		return err
 	})

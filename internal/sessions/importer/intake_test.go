@@ -13,6 +13,7 @@ import (
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
+	storetest "tape/internal/testkit/store"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
@@ -340,16 +341,19 @@ func TestImportLongAgent(t *testing.T) {
 	}
 }
 
+// intakeOf returns the intake of a file onto the tape s-1, and the open file.
+func intakeOf(t *testing.T, s *repo.Store, path string) (*intake, record.Source) {
+	t.Helper()
+	src, closer, err := OpenFile(path)
+	storetest.Must(t, err)
+	t.Cleanup(func() { _ = closer.Close() })
+	return newIntake(s, writer.NewBulk((*workspace.Store)(s)), All().Find(ClaudeCode), record.Info{Format: ClaudeCode}, Options{}, &Result{Tape: "s-1"}), src
+}
+
 // importWith imports a file after change has adjusted the intake.
 func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) *Result {
 	t.Helper()
-	src, closer, err := OpenSource(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closer.Close()
-	res := &Result{Tape: "s-1"}
-	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), All().Find(ClaudeCode), record.Info{Format: ClaudeCode}, Options{}, res)
+	in, src := intakeOf(t, s, path)
 	change(in)
 	if _, err := in.read(t.Context(), src); err != nil {
 		t.Fatal(err)
@@ -357,7 +361,7 @@ func importWith(t *testing.T, s *repo.Store, path string, change func(*intake)) 
 	if _, err := in.bulk.Commit(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return res
+	return in.res
 }
 
 // TestImportFails: an import that fails leaves the tape and its forks as they were.
@@ -366,25 +370,19 @@ func TestImportFails(t *testing.T) {
 	mustImport(t, s, fileOf(t, "s.jsonl", agentSession[:1]...), Options{})
 	before, forks := outline(t, s, "s-1"), mergedForks(t, s, "s-1")
 	ctx, cancel := context.WithCancel(t.Context())
-	src, closer, err := OpenSource(fileOf(t, "s.jsonl", agentSession...), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closer.Close()
-	res := &Result{Tape: "s-1"}
-	in := newIntake(s, writer.NewBulk((*workspace.Store)(s)), All().Find(ClaudeCode), record.Info{Format: ClaudeCode}, Options{}, res)
+	in, src := intakeOf(t, s, fileOf(t, "s.jsonl", agentSession...))
 	if in.openTape(ctx); in.err != nil {
 		t.Fatal(in.err)
 	}
-	_, err = imp.Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it record.Item) error {
+	_, err := imp.Read(ctx, ClaudeCode, src, func(sub, key string) bool { return in.seen(ctx, sub, key) }, func(it record.Item) error {
 		if it.Ends != nil { // one subagent is merged, the other still open
 			it.Ends = it.Ends[:1]
 			defer cancel()
 		}
 		return in.add(ctx, it)
 	})
-	if err := in.finish(ctx, err); !errors.Is(err, context.Canceled) || len(res.Subagents) != 2 {
-		t.Fatalf("%+v, error %v; want 2 subagents and Canceled", res, err)
+	if err := in.finish(ctx, err); !errors.Is(err, context.Canceled) || len(in.res.Subagents) != 2 {
+		t.Fatalf("%+v, error %v; want 2 subagents and Canceled", in.res, err)
 	}
 	if got := outline(t, s, "s-1"); got != before {
 		t.Errorf("afterwards the tape has\n%s, not\n%s", got, before)

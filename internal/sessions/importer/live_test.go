@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"database/sql"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -197,7 +198,7 @@ func TestLiveTapes(t *testing.T) {
 	s := testStore(t)
 	for _, format := range []string{ClaudeCode, Codex, Gemini, OpenCode} {
 		files := liveFiles(t, format)
-		for _, name := range slices.Sorted(mapKeys(files)) {
+		for _, name := range slices.Sorted(maps.Keys(files)) {
 			path, _ := filepath.Abs(filepath.Join(live, format, name))
 			tape, forked := placeOf(t, format, path, files[name])
 			res, err := importPath(s, path, Options{Format: Auto})

@@ -41,12 +41,11 @@ func (b *Batch) parts(ctx context.Context, src record.Source, out *outcome) (man
 	lists := []record.Source{src}
 	switch {
 	case len(head) > 4 && string(head[:4]) == "PK\x03\x04":
-		list, closer, err := unpack(ctx, src)
-		if err != nil {
+		var unpacked closers
+		if lists, unpacked, err = unpack(ctx, src); err != nil {
 			return true, layout.Invalid("", "import %s: %v", display.Quoted(src.Name), err)
 		}
-		defer func() { err = errors.Join(err, closer.Close()) }()
-		lists = list
+		defer func() { err = errors.Join(err, unpacked.Close()) }()
 	case !record.IsList(head):
 		return false, nil
 	default:

@@ -49,7 +49,7 @@ func importContent(t *testing.T, s *repo.Store, content string, o Options) (told
 	storetest.WriteFile(t, path, []byte(content))
 	temp := storetest.Mkdir(t, t.TempDir(), "tmp")
 	t.Setenv("TMPDIR", temp)
-	batch := NewBatch(s, "1", func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
+	batch := NewBatch(s, "1", OpenFile, func(r Result, err error) error {
 		if err != nil {
 			told = append(told, strings.ReplaceAll(err.Error(), path, "FILE"))
 		} else {

@@ -107,13 +107,21 @@ func formatOf(src record.Source, o Options, res *Result) (f *record.Format, head
 }
 
 // Identify returns what the beginning of a transcript says.
-func Identify(ctx context.Context, path string) (info record.Info, err error) {
+func Identify(ctx context.Context, path string) (record.Info, error) {
+	return identify(ctx, path, func(*record.Format, record.Source) error { return nil })
+}
+
+// identify is like Identify, and passes the open transcript to read.
+func identify(ctx context.Context, path string, read func(*record.Format, record.Source) error) (info record.Info, err error) {
 	src, closer, err := OpenSource(path, nil)
 	if err != nil {
 		return info, err
 	}
 	defer func() { err = errors.Join(err, closer.Close()) }()
-	_, info, err = describe(ctx, &src, Options{}, &Result{File: path})
+	f, info, err := describe(ctx, &src, Options{}, &Result{File: path})
+	if err == nil {
+		err = read(f, src)
+	}
 	return info, err
 }
 
@@ -184,6 +192,9 @@ func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) 
 	}
 	return src, closer, err
 }
+
+// OpenFile opens a file to import, as OpenSource does. It is an [Opener].
+func OpenFile(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }
 
 func sized(name string, f *os.File, closer io.Closer) (record.Source, io.Closer, error) {
 	st, err := f.Stat()

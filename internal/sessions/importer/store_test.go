@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/sessions/importer/record"
 	"tape/internal/testkit"
 	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
@@ -48,7 +46,7 @@ func testStore(t *testing.T) *repo.Store {
 // importPath imports a file, as a batch of one.
 func importPath(s *repo.Store, path string, o Options) (res Result, err error) {
 	var failed error
-	b := NewBatch(s, "1.0", func(name string) (record.Source, io.Closer, error) { return OpenSource(name, nil) }, func(r Result, err error) error {
+	b := NewBatch(s, "1.0", OpenFile, func(r Result, err error) error {
 		res, failed = r, err
 		return nil
 	})

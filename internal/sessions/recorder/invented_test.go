@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,7 +95,7 @@ func TestInventedFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got importer.Result
-	batch := importer.NewBatch(store, "test", func(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) },
+	batch := importer.NewBatch(store, "test", importer.OpenFile,
 		func(res importer.Result, err error) error { got = res; return err })
 	defer batch.Close()
 	if err := batch.File(t.Context(), file, importer.Options{Formats: w.Formats}); err != nil {

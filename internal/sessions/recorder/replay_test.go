@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	"time"
 
 	"tape/internal/sessions/importer"
-	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
 	"tape/internal/store/workspace"
@@ -304,7 +302,7 @@ func imported(t *testing.T, files []string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	batch := importer.NewBatch(store, "", func(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) },
+	batch := importer.NewBatch(store, "", importer.OpenFile,
 		func(_ importer.Result, err error) error { return err })
 	defer batch.Close()
 	for _, path := range files {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,13 +36,11 @@ func home(t *testing.T) (at transcripts.Where, file, subagent string) {
 	return transcripts.Where{User: record.Where{Home: dir, Getenv: func(string) string { return "" }}}, file, subagent
 }
 
-func open(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) }
-
 // imported is a workspace with the session of a transcript.
 func imported(t *testing.T, file string) (*repo.Store, *repo.Tape) {
 	t.Helper()
 	s := storetest.New(t, nil)
-	b := importer.NewBatch(s, "test", open, func(_ importer.Result, err error) error { return err })
+	b := importer.NewBatch(s, "test", importer.OpenFile, func(_ importer.Result, err error) error { return err })
 	defer b.Close()
 	storetest.Must(t, b.File(t.Context(), file, importer.Options{}))
 	storetest.Must(t, b.Flush(t.Context()))

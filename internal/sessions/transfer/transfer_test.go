@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -118,7 +117,7 @@ func user(home string) record.Where {
 func importInto(t *testing.T, s *repo.Store, file string) (res importer.Result) {
 	t.Helper()
 	var failed error
-	b := importer.NewBatch(s, "test", func(name string) (record.Source, io.Closer, error) { return importer.OpenSource(name, nil) },
+	b := importer.NewBatch(s, "test", importer.OpenFile,
 		func(r importer.Result, err error) error { res, failed = r, err; return nil })
 	defer b.Close()
 	if err := b.File(t.Context(), file, importer.Options{Format: importer.Auto}); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -39,6 +40,16 @@ func (rows) Entries(_ context.Context, s db.Session, q db.Range, yield func(db.S
 		}
 	}
 	return nil
+}
+
+func (r rows) Containing(ctx context.Context, s db.Session, part string, most int) (ids []int64, err error) {
+	err = r.Entries(ctx, s, db.Range{}, func(e db.Stored) bool {
+		if strings.Contains(e.Line, part) && len(ids) < most {
+			ids = append(ids, e.Key.ID)
+		}
+		return true
+	})
+	return ids, err
 }
 
 func newPages(t *testing.T) (*Pages, *Visitor) {
@@ -76,6 +87,29 @@ func TestFork(t *testing.T) {
 			}
 			at += i
 		}
+	}
+}
+
+// TestFind: what is found in a fork is what its page shows, with the entries of its parent.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	p, v := newPages(t)
+	for path, want := range map[string]string{
+		"/w/shop/t/main%2Ftry%20it/-/find?q=of+main":  "[1,2,3,4]",
+		"/w/shop/t/main%2Ftry%20it/-/find?q=1+of":     "[1]",
+		"/w/shop/t/main%2Ftry%20it/-/find?q=main/try": "[3,4]",
+		"/w/shop/t/main/-/find?q=of":                  "[1,2,3,4]",
+		"/w/shop/t/main/-/find?q=none":                "[]",
+	} {
+		w := httptest.NewRecorder()
+		p.Show(w, httptest.NewRequest(http.MethodGet, path, nil), v)
+		if got := strings.TrimSpace(w.Body.String()); got != want {
+			t.Errorf("%s: %d %s, want %s", path, w.Code, got, want)
+		}
+	}
+	ids, err := (&tape{rows: rows{}, row: sessions[1]}).containing(t.Context(), "of", 3)
+	if err != nil || !slices.Equal(ids, []int64{1, 2, 3}) {
+		t.Errorf("found %v (%v), want the first three", ids, err)
 	}
 }
 

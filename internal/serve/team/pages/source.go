@@ -205,7 +205,7 @@ func (s *source) From(ctx context.Context, t web.Tape, id int64) iter.Seq2[repo.
 }
 
 func (s *source) Containing(ctx context.Context, t web.Tape, text string, most int) ([]int64, error) {
-	return s.rows.Containing(ctx, t.(*tape).row, text, most)
+	return t.(*tape).containing(ctx, text, most)
 }
 
 func (s *source) Prices() prices.List { return nil }

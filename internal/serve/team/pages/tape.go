@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -79,11 +80,24 @@ func (t *tape) Show(ctx context.Context, target string) iter.Seq2[repo.Entry, er
 	return t.entries(ctx, db.Range{First: id, Last: id})
 }
 
+// parent returns the session that a fork was made from; nil for a tape, or if the parent is not there.
+func (t *tape) parent(ctx context.Context) (*tape, error) {
+	name := t.Parent()
+	if name == "" {
+		return nil, nil
+	}
+	list, err := t.rows.Sessions(ctx, db.Choice{Name: name, Most: 1})
+	if err != nil || len(list) == 0 || list[0].ID == t.row.ID {
+		return nil, err
+	}
+	return &tape{rows: t.rows, row: list[0]}, nil
+}
+
 // entries yields a range of entries in their order. A fork begins with the entries of its parent.
 func (t *tape) entries(ctx context.Context, q db.Range) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
-		if parent := t.Parent(); parent != "" && q.First < t.row.FirstID {
-			list, err := t.rows.Sessions(ctx, db.Choice{Name: parent, Most: 1})
+		if q.First < t.row.FirstID {
+			parent, err := t.parent(ctx)
 			if err != nil {
 				yield(repo.Entry{}, err)
 				return
@@ -92,8 +106,8 @@ func (t *tape) entries(ctx context.Context, q db.Range) iter.Seq2[repo.Entry, er
 			if before.Last == 0 || before.Last >= t.row.FirstID {
 				before.Last = t.row.FirstID - 1
 			}
-			if len(list) > 0 && list[0].ID != t.row.ID {
-				for e, err := range (&tape{rows: t.rows, row: list[0]}).entries(ctx, before) {
+			if parent != nil {
+				for e, err := range parent.entries(ctx, before) {
 					if !yield(e, err) || err != nil {
 						return
 					}
@@ -115,4 +129,19 @@ func (t *tape) entries(ctx context.Context, q db.Range) iter.Seq2[repo.Entry, er
 			yield(repo.Entry{}, err)
 		}
 	}
+}
+
+// containing returns the ids of the entries that contain a text, in ascending order, at most most. Like entries, it
+// begins with those of a fork's parent.
+func (t *tape) containing(ctx context.Context, text string, most int) (ids []int64, err error) {
+	parent, err := t.parent(ctx)
+	if err == nil && parent != nil {
+		ids, err = parent.containing(ctx, text, most)
+		ids = slices.DeleteFunc(ids, func(id int64) bool { return id >= t.row.FirstID })
+	}
+	if err != nil {
+		return nil, err
+	}
+	own, err := t.rows.Containing(ctx, t.row, text, most-len(ids))
+	return append(ids, own...), err
 }

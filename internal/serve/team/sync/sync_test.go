@@ -63,11 +63,15 @@ func (m *team) push() {
 	}
 }
 
+// once brings the remotes up to date, also if another worker is at them.
+func (m *team) once(ctx context.Context, done func(sync.Result)) error {
+	return sync.Once(ctx, sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, done)
+}
+
 func (m *team) try() sync.Result {
 	m.t.Helper()
 	var got sync.Result
-	err := sync.Once(m.t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { got = r })
-	storetest.Must(m.t, err)
+	storetest.Must(m.t, m.once(m.t.Context(), func(r sync.Result) { got = r }))
 	return got
 }
 
@@ -314,7 +318,7 @@ func TestFailing(t *testing.T) {
 	missing := filepath.Join(t.TempDir(), "missing.git")
 	m.config.Remotes = append(m.config.Remotes, config.Remote{Name: "bank", URL: missing, Groups: []string{"bank"}})
 	got := map[string]sync.Result{}
-	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { got[r.Remote] = r }))
+	storetest.Must(t, m.once(t.Context(), func(r sync.Result) { got[r.Remote] = r }))
 	if got["shop"].Err != nil || got["shop"].Entries != 2 || got["bank"].Err == nil {
 		t.Errorf("%+v, want 2 entries of shop, and an error of bank", got)
 	}
@@ -324,7 +328,7 @@ func TestFailing(t *testing.T) {
 		t.Errorf("the status is %+v, want an error of bank, and 2 entries of shop", all)
 	}
 	storetest.Git(t, good.URL, "clone", "-q", "--bare", good.URL, missing)
-	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { got[r.Remote] = r }))
+	storetest.Must(t, m.once(t.Context(), func(r sync.Result) { got[r.Remote] = r }))
 	if got["bank"].Err != nil || got["bank"].Entries != 2 {
 		t.Errorf("bank, which now works: %+v, want 2 entries", got["bank"])
 	}
@@ -344,7 +348,7 @@ func TestOneConnection(t *testing.T) {
 	for _, name := range []string{"bank", "farm"} {
 		m.config.Remotes = append(m.config.Remotes, config.Remote{Name: name, URL: m.config.Remotes[0].URL})
 	}
-	storetest.Must(t, sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) {
+	storetest.Must(t, m.once(t.Context(), func(r sync.Result) {
 		if r.Err != nil || r.Entries != 2 {
 			t.Errorf("%+v, want 2 entries", r)
 		}
@@ -395,7 +399,7 @@ func TestKilled(t *testing.T) {
 		looks := 20 + r.IntN(400) // at the context
 		ctx, stop := context.WithCancel(t.Context())
 		ctx = testkit.AtLook(ctx, looks, stop)
-		err := sync.Once(ctx, sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(sync.Result) {})
+		err := m.once(ctx, func(sync.Result) {})
 		stop()
 		if err != nil && !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
@@ -405,7 +409,7 @@ func TestKilled(t *testing.T) {
 	var wg stdsync.WaitGroup
 	for i := range done { // two workers at once
 		wg.Go(func() {
-			_ = sync.Once(t.Context(), sync.Options{Config: m.config, DB: m.db, Wait: true, Now: time.Now}, func(r sync.Result) { done[i] = r })
+			_ = m.once(t.Context(), func(r sync.Result) { done[i] = r })
 		})
 	}
 	wg.Wait()
