@@ -165,7 +165,7 @@ func ruleCases(rng *rand.Rand) []ruleCase {
 				"eyJ" + made(rng, lower, 20) + "." + made(rng, alnums, 30) + "." + made(rng, alnums, 30)}},
 		{ruleURLPassword, []string{"postgres://app:" + word + "@db.internal:5432/shop", "DATABASE_URL=mysql://root:" + word + "@10.0.0.7/x", "redis://:" + word + "@cache:6379",
 			"git clone https://jonas:" + k32 + "@git.example.org/x.git", "mongodb+srv://u:" + word + "@c0.abc.mongodb.net", "amqp://svc:" + word + "@localhost",
-				"postgres://app:Xk7pq9zA@hosted.acme.io/shop", "postgres://app:Xk7pq9zA@[2001:db8::7]/shop"},
+			"postgres://app:Xk7pq9zA@hosted.acme.io/shop", "postgres://app:Xk7pq9zA@[2001:db8::7]/shop"},
 			[]string{"postgres://user:password@localhost/db", "postgres://postgres:postgres@db:5432/x", "https://$USER:$PASS@host/", "https://<user>:<password>@host",
 				"http://localhost:8080/@x", "https://example.org:443/a@b", "mysql://root:secret@127.0.0.1", "redis://user:***@cache", "https://u:{token}@h", "https://x.org/a:b@c"}},
 		{ruleBasicAuth, []string{"Authorization: Basic " + basic, `-H "authorization: basic ` + basic + `"`,
