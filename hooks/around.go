@@ -147,9 +147,9 @@ func (d *ToolDecision) check() error {
 	return fmt.Errorf("unknown action %q: use %s, %s or %s", d.Action, Proceed, Replace, Deny)
 }
 
-// AfterToolCall passes a result through the plugins, which may change its content unless the call
-// failed. If a plugin fails, its change is dropped; if it is required, the result is withheld. The
-// error of a call that failed stays.
+// AfterToolCall passes a result through the plugins, which may change its content, or the error of a
+// call that failed. If a plugin fails, its change is dropped; if it is required, content and error are
+// withheld, because an error may have the output of a command.
 func (r *Runtime) AfterToolCall(ctx context.Context, c ToolCall, res ToolResult, s State) ToolResult {
 	for _, p := range r.implementing(afterTool) {
 		shown := res
@@ -159,11 +159,15 @@ func (r *Runtime) AfterToolCall(ctx context.Context, c ToolCall, res ToolResult,
 			r.reportFailure(ctx, p, afterTool, denied)
 		}
 		switch {
-		case res.Err != nil: // there is no content that the plugin could have changed
+		case denied != nil && res.Err != nil:
+			res.Content, res.Err = "", fmt.Errorf("the call failed, and its error is withheld: %w", denied)
 		case denied != nil:
 			res.Content, res.Err = "", fmt.Errorf("the call was made, but its result is withheld: %w", denied)
-		case err == nil:
+		case err != nil:
+		case res.Err == nil:
 			res.Content = shown.Content
+		case shown.Err != nil: // a call that failed stays one
+			res.Err = shown.Err
 		}
 	}
 	return res

@@ -120,7 +120,7 @@ func TestAfterCalls(t *testing.T) {
 		want    string
 	}{
 		{"each may change the content from the plugin before it", []*hooks.Plugin{after("b", "+b", nil), after("a", "+a", nil)}, hooks.ToolResult{Content: "x"}, "x+a+b"},
-		{"the content of an error stays", []*hooks.Plugin{after("a", "+a", nil)}, hooks.ToolResult{Content: "x", Err: errBroken}, "x"},
+		{"the content of a call that failed stays", []*hooks.Plugin{after("a", "+a", nil)}, hooks.ToolResult{Content: "x", Err: errBroken}, "x"},
 		{"the change of a plugin that fails is dropped", []*hooks.Plugin{after("b", "+b", nil), after("a", "+a", errBroken)}, hooks.ToolResult{Content: "x"}, "x+b"},
 		{"a plugin that panics is skipped", []*hooks.Plugin{after("b", "+b", nil), {Name: "bad", AfterToolCall: func(context.Context, hooks.ToolCall, *hooks.ToolResult, hooks.State) error { panic("oops") }}}, hooks.ToolResult{Content: "x"}, "x+b"},
 	} {

@@ -62,7 +62,7 @@ type Plugin struct {
 	BeforeModelCall func(ctx context.Context, c ModelCall, s State) (*ModelDecision, error) `hook:"before_llm_call"`
 	AfterModelCall  func(ctx context.Context, c ModelCall, r ModelResult, s State) error    `hook:"after_llm_call"`
 	BeforeToolCall  func(ctx context.Context, c ToolCall, s State) (*ToolDecision, error)   `hook:"before_tool_call"`
-	// AfterToolCall may change the result's content, unless the call failed.
+	// AfterToolCall may change the result's content, or the error of a call that failed.
 	AfterToolCall func(ctx context.Context, c ToolCall, r *ToolResult, s State) error `hook:"after_tool_call"`
 
 	// Tools are offered to the model besides the built-in ones. If two have the same name, the first is used.

@@ -183,11 +183,25 @@ func modelDecision(c hooks.ModelCall) func(raw json.RawMessage) (*hooks.ModelDec
 	}
 }
 
-// toolContent reads the value of after_tool_call.
-func toolContent(raw json.RawMessage) (*string, error) {
-	members, err := strictObject(raw, "content")
-	var text *string
-	return text, errors.Join(err, readMember(members, "content", &text))
+// toolChange returns a reader for the value of after_tool_call: a call that failed has an error to change, others
+// have a content.
+func toolChange(failed bool) func(json.RawMessage) (*hooks.ToolResult, error) {
+	return func(raw json.RawMessage) (*hooks.ToolResult, error) {
+		members, err := strictObject(raw, "content", "error")
+		var content, message *string
+		err = errors.Join(err, readMember(members, "content", &content), readMember(members, "error", &message))
+		switch {
+		case err != nil:
+			return nil, err
+		case message != nil && !failed:
+			return nil, errors.New("the call did not fail: it has no error to change")
+		case message != nil:
+			return &hooks.ToolResult{Err: errors.New(*message)}, nil
+		case content != nil && !failed:
+			return &hooks.ToolResult{Content: *content}, nil
+		}
+		return nil, nil
+	}
 }
 
 func isNull(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }

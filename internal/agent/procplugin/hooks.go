@@ -105,9 +105,9 @@ func (p *Process) aroundCalls(q *hooks.Plugin) {
 	}
 	q.AfterToolCall = func(ctx context.Context, c hooks.ToolCall, r *hooks.ToolResult, s hooks.State) error {
 		changed, err := answer(ctx, p, "after_tool_call", args{"call": c, "result": args{"content": r.Content,
-			"error": errorText(r.Err), "duration_ms": r.Duration.Milliseconds()}}, sessionOf(s), s, toolContent)
+			"error": errorText(r.Err), "duration_ms": r.Duration.Milliseconds()}}, sessionOf(s), s, toolChange(r.Err != nil))
 		if err == nil && changed != nil {
-			r.Content = *changed
+			r.Content, r.Err = changed.Content, changed.Err
 		}
 		return err
 	}

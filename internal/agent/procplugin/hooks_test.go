@@ -69,6 +69,10 @@ func TestAroundCalls(t *testing.T) {
 	if r := rt.AfterToolCall(ctx, tool, hooks.ToolResult{Content: "kept", Err: errors.New("failed")}, nil); r.Content != "kept" {
 		t.Errorf("result %+v, wanted that the content of a failed call is kept", r)
 	}
+	rt = runtimeWith(t, one("after_tool_call", map[string]any{"error": "masked"}), one("after_tool_call", nil))
+	if r := rt.AfterToolCall(ctx, tool, hooks.ToolResult{Err: errors.New("a key")}, nil); r.Err == nil || r.Err.Error() != "masked" {
+		t.Errorf("result %+v, wanted the error that the plugin made of it", r)
+	}
 	rt = runtimeWith(t, map[string]reply{"hook/after_llm_call": {Do: "fail"}})
 	if err := rt.AfterModelCall(ctx, call, hooks.ModelResult{Text: "x", Err: errors.New("e")}, hooks.State{}); err != nil {
 		t.Error(err)
