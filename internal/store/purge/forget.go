@@ -375,7 +375,7 @@ func (f *forget) checkGone() error {
 			gone = append(gone, h)
 		}
 	}
-	none, err := f.reportUsed(gone)
+	none, err := f.reportUsed(gone, "")
 	if err != nil || none {
 		return err
 	}

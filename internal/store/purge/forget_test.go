@@ -1,8 +1,10 @@
 package purge_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"tape/internal/store/join"
 	"tape/internal/store/purge"
 	"tape/internal/testkit"
@@ -56,15 +58,33 @@ func TestForget(t *testing.T) {
 	storetest.Healthy(t, s.Dir())
 }
 
-// A branch of the user that leads to the tape is an error. Once it is deleted, the next call removes the rest.
-func TestForgetBesideOtherBranch(t *testing.T) {
+// What keeps something of the tape is an error that names it: a branch of the user, or a pack that git must keep. Once
+// it is gone, the next call removes the rest.
+func TestForgetIsKeptFromFinishing(t *testing.T) {
 	s, _ := aTapeToForget(t)
+	forget := func() error {
+		_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+		return err
+	}
+	wantKept := func(by string) {
+		t.Helper()
+		err := forget()
+		storetest.WantIs(t, err, repo.ErrConflict)
+		if text := fmt.Sprint(err, repo.Hints(err)); !strings.Contains(text, by) || strings.Contains(text, "purge") || !strings.Contains(text, "then forget the tape again") {
+			t.Errorf("the error is %s; want what keeps the tape, %s, and the way out", text, by)
+		}
+	}
 	storetest.Git(t, s.Dir(), "branch", "mine", storetest.Tape(t, s, "Gone").Branch())
-	_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
-	storetest.WantIs(t, err, repo.ErrConflict)
-	storetest.Git(t, s.Dir(), "branch", "-D", "mine")
-	_, err = purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+	storetest.Git(t, s.Dir(), "repack", "-adq")
+	packs, err := filepath.Glob(filepath.Join(s.Dir(), ".git", "objects", "pack", "*.pack"))
 	storetest.Must(t, err)
+	keep := strings.TrimSuffix(packs[0], "pack") + "keep"
+	storetest.WriteFile(t, keep, nil)
+	wantKept("refs/heads/mine")
+	storetest.Git(t, s.Dir(), "branch", "-D", "mine")
+	wantKept(filepath.Base(keep))
+	storetest.Must(t, os.Remove(keep))
+	storetest.Must(t, forget())
 	storetest.WantNowhere(t, s.Dir(), theWord)
 	storetest.Healthy(t, s.Dir())
 }
