@@ -16,6 +16,9 @@ func (f *forget) find(ctx context.Context) error {
 	for _, slug := range f.note.Slugs {
 		f.slugs[slug] = true
 	}
+	for _, h := range f.note.gone() { // an interrupted call may have removed the refs that lead to them
+		f.gone[h] = true
+	}
 	all, err := f.s.Git().Refs("refs/")
 	if err != nil {
 		return err
