@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"tape/internal/git/disk"
 	"tape/internal/store/layout"
@@ -212,11 +213,14 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// A long directory name leaves room for the hash and the suffix.
+// A long directory name leaves room for the hash and the suffix, and is not cut within a character.
 func TestLongNames(t *testing.T) {
 	for _, suffix := range []string{"", ".json"} {
 		if name := pathName("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
 			t.Errorf("the name has %d bytes, want 255 with the suffix %q: %s", len(name), suffix, name)
+	if name := pathName("/x"+strings.Repeat("é", 125), ""); len(name) != 254 || !utf8.ValidString(name) {
+		t.Errorf("the name has %d bytes, want 254 of UTF-8: %q", len(name), name)
+	}
 		}
 	}
 }

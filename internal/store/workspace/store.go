@@ -261,7 +261,10 @@ func pathName(path, suffix string) string {
 	if base == "" {
 		base = "root"
 	}
-	return base[:min(len(base), nameMax-1-len(hash)-len(suffix))] + "-" + hash + suffix
+	if most := nameMax - 1 - len(hash) - len(suffix); len(base) > most {
+		base = strings.ToValidUTF8(base[:most], "") // without a character that was cut
+	}
+	return base + "-" + hash + suffix
 }
 
 // Find returns the workspace for commands that run in dir: dir or the nearest of its parents that is a
