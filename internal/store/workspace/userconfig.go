@@ -187,7 +187,8 @@ func (s *Store) Setting(key string) (string, error) {
 // SettingFrom is Setting; global reports whether the value comes from the settings for all workspaces.
 func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
 	if !slices.Contains(setting.Keys, key) {
-		value, err = s.config.get(key)
+		c := s.Config()
+		value, err = c.get(key)
 		return value, false, err
 	}
 	path, err := settingsFile(s.dir)
@@ -215,7 +216,7 @@ func (s *Store) SetSetting(key, value string) error {
 	if err == nil {
 		err = s.changeOwn(change)
 	}
-	if err != nil || s.config.former[key] == nil {
+	if err != nil || s.Config().former[key] == nil {
 		return err
 	}
 	return s.changeConfig(func(c *Config) error {
