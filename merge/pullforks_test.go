@@ -26,7 +26,7 @@ func TestPushForkOfMerged(t *testing.T) {
 	ann.says("main/x/y", "y")
 	ann.merges("main/x", "main")
 	for _, d := range ann.pushes("main rejected, main/x/y rejected, main/x/y/z rejected", forks) {
-		if d.Tape == "main/x/y" && !strings.Contains(d.Err.Error(), `its parent "main" was not pushed`) {
+		if d.Tape == "main/x/y" && !strings.Contains(d.Err.Error(), `"main", which it comes from, was not pushed`) {
 			t.Errorf("of the fork it says %v", d.Err)
 		}
 	}
