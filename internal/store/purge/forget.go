@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -210,17 +211,6 @@ func readForgetNote(s *workspace.Store) (n forgetNote, err error) {
 	return n, err
 }
 
-// gone returns the commits in Gone, sorted.
-func (n *forgetNote) gone() []gitstore.Hash {
-	out := make([]gitstore.Hash, 0, len(n.Gone))
-	for _, text := range n.Gone {
-		if h, err := gitstore.ParseHash(text); err == nil {
-			out = append(out, h)
-		}
-	}
-	return out
-}
-
 // remove removes the working trees, refs, reflogs and files of the tape.
 func (f *forget) remove(ctx context.Context) error {
 	if err := f.removeFiles(); err != nil {
@@ -384,8 +374,7 @@ func (f *forget) removeLocks(ctx context.Context) error {
 
 // checkGone returns an ErrConflict if commits of the tape still exist. It names what keeps them.
 func (f *forget) checkGone() error {
-	gone := f.note.gone()
-	none, err := f.reportUsed(gone, "")
+	none, err := f.reportUsed(slices.Collect(maps.Keys(f.gone)), "")
 	if err != nil || none {
 		return err
 	}
@@ -394,7 +383,7 @@ func (f *forget) checkGone() error {
 		return err
 	}
 	for _, ref := range refs {
-		if f.leads(ref.commit, gone) {
+		if f.leads(ref.commit) {
 			return layout.Conflict("delete it, then forget the tape again: git -C "+layout.ShellWord(f.s.Dir())+" update-ref -d "+layout.ShellWord(ref.Name),
 				"its history is still in the repository, because %s leads to it", ref.Name)
 		}
