@@ -41,7 +41,7 @@ type Options struct {
 	Push   string // the remote that gets the branch; "": none
 
 	Tapes  []*repo.Tape // to add to the pages
-	Named  bool         // Tapes were named: those that were taken out come back
+	Named  []string     // those of Tapes that were named: they come back if they were taken out
 	Remove []string     // names of sessions to take out
 	Allow  []string     // fingerprints of findings that are not secrets
 	Refuse bool         // publish nothing if secrets are found, instead of masking them
@@ -152,13 +152,12 @@ func (o *flags) choose(ctx context.Context) error {
 	if o.File != "" && len(o.names) == 0 {
 		o.names = []string{o.Store.CurrentTape()}
 	}
-	o.Named = len(o.names) > 0
 	for _, name := range o.names {
 		t, err := o.Find(ctx, o.Store, name)
 		if err != nil {
 			return err
 		}
-		o.Tapes = append(o.Tapes, t)
+		o.Tapes, o.Named = append(o.Tapes, t), append(o.Named, t.Name())
 	}
 	if !o.all && !o.pushed && o.since == "" && o.project == "" {
 		return nil

@@ -80,7 +80,7 @@ func TestChosen(t *testing.T) {
 		if err != nil || strings.Join(names, " ") != want {
 			t.Errorf("%s: %v, %v, want %s", args, names, err, want)
 		}
-		if o.Named != (strings.Contains(args, "--tape") || o.File != "") {
+		if named := strings.Contains(args, "--tape") || o.File != ""; named != (len(o.Named) == 1) || named && !slices.Contains([]string{"main", "old"}, o.Named[0]) {
 			t.Errorf("%s: Named is %v", args, o.Named)
 		}
 	}

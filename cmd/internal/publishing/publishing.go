@@ -180,7 +180,7 @@ func (p *publisher) takeOver(ctx context.Context, local site.Folder, target *sit
 		}
 	}
 	for _, x := range slices.Clone(target.Sessions()) {
-		if was.WasRemoved(x.Tape) {
+		if was.WasRemoved(x.Tape) && !slices.Contains(p.Named, x.Tape) {
 			p.Remove = append(p.Remove, x.Tape)
 		}
 	}
@@ -264,7 +264,7 @@ func (p *publisher) chosen(ctx context.Context, target *site.Site) (list []*repo
 		case slices.Contains(p.Remove, t.Name()):
 		case !target.WasRemoved(t.Name()):
 			list = append(list, t)
-		case p.Named:
+		case slices.Contains(p.Named, t.Name()):
 			target.Allow(t.Name())
 			list = append(list, t)
 		default:

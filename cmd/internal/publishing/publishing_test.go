@@ -94,7 +94,7 @@ func TestAgain(t *testing.T) {
 		{publishcmd.Options{Tapes: tapes(t, s, "two")}, true, true, "1 session unchanged"},
 		{publishcmd.Options{Remove: []string{"one"}}, false, true, "1 session published"},
 		{publishcmd.Options{Tapes: tapes(t, s, "one", "two")}, false, true, "1 session was left out"},
-		{publishcmd.Options{Tapes: tapes(t, s, "one"), Named: true}, true, true, "2 sessions published"},
+		{publishcmd.Options{Tapes: tapes(t, s, "one", "two"), Named: []string{"one"}}, true, true, "2 sessions published"},
 	} {
 		c.o.Dir = dir
 		said, err := publish(t, s, c.o)
@@ -109,6 +109,44 @@ func TestAgain(t *testing.T) {
 	if _, err := publish(t, s, publishcmd.Options{Dir: t.TempDir()}); err == nil {
 		t.Error("no error, though no session was chosen")
 	}
+}
+
+// Two publish to one remote, and the branch of one of them is outdated. A session that the other took out, or put back,
+// stays so unless it is named.
+func TestOutdatedBranch(t *testing.T) {
+	a := asked(t, "one", "two", "three", "four")
+	remote := storetest.Remote(t, a)
+	storetest.Push(t, a, nil)
+	b := storetest.Clone(t, remote)
+	call := func(s *repo.Store, push, named, remove, want string) {
+		t.Helper()
+		o := publishcmd.Options{Branch: "pages", Push: push, Named: strings.Fields(named), Remove: strings.Fields(remove)}
+		o.Tapes = tapes(t, s, o.Named...)
+		_, err := publish(t, s, o)
+		storetest.Must(t, err)
+		if got := strings.Fields(storetest.Git(t, remote, "ls-tree", "--name-only", "pages:sessions")); strings.Join(got, " ") != want {
+			t.Errorf("the remote's pages have %v, want %v", got, want)
+		}
+	}
+	call(b, "origin", "one two", "", "one two")
+	call(a, "origin", "", "two", "one")
+	call(b, "origin", "one", "", "one")
+	call(a, "origin", "two", "", "one two")
+	was := strings.TrimSpace(storetest.Git(t, remote, "rev-parse", "pages"))
+	call(b, "origin", "one", "", "one two")
+	storetest.Git(t, remote, "merge-base", "--is-ancestor", was, "pages")
+	call(a, "origin", "three", "two", "one three")
+	call(b, "origin", "", "", "one three")
+	call(a, "origin", "two", "three", "one two") // its history starts over, and b knows two as taken out
+	call(b, "origin", "one", "", "one two")
+
+	// What the outdated branch has of its own is added: a session, and what it took out.
+	call(b, "", "main", "", "one two")
+	call(a, "origin", "", "two", "one")
+	call(b, "origin", "one", "", "main one")
+	call(b, "", "", "one", "main one")
+	call(a, "origin", "four", "", "four main one")
+	call(b, "origin", "main", "", "four main")
 }
 
 // A link in the folder leads nothing out of it.

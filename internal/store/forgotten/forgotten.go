@@ -44,15 +44,10 @@ func (f List) Any() bool { return len(f.lines) > 0 }
 
 // Has reports whether a tape, or one of its ancestors, was forgotten.
 func (f List) Has(name string) bool {
-	for up := name; len(f.lines) > 0; {
+	for up, ok := name, len(f.lines) > 0; ok; up, _, ok = layout.CutFork(up) {
 		if f.HasSlug(layout.TapeSlug(up)) {
 			return true
 		}
-		i := strings.LastIndexByte(up, '/')
-		if i < 0 {
-			break
-		}
-		up = up[:i]
 	}
 	return false
 }
@@ -88,13 +83,8 @@ func Remember(ctx context.Context, s *workspace.Store, name string) error {
 		return err
 	}
 	return change(ctx, s, func(lines map[string]bool) {
-		for up := name; ; {
+		for up, ok := name, true; ok; up, _, ok = layout.CutFork(up) {
 			delete(lines, layout.ForgottenID(layout.TapeSlug(up)))
-			i := strings.LastIndexByte(up, '/')
-			if i < 0 {
-				return
-			}
-			up = up[:i]
 		}
 	})
 }

@@ -3,11 +3,14 @@ package join
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
@@ -68,6 +71,9 @@ func linesAfterIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error
 		conflict[e.Path] = e.Stage != 0
 	}
 	list, err := snapshot.ListPhases(w.Wt.Dir)
+	if errors.Is(err, fs.ErrNotExist) && !slices.ContainsFunc(index, func(e gitindex.Entry) bool { return strings.HasPrefix(e.Path, layout.AnchorsDir+"/") }) {
+		return nil, nil // git rm has removed all
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,19 @@ func TestMergeAfterAnInterruptedChange(t *testing.T) {
 	storetest.WantTexts(t, m, "session/start theirs after")
 }
 
+// What a commit by hand removes after an incomplete merge comes back when the merge is completed.
+func TestMergeThenRemovedByHand(t *testing.T) {
+	for _, removed := range []string{"anchors/002_second", "anchors"} {
+		s := storetest.New(t, nil)
+		storetest.CommittedSides(t, s)
+		storetest.MergeWithGit(t, s.Dir(), "host, our tree")
+		storetest.Git(t, s.Dir(), "rm", "-rq", removed)
+		storetest.Git(t, s.Dir(), "-c", "user.name=Hand", "-c", "user.email=hand@example.org", "commit", "-qm", "by hand")
+		storetest.WantTexts(t, storetest.Tape(t, s, "main"), "session/start one second two three x1 x2 in the fork x3")
+		storetest.WantClean(t, s.Dir())
+	}
+}
+
 // Uncommitted entries survive an aborted merge.
 func TestAbortKeepsWhatWasRecorded(t *testing.T) {
 	m := stoppedAtUncommitted(t)

@@ -124,8 +124,10 @@ func (p *pull) create(ctx context.Context) error {
 	if err := forgotten.Check(t); err != nil {
 		return err
 	}
-	if owner, err := snapshot.TapeAt(p.s, t.Ref(), p.theirs); err != nil || owner.Name() != t.Name() {
-		return errors.Join(err, layout.Conflict("give one of them another name", "the branch %s is of another tape there", t.Branch()))
+	if owner, err := snapshot.TapeAt(p.s, t.Ref(), p.theirs); errors.Is(err, layout.ErrConflict) || err == nil && owner.Name() != t.Name() {
+		return layout.Conflict("give one of them another name", "the branch %s is of another tape there", t.Branch())
+	} else if err != nil {
+		return err
 	}
 	_, who, err := p.s.Git().Identity(p.s.Now())
 	if err != nil {

@@ -102,6 +102,23 @@ func TestPullUnrelated(t *testing.T) {
 	}
 }
 
+// A branch there that is of another tape is refused with one message; damage is not called that.
+func TestPullNamedWrongly(t *testing.T) {
+	s := storetest.New(t, nil)
+	storetest.Published(t, s, false)
+	ref := layout.AcceptedRefs("origin") + layout.InnerRef("refs/heads/tape/other")
+	storetest.Git(t, s.Dir(), "update-ref", ref, "HEAD")
+	status, err := join.Join(t.Context(), storetest.Inner(s), "origin", "other")
+	storetest.Must(t, err)
+	if status.Status != repo.RefRejected || !errors.Is(status.Err, repo.ErrConflict) || strings.Contains(status.Err.Error(), "\n") || len(repo.Hints(status.Err)) != 1 {
+		t.Errorf("the pull says %+v, with the hints %v", status, repo.Hints(status.Err))
+	}
+	commit := storetest.Git(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x", "commit-tree", "-m", "no tape", storetest.Git(t, s.Dir(), "mktree"))
+	storetest.Git(t, s.Dir(), "update-ref", ref, commit)
+	_, err = join.Join(t.Context(), storetest.Inner(s), "origin", "other")
+	storetest.WantIs(t, err, repo.ErrCorrupt)
+}
+
 // A fork of entries that were renumbered by a pull can still be merged, by anybody who has it.
 func TestPullThenMergeFork(t *testing.T) {
 	s := storetest.New(t, nil)

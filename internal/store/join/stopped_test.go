@@ -17,7 +17,7 @@ func stoppedAtUncommitted(t *testing.T) *repo.Tape {
 	m := storetest.Tape(t, s, "main")
 	f := storetest.Fork(t, m, "x", "")
 	storetest.Append(t, f, repo.Message("user", "theirs"))
-	storetest.Checkpoint(t, f)
+	storetest.Handoff(t, f, "second")
 	storetest.Append(t, m, repo.Message("user", "ours"))
 	storetest.Checkpoint(t, m)
 	storetest.Append(t, m, repo.Message("user", "loose"))
@@ -37,8 +37,10 @@ func wantStopped(t *testing.T, dir string) {
 // Uncommitted entries come before the merged ones.
 func TestContinueKeepsUncommitted(t *testing.T) {
 	m := stoppedAtUncommitted(t)
-	if _, err := join.ContinueMerge(t.Context(), storetest.InnerTape(m)); err != nil {
-		t.Fatal(err)
+	merged, err := join.ContinueMerge(t.Context(), storetest.InnerTape(m))
+	storetest.Must(t, err)
+	if merged.Merged != 2 || merged.Anchors != 1 {
+		t.Errorf("the merge says %+v, want 2 entries, one of them an anchor", merged)
 	}
-	storetest.WantTexts(t, m, "session/start ours loose theirs")
+	storetest.WantTexts(t, m, "session/start ours loose theirs second")
 }

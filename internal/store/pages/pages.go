@@ -21,13 +21,15 @@ import (
 // Branch is a branch of pages that is being changed.
 type Branch struct {
 	*treefiles.Folder
-	// Local is the branch as it was here, if the remote's has commits that it lacks; otherwise nil.
+	// Local is the branch as it was here, if both it and the remote's have commits that the other lacks; otherwise nil.
+	// Commits that the remote once had do not count: its history started over without them.
 	Local *treefiles.Folder
 
 	s           *workspace.Store
 	ref, remote string
 	progress    io.Writer
 	here, there gitstore.Hash // the branch here and at the remote; zero if there is none
+	seen        gitstore.Hash // the branch at the remote as it was last seen before
 	base        gitstore.Hash // the commit that is changed
 	batch       *gitstore.Batch
 }
@@ -76,6 +78,9 @@ func (b *Branch) fetch(ctx context.Context, name string) error {
 		return nil
 	}
 	tracking := "refs/remotes/" + b.remote + "/" + name
+	if b.seen, err = git.Ref(tracking); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+		return err
+	}
 	if _, err := transport.Fetch(ctx, git, b.remote, []transport.RefSpec{{Src: b.ref, Dst: tracking}}, o); err != nil {
 		return err
 	}
@@ -84,26 +89,30 @@ func (b *Branch) fetch(ctx context.Context, name string) error {
 }
 
 // open chooses the commit to change.
-func (b *Branch) open() (err error) {
+func (b *Branch) open() error {
 	b.base = b.here
-	if !b.there.IsZero() && b.there != b.here {
-		ahead := false
-		if !b.here.IsZero() {
-			if ahead, err = lineage.Contains(b.s, b.here, b.there); err != nil {
-				return err
-			}
+	ahead, err := b.has(b.here, b.there)
+	if err == nil && !ahead {
+		b.base = b.there
+		there, err1 := b.has(b.there, b.here)
+		seen, err2 := b.has(b.seen, b.here)
+		if err = errors.Join(err1, err2); err == nil && !there && !seen {
+			b.Local, err = b.folder(b.here)
 		}
-		if !ahead {
-			b.base = b.there
-			if !b.here.IsZero() {
-				if b.Local, err = b.folder(b.here); err != nil {
-					return err
-				}
-			}
-		}
+	}
+	if err != nil {
+		return err
 	}
 	b.Folder, err = b.folder(b.base)
 	return err
+}
+
+// has reports whether the commit h has the commit other in its history. Either may be zero.
+func (b *Branch) has(h, other gitstore.Hash) (bool, error) {
+	if h.IsZero() || other.IsZero() {
+		return other.IsZero(), nil
+	}
+	return lineage.Contains(b.s, h, other)
 }
 
 func (b *Branch) folder(commit gitstore.Hash) (*treefiles.Folder, error) {

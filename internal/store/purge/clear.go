@@ -39,6 +39,16 @@ func eachFile(paths []string, fn func(path string, raw []byte) error) error {
 	return nil
 }
 
+// gitFiles returns the paths of git's own files that name commits or have drafts of messages.
+func gitFiles(s *workspace.Store) (paths []string) {
+	for _, dir := range s.Git().HeadDirs() {
+		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
+			paths = append(paths, filepath.Join(dir, name))
+		}
+	}
+	return paths
+}
+
 // eachReflog calls fn for all reflogs. ref is the name of the reflog's ref, such as refs/heads/tape/main or HEAD.
 func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error {
 	for _, dir := range s.Git().HeadDirs() {
@@ -90,12 +100,7 @@ func (p *purge) clearReflogs() error {
 func (p *purge) clearFiles(ctx context.Context) error {
 	// Objects that a killed process had not renamed yet are in tmp.
 	paths := []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")}
-	for _, dir := range p.s.Git().HeadDirs() {
-		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	err := eachFile(paths, func(path string, raw []byte) error {
+	err := eachFile(append(paths, gitFiles(p.s)...), func(path string, raw []byte) error {
 		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
 			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // possibly cut off
 		}

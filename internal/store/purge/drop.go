@@ -42,7 +42,7 @@ func (p *purge) drop(ctx context.Context) (all bool, err error) {
 	if err := p.collect(ctx, func() error { return nil }); err != nil {
 		return false, err
 	}
-	return p.reportUsed(gone)
+	return p.reportUsed(gone, "; then purge again")
 }
 
 // collect runs git gc while no tape is written to: a writer stores objects before anything refers to them, so gc
@@ -142,8 +142,9 @@ func (p *purge) stagedOld() (out []gitstore.Hash, err error) {
 	return out, nil
 }
 
-// reportUsed returns whether all of the old objects are gone. If not, it reports what may still use them.
-func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
+// reportUsed returns whether all of the old objects are gone. If not, it reports what may still use them, and what to do
+// about that, which ends with again.
+func (p *purge) reportUsed(gone []gitstore.Hash, again string) (none bool, err error) {
 	git, err := gitstore.OpenBare(p.s.Git().GitDir(), p.s.Git().SharedOptions()) // the store's may have removed packs open
 	if err != nil {
 		return false, err
@@ -165,13 +166,13 @@ func (p *purge) reportUsed(gone []gitstore.Hash) (none bool, err error) {
 			return false, err
 		}
 		if slices.ContainsFunc(index, func(e gitindex.Entry) bool { return left[e.Hash] }) {
-			p.left("the working tree of %s still has old files: run git reset --hard in it, then purge again", dir)
+			p.left("the working tree of %s still has old files: run git reset --hard in it%s", dir, again)
 		}
 	}
 	kept, _ := filepath.Glob(filepath.Join(gitrun.ObjectsDir(git), "pack", "*.keep"))
 	for _, path := range kept {
-		p.left("git keeps what is in the pack of %s: remove that file, and purge again", filepath.Base(path))
+		p.left("git keeps what is in the pack of %s: remove that file%s", filepath.Base(path), again)
 	}
-	p.left("%d of the old commits and files are still used by something else in the repository: git worktree list may show by what; then purge again", len(left))
+	p.left("%d of the old commits and files are still used by something else in the repository: git worktree list may show by what%s", len(left), again)
 	return false, nil
 }

@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/git/gitworktree"
 	"tape/internal/store/forgotten"
 	"tape/internal/store/forks"
 	"tape/internal/store/journal"
@@ -310,7 +312,7 @@ func (f *forget) removeAll(paths []string) error {
 }
 
 // clearLogs removes the tape's reflogs and its commits from other reflogs. It also removes files of git, such as
-// ORIG_HEAD, that name them, and drafts of messages.
+// ORIG_HEAD, that name them, and drafts of messages, which may have a text of the tape.
 func (f *forget) clearLogs() error {
 	err := eachReflog(f.s, func(ref, path, log string) error {
 		if f.logs[ref] {
@@ -330,14 +332,9 @@ func (f *forget) clearLogs() error {
 	if err != nil {
 		return err
 	}
-	var paths []string
-	for _, dir := range f.s.Git().HeadDirs() {
-		for _, name := range []string{"ORIG_HEAD", "FETCH_HEAD", "COMMIT_EDITMSG", "MERGE_MSG", "SQUASH_MSG", "TAG_EDITMSG"} {
-			paths = append(paths, filepath.Join(dir, name))
-		}
-	}
-	return eachFile(paths, func(path string, raw []byte) error {
-		named := strings.Contains(filepath.Base(path), "MSG") // a draft of a message names no commits
+	return eachFile(gitFiles(f.s), func(path string, raw []byte) error {
+		name := filepath.Base(path) // a draft of a message names no commits
+		named := strings.Contains(name, "MSG") && !(name == "MERGE_MSG" && f.mergesOthers(filepath.Dir(path)))
 		for line := range strings.Lines(string(raw)) {
 			named = named || slices.ContainsFunc(loggedCommits(line), func(h gitstore.Hash) bool { return f.gone[h] })
 		}
@@ -346,6 +343,14 @@ func (f *forget) clearLogs() error {
 		}
 		return f.s.FS().Remove(path)
 	})
+}
+
+// mergesOthers reports whether git is in the middle of a merge of other tapes in a worktree, given by its git folder.
+func (f *forget) mergesOthers(gitDir string) bool {
+	branch, _, err1 := f.s.Git().Head(gitDir)
+	heads, err2 := gitworktree.MergeHeads(gitstore.Worktree{GitDir: gitDir})
+	return errors.Join(err1, err2) == nil && len(heads) > 0 && !f.isOf(branch) &&
+		!slices.ContainsFunc(heads, func(h gitstore.Hash) bool { return f.gone[h] })
 }
 
 // removeLocks removes lock files that an interrupted call has left, because their names are the tape's slugs.
@@ -369,13 +374,7 @@ func (f *forget) removeLocks(ctx context.Context) error {
 
 // checkGone returns an ErrConflict if commits of the tape still exist. It names what keeps them.
 func (f *forget) checkGone() error {
-	gone := make([]gitstore.Hash, 0, len(f.note.Gone))
-	for _, text := range f.note.Gone {
-		if h, err := gitstore.ParseHash(text); err == nil {
-			gone = append(gone, h)
-		}
-	}
-	none, err := f.reportUsed(gone)
+	none, err := f.reportUsed(slices.Collect(maps.Keys(f.gone)), "")
 	if err != nil || none {
 		return err
 	}
@@ -384,7 +383,7 @@ func (f *forget) checkGone() error {
 		return err
 	}
 	for _, ref := range refs {
-		if f.leads(ref.commit, gone) {
+		if f.leads(ref.commit) {
 			return layout.Conflict("delete it, then forget the tape again: git -C "+layout.ShellWord(f.s.Dir())+" update-ref -d "+layout.ShellWord(ref.Name),
 				"its history is still in the repository, because %s leads to it", ref.Name)
 		}

@@ -1,8 +1,12 @@
 package purge_test
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
+	"tape/internal/git/disk"
 	"tape/internal/store/join"
 	"tape/internal/store/purge"
 	"tape/internal/testkit"
@@ -56,15 +60,82 @@ func TestForget(t *testing.T) {
 	storetest.Healthy(t, s.Dir())
 }
 
-// A branch of the user that leads to the tape is an error. Once it is deleted, the next call removes the rest.
-func TestForgetBesideOtherBranch(t *testing.T) {
+// A merge of other tapes that git has stopped keeps its message. Drafts that may be about the tape go.
+func TestForgetDuringAnotherMerge(t *testing.T) {
 	s, _ := aTapeToForget(t)
-	storetest.Git(t, s.Dir(), "branch", "mine", storetest.Tape(t, s, "Gone").Branch())
+	f := storetest.Fork(t, storetest.Tape(t, s, "main"), "z", "")
+	storetest.Append(t, f, repo.Message("user", "in z"))
+	storetest.Checkpoint(t, f)
+	storetest.Git(t, s.Dir(), "-c", "user.name=x", "-c", "user.email=x", "merge", "--no-commit", "--no-ff", f.Branch())
+	dir := filepath.Join(s.Dir(), ".git")
+	was := string(storetest.ReadFile(t, filepath.Join(dir, "MERGE_MSG")))
+	storetest.WriteFile(t, filepath.Join(dir, "COMMIT_EDITMSG"), []byte(theWord))
+	ofFork := strings.TrimSpace(storetest.Git(t, f.WorkTree(), "rev-parse", "--absolute-git-dir"))
+	storetest.WriteFile(t, filepath.Join(ofFork, "MERGE_MSG"), []byte(theWord))
 	_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
-	storetest.WantIs(t, err, repo.ErrConflict)
-	storetest.Git(t, s.Dir(), "branch", "-D", "mine")
+	storetest.Must(t, err)
+	storetest.WantNowhere(t, s.Dir(), theWord)
+	if now := string(storetest.ReadFile(t, filepath.Join(dir, "MERGE_MSG"))); now != was {
+		t.Errorf("the message of the merge is %q, want %q", now, was)
+	}
+}
+
+// Forgetting that was interrupted before it cleared the reflogs of others clears them when it is called again.
+func TestForgetClearsReflogsLater(t *testing.T) {
+	s, _ := aTapeToForget(t)
+	storetest.Git(t, s.Dir(), "checkout", "-q", "--detach", "tape/main")
+	storetest.Git(t, s.Dir(), "reset", "-q", "--soft", storetest.Tape(t, s, "Gone").Branch())
+	storetest.Git(t, s.Dir(), "reset", "-q", "--soft", "tape/main")
+	storetest.Git(t, s.Dir(), "checkout", "-q", "tape/main")
+	log := filepath.Join(s.Dir(), ".git", "logs", "HEAD")
+	failed := errors.New("failed")
+	faulty, err := repo.Open(t.Context(), s.Dir(), &repo.Options{Fs: &disk.FS{Fault: func(_ disk.Op, path string) error {
+		if strings.HasPrefix(path, log) {
+			return failed
+		}
+		return nil
+	}}})
+	storetest.Must(t, err)
+	_, err = purge.Forget(t.Context(), storetest.Inner(faulty), "Gone", purge.ForgetOptions{})
+	storetest.WantIs(t, err, failed)
+	was := strings.ToLower(string(storetest.ReadFile(t, log)))
+	if !strings.Contains(was, "moving to tape/gone") {
+		t.Fatalf("nothing to test: %s", was)
+	}
 	_, err = purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
 	storetest.Must(t, err)
+	if now := strings.ToLower(string(storetest.ReadFile(t, log))); strings.Contains(now, "tape/gone") {
+		t.Errorf("the reflog still tells of the tape:\n%s", now)
+	}
+}
+
+// What keeps something of the tape is an error that names it: a branch of the user, or a pack that git must keep. Once
+// it is gone, the next call removes the rest.
+func TestForgetIsKeptFromFinishing(t *testing.T) {
+	s, _ := aTapeToForget(t)
+	forget := func() error {
+		_, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
+		return err
+	}
+	wantKept := func(by string) {
+		t.Helper()
+		err := forget()
+		storetest.WantIs(t, err, repo.ErrConflict)
+		if text := fmt.Sprint(err, repo.Hints(err)); !strings.Contains(text, by) || strings.Contains(text, "purge") || !strings.Contains(text, "then forget the tape again") {
+			t.Errorf("the error is %s; want what keeps the tape, %s, and the way out", text, by)
+		}
+	}
+	storetest.Git(t, s.Dir(), "branch", "mine", storetest.Tape(t, s, "Gone").Branch())
+	storetest.Git(t, s.Dir(), "repack", "-adq")
+	packs, err := filepath.Glob(filepath.Join(s.Dir(), ".git", "objects", "pack", "*.pack"))
+	storetest.Must(t, err)
+	keep := strings.TrimSuffix(packs[0], "pack") + "keep"
+	storetest.WriteFile(t, keep, nil)
+	wantKept("refs/heads/mine")
+	storetest.Git(t, s.Dir(), "branch", "-D", "mine")
+	wantKept(filepath.Base(keep))
+	storetest.Must(t, os.Remove(keep))
+	storetest.Must(t, forget())
 	storetest.WantNowhere(t, s.Dir(), theWord)
 	storetest.Healthy(t, s.Dir())
 }

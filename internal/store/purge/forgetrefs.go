@@ -7,6 +7,7 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
 )
 
 // find finds all refs of the tape and its forks, including remote-tracking refs, and the commits that they
@@ -15,6 +16,11 @@ func (f *forget) find(ctx context.Context) error {
 	f.slugs, f.gone, f.logs, f.refs = map[string]bool{layout.TapeSlug(f.root): true}, map[gitstore.Hash]bool{}, map[string]bool{}, nil
 	for _, slug := range f.note.Slugs {
 		f.slugs[slug] = true
+	}
+	for _, text := range f.note.Gone { // an interrupted call may have removed the refs that lead to them
+		if h, err := gitstore.ParseHash(text); err == nil {
+			f.gone[h] = true
+		}
 	}
 	all, err := f.s.Git().Refs("refs/")
 	if err != nil {
@@ -116,21 +122,14 @@ func (f *forget) addHistory(ctx context.Context, h gitstore.Hash) error {
 	return nil
 }
 
-// leads reports whether h is one of the commits in to, which are sorted, or descends from one of them.
-func (f *forget) leads(h gitstore.Hash, to []gitstore.Hash) bool {
-	seen := map[gitstore.Hash]bool{}
-	for todo := []gitstore.Hash{h}; len(todo) > 0; {
-		h := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if seen[h] {
-			continue
-		}
-		seen[h] = true
-		if _, found := slices.BinarySearchFunc(to, h, func(a, b gitstore.Hash) int { return strings.Compare(a.String(), b.String()) }); found {
+// leads reports whether a commit is the tape's or descends from one of its commits.
+func (f *forget) leads(h gitstore.Hash) bool {
+	for c, err := range lineage.Ancestors(f.s, h) {
+		if f.gone[c.Hash] {
 			return true
 		}
-		if c, err := f.s.Git().Commit(h); err == nil {
-			todo = append(todo, c.Parents...)
+		if err != nil {
+			break // damage, which verify reports
 		}
 	}
 	return false

@@ -114,7 +114,10 @@ func (m *Resolution) artifactsOf(t *workspace.Tape, tree gitstore.Hash) error {
 	if err != nil {
 		return err
 	}
-	anchors, _ := layout.FindEntry(root, layout.AnchorsDir)
+	anchors, ok := layout.FindEntry(root, layout.AnchorsDir)
+	if !ok || !anchors.IsDir() {
+		return nil
+	}
 	phases, err := git.Tree(anchors.Hash)
 	for _, p := range phases {
 		if err != nil || !p.IsDir() {

@@ -33,7 +33,7 @@ func (r *Rewriter) root(ctx context.Context, h gitstore.Hash) (gitstore.Hash, er
 			e.Hash, err = r.folder(ctx, e.Hash, r.inAnchors)
 			return err
 		case e.Name == layout.TapeFile:
-			return r.tapeFile(ctx, e)
+			return r.tapeFile(e)
 		case e.Name == layout.ReadmeFile && !e.IsDir():
 			return r.readme(ctx, e)
 		}
@@ -114,7 +114,7 @@ func (r *Rewriter) foreign(ctx context.Context, e *gitstore.TreeEntry) (err erro
 }
 
 // tapeFile masks tape.json. The tape's name is in the branch, too, and stays.
-func (r *Rewriter) tapeFile(_ context.Context, e *gitstore.TreeEntry) error {
+func (r *Rewriter) tapeFile(e *gitstore.TreeEntry) error {
 	_, _, err := r.file(e, func(data []byte) ([]byte, error) {
 		if jsonl.Valid(data) != nil {
 			return []byte(r.mask.Text(string(data))), nil

@@ -24,9 +24,7 @@ var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_p
 const ListSeparator = ","
 
 // isJSON reports whether the text of a setting is JSON. The packages that use the setting know its members.
-func isJSON(key string) bool {
-	return key == "base_urls" || key == "plugins" || key == "mcp_servers" || key == "telegram" || key == "prices" || isRules(key)
-}
+func isJSON(key string) bool { return Example(key) != "" }
 
 func isRules(key string) bool { return key == "allow" || key == "deny" || key == "ask" }
 
@@ -188,9 +186,9 @@ func checkJSON(key string, raw []byte) error {
 	return checkServers(servers)
 }
 
-// Example returns a hint that shows a valid value of a setting that is JSON.
+// Example returns a hint that shows a valid value of a setting that is JSON; "" for other settings.
 func Example(key string) string {
-	example := `{"files":{"command":"mcp-files","args":["."]}}`
+	example := ""
 	switch key {
 	case "base_urls":
 		example = `{"openai":"http://localhost:11434/v1"}`
@@ -202,6 +200,10 @@ func Example(key string) string {
 		return ruleHint
 	case "telegram":
 		example = `{"allow_users":["123"]}`
+	case "mcp_servers":
+		example = `{"files":{"command":"mcp-files","args":["."]}}`
+	default:
+		return ""
 	}
 	return "for example: " + example
 }

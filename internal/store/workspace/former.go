@@ -198,8 +198,9 @@ type FormerSetting struct{ Key, Value string }
 // agreed to. None of them is in use.
 func (s *Store) Former() []FormerSetting {
 	var out []FormerSetting
+	former := s.Config().former
 	for _, key := range setting.Keys {
-		if raw := s.config.former[key]; raw != nil {
+		if raw := former[key]; raw != nil {
 			text, err := setting.Check(key, raw)
 			if err != nil {
 				text = string(raw) // TakeOver returns the error

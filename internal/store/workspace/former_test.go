@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"tape/internal/git/disk"
 	"tape/internal/store/layout"
@@ -189,9 +190,12 @@ func TestFormerSettingsDamaged(t *testing.T) {
 // TakeOver puts a former setting into use and empties the list. A setting that was set meanwhile is not in the list.
 func TestTakeOver(t *testing.T) {
 	t.Setenv(EnvHome, t.TempDir())
-	dir := former(t, filepath.Join(t.TempDir(), "ws"), formerFile)
+	dir := former(t, filepath.Join(t.TempDir(), "ws"), strings.Replace(formerFile, "{", `{"max_steps":5,`, 1))
 	s := open(t, dir, nil)
 	if err := s.SetSetting("model", "a:b"); err != nil { // replaces the former one
+		t.Fatal(err)
+	}
+	if err := s.ChangeSetting("max_steps", func(string) (string, error) { return "7", nil }); err != nil { // this too
 		t.Fatal(err)
 	}
 	list := s.Former()
@@ -212,8 +216,11 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// A long directory name leaves room for the hash and the suffix.
+// A long directory name leaves room for the hash and the suffix, and is not cut within a character.
 func TestLongNames(t *testing.T) {
+	if name := pathName("/x"+strings.Repeat("é", 125), ""); len(name) != 254 || !utf8.ValidString(name) {
+		t.Errorf("the name has %d bytes, want 254 of UTF-8: %q", len(name), name)
+	}
 	for _, suffix := range []string{"", ".json"} {
 		if name := pathName("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
 			t.Errorf("the name has %d bytes, want 255 with the suffix %q: %s", len(name), suffix, name)

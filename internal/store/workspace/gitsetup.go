@@ -24,7 +24,7 @@ func (s *Store) UninstallGit(ctx context.Context) (removed []string, err error) 
 
 // FirstGitSetup is InstallGit for a workspace that has no settings yet. A workspace works without it, so a failure only warns.
 func (s *Store) FirstGitSetup(ctx context.Context) {
-	if s.config.Tape != "" {
+	if s.Config().Tape != "" {
 		return // an earlier Init installed it, and the user may have removed it
 	}
 	if _, err := s.InstallGit(ctx); err != nil && ctx.Err() == nil {

@@ -49,14 +49,15 @@ const (
 // Allows reports whether a finding is a known false positive. An allowed fingerprint that was copied from a
 // mark is keyed.
 func (s *Store) Allows(f secrets.Finding) bool {
-	if slices.Contains(s.config.Allowed, f.Fingerprint) {
+	allowed := s.Config().Allowed
+	if slices.Contains(allowed, f.Fingerprint) {
 		return true
 	}
-	if !slices.ContainsFunc(s.config.Allowed, secrets.IsKeyed) {
+	if !slices.ContainsFunc(allowed, secrets.IsKeyed) {
 		return false
 	}
 	key, err := s.MarkKey()
-	return err == nil && slices.Contains(s.config.Allowed, secrets.Keyed(key, f.Fingerprint))
+	return err == nil && slices.Contains(allowed, secrets.Keyed(key, f.Fingerprint))
 }
 
 const (
@@ -146,7 +147,7 @@ func NoFingerprint(text string) error {
 
 // Redact marks or masks the secrets of an entry before it is stored, as the setting says.
 func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
-	c := &t.store.config
+	c := t.store.Config()
 	if c.Redact == RedactOff {
 		return d, nil
 	}
@@ -237,9 +238,10 @@ func listSecrets(meta []byte, key string, found []secrets.Finding) []byte {
 
 // Redacts reports whether Redact would change an entry's line.
 func (s *Store) Redacts(line []byte) bool {
-	if s.config.Redact == RedactOff {
+	c := s.Config()
+	if c.Redact == RedactOff {
 		return false
 	}
-	found, err := s.config.Scanner().Line(line)
+	found, err := c.Scanner().Line(line)
 	return err == nil && slices.ContainsFunc(found, func(f secrets.Finding) bool { return !s.Allows(f) })
 }

@@ -51,12 +51,15 @@ type Store struct {
 	wait      time.Duration
 	warn      func(string)
 	now       func() time.Time
-	config    Config
 	first     bool      // see First
 	otherOnce sync.Once // see isOther
 	moved     []string  // see Moved
 	memo      memo      // values read from commits
-	markKey   struct {
+	settings  struct {  // no atomic.Pointer: it is generic, see seen
+		sync.RWMutex
+		c Config
+	}
+	markKey struct {
 		sync.Mutex
 		key []byte
 	}
@@ -134,7 +137,17 @@ func newStore(dir string, o *Options) *Store {
 func (s *Store) Dir() string { return s.dir }
 
 // Config returns the workspace's settings.
-func (s *Store) Config() Config { return s.config }
+func (s *Store) Config() Config {
+	s.settings.RLock()
+	defer s.settings.RUnlock()
+	return s.settings.c
+}
+
+func (s *Store) setConfig(c Config) {
+	s.settings.Lock()
+	defer s.settings.Unlock()
+	s.settings.c = c
+}
 
 // configLock is held while settings are changed.
 const configLock = "config.lock"
@@ -150,14 +163,14 @@ func (s *Store) changeConfig(change func(c *Config) error) error {
 	}
 	c, err := s.currentConfig(true)
 	if err == nil {
-		c.Scanner = s.config.Scanner
+		c.Scanner = s.Config().Scanner
 		err = change(&c)
 	}
 	if err == nil {
 		err = c.save(s.fs, s.configPath())
 	}
 	if err == nil {
-		s.config = c
+		s.setConfig(c)
 	}
 	return errors.Join(err, unlock())
 }
@@ -188,7 +201,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), s.gitOptions()); err != nil {
 		return nil, layout.Classify(err)
 	}
-	if s.config, err = s.loadConfig(ctx, false); err != nil {
+	if s.settings.c, err = s.loadConfig(ctx, false); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -197,7 +210,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 // OpenBare opens any repository like a workspace, for reading. The store is not nil even after an error.
 func OpenBare(gitDir string) (*Store, error) {
 	s := newStore(gitDir, nil)
-	s.config.MaxLine, s.config.Scanner = jsonl.DefaultMaxLine, secrets.New
+	s.settings.c.MaxLine, s.settings.c.Scanner = jsonl.DefaultMaxLine, secrets.New
 	var err error
 	s.git, err = gitstore.OpenBare(gitDir, s.gitOptions())
 	return s, err
@@ -261,7 +274,10 @@ func pathName(path, suffix string) string {
 	if base == "" {
 		base = "root"
 	}
-	return base[:min(len(base), nameMax-1-len(hash)-len(suffix))] + "-" + hash + suffix
+	if most := nameMax - 1 - len(hash) - len(suffix); len(base) > most {
+		base = strings.ToValidUTF8(base[:most], "") // without a character that was cut
+	}
+	return base + "-" + hash + suffix
 }
 
 // Find returns the workspace for commands that run in dir: dir or the nearest of its parents that is a
@@ -345,14 +361,15 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, layout.Classify(err)
 	}
-	s.config, err = s.loadConfig(context.Background(), isNew)
+	s.settings.c, err = s.loadConfig(context.Background(), isNew)
 	return s, err
 }
 
 // ChooseTape sets the current tape if none is set. "" stands for the tape that is checked out, for a plain
 // clone or an Init that was cut off before its last step.
 func (s *Store) ChooseTape(name string) (err error) {
-	if s.config.Tape != "" {
+	c := s.Config()
+	if c.Tape != "" {
 		return nil
 	}
 	if name == "" {
@@ -361,8 +378,9 @@ func (s *Store) ChooseTape(name string) (err error) {
 		}
 	}
 	s.first = true
-	s.config.Tape = name
-	return s.config.save(s.fs, s.configPath())
+	c.Tape = name
+	s.setConfig(c)
+	return c.save(s.fs, s.configPath())
 }
 
 // First reports whether ChooseTape set the first current tape of the workspace.

@@ -88,8 +88,8 @@ func (s *Store) CurrentTape() string {
 }
 
 func (s *Store) currentTape() (string, error) {
-	if s.config.Tape != "" {
-		return s.config.Tape, nil
+	if name := s.Config().Tape; name != "" {
+		return name, nil
 	}
 	name, err := s.currentByHead()
 	if errors.Is(err, layout.ErrNotFound) || errors.Is(err, gitstore.ErrNotFound) {
@@ -99,7 +99,7 @@ func (s *Store) currentTape() (string, error) {
 }
 
 // PreviousTape returns the name of the tape that was current before, or "".
-func (s *Store) PreviousTape() string { return s.config.previous }
+func (s *Store) PreviousTape() string { return s.Config().previous }
 
 // ForgetPrevious forgets which tape was current before.
 func (s *Store) ForgetPrevious() error {

@@ -187,7 +187,8 @@ func (s *Store) Setting(key string) (string, error) {
 // SettingFrom is Setting; global reports whether the value comes from the settings for all workspaces.
 func (s *Store) SettingFrom(key string) (value string, global bool, err error) {
 	if !slices.Contains(setting.Keys, key) {
-		value, err = s.config.get(key)
+		c := s.Config()
+		value, err = c.get(key)
 		return value, false, err
 	}
 	path, err := settingsFile(s.dir)
@@ -212,10 +213,15 @@ func (s *Store) SetSetting(key, value string) error {
 		})
 	}
 	change, err := settingChange(key, value)
-	if err == nil {
-		err = s.changeOwn(change)
+	if err != nil {
+		return err
 	}
-	if err != nil || s.config.former[key] == nil {
+	return s.changeNow(key, change)
+}
+
+// changeNow changes one of the user's settings for the workspace, whose former value must not be taken over any more.
+func (s *Store) changeNow(key string, change func(all map[string]json.RawMessage) error) error {
+	if err := s.changeOwn(change); err != nil || s.Config().former[key] == nil {
 		return err
 	}
 	return s.changeConfig(func(c *Config) error {
@@ -227,7 +233,7 @@ func (s *Store) SetSetting(key, value string) error {
 // ChangeSetting changes one of the user's settings for the workspace. change gets its present value there, "" if it is
 // not set, and returns the new one. If two processes do so at once, neither change is lost.
 func (s *Store) ChangeSetting(key string, change func(value string) (string, error)) error {
-	return s.changeOwn(func(all map[string]json.RawMessage) (err error) {
+	return s.changeNow(key, func(all map[string]json.RawMessage) (err error) {
 		value := ""
 		if raw := all[key]; raw != nil {
 			value, err = setting.Check(key, raw)
