@@ -217,11 +217,15 @@ func (p *publisher) publish(ctx context.Context, target *site.Site) error {
 			continue
 		}
 		if x, ok := target.Find(t.Name()); ok && x.Commit != "" {
-			gone, err := pages.WasRewritten((*workspace.Tape)(t), x.Commit)
+			rewritten, unknown, err := pages.WasRewritten((*workspace.Tape)(t), x.Commit)
 			if err != nil {
 				return err
 			}
-			p.startOver = p.startOver || gone
+			if unknown && x.Updated.After(p.About[t.Branch()].Updated) {
+				p.Warn(fmt.Sprintf("the pages have a newer version of %q, which stays; tape pull brings it here", t.Name()))
+				continue
+			}
+			p.startOver = p.startOver || rewritten
 		}
 		todo = append(todo, t)
 	}

@@ -15,6 +15,7 @@ import (
 	"tape/cmd/internal/publishcmd"
 	"tape/cmd/internal/publishing"
 	"tape/cmd/internal/stdio"
+	"tape/internal/store/about"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
@@ -27,7 +28,7 @@ func publish(t *testing.T, s *repo.Store, o publishcmd.Options) (said string, er
 	t.Helper()
 	var out bytes.Buffer
 	st := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Out: bufio.NewWriter(&out), Getenv: func(string) string { return "" }, Now: time.Now}
-	o.App = publishcmd.App{Streams: st, Store: s, Build: "1"}
+	o.App = publishcmd.App{Streams: st, Store: s, Build: "1", About: o.App.About}
 	err = publishing.Run(t.Context(), o, func(text string, _ int) string { return "<p>" + html.EscapeString(text) + "</p>" })
 	storetest.Must(t, st.Out.Flush())
 	return out.String(), err
@@ -147,6 +148,33 @@ func TestOutdatedBranch(t *testing.T) {
 	call(b, "", "", "one", "main one")
 	call(a, "origin", "four", "", "four main one")
 	call(b, "origin", "main", "", "four main")
+}
+
+// A page with entries that were not pulled yet stays, and so does the history of the pages.
+func TestNewerPage(t *testing.T) {
+	a := asked(t, "one", "two")
+	remote := storetest.Remote(t, a)
+	storetest.Push(t, a, nil)
+	b := storetest.Clone(t, remote)
+	call := func(s *repo.Store, name string, updated int) string {
+		t.Helper()
+		facts := map[string]about.Tape{"tape/one": {Updated: time.Unix(int64(updated), 0)}}
+		said, err := publish(t, s, publishcmd.Options{App: publishcmd.App{About: facts}, Branch: "pages", Push: "origin", Named: []string{name}, Tapes: tapes(t, s, name)})
+		storetest.Must(t, err)
+		return said
+	}
+	one := storetest.Tape(t, a, "one")
+	storetest.Append(t, one, repo.Message("user", "a later request"))
+	storetest.Checkpoint(t, one)
+	call(a, "one", 2)
+	was := strings.TrimSpace(storetest.Git(t, remote, "rev-parse", "pages"))
+	if said := call(b, "two", 1); !strings.Contains(said, `the pages have a newer version of "one", which stays; tape pull brings it here`) {
+		t.Errorf("publishing says %q, want that the page of one is newer", said)
+	}
+	if page := storetest.Git(t, remote, "show", "pages:sessions/one/index.html"); !strings.Contains(page, "a later request") {
+		t.Error("an older page replaced the newer one")
+	}
+	storetest.Git(t, remote, "merge-base", "--is-ancestor", was, "pages")
 }
 
 // A link in the folder leads nothing out of it.

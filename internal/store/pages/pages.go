@@ -208,21 +208,22 @@ func (b *Branch) push(ctx context.Context, next gitstore.Hash, replace bool) err
 	return nil
 }
 
-// WasRewritten reports whether a tape no longer has a commit that it had, as after a purge.
-func WasRewritten(t *workspace.Tape, commit string) (bool, error) {
+// WasRewritten reports whether a tape lacks a commit, as after a purge. The commit is unknown if it is not in the
+// workspace: it was purged, or somebody else has made it and it was not pulled yet.
+func WasRewritten(t *workspace.Tape, commit string) (rewritten, unknown bool, err error) {
 	h, err := gitstore.ParseHash(commit)
 	if err != nil {
-		return false, nil //nolint:nilerr // of another version
+		return false, false, nil //nolint:nilerr // of another version
 	}
 	head, err := t.Head()
 	if err != nil {
-		return false, err
+		return false, false, err
 	}
 	if _, err := t.Store().Git().Commit(h); errors.Is(err, gitstore.ErrNotFound) {
-		return true, nil
+		return true, true, nil
 	}
 	has, err := lineage.Contains(t.Store(), head, h)
-	return !has, err
+	return !has, false, err
 }
 
 // Describe returns the subject of a commit. removed: pages of some sessions were taken out.

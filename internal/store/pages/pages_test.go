@@ -120,7 +120,7 @@ func TestWasRewritten(t *testing.T) {
 	was := storetest.Checkpoint(t, m)
 	want := func(commit string, rewritten bool) {
 		t.Helper()
-		if got, err := pages.WasRewritten(storetest.InnerTape(m), commit); err != nil || got != rewritten {
+		if got, _, err := pages.WasRewritten(storetest.InnerTape(m), commit); err != nil || got != rewritten {
 			t.Errorf("%s was rewritten: %v, want %v, %v", commit, got, rewritten, err)
 		}
 	}
