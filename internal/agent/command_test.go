@@ -73,7 +73,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A session keeps the model that was chosen, also in a later process.
+// A session keeps the model that was chosen, also in a later process, and after a subagent.
 func TestChosenModel(t *testing.T) {
 	s := newStore(t)
 	answer := func(int, models.Request) hooks.Stream { return says("yes") }
@@ -87,6 +87,7 @@ func TestChosenModel(t *testing.T) {
 		if h.mustTurn("", "hello"); h.model.requests[0].Model != "test:two" {
 			t.Errorf("the model %q was asked, want test:two", h.model.requests[0].Model)
 		}
+		h.mustTurn("", ",subagent prompt=x model=test:three")
 	}
 }
 
