@@ -185,7 +185,10 @@ func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) 
 	}
 	d := r.drafts()
 	d.event(eventModelSwitch, map[string]any{"model": id})
-	return "The session's model is " + id + " from the next message on.", d.save(ctx)
+	if err := d.save(ctx); err != nil {
+		return "", err
+	}
+	return "The session's model is " + id + " from the next message on.", nil
 }
 
 // modelList returns the session's model and the others that can be chosen.
