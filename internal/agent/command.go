@@ -308,7 +308,10 @@ func split(line string) ([]string, error) {
 			begun = true
 		}
 	}
-	if quote != 0 || escaped {
+	if escaped {
+		return nil, fmt.Errorf("nothing comes after the last backslash; write it twice: %s", line)
+	}
+	if quote != 0 {
 		return nil, fmt.Errorf("a quote is not closed: %s", line)
 	}
 	if begun {
