@@ -407,3 +407,17 @@ func TestSizes(t *testing.T) {
 	}
 	d.wantSeen("> typed", "provider:model · s · context 10 % · @7")
 }
+
+// TestBlankPrograms: a setting of only spaces names no program.
+func TestBlankPrograms(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "less"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	d := newDesk(t, Options{Env: []string{"PAGER= ", "VISUAL= ", "EDITOR= "}})
+	d.keys("ctrl+g")
+	d.wantSeen("there is no editor: set EDITOR")
+	d.tell(page{text: "a result"})
+	d.want("less has the terminal", d.m.away, true)
+}
