@@ -4,6 +4,7 @@ package chatui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -406,6 +407,22 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	d.wantSeen("> typed", "provider:model · s · context 10 % · @7")
+}
+
+// TestStatusFails: a status that could not be read once is read again.
+func TestStatusFails(t *testing.T) {
+	reads := 0
+	d := newDesk(t, Options{Status: func(context.Context) (Status, error) {
+		if reads++; reads == 1 {
+			return Status{}, errors.New("the tape is locked")
+		}
+		return Status{Model: "test:two"}, nil
+	}})
+	d.tell(frame{status: true})
+	d.wantSeen("the tape is locked")
+	d.tell(frame{status: true})
+	d.keys("x")
+	d.wantSeen("test:two")
 }
 
 // TestBlankPrograms: a setting of only spaces names no program.
