@@ -60,6 +60,25 @@ func TestTmp(t *testing.T) {
 	}
 }
 
+// If there is no place for temporary files, no command runs until there is one.
+func TestNoTmp(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tmp")
+	t.Setenv("TMPDIR", dir)
+	s := New(Options{Project: t.TempDir()})
+	t.Cleanup(s.Close)
+	for range 2 {
+		if tmp, err := s.temporary(); err == nil {
+			t.Errorf("without %s, the folder for temporary files is %q", dir, tmp)
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if tmp, err := s.temporary(); err != nil || !isIn(tmp, resolved(dir)) {
+		t.Errorf("the folder for temporary files is %q, want one in %s; %v", tmp, dir, err)
+	}
+}
+
 // A confined command writes in the project and to its own temporary files, and reads the disk without keys. Commands of
 // the first list are allowed; each of the second list tries a way around the limits.
 func TestConfined(t *testing.T) {
