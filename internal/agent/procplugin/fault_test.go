@@ -297,4 +297,7 @@ func TestOtherHooksAfterARestart(t *testing.T) {
 	_, err := askSession(p)
 	wantError(t, err, "exit status 3")
 	eventually(t, p, "off: it lists other hooks, tools or channels than before")
+	if s := p.Status(); !strings.Contains(s, "restarts: 1, ") {
+		t.Errorf("the status does not count one restart: %s", s)
+	}
 }
