@@ -167,6 +167,19 @@ func TestReceive(t *testing.T) {
 	}
 }
 
+// TestTypingAgain: typing that begins just when the last one ends is shown.
+func TestTypingAgain(t *testing.T) {
+	h := start(t, nil)
+	h.c.mu.Lock()
+	h.c.typings["7"] = time.Now() // its time is over
+	h.c.mu.Unlock()
+	if h.c.isTyping("7") {
+		t.Error("it is shown after its time")
+	}
+	h.c.typing(t.Context(), "7", 1_000_000)
+	h.until("typing", func() bool { return h.server.Calls("sendChatAction") > 0 })
+}
+
 func TestAdmission(t *testing.T) {
 	h := start(t, nil)
 	from := func(id int, name, chat string) string {
