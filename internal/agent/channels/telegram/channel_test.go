@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,28 +25,11 @@ type host struct {
 	t      *testing.T
 	server *botServer
 	c      *Channel
-	log    *safeBuffer
+	log    *testkit.Buffer
 
 	mu   sync.Mutex
 	got  []hooks.Envelope
 	fail int // how many more messages cannot be stored
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func options(s *botServer, dir string) Options {
@@ -56,7 +38,7 @@ func options(s *botServer, dir string) Options {
 
 // start starts a channel with a server. change changes the options before; nil changes nothing.
 func start(t *testing.T, change func(*Options)) *host {
-	h := &host{t: t, server: newBotServer(t), log: &safeBuffer{}}
+	h := &host{t: t, server: newBotServer(t), log: &testkit.Buffer{}}
 	o := options(h.server, t.TempDir())
 	o.Log = slog.New(slog.NewTextHandler(h.log, nil))
 	if change != nil {
