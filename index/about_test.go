@@ -1,7 +1,9 @@
 package index
 
 import (
+	"bytes"
 	"database/sql"
+	"encoding/json"
 	"os"
 	"testing"
 
@@ -52,4 +54,27 @@ func TestAbout(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("with a damaged row")
+}
+
+// TestShownAbout: nothing of what a shown index masks is in it, not even in what tapes are about.
+func TestShownAbout(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	main := openTape(t, s, "")
+	mustAppend(t, main, repo.Message("user", "the word is opensesame"), repo.Message("assistant", "noted"))
+	x := New(s, &Options{Shown: &Shown{Version: "1", Entry: func(_ *repo.Tape, e repo.Entry) repo.Entry {
+		e.Payload = json.RawMessage(bytes.ReplaceAll(e.Payload, []byte("opensesame"), []byte("[masked]")))
+		e.Raw = nil
+		return e
+	}}})
+	got, err := x.About(t.Context(), []*repo.Tape{main})
+	if err != nil || got[main.Branch()].Title != "" {
+		t.Errorf("about: %+v, want nothing, %v", got, err)
+	}
+	if err := x.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := os.ReadFile(shownFile(s)); err != nil || bytes.Contains(raw, []byte("opensesame")) {
+		t.Errorf("the file has the word that is masked, %v", err)
+	}
 }

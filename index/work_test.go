@@ -123,6 +123,30 @@ func TestWorkCancelled(t *testing.T) {
 	}
 }
 
+// TestWorkBeforeItsModel: when a session's first model becomes known, earlier work in the same hour is added to what a
+// subagent did with that model.
+func TestWorkBeforeItsModel(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	main := openTape(t, s, "")
+	x := testIndex(t, s)
+	for _, d := range drafts(
+		`2026-10-24T21:00:00Z | message | {"role":"user","content":"why is it slow?"}`,
+		`2026-10-24T21:01:00Z | event | {"name":"run","data":{"model":"opus","usage":{"input_tokens":10,"output_tokens":2}}} | {"context":false}`,
+		`2026-10-24T21:02:00Z | event | {"name":"run","data":{"model":"opus","usage":{"input_tokens":20,"output_tokens":3}}}`) {
+		mustSync(t, x)
+		mustAppend(t, main, d)
+		if out := mustSync(t, x); out.Entries != 1 {
+			t.Errorf("%d entries were added, want only the new one: the index was rebuilt", out.Entries)
+		}
+	}
+	wantEqual(t, "after each entry", s.IndexFile(), rebuilt(t, s))
+	list, err := x.Work(t.Context(), ByNothing, WorkFilter{})
+	if err != nil || len(list) != 1 || fmt.Sprint(list[0].Turns, list[0].Active, list[0].Tokens) != "1 2m0s map[opus:{30 5 0 0}]" {
+		t.Errorf("got %+v, want one turn of two minutes with opus, %v", list, err)
+	}
+}
+
 // TestWorkOfSubagents: the work of a subagent's session counts for the session that it belongs to.
 func TestWorkOfSubagents(t *testing.T) {
 	t.Parallel()

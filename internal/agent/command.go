@@ -111,22 +111,8 @@ func (r *turn) commandNamed(ctx context.Context, name string) (func(words []stri
 	if err != nil {
 		return nil, err
 	}
-	switch name {
-	case "tools":
-		return func([]string) (string, error) { return r.toolList(), nil }, nil
-	case "help":
-		return func([]string) (string, error) { return helpText(commands), nil }, nil
-	case "quit", "exit":
-		return func([]string) (string, error) {
-			r.agent.Tools.Stop(r.session)
-			return "What the session had left running was ended.", nil
-		}, nil
-	case "stop":
-		return func([]string) (string, error) { return "No turn is running.", nil }, nil
-	case "compact":
-		return func([]string) (string, error) { return r.compact(ctx) }, nil
-	case "model":
-		return func(words []string) (string, error) { return r.chooseModel(ctx, words) }, nil
+	if run, ok := builtIn()[name]; ok {
+		return func(words []string) (string, error) { return run(r, ctx, words) }, nil
 	}
 	i := slices.IndexFunc(commands, func(c hooks.Command) bool { return c.Name == name })
 	if i < 0 {
@@ -139,9 +125,29 @@ func (r *turn) commandNamed(ctx context.Context, name string) (func(words []stri
 	}, nil
 }
 
+// builtIn returns the runtime's own commands, which come before those of plugins and before tools.
+func builtIn() map[string]func(r *turn, ctx context.Context, words []string) (string, error) {
+	quit := func(r *turn, _ context.Context, _ []string) (string, error) {
+		r.agent.Tools.Stop(r.session)
+		return "What the session had left running was ended.", nil
+	}
+	return map[string]func(r *turn, ctx context.Context, words []string) (string, error){
+		"compact": func(r *turn, ctx context.Context, _ []string) (string, error) { return r.compact(ctx) },
+		"exit":    quit,
+		"help":    (*turn).help,
+		"model":   (*turn).chooseModel,
+		"quit":    quit,
+		"stop":    func(*turn, context.Context, []string) (string, error) { return "No turn is running.", nil },
+		"tools":   func(r *turn, _ context.Context, _ []string) (string, error) { return r.toolList(), nil },
+	}
+}
+
 // Commands returns the names of the comma commands of a session, sorted.
 func Commands(ctx context.Context, rt *hooks.Runtime) ([]string, error) {
-	out := []string{",compact", ",help", ",model", ",quit", ",stop", ",tools"}
+	var out []string
+	for name := range builtIn() {
+		out = append(out, ","+name)
+	}
 	commands, err := rt.Commands(ctx)
 	for _, c := range commands {
 		out = append(out, ","+c.Name)
@@ -153,12 +159,14 @@ func Commands(ctx context.Context, rt *hooks.Runtime) ([]string, error) {
 	return slices.Compact(out), err
 }
 
-func helpText(commands []hooks.Command) string {
+// help returns the list of commands.
+func (r *turn) help(ctx context.Context, _ []string) (string, error) {
+	commands, err := r.agent.Runtime.Commands(ctx)
 	out := help
 	for _, c := range commands {
 		out += fmt.Sprintf("\n  ,%-41s %s", c.Name, c.Short)
 	}
-	return out
+	return out, err
 }
 
 // toolList returns the names of the tools, with what they do.
@@ -185,7 +193,10 @@ func (r *turn) chooseModel(ctx context.Context, words []string) (string, error) 
 	}
 	d := r.drafts()
 	d.event(eventModelSwitch, map[string]any{"model": id})
-	return "The session's model is " + id + " from the next message on.", d.save(ctx)
+	if err := d.save(ctx); err != nil {
+		return "", err
+	}
+	return "The session's model is " + id + " from the next message on.", nil
 }
 
 // modelList returns the session's model and the others that can be chosen.
@@ -305,7 +316,10 @@ func split(line string) ([]string, error) {
 			begun = true
 		}
 	}
-	if quote != 0 || escaped {
+	if escaped {
+		return nil, fmt.Errorf("nothing comes after the last backslash; write it twice: %s", line)
+	}
+	if quote != 0 {
 		return nil, fmt.Errorf("a quote is not closed: %s", line)
 	}
 	if begun {

@@ -43,6 +43,7 @@ func TestCommands(t *testing.T) {
 		{",tape.info", "part\nerror: broken"},
 		{",tape.info now", `error: write ,tape.info key=value: there is no argument for "now"`},
 		{",tape.search 'open", "error: ,tape.search: a quote is not closed: 'open"},
+		{`,tape.search open\`, `error: ,tape.search: nothing comes after the last backslash; write it twice: open\`},
 		{",hi a 'b c'", "hi a+b c"},
 		{",tools", ",bash                 bash\n,tape.handoff         tape.handoff\n,tape.search          tape.search\n,skill                skill\n,tape.info            tape.info\n,subagent             Give a task to a subagent, which works with the same tools and a context of its own, and returns it…"},
 		{",quit", "What the session had left running was ended."},
@@ -73,7 +74,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// A session keeps the model that was chosen, also in a later process.
+// A session keeps the model that was chosen, also in a later process, and after a subagent.
 func TestChosenModel(t *testing.T) {
 	s := newStore(t)
 	answer := func(int, models.Request) hooks.Stream { return says("yes") }
@@ -87,6 +88,7 @@ func TestChosenModel(t *testing.T) {
 		if h.mustTurn("", "hello"); h.model.requests[0].Model != "test:two" {
 			t.Errorf("the model %q was asked, want test:two", h.model.requests[0].Model)
 		}
+		h.mustTurn("", ",subagent prompt=x model=test:three")
 	}
 }
 

@@ -35,7 +35,7 @@ func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, 
 	if plugin == Name || p.Empty() {
 		return nil, nil
 	}
-	r, err := a.foreignTurn(ctx, session, p, s)
+	r, err := a.foreignTurn(ctx, plugin, session, p, s)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func (a *agent) beforeModel(ctx context.Context, plugin string, p hooks.Prompt, 
 	case r.past.prompt == nil:
 		err = r.savePrompt(ctx, r.drafts(), false)
 	case r.past.open: // the program ended while the plugin's tools ran
-		r.plugin, r.model, r.step, r.began = plugin, "", r.past.step, time.Now()
+		r.step = r.past.step
 		err = r.repair(ctx)
 	}
 	delete(s, stateSteps)
@@ -60,11 +60,10 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	if plugin == "" {
 		return nil
 	}
-	r, err := a.foreignTurn(ctx, session, hooks.Prompt{}, s)
+	r, err := a.foreignTurn(ctx, plugin, session, hooks.Prompt{}, s)
 	if err != nil {
 		return err
 	}
-	r.plugin, r.model, r.step, r.began = plugin, "", r.past.step+1, time.Now()
 	failed := hooks.ModelError(ctx)
 	d := r.drafts()
 	var usage map[string]any
@@ -98,8 +97,8 @@ func (a *agent) saveState(ctx context.Context, session string, s hooks.State, _ 
 	return d.save(ctx)
 }
 
-// foreignTurn returns a turn whose model another plugin runs, with what the tape already has of it.
-func (a *agent) foreignTurn(ctx context.Context, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
+// foreignTurn returns a turn whose model another plugin runs, at its next step, with what the tape already has of it.
+func (a *agent) foreignTurn(ctx context.Context, plugin, session string, p hooks.Prompt, s hooks.State) (*turn, error) {
 	t, err := a.tape(ctx, session)
 	if err != nil {
 		return nil, err
@@ -108,6 +107,7 @@ func (a *agent) foreignTurn(ctx context.Context, session string, p hooks.Prompt,
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {
 		return nil, fmt.Errorf("read what tape %s has of the turn: %w", t.Name(), err)
 	}
+	r.plugin, r.model, r.step, r.began = plugin, "", r.past.step+1, time.Now()
 	r.runID = newID("run-")
 	return r, nil
 }

@@ -85,7 +85,10 @@ func (r *turn) compact(ctx context.Context) (string, error) {
 	if err := r.handOff(d, repo.Anchor{Name: "compact", Summary: summary}); err != nil {
 		return "", err
 	}
-	return "A new context begins, with this summary:\n\n" + summary, d.save(ctx)
+	if err := d.save(ctx); err != nil {
+		return "", err
+	}
+	return "A new context begins, with this summary:\n\n" + summary, nil
 }
 
 // textNewPhase comes before the turn's prompt in a phase that a tool has begun.

@@ -131,12 +131,15 @@ func (a *agent) loadState(ctx context.Context, m hooks.Envelope, session string)
 	return s, nil
 }
 
-// chosenModel returns the model that a session has chosen with ,model. Each event run repeats it, so the last
-// event run or model_switch has it.
+// chosenModel returns the model that a session has chosen with ,model. Each event run of its turns repeats it, so the
+// last event run or model_switch has it.
 func chosenModel(ctx context.Context, t *repo.Tape) (string, error) {
 	for e, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindEvent}, Reverse: true}) {
 		if err != nil {
 			return "", err
+		}
+		if e.Hidden() {
+			continue // a subagent's
 		}
 		switch name, data := eventOf(e); name {
 		case eventModelSwitch:

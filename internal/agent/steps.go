@@ -26,12 +26,11 @@ func (a *agent) recordStream(ctx context.Context, plugin, session string, s hook
 		return events // of the built-in model, which records its steps itself
 	}
 	return func(yield func(hooks.Event, error) bool) {
-		r, err := a.foreignTurn(ctx, session, hooks.Prompt{}, s)
+		r, err := a.foreignTurn(ctx, plugin, session, hooks.Prompt{}, s)
 		if err != nil {
 			yield(hooks.Event{}, err)
 			return
 		}
-		r.plugin, r.model, r.step, r.began = plugin, "", r.past.step+1, time.Now()
 		w := &steps{r: r}
 		s[stateSteps] = func() *steps { return w }
 		for e, err := range events {

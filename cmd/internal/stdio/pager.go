@@ -1,13 +1,13 @@
 package stdio
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"tape/internal/show/display"
@@ -86,22 +86,17 @@ func (s *Streams) pagerName() string {
 	return "less"
 }
 
-// pagerCommand is nil if there is no pager. As in git, the shell runs anything but plain words,
-// such as a pipe: the setting is the user's own.
+// pagerCommand is nil if there is no pager.
 func pagerCommand(name string) *exec.Cmd {
-	words := strings.Fields(name)
-	switch {
-	case len(words) == 0 || len(words) == 1 && words[0] == "cat":
+	switch strings.TrimSpace(name) {
+	case "cat":
 		return nil
-	case name == "less":
-		if _, err := exec.LookPath(name); err != nil {
+	case "less":
+		if _, err := exec.LookPath("less"); err != nil {
 			return nil // less may be only the default
 		}
 	}
-	if strings.ContainsAny(name, "|&;<>()$`\\\"' \t\n*?[#~=%") && runtime.GOOS != "windows" {
-		return exec.Command("sh", "-c", name)
-	}
-	return exec.Command(words[0], words[1:]...)
+	return display.Program(context.Background(), name)
 }
 
 // Fit shortens a text on a screen to a number of cells. In a pipe it stays whole.

@@ -40,12 +40,6 @@ func fill(b *Builder, text []byte, doc int64, n int) []byte {
 	return text
 }
 
-// null drops writes.
-type null struct{ *memory }
-
-func (null) PutBlock(int64, []byte) error       { return nil }
-func (null) PutPage(int64, []byte, int64) error { return nil }
-
 func BenchmarkBuild(b *testing.B) {
 	const docs = 300_000
 	text := zipf(docs)
@@ -53,7 +47,7 @@ func BenchmarkBuild(b *testing.B) {
 	for b.Loop() {
 		bd := NewBuilder()
 		fill(bd, text, 1<<32, docs)
-		x, _ := Open(null{newMemory()})
+		x, _ := Open(frozen{newMemory()})
 		if err := x.Write(bd); err != nil {
 			b.Fatal(err)
 		}

@@ -10,7 +10,6 @@ import (
 type memory struct {
 	blocks map[int64][]byte
 	keys   []memoryKey // in order
-	gets   int
 	puts   int
 }
 
@@ -23,7 +22,6 @@ type memoryKey struct {
 func newMemory() *memory { return &memory{blocks: make(map[int64][]byte)} }
 
 func (m *memory) Block(id int64) ([]byte, error) {
-	m.gets++
 	return m.blocks[id], nil
 }
 
@@ -44,7 +42,6 @@ func (m *memory) Blocks(first, last int64, f func(int64, []byte) error) error {
 		slices.Sort(ids)
 	}
 	for _, id := range ids {
-		m.gets++
 		if err := f(id, m.blocks[id]); err != nil {
 			return err
 		}

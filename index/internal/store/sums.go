@@ -25,19 +25,27 @@ func sessionOf(t *repo.Tape, helper bool) int64 {
 	return int64(h.Sum64()) //nolint:gosec // any number will do
 }
 
+// addWork ends an INSERT INTO work: what was done in the same hour, with the same model and for the same person adds up.
+const addWork = `
+	ON CONFLICT DO UPDATE SET turns = turns + excluded.turns, active = active + excluded.active,
+		input = input + excluded.input, output = output + excluded.output,
+		cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write,
+		calls = calls + excluded.calls, failed = failed + excluded.failed`
+
 // addSums adds what was done in a tape to the sums in the index.
 func (d *DB) addSums(tape int64, s activity.Sums) error {
 	if s.Model != "" {
-		if err := d.exec("UPDATE work SET model = ? WHERE tape = ? AND model = ''", s.Model, tape); err != nil {
+		err := d.exec(`INSERT INTO work SELECT tape, hour, ?, person, turns, active, input, output, cache_read, cache_write, calls, failed
+			FROM work WHERE tape = ? AND model = ''`+addWork, s.Model, tape)
+		if err == nil {
+			err = d.exec("DELETE FROM work WHERE tape = ? AND model = ''", tape)
+		}
+		if err != nil {
 			return err
 		}
 	}
 	for _, w := range s.Work {
-		if err := d.exec(`INSERT INTO work VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT DO UPDATE SET turns = turns + excluded.turns, active = active + excluded.active,
-				input = input + excluded.input, output = output + excluded.output,
-				cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write,
-				calls = calls + excluded.calls, failed = failed + excluded.failed`,
+		if err := d.exec("INSERT INTO work VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"+addWork,
 			tape, w.Hour, w.Model, w.Person, w.Turns, w.Active, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed); err != nil {
 			return err
 		}

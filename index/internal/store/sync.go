@@ -170,7 +170,11 @@ func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.S
 		return err
 	}
 	w := &rowWriter{db: d, tape: k.No, session: done, files: map[fileKey]int64{}, insert: insertLines(rowsAtOnce), before: a.added, progress: a.progress}
-	if err = a.fill(ctx, s, k.No, func(e repo.Entry) repo.Entry { return d.View.Entry(t, e) }, facts.Add, w.add); err == nil {
+	read := facts.Add
+	if !d.View.Plain() {
+		read = func(repo.Entry) {} // the entry is not as it is seen
+	}
+	if err = a.fill(ctx, s, k.No, func(e repo.Entry) repo.Entry { return d.View.Entry(t, e) }, read, w.add); err == nil {
 		err = errors.Join(w.flush(), d.addSums(k.No, w.session.Take()))
 	}
 	if err != nil {

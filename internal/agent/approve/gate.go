@@ -195,18 +195,18 @@ func (g *Gate) remember(c Call, texts []string, always bool) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	always = always && len(rules) > 0
+	if always && g.o.Remember != nil {
+		if err := g.o.Remember(texts); err != nil {
+			return fmt.Errorf("refused: the answer \"always\" could not be kept: %w", err)
+		}
+	}
 	// The rules alone may not be enough: rules that ask win over rules that allow.
 	g.exact[callKey(c)] = true
-	if !always || len(rules) == 0 {
+	if always {
+		g.allow = append(g.allow, rules...)
+	} else {
 		g.session[c.Session] = append(g.session[c.Session], rules...)
-		return nil
-	}
-	g.allow = append(g.allow, rules...)
-	if g.o.Remember == nil {
-		return nil
-	}
-	if err := g.o.Remember(texts); err != nil {
-		return fmt.Errorf("refused: the answer \"always\" could not be kept: %w", err)
 	}
 	return nil
 }

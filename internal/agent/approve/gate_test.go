@@ -266,8 +266,12 @@ func TestDenials(t *testing.T) {
 		}
 	}
 	failing := func([]string) error { return errors.New("disk full") }
-	if err := newGate(t, Options{Project: "/p", Remember: failing}, &person{decision: Always}).Check(t.Context(), command("ls")); err == nil || !strings.Contains(err.Error(), "disk full") {
-		t.Errorf("an answer that cannot be kept gives %v", err)
+	p := &person{decision: Always}
+	g := newGate(t, Options{Project: "/p", Remember: failing}, p)
+	for n := range 2 {
+		if err := g.Check(t.Context(), command("ls")); err == nil || !strings.Contains(err.Error(), "disk full") || len(p.asked) != n+1 {
+			t.Errorf("time %d: an answer that cannot be kept gives %v after %d questions", n+1, err, len(p.asked))
+		}
 	}
 }
 

@@ -1,8 +1,6 @@
 package channels
 
 import (
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"tape/hooks"
@@ -43,13 +41,9 @@ func (m *Manager) edit(session string, e hooks.Envelope) error {
 func (s *store) replace(k *stored, e hooks.Envelope) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	raw, err := json.Marshal(e)
+	note, err := s.keep(k.id, e)
 	if err != nil {
-		return fmt.Errorf("message %q: %w", k.id, err)
-	}
-	note, err := spool.Keep(s.fs, s.dir, spool.Note{Agent: e.Text(hooks.KeyChannel), At: s.now(), Payload: raw})
-	if err != nil {
-		return fmt.Errorf("message %q could not be stored: %w", k.id, err)
+		return err
 	}
 	old := k.note
 	k.message, k.note = e, note

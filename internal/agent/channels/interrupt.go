@@ -2,6 +2,7 @@ package channels
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"tape/hooks"
@@ -40,14 +41,22 @@ func (m *Manager) interrupt(ctx context.Context, session string, e hooks.Envelop
 }
 
 // TakeBack removes a message that waits for a turn or steers one. It reports false if a turn has read the
-// message already.
+// message already, and returns an error while it is decided which of the two the message does.
 func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error) {
 	m.mu.Lock()
 	s := m.sessions[session]
-	queued := m.unqueue(s, id)
+	if s == nil {
+		m.mu.Unlock()
+		return false, nil
+	}
+	waiting, undecided := m.unqueue(s, id), slices.Contains(idsOf(s.decided), id)
+	m.forget(s)
 	m.mu.Unlock()
-	if s == nil || len(queued) > 0 {
-		return len(queued) > 0, m.inbox.done(queued)
+	switch {
+	case undecided:
+		return false, errors.New("it is being decided what happens to the message: take it back again in a moment")
+	case len(waiting) > 0:
+		return true, m.inbox.done(waiting)
 	}
 	s.steering.Lock()
 	defer s.steering.Unlock()
@@ -56,9 +65,9 @@ func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error
 	if err != nil || at < 0 {
 		return false, err
 	}
-	waiting, err := inbox.Drain(ctx, session)
+	steered, err := inbox.Drain(ctx, session)
 	found := false
-	for _, e := range waiting {
+	for _, e := range steered {
 		if e.Text(hooks.KeyMessageID) == id {
 			found = true
 			continue
@@ -75,16 +84,31 @@ func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error
 	return true, m.inbox.done([]stored{taken})
 }
 
-// unqueue removes a message that is alone in its batch from a session's queue, and returns it; m.mu is held.
-func (m *Manager) unqueue(s *session, id string) []stored {
-	if s == nil {
-		return nil
+// unqueue removes a message from those of a session that wait for their admission or a turn, and returns it; m.mu is
+// held.
+func (m *Manager) unqueue(s *session, id string) (taken []stored) {
+	without := func(list []stored) []stored {
+		return slices.DeleteFunc(list, func(k stored) bool {
+			if k.id != id {
+				return false
+			}
+			taken = append(taken, k)
+			return true
+		})
 	}
-	at := slices.IndexFunc(s.queue, func(b *batch) bool { return len(b.messages) == 1 && b.messages[0].id == id })
-	if at < 0 {
-		return nil
+	s.gathered = without(s.gathered)
+	for i := range s.arrived {
+		s.arrived[i] = without(s.arrived[i])
 	}
-	taken := s.queue[at].messages
-	s.queue = slices.Delete(s.queue, at, at+1)
+	s.arrived = slices.DeleteFunc(s.arrived, func(list []stored) bool { return len(list) == 0 })
+	for _, b := range s.queue {
+		if len(b.messages) > 1 && m.inbox.headOf(id) != "" {
+			continue // the turn has begun before, with all its messages
+		}
+		if b.messages = without(b.messages); len(b.messages) > 0 {
+			b.merged = merge(b.messages)
+		}
+	}
+	s.queue = slices.DeleteFunc(s.queue, func(b *batch) bool { return len(b.messages) == 0 })
 	return taken
 }

@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"testing"
+	"time"
 
 	"tape/hooks"
 )
@@ -92,4 +93,68 @@ func TestTakeBackQueued(t *testing.T) {
 	}
 	close(goOn)
 	r.wantSent("long", "stays")
+}
+
+// TestTakeBackUnread: as long as no turn has read a message, it can be taken back, also from a batch of several and
+// while it waits for its admission. The others stay.
+func TestTakeBackUnread(t *testing.T) {
+	begun, goOn, asked, decide := make(chan string, 3), make(chan bool), make(chan bool), make(chan bool)
+	r := newRig(t, Options{}, &hooks.Plugin{
+		AdmitMessage: func(_ context.Context, _ string, m hooks.Envelope, turn hooks.Turn) (hooks.Admission, error) {
+			if m.Text(hooks.KeyContent) == "undecided" {
+				asked <- true
+				<-decide
+			}
+			if turn.Running {
+				return hooks.FollowUp, nil
+			}
+			return hooks.Admit, nil
+		},
+		RunModel: func(_ context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
+			if begun <- p.Text; p.Text == "long" {
+				<-goOn
+			}
+			return &p.Text, nil
+		}})
+	r.run()
+	r.say("s", "1", "long")
+	<-begun
+	takeBack := func(id string, want bool) {
+		t.Helper()
+		if ok, err := r.m.TakeBack(t.Context(), "s", id); ok != want || err != nil {
+			t.Errorf("take back %s: %v, want %v, %v", id, ok, want, err)
+		}
+	}
+	r.say("s", "2", "taken")
+	r.say("s", "3", "stays")
+	r.say("s", "4", "undecided")
+	<-asked
+	r.say("s", "5", "behind it")
+	takeBack("2", true)
+	takeBack("5", true)
+	takeBack("1", false)
+	if ok, err := r.m.TakeBack(t.Context(), "s", "4"); ok || err == nil {
+		t.Errorf("while its admission is decided: %v, want an error, %v", ok, err)
+	}
+	decide <- true
+	r.until("it is queued", func() bool { r.m.mu.Lock(); defer r.m.mu.Unlock(); return !r.m.sessions["s"].deciding })
+	takeBack("4", true)
+	if n := notesIn(t, r.m.o.Dir); n != 2 {
+		t.Errorf("%d messages are on disk, want 2", n)
+	}
+	close(goOn)
+	r.wantSent("long", "stays")
+}
+
+// TestTakeBackGathered: a session whose only message was taken back has nothing to do.
+func TestTakeBackGathered(t *testing.T) {
+	r := newRig(t, Options{Silence: time.Hour, Longest: time.Hour}, echo(nil))
+	r.run()
+	r.say("s", "1", "taken")
+	if ok, err := r.m.TakeBack(t.Context(), "s", "1"); !ok || err != nil {
+		t.Errorf("take back: %v, want true, %v", ok, err)
+	}
+	if err := r.m.Wait(t.Context(), "s"); err != nil || notesIn(t, r.m.o.Dir) != 0 {
+		t.Errorf("then: %v, %d messages are on disk", err, notesIn(t, r.m.o.Dir))
+	}
 }

@@ -28,6 +28,7 @@ type session struct {
 	timer    *time.Timer   // ends the gathering
 	arrived  [][]stored    // batches that wait for their admission, in order
 	deciding bool          // a goroutine asks for admissions
+	decided  []stored      // the batch that it asks about
 	queue    []*batch      // batches that wait for their turn
 	working  bool          // a goroutine runs turns
 	running  *batch        // of the running turn; nil if there is none
@@ -147,10 +148,11 @@ func (m *Manager) admit(s *session) {
 		defer m.mu.Unlock()
 		for len(s.arrived) > 0 && !m.stopping {
 			list := s.arrived[0]
-			s.arrived = s.arrived[1:]
+			s.arrived, s.decided = s.arrived[1:], list
 			m.mu.Unlock()
 			b, done := m.decide(s, list)
 			m.mu.Lock()
+			s.decided = nil
 			if !done {
 				m.enqueue(s, b, false)
 			}

@@ -162,16 +162,25 @@ func (s *store) add(e hooks.Envelope) (k stored, fresh bool, err error) {
 	if s.seen[id] {
 		return k, false, nil
 	}
-	raw, err := json.Marshal(e)
+	note, err := s.keep(id, e)
 	if err != nil {
-		return k, false, fmt.Errorf("message %q: %w", id, err)
-	}
-	note, err := spool.Keep(s.fs, s.dir, spool.Note{Agent: e.Text(hooks.KeyChannel), At: s.now(), Payload: raw})
-	if err != nil {
-		return k, false, fmt.Errorf("message %q could not be stored: %w", id, err)
+		return k, false, err
 	}
 	s.seen[id] = true
 	return stored{id: id, message: e, note: note}, true, nil
+}
+
+// keep makes a note of a message; s.mu is held.
+func (s *store) keep(id string, e hooks.Envelope) (spool.Kept, error) {
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return spool.Kept{}, fmt.Errorf("message %q: %w", id, err)
+	}
+	note, err := spool.Keep(s.fs, s.dir, spool.Note{Agent: e.Text(hooks.KeyChannel), At: s.now(), Payload: raw})
+	if err != nil {
+		return spool.Kept{}, fmt.Errorf("message %q could not be stored: %w", id, err)
+	}
+	return note, nil
 }
 
 // now returns a time later than that of every note; s.mu is held.

@@ -60,9 +60,12 @@ type search struct {
 
 // Messages of the program to itself.
 type (
-	printed   struct{}
-	ticked    struct{}
-	statusIs  struct{ Status }
+	printed  struct{}
+	ticked   struct{}
+	statusIs struct {
+		Status
+		err error
+	}
 	historyIs []string
 	notice    string
 	sent      struct {
@@ -156,7 +159,12 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.ticking = false
 		m.tick++
 	case statusIs:
-		m.readingStatus, m.status = false, msg.Status
+		m.readingStatus = false
+		if msg.err != nil {
+			m.said = msg.err.Error()
+		} else {
+			m.status = msg.Status
+		}
 	case historyIs:
 		m.editor.remember(msg)
 	case notice:
@@ -275,10 +283,7 @@ func (m *model) readStatus() tea.Cmd {
 	m.readingStatus = true
 	return func() tea.Msg {
 		s, err := m.ui.o.Status(m.ctx)
-		if err != nil {
-			return notice(err.Error())
-		}
-		return statusIs{s}
+		return statusIs{s, err}
 	}
 }
 

@@ -4,6 +4,7 @@ package chatui
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -406,4 +407,34 @@ func TestSizes(t *testing.T) {
 		}
 	}
 	d.wantSeen("> typed", "provider:model · s · context 10 % · @7")
+}
+
+// TestStatusFails: a status that could not be read once is read again.
+func TestStatusFails(t *testing.T) {
+	reads := 0
+	d := newDesk(t, Options{Status: func(context.Context) (Status, error) {
+		if reads++; reads == 1 {
+			return Status{}, errors.New("the tape is locked")
+		}
+		return Status{Model: "test:two"}, nil
+	}})
+	d.tell(frame{status: true})
+	d.wantSeen("the tape is locked")
+	d.tell(frame{status: true})
+	d.keys("x")
+	d.wantSeen("test:two")
+}
+
+// TestBlankPrograms: a setting of only spaces names no program.
+func TestBlankPrograms(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "less"), nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir)
+	d := newDesk(t, Options{Env: []string{"PAGER= ", "VISUAL= ", "EDITOR= "}})
+	d.keys("ctrl+g")
+	d.wantSeen("there is no editor: set EDITOR")
+	d.tell(page{text: "a result"})
+	d.want("less has the terminal", d.m.away, true)
 }

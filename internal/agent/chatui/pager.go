@@ -94,14 +94,25 @@ func (m *model) openThought() tea.Cmd {
 	}
 }
 
-// pager shows a text in the user's pager.
-func (m *model) pager(text string) tea.Cmd {
-	command := m.ui.env("PAGER")
-	for _, known := range []string{"less", "more"} {
-		if _, err := exec.LookPath(known); command == "" && err == nil {
-			command = known
+// program returns the first of the user's settings that is not blank, or else the first of the known programs that is
+// installed; "" if there is none.
+func (m *model) program(settings, known []string) string {
+	for _, name := range settings {
+		if command := m.ui.env(name); strings.TrimSpace(command) != "" {
+			return command
 		}
 	}
+	for _, command := range known {
+		if _, err := exec.LookPath(command); err == nil {
+			return command
+		}
+	}
+	return ""
+}
+
+// pager shows a text in the user's pager.
+func (m *model) pager(text string) tea.Cmd {
+	command := m.program([]string{"PAGER"}, []string{"less", "more"})
 	if command == "" {
 		return m.tell("there is no pager: install less, or set PAGER")
 	}
@@ -110,25 +121,15 @@ func (m *model) pager(text string) tea.Cmd {
 
 // external starts the user's editor with what was typed so far.
 func (m *model) external() tea.Cmd {
-	command := m.ui.env("VISUAL")
-	if command == "" {
-		command = m.ui.env("EDITOR")
-	}
-	if command == "" {
-		for _, known := range []string{"nano", "vi"} {
-			if _, err := exec.LookPath(known); command == "" && err == nil {
-				command = known
-			}
-		}
-	}
+	command := m.program([]string{"VISUAL", "EDITOR"}, []string{"nano", "vi"})
 	if command == "" {
 		return m.tell("there is no editor: set EDITOR")
 	}
 	return m.withFile("tape-message-", m.editor.text(), command, true)
 }
 
-// withFile runs the user's editor or pager on a file with the text, and gives it the terminal. The command may have
-// arguments. prefix is the beginning of the name of the file's temporary folder.
+// withFile runs the user's editor or pager on a file with the text, and gives it the terminal. prefix is the
+// beginning of the name of the file's temporary folder.
 func (m *model) withFile(prefix, text, command string, edits bool) tea.Cmd {
 	dir, err := os.MkdirTemp("", prefix)
 	if err == nil {
@@ -138,8 +139,7 @@ func (m *model) withFile(prefix, text, command string, edits bool) tea.Cmd {
 		return m.tell(fmt.Sprintf("cannot start %s: %v", command, err))
 	}
 	file := filepath.Join(dir, "message.md")
-	words := strings.Fields(command)
-	cmd := exec.CommandContext(m.ctx, words[0], append(words[1:], file)...) //nolint:gosec // the user's own setting
+	cmd := display.Program(m.ctx, command, file)
 	cmd.Env = m.ui.o.Env
 	if !edits && m.ui.env("LESS") == "" {
 		cmd.Env = append(slices.Clone(cmd.Env), "LESS=R")

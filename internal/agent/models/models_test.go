@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -319,6 +320,14 @@ func TestSettings(t *testing.T) {
 	}
 	if err := os.Chmod(file, 0o600); err != nil {
 		t.Fatal(err)
+	}
+	t.Setenv("GROQ_BASE_URL", "http://127.0.0.1:2")
+	for name, c := range map[string]Config{"OPENAI": {}, "GROQ": {}, "MY_OWN": {BaseURLs: map[string]string{"my.own": "http://127.0.0.1:3"}}} {
+		t.Setenv(name+"_API_KEY", "key of "+name)
+		s, err := Load(os.Getenv, c, filepath.Join(dir, "none"))
+		if err != nil || !slices.Contains(s.Keys(), "key of "+name) {
+			t.Errorf("the key of %s is not among those to be masked, %v", name, err)
+		}
 	}
 	s, err := Load(none, Config{Model: "anthropic:claude", BaseURLs: map[string]string{"anthropic": "http://127.0.0.1:1"}}, file)
 	if err != nil {

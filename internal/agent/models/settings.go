@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -55,11 +56,18 @@ func Load(getenv func(string) string, c Config, keyFile string) (Settings, error
 	return s, nil
 }
 
-// Keys returns all stored keys, and those of well-known providers in the environment, to be masked in what is
-// shown and stored.
+// Keys returns all stored keys, and those in the environment of providers whose address is known, to be masked in what
+// is shown and stored.
 func (s Settings) Keys() []string {
 	out := slices.Collect(maps.Values(s.keys()))
-	for _, name := range Providers() {
+	names := slices.AppendSeq(Providers(), maps.Keys(s.baseURLs))
+	for _, pair := range os.Environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if provider, ok := strings.CutSuffix(name, "_BASE_URL"); ok {
+			names = append(names, provider)
+		}
+	}
+	for _, name := range names {
 		if key := s.getenv(keys.Variable(name, "API_KEY")); key != "" {
 			out = append(out, key)
 		}

@@ -21,7 +21,7 @@ func Limits() []int { return []int{240_000, 60_000, 15_000, 4_000} }
 
 // How many characters are shown.
 const (
-	shownOfArguments = 1_000  // of the arguments of a call
+	shownOfArguments = 500    // of each end of the arguments of a call
 	shownOfResult    = 3_000  // of each end of a text or a result
 	shownOfCalls     = 24_000 // of all calls of a turn
 )
@@ -80,7 +80,7 @@ func contentText(raw json.RawMessage) string {
 }
 
 func callText(name, arguments string) string {
-	return fmt.Sprintf("\ncalls %s %s\n", name, display.Ends(arguments, shownOfArguments/2))
+	return fmt.Sprintf("\ncalls %s %s\n", name, display.Ends(arguments, shownOfArguments))
 }
 
 // Calls returns the calls in the entries of a turn as text, each with its result; "" if there are none. If the text
@@ -122,7 +122,7 @@ func Calls(entries []repo.Entry) string {
 			if !ok {
 				result = "(it has no result)"
 			}
-			calls = append(calls, fmt.Sprintf("- %s %s\n%s", c.Function.Name, display.Ends(c.Function.Arguments, shownOfArguments/2), result))
+			calls = append(calls, fmt.Sprintf("- %s %s\n%s", c.Function.Name, display.Ends(c.Function.Arguments, shownOfArguments), result))
 		}
 	}
 	length := 0

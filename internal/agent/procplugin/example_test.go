@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"tape/hooks"
+	"tape/internal/testkit"
 )
 
 // example starts a plugin of docs/examples in dir, as its documentation says.
 func example(t *testing.T, dir, name string, command ...string) *hooks.Plugin {
 	t.Helper()
 	configs := []Config{{Name: name, Command: command}}
-	var log logBuffer
+	var log testkit.Buffer
 	all := StartAll(t.Context(), configs, Options{Project: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	t.Cleanup(func() {
 		CloseAll(all)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/testkit"
 	"tape/internal/testkit/wait"
 )
 
@@ -124,7 +125,7 @@ func TestPluginsSetTheirTimeouts(t *testing.T) {
 
 func TestCancelledTurnTellsThePlugin(t *testing.T) {
 	t.Parallel()
-	var log logBuffer
+	var log testkit.Buffer
 	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "late"}, "hook/build_prompt": {Value: "still there"}}},
 		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -144,7 +145,7 @@ func TestCancelledTurnTellsThePlugin(t *testing.T) {
 
 func TestStrayLines(t *testing.T) {
 	t.Parallel()
-	var log logBuffer
+	var log testkit.Buffer
 	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "stray", N: 60, Value: "fine"}}},
 		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if got, err := askSession(p); got != "fine" || err != nil {
@@ -195,7 +196,7 @@ func TestLongestAnswer(t *testing.T) {
 
 func TestFloodOfStandardError(t *testing.T) {
 	t.Parallel()
-	var log logBuffer
+	var log testkit.Buffer
 	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "flood", N: 20000, Value: "fine"}}},
 		Options{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if got, err := askSession(p); got != "fine" || err != nil {
@@ -297,4 +298,7 @@ func TestOtherHooksAfterARestart(t *testing.T) {
 	_, err := askSession(p)
 	wantError(t, err, "exit status 3")
 	eventually(t, p, "off: it lists other hooks, tools or channels than before")
+	if s := p.Status(); !strings.Contains(s, "restarts: 1, ") {
+		t.Errorf("the status does not count one restart: %s", s)
+	}
 }

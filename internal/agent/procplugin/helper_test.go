@@ -2,7 +2,6 @@ package procplugin
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -246,24 +244,6 @@ func sendRequests(m *received, list []plainRequest, in *bufio.Reader) string {
 func quick() *limits {
 	return &limits{initialize: 10 * time.Second, hook: 10 * time.Second, long: 10 * time.Second, cancel: 5 * time.Second,
 		shutdown: 500 * time.Millisecond, pause: time.Millisecond, line: 16 << 20, queue: 64 << 20, stray: 100, logged: 1000}
-}
-
-// logBuffer is a log that tests can read.
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // manifestOf returns a manifest with the hooks for which a script has answers.

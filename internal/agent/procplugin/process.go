@@ -101,8 +101,12 @@ func (p *Process) supervise(ctx context.Context, in *instance) {
 				p.turnOff("it was closed")
 				return
 			}
-			pause, again := p.restart(time.Now(), why)
-			if final || !again {
+			var pause time.Duration
+			again := !final
+			if again {
+				pause, again = p.restart(time.Now(), why)
+			}
+			if !again {
 				p.o.Log.Error("the plugin is off", "error", why)
 				p.turnOff(why.Error())
 				return

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/testkit"
 	"tape/internal/testkit/wait"
 	"tape/repo"
 )
@@ -126,7 +127,7 @@ func TestPluginCallsTools(t *testing.T) {
 			return nil, nil
 		},
 	})
-	var log logBuffer
+	var log testkit.Buffer
 	got := answersOf(t, Options{Runtime: rt, Log: slog.New(slog.NewTextHandler(&log, nil))}, nil,
 		plainRequest{Method: "tool/call", Params: params{"name": "upper", "arguments": params{"a": "b"}}},
 		plainRequest{Method: "tool/call", Params: params{"name": "upper", "arguments": params{"a": "rm"}}},

@@ -172,8 +172,11 @@ func (s *Sandbox) temporary() (string, error) {
 		return s.tmp, nil
 	}
 	dir, err := os.MkdirTemp("", "tape-sandbox-")
+	if err != nil {
+		return "", err
+	}
 	s.tmp = resolved(dir)
-	return s.tmp, err
+	return s.tmp, nil
 }
 
 // cache returns the folder for caches of the project's commands. Programs outside of the sandbox do not use it.

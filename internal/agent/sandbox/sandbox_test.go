@@ -36,6 +36,28 @@ func kinds(t *testing.T, o Options) (out []*Sandbox) {
 	return out
 }
 
+// confined runs a line of the shell in the sandbox and in a folder, with further variables of the environment.
+func confined(t *testing.T, s *Sandbox, dir, line string, env ...string) (string, error) {
+	t.Helper()
+	path, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := &exec.Cmd{Path: path, Args: []string{"sh", "-c", line}, Dir: dir, Env: append(os.Environ(), env...)}
+	if err := s.Confine(cmd); err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func runGit(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+}
+
 // If TMPDIR is another folder, /tmp is hidden too: agents and terminals have their sockets there.
 func TestTmp(t *testing.T) {
 	project, socket := resolved(t.TempDir()), filepath.Join("/tmp", filepath.Base(t.TempDir())+"-tape-test")
@@ -50,13 +72,28 @@ func TestTmp(t *testing.T) {
 			continue
 		}
 		defer s.Close()
-		cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "test ! -e " + socket + " && f=$(mktemp) && echo x >$f"}, Dir: project, Env: os.Environ()}
-		if err := s.Confine(cmd); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := confined(t, s, project, "test ! -e "+socket+" && f=$(mktemp) && echo x >$f"); err != nil {
 			t.Errorf("%s is seen, or a temporary file cannot be written: %v\n%s", socket, err, out)
 		}
+	}
+}
+
+// If there is no place for temporary files, no command runs until there is one.
+func TestNoTmp(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "tmp")
+	t.Setenv("TMPDIR", dir)
+	s := New(Options{Project: t.TempDir()})
+	t.Cleanup(s.Close)
+	for range 2 {
+		if tmp, err := s.temporary(); err == nil {
+			t.Errorf("without %s, the folder for temporary files is %q", dir, tmp)
+		}
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if tmp, err := s.temporary(); err != nil || !isIn(tmp, resolved(dir)) {
+		t.Errorf("the folder for temporary files is %q, want one in %s; %v", tmp, dir, err)
 	}
 }
 
@@ -89,17 +126,7 @@ func TestConfined(t *testing.T) {
 			defer s.Close()
 			run := func(line string) (string, error) {
 				t.Helper()
-				path, err := exec.LookPath("sh")
-				if err != nil {
-					t.Fatal(err)
-				}
-				cmd := &exec.Cmd{Path: path, Args: []string{"sh", "-c", line}, Dir: project,
-					Env: append(os.Environ(), "SSH_AUTH_SOCK=/x", "HOME="+home, fmt.Sprintf("HOST=%d", os.Getpid()))}
-				if err := s.Confine(cmd); err != nil {
-					t.Fatal(err)
-				}
-				out, err := cmd.CombinedOutput()
-				return string(out), err
+				return confined(t, s, project, line, "SSH_AUTH_SOCK=/x", "HOME="+home, fmt.Sprintf("HOST=%d", os.Getpid()))
 			}
 			for _, line := range []string{
 				"echo new >new && mkdir -p sub/deep && mv new sub/deep/ && rm -r sub", "cat a && cat ../other/b && cat ~/.config/other && cat /etc/passwd >/dev/null",
@@ -145,21 +172,11 @@ func TestWorktree(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"init", "-q", main}, {"-C", main, "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"}, {"-C", main, "worktree", "add", "-q", tree}} {
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	runGit(t, "init", "-q", main)
+	runGit(t, "-C", main, "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x")
+	runGit(t, "-C", main, "worktree", "add", "-q", tree)
 	for _, s := range kinds(t, Options{Project: tree, Home: filepath.Join(dir, "home")}) {
-		git, err := exec.LookPath("git")
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := &exec.Cmd{Path: git, Args: []string{"git", "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "y"}, Dir: tree, Env: os.Environ()}
-		if err := s.Confine(cmd); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := confined(t, s, tree, "git -c user.name=x -c user.email=x commit -q --allow-empty -m y"); err != nil {
 			t.Errorf("%s: git commit fails: %v\n%s", s.Kind(), err, out)
 		}
 		s.Close()
@@ -181,11 +198,9 @@ func TestGitIsProtected(t *testing.T) {
 	dir := resolved(t.TempDir())
 	main, tree := filepath.Join(dir, "main"), filepath.Join(dir, "tree")
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
-	for _, args := range [][]string{{"init", "-q", "--template=", main}, {"-C", main, "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x"}, {"-C", main, "worktree", "add", "-q", tree}} {
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	runGit(t, "init", "-q", "--template=", main)
+	runGit(t, "-C", main, "-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "--allow-empty", "-m", "x")
+	runGit(t, "-C", main, "worktree", "add", "-q", tree)
 	config, err := os.ReadFile(filepath.Join(main, ".git", "config"))
 	if err != nil {
 		t.Fatal(err)
@@ -206,12 +221,8 @@ func TestGitIsProtected(t *testing.T) {
 		}
 		defer s.Close()
 		run := func(line string) (string, error) {
-			cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", line}, Dir: project, Env: os.Environ()}
-			if err := s.Confine(cmd); err != nil {
-				t.Fatal(err)
-			}
-			out, err := cmd.CombinedOutput()
-			return string(out), err
+			t.Helper()
+			return confined(t, s, project, line)
 		}
 		var script []string
 		const common = "d=$(git rev-parse --git-common-dir) && "
@@ -249,11 +260,9 @@ func TestGitIsProtected(t *testing.T) {
 func TestSettle(t *testing.T) {
 	dir := resolved(t.TempDir())
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(dir, "cache"))
-	for _, args := range [][]string{{"init", "-q", dir}, {"init", "-q", "--bare", filepath.Join(dir, ".git", "modules", "lib")}, {"init", "-q", "--bare", filepath.Join(dir, ".git", "modules", "old")}} {
-		if out, err := exec.Command("git", args...).CombinedOutput(); err != nil {
-			t.Fatalf("git %v: %v\n%s", args, err, out)
-		}
-	}
+	runGit(t, "init", "-q", dir)
+	runGit(t, "init", "-q", "--bare", filepath.Join(dir, ".git", "modules", "lib"))
+	runGit(t, "init", "-q", "--bare", filepath.Join(dir, ".git", "modules", "old"))
 	old := filepath.Join(dir, ".git", "modules", "old", "commondir")
 	if err := os.WriteFile(old, []byte("."), 0o600); err != nil {
 		t.Fatal(err)
@@ -263,11 +272,7 @@ func TestSettle(t *testing.T) {
 		if err := s.Settle(); err != nil {
 			t.Errorf("%s: before a command: %v", s.Kind(), err)
 		}
-		cmd := &exec.Cmd{Path: "/bin/sh", Args: []string{"sh", "-c", "echo ../evil >.git/commondir && mkdir .git/modules/lib/commondir"}, Dir: dir, Env: os.Environ()}
-		if err := s.Confine(cmd); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := confined(t, s, dir, "echo ../evil >.git/commondir && mkdir .git/modules/lib/commondir"); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		if err := s.Settle(); err == nil || !strings.Contains(err.Error(), "/.git/commondir, ") || !strings.Contains(err.Error(), "/modules/lib/commondir, and git") {

@@ -117,6 +117,6 @@ func (c *request) indexOptions(t access) *index.Options {
 	if t.unmasked {
 		return &index.Options{}
 	}
-	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s 2 %x", c.s.Version, c.s.cursors.Sign("index")[:4]),
+	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s 3 %x", c.s.Version, c.s.cursors.Sign("index")[:4]),
 		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, mask.Of(c.ctx(), t)) }}}
 }

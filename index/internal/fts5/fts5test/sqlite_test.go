@@ -4,9 +4,7 @@ package fts5test
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -20,79 +18,10 @@ import (
 	_ "modernc.org/sqlite"
 
 	"tape/index/internal/fts5"
+	"tape/index/internal/store"
 )
 
 const create = `CREATE VIRTUAL TABLE entries_fts USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii')`
-
-// pages keeps the pages in SQLite, within a transaction.
-type pages struct {
-	tx *sql.Tx
-}
-
-func (p pages) Block(id int64) (b []byte, err error) {
-	err = p.tx.QueryRow(`SELECT block FROM entries_fts_data WHERE id = ?`, id).Scan(&b)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return b, err
-}
-
-func (p pages) Blocks(first, last int64, f func(int64, []byte) error) error {
-	rows, err := p.tx.Query(`SELECT id, block FROM entries_fts_data WHERE id BETWEEN ? AND ? ORDER BY id`, first, last)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		var b sql.RawBytes
-		if err := rows.Scan(&id, &b); err != nil {
-			return err
-		}
-		if err := f(id, b); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
-}
-
-func (p pages) PutBlock(id int64, block []byte) error {
-	_, err := p.tx.Exec(`REPLACE INTO entries_fts_data(id, block) VALUES (?, ?)`, id, block)
-	return err
-}
-
-func (p pages) DeleteBlocks(first, last int64) error {
-	_, err := p.tx.Exec(`DELETE FROM entries_fts_data WHERE id BETWEEN ? AND ?`, first, last)
-	return err
-}
-
-func (p pages) PageOf(segid int64, term []byte) (pgno int64, err error) {
-	err = p.tx.QueryRow(`SELECT pgno FROM entries_fts_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1`,
-		segid, term).Scan(&pgno)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return pgno, err
-}
-
-func (p pages) PageAfter(segid int64, term []byte) (pgno int64, err error) {
-	err = p.tx.QueryRow(`SELECT pgno FROM entries_fts_idx WHERE segid = ? AND term > ? ORDER BY term LIMIT 1`,
-		segid, term).Scan(&pgno)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
-	}
-	return pgno, err
-}
-
-func (p pages) PutPage(segid int64, term []byte, pgno int64) error {
-	_, err := p.tx.Exec(`INSERT INTO entries_fts_idx(segid, term, pgno) VALUES (?, ?, ?)`, segid, term, pgno)
-	return err
-}
-
-func (p pages) DeletePages(segid int64) error {
-	_, err := p.tx.Exec(`DELETE FROM entries_fts_idx WHERE segid = ?`, segid)
-	return err
-}
 
 // table is a table in a file, with connections that are opened for each use:
 // FTS5 does not notice what its own connection writes to the pages.
@@ -140,20 +69,22 @@ func docsOf(x *fts5.Index, term string, lo, hi int64) ([]int64, error) {
 // update runs f on the index in a transaction.
 func (t *table) update(f func(x *fts5.Index) error) {
 	t.Helper()
-	db := t.open()
-	defer db.Close()
-	tx, err := db.BeginTx(context.Background(), nil)
+	d, err := store.Open(t.file, "synchronous(0)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := fts5.Open(pages{tx})
+	defer d.Close()
+	if err := d.Script("BEGIN"); err != nil {
+		t.Fatal(err)
+	}
+	x, err := d.Words()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := f(x); err != nil {
 		t.Fatal(err)
 	}
-	if err := tx.Commit(); err != nil {
+	if err := d.Script("COMMIT"); err != nil {
 		t.Fatal(err)
 	}
 }

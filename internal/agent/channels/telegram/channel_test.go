@@ -1,7 +1,6 @@
 package telegram
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,28 +25,11 @@ type host struct {
 	t      *testing.T
 	server *botServer
 	c      *Channel
-	log    *safeBuffer
+	log    *testkit.Buffer
 
 	mu   sync.Mutex
 	got  []hooks.Envelope
 	fail int // how many more messages cannot be stored
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (b *safeBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.Write(p)
-}
-
-func (b *safeBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.b.String()
 }
 
 func options(s *botServer, dir string) Options {
@@ -56,7 +38,7 @@ func options(s *botServer, dir string) Options {
 
 // start starts a channel with a server. change changes the options before; nil changes nothing.
 func start(t *testing.T, change func(*Options)) *host {
-	h := &host{t: t, server: newBotServer(t), log: &safeBuffer{}}
+	h := &host{t: t, server: newBotServer(t), log: &testkit.Buffer{}}
 	o := options(h.server, t.TempDir())
 	o.Log = slog.New(slog.NewTextHandler(h.log, nil))
 	if change != nil {
@@ -165,6 +147,19 @@ func TestReceive(t *testing.T) {
 	if sent := h.server.Sent(); len(sent) != 1 || sent[0].Text != "hi" || sent[0].Chat != 7 {
 		t.Errorf("sent %v, want one message hi to chat 7", sent)
 	}
+}
+
+// TestTypingAgain: typing that begins just when the last one ends is shown.
+func TestTypingAgain(t *testing.T) {
+	h := start(t, nil)
+	h.c.mu.Lock()
+	h.c.typings["7"] = time.Now() // its time is over
+	h.c.mu.Unlock()
+	if h.c.isTyping("7") {
+		t.Error("it is shown after its time")
+	}
+	h.c.typing(t.Context(), "7", 1_000_000)
+	h.until("typing", func() bool { return h.server.Calls("sendChatAction") > 0 })
 }
 
 func TestAdmission(t *testing.T) {

@@ -42,21 +42,22 @@ func (c *Channel) typing(ctx context.Context, place string, seconds int) {
 		go func() {
 			for c.isTyping(place) {
 				if c.send(ctx, to, "sendChatAction", map[string]any{"action": "typing"}, nil) != nil || !sleep(ctx, typeEvery*c.api.unit) {
-					break
+					c.idle(place)
 				}
 			}
-			c.mu.Lock()
-			delete(c.typings, place)
-			c.mu.Unlock()
 		}()
 	}
 }
 
-// isTyping reports whether the indicator of a chat is still to be shown.
+// isTyping reports whether the indicator of a chat is still to be shown. If not, the next call of typing begins anew.
 func (c *Channel) isTyping(place string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Now().Before(c.typings[place])
+	if time.Now().Before(c.typings[place]) {
+		return true
+	}
+	delete(c.typings, place)
+	return false
 }
 
 // idle ends the indicator of a chat, if there is one.

@@ -137,8 +137,7 @@ func (s *Sandbox) Settle() error {
 	}
 	defer root.Close()
 	var removed []string
-	for _, dir := range append([]string{git}, modulesIn(filepath.Join(git, "modules"))...) {
-		path := filepath.Join(dir, commonDir)
+	for _, path := range commonDirPaths(git) {
 		rel, err := filepath.Rel(git, path)
 		if err != nil || slices.Contains(s.common, path) {
 			continue
@@ -158,14 +157,17 @@ func (s *Sandbox) Settle() error {
 }
 
 // commonDirs returns the commondir files that exist now. Settle does not remove those from before the first command.
-func commonDirs(git string) (out []string) {
+func commonDirs(git string) []string {
 	if git == "" {
 		return nil
 	}
+	return slices.DeleteFunc(commonDirPaths(git), func(path string) bool { return mount(nil, "", path) == nil })
+}
+
+// commonDirPaths returns where the commondir files of a repository and its submodules would be.
+func commonDirPaths(git string) (out []string) {
 	for _, dir := range append([]string{git}, modulesIn(filepath.Join(git, "modules"))...) {
-		if path := filepath.Join(dir, commonDir); mount(nil, "", path) != nil {
-			out = append(out, path)
-		}
+		out = append(out, filepath.Join(dir, commonDir))
 	}
 	return out
 }
