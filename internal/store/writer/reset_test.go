@@ -1,0 +1,35 @@
+package writer_test
+
+import (
+	"path/filepath"
+	storetest "tape/internal/testkit/store"
+	"tape/repo"
+	"testing"
+)
+
+// An archive also brings back a tape whose branch somebody deleted, unless its files are still there.
+func TestRestoreWithoutBranch(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp, err := s.CreateTape(t.Context(), "x")
+	storetest.Must(t, err)
+	storetest.Append(t, tp, repo.Message("user", "one"))
+	_, err = tp.Reset(t.Context(), true)
+	storetest.Must(t, err)
+	storetest.Append(t, tp, repo.Message("user", "two"), repo.Message("user", "three"))
+	head := storetest.Git(t, s.Dir(), "rev-parse", "tape/x")
+	storetest.Git(t, s.Dir(), "update-ref", "-d", "refs/heads/tape/x")
+	_, _, err = tp.Restore(t.Context(), repo.Latest)
+	storetest.WantIs(t, err, repo.ErrConflict) // the uncommitted entries would be lost
+	storetest.Git(t, s.Dir(), "update-ref", "refs/heads/tape/x", head)
+	storetest.WantTexts(t, tp, "session/start two three")
+
+	storetest.Git(t, s.Dir(), "worktree", "remove", "--force", filepath.Join("tapes", "x"))
+	storetest.Git(t, s.Dir(), "branch", "-D", "tape/x")
+	_, archived, err := tp.Restore(t.Context(), repo.Latest)
+	if err != nil || archived != "" {
+		t.Fatalf("restoring the tape kept %q and returned %v, want neither", archived, err)
+	}
+	storetest.WantTexts(t, tp, "session/start one")
+	storetest.Append(t, tp, repo.Message("user", "two"))
+	storetest.WantTexts(t, tp, "session/start one two")
+}
