@@ -84,6 +84,9 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored sna
 			if archived, err = w.Archive(ctx); err != nil {
 				return err
 			}
+			if archived == restored.Ref { // kept by a reset that was interrupted, and removed below
+				archived = ""
+			}
 		}
 		h, err := gitstore.ParseHash(restored.Commit)
 		if err != nil {

@@ -2,6 +2,7 @@ package writer_test
 
 import (
 	"path/filepath"
+	"tape/internal/store/writer"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
@@ -32,4 +33,21 @@ func TestRestoreWithoutBranch(t *testing.T) {
 	storetest.WantTexts(t, tp, "session/start one")
 	storetest.Append(t, tp, repo.Message("user", "two"))
 	storetest.WantTexts(t, tp, "session/start one two")
+}
+
+// A reset that was killed leaves an archive of what the tape has still. Restoring that uses it up.
+func TestRestoreOfPresentHistory(t *testing.T) {
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "main")
+	storetest.Append(t, tp, repo.Message("user", "one"))
+	storetest.Must(t, writer.Write(t.Context(), storetest.InnerTape(tp), func(w *writer.Writer) error {
+		_, err := w.Archive(t.Context())
+		return err
+	}))
+	restored, archived, err := tp.Restore(t.Context(), repo.Latest)
+	storetest.Must(t, err)
+	if kept, err := tp.Archives(t.Context()); err != nil || len(kept) != 0 || archived != "" {
+		t.Errorf("restoring %s left the archives %v (error %v) and said that %q is one", restored.Ref, kept, err, archived)
+	}
+	storetest.WantTexts(t, tp, "session/start one")
 }
