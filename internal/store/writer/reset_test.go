@@ -1,7 +1,11 @@
 package writer_test
 
 import (
+	"os"
 	"path/filepath"
+	"strings"
+	"tape/internal/git/disk"
+	"tape/internal/store/journal"
 	"tape/internal/store/writer"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
@@ -50,4 +54,33 @@ func TestRestoreOfPresentHistory(t *testing.T) {
 		t.Errorf("restoring %s left the archives %v (error %v) and said that %q is one", restored.Ref, kept, err, archived)
 	}
 	storetest.WantTexts(t, tp, "session/start one")
+}
+
+// A tape whose creation was interrupted when it had its branch gets its tag, and no working tree.
+func TestFinishWithoutWorkingTree(t *testing.T) {
+	dir := storetest.New(t, nil).Dir()
+	noTags := func(_ disk.Op, path string) error {
+		if strings.Contains(filepath.ToSlash(path), "/refs/tags/") {
+			return storetest.ErrFault
+		}
+		return nil
+	}
+	s, err := repo.Open(t.Context(), dir, &repo.Options{Fs: &disk.FS{Fault: noTags}})
+	storetest.Must(t, err)
+	_, err = s.CreateTape(t.Context(), "x")
+	storetest.Must(t, err)
+	tp := storetest.Tape(t, storetest.Reopen(t, dir), "x")
+	inner := storetest.InnerTape(tp)
+	if rec, err := journal.PeekOf(inner); err != nil || rec.Undo == nil {
+		t.Fatalf("the creation was not interrupted: %+v, %v", rec, err)
+	}
+	_, err = writer.Finish(t.Context(), inner, false)
+	storetest.Must(t, err)
+	storetest.WantTags(t, tp)
+	if rec, err := journal.PeekOf(inner); err != nil || rec.Undo != nil {
+		t.Errorf("the creation is unfinished: %+v, %v", rec.Undo, err)
+	}
+	if _, err := os.Lstat(inner.TreeDir()); err == nil {
+		t.Errorf("the tape has a working tree")
+	}
 }
