@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
-	"time"
 
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
@@ -28,11 +26,8 @@ func (s *Server) fail(c *request, err error) {
 		}
 	}
 	h := c.w.Header()
-	if p.After > 0 {
-		h.Set("Retry-After", strconv.Itoa(int((p.After+time.Second-1)/time.Second)))
-	}
+	p.SetHeaders(h)
 	if p.Status == http.StatusUnauthorized {
-		h.Set("WWW-Authenticate", "Bearer")
 		h.Set("Connection", "close") // a stranger must not keep a connection
 	}
 	c.result = p.Code

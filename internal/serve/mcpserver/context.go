@@ -48,13 +48,18 @@ func contextOf(ctx context.Context, t *repo.Tape, a contextArgs) (string, error)
 		head += fmt.Sprintf("; older ones are left out (%s): tape_read shows them", display.Count(n, "turn", "turns"))
 	}
 	out := newAnswer(maxChars, "%s", head)
+	return out.messages(c), nil
+}
+
+// messages adds the messages of a context that fit, and returns the whole answer.
+func (a *answer) messages(c *view.Context) string {
 	for _, m := range c.Messages {
-		if !out.add(escaped(string(m)) + "\n") { // escaping made it longer than build assumed
-			out.end("the rest does not fit")
+		if !a.add(escaped(string(m)) + "\n") { // escaping made it longer than view assumed
+			a.end("the rest does not fit")
 			break
 		}
 	}
-	return out.String(), nil
+	return a.String()
 }
 
 // escaped returns JSON with unsafe characters escaped.

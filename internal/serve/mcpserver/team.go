@@ -80,15 +80,7 @@ func (t *team) tools() []tool {
 
 // session finds a session by its name, REMOTE/TAPE.
 func (t *team) session(ctx context.Context, name string) (db.Session, error) {
-	remote, tape, _ := strings.Cut(name, "/")
-	list, err := t.Source.Sessions(ctx, db.Choice{Remote: remote, Name: tape, Most: 1})
-	if err != nil {
-		return db.Session{}, err
-	}
-	if tape == "" || len(list) == 0 {
-		return db.Session{}, layout.NotFound("tape_list lists the sessions as REMOTE/TAPE", "there is no session %q", name)
-	}
-	return list[0], nil
+	return find.Named(ctx, t.Source, name, "tape_list lists the sessions as REMOTE/TAPE")
 }
 
 type teamSearchArgs struct {
@@ -330,11 +322,5 @@ func (t *team) context(ctx context.Context, _ call, a contextArgs) (string, erro
 		return "", err
 	}
 	out := newAnswer(maxChars, "tape %s: %s, about %s", line(a.Tape, 100), display.Count(len(c.Messages), "message", "messages"), display.Count(c.Tokens, "token", "tokens"))
-	for _, m := range c.Messages {
-		if !out.add(escaped(string(m)) + "\n") {
-			out.end("the rest does not fit")
-			break
-		}
-	}
-	return out.String(), nil
+	return out.messages(c), nil
 }

@@ -22,7 +22,7 @@ trap stop EXIT
 trap 'exit 130' INT TERM
 
 cd "$dir"
-# The team's user is not the superuser, whom row security does not hold.
+# The team's user is not the superuser, to whom row security does not apply.
 $as "$bin/initdb" -D "$dir/data" -U admin --auth=trust -E UTF8 --locale=C.UTF-8 >"$dir/log" 2>&1 || { cat "$dir/log" >&2; exit 1; }
 $as "$bin/pg_ctl" -D "$dir/data" -w -l "$dir/server.log" \
 	-o "-k $dir -c listen_addresses='' -c fsync=off -c shared_buffers=${PG_BUFFERS:-128MB} -c max_connections=100 -c autovacuum=off" start >/dev/null ||

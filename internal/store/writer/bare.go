@@ -94,12 +94,7 @@ func (tx *Tx) finishBare(ctx context.Context) error {
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
-	for _, tag := range plan.Tags {
-		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
-			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be created by the next command: " + err.Error())
-			break
-		}
-	}
+	w.setTags(ctx, plan.Tags, who)
 	w.finishObjects(ctx, tx.batch)
 	return nil
 }

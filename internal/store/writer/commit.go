@@ -165,16 +165,24 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 	cancellable := ctx
 	ctx = context.WithoutCancel(ctx)
 	defer func() { tx.incomplete = !w.finishObjects(cancellable, tx.batch) || tx.incomplete }()
-	for _, tag := range last.Tags {
-		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
-			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be created by the next command: " + err.Error())
-			tx.incomplete = true
-			return nil
-		}
+	if !w.setTags(ctx, last.Tags, who) {
+		tx.incomplete = true
+		return nil
 	}
 	if err := checkout.UpdateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {
 		w.T.Store().Warn("git status will be out of date until the next command: " + err.Error())
 		tx.incomplete = true
 	}
 	return nil
+}
+
+// setTags sets planned tags, and reports whether it could. If not, the next command creates the rest.
+func (w *Writer) setTags(ctx context.Context, planned []gitstore.Ref, who gitstore.Signature) bool {
+	for _, tag := range planned {
+		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be created by the next command: " + err.Error())
+			return false
+		}
+	}
+	return true
 }

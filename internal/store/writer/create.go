@@ -248,6 +248,11 @@ func (w *Writer) finishMove(ctx context.Context, next commits.Plan, who gitstore
 	if w.Wt.Dir != "" {
 		return w.recover(ctx)
 	}
+	return w.finishBareMove(ctx)
+}
+
+// finishBareMove completes a move of a tape without working tree.
+func (w *Writer) finishBareMove(ctx context.Context) error {
 	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
 	if err != nil {
 		return err

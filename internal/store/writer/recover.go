@@ -324,8 +324,8 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.
 	})
 }
 
-// Finish completes what a crash left unfinished: a move of the branch, and tags. It makes a working tree only to
-// finish a move. For all and made, see tags.Ensure.
+// Finish completes what a crash left unfinished: a move of the branch, a working tree that was being made, and tags.
+// For all and made, see tags.Ensure.
 func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
 	if _, err := t.Head(); err != nil {
 		return false, err // no lock file for a tape that does not exist
@@ -334,7 +334,14 @@ func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err er
 		if w.Head.IsZero() {
 			return nil // removed meanwhile
 		}
-		if err := w.FinishCheckout(ctx); err != nil {
+		if u := w.rec.Undo; w.Wt.Dir == "" && journal.CheckingOut(w.rec, w.Head) && u.Head != u.Next {
+			if err := w.syncRefs(); err != nil {
+				return err
+			}
+			if err := w.finishBareMove(ctx); err != nil {
+				return err
+			}
+		} else if err := w.FinishCheckout(ctx); err != nil {
 			return err
 		}
 		made, err = tags.Ensure(ctx, t, w.Head, all)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
+	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -83,6 +84,9 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored sna
 			if archived, err = w.Archive(ctx); err != nil {
 				return err
 			}
+			if archived == restored.Ref { // kept by a reset that was interrupted, and removed below
+				archived = ""
+			}
 		}
 		h, err := gitstore.ParseHash(restored.Commit)
 		if err != nil {
@@ -105,11 +109,16 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored sna
 func writeRemoved(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
 	err := LockedAsIs(ctx, t, func(w *Writer) error {
 		return WithNewLock(ctx, t.Store(), func() error {
-			err := w.checkNew(ctx)
-			if err == nil {
-				err = f(w)
+			if err := w.checkNew(ctx); err != nil {
+				return err
 			}
-			return err
+			// If git has deleted the branch, the record is still that of its history.
+			if dir := w.Wt.Dir; dir != "" && w.rec.LastID > 1 {
+				return layout.Conflict("git -C "+layout.ShellWord(dir)+" update-ref "+layout.ShellWord(w.T.Ref())+" "+layout.ShellWord(w.rec.Head)+" brings the branch back",
+					"the branch %s was deleted, but its entries are still in %s", w.T.Branch(), dir)
+			}
+			w.rec = journal.Record{Gen: w.rec.Gen}
+			return f(w)
 		})
 	})
 	return layout.Wrap(err, "restore tape %q", t.Name())

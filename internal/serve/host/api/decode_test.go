@@ -22,4 +22,15 @@ func TestBodiesAreChecked(t *testing.T) {
 			t.Errorf("%.40q gives the error %v, want %q", body, err, want)
 		}
 	}
+	long := `[` + strings.Repeat("{},", MaxElements) + `{}]`
+	for body, ok := range map[string]bool{
+		`{"input":{"contents":` + long + `}}`:    false,
+		`{"Input":{"attachments":` + long + `}}`: false,
+		`{"manifest":{"scopes":` + long + `}}`:   false,
+		`{"config":{"anything":` + long + `}}`:   true,
+	} {
+		if err := Decode([]byte(body), &RunRequest{}); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "more than 1000 elements") {
+			t.Errorf("%.40q gives the error %v; allowed: %v", body, err, ok)
+		}
+	}
 }

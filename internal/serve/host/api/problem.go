@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -59,6 +60,16 @@ func TooLarge(what string, limit int) *Problem {
 // NotFound is the answer both for what does not exist and for what a run must not see.
 func NotFound(what string) *Problem {
 	return NewProblem(http.StatusNotFound, "not_found", "there is no such %s", what)
+}
+
+// SetHeaders sets the headers of an answer that go with the problem.
+func (p *Problem) SetHeaders(h http.Header) {
+	if p.After > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((p.After+time.Second-1)/time.Second)))
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
 }
 
 // ProblemOf returns what a client may see of an error, which must not be nil.

@@ -145,14 +145,14 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 			return err
 		}
 	}
-	fresh := jobs[:0:0]
+	fresh, room := jobs[:0:0], room{&l.state, map[StateKey]int{}, map[StateKey]total{}}
 	for _, j := range jobs {
 		j.err = nil
 		if j.Ready != nil {
 			j.err = j.Ready(l)
 		}
 		if j.err == nil {
-			j.err = l.checkRoom(j.Drafts)
+			j.err = room.take(j.Drafts)
 		}
 		if j.err == nil {
 			fresh = append(fresh, j)

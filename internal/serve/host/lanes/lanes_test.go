@@ -181,6 +181,9 @@ func TestState(t *testing.T) {
 		}
 	}
 	big := `"` + strings.Repeat("x", MaxState/2) + `"`
+	if got := status(set(setting("actor", "eve", "one", big), setting("actor", "eve", "two", big))); got != http.StatusRequestEntityTooLarge {
+		t.Errorf("two values at once: status %d, want 413", got)
+	}
 	storetest.Must(t, set(setting("actor", "eve", "one", big)))
 	for name, d := range map[string]repo.Draft{
 		"a second one":    setting("actor", "eve", "two", big),
@@ -198,10 +201,28 @@ func TestTooManyKeysOfState(t *testing.T) {
 	tp := storetest.Tape(t, storetest.New(t, nil), "main")
 	lanes := &Lanes{}
 	var drafts []repo.Draft
-	for i := range MaxKeys {
+	for i := range MaxKeys + 1 {
 		drafts = append(drafts, setting("actor", "ann", fmt.Sprint(i), "1"))
 	}
-	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: drafts}))
+	if got := status(lanes.Append(t.Context(), tp, &Job{Drafts: drafts})); got != http.StatusRequestEntityTooLarge {
+		t.Errorf("too many keys at once: status %d, want 413", got)
+	}
+	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: drafts[:MaxKeys-1]}))
+	ann := func(key, value string) repo.Draft { return setting("actor", "ann", key, value) }
+	together := []*Job{ // there is room for one key
+		{Drafts: []repo.Draft{ann("a", "1"), ann("b", "1")}},
+		{Drafts: []repo.Draft{ann("c", "1"), ann("c", "2")}},
+		{Drafts: []repo.Draft{ann("d", "1")}},
+		{Drafts: []repo.Draft{ann("1", ""), ann("e", "1")}},
+	}
+	l := lanes.enter(tp)
+	storetest.Must(t, l.write(t.Context(), tp, together))
+	lanes.leave(l)
+	for i, j := range together {
+		if got := status(j.err); (got == http.StatusRequestEntityTooLarge) != (i%2 == 0) {
+			t.Errorf("job %d of those written together: status %d; want 413 for the first and the third, which have no room", i, got)
+		}
+	}
 	set := func(d repo.Draft) int { return status(lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{d}})) }
 	if got := set(setting("actor", "ann", "more", "1")); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("one more key: status %d, want 413", got)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"tape/internal/serve/host/api"
 	"tape/internal/text/jsonl"
@@ -115,31 +116,71 @@ func ValueOf(e repo.Entry, k StateKey) (json.RawMessage, error) {
 // Rewritten returns the error for a value that is no longer where it was.
 func Rewritten() error { return api.Conflict("the tape was rewritten meanwhile: ask again") }
 
-// checkRoom refuses entries that would make an owner's state too large; the lane is held.
-func (l *Lane) checkRoom(drafts []repo.Draft) error {
+// room says how large the state will be when jobs that are written together have set their values.
+type room struct {
+	state  *state
+	sizes  map[StateKey]int   // of the values that they set; 0: deleted
+	totals map[StateKey]total // of the owners of these values, by StateKey.Group
+}
+
+type total struct{ keys, bytes int }
+
+// take takes the room of a job's entries, or refuses all of them if they would make an owner's state too large.
+func (r *room) take(drafts []repo.Draft) error {
+	type value struct {
+		key  StateKey
+		size int
+	}
+	var before []value
+	refuse := func(p *api.Problem) error {
+		for _, v := range slices.Backward(before) {
+			r.put(v.key, v.size)
+		}
+		return p
+	}
 	for _, d := range drafts {
 		if d.Kind != KindState {
 			continue
 		}
 		k, p, ok := stateOf(d.Payload, d.Meta)
-		if !ok || p.Deleted {
+		if !ok {
 			continue
 		}
-		size := sizeOf(k.Key, p.Value)
-		old, exists := l.state.get(k)
-		o := l.state.owners[k.Group()]
+		size := 0
+		if !p.Deleted {
+			size = sizeOf(k.Key, p.Value)
+		}
+		was, now := r.put(k, size)
+		before = append(before, value{k, was})
 		switch {
-		case o == nil:
-		case !exists && len(o.values) >= MaxKeys:
+		case was == 0 && now.keys > MaxKeys:
 			p := api.TooLarge("the state of this scope", MaxState)
-			p.Message = fmt.Sprintf("the state of this scope has %d keys, and more are not allowed: delete some, or put several values into one", len(o.values))
+			p.Message = fmt.Sprintf("the state of this scope has %d keys, and more are not allowed: delete some, or put several values into one", now.keys-1)
 			p.Details = map[string]any{"max_keys": MaxKeys}
-			return p
-		case size > old.Size && o.bytes+size-old.Size > MaxState:
-			return api.TooLarge("the state of this scope, with the new value,", MaxState)
+			return refuse(p)
+		case size > was && now.bytes > MaxState:
+			return refuse(api.TooLarge("the state of this scope, with the new value,", MaxState))
 		}
 	}
 	return nil
+}
+
+// put sets the size of a value, and returns its former size and its owner's total.
+func (r *room) put(k StateKey, size int) (was int, now total) {
+	g := k.Group()
+	now, known := r.totals[g]
+	if o := r.state.owners[g]; o != nil && !known {
+		now = total{len(o.values), o.bytes}
+	}
+	was, known = r.sizes[k]
+	if !known {
+		v, _ := r.state.get(k)
+		was = v.Size
+	}
+	now.keys += min(size, 1) - min(was, 1)
+	now.bytes += size - was
+	r.sizes[k], r.totals[g] = size, now
+	return was, now
 }
 
 // stateOf reads the key and the payload of an entry with state; ok is false if it has none.

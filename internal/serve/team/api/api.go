@@ -205,12 +205,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.Status == http.StatusInternalServerError {
 		s.Log.Error("request", "path", r.URL.Path, "error", err)
 	}
-	if p.Status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	if p.After > 0 {
-		w.Header().Set("Retry-After", "1")
-	}
+	p.SetHeaders(w.Header())
 	data, err := json.Marshal(api.ErrorAnswer{Error: *p})
 	if err != nil {
 		s.Log.Error("answer", "error", err)

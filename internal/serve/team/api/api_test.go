@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -23,11 +24,15 @@ import (
 type store struct {
 	audit []string
 	void  bool // the token was revoked
+	full  bool // the disk is full
 }
 
 func (s *store) Key() []byte { return []byte("key") }
 
 func (s *store) Source(_ context.Context, remotes []string) (find.Source, error) {
+	if s.full {
+		return nil, syscall.ENOSPC
+	}
 	return source{remotes}, nil
 }
 
@@ -160,14 +165,7 @@ func newClient(t *testing.T) *client {
 // get requests a path, checks the status, and decodes the answer.
 func (c *client) get(token, path string, want int, change ...func(*http.Request)) (out map[string]any) {
 	c.t.Helper()
-	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8700"+path, nil)
-	r.RemoteAddr = "127.0.0.1:5"
-	r.Header.Set("Authorization", "Bearer "+token)
-	for _, f := range change {
-		f(r)
-	}
-	w := httptest.NewRecorder()
-	c.h.ServeHTTP(w, r)
+	w := c.ask(token, path, change...)
 	if w.Code != want {
 		c.t.Fatalf("%s: status %d, want %d: %s", path, w.Code, want, w.Body)
 	}
@@ -178,6 +176,19 @@ func (c *client) get(token, path string, want int, change ...func(*http.Request)
 		return out
 	}
 	return map[string]any{"text": w.Body.String()}
+}
+
+// ask requests a path.
+func (c *client) ask(token, path string, change ...func(*http.Request)) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1:8700"+path, nil)
+	r.RemoteAddr = "127.0.0.1:5"
+	r.Header.Set("Authorization", "Bearer "+token)
+	for _, f := range change {
+		f(r)
+	}
+	w := httptest.NewRecorder()
+	c.h.ServeHTTP(w, r)
+	return w
 }
 
 func items(page map[string]any) (out []map[string]any) {
@@ -287,6 +298,10 @@ func TestRefused(t *testing.T) {
 	c.get("t-ada", "/v1/search?q=needle", 403, func(r *http.Request) { r.Host = "evil.example" })
 	c.get("t-ada", "/v1/search?q=needle", 200, func(r *http.Request) { r.Host = "tape.example.org" })
 	c.get("", "/health", 200)
+	c.store.full = true
+	if w := c.ask("t-ada", "/v1/search?q=needle"); w.Code != http.StatusInsufficientStorage || w.Header().Get("Retry-After") != "10" {
+		t.Errorf("with a full disk: status %d, Retry-After %q; want 507 and 10 seconds", w.Code, w.Header().Get("Retry-After"))
+	}
 	c.store.void = true
 	c.get("t-ada", "/v1/search?q=needle", 401)
 }

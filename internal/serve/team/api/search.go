@@ -12,6 +12,7 @@ import (
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
 	"tape/internal/sessions/filter"
+	"tape/internal/store/layout"
 )
 
 // Item is a hit.
@@ -115,7 +116,7 @@ func (c *request) named(tape string) ([]int64, error) {
 	}
 	list, err := c.source.Sessions(c.r.Context(), db.Choice{Name: tape, Most: mostHits})
 	if err == nil && len(list) == 0 {
-		err = noSession(tape)
+		err = layout.NotFound(listSessions, "there is no session %q", tape)
 	}
 	var ids []int64
 	for _, s := range list {

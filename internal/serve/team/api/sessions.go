@@ -13,13 +13,14 @@ import (
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
 	"tape/internal/sessions/filter"
-	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 )
 
 const (
 	sessionPrefix = "/v1/sessions/"
 	entriesSuffix = "/entries"
+
+	listSessions = "/v1/sessions lists those that you see" // what to do if there is no session of a name
 )
 
 // Session is a session in a list.
@@ -114,23 +115,14 @@ func parsePlace(text string) (*time.Time, int64, error) {
 	return &at, n, nil
 }
 
-// noSession returns the error for a session that does not exist, or that the user must not see.
-func noSession(name string) error {
-	return layout.NotFound("/v1/sessions lists those that you see", "there is no session %q", name)
-}
-
 // entries lists the entries of a session, the oldest first, or, with order=desc, the newest first.
 func (c *request) entries() (any, error) {
 	v := c.r.URL.Query()
-	remote, tape, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(c.path, sessionPrefix), entriesSuffix), "/")
-	list, err := c.source.Sessions(c.r.Context(), db.Choice{Remote: remote, Name: tape, Most: 1})
+	name := strings.TrimSuffix(strings.TrimPrefix(c.path, sessionPrefix), entriesSuffix)
+	s, err := find.Named(c.r.Context(), c.source, name, listSessions)
 	if err != nil {
 		return nil, err
 	}
-	if tape == "" || len(list) == 0 {
-		return nil, noSession(remote + "/" + tape)
-	}
-	s := list[0]
 	q, limit, err := c.rangeOf(v)
 	if err != nil {
 		return nil, err

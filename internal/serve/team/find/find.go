@@ -8,6 +8,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"tape/index"
@@ -38,6 +39,19 @@ type Source interface {
 	Facets(ctx context.Context) (db.Facets, error)
 	Days(ctx context.Context, since time.Time) (map[string]int, error)
 	Containing(ctx context.Context, s db.Session, part string, most int) ([]int64, error)
+}
+
+// Named finds a session by its name, REMOTE/TAPE. hint says how to list those that the user sees.
+func Named(ctx context.Context, s Source, name, hint string) (db.Session, error) {
+	remote, tape, _ := strings.Cut(name, "/")
+	list, err := s.Sessions(ctx, db.Choice{Remote: remote, Name: tape, Most: 1})
+	if err != nil {
+		return db.Session{}, err
+	}
+	if tape == "" || len(list) == 0 {
+		return db.Session{}, layout.NotFound(hint, "there is no session %q", name)
+	}
+	return list[0], nil
 }
 
 // Hit is a hit, with title and author.
