@@ -27,6 +27,12 @@ func TestRead(t *testing.T) {
 		t.Errorf("fs.read of lines 2 and 3: %q", out)
 	}
 	contains(t, e.must("fs.read", `{"path":"a.txt","offset":9}`), "ends with line 4")
+	contains(t, e.must("fs.read", `{"path":"a.txt","offset":9223372036854775807}`), "ends with line 4")
+	e.put("folder/one", "")
+	e.put("folder/two", "")
+	if out := e.must("fs.read", `{"path":"folder","offset":2,"limit":9223372036854775807}`); out != "two\n" {
+		t.Errorf("fs.read of the folder from its second name: %q", out)
+	}
 	e.put("empty", "")
 	contains(t, e.must("fs.read", `{"path":"empty"}`), "empty")
 	e.put("crlf", "a\r\nb\r\n")
