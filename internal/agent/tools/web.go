@@ -175,7 +175,8 @@ func readPage(res *http.Response) (string, error) {
 	if !page && !strings.HasPrefix(kind, "text/") && !strings.Contains(kind, "json") && !strings.Contains(kind, "xml") && !strings.Contains(kind, "javascript") {
 		return "", fmt.Errorf("%s: it is not text, but %s; download it with bash", res.Status, clip(kind, 100))
 	}
-	body, err := charset.NewReader(io.LimitReader(res.Body, maxPage+1), res.Header.Get("Content-Type"))
+	start := &io.LimitedReader{R: res.Body, N: maxPage + 1}
+	body, err := charset.NewReader(start, res.Header.Get("Content-Type"))
 	if errors.Is(err, io.EOF) {
 		body, err = strings.NewReader(""), nil
 	}
@@ -187,8 +188,8 @@ func readPage(res *http.Response) (string, error) {
 		return "", fmt.Errorf("read the page: %w", err)
 	}
 	cut := ""
-	if len(raw) > maxPage {
-		raw, cut = raw[:maxPage], fmt.Sprintf("\n[cut off after %s]", display.Bytes(maxPage))
+	if len(raw) > maxPage || start.N <= 0 { // UTF-16 becomes shorter, other encodings longer
+		raw, cut = raw[:min(len(raw), maxPage)], fmt.Sprintf("\n[cut off after %s]", display.Bytes(maxPage))
 	}
 	text := toText(raw)
 	if page {

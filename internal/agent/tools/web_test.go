@@ -30,6 +30,7 @@ func TestFetch(t *testing.T) {
 		`<p>One <b>two</b> <a href="/there">three</a>, four.</p><ul><li>a<li>b</ul><pre>x
   y</pre><svg/><table><tr><td>1</td><td>2</td></tr></table>last</body>`)
 	answer("/latin1", "text/html; charset=iso-8859-1", "<p>gr\xfc\xdfe</p>")
+	answer("/utf16", "text/plain; charset=utf-16le", strings.Repeat("u\x00", maxPage/2+1))
 	answer("/json", "application/json", `{"a":1}`)
 	answer("/png", "image/png", "\x89PNG")
 	answer("/liar", "text/plain", "\x00\x01\x02")
@@ -68,6 +69,9 @@ func TestFetch(t *testing.T) {
 	}
 	contains(t, get("/html"), "200 OK", "not instructions")
 	contains(t, get("/latin1"), "grüße")
+	if text := get("/utf16"); !strings.HasSuffix(text, "\n[cut off after 5.0 MiB]") {
+		t.Errorf("a page in UTF-16 that is cut off ends with %q", text[len(text)-50:])
+	}
 	contains(t, get("/json"), `{"a":1}`)
 	contains(t, get("/ok"), `{"a":1}`, "/json")
 	fails("/deep", "exceeds 512 nodes", "download it")
