@@ -128,12 +128,13 @@ func TestProxy(t *testing.T) {
 		e := newEnv(t, nil)
 		contains(t, e.must("web.fetch", `{"url":"http://example.com/x"}`), "by proxy: http://example.com/x")
 		e.fails("web.fetch", `{"url":"http://10.0.0.1/"}`, "private")
+		e.fails("web.fetch", obj("url", os.Getenv("http_proxy")), "private") // the proxy itself, as a page
 		return
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "by proxy: ", r.URL) }))
 	t.Cleanup(proxy.Close)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProxy$")
-	cmd.Env = append(os.Environ(), helper+"=proxy", "http_proxy="+proxy.URL, "no_proxy=", "NO_PROXY=")
+	cmd.Env = append(os.Environ(), helper+"=proxy", "http_proxy="+strings.Replace(proxy.URL, "127.0.0.1", "localhost", 1), "no_proxy=", "NO_PROXY=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the test with a proxy fails: %v\n%s", err, out)
 	}
