@@ -46,7 +46,7 @@ func TestListsOfBodies(t *testing.T) {
 	r.fails(http.StatusRequestEntityTooLarge, "payload_too_large", "POST", "/tapes/c/handoff", `{"name":"x","state":`+large+`}`)
 }
 
-// TestAnchorsArePages: a list of anchors has as many of the newest as fit into a page.
+// TestAnchorsArePages: a list of anchors has as many of the newest as fit into a page; a fork can begin at an older one.
 func TestAnchorsArePages(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
@@ -64,6 +64,7 @@ func TestAnchorsArePages(t *testing.T) {
 		if size > pages.MaxBytes || !got.HasMore || len(got.Items) < 10 || got.Items[len(got.Items)-1].Name != "h19" {
 			t.Errorf("thread %q: %d anchors with %d bytes, more: %t", thread, len(got.Items), size, got.HasMore)
 		}
+		r.want(http.StatusCreated, "POST", "/tapes/c"+thread+"/fork", `{"name":"f","at":"h0"}`, nil)
 	}
 }
 
