@@ -149,9 +149,8 @@ func (b *onboarder) provider(ctx context.Context, byDefault string) (string, err
 // reach asks for a provider's address and key until its server answers, or the person goes on without
 // its list of models.
 func (b *onboarder) reach(ctx context.Context, provider string) ([]hooks.ModelOption, error) {
-	again := false
 	for {
-		if err := b.address(ctx, provider, again); err != nil {
+		if err := b.address(ctx, provider); err != nil {
 			return nil, err
 		}
 		if err := b.key(ctx, provider); err != nil {
@@ -159,9 +158,7 @@ func (b *onboarder) reach(ctx context.Context, provider string) ([]hooks.ModelOp
 		}
 		client, err := b.client()
 		if err != nil {
-			b.say("That cannot be used: %s", display.Line(err.Error()))
-			again = true
-			continue
+			return nil, err // of settings that are not asked for here
 		}
 		list, err := client.List(ctx, provider)
 		if err == nil || ctx.Err() != nil {
@@ -172,7 +169,6 @@ func (b *onboarder) reach(ctx context.Context, provider string) ([]hooks.ModelOp
 		if err != nil || answer == "no" {
 			return nil, err
 		}
-		again = true
 	}
 }
 
@@ -223,16 +219,16 @@ func (b *onboarder) pickModel(ctx context.Context, provider string, list []hooks
 	}
 }
 
-// address asks for the address of a provider's API until the answer is one, and stores it. With again, it asks even
-// if the environment has the address.
-func (b *onboarder) address(ctx context.Context, provider string, again bool) error {
+// address asks for the address of a provider's API until the answer is one, and stores it, unless the environment
+// has the address.
+func (b *onboarder) address(ctx context.Context, provider string) error {
 	urls := map[string]string{}
 	if err := jsonSetting(b.Store, "base_urls", &urls); err != nil {
 		return err
 	}
 	variable := keys.Variable(provider, "BASE_URL")
-	if fixed := b.Getenv(variable); fixed != "" && !again {
-		b.say("The address of its API is in %s: %s", variable, display.Line(fixed))
+	if fixed := b.Getenv(variable); fixed != "" {
+		b.say("The address of its API is in %s (unset it to be asked): %s", variable, display.Line(fixed))
 		return nil
 	}
 	known := slices.Contains(models.Providers(), provider)
