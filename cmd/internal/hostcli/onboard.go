@@ -20,6 +20,7 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/hooks"
+	"tape/internal/agent/channels/telegram"
 	"tape/internal/agent/keys"
 	"tape/internal/agent/models"
 	"tape/internal/show/display"
@@ -317,11 +318,16 @@ func (b *onboarder) channel(ctx context.Context) error {
 	if err != nil || answer != "telegram" {
 		return err
 	}
-	users, err := b.ask(ctx, "Telegram users who may write to the bot (ids or @names, with commas)", "")
+	var o telegram.Options // its other members stay
+	if err := jsonSetting(b.Store, "telegram", &o); err != nil {
+		return err
+	}
+	users, err := b.ask(ctx, "Telegram users who may write to the bot (ids or @names, with commas)", strings.Join(o.AllowUsers, ", "))
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(map[string]any{"allow_users": strings.FieldsFunc(users, func(r rune) bool { return r == ',' || r == ' ' })})
+	o.AllowUsers = strings.FieldsFunc(users, func(r rune) bool { return r == ',' || r == ' ' })
+	raw, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}
