@@ -129,7 +129,7 @@ func TestHostilePaths(t *testing.T) {
 			}
 		}
 	}
-	if got := mustReadFile(t, outside); got != "top secret\n" {
+	if got := readFile(outside); got != "top secret\n" {
 		t.Errorf("the file outside of the project has become %q", got)
 	}
 	if got := e.got(".git/config"); got != "a\n" {
@@ -139,15 +139,6 @@ func TestHostilePaths(t *testing.T) {
 	if info, err := os.Lstat(filepath.Join(e.dir, "absolute")); e.got("in/a.txt") != "b\n" || err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Error("a link within the project is not followed")
 	}
-}
-
-func mustReadFile(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // The search for a line far into a large file ends with the turn.

@@ -199,9 +199,7 @@ func TestMCPSchema(t *testing.T) {
 	for i := range maxTools {
 		s.AddTool(&mcp.Tool{Name: fmt.Sprintf("zz%d", i), Description: strings.Repeat("x", 5000), InputSchema: json.RawMessage(`{"type":"object"}`)}, answer)
 	}
-	var sizes atomic.Int64
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { sizes.Add(1); handler.ServeHTTP(w, r) }))
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 	defer web.Close()
 	e := newEnv(t, func(o *Options) { o.Servers = map[string]Server{"web": {URL: web.URL}} })
 	for _, name := range []string{"loop", "spelt", "odd"} {
