@@ -184,17 +184,22 @@ func (o *appendOptions) draft(payload []byte) repo.Draft {
 	return d
 }
 
+// inputTooLong says that standard input does not fit into an entry.
+func inputTooLong(maxLine int) error {
+	return layout.Invalid("", "standard input is longer than max_line allows, which is %d bytes", maxLine).Try(layout.RaiseMaxLine)
+}
+
 func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	var payload []byte
 	limit := (*workspace.Store)(t.Store()).Config().MaxLine
 	switch {
 	case o.dash:
 		// Whitespace in the payload is not stored and may make it longer than a line.
-		if payload, err = o.app.ReadAll(ctx, 2*limit); err != nil {
+		if payload, err = o.app.ReadAll(ctx, 2*limit, inputTooLong(limit)); err != nil {
 			return err
 		}
 	case o.text == "-":
-		if o.text, err = o.app.ReadText(ctx, limit); err != nil {
+		if o.text, err = o.app.ReadText(ctx, limit, inputTooLong(limit)); err != nil {
 			return err
 		}
 		if strings.TrimSpace(o.text) == "" {

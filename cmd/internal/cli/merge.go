@@ -126,7 +126,8 @@ func mergedIDs(r merge.Result) (first, last any) {
 
 func (o *mergeOptions) run(ctx context.Context, store *repo.Store, args []string) error {
 	if o.summary == "-" {
-		text, err := o.app.ReadText(ctx, (*workspace.Store)(store).Config().MaxLine)
+		limit := (*workspace.Store)(store).Config().MaxLine
+		text, err := o.app.ReadText(ctx, limit, inputTooLong(limit))
 		if err != nil {
 			return err
 		}

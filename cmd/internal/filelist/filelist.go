@@ -50,10 +50,7 @@ func elsewhere(s *stdio.Streams, rows []Row) string {
 	const most = 3
 	var names []string
 	for _, r := range rows {
-		name := display.Line(r.Path)
-		if rest, ok := strings.CutPrefix(name, s.Getenv("HOME")+"/"); ok && s.Getenv("HOME") != "" {
-			name = "~/" + rest
-		}
+		name := display.Path(r.Path, s.Getenv("HOME"))
 		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -143,7 +140,9 @@ func Show(s *stdio.Streams, rows []Row, byFile bool, names map[string]string) er
 			left = max(20, s.Width()-others)
 		}
 		l.None, l.Head = "the session read and wrote no file", []string{"~FILE"}
-		lead = func(r Row) []any { return []any{fitEnd(about.InProject(r.Project, r.Path), left)} }
+		lead = func(r Row) []any {
+			return []any{display.TruncateStart(display.Line(about.InProject(r.Project, r.Path)), left)}
+		}
 	}
 	narrow := s.Width() > 0 && s.Width() < 70
 	l.Head = append(l.Head, "LAST")
@@ -184,19 +183,6 @@ func bySession(rows []Row) (out []Row, several bool) {
 		several = several || out[i].files > 1
 	}
 	return out, several
-}
-
-// fitEnd shortens a path to a number of cells, 0 for any number, and keeps its end.
-func fitEnd(path string, cells int) string {
-	path = display.Line(path)
-	if cells == 0 || display.Width(path) <= cells {
-		return path
-	}
-	runes := []rune(path)
-	for len(runes) > 1 && display.Width(string(runes)) >= cells {
-		runes = runes[1:]
-	}
-	return "…" + string(runes)
 }
 
 func count(n int64) string {

@@ -173,7 +173,7 @@ func (o *Forgetting) ask(ctx context.Context, files, at []string, subagents int)
 	}
 	if len(files) > 0 && !o.Transcripts {
 		for _, path := range files {
-			o.StderrUnlessQuiet("  %s", o.home(path))
+			o.StderrUnlessQuiet("  %s", display.Path(path, o.Where.User.Home))
 		}
 		them := "them"
 		if len(files) == 1 {
@@ -209,13 +209,13 @@ func (o *Forgetting) report(found transcripts.Found, deleted, gone, still []stri
 	name := display.ShellWord(o.Name)
 	o.PrintUnlessQuiet("forgot the session %s; imports and pulls leave it out from now on", display.Quoted(o.Name))
 	for _, path := range deleted {
-		o.PrintUnlessQuiet("deleted %s", o.home(path))
+		o.PrintUnlessQuiet("deleted %s", display.Path(path, o.Where.User.Home))
 	}
 	for _, remote := range gone {
 		o.PrintUnlessQuiet("deleted at %s, which may keep the commits until its own git gc", display.Line(remote))
 	}
 	for _, path := range found.Files {
-		o.PrintUnlessQuiet("%s still has the text; to delete it: rm %s", o.home(path), display.ShellWord(path))
+		o.PrintUnlessQuiet("%s still has the text; to delete it: rm %s", display.Path(path, o.Where.User.Home), display.ShellWord(path))
 	}
 	for _, program := range found.Programs {
 		o.PrintUnlessQuiet("%s still has it in its database: delete the session there", program)
@@ -224,14 +224,6 @@ func (o *Forgetting) report(found transcripts.Found, deleted, gone, still []stri
 		o.PrintUnlessQuiet("%s still has it; to delete it there: tape rm %s --forget --remote", display.Line(remote), name)
 	}
 	return nil
-}
-
-// home returns a path with ~ for the home directory.
-func (o *Forgetting) home(path string) string {
-	if rest, ok := strings.CutPrefix(path, o.Where.User.Home+"/"); ok && o.Where.User.Home != "" {
-		path = "~/" + rest
-	}
-	return display.Line(path)
 }
 
 // AfterPull asks about the sessions that somebody has forgotten at a remote. Without a terminal they stay.

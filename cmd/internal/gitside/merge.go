@@ -55,7 +55,7 @@ func MergeFile(ctx context.Context, s *stdio.Streams, versions []string, path st
 // ReadFile reads a file, or standard input for "-".
 func ReadFile(ctx context.Context, s *stdio.Streams, name string) ([]byte, error) {
 	if name == "-" {
-		return s.ReadAll(ctx, 0)
+		return s.ReadAll(ctx, 0, nil)
 	}
 	raw, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {

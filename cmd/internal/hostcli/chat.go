@@ -32,8 +32,6 @@ func isScreen(o cli.AgentOptions) bool {
 	return ok && okOut && o.Getenv("TERM") != "dumb" && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
 }
 
-func environ() []string { return os.Environ() }
-
 // Chat talks to a person until they leave.
 func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	o.Typed = isScreen(o)
@@ -116,7 +114,7 @@ type chatScreen struct {
 }
 
 func (c *chatScreen) options() chatui.Options {
-	return chatui.Options{In: c.In, Out: c.Out, Env: environ(), Session: c.session, Dir: c.Project,
+	return chatui.Options{In: c.In, Out: c.Out, Env: os.Environ(), Session: c.session, Dir: c.Project,
 		Cancel: func() { c.manager.Cancel(c.session) },
 		Send: func(ctx context.Context, id, text string, how hooks.Admission) error {
 			m := terminal.Message(c.session, text)
@@ -315,7 +313,7 @@ func (c *chatScreen) pick(ctx context.Context, in io.Reader, out io.Writer) (str
 	for i, t := range list {
 		rows[i] = picker.Session{Tape: t}
 	}
-	chosen, err := picker.New(picker.Options{Sessions: rows, In: in, Out: out, Env: environ(), Now: time.Now}).Pick(ctx)
+	chosen, err := picker.New(picker.Options{Sessions: rows, In: in, Out: out, Env: os.Environ(), Now: time.Now}).Pick(ctx)
 	if err != nil || chosen < 0 {
 		return "", err
 	}

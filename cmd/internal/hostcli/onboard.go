@@ -20,6 +20,7 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/hooks"
+	"tape/internal/agent/channels/telegram"
 	"tape/internal/agent/keys"
 	"tape/internal/agent/models"
 	"tape/internal/show/display"
@@ -149,9 +150,8 @@ func (b *onboarder) provider(ctx context.Context, byDefault string) (string, err
 // reach asks for a provider's address and key until its server answers, or the person goes on without
 // its list of models.
 func (b *onboarder) reach(ctx context.Context, provider string) ([]hooks.ModelOption, error) {
-	again := false
 	for {
-		if err := b.address(ctx, provider, again); err != nil {
+		if err := b.address(ctx, provider); err != nil {
 			return nil, err
 		}
 		if err := b.key(ctx, provider); err != nil {
@@ -159,9 +159,7 @@ func (b *onboarder) reach(ctx context.Context, provider string) ([]hooks.ModelOp
 		}
 		client, err := b.client()
 		if err != nil {
-			b.say("That cannot be used: %s", display.Line(err.Error()))
-			again = true
-			continue
+			return nil, err // of settings that are not asked for here
 		}
 		list, err := client.List(ctx, provider)
 		if err == nil || ctx.Err() != nil {
@@ -172,7 +170,6 @@ func (b *onboarder) reach(ctx context.Context, provider string) ([]hooks.ModelOp
 		if err != nil || answer == "no" {
 			return nil, err
 		}
-		again = true
 	}
 }
 
@@ -223,16 +220,16 @@ func (b *onboarder) pickModel(ctx context.Context, provider string, list []hooks
 	}
 }
 
-// address asks for the address of a provider's API until the answer is one, and stores it. With again, it asks even
-// if the environment has the address.
-func (b *onboarder) address(ctx context.Context, provider string, again bool) error {
+// address asks for the address of a provider's API until the answer is one, and stores it, unless the environment
+// has the address.
+func (b *onboarder) address(ctx context.Context, provider string) error {
 	urls := map[string]string{}
 	if err := jsonSetting(b.Store, "base_urls", &urls); err != nil {
 		return err
 	}
 	variable := keys.Variable(provider, "BASE_URL")
-	if fixed := b.Getenv(variable); fixed != "" && !again {
-		b.say("The address of its API is in %s: %s", variable, display.Line(fixed))
+	if fixed := b.Getenv(variable); fixed != "" {
+		b.say("The address of its API is in %s (unset it to be asked): %s", variable, display.Line(fixed))
 		return nil
 	}
 	known := slices.Contains(models.Providers(), provider)
@@ -321,11 +318,16 @@ func (b *onboarder) channel(ctx context.Context) error {
 	if err != nil || answer != "telegram" {
 		return err
 	}
-	users, err := b.ask(ctx, "Telegram users who may write to the bot (ids or @names, with commas)", "")
+	var o telegram.Options // its other members stay
+	if err := jsonSetting(b.Store, "telegram", &o); err != nil {
+		return err
+	}
+	users, err := b.ask(ctx, "Telegram users who may write to the bot (ids or @names, with commas)", strings.Join(o.AllowUsers, ", "))
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(map[string]any{"allow_users": strings.FieldsFunc(users, func(r rune) bool { return r == ',' || r == ' ' })})
+	o.AllowUsers = strings.FieldsFunc(users, func(r rune) bool { return r == ',' || r == ' ' })
+	raw, err := json.Marshal(o)
 	if err != nil {
 		return err
 	}

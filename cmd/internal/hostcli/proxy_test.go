@@ -75,6 +75,30 @@ func serve(t *testing.T, args ...string) *served {
 	return s
 }
 
+// TestOpenInForeground: the program that opens the page may wait for the browser, which waits for the server.
+func TestOpenInForeground(t *testing.T) {
+	bin, temporary := t.TempDir(), t.TempDir()
+	for _, name := range []string{"xdg-open", "open"} {
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\nexec tail -f /dev/null\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("PATH", bin+":/usr/bin:/bin")
+	t.Setenv("TMPDIR", temporary)
+	t.Cleanup(func() { // the server has ended
+		if left, err := filepath.Glob(filepath.Join(temporary, "tape-open-*")); err != nil || len(left) > 0 {
+			t.Errorf("the file with the link is left: %s, %v", left, err)
+		}
+	})
+	s := serve(t, "--open")
+	client := http.Client{Timeout: time.Minute}
+	res, err := client.Get(s.URL + "/v1/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+}
+
 func (s *served) command(args ...string) *exec.Cmd {
 	s.Helper()
 	self, err := os.Executable()

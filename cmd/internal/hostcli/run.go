@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"sync"
 
@@ -35,7 +36,7 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	onScreen := !m.Quiet && isScreen(o)
 	a, err := newAssembly(ctx, o, func(a *assembly) error {
 		if onScreen {
-			t.ui = chatui.New(chatui.Options{In: o.In, Out: o.Out, Env: environ(), Session: m.Session, Dir: o.Project, Once: true, Cancel: interrupt})
+			t.ui = chatui.New(chatui.Options{In: o.In, Out: o.Out, Env: os.Environ(), Session: m.Session, Dir: o.Project, Once: true, Cancel: interrupt})
 			a.gate.SetAsker(t.ui)
 		}
 		return a.rt.Register(&hooks.Plugin{Name: "run", Internal: true, DispatchOutbound: t.dispatch})

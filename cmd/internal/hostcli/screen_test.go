@@ -229,6 +229,9 @@ func TestOnboard(t *testing.T) {
 		if rest, ok := strings.CutPrefix(v, "OPENAI_BASE_URL="); ok {
 			modelURL = strings.TrimSuffix(rest, "/v1")
 		}
+		if home, ok := strings.CutPrefix(v, "TAPE_HOME="); ok {
+			t.Setenv("TAPE_HOME", home)
+		}
 	}
 	target, err := url.Parse(modelURL)
 	if err != nil {
@@ -242,7 +245,23 @@ func TestOnboard(t *testing.T) {
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	c.options.Argv = append([]string{c.options.Argv[0]}, "onboard")
-	c.options.Env = append(c.options.Env, "TAPE_MODEL=", "OPENAI_BASE_URL=", "OPENAI_API_KEY=")
+	c.options.Env = append(c.options.Env, "TAPE_MODEL=", "OPENAI_BASE_URL=", "OPENAI_API_KEY=", "MINE_BASE_URL=http://127.0.0.1:1/v1")
+	const kept = `{"base_url":"http://127.0.0.1:1","allow_users":["7","@ann"],"allow_chats":["-1"]}`
+	if err := c.store.SetSetting("telegram", kept); err != nil {
+		t.Fatal(err)
+	}
+	c.Screen = screen.Start(t, c.options)
+	c.Until("Provider (")
+	c.Say("mine", "in MINE_BASE_URL", "Key (not shown")
+	c.Say("", "It does not work", "Ask for address and key again?")
+	c.Type("yes")
+	c.Keys("Enter")
+	c.UntilIt("names the variable again", func(seen string) bool {
+		return strings.Count(seen, "in MINE_BASE_URL (unset it to be asked): http://127.0.0.1:1/v1\nKey (not shown") == 2
+	})
+	c.Keys("C-c")
+	c.Until("left ")
+	c.options.Env = append(c.options.Env, "MINE_BASE_URL=")
 	c.Screen = screen.Start(t, c.options)
 	c.Until("Provider (")
 	c.Say("no such thing!", "only letters")
@@ -253,7 +272,12 @@ func TestOnboard(t *testing.T) {
 	c.Say("huge", `no model "huge"`)
 	c.Say("2", "It answers.", "Channel")
 	c.Say("pigeon", "Please answer terminal or telegram.")
-	c.Say("terminal", "Talk to the agent now?")
+	c.Say("telegram", "with commas) [7, @ann]:")
+	c.Say("", "Token of the bot")
+	c.Say("", "tape gateway", "Talk to the agent now?")
+	if got, err := c.store.Setting("telegram"); got != kept || err != nil {
+		t.Errorf("the setting telegram has become %s, %v", got, err)
+	}
 	c.Say("", "mine:small · cli:local")
 	c.Say("hello", "Welcome.", "tokens in")
 	c.Keys("C-d")

@@ -72,11 +72,15 @@ func (Host) Serve(ctx context.Context, o servecmd.Options) error {
 		return err
 	}
 	if o.Open {
-		remove, err := openPage(ctx, link)
-		if err != nil {
-			o.Warn("no browser could be opened: " + err.Error())
-		}
-		defer remove()
+		opened := make(chan func(), 1) // gets what removes the page
+		go func() {                    // its program may wait for the browser, which waits for this server
+			remove, err := openPage(ctx, link)
+			if err != nil && ctx.Err() == nil {
+				o.Warn("no browser could be opened: " + err.Error())
+			}
+			opened <- remove
+		}()
+		defer func() { stop(); (<-opened)() }()
 	}
 	return s.Serve(ctx, listeners...)
 }

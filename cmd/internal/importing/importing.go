@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
@@ -199,18 +198,11 @@ func (m *Import) shortHome(text string) string {
 // cells, which are at least 24.
 func ShortPath(s *stdio.Streams, path string, cells int) string {
 	const least = 24
-	text := display.Line(path)
-	if home := s.Getenv("HOME"); home != "" && (text == home || strings.HasPrefix(text, home+"/")) {
-		text = "~" + strings.TrimPrefix(text, home)
-	}
-	if cells = max(least, cells); s.Width() == 0 || display.Width(text) <= cells {
+	text := display.Path(path, s.Getenv("HOME"))
+	if s.Width() == 0 {
 		return text
 	}
-	for display.Width(text) >= cells {
-		_, n := utf8.DecodeRuneInString(text)
-		text = text[n:]
-	}
-	return "…" + text
+	return display.TruncateStart(text, max(least, cells))
 }
 
 func (m *Import) text(what string, res importer.Result, into string) string {

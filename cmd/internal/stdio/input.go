@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"tape/internal/store/layout"
 )
 
 // input is standard input whose reads end with a context. A read of a terminal or a pipe
@@ -46,8 +44,8 @@ func NewInput(ctx context.Context, r io.Reader) (in input, end func()) {
 	}, func() { close(ask) }
 }
 
-// ReadAll reads standard input to its end, refusing more than limit bytes; 0 is no limit.
-func (s *Streams) ReadAll(ctx context.Context, limit int) ([]byte, error) {
+// ReadAll reads standard input to its end. If there are more than limit bytes, it returns tooLong; 0 is no limit.
+func (s *Streams) ReadAll(ctx context.Context, limit int, tooLong error) ([]byte, error) {
 	in, end := NewInput(ctx, s.Stdin)
 	defer end()
 	var from io.Reader = in
@@ -59,14 +57,14 @@ func (s *Streams) ReadAll(ctx context.Context, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("read standard input: %w", err)
 	}
 	if limit > 0 && len(data) > limit {
-		return nil, layout.Invalid("", "standard input has more than %d bytes, which is too long for max_line", limit).Try(layout.RaiseMaxLine)
+		return nil, tooLong
 	}
 	return data, nil
 }
 
 // ReadText reads a text from standard input and, as $(…) does, drops newlines at its end.
-func (s *Streams) ReadText(ctx context.Context, limit int) (string, error) {
-	data, err := s.ReadAll(ctx, limit)
+func (s *Streams) ReadText(ctx context.Context, limit int, tooLong error) (string, error) {
+	data, err := s.ReadAll(ctx, limit, tooLong)
 	return strings.TrimRight(string(data), "\r\n"), err
 }
 

@@ -183,7 +183,7 @@ func list(root *os.Root, name string, from, limit int) (string, error) {
 		if i+1 < from {
 			continue
 		}
-		if i+1 >= from+limit || out.Len() > pageBytes-lineBytes {
+		if i+1-from >= limit || out.Len() > pageBytes-lineBytes {
 			fmt.Fprintf(&out, "(%d more follow: read on with offset=%d)\n", len(entries)-i, i+1)
 			break
 		}
@@ -210,7 +210,7 @@ func page(ctx context.Context, r *bufio.Reader, from, limit int) (string, error)
 		if err := ctx.Err(); err != nil {
 			return "", err
 		}
-		if n >= from+limit || out.Len() > pageBytes-lineBytes {
+		if n-from >= limit || out.Len() > pageBytes-lineBytes {
 			if _, err := r.Peek(1); err == nil {
 				fmt.Fprintf(&out, "(more follows: read on with offset=%d)\n", n)
 			}

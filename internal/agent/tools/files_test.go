@@ -27,6 +27,12 @@ func TestRead(t *testing.T) {
 		t.Errorf("fs.read of lines 2 and 3: %q", out)
 	}
 	contains(t, e.must("fs.read", `{"path":"a.txt","offset":9}`), "ends with line 4")
+	contains(t, e.must("fs.read", `{"path":"a.txt","offset":9223372036854775807}`), "ends with line 4")
+	e.put("folder/one", "")
+	e.put("folder/two", "")
+	if out := e.must("fs.read", `{"path":"folder","offset":2,"limit":9223372036854775807}`); out != "two\n" {
+		t.Errorf("fs.read of the folder from its second name: %q", out)
+	}
 	e.put("empty", "")
 	contains(t, e.must("fs.read", `{"path":"empty"}`), "empty")
 	e.put("crlf", "a\r\nb\r\n")
@@ -123,7 +129,7 @@ func TestHostilePaths(t *testing.T) {
 			}
 		}
 	}
-	if got := mustReadFile(t, outside); got != "top secret\n" {
+	if got := readFile(outside); got != "top secret\n" {
 		t.Errorf("the file outside of the project has become %q", got)
 	}
 	if got := e.got(".git/config"); got != "a\n" {
@@ -133,15 +139,6 @@ func TestHostilePaths(t *testing.T) {
 	if info, err := os.Lstat(filepath.Join(e.dir, "absolute")); e.got("in/a.txt") != "b\n" || err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Error("a link within the project is not followed")
 	}
-}
-
-func mustReadFile(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
 }
 
 // The search for a line far into a large file ends with the turn.

@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 	case "host":
 		hostThatIsKilled()
 	default:
+		_ = os.Setenv("MY_TOKEN", "more") // newMCP passes it on, also in parallel tests, which cannot set it
 		os.Exit(m.Run())
 	}
 }

@@ -147,8 +147,10 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 	}
 	cmd := &exec.Cmd{Path: name, Args: append([]string{s.Command}, args...), Dir: s.dir, Env: s.env(), Stderr: s.stderr, WaitDelay: leftOver}
 	for key, value := range s.Env {
-		if name, ok := strings.CutPrefix(value, "${"); ok && strings.HasSuffix(name, "}") {
-			value = os.Getenv(strings.TrimSuffix(name, "}"))
+		if variable.FindString(value) == value {
+			if value, err = withVariables(value); err != nil {
+				return nil, nil, err
+			}
 		}
 		cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], key+"="+value)
 	}

@@ -91,7 +91,6 @@ const anything = `{"text":"hello"}`
 
 func TestMCP(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-123")
-	t.Setenv("MY_TOKEN", "more")
 	e, started := newMCP(t)
 	if got := started(); len(got) != 0 {
 		t.Errorf("the server was started before its tools were wanted: %s", got)
@@ -157,15 +156,15 @@ func TestMCPBroken(t *testing.T) {
 	t.Parallel()
 	e := newEnv(t, func(o *Options) {
 		o.Servers = map[string]Server{"empty": {}, "none": {Command: "no-such-program-here"}, "exits": {Command: "sh", Args: []string{"-c", "echo I cannot >&2; exit 1"}},
-			"babbles": {Command: "sh", Args: []string{"-c", "yes"}}, "file": {URL: "file:///etc/passwd"}, "gone": {URL: "http://127.0.0.1:1/mcp"},
+			"babbles": {Command: "sh", Args: []string{"-c", "yes"}}, "unset": {Command: "false", Env: map[string]string{"KEY": "${TAPE_TEST_NOT_SET}"}}, "file": {URL: "file:///etc/passwd"}, "gone": {URL: "http://127.0.0.1:1/mcp"},
 			"a.b": {Command: os.Args[0], Env: map[string]string{helper: "mcp"}}}
 	})
 	contains(t, e.must("a.b.echo", anything), "hello")
 	contains(t, e.must("bash", `{"cmd":"echo works"}`), "works")
-	for _, name := range []string{"none", "exits", "babbles", "file", "gone"} {
+	for _, name := range []string{"none", "exits", "babbles", "unset", "file", "gone"} {
 		contains(t, e.log.String(), "server="+name)
 	}
-	contains(t, e.log.String(), "I cannot", "neither http nor https", "neither a command nor a url")
+	contains(t, e.log.String(), "I cannot", "TAPE_TEST_NOT_SET, which is not set", "neither http nor https", "neither a command nor a url")
 	if n := strings.Count(e.log.String(), "server=none"); n != 1 {
 		t.Errorf("the failure of the server none is logged %d times, not once", n)
 	}
@@ -200,9 +199,7 @@ func TestMCPSchema(t *testing.T) {
 	for i := range maxTools {
 		s.AddTool(&mcp.Tool{Name: fmt.Sprintf("zz%d", i), Description: strings.Repeat("x", 5000), InputSchema: json.RawMessage(`{"type":"object"}`)}, answer)
 	}
-	var sizes atomic.Int64
-	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil)
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { sizes.Add(1); handler.ServeHTTP(w, r) }))
+	web := httptest.NewServer(mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return s }, nil))
 	defer web.Close()
 	e := newEnv(t, func(o *Options) { o.Servers = map[string]Server{"web": {URL: web.URL}} })
 	for _, name := range []string{"loop", "spelt", "odd"} {

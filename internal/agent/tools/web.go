@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -30,10 +29,7 @@ const (
 )
 
 // web fetches pages.
-type web struct {
-	private bool
-	proxies sync.Map // addresses of the proxies in use, which may be private
-}
+type web struct{ private bool }
 
 type fetchArgs struct {
 	URL     string `json:"url"`
@@ -66,9 +62,7 @@ func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (stri
 	}
 	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.8, application/json;q=0.8, */*;q=0.1")
 	req.Header.Set("User-Agent", "tape")
-	transport := w.transport()
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, CheckRedirect: func(req *http.Request, via []*http.Request) error {
+	client := &http.Client{Transport: w.transport(), CheckRedirect: func(req *http.Request, via []*http.Request) error {
 		if len(via) >= maxRedirects {
 			return fmt.Errorf("more than %d redirects", maxRedirects)
 		}
@@ -80,6 +74,7 @@ func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (stri
 		}
 		return nil
 	}}
+	defer client.CloseIdleConnections()
 	res, err := client.Do(req)
 	if err != nil {
 		if within.Err() != nil && ctx.Err() == nil {
@@ -91,35 +86,30 @@ func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (stri
 	return readPage(res)
 }
 
-// transport returns a transport that connects only to proxies and to addresses that reach permits. Each call of
-// the tool has its own: there are too few calls to share connections.
-func (w *web) transport() *http.Transport {
-	dialer := &net.Dialer{Timeout: pageSeconds * time.Second, ControlContext: w.reach}
-	direct := &net.Dialer{Timeout: pageSeconds * time.Second}
-	return &http.Transport{
-		Proxy: func(req *http.Request) (*url.URL, error) {
-			proxy, err := http.ProxyFromEnvironment(req)
-			if proxy != nil {
-				w.proxies.Store(hostPort(proxy), true)
-			}
-			return proxy, err
-		},
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			if _, ok := w.proxies.Load(address); ok {
-				return direct.DialContext(ctx, network, address)
-			}
-			return dialer.DialContext(ctx, network, address)
-		},
-		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: pageSeconds * time.Second,
-	}
+// transport sends requests to their proxies, whose addresses may be private, and the others directly, only to
+// addresses that reach permits. Each call of the tool has its own: there are too few calls to share connections.
+type transport struct{ proxied, direct *http.Transport }
+
+func (w *web) transport() transport {
+	proxied := &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: pageSeconds * time.Second}).DialContext,
+		ForceAttemptHTTP2: true, MaxResponseHeaderBytes: 64 << 10, TLSHandshakeTimeout: pageSeconds * time.Second}
+	direct := proxied.Clone()
+	direct.Proxy, direct.DialContext = nil, (&net.Dialer{Timeout: pageSeconds * time.Second, ControlContext: w.reach}).DialContext
+	return transport{proxied, direct}
 }
 
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}[u.Scheme]
+// RoundTrip implements [http.RoundTripper].
+func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if proxy, err := http.ProxyFromEnvironment(req); proxy != nil || err != nil {
+		return t.proxied.RoundTrip(req)
 	}
-	return net.JoinHostPort(u.Hostname(), port)
+	return t.direct.RoundTrip(req)
+}
+
+// CloseIdleConnections is called by [http.Client.CloseIdleConnections].
+func (t transport) CloseIdleConnections() {
+	t.proxied.CloseIdleConnections()
+	t.direct.CloseIdleConnections()
 }
 
 // allow checks a URL before anything is sent.
@@ -175,7 +165,8 @@ func readPage(res *http.Response) (string, error) {
 	if !page && !strings.HasPrefix(kind, "text/") && !strings.Contains(kind, "json") && !strings.Contains(kind, "xml") && !strings.Contains(kind, "javascript") {
 		return "", fmt.Errorf("%s: it is not text, but %s; download it with bash", res.Status, clip(kind, 100))
 	}
-	body, err := charset.NewReader(io.LimitReader(res.Body, maxPage+1), res.Header.Get("Content-Type"))
+	start := &io.LimitedReader{R: res.Body, N: maxPage + 1}
+	body, err := charset.NewReader(start, res.Header.Get("Content-Type"))
 	if errors.Is(err, io.EOF) {
 		body, err = strings.NewReader(""), nil
 	}
@@ -187,8 +178,8 @@ func readPage(res *http.Response) (string, error) {
 		return "", fmt.Errorf("read the page: %w", err)
 	}
 	cut := ""
-	if len(raw) > maxPage {
-		raw, cut = raw[:maxPage], fmt.Sprintf("\n[cut off after %s]", display.Bytes(maxPage))
+	if len(raw) > maxPage || start.N <= 0 { // UTF-16 becomes shorter, other encodings longer
+		raw, cut = raw[:min(len(raw), maxPage)], fmt.Sprintf("\n[cut off after %s]", display.Bytes(maxPage))
 	}
 	text := toText(raw)
 	if page {

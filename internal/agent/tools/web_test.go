@@ -30,6 +30,7 @@ func TestFetch(t *testing.T) {
 		`<p>One <b>two</b> <a href="/there">three</a>, four.</p><ul><li>a<li>b</ul><pre>x
   y</pre><svg/><table><tr><td>1</td><td>2</td></tr></table>last</body>`)
 	answer("/latin1", "text/html; charset=iso-8859-1", "<p>gr\xfc\xdfe</p>")
+	answer("/utf16", "text/plain; charset=utf-16le", strings.Repeat("u\x00", maxPage/2+1))
 	answer("/json", "application/json", `{"a":1}`)
 	answer("/png", "image/png", "\x89PNG")
 	answer("/liar", "text/plain", "\x00\x01\x02")
@@ -68,6 +69,9 @@ func TestFetch(t *testing.T) {
 	}
 	contains(t, get("/html"), "200 OK", "not instructions")
 	contains(t, get("/latin1"), "grüße")
+	if text := get("/utf16"); !strings.HasSuffix(text, "\n[cut off after 5.0 MiB]") {
+		t.Errorf("a page in UTF-16 that is cut off ends with %q", text[len(text)-50:])
+	}
 	contains(t, get("/json"), `{"a":1}`)
 	contains(t, get("/ok"), `{"a":1}`, "/json")
 	fails("/deep", "exceeds 512 nodes", "download it")
@@ -124,12 +128,13 @@ func TestProxy(t *testing.T) {
 		e := newEnv(t, nil)
 		contains(t, e.must("web.fetch", `{"url":"http://example.com/x"}`), "by proxy: http://example.com/x")
 		e.fails("web.fetch", `{"url":"http://10.0.0.1/"}`, "private")
+		e.fails("web.fetch", obj("url", os.Getenv("http_proxy")), "private") // the proxy itself, as a page
 		return
 	}
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "by proxy: ", r.URL) }))
 	t.Cleanup(proxy.Close)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestProxy$")
-	cmd.Env = append(os.Environ(), helper+"=proxy", "http_proxy="+proxy.URL, "no_proxy=", "NO_PROXY=")
+	cmd.Env = append(os.Environ(), helper+"=proxy", "http_proxy="+strings.Replace(proxy.URL, "127.0.0.1", "localhost", 1), "no_proxy=", "NO_PROXY=")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("the test with a proxy fails: %v\n%s", err, out)
 	}

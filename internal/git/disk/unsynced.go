@@ -17,7 +17,7 @@ func (d *FS) Unsynced() *FS {
 	}
 	out := &FS{unsynced: true}
 	if d != nil {
-		out.Fault = d.Fault
+		out.Fault, out.shared = d.Fault, d.shared
 	}
 	return out
 }

@@ -55,4 +55,14 @@ func TestUnsynced(t *testing.T) {
 	if raw, err := os.ReadFile(at("c/one")); err != nil || string(raw) != "1" {
 		t.Errorf("the file holds %q, %v", raw, err)
 	}
+	ok(os.Mkdir(at("shared"), 0o700))
+	ok(os.Chmod(at("shared"), 0o770))
+	d = Like(at("shared")).Unsynced()
+	ok(d.MkdirAll(at("shared/a")))
+	ok(d.WriteFile(at("shared/a/one"), nil))
+	for name, want := range map[string]os.FileMode{"shared/a": 0o770, "shared/a/one": 0o660} {
+		if info, err := os.Stat(at(name)); err != nil || info.Mode().Perm() != want {
+			t.Errorf("the mode of %s is %v, %v; want %v, for the group too", name, info.Mode(), err, want)
+		}
+	}
 }

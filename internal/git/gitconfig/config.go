@@ -131,7 +131,7 @@ type configLoader struct {
 	owner        func() bool // whether the repository is the user's own
 	local        bool        // the files that are read now are the repository's
 	ignored      []string    // see Config.PassedOver
-	files        int         // how many were looked for
+	files        int         // how many were read
 	entries      []Entry
 	errs         []error
 }
@@ -192,10 +192,6 @@ func (l *configLoader) file(name string, depth int) {
 	if name == "" {
 		return
 	}
-	if l.files++; l.files > maxFiles {
-		l.errs = append(l.errs, fmt.Errorf("read git configuration: more than %d files are included", maxFiles))
-		return
-	}
 	read := os.ReadFile
 	if l.local {
 		read = ReadFile
@@ -205,6 +201,10 @@ func (l *configLoader) file(name string, depth int) {
 		if st, serr := os.Stat(name); !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) && serr == nil && !st.IsDir() {
 			l.errs = append(l.errs, fmt.Errorf("read git configuration: %w", err))
 		}
+		return
+	}
+	if l.files++; l.files > maxFiles {
+		l.errs = append(l.errs, fmt.Errorf("read git configuration: more than %d files are included", maxFiles))
 		return
 	}
 	l.parse(name, raw, depth)

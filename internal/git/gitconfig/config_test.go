@@ -67,6 +67,22 @@ func TestConfigAsGitReadsIt(t *testing.T) {
 	}
 }
 
+// Files that are missing do not count as included.
+func TestMissingIncludes(t *testing.T) {
+	j := gitjudge.New(t)
+	j.OK(os.WriteFile(filepath.Join(j.GitDir, "there"), []byte("[a]\n\tb = yes\n"), 0o600))
+	f, err := os.OpenFile(filepath.Join(j.GitDir, "config"), os.O_APPEND|os.O_WRONLY, 0)
+	j.OK(err)
+	_, err = f.WriteString("[include]\n" + strings.Repeat("\tpath = missing\n", maxFiles) + "\tpath = there\n")
+	j.OK(errors.Join(err, f.Close()))
+	r := configOf(j, nil)
+	if got, _ := r.Value("a", "", "b"); got != j.Git("config", "a.b") {
+		t.Errorf("a.b is %q after includes of missing files, not as git has it", got)
+	}
+	_, err = r.Load()
+	j.OK(err)
+}
+
 func TestConfigDamaged(t *testing.T) {
 	j := gitjudge.New(t)
 	good, err := os.ReadFile(filepath.Join(j.GitDir, "config"))

@@ -320,7 +320,7 @@ func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error
 // sweepGCPid removes gc.pid if it names the git gc that was stopped. A git gc removes the file when
 // it is asked to end, except in its first moment, and a stale gc.pid blocks gc for half a day.
 func sweepGCPid(r *gitstore.Repo, p *os.Process) error {
-	path := filepath.Join(r.GitDir(), "gc.pid")
+	path := filepath.Join(r.GitDir(), gitlock.GCPid)
 	note, err := os.ReadFile(path)
 	if err != nil {
 		return nil //nolint:nilerr // it was removed, or never written

@@ -107,7 +107,7 @@ func eachLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 		}
 		return nil
 	}
-	_ = visit(filepath.Join(r.GitDir(), "gc.pid.lock"))
+	_ = visit(filepath.Join(r.GitDir(), gitlock.GCPid+".lock"))
 	for _, dir := range r.HeadDirs() {
 		_ = visit(filepath.Join(dir, "logs", "HEAD.lock"))
 	}

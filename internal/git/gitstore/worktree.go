@@ -49,8 +49,12 @@ func (r *Repo) admins() (dirs []string, err error) {
 
 // CheckedOut returns the branches that HEADs name, whether the worktrees' folders exist or not.
 func (r *Repo) CheckedOut() (map[string]bool, error) {
+	admins, err := r.admins()
+	if err != nil {
+		return nil, err
+	}
 	out := map[string]bool{}
-	for _, dir := range r.HeadDirs() {
+	for _, dir := range append(admins, r.gitDir) {
 		branch, err := r.checkedOutIn(dir)
 		if err != nil && !errors.Is(err, ErrNotFound) {
 			return nil, fmt.Errorf("read HEAD of %s: %w", dir, err)

@@ -214,4 +214,9 @@ func TestWorktreesHead(t *testing.T) {
 	}
 	j.OK(os.RemoveAll(head))
 	j.OK(os.WriteFile(head, []byte("ref: refs/heads/tape/main\n"), 0o600))
+	j.OK(os.WriteFile(r.WorktreesDir(), nil, 0o600))
+	if got, err := r.CheckedOut(); err == nil {
+		t.Errorf("%v is checked out, though the linked worktrees cannot be listed", got)
+	}
+	j.OK(os.Remove(r.WorktreesDir()))
 }

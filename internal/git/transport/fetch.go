@@ -94,24 +94,16 @@ func fetchByGit(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec
 		return err
 	}
 	// Git deletes a packed ref by rewriting packed-refs, which holds all refs. Then it must sync them.
-	packed := false
-	for name := range before {
-		packed = packed || gitstore.NoFileAt(r.RefPath(name))
-	}
-	return gitFetch(ctx, r, m, specs, o, fetchSettings(packed))
-}
-
-// fetchSettings returns the settings of a git that fetches: it checks objects, because they are a
-// stranger's, keeps them packed, because they may be many, and syncs refs if asked.
-func fetchSettings(syncRefs bool) []string {
 	sync := "core.fsync=objects,derived-metadata,index"
-	if syncRefs {
-		sync += ",reference"
+	for name := range before {
+		if gitstore.NoFileAt(r.RefPath(name)) {
+			sync += ",reference"
+			break
+		}
 	}
-	return []string{
-		"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", sync, "-c", "fetch.writeCommitGraph=false",
-		"-c", "advice.fetchShowForcedUpdates=false",
-	}
+	// It checks objects, because they are a stranger's, and keeps them packed, because they may be many.
+	return gitFetch(ctx, r, m, specs, o, []string{"-c", "fetch.fsckObjects=true", "-c", "fetch.unpackLimit=1", "-c", sync, "-c", "fetch.writeCommitGraph=false",
+		"-c", "advice.fetchShowForcedUpdates=false"})
 }
 
 // gitFetch runs git fetch. Refs in files of their own are not synced one by one; see makeDurable.

@@ -224,9 +224,9 @@ var (
 		"permission denied (", "returned error: 401", "returned error: 403", "host key verification failed", "access denied",
 	}
 	saysHostile = []string{
-		"fsck error", "error in object", "in packed object", "pack has bad object", "pack is corrupted", "pack has ", "inflate", "sha1 collision", "hash mismatch",
+		"fsck error", "error in object", "in packed object", "pack is corrupted", "pack has ", "inflate", "sha1 collision", "hash mismatch",
 		"bad pack", "missing blob", "missing tree", "missing commit", "did not send all necessary objects", "refusing ref with", "refname contains", "bad object",
-		"remote error: upload-pack: not our ref", "broken delta", "serious inflate",
+		"remote error: upload-pack: not our ref", "broken delta",
 	}
 	saysLocal = []string{"no space left", "read-only file system", "unable to create temporary", "cannot lock ref", "unable to lock", "disk quota", "out of memory"}
 )

@@ -314,24 +314,19 @@ func testDiverged(t *testing.T, a, b *side) {
 }
 
 func TestTransportAuth(t *testing.T) {
-	eachPeer(t, func(t *testing.T, peer remotePeer) {
-		if peer.Transport != "http" {
-			return
+	dir := gitpeer.Bare(t)
+	s := newSide(t, remotePeer{Transport: "http", Dir: dir, URL: strings.Replace(gitpeer.HTTP(t, filepath.Dir(dir), "ann", "s3cret word"), "s3cret", "wr0ng", 1) + "/" + filepath.Base(dir)})
+	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
+	_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{})
+	_, perr := Push(context.Background(), s.r, "origin", [][]PushRef{{branch("x", h)}}, Options{})
+	_, _, lerr := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, Options{})
+	for _, err := range []error{err, perr, lerr} {
+		if !errors.Is(err, ErrAuth) {
+			t.Errorf("a wrong password gave %v", err)
+		} else if strings.Contains(err.Error(), "wr0ng") {
+			t.Errorf("the password is in the message: %v", err)
 		}
-		peer.URL = strings.Replace(peer.URL, "s3cret", "wr0ng", 1)
-		s := newSide(t, peer)
-		h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
-		_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{})
-		_, perr := Push(context.Background(), s.r, "origin", [][]PushRef{{branch("x", h)}}, Options{})
-		_, _, lerr := LsRemote(context.Background(), s.r, "origin", []string{"refs/"}, Options{})
-		for _, err := range []error{err, perr, lerr} {
-			if !errors.Is(err, ErrAuth) {
-				t.Errorf("a wrong password gave %v", err)
-			} else if strings.Contains(err.Error(), "wr0ng") {
-				t.Errorf("the password is in the message: %v", err)
-			}
-		}
-	})
+	}
 }
 
 func TestTransportNoRemote(t *testing.T) {

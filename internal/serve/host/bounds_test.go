@@ -4,7 +4,6 @@ package host
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -46,7 +45,7 @@ func TestListsOfBodies(t *testing.T) {
 	r.fails(http.StatusRequestEntityTooLarge, "payload_too_large", "POST", "/tapes/c/handoff", `{"name":"x","state":`+large+`}`)
 }
 
-// TestAnchorsArePages: a list of anchors has as many of the newest as fit into a page.
+// TestAnchorsArePages: a list of anchors has as many of the newest as fit into a page; a fork can begin at an older one.
 func TestAnchorsArePages(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
@@ -64,6 +63,7 @@ func TestAnchorsArePages(t *testing.T) {
 		if size > pages.MaxBytes || !got.HasMore || len(got.Items) < 10 || got.Items[len(got.Items)-1].Name != "h19" {
 			t.Errorf("thread %q: %d anchors with %d bytes, more: %t", thread, len(got.Items), size, got.HasMore)
 		}
+		r.want(http.StatusCreated, "POST", "/tapes/c"+thread+"/fork", `{"name":"f","at":"h0"}`, nil)
 	}
 }
 
@@ -106,13 +106,7 @@ func TestLongEntries(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	var all sync.WaitGroup
 	read := func(p *peer, path string) {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1"+path, nil)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		q.Header.Set("Authorization", "Bearer "+p.token)
-		res, err := http.DefaultClient.Do(q)
+		res, err := p.send(t.Context(), http.MethodGet, path, nil)
 		if err != nil {
 			t.Error(err)
 			return
@@ -192,12 +186,7 @@ func TestWaitsEnd(t *testing.T) {
 	}
 	defer done()
 	for _, path := range []string{"/events/stream", "/events"} {
-		q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		q.Header.Set("Authorization", "Bearer "+r.token)
-		res, err := http.DefaultClient.Do(q)
+		res, err := r.send(t.Context(), http.MethodGet, path, nil)
 		if err != nil {
 			continue // the connection has ended with the run
 		}
@@ -211,23 +200,10 @@ func TestWaitsEnd(t *testing.T) {
 // TestTokenGetsIn: a client with a token gets a connection, even while others hold all of them.
 func TestTokenGetsIn(t *testing.T) {
 	p := newPeer(t)
-	p.web.Close()
-	ctx, stop := context.WithCancel(t.Context())
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it waits for nothing
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error)
-	go func() { ended <- p.s.Serve(ctx, l) }()
-	defer func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	}()
-	p.web = &httptest.Server{URL: "http://" + l.Addr().String(), Config: p.web.Config}
+	address, end := p.listen()
+	defer end()
 	defer http.DefaultClient.CloseIdleConnections()
-	known, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // it is the server of this test
+	known, err := net.Dial("tcp", address) //nolint:noctx // it is the server of this test
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +224,7 @@ func TestTokenGetsIn(t *testing.T) {
 	ask()
 	var strangers []net.Conn
 	for range admission.MaxConns - 1 {
-		c, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // it is the server of this test
+		c, err := net.Dial("tcp", address) //nolint:noctx // it is the server of this test
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -37,12 +37,7 @@ func TestStreamsEndAtTheDeadline(t *testing.T) {
 	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
 	ends := make(chan string)
 	for _, path := range []string{"/events/stream", "/runs/" + run.RunID + "/events"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, p.web.URL+"/v1"+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Authorization", "Bearer "+run.Token)
-		res, err := http.DefaultClient.Do(r)
+		res, err := p.as(run.Token).send(t.Context(), http.MethodGet, path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -74,6 +74,22 @@ func (p *peer) with(name, value string) *peer {
 	return &out
 }
 
+// send sends a request with the peer's token and headers.
+func (p *peer) send(ctx context.Context, method, path string, body io.Reader) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, p.web.URL+"/v1"+path, body)
+	if err != nil {
+		return nil, err
+	}
+	r.Header.Set("Authorization", "Bearer "+p.token)
+	for k, v := range p.head {
+		r.Header.Set(k, v)
+		if k == "Host" {
+			r.Host = v
+		}
+	}
+	return http.DefaultClient.Do(r)
+}
+
 func (p *peer) ask(method, path string, body any) (int, []byte, http.Header) {
 	p.t.Helper()
 	var in io.Reader
@@ -88,18 +104,7 @@ func (p *peer) ask(method, path string, body any) (int, []byte, http.Header) {
 		}
 		in = bytes.NewReader(data)
 	}
-	r, err := http.NewRequestWithContext(context.Background(), method, p.web.URL+"/v1"+path, in)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	r.Header.Set("Authorization", "Bearer "+p.token)
-	for k, v := range p.head {
-		r.Header.Set(k, v)
-		if k == "Host" {
-			r.Host = v
-		}
-	}
-	res, err := http.DefaultClient.Do(r)
+	res, err := p.send(context.Background(), method, path, in)
 	if err != nil {
 		p.t.Fatal(err)
 	}

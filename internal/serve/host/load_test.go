@@ -88,15 +88,11 @@ func (p *peer) story(conversation, name string, says int) {
 func (p *peer) follow(ctx context.Context, conversation, last string) (out []string) {
 	at := ""
 	for ctx.Err() == nil {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, p.web.URL+"/v1/events/stream?conversation_id="+conversation, nil)
-		if err != nil {
-			return append(out, err.Error())
-		}
-		r.Header.Set("Authorization", "Bearer "+p.token)
+		next := p
 		if at != "" {
-			r.Header.Set("Last-Event-ID", at)
+			next = p.with("Last-Event-ID", at)
 		}
-		res, err := http.DefaultClient.Do(r)
+		res, err := next.send(ctx, http.MethodGet, "/events/stream?conversation_id="+conversation, nil)
 		if err != nil {
 			return append(out, err.Error())
 		}

@@ -2,12 +2,10 @@ package host
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"math"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"runtime"
 	"slices"
@@ -26,25 +24,14 @@ const slowMost = 200 << 20
 // their bodies.
 func TestSlowClientsTakeLittle(t *testing.T) {
 	p := newPeer(t)
-	p.web.Close()
-	ctx, stop := context.WithCancel(t.Context())
-	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it waits for nothing
-	if err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error)
-	go func() { ended <- p.s.Serve(ctx, l) }()
+	address, end := p.listen()
+	defer end()
 	var open []net.Conn
 	defer func() {
 		for _, c := range open {
 			_ = c.Close()
 		}
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
 	}()
-	p.web = &httptest.Server{URL: "http://" + l.Addr().String(), Config: p.web.Config}
 	masked, full := p.run(api.RunRequest{Conversation: "c"}), p.run(api.RunRequest{Conversation: "c", Policy: api.Policy{Unmasked: true}})
 	sends := p.run(api.RunRequest{Conversation: "c"})
 	line := strings.Repeat("nothing to hide ", 1<<16)
@@ -57,7 +44,7 @@ func TestSlowClientsTakeLittle(t *testing.T) {
 	// ask sends a request and reads the first line of its answer.
 	ask := func(token, request, head string) string {
 		t.Helper()
-		c, err := net.Dial("tcp", l.Addr().String()) //nolint:noctx // it is the server of this test
+		c, err := net.Dial("tcp", address) //nolint:noctx // it is the server of this test
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,19 @@ func anchors(c *request) (any, error) {
 	}
 	out := api.AnchorList{Items: []api.AnchorItem{}}
 	if t.thread != "" {
-		return c.threadAnchors(t)
+		size := 0
+		for a, err := range c.threadAnchors(t) {
+			if err != nil {
+				return nil, err
+			}
+			if size += len(a.State); size > pages.MaxBytes && len(out.Items) > 0 {
+				out.HasMore = true
+				break
+			}
+			out.Items = append(out.Items, a)
+		}
+		slices.Reverse(out.Items)
+		return out, nil
 	}
 	phases, err := t.Phases(c.ctx())
 	if err != nil {

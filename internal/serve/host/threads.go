@@ -3,12 +3,12 @@ package host
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/pages"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -77,34 +77,29 @@ func (c *request) handoffs(t access) (ids []int64, err error) {
 	return ids, err
 }
 
-// threadAnchors returns the newest anchors of one thread.
-func (c *request) threadAnchors(t access) (out api.AnchorList, err error) {
-	out.Items = []api.AnchorItem{}
-	ids, err := c.handoffs(t)
-	if err != nil {
-		return out, err
-	}
-	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
-	if err != nil {
-		return out, err
-	}
-	size := 0
-	for i, id := range slices.Backward(ids) {
-		e, err := entryAt(c.ctx(), rev, id)
-		if err == nil {
-			e, err = lanes.AsAnchor(c.view(t, e).Entry)
-		}
+// threadAnchors returns the anchors of one thread, the newest first.
+func (c *request) threadAnchors(t access) iter.Seq2[api.AnchorItem, error] {
+	return func(yield func(api.AnchorItem, error) bool) {
+		ids, err := c.handoffs(t)
 		if err != nil {
-			return out, err
+			yield(api.AnchorItem{}, err)
+			return
 		}
-		if size += len(e.Payload); size > pages.MaxBytes && len(out.Items) > 0 {
-			out.HasMore = true
-			break
+		rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
+		if err != nil {
+			yield(api.AnchorItem{}, err)
+			return
 		}
-		out.Items = append(out.Items, api.AnchorItem{Name: jsonl.GetString(e.Payload, "name"), Seq: id, Phase: i + 1, State: jsonl.Get(e.Payload, "state")})
+		for i, id := range slices.Backward(ids) {
+			e, err := entryAt(c.ctx(), rev, id)
+			if err == nil {
+				e, err = lanes.AsAnchor(c.view(t, e).Entry)
+			}
+			if !yield(api.AnchorItem{Name: jsonl.GetString(e.Payload, "name"), Seq: id, Phase: i + 1, State: jsonl.Get(e.Payload, "state")}, err) {
+				return
+			}
+		}
 	}
-	slices.Reverse(out.Items)
-	return out, nil
 }
 
 func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, error) {

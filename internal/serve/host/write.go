@@ -215,14 +215,13 @@ func (c *request) resolveAnchor(t access, at *string) error {
 		return nil
 	}
 	if t.thread != "" { // a thread's anchors are not anchors of the tape
-		all, err := c.threadAnchors(t)
-		for _, a := range slices.Backward(all.Items) {
-			if a.Name == *at {
+		for a, err := range c.threadAnchors(t) {
+			if err != nil || a.Name == *at {
 				*at = fmt.Sprint("@", a.Seq)
 				return err
 			}
 		}
-		return cmp.Or(err, error(noAnchor()))
+		return noAnchor()
 	}
 	if t.unmasked {
 		return nil

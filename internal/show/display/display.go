@@ -195,6 +195,26 @@ func Shorten(text string, cells int) string {
 	return Truncate(text, cells)
 }
 
+// TruncateStart is Truncate at the beginning of a line.
+func TruncateStart(s string, cells int) string {
+	if cells <= 0 || Width(s) <= cells {
+		return s
+	}
+	for Width(s) >= cells {
+		_, n := utf8.DecodeRuneInString(s)
+		s = s[n:]
+	}
+	return "…" + s
+}
+
+// Path returns a path as a line, with ~ for the home directory, which may be "".
+func Path(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, home); ok && home != "" && (rest == "" || rest[0] == '/') {
+		path = "~" + rest
+	}
+	return Line(path)
+}
+
 // Pad fills a line with spaces up to a number of cells.
 func Pad(s string, cells int) string {
 	return s + strings.Repeat(" ", max(0, cells-Width(s)))

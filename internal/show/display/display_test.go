@@ -53,6 +53,26 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
+func TestTruncateStart(t *testing.T) {
+	for _, c := range []struct {
+		in    string
+		cells int
+		want  string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "…cd"}, {"abcd", 0, "abcd"}, {"世界世界", 6, "…世界"}, {"世界", 1, "…"}} {
+		if got := TruncateStart(c.in, c.cells); got != c.want {
+			t.Errorf("TruncateStart(%q, %d) = %q, not %q", c.in, c.cells, got, c.want)
+		}
+	}
+}
+
+func TestPath(t *testing.T) {
+	for _, c := range []struct{ path, home, want string }{{"/h/ann/x", "/h/ann", "~/x"}, {"/h/ann", "/h/ann", "~"}, {"/h/anna/x", "/h/ann", "/h/anna/x"}, {"/x", "", "/x"}, {"/h/\n", "/h", "~/\\x0a"}} {
+		if got := Path(c.path, c.home); got != c.want {
+			t.Errorf("Path(%q, %q) = %q, not %q", c.path, c.home, got, c.want)
+		}
+	}
+}
+
 func TestWrap(t *testing.T) {
 	for _, c := range []struct {
 		in    string

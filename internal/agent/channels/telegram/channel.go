@@ -26,10 +26,10 @@ const name = "telegram"
 
 // Options of a channel. Settings makes them.
 type Options struct {
-	Token      string   `json:"-"`           // of the bot; without one there is no channel
-	BaseURL    string   `json:"base_url"`    // of the Bot API; "": https://api.telegram.org
-	AllowUsers []string `json:"allow_users"` // users who may write to the bot in private: ids or @names
-	AllowChats []string `json:"allow_chats"` // groups in which everybody may write to it: ids or @names
+	Token      string   `json:"-"`                     // of the bot; without one there is no channel
+	BaseURL    string   `json:"base_url,omitempty"`    // of the Bot API; "": https://api.telegram.org
+	AllowUsers []string `json:"allow_users"`           // users who may write to the bot in private: ids or @names
+	AllowChats []string `json:"allow_chats,omitempty"` // groups in which everybody may write to it: ids or @names
 
 	Dir string       `json:"-"` // where the offset of updates is stored
 	Log *slog.Logger `json:"-"`
