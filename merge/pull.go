@@ -91,6 +91,6 @@ func ofHost(ctx context.Context, s *repo.Store, name string) bool {
 	if err != nil {
 		return false // the tape is not here yet
 	}
-	own, err := query.OfHost(ctx, t)
+	own, err := query.IsHostTape(ctx, t)
 	return err == nil && own
 }

@@ -99,7 +99,7 @@ func newInstaller(gitDir string, hooks []hook) (*installer, error) {
 		return nil, err
 	}
 	dir, own := g.HooksDir()
-	return &installer{fs: disk.Like(filepath.Join(g.GitDir(), "objects")), dir: dir, outside: !own, usual: filepath.Join(g.GitDir(), "hooks"), hooks: hooks}, nil
+	return &installer{fs: disk.WithPermissionsOf(filepath.Join(g.GitDir(), "objects")), dir: dir, outside: !own, usual: filepath.Join(g.GitDir(), "hooks"), hooks: hooks}, nil
 }
 
 // report describes the hooks after an action, which changed some of them or failed with err.

@@ -73,11 +73,11 @@ func TestStart(t *testing.T) {
 		t.Fatal("a program was started although there is no index to bring up to date")
 	}
 	put(t, store.IndexFile(), "", 0o600)
-	unlock, ok, err := Background(store)
+	unlock, ok, err := LockSync(store)
 	if !ok || err != nil {
 		t.Fatalf("taking the lock: got %v, %v, want true", ok, err)
 	}
-	if _, second, err := Background(store); second || err != nil {
+	if _, second, err := LockSync(store); second || err != nil {
 		t.Fatalf("taking the lock twice: got %v, %v, want false", second, err)
 	}
 	if err := Start(store, "/there/is/none"); err != nil {

@@ -17,28 +17,28 @@ import (
 // syncLock is held by the one process that updates the index.
 const syncLock = "sync.lock"
 
-// Start starts program with args to update the index, and does not wait for it; see [Detached].
+// Start starts program with args to update the index, and does not wait for it; see [StartDetached].
 // It starts nothing while another such process runs, or if there is no index.
 func Start(store *repo.Store, program string, args ...string) error {
 	if _, err := os.Stat(store.IndexFile()); err != nil {
 		return nil //nolint:nilerr // without a search there is no index yet
 	}
-	unlock, ok, err := Background(store)
+	unlock, ok, err := LockSync(store)
 	if err != nil || !ok {
 		return err
 	}
 	if err := unlock(); err != nil {
 		return err
 	}
-	if err := Detached(store.Dir(), program, args...); err != nil {
+	if err := StartDetached(store.Dir(), program, args...); err != nil {
 		return fmt.Errorf("bring the index up to date: %w", err)
 	}
 	return nil
 }
 
-// Detached starts a program in a folder and does not wait for it. The process has a session of its own, none of
+// StartDetached starts a program in a folder and does not wait for it. The process has a session of its own, none of
 // our streams, and no variables that git has set for a hook.
-func Detached(dir, program string, args ...string) error {
+func StartDetached(dir, program string, args ...string) error {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = dir
 	cmd.Env = gitrun.Environment()
@@ -49,8 +49,8 @@ func Detached(dir, program string, args ...string) error {
 	return cmd.Process.Release()
 }
 
-// Background takes the lock of the process that updates the index; ok is false if another process has it.
-func Background(store *repo.Store) (unlock func() error, ok bool, err error) {
+// LockSync takes the lock of the process that updates the index; ok is false if another process has it.
+func LockSync(store *repo.Store) (unlock func() error, ok bool, err error) {
 	scratch, err := (*workspace.Store)(store).ScratchDir()
 	if err != nil {
 		return nil, false, err

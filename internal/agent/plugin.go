@@ -60,7 +60,7 @@ type Options struct {
 
 type agent struct {
 	Options
-	masked *secrets.TextFinder // finds Keys
+	masked *secrets.KnownFinder // finds Keys
 }
 
 // Plugin returns the built-in plugin. Register it first, so that it is asked last.

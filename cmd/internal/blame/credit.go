@@ -82,7 +82,7 @@ func creditedRun(ctx context.Context, edits *trace.Edits, r projectgit.Run, line
 	}
 	last, how := fallback, trace.LastEdit
 	for n := r.First; n <= r.Last; n++ {
-		switch i := edits.Of(lines[n-1], since, until); {
+		switch i := edits.WriterOf(lines[n-1], since, until); {
 		case i >= 0:
 			last, how = i, trace.Edited
 		case trace.Telling(lines[n-1]):

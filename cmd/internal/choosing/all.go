@@ -28,7 +28,7 @@ func WithoutEmpty(ctx context.Context, store *repo.Store) (names []string, err e
 		return nil, err
 	}
 	for _, t := range all {
-		ofHost, err := OfHost(ctx, store, t.Name())
+		ofHost, err := IsHostTape(ctx, store, t.Name())
 		if err != nil {
 			return nil, err
 		}
@@ -39,11 +39,11 @@ func WithoutEmpty(ctx context.Context, store *repo.Store) (names []string, err e
 	return names, nil
 }
 
-// OfHost reports whether a tape belongs to tape serve.
-func OfHost(ctx context.Context, store *repo.Store, name string) (bool, error) {
+// IsHostTape reports whether a tape belongs to tape serve.
+func IsHostTape(ctx context.Context, store *repo.Store, name string) (bool, error) {
 	t, err := store.Tape(ctx, name)
 	if err != nil {
 		return false, err
 	}
-	return query.OfHost(ctx, (*workspace.Tape)(t))
+	return query.IsHostTape(ctx, (*workspace.Tape)(t))
 }

@@ -30,8 +30,8 @@ func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 	if err := json.NewDecoder(io.LimitReader(a.Stdin, maxPayload)).Decode(&payload); err != nil {
 		return
 	}
-	if user, err := a.userSettings(); err == nil && f.Agent.Told != nil {
-		payload = f.Agent.Told(payload, user)
+	if user, err := a.userSettings(); err == nil && f.Agent.TranslateInput != nil {
+		payload = f.Agent.TranslateInput(payload, user)
 	}
 	places, err := a.places()
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 	if err := spool.Add(nil, places, n); err == nil {
 		_ = startCatchingUp(places)
 	}
-	if slices.Contains(args, "--recall") && slices.Contains(f.Agent.Recall, jsonl.GetString(payload, "source")) {
+	if slices.Contains(args, "--recall") && slices.Contains(f.Agent.RecallSources, jsonl.GetString(payload, "source")) {
 		recall.Write(ctx, a.Stdout, cmp.Or(n.Project, jsonl.GetString(payload, "cwd")))
 	}
 }
@@ -61,7 +61,7 @@ func startCatchingUp(places []string) error {
 	if err = errors.Join(err, unlock()); err != nil {
 		return err
 	}
-	return githooks.Detached(os.TempDir(), program, "record", "sync", "--no-wait") // a project may be moved meanwhile
+	return githooks.StartDetached(os.TempDir(), program, "record", "sync", "--no-wait") // a project may be moved meanwhile
 }
 
 // newRecorder returns a recorder that writes to the workspaces of the projects.

@@ -106,7 +106,7 @@ func (a *App) openEverywhere(ctx context.Context) (*repo.Tape, error) {
 		if listErr != nil {
 			return nil, listErr
 		}
-		meant := catalog.Meant(catalog.Names(all), parts)
+		meant := catalog.MatchNames(catalog.Names(all), parts)
 		found = [][]*repo.Tape{slices.DeleteFunc(all, func(t *repo.Tape) bool {
 			return !slices.Contains(meant, t.Name()) || workspace != "" && t.Store().Dir() != workspace
 		})}
@@ -167,4 +167,4 @@ func inWorkspace(dir string, entries iter.Seq2[repo.Entry, error]) iter.Seq2[rep
 	}
 }
 
-func sessionOf(e repo.Entry) string { return rows.SessionOf(e) }
+func sessionOf(e repo.Entry) string { return rows.SessionKey(e) }

@@ -46,7 +46,7 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 		return err
 	}
 	store, done, err := repo.Clone(ctx, url, dir, &repo.CloneOptions{
-		Options: *o.app.storeOptions(), Progress: o.app.Watched(), Remote: o.remote, Tape: o.app.tapeName})
+		Options: *o.app.storeOptions(), Progress: o.app.ProgressWriter(), Remote: o.remote, Tape: o.app.tapeName})
 	if err != nil {
 		return explainRemote(err)
 	}

@@ -39,7 +39,7 @@ grows. A branch that fails the checks is rejected (exit code 4).` + byGit,
 }
 
 func (o *fetchOptions) run(ctx context.Context, store *repo.Store, remote string) error {
-	o.Progress = o.app.Watched()
+	o.Progress = o.app.ProgressWriter()
 	done, err := store.Fetch(ctx, remote, &o.FetchOptions)
 	if err != nil {
 		return explainRemote(err)

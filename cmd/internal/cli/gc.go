@@ -81,8 +81,8 @@ func describeTree(t upkeep.GCWorktree) object {
 }
 
 func gcText(r repo.GCReport) string {
-	done := slices.Concat(display.Some(len(r.Worktrees), "working tree removed", "working trees removed"),
-		display.Some(len(r.Locks), "stale lock removed", "stale locks removed"), display.Some(r.Temporary, "unfinished file removed", "unfinished files removed"))
+	done := slices.Concat(display.CountList(len(r.Worktrees), "working tree removed", "working trees removed"),
+		display.CountList(len(r.Locks), "stale lock removed", "stale locks removed"), display.CountList(r.Temporary, "unfinished file removed", "unfinished files removed"))
 	text := display.Bytes(r.Before) + " before, " + display.Bytes(r.After) + " now"
 	if len(done) > 0 {
 		text += "; " + strings.Join(done, ", ")

@@ -35,7 +35,7 @@ type Host interface {
 	servecmd.Host
 	teamcmd.Host
 	publishcmd.Host
-	Pick(ctx context.Context, p Picking) error
+	Pick(ctx context.Context, p PickOptions) error
 	// Prose renders Markdown as HTML, for tape export --format html.
 	Prose() func(text string, lines int) string
 }
@@ -97,7 +97,7 @@ func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publ
 			return err
 		}
 		return explainRemote(run(ctx, host, publishcmd.App{Streams: &a.Streams, Store: store, About: facts, Build: a.buildID(), Find: a.findTape,
-			OfHost: choosing.OfHost, Within: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
+			IsHostTape: choosing.IsHostTape, InProject: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
 	})
 }
 

@@ -40,7 +40,7 @@ func (o *importOptions) discover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		found = append(found, display.Some(len(files), "transcript of "+agent.Name, "transcripts of "+agent.Name)...)
+		found = append(found, display.CountList(len(files), "transcript of "+agent.Name, "transcripts of "+agent.Name)...)
 		o.files = append(o.files, files...)
 	}
 	if len(found) == 0 {

@@ -17,8 +17,8 @@ import (
 	"tape/repo"
 )
 
-// Picking has the sessions for the picker, and what can be done with them.
-type Picking struct {
+// PickOptions has the sessions for the picker, and what can be done with them.
+type PickOptions struct {
 	App      *App
 	Sessions []about.Tape // the newest first
 	Here     []bool       // which of them belong to the project of the current directory
@@ -48,7 +48,7 @@ func (a *App) runAlone(cmd *cobra.Command) error {
 			root.SetOut(a.Out)
 			return root.Help()
 		}
-		p := Picking{App: a, Open: func(session int) bool { return a.openPicked(ctx, list[session]) },
+		p := PickOptions{App: a, Open: func(session int) bool { return a.openPicked(ctx, list[session]) },
 			Resume: func(session int) (string, error) { return a.resumePicked(ctx, list[session]) }}
 		for _, t := range list {
 			p.Sessions, p.Here = append(p.Sessions, t.Tape), append(p.Here, t.Workspace == here)

@@ -53,7 +53,7 @@ at the remote, pull asks whether to forget it here, too; without a terminal it s
 }
 
 func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string) error {
-	o.PullOptions.Progress, o.Derived = o.app.Watched(), o.app.rebuildIndex
+	o.PullOptions.Progress, o.Derived = o.app.ProgressWriter(), o.app.rebuildIndex
 	before := store.CurrentTape()
 	done, err := merge.Pull(ctx, store, remote, &o.PullOptions)
 	if err != nil {

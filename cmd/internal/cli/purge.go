@@ -99,7 +99,7 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 		return err
 	}
 	shown := &rows.Purge{Streams: &o.app.Streams, Asked: o.PurgeOptions}
-	if shown.Transcripts, err = transcripts.With(ctx, t, o.app.forgetting(t.Store()).Where, done.Has); err != nil {
+	if shown.Transcripts, err = transcripts.Containing(ctx, t, o.app.forgetting(t.Store()).Where, done.Has); err != nil {
 		o.app.Warn("could not find out whether transcripts have it: " + err.Error())
 	}
 	if o.app.JSON {

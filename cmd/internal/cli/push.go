@@ -63,7 +63,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	if err := o.askFirst(ctx, store, remote); err != nil {
 		return err
 	}
-	o.Progress = o.app.Watched()
+	o.Progress = o.app.ProgressWriter()
 	named := len(o.Tapes) > 0
 	if !named {
 		var err error
@@ -125,7 +125,7 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	var list []choosing.Session
 	for _, t := range tapes {
 		at := slices.IndexFunc(t.Remotes, func(d repo.Distance) bool { return d.Remote == remote })
-		ofHost, err := choosing.OfHost(ctx, store, t.Name)
+		ofHost, err := choosing.IsHostTape(ctx, store, t.Name)
 		if err != nil {
 			return err
 		}

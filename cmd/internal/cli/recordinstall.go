@@ -94,7 +94,7 @@ func agentsWith(has func(*record.Agent) bool) string {
 }
 
 func hasLocal(a *record.Agent) bool  { return a.LocalHooks != "" }
-func hasRecall(a *record.Agent) bool { return a.Recall != nil }
+func hasRecall(a *record.Agent) bool { return a.RecallSources != nil }
 
 // settingsFiles lists the files that get the hooks, a line for each agent.
 func settingsFiles() string {
@@ -116,7 +116,7 @@ func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where,
 		return nil, w, usagef("--user, --project and --local exclude each other")
 	case o.local && f.Agent.LocalHooks == "":
 		return nil, w, usagef("--local is for %s", agentsWith(hasLocal))
-	case o.Recall && f.Agent.Recall == nil:
+	case o.Recall && f.Agent.RecallSources == nil:
 		return nil, w, usagef("--recall is for %s", agentsWith(hasRecall))
 	}
 	w, err = o.app.userSettings()

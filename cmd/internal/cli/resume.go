@@ -15,7 +15,7 @@ import (
 )
 
 func newResumeCmd(a *App) *cobra.Command {
-	show, in := false, handover.Elsewhere{}
+	show, in := false, handover.Target{}
 	cmd := &cobra.Command{
 		Use:   "resume [TAPE] [--in AGENT [--from ANCHOR]] [--print]",
 		Short: "Go on with a session, in the agent that made it or in another one",
@@ -37,7 +37,7 @@ func newResumeCmd(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			code, err := handover.GoOn(ctx, &a.Streams, t, user, in, show, a.aboutTape, a.brief)
+			code, err := handover.Continue(ctx, &a.Streams, t, user, in, show, a.aboutTape, a.brief)
 			if err != nil {
 				return err
 			}

@@ -49,7 +49,7 @@ func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string
 	if err != nil {
 		return err
 	}
-	done, err := store.Push(ctx, remote.Name, &repo.PushOptions{Progress: o.app.Watched(), Tapes: []string{t.Name()}, Forks: o.forks, Allow: o.allow})
+	done, err := store.Push(ctx, remote.Name, &repo.PushOptions{Progress: o.app.ProgressWriter(), Tapes: []string{t.Name()}, Forks: o.forks, Allow: o.allow})
 	if err != nil {
 		return explainRemote(err)
 	}

@@ -84,7 +84,9 @@ func (o *statsOptions) run(ctx context.Context) error {
 		f.Tapes = tapes
 		name := func(dir string) string { return projects.NameIn(store.Dir(), dir) }
 		if o.project != "" {
-			f.Project = func(dir string) bool { return within(about.Tape{Project: dir, Of: name(dir)}, projectNamed(o.project)) }
+			f.Project = func(dir string) bool {
+				return within(about.Tape{Project: dir, ProjectLabel: name(dir)}, projectNamed(o.project))
+			}
 		}
 		sums, err := withIndex(o.app, store, func(x *index.Index) ([]*index.Work, error) { return x.Work(ctx, by, f) })
 		return report.Merge([][]*index.Work{sums}, func(key string) string {

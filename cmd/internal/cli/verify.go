@@ -136,7 +136,7 @@ func (a *App) showReport(report *repo.Report, mended []repair.Mended) error {
 	for _, p := range report.Notes {
 		a.Line("note: " + display.Line(p.String()))
 	}
-	text := "checked " + strings.Join(slices.Concat([]string{display.Count(c.Tapes, "tape", "tapes")}, display.Some(c.Forks, "fork", "forks"),
+	text := "checked " + strings.Join(slices.Concat([]string{display.Count(c.Tapes, "tape", "tapes")}, display.CountList(c.Forks, "fork", "forks"),
 		[]string{display.Count(c.Commits, "commit", "commits"), display.Count(c.Files, "file", "files"), display.Entries(c.Entries)}), ", ")
 	if report.GitFsck {
 		text += ", git fsck"

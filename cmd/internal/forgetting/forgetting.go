@@ -126,7 +126,7 @@ func (o *Forgetting) subagents(ctx context.Context) (names []string, err error) 
 // atRemote deletes the sessions at a remote, and reports whether it had one of them.
 func (o *Forgetting) atRemote(ctx context.Context, remote string, names, slugs []string) (had bool, err error) {
 	for _, name := range names {
-		was, err := remotes.Forget(ctx, (*workspace.Store)(o.Store), remote, name, remotes.ForgetOptions{Progress: o.Watched(), Slugs: slugs})
+		was, err := remotes.Forget(ctx, (*workspace.Store)(o.Store), remote, name, remotes.ForgetOptions{Progress: o.ProgressWriter(), Slugs: slugs})
 		if err != nil {
 			return had, layout.Wrap(err, "the session is forgotten here, but was not deleted at %s", remote)
 		}

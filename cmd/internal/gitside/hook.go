@@ -114,7 +114,7 @@ func checkCommit(ctx context.Context, at githooks.Repository, store *repo.Store,
 func Sync(ctx context.Context, store *repo.Store) error {
 	const rounds = 3
 	for range rounds {
-		unlock, ok, err := githooks.Background(store)
+		unlock, ok, err := githooks.LockSync(store)
 		if err != nil || !ok {
 			return err
 		}

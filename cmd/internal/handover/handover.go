@@ -29,16 +29,16 @@ func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Whe
 		return 0, err
 	}
 	page := ""
-	if p.Why != "" {
+	if p.Obstacle != "" {
 		if page, err = brief(ctx, t); err != nil {
 			return 0, err
 		}
 	}
 	switch {
 	case s.JSON:
-		return 0, s.Emit(planned(t, p).With("why", p.Why).With("brief", page))
-	case p.Why != "":
-		s.StderrUnlessQuiet("the session cannot go on here: %s; this page is for another agent:", display.Line(p.Why))
+		return 0, s.Emit(planned(t, p).With("why", p.Obstacle).With("brief", page))
+	case p.Obstacle != "":
+		s.StderrUnlessQuiet("the session cannot go on here: %s; this page is for another agent:", display.Line(p.Obstacle))
 		s.Page()
 		s.Printf("%s", page)
 		return 0, s.Written()
@@ -71,8 +71,8 @@ func CommandOf(ctx context.Context, t *repo.Tape, user record.Where) (string, er
 		return "", err
 	}
 	p, err := resume.Of(ctx, t, user, here)
-	if err == nil && p.Why != "" {
-		err = errors.New(p.Why)
+	if err == nil && p.Obstacle != "" {
+		err = errors.New(p.Obstacle)
 	}
 	if err != nil {
 		return "", err

@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // goOn runs tape resume --print on a session of two messages, on a machine that has Codex.
-func goOn(t *testing.T, in handover.Elsewhere) (out string, home string, err error) {
+func goOn(t *testing.T, in handover.Target) (out string, home string, err error) {
 	t.Helper()
 	home = t.TempDir()
 	bin := storetest.Mkdir(t, home, "bin")
@@ -37,14 +37,14 @@ func goOn(t *testing.T, in handover.Elsewhere) (out string, home string, err err
 	s := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &b, Stderr: &b, Out: bufio.NewWriter(&b), Getenv: func(string) string { return "" }, Now: time.Now}
 	facts := func(context.Context, *repo.Tape) (about.Tape, error) { return about.Tape{}, nil }
 	brief := func(context.Context, *repo.Tape) (string, error) { return "the page\n", nil }
-	_, err = handover.GoOn(t.Context(), s, tp, record.Where{Home: home, Getenv: s.Getenv}, in, true, facts, brief)
+	_, err = handover.Continue(t.Context(), s, tp, record.Where{Home: home, Getenv: s.Getenv}, in, true, facts, brief)
 	storetest.Must(t, s.Flush())
 	return b.String(), home, err
 }
 
 // If no agent on this machine has the session, a page for another agent is printed.
 func TestPage(t *testing.T) {
-	out, _, err := goOn(t, handover.Elsewhere{})
+	out, _, err := goOn(t, handover.Target{})
 	if err != nil || !strings.Contains(out, "the session cannot go on here") || !strings.HasSuffix(out, "the page\n") {
 		t.Errorf("it does not print the page: %v\n%s", err, out)
 	}
@@ -52,7 +52,7 @@ func TestPage(t *testing.T) {
 
 // The session is written as a file of the other agent, and the printed command resumes that file's session.
 func TestElsewhere(t *testing.T) {
-	out, home, err := goOn(t, handover.Elsewhere{Agent: "codex"})
+	out, home, err := goOn(t, handover.Target{Agent: "codex"})
 	storetest.Must(t, err)
 	told, command, _ := strings.Cut(out, "\n")
 	id, ok := strings.CutPrefix(strings.TrimSuffix(told, " of Codex"), "2 messages and 0 calls written as session ")
@@ -70,7 +70,7 @@ func TestElsewhere(t *testing.T) {
 
 // Errors say what to do.
 func TestRefused(t *testing.T) {
-	for hint, in := range map[string]handover.Elsewhere{
+	for hint, in := range map[string]handover.Target{
 		"name the agent: --in AGENT": {From: "plan"},
 		"the agents are: ":           {Agent: "vim"},
 	} {

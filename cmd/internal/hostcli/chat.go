@@ -40,7 +40,7 @@ func (Host) Chat(ctx context.Context, o cli.AgentOptions, session string) error 
 			return layout.Invalid("", "the session's id is empty")
 		}
 		err := chat(ctx, o, session)
-		next := (*chatui.Next)(nil)
+		next := (*chatui.ChosenSession)(nil)
 		if !errors.As(err, &next) {
 			return err
 		}
@@ -84,7 +84,7 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 		}()
 	}
 	err = m.Run(ctx)
-	if next := (*chatui.Next)(nil); err == nil && errors.As(context.Cause(ctx), &next) {
+	if next := (*chatui.ChosenSession)(nil); err == nil && errors.As(context.Cause(ctx), &next) {
 		return next
 	}
 	if cause := context.Cause(ctx); err == nil && cause != nil && !errors.Is(cause, context.Canceled) {

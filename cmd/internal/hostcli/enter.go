@@ -23,7 +23,7 @@ func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) 
 		return nil, err
 	}
 	tape := agent.TapeName(session)
-	leave, err = disk.Like(store.Dir()).Queue(ctx, store.PrivatePath("turns", layout.TapeSlug(tape)), a.NoWait, func(pid int) {
+	leave, err = disk.WithPermissionsOf(store.Dir()).Queue(ctx, store.PrivatePath("turns", layout.TapeSlug(tape)), a.NoWait, func(pid int) {
 		who := "another process"
 		if pid > 0 {
 			who = fmt.Sprintf("process %d", pid)

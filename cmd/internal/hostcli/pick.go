@@ -9,7 +9,7 @@ import (
 )
 
 // Pick shows the list of sessions, and the logs of those that are chosen, until the person leaves.
-func (Host) Pick(ctx context.Context, o cli.Picking) error {
+func (Host) Pick(ctx context.Context, o cli.PickOptions) error {
 	list := make([]picker.Session, len(o.Sessions))
 	for i, t := range o.Sessions {
 		list[i] = picker.Session{Tape: t, Here: o.Here[i]}

@@ -144,7 +144,7 @@ func (f *finder) file(ctx context.Context, agent *record.Format, path string, d 
 }
 
 // database adds the sessions of a database.
-func (f *finder) database(ctx context.Context, agent *record.Format, kept record.Kept) error {
+func (f *finder) database(ctx context.Context, agent *record.Format, kept record.DatabaseFile) error {
 	list, err := importer.Sessions(ctx, agent, kept.Path)
 	for _, in := range list {
 		s := Session{File: importer.File{Name: in.Path}, Tape: filepath.Base(in.Path), format: agent, place: place{dir: kept.Dir}}

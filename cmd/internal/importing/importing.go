@@ -207,9 +207,9 @@ func ShortPath(s *stdio.Streams, path string, cells int) string {
 
 func (m *Import) text(what string, res importer.Result, into string) string {
 	text := fmt.Sprintf("%s%s into %s", what, display.Entries(res.Imported), into)
-	parts := append([]string{text}, display.Some(len(res.Subagents), "fork", "forks")...)
-	return strings.Join(slices.Concat([]string{strings.Join(parts, " and ")}, display.Some(res.Anchors, "anchor", "anchors"), display.Some(res.Known, "known", "known"), display.Some(res.LeftOut, "left out", "left out"),
-		display.Some(res.Damaged, "damaged line", "damaged lines")), ", ")
+	parts := append([]string{text}, display.CountList(len(res.Subagents), "fork", "forks")...)
+	return strings.Join(slices.Concat([]string{strings.Join(parts, " and ")}, display.CountList(res.Anchors, "anchor", "anchors"), display.CountList(res.Known, "known", "known"), display.CountList(res.LeftOut, "left out", "left out"),
+		display.CountList(res.Damaged, "damaged line", "damaged lines")), ", ")
 }
 
 // LeaveEmpty makes the newest of some tapes the current one if the current one is the empty tape that was

@@ -24,12 +24,12 @@ type Host interface {
 // App is what the command needs of the command line.
 type App struct {
 	*stdio.Streams
-	Store  *repo.Store
-	About  map[string]about.Tape // what tapes are about, by branch
-	Build  string                // of this program: another one writes all pages again
-	Find   func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error)
-	OfHost func(ctx context.Context, store *repo.Store, name string) (bool, error) // whether a tape is one of tape serve
-	Within func(t about.Tape, project string) bool                                 // whether a tape matches --project
+	Store      *repo.Store
+	About      map[string]about.Tape // what tapes are about, by branch
+	Build      string                // of this program: another one writes all pages again
+	Find       func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error)
+	IsHostTape func(ctx context.Context, store *repo.Store, name string) (bool, error) // whether a tape is one of tape serve
+	InProject  func(t about.Tape, project string) bool                                 // whether a tape matches --project
 }
 
 // Options say what to publish, and where.
@@ -163,7 +163,7 @@ func (o *flags) choose(ctx context.Context) error {
 		return nil
 	}
 	for branch, facts := range o.About {
-		if !strings.HasPrefix(branch, "tape/") || !catalog.Listed(facts) || !o.Within(facts, o.project) || facts.Updated.Before(q.Since) {
+		if !strings.HasPrefix(branch, "tape/") || !catalog.Listed(facts) || !o.InProject(facts, o.project) || facts.Updated.Before(q.Since) {
 			continue
 		}
 		t, err := o.Store.ByBranch(ctx, branch)
@@ -182,7 +182,7 @@ func (o *flags) choose(ctx context.Context) error {
 // mayPublish reports whether a session may be published: not if it is one of tape serve or, with --pushed, if the
 // remote lacks it.
 func (o *flags) mayPublish(ctx context.Context, t *repo.Tape) (bool, error) {
-	if own, err := o.OfHost(ctx, o.Store, t.Name()); own || err != nil || !o.pushed {
+	if own, err := o.IsHostTape(ctx, o.Store, t.Name()); own || err != nil || !o.pushed {
 		return !own, err
 	}
 	all, err := t.Distances(ctx)

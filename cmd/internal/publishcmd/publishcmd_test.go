@@ -42,9 +42,9 @@ func chosen(t *testing.T, s *repo.Store, args ...string) (publishcmd.Options, []
 	cmd := publishcmd.New(func(run func(context.Context, publishcmd.Host, publishcmd.App) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {
 			return run(cmd.Context(), host{&got}, publishcmd.App{Streams: &stdio.Streams{Now: func() time.Time { return now }}, Store: s, About: facts, Build: "1",
-				Find:   func(ctx context.Context, s *repo.Store, name string) (*repo.Tape, error) { return s.Tape(ctx, name) },
-				OfHost: func(_ context.Context, _ *repo.Store, name string) (bool, error) { return name == "of-host", nil },
-				Within: func(f about.Tape, project string) bool { return strings.Contains(f.Project, project) }})
+				Find:       func(ctx context.Context, s *repo.Store, name string) (*repo.Tape, error) { return s.Tape(ctx, name) },
+				IsHostTape: func(_ context.Context, _ *repo.Store, name string) (bool, error) { return name == "of-host", nil },
+				InProject:  func(f about.Tape, project string) bool { return strings.Contains(f.Project, project) }})
 		}
 	})
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

@@ -126,7 +126,7 @@ func (p *publisher) folder(ctx context.Context) error {
 }
 
 func (p *publisher) branch(ctx context.Context) error {
-	b, err := pages.Open(ctx, (*workspace.Store)(p.Store), p.Branch, p.Push, p.Watched())
+	b, err := pages.Open(ctx, (*workspace.Store)(p.Store), p.Branch, p.Push, p.ProgressWriter())
 	if err != nil {
 		return err
 	}
@@ -337,7 +337,7 @@ func (p *publisher) put(ctx context.Context, target *site.Site, t *repo.Tape, st
 			return layout.Conflict("tape rename gives the session another name", "the name of the session or its project contains what looks like a secret (%s)", found[0].Rule)
 		}
 	}
-	return target.Put(ctx, site.Source{Session: x, Entries: src, Left: left, Masked: func() int { return p.mask.countOf(t.Name()) }})
+	return target.Put(ctx, site.Source{Session: x, Entries: src, Omitted: left, Masked: func() int { return p.mask.countOf(t.Name()) }})
 }
 
 func (p *publisher) masked() string {

@@ -44,7 +44,7 @@ func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source
 	})
 	src = export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Phases: phases, Prose: p.prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
 	return src, func() []string {
-		out := display.Some(len(files), "file", "files")
+		out := display.CountList(len(files), "file", "files")
 		if n := p.mask.countOf(t.Name()); n > 0 {
 			out = append(out, display.Count(n, "secret", "secrets")+", masked")
 		}

@@ -14,8 +14,8 @@ import (
 	"tape/repo"
 )
 
-// Session shows the title of a session, in full, above its hits.
-func Session(s *stdio.Streams, title string) {
+// SessionTitle shows the title of a session, in full, above its hits.
+func SessionTitle(s *stdio.Streams, title string) {
 	if title == "" {
 		return
 	}

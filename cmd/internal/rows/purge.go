@@ -51,7 +51,7 @@ func (o *Purge) Summary(p repo.Purged) []string {
 			out = append(out, fmt.Sprintf("it is in entries before @%d as well: everything from @%d on is rewritten", slices.Min(o.Asked.IDs), t.Entries[0]))
 		}
 	}
-	out = append(out, display.Some(p.Tags, "tag rewritten", "tags rewritten")...)
+	out = append(out, display.CountList(p.Tags, "tag rewritten", "tags rewritten")...)
 	if p.Commits > 0 {
 		made := display.Count(p.Commits, "commit", "commits") + " rewritten"
 		if p.Archives > 0 {

@@ -78,7 +78,7 @@ func tapesText(list []repo.RefStatus) string {
 			forks++
 		}
 	}
-	return strings.Join(append(display.Some(len(list)-forks, "tape", "tapes"), display.Some(forks, "fork", "forks")...), " and ")
+	return strings.Join(append(display.CountList(len(list)-forks, "tape", "tapes"), display.CountList(forks, "fork", "forks")...), " and ")
 }
 
 // Rejected returns an error with the rejected tapes and the reasons; nil if there is none. If

@@ -29,7 +29,7 @@ func TestHit(t *testing.T) {
 	s, out := streams()
 	h := index.Hit{Entry: said(7, "a needle"), Snippet: "a needle\x1b", Spans: [][2]int{{2, 8}}, Similar: 3, Before: []repo.Entry{said(6, "before")}}
 	Hit(s, h, "")
-	Session(s, "A title\x1b")
+	SessionTitle(s, "A title\x1b")
 	Hit(s, h, "main")
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)

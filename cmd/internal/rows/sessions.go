@@ -12,19 +12,19 @@ import (
 	"tape/repo"
 )
 
-// SessionOf returns a key that all entries of a session have in common, and no others.
-func SessionOf(e repo.Entry) string { return e.Workspace + "\x00" + e.Tape }
+// SessionKey returns a key that all entries of a session have in common, and no others.
+func SessionKey(e repo.Entry) string { return e.Workspace + "\x00" + e.Tape }
 
 // BySession puts the hits of each session together. The sessions are in the order of their first hits.
 func BySession(hits []index.Hit) []index.Hit {
 	first := map[string]int{}
 	for i, h := range hits {
-		if _, known := first[SessionOf(h.Entry)]; !known {
-			first[SessionOf(h.Entry)] = i
+		if _, known := first[SessionKey(h.Entry)]; !known {
+			first[SessionKey(h.Entry)] = i
 		}
 	}
 	hits = slices.Clone(hits)
-	slices.SortStableFunc(hits, func(a, b index.Hit) int { return first[SessionOf(a.Entry)] - first[SessionOf(b.Entry)] })
+	slices.SortStableFunc(hits, func(a, b index.Hit) int { return first[SessionKey(a.Entry)] - first[SessionKey(b.Entry)] })
 	return hits
 }
 
@@ -45,7 +45,7 @@ func More(res *index.Result) string {
 }
 
 // HitsOfSessions shows the sessions with matches, each with the entries that match. names are short names of tapes;
-// titles are by [SessionOf].
+// titles are by [SessionKey].
 func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[string]string) error {
 	type session struct {
 		repo.Entry
@@ -54,10 +54,10 @@ func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[strin
 	var list []*session
 	at := map[string]*session{}
 	for _, h := range res.Hits {
-		found := at[SessionOf(h.Entry)]
+		found := at[SessionKey(h.Entry)]
 		if found == nil {
 			found = &session{Entry: h.Entry}
-			at[SessionOf(h.Entry)], list = found, append(list, found)
+			at[SessionKey(h.Entry)], list = found, append(list, found)
 		}
 		found.ids = append(found.ids, h.ID)
 	}
@@ -69,7 +69,7 @@ func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[strin
 			}
 			continue
 		}
-		Session(s, titles[SessionOf(found.Entry)])
+		SessionTitle(s, titles[SessionKey(found.Entry)])
 		name := display.Line(cmp.Or(names[found.Tape], found.Tape))
 		ids := display.Entries(len(found.ids)) + "  " + display.IDs(found.ids)
 		s.Line(s.Style(stdio.Bold+";"+stdio.Yellow, name) + "  " + s.Fit(ids, max(12, s.Width()-display.Width(name)-2)))
@@ -78,7 +78,7 @@ func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[strin
 }
 
 // Hits shows hits to people. With named, each has the name of its tape, or the short name in names. The hits of a
-// session are below its title, if titles, which is by [SessionOf], has one.
+// session are below its title, if titles, which is by [SessionKey], has one.
 func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[string]string) error {
 	last := ""
 	for i, h := range hits {
@@ -89,8 +89,8 @@ func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[stri
 		if named {
 			tape = cmp.Or(names[h.Tape], h.Tape)
 		}
-		if session := SessionOf(h.Entry); session != last && titles[session] != "" {
-			Session(s, titles[session])
+		if session := SessionKey(h.Entry); session != last && titles[session] != "" {
+			SessionTitle(s, titles[session])
 			last = session
 		}
 		Hit(s, h, tape)

@@ -148,7 +148,7 @@ func (st *Agent) decide() {
 	case !st.Installed:
 		st.Word = NotInstalled
 		return
-	case st.Gone:
+	case st.ProgramMissing:
 		st.Word = ProgramGone
 		st.problem("the hooks call " + st.Program + ", which is not there, nor is there a tape in PATH; tape record install " + st.Agent.Name + " sets them to this program")
 	case st.Off != "":
@@ -165,7 +165,7 @@ func (st *Agent) decide() {
 	if len(st.Missing) > 0 {
 		st.problem("there is no hook for " + strings.Join(st.Missing, ", ") + "; tape record install " + st.Agent.Name + " adds what is missing")
 	}
-	if st.Elsewhere && !st.Gone {
+	if st.OtherProgram && !st.ProgramMissing {
 		st.problem("the hooks call another program than this one: " + st.Program)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"tape/internal/show/display"
 )
 
-// Watched is standard error if it is a terminal and messages are wanted, otherwise nil.
-func (s *Streams) Watched() io.Writer {
+// ProgressWriter is standard error if it is a terminal and messages are wanted, otherwise nil.
+func (s *Streams) ProgressWriter() io.Writer {
 	if s.Quiet || s.JSON || !IsTerminal(s.Stderr) {
 		return nil
 	}
@@ -30,7 +30,7 @@ type Progress struct {
 
 // Progress returns the progress of an operation with a label.
 func (s *Streams) Progress(label string) *Progress {
-	return &Progress{out: s.Watched(), label: display.Truncate(display.Line(label), LabelCells)}
+	return &Progress{out: s.ProgressWriter(), label: display.Truncate(display.Line(label), LabelCells)}
 }
 
 // at shows the progress at place, if that is at least step beyond the place that is shown.

@@ -170,7 +170,7 @@ func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 		}
 		name := remote + "/" + h.Tape
 		if name != last && h.Title != "" {
-			rows.Session(out, h.Title)
+			rows.SessionTitle(out, h.Title)
 		}
 		last = name
 		rows.Hit(out, found, name)

@@ -109,7 +109,7 @@ func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 
 // TeamCheck tries everything that team.toml names: the database, the remotes, the issuer and the address.
 func (Host) TeamCheck(ctx context.Context, o teamcmd.Options) error {
-	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
+	c, err := config.Load(config.FileName(o.Config, o.Getenv), o.Getenv)
 	if err != nil {
 		return err
 	}
@@ -189,5 +189,5 @@ func checkRemote(ctx context.Context, r config.Remote) error {
 	if err := gitrun.CheckGit(); err != nil {
 		return layout.Classify(err)
 	}
-	return sync.Reach(ctx, r.URL)
+	return sync.CheckRemote(ctx, r.URL)
 }

@@ -26,7 +26,7 @@ type Host struct{}
 // calls check, if set, which may refuse the arguments of the command.
 func open(ctx context.Context, o teamcmd.Options, check func(*config.Config) error,
 	begin func(*db.DB, context.Context) error) (*config.Config, *db.DB, error) {
-	c, err := config.Load(config.Find(o.Config, o.Getenv), o.Getenv)
+	c, err := config.Load(config.FileName(o.Config, o.Getenv), o.Getenv)
 	if err == nil && check != nil {
 		err = check(c)
 	}

@@ -20,8 +20,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Watching records the changed transcripts that a watch of folders reports. Call Begin first.
-type Watching struct {
+// Watch records the changed transcripts that a watch of folders reports. Call Begin first.
+type Watch struct {
 	*stdio.Streams
 	Recorder  *recorder.Recorder
 	Places    []string // the spool folders, as in Recorder; the first also has watched.json
@@ -36,15 +36,15 @@ type Watching struct {
 	began time.Time
 }
 
-// Is reports whether a file may contain sessions, judging by its name.
-func Is(path string) bool {
+// MayHaveSessions reports whether a file may contain sessions, judging by its name.
+func MayHaveSessions(path string) bool {
 	f, _ := importer.All().DatabaseOf(path)
 	return f != nil || importer.All().IsTranscript(path)
 }
 
 // Begin selects the folders to watch: args, or the agents' own folders if args is empty. It returns, by folder, the
 // time from which changes are recorded.
-func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
+func (w *Watch) Begin(args []string) (map[string]time.Time, error) {
 	w.file = filepath.Join(w.Places[0], "watched.json")
 	if raw, err := os.ReadFile(w.file); err == nil {
 		_ = json.Unmarshal(raw, &w.until) // without the file, more is read, but nothing is recorded twice
@@ -79,7 +79,7 @@ func (w *Watching) Begin(args []string) (map[string]time.Time, error) {
 }
 
 // databases returns the folders of the agents' databases that are not watched yet.
-func (w *Watching) databases() (out []string) {
+func (w *Watch) databases() (out []string) {
 	for _, agent := range importer.All().WithFolders() {
 		for _, kept := range importer.Databases(agent, w.Getenv) {
 			if dir := filepath.Dir(kept.Path); !slices.Contains(w.dirs, dir) && !slices.Contains(out, dir) {
@@ -92,7 +92,7 @@ func (w *Watching) databases() (out []string) {
 
 // Later returns the folders of databases that are new since the last call, each with the time from which changes
 // are recorded. It returns nil if Begin was given folders.
-func (w *Watching) Later() map[string]time.Time {
+func (w *Watch) Later() map[string]time.Time {
 	if w.named {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (w *Watching) Later() map[string]time.Time {
 	return out
 }
 
-func (w *Watching) save() error {
+func (w *Watch) save() error {
 	raw, err := json.Marshal(w.until)
 	var d *disk.FS
 	if err == nil {
@@ -120,7 +120,7 @@ func (w *Watching) save() error {
 }
 
 // Changed records the new entries of changed transcripts.
-func (w *Watching) Changed(ctx context.Context, paths []string) error {
+func (w *Watch) Changed(ctx context.Context, paths []string) error {
 	at := w.Now()
 	for _, path := range w.transcripts(ctx, paths) {
 		n, ok := w.noteOf(ctx, path)
@@ -140,7 +140,7 @@ func (w *Watching) Changed(ctx context.Context, paths []string) error {
 
 // transcripts returns the changed files, with each database replaced by its sessions that have changed or may have
 // ended.
-func (w *Watching) transcripts(ctx context.Context, paths []string) (out []string) {
+func (w *Watch) transcripts(ctx context.Context, paths []string) (out []string) {
 	seen := map[string]bool{}
 	for _, path := range paths {
 		f, db := importer.All().DatabaseOf(path)
@@ -156,7 +156,7 @@ func (w *Watching) transcripts(ctx context.Context, paths []string) (out []strin
 		if err != nil {
 			w.StderrIfVerbose("%s: %v", db, err)
 		}
-		from, recent := w.until[w.folder(db)], w.Now().Add(-recorder.Unannounced-2*time.Minute)
+		from, recent := w.until[w.folder(db)], w.Now().Add(-recorder.EndedAfter-2*time.Minute)
 		if recent.Before(from) {
 			from = recent
 		}
@@ -173,7 +173,7 @@ func (w *Watching) transcripts(ctx context.Context, paths []string) (out []strin
 }
 
 // folder returns the watched folder that a file is in, or "".
-func (w *Watching) folder(path string) string {
+func (w *Watch) folder(path string) string {
 	for _, dir := range w.dirs {
 		if strings.HasPrefix(path, dir+string(filepath.Separator)) {
 			return dir
@@ -183,7 +183,7 @@ func (w *Watching) folder(path string) string {
 }
 
 // projectOf returns the project whose database contains a session, or "".
-func (w *Watching) projectOf(path string) string {
+func (w *Watch) projectOf(path string) string {
 	for _, agent := range importer.All().WithFolders() {
 		for _, kept := range importer.Databases(agent, w.Getenv) {
 			if kept.Path == filepath.Dir(path) {
@@ -195,7 +195,7 @@ func (w *Watching) projectOf(path string) string {
 }
 
 // CatchUp records the transcripts of all waiting notes. After a failure, the next change tries again.
-func (w *Watching) CatchUp(ctx context.Context) {
+func (w *Watch) CatchUp(ctx context.Context) {
 	if err := w.Recorder.Run(ctx, false); err != nil && ctx.Err() == nil {
 		w.Warn(err.Error())
 	}
@@ -203,7 +203,7 @@ func (w *Watching) CatchUp(ctx context.Context) {
 
 // noteOf makes the note that a hook would have left about a transcript. ok is false if the file is not
 // a transcript, or does not name its project.
-func (w *Watching) noteOf(ctx context.Context, path string) (n spool.Note, ok bool) {
+func (w *Watch) noteOf(ctx context.Context, path string) (n spool.Note, ok bool) {
 	info, err := importer.Identify(ctx, path)
 	n = spool.Note{Agent: info.Format, At: w.Now(), Program: w.Program, Workspace: w.Workspace,
 		Project: cmp.Or(jsonl.GetString(info.State, "cwd"), w.projectOf(path))}

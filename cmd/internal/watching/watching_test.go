@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 const id = "11111111-1111-4111-8111-111111111111"
 
 // watch returns a watch that records into s, and a transcript of one session in a new folder.
-func watch(t *testing.T, s *repo.Store, place string) (w *watching.Watching, transcript string, out *bytes.Buffer) {
+func watch(t *testing.T, s *repo.Store, place string) (w *watching.Watch, transcript string, out *bytes.Buffer) {
 	t.Helper()
 	transcript = filepath.Join(t.TempDir(), id+".jsonl")
 	storetest.WriteFile(t, transcript, []byte(`{"parentUuid":null,"cwd":"/p","sessionId":"`+id+`","type":"user","message":{"role":"user","content":"add a menu"},"uuid":"u1","timestamp":"2026-03-01T10:00:00Z"}`+"\n"+
@@ -35,7 +35,7 @@ func watch(t *testing.T, s *repo.Store, place string) (w *watching.Watching, tra
 		Push:     func(context.Context, *repo.Store, string) error { return nil },
 		Imported: func(context.Context, *repo.Store, string) error { return nil }}
 	streams := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: out, Out: bufio.NewWriter(out), Getenv: func(string) string { return "" }, Now: time.Now, Verbose: true}
-	return &watching.Watching{Streams: streams, Recorder: r, Places: places, Workspace: s.Dir()}, transcript, out
+	return &watching.Watch{Streams: streams, Recorder: r, Places: places, Workspace: s.Dir()}, transcript, out
 }
 
 // The first watch of a named folder records everything in it; later ones record what was written since.
@@ -91,7 +91,7 @@ func TestOwnFolders(t *testing.T) {
 			t.Errorf("%s is watched from %s, want from now", dir, at)
 		}
 	}
-	if is := watching.Is(filepath.Join(home, ".claude", "projects", "-p", id+".jsonl")); !is || watching.Is(filepath.Join(home, "notes.txt")) {
+	if is := watching.MayHaveSessions(filepath.Join(home, ".claude", "projects", "-p", id+".jsonl")); !is || watching.MayHaveSessions(filepath.Join(home, "notes.txt")) {
 		t.Errorf("Is says %v for a transcript, want true, and false for notes.txt", is)
 	}
 }

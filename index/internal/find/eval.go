@@ -94,8 +94,8 @@ func (v *evaluator) evalShared(e query.Expr) (set, error) {
 	case query.Prefix:
 		return v.term(e.Term+"*", func() (set, error) { return v.withPrefix(e.Term) })
 	}
-	out, err := v.eval(e.Kids[0])
-	for _, kid := range e.Kids[1:] {
+	out, err := v.eval(e.Operands[0])
+	for _, kid := range e.Operands[1:] {
 		if err != nil {
 			break
 		}

@@ -29,7 +29,7 @@ func (f *finder) nearQuery() (*query.Query, error) {
 		if near == "" {
 			return nil, nil
 		}
-		out, changed = out.With(word, near), true
+		out, changed = out.Replace(word, near), true
 	}
 	if !changed {
 		return nil, nil

@@ -57,7 +57,7 @@ func (p *picker) fewer(n int) int {
 }
 
 func newPicker(f *finder, found set, sure bool) (*picker, error) {
-	p := &picker{finder: f, Corpus: relevance.Corpus{Even: !f.db.View.Plain()}, found: found, total: found.count(), sure: sure, early: sure && !relevance.LooksAtDigits(f.s.Text), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
+	p := &picker{finder: f, Corpus: relevance.Corpus{Even: !f.db.View.Plain()}, found: found, total: found.count(), sure: sure, early: sure && !relevance.DigitsMatter(f.s.Text), taken: map[int64]bool{}, bySign: map[signature]*candidate{}}
 	var bytes int64
 	for _, s := range f.eval.tapes {
 		p.Newest = max(p.Newest, s.newest)
@@ -363,7 +363,7 @@ func (p *picker) readBest(ctx context.Context, n int) error {
 		if !ok {
 			continue
 		}
-		if relevance.LooksAtDigits(p.s.Text) {
+		if relevance.DigitsMatter(p.s.Text) {
 			c.Sign = int64(text.Identity(c.text))
 		}
 		if !p.early && p.folds(c) {

@@ -269,7 +269,7 @@ func (s *tapeScan) sign(kind string, body []byte, spans []text.Span) uint64 {
 			return text.Identity(body)
 		}
 	}
-	return relevance.SignOf(kind, body)
+	return relevance.FoldKey(kind, body)
 }
 
 // keeps reports whether the filters accept an entry.

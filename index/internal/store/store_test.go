@@ -212,7 +212,7 @@ func TestSignOf(t *testing.T) {
 		{repo.KindToolResult, "took 80 ms", "took 91 ms", true},
 		{repo.KindToolResult, "took 80 ms", "gave 80 ms", false},
 	} {
-		if got := relevance.SignOf(c.kind, []byte(c.a)) == relevance.SignOf(c.kind, []byte(c.b)); got != c.same {
+		if got := relevance.FoldKey(c.kind, []byte(c.a)) == relevance.FoldKey(c.kind, []byte(c.b)); got != c.same {
 			t.Errorf("%s: %q and %q have the same sign: %v", c.kind, c.a, c.b, got)
 		}
 	}

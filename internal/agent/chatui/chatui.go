@@ -68,10 +68,10 @@ type Status struct {
 	Last   int64 // the id of the tape's last entry
 }
 
-// Next is the error of [UI.Run] when the person has chosen to continue in another session.
-type Next struct{ Session string }
+// ChosenSession is the error of [UI.Run] when the person has chosen to continue in another session.
+type ChosenSession struct{ Session string }
 
-func (n *Next) Error() string { return "session " + n.Session + " was chosen" }
+func (n *ChosenSession) Error() string { return "session " + n.Session + " was chosen" }
 
 // UI is one conversation on a terminal. Its methods may be called from several goroutines. Those that
 // report what happened do not block.
@@ -115,7 +115,7 @@ func (u *UI) ReadPast(ctx context.Context) {
 }
 
 // Run shows the conversation until the person leaves, or, with Once, until the turn has ended. If the
-// person has chosen another session, the error is a [Next].
+// person has chosen another session, the error is a [ChosenSession].
 func (u *UI) Run(ctx context.Context) error {
 	defer close(u.over)
 	ctx, stop := context.WithCancel(ctx)
@@ -137,7 +137,7 @@ func (u *UI) Run(ctx context.Context) error {
 	case errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil, errors.Is(err, tea.ErrInterrupted):
 		return context.Canceled
 	case err == nil && m.next != "":
-		return &Next{m.next}
+		return &ChosenSession{m.next}
 	}
 	return err
 }

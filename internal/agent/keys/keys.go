@@ -109,7 +109,7 @@ func CleanEnv(environ, keep []string, keys ...string) []string {
 }
 
 // Mask returns a finder of keys in a text; nil if there are no keys but placeholders.
-func Mask(keys []string) *secrets.TextFinder {
+func Mask(keys []string) *secrets.KnownFinder {
 	var list []secrets.Secret
 	for _, key := range keys {
 		if len(key) >= shortestKey {
@@ -119,7 +119,7 @@ func Mask(keys []string) *secrets.TextFinder {
 	if len(list) == 0 {
 		return nil
 	}
-	return secrets.NewTextFinder(list)
+	return secrets.NewKnownFinder(list)
 }
 
 func containsKey(value string, keys []string) bool {

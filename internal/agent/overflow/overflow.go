@@ -47,14 +47,14 @@ func Transcript(messages []json.RawMessage, limit int) string {
 		}
 		fmt.Fprintf(&out, "[%s]\n%s\n\n", m.Role, strings.TrimSpace(text))
 	}
-	return display.Ends(strings.ToValidUTF8(out.String(), "\uFFFD"), limit/2)
+	return display.KeepEnds(strings.ToValidUTF8(out.String(), "\uFFFD"), limit/2)
 }
 
 // contentText returns the text of a message's content in either API: a text, or a list of parts.
 func contentText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return display.Ends(text, shownOfResult)
+		return display.KeepEnds(text, shownOfResult)
 	}
 	var parts []struct {
 		Type, Text, Name string
@@ -67,7 +67,7 @@ func contentText(raw json.RawMessage) string {
 	for _, p := range parts {
 		switch p.Type {
 		case "text":
-			out.WriteString(display.Ends(p.Text, shownOfResult) + "\n")
+			out.WriteString(display.KeepEnds(p.Text, shownOfResult) + "\n")
 		case "tool_use":
 			out.WriteString(callText(p.Name, string(p.Input)))
 		case "tool_result":
@@ -80,7 +80,7 @@ func contentText(raw json.RawMessage) string {
 }
 
 func callText(name, arguments string) string {
-	return fmt.Sprintf("\ncalls %s %s\n", name, display.Ends(arguments, shownOfArguments))
+	return fmt.Sprintf("\ncalls %s %s\n", name, display.KeepEnds(arguments, shownOfArguments))
 }
 
 // Calls returns the calls in the entries of a turn as text, each with its result; "" if there are none. If the text
@@ -122,7 +122,7 @@ func Calls(entries []repo.Entry) string {
 			if !ok {
 				result = "(it has no result)"
 			}
-			calls = append(calls, fmt.Sprintf("- %s %s\n%s", c.Function.Name, display.Ends(c.Function.Arguments, shownOfArguments), result))
+			calls = append(calls, fmt.Sprintf("- %s %s\n%s", c.Function.Name, display.KeepEnds(c.Function.Arguments, shownOfArguments), result))
 		}
 	}
 	length := 0

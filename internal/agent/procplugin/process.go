@@ -197,10 +197,10 @@ func (p *Process) isClosed() bool {
 	return p.closed
 }
 
-// Off is the error of a plugin that was turned off.
-type Off struct{ Name, Why string }
+// OffError is the error of a plugin that was turned off.
+type OffError struct{ Name, Why string }
 
-func (e *Off) Error() string { return fmt.Sprintf("plugin %q is off: %s", e.Name, e.Why) }
+func (e *OffError) Error() string { return fmt.Sprintf("plugin %q is off: %s", e.Name, e.Why) }
 
 // Off returns why the plugin was turned off; nil if it was not.
 func (p *Process) Off() error {
@@ -209,7 +209,7 @@ func (p *Process) Off() error {
 	if p.off == "" {
 		return nil
 	}
-	return &Off{Name: p.config.Name, Why: p.off}
+	return &OffError{Name: p.config.Name, Why: p.off}
 }
 
 // running returns the process. It waits while the process is being restarted.
@@ -220,7 +220,7 @@ func (p *Process) running(ctx context.Context) (*instance, error) {
 		p.mu.Unlock()
 		switch {
 		case off != "":
-			return nil, &Off{Name: p.config.Name, Why: off}
+			return nil, &OffError{Name: p.config.Name, Why: off}
 		case in != nil:
 			if _, err := in.failure(); err == nil {
 				return in, nil

@@ -25,7 +25,7 @@ func (p *Process) hookTimeout(name string, otherwise time.Duration) time.Duratio
 
 // ignoreOff drops the error of a plugin that is off, unless the plugin is required.
 func (p *Process) ignoreOff(err error) error {
-	var off *Off
+	var off *OffError
 	if !errors.As(err, &off) {
 		return err
 	}

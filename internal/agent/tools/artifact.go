@@ -43,11 +43,11 @@ func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) 
 	a, err := s.store(ctx, c, tool, text)
 	if err != nil {
 		s.o.Log.Warn("a long result was not kept", "tool", tool, "error", err)
-		return fmt.Sprintf("[%s: %d characters in %s; the rest could not be kept: %v]\n%s", tool, chars, lines, err, display.Ends(text, previewChars/2)), nil
+		return fmt.Sprintf("[%s: %d characters in %s; the rest could not be kept: %v]\n%s", tool, chars, lines, err, display.KeepEnds(text, previewChars/2)), nil
 	}
 	id := a.ID[:min(len(a.ID), shownOfID)]
 	return fmt.Sprintf("[%s: %d characters in %s are the artifact %s of %d bytes; artifact.read id=%s offset=0 reads it, artifact.search finds lines]\n%s",
-		tool, chars, lines, id, len(text), id, display.Ends(text, previewChars/2)), &a
+		tool, chars, lines, id, len(text), id, display.KeepEnds(text, previewChars/2)), &a
 }
 
 func (s *Set) store(ctx context.Context, c hooks.ToolContext, tool, text string) (repo.Artifact, error) {

@@ -39,7 +39,7 @@ type Options struct {
 // Set has the tools of one host. Close ends everything that they have started.
 type Set struct {
 	o        Options
-	keys     *secrets.TextFinder
+	keys     *secrets.KnownFinder
 	scanner  func() *secrets.Scanner
 	watchdog *watchdog
 	shells   *shells

@@ -50,10 +50,10 @@ type FS struct {
 	unsynced bool // see Unsynced
 }
 
-// Like returns an FS whose new files and folders get the group and other permissions of an
+// WithPermissionsOf returns an FS whose new files and folders get the group and other permissions of an
 // existing folder: in a repository that several people push to, all can use what one adds. If the
 // folder cannot be read, it returns nil.
-func Like(dir string) *FS {
+func WithPermissionsOf(dir string) *FS {
 	st, err := os.Stat(dir)
 	if err != nil {
 		return nil
@@ -126,7 +126,7 @@ func (d *FS) CreateTemp(dir, pattern string) (*File, error) {
 	return &File{File: f, fs: d}, nil
 }
 
-// Chmod sets the owner's permissions, with those of group and others that [Like] adds.
+// Chmod sets the owner's permissions, with those of group and others that [WithPermissionsOf] adds.
 func (f *File) Chmod(perm fs.FileMode) error { return f.File.Chmod(f.fs.mode(perm)) }
 
 // Write writes p at the file's position.

@@ -57,7 +57,7 @@ func TestUnsynced(t *testing.T) {
 	}
 	ok(os.Mkdir(at("shared"), 0o700))
 	ok(os.Chmod(at("shared"), 0o770))
-	d = Like(at("shared")).Unsynced()
+	d = WithPermissionsOf(at("shared")).Unsynced()
 	ok(d.MkdirAll(at("shared/a")))
 	ok(d.WriteFile(at("shared/a/one"), nil))
 	for name, want := range map[string]os.FileMode{"shared/a": 0o770, "shared/a/one": 0o660} {

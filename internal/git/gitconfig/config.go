@@ -24,24 +24,24 @@ type Config struct {
 	gitDir string
 	locks  gitlock.Locks
 	own    func(gitDir string) bool // whether all settings of the repository count; nil: no
-	report func(names []string)     // gets what PassedOver returns; may be nil
+	report func(names []string)     // gets what Ignored returns; may be nil
 
 	once    sync.Once
 	entries []Entry
-	ignored []string // see PassedOver
+	ignored []string // see Ignored
 	err     error
 }
 
-// PassedOver names the settings of the repository that are overridden because it is not the user's own: those with
-// the verdict [PassedOver].
-func (c *Config) PassedOver() []string {
+// Ignored names the settings of the repository that are overridden because it is not the user's own: those with
+// the verdict [Overridden].
+func (c *Config) Ignored() []string {
 	_, _ = c.Load()
 	return slices.Clone(c.ignored)
 }
 
 // New returns the configuration of the repository whose .git folder is gitDir. own reports whether that folder is
 // the user's own, and is called only when that matters; nil means no. report, unless nil, is called with the
-// names that [Config.PassedOver] returns, if there are any.
+// names that [Config.Ignored] returns, if there are any.
 func New(gitDir string, locks gitlock.Locks, own func(gitDir string) bool, report func(names []string)) *Config {
 	return &Config{gitDir: gitDir, locks: locks, own: own, report: report}
 }
@@ -130,7 +130,7 @@ type configLoader struct {
 	config       []byte      // used instead of the repository's config file, unless nil
 	owner        func() bool // whether the repository is the user's own
 	local        bool        // the files that are read now are the repository's
-	ignored      []string    // see Config.PassedOver
+	ignored      []string    // see Config.Ignored
 	files        int         // how many were read
 	entries      []Entry
 	errs         []error

@@ -21,7 +21,7 @@ type Verdict int
 // but not for others, such as git diff or git commit.
 const (
 	Refused    Verdict = iota // git is not run there: the setting is unknown, or cannot be overridden
-	PassedOver                // overridden, see [Config.Overrides]
+	Overridden                // overridden, see [Config.Overrides]
 	Harmless                  // counts
 )
 
@@ -30,16 +30,16 @@ func Judge(e Entry) Verdict {
 	name := e.Section + "." + e.Key
 	switch {
 	case slices.Contains(passedOver, name), e.Section == "gpg":
-		return PassedOver
+		return Overridden
 	case slices.Contains(signSettings, name):
 		if configTrue(e.Value) {
-			return PassedOver
+			return Overridden
 		}
 		return Harmless
 	case name == "receive.denycurrentbranch" && strings.EqualFold(e.Value, "updateInstead"):
 		return Refused // files are checked out, by the repository's filters
 	case name == "credential.helper" && !strings.Contains(e.Subsection, "="):
-		return PassedOver
+		return Overridden
 	case e.isOurInclude(), slices.Contains(harmlessSections, e.Section), slices.Contains(harmlessKeys(e.Section), e.Key):
 		return Harmless
 	}
@@ -115,7 +115,7 @@ func dropIgnored(entries []Entry) (kept []Entry, names []string) {
 		}
 		if verdict == Harmless {
 			kept = append(kept, e)
-		} else if verdict == PassedOver && !slices.Contains(names, e.Name()) {
+		} else if verdict == Overridden && !slices.Contains(names, e.Name()) {
 			names = append(names, e.Name())
 		}
 	}

@@ -138,8 +138,8 @@ const ownFile = "gitconfig"
 // OwnPath is the path of our file of settings, which the repository's own file includes.
 func (c *Config) OwnPath() string { return filepath.Join(c.gitDir, gitlock.OwnDir, ownFile) }
 
-// Fresh reads all configuration as it is now; what cannot be read is missing.
-func (c *Config) Fresh() []Entry { return c.fresh(nil) }
+// Reload reads all configuration as it is now; what cannot be read is missing.
+func (c *Config) Reload() []Entry { return c.fresh(nil) }
 
 // fresh reads all configuration. Unless config is nil, it is used instead of the repository's own file.
 func (c *Config) fresh(config []byte) []Entry {

@@ -67,7 +67,7 @@ func settings(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 			return nil, untrusted(r.GitDir(), "its own git configuration sets "+e.Name())
 		}
 	}
-	r.PassOver(r.PassedOver())
+	r.ReportIgnored(r.Ignored())
 	return r.Config().Overrides(local), nil
 }
 

@@ -47,10 +47,10 @@ func (r *Repo) Hooks() (names []string) {
 // HookMark is a line in every hook that tape writes.
 const HookMark = "# Written by tape git install; tape git uninstall takes it away."
 
-// PassedOver returns the settings of a repository that are ignored where it is not the user's own, and
+// Ignored returns the settings of a repository that are ignored where it is not the user's own, and
 // the hooks that a git started by tape would otherwise run.
-func (r *Repo) PassedOver() []string {
-	names := r.config.PassedOver()
+func (r *Repo) Ignored() []string {
+	names := r.config.Ignored()
 	for _, name := range r.Hooks() {
 		path := filepath.Join(r.gitDir, "hooks", name)
 		if raw, err := gitconfig.ReadFile(path); err == nil && !bytes.Contains(raw, []byte(HookMark)) && (name == "pre-push" || name == "reference-transaction") {

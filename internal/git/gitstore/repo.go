@@ -63,8 +63,8 @@ type Options struct {
 	// Own reports whether a .git folder is the user's own, so that all of its settings and hooks
 	// count. Nil: no folder is.
 	Own func(gitDir string) bool
-	// PassedOver gets the names of ignored settings of a folder that is not the user's own.
-	PassedOver func(gitDir string, names []string)
+	// OnIgnored gets the names of ignored settings of a folder that is not the user's own.
+	OnIgnored func(gitDir string, names []string)
 }
 
 // Repo is one git repository. Its methods may be called from several goroutines.
@@ -92,13 +92,13 @@ func (r *Repo) GitDir() string { return r.gitDir }
 func newRepo(gitDir string, o *Options) *Repo {
 	r := &Repo{gitDir: gitDir, locks: gitlock.Locks{Wait: DefaultLockWait}}
 	if o != nil {
-		r.fs, r.locks.FS, r.own, r.passedOver = o.FS, o.FS, o.Own, o.PassedOver
+		r.fs, r.locks.FS, r.own, r.passedOver = o.FS, o.FS, o.Own, o.OnIgnored
 		if o.LockWait > 0 {
 			r.locks.Wait = o.LockWait
 		}
 	}
 	r.locks.Check = r.checkFolders
-	r.config = gitconfig.New(gitDir, r.locks, r.own, r.PassOver)
+	r.config = gitconfig.New(gitDir, r.locks, r.own, r.ReportIgnored)
 	return r
 }
 
@@ -108,8 +108,8 @@ func (r *Repo) FS() *disk.FS { return r.fs }
 // Locks returns the settings with which locks in the repository are taken.
 func (r *Repo) Locks() gitlock.Locks { return r.locks }
 
-// PassOver reports ignored settings and hooks of the repository to Options.PassedOver.
-func (r *Repo) PassOver(names []string) {
+// ReportIgnored reports ignored settings and hooks of the repository to Options.OnIgnored.
+func (r *Repo) ReportIgnored(names []string) {
 	if r.passedOver != nil && len(names) > 0 {
 		r.passedOver(r.gitDir, names)
 	}
@@ -120,7 +120,7 @@ func (r *Repo) Owns(gitDir string) bool { return r.own != nil && r.own(gitDir) }
 
 // SharedOptions returns options for another repository of the same user.
 func (r *Repo) SharedOptions() *Options {
-	return &Options{Own: r.own, PassedOver: r.passedOver}
+	return &Options{Own: r.own, OnIgnored: r.passedOver}
 }
 
 // Config returns the repository's configuration.

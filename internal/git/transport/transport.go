@@ -120,7 +120,7 @@ func openLocal(dir string) (*gitstore.Repo, error) {
 		if st, err := os.Stat(filepath.Join(gitDir, "objects")); err != nil || !st.IsDir() {
 			continue
 		}
-		r, err := gitstore.Open(gitDir, &gitstore.Options{FS: disk.Like(filepath.Join(gitDir, "objects"))})
+		r, err := gitstore.Open(gitDir, &gitstore.Options{FS: disk.WithPermissionsOf(filepath.Join(gitDir, "objects"))})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrRemote, err)
 		}

@@ -109,7 +109,7 @@ func (c *request) artifactView(t access, a repo.Artifact, run string) repo.Artif
 	if t.unmasked {
 		return a
 	}
-	return c.s.mask.Shown(a, run, mask.Of(c.ctx(), t.Tape))
+	return c.s.mask.Shown(a, run, mask.ArtifactsOf(c.ctx(), t.Tape))
 }
 
 // artifactHash returns the hash of an artifact by the id that the caller sees.
@@ -237,7 +237,7 @@ func (c *request) maskedContent(t access, a *repo.ArtifactInfo, run string, cont
 		return content, nil
 	}
 	stored := a.SHA256
-	seen := c.s.mask.Artifact(stored, mask.Of(c.ctx(), t.Tape))
+	seen := c.s.mask.Artifact(stored, mask.ArtifactsOf(c.ctx(), t.Tape))
 	a.Artifact = c.artifactView(t, a.Artifact, run)
 	switch {
 	case seen.ID == stored:

@@ -22,7 +22,7 @@ func (t access) inThread(e repo.Entry) bool {
 func (c *request) view(t access, e repo.Entry) pages.Entry {
 	out := pages.Entry{Entry: e, At: c.s.cursors.PositionOf(e)}
 	if !t.unmasked {
-		out.Entry = c.s.mask.Entry(e, mask.Of(c.ctx(), t.Tape))
+		out.Entry = c.s.mask.Entry(e, mask.ArtifactsOf(c.ctx(), t.Tape))
 	}
 	return out
 }

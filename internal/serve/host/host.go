@@ -62,7 +62,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), disk: disk.Like(o.Store.Dir()), ending: make(chan struct{}), limits: admission.New()}
+	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), disk: disk.WithPermissionsOf(o.Store.Dir()), ending: make(chan struct{}), limits: admission.New()}
 	if s.Front == nil {
 		s.Front = &front.Front{}
 	}

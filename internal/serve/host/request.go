@@ -311,7 +311,7 @@ func (c *request) tape(name string) (access, error) {
 		}
 		c.resource = name
 		own := c.run.Owns(name)
-		if !own && (!c.run.May("cross_conversation") || c.s.own.Is(name)) {
+		if !own && (!c.run.May("cross_conversation") || c.s.own.IsOwn(name)) {
 			return out, api.NotFound("conversation")
 		}
 		if own && c.run.Thread != "" {

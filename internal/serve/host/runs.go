@@ -97,7 +97,7 @@ func (c *request) newRun(q *api.RunRequest) (*runs.Run, access, error) {
 		return nil, access{}, api.Invalid("a conversation is a tape: conversation and tape differ")
 	}
 	name := cmp.Or(string(q.Conversation), q.Tape)
-	if c.s.own.Is(name) {
+	if c.s.own.IsOwn(name) {
 		return nil, access{}, api.Invalid("the tape %s is the server's own", name)
 	}
 	scopes, err := start.Granted(q)

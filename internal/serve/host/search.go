@@ -118,5 +118,5 @@ func (c *request) indexOptions(t access) *index.Options {
 		return &index.Options{}
 	}
 	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s 3 %x", c.s.Version, c.s.cursors.Sign("index")[:4]),
-		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, mask.Of(c.ctx(), t)) }}}
+		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, mask.ArtifactsOf(c.ctx(), t)) }}}
 }

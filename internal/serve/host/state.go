@@ -77,7 +77,7 @@ func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes
 	if a.unmasked {
 		marks = nil
 	}
-	return state.Of(ctx, &s.lanes, t, owner, marks)
+	return state.ViewOf(ctx, &s.lanes, t, owner, marks)
 }
 
 // anyTape returns the part of the caller's access that is the same for all tapes.

@@ -25,7 +25,7 @@ const (
 // writableTape returns the tape of the path, if the caller may change it.
 func (c *request) writableTape() (access, error) {
 	name := c.r.PathValue("tape")
-	if c.run != nil && !c.run.Owns(name) || c.s.own.Is(name) {
+	if c.run != nil && !c.run.Owns(name) || c.s.own.IsOwn(name) {
 		return access{}, api.NotFound("tape")
 	}
 	t, err := c.tape(name)

@@ -74,7 +74,7 @@ func change(ctx context.Context, s *repo.Store, now time.Time, f func(*list) err
 	}
 	if err == nil {
 		var raw []byte
-		d := disk.Like(s.Dir())
+		d := disk.WithPermissionsOf(s.Dir())
 		if raw, err = json.Marshal(l); err == nil {
 			err = d.MkdirAll(filepath.Dir(path))
 		}
@@ -185,7 +185,7 @@ func SetAddress(s *repo.Store, all bool, url string) error {
 	if home, err := workspace.Home(); all && err == nil {
 		paths = append(paths, filepath.Join(home, addressFile))
 	}
-	d := disk.Like(s.Dir())
+	d := disk.WithPermissionsOf(s.Dir())
 	for _, path := range paths {
 		if err := errors.Join(d.MkdirAll(filepath.Dir(path)), d.WriteFile(path, []byte(url))); err != nil {
 			return layout.Classify(err)

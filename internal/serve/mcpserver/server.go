@@ -102,7 +102,7 @@ func (s *server) openToWrite(ctx context.Context, tape string) (*repo.Store, *re
 		return store.Tape(ctx, name)
 	})
 	if err == nil {
-		err = query.NotOfHost(ctx, (*workspace.Tape)(t))
+		err = query.CheckNotHostTape(ctx, (*workspace.Tape)(t))
 	}
 	return store, t, err
 }

@@ -73,7 +73,7 @@ func (s *View) digest(r *request) error {
 			return err
 		}
 		for _, g := range found {
-			g.About.Of = projects.NameIn(w.dir, g.About.Project)
+			g.About.ProjectLabel = projects.NameIn(w.dir, g.About.Project)
 			list = append(list, digestSessionOf(g, w.base))
 		}
 	}

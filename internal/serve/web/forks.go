@@ -99,7 +99,7 @@ func (s *View) forkNames(r *request, t *repo.Tape, d forksPage) (map[string]stri
 		if o == nil || out[name] == t.Name() {
 			return
 		}
-		if h := cmp.Or(o.HelperOf(name), o.HelperOf(own)); h != nil && h.Task != "" {
+		if h := cmp.Or(o.SubagentOf(name), o.SubagentOf(own)); h != nil && h.Task != "" {
 			out[name] = h.Task
 		}
 	}

@@ -37,7 +37,7 @@ func (l local) Places() Places {
 }
 
 // List lists the tapes of the workspaces, as the command tape tapes does.
-func (l local) List(ctx context.Context, q Wanted) (*Listing, error) {
+func (l local) List(ctx context.Context, q ListQuery) (*Listing, error) {
 	out := &Listing{}
 	agents, projects, people := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	spaces := l.s.together(ctx, l)
@@ -63,7 +63,7 @@ func (l local) List(ctx context.Context, q Wanted) (*Listing, error) {
 			if !q.accepts(a) {
 				continue
 			}
-			t := &Listed{Tape: a, Base: w.base, space: w, Helpers: len(helpers[a.Name]), names: append(helpers[a.Name], a.Name)}
+			t := &ListedSession{Tape: a, Base: w.base, space: w, Helpers: len(helpers[a.Name]), names: append(helpers[a.Name], a.Name)}
 			if rest, ok := strings.CutPrefix(branch, "fork/"); ok {
 				t.Parent = rest[:max(0, strings.LastIndexByte(rest, '/'))]
 			}
@@ -74,7 +74,7 @@ func (l local) List(ctx context.Context, q Wanted) (*Listing, error) {
 		delete(from, "")
 		*to = slices.Sorted(maps.Keys(from))
 	}
-	slices.SortFunc(out.Tapes, func(a, b *Listed) int {
+	slices.SortFunc(out.Tapes, func(a, b *ListedSession) int {
 		return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Base, b.Base), cmp.Compare(a.Name, b.Name))
 	})
 	out.All = len(out.Tapes)
@@ -88,7 +88,7 @@ func (l local) List(ctx context.Context, q Wanted) (*Listing, error) {
 	return out, nil
 }
 
-func (q Wanted) accepts(a about.Tape) bool {
+func (q ListQuery) accepts(a about.Tape) bool {
 	if q.Agent != "" && a.Agent != q.Agent || q.Project != "" && a.ProjectName() != q.Project || a.Updated.Before(q.Since) ||
 		q.Person != "" && !slices.Contains(a.Authors, q.Person) ||
 		!q.Day[0].IsZero() && (a.Updated.Before(q.Day[0]) || !a.Started.Before(q.Day[1])) {
@@ -107,8 +107,8 @@ func helperOf(name, branch string, facts map[string]about.Tape) string {
 }
 
 // addWork adds to the sessions of this workspace what was done in them.
-func (w *space) addWork(ctx context.Context, list []*Listed) error {
-	sessions := map[string]*Listed{} // by the names of their tapes
+func (w *space) addWork(ctx context.Context, list []*ListedSession) error {
+	sessions := map[string]*ListedSession{} // by the names of their tapes
 	for _, t := range list {
 		if t.space == w {
 			for _, name := range t.names {

@@ -158,7 +158,7 @@ func (s *View) overview(r *request, t Tape, a about.Tape, o *outline.Outline, sk
 		d.EndedID = o.Answer.Entry
 	}
 	link := r.base + "/t/" + url.PathEscape(t.Name()) + "/@"
-	for _, h := range o.Helpers {
+	for _, h := range o.Subagents {
 		d.Helpers = append(d.Helpers, helper{cmp.Or(h.Task, h.Fork), link + strconv.FormatInt(h.First, 10), h.First, h.Calls})
 	}
 	for _, h := range r.from.Subagents(r.Context(), t) {

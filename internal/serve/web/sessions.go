@@ -21,8 +21,8 @@ const (
 	liveFor       = 2 * time.Minute // after its last entry, a session counts as live
 )
 
-// Listed is a session in the list, with its subagents.
-type Listed struct {
+// ListedSession is a session in the list, with its subagents.
+type ListedSession struct {
 	about.Tape
 	Base    string // the prefix of its links
 	Parent  string // of a fork
@@ -40,7 +40,7 @@ type Listed struct {
 
 // listedTape is a session as the list shows it.
 type listedTape struct {
-	*Listed
+	*ListedSession
 	Live   bool
 	People []entries.Person
 }
@@ -65,7 +65,7 @@ type sessionList struct {
 func (s *View) sessions(r *request) error {
 	v := r.URL.Query()
 	d := sessionList{Agent: v.Get("agent"), Project: v.Get("project"), Person: v.Get("person"), Since: v.Get("since"), Day: v.Get("day"), Grep: v.Get("grep")}
-	want := Wanted{Agent: d.Agent, Project: d.Project, Person: d.Person, Text: d.Grep, Most: sessionsShown}
+	want := ListQuery{Agent: d.Agent, Project: d.Project, Person: d.Person, Text: d.Grep, Most: sessionsShown}
 	var err error
 	if want.Since, err = filter.Since("since", d.Since, s.Now()); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (d *sessionList) group(s *View) {
 	}
 	var live, rest []listedTape
 	for _, one := range d.Tapes {
-		t := listedTape{Listed: one, Live: !one.Updated.IsZero() && s.Now().Sub(one.Updated) < liveFor}
+		t := listedTape{ListedSession: one, Live: !one.Updated.IsZero() && s.Now().Sub(one.Updated) < liveFor}
 		for _, author := range one.Authors {
 			t.People = append(t.People, entries.PersonOf(author))
 		}

@@ -16,7 +16,7 @@ type Source interface {
 	// Places returns where sessions can be: the workspaces, or the remotes.
 	Places() Places
 	// List returns the sessions that are wanted, those with the newest entries first.
-	List(ctx context.Context, w Wanted) (*Listing, error)
+	List(ctx context.Context, w ListQuery) (*Listing, error)
 	// Activity sums what was done on each day since a time.
 	Activity(ctx context.Context, since time.Time) ([]*index.Work, error)
 	// Search finds entries.
@@ -61,8 +61,8 @@ type Places struct {
 // Place is a workspace or a remote. Its pages are below /w/ADDRESS/.
 type Place struct{ Address, Name string }
 
-// Wanted says which sessions are listed.
-type Wanted struct {
+// ListQuery says which sessions are listed.
+type ListQuery struct {
 	Agent, Project, Person string // whole names; "" means all
 	Text                   string // a part of a title, name or project
 	Since                  time.Time
@@ -72,7 +72,7 @@ type Wanted struct {
 
 // Listing is a page of sessions.
 type Listing struct {
-	Tapes                    []*Listed
+	Tapes                    []*ListedSession
 	All                      int // how many sessions are wanted, on all pages
 	From                     int // how many are on the pages before
 	Agents, Projects, People []string

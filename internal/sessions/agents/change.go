@@ -41,7 +41,7 @@ func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 			return installPlugin(f, raw, o)
 		case hooks && f.Agent.Scripts:
 			return installScript(f, raw, o)
-		case hooks && f.Agent.Own != nil:
+		case hooks && f.Agent.OwnFile != nil:
 			return installFile(f, raw, o)
 		case filepath.Ext(file) == ".toml":
 			return addTOML(f.Agent, raw, o.Program)
@@ -73,7 +73,7 @@ func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, err
 			return uninstallOwn(raw, pluginMark), nil
 		case hooks && f.Agent.Scripts:
 			return uninstallOwn(raw, scriptMark), nil
-		case hooks && f.Agent.Own != nil:
+		case hooks && f.Agent.OwnFile != nil:
 			return uninstallFile(f, raw)
 		case filepath.Ext(file) == ".toml":
 			return removeTOML(raw), nil

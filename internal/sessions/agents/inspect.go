@@ -16,17 +16,17 @@ import (
 
 // State is what an agent's settings say about recording.
 type State struct {
-	Agent     *record.Format
-	File      string   // the file for hooks
-	Installed bool     // the file has at least one of our hooks
-	Missing   []string // events without a hook of ours
-	Program   string   // the program that the hooks call
-	Gone      bool     // that program does not exist, and there is no tape in PATH
-	Elsewhere bool     // the hooks call a program other than this one
-	Off       string   // why the agent runs no hooks, "" if it does
-	Trust     record.Trust
-	MCP       bool   // our MCP server is registered
-	Problem   string // why the file cannot be read
+	Agent          *record.Format
+	File           string   // the file for hooks
+	Installed      bool     // the file has at least one of our hooks
+	Missing        []string // events without a hook of ours
+	Program        string   // the program that the hooks call
+	ProgramMissing bool     // that program does not exist, and there is no tape in PATH
+	OtherProgram   bool     // the hooks call a program other than this one
+	Off            string   // why the agent runs no hooks, "" if it does
+	Trust          record.Trust
+	MCP            bool   // our MCP server is registered
+	Problem        string // why the file cannot be read
 }
 
 // Inspect reads an agent's settings as they apply in a project. program is the path of this program.
@@ -40,7 +40,7 @@ func Inspect(f *record.Format, w record.Where, project, program string) State {
 		}
 	} else if f.Agent.Plugin != nil {
 		st.plugin(raw)
-	} else if f.Agent.Own != nil {
+	} else if f.Agent.OwnFile != nil {
 		st.own(raw)
 	} else if d, err := readDocument(raw); err != nil {
 		st.Problem = err.Error()
@@ -57,7 +57,7 @@ func Inspect(f *record.Format, w record.Where, project, program string) State {
 		if err != nil {
 			at, err = exec.LookPath("tape")
 		}
-		st.Gone, st.Elsewhere = err != nil, err == nil && !sameFile(at, program)
+		st.ProgramMissing, st.OtherProgram = err != nil, err == nil && !sameFile(at, program)
 	}
 	return st
 }

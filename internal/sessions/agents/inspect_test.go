@@ -29,17 +29,17 @@ func TestInspectProgram(t *testing.T) {
 		list, err := Install(agent, w, Options{Program: former})
 		apply(t, w, list, err)
 		t.Setenv("PATH", t.TempDir())
-		if st := Inspect(agent, w, w.Home, former); !st.Installed || st.Gone || st.Elsewhere || st.Program != former || len(st.Missing) > 0 {
+		if st := Inspect(agent, w, w.Home, former); !st.Installed || st.ProgramMissing || st.OtherProgram || st.Program != former || len(st.Missing) > 0 {
 			t.Errorf("%s as it was installed: %+v", agent.Name, st)
 		}
 		if err := os.Remove(former); err != nil {
 			t.Fatal(err)
 		}
-		if st := Inspect(agent, w, w.Home, now); !st.Gone {
+		if st := Inspect(agent, w, w.Home, now); !st.ProgramMissing {
 			t.Errorf("%s without the program: %+v", agent.Name, st)
 		}
 		t.Setenv("PATH", filepath.Dir(now))
-		if st := Inspect(agent, w, w.Home, now); st.Gone || st.Elsewhere {
+		if st := Inspect(agent, w, w.Home, now); st.ProgramMissing || st.OtherProgram {
 			t.Errorf("%s with another one in PATH: %+v", agent.Name, st)
 		}
 	}

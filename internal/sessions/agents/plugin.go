@@ -48,7 +48,7 @@ func installFile(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	if _, theirs := commandsIn(f, raw); len(raw) > 0 && theirs {
 		return nil, errors.New("it has content that tape did not write")
 	}
-	return f.Agent.Own(func(event record.HookEvent) string { return command(f, event, o) }), nil
+	return f.Agent.OwnFile(func(event record.HookEvent) string { return command(f, event, o) }), nil
 }
 
 func uninstallFile(f *record.Format, raw []byte) ([]byte, error) {

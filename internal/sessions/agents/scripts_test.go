@@ -38,7 +38,7 @@ func TestScripts(t *testing.T) {
 		t.Errorf("installing twice changes %d files more: %v", len(again), err)
 	}
 	st := Inspect(f, w, w.Home, program)
-	if !st.Installed || len(st.Missing) > 0 || st.Program != program || st.Gone || st.Elsewhere || !st.MCP || st.Problem != "" {
+	if !st.Installed || len(st.Missing) > 0 || st.Program != program || st.ProgramMissing || st.OtherProgram || !st.MCP || st.Problem != "" {
 		t.Errorf("the state is %+v, want all installed", st)
 	}
 	if err := os.Remove(filepath.Join(w.Home, ".cline", "hooks", "TaskError")); err != nil {

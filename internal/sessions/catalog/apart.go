@@ -89,4 +89,6 @@ func apart(facts map[string]about.Tape) {
 
 // Listed reports whether lists show a tape. They leave out the tape that comes with a workspace while nothing is on it,
 // and the tapes that tape serve keeps for itself.
-func Listed(t about.Tape) bool { return !t.OfHost && (t.Name != repo.DefaultTape || t.Entries != 1) }
+func Listed(t about.Tape) bool {
+	return !t.IsHostTape && (t.Name != repo.DefaultTape || t.Entries != 1)
+}

@@ -43,7 +43,7 @@ func TestListed(t *testing.T) {
 			t.Errorf("%s with %d entries is listed: %v, want %v", c.name, c.entries, got, c.want)
 		}
 	}
-	if Listed(about.Tape{Name: "audit", Entries: 5, OfHost: true}) {
+	if Listed(about.Tape{Name: "audit", Entries: 5, IsHostTape: true}) {
 		t.Error("the server's own record is listed")
 	}
 }

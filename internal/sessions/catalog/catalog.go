@@ -55,14 +55,14 @@ func About(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo
 	return facts, damaged, err
 }
 
-// markOfHost sets OfHost of the tapes that tape serve keeps for itself. If a tape cannot be read, it is not set.
+// markOfHost sets IsHostTape of the tapes that tape serve keeps for itself. If a tape cannot be read, it is not set.
 func markOfHost(ctx context.Context, store *repo.Store, facts map[string]about.Tape) {
 	for branch, t := range facts {
 		if !strings.HasPrefix(branch, "tape/") {
 			continue
 		}
-		if is, err := query.OfHost(ctx, (*workspace.Store)(store).Handle(t.Name)); err == nil && is {
-			t.OfHost = true
+		if is, err := query.IsHostTape(ctx, (*workspace.Store)(store).Handle(t.Name)); err == nil && is {
+			t.IsHostTape = true
 			facts[branch] = t
 		}
 	}
@@ -102,7 +102,7 @@ func nameProjects(store *repo.Store, facts map[string]about.Tape) {
 			name = projects.NameIn(store.Dir(), t.Project)
 			names[t.Project] = name
 		}
-		t.Of = name
+		t.ProjectLabel = name
 		facts[branch] = t
 	}
 }

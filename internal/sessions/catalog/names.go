@@ -62,7 +62,7 @@ func Names(tapes []*repo.Tape) []string {
 // FullName returns the name whose parts, between slashes, begin with the given ones; "" if there is none,
 // an error if there are several. An exact part wins.
 func FullName(names []string, parts []string) (string, error) {
-	found := Meant(names, parts)
+	found := MatchNames(names, parts)
 	switch len(found) {
 	case 0:
 		return "", nil
@@ -77,8 +77,8 @@ func FullName(names []string, parts []string) (string, error) {
 	return "", layout.Invalid(hint, "the names of %d tapes begin with %q; give more of it", len(found), strings.Join(parts, "/"))
 }
 
-// Meant returns the names whose parts, between slashes, begin with the given ones. An exact part wins.
-func Meant(names []string, parts []string) []string {
+// MatchNames returns the names whose parts, between slashes, begin with the given ones. An exact part wins.
+func MatchNames(names []string, parts []string) []string {
 	var left [][]string
 	for _, full := range names {
 		if name := strings.Split(full, "/"); len(name) == len(parts) {

@@ -66,7 +66,7 @@ func Names() (names []string) {
 
 // Schema returns the members of a JSON schema's properties for the filters with these names; for all if there are no
 // names.
-func Schema(named Named, names ...string) string {
+func Schema(named NameFunc, names ...string) string {
 	var out []string
 	for _, f := range Fields() {
 		if len(names) > 0 && !slices.Contains(names, f.Name) {
@@ -96,8 +96,8 @@ func FromURL(v url.Values) (p Params) {
 	return p
 }
 
-// Named returns the surface's name of a parameter, for errors.
-type Named func(param string) string
+// NameFunc returns the surface's name of a parameter, for errors.
+type NameFunc func(param string) string
 
 // AsFlag is the name on the command line.
 func AsFlag(param string) string { return "--" + singular(param) }
@@ -124,7 +124,7 @@ func (p Params) Any() bool {
 }
 
 // Query parses the filters. Dates without a zone are in the zone of now.
-func (p Params) Query(named Named, now time.Time) (q repo.Query, err error) {
+func (p Params) Query(named NameFunc, now time.Time) (q repo.Query, err error) {
 	for _, f := range Fields() {
 		if f.List != nil {
 			*f.names(&q), err = f.check(named(f.Name), *f.List(&p))

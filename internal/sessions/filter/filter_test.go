@@ -64,7 +64,7 @@ func TestQuery(t *testing.T) {
 // TestNames: each interface has its own names of parameters.
 func TestNames(t *testing.T) {
 	t.Parallel()
-	for want, named := range map[string]filter.Named{"--kind --since": filter.AsFlag, "kind since": filter.InURL, "kinds since": filter.InJSON} {
+	for want, named := range map[string]filter.NameFunc{"--kind --since": filter.AsFlag, "kind since": filter.InURL, "kinds since": filter.InJSON} {
 		if got := named("kinds") + " " + named("since"); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

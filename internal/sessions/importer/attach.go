@@ -117,7 +117,7 @@ func (a *attachments) result(ctx context.Context, v []byte) []byte {
 	if ref == nil {
 		return v
 	}
-	o := record.NewObject(len(ref)+3*previewEach).Str("text", display.Ends(text, previewEach))
+	o := record.NewObject(len(ref)+3*previewEach).Str("text", display.KeepEnds(text, previewEach))
 	if jsonl.IsObject(v) {
 		o.All(v, "text")
 	}

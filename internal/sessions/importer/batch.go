@@ -220,7 +220,7 @@ func (b *Batch) notOfHost(ctx context.Context, name string) error {
 	top, _, _ := strings.Cut(name, "/")
 	t, err := b.store.Tape(ctx, top)
 	if err == nil {
-		err = query.NotOfHost(ctx, (*workspace.Tape)(t))
+		err = query.CheckNotHostTape(ctx, (*workspace.Tape)(t))
 	}
 	if errors.Is(err, repo.ErrNotFound) {
 		err = nil

@@ -20,10 +20,10 @@ import (
 type Live struct {
 	Formats Formats
 	Format  string // the name of one of Formats; Auto or "" detects it
-	// Idle says that a turn has ended: the model's last answer in the file is complete.
-	Idle bool
-	// Over says that the session has ended: nothing is held back.
-	Over bool
+	// TurnEnded says that a turn has ended: the model's last answer in the file is complete.
+	TurnEnded bool
+	// SessionEnded says that the session has ended: nothing is held back.
+	SessionEnded bool
 	// Version is the program's: bookmarks of other versions are ignored.
 	Version string
 }
@@ -48,17 +48,17 @@ func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result,
 		return nil, err
 	}
 	res, err := importLive(ctx, s, path, src, o)
-	if o.Over && err == nil {
+	if o.SessionEnded && err == nil {
 		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // nobody needs it any more
 	}
 	return res, errors.Join(err, closer.Close())
 }
 
 func importLive(ctx context.Context, s *repo.Store, path string, src record.Source, o Live) (*Result, error) {
-	src.Open, src.Idle = !o.Over, o.Idle
+	src.Open, src.Idle = !o.SessionEnded, o.TurnEnded
 	f := &liveImport{store: s, path: path, src: src}
 	res, err := f.fromBookmark(ctx, o)
-	if errors.Is(err, record.ErrMisfit) {
+	if errors.Is(err, record.ErrNotRestartable) {
 		res, err = f.fromStart(ctx, o)
 	}
 	return res, err
@@ -71,13 +71,13 @@ type liveImport struct {
 	src   record.Source
 }
 
-// fromBookmark reads what is after the bookmark. It returns ErrMisfit if the bookmark does not match; then nothing
+// fromBookmark reads what is after the bookmark. It returns ErrNotRestartable if the bookmark does not match; then nothing
 // was changed.
 func (f *liveImport) fromBookmark(ctx context.Context, o Live) (*Result, error) {
 	b, ok := loadBookmark((*workspace.Store)(f.store), f.path, f.src)
 	format := o.Formats.Find(b.Format)
 	if !ok || format == nil || b.Program != o.Version || o.Format != "" && o.Format != Auto && o.Format != b.Format {
-		return nil, record.ErrMisfit
+		return nil, record.ErrNotRestartable
 	}
 	res := &Result{File: f.path, Format: b.Format, Tape: b.Tape}
 	in := newIntake(f.store, nil, format, record.Info{Format: b.Format}, Options{live: true}, res)
@@ -92,12 +92,12 @@ func (f *liveImport) fromBookmark(ctx context.Context, o Live) (*Result, error) 
 	r.Emit = func(item record.Item) error {
 		switch {
 		case item.Fork != "":
-			return record.ErrMisfit
+			return record.ErrNotRestartable
 		case len(stored) > 0:
 			sum := item.Sum()
 			rest, same := bytes.CutPrefix(stored, sum[:])
 			if stored = rest; !same {
-				return record.ErrMisfit
+				return record.ErrNotRestartable
 			}
 			return nil
 		case in.tx == nil:
@@ -107,11 +107,11 @@ func (f *liveImport) fromBookmark(ctx context.Context, o Live) (*Result, error) 
 	}
 	err := errors.Join(format.Read(ctx, r), r.Err)
 	if err == nil && len(stored) > 0 {
-		err = record.ErrMisfit
+		err = record.ErrNotRestartable
 	}
 	if err = in.finish(ctx, err); err != nil {
-		if errors.Is(err, record.ErrMisfit) {
-			return nil, record.ErrMisfit
+		if errors.Is(err, record.ErrNotRestartable) {
+			return nil, record.ErrNotRestartable
 		}
 		return nil, fmt.Errorf("import %s into tape %q: %w", f.path, b.Tape, err)
 	}
@@ -120,11 +120,11 @@ func (f *liveImport) fromBookmark(ctx context.Context, o Live) (*Result, error) 
 	return res, nil
 }
 
-// resume opens the bookmark's tape for changes. It fails with ErrMisfit if the tape does not end as the bookmark says.
+// resume opens the bookmark's tape for changes. It fails with ErrNotRestartable if the tape does not end as the bookmark says.
 func (in *intake) resume(ctx context.Context, b bookmark) {
 	tape, err := in.store.Tape(ctx, b.Tape)
 	if errors.Is(err, repo.ErrNotFound) {
-		err = record.ErrMisfit
+		err = record.ErrNotRestartable
 	}
 	if err != nil {
 		in.fail(err)
@@ -143,7 +143,7 @@ func (in *intake) resume(ctx context.Context, b bookmark) {
 	if head, err := t.Head(); err != nil {
 		in.fail(err)
 	} else if head.String() != b.Head || in.tx.LastID() != b.Entries {
-		in.fail(record.ErrMisfit)
+		in.fail(record.ErrNotRestartable)
 	}
 }
 

@@ -55,7 +55,7 @@ func follows(t *testing.T, format, name string, stages []stage) {
 		t.Fatal(err)
 	}
 	live, once := testStore(t), testStore(t)
-	for i, st := range append(stages, stage{b: stages[len(stages)-1].b, Live: Live{Over: true}}) {
+	for i, st := range append(stages, stage{b: stages[len(stages)-1].b, Live: Live{SessionEnded: true}}) {
 		if err := os.WriteFile(path, st.b, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +276,7 @@ func TestContinueTakenBack(t *testing.T) {
 			if err := os.WriteFile(path, st.b, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Continue(t.Context(), live, path, Live{Format: ClaudeCode, Over: i == len(stages)-1}); err != nil {
+			if _, err := Continue(t.Context(), live, path, Live{Format: ClaudeCode, SessionEnded: i == len(stages)-1}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -345,7 +345,7 @@ func atHooks(t *testing.T, hooks, base string, b []byte) (stages []stage) {
 			continue
 		}
 		stages = append(stages, stage{b[:call.Transcript.Bytes], Live{
-			Idle: call.Event == "Stop" || call.Event == "AfterAgent", Over: call.Event == "SessionEnd",
+			TurnEnded: call.Event == "Stop" || call.Event == "AfterAgent", SessionEnded: call.Event == "SessionEnd",
 		}})
 	}
 	return stages

@@ -18,7 +18,7 @@ import (
 const walSuffix = "-wal"
 
 // Databases returns the existing databases in which a program keeps sessions. getenv is as for [Discover].
-func Databases(f *record.Format, getenv func(string) string) (out []record.Kept) {
+func Databases(f *record.Format, getenv func(string) string) (out []record.DatabaseFile) {
 	if f.Files.Database == nil {
 		return nil
 	}

@@ -66,7 +66,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 	if _, err := s.CreateTape(t.Context(), "s-1"); err == nil {
 		t.Error("a tape with the forgotten name was created")
 	}
-	if err := forgotten.Remember(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
+	if err := forgotten.Unforget(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	if res := mustImport(t, s, file, Options{}); res.Imported == 0 {

@@ -323,10 +323,10 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 			return false
 		}
 	}
-	origin := writer.Origin{First: first, Readme: in.readme(first), Dated: true}
+	origin := writer.TapeStart{First: first, Readme: in.readme(first), Dated: true}
 	if in.again != nil {
 		var err error
-		in.tx, err = writer.BeginAnew(ctx, (*workspace.Tape)(in.again.tape), origin)
+		in.tx, err = writer.BeginReplacement(ctx, (*workspace.Tape)(in.again.tape), origin)
 		in.fail(err)
 		return opens && err == nil
 	}

@@ -42,7 +42,7 @@ func aboutTape(t *testing.T, s *repo.Store, name string) (a about.Tape) {
 func TestTitleIsNoAnchor(t *testing.T) {
 	var stages []stage
 	for n := range resumed {
-		stages = append(stages, stage{b: lines(resumed[:n+1]...), Live: Live{Idle: true}})
+		stages = append(stages, stage{b: lines(resumed[:n+1]...), Live: Live{TurnEnded: true}})
 	}
 	follows(t, ClaudeCode, "s.jsonl", stages)
 	s := testStore(t)

@@ -17,9 +17,9 @@ import (
 	"tape/repo"
 )
 
-// Unannounced is how long a transcript must stay unchanged before its session counts as ended
+// EndedAfter is how long a transcript must stay unchanged before its session counts as ended
 // without an event: its agent was killed, or its terminal closed.
-const Unannounced = 10 * time.Minute
+const EndedAfter = 10 * time.Minute
 
 // catchUp reads what is new in a session's transcripts.
 func (r *Recorder) catchUp(ctx context.Context, s *Session) {
@@ -70,13 +70,13 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 		case err != nil:
 			return err
 		default:
-			over := s.Ended && timeUp || r.Now().Sub(modified) > Unannounced
+			over := s.Ended && timeUp || r.Now().Sub(modified) > EndedAfter
 			idle := hasWanted && r.moment(s.Agent, s.Event) == record.TurnEnd
-			if size != f.Bytes || over && !f.Over || !f.Idle && idle {
-				if err := r.importFile(ctx, s, f, importer.Live{Idle: idle, Over: over}, open); err != nil {
+			if size != f.Bytes || over && !f.Complete || !f.Idle && idle {
+				if err := r.importFile(ctx, s, f, importer.Live{TurnEnded: idle, SessionEnded: over}, open); err != nil {
 					return err
 				}
-				f.Bytes, f.Over, f.Idle = size, over, idle
+				f.Bytes, f.Complete, f.Idle = size, over, idle
 			}
 		}
 		if hasWanted && !s.Ended || timeUp {
@@ -96,7 +96,7 @@ func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func(
 // [record.Agent].
 func (r *Recorder) answerPrefix(agent string) string {
 	if f := r.Formats.Find(agent); f != nil && f.Agent != nil {
-		return f.Agent.Answer
+		return f.Agent.AnswerPrefix
 	}
 	return ""
 }
@@ -125,7 +125,7 @@ func (r *Recorder) findSubagents(s *Session) {
 		return
 	}
 	for _, f := range s.Files {
-		if f.Agent {
+		if f.Subagent {
 			continue
 		}
 		dir := format.Files.Subagents(f.Path, s.ID)

@@ -61,7 +61,7 @@ func replayCline(t *testing.T, run string) {
 		if !slices.ContainsFunc(cline.Format.Events, func(h record.HookEvent) bool { return h.Name == e.Event }) {
 			continue
 		}
-		if told := cline.Format.Agent.Told(bytes.ReplaceAll(e.Stdin, []byte("/home/dev"), []byte(w.home)), user); told != nil {
+		if told := cline.Format.Agent.TranslateInput(bytes.ReplaceAll(e.Stdin, []byte("/home/dev"), []byte(w.home)), user); told != nil {
 			w.say("cline", told)
 			w.run()
 		}

@@ -53,7 +53,7 @@ func TestWrittenLate(t *testing.T) {
 		}
 		return at
 	}
-	told := copilot.Format.Agent.Told(fmt.Appendf(nil, `{"sessionId":%q,"cwd":%q,"reason":"complete"}`, id, project), record.Where{Home: w.home, Getenv: func(string) string { return "" }})
+	told := copilot.Format.Agent.TranslateInput(fmt.Appendf(nil, `{"sessionId":%q,"cwd":%q,"reason":"complete"}`, id, project), record.Where{Home: w.home, Getenv: func(string) string { return "" }})
 	if err := spool.Add(w.FS, w.Places, spool.Note{Agent: copilot.Format.Name, At: start, Payload: told}); err != nil {
 		t.Fatal(err)
 	}

@@ -42,15 +42,15 @@ type Session struct {
 
 // File is one of a session's transcripts.
 type File struct {
-	Path  string    `json:"path"`
-	Agent bool      `json:"agent,omitempty"` // a subagent's
-	Tape  string    `json:"tape,omitempty"`
-	Bytes int64     `json:"bytes"`          // its size when it was read
-	Want  string    `json:"want,omitempty"` // the message that the last hook named, as JSON without quotes; "" if it has been read
-	Until time.Time `json:"until,omitzero"` // when to stop waiting: for Want, or for the last lines of an ended session
-	Idle  bool      `json:"idle,omitempty"` // it was read at the end of a turn
-	Over  bool      `json:"over,omitempty"` // it was read as complete: nothing was held back
-	Gone  bool      `json:"gone,omitempty"` // it is missing, although it was read before or a hook named a message of it
+	Path     string    `json:"path"`
+	Subagent bool      `json:"agent,omitempty"` // a subagent's
+	Tape     string    `json:"tape,omitempty"`
+	Bytes    int64     `json:"bytes"`          // its size when it was read
+	Want     string    `json:"want,omitempty"` // the message that the last hook named, as JSON without quotes; "" if it has been read
+	Until    time.Time `json:"until,omitzero"` // when to stop waiting: for Want, or for the last lines of an ended session
+	Idle     bool      `json:"idle,omitempty"` // it was read at the end of a turn
+	Complete bool      `json:"over,omitempty"` // it was read as complete: nothing was held back
+	Gone     bool      `json:"gone,omitempty"` // it is missing, although it was read before or a hook named a message of it
 }
 
 const sessionsDir = "sessions"
@@ -100,7 +100,7 @@ func (s *Session) note(n spool.Note, p payload, moment record.Moment) {
 		if s.Ended {
 			s.Files[i].Until = n.At.Add(afterEnd)
 		} else {
-			s.Files[i].Over = false
+			s.Files[i].Complete = false
 		}
 		s.Files[i].Idle = false
 	}
@@ -114,7 +114,7 @@ func (s *Session) file(path string, agent bool) *File {
 	i := slices.IndexFunc(s.Files, func(f File) bool { return f.Path == path })
 	if i < 0 {
 		i = len(s.Files)
-		s.Files = append(s.Files, File{Path: path, Agent: agent})
+		s.Files = append(s.Files, File{Path: path, Subagent: agent})
 	}
 	return &s.Files[i]
 }

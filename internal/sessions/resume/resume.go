@@ -28,12 +28,12 @@ import (
 
 // Plan says how a session is resumed.
 type Plan struct {
-	Agent   string   // the name of the session's format; "" if no agent is known
-	Session string   // its id; "" if it is not known
-	Dir     string   // where to start the program
-	Program string   // its path
-	Command []string // the program's name and arguments
-	Why     string   // why the session cannot be resumed, as the end of a sentence; "" if it can
+	Agent    string   // the name of the session's format; "" if no agent is known
+	Session  string   // its id; "" if it is not known
+	Dir      string   // where to start the program
+	Program  string   // its path
+	Command  []string // the program's name and arguments
+	Obstacle string   // why the session cannot be resumed, as the end of a sentence; "" if it can
 }
 
 // Of returns how the session on a tape is resumed. user says where the agents keep their sessions. here is
@@ -64,28 +64,28 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 	}
 	switch {
 	case f == nil:
-		p.Why = "no agent is known that can resume it"
+		p.Obstacle = "no agent is known that can resume it"
 		return p, nil
 	case f.Resume == nil:
-		p.Why = "sessions of " + f.Name + " cannot be resumed"
+		p.Obstacle = "sessions of " + f.Name + " cannot be resumed"
 		return p, nil
 	case t.IsFork():
-		p.Why = "it is a fork, which the agent does not have"
+		p.Obstacle = "it is a fork, which the agent does not have"
 		return p, nil
 	case len(ids) == 0:
-		p.Why = "the id that " + f.Title + " gave it is not known"
+		p.Obstacle = "the id that " + f.Title + " gave it is not known"
 		return p, nil
 	}
 	for _, id := range ids {
-		if p.Dir, p.Why, err = locate(ctx, f, id, user, here); err != nil {
+		if p.Dir, p.Obstacle, err = locate(ctx, f, id, user, here); err != nil {
 			return p, fmt.Errorf("search the transcripts of %s: %w", f.Title, err)
 		}
-		if p.Session = id; p.Dir != "" || p.Why != "" {
+		if p.Session = id; p.Dir != "" || p.Obstacle != "" {
 			break
 		}
 	}
 	if p.Dir == "" {
-		p.Why = cmp.Or(p.Why, f.Title+" does not have it on this machine, or has deleted it")
+		p.Obstacle = cmp.Or(p.Obstacle, f.Title+" does not have it on this machine, or has deleted it")
 		return p, nil
 	}
 	return In(f, p.Session, p.Dir), nil
@@ -98,9 +98,9 @@ func In(f *record.Format, session, dir string) Plan {
 	p.Program, err = exec.LookPath(f.Resume.Program)
 	switch {
 	case errors.Is(err, exec.ErrDot):
-		p.Why = f.Resume.Program + " is found only in the current directory, and is not run from there"
+		p.Obstacle = f.Resume.Program + " is found only in the current directory, and is not run from there"
 	case err != nil:
-		p.Why = f.Resume.Program + " is not installed here"
+		p.Obstacle = f.Resume.Program + " is not installed here"
 	default:
 		p.Command = append(append([]string{f.Resume.Program}, f.Resume.Args...), session)
 	}

@@ -102,8 +102,8 @@ func TestTapeChoosesNothing(t *testing.T) {
 			}
 			if got := strings.Join(p.Command, " "); got != "" && (got != c.want || p.Dir != project || filepath.Dir(p.Program) != filepath.Join(user.Home, "bin")) {
 				t.Errorf("the command is %q in %s by %s, not %q in %s", got, p.Dir, p.Program, c.want, project)
-			} else if got == "" && !strings.Contains(p.Why, c.want) {
-				t.Errorf("there is no command because %q, not %q", p.Why, c.want)
+			} else if got == "" && !strings.Contains(p.Obstacle, c.want) {
+				t.Errorf("there is no command because %q, not %q", p.Obstacle, c.want)
 			}
 		})
 	}
@@ -113,7 +113,7 @@ func TestTapeChoosesNothing(t *testing.T) {
 func TestSubagent(t *testing.T) {
 	user, _ := home(t)
 	p, err := resume.Of(t.Context(), tape(t, "x", "claude-code", "agent", own), user, "/")
-	if err != nil || p.Command != nil || p.Why == "" {
+	if err != nil || p.Command != nil || p.Obstacle == "" {
 		t.Errorf("a subagent is resumed by %+v, %v", p, err)
 	}
 }

@@ -96,10 +96,10 @@ func hasLetters(line string, least int) bool {
 	return false
 }
 
-// Of returns the index of the edit that wrote a line, or -1: the last edit up to until whose text has the line. An
+// WriterOf returns the index of the edit that wrote a line, or -1: the last edit up to until whose text has the line. An
 // edit before since belongs to an earlier commit. It counts only if the line is so long that hardly any other edit
 // wrote the same.
-func (e *Edits) Of(line string, since, until time.Time) int {
+func (e *Edits) WriterOf(line string, since, until time.Time) int {
 	const many = 16 // letters and digits
 	if line = strings.TrimSpace(line); !Telling(line) {
 		return -1

@@ -76,7 +76,7 @@ func TestEdits(t *testing.T) {
 		{"log(err)", 12, 25, ""}, // it was in an earlier commit, and is nothing special
 	} {
 		got := ""
-		if i := edits.Of(c.line, at(c.since), at(c.until)); i >= 0 {
+		if i := edits.WriterOf(c.line, at(c.since), at(c.until)); i >= 0 {
 			turn, err := edits.Turn(t.Context(), i, Edited)
 			if err != nil {
 				t.Fatal(err)

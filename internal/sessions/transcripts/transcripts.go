@@ -201,9 +201,9 @@ func Forget(s *repo.Store, session Session, found Found, at Where) error {
 	return importer.Forget(s, session.Tape)
 }
 
-// With returns the transcripts of a tape's session, also the recorder's, that have a line for which has is
+// Containing returns the transcripts of a tape's session, also the recorder's, that have a line for which has is
 // true. If has is nil, it returns all transcripts of agents, but not the recorder's.
-func With(ctx context.Context, t *repo.Tape, at Where, has func(line []byte) bool) ([]string, error) {
+func Containing(ctx context.Context, t *repo.Tape, at Where, has func(line []byte) bool) ([]string, error) {
 	name := t.Name()
 	if t.IsFork() {
 		name, _, _ = strings.Cut(name, "/")

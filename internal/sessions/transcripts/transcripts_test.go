@@ -61,7 +61,7 @@ func TestFind(t *testing.T) {
 	if got, err := transcripts.Of(t.Context(), s, tp, at); err != nil || got != file {
 		t.Errorf("the transcript is %q, not %q: %v", got, file, err)
 	}
-	with, err := transcripts.With(t.Context(), tp, at, func(line []byte) bool { return bytes.Contains(line, []byte("needle")) })
+	with, err := transcripts.Containing(t.Context(), tp, at, func(line []byte) bool { return bytes.Contains(line, []byte("needle")) })
 	if storetest.Must(t, err); !slices.Equal(with, []string{file}) {
 		t.Errorf("%q have the text, not %q", with, file)
 	}

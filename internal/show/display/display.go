@@ -134,8 +134,8 @@ func IDRange(first, last int64) string {
 	return fmt.Sprintf("@%d to @%d", first, last)
 }
 
-// Some returns a list with Count as its only element; nil for 0.
-func Some[N int | int64](n N, one, many string) []string {
+// CountList returns a list with Count as its only element; nil for 0.
+func CountList[N int | int64](n N, one, many string) []string {
 	if n == 0 {
 		return nil
 	}
@@ -151,9 +151,9 @@ func IDs(ids []int64) string {
 	return strings.Join(out, " ")
 }
 
-// Ends shortens a text to the given number of characters at each of its ends. Between them it says how many
+// KeepEnds shortens a text to the given number of characters at each of its ends. Between them it says how many
 // were left out.
-func Ends(text string, each int) string {
+func KeepEnds(text string, each int) string {
 	runes := []rune(text)
 	left := len(runes) - 2*each
 	if left <= 0 {

@@ -37,17 +37,17 @@ type Piece struct {
 	Text   string      // what a person or a model said, or the line of a call, for a search
 	Cut    bool        // a text was cut
 	Hidden int         // events that were left out
-	Helper *Helper     // the subagent that did it; nil: none
+	Helper *Subagent   // the subagent that did it; nil: none
 }
 
-// Helper is a subagent, whose pieces are folded together: between its Begin and HelperEnd.
-type Helper outline.Helper
+// Subagent is a subagent, whose pieces are folded together: between its Begin and HelperEnd.
+type Subagent outline.Subagent
 
 // Begin returns the HTML that comes before the subagent's pieces on a page.
-func (h *Helper) Begin() []byte {
+func (h *Subagent) Begin() []byte {
 	var b bytes.Buffer
 	w := newOutput(&b)
-	(&page{w: w}).beginHelper((*outline.Helper)(h))
+	(&page{w: w}).beginHelper((*outline.Subagent)(h))
 	_ = w.w.Flush() // into memory
 	return b.Bytes()
 }
@@ -84,9 +84,9 @@ func Pieces(ctx context.Context, src Source, t Top, o PieceOptions, use func(Pie
 		return splitEvents(it, func(it *conversation.Item) error {
 			b.Reset()
 			p.spent = 0
-			h := t.whole.outline.HelperOf(conversation.Fork(it.Entry))
+			h := t.whole.outline.SubagentOf(conversation.Fork(it.Entry))
 			p.inHelper = h != nil
-			out := Piece{Entry: it.Entry.ID, Helper: (*Helper)(h)}
+			out := Piece{Entry: it.Entry.ID, Helper: (*Subagent)(h)}
 			if it.Kind == conversation.Phase && it.Entry.AnchorSeq > 1 { // the first says nothing to readers
 				for i := range phases {
 					if phases[i].Seq == it.Entry.AnchorSeq {

@@ -39,7 +39,7 @@ type renderer interface {
 	data(name, text string, e repo.Entry)
 	picture(p conversation.ContentPart, e repo.Entry)
 	// beginHelper begins the work of a subagent, which is folded; endHelper ends it.
-	beginHelper(*outline.Helper)
+	beginHelper(*outline.Subagent)
 	endHelper()
 	events([]conversation.Event)
 }
@@ -85,8 +85,8 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 			phases = phases[1:]
 		}
 	}
-	var now *outline.Helper
-	switchTo := func(h *outline.Helper) {
+	var now *outline.Subagent
+	switchTo := func(h *outline.Subagent) {
 		if now != nil && h != now {
 			r.endHelper()
 		}
@@ -97,7 +97,7 @@ func render(ctx context.Context, w *output, src Source, r renderer) error {
 	}
 	err = conversation.Each(ctx, src.Entries, func(it *conversation.Item) error {
 		return splitEvents(it, func(it *conversation.Item) error {
-			switchTo(t.outline.HelperOf(conversation.Fork(it.Entry)))
+			switchTo(t.outline.SubagentOf(conversation.Fork(it.Entry)))
 			if it.Kind == conversation.Phase {
 				sections(it.Entry.AnchorSeq)
 			}
@@ -124,7 +124,7 @@ func (s Source) top(ctx context.Context) (top, error) {
 	helped := false
 	err := each(ctx, s.Whole, func(e repo.Entry) error {
 		a.Add(e)
-		helped = helped || outline.IsHelper(conversation.Fork(e))
+		helped = helped || outline.IsSubagent(conversation.Fork(e))
 		if text := conversation.Asked(e); text != "" && s.has(e) {
 			t.prompts[e.AnchorSeq] = append(t.prompts[e.AnchorSeq], prompt{e.ID, text})
 		}

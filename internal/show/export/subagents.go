@@ -28,7 +28,7 @@ func splitEvents(it *conversation.Item, use func(*conversation.Item) error) erro
 }
 
 // task is what a subagent was asked to do, on one line.
-func task(h *outline.Helper) string {
+func task(h *outline.Subagent) string {
 	if h.Task == "" {
 		return display.Title(path.Base(h.Fork), nameMost)
 	}
@@ -36,14 +36,14 @@ func task(h *outline.Helper) string {
 }
 
 // amountDone says how much a subagent did.
-func amountDone(h *outline.Helper) string {
+func amountDone(h *outline.Subagent) string {
 	if h.Calls == 0 {
 		return display.Entries(h.Entries)
 	}
 	return display.Count(h.Calls, "call", "calls")
 }
 
-func (p *page) beginHelper(h *outline.Helper) {
+func (p *page) beginHelper(h *outline.Subagent) {
 	p.inHelper = true
 	p.put("<details class=\"helper\"><summary><strong>Subagent</strong> <span class=\"task\" dir=\"auto\"{}>{}</span> <span class=\"dim\">{}</span></summary>\n", language(h.Task), task(h), amountDone(h))
 }
@@ -53,7 +53,7 @@ func (p *page) endHelper() {
 	p.put("</details>\n")
 }
 
-func (d *document) beginHelper(h *outline.Helper) {
+func (d *document) beginHelper(h *outline.Subagent) {
 	d.inHelper = true
 	d.fold("Subagent", task(h)+" · "+amountDone(h))
 }

@@ -13,24 +13,24 @@ import (
 	"tape/repo"
 )
 
-// Helper is a subagent whose entries were merged into the session.
-type Helper struct {
+// Subagent is a subagent whose entries were merged into the session.
+type Subagent struct {
 	Fork           string // the name of its fork in entries
 	Task           string // one line
 	First, Entries int64
 	Calls          int
 }
 
-// IsHelper reports whether a fork is a subagent's.
-func IsHelper(fork string) bool {
+// IsSubagent reports whether a fork is a subagent's.
+func IsSubagent(fork string) bool {
 	return strings.HasPrefix(fork, "agent-") || strings.Contains(fork, "/agent-")
 }
 
-// HelperOf returns the subagent of a fork; nil if the outline has none.
-func (o *Outline) HelperOf(fork string) *Helper {
-	for i := range slices.Backward(o.Helpers) {
-		if o.Helpers[i].Fork == fork {
-			return &o.Helpers[i]
+// SubagentOf returns the subagent of a fork; nil if the outline has none.
+func (o *Outline) SubagentOf(fork string) *Subagent {
+	for i := range slices.Backward(o.Subagents) {
+		if o.Subagents[i].Fork == fork {
+			return &o.Subagents[i]
 		}
 	}
 	return nil
@@ -39,16 +39,16 @@ func (o *Outline) HelperOf(fork string) *Helper {
 // helper counts an entry of a subagent. The first message to the subagent is its task, unless a call gives another.
 func (b *builder) helper(e repo.Entry) {
 	fork := conversation.Fork(e)
-	if !IsHelper(fork) {
+	if !IsSubagent(fork) {
 		return
 	}
-	h := b.out.HelperOf(fork)
+	h := b.out.SubagentOf(fork)
 	if h == nil {
-		if len(b.out.Helpers) == maxPerName {
+		if len(b.out.Subagents) == maxPerName {
 			return
 		}
-		b.out.Helpers = append(b.out.Helpers, Helper{Fork: fork, First: e.ID})
-		h = &b.out.Helpers[len(b.out.Helpers)-1]
+		b.out.Subagents = append(b.out.Subagents, Subagent{Fork: fork, First: e.ID})
+		h = &b.out.Subagents[len(b.out.Subagents)-1]
 	}
 	if h.Entries++; h.Task == "" && e.Kind == repo.KindMessage && e.Role() == "user" {
 		h.Task = display.Title(conversation.Of(e).Text(), maxBrief/2)
@@ -82,8 +82,8 @@ func (b *builder) noteStart(e repo.Entry) {
 
 // setTasks sets the tasks of subagents to those in the calls that started them.
 func (b *builder) setTasks() {
-	for i := range b.out.Helpers {
-		h := &b.out.Helpers[i]
+	for i := range b.out.Subagents {
+		h := &b.out.Subagents[i]
 		_, id, _ := strings.Cut(h.Fork, "agent-")
 		h.Task = cmp.Or(b.tasks[b.callOf[id]], h.Task)
 	}

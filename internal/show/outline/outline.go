@@ -19,21 +19,21 @@ import (
 
 // Outline is the sum of a session. Its texts are as they were recorded.
 type Outline struct {
-	Entries int64
-	Asked   Said // the first request
-	Answer  Said // the last answer
-	Ending  activity.Ending
-	Turns   []Turn
-	Total   Turn // without Entry, Asked and At
-	Models  []Model
-	Tools   []Tool
-	Files   []File // the changed ones, then those only read; both in the order of their paths
-	Failed  []Failure
-	Missing int      // failures beyond those in Failed
-	Commits []string // id and subject of each
-	Phases  []Phase
-	Helpers []Helper // subagents whose entries are in the session
-	Strip   Strip
+	Entries   int64
+	Asked     Said // the first request
+	Answer    Said // the last answer
+	Ending    activity.Ending
+	Turns     []Turn
+	Total     Turn // without Entry, Asked and At
+	Models    []Model
+	Tools     []Tool
+	Files     []File // the changed ones, then those only read; both in the order of their paths
+	Failed    []Failure
+	Missing   int      // failures beyond those in Failed
+	Commits   []string // id and subject of each
+	Phases    []Phase
+	Subagents []Subagent // subagents whose entries are in the session
+	Strip     Strip
 }
 
 // Said is a text of a message.
@@ -202,7 +202,7 @@ func (b *builder) phase(e repo.Entry, at time.Time, dated bool) {
 
 // item counts the calls of subagents, and notes which calls failed.
 func (b *builder) item(it *conversation.Item) error {
-	if h := b.out.HelperOf(conversation.Fork(it.Entry)); h != nil {
+	if h := b.out.SubagentOf(conversation.Fork(it.Entry)); h != nil {
 		h.Calls += len(it.Calls)
 	}
 	b.noteTasks(it)

@@ -88,8 +88,8 @@ func TestOutline(t *testing.T) {
 	if failed := o.FailedCommands(); len(failed) != 1 || failed[0].Brief != "go test ./..." || failed[0].Entry != 3 || failed[0].Took != 30*time.Second {
 		t.Errorf("failed: %+v", failed)
 	}
-	if h := o.HelperOf("agent-7"); h == nil || h.Task != "Review the change" || h.First != 8 || h.Entries != 2 {
-		t.Errorf("subagents: %+v", o.Helpers)
+	if h := o.SubagentOf("agent-7"); h == nil || h.Task != "Review the change" || h.First != 8 || h.Entries != 2 {
+		t.Errorf("subagents: %+v", o.Subagents)
 	}
 	if i := slices.IndexFunc(o.Tools, func(tool Tool) bool { return tool.Name == "Task" }); i < 0 || o.Tools[i].Active != 8*time.Second {
 		t.Errorf("the call that started a subagent did not take all of its 8 s: %+v", o.Tools)

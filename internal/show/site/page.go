@@ -279,7 +279,7 @@ func factsOf(x Session) (out []string) {
 	add(x.Project)
 	add(x.Agent)
 	add(x.Model)
-	add(strings.Join(display.Some(x.Prompts, "prompt", "prompts"), ""))
+	add(strings.Join(display.CountList(x.Prompts, "prompt", "prompts"), ""))
 	if d := x.Updated.Sub(x.Started); !x.Started.IsZero() && d >= time.Minute && d < 24*time.Hour {
 		add(spent(d))
 	}

@@ -28,7 +28,7 @@ const (
 type Source struct {
 	Session                 // Put sets the title and the numbers of prompts, pages, files and masked secrets
 	Entries export.Source   // can be read several times; secrets are masked already
-	Left    func() []string // what the pages do not show, besides events; called after the entries were read
+	Omitted func() []string // what the pages do not show, besides events; called after the entries were read
 	Masked  func() int      // how many secrets were masked; called after the entries were read
 }
 
@@ -90,7 +90,7 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 		return err
 	}
 	p.x.Masked = src.Masked()
-	left := src.Left()
+	left := src.Omitted()
 	if p.hidden > 0 {
 		left = append([]string{display.Count(p.hidden, "event", "events") + " between what was said"}, left...)
 	}
@@ -171,7 +171,7 @@ func (p *sessionPages) add(piece export.Piece) error {
 }
 
 // group keeps the pieces of a subagent together.
-type group struct{ helper *export.Helper }
+type group struct{ helper *export.Subagent }
 
 func (g *group) add(page *bytes.Buffer, piece export.Piece) {
 	if g.helper != piece.Helper {

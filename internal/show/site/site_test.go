@@ -71,7 +71,7 @@ func session(name string, prompts int) Source {
 		}
 	}
 	prose := func(text string, _ int) string { return "<p>" + strings.ReplaceAll(text, "<", "&lt;") + "</p>" }
-	return Source{Session: Session{Tape: name, Folder: name, State: "1"}, Left: func() []string { return nil }, Masked: func() int { return 0 },
+	return Source{Session: Session{Tape: name, Folder: name, State: "1"}, Omitted: func() []string { return nil }, Masked: func() int { return 0 },
 		Entries: export.Source{Tape: name, Phases: []repo.Phase{{Seq: 1, Name: repo.FirstAnchor, FirstID: 1}}, Entries: all, Whole: all, Prose: prose}}
 }
 

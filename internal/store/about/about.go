@@ -21,7 +21,7 @@ type Tape struct {
 	Model        string    `json:"model,omitempty"`   // the last one used
 	Project      string    `json:"project,omitempty"` // the directory in which the session began
 	Branch       string    `json:"branch,omitempty"`  // the git branch of that directory
-	Of           string    `json:"-"`                 // the project's name, if it is known better than from its path
+	ProjectLabel string    `json:"-"`                 // the project's name, if it is known better than from its path
 	Started      time.Time `json:"started,omitzero"`
 	Updated      time.Time `json:"updated,omitzero"`
 	Entries      int64     `json:"entries"`
@@ -43,8 +43,8 @@ type Tape struct {
 
 	// Apart tells the tape from others with the same title. A list sets it.
 	Apart string `json:"-"`
-	// OfHost marks a tape that tape serve keeps for itself: its audit log or the shared state. A list sets it.
-	OfHost bool `json:"-"`
+	// IsHostTape marks a tape that tape serve keeps for itself: its audit log or the shared state. A list sets it.
+	IsHostTape bool `json:"-"`
 }
 
 // Label is what a list calls the tape: the title with what tells it apart, or the name.
@@ -85,7 +85,7 @@ func fact(s string) string {
 // the name of its repository.
 func (t Tape) ProjectName() string {
 	dir := strings.TrimRight(strings.ReplaceAll(layout.ProjectPath(t.Project), `\`, "/"), "/")
-	return cmp.Or(t.Of, dir[strings.LastIndexByte(dir, '/')+1:])
+	return cmp.Or(t.ProjectLabel, dir[strings.LastIndexByte(dir, '/')+1:])
 }
 
 // InProject returns a recorded path relative to a project's directory, or the path itself if it is elsewhere.

@@ -158,10 +158,10 @@ func NameOf(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Bring makes sure that the open phase has an artifact that a new entry refers to, as a file or in git. It
+// Ensure makes sure that the open phase has an artifact that a new entry refers to, as a file or in git. It
 // looks for the artifact in the snapshots in, the newest phases first, and copies it if only another phase or
 // snapshot has it. The first snapshot is the tape's. Errors: ErrInvalid if the artifact is missing.
-func Bring(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open layout.Phase, in ...*snapshot.Snapshot) error {
+func Ensure(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open layout.Phase, in ...*snapshot.Snapshot) error {
 	for i, v := range in {
 		p, _, err := v.FindArtifact(ref.SHA256)
 		if errors.Is(err, layout.ErrNotFound) {

@@ -132,7 +132,7 @@ func (w *auditWalk) checkParents(ctx context.Context, h gitstore.Hash, c gitstor
 		return w.mergedByGit(ctx, owner, h)
 	case w.unfinished.IsZero():
 		return true, w.checkResult(ctx, owner, h, c)
-	case c.Trailer(layout.TrailerDone) != w.unfinished.String() || c.Tree != w.want:
+	case c.Trailer(layout.TrailerCompletes) != w.unfinished.String() || c.Tree != w.want:
 		return false, violation(short(h), "the commit does not complete the merge %s, which git made", short(w.unfinished))
 	}
 	w.unfinished, w.onTop = gitstore.ZeroHash, 0

@@ -76,8 +76,8 @@ func Keep(ctx context.Context, s *workspace.Store, name string) error {
 	})
 }
 
-// Remember removes a tape and its ancestors from those that were forgotten.
-func Remember(ctx context.Context, s *workspace.Store, name string) error {
+// Unforget removes a tape and its ancestors from those that were forgotten.
+func Unforget(ctx context.Context, s *workspace.Store, name string) error {
 	now, err := Read(s)
 	if err != nil || !now.Has(name) {
 		return err

@@ -89,7 +89,7 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	} else if head, err = t.Head(); err != nil {
 		return err
 	}
-	return writer.LockedAsIs(ctx, f, func(fw *writer.Writer) error {
+	return writer.LockedUnrepaired(ctx, f, func(fw *writer.Writer) error {
 		return writer.WithNewLock(ctx, t.Store(), func() error { return start(ctx, fw, t, head, id) })
 	})
 }

@@ -64,8 +64,8 @@ func CheckClosable(w *writer.Writer) error {
 
 // How reflog messages of a tape begin that tell of closed forks which left no entry in it.
 const (
-	discardMessage = "tape: discard "
-	NothingMessage = "tape: merge of nothing "
+	discardMessage    = "tape: discard "
+	EmptyMergeMessage = "tape: merge of nothing "
 )
 
 // Close removes a fork's working tree, branch and tags. With a message, its last commit is noted in

@@ -192,7 +192,7 @@ func HasClosed(t *workspace.Tape, at gitstore.Hash, discards bool) (bool, error)
 		return false, err
 	}
 	for _, e := range log {
-		if !strings.HasPrefix(e.Message, NothingMessage) && !(discards && strings.HasPrefix(e.Message, discardMessage)) {
+		if !strings.HasPrefix(e.Message, EmptyMergeMessage) && !(discards && strings.HasPrefix(e.Message, discardMessage)) {
 			continue
 		}
 		if has, err := lineage.Contains(t.Store(), e.New, at); err != nil && !errors.Is(err, layout.ErrCorrupt) || has {

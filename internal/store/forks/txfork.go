@@ -37,7 +37,7 @@ func InTx(ctx context.Context, tx *writer.Tx, name string) (*TxFork, error) {
 
 // Append adds an entry to the fork; an anchor opens a phase.
 func (f *TxFork) Append(ctx context.Context, d layout.Draft) error {
-	d, err := f.tx.Absent(ctx, d, f.tx.Attached()...)
+	d, err := f.tx.MarkAbsent(ctx, d, f.tx.Attached()...)
 	if err != nil {
 		return err
 	}

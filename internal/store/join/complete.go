@@ -40,7 +40,7 @@ func Complete(ctx context.Context, t *workspace.Tape) error {
 	if incomplete := (*workspace.IncompleteMergeError)(nil); !errors.As(err, &incomplete) {
 		return err
 	}
-	err = writer.LockedAsIs(ctx, t, func(w *writer.Writer) error { return complete(ctx, w) })
+	err = writer.LockedUnrepaired(ctx, t, func(w *writer.Writer) error { return complete(ctx, w) })
 	return layout.Wrap(err, "complete the merge into %q", t.Name())
 }
 
@@ -97,7 +97,7 @@ func planCompletion(t *workspace.Tape, batch *gitstore.Batch, m *resolve.Resolut
 	tree := m.B.Tree()
 	next.Hash = batch.Put(gitstore.KindCommit, gitstore.EncodeCommit(gitstore.Commit{
 		Tree: tree, Parents: []gitstore.Hash{at}, Author: head.Committer, Committer: head.Committer,
-		Message: t.Message(next.Subject, m.B.Anchor, first+1, last, m.B.Format, layout.Trailer{Key: layout.TrailerDone, Value: at.String()})}))
+		Message: t.Message(next.Subject, m.B.Anchor, first+1, last, m.B.Format, layout.Trailer{Key: layout.TrailerCompletes, Value: at.String()})}))
 	return commits.Continue(t, batch, m.B, next, last), nil
 }
 

@@ -28,7 +28,7 @@ import (
 // appended.
 func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 	out := Result{Into: t.Name()}
-	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
+	err := writer.LockedUnrepaired(ctx, t, func(w *writer.Writer) error {
 		heads, err := mergeHeads(ctx, w)
 		switch {
 		case err != nil:
@@ -114,7 +114,7 @@ func linesAfterIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error
 // AbortMerge undoes a merge that git has not finished in the tape's working tree. Unlike git merge
 // --abort, it keeps uncommitted entries by committing them.
 func AbortMerge(ctx context.Context, t *workspace.Tape) error {
-	err := writer.LockedAsIs(ctx, t, func(w *writer.Writer) error {
+	err := writer.LockedUnrepaired(ctx, t, func(w *writer.Writer) error {
 		heads, err := mergeHeads(ctx, w)
 		if err != nil {
 			return err

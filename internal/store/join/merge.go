@@ -78,7 +78,7 @@ func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error 
 	if has, err := lineage.Contains(w.T.Store(), into, w.Head); err != nil {
 		return err
 	} else if !has {
-		message = forks.NothingMessage + layout.OneLine(w.T.ForkName())
+		message = forks.EmptyMergeMessage + layout.OneLine(w.T.ForkName())
 	}
 	return forks.Close(ctx, w, message)
 }

@@ -58,15 +58,15 @@ const (
 	TagPrefix     = "refs/tags/anchor/"
 	ArchivePrefix = "refs/tape/archive/"
 
-	TrailerName    = "Tape-Name"
-	TrailerAnchor  = "Tape-Anchor"
-	TrailerEntries = "Tape-Entries"
-	TrailerFormat  = "Tape-Format"
-	TrailerBase    = "Tape-Base"      // of a fork's first commit: its parent's last entry
-	TrailerBegan   = "Tape-Began"     // of that commit: the time, which tells forks of the same name apart
-	TrailerFork    = "Tape-Fork"      // of a merge commit: the merged fork
-	TrailerMerge   = "Tape-Merge"     // of a merge commit: MergeSummary if a summary stands for the fork's entries
-	TrailerDone    = "Tape-Completes" // of the commit that completes a merge by git
+	TrailerName      = "Tape-Name"
+	TrailerAnchor    = "Tape-Anchor"
+	TrailerEntries   = "Tape-Entries"
+	TrailerFormat    = "Tape-Format"
+	TrailerBase      = "Tape-Base"      // of a fork's first commit: its parent's last entry
+	TrailerBegan     = "Tape-Began"     // of that commit: the time, which tells forks of the same name apart
+	TrailerFork      = "Tape-Fork"      // of a merge commit: the merged fork
+	TrailerMerge     = "Tape-Merge"     // of a merge commit: MergeSummary if a summary stands for the fork's entries
+	TrailerCompletes = "Tape-Completes" // of the commit that completes a merge by git
 
 	TrailerPurged   = "Tape-Purged"   // of the commit that records a purge: the purged entries, as 3,5-9
 	TrailerReplaces = "Tape-Replaces" // of that commit: the branch's former commit

@@ -23,7 +23,7 @@ func (p *purge) findOthers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	known := secrets.NewTextFinder(slices.Collect(maps.Keys(p.mask.Texts)))
+	known := secrets.NewKnownFinder(slices.Collect(maps.Keys(p.mask.Texts)))
 	p.out.Has = func(line []byte) bool {
 		has, _ := p.has(known, line)
 		return has
@@ -46,7 +46,7 @@ func (p *purge) findOthers(ctx context.Context) error {
 }
 
 // searchOther searches a tape that is not purged, or a fork's own entries, for secrets.
-func (p *purge) searchOther(ctx context.Context, t *workspace.Tape, known *secrets.TextFinder) (PurgedOther, error) {
+func (p *purge) searchOther(ctx context.Context, t *workspace.Tape, known *secrets.KnownFinder) (PurgedOther, error) {
 	other := PurgedOther{Tape: t.Name()}
 	now, err := snapshot.Take(ctx, t)
 	if err != nil {
@@ -82,7 +82,7 @@ func (p *purge) searchOther(ctx context.Context, t *workspace.Tape, known *secre
 
 // has reports whether a line contains known secrets, and which of them the scanner detects there. A
 // short one counts only if it is detected; otherwise it may occur there by chance.
-func (p *purge) has(known *secrets.TextFinder, line []byte) (has bool, detected []string) {
+func (p *purge) has(known *secrets.KnownFinder, line []byte) (has bool, detected []string) {
 	_, found := known.Mask(line)
 	if len(found) == 0 {
 		return false, nil

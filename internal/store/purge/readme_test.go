@@ -25,7 +25,7 @@ func TestPurgeWholeInterrupted(t *testing.T) {
 	first := layout.Entry{ID: 2, Kind: layout.KindMessage, Payload: []byte(`{"role":"user","content":"` + text + `"}`), Meta: []byte("{}")}
 	var facts about.Tape
 	facts.Add(first)
-	_, err = writer.CreateTapeFrom(t.Context(), storetest.Inner(s), "asked", writer.Origin{First: repo.Anchor{Name: repo.FirstAnchor}, Readme: about.Readme(facts, first, secrets.New())})
+	_, err = writer.CreateTapeFrom(t.Context(), storetest.Inner(s), "asked", writer.TapeStart{First: repo.Anchor{Name: repo.FirstAnchor}, Readme: about.Readme(facts, first, secrets.New())})
 	storetest.Must(t, err)
 	storetest.Append(t, storetest.Tape(t, s, "asked"), repo.Message("user", text), repo.Message("assistant", "so be it"))
 	storetest.Checkpoint(t, storetest.Tape(t, s, "asked"))

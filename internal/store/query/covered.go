@@ -87,7 +87,7 @@ func (c *coverage) step(ctx context.Context, h gitstore.Hash) (step, error) {
 	st := step{hash: h, parents: commit.Parents}
 	switch {
 	case len(st.parents) == 0:
-	case commit.Trailer(layout.TrailerDone) == st.parents[0].String():
+	case commit.Trailer(layout.TrailerCompletes) == st.parents[0].String():
 		st.completes = true
 		st.parents, err = c.completed(st.parents[0])
 	case commit.Trailer(layout.TrailerMerge) == layout.MergeSummary:

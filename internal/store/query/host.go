@@ -11,9 +11,9 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// OfHost reports whether a tape is one that tape serve keeps for itself (the shared state or the
+// IsHostTape reports whether a tape is one that tape serve keeps for itself (the shared state or the
 // audit), or a fork of one. People may use the same names, so the first entries decide.
-func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
+func IsHostTape(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 	for t.IsFork() {
 		t, err = t.Store().Tape(ctx, t.Parent())
 		if errors.Is(err, layout.ErrNotFound) {
@@ -50,9 +50,9 @@ func OfHost(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 	return is, err
 }
 
-// NotOfHost returns an ErrInvalid for a tape of tape serve, whose entries count as the server's own record.
-func NotOfHost(ctx context.Context, t *workspace.Tape) error {
-	own, err := OfHost(ctx, t)
+// CheckNotHostTape returns an ErrInvalid for a tape of tape serve, whose entries count as the server's own record.
+func CheckNotHostTape(ctx context.Context, t *workspace.Tape) error {
+	own, err := IsHostTape(ctx, t)
 	if err == nil && own {
 		err = layout.Invalid("name another tape", "the tape %q is one that the server keeps for itself", t.Name())
 	}

@@ -25,7 +25,7 @@ func TestOfHost(t *testing.T) {
 		storetest.Tape(t, s, "main"): false, audit: true, storetest.Fork(t, audit, "x", ""): true, storetest.Fork(t, audit, "y", "@1"): true,
 		storetest.Tape(t, s, "host/x"): false,
 	} {
-		if got, err := query.OfHost(t.Context(), storetest.InnerTape(tp)); err != nil || got != want {
+		if got, err := query.IsHostTape(t.Context(), storetest.InnerTape(tp)); err != nil || got != want {
 			t.Errorf("%s is of the host: %v, want %v, %v", tp.Name(), got, want, err)
 		}
 	}

@@ -33,8 +33,8 @@ func Shortened(value string) string {
 	return strings.ToValidUTF8(value[:min(len(value), longest)], "")
 }
 
-// LooksAtDigits reports whether entries that differ only in digits are different answers to a search.
-func LooksAtDigits(search string) bool {
+// DigitsMatter reports whether entries that differ only in digits are different answers to a search.
+func DigitsMatter(search string) bool {
 	return strings.ContainsFunc(search, func(r rune) bool { return unicode.IsDigit(r) || r == '*' })
 }
 
@@ -44,9 +44,9 @@ var TalkKinds = [...]string{layout.KindMessage, layout.KindAnchor, layout.KindEr
 // IsTalk reports whether a kind is one of TalkKinds.
 func IsTalk(kind string) bool { return slices.Contains(TalkKinds[:], kind) }
 
-// SignOf returns the same for entries that are folded into one hit: talk and system prompts if their text is the
+// FoldKey returns the same for entries that are folded into one hit: talk and system prompts if their text is the
 // same, other entries also if their text differs only in digits and the like.
-func SignOf(kind string, body []byte) uint64 {
+func FoldKey(kind string, body []byte) uint64 {
 	if IsTalk(kind) || kind == layout.KindSystem {
 		return text.Identity(body)
 	}

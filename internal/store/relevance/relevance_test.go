@@ -31,10 +31,10 @@ func TestOrder(t *testing.T) {
 func TestSignOf(t *testing.T) {
 	t.Parallel()
 	a, b := []byte("ok in 1.5s"), []byte("ok in 2.7s")
-	if relevance.SignOf(layout.KindToolResult, a) != relevance.SignOf(layout.KindToolResult, b) {
+	if relevance.FoldKey(layout.KindToolResult, a) != relevance.FoldKey(layout.KindToolResult, b) {
 		t.Error("output that differs in digits is not folded")
 	}
-	if relevance.SignOf(layout.KindMessage, a) == relevance.SignOf(layout.KindMessage, b) {
+	if relevance.FoldKey(layout.KindMessage, a) == relevance.FoldKey(layout.KindMessage, b) {
 		t.Error("different messages are folded")
 	}
 }

@@ -124,7 +124,7 @@ func (p *push) choose(ctx context.Context) ([]*workspace.Tape, error) {
 			return nil, err
 		}
 		for _, t := range all {
-			own, err := query.OfHost(ctx, t)
+			own, err := query.IsHostTape(ctx, t)
 			if err != nil {
 				return nil, err
 			}

@@ -224,7 +224,7 @@ func (m *Inputs) Lines(ctx context.Context) ([][]byte, error) {
 	if in.TheirsOrigin, err = m.Origin(m.F); err != nil {
 		return nil, err
 	}
-	in.Apart = in.OursOrigin != in.TheirsOrigin
+	in.Independent = in.OursOrigin != in.TheirsOrigin
 	if in.After, err = m.Base.LastID(); err != nil {
 		return nil, err
 	}

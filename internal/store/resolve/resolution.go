@@ -336,7 +336,7 @@ func Previous(t *workspace.Tape, c gitstore.Commit) (gitstore.Hash, bool, error)
 		return gitstore.ZeroHash, false, nil
 	}
 	h := c.Parents[0]
-	if c.Trailer(layout.TrailerDone) != h.String() {
+	if c.Trailer(layout.TrailerCompletes) != h.String() {
 		return h, true, nil
 	}
 	m, err := Resolve(context.Background(), snapshot.OwnerOf(t, h), h, gitstore.HashObject)

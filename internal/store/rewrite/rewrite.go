@@ -173,7 +173,7 @@ func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string)
 			if subject == handoffSubject+layout.OneLine(was) {
 				subject = handoffSubject + layout.OneLine(name)
 			}
-		case key == layout.TrailerDone && err == nil:
+		case key == layout.TrailerCompletes && err == nil:
 			lines[i] = key + ": " + r.To(h).String()
 		case !strings.HasPrefix(line, "Tape-"):
 			lines[i] = r.mask.Text(line)

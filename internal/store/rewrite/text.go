@@ -31,7 +31,7 @@ type Masker struct {
 
 	Learning bool                    // nothing is masked, but Texts collects the secrets that would be
 	Texts    map[secrets.Secret]bool // secrets that matched
-	known    *secrets.TextFinder     // finds the secrets that are masked everywhere
+	known    *secrets.KnownFinder    // finds the secrets that are masked everywhere
 	Short    []secrets.Secret        // the other secrets, masked only where the finder detects them
 
 	Rules, Prints map[string]bool // of what was masked
@@ -50,7 +50,7 @@ func DigestOf(e layout.Entry) entryDigest {
 // NewMasker returns a Masker that masks what the finder finds, once Match is set.
 func NewMasker(find Finder) *Masker {
 	return &Masker{find: find, Match: func(secrets.Finding) bool { return false }, Whole: map[entryDigest]bool{},
-		Texts: map[secrets.Secret]bool{}, known: secrets.NewTextFinder(nil),
+		Texts: map[secrets.Secret]bool{}, known: secrets.NewKnownFinder(nil),
 		Rules: map[string]bool{}, Prints: map[string]bool{}, Missed: map[string]bool{}, files: map[string]bool{}, removed: map[string]bool{}}
 }
 
@@ -67,7 +67,7 @@ func (m *Masker) StopLearning() {
 			m.Short = append(m.Short, secret)
 		}
 	}
-	m.known = secrets.NewTextFinder(list)
+	m.known = secrets.NewKnownFinder(list)
 }
 
 // value masks the secrets in JSON. When learning, it only collects them.

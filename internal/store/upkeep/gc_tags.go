@@ -48,7 +48,7 @@ func (c *collector) forkTags(ctx context.Context) error {
 
 // dropTagsOfClosed removes the tags of a fork if it is closed; at is the commit of one of them.
 func dropTagsOfClosed(ctx context.Context, t *workspace.Tape, at gitstore.Hash) error {
-	return writer.LockedAsIs(ctx, t, func(*writer.Writer) error { // under the lock, nobody can create the fork again meanwhile
+	return writer.LockedUnrepaired(ctx, t, func(*writer.Writer) error { // under the lock, nobody can create the fork again meanwhile
 		if _, err := t.Store().Git().Ref(t.Ref()); !errors.Is(err, gitstore.ErrNotFound) {
 			return err
 		}

@@ -57,7 +57,7 @@ func (s *Store) Allows(f secrets.Finding) bool {
 		return false
 	}
 	key, err := s.MarkKey()
-	return err == nil && slices.Contains(allowed, secrets.Keyed(key, f.Fingerprint))
+	return err == nil && slices.Contains(allowed, secrets.KeyedFingerprint(key, f.Fingerprint))
 }
 
 const (

@@ -73,7 +73,7 @@ func (w *Writer) bringArtifacts(ctx context.Context, refs []layout.Artifact, oth
 			}
 			sources = append([]*snapshot.Snapshot{v}, others...)
 		}
-		if err := artifacts.Bring(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, sources...); err != nil {
+		if err := artifacts.Ensure(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, sources...); err != nil {
 			return err
 		}
 	}
@@ -163,9 +163,9 @@ func (tx *Tx) addStoredArtifacts(ctx context.Context, e jsonl.Entry, theirs gits
 	return nil
 }
 
-// Absent lists the missing artifacts of an entry in its meta. It is for entries that are stored although
+// MarkAbsent lists the missing artifacts of an entry in its meta. It is for entries that are stored although
 // artifacts are missing, for example by an import. It takes for granted that the artifacts in known exist.
-func (tx *Tx) Absent(ctx context.Context, d layout.Draft, known ...gitstore.TreeEntry) (layout.Draft, error) {
+func (tx *Tx) MarkAbsent(ctx context.Context, d layout.Draft, known ...gitstore.TreeEntry) (layout.Draft, error) {
 	var absent []byte
 	for _, ref := range layout.Artifacts(d.Payload) {
 		if _, ok := layout.FindEntry(known, ref.SHA256); ok {

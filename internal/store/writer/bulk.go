@@ -36,7 +36,7 @@ func NewBulk(s *workspace.Store) *Bulk { return &Bulk{s: s, batch: s.Git().NewPa
 // Create begins a new tape; the Tx's Commit adds it to the Bulk. If something of the tape
 // exists already, such as a working tree that waits for it, it is created at once as by CreateTapeFrom.
 // Errors: ErrConflict if the name is taken.
-func (k *Bulk) Create(ctx context.Context, name string, origin Origin) (*Tx, error) {
+func (k *Bulk) Create(ctx context.Context, name string, origin TapeStart) (*Tx, error) {
 	if err := layout.CheckName("a tape", name); err != nil {
 		return nil, err
 	}

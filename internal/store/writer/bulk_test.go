@@ -22,7 +22,7 @@ func createBulk(ctx context.Context, s *repo.Store, names ...string) (lost []str
 	bulk := writer.NewBulk((*workspace.Store)(s))
 	defer bulk.Discard()
 	for _, name := range names {
-		tx, err := bulk.Create(ctx, name, writer.Origin{First: repo.Anchor{Name: repo.FirstAnchor}})
+		tx, err := bulk.Create(ctx, name, writer.TapeStart{First: repo.Anchor{Name: repo.FirstAnchor}})
 		if err == nil {
 			err = fillTx(ctx, tx, name)
 		}
@@ -118,7 +118,7 @@ func TestBulkRaces(t *testing.T) {
 			bulk := writer.NewBulk((*workspace.Store)(own))
 			var mine []string
 			for _, name := range names {
-				tx, err := bulk.Create(t.Context(), name, writer.Origin{First: repo.Anchor{Name: repo.FirstAnchor}})
+				tx, err := bulk.Create(t.Context(), name, writer.TapeStart{First: repo.Anchor{Name: repo.FirstAnchor}})
 				if errors.Is(err, repo.ErrConflict) {
 					continue
 				}

@@ -23,17 +23,17 @@ const HumanState = `{"owner":"human"}`
 
 // CreateTape creates an empty tape with the anchor session/start. Errors: ErrConflict if the name is taken.
 func CreateTape(ctx context.Context, s *workspace.Store, name string) (*workspace.Tape, error) {
-	return CreateTapeFrom(ctx, s, name, Origin{First: layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)}})
+	return CreateTapeFrom(ctx, s, name, TapeStart{First: layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)}})
 }
 
-// Origin says how a tape begins.
-type Origin struct {
+// TapeStart says how a tape begins.
+type TapeStart struct {
 	First  layout.Anchor
 	Readme string // about the session, before the usual text of README.md; "": only the usual text
 	Dated  bool   // commits have the dates of their entries, not the time of writing
 }
 
-func (o Origin) dates() *commits.Dates {
+func (o TapeStart) dates() *commits.Dates {
 	if !o.Dated {
 		return nil
 	}
@@ -41,12 +41,12 @@ func (o Origin) dates() *commits.Dates {
 }
 
 // CreateTapeFrom creates a tape that begins as origin says. Errors: ErrConflict if the name is taken.
-func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, origin Origin) (*workspace.Tape, error) {
+func CreateTapeFrom(ctx context.Context, s *workspace.Store, name string, origin TapeStart) (*workspace.Tape, error) {
 	if err := layout.CheckNewName("a tape", name); err != nil {
 		return nil, err
 	}
 	t := s.Handle(name)
-	err := LockedAsIs(ctx, t, func(w *Writer) error {
+	err := LockedUnrepaired(ctx, t, func(w *Writer) error {
 		return WithNewLock(ctx, s, func() error { return w.create(ctx, origin) })
 	})
 	return t, layout.Wrap(err, "create tape %q", name)
@@ -61,7 +61,7 @@ func WithNewLock(ctx context.Context, s *workspace.Store, f func() error) error 
 	return errors.Join(f(), unlock())
 }
 
-func (w *Writer) create(ctx context.Context, origin Origin) error {
+func (w *Writer) create(ctx context.Context, origin TapeStart) error {
 	if err := w.checkNew(ctx); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func CheckNoFork(t *workspace.Tape) error {
 }
 
 // putRoot stores the first commit of a tape, and its tag.
-func (w *Writer) putRoot(ctx context.Context, origin Origin) (commits.Plan, error) {
+func (w *Writer) putRoot(ctx context.Context, origin TapeStart) (commits.Plan, error) {
 	batch := w.T.Store().Git().NewBatch()
 	out, _, err := w.root(ctx, batch, origin, origin.dates())
 	if err == nil {
@@ -133,7 +133,7 @@ func (w *Writer) putRoot(ctx context.Context, origin Origin) (commits.Plan, erro
 }
 
 // root puts the first commit of a tape into a batch, and returns the builder of its tree.
-func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin Origin, dates *commits.Dates) (out commits.Plan, b *resolve.Builder, err error) {
+func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin TapeStart, dates *commits.Dates) (out commits.Plan, b *resolve.Builder, err error) {
 	t, s := w.T, w.T.Store()
 	d, err := layout.AnchorDraft(origin.First)
 	if err != nil {

@@ -30,7 +30,7 @@ func (w *Writer) FinishCheckout(ctx context.Context) error {
 
 // WriteTree writes the files of a tape whose working tree git knows but has not filled.
 func WriteTree(ctx context.Context, t *workspace.Tape) error {
-	return LockedAsIs(ctx, t, func(w *Writer) error {
+	return LockedUnrepaired(ctx, t, func(w *Writer) error {
 		w.rec = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}}
 		return w.recover(ctx)
 	})
@@ -299,7 +299,7 @@ func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, bef
 // Mend completes or undoes an interrupted change, then calls f to repair the files of a tape, and accepts their
 // content as the tape. rec is the last writer's record, empty if it described a change that was undone.
 func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.Record) error) error {
-	return LockedAsIs(ctx, t, func(w *Writer) error {
+	return LockedUnrepaired(ctx, t, func(w *Writer) error {
 		if err := w.checkMerging(); err != nil {
 			return err
 		}
@@ -330,7 +330,7 @@ func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err er
 	if _, err := t.Head(); err != nil {
 		return false, err // no lock file for a tape that does not exist
 	}
-	err = LockedAsIs(ctx, t, func(w *Writer) error {
+	err = LockedUnrepaired(ctx, t, func(w *Writer) error {
 		if w.Head.IsZero() {
 			return nil // removed meanwhile
 		}

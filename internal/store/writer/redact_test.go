@@ -57,7 +57,7 @@ func appendEveryWay(t *testing.T, s *repo.Store, tp *repo.Tape, text string) {
 	if _, err := join.Merge(t.Context(), storetest.InnerTape(f), join.Options{Summary: "summed up " + text}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := writer.CreateTapeFrom(t.Context(), storetest.Inner(s), "second", writer.Origin{First: repo.Anchor{Name: repo.FirstAnchor, State: json.RawMessage(`{"k":"` + text + `"}`)}}); err != nil {
+	if _, err := writer.CreateTapeFrom(t.Context(), storetest.Inner(s), "second", writer.TapeStart{First: repo.Anchor{Name: repo.FirstAnchor, State: json.RawMessage(`{"k":"` + text + `"}`)}}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -72,7 +72,7 @@ func TestMaskedTextIsNeverWritten(t *testing.T) {
 	key, err := storetest.Inner(s).MarkKey()
 	storetest.Must(t, err)
 	unkeyed := secrets.New().Text([]byte(secret))[0].Fingerprint
-	print := secrets.Keyed(key, unkeyed)
+	print := secrets.KeyedFingerprint(key, unkeyed)
 	storetest.WantNowhere(t, s.Dir(), unkeyed) // with it, anybody could find out the secret by trying
 	masked := 0
 	for _, e := range storetest.Entries(t, tp, repo.Query{}) {

@@ -35,7 +35,7 @@ func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, er
 // beginning returns the commit that a reset goes back to.
 func (w *Writer) beginning(ctx context.Context) (commits.Plan, error) {
 	if !w.T.IsFork() {
-		return w.putRoot(ctx, Origin{First: layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)}})
+		return w.putRoot(ctx, TapeStart{First: layout.Anchor{Name: layout.FirstAnchor, State: []byte(HumanState)}})
 	}
 	b, err := snapshot.BaseOf(w.T, w.Head)
 	return commits.Plan{Hash: b.Start}, err
@@ -107,7 +107,7 @@ func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored sna
 
 // writeRemoved is Write for a tape that was removed.
 func writeRemoved(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
-	err := LockedAsIs(ctx, t, func(w *Writer) error {
+	err := LockedUnrepaired(ctx, t, func(w *Writer) error {
 		return WithNewLock(ctx, t.Store(), func() error {
 			if err := w.checkNew(ctx); err != nil {
 				return err

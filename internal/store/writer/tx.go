@@ -39,7 +39,7 @@ type Tx struct {
 	line       []byte         // buffer
 	bare       bool           // without working tree
 	bulk       *Bulk          // the Bulk of a bare Tx, if any
-	former     *Writer        // holds the history that a Tx of BeginAnew replaces; otherwise nil
+	former     *Writer        // holds the history that a Tx of BeginReplacement replaces; otherwise nil
 	policy     bool           // the workspace's commit policy applies
 	turned     bool           // the turn before this batch was committed
 	cleared    bool           // the record was written without its Undo, or may have been
@@ -52,7 +52,7 @@ type TxResult struct {
 	Appended        int
 	Handoffs        []Handoff
 	Commit          string // the last commit made, "" if none
-	Archived        string // the ref of the history that was replaced, see BeginAnew
+	Archived        string // the ref of the history that was replaced, see BeginReplacement
 }
 
 // Update lets f change the tape, all or nothing. Other writers wait; readers see the old state until Update
@@ -197,7 +197,7 @@ func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	if d.Kind == layout.KindAnchor {
 		return nil, layout.ErrAnchor
 	}
-	d, err := tx.Absent(ctx, d)
+	d, err := tx.MarkAbsent(ctx, d)
 	if err != nil {
 		return nil, err
 	}

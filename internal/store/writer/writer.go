@@ -70,9 +70,9 @@ func Lock(ctx context.Context, t *workspace.Tape) (*Writer, error) {
 	return w, nil
 }
 
-// LockedAsIs takes the tape's lock and runs f without repairing what an interrupted writer, or git, has left. The
+// LockedUnrepaired takes the tape's lock and runs f without repairing what an interrupted writer, or git, has left. The
 // tape need not exist.
-func LockedAsIs(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
+func LockedUnrepaired(ctx context.Context, t *workspace.Tape, f func(w *Writer) error) error {
 	lock, err := LockFile(ctx, t)
 	if err != nil {
 		return err

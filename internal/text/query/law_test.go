@@ -61,26 +61,26 @@ func eval(e Expr, set map[string]bool) bool {
 		}
 		return false
 	case And:
-		for _, k := range e.Kids {
+		for _, k := range e.Operands {
 			if !eval(k, set) {
 				return false
 			}
 		}
 		return true
 	case Or:
-		for _, k := range e.Kids {
+		for _, k := range e.Operands {
 			if eval(k, set) {
 				return true
 			}
 		}
 		return false
 	case Not:
-		for _, k := range e.Kids[1:] {
+		for _, k := range e.Operands[1:] {
 			if eval(k, set) {
 				return false
 			}
 		}
-		return eval(e.Kids[0], set)
+		return eval(e.Operands[0], set)
 	}
 	panic("unknown op")
 }
@@ -130,7 +130,7 @@ func checkString(t *testing.T, query string, o Options) {
 }
 
 func equalExpr(a, b Expr) bool {
-	return a.Op == b.Op && a.Term == b.Term && slices.EqualFunc(a.Kids, b.Kids, equalExpr)
+	return a.Op == b.Op && a.Term == b.Term && slices.EqualFunc(a.Operands, b.Operands, equalExpr)
 }
 
 func TestIndexNeverMisses(t *testing.T) {

@@ -35,9 +35,9 @@ const (
 
 // Expr selects entries by the terms that an index has of them.
 type Expr struct {
-	Op   Op
-	Term string
-	Kids []Expr
+	Op       Op
+	Term     string
+	Operands []Expr
 }
 
 // Empty reports whether the query has no words; such a query matches every text.
@@ -54,12 +54,12 @@ func (q *Query) Index() (e Expr, sure bool) {
 	for _, units := range q.groups {
 		e, ok := indexGroup(units)
 		sure = sure && ok
-		or.Kids = append(or.Kids, e)
+		or.Operands = append(or.Operands, e)
 	}
-	if len(or.Kids) == 1 {
-		return or.Kids[0], sure
+	if len(or.Operands) == 1 {
+		return or.Operands[0], sure
 	}
-	if slices.ContainsFunc(or.Kids, func(e Expr) bool { return e.Op == All }) {
+	if slices.ContainsFunc(or.Operands, func(e Expr) bool { return e.Op == All }) {
 		return Expr{Op: All}, false
 	}
 	return or, sure
@@ -68,31 +68,31 @@ func (q *Query) Index() (e Expr, sure bool) {
 // indexGroup is Index for units that are joined by AND.
 func indexGroup(units []unit) (e Expr, sure bool) {
 	sure = true
-	and, not := Expr{Op: And}, Expr{Op: Not, Kids: make([]Expr, 1)}
+	and, not := Expr{Op: And}, Expr{Op: Not, Operands: make([]Expr, 1)}
 	for i := range units {
 		u := &units[i]
 		sure = sure && u.sure
 		switch {
 		case u.not && u.sure:
-			not.Kids = append(not.Kids, u.expr)
+			not.Operands = append(not.Operands, u.expr)
 		case u.not || u.expr.Op == All:
 			// The expression may select too many entries, so it cannot be subtracted.
 		case u.expr.Op == And:
-			and.Kids = append(and.Kids, u.expr.Kids...)
+			and.Operands = append(and.Operands, u.expr.Operands...)
 		default:
-			and.Kids = append(and.Kids, u.expr)
+			and.Operands = append(and.Operands, u.expr)
 		}
 	}
-	switch len(and.Kids) {
+	switch len(and.Operands) {
 	case 0:
 		e = Expr{Op: All}
 	case 1:
-		e = and.Kids[0]
+		e = and.Operands[0]
 	default:
 		e = and
 	}
-	if len(not.Kids) > 1 {
-		not.Kids[0] = e
+	if len(not.Operands) > 1 {
+		not.Operands[0] = e
 		e = not
 	}
 	return e, sure
@@ -113,8 +113,8 @@ func (q *Query) Words() []string {
 	return words
 }
 
-// With returns the query with new in place of old, a word that Words returns.
-func (q *Query) With(old, new string) *Query {
+// Replace returns the query with new in place of old, a word that Words returns.
+func (q *Query) Replace(old, new string) *Query {
 	r := &Query{options: q.options}
 	for _, units := range q.groups {
 		units = slices.Clone(units)

@@ -172,7 +172,7 @@ func showExpr(e Expr) string {
 		return e.Term + "*"
 	}
 	var kids []string
-	for _, k := range e.Kids {
+	for _, k := range e.Operands {
 		kids = append(kids, showExpr(k))
 	}
 	return map[Op]string{And: "and", Or: "or", Not: "not"}[e.Op] + "(" + strings.Join(kids, " ") + ")"
@@ -183,7 +183,7 @@ func TestQueryWords(t *testing.T) {
 	if got := q.Words(); !slices.Equal(got, []string{"tiemout", "wrold"}) {
 		t.Errorf("words %q, want tiemout and wrold", got)
 	}
-	r := q.With("tiemout", "timeout").With("wrold", "world")
+	r := q.Replace("tiemout", "timeout").Replace("wrold", "world")
 	if got, want := r.String(), `timeout a.b "phrase" pre* 数据 timeout -not OR world {}`; got != want {
 		t.Errorf("query %s after With, want %s", got, want)
 	}
@@ -193,7 +193,7 @@ func TestQueryWords(t *testing.T) {
 	if q.Words()[0] != "tiemout" {
 		t.Error("With changed the query that it was called on")
 	}
-	m, ok := Parse("helo wrold", Options{}).With("helo", "hello").With("wrold", "world").Match([]byte("Hello  World"))
+	m, ok := Parse("helo wrold", Options{}).Replace("helo", "hello").Replace("wrold", "world").Match([]byte("Hello  World"))
 	if !ok || !m.Literal {
 		t.Errorf("match %v, literal %v, want both", ok, m.Literal)
 	}
@@ -263,7 +263,7 @@ func TestHugeQuery(t *testing.T) {
 
 func countKids(e Expr) int {
 	n := 1
-	for _, k := range e.Kids {
+	for _, k := range e.Operands {
 		n += countKids(k)
 	}
 	return n

@@ -176,7 +176,7 @@ func (u *unit) makeExpr() {
 		}
 	}
 	if len(kids) > 1 {
-		u.expr = Expr{Op: And, Kids: kids}
+		u.expr = Expr{Op: And, Operands: kids}
 		return
 	}
 	u.expr = kids[0]

@@ -13,9 +13,9 @@ import (
 
 const keyedPrefix = "k"
 
-// Keyed is the keyed fingerprint: the same for the same secret and key, and different for
+// KeyedFingerprint is the keyed fingerprint: the same for the same secret and key, and different for
 // another key.
-func Keyed(key []byte, fingerprint string) string {
+func KeyedFingerprint(key []byte, fingerprint string) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(fingerprint))
 	return keyedPrefix + hex.EncodeToString(mac.Sum(nil)[:fingerprintSize])
@@ -29,12 +29,14 @@ func IsKeyed(text string) bool {
 
 // Keyed returns the finding with its fingerprint keyed.
 func (f Finding) Keyed(key []byte) Finding {
-	f.Fingerprint = Keyed(key, f.Fingerprint)
+	f.Fingerprint = KeyedFingerprint(key, f.Fingerprint)
 	return f
 }
 
-// KeyMarks keys the plain fingerprints in marks and in the lists of an entry's meta.
-func KeyMarks(key, text []byte) []byte { return keyMarks(key, text, 2*fingerprintSize, IsFingerprint) }
+// RekeyMarks keys the plain fingerprints in marks and in the lists of an entry's meta.
+func RekeyMarks(key, text []byte) []byte {
+	return keyMarks(key, text, 2*fingerprintSize, IsFingerprint)
+}
 
 // KeyAgain keys the keyed fingerprints in marks once more, with another key, so that nobody can compare them
 // with the first ones.
@@ -61,7 +63,7 @@ func keyMarks(key, text []byte, size int, hasForm func(string) bool) []byte {
 		}
 		opened := from > 0 && text[from-1] == '"' || bytes.HasSuffix(text[:from], []byte(marker))
 		if opened && isRule(text[from:i-1]) {
-			out = append(append(out, text[done:i]...), Keyed(key, string(text[i:end]))...)
+			out = append(append(out, text[done:i]...), KeyedFingerprint(key, string(text[i:end]))...)
 			done = end
 		}
 	}

@@ -51,12 +51,12 @@ func (s Secret) spellings() []string {
 	return slices.Compact(out)
 }
 
-// TextFinder finds secrets by their texts. It never changes, and may be used from several
+// KnownFinder finds secrets by their texts. It never changes, and may be used from several
 // goroutines.
-type TextFinder struct{ scanners []*Scanner }
+type KnownFinder struct{ scanners []*Scanner }
 
-// NewTextFinder returns a TextFinder for a list of secrets, notable or not.
-func NewTextFinder(list []Secret) *TextFinder {
+// NewKnownFinder returns a KnownFinder for a list of secrets, notable or not.
+func NewKnownFinder(list []Secret) *KnownFinder {
 	const together = 2000 // spellings: an automaton of them takes some megabytes
 	var all []trigger
 	for _, secret := range list {
@@ -64,7 +64,7 @@ func NewTextFinder(list []Secret) *TextFinder {
 			all = append(all, secret.trigger(text))
 		}
 	}
-	k := &TextFinder{}
+	k := &KnownFinder{}
 	for part := range slices.Chunk(all, together) {
 		s := &Scanner{triggers: part, textsOnly: true}
 		s.start()
@@ -85,7 +85,7 @@ func (s Secret) trigger(text string) trigger {
 }
 
 // Mask does what [Scanner.Mask] does, for these secrets.
-func (k *TextFinder) Mask(value []byte) ([]byte, []Finding) {
+func (k *KnownFinder) Mask(value []byte) ([]byte, []Finding) {
 	var all []Finding
 	for _, s := range k.scanners {
 		masked, found := s.Mask(value, nil)

@@ -20,7 +20,7 @@ func TestKnownSpellings(t *testing.T) {
 		{"aws-access-key", "0123456789abcdef", "AK" + "IA" + made(rng, upper, 16)},
 		{"password", "0123456789abcdee", `p"<&/\` + made(rng, alnums, 5) + "Qé😀\n%"},
 	} {
-		k := NewTextFinder([]Secret{secret})
+		k := NewKnownFinder([]Secret{secret})
 		mark := Finding{Rule: secret.Rule, Fingerprint: secret.Fingerprint}.Mark()
 		once := string(jsonl.AppendString(nil, secret.Text))
 		once = once[1 : len(once)-1]
@@ -69,7 +69,7 @@ func TestKnownKeyLines(t *testing.T) {
 		t.Fatalf("found %d secrets in a private key, want 1", len(found))
 	}
 	diff := jsonl.AppendString(nil, "+"+strings.ReplaceAll(key, "\n", "\n+"))
-	out, _ := NewTextFinder(found).Mask(diff)
+	out, _ := NewKnownFinder(found).Mask(diff)
 	for line := range strings.Lines(key) {
 		if line = strings.TrimSpace(line); len(line) >= 32 && !strings.HasPrefix(line, "-----") && bytes.Contains(out, []byte(line)) {
 			t.Errorf("the line %s is not masked", line)
@@ -77,7 +77,7 @@ func TestKnownKeyLines(t *testing.T) {
 	}
 }
 
-// TestKnown: Secrets returns the secrets of random JSON with their texts, and a TextFinder masks
+// TestKnown: Secrets returns the secrets of random JSON with their texts, and a KnownFinder masks
 // them so that it finds none again.
 func TestKnown(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
@@ -94,11 +94,11 @@ func TestKnown(t *testing.T) {
 					t.Fatalf("Secrets returns %s %s with the text %q, which has another fingerprint", secret.Rule, secret.Fingerprint, secret.Text)
 				}
 			}
-			out, found := NewTextFinder(list).Mask(v)
+			out, found := NewKnownFinder(list).Mask(v)
 			if jsonl.Valid(out) != nil || (len(found) == 0) != (len(list) == 0) {
 				t.Fatalf("the finder masks %d of %d secrets: %s; want valid JSON", len(found), len(list), out)
 			}
-			if again, more := NewTextFinder(list).Mask(out); len(more) > 0 {
+			if again, more := NewKnownFinder(list).Mask(out); len(more) > 0 {
 				t.Fatalf("a second pass masks %d more: %s", len(more), again)
 			}
 		}
@@ -112,7 +112,7 @@ func TestKnownMany(t *testing.T) {
 	for i := range 5000 {
 		list = append(list, Secret{"x", fmt.Sprintf("%016x", i), made(rng, alnums, 20)})
 	}
-	k := NewTextFinder(list)
+	k := NewKnownFinder(list)
 	for _, i := range []int{0, 1, 2500, 4999} {
 		out, _ := k.Mask([]byte(`"a ` + list[i].Text + `"`))
 		if want := fmt.Sprintf(`"a [redacted:x:%016x]"`, i); string(out) != want {

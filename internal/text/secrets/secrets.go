@@ -51,7 +51,7 @@ type Scanner struct {
 	triggers  []trigger
 	dummies   []string
 	pool      sync.Pool // of *walker
-	textsOnly bool      // it finds known texts and has no rules: see TextFinder
+	textsOnly bool      // it finds known texts and has no rules: see KnownFinder
 
 	base64, url64, escaped *set
 	bearer, random         *set // the bytes of bearer tokens and other random strings

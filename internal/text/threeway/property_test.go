@@ -29,7 +29,7 @@ func (b *branch) fork(name string, at int) *branch {
 // into returns the input of a merge of a fork into its parent or another ancestor. The merge
 // brings the entries after the fork's base.
 func (b *branch) into(to *branch) Input {
-	in := Input{OursOrigin: to.origin(), TheirsOrigin: b.origin(), Apart: true}
+	in := Input{OursOrigin: to.origin(), TheirsOrigin: b.origin(), Independent: true}
 	if b.parent == to {
 		in.After, in.Ours, in.Theirs = int64(b.base), to.lines[b.base:], b.lines[b.base:]
 		return in

@@ -36,9 +36,9 @@ type Input struct {
 
 	OursOrigin, TheirsOrigin Origin
 
-	// Apart says that the sides were written independently: equal lines at the same
+	// Independent says that the sides were written independently: equal lines at the same
 	// place are two entries. Otherwise they are one.
-	Apart bool
+	Independent bool
 }
 
 // lineError is an error about a line that is not the expected entry.
@@ -51,7 +51,7 @@ func lineError(theirs bool, id int64, err error) error {
 }
 
 // Merge returns the lines to append to our side so that it has the entries of both.
-// Equal lines at the same position directly after the base are common, unless Apart.
+// Equal lines at the same position directly after the base are common, unless Independent.
 // The result does not alias the input. It is an error if a line is not the expected
 // entry, or After leaves no ids.
 //
@@ -71,7 +71,7 @@ func (in *Input) theirID(i int) int64 { return max(in.After, in.TheirsAfter) + i
 // commonLines returns how many lines both sides have in common at their start.
 func commonLines(in Input) int {
 	n := 0
-	if in.Apart || in.TheirsAfter > in.After {
+	if in.Independent || in.TheirsAfter > in.After {
 		return n
 	}
 	for n < len(in.Ours) && n < len(in.Theirs) && bytes.Equal(in.Ours[n], in.Theirs[n]) {

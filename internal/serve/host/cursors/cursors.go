@@ -95,10 +95,10 @@ func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
 	return p, nil
 }
 
-// Moved says that a cursor's entry has another number now. A pull gives the entries that were not
+// ErrMoved says that a cursor's entry has another number now. A pull gives the entries that were not
 // published new numbers, after the entries that it brings: a page from the old number would miss some
 // entries and repeat others.
-func Moved(p Position) error {
+func ErrMoved(p Position) error {
 	return api.Conflict("the cursor belongs to entry %d, which has another number now, or was changed: a pull renumbers entries that were not published; continue with the cursor of an earlier entry, or begin again; metadata.origin has the former numbers", p.ID)
 }
 

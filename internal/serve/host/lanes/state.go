@@ -108,13 +108,13 @@ func (l *Lane) State(owner StateKey) map[string]StateValue {
 func ValueOf(e repo.Entry, k StateKey) (json.RawMessage, error) {
 	key, p, ok := stateOf(e.Payload, e.Meta)
 	if !ok || e.Kind != KindState || key != k || p.Deleted {
-		return nil, Rewritten()
+		return nil, ErrRewritten()
 	}
 	return p.Value, nil
 }
 
-// Rewritten returns the error for a value that is no longer where it was.
-func Rewritten() error { return api.Conflict("the tape was rewritten meanwhile: ask again") }
+// ErrRewritten returns the error for a value that is no longer where it was.
+func ErrRewritten() error { return api.Conflict("the tape was rewritten meanwhile: ask again") }
 
 // room says how large the state will be when jobs that are written together have set their values.
 type room struct {

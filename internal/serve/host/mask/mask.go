@@ -63,7 +63,7 @@ const MaxSecrets = 20_000
 // withheld returns the mark for content with more than MaxSecrets secrets. It differs for each file, because
 // the id of a file is the hash of what a run sees of it.
 func (m *Masker) withheld() string {
-	return fmt.Sprintf("[withheld:%s: more than %d secrets]", secrets.Keyed(m.key, "withheld"), MaxSecrets)
+	return fmt.Sprintf("[withheld:%s: more than %d secrets]", secrets.KeyedFingerprint(m.key, "withheld"), MaxSecrets)
 }
 
 // JSON masks a JSON value.
@@ -78,7 +78,7 @@ func (m *Masker) json(value json.RawMessage, limit int) (out json.RawMessage, fo
 	if found > limit {
 		return jsonl.AppendString(nil, m.withheld()), found
 	}
-	out = secrets.KeyMarks(m.key, out)
+	out = secrets.RekeyMarks(m.key, out)
 	if m.rekey {
 		out = secrets.KeyAgain(m.key, out)
 	}
@@ -137,7 +137,7 @@ func (m *Masker) line(e repo.Entry) []byte {
 	if e.Kind == repo.KindEvent && jsonl.GetString(payload, "name") == purgeEvent {
 		for found := range jsonl.Elements(jsonl.Get(payload, "data", "fingerprints")) {
 			if text := string(bytes.Trim(found, `"`)); secrets.IsFingerprint(text) {
-				raw = bytes.ReplaceAll(raw, found, jsonl.AppendString(nil, secrets.Keyed(m.key, text)))
+				raw = bytes.ReplaceAll(raw, found, jsonl.AppendString(nil, secrets.KeyedFingerprint(m.key, text)))
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func TestMarksAreKeyed(t *testing.T) {
 	print := strings.Split(strings.Trim(unkeyed, "]"), ":")[2]
 	for _, raw := range []string{`{"id":1,"kind":"event","payload":{},"meta":{"secrets":["github-token:` + print + `"]},"date":"d"}`,
 		`{"id":1,"kind":"event","payload":{"name":"tape.purged","data":{"fingerprints":["` + print + `"]}},"meta":{},"date":"d"}`} {
-		if e := a.Entry(entry(t, raw), nil); bytes.Contains(e.Raw, []byte(print)) || !bytes.Contains(e.Raw, []byte(secrets.Keyed([]byte("one"), print))) {
+		if e := a.Entry(entry(t, raw), nil); bytes.Contains(e.Raw, []byte(print)) || !bytes.Contains(e.Raw, []byte(secrets.KeyedFingerprint([]byte("one"), print))) {
 			t.Errorf("the fingerprint is not shown as the keyed one: %s", e.Raw)
 		}
 	}

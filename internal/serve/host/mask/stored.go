@@ -9,8 +9,8 @@ import (
 	"tape/repo"
 )
 
-// Of returns the function that opens the artifacts of a tape.
-func Of(ctx context.Context, t *repo.Tape) Open {
+// ArtifactsOf returns the function that opens the artifacts of a tape.
+func ArtifactsOf(ctx context.Context, t *repo.Tape) Open {
 	return func(hash string) (io.ReadCloser, error) { return t.Artifact(ctx, hash) }
 }
 
@@ -26,7 +26,7 @@ func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
 // than the hash, the hash is not accepted: that would confirm a guess of the content.
 func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string, error) {
 	hash, ok := m.Real(id)
-	if ok || m.Artifact(id, Of(ctx, t)).ID == id {
+	if ok || m.Artifact(id, ArtifactsOf(ctx, t)).ID == id {
 		return cmp.Or(hash, id), nil
 	}
 	list, err := t.Artifacts(ctx)
@@ -34,7 +34,7 @@ func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string,
 		return "", err
 	}
 	for _, a := range list {
-		if m.Artifact(a.SHA256, Of(ctx, t)).ID == id {
+		if m.Artifact(a.SHA256, ArtifactsOf(ctx, t)).ID == id {
 			return a.SHA256, nil
 		}
 	}
@@ -47,7 +47,7 @@ func (m *Masker) StoredRef(ctx context.Context, t *repo.Tape, id string) string 
 	if hash, ok := m.Real(id); ok {
 		return hash
 	}
-	if m.Artifact(id, Of(ctx, t)).ID != id { // accepting the hash would confirm a guess of the content
+	if m.Artifact(id, ArtifactsOf(ctx, t)).ID != id { // accepting the hash would confirm a guess of the content
 		return ""
 	}
 	return id

@@ -18,9 +18,9 @@ const (
 	Audit = "audit"
 )
 
-// Is reports whether a name belongs to a tape of the server, also one that is not made yet, or to a fork
+// IsOwn reports whether a name belongs to a tape of the server, also one that is not made yet, or to a fork
 // of such a tape, which a person may have begun.
-func (o *Tapes) Is(name string) bool {
+func (o *Tapes) IsOwn(name string) bool {
 	name, _, _ = strings.Cut(name, "/")
 	if name == Host || name == Audit {
 		return true

@@ -113,7 +113,7 @@ func (r Reader) Read(ctx context.Context, rev *repo.Revision, p Page, keep func(
 			}
 		}
 		if !inPlace {
-			return nil, false, cursors.Moved(p.At)
+			return nil, false, cursors.ErrMoved(p.At)
 		}
 		slices.Reverse(part)
 		found = append(found, part...)
@@ -154,7 +154,7 @@ func (r Reader) forward(ctx context.Context, rev *repo.Revision, p Page, keep fu
 		out = append(out, view)
 	}
 	if !inPlace {
-		return nil, false, cursors.Moved(p.At)
+		return nil, false, cursors.ErrMoved(p.At)
 	}
 	return out, false, nil
 }

@@ -28,8 +28,8 @@ type place struct {
 	key string
 }
 
-// Of returns the state of one owner on a tape. marks is nil for a caller that sees secrets.
-func Of(ctx context.Context, all *lanes.Lanes, t *repo.Tape, owner lanes.StateKey, marks *mask.Masker) (*View, error) {
+// ViewOf returns the state of one owner on a tape. marks is nil for a caller that sees secrets.
+func ViewOf(ctx context.Context, all *lanes.Lanes, t *repo.Tape, owner lanes.StateKey, marks *mask.Masker) (*View, error) {
 	v := &View{owner: owner.Group(), marks: marks}
 	var stored map[string]lanes.StateValue
 	err := all.Hold(ctx, t, func(l *lanes.Lane) (err error) {
@@ -92,7 +92,7 @@ func (v *View) Values(ctx context.Context, keys ...string) (map[string]Value, er
 			}
 		}
 		if len(wanted) == before {
-			return nil, lanes.Rewritten()
+			return nil, lanes.ErrRewritten()
 		}
 	}
 	return out, nil

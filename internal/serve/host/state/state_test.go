@@ -40,14 +40,14 @@ func TestValues(t *testing.T) {
 	set("a", "3")
 	set("c", `"the password=Tr0ub4dor99"`)
 	owner := lanes.StateKey{Scope: lanes.ScopeConversation}
-	v, err := Of(t.Context(), &lanes.Lanes{}, tp, owner, nil)
+	v, err := ViewOf(t.Context(), &lanes.Lanes{}, tp, owner, nil)
 	storetest.Must(t, err)
 	got, err := v.Values(t.Context(), append(v.Keys(), "none")...)
 	storetest.Must(t, err)
 	if len(got) != 3 || string(got["a"].JSON) != "3" || string(got["b"].JSON) != "2" || !strings.Contains(string(got["c"].JSON), "Tr0ub") {
 		t.Errorf("the values are %v, want a=3, b=2 and the text of c", got)
 	}
-	masked, err := Of(t.Context(), &lanes.Lanes{}, tp, owner, mask.New([]byte("key")))
+	masked, err := ViewOf(t.Context(), &lanes.Lanes{}, tp, owner, mask.New([]byte("key")))
 	storetest.Must(t, err)
 	got, err = masked.Values(t.Context(), "c")
 	if err != nil || len(got) != 1 || strings.Contains(string(got["c"].JSON), "Tr0ub") || !strings.Contains(string(got["c"].JSON), "the password=[redacted") {

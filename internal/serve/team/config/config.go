@@ -21,8 +21,8 @@ import (
 	"tape/internal/store/layout"
 )
 
-// File is the name of the file with the settings, if no other is given.
-const File = "team.toml"
+// DefaultFile is the name of the file with the settings, if no other is given.
+const DefaultFile = "team.toml"
 
 // EnvFile is the environment variable that names the file with the settings.
 const EnvFile = "TAPE_TEAM_CONFIG"
@@ -79,9 +79,9 @@ type Auth struct {
 	Secret      string   `toml:"-"`            // oidc: the client's secret, from SecretFile or the environment
 }
 
-// Find returns the file to read: the given one, that of the environment, or team.toml in the current folder.
-func Find(given string, getenv func(string) string) string {
-	return cmp.Or(given, getenv(EnvFile), File)
+// FileName returns the file to read: the given one, that of the environment, or team.toml in the current folder.
+func FileName(given string, getenv func(string) string) string {
+	return cmp.Or(given, getenv(EnvFile), DefaultFile)
 }
 
 // Load reads the settings and fills in defaults. It checks all that can be checked without a connection. Errors:

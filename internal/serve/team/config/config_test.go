@@ -126,7 +126,7 @@ func TestSecrets(t *testing.T) {
 	if c, err := config.Load(file, env); err != nil || c.Database != "postgres:///other" {
 		t.Errorf("the settings are %+v (%v), want the address in the environment", c, err)
 	}
-	if config.Find("", env) != "elsewhere.toml" || config.Find("x", env) != "x" || config.Find("", none) != "team.toml" {
-		t.Errorf("the files are %q, %q and %q; want elsewhere.toml, x and team.toml", config.Find("", env), config.Find("x", env), config.Find("", none))
+	if config.FileName("", env) != "elsewhere.toml" || config.FileName("x", env) != "x" || config.FileName("", none) != "team.toml" {
+		t.Errorf("the files are %q, %q and %q; want elsewhere.toml, x and team.toml", config.FileName("", env), config.FileName("x", env), config.FileName("", none))
 	}
 }

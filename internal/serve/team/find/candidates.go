@@ -239,7 +239,7 @@ func (f *finder) take(c *candidate) {
 		return
 	}
 	if !f.early {
-		if relevance.LooksAtDigits(f.s.Text) {
+		if relevance.DigitsMatter(f.s.Text) {
 			c.Sign = int64(text.Identity([]byte(c.stored.Text)))
 		}
 		if f.folds(c) {

@@ -58,7 +58,7 @@ func Named(ctx context.Context, s Source, name, hint string) (db.Session, error)
 type Hit struct {
 	index.Hit            // Workspace is the name of the remote
 	Title     string     // of the session
-	Of        db.Session // the session
+	Session   db.Session // the session
 	Author    string     // of the entry
 }
 
@@ -134,7 +134,7 @@ type unit struct {
 func (f *finder) run(ctx context.Context) (*Result, error) {
 	expr, sure := f.query.Index()
 	f.sure = sure
-	f.early = sure && !relevance.LooksAtDigits(f.s.Text)
+	f.early = sure && !relevance.DigitsMatter(f.s.Text)
 	words, none := tsquery(expr)
 	if none {
 		return &Result{}, nil
@@ -241,7 +241,7 @@ func (f *finder) result(ctx context.Context) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
-		h := Hit{Hit: index.Hit{Entry: e, Score: math.Round(c.score*1000) / 1000, Similar: c.similar}, Title: s.Title, Of: s, Author: c.stored.Author}
+		h := Hit{Hit: index.Hit{Entry: e, Score: math.Round(c.score*1000) / 1000, Similar: c.similar}, Title: s.Title, Session: s, Author: c.stored.Author}
 		var spans []text.Span
 		h.Snippet, spans = text.Snippet([]byte(c.stored.Text), c.match.Spans, cmp.Or(f.s.Width, snippetWidth))
 		for _, span := range spans {

@@ -50,7 +50,7 @@ func tsquery(e query.Expr) (ts string, none bool) {
 		return quoted(e.Term) + ":*", false
 	}
 	var parts []string
-	for i, kid := range e.Kids {
+	for i, kid := range e.Operands {
 		part, nothing := tsquery(kid)
 		switch {
 		case e.Op == query.Or && nothing, e.Op == query.Not && i > 0 && nothing:
@@ -80,9 +80,9 @@ func termsOf(e query.Expr, list []query.Expr) []query.Expr {
 			list = append(list, e)
 		}
 	case query.Not:
-		return termsOf(e.Kids[0], list)
+		return termsOf(e.Operands[0], list)
 	case query.And, query.Or:
-		for _, kid := range e.Kids {
+		for _, kid := range e.Operands {
 			list = termsOf(kid, list)
 		}
 	}

@@ -33,7 +33,7 @@ func TestTSQuery(t *testing.T) {
 func TestTSQueryOfNothing(t *testing.T) {
 	t.Parallel()
 	a, none, all := query.Expr{Op: query.Term, Term: "a"}, query.Expr{Op: query.None}, query.Expr{Op: query.All}
-	of := func(op query.Op, kids ...query.Expr) query.Expr { return query.Expr{Op: op, Kids: kids} }
+	of := func(op query.Op, kids ...query.Expr) query.Expr { return query.Expr{Op: op, Operands: kids} }
 	for _, c := range []struct {
 		e    query.Expr
 		want string

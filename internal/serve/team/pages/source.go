@@ -36,7 +36,7 @@ func (s *source) Places() web.Places {
 	return out
 }
 
-func (s *source) List(ctx context.Context, q web.Wanted) (*web.Listing, error) {
+func (s *source) List(ctx context.Context, q web.ListQuery) (*web.Listing, error) {
 	facets, err := s.rows.Facets(ctx)
 	if err != nil {
 		return nil, err
@@ -60,7 +60,7 @@ func (s *source) List(ctx context.Context, q web.Wanted) (*web.Listing, error) {
 	}
 	var facts []*about.Tape
 	for _, one := range list {
-		t := &web.Listed{Tape: aboutOf(one), Base: s.baseOf(one.Remote)}
+		t := &web.ListedSession{Tape: aboutOf(one), Base: s.baseOf(one.Remote)}
 		if t.Parent = parentOf(one); one.Remote != s.here && len(s.visitor.Remotes) > 1 {
 			t.Place = one.Remote
 		}
@@ -136,10 +136,10 @@ func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*we
 	out := &web.Found{Result: &index.Result{Exact: !res.More}, About: map[string]about.Tape{}, More: res.More}
 	for _, h := range res.Hits {
 		one := h.Hit
-		one.Workspace = s.baseOf(h.Of.Remote)
+		one.Workspace = s.baseOf(h.Session.Remote)
 		out.Hits = append(out.Hits, one)
 		out.Matches += 1 + h.Similar
-		out.About[one.Workspace+"/t/"+one.Tape] = aboutOf(h.Of)
+		out.About[one.Workspace+"/t/"+one.Tape] = aboutOf(h.Session)
 	}
 	return out, nil
 }

@@ -119,9 +119,9 @@ func (m *mirror) heads() (names []string, heads map[string]gitstore.Hash, err er
 	return slices.SortedFunc(maps.Keys(heads), layout.CompareRefs), heads, nil
 }
 
-// Reach lists the branches of a remote, as a sync does, and fetches nothing. It returns an error if git cannot read
+// CheckRemote lists the branches of a remote, as a sync does, and fetches nothing. It returns an error if git cannot read
 // the remote.
-func Reach(ctx context.Context, url string) error {
+func CheckRemote(ctx context.Context, url string) error {
 	dir, err := os.MkdirTemp("", "tape-team-")
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func (r *rowMaker) maskedText(plain []byte) []byte {
 // its artifacts, which can be searched as well, as in a workspace.
 func (r *rowMaker) row(e layout.Entry, owner string, size int, attached []byte) db.Row {
 	r.text = text.AppendEntry(r.text[:0], e.Kind, e.Payload)
-	sign := int64(relevance.SignOf(e.Kind, r.text))
+	sign := int64(relevance.FoldKey(e.Kind, r.text))
 	if len(attached) > 0 {
 		r.text = append(append(r.text, text.Sep), attached...)
 	}

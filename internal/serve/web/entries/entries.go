@@ -177,7 +177,7 @@ func (v *Viewer) Item(it *conversation.Item) error {
 
 // add adds an entry. Somebody who goes on speaking is not named again. What a subagent did is in a group of its own.
 func (v *Viewer) add(e Entry) {
-	if outline.IsHelper(e.Fork) && !v.Whole {
+	if outline.IsSubagent(e.Fork) && !v.Whole {
 		v.addHelper(e)
 		return
 	}
@@ -203,7 +203,7 @@ func (v *Viewer) addHelper(e Entry) {
 	if n == 0 || v.out[n-1].Kind != "helper" || v.out[n-1].Fork != e.Fork {
 		group := Entry{Base: v.Base, Tape: v.Tape, Kind: "helper", ID: e.ID, Fork: e.Fork, Who: display.Line(path.Base(e.Fork))}
 		if v.Turns != nil {
-			if h := v.Turns.HelperOf(e.Fork); h != nil && h.Task != "" {
+			if h := v.Turns.SubagentOf(e.Fork); h != nil && h.Task != "" {
 				group.Who = display.PageLine(h.Task)
 			}
 		}

@@ -36,7 +36,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		return err
 	}
 	if r.From != nil && !sc.fits() {
-		return record.ErrMisfit
+		return record.ErrNotRestartable
 	}
 	order := sc.order()
 	c := &reader{scan: sc, win: record.Window{Source: r.Source}, groups: make([]record.Group, len(sc.tapes)), introduced: map[uint16]bool{}}

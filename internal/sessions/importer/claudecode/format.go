@@ -46,7 +46,7 @@ var Format = record.Format{
 	},
 	Agent: &record.Agent{
 		ProjectVariable: "CLAUDE_PROJECT_DIR", Folder: folder,
-		Hooks: "settings.json", LocalHooks: "settings.local.json", Recall: []string{"startup", "clear"},
+		Hooks: "settings.json", LocalHooks: "settings.local.json", RecallSources: []string{"startup", "clear"},
 		MCPFile: mcpFile, MCP: mcpServer,
 		ManagedLinux: "/etc/claude-code/managed-settings.json",
 		ManagedMacOS: "/Library/Application Support/ClaudeCode/managed-settings.json",

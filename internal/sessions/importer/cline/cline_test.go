@@ -197,11 +197,11 @@ func TestTold(t *testing.T) {
 		"null":  `{"session_id":"` + id + `","hook_event_name":"TaskComplete","cwd":"/w","transcript_path":"` + file + `","last_assistant_message":"done"}`,
 		`"a_1"`: `{"session_id":"` + id + `","hook_event_name":"SubagentTaskComplete","cwd":"/w","transcript_path":"` + file + `"}`,
 	} {
-		if got := string(cline.Format.Agent.Told(fmt.Appendf(nil, input, parent), user)); got != want {
+		if got := string(cline.Format.Agent.TranslateInput(fmt.Appendf(nil, input, parent), user)); got != want {
 			t.Errorf("got %s\nwant %s", got, want)
 		}
 	}
-	if got := cline.Format.Agent.Told([]byte(`{"sessionContext":{"rootSessionId":"../../x"}}`), user); got != nil {
+	if got := cline.Format.Agent.TranslateInput([]byte(`{"sessionContext":{"rootSessionId":"../../x"}}`), user); got != nil {
 		t.Errorf("an input without a session's id gives %s, want nothing", got)
 	}
 }

@@ -56,7 +56,7 @@ var Format = record.Format{
 		{Name: "SessionShutdown", Is: record.End},
 	},
 	Agent: &record.Agent{
-		Folder: folder, Hooks: "hooks", Scripts: true, Told: told, MCP: record.MCPServer,
+		Folder: folder, Hooks: "hooks", Scripts: true, TranslateInput: told, MCP: record.MCPServer,
 		MCPFile: func(w record.Where) string {
 			return cmp.Or(w.Getenv("CLINE_MCP_SETTINGS_PATH"), filepath.Join(data(w), "settings", "cline_mcp_settings.json"))
 		},

@@ -87,11 +87,11 @@ func TestTold(t *testing.T) {
 		if event != "" {
 			want = `{"session_id":"` + id + `","hook_event_name":"` + event + `","cwd":"/w","transcript_path":"` + filepath.Join("/h/.copilot/session-state", id, "events.jsonl") + `"}`
 		}
-		if got := copilot.Format.Agent.Told([]byte(`{"sessionId":"`+id+`","cwd":"/w",`+more+`}`), user); string(got) != want {
+		if got := copilot.Format.Agent.TranslateInput([]byte(`{"sessionId":"`+id+`","cwd":"/w",`+more+`}`), user); string(got) != want {
 			t.Errorf("%s: %s, want %s", more, got, want)
 		}
 	}
-	if got := copilot.Format.Agent.Told([]byte(`{"sessionId":"../../x","cwd":"/w","prompt":"hi"}`), user); got != nil {
+	if got := copilot.Format.Agent.TranslateInput([]byte(`{"sessionId":"../../x","cwd":"/w","prompt":"hi"}`), user); got != nil {
 		t.Errorf("an id that is not a UUID gives %s, want nothing", got)
 	}
 }

@@ -31,7 +31,7 @@ var Format = record.Format{
 	},
 	Events: moments,
 	Agent: &record.Agent{
-		Folder: folder, Hooks: "hooks/tape.json", Own: hooks, Told: told,
+		Folder: folder, Hooks: "hooks/tape.json", OwnFile: hooks, TranslateInput: told,
 		MCPFile: func(w record.Where) string { return filepath.Join(folder(w.User()), "mcp-config.json") },
 		MCP:     server,
 	},

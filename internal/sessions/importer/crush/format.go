@@ -60,7 +60,7 @@ func server(program string) (member string, value any) {
 }
 
 // databases returns the databases of all projects in which Crush was started.
-func databases(user record.Where) (out []record.Kept) {
+func databases(user record.Where) (out []record.DatabaseFile) {
 	raw, err := os.ReadFile(list(user))
 	if err != nil {
 		return nil // usually Crush was never started
@@ -72,7 +72,7 @@ func databases(user record.Where) (out []record.Kept) {
 			data = filepath.Join(dir, data)
 		}
 		if filepath.IsAbs(dir) {
-			out = append(out, record.Kept{Path: filepath.Join(data, file), Dir: dir})
+			out = append(out, record.DatabaseFile{Path: filepath.Join(data, file), Dir: dir})
 		}
 	}
 	return out

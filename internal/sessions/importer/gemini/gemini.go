@@ -45,7 +45,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		return err
 	}
 	if r.From != nil && s.rewinds != nil {
-		return record.ErrMisfit
+		return record.ErrNotRestartable
 	}
 	g.rewound = s.rewound()
 	if !header.Empty() {

@@ -46,7 +46,7 @@ var Format = record.Format{
 	},
 	Agent: &record.Agent{
 		ProjectVariable: "QWEN_PROJECT_DIR", Folder: folder, Hooks: "settings.json", MCP: record.MCPServer,
-		Answer: `{"text":"`, // telemetry has the text, too, in an earlier line
+		AnswerPrefix: `{"text":"`, // telemetry has the text, too, in an earlier line
 	},
 }
 

@@ -44,16 +44,16 @@ type Agent struct {
 	HookName          string        // the name of our hook, "" if hooks have none
 	Plugin            func() []byte // the content of Hooks if that is a plugin
 	Scripts           bool          // Hooks is a folder with a script for each event, named after it
-	// Own returns the content of Hooks, if that is a JSON file in which only tape has hooks.
-	Own func(command func(HookEvent) string) []byte
-	// Told is set if the input of hooks differs from that of Claude Code. It returns the input in Claude Code's
+	// OwnFile returns the content of Hooks, if that is a JSON file in which only tape has hooks.
+	OwnFile func(command func(HookEvent) string) []byte
+	// TranslateInput is set if the input of hooks differs from that of Claude Code. It returns the input in Claude Code's
 	// form, or nil if there is nothing to record.
-	Told func(payload []byte, user Where) []byte
-	// Answer is what stands right before the text of an answer in the transcript. It is set if the same text
+	TranslateInput func(payload []byte, user Where) []byte
+	// AnswerPrefix is what stands right before the text of an answer in the transcript. It is set if the same text
 	// comes earlier in the transcript, in another place.
-	Answer string
-	// Recall are the sources of a SessionStart after which the model sees what the hook prints.
-	Recall []string
+	AnswerPrefix string
+	// RecallSources are the sources of a SessionStart after which the model sees what the hook prints.
+	RecallSources []string
 
 	// MCPFile is the file with the MCP servers; nil: the file with the hooks. MCP returns the name of its member
 	// with the servers, and the value for a server that is a program; nil if the agent does not support MCP.

@@ -75,15 +75,15 @@ type Files struct {
 type Database struct {
 	File string // the name of each database's file
 	// All returns the user's databases, which need not exist any more.
-	All func(user Where) []Kept
+	All func(user Where) []DatabaseFile
 	// Sessions returns the sessions in a database, without those of subagents.
 	Sessions func(context.Context, *sql.DB) ([]KeptSession, error)
 	// Write writes the session with an id as a transcript. path is the database's.
 	Write func(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error
 }
 
-// Kept is a database with the sessions of a directory.
-type Kept struct{ Path, Dir string }
+// DatabaseFile is a database with the sessions of a directory.
+type DatabaseFile struct{ Path, Dir string }
 
 // KeptSession is a session in a database.
 type KeptSession struct {

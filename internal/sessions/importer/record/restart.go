@@ -15,8 +15,8 @@ type Restart struct {
 	Since []byte // the sums of the items that were emitted after it, concatenated
 }
 
-// ErrMisfit says that a source cannot be read from a Restart, only from its beginning.
-var ErrMisfit = errors.New("has to be read from the beginning")
+// ErrNotRestartable says that a source cannot be read from a Restart, only from its beginning.
+var ErrNotRestartable = errors.New("has to be read from the beginning")
 
 // Mark notes that a later reading can begin with the record that comes next. The format sets the
 // state at the end.

@@ -40,15 +40,15 @@ which changes to it by itself, it is the current one. A program in the current d
 With --json nothing is started: the result has tape, agent, command, dir and session; or, with an
 empty command, the reason in why and the page in brief. With --in it has what was written, too.`
 
-// Elsewhere says in which agent a session goes on.
-type Elsewhere struct {
+// Target says in which agent a session goes on.
+type Target struct {
 	Agent string
 	From  string // the anchor to begin with; "": what a model would be sent
 	title string
 }
 
-// GoOn is [Resume], or [ResumeIn] if in names an agent. facts says what a tape is about.
-func GoOn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Elsewhere, show bool,
+// Continue is [Resume], or [ResumeIn] if in names an agent. facts says what a tape is about.
+func Continue(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Target, show bool,
 	facts func(context.Context, *repo.Tape) (about.Tape, error), brief func(context.Context, *repo.Tape) (string, error)) (code int, err error) {
 	switch {
 	case in.Agent == "" && in.From != "":
@@ -74,7 +74,7 @@ func Agents() []string { return writers().Names() }
 
 // ResumeIn goes on with the session on a tape in another agent: it writes the session as that agent's own, and
 // starts the agent. With show, or as JSON, it starts nothing. code is the exit code of the agent.
-func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Elsewhere, show bool) (code int, err error) {
+func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Target, show bool) (code int, err error) {
 	f := writers().Find(in.Agent)
 	if f == nil {
 		return 0, layout.Invalid("the agents are: "+strings.Join(Agents(), ", "), "sessions cannot be written for %s", display.Quoted(in.Agent))
@@ -90,15 +90,15 @@ func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.W
 	if err != nil {
 		return 0, err
 	}
-	if now.Agent == f.Name && now.Why == "" && in.From == "" { // that agent has the session already
+	if now.Agent == f.Name && now.Obstacle == "" && in.From == "" { // that agent has the session already
 		if s.JSON {
 			return 0, s.Emit(planned(t, now))
 		}
 		return start(s, now, show)
 	}
 	p := resume.In(f, "", here)
-	if p.Why != "" {
-		return 0, layout.NotFound("", "the session cannot go on in %s: %s", f.Title, p.Why)
+	if p.Obstacle != "" {
+		return 0, layout.NotFound("", "the session cannot go on in %s: %s", f.Title, p.Obstacle)
 	}
 	done, err := transfer.Write(ctx, t, f, transfer.Options{From: in.From, Title: in.title, Dir: here, User: user, Program: p.Program, Now: time.Now()})
 	if err != nil {

@@ -8,10 +8,10 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// BeginAnew returns a Tx that writes a new history of a tape. Its Commit archives the present history
+// BeginReplacement returns a Tx that writes a new history of a tape. Its Commit archives the present history
 // and puts the new one in its place; until then the tape is unchanged. The Tx holds the tape's lock
 // until it ends.
-func BeginAnew(ctx context.Context, t *workspace.Tape, origin Origin) (*Tx, error) {
+func BeginReplacement(ctx context.Context, t *workspace.Tape, origin TapeStart) (*Tx, error) {
 	w, err := Lock(ctx, t)
 	if err != nil {
 		return nil, layout.Wrap(err, "write tape %q", t.Name())
