@@ -15,7 +15,7 @@ import (
 	"tape/repo"
 )
 
-// Auto, as the name of a format, lets the import detect the format.
+// Auto is the name of a format that lets the import detect the format.
 const Auto = "auto"
 
 // Options say how a file is imported.

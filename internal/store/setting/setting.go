@@ -188,7 +188,7 @@ func checkJSON(key string, raw []byte) error {
 
 // Example returns a hint that shows a valid value of a setting that is JSON; "" for other settings.
 func Example(key string) string {
-	example := ""
+	var example string
 	switch key {
 	case "base_urls":
 		example = `{"openai":"http://localhost:11434/v1"}`
