@@ -32,7 +32,7 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// Write it all at once: if this fails, git shows the raw file, and must not show a part of this before it.
+	// Write everything at once: if tape fails, the configured driver prints the raw file, and no part of ours may come before it.
 	_, _ = a.Out.Write(textconv.File(raw))
 	return a.Written()
 }

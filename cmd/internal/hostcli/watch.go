@@ -9,10 +9,10 @@ import (
 	"tape/internal/sessions/watch"
 )
 
-// rescanEvery is how often folders that the system does not watch are read.
+// rescanEvery is the time between scans of folders for which the system reports no changes.
 const rescanEvery = 2 * time.Second
 
-// Watch reports transcripts that are written, until ctx ends.
+// Watch reports transcripts that change, until ctx ends; with Once, only those that have changed so far.
 func (Host) Watch(ctx context.Context, o cli.WatchOptions) error {
 	w := watch.Options{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Rescan: rescanEvery, Poll: o.Poll, Once: o.Once}
 	w.Dirs = dirsOf(o.Dirs)

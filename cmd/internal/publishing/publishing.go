@@ -95,7 +95,7 @@ func (p *publisher) page(ctx context.Context, w io.Writer, t *repo.Tape) error {
 		return err
 	}
 	f, _ := export.Find("html")
-	src.Left, src.Published = left, true
+	src.Omitted, src.Published = left, true
 	return f.Write(ctx, w, src)
 }
 

@@ -67,7 +67,6 @@ func mustSync(t testing.TB, x *index.Index) {
 	storetest.Must(t, err)
 }
 
-// hitIDs returns the ids of hits, in their order.
 func hitIDs(hits []index.Hit) []int64 {
 	out := []int64{}
 	for _, h := range hits {

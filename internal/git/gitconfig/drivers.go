@@ -65,7 +65,7 @@ type DriverSetup struct {
 
 // InstallDrivers writes settings into a file of ours that the repository's configuration
 // includes, and patterns into .git/info/attributes, where worktrees find them, too. The
-// user's own settings and attributes stay and take precedence. All other bytes of both files stay.
+// user's own settings and attributes stay and take precedence. All other bytes of the configuration and of .git/info/attributes stay.
 // What is in place is not written again, and what an older version wrote under the same mark is
 // replaced.
 func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
@@ -138,8 +138,8 @@ const ownFile = "gitconfig"
 // OwnPath is the path of our file of settings, which the repository's own file includes.
 func (c *Config) OwnPath() string { return filepath.Join(c.gitDir, gitlock.OwnDir, ownFile) }
 
-// Reload reads all configuration as it is now; what cannot be read is missing.
-func (c *Config) Reload() []Entry { return c.fresh(nil) }
+// ReadAll reads all configuration as it is now, and leaves out what cannot be read.
+func (c *Config) ReadAll() []Entry { return c.fresh(nil) }
 
 // fresh reads all configuration. Unless config is nil, it is used instead of the repository's own file.
 func (c *Config) fresh(config []byte) []Entry {

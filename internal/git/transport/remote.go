@@ -38,7 +38,7 @@ var transportWho = gitstore.Signature{Name: "tape", Email: "tape@localhost"}
 // Remotes returns the remotes that git's configuration names, sorted by name.
 func Remotes(r *gitstore.Repo) []Remote {
 	var out []Remote
-	for _, e := range r.Config().Reload() {
+	for _, e := range r.Config().ReadAll() {
 		if e.Section != "remote" || e.Subsection == "" || CheckRemoteName(e.Subsection) != nil {
 			continue
 		}
@@ -226,7 +226,7 @@ func pushAddress(r *gitstore.Repo, m Remote) string {
 func rewriteAddress(r *gitstore.Repo, address string, keys ...string) string {
 	for _, key := range keys {
 		best, out := 0, address
-		for _, e := range r.Config().Reload() {
+		for _, e := range r.Config().ReadAll() {
 			if e.Section == "url" && e.Key == key && len(e.Value) > best && strings.HasPrefix(address, e.Value) {
 				best, out = len(e.Value), e.Subsection+address[len(e.Value):]
 			}

@@ -17,14 +17,14 @@ type forksPage struct {
 	Tape, Title         string
 	Parent, ParentTitle string
 	Open                []repo.ForkInfo
-	Names               map[string]string // by fork: the task of a subagent, or the name without its parent's
+	Names               map[string]string // by fork: the subagent's task, or the fork's name without TAPE/
 	Closed              []repo.ForkInfo
 	Others              []about.Tape // sessions to compare with, the newest first
 	Graph               graph.Graph
 	More                bool
 }
 
-// titleOf is what pages call a session.
+// titleOf returns the title of a session that pages show, or its name if it cannot be opened.
 func (s *View) titleOf(r *request, name string) string {
 	t, err := r.from.Tape(r.Context(), name)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *View) forks(r *request) error {
 	if d.Closed, err = t.ClosedForks(r.Context()); err != nil {
 		return err
 	}
-	facts, _ := r.local().space.about(r.Context(), nil) // without them, names can still be typed
+	facts, _ := r.local().space.about(r.Context(), nil) // if this fails, no sessions are suggested, but a name can still be typed
 	for branch, a := range facts {
 		if branch != t.Branch() && catalog.Listed(a) {
 			d.Others = append(d.Others, a)
@@ -85,7 +85,7 @@ func (s *View) forks(r *request) error {
 	return s.show(r, "forks", "Forks: "+d.Title, d)
 }
 
-// forkNames returns what the page calls its forks, by their names.
+// forkNames returns the labels of forks on the page, by the forks' names.
 func (s *View) forkNames(r *request, t *repo.Tape, d forksPage) (map[string]string, error) {
 	info, err := t.Info(r.Context())
 	if err != nil {

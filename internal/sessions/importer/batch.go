@@ -20,7 +20,7 @@ import (
 )
 
 // Batch imports transcripts into tapes, and creates tapes as needed. A file that is imported again adds
-// only what is new. It adds all entries of a file, or none.
+// only what is new. All entries of a session are added, or none.
 //
 // What a subagent did becomes a fork of the tape. The fork begins at the call that started the subagent, and is
 // merged after that call's result. Without a result, it is merged at the end of the import, and the entries that a
@@ -55,7 +55,7 @@ type outcome struct {
 	reading *record.Reading
 }
 
-// The pending files are written when they reach one of these limits. All entries of a file are in one pack.
+// The pending files are written when they reach one of these limits. A file is never split, so the last one may exceed maxSize.
 const (
 	maxFiles = 1000
 	maxSize  = 256 << 20 // bytes
@@ -64,7 +64,7 @@ const (
 // Opener opens a file, as [OpenSource] does. A file may be opened more than once.
 type Opener func(name string) (record.Source, io.Closer, error)
 
-// NewBatch imports into a store. report gets the result of each file, in order; its error ends the import.
+// NewBatch returns a Batch that imports into a store. report gets the result of each file, in order; its error ends the import.
 // version is the program's. Close the batch when done.
 func NewBatch(store *repo.Store, version string, open Opener, report func(Result, error) error) *Batch {
 	return &Batch{store: store, open: open, report: report, bulk: writer.NewBulk((*workspace.Store)(store)), names: map[string]bool{},
@@ -126,7 +126,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 		case err != nil:
 			out.err = fmt.Errorf("import %s into tape %q: %w", out.res.File, out.res.Tape, err)
 		case slices.Contains(lost, out.res.Tape):
-			// Another process has created the tape: add to it.
+			// Another process has created or forgotten the tape: import the file again.
 			if _, out.err = b.importFile(ctx, &out); out.err == nil && out.inBulk {
 				out.err = errRaced
 			}
@@ -146,7 +146,7 @@ func (b *Batch) Flush(ctx context.Context) error {
 	return nil
 }
 
-// importFile reads a file onto its tape.
+// importFile imports a file. It returns errParts if the file has several sessions, which are imported one by one.
 func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err error) {
 	src, closer, err := b.source(out)
 	if err != nil {
@@ -169,13 +169,13 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 		}
 	}
 	if out.o.Tape == "" {
-		goesOn, err := continued.Of((*workspace.Store)(b.store))
+		continuations, err := continued.Of((*workspace.Store)(b.store))
 		if err != nil {
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
-		out.res.Tape = cmp.Or(goesOn.Tape(info.Session), out.res.Tape)
+		out.res.Tape = cmp.Or(continuations.Tape(info.Session), out.res.Tape)
 	}
-	if left, err := b.leftOut(out, info.Session); left || err != nil {
+	if left, err := b.skipForgotten(out, info.Session); left || err != nil {
 		return 0, err
 	}
 	// The next steps ask the store for the tape.
@@ -185,7 +185,7 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	if err := placeAgent(ctx, b.store, &src, &info, out.o, &out.res); err != nil {
 		return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 	}
-	if left, err := b.leftOut(out); left || err != nil { // a subagent's session has its name only now
+	if left, err := b.skipForgotten(out); left || err != nil { // a subagent's session has its name only now
 		return 0, err
 	}
 	if err := out.o.again.fits(src, &out.res); err != nil {
@@ -194,20 +194,20 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	if err := b.flushFor(ctx, out.res.Tape); err != nil {
 		return 0, err
 	}
-	if err := b.notOfHost(ctx, out.res.Tape); err != nil {
+	if err := b.checkNotHostTape(ctx, out.res.Tape); err != nil {
 		return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 	}
-	err = b.into(ctx, f, src, info, out)
+	err = b.writeNew(ctx, f, src, info, out)
 	if errors.Is(err, errRaced) {
-		err = b.into(ctx, f, src, info, out)
+		err = b.writeNew(ctx, f, src, info, out)
 	}
 	out.whole = !src.Within && out.part == nil
 	return src.Size, err
 }
 
-// leftOut reports whether a session was forgotten, under its tape's name or one of names. It reads the list each
+// skipForgotten reports whether a session was forgotten, under its tape's name or one of names, and notes that in out. It reads the list each
 // time, because a session may be forgotten during an import.
-func (b *Batch) leftOut(out *outcome, names ...string) (bool, error) {
+func (b *Batch) skipForgotten(out *outcome, names ...string) (bool, error) {
 	list, err := forgotten.Read((*workspace.Store)(b.store))
 	if out.res.Forgotten = slices.ContainsFunc(append(names, out.res.Tape), list.Has); out.res.Forgotten {
 		out.key, out.inBulk = "", false
@@ -215,8 +215,8 @@ func (b *Batch) leftOut(out *outcome, names ...string) (bool, error) {
 	return out.res.Forgotten, err
 }
 
-// notOfHost refuses tapes that belong to tape serve: a transcript, which names its tape, could name one of them.
-func (b *Batch) notOfHost(ctx context.Context, name string) error {
+// checkNotHostTape refuses tapes that belong to tape serve: the name comes from the transcript, and could be that of one of them.
+func (b *Batch) checkNotHostTape(ctx context.Context, name string) error {
 	top, _, _ := strings.Cut(name, "/")
 	t, err := b.store.Tape(ctx, top)
 	if err == nil {
@@ -228,8 +228,8 @@ func (b *Batch) notOfHost(ctx context.Context, name string) error {
 	return err
 }
 
-// into writes what is new in a source to its tape, and fills out.res.
-func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, info record.Info, out *outcome) error {
+// writeNew writes what is new in a source to its tape, and fills out.res.
+func (b *Batch) writeNew(ctx context.Context, f *record.Format, src record.Source, info record.Info, out *outcome) error {
 	res := &out.res
 	*res = Result{File: res.File, Format: res.Format, Tape: res.Tape, Sessions: res.Sessions}
 	in := newIntake(b.store, b.bulk, f, info, out.o, res)
@@ -243,7 +243,7 @@ func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, i
 		return fmt.Errorf("import %s into tape %q: %w", res.File, res.Tape, err)
 	}
 	if out.inBulk = in.tx != nil && in.tx.InBulk(); out.inBulk {
-		for name := range above(res.Tape) {
+		for name := range selfAndParents(res.Tape) {
 			b.names[name] = b.names[name] || name == res.Tape
 		}
 	}
@@ -253,7 +253,7 @@ func (b *Batch) into(ctx context.Context, f *record.Format, src record.Source, i
 // flushFor flushes if the tape with that name, or one above or below it, is not written yet.
 func (b *Batch) flushFor(ctx context.Context, tape string) error {
 	_, unwritten := b.names[tape]
-	for name := range above(tape) {
+	for name := range selfAndParents(tape) {
 		unwritten = unwritten || b.names[name]
 	}
 	if unwritten {
@@ -262,8 +262,8 @@ func (b *Batch) flushFor(ctx context.Context, tape string) error {
 	return nil
 }
 
-// above yields the name of a tape and the names of its parents.
-func above(name string) func(yield func(string) bool) {
+// selfAndParents yields the name of a tape and the names of its parents.
+func selfAndParents(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for yield(name) {
 			i := strings.LastIndexByte(name, '/')

@@ -7,7 +7,7 @@
 // Recorded text is hostile, and stays text. Pages render its Markdown only as elements
 // that load and run nothing, and as links to the web. It cannot make headings or fences of
 // a document, and invisible and reordering characters become visible. Documents for people
-// leave out meta and the spelling of JSON; only jsonl has everything.
+// leave out meta and how the JSON was written; only jsonl has everything.
 //
 // Entries are written as they are read. At most some megabytes of them are held back:
 // calls that wait for their results, and the entries between.
@@ -88,11 +88,11 @@ type Source struct {
 	Whole iter.Seq2[repo.Entry, error]
 	// Published leaves out what only the owner of the repository needs: events, folders, names of tapes.
 	Published bool
-	// Left is called when the entries were read, and says what a page does not show; may be nil.
-	Left func() []string
+	// Omitted is called after all entries have been read, and says what the page does not show; may be nil.
+	Omitted func() []string
 	// AgentTitle is the name that people know an agent by; nil: its short name.
 	AgentTitle func(name string) string
-	// Prose renders Markdown as HTML, folded after the first lines. It is a parameter because
+	// Prose renders Markdown as HTML, folded after a number of lines. It is passed in because
 	// package prose would slow down the start of tape.
 	Prose func(text string, lines int) string
 }

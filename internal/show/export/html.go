@@ -55,7 +55,7 @@ func writeHTML(ctx context.Context, w *output, src Source) error {
 	if src.Prose == nil {
 		return errors.New("export to HTML: Source.Prose is missing")
 	}
-	return render(ctx, w, src, &page{w: w, renderProse: src.Prose, published: src.Published, left: src.Left})
+	return render(ctx, w, src, &page{w: w, renderProse: src.Prose, published: src.Published, left: src.Omitted})
 }
 
 // markup is HTML that is trusted; recorded text never becomes markup.

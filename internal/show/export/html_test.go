@@ -315,7 +315,7 @@ func TestHTMLPublished(t *testing.T) {
 	r.add(repo.KindMessage, `{"role":"assistant","content":"the answer"}`, `{}`)
 	r.anchor("review", `{"n":1}`)
 	src := r.source()
-	src.Published, src.Left = true, func() []string { return []string{"2 files"} }
+	src.Published, src.Omitted = true, func() []string { return []string{"2 files"} }
 	page := write(t, "html", src)
 	checkPage(t, page)
 	order(t, page, ">Prompt<", "the question", "a thought", ">Task<", "for the helper", ">Agent<", "the answer", "review", "Not in this file: 1 event; 2 files.")

@@ -81,7 +81,7 @@ func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 	return now, err
 }
 
-// step checks that a commit's tree only adds to the state before it, nil for the first commit, and
+// step checks that a commit's tree only adds to the state before, which is nil for the first commit, and
 // that what it adds can be read. In messages, where comes before paths.
 func (a *audit) step(tree gitstore.Hash, before *state, where string) (*state, error) {
 	now := &state{}

@@ -22,7 +22,7 @@ const gitPatience = 5 * time.Second
 // awaitGit waits while git changes the working tree.
 func (w *Writer) awaitGit(ctx context.Context) error {
 	if w.Wt.Dir == "" || os.Getenv("GIT_INDEX_FILE") != "" {
-		return nil // called by a hook: git waits for us, and writes no file
+		return nil // no working tree, or called by a hook, during which git waits and writes no file
 	}
 	for {
 		since, locked := gitworktree.IndexLocked(w.Wt)

@@ -298,8 +298,8 @@ func printable(v []byte) bool {
 	return !bytes.ContainsFunc(v, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
-// isPassword reports whether a value can be a password. Only digits and punctuation distinguish passwords from names
-// and types. The weaker the other evidence is, such as quotes, the more of them a value needs.
+// isPassword reports whether a value can be a password. Outside of files of variables, a value needs digits or unusual
+// punctuation, which names and types rarely have, and more digits if it is not in quotes.
 func isPassword(value []byte, v assignment) bool {
 	a := countBytes(value)
 	switch {

@@ -6,7 +6,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Renumber appends to dst the line with another id. It adds the former place of the
+// Renumber appends line to dst, with its id replaced by id. It adds the former place of the
 // entry as meta.origin, the last member of meta, unless there is an origin already. A line
 // without meta gets one, before its date if it has one. All other bytes stay. The
 // error is a *jsonl.SyntaxError for a line that is not an entry; dst is then

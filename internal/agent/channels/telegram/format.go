@@ -58,7 +58,7 @@ func (w *formatter) end(f fence) {
 	}
 }
 
-// line puts a line outside of blocks.
+// line adds a line outside of code blocks, with entities for inline code and bold.
 func (w *formatter) line(s string) {
 	for s != "" {
 		at := strings.IndexAny(s, "`*")

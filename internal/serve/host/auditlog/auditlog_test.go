@@ -24,7 +24,7 @@ func TestRecordsAreInOrder(t *testing.T) {
 		return nil
 	})
 	const runs = 20
-	for from := range 2 { // a burst that goes on after a record begins again
+	for from := range 2 { // in the second round, the bursts go on after they were recorded, and are ordered again
 		got = nil
 		for i := range 2 * runs {
 			l.Add(Record{RunID: strconv.Itoa((from + i) % runs), Result: "not_found"})

@@ -16,7 +16,7 @@ import (
 	"tape/repo"
 )
 
-// Members of an entry's meta that only the server writes.
+// Members of an entry's meta that the server writes. Of these, an admin may set thread_id.
 const (
 	MetaRun     = "run_id"
 	MetaSeq     = "sequence"
@@ -72,7 +72,7 @@ type Job struct {
 	err     error
 }
 
-// Lookup returns what an earlier request with the key has written; the lane is held.
+// Lookup returns what an earlier request with the key has written. The caller holds l.follow.
 func (l *Lane) Lookup(key string) (w Written, ok bool) {
 	if key != "" {
 		w, ok = l.keys[RequestHash([]byte(key))]
@@ -151,7 +151,7 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 		if j.Ready != nil {
 			j.err = j.Ready(l)
 		}
-		if j.err == nil {
+		if _, repeated := l.Lookup(j.Key); j.err == nil && !repeated { // a repetition writes nothing
 			j.err = room.take(j.Drafts)
 		}
 		if j.err == nil {

@@ -232,6 +232,21 @@ func TestTooManyKeysOfState(t *testing.T) {
 			t.Errorf("%s: status %d, want no error", d.Payload, got)
 		}
 	}
+	// A repetition writes nothing, so it needs no room.
+	keyed := func() *Job {
+		d := setting("actor", "ann", "keyed", "1")
+		var err error
+		d.Meta, err = Stamp(d.Meta, "r", "", "k", "request", nil)
+		storetest.Must(t, err)
+		return &Job{Key: KeyOf("r", "k"), Request: "request", Drafts: []repo.Draft{d}}
+	}
+	set(ann("more", ""))
+	storetest.Must(t, lanes.Append(t.Context(), tp, keyed()))
+	set(ann("keyed", ""))
+	set(ann("more", "1"))
+	if j := keyed(); lanes.Append(t.Context(), tp, j) != nil || !j.Again {
+		t.Errorf("a request that was carried out is refused when it is repeated: %+v", j)
+	}
 }
 
 // Lanes of many tapes use no more memory than the limit, whatever the tapes contain. What was dropped is read

@@ -81,7 +81,7 @@ func (c *scan) hasSubagents() bool {
 // fits reports whether the lines that were read need nothing before them: they begin with the prompt,
 // and each other line has its parent among them, and each title its leaf.
 func (c *scan) fits() bool {
-	if len(c.recs) == 0 || !c.recs[0].is(flagPrompt) || len(c.reasons) > 0 || c.hasSubagents() || c.strange {
+	if len(c.recs) == 0 || !c.recs[0].is(flagPrompt) || len(c.reasons) > 0 || c.hasSubagents() || c.unknownLeaf {
 		return false
 	}
 	for i := range c.recs[1:] {

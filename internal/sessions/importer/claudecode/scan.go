@@ -44,7 +44,7 @@ type rec struct {
 	off    int64
 	size   int32
 	line   int32
-	parent uint64 // hash of the parent's uuid, later its index plus 1; without a uuid, the count of identical lines so far
+	parent uint64 // hash of the parent's uuid, later the parent's index plus 1; without a uuid of its own, the count of identical lines so far
 	msg    uint64 // hash of the message's id, later the index of the group's next record plus 1
 	tape   uint16
 	kind   kind
@@ -65,13 +65,13 @@ type scan struct {
 	byID map[uint64]int32 // by uuid, also those of relayed messages
 	agents
 	launches
-	home    uint16                  // the tape of lines that name no subagent
-	env     [][len(envelope)]uint64 // hashes of the present values, by tape
-	moved   map[int32]uint16        // the fields of the envelope that a record changed, as bits
-	reasons map[int32]string        // why lines are damaged
-	counts  record.Counter
-	leaves  map[int32]int32 // by record with a title: the last line of the conversation that has the title
-	strange bool            // a title names a line that was not read
+	home        uint16                  // the tape of lines that name no subagent
+	env         [][len(envelope)]uint64 // hashes of the present values, by tape
+	moved       map[int32]uint16        // the fields of the envelope that a record changed, as bits
+	reasons     map[int32]string        // why lines are damaged
+	counts      record.Counter
+	leaves      map[int32]int32 // by record with a title: the last line of the conversation that has the title
+	unknownLeaf bool            // a title names a line that was not read
 	resume
 }
 
@@ -88,7 +88,7 @@ func newScan(r *record.Reading, start *opening) *scan {
 	case r.Within:
 		c.home = c.tape(start.agent, start.agent)
 	default:
-		c.tapeNo[start.agent] = 0 // here it is the session
+		c.tapeNo[start.agent] = 0 // the file is the subagent's own
 	}
 	if r.From != nil {
 		c.counts = start.counts
@@ -180,7 +180,7 @@ func (c *scan) identify(r *rec, uuid []byte, i int32) {
 	}
 }
 
-// relayed notes a subagent's message that progress relays.
+// relayed notes a subagent's message inside a progress record.
 func (c *scan) relayed(r *rec, l *line, i int32) {
 	r.flags |= flagRelayed
 	r.tape = c.agentTape(record.Text(l.agent))
@@ -230,7 +230,7 @@ func (c *scan) entitle(r *rec, l *line, i int32) {
 	if leaf, ok := c.byID[c.hash(l.get("leafUuid"))]; ok {
 		r.kind, c.leaves[i] = kindTitle, leaf
 	} else {
-		c.strange = true
+		c.unknownLeaf = true
 	}
 }
 
@@ -267,7 +267,7 @@ func isPrompt(content []byte) bool {
 	return prompt
 }
 
-// environment notes the fields of the envelope that differ from the line before.
+// environment notes the fields of the envelope that differ from their last known values on the same tape.
 func (c *scan) environment(r *rec, l *line, i int32) {
 	if r.is(flagDuplicate) {
 		return
