@@ -17,7 +17,7 @@ type Options struct {
 	// Progress is called from time to time with the number of entries that a call has added so far.
 	Progress func(entries int64)
 	// Shown, if set, makes the index a shown index: of entries as a masked run sees them, so that a search
-	// does not reveal more. It does not have what tapes are about and what was done in them. Nil means an index of
+	// does not reveal more. It does not have what tapes are about. Nil means an index of
 	// entries as they are stored.
 	Shown *Shown
 	// Seen, if set, is called for entries that may match a search for words. It returns the entry as the

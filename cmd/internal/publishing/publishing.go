@@ -221,6 +221,11 @@ func (p *publisher) publish(ctx context.Context, target *site.Site) error {
 			if err != nil {
 				return err
 			}
+			if rewritten && !unknown {
+				if unknown, err = isBehind(ctx, t); err != nil {
+					return err
+				}
+			}
 			if unknown && x.Updated.After(p.About[t.Branch()].Updated) {
 				p.Warn(fmt.Sprintf("the pages have a newer version of %q, which stays; tape pull brings it here", t.Name()))
 				continue
@@ -258,6 +263,12 @@ func (p *publisher) publish(ctx context.Context, target *site.Site) error {
 		p.StderrUnlessQuiet("%s was not made by tape publish, and stays", name)
 	}
 	return nil
+}
+
+// isBehind reports whether a remote has entries of a tape that were fetched and not pulled.
+func isBehind(ctx context.Context, t *repo.Tape) (bool, error) {
+	list, err := t.Distances(ctx)
+	return slices.ContainsFunc(list, func(d repo.Distance) bool { return d.Behind > 0 }), err
 }
 
 // chosen returns the chosen sessions and those that the site has, sorted by name. skipped counts chosen ones that

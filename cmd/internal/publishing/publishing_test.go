@@ -168,11 +168,18 @@ func TestNewerPage(t *testing.T) {
 	storetest.Checkpoint(t, one)
 	call(a, "one", 2)
 	was := strings.TrimSpace(storetest.Git(t, remote, "rev-parse", "pages"))
-	if said := call(b, "two", 1); !strings.Contains(said, `the pages have a newer version of "one", which stays; tape pull brings it here`) {
-		t.Errorf("publishing says %q, want that the page of one is newer", said)
-	}
-	if page := storetest.Git(t, remote, "show", "pages:sessions/one/index.html"); !strings.Contains(page, "a later request") {
-		t.Error("an older page replaced the newer one")
+	for _, fetched := range []bool{false, true} {
+		if fetched {
+			storetest.Push(t, a, nil)
+			_, err := b.Fetch(t.Context(), "origin", nil)
+			storetest.Must(t, err)
+		}
+		if said := call(b, "two", 1); !strings.Contains(said, `the pages have a newer version of "one", which stays; tape pull brings it here`) {
+			t.Errorf("publishing says %q, want that the page of one is newer", said)
+		}
+		if page := storetest.Git(t, remote, "show", "pages:sessions/one/index.html"); !strings.Contains(page, "a later request") {
+			t.Error("an older page replaced the newer one")
+		}
 	}
 	storetest.Git(t, remote, "merge-base", "--is-ancestor", was, "pages")
 }

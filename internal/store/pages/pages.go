@@ -28,9 +28,9 @@ type Branch struct {
 	s           *workspace.Store
 	ref, remote string
 	progress    io.Writer
-	here, there gitstore.Hash // the branch here and at the remote; zero if there is none
-	seen        gitstore.Hash // the branch at the remote as it was last seen before
-	base        gitstore.Hash // the commit that is changed
+	here, there gitstore.Hash   // the branch here and at the remote; zero if there is none
+	seen        []gitstore.Hash // where the remote's branch was when it was fetched before
+	base        gitstore.Hash   // the commit that is changed
 	batch       *gitstore.Batch
 }
 
@@ -78,8 +78,12 @@ func (b *Branch) fetch(ctx context.Context, name string) error {
 		return nil
 	}
 	tracking := "refs/remotes/" + b.remote + "/" + name
-	if b.seen, err = git.Ref(tracking); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+	log, err := git.Reflog(tracking)
+	if err != nil {
 		return err
+	}
+	for _, e := range log {
+		b.seen = append(b.seen, e.New)
 	}
 	if _, err := transport.Fetch(ctx, git, b.remote, []transport.RefSpec{{Src: b.ref, Dst: tracking}}, o); err != nil {
 		return err
@@ -94,9 +98,8 @@ func (b *Branch) open() error {
 	ahead, err := b.has(b.here, b.there)
 	if err == nil && !ahead {
 		b.base = b.there
-		there, err1 := b.has(b.there, b.here)
-		seen, err2 := b.has(b.seen, b.here)
-		if err = errors.Join(err1, err2); err == nil && !there && !seen {
+		was, err1 := b.wasThere()
+		if err = err1; err == nil && !was {
 			b.Local, err = b.folder(b.here)
 		}
 	}
@@ -105,6 +108,16 @@ func (b *Branch) open() error {
 	}
 	b.Folder, err = b.folder(b.base)
 	return err
+}
+
+// wasThere reports whether the remote's branch has, or once had, the commit of the branch here.
+func (b *Branch) wasThere() (bool, error) {
+	for _, h := range b.seen {
+		if was, err := b.has(h, b.here); was && err == nil { // git may have deleted a former history
+			return true, nil
+		}
+	}
+	return b.has(b.there, b.here)
 }
 
 // has reports whether the commit h has the commit other in its history. Either may be zero.

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
-	"tape/internal/store/lineage"
 )
 
 // find finds all refs of the tape and its forks, including remote-tracking refs, and the commits that they
@@ -122,14 +121,19 @@ func (f *forget) addHistory(ctx context.Context, h gitstore.Hash) error {
 	return nil
 }
 
-// leads reports whether a commit is the tape's or descends from one of its commits.
+// leads reports whether a commit is the tape's or descends from one of its commits. It passes by damaged commits,
+// which verify reports.
 func (f *forget) leads(h gitstore.Hash) bool {
-	for c, err := range lineage.Ancestors(f.s, h) {
-		if f.gone[c.Hash] {
+	seen := map[gitstore.Hash]bool{}
+	for todo := []gitstore.Hash{h}; len(todo) > 0; {
+		h := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if f.gone[h] {
 			return true
 		}
-		if err != nil {
-			break // damage, which verify reports
+		if c, err := f.s.Git().Commit(h); err == nil && !seen[h] {
+			seen[h] = true
+			todo = append(todo, c.Parents...)
 		}
 	}
 	return false

@@ -3,6 +3,8 @@ package writer
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
 	"tape/internal/store/journal"
@@ -113,7 +115,11 @@ func writeRemoved(ctx context.Context, t *workspace.Tape, f func(w *Writer) erro
 				return err
 			}
 			// If git has deleted the branch, the record is still that of its history.
-			if dir := w.Wt.Dir; dir != "" && w.rec.LastID > 1 {
+			dir := w.Wt.Dir
+			if dir == "" && w.rec.Home != "" && w.rec.LastID > w.rec.Committed { // git has something else checked out there
+				dir = t.Store().AbsDir(w.rec.Home)
+			}
+			if _, err := os.Stat(filepath.Join(dir, layout.AnchorsDir)); dir != "" && err == nil && w.rec.LastID > 1 {
 				return layout.Conflict("git -C "+layout.ShellWord(dir)+" update-ref "+layout.ShellWord(w.T.Ref())+" "+layout.ShellWord(w.rec.Head)+" brings the branch back",
 					"the branch %s was deleted, but its entries are still in %s", w.T.Branch(), dir)
 			}

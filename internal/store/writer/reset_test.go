@@ -21,11 +21,15 @@ func TestRestoreWithoutBranch(t *testing.T) {
 	_, err = tp.Reset(t.Context(), true)
 	storetest.Must(t, err)
 	storetest.Append(t, tp, repo.Message("user", "two"), repo.Message("user", "three"))
-	head := storetest.Git(t, s.Dir(), "rev-parse", "tape/x")
+	head := strings.TrimSpace(storetest.Git(t, s.Dir(), "rev-parse", "tape/x"))
 	storetest.Git(t, s.Dir(), "update-ref", "-d", "refs/heads/tape/x")
 	_, _, err = tp.Restore(t.Context(), repo.Latest)
 	storetest.WantIs(t, err, repo.ErrConflict) // the uncommitted entries would be lost
+	storetest.Git(t, s.Dir(), "-C", filepath.Join("tapes", "x"), "update-ref", "--no-deref", "HEAD", head)
+	_, _, err = tp.Restore(t.Context(), repo.Latest)
+	storetest.WantIs(t, err, repo.ErrConflict) // they are there still if the folder has something else checked out
 	storetest.Git(t, s.Dir(), "update-ref", "refs/heads/tape/x", head)
+	storetest.Git(t, s.Dir(), "-C", filepath.Join("tapes", "x"), "symbolic-ref", "HEAD", "refs/heads/tape/x")
 	storetest.WantTexts(t, tp, "session/start two three")
 
 	storetest.Git(t, s.Dir(), "worktree", "remove", "--force", filepath.Join("tapes", "x"))

@@ -153,7 +153,7 @@ func (r *room) take(drafts []repo.Draft) error {
 		was, now := r.put(k, size)
 		before = append(before, value{k, was})
 		switch {
-		case was == 0 && now.keys > MaxKeys:
+		case was == 0 && size > 0 && now.keys > MaxKeys:
 			p := api.TooLarge("the state of this scope", MaxState)
 			p.Message = fmt.Sprintf("the state of this scope has %d keys, and more are not allowed: delete some, or put several values into one", now.keys-1)
 			p.Details = map[string]any{"max_keys": MaxKeys}
