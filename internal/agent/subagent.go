@@ -86,7 +86,7 @@ func (a *agent) runSubagent(ctx context.Context, c hooks.ToolContext, arguments 
 	return text, nil
 }
 
-// subagentTools returns a subagent's tools: those allowed by name, by default all.
+// subagentTools returns the tools that allowed names, or all if it is empty; in both cases without notForSubagents.
 func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
 	out := slices.DeleteFunc(slices.Clone(all), func(t hooks.Tool) bool { return slices.Contains(notForSubagents, t.Name) })
 	if len(allowed) == 0 {
@@ -100,7 +100,7 @@ func subagentTools(all []hooks.Tool, allowed []string) ([]hooks.Tool, error) {
 		}
 		chosen = append(chosen, t)
 	}
-	return chosen, nil
+	return tools.Distinct(chosen), nil
 }
 
 // shownCall is the length, in cells, to which a subagent's call of a tool is cut when it is shown.

@@ -14,6 +14,7 @@ import (
 	"tape/internal/sessions/filter"
 	"tape/internal/show/report"
 	"tape/internal/store/about"
+	"tape/internal/store/projects"
 	"tape/repo"
 )
 
@@ -63,10 +64,13 @@ func (o *digestOptions) run(ctx context.Context) error {
 		q.Since = report.Week(q.Until, o.app.Now())
 	}
 	project := projectNamed(o.project)
-	f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.app.Now().Location(), Project: func(dir string) bool { return within(about.Tape{Project: dir}, project) }}
 	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (list []digest.Session, err error) {
+		name := func(dir string) string { return projects.NameIn(store.Dir(), dir) }
+		f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.app.Now().Location(),
+			Project: func(dir string) bool { return within(about.Tape{Project: dir, ProjectLabel: name(dir)}, project) }}
 		found, err := withIndex(o.app, store, func(x *index.Index) ([]*index.Digest, error) { return x.Digests(ctx, f) })
 		for _, g := range found {
+			g.About.ProjectLabel = name(g.About.Project)
 			list = append(list, digest.Session{Session: report.Session{Digest: g, Workspace: o.app.workspaceOf(store)}})
 		}
 		return list, err
@@ -87,7 +91,7 @@ func (o *digestOptions) run(ctx context.Context) error {
 	}
 	err = digest.Show(&o.app.Streams, list, o.format)
 	if err == nil && len(list) == 0 && o.since+o.until == "" {
-		o.app.StderrUnlessQuiet("these are the last seven days; tape digest --since 30d looks further back")
+		o.app.StderrUnlessQuiet("only the last seven days were searched; tape digest --since 30d looks further back")
 	}
 	return err
 }

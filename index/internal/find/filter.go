@@ -139,8 +139,11 @@ func (f *finder) dropByDateIn(found set, sc scope, since, until int64) error {
 			}
 			return err == nil
 		})
+		if err != nil {
+			return err
+		}
 	}
-	return err
+	return nil
 }
 
 // count returns how many of the found documents match. It reads them unless sure.
@@ -168,6 +171,9 @@ func (f *finder) count(ctx context.Context, found set, sure bool) (int, error) {
 			}
 			return err == nil
 		})
+		if err != nil {
+			return 0, err
+		}
 	}
-	return n, err
+	return n, nil
 }
