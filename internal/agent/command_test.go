@@ -45,7 +45,7 @@ func TestCommands(t *testing.T) {
 		{",tape.search 'open", "error: ,tape.search: a quote is not closed: 'open"},
 		{`,tape.search open\`, `error: ,tape.search: nothing comes after the last backslash; write it twice: open\`},
 		{",hi a 'b c'", "hi a+b c"},
-		{",tools", ",bash                 bash\n,tape.handoff         tape.handoff\n,tape.search          tape.search\n,skill                skill\n,tape.info            tape.info\n,subagent             Give a task to a subagent, which works with the same tools and a context of its own, and returns it…"},
+		{",tools", ",bash                 bash\n,tape.handoff         tape.handoff\n,tape.search          tape.search\n,skill                skill\n,tape.info            tape.info\n,subagent             Give a task to a subagent, which works in its own context, with the same tools except subagent, han…"},
 		{",quit", "What the session had left running was ended."},
 		{",git log --format='%h %s'", `bash {"cmd":"git log --format='%h %s'"}`},
 		{",fs_read x", `bash {"cmd":"fs_read x"}`},

@@ -31,15 +31,15 @@ func forkName(callID string) string { return "agent-" + layout.TapeSlug(callID) 
 func (a *agent) newSubagentTool() hooks.Tool {
 	return tools.Checked(hooks.Tool{
 		Name: subagentTool,
-		Description: "Give a task to a subagent, which works with the same tools and a context of its own, and returns its answer. " +
+		Description: "Give a task to a subagent, which works in its own context, with the same tools except subagent, handoff and reset, and returns its answer. " +
 			"Several run side by side if they are called together. If one fails, what it recorded is dropped; what it changed in files stays.",
 		Schema: json.RawMessage(`{"type":"object","properties":{` +
 			`"prompt":{"type":"string","minLength":1,"description":"the task, with everything that the subagent needs to know"},` +
-			`"model":{"type":"string","description":"provider:model, default this one"},` +
+			`"model":{"type":"string","description":"provider:model; default: the model of this session"},` +
 			`"allowed_tools":{"type":"array","items":{"type":"string"},"description":"default all"}},` +
 			`"required":["prompt"],"additionalProperties":false}`),
 		Run:   a.runSubagent,
-		Reads: true, // the subagent's own calls need consent
+		Reads: true, // starting it needs no consent; each of its own calls is checked
 	})
 }
 

@@ -27,14 +27,14 @@ func newDigestCmd(a *App) *cobra.Command {
 	o := &digestOptions{app: a}
 	cmd := &cobra.Command{
 		Use:   "digest [--since DATE] [--until DATE] [--project DIR] [--format FORMAT] [-A]",
-		Short: "Show what was done in the last days",
-		Long: `Show what was done in the last seven days (of which --until is the last), or since a date: by day
-and project, each session with its title, what else was asked in it, the files that it changed, its
-commits, and how it ended.
+		Short: "Show what was done recently",
+		Long: `Show what was done, by day and project: in the seven days up to today or --until, or from --since on.
+Each session has its title, its other requests, the files that it changed, its commits, and how it
+ended.
 
-A session stands at the day of the last request in the range. What a subagent did counts for the
-session that started it. If there are many sessions, only the first requests of each are shown;
---json has all.`,
+A session is listed under the day of its last request or commit in the range. What a subagent did
+counts for the session that started it. At most eight requests of a session are shown, fewer if there
+are many sessions; --json has all.`,
 		Example: `  tape digest
   tape digest --since monday -A   # of all projects
   tape digest --since "last week" --until "last week"
@@ -54,7 +54,7 @@ session that started it. If there are many sessions, only the first requests of 
 
 func (o *digestOptions) run(ctx context.Context) error {
 	if !slices.Contains(digest.Formats[:], o.format) {
-		return usagef("--format is %s, not %q", strings.Join(digest.Formats[:], " or "), o.format)
+		return usagef("--format must be %s, not %q", strings.Join(digest.Formats[:], " or "), o.format)
 	}
 	q, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.app.Now())
 	if err != nil {

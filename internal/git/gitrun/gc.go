@@ -133,7 +133,7 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 		if held := LockNamedIn(r, said); held != nil {
 			return held.Busy()
 		}
-		return fmt.Errorf("git gc: %w: %.500s", err, said)
+		return fmt.Errorf("%w: %.500s", err, said)
 	}
 	if prune != "" {
 		return nil

@@ -136,7 +136,7 @@ func readLoose(path string) (h Hash, target string, err error) {
 		return h, "", nil
 	}
 	if content == "" {
-		return h, "", fmt.Errorf("%w: %s is empty: a crash of another program left it so", ErrDamagedRef, path)
+		return h, "", fmt.Errorf("%w: %s is empty, probably because of a crash while it was written", ErrDamagedRef, path)
 	}
 	return h, "", fmt.Errorf("%w: %s holds no object id", ErrDamagedRef, path)
 }
