@@ -165,7 +165,7 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 	return nil
 }
 
-// setSetting changes a setting. The current tape must exist.
+// setSetting changes a setting. To change the setting tape switches to that tape, which must exist.
 func setSetting(ctx context.Context, store *repo.Store, key, value string) error {
 	if key == "tape" && value != "" {
 		_, err := store.Switch(ctx, value)
