@@ -177,7 +177,7 @@ part_all() {
 	pair -n "$few" 'gc' tape gc --workspace "many-$tapes" ::: git -C "many-$tapes" gc --quiet
 }
 
-# shared NAME: pushes, clones and pulls of a workspace, and by git alone of a copy.
+# shared NAME RUNS: pushes, clones and pulls of a workspace, and by git alone of a copy.
 shared() {
 	ws=$1 refs='refs/heads/tape/*:refs/heads/tape/* refs/tags/anchor/*:refs/tags/anchor/*'
 	rm -rf a.git b.git plain clone copy

@@ -117,7 +117,7 @@ func describeTurn(t trace.Turn) stdio.Object {
 		{"prompt", stdio.OrNull(t.Prompt)}, {"date", stdio.DateOrNull(t.Date)}, {"how", string(t.How)}}
 }
 
-// Mark says why it is not certain that a turn led to a commit; "" if it is.
+// Mark says why it is not certain that a turn led to a commit; "" if it is certain.
 func Mark(t trace.Turn, c projectgit.Commit) string {
 	switch t.How {
 	case trace.Probably:

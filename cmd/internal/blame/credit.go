@@ -114,7 +114,7 @@ func sameTurn(a, b []trace.Turn) bool {
 	return a[0].Tape == b[0].Tape && a[0].First == b[0].First && a[0].How == b[0].How
 }
 
-// later returns a turn up to the later of two of its edits.
+// later returns the longer of a and b, which have one turn up to different edits.
 func later(a, b []trace.Turn) []trace.Turn {
 	if len(a) > 0 && b[0].Last > a[0].Last {
 		return b

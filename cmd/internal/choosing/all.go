@@ -10,7 +10,8 @@ import (
 )
 
 // WithoutEmpty returns the names of all tapes except an empty main and the tapes of tape serve, which are pushed only if
-// somebody names them. It returns nil, which means all, if main is missing or has entries, or if no other tape is left.
+// somebody names them. It returns nil if main is missing or has entries, or if no other tape is left: then the push
+// takes all tapes but those of tape serve.
 func WithoutEmpty(ctx context.Context, store *repo.Store) (names []string, err error) {
 	first, err := store.Tape(ctx, repo.DefaultTape)
 	if errors.Is(err, repo.ErrNotFound) {

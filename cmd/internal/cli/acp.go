@@ -19,7 +19,7 @@ type ACPOptions struct {
 	Argv     []string
 	In       io.Reader
 	Out, Err io.Writer
-	Dir      string // where recording keeps what it knows of the sessions
+	Dir      string // for the files of the sessions
 	// Note is called when the file of a session has something new.
 	Note func(event, session, file, cwd string) error
 }

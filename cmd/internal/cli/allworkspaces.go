@@ -44,7 +44,7 @@ func inStores[T any](ctx context.Context, a *App, f func(context.Context, *repo.
 	return everywhere.Each(ctx, a.storeOptions(), a.Warn, f)
 }
 
-// nameTape selects the tape that an argument names, as --tape does. "" selects none.
+// nameTape selects the tape that an argument names, as --tape does. "" changes nothing. It refuses a second name.
 func (a *App) nameTape(name string) error {
 	if name != "" && a.tapeName != "" && a.tapeName != name {
 		return usagef("name one tape: %s, or --tape %s", quoted(name), shellWord(a.tapeName))
@@ -73,7 +73,7 @@ func (a *App) workspaceOf(store *repo.Store) string {
 	return store.Dir()
 }
 
-// allTapes returns the tapes and forks of the selected workspace, or of all.
+// allTapes returns the tapes and forks of the selected workspace, or, with -A, of all.
 func (a *App) allTapes(ctx context.Context) ([]*repo.Tape, error) {
 	lists, err := inStores(ctx, a, catalog.All)
 	return slices.Concat(lists...), err
@@ -129,8 +129,8 @@ func (a *App) openEverywhere(ctx context.Context) (*repo.Tape, error) {
 	}
 }
 
-// openNewest opens the workspace that was used last, for a directory without one. If there is none, it
-// returns cause.
+// openNewest opens the workspace that was used last, if the current directory has none. If the user has
+// none at all, it returns cause.
 func (a *App) openNewest(ctx context.Context, cause error) (*repo.Store, error) {
 	dirs, _, err := workspace.OwnWorkspaces()
 	if err != nil || len(dirs) == 0 {

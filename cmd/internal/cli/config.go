@@ -131,7 +131,7 @@ func (o *configOptions) run(ctx context.Context, args []string) error {
 	})
 }
 
-// show shows settings. If a value is given, it sets that first.
+// show shows settings. If a value is given, it sets that, and shows it only as JSON.
 func (o *configOptions) show(args, keys []string, get func(key string) (value string, global bool, err error), set func(key, value string) error) error {
 	if len(args) > 0 {
 		keys = args[:1]
@@ -165,7 +165,7 @@ func (o *configOptions) show(args, keys []string, get func(key string) (value st
 	return nil
 }
 
-// setSetting changes a setting. The current tape must exist.
+// setSetting changes a setting. To change the setting tape switches to that tape, which must exist.
 func setSetting(ctx context.Context, store *repo.Store, key, value string) error {
 	if key == "tape" && value != "" {
 		_, err := store.Switch(ctx, value)

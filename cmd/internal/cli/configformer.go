@@ -11,7 +11,7 @@ import (
 )
 
 // askFormer asks about settings of a former version that run or send something, right after they
-// were moved. Without a terminal it says how to decide.
+// were moved. If it cannot ask, it says how to decide.
 func (a *App) askFormer(ctx context.Context, store *repo.Store) error {
 	s := (*workspace.Store)(store)
 	switch {

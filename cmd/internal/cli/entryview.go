@@ -30,8 +30,8 @@ type entryView struct {
 	wanted  func(repo.Entry) bool // nil: all entries
 }
 
-// conversationQuery returns the query for a conversation. It selects both calls and results if one of
-// them is wanted, because they are shown together.
+// conversationQuery returns the query for a conversation, and sets partial and wanted. The query selects
+// both calls and results if one of them is wanted, because they are shown together.
 func (v *entryView) conversationQuery(q repo.Query) repo.Query {
 	v.partial = len(q.Kinds)+len(q.Roles) > 0 || !q.Until.IsZero() || q.Limit != nil || q.To != "" || q.Phase != "" && q.Phase != repo.Latest
 	calls, results := slices.Contains(q.Kinds, repo.KindToolCall), slices.Contains(q.Kinds, repo.KindToolResult)
@@ -67,8 +67,8 @@ func (a *App) conversation(v entryView) *console.Screen {
 }
 
 // showEntries shows entries of a tape as v says, by default as a conversation. If t is nil, the entries are
-// of several tapes, and heading returns the session of each. In a pipe nothing is shortened, but texts in
-// artifacts are only named.
+// of several tapes, and heading returns the session of each. In a pipe nothing is shortened. Texts in
+// artifacts are only named, unless v.full is set.
 func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, heading func(repo.Entry) console.Session) error {
 	if t != nil && a.everywhere {
 		entries = inWorkspace(t.Store().Dir(), entries)

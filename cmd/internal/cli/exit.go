@@ -35,7 +35,7 @@ type exitCode struct {
 	meaning string
 }
 
-// exitCodes lists all codes. For an error of several classes, the first one counts.
+// exitCodes lists all codes but 0. For an error of several classes, the first one counts.
 func exitCodes() []exitCode {
 	return []exitCode{
 		{exitInterrupted, "interrupted", context.Canceled, "interrupted; nothing was left half done"},
@@ -82,7 +82,7 @@ func usagef(format string, args ...any) error {
 	return &cliError{class: repo.ErrInvalid, msg: fmt.Sprintf(format, args...), usage: true}
 }
 
-// describeError returns an error as JSON.
+// describeError returns an error as an object for JSON.
 func describeError(err error) object {
 	return object{{"code", codeOf(err).name}, {"message", err.Error()}, {"hint", hints.Of(err)}}
 }

@@ -116,7 +116,7 @@ func (a *App) checkKnown(ctx context.Context, tapes func() ([]*repo.Tape, error)
 	return nil
 }
 
-// addUsed adds the kinds or roles that entries have to names, and stops at an entry that has name.
+// addUsed adds to names the kinds or roles of the entries, up to the first entry that has name.
 func addUsed(ctx context.Context, tapes []*repo.Tape, names []string, name string, of func(repo.Entry) string) []string {
 	for _, t := range tapes {
 		for e, err := range t.Entries(ctx, repo.Query{}) {

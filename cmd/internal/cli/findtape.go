@@ -21,7 +21,7 @@ import (
 // findTape returns the tape or fork that a person names: by its name, its number in the list of
 // tapes, the beginning of its name (of each part between slashes), or - for the previous tape. A
 // whole name wins, even if git has renamed its branch. A command that changes something says on the
-// terminal which tape it found; without a terminal it needs the whole name.
+// terminal which tape it found; without a terminal it takes only the whole name, or -.
 func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error) {
 	t, err := store.Tape(ctx, name)
 	if !errors.Is(err, repo.ErrNotFound) {
@@ -119,7 +119,7 @@ func (a *App) tapeOrFork(ctx context.Context, name string) *repo.Tape {
 	return nil
 }
 
-// forksCalled returns the full names that end in /name.
+// forksCalled returns the full names that end in /name, at most three.
 func forksCalled(name string, names []string) (full []string) {
 	for _, other := range names {
 		if strings.HasSuffix(other, "/"+name) && len(full) < 3 {

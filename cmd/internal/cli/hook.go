@@ -55,7 +55,7 @@ Exit code 4 refuses. Other exit codes should not stop git, so write in a hook of
 			return a.runHook(cmd.Context(), args[0], args[1:])
 		},
 	}
-	// Git passes no options to hooks.
+	// Options after NAME are for the hook: agents' settings have --push and --recall there.
 	cmd.Flags().SetInterspersed(false)
 	return cmd
 }

@@ -104,7 +104,8 @@ func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publ
 // envServeToken names the variable with the admin's token of tape serve, if the token has to stay the same.
 const envServeToken = "TAPE_SERVE_TOKEN"
 
-// onServe runs tape serve in tape-host. It serves all workspaces, unless one is named or the current directory has one.
+// onServe runs tape serve in tape-host. Its pages show all workspaces, unless one is named. The API serves that of
+// the current directory, or, if there is none, the one that was used last.
 func (a *App) onServe(run func(ctx context.Context, h servecmd.Host, in servecmd.App) error) runFunc {
 	return a.hosted(func(ctx context.Context, host Host) error {
 		store, err := a.openStore(ctx)

@@ -169,7 +169,8 @@ func (o *importOptions) runAgain(ctx context.Context, m *importing.Import) error
 	return m.Again(ctx, t, strings.Join(o.files, ""), at)
 }
 
-// imported finishes, in a workspace, an import that no person watches: it leaves an empty current tape, and packs.
+// imported finishes an import into a workspace: if the current tape is empty, it makes the newest of tapes current.
+// Then it packs.
 func imported(ctx context.Context, store *repo.Store, tapes []string) error {
 	_, err := importing.LeaveEmpty(ctx, store, tapes)
 	tidy(ctx, store)

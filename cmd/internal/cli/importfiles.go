@@ -13,7 +13,7 @@ import (
 	"tape/repo"
 )
 
-// isFile reports whether name is an existing file, or - for standard input.
+// isFile reports whether name is an existing file or folder, or - for standard input.
 func isFile(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil || name == "-"

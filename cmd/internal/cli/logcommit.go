@@ -16,7 +16,7 @@ import (
 	"tape/repo"
 )
 
-// runCommit shows what led to a commit of the project, on all tapes.
+// runCommit shows what led to a commit of the project, on all tapes or on the one that is named.
 func (o *logOptions) runCommit(ctx context.Context) error {
 	if flag := o.otherFlag("commit", "oneline", "full", "events", "conversation"); flag != "" {
 		return usagef("--commit cannot be combined with --%s", flag)

@@ -185,7 +185,8 @@ func mergeText(fork string, r merge.Result, short bool) string {
 		display.IDRange(r.FirstID, r.LastID), r.Commit, fate)
 }
 
-// alreadyClosed answers for a closed fork: merging it again is not an error, and adds nothing.
+// alreadyClosed answers for a closed fork. Merging a merged one again is not an error, and adds nothing; for
+// a discarded one, the error says how to bring it back.
 func (o *mergeOptions) alreadyClosed(store *repo.Store, f repo.ForkInfo, notFound error) error {
 	if f.Status == repo.ForkDiscarded {
 		return layout.NotFound("bring it back with: "+bringBack(store, f), "the fork %s was discarded", quoted(f.Name))

@@ -112,8 +112,8 @@ func (o *pushOptions) publishPushed(store *repo.Store, remote string) error {
 }
 
 // askFirst lists what a first push would send, and asks which tapes to push: some may not be for others.
-// It does not ask without a terminal, or once the remote has several tapes: then every tape with something
-// new is pushed.
+// It does not ask without a terminal, with --tape, --all or --dry-run, if fewer than two tapes are new
+// there, or once the remote has several.
 func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote string) error {
 	if o.All || o.DryRun || len(o.Tapes) > 0 || !o.app.CanAsk() {
 		return nil

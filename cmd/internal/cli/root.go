@@ -100,7 +100,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	}
 	all := commands()
 	if a.Host != nil {
-		both := []string{"export", "version", "search", "tapes", "log", "show"} // with some flags, they need tape-host
+		both := []string{"export", "version", "search", "tapes", "log", "show"} // version, and those with flags that need tape-host
 		all = append(hostCommands(), slices.DeleteFunc(commands(), func(c command) bool { return !slices.Contains(both, c.name) })...)
 	}
 	if len(args) > 0 && args[0] == "--version" {
@@ -231,8 +231,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return out
 }
 
-// refuseEmpty refuses empty values of flags: an unset variable in a script must not select
-// everything.
+// refuseEmpty refuses empty values of flags that select something: an unset variable in a script must
+// not select everything.
 func refuseEmpty(cmd *cobra.Command) error {
 	var empty string
 	selects := []string{"workspace", "tape", "at", "anchor", "after", "commit", "file", "from", "to", "date", "output", "remote", "allow-secret",

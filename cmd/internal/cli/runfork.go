@@ -161,7 +161,7 @@ func (o *runForkOptions) finish(ctx context.Context, f *forked) error {
 	info, err := f.ForkInfo(ctx)
 	if errors.Is(err, repo.ErrNotFound) && !isFork(ctx, f.Store(), f.Name()) {
 		closed, _ := o.app.closedFork(ctx, f.Store(), f.Name())
-		// A fork without entries has no commit.
+		// A fork that was merged without entries has no merge commit, and is not found.
 		f.status, f.entries = cmp.Or(closed.Status, repo.ForkMerged), closed.Entries
 		o.app.StderrUnlessQuiet("the command itself has closed the fork %s: %s", quoted(f.Name()), f.status)
 		return nil

@@ -16,7 +16,7 @@ import (
 
 type listedTape = *rows.Tape
 
-// listTapes lists the tapes of the selected workspace, or of all, the newest first.
+// listTapes lists the tapes of the selected workspace, or, with -A, of all: the newest first, empty ones last.
 func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
 	lists, err := inStores(ctx, a, a.tapesOf)
 	if err != nil {
@@ -37,7 +37,7 @@ func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
 	return list, nil
 }
 
-// tapesOf returns the tapes of a workspace.
+// tapesOf returns, in no order, the tapes of a workspace that belong in lists.
 func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, error) {
 	facts, err := a.about(ctx, store, nil)
 	if err != nil {
@@ -73,8 +73,8 @@ func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, err
 	return list, nil
 }
 
-// about asks the index what tapes are about, by branch; nil means all. It warns of damaged tapes, and
-// leaves them out.
+// about asks the index what tapes are about, by branch; nil means all. It warns of damaged tapes, which
+// get only their names.
 func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) (map[string]about.Tape, error) {
 	return withIndex(a, store, func(x *index.Index) (map[string]about.Tape, error) {
 		facts, damaged, err := catalog.About(ctx, x, store, tapes)

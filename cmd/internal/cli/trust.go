@@ -95,7 +95,7 @@ func (o *trustOptions) workspaceToTrust(name string) (string, error) {
 }
 
 // wouldCount lists what would take effect if the repository were trusted: settings, hooks, state and
-// links. It runs no git that obeys the repository, and follows no links.
+// links. It runs no git that obeys the repository.
 func wouldCount(ctx context.Context, gitDir string) (found []object, err error) {
 	found = []object{}
 	add := func(what, name, value string) {

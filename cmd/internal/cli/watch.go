@@ -19,7 +19,7 @@ import (
 // WatchOptions are the command line's options for a watch of transcripts.
 type WatchOptions struct {
 	Dirs       map[string]time.Time                            // the folders, with the time from which changes count
-	Later      func() map[string]time.Time                     // folders that are watched later, too
+	Later      func() map[string]time.Time                     // returns new folders to watch from now on, too
 	Poll, Once bool                                            // check at intervals; only catch up
 	Is         func(path string) bool                          // whether a file may have sessions
 	Changed    func(ctx context.Context, paths []string) error // gets the transcripts that were written to

@@ -63,7 +63,7 @@ type listedWorkspace struct {
 	dir     string
 	project workspace.Project
 	tapes   int
-	empty   int // 1 if main is empty: then lists of sessions leave it out
+	empty   int // 1 if main is empty, since lists of sessions then leave it out; else 0
 	updated time.Time
 	bytes   int64
 	own     bool
@@ -167,7 +167,7 @@ func (a *App) linkWorkspace(_ *cobra.Command, args []string) error {
 		display.Line(workspace.ProjectOf(to).Dir), display.Line(to))
 }
 
-// findWorkspace finds a workspace by its folder, or by its project's present or former folder.
+// findWorkspace finds a workspace by its folder, that folder's name, or its project's present or former folder.
 func findWorkspace(name string) (string, error) {
 	all, err := workspace.Workspaces()
 	if err != nil {
@@ -189,8 +189,9 @@ func findWorkspace(name string) (string, error) {
 	return "", layout.NotFound("tape workspaces lists them", "there is no workspace %s", quoted(name))
 }
 
-// takeAlong links the workspace of a project that was moved here, if the git remote proves that. Otherwise
-// it returns cause, with a hint if a project may have been moved.
+// takeAlong finds a workspace for a directory that has none. It links that of a project that was moved here,
+// if the git remote proves that. Otherwise it returns that of another clone with the same remote. If there is
+// none, it returns cause, with a hint if a project may have been moved.
 func (a *App) takeAlong(cause error) (string, error) {
 	here, err := filepath.Abs(".")
 	if err != nil {

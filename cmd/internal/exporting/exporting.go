@@ -129,7 +129,7 @@ func until(entries iter.Seq2[repo.Entry, error], after func(repo.Entry) bool) it
 }
 
 // bounds returns a query for the phases from --from through --to; without --from, only for the last
-// of them.
+// of them; without both, for all.
 func (o *Options) bounds() repo.Query {
 	switch {
 	case o.From == o.To || o.From == "":

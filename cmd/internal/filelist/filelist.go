@@ -25,11 +25,11 @@ type Row struct {
 	Workspace string // "" if only one workspace is read
 	Title     string
 	Project   string // the session's directory
-	files     int    // how many files the row has the sums of, see bySession
+	files     int    // how many files the sums are of, see bySession
 }
 
-// Find returns the rows for a file from all workspaces. If there are none, people get the rows for files of that name
-// in other folders, and a line on standard error says so.
+// Find returns the rows for a file, or for all files if it is nil. If there are none, people get the rows for files of
+// that name in other folders, and a line on standard error says so.
 func Find(s *stdio.Streams, file *touched.File, rows func(*touched.File) ([][]Row, error)) ([]Row, error) {
 	lists, err := rows(file)
 	out := slices.Concat(lists...)

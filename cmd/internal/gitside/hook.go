@@ -104,7 +104,7 @@ func checkCommit(ctx context.Context, at githooks.Repository, store *repo.Store,
 		err = join.Complete(ctx, (*workspace.Tape)(t))
 	}
 	if errors.Is(err, repo.ErrBusy) {
-		return nil // the process that holds the tape does it
+		return nil // the next command completes the merge
 	}
 	return err
 }

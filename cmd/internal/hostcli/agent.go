@@ -255,8 +255,8 @@ func (a *assembly) tape(ctx context.Context, session string) (*repo.Tape, error)
 	return store.Tape(ctx, agent.TapeName(session))
 }
 
-// messages returns a folder for waiting messages. It is outside of the repository, so that no message comes with a
-// clone: messages are answered, and the commands among them are run.
+// messages returns a folder for waiting messages. It never comes with somebody else's workspace, because messages are
+// answered, and the commands among them are run.
 func (a *assembly) messages(name string) string {
 	return a.Store.UsersPath("messages", filepath.Base(name))
 }

@@ -151,7 +151,8 @@ func (c *chatScreen) open(ctx context.Context) (*repo.Tape, error) {
 	return t, err
 }
 
-// status reads the model and the context's size from the last call of a model.
+// status returns the model that the session chose last, or else the configured one, and the context's size at the
+// last call of a model.
 func (c *chatScreen) status(ctx context.Context) (chatui.Status, error) {
 	s := chatui.Status{}
 	t, err := c.open(ctx)
@@ -193,7 +194,7 @@ const (
 	entriesShown = 300
 )
 
-// past returns the entries of the last turns.
+// past returns the entries of the last turns, the oldest first; nil if there is no tape yet.
 func (c *chatScreen) past(ctx context.Context) (out []repo.Entry, err error) {
 	t, err := c.open(ctx)
 	if t == nil || err != nil {
@@ -250,7 +251,7 @@ func (c *chatScreen) history(ctx context.Context) (out []string, err error) {
 	return out, nil
 }
 
-// whole reads an artifact of the session, up to 64 MiB of it.
+// whole reads an artifact of the session, up to 64 MiB of it; "" if there is no tape yet.
 func (c *chatScreen) whole(ctx context.Context, id string) (string, error) {
 	const most = 64 << 20
 	t, err := c.open(ctx)

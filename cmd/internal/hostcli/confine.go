@@ -10,7 +10,8 @@ import (
 	"tape/internal/agent/sandbox"
 )
 
-// confine returns the function that puts a command of the agent into a sandbox; nil if commands are not confined.
+// confine returns the function that puts a command of the agent into a sandbox; nil if the setting is off. If there is
+// no sandbox here, the function changes nothing (auto), or refuses the command (on).
 func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
 	mode, err := a.Store.Setting("sandbox")
 	if err != nil {

@@ -46,7 +46,7 @@ func (a *assembly) rules(key string) ([]string, error) {
 	return append(list, more...), err
 }
 
-// rememberRules adds rules for the project to the user's settings.
+// rememberRules adds rules for the project to the user's setting allow for the workspace.
 func (a *assembly) rememberRules(rules []string) error {
 	rules = slices.Clone(rules)
 	for i, rule := range rules {

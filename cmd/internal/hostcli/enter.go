@@ -16,7 +16,7 @@ import (
 )
 
 // enter waits until no other process has a turn on the same tape. Turns begin in the order in which they
-// came; writing to the tape without a turn does not wait.
+// came; writing to the tape without a turn does not wait. With NoWait it returns ErrBusy instead of waiting.
 func (a *assembly) enter(ctx context.Context, session string, m hooks.Envelope) (leave func(), err error) {
 	store, err := a.rt.TapeStore(ctx)
 	if err != nil {

@@ -17,7 +17,7 @@ type modelList struct {
 
 	mu     sync.Mutex
 	read   time.Time // when listed was read
-	failed bool      // a provider did not answer, or lists no models
+	failed bool      // a provider did not answer, or gave no list
 	listed []hooks.ModelOption
 }
 
@@ -27,8 +27,8 @@ const (
 	patience = 3 * time.Second
 )
 
-// options returns the configured models, then the others of their providers. A server that does not answer adds
-// none, and is no error: the configured model can still be used.
+// options returns the models of the configured models' providers, after those configured ones that no provider
+// lists. A server that does not answer adds none, and is no error: the configured model can still be used.
 func (l *modelList) options(ctx context.Context, _ string) ([]hooks.ModelOption, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -38,7 +38,7 @@ type onboarder struct {
 	lines *bufio.Reader
 }
 
-// Onboard asks for provider, model, key and channel, tries the model, stores the settings, and ends with a first chat.
+// Onboard asks for provider, key, model and channel, tries the model, stores the settings, and offers a first chat.
 func (h Host) Onboard(ctx context.Context, o cli.AgentOptions) error {
 	in, ok := o.In.(*os.File)
 	if !ok || !term.IsTerminal(int(in.Fd())) {
@@ -220,8 +220,8 @@ func (b *onboarder) pickModel(ctx context.Context, provider string, list []hooks
 	}
 }
 
-// address asks for the address of a provider's API until the answer is one, and stores it, unless the environment
-// has the address.
+// address asks for the address of a provider's API until the answer is one, and stores it. It does not ask if the
+// environment has the address. For a known provider, no answer stands for the usual address, and nothing is stored.
 func (b *onboarder) address(ctx context.Context, provider string) error {
 	urls := map[string]string{}
 	if err := jsonSetting(b.Store, "base_urls", &urls); err != nil {

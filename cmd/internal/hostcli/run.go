@@ -19,7 +19,7 @@ type oneTurn struct {
 	o  cli.AgentOptions
 	ui *chatui.UI // nil: nothing is shown before the end
 
-	mu       sync.Mutex
+	mu       sync.Mutex // of warnings and problem
 	warnings []string
 	problem  string          // see cli.TurnResult
 	final    strings.Builder // the text since the last call of a tool
@@ -113,7 +113,8 @@ func (t *oneTurn) event(e hooks.Event, stream bool) {
 	}
 }
 
-// dispatch shows an answer on the screen, and keeps errors that do not end the turn.
+// dispatch shows a message on the screen or, without one, keeps an error that does not end the turn. It also keeps why
+// no model has run.
 func (t *oneTurn) dispatch(_ context.Context, e hooks.Envelope) (bool, error) {
 	failed := e.Text(hooks.KeyKind) == hooks.KindError
 	if t.ui != nil && e[hooks.KeyNoModel] != true && !(failed && e.Text(hooks.KeyStage) == hooks.StageTurn) {

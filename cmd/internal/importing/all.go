@@ -19,7 +19,7 @@ type Everything struct {
 	Workspace string
 	// Open opens the workspace in dir. If there is none, it makes one, for project.
 	Open func(ctx context.Context, dir, project string) (*repo.Store, error)
-	// Imported is called for each workspace, with the tapes of the sessions that were imported into it.
+	// Imported is called each time that sessions of a project were imported into a workspace, with their tapes.
 	Imported func(ctx context.Context, store *repo.Store, tapes []string) error
 }
 

@@ -35,7 +35,7 @@ type Project struct {
 type Found struct {
 	Projects []Project // existing directories first, and of these the deeper ones first
 	Agents   []string  // names of those that have sessions
-	Files    int       // how many sessions
+	Files    int       // how many files, those of subagents included, and sessions in databases
 	Homeless []Session // sessions that do not say what their project is
 	Unread   []error   // why some files cannot be read
 }
@@ -50,7 +50,8 @@ type finder struct {
 	ofAgents []Session        // files of subagents
 }
 
-// Find returns the sessions of agents. step is called after each file, with how many sessions were found so far.
+// Find returns the sessions of agents. step is called after each file and database, with the number of Files so far.
+// What cannot be read is in Unread; the error is that of ctx.
 func Find(ctx context.Context, agents importer.Formats, getenv func(string) string, step func(files int)) (*Found, error) {
 	f := &finder{projects: map[place]*Project{}, sessions: map[string]place{}}
 	for _, agent := range agents {

@@ -26,7 +26,7 @@ type Import struct {
 	Version string // of the program
 	Source  importer.Opener
 
-	Tapes  []string // what was imported, in this workspace
+	Tapes  []string // the tapes of the last workspace that was imported into
 	Failed []error
 
 	sums      importer.Result
@@ -86,7 +86,8 @@ func (m *Import) count(res importer.Result) {
 	}
 }
 
-// into imports files into a workspace. If it is interrupted, it keeps what it has read.
+// into imports files into a workspace. If it is interrupted, it keeps what it has read. A file that cannot be imported
+// is added to Failed, and is not an error.
 func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.File) error {
 	m.Tapes = nil
 	batch := importer.NewBatch(store, m.Version, m.Source, func(res importer.Result, err error) error {

@@ -1,4 +1,5 @@
-// Package picker lets a person choose a session on a terminal: what tape shows when it is called alone.
+// Package picker lets a person choose a session on a terminal: what tape shows when it is called alone, and
+// tape chat for ,sessions.
 //
 // A key that is a letter goes to the filter, except c, which copies the command that resumes the chosen
 // session. After / and while somebody types, c is a letter, too.
@@ -32,7 +33,7 @@ type Options struct {
 	Env      []string // tells the terminal's abilities
 	Now      func() time.Time
 	// Resume returns the command that resumes a session, or an error that says why it cannot go on. It is
-	// called in a goroutine of its own.
+	// called in a goroutine of its own. nil: c does nothing.
 	Resume func(session int) (command string, err error)
 }
 

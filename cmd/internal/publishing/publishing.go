@@ -159,7 +159,7 @@ func (p *publisher) branch(ctx context.Context) error {
 	return p.report(target, to)
 }
 
-// ownBranch refuses a branch with other content.
+// ownBranch refuses a branch that exists without a list of pages.
 func (p *publisher) ownBranch(b *pages.Branch) error {
 	_, err := b.Size(site.ListFile)
 	if err != nil && !b.IsNew() {

@@ -68,14 +68,14 @@ func (m *masker) find(text string) []secrets.Finding {
 	return slices.DeleteFunc(m.scanner.Text([]byte(text)), m.s.Allows)
 }
 
-// countOf counts the secrets of a tape.
+// countOf counts the secrets that value has masked in a tape.
 func (m *masker) countOf(tape string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.seen[tape])
 }
 
-// count counts the secrets of all tapes.
+// count is the sum of countOf for all tapes. It takes no lock: nothing may be masked meanwhile.
 func (m *masker) count() (n int) {
 	for _, found := range m.seen {
 		n += len(found)

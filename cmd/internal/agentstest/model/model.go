@@ -66,7 +66,7 @@ type Exchange struct {
 	First   bool   // the prompt has no answer yet
 	Side    bool   // a request for a title or a summary, which is not part of the conversation
 	History []Item // the history that the agent sent
-	Reply   []Item // the answer
+	Reply   []Item // the answer, without its thought
 	Done    bool   // the answer was sent to its end
 }
 

@@ -20,8 +20,8 @@ type Server struct {
 	// arguments need.
 	Call func(c Call, history []Item) (name string, args any)
 
-	// Summary is the answer if the last message has one of the SummaryMarks, because the agent compacts its
-	// history.
+	// Summary is the answer if one of the user's last messages has one of the SummaryMarks, because the agent
+	// compacts its history.
 	Summary string
 
 	http   *httptest.Server
@@ -160,7 +160,7 @@ func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 	return e, a
 }
 
-// translate returns all items of an answer, and those that are calls, with the agent's names of tools.
+// translate returns the text and calls of an answer, and the calls alone, with the agent's names of tools.
 func (s *Server) translate(a answer, history []Item) (said, calls []Item) {
 	if a.step.Text != "" {
 		said = append(said, Item{Kind: Answer, Text: a.step.Text})
