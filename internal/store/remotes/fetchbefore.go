@@ -52,7 +52,7 @@ func (a *acceptance) before(ctx context.Context, in layout.RefUpdate) (gitstore.
 	return in.Old, nil
 }
 
-// isMerged reports whether a fork's commit is contained in one of its ancestors.
+// isMerged reports whether an ancestor of a fork, as it was fetched, contains the fork's commit h.
 func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 	name, err := a.s.NameAt(h)
 	if err != nil {
