@@ -16,8 +16,9 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Begin makes a fork of a tape. It begins after at: an anchor (its name, its phase's number or folder,
-// its tag, or Latest), an entry (@17), or the tape's end if at is "".
+// Begin makes a fork of a tape. The fork begins after at: an anchor (its name, its phase's number or
+// folder, its tag, or Latest), an entry (@17), or the tape's end if at is "". ErrConflict if its name is
+// taken.
 func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.Tape, error) {
 	f, err := forkNamed(t, name)
 	if err != nil {
