@@ -95,8 +95,7 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	})
 }
 
-// entryAt returns the id of the last entry that a fork which begins at a place shares with the tape; 0
-// means all entries.
+// entryAt returns the id of the entry after which a fork begins; 0 means the tape's last one.
 func entryAt(ctx context.Context, t *workspace.Tape, at string) (int64, error) {
 	if at == "" {
 		return 0, nil
