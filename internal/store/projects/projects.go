@@ -138,8 +138,8 @@ func plainRemote(address string) string {
 }
 
 // Holders maps branches to the user's own workspaces, so that a recorded session stays in the workspace that
-// has it. The branches are those of the tapes, and those that agents' sessions which continue one of these
-// tapes would have by their own names.
+// has it. It has the branches of all tapes. For an agent's session that continues a tape with another name, it
+// also has the branch that the session's own name would give.
 func Holders() map[string]string {
 	dirs, _, _ := workspace.OwnWorkspaces()
 	out := map[string]string{}
