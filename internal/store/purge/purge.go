@@ -79,7 +79,7 @@ type PurgedRemote struct {
 	Commit string
 }
 
-// PurgedOther is another tape or fork that contains something of what was taken out. It was not changed.
+// PurgedOther is another tape or fork whose entries contain something of what was taken out. It was not changed.
 type PurgedOther struct {
 	Tape    string
 	Entries []int64 // that contain it, committed or not
