@@ -103,7 +103,8 @@ func EndsInHash(s string) bool {
 	return dash >= 0 && s[dash] == '-' && strings.Trim(s[dash+1:], "0123456789abcdef") == ""
 }
 
-// IsDeviceName reports whether Windows reserves a name for a device. The extension does not matter.
+// IsDeviceName reports whether Windows may reserve a name for a device. The extension does not matter, nor does the
+// character after com or lpt.
 func IsDeviceName(s string) bool {
 	stem, _, _ := strings.Cut(strings.ToLower(s), ".")
 	switch stem {
