@@ -17,8 +17,8 @@ import (
 )
 
 // Begin makes a fork of a tape. The fork begins after at: an anchor (its name, its phase's number or
-// folder, its tag, or Latest), an entry (@17), or the tape's end if at is "". ErrConflict if its name is
-// taken.
+// folder, its tag, or Latest), an entry (@17), or the tape's end if at is "". ErrConflict if its name
+// is taken.
 func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.Tape, error) {
 	f, err := forkNamed(t, name)
 	if err != nil {

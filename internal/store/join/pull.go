@@ -186,8 +186,8 @@ func (p *pull) join(ctx context.Context, w *writer.Writer) error {
 	return errors.Join(err, theirs.Objects.Finish(ctx))
 }
 
-// checkUnrelated accepts a tape that has nothing in common with ours only if ours has just its first anchor and no
-// forks (case 5).
+// checkUnrelated accepts a tape that has nothing in common with ours only if ours has just its first anchor
+// and no forks (case 5).
 func (p *pull) checkUnrelated(ctx context.Context, w *writer.Writer) error {
 	forks, err := p.t.Forks(ctx)
 	if err != nil {
@@ -331,8 +331,8 @@ func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, err
 	return last - before, err
 }
 
-// CloseMerged closes a fork whose entries an ancestor already contains, whoever merged it. A fork with uncommitted
-// entries, with forks, or checked out by somebody else stays.
+// CloseMerged closes a fork whose entries an ancestor already contains, whoever merged it. A fork with
+// uncommitted entries, with forks, or checked out by somebody else stays.
 func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error) {
 	at, err := t.Head()
 	if err != nil {

@@ -43,8 +43,9 @@ func CheckHome(t *workspace.Tape, rec Record, head gitstore.Hash, dir string) er
 	return checkOthers(t, dir)
 }
 
-// CommittedOnly reads once which tapes are checked out and which have a record. It returns a function that reports
-// whether all of a tape is on its branch: no working tree, no unfinished change, no uncommitted entries.
+// CommittedOnly reads once which tapes are checked out and which have a record. It returns a function that
+// reports whether all of a tape is on its branch: no working tree, no unfinished change, no uncommitted
+// entries.
 func CommittedOnly(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Hash) bool, error) {
 	locks := map[string]bool{}
 	names, err := workspace.DirNames(s.PrivatePath(locksDir))

@@ -78,9 +78,9 @@ var shapes = map[string]shape{
 		`{"kind":"…","message":"…"}`},
 }
 
-// CheckPayload refuses entries that readers could not understand: a known kind whose payload lacks a required
-// member or has one of the wrong type, and a misspelt kind or role. It is for input from people and programs; what is
-// stored, imported, pulled or merged is accepted as it is.
+// CheckPayload refuses entries that readers could not understand: a known kind whose payload lacks a
+// required member or has one of the wrong type, and a misspelt kind or role. It is for input from
+// people and programs; what is stored, imported, pulled or merged is accepted as it is.
 func CheckPayload(kind string, payload []byte) error {
 	want, ok := shapes[kind]
 	if !ok {

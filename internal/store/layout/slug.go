@@ -79,8 +79,8 @@ func TapeSlug(name string) string {
 	return short + "-" + hex.EncodeToString(sum[:])[:hashDigits]
 }
 
-// IsPlainSlug reports whether a slug needs no hash: it has no upper case, begins with neither '-' nor '.', does not
-// end in something like a hash, and file systems have only one spelling of it.
+// IsPlainSlug reports whether a slug needs no hash: it has no upper case, begins with neither '-' nor '.',
+// does not end in something like a hash, and file systems have only one spelling of it.
 func IsPlainSlug(s string) bool {
 	if s == "" || s[0] == '-' || s[0] == '.' || EndsInHash(s) || IsDeviceName(s) {
 		return false
@@ -103,8 +103,8 @@ func EndsInHash(s string) bool {
 	return dash >= 0 && s[dash] == '-' && strings.Trim(s[dash+1:], "0123456789abcdef") == ""
 }
 
-// IsDeviceName reports whether Windows may reserve a name for a device. The extension does not matter, nor does the
-// character after com or lpt.
+// IsDeviceName reports whether Windows may reserve a name for a device. The extension does not matter, nor
+// does the character after com or lpt.
 func IsDeviceName(s string) bool {
 	stem, _, _ := strings.Cut(strings.ToLower(s), ".")
 	switch stem {

@@ -16,8 +16,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// eachFile calls fn for files, and for all files below folders. It skips what is missing, no plain file, or cannot
-// be read.
+// eachFile calls fn for files, and for all files below folders. It skips what is missing, no plain file, or
+// cannot be read.
 func eachFile(paths []string, fn func(path string, raw []byte) error) error {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {

@@ -135,8 +135,8 @@ func (f *forget) leads(h gitstore.Hash) bool {
 	return false
 }
 
-// sharedName returns a local ref's own name. For a remote-tracking ref, it returns the remote and the ref's name
-// there; both are "" if the ref is not one of tape's.
+// sharedName returns a local ref's own name. For a remote-tracking ref, it returns the remote and the ref's
+// name there; both are "" if the ref is not one of tape's.
 func sharedName(ref string) (remote, shared string) {
 	for _, prefix := range layout.RemoteRefs() {
 		rest, ok := strings.CutPrefix(ref, strings.TrimSuffix(prefix, "/")+"/")

@@ -317,8 +317,8 @@ func (c *clone) noTapes(ctx context.Context, s *workspace.Store) error {
 	return layout.NotFound("", "%s", others).Try(layout.ShareThere, transport.MaskURL(c.url))
 }
 
-// checkOut writes the working tree of the workspace, and makes its tape, or the requested fork, the current one. If
-// the remote has no tapes, the workspace gets a first tape.
+// checkOut writes the working tree of the workspace, and makes its tape, or the requested fork, the current
+// one. If the remote has no tapes, the workspace gets a first tape.
 func (c *clone) checkOut(ctx context.Context, s *workspace.Store) error {
 	t, err := c.choose(ctx, s)
 	if err != nil {

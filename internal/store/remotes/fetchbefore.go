@@ -16,9 +16,10 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// before returns the commit that a fetched ref must continue: its accepted commit, or zero in two cases. A merged
-// fork may have been pushed again, with fewer entries or other tags. And a tape may have been purged, as its new
-// history records. ErrConflict if published entries were put elsewhere, or a purge is not to be repeated here.
+// before returns the commit that a fetched ref must continue: its accepted commit, or zero in two cases. A
+// merged fork may have been pushed again, with fewer entries or other tags. And a tape may have been purged,
+// as its new history records. ErrConflict if published entries were put elsewhere, or a purge is not to be
+// repeated here.
 func (a *acceptance) before(ctx context.Context, in layout.RefUpdate) (gitstore.Hash, error) {
 	isTag, isFork := strings.HasPrefix(in.Ref, layout.TagPrefix), strings.HasPrefix(in.Ref, layout.ForkPrefix)
 	if in.Old.IsZero() || !isTag && !isFork && !strings.HasPrefix(in.Ref, layout.BranchPrefix) {

@@ -30,8 +30,8 @@ func Remotes(ctx context.Context, s *workspace.Store) ([]Remote, error) {
 	return all, nil
 }
 
-// AddRemote gives another repository a name. ErrConflict if the name is taken; ErrInvalid for a name or address that
-// cannot be used.
+// AddRemote gives another repository a name. ErrConflict if the name is taken; ErrInvalid for a name or
+// address that cannot be used.
 func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error {
 	if err := transport.CheckRemoteName(name); err != nil {
 		return layout.Invalid("origin is the usual name", "%v", err)

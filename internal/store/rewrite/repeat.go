@@ -63,8 +63,8 @@ func (p Replaced) Choose(ctx context.Context, s *workspace.Store, m *Masker) err
 }
 
 // CheckPurged reports whether next's history begins with what the purges recorded in it made of old's, with
-// nothing else changed. It repeats the purges: their result follows from the old history, the records and the
-// scanner. A nil finder means the usual scanner.
+// nothing else changed. It repeats the purges: their result follows from the old history, the records and
+// the scanner. A nil finder means the usual scanner.
 func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next gitstore.Hash) (bool, error) {
 	p, ok, err := RecordedPurge(ctx, s, old, next)
 	if err != nil || !ok {

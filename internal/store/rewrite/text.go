@@ -99,8 +99,8 @@ func (m *Masker) value(raw []byte) []byte {
 	return raw
 }
 
-// Line masks a stored line, given without its newline. A line that is not an entry is masked as text. ErrInvalid if
-// the entry's kind or date would change.
+// Line masks a stored line, given without its newline. A line that is not an entry is masked as text.
+// ErrInvalid if the entry's kind or date would change.
 func (m *Masker) Line(line []byte) ([]byte, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
