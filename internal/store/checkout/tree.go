@@ -23,9 +23,9 @@ type Tree struct {
 
 func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
 
-// Write makes the working tree equal to a snapshot. from is the commit that the working tree equals now;
-// if it is "", all files are written. Each file is written completely, so that an
-// interrupted Write can be repeated.
+// Write makes the working tree equal to a snapshot; a fork's gets only what can still change. from is the
+// commit that the working tree equals now; if it is "", and for a fork, all files are written. An interrupted
+// Write can be repeated, because each file is written completely.
 func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
 	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // a fork's working tree is small: rewrite it

@@ -16,8 +16,9 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Begin makes a fork of a tape. It begins after at: an anchor (its name, its phase's number or folder,
-// its tag, or Latest), an entry (@17), or the tape's end if at is "".
+// Begin makes a fork of a tape. The fork begins after at: an anchor (its name, its phase's number or
+// folder, its tag, or Latest), an entry (@17), or the tape's end if at is "". ErrConflict if its name
+// is taken.
 func Begin(ctx context.Context, t *workspace.Tape, name, at string) (*workspace.Tape, error) {
 	f, err := forkNamed(t, name)
 	if err != nil {
@@ -94,8 +95,7 @@ func forkFrom(ctx context.Context, t *workspace.Tape, f *workspace.Tape, at stri
 	})
 }
 
-// entryAt returns the id of the last entry that a fork which begins at a place shares with the tape; 0
-// means all entries.
+// entryAt returns the id of the entry after which a fork begins; 0 means the tape's last one.
 func entryAt(ctx context.Context, t *workspace.Tape, at string) (int64, error) {
 	if at == "" {
 		return 0, nil

@@ -18,9 +18,9 @@ import (
 	"tape/internal/store/writer"
 )
 
-// Discard deletes a fork with all its entries. Only two lines in the reflog of its parent's branch
-// remain. They make git keep the commits for a while. ErrConflict if the fork has forks, or somebody
-// has it checked out.
+// Discard deletes a fork with all its entries. Only two lines remain in the reflog of its parent's
+// branch and, if that is a fork, of its ancestors'. They make git keep the commits for a while.
+// ErrConflict if the fork has forks, or somebody has it checked out.
 func Discard(ctx context.Context, t *workspace.Tape) error {
 	if !t.IsFork() {
 		return layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.ResetInstead)
@@ -69,8 +69,9 @@ const (
 )
 
 // Close removes a fork's working tree, branch and tags. With a message, its last commit is noted in
-// the reflogs of its ancestors. If it is interrupted before the branch is gone, the fork can be
-// closed again; after that, only tags remain for tape gc.
+// the reflogs of its ancestors. If it was the current tape, its parent becomes that. If it is
+// interrupted before the branch is gone, the fork can be closed again; after that, only tags remain
+// for tape gc.
 func Close(ctx context.Context, w *writer.Writer, message string) error {
 	t, s := w.T, w.T.Store()
 	ctx = context.WithoutCancel(ctx)
@@ -87,7 +88,8 @@ func Close(ctx context.Context, w *writer.Writer, message string) error {
 	return Drop(ctx, w, "tape: close")
 }
 
-// Drop removes the working tree, then the branch, then the tags.
+// Drop removes the working tree, then the branch, then the tags. Files that are not the tape's are
+// moved into git's folder first, unless the tape is checked out in the workspace's own folder.
 func Drop(ctx context.Context, w *writer.Writer, message string) error {
 	t, s := w.T, w.T.Store()
 	if w.Wt.Dir != "" && !w.InMainTree() {
@@ -197,7 +199,7 @@ type ForkInfo struct {
 	Base    query.Base
 	Entries int64  // after the base
 	Commit  string // its newest one
-	Updated string // date of the last entry or commit
+	Updated string // date of the last entry, else of the first commit; of a closed fork, when it was closed
 	Status  string // one of the Fork constants
 	Into    string // the merge commit; "" unless merged
 }

@@ -22,12 +22,12 @@ type Commit struct {
 	Tape    string   // the tape or fork that it was made on
 	Subject string
 	LastID  int64    // its last entry; 0 if unknown
-	Date    string   // when it was made
+	Date    string   // the committer's
 	Tips    []string // tapes and forks that end with it
 }
 
-// History yields the commits of the tape, its open forks and the forks that were merged, each before
-// its parents and otherwise newest first. Commits of one tape or fork are kept together where
+// History yields the commits of the tape, its open forks and the forks that were merged, each commit
+// before its parents, and from the newest tip on. Commits of one tape or fork are kept together where
 // possible. It ends after an error.
 func History(ctx context.Context, t *workspace.Tape) iter.Seq2[Commit, error] {
 	return layout.Seq(func(yield func(Commit) bool) error {

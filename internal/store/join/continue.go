@@ -152,7 +152,7 @@ func abortMerge(ctx context.Context, w *writer.Writer) error {
 }
 
 // mergeHeads returns the commits that git is merging into the working tree. If an earlier call was
-// interrupted after its commit, it first finishes that checkout.
+// interrupted after its commit, it also finishes that checkout.
 func mergeHeads(ctx context.Context, w *writer.Writer) ([]gitstore.Hash, error) {
 	if w.Head.IsZero() {
 		_, err := w.T.Head()

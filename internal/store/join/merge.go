@@ -85,7 +85,8 @@ func closeInto(ctx context.Context, w *writer.Writer, into gitstore.Hash) error 
 
 // Target returns what a fork is merged into: the nearest of its ancestors that contains the base of the
 // fork. That is its parent, unless somebody else has merged the parent into an ancestor, with entries
-// that the parent lacks here.
+// that the parent lacks here. If none contains it, it is the nearest one. Errors: ErrInvalid for a
+// tape; ErrNotFound if no ancestor is here.
 func Target(ctx context.Context, t *workspace.Tape) (*workspace.Tape, error) {
 	if !t.IsFork() {
 		return nil, layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.NameFork)

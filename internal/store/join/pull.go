@@ -29,8 +29,8 @@ import (
 //  3. The remote continues the tape: the branch is fast-forwarded.
 //  4. Both have entries of their own: one commit with two parents. Published entries come first and
 //     keep their ids; entries that are only here follow with new ids, phases and tags.
-//  5. The two have nothing in common: the remote's tape is taken if ours contains only its first
-//     anchor; otherwise it is refused.
+//  5. The two have nothing in common: the remote's tape is taken if ours has only its first anchor and
+//     no forks; otherwise it is refused.
 //
 // In cases 3 and 4, uncommitted entries are committed first. Where the remote has a tag, ours is set to it.
 
@@ -186,7 +186,8 @@ func (p *pull) join(ctx context.Context, w *writer.Writer) error {
 	return errors.Join(err, theirs.Objects.Finish(ctx))
 }
 
-// checkUnrelated accepts a tape that has nothing in common with ours only if ours is empty.
+// checkUnrelated accepts a tape that has nothing in common with ours only if ours has just its first anchor
+// and no forks (case 5).
 func (p *pull) checkUnrelated(ctx context.Context, w *writer.Writer) error {
 	forks, err := p.t.Forks(ctx)
 	if err != nil {
@@ -205,7 +206,7 @@ func (p *pull) checkUnrelated(ctx context.Context, w *writer.Writer) error {
 	return out.Try(layout.PutAfterTheirs, p.t.Name(), p.t.Slug()+".jsonl")
 }
 
-// fastForward moves the tape to what the remote has (case 3); entries after the given id are new.
+// fastForward moves the tape to what the remote has (cases 3 and 5); entries after the given id are new.
 func (p *pull) fastForward(ctx context.Context, w *writer.Writer, after int64) error {
 	p.status.Status = layout.RefFastForward
 	next, err := p.completeTheirs(ctx)
@@ -330,7 +331,8 @@ func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, err
 	return last - before, err
 }
 
-// CloseMerged closes a fork whose entries an ancestor already contains, whoever merged it.
+// CloseMerged closes a fork whose entries an ancestor already contains, whoever merged it. A fork with
+// uncommitted entries, with forks, or checked out by somebody else stays.
 func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error) {
 	at, err := t.Head()
 	if err != nil {

@@ -43,8 +43,9 @@ func CheckHome(t *workspace.Tape, rec Record, head gitstore.Hash, dir string) er
 	return checkOthers(t, dir)
 }
 
-// CommittedOnly reads once which tapes have a working tree or an unfinished change, and returns a function
-// that reports whether a tape has neither, so that everything is on its branch.
+// CommittedOnly reads once which tapes are checked out and which have a record. It returns a function that
+// reports whether all of a tape is on its branch: no working tree, no unfinished change, no uncommitted
+// entries.
 func CommittedOnly(s *workspace.Store) (func(t *workspace.Tape, head gitstore.Hash) bool, error) {
 	locks := map[string]bool{}
 	names, err := workspace.DirNames(s.PrivatePath(locksDir))
@@ -108,8 +109,8 @@ func checkOthers(t *workspace.Tape, dir string) error {
 	return nil
 }
 
-// CheckTapeFile refuses a working tree whose tape.json is damaged or of a newer format. It skips one that
-// is being written.
+// CheckTapeFile refuses a working tree whose tape.json is missing, damaged or of a newer format. It skips a
+// working tree that is being written.
 func CheckTapeFile(worktree string, u *Undo) error {
 	if u != nil && u.Checkout {
 		return nil

@@ -150,8 +150,7 @@ func Seq[T any](run func(yield func(T) bool) error) iter.Seq2[T, error] {
 	}
 }
 
-// CorruptObject turns a missing or damaged object into ErrCorrupt: what a commit or tree names must
-// exist.
+// CorruptObject turns the error of reading an object into ErrCorrupt: what a commit or tree names must exist.
 func CorruptObject(h gitstore.Hash, err error) error {
 	if errors.Is(err, ErrCorrupt) {
 		return err

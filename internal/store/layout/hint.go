@@ -81,8 +81,8 @@ const (
 	ShareThere         HintKind = "share-there"    // URL
 	ShowEntry          HintKind = "show-entry"
 	ShowEntryCount     HintKind = "show-entry-count"
-	ShowFork           HintKind = "show-fork" // fork
-	ShowMerged         HintKind = "show-merged"
+	ShowFork           HintKind = "show-fork"   // fork
+	ShowMerged         HintKind = "show-merged" // folder of the working tree
 	ShowOpenPhase      HintKind = "show-open-phase"
 	ShowRemote         HintKind = "show-remote" // remote
 	SwitchAway         HintKind = "switch-away"

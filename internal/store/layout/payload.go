@@ -79,8 +79,8 @@ var shapes = map[string]shape{
 }
 
 // CheckPayload refuses entries that readers could not understand: a known kind whose payload lacks a
-// required member, and a misspelt kind or role. It is for input from people and programs; what is
-// stored, imported, pulled or merged is accepted as it is.
+// required member or has one of the wrong type, and a misspelt kind or role. It is for input from
+// people and programs; what is stored, imported, pulled or merged is accepted as it is.
 func CheckPayload(kind string, payload []byte) error {
 	want, ok := shapes[kind]
 	if !ok {

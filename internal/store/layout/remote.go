@@ -19,7 +19,7 @@ const (
 	RefFastForward = "fast_forward"
 	RefMerged      = "merged"
 	RefNew         = "new"
-	RefDeleted     = "deleted" // a fork that was merged
+	RefDeleted     = "deleted" // a fork that a fetch no longer found, or that was closed because it was merged
 	RefRejected    = "rejected"
 )
 

@@ -64,9 +64,8 @@ func ParseFolder(folder string) (seq int, slug string, ok bool) {
 	return seq, slug, true
 }
 
-// TapeSlug returns the name of a tape in refs and folders. Two names never have the same slug, not even
-// on a file system that folds case: a hash of the name is added if the slug differs from the name, has
-// upper case, or already ends in something like a hash.
+// TapeSlug returns the name of a tape in refs and folders. Two names do not get the same slug, not even on a
+// file system that folds case: a hash of the name is added unless the slug is the name and IsPlainSlug.
 func TapeSlug(name string) string {
 	plain := Slugify(name, SlugLimit)
 	if plain == name && IsPlainSlug(plain) {
@@ -80,7 +79,8 @@ func TapeSlug(name string) string {
 	return short + "-" + hex.EncodeToString(sum[:])[:hashDigits]
 }
 
-// IsPlainSlug reports whether a slug needs no hash.
+// IsPlainSlug reports whether a slug needs no hash: it has no upper case, begins with neither '-' nor '.',
+// does not end in something like a hash, and file systems have only one spelling of it.
 func IsPlainSlug(s string) bool {
 	if s == "" || s[0] == '-' || s[0] == '.' || EndsInHash(s) || IsDeviceName(s) {
 		return false
@@ -103,7 +103,8 @@ func EndsInHash(s string) bool {
 	return dash >= 0 && s[dash] == '-' && strings.Trim(s[dash+1:], "0123456789abcdef") == ""
 }
 
-// IsDeviceName reports whether Windows reserves a name for a device. The extension does not matter.
+// IsDeviceName reports whether Windows may reserve a name for a device. The extension does not matter, nor
+// does the character after com or lpt.
 func IsDeviceName(s string) bool {
 	stem, _, _ := strings.Cut(strings.ToLower(s), ".")
 	switch stem {

@@ -14,7 +14,7 @@ type Relation int
 const (
 	Equal     Relation = iota
 	Ahead              // ours continues theirs
-	Behind             // theirs continues ours
+	Behind             // theirs continues ours, or has merged it
 	Diverged           // each has something that the other lacks
 	Unrelated          // they have nothing in common
 )

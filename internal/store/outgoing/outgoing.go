@@ -11,9 +11,9 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// CheckSecrets searches what git is about to push for secrets. Only the refs that the remote lists now
-// count as already there, because what was fetched earlier may be outdated. The error is a *SecretsError
-// if there are any.
+// CheckSecrets searches what git is about to push for secrets. Only what these refs name at the remote
+// now counts as already there, because what was fetched earlier may be outdated. The error is a
+// *SecretsError if there are any, and another ErrConflict if something cannot be searched.
 func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs []layout.RefUpdate) error {
 	defer s.Git().KeepObjects()()
 	scan := NewSecretScan(s)

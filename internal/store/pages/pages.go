@@ -147,7 +147,8 @@ func (b *Branch) IsNew() bool { return b.base.IsZero() }
 func (b *Branch) Discard() { b.batch.Discard() }
 
 // Commit commits the change and moves the branch to the commit. If replace, this is the branch's only commit. Then it
-// pushes the branch, if there is a remote. Errors: layout.ErrConflict if somebody else has moved the branch meanwhile.
+// pushes the branch, if there is a remote. Errors: layout.ErrConflict if somebody else has moved the branch
+// meanwhile, or the remote refuses it.
 func (b *Branch) Commit(ctx context.Context, subject string, replace bool) error {
 	next := b.base
 	tree := b.Tree()

@@ -48,8 +48,8 @@ func projectName(dir string) string {
 // ForSession returns the workspace for the sessions of an agent in dir, and the project's directory: all
 // worktrees and clones of a repository have one workspace, which need not exist yet. remote is the address
 // of dir's git remote as the agent has noted it, or "". A workspace in a folder above dir counts, too, but
-// not above dir's repository, and not the home directory's. If dir is gone, a project of the same name
-// counts as its project, if there is only one.
+// not above dir's repository, and not the home directory's. A workspace whose project has moved here is
+// linked to it. If dir is gone, a project of the same name counts as its project, if there is only one.
 func ForSession(dir, remote string) (in, project string, err error) {
 	dir, project = workspace.ResolvePath(dir), workspace.ProjectDir(dir)
 	home, _ := os.UserHomeDir()
@@ -137,8 +137,8 @@ func plainRemote(address string) string {
 }
 
 // Holders maps branches to the user's own workspaces, so that a recorded session stays in the workspace that
-// has it. The branches are those of the tapes, and those that agents' sessions which continue one of these
-// tapes would have by their own names.
+// has it. It has the branches of all tapes. For an agent's session that continues a tape with another name,
+// it also has the branch that the session's own name would give.
 func Holders() map[string]string {
 	dirs, _, _ := workspace.OwnWorkspaces()
 	out := map[string]string{}

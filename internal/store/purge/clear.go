@@ -16,7 +16,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// eachFile calls fn for files, and for all files below folders. Paths that do not exist are skipped.
+// eachFile calls fn for files, and for all files below folders. It skips what is missing, no plain file, or
+// cannot be read.
 func eachFile(paths []string, fn func(path string, raw []byte) error) error {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
@@ -134,8 +135,8 @@ func (p *purge) clearFiles(ctx context.Context) error {
 	return nil
 }
 
-// reportFiles reports files in a working tree that contain masked text but do not belong to a tape.
-// They are the user's, so they stay.
+// reportFiles reports files in a working tree that have masked text, in their content or path, but do not belong
+// to a tape. They are the user's, so they stay.
 func (p *purge) reportFiles(ctx context.Context, dir string) error {
 	if dir == "" {
 		return nil

@@ -34,7 +34,7 @@ type ForgetOptions struct {
 type Forgotten struct {
 	Slugs   []string // of the tape and of those of its forks that are known here
 	Remotes []string // that had the tape when they were last fetched or pushed to
-	Removed []string // files and refs that had something of the tape and were removed
+	Removed []string // files and refs that an interrupted purge removed when it was finished first
 }
 
 // forgetNote is stored while a tape is being forgotten, so that a repeated call knows what to look for when
@@ -142,7 +142,8 @@ func (f *forget) do(ctx context.Context) error {
 	return f.s.FS().Remove(f.s.PrivatePath(forgetNoteFile))
 }
 
-// check refuses, before anything is changed, what removing the working trees and branches would refuse.
+// check refuses, before anything is changed, what removing the working trees and branches would refuse, and a
+// tape that neither exists nor was forgotten.
 func (f *forget) check(ctx context.Context) error {
 	known, err := forgotten.Read(f.s)
 	if err != nil {

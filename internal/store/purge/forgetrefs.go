@@ -64,7 +64,7 @@ func (f *forget) find(ctx context.Context) error {
 	})
 }
 
-// isOf reports whether a ref belongs to the tape or one of its forks. ref is the shared name, see sharedName.
+// isOf reports whether a ref belongs to the tape or one of its forks. ref is a name that sharedName returned.
 func (f *forget) isOf(ref string) bool {
 	prefix, rest := layout.CutRef(ref)
 	switch prefix {
@@ -139,8 +139,8 @@ func (f *forget) leads(h gitstore.Hash) bool {
 	return false
 }
 
-// sharedName returns the name under which a ref is shared, "" if it is not. For a remote-tracking ref, that is
-// its name at the remote, and remote is set.
+// sharedName returns a local ref's own name. For a remote-tracking ref, it returns the remote and the ref's
+// name there; both are "" if the ref is not one of tape's.
 func sharedName(ref string) (remote, shared string) {
 	for _, prefix := range layout.RemoteRefs() {
 		rest, ok := strings.CutPrefix(ref, strings.TrimSuffix(prefix, "/")+"/")

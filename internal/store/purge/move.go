@@ -78,7 +78,7 @@ func (p *purge) noteMoves(ctx context.Context, plans []purgeMove) error {
 	return p.setUnfinished(ctx, purgeMoving, u)
 }
 
-// otherMoves lists the moves of all refs except the branches of the tape and its forks.
+// otherMoves lists the moves of all refs that must change, except those that are planned already.
 func (p *purge) otherMoves(ctx context.Context, planned []purgeMove) ([]purgeMove, error) {
 	refs, err := p.refs()
 	if err != nil {

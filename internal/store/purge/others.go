@@ -12,8 +12,8 @@ import (
 	"tape/internal/text/secrets"
 )
 
-// findOthers finds other tapes and forks that contain what was taken out of this one. They are not
-// changed; each needs its own purge.
+// findOthers finds other tapes and forks whose entries contain what was taken out of this one. They
+// are not changed; each needs its own purge.
 func (p *purge) findOthers(ctx context.Context) error {
 	if len(p.mask.Texts) == 0 {
 		return nil

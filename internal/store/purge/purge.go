@@ -21,7 +21,7 @@ import (
 // moves from the old history to the new one in one step, with an entry on top that records the purge. All
 // other refs, reflogs and files are cleared of the old commits. Then git removes these commits.
 
-// AllRules means every rule in PurgeOptions.
+// AllRules in PurgeOptions.Rules means every rule.
 const AllRules = "all"
 
 // PurgeOptions say what to take out of a tape. At least one thing must be named.
@@ -49,18 +49,18 @@ type PurgeOptions struct {
 type Purged struct {
 	Tapes        []PurgedTape // tapes and forks with changed entries
 	Commits      int          // rewritten commits
-	Tags         int          // tags with masked messages
+	Tags         int          // tags with masked messages whose commits stay
 	Archives     int          // archives with rewritten history
 	Signatures   int          // signatures dropped from rewritten commits and tags
 	Rules        []string     // the rules that found the secrets
 	Fingerprints []string     // of the secrets
 	Remotes      []PurgedRemote
 	Others       []PurgedOther
-	Removed      []string // files and refs that contained masked text and were removed
+	Removed      []string // removed files and refs: they contained masked text or led to the old history
 	Left         []string // what could not be cleared, a sentence each
 	// Has reports whether a line of another file contains what was taken out; nil if its text is not known.
 	Has      func(line []byte) bool
-	Finished bool // an interrupted purge was finished first
+	Finished bool // an interrupted purge of this tape was finished first
 }
 
 // PurgedTape is a tape or fork whose history was rewritten.
@@ -72,14 +72,14 @@ type PurgedTape struct {
 	Renamed      bool    // some tags were renamed with their anchors
 }
 
-// PurgedRemote is a branch or tag of a remote that still had the old history when it was last fetched.
+// PurgedRemote is a ref of a remote that still had the old history when it was last fetched.
 type PurgedRemote struct {
 	Remote string // its name
 	Ref    string // its name at the remote: tape/main
 	Commit string
 }
 
-// PurgedOther is another tape or fork that contains something of what was taken out. It was not changed.
+// PurgedOther is another tape or fork whose entries contain something of what was taken out. It was not changed.
 type PurgedOther struct {
 	Tape    string
 	Entries []int64 // that contain it, committed or not
@@ -124,8 +124,8 @@ type purge struct {
 // stay, and so do other tapes; the result lists those that contain the secret. An interrupted purge is
 // finished first. Needs the git program, except for a dry run.
 //
-// Errors: ErrInvalid if nothing is named; ErrNotFound if there is no such entry or nothing to take out;
-// ErrBusy; ErrConflict if git is in the middle of something.
+// Errors: ErrInvalid if nothing, or an unknown rule, is named; ErrNotFound if there is no such entry or
+// nothing to take out; ErrBusy; ErrConflict if git is in the middle of something.
 func Purge(ctx context.Context, t *workspace.Tape, o PurgeOptions) (Purged, error) {
 	p := newPurge(t.Store(), t, o)
 	err := o.check()
@@ -173,8 +173,8 @@ func (p *purge) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// alone finishes an interrupted purge, if any, and then calls do. It lets in one purge at a time, and
-// no fetch beside it, because git drops stored objects that nothing refers to yet.
+// alone finishes an interrupted purge, if any, and then calls do, all with the named locks held: one purge at a
+// time, and no fetch beside it, because git drops stored objects that nothing refers to yet.
 func (p *purge) alone(ctx context.Context, do func() error, locks ...string) error {
 	if err := gitrun.Runnable(ctx, p.s.Git()); err != nil {
 		return err
@@ -251,7 +251,7 @@ func (p *purge) do(ctx context.Context) error {
 	return p.carryOut(context.WithoutCancel(ctx), moves)
 }
 
-// check refuses options that name nothing, and rules that the scanner does not have.
+// check refuses options that name nothing, malformed fingerprints, and rules that the built-in scanner does not have.
 func (o PurgeOptions) check() error {
 	if len(o.IDs)+len(o.Rules)+len(o.Fingerprints) == 0 {
 		return layout.Invalid("name an entry (@17), a rule or a fingerprint", "nothing to purge was named")

@@ -134,10 +134,10 @@ func (p *purge) setPurgeRef(ctx context.Context, ref string, h gitstore.Hash) er
 	return p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: ref, Old: now, New: h, Message: "tape: purge"})
 }
 
-// FinishPurge finishes an interrupted purge of any tape. It does nothing if there is none, or if the new
-// history was not stored. Some of the refs may have moved already, so call this before comparing
-// histories. Entries recorded since then are purged, too. derived is PurgeOptions.Derived, or nil. The
-// store's warnings say what could not be cleared.
+// FinishPurge finishes an interrupted purge of any tape. It does nothing if there is none: a purge that was
+// interrupted before its new history was stored leaves nothing to finish. Some of the refs may have moved
+// already, so call this before comparing histories. Entries recorded since then are purged, too. derived is
+// PurgeOptions.Derived, or nil. The store's warnings say what could not be cleared.
 //
 // Errors: ErrBusy; ErrConflict if git is in the middle of something; ErrCorrupt if the purged tape is
 // unknown.

@@ -79,7 +79,7 @@ func Compare(ctx context.Context, a, b *Revision, yield func(Change) error) erro
 }
 
 // edited reports whether two entries with the same id are versions of one entry: both sides have it from
-// the same history, or the dates, which are precise, are the same.
+// the same history, or its date, which is precise, and its kind or payload are the same.
 func (c *comparison) edited(ctx context.Context, x, y layout.Entry) (bool, error) {
 	if x.Date != "" && x.Date == y.Date && (x.Kind == y.Kind || bytes.Equal(x.Payload, y.Payload)) {
 		return true, nil

@@ -58,7 +58,7 @@ type coverage struct {
 	floor  int64                  // the trunk is covered up to this entry
 
 	covered    map[gitstore.Hash]bool // commits outside the trunk that are covered with their history
-	forkStarts []*snapshot.Snapshot   // first commits of forks that contain a part of the parent's next commit, which is covered
+	forkStarts []*snapshot.Snapshot   // first commits of covered forks that contain the first entries of the parent's next commit
 }
 
 // uncoveredSpans are the entries of a line that are not covered, by their ids on that line.

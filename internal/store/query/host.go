@@ -12,7 +12,7 @@ import (
 )
 
 // IsHostTape reports whether a tape is one that tape serve keeps for itself (the shared state or the
-// audit), or a fork of one. People may use the same names, so the first entries decide.
+// audit), or a fork of one. People may use the same names, so the first entry that is no anchor decides.
 func IsHostTape(ctx context.Context, t *workspace.Tape) (is bool, err error) {
 	for t.IsFork() {
 		t, err = t.Store().Tape(ctx, t.Parent())

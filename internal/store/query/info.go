@@ -22,7 +22,7 @@ type Info struct {
 	Uncommitted            int64       // entries after the last commit
 	Commit                 string      // the last commit
 	Size                   int64       // bytes of all entry files
-	Usage                  about.Usage // of the last run event
+	Usage                  about.Usage // of the last run event; zero if there is none
 }
 
 // Summary is the part of Info that costs little, for lists of many tapes.
@@ -31,7 +31,7 @@ type Summary struct {
 	Entries    int64
 	Anchors    int
 	LastAnchor string
-	Updated    string // date of the last entry
+	Updated    string // date of the last entry; "" if its line is damaged
 }
 
 // SummaryOf returns a short overview of the tape.
@@ -93,7 +93,7 @@ func InfoOf(ctx context.Context, t *workspace.Tape) (out Info, err error) {
 	return out, err
 }
 
-// lastUsage returns the usage of the last run event.
+// lastUsage returns the usage of the last run event that is not hidden; zero if there is none.
 func lastUsage(ctx context.Context, v *snapshot.Snapshot) (about.Usage, error) {
 	for _, p := range slices.Backward(v.List) {
 		if err := ctx.Err(); err != nil {

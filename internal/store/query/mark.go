@@ -14,7 +14,7 @@ import (
 )
 
 // Unchanged reports whether the tape still ends where the mark does. It makes a few file system calls,
-// and reads only the ends of the files. False may also mean that this does not show it.
+// and reads only the ends of the files. If these do not tell, it returns false.
 func Unchanged(t *workspace.Tape, m snapshot.ReadMark) bool {
 	before, recErr := journal.PeekOf(t)
 	head, err := t.Head()

@@ -70,8 +70,8 @@ func Phases(ctx context.Context, t *workspace.Tape) (out []Phase, err error) {
 func (p *Phase) setEnd(id int64) { p.LastID, p.Entries = id, id-p.FirstID+1 }
 
 // Show yields what a target names: a phase with its anchor (a name, a number such as 002, latest,
-// or its tag), one entry (@17), or the entries that a commit added. ErrNotFound if it names
-// nothing. It ends after an error.
+// or its tag), one entry (@17), or the entries that a commit added. It ends after an error:
+// ErrNotFound if the target names nothing.
 func Show(ctx context.Context, t *workspace.Tape, target string) iter.Seq2[layout.Entry, error] {
 	return layout.Seq(func(yield func(layout.Entry) bool) error { return show(ctx, t, target, yield) })
 }

@@ -78,7 +78,7 @@ func (r *Reader) Attach(e layout.Entry) layout.Entry {
 	return e
 }
 
-// head opens the tape's last commit.
+// head opens the tape's last commit, unless the reader has a commit.
 func (r *Reader) head() error {
 	if r.commit != nil {
 		return nil
@@ -168,7 +168,7 @@ func onDisk(path string) (content, error) {
 	return content{io.NewSectionReader(f, 0, st.Size()), f}, nil
 }
 
-// committed returns a file as it is in the last commit.
+// committed returns a file as it is in the reader's commit.
 func (r *Reader) committed(p layout.Phase, s layout.Segment) (content, error) {
 	if err := r.head(); err != nil {
 		return content{}, err

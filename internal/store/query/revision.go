@@ -31,8 +31,9 @@ type Revision struct {
 
 // RevisionOf returns the tape as it was at a target. An anchor of the tape (its name, the number or
 // folder of its phase, or Latest) or an entry (@17) means everything up to there, itself included. A
-// tape or fork means all that it has now, committed or not. A tag, branch or commit means that commit;
-// HEAD is the tape's newest. "" is the tape as it is now. ErrNotFound if the target names nothing.
+// tape, or a fork by its full or own name, means all that it has now, committed or not. A tag, branch
+// or commit means that commit; HEAD is the tape's newest. "" is the tape as it is now. ErrNotFound if
+// the target names nothing; ErrInvalid for a malformed id.
 func RevisionOf(ctx context.Context, s *workspace.Store, tape *workspace.Tape, target string) (*Revision, error) {
 	if number, ok := strings.CutPrefix(target, "@"); ok {
 		return revisionAtEntry(ctx, tape, number)

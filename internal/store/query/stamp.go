@@ -13,8 +13,8 @@ import (
 
 // StampOf returns a text that does not change while nothing is written to the tape, with a few file
 // system calls. It also returns the id of the last entry that tape wrote; other programs may have
-// appended more. The stamp is "" while a change is under way, and if the last writer left no record of
-// the tape's files.
+// appended more. They are "" and 0 while a change is under way, if git has moved the branch, and if
+// the last writer left no record of the tape's files.
 func StampOf(t *workspace.Tape) (stamp string, last int64, err error) {
 	rec, err := journal.PeekOf(t)
 	if err != nil {

@@ -28,7 +28,7 @@ type CloneOptions struct {
 	workspace.Options
 	Progress io.Writer // gets git's progress for a terminal; nil to be quiet and ask nothing
 	Remote   string    // the name of the remote; "" means origin
-	Tape     string    // the tape or fork to make current; "" means the tape of the remote's HEAD
+	Tape     string    // the tape or fork to make current; "" means the tape of the remote's HEAD, else main, else the first
 }
 
 // Cloned is what a clone brought.
@@ -317,8 +317,8 @@ func (c *clone) noTapes(ctx context.Context, s *workspace.Store) error {
 	return layout.NotFound("", "%s", others).Try(layout.ShareThere, transport.MaskURL(c.url))
 }
 
-// checkOut writes the working tree of the workspace, and makes its tape the current one. If the remote
-// has no tapes, the workspace gets a first tape.
+// checkOut writes the working tree of the workspace, and makes its tape, or the requested fork, the current
+// one. If the remote has no tapes, the workspace gets a first tape.
 func (c *clone) checkOut(ctx context.Context, s *workspace.Store) error {
 	t, err := c.choose(ctx, s)
 	if err != nil {

@@ -64,7 +64,7 @@ func isContended(err error) bool {
 	return errors.Is(err, gitstore.ErrConflict) || errors.Is(err, gitstore.ErrBusy)
 }
 
-// fetch is Fetch without waiting for others.
+// fetch is Fetch without the lock and without retries.
 func fetch(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) (out []layout.RefStatus, err error) {
 	if err := checkRemote(s, remote); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func fetchSpecs(s *workspace.Store, remote string, tapes []string) ([]transport.
 }
 
 // accept checks the fetched refs that differ from the accepted ones, and accepts those that pass. It removes
-// accepted refs that the remote no longer has.
+// accepted refs that the remote no longer has, but leaves those of forks that are open here to CloseGone.
 func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOptions) ([]layout.RefStatus, error) {
 	if !o.Purges { // repeating a purge removes objects
 		defer s.Git().KeepObjects()()

@@ -16,9 +16,10 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// before returns the commit that a fetched ref must continue: its accepted commit, with two exceptions, for
-// which it returns zero. A merged fork may have been pushed again by somebody who had fewer of its entries,
-// and other tags. And a tape may have been purged, with a record of it in its history.
+// before returns the commit that a fetched ref must continue: its accepted commit, or zero in two cases. A
+// merged fork may have been pushed again, with fewer entries or other tags. And a tape may have been purged,
+// as its new history records. ErrConflict if published entries were put elsewhere, or a purge is not to be
+// repeated here.
 func (a *acceptance) before(ctx context.Context, in layout.RefUpdate) (gitstore.Hash, error) {
 	isTag, isFork := strings.HasPrefix(in.Ref, layout.TagPrefix), strings.HasPrefix(in.Ref, layout.ForkPrefix)
 	if in.Old.IsZero() || !isTag && !isFork && !strings.HasPrefix(in.Ref, layout.BranchPrefix) {
@@ -52,7 +53,7 @@ func (a *acceptance) before(ctx context.Context, in layout.RefUpdate) (gitstore.
 	return in.Old, nil
 }
 
-// isMerged reports whether a fork's commit is contained in one of its ancestors.
+// isMerged reports whether an ancestor of a fork, as it was fetched, contains the fork's commit h.
 func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 	name, err := a.s.NameAt(h)
 	if err != nil {

@@ -19,8 +19,8 @@ type ForgetOptions struct {
 }
 
 // Forget deletes a tape at a remote, with its forks, tags and archives, and leaves a note there that it was
-// forgotten, so that the next pulls of others ask about it. All of it happens, or nothing. It reports whether
-// anything changed at the remote.
+// forgotten, so that the next pulls of others ask about it. All of it happens, or nothing; only the HEAD of a
+// remote that is a path may have left the tape's branch. It reports whether anything changed at the remote.
 //
 // Errors: ErrConflict if the remote refuses; those of a push.
 func Forget(ctx context.Context, s *workspace.Store, remote, name string, o ForgetOptions) (done bool, err error) {

@@ -24,12 +24,12 @@ import (
 // PushOptions say what to push. Nil means every tape that has something new.
 type PushOptions struct {
 	Progress io.Writer // gets git's progress for a terminal; nil to be quiet and ask nothing
-	Tapes    []string  // names of tapes and forks; empty for all tapes
+	Tapes    []string  // names of tapes and forks, whose ancestors are pushed, too; empty for all tapes but those of tape serve
 	Forks    bool      // also push forks of those tapes, and delete merged ones there
 	Archives bool      // also push their archives
 	All      bool      // same as Forks and Archives
-	DryRun   bool      // do everything but send
-	Allow    []string  // fingerprints of findings that are not secrets
+	DryRun   bool      // commit and check, but send nothing
+	Allow    []string  // fingerprints of findings that are not secrets; stored for later pushes, unless DryRun
 }
 
 // Push sends the history of tapes to a remote, see repo.Store.Push.
@@ -63,14 +63,14 @@ type push struct {
 	misplaced map[string]error // by name: the error for a tape whose uncommitted entries are in another folder
 }
 
-// send is what is sent completely or not at all: a branch with its tags.
+// send is what is sent completely or not at all: a branch with its tags, an archive, or the deletion of a fork.
 type send struct {
 	status layout.RefStatus
 	t      *workspace.Tape
 	depth  int           // of the tape or fork
 	head   gitstore.Hash // of the branch
 	refs   []transport.PushRef
-	tips   []gitstore.Hash
+	tips   []gitstore.Hash // to search for secrets
 }
 
 func (p *push) run(ctx context.Context) ([]layout.RefStatus, error) {
@@ -346,7 +346,7 @@ func (p *push) firstHead(ctx context.Context) error {
 	return transport.SetRemoteHead(ctx, p.s.Git(), p.remote, first)
 }
 
-// statuses lists the results for branches and archives.
+// statuses lists the results, one for each send.
 func (p *push) statuses() []layout.RefStatus {
 	out := make([]layout.RefStatus, len(p.sends))
 	for i, x := range p.sends {

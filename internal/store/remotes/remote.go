@@ -30,7 +30,8 @@ func Remotes(ctx context.Context, s *workspace.Store) ([]Remote, error) {
 	return all, nil
 }
 
-// AddRemote gives another repository a name. ErrConflict if the name is taken.
+// AddRemote gives another repository a name. ErrConflict if the name is taken; ErrInvalid for a name or
+// address that cannot be used.
 func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error {
 	if err := transport.CheckRemoteName(name); err != nil {
 		return layout.Invalid("origin is the usual name", "%v", err)
@@ -48,7 +49,7 @@ func AddRemote(ctx context.Context, s *workspace.Store, name, url string) error 
 	return layout.Classify(err)
 }
 
-// RemoveRemote removes a remote and the refs fetched from it. Tapes stay.
+// RemoveRemote removes a remote and the refs fetched from it. Tapes stay. ErrNotFound if there is no such remote.
 func RemoveRemote(ctx context.Context, s *workspace.Store, name string) error {
 	if err := checkRemote(s, name); err != nil {
 		return err

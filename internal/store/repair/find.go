@@ -20,8 +20,8 @@ type Damage struct {
 	Tape  string
 	Files []File
 	Lost  []Lost
-	// Changed are files in which an uncommitted line differs from what was recorded. Which line is
-	// unknown, so the files stay as they are.
+	// Changed are names of files in which an uncommitted line differs from what was recorded. Which line
+	// is unknown, so all stay, and the repair adds an event repair.changed.
 	Changed []string
 
 	mismatch bool // the journal record does not match the files
@@ -53,8 +53,9 @@ func (d *Damage) empty() bool {
 	return len(d.Files) == 0 && len(d.Lost) == 0 && len(d.Changed) == 0 && !d.mismatch
 }
 
-// Find looks for damage without a lock, and changes nothing. It returns nil if there is no damage, or if
-// the tape was changed meanwhile.
+// Find looks for damage without a lock, and changes nothing. It returns nil if there is no damage, if git is
+// merging in the working tree, or if a change is under way or was interrupted. ErrConflict if the uncommitted
+// entries are in another folder, or git has stashed them.
 func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
 	rec, err := journal.PeekOf(t)
 	if err != nil {

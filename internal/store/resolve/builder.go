@@ -84,7 +84,7 @@ func (b *Builder) StartFrom(v *snapshot.Snapshot) (err error) {
 	return err
 }
 
-// Clone returns an independent copy.
+// Clone returns an independent copy, without Full and Stored.
 func (b *Builder) Clone() (*Builder, error) {
 	out := *b
 	out.Root, out.Anchors, out.Phase = slices.Clone(b.Root), slices.Clone(b.Anchors), slices.Clone(b.Phase)

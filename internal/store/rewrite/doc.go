@@ -1,3 +1,3 @@
-// Package rewrite rewrites a history without some texts. The result follows from the history and
-// the record of the purge alone, so whoever has both can repeat it.
+// Package rewrite rewrites a history without some texts. The result follows from the history,
+// the record of the purge and the scanner, so whoever has these can repeat it.
 package rewrite

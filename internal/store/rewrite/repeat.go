@@ -62,9 +62,9 @@ func (p Replaced) Choose(ctx context.Context, s *workspace.Store, m *Masker) err
 	return nil
 }
 
-// CheckPurged reports whether next's history is old's after the purges recorded in next, with nothing else
-// changed. It repeats the purges: their result follows from the old history, the records and the scanner. A
-// nil finder means the usual scanner.
+// CheckPurged reports whether next's history begins with what the purges recorded in it made of old's, with
+// nothing else changed. It repeats the purges: their result follows from the old history, the records and
+// the scanner. A nil finder means the usual scanner.
 func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next gitstore.Hash) (bool, error) {
 	p, ok, err := RecordedPurge(ctx, s, old, next)
 	if err != nil || !ok {
@@ -90,8 +90,8 @@ func CheckPurged(ctx context.Context, s *workspace.Store, find Finder, old, next
 	return r.To(old) == p.Next, err
 }
 
-// WasPurged reports whether theirs continues commits that purges in ours have replaced, and returns the
-// records of these purges. Merging theirs would bring back what was purged.
+// WasPurged reports whether theirs, without a purge of its own, continues commits that purges in ours have
+// replaced, and returns the records of these purges. Merging theirs would bring back what was purged.
 func WasPurged(ctx context.Context, s *workspace.Store, ours, theirs gitstore.Hash) (r Records, was bool, err error) {
 	is, err1 := lineage.FirstParents(ctx, s, ours)
 	them, err2 := lineage.FirstParents(ctx, s, theirs)

@@ -15,7 +15,7 @@ import (
 
 // Rewriter rewrites a history with some texts masked. The result follows from the old history and the
 // masked texts alone: whoever rewrites the same gets the same commits. A commit keeps its author,
-// dates, message and number of parents. It keeps its id if neither it nor its ancestors contain a
+// dates and number of parents. It keeps its id if neither it nor its ancestors contain a
 // masked text, and trees and files without one are reused.
 type Rewriter struct {
 	s    *workspace.Store
@@ -24,7 +24,7 @@ type Rewriter struct {
 
 	Commits map[gitstore.Hash]gitstore.Hash // changed commits, by their old hash
 	Done    map[gitstore.Hash]bool          // commits that were handled
-	trees   map[gitstore.Hash]gitstore.Hash // root trees, and folders under anchors
+	trees   map[gitstore.Hash]gitstore.Hash // root trees, their folders anchors, and folders that are not a tape's
 	Phases  map[PhaseTree]PhaseTree
 	Blobs   map[gitstore.Hash]maskedBlob
 	recent  [8]maskedFile
@@ -185,7 +185,7 @@ func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string)
 	return r.mask.Text(subject) + strings.Join(lines, "\n"), nil
 }
 
-// Tag rewrites the tag of a rewritten commit under the given name, and drops its signature.
+// Tag rewrites an annotated tag under the given name, and drops its signature. It follows its commit and its anchor.
 func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitstore.Hash, error) {
 	tag, err := r.s.Git().Tag(h)
 	if err != nil {

@@ -47,7 +47,7 @@ func DigestOf(e layout.Entry) entryDigest {
 	return sha256.Sum256([]byte(resolve.Content(jsonl.Entry{Kind: e.Kind, Payload: e.Payload, Date: e.Date})))
 }
 
-// NewMasker returns a Masker that masks what the finder finds, once Match is set.
+// NewMasker returns a Masker that masks nothing until Match is set or a whole entry is named.
 func NewMasker(find Finder) *Masker {
 	return &Masker{find: find, Match: func(secrets.Finding) bool { return false }, Whole: map[entryDigest]bool{},
 		Texts: map[secrets.Secret]bool{}, known: secrets.NewKnownFinder(nil),
@@ -100,6 +100,7 @@ func (m *Masker) value(raw []byte) []byte {
 }
 
 // Line masks a stored line, given without its newline. A line that is not an entry is masked as text.
+// ErrInvalid if the entry's kind or date would change.
 func (m *Masker) Line(line []byte) ([]byte, error) {
 	e, err := jsonl.Parse(line)
 	if err != nil {
@@ -136,7 +137,7 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Text masks secrets in a text that is not JSON.
+// Text masks secrets in a text that is not JSON. One that is not valid UTF-8 stays as it is.
 func (m *Masker) Text(text string) string {
 	if utf8.ValidString(text) {
 		if out, ok := jsonl.String(m.value(jsonl.AppendString(nil, text))); ok {
@@ -180,8 +181,7 @@ func (s jsonString) text() string {
 	return text
 }
 
-// stringsOf lists the strings of valid JSON. The rest after the last one is listed as a string without
-// quotes.
+// stringsOf lists the strings of valid JSON. A last item has only before: what follows the last string.
 func stringsOf(b []byte) []jsonString {
 	var out []jsonString
 	var path []string // "" for an object until a key comes, "[]" for an array

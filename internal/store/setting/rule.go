@@ -38,7 +38,7 @@ const ruleHint = `for example: ["bash(git status)", "fs.write(docs/**)", "web.fe
 // inProject separates a rule from its project.
 const inProject = " in "
 
-// ParseRule reads TOOL or TOOL(PATTERN), either followed by " in PROJECT". Errors: [layout.ErrInvalid].
+// ParseRule reads TOOL or TOOL(PATTERN), and an optional " in PROJECT" after it. Errors: [layout.ErrInvalid].
 func ParseRule(text string) (r Rule, err error) {
 	bad := func(why string) (Rule, error) {
 		return Rule{}, layout.Invalid(ruleHint, "%q is not a rule: %s", text, why)

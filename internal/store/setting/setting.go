@@ -23,7 +23,7 @@ var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_p
 // ListSeparator separates the values of a list that is written as text.
 const ListSeparator = ","
 
-// isJSON reports whether the text of a setting is JSON. The packages that use the setting know its members.
+// isJSON reports whether the text of a setting is JSON.
 func isJSON(key string) bool { return Example(key) != "" }
 
 func isRules(key string) bool { return key == "allow" || key == "deny" || key == "ask" }

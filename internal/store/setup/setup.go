@@ -58,7 +58,8 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 	return s, created, err
 }
 
-// FirstTape creates the first tape and the settings, unless they exist.
+// FirstTape creates the first tape, unless there is a tape, and sets the current tape, unless it is set. It
+// reports whether it created the tape.
 func FirstTape(ctx context.Context, s *workspace.Store, name string) (bool, error) {
 	branches, err := s.Git().Refs(layout.BranchPrefix)
 	if err != nil {
