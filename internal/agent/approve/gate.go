@@ -16,8 +16,8 @@ import (
 
 // The modes.
 const (
-	ModeAsk  = "ask"  // commands and writes need an answer
-	ModePlan = "plan" // only what reads is allowed
+	ModeAsk  = "ask"  // commands, writes and fetching pages need an answer
+	ModePlan = "plan" // as ModeAsk, but commands and writes are refused
 	ModeAuto = "auto" // nothing needs an answer, except what a rule wants to be asked about
 )
 
