@@ -37,8 +37,8 @@ type Report struct {
 // Line is a line of shell to add to a hook.
 type Line struct{ Hook, Line string }
 
-// Install writes the hooks of a workspace, which its linked worktrees share. Hooks that are already in
-// place stay as they are.
+// Install writes the hooks of a workspace, which its linked worktrees share. Our hooks that are up to date, and
+// hooks of others that call ours, stay as they are.
 func Install(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).install)
 }
