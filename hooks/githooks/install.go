@@ -28,8 +28,8 @@ type Report struct {
 	Changed   []string // names of the hooks that this call wrote or removed
 	// Own are the file names, in Dir, of the user's own hooks, which ours call first.
 	Own []string
-	// Outside says that core.hooksPath names a folder outside the repository. Nothing is
-	// written there; the folder's owner can add Lines to the hooks in it.
+	// Outside says that core.hooksPath names a folder outside git's own, such as .husky, or none.
+	// Nothing is written there; the folder's owner can add Lines to the hooks in it.
 	Outside bool
 	Lines   []Line
 }

@@ -106,7 +106,7 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 }
 
 // FitLabel returns the label of a tape. If its end tells it from others, the title before that is cut so that the label
-// fits into cells (0 or less: it is not cut). Other labels are not cut here: the table cuts at their end.
+// fits into cells (0 or less: it is not cut). Other labels are not cut here.
 func FitLabel(t about.Tape, cells int) string {
 	const least = 12
 	if cells <= 0 || t.Title == "" || t.Apart == "" {

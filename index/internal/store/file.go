@@ -61,7 +61,7 @@ func openScratch(path string) (*DB, error) {
 }
 
 // Build makes a new index in the folder dir, and replaces the file index with it. With extend, it begins with a copy
-// of that file. If the build fails, the old index stays. Build returns how many entries it added.
+// of that file. Until the new one is complete, the old one stays. Build returns how many entries it added.
 func (a View) Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
 	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
 		for _, path := range left { // of builds that were killed
