@@ -43,11 +43,11 @@ func MayHaveSessions(path string) bool {
 }
 
 // Begin selects the folders to watch: args, or the agents' own folders if args is empty. It returns, by folder, the
-// time from which changes are recorded. For a folder that was never watched that is now, or if it is one of args, zero.
+// time from which changes are recorded: for a folder that was never watched, now, or the zero time if args has it.
 func (w *Watch) Begin(args []string) (map[string]time.Time, error) {
 	w.file = filepath.Join(w.Places[0], "watched.json")
 	if raw, err := os.ReadFile(w.file); err == nil {
-		_ = json.Unmarshal(raw, &w.until) // a damaged file counts as none: nothing is recorded twice
+		_ = json.Unmarshal(raw, &w.until) // a damaged file counts as none; nothing is recorded twice
 	}
 	w.named, w.began = len(args) > 0, w.Now()
 	if w.until == nil {
