@@ -7,9 +7,9 @@
 // last one; the user's message; then for each step what the assistant says before its calls,
 // tool_call, tool_result, error, its answer, the event run with status and usage, and the event
 // loop.step with status ok, continue, error or auto_handoff. Before an auto_handoff comes its anchor,
-// and after it the prompt again. An entry is durable before its consequences: the prompt before the model
-// is called, a call before its tool runs, a result before the model gets it, the answer before it
-// is delivered. What belongs together (an answer with its run and its step) is one transaction.
+// and after it the prompt again. An entry is durable before its consequences: the prompt before the
+// model is called, a call before its tool runs, a result before the model gets it, the answer before
+// it is delivered. What belongs together (an answer with its run and its step) is one transaction.
 //
 // # A turn that is repeated
 //

@@ -45,7 +45,7 @@ func Words() []string {
 }
 
 // Of returns the state of each agent. places are the folders of the recorder, user says where settings are, here is
-// the current directory, and program the path of this program. warn gets errors of reading sessions and notes.
+// the current directory, and program the path of this program. warn gets errors in reading sessions and notes.
 func Of(places []string, user record.Where, here, program string, now time.Time, warn func(string)) []*Agent {
 	sessions, err := recorder.Sessions(places)
 	if err != nil {

@@ -35,7 +35,7 @@ type Client struct {
 	http       http.Client
 }
 
-// Open returns a client. The server and the token come each from the environment, or else from tape login. Errors:
+// Open returns a client. Server and token come from the environment; what is missing there, from tape login. Errors:
 // ErrNotFound if no server is known, or no token for it; ErrInvalid, as from New.
 func Open(getenv func(string) string) (*Client, error) {
 	server, token := getenv(envServer), getenv(envToken)

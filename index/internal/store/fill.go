@@ -29,7 +29,7 @@ type batch struct {
 	last    bool
 	entries []repo.Entry
 	lines   []Line        // of the entries, once their words were collected
-	words   *fts5.Builder // words to write: the builder was full, or is a worker's last; or nil
+	words   *fts5.Builder // a builder that is full, or a worker's last one; or nil
 }
 
 func send(ctx context.Context, to chan<- *batch, b *batch) error {

@@ -16,8 +16,8 @@ import (
 
 // The modes.
 const (
-	ModeAsk  = "ask"  // commands, writes and fetching pages need an answer
-	ModePlan = "plan" // as ModeAsk, but commands and writes are refused
+	ModeAsk  = "ask"  // all calls need an answer, except those that only read in the project
+	ModePlan = "plan" // only such reading is allowed; fetching a page needs an answer
 	ModeAuto = "auto" // nothing needs an answer, except what a rule wants to be asked about
 )
 
