@@ -53,7 +53,8 @@ func (r *Runtime) LoadState(ctx context.Context, m Envelope, session string) (St
 	return state, nil
 }
 
-// BuildPrompt returns the prompt for a message: by default the message's content.
+// BuildPrompt returns the prompt for a message. If no plugin makes one, or the first that does makes an empty one,
+// the prompt is the message's content.
 func (r *Runtime) BuildPrompt(ctx context.Context, m Envelope, session string, s State) (Prompt, error) {
 	answer, err := first(ctx, r, "build_prompt", func(p *Plugin) (*Prompt, error) { return p.BuildPrompt(ctx, m, session, s) })
 	if err != nil {

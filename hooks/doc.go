@@ -8,7 +8,7 @@
 //	load_state         the state that the plugins share during the turn
 //	build_prompt       the prompt for the model
 //	run_model_stream   the answer as events; or run_model, the answer as a text
-//	save_state         always, even if the model failed or the turn was cancelled
+//	save_state         after the model, also if it failed or the turn was cancelled
 //	render_outbound    the messages to send
 //	dispatch_outbound  sends one of them
 //

@@ -136,7 +136,7 @@ const (
 type Turn struct {
 	Session  string `json:"session_id"`
 	Running  bool   `json:"running"`
-	Pending  int    `json:"pending"`  // messages that wait for a turn
+	Pending  int    `json:"pending"`  // turns that wait; one may answer several messages
 	Steering int    `json:"steering"` // messages that wait for the running turn's next step
 }
 

@@ -1,8 +1,8 @@
 // Package index keeps a workspace's index, and searches with it.
 //
 // The index is the file index.db of a workspace, an SQLite database. It can be deleted at any time: the
-// next search makes it again. It contains the position and the words of every entry, but not its text, which
-// is read from the tape's files or from git.
+// next search makes it again. It contains the position, the words and a summary of every entry, and what people
+// asked, in a line each, but not the texts, which are read from the tape's files or from git.
 //
 // # Catching up
 //

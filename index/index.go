@@ -22,6 +22,7 @@ type Options struct {
 	Shown *Shown
 	// Seen, if set, is called for entries that may match a search for words. It returns the entry as the
 	// caller sees it, and false if the caller does not see it. Result.Matches may include unseen entries.
+	// It is not called for the entries around a hit (Search.Context).
 	Seen func(repo.Entry) (repo.Entry, bool)
 }
 

@@ -32,8 +32,8 @@ const (
 )
 
 // Search finds entries. A search for words first brings the index up to date with the tapes. If one of several
-// tapes disappears meanwhile, such as a fork that is merged, it is left out. ErrNotFound if none of the named
-// tapes exists; ErrInvalid if the search is invalid.
+// tapes disappears meanwhile, such as a fork that is merged, it is left out. Errors: ErrNotFound if none of the
+// named tapes exists, or no tape has the query's anchors; ErrInvalid; ErrBusy, as from Sync.
 func (x *Index) Search(ctx context.Context, s Search) (*Result, error) {
 	if err := s.Check(); err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ type (
 	Work = store.Work
 	// FileFilter chooses files that sessions read and wrote.
 	FileFilter = store.FileFilter
-	// FileUse says how a session used a file.
+	// FileUse says how a tape used a file; in a Digest, how a session did.
 	FileUse = store.FileUse
 	// Touch is an entry that read or wrote a file.
 	Touch = store.Touch
@@ -81,8 +81,8 @@ func (x *Index) byOwner(ctx context.Context, list []*Work) (out []*Work, err err
 	return out, nil
 }
 
-// Files returns which sessions read and wrote files: one FileUse for each session and path. It first brings the
-// index up to date.
+// Files returns which tapes read and wrote files: one FileUse for each tape and path. It first brings the index up
+// to date.
 func (x *Index) Files(ctx context.Context, f FileFilter) ([]FileUse, error) {
 	return asked(ctx, x, func() ([]FileUse, error) { return x.db.FileUses(f) })
 }

@@ -28,8 +28,8 @@ type Report struct {
 	Changed   []string // names of the hooks that this call wrote or removed
 	// Own are the file names, in Dir, of the user's own hooks, which ours call first.
 	Own []string
-	// Outside says that core.hooksPath names a folder outside the repository. Nothing is
-	// written there; the folder's owner can add Lines to the hooks in it.
+	// Outside says that core.hooksPath names a folder outside git's own, such as .husky, or none.
+	// Nothing is written there; the folder's owner can add Lines to the hooks in it.
 	Outside bool
 	Lines   []Line
 }
@@ -37,8 +37,8 @@ type Report struct {
 // Line is a line of shell to add to a hook.
 type Line struct{ Hook, Line string }
 
-// Install writes the hooks of a workspace, which its linked worktrees share. Hooks that are already in
-// place stay as they are.
+// Install writes the hooks of a workspace, which its linked worktrees share. Our hooks that are up to date, and
+// hooks of others that call ours, stay as they are.
 func Install(ctx context.Context, store *repo.Store) (Report, error) {
 	return inWorkspace(ctx, store, (*installer).install)
 }

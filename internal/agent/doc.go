@@ -4,11 +4,12 @@
 // # What a turn records
 //
 // A session is a tape. The entries of a turn come in this order: system, if it differs from the
-// last one; the user's message; then for each step tool_call, tool_result, error, the assistant's
-// message, the event run with status and usage, and the event loop.step with status ok, continue,
-// error or auto_handoff. An entry is durable before its consequences: the prompt before the model
-// is called, a call before its tool runs, a result before the model gets it, the answer before it
-// is delivered. What belongs together (an answer with its run and its step) is one transaction.
+// last one; the user's message; then for each step what the assistant says before its calls,
+// tool_call, tool_result, error, its answer, the event run with status and usage, and the event
+// loop.step with status ok, continue, error or auto_handoff. Before an auto_handoff comes its anchor,
+// and after it the prompt again. An entry is durable before its consequences: the prompt before the
+// model is called, a call before its tool runs, a result before the model gets it, the answer before
+// it is delivered. What belongs together (an answer with its run and its step) is one transaction.
 //
 // # A turn that is repeated
 //
@@ -24,5 +25,6 @@
 //   - A call of the model whose answer was not recorded is made again.
 //   - A comma command that had started is not run again; the answer says that it was interrupted.
 //
-// The tape is searched for the message over the last [turnsBack] turns.
+// The tape is searched for the message over the last [turnsBack] turns, and at most [entriesBack]
+// entries of other turns.
 package agent

@@ -29,14 +29,14 @@ type past struct {
 	prompt    json.RawMessage // the content of the turn's message, nil if it was not recorded
 	prompted  int             // the last step with a prompt of its own
 	step      int             // the last step that ended
-	status    string          // of that step
+	status    string          // of that step, or of the command
 	problem   string
 	open      bool   // a step has calls, and has not ended
 	waiting   []call // its calls without a result
 	cancelled bool
 	partial   bool   // an answer that was cut off follows the prompt
 	handedOff bool   // because the context was too long
-	text      string // the assistant's messages
+	text      string // the assistant's messages, or the command's output
 	promptAt  place
 }
 

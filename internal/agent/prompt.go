@@ -52,7 +52,8 @@ func (a *agent) heading(m hooks.Envelope) string {
 	return "<message_context>\n" + about + "\n</message_context>"
 }
 
-// contextText returns a message's context on one line. Keys with a leading _ are the runtime's own.
+// contextText returns a message's context, a map as key=value|key=value. Keys with a leading _ are the
+// runtime's own, and left out.
 func contextText(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -131,7 +132,7 @@ const planPrompt = `You are in the mode plan: you can read, but commands and cha
 const longestAgentsFile = 256 << 10
 
 // systemPrompt returns the default prompt, the AGENTS.md files from the project's root down to the
-// current folder, and the list of skills.
+// current folder, the prompt of the mode plan if it is on, and the list of skills.
 func (a *agent) systemPrompt(context.Context, hooks.Prompt, hooks.State) (*string, error) {
 	blocks := append([]string{defaultSystemPrompt}, agentsFiles(a.Project, a.Folder)...)
 	if a.Plan != nil && a.Plan() {

@@ -60,8 +60,8 @@ func (r *turn) addStepPrompt(ctx context.Context, d *drafts) error {
 	return err
 }
 
-// savePrompt stores drafts and, after them, the turn's prompt: for the first time, or again because
-// a new phase has begun.
+// savePrompt stores drafts and, after them, the turn's prompt: for the first time, or again, in a new
+// phase or after a partial answer.
 func (r *turn) savePrompt(ctx context.Context, d *drafts, again bool) error {
 	if r.past.prompt == nil {
 		raw, err := encoded(promptContent(r.prompt))

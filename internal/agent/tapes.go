@@ -10,7 +10,8 @@ import (
 	"tape/repo"
 )
 
-// TapeName returns the name of a session's tape: its id, or a slug of it if that would name a fork.
+// TapeName returns the name of a session's tape: its id, or a slug of it if the id has a slash, as a fork's name has,
+// or is no valid name.
 func TapeName(session string) string {
 	if strings.Contains(session, "/") || layout.CheckName("a tape", session) != nil {
 		return layout.TapeSlug(session)

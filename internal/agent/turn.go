@@ -45,7 +45,7 @@ type turn struct {
 
 	runID    string // of the current call of the model
 	step     int
-	began    time.Time // of the step
+	began    time.Time // of the step, or of the command
 	promptAt place
 	end      place // of the last stored entry
 

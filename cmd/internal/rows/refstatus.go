@@ -29,8 +29,8 @@ func (w RefWords) text(s repo.RefStatus) string {
 	return cmp.Or(w[s.Status], strings.ReplaceAll(s.Status, "_", " "))
 }
 
-// Statuses shows the result for each tape, and returns an error if one was rejected. Tapes that
-// are up to date are only counted, unless all are to be listed.
+// Statuses shows the result for each tape, and returns an error if one was rejected. Several tapes
+// that are up to date are only counted, unless all are to be listed or --json is set.
 func Statuses(s *stdio.Streams, list []repo.RefStatus, w RefWords, all bool) error {
 	if s.JSON {
 		return cmp.Or(stdio.Listing[repo.RefStatus]{Object: describeStatus}.Show(s, list, nil), Rejected(list))

@@ -105,8 +105,8 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 	return columns
 }
 
-// FitLabel returns the label of a tape, cut to so many cells; 0 or less: not cut. The end that tells it from others is
-// never cut.
+// FitLabel returns the label of a tape. If its end tells it from others, the title before that is cut so that the label
+// fits into cells (0 or less: it is not cut). Other labels are not cut here.
 func FitLabel(t about.Tape, cells int) string {
 	const least = 12
 	if cells <= 0 || t.Title == "" || t.Apart == "" {

@@ -138,7 +138,7 @@ func measureOf(rows []report.Row, by index.By) (func(report.Row) float64, string
 	return func(r report.Row) float64 { return float64(r.Active) }, "ACTIVE"
 }
 
-// bar draws n as a share of most, which has so many cells, in eighths of a cell.
+// bar draws n in eighths of a cell; most would be as long as cells. "" if n is not positive.
 func bar(n, most float64, cells int) string {
 	if most <= 0 || n <= 0 {
 		return ""

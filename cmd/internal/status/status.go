@@ -45,7 +45,7 @@ func Words() []string {
 }
 
 // Of returns the state of each agent. places are the folders of the recorder, user says where settings are, here is
-// the current directory, and program the path of this program. warn gets errors about former sessions.
+// the current directory, and program the path of this program. warn gets errors in reading sessions and notes.
 func Of(places []string, user record.Where, here, program string, now time.Time, warn func(string)) []*Agent {
 	sessions, err := recorder.Sessions(places)
 	if err != nil {
@@ -72,8 +72,8 @@ func Of(places []string, user record.Where, here, program string, now time.Time,
 	return list
 }
 
-// installed returns an Agent for each settings file with our hooks; for an agent that has none, one for the user's
-// settings.
+// installed returns an Agent for each settings file that has our hooks or cannot be read; for an agent without such a
+// file, one for the user's settings.
 func installed(user record.Where, here, program string) (list []*Agent) {
 	for _, agent := range importer.All().WithHooks() {
 		project, local := user, user
@@ -170,7 +170,7 @@ func (st *Agent) decide() {
 	}
 }
 
-// Bytes is how much of the last active session was read.
+// Bytes is how many bytes of the last active session were read.
 func (st *Agent) Bytes() (n int64) {
 	if st.Last != nil {
 		for _, f := range st.Last.Files {

@@ -46,7 +46,7 @@ func (w Results) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Printf writes to the results. Written and Close report failed writes.
+// Printf writes to the results. Written, Flush and Close report failed writes.
 func (s *Streams) Printf(format string, args ...any) { fmt.Fprintf(s.Out, format, args...) }
 
 // Line writes a line of results.
@@ -119,7 +119,7 @@ func (s *Streams) Message(level, text string) {
 	}
 }
 
-// Warn writes a warning: something is wrong, but the command goes on.
+// Warn writes a warning, unless --quiet is set: something is wrong, but the command goes on.
 func (s *Streams) Warn(text string) {
 	switch {
 	case s.Quiet:

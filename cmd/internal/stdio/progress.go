@@ -55,7 +55,7 @@ func (p *Progress) Part(done, size int64) {
 	}
 }
 
-// Count shows how many entries are done, if their total is unknown.
+// Count shows how many entries are done, if their total is unknown: every 10,000 entries.
 func (p *Progress) Count(done int64) { p.at(done, 10_000, "\r%s  %s", p.label, display.Entries(done)) }
 
 // Clear removes the progress from the screen.

@@ -35,8 +35,8 @@ type Client struct {
 	http       http.Client
 }
 
-// Open returns a client. The server comes from the environment, or else from tape login. Errors: ErrNotFound if
-// no server is known, or no token for it.
+// Open returns a client. Server and token come from the environment; what is missing there, from tape login. Errors:
+// ErrNotFound if no server is known, or no token for it; ErrInvalid, as from New.
 func Open(getenv func(string) string) (*Client, error) {
 	server, token := getenv(envServer), getenv(envToken)
 	if server == "" {
@@ -70,7 +70,7 @@ func keysFile() (string, error) {
 	return keys.File(home), err
 }
 
-// New returns a client for a server.
+// New returns a client for a server; ErrInvalid if its address or the token is malformed.
 func New(server, token string) (*Client, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {

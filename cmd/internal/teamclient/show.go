@@ -96,7 +96,8 @@ type Hit struct {
 	Title string
 }
 
-// Find returns the hits of a search. s.Tapes is nil, or has one REMOTE/TAPE or TAPE. more says that there are others.
+// Find returns the hits of a search, without a limit at most 1000. s.Tapes is nil, or has one REMOTE/TAPE or TAPE. more
+// says that there are others.
 func (c *Client) Find(ctx context.Context, s index.Search) (hits []Hit, more bool, err error) {
 	q := parameters(s.Query)
 	q.Set("q", s.Text)

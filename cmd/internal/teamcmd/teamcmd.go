@@ -1,4 +1,5 @@
-// Package teamcmd has the flags and help of tape team and tape login. The work is done in tape-host.
+// Package teamcmd has the flags and help of tape team and tape login, and what other commands do with --team. The
+// work is done in tape-host.
 package teamcmd
 
 import (
@@ -46,7 +47,7 @@ type List struct {
 // Entries says which entries of a session are shown: one, or those that a query selects.
 type Entries struct {
 	Tape          string // REMOTE/TAPE
-	ID            int64  // 0: all
+	ID            int64  // 0: those that Query selects
 	Query         repo.Query
 	Oneline, Full bool
 	Events        bool

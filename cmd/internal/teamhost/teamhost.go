@@ -22,8 +22,8 @@ import (
 // Host runs the commands of tape team.
 type Host struct{}
 
-// open reads team.toml, connects to the database, and calls begin to prepare the database. Before it connects, it
-// calls check, if set, which may refuse the arguments of the command.
+// open reads team.toml, connects to the database, and calls begin, which prepares the database or checks its schema.
+// Before it connects, it calls check, if set, which may refuse the arguments of the command.
 func open(ctx context.Context, o teamcmd.Options, check func(*config.Config) error,
 	begin func(*db.DB, context.Context) error) (*config.Config, *db.DB, error) {
 	c, err := config.Load(config.FileName(o.Config, o.Getenv), o.Getenv)
@@ -106,7 +106,8 @@ func names(c *config.Config) (out []string) {
 	return out
 }
 
-// showResult shows what was done for a remote. While watching, it shows only changes.
+// showResult shows what was done for a remote. While watching, it shows only changes and failures. Otherwise a failure
+// is shown only as JSON, because TeamSync returns it.
 func showResult(s *stdio.Streams, r sync.Result, watching bool) {
 	if r.Busy || watching && r.Err == nil && r.Tapes == 0 {
 		return

@@ -43,11 +43,11 @@ func MayHaveSessions(path string) bool {
 }
 
 // Begin selects the folders to watch: args, or the agents' own folders if args is empty. It returns, by folder, the
-// time from which changes are recorded.
+// time from which changes are recorded: for a folder that was never watched, now, or the zero time if args has it.
 func (w *Watch) Begin(args []string) (map[string]time.Time, error) {
 	w.file = filepath.Join(w.Places[0], "watched.json")
 	if raw, err := os.ReadFile(w.file); err == nil {
-		_ = json.Unmarshal(raw, &w.until) // without the file, more is read, but nothing is recorded twice
+		_ = json.Unmarshal(raw, &w.until) // a damaged file counts as none; nothing is recorded twice
 	}
 	w.named, w.began = len(args) > 0, w.Now()
 	if w.until == nil {
@@ -202,7 +202,7 @@ func (w *Watch) CatchUp(ctx context.Context) {
 }
 
 // noteOf makes the note that a hook would have left about a transcript. ok is false if the file is not
-// a transcript, or does not name its project.
+// a transcript, or if neither it nor w.Workspace says where it belongs.
 func (w *Watch) noteOf(ctx context.Context, path string) (n spool.Note, ok bool) {
 	info, err := importer.Identify(ctx, path)
 	n = spool.Note{Agent: info.Format, At: w.Now(), Program: w.Program, Workspace: w.Workspace,

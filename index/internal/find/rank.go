@@ -18,7 +18,7 @@ func (p *picker) guess(c *candidate) float64 {
 	return p.Weigh(c.Kind, c.Created, sum)
 }
 
-// score is BM25 over the words of the query, weighed by kind and age.
+// score is BM25 over the words of the query, weighed by kind, age, and whether the text has the query as typed.
 func (p *picker) score(c *candidate) float64 {
 	sum := 0.0
 	for _, t := range c.match.Terms {

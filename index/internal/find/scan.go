@@ -82,7 +82,7 @@ func (s Search) scanner() (*scan.Scanner, error) {
 	return find, nil
 }
 
-// partsToScan returns which parts of each tape to search; nil means all of the tape's own files.
+// partsToScan returns which parts of each tape to search. Nil means what the query selects in the tape's own files.
 func partsToScan(ctx context.Context, tapes []selection) ([]parts, error) {
 	out := make([]parts, len(tapes))
 	if !slices.ContainsFunc(tapes, func(t selection) bool { return t.IsFork() }) {

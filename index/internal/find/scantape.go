@@ -158,7 +158,7 @@ func (s *tapeScan) searchPhase(ctx context.Context, series map[int]*fileSeries, 
 		if err := s.searchFiles(ctx, round, seriesOf); err != nil {
 			return false, err
 		}
-		unsearched := int64(0) // files that are not searched yet have no entries after this id
+		unsearched := int64(0) // files that are not searched yet have only entries before this id
 		for _, l := range series {
 			if l.left(s.part.lo) > 0 {
 				unsearched = max(unsearched, l.first)

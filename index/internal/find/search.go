@@ -46,16 +46,16 @@ type Search struct {
 	Tapes []string
 	Query repo.Query
 
-	// Own leaves the texts of artifacts out of the search.
+	// Own leaves the texts of artifacts out of a search for Words.
 	Own bool
 	// Types, if not empty, restricts the search to these kinds of entries and names of events.
 	Types []string
 
-	// Stored returns entries as they are stored, not as they are seen. Entries over StoredLimit have only ID
-	// and Tape, to limit memory.
+	// Stored is for Words: it returns entries as they are stored, not as they are seen. Entries over StoredLimit
+	// have only ID and Tape, to limit memory.
 	Stored bool
 
-	// Newest orders by age instead of relevance.
+	// Newest orders by age instead of relevance, as searches that are not for Words always do.
 	Newest bool
 	// NoFold returns each entry as a hit; otherwise entries that say nearly the same are one hit.
 	NoFold bool
@@ -92,7 +92,7 @@ type Result struct {
 	Instead string
 }
 
-// Check returns ErrInvalid if a number in the search is negative.
+// Check returns ErrInvalid if the limit or Context is negative.
 func (s Search) Check() error {
 	if l := s.Query.Limit; l != nil && *l < 0 {
 		return fmt.Errorf("%w: a limit must not be negative", repo.ErrInvalid)
@@ -116,7 +116,7 @@ type selection struct {
 	first, last int64
 }
 
-// selectIn resolves the query's anchors. Tapes without them are left out, unless all lack them.
+// selectIn resolves the query's anchors. Tapes without them are left out; ErrNotFound if all lack them.
 func (s Search) selectIn(ctx context.Context, tapes []*repo.Tape) ([]selection, error) {
 	var out []selection
 	var missing error

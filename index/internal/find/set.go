@@ -58,7 +58,8 @@ func spansOf(scopes []scope) []span {
 	return out
 }
 
-// joined makes spans of scopes or parts of scopes. Adjacent complete scopes become one span.
+// joined makes spans of scopes or parts of scopes. If one ends a scope and the next begins the next scope, they
+// become one span.
 func (l placement) joined(list []scope) []span {
 	slices.SortFunc(list, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
 	var out []span

@@ -270,7 +270,7 @@ func (b *Builder) append(p *posting) {
 	}
 }
 
-// grow gives a list another chunk when the last is full.
+// grow gives a list its first chunk, or another one when the last is full.
 func (b *Builder) grow(p *posting) bool {
 	n := chunkSize(int(p.size))
 	at := b.lists.alloc(n + linkSize)

@@ -79,8 +79,8 @@ const (
 // leafID is the id of the page pgno of a segment.
 func leafID(segid, pgno int64) int64 { return segid<<segidShift + pgno }
 
-// Index is an FTS5 table, for one goroutine at a time. After an error of Write or Merge, roll back and open it
-// again; also open it again when others may have written to the table.
+// Index is an FTS5 table, for one goroutine at a time. After an error of Write, Merge or Take, roll back and open
+// it again; also open it again when others may have written to the table.
 type Index struct {
 	pages Pages
 	st    structure

@@ -63,7 +63,7 @@ type termScan struct {
 	keep       int    // how many bytes the term shares with the previous one
 	tail       []byte // the rest of the term
 	list       []byte // the documents of the term on this page
-	more       bool   // a term was read, and others may follow
+	more       bool   // a term was read
 	last       bool   // the term is the last on the page, so its list may continue
 }
 

@@ -14,9 +14,9 @@ const smallPages = 16
 // Merge merges segments so that lookups stay cheap. From the merged segments it removes the documents for
 // which keep is false; nil keeps all. With all, it merges all segments into one.
 //
-// Without all, call it after each Write. It merges the small segments, and those that are not much larger than
-// all smaller ones together. So sizes at least double from one segment to the next, and a document is rewritten
-// about as often as there are segments.
+// Without all, call it after each Write. It merges the small segments, and those of at most 1.5 times the pages
+// of all smaller ones together. So the sum of sizes more than doubles from one segment to the next, and a
+// document is rewritten about as often as there are segments.
 func (x *Index) Merge(keep func(doc int64) bool, all bool) error {
 	in := x.st.segs
 	if !all {

@@ -41,9 +41,9 @@ type parsedAbout struct {
 // does not contain.
 const allFacts = "SELECT ifnull(group_concat(concat_ws(char(31), branch, name, about), char(30)), '') FROM tapes"
 
-// About returns what each of the tapes is about, by branch. The second call for several tapes begins to keep
-// what it parsed, and later calls parse only JSON that has changed: for thousands of tapes, parsing takes
-// most of the time.
+// About returns what each of the tapes is about, by branch: the zero value for a tape that the index does not
+// have. The second call for several tapes begins to keep what it parsed, and later calls parse only JSON that
+// has changed: for thousands of tapes, parsing takes most of the time.
 func (d *DB) About(tapes []*Target) (map[string]about.Tape, error) {
 	out, parsed := make(map[string]about.Tape, len(tapes)), map[string]parsedAbout{}
 	keep := d.listed && len(tapes) > 1

@@ -11,10 +11,11 @@ import (
 	"tape/internal/store/activity"
 )
 
-// Digest is what was done in a session, with its forks and subagents, in a range of time.
+// Digest is what was done in a session, with its forks and subagents, in a range of time. About, Ending and
+// Answer are those of the session's own tape, whatever the range.
 type Digest struct {
-	About            about.Tape // of the whole session
-	Last             time.Time  // of the last request or commit in the range; zero if none has a date
+	About            about.Tape
+	Last             time.Time // of the last request or commit in the range; zero if none has a date
 	Prompts, Commits []Said
 	Files            []FileUse // the changed ones; Tape is empty
 	Ending           activity.Ending

@@ -60,8 +60,8 @@ func openScratch(path string) (*DB, error) {
 	return Open(path, "page_size("+strconv.Itoa(PageSize)+")", "journal_mode(OFF)", "synchronous(OFF)", "locking_mode(EXCLUSIVE)")
 }
 
-// Build makes a new index in the folder dir, and replaces the old one with it. With extend, it begins with a copy of
-// the old one. It returns how many entries it added.
+// Build makes a new index in the folder dir, and replaces the file index with it. With extend, it begins with a copy
+// of that file. Until the new one is complete, the old one stays. Build returns how many entries it added.
 func (a View) Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
 	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
 		for _, path := range left { // of builds that were killed

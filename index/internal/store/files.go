@@ -14,7 +14,7 @@ type FileFilter struct {
 	Until time.Time
 }
 
-// FileUse says how a session used a file.
+// FileUse says how a tape used a file; in a Digest, how a session did.
 type FileUse struct {
 	Tape, Path     string
 	Reads, Writes  int64
@@ -31,7 +31,7 @@ type Touch struct {
 	Added, Removed int64 // lines
 }
 
-// FileUses sums how sessions used files, by the tapes' numbers and the paths.
+// FileUses sums how each tape used each file, in the order of the tapes' numbers and of the paths.
 func (d *DB) FileUses(f FileFilter) (out []FileUse, err error) {
 	var u FileUse
 	var first, last sql.NullInt64

@@ -29,7 +29,7 @@ type batch struct {
 	last    bool
 	entries []repo.Entry
 	lines   []Line        // of the entries, once their words were collected
-	words   *fts5.Builder // a full builder, or nil
+	words   *fts5.Builder // a builder that is full, or a worker's last one; or nil
 }
 
 func send(ctx context.Context, to chan<- *batch, b *batch) error {
@@ -52,7 +52,8 @@ type filler struct {
 }
 
 // fill reads a suffix. For every entry, in order, it calls read with the entry, and row with its line, which
-// is made from show(entry). It calls row on the caller's goroutine.
+// is made from show(entry). It calls row on the caller's goroutine; if there are many entries, read on another
+// one, and show on several at once.
 func (f *filler) fill(ctx context.Context, s *query.Suffix, tape int64, show func(repo.Entry) repo.Entry, read func(repo.Entry), row func(Line) error) error {
 	next, stop := iter.Pull2(s.Entries(ctx))
 	defer stop()
@@ -106,7 +107,7 @@ func (f *filler) close(ok bool) error {
 	return errors.Join(err, f.words.close(ok && err == nil))
 }
 
-// fillParallel continues after the first batch.
+// fillParallel handles the first batch and those that source returns after it.
 func (f *filler) fillParallel(ctx context.Context, first *batch, source func() (*batch, error), tape int64, show func(repo.Entry) repo.Entry, row func(Line) error) error {
 	workers := max(1, runtime.GOMAXPROCS(0))
 	g, ctx := errgroup.WithContext(ctx)

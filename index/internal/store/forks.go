@@ -27,7 +27,7 @@ import (
 type Target struct {
 	Tape   *repo.Tape
 	parent *Target
-	Commit gitstore.Hash // the tape's commit if it has nothing uncommitted; zero if that is unknown
+	Commit gitstore.Hash // the tape's commit if it is known to have nothing uncommitted, else zero
 }
 
 // hasAll reports whether the index is known to have all of the tape, without opening the tape.
@@ -78,8 +78,8 @@ func WithParents(ctx context.Context, workspace *repo.Store, tapes []*repo.Tape)
 // tapePrefix is the prefix of tapes' branches as git shows it.
 var tapePrefix = strings.TrimPrefix(layout.BranchPrefix, "refs/heads/")
 
-// All returns targets for the tapes and open forks of the workspace. If the index has a tape's commit, the
-// name comes from the index. Tapes without uncommitted entries are not opened.
+// All returns targets for the tapes and open forks of the workspace. If the index has a tape's commit, the name
+// comes from the index, and the commit is not read.
 func All(ctx context.Context, in *repo.Store, has Has) ([]*Target, error) {
 	ws := (*workspace.Store)(in)
 	committedOnly, err := journal.CommittedOnly(ws)
@@ -142,8 +142,8 @@ func (d *DB) fits(ctx context.Context, t *Target, k TapeRow) (bool, error) {
 	return parent.No == k.Parent, err
 }
 
-// Begins is like [snapshot.Begins], but if a branch has nothing in common with its parent, ok is false
-// without an error.
+// Begins is like [snapshot.Begins], but if the branch is gone or has nothing in common with its parent, ok is
+// false without an error.
 func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.ReadMark, ok bool, err error) {
 	from, m, ok, err := snapshot.Begins(ctx, (*workspace.Tape)(t))
 	if errors.Is(err, repo.ErrNotFound) || errors.Is(err, repo.ErrConflict) {
@@ -153,6 +153,7 @@ func Begins(ctx context.Context, t *repo.Tape) (parent *repo.Tape, m snapshot.Re
 }
 
 // originOf finds where a fork begins in what the index has of its parent. It may add the parent to the index first.
+// The zero value means that the fork is to be stored in full.
 func (d *DB) originOf(ctx context.Context, t *Target, a *addition) (origin, error) {
 	const tries = 3 // others may change the parent meanwhile
 	for range tries {

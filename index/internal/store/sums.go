@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// sessionOf returns a number for the session that a tape belongs to. Forks and subagents belong to the
+// sessionOf returns a number for the session that a tape belongs to. Subagents, and forks of tapes, belong to the
 // session of their parent. helper says that the tape is a subagent's.
 func sessionOf(t *repo.Tape, helper bool) int64 {
 	name := t.Name()

@@ -9,8 +9,8 @@ import (
 
 // wordWriter writes words to the index.
 //
-// Words come in as many segments as memory requires. For a new index they are collected in a file of their
-// own, and then written as one segment: merging segments in the index would leave holes in its file.
+// Words come in as many segments as memory requires. In a build they are collected in a file of their own, and
+// then written as one segment: merging segments in the index would leave holes in its file.
 type wordWriter struct {
 	x   *fts5.Index
 	dir string // folder for the file; "" to write each segment to the index at once

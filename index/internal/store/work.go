@@ -18,7 +18,7 @@ const (
 	ByProject By = "project" // the directory in which the session began
 	ByAgent   By = "agent"
 	ByModel   By = "model"
-	ByTool    By = "tool"
+	ByTool    By = "tool" // without turns and tokens
 	ByPerson  By = "person"
 	ByTape    By = "tape" // a subagent's tape counts apart from that of its session
 )

@@ -16,8 +16,8 @@ import (
 
 // The modes.
 const (
-	ModeAsk  = "ask"  // commands and writes need an answer
-	ModePlan = "plan" // only what reads is allowed
+	ModeAsk  = "ask"  // all calls need an answer, except those that only read in the project
+	ModePlan = "plan" // only such reading is allowed; fetching a page needs an answer
 	ModeAuto = "auto" // nothing needs an answer, except what a rule wants to be asked about
 )
 

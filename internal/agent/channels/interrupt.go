@@ -40,8 +40,8 @@ func (m *Manager) interrupt(ctx context.Context, session string, e hooks.Envelop
 	return err
 }
 
-// TakeBack removes a message that waits for a turn or steers one. It reports false if a turn has read the
-// message already, and returns an error while it is decided which of the two the message does.
+// TakeBack removes a message that waits for a turn or steers one. It reports false if the message is unknown or a
+// turn has read it already, and returns an error while it is decided which of the two the message does.
 func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error) {
 	m.mu.Lock()
 	s := m.sessions[session]

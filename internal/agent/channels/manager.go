@@ -69,8 +69,8 @@ func New(rt *hooks.Runtime, o Options) (*Manager, error) {
 	return m, rt.Register(&hooks.Plugin{Name: "channels", Internal: true, DispatchOutbound: m.dispatch})
 }
 
-// Run runs the channels until ctx ends. Then running turns may end, and waiting messages stay for
-// the next start.
+// Run runs the channels until ctx ends. Then running turns may go on for Grace, and waiting messages
+// stay for the next start.
 func (m *Manager) Run(ctx context.Context) error {
 	unlock, err := m.inbox.open(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ func (m *Manager) stop(ctx context.Context, started []hooks.Channel) (err error)
 	return err
 }
 
-// Wait waits until a session has no messages and no turn.
+// Wait waits until a session has no messages and no turn, or the manager stops.
 func (m *Manager) Wait(ctx context.Context, session string) error {
 	m.mu.Lock()
 	s := m.sessions[session]

@@ -73,7 +73,8 @@ func (m *Manager) forget(s *session) {
 	}
 }
 
-// Handle accepts a message: when it returns nil, the message is stored. It does not wait for the turn.
+// Handle accepts a message: when it returns nil, the message is stored, or the command ,stop was carried out. It
+// does not wait for the turn.
 func (m *Manager) Handle(ctx context.Context, e hooks.Envelope) error {
 	m.mu.Lock()
 	if m.stopping || m.base == nil {
@@ -100,7 +101,7 @@ func (m *Manager) Handle(ctx context.Context, e hooks.Envelope) error {
 	return nil
 }
 
-// arrive gathers messages; commands do not wait. Batches are admitted in the order of arrival.
+// arrive gathers messages. A command does not wait, and so comes before messages that are still gathered.
 func (m *Manager) arrive(id string, k stored) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

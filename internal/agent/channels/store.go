@@ -183,7 +183,7 @@ func (s *store) keep(id string, e hooks.Envelope) (spool.Kept, error) {
 	return note, nil
 }
 
-// now returns a time later than that of every note; s.mu is held.
+// now returns a time later than that of every note of this run; s.mu is held.
 func (s *store) now() time.Time {
 	at := time.Now()
 	if !at.After(s.last) {
