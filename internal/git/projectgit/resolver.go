@@ -29,7 +29,7 @@ type Resolver struct {
 // Resolved is a commit and what it changed.
 type Resolved struct {
 	ID    string
-	Files []string // changed files, at most MaxFiles
+	Files []string // changed files, at most MaxFiles; none for a merge, or if git cannot list them
 	More  int      // how many more it changed
 }
 
