@@ -202,8 +202,8 @@ func (r *Repo) logHeads(name string, line []byte) error {
 	return nil
 }
 
-// isLogged reports whether a ref gets a log: branches, git's refs of remotes, and archives. Tags get none, as
-// in git. Our other refs mirror a remote, or are short-lived notes.
+// isLogged reports whether a ref gets a log: branches, remote-tracking branches, and archives. Tags get none,
+// as in git. Our other refs mirror a remote, or are short-lived notes.
 func isLogged(name string) bool {
 	logged := []string{"refs/heads/", "refs/remotes/", "refs/tape/archive/"}
 	return slices.ContainsFunc(logged, func(prefix string) bool { return strings.HasPrefix(name, prefix) })

@@ -34,7 +34,8 @@ type Resolved struct {
 }
 
 // Resolve finds a commit by a prefix of its id in the repository of a directory. ok is false if it
-// is not there, the prefix is ambiguous, or git cannot be run there.
+// is not there, the prefix is ambiguous, or git cannot be run there. The end of the first ctx for a
+// directory also ends the processes that answer the later questions about it.
 func (r *Resolver) Resolve(ctx context.Context, dir, id string) (c Resolved, ok bool) {
 	if r.dir != dir {
 		r.Close()
