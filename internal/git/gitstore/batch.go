@@ -201,8 +201,9 @@ func (r *Repo) SweepTemp(now time.Time) {
 	}
 }
 
-// publish links a file to its final path, and keeps f.tmp. If it cannot link, it renames f.tmp, which is then "". If there is
-// a file already, it does nothing, and made is false. It retries, because git may be removing the empty folder.
+// publish links a file to its final path, and keeps f.tmp. If it cannot link, it renames the file, and f.tmp
+// becomes "". If there is a file already, it does nothing, and made is false. It retries, because git may be
+// removing the empty folder.
 func (b *Batch) publish(f *batchFile) (made bool, err error) {
 	if err := b.r.checkFolders(f.path); err != nil {
 		return false, err
