@@ -82,8 +82,8 @@ func (b *Batch) Put(kind Kind, data []byte) Hash {
 }
 
 // keepExisting protects an object that exists already: it gets a second link, and, as in git, a
-// fresh time, so that a running gc does not prune it as old. It returns false if the object has just
-// vanished and has to be written.
+// fresh time, so that a running gc does not prune it as old. It returns false if that fails, because the
+// object has vanished or is another user's: then it has to be written.
 func (b *Batch) keepExisting(h Hash) bool {
 	path, now := b.r.LoosePath(h), time.Now()
 	if os.Chtimes(path, now, now) != nil {
@@ -201,8 +201,9 @@ func (r *Repo) SweepTemp(now time.Time) {
 	}
 }
 
-// publish links a file to its final path unless there is one already, and keeps f.tmp. made reports
-// whether it did. It retries, because git may be removing the empty folder.
+// publish links a file to its final path, and keeps f.tmp. If it cannot link, it renames the file, and f.tmp
+// becomes "". If there is a file already, it does nothing, and made is false. It retries, because git may be
+// removing the empty folder.
 func (b *Batch) publish(f *batchFile) (made bool, err error) {
 	if err := b.r.checkFolders(f.path); err != nil {
 		return false, err
@@ -211,9 +212,9 @@ func (b *Batch) publish(f *batchFile) (made bool, err error) {
 	for try := 0; f.tmp != ""; try++ {
 		err = b.r.fs.Link(f.tmp, f.path)
 		if st, serr := os.Stat(f.path); errors.Is(err, os.ErrExist) && serr == nil && st.Size() > 0 {
-			return false, nil // an empty one was left by a crash
+			return false, nil // one that is empty was left by a crash, and is replaced
 		}
-		if err != nil && !errors.Is(err, os.ErrNotExist) { // the file system has no hard links
+		if err != nil && !errors.Is(err, os.ErrNotExist) { // there are no hard links, or an empty file is there
 			if err = b.r.fs.Rename(f.tmp, f.path); err == nil {
 				f.tmp = ""
 			}
@@ -229,7 +230,8 @@ func (b *Batch) publish(f *batchFile) (made bool, err error) {
 }
 
 // Flush waits until every object is on disk and gives them their names. After an error no ref may
-// name any of them. Errors: ErrBusy if a git gc runs for longer than the wait for locks.
+// name any of them. Errors: ErrBusy if there is a commit or tag, and a git gc runs for longer than the
+// wait for locks.
 func (b *Batch) Flush(ctx context.Context) error {
 	err := b.group.Wait()
 	if err == nil {

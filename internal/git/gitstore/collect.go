@@ -16,7 +16,8 @@ import (
 // a power cut left is recognized, and the next process that meets it removes it.
 
 // PackRefs moves all refs from files of their own into packed-refs, except those that are symbolic,
-// damaged, a worktree's, or name a missing object. Errors: ErrBusy if somebody else has locked one of them.
+// damaged, a worktree's, or name a missing object. Errors: ErrBusy if somebody else has locked one of them,
+// ErrConflict if one changes meanwhile.
 func (r *Repo) PackRefs(ctx context.Context) error {
 	err := r.locks.Guarded(ctx, r.refGuard(), func() error {
 		b := &refBatch{r: r, updates: r.packable()}
@@ -66,8 +67,8 @@ func (r *Repo) ExpireReflogs(ctx context.Context, before time.Time) error {
 	return nil
 }
 
-// expireReflog drops the old lines of one log. It holds the lock on the log's ref, as everybody does who
-// writes to the log.
+// expireReflog drops the old lines of one log. It holds the guard, as our writers of logs do, and the lock
+// on the log's ref, as git does.
 func (r *Repo) expireReflog(ctx context.Context, path, ref string, before time.Time) error {
 	if old, kept := expired(path, before); old == kept {
 		return nil

@@ -247,7 +247,7 @@ func (b *refBatch) merge(old packedContent) ([]byte, error) {
 }
 
 // checkNames refuses names that clash in packed-refs: a and a/b cannot both exist. Clashes with refs'
-// files were found when the refs were locked.
+// files were found when the refs were locked; those of mirrors, which have no locks, are not found.
 func (b *refBatch) checkNames(next packedContent) error {
 	for _, u := range b.updates {
 		if u.New.IsZero() {

@@ -179,7 +179,8 @@ func (r *Repo) logDeletion(u RefUpdate) error {
 	return nil // git has just removed the empty folder
 }
 
-// logHeads adds a line to the logs of all HEADs that name the ref.
+// logHeads adds a line to the logs of HEADs that name the ref. It looks at all worktrees only if neither
+// the main one nor the one in the branch's usual admin folder has the branch.
 func (r *Repo) logHeads(name string, line []byte) error {
 	if !strings.HasPrefix(name, "refs/heads/") {
 		return nil // HEAD names branches only
@@ -201,8 +202,8 @@ func (r *Repo) logHeads(name string, line []byte) error {
 	return nil
 }
 
-// isLogged reports whether a ref gets a log: those that core.logAllRefUpdates=true means to git, and
-// archives. Our other refs mirror a remote, or are short-lived notes.
+// isLogged reports whether a ref gets a log: branches, remote-tracking branches, and archives. Tags get none,
+// as in git. Our other refs mirror a remote, or are short-lived notes.
 func isLogged(name string) bool {
 	logged := []string{"refs/heads/", "refs/remotes/", "refs/tape/archive/"}
 	return slices.ContainsFunc(logged, func(prefix string) bool { return strings.HasPrefix(name, prefix) })

@@ -25,7 +25,7 @@ type RefUpdate struct {
 	Old     Hash      // its value must be this; zero: it must not exist
 	New     Hash      // its value becomes this; zero: delete it
 	Message string    // for the reflog
-	Who     Signature // for the reflog; zero: the committer of [Repo.Identity]
+	Who     Signature // for the reflog; without name or address: the committer of [Repo.Identity]
 }
 
 // maxSymbolic limits a chain of symbolic refs, as git does.
@@ -228,7 +228,8 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 	return nil
 }
 
-// HasRefs reports whether a git folder has refs with a prefix, without opening it as a repository.
+// HasRefs reports whether a git folder has refs with a prefix, which ends in a slash, without opening it as
+// a repository. An empty folder below the prefix counts as a ref.
 func HasRefs(gitDir, prefix string) bool {
 	loose, _ := os.ReadDir(filepath.Join(gitDir, filepath.FromSlash(prefix)))
 	has := slices.ContainsFunc(loose, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".lock") })

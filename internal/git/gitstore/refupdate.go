@@ -136,7 +136,7 @@ func (r *Repo) deleteLocked(u RefUpdate) (err error) {
 }
 
 // checkAvailable refuses a new name that clashes with an existing ref: refs/heads/a and
-// refs/heads/a/b cannot both be files.
+// refs/heads/a/b cannot both be files. Files below the name are left to clearEmptyDir.
 func (r *Repo) checkAvailable(name string) error {
 	for above := path.Dir(name); above != "refs"; above = path.Dir(above) {
 		_, _, err := r.readRef(above)
@@ -155,8 +155,8 @@ func (r *Repo) checkAvailable(name string) error {
 	return err
 }
 
-// clearEmptyDir removes empty folders, left by deleted refs, at the path of a new ref's file. Anything
-// else in there is a ref, or somebody's lock on one, and gives an error.
+// clearEmptyDir removes empty folders, left by deleted refs, at the path of a new ref's file, and our dead
+// locks in them. Anything else in there is a ref, or somebody's lock on one, and gives an error.
 func (r *Repo) clearEmptyDir(path string) error {
 	if st, err := os.Lstat(path); err != nil || !st.IsDir() {
 		return nil

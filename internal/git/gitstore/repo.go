@@ -118,7 +118,7 @@ func (r *Repo) ReportIgnored(names []string) {
 // Owns reports whether another git folder is the user's own.
 func (r *Repo) Owns(gitDir string) bool { return r.own != nil && r.own(gitDir) }
 
-// SharedOptions returns options for another repository of the same user.
+// SharedOptions returns Own and OnIgnored, for another repository of the same user.
 func (r *Repo) SharedOptions() *Options {
 	return &Options{Own: r.own, OnIgnored: r.passedOver}
 }

@@ -47,7 +47,8 @@ func (r *Repo) admins() (dirs []string, err error) {
 	return dirs, nil
 }
 
-// CheckedOut returns the branches that HEADs name, whether the worktrees' folders exist or not.
+// CheckedOut returns the branches that HEADs name, whether the worktrees' folders exist or not; "" is one of
+// them if a HEAD is detached or missing.
 func (r *Repo) CheckedOut() (map[string]bool, error) {
 	admins, err := r.admins()
 	if err != nil {
@@ -162,7 +163,7 @@ func (r *Repo) mainWorktree() (Worktree, error) {
 }
 
 // readWorktree reads an admin folder and checks that its worktree names it back. Errors: ErrNotFound if
-// its creation was cut off or its folder is gone.
+// it does not, if its creation was cut off, or if its folder is gone.
 func readWorktree(admin string) (Worktree, error) {
 	w, err := ReadAdmin(admin)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 )
 
 // Add makes dir a linked worktree of a branch, without checking out files, and returns it. If dir
-// already is that worktree, Add changes nothing. As git before 2.48 does, Add writes absolute paths,
-// which older gits understand too: after a workspace was moved, run `git worktree repair`.
+// already is that worktree, Add changes nothing. Add writes absolute paths, which every git understands:
+// after a workspace was moved, run `git worktree repair`.
 //
 // The admin folder is built elsewhere, and one rename puts it under .git/worktrees, after
 // dir/.git was written. So a `git worktree prune` by somebody else never sees an incomplete one,
@@ -70,7 +70,7 @@ func add(r *gitstore.Repo, branch, dir string) (gitstore.Worktree, error) {
 }
 
 // checkDir refuses a folder that belongs to another repository or worktree. It accepts one whose
-// .git file leads nowhere: a crash of ours leaves that.
+// .git file is empty or leads nowhere: a crash of ours leaves that.
 func checkDir(r *gitstore.Repo, dir string) error {
 	link := filepath.Join(dir, ".git")
 	st, err := os.Lstat(link)
@@ -105,7 +105,7 @@ func checkDir(r *gitstore.Repo, dir string) error {
 }
 
 // pruneFor removes the admin folders of worktrees whose folder is gone, if they are in the way of
-// the new one.
+// the new one. It refuses to remove one that is locked.
 func pruneFor(r *gitstore.Repo, branch, dir string) error {
 	ofBranch, err := r.AdminsOf(branch)
 	if err != nil {

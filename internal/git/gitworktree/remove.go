@@ -12,8 +12,8 @@ import (
 
 // Remove deletes a linked worktree: its folder with everything in it, the folders around it in
 // the workspace that become empty, and git's admin folder. The worktree's folder may be missing.
-// After a crash half-way, call it again. It refuses the main worktree, and one that
-// `git worktree lock` locked.
+// After a crash half-way, call it again. Without the admin folder, it leaves the worktree's folder
+// alone. It refuses the main worktree, and one that `git worktree lock` locked.
 func Remove(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree) error {
 	err := r.Locks().Guarded(ctx, r.WorktreeGuard(), func() error {
 		if filepath.Dir(w.GitDir) != r.WorktreesDir() {

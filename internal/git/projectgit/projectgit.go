@@ -47,7 +47,7 @@ type Commit struct {
 	Previous  string // the commit that had changed the file before; "" if there is none
 }
 
-// Open finds the repository that a directory is in. Errors: ErrNoRepository.
+// Open finds the repository that a directory is in. Errors: ErrNoRepository, ErrSlow, gitrun.ErrNoGit.
 func Open(ctx context.Context, dir string) (Repo, error) {
 	out, err := run(ctx, dir, nil, "rev-parse", "--is-shallow-repository", "--show-toplevel")
 	if failed, ok := errors.AsType[*gitError](err); ok && (strings.Contains(failed.stderr, "not a git repository") || strings.Contains(failed.stderr, "must be run in a work tree")) {
@@ -57,7 +57,7 @@ func Open(ctx context.Context, dir string) (Repo, error) {
 	return Repo{Top: top, Shallow: shallow == "true"}, err
 }
 
-// Commit returns the commit that a revision names; ok is false if it names none.
+// Commit returns the commit that a revision names; ok is false if it names none, or git fails.
 func (r Repo) Commit(ctx context.Context, revision string) (c Commit, ok bool, err error) {
 	out, err := run(ctx, r.Top, nil, "log", "-1", "--no-walk", "--no-show-signature", "--encoding=UTF-8",
 		"--format=%H%x00%at%x00%an%x00%s", "--end-of-options", revision+"^{commit}", "--")

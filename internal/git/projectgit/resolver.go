@@ -29,12 +29,13 @@ type Resolver struct {
 // Resolved is a commit and what it changed.
 type Resolved struct {
 	ID    string
-	Files []string // changed files, at most MaxFiles
+	Files []string // changed files, at most MaxFiles; none for a merge, or if git cannot list them
 	More  int      // how many more it changed
 }
 
 // Resolve finds a commit by a prefix of its id in the repository of a directory. ok is false if it
-// is not there, the prefix is ambiguous, or git cannot be run there.
+// is not there, the prefix is ambiguous, or git cannot be run there. The end of the first ctx for a
+// directory also ends the processes that answer the later questions about it.
 func (r *Resolver) Resolve(ctx context.Context, dir, id string) (c Resolved, ok bool) {
 	if r.dir != dir {
 		r.Close()

@@ -19,9 +19,10 @@ import (
 // deleted if the remote no longer has its counterpart. Only fetches may write to these refs. A ref is
 // set only when its history is complete. Fetch returns the changes of these refs, sorted by name.
 //
-// Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound if no remote has that name;
-// ErrConflict and ErrBusy if another fetch updates the same refs; the context's error. After an
-// error no temporary file and no lock is left, and each ref has its old or its new value.
+// Errors: ErrNoGit, ErrAuth, ErrRemote, ErrHostile; ErrNotFound if no remote has that name, or the
+// remote lacks a ref that a spec names in full; ErrConflict and ErrBusy if another fetch updates the
+// same refs; an UnsupportedError for a partial clone; the context's error. After an error no
+// temporary file and no lock is left, and each ref has its old or its new value.
 func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec, o Options) ([]RefChange, error) {
 	m, err := resolveRemote(ctx, r, remote, false)
 	if err != nil {
@@ -135,8 +136,8 @@ func gitFetch(ctx context.Context, r *gitstore.Repo, m Remote, specs []RefSpec, 
 	return classify(err)
 }
 
-// makeDurable syncs what git has written without syncing: the refs, all at once in packed-refs, and
-// the names of the packs.
+// makeDurable syncs what git has written without syncing: the names of the packs, and the refs. Many
+// refs are moved into packed-refs for that.
 func makeDurable(ctx context.Context, r *gitstore.Repo, moved []RefChange) error {
 	var updates []gitstore.RefUpdate
 	for _, c := range moved {

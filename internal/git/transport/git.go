@@ -79,9 +79,9 @@ func fetchRun(r *gitstore.Repo, m Remote, o Options) gitRun {
 // terminal's process group, and must not time out.
 func (g gitRun) asks() bool { return g.options.Progress != nil && !g.local }
 
-// runGit runs the git program and returns its standard output. If git fails or is stopped, its
-// locks and temporary files are removed. A git that reads from a remote is stopped when the
-// remote is silent for too long.
+// runGit runs the git program and returns its standard output, also if git fails with a gitError. If
+// git fails or is stopped, its locks and temporary files are removed. A git that reads from a remote
+// is stopped when the remote is silent for too long, unless it may ask for a password.
 func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) ([]byte, error) {
 	gitCtx, cancel := context.WithCancel(ctx)
 	defer cancel()

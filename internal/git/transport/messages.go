@@ -70,7 +70,7 @@ func messageLines(stderr string) []string {
 }
 
 // explain returns what git's messages say about why it failed, without hints, progress, headings,
-// and passwords in addresses.
+// and passwords in addresses: of more than 20 lines, the first and the last ten.
 func explain(stderr string) string {
 	var out []string
 	for _, line := range messageLines(stderr) {

@@ -46,7 +46,8 @@ var errNoAtomic = errors.New("the remote does not support atomic pushes")
 // Push sends refs to a remote (a name, or an address) in groups, each of which is set completely or
 // not at all, and returns the outcome for each ref, in the same order. Nothing is forced: a branch
 // moves forward, a tag that the remote has stays, and a ref is deleted or replaced only if it has the value Old.
-// A remote that cannot set several refs at once gets the first ref of each group before the others.
+// A remote that cannot set several refs at once gets the first ref of each group before the others;
+// there, some refs of a group may be set and others rejected.
 //
 // A rejected ref is not an error. Errors: ErrNoGit, ErrAuth, ErrRemote; ErrNotFound if no remote has
 // that name; the context's error. Groups that were sent before an error stay sent.
@@ -164,7 +165,8 @@ func hasAny(group []PushRef, rejected map[string]bool) bool {
 	return slices.ContainsFunc(group, func(ref PushRef) bool { return rejected[ref.Name] })
 }
 
-// reject marks the refs that were not sent because another one of their group was rejected.
+// reject marks the refs that were not set because another one of their group was rejected. If rejected is
+// nil, it marks those of all groups.
 func (p *push) reject(groups [][]PushRef, rejected map[string]bool) {
 	for _, g := range groups {
 		if rejected != nil && !hasAny(g, rejected) {

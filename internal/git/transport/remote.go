@@ -35,7 +35,8 @@ func (m Remote) pushTo() string { return cmp.Or(m.PushURL, m.URL) }
 // transportWho stands in reflogs for who deleted the refs of a removed remote.
 var transportWho = gitstore.Signature{Name: "tape", Email: "tape@localhost"}
 
-// Remotes returns the remotes that git's configuration names, sorted by name.
+// Remotes returns the remotes that git's configuration names, sorted by name. It leaves out those with a
+// bad name or no address.
 func Remotes(r *gitstore.Repo) []Remote {
 	var out []Remote
 	for _, e := range r.Config().ReadAll() {
@@ -174,7 +175,8 @@ func withoutRemote(old []byte, name string) ([]byte, error) {
 	return next, nil
 }
 
-// findRemote finds a remote by name. Anything else is taken for an address.
+// findRemote finds a remote by name. Anything else with a slash, backslash or colon, or that cannot be a
+// name, is taken for an address. Errors: ErrNotFound.
 func findRemote(r *gitstore.Repo, name string) (Remote, error) {
 	all := Remotes(r)
 	if i := slices.IndexFunc(all, func(m Remote) bool { return m.Name == name }); i >= 0 {

@@ -19,7 +19,8 @@ import (
 // checkServed refuses a remote that is a path if git could run programs that the repository there
 // names. A fetch is refused only from a partial clone, which git would complete with programs that the
 // clone names. So is a push from the user's own repository, since the path is the user's choice. A
-// push from any other repository is refused for every setting or hook that could run.
+// push from any other repository is refused for every setting or hook that could run. A remote that is
+// the user's own is never refused.
 func checkServed(ctx context.Context, r *gitstore.Repo, address string, push bool) error {
 	dir, ok := localDir(r, address)
 	if !ok {

@@ -36,7 +36,7 @@ type Options struct {
 	Without []string
 	// NoHook skips the pre-push hook: a person has decided what is pushed.
 	NoHook bool
-	// Idle is how long a remote may be silent, in whole seconds; 0: DefaultIdle.
+	// Idle is how long a remote may be silent; ssh and HTTP get whole seconds, at least 1. 0: DefaultIdle.
 	Idle time.Duration
 }
 
@@ -81,7 +81,7 @@ func below(refs []gitstore.Ref, prefixes []string) []gitstore.Ref {
 
 // LeaveHead prepares the deletion of a branch at a remote that is a path: a repository refuses to delete
 // the branch that its HEAD names. If HEAD names this branch, LeaveHead sets it to next, which need not
-// exist. Other remotes are not touched.
+// exist. Other remotes, and repositories with a working tree, are not touched.
 func LeaveHead(ctx context.Context, r *gitstore.Repo, remote, branch, next string) error {
 	other, named, _, err := headOf(r, remote)
 	if err != nil || other == nil || named != branch {
@@ -133,8 +133,9 @@ func openLocal(dir string) (*gitstore.Repo, error) {
 }
 
 // SetRemoteHead sets the HEAD of a remote that is a path to a branch, so that a plain git clone checks
-// that branch out. It does so only if HEAD names a branch that does not exist. Other remotes are not
-// touched. The error is gitstore.ErrNotFound if the remote lacks the branch.
+// that branch out. It does so only if HEAD names a branch that does not exist. Other remotes, and
+// repositories with a working tree, are not touched. The error is gitstore.ErrNotFound if the remote
+// lacks the branch.
 func SetRemoteHead(ctx context.Context, r *gitstore.Repo, remote, branch string) error {
 	other, named, h, err := headOf(r, remote)
 	if err != nil || other == nil || named == branch || !h.IsZero() {

@@ -70,7 +70,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 
 // Call is how a client sent a request.
 type Call struct {
-	Secure bool   // over TLS
+	Secure bool   // over TLS, as a trusted proxy says
 	Proxy  bool   // a trusted proxy passed it on
 	Client string // the client's address; "" over a unix socket
 }
@@ -127,7 +127,8 @@ func (f *Front) trusts(a netip.Addr) bool {
 	return slices.ContainsFunc(f.proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// clientOf returns the last address in X-Forwarded-For that is not a trusted proxy.
+// clientOf returns the last address in X-Forwarded-For that is not a trusted proxy; if there is none, that of
+// the farthest trusted proxy.
 func (f *Front) clientOf(h http.Header, from netip.Addr) string {
 	list := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
 	for _, text := range slices.Backward(list) {
@@ -148,8 +149,9 @@ func last(h http.Header, name string) string {
 	return strings.TrimSpace(list[len(list)-1])
 }
 
-// ownPage returns false for a request from a page of another site. Behind a proxy, the host of the request
-// may lack the port, or be the proxy's name for this server, so a page of any name of this server is one of its own.
+// ownPage returns false for a request from a page of another site, except for a read without Origin, such as a
+// followed link. Behind a proxy, the host of the request may lack the port, or be the proxy's name for this server,
+// so a page of any name of this server is one of its own.
 func (f *Front) ownPage(r *http.Request, host string, c Call) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); r.Method != http.MethodGet && r.Method != http.MethodHead &&
 		site != "" && site != "same-origin" && site != "none" {

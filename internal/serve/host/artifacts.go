@@ -112,7 +112,8 @@ func (c *request) artifactView(t access, a repo.Artifact, run string) repo.Artif
 	return c.s.mask.Shown(a, run, mask.ArtifactsOf(c.ctx(), t.Tape))
 }
 
-// artifactHash returns the hash of an artifact by the id that the caller sees.
+// artifactHash returns the hash of an artifact by the id that the caller sees. The admin may give a prefix of
+// the hash, which stays one.
 func (c *request) artifactHash(t access, id string) (string, error) {
 	if c.run != nil && !layout.IsArtifactName(id) { // whether a prefix is unambiguous depends on artifacts that the run must not see
 		return "", api.NotFound("artifact")

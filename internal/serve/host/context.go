@@ -81,7 +81,7 @@ func (c *request) bootstrap(t access, p api.InlinePolicy, last []pages.Entry, r 
 	return start.Inlined(p, summary, items, r.StartSeq), nil
 }
 
-// summary returns the newest handoff that the caller sees and that has a summary; nil if there is none.
+// summary returns the newest handoff that the caller sees and that has a summary; nil if none of the last 50 has.
 func (c *request) summary(t access) (*api.Item, error) {
 	const limit = 50 // handoffs to search
 	var ids []int64

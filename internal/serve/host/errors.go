@@ -72,7 +72,7 @@ func (c *request) acquire(bytes int64) error {
 // errHeavy makes the request start again, alone, because an entry is long.
 var errHeavy = errors.New("a long entry")
 
-// checkMemory refuses a long entry until the request reads alone: answering takes several copies of the
+// checkMemory refuses a long entry of a GET until the request reads alone: answering takes several copies of the
 // entry in memory.
 func (c *request) checkMemory(e repo.Entry) error {
 	if len(e.Raw) <= admission.HeavyEntry || c.alone || c.route.Method != http.MethodGet {

@@ -134,8 +134,8 @@ const (
 )
 
 // stream sends entries as they come, beginning after the last one that the client has, until the client goes
-// or the server ends. If ended is not nil, the stream also ends once that is true and all entries are sent. It
-// has one page in memory at a time.
+// or the server ends. If ended is not nil, the stream also ends once that is true and all entries are sent;
+// otherwise it ends with the run that asked. It has one page in memory at a time.
 func (c *request) stream(t access, p pages.Page, keep func(repo.Entry) bool, ended func() bool) (any, error) {
 	last := c.r.Header.Get("Last-Event-ID")
 	if last == "" {

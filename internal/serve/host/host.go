@@ -30,11 +30,11 @@ import (
 // Options say what is served, and to whom.
 type Options struct {
 	Store   *repo.Store
-	Token   string       // the admin's
-	Version string       // of the program
-	Handler http.Handler // everything outside of /v1; nil: 404. May be set until Serve is called
-	Front   *front.Front // the server's names and its proxies; nil: the names of this machine, and no proxy
-	Log     *slog.Logger
+	Token   string           // the admin's
+	Version string           // of the program
+	Handler http.Handler     // everything outside of /v1; nil: 404. May be set until Serve is called
+	Front   *front.Front     // the server's names and its proxies; nil: the names of this machine, and no proxy
+	Log     *slog.Logger     // nil: nothing is logged
 	Now     func() time.Time // nil: the clock
 }
 
@@ -100,15 +100,17 @@ func (s *Server) private(elem ...string) string {
 	return s.Store.UsersPath(append([]string{"host"}, elem...)...)
 }
 
-// Secret returns a text that nobody can guess. Later servers of this workspace return the same.
+// Secret returns a text that nobody can guess, one for each purpose. Later servers of this workspace return the
+// same.
 func (s *Server) Secret(purpose string) string {
 	return hex.EncodeToString(s.cursors.Sign("secret of " + purpose)[:16])
 }
 
-// KeepConn protects the connection of a browser that is logged in from being closed when there are many.
+// KeepConn keeps the connection of a browser that is logged in from being closed during a request when there
+// are many.
 func (s *Server) KeepConn(r *http.Request) { admission.KeepConn(r.Context()) }
 
-// Note records in the audit what a browser did, or, if not done, was refused.
+// Note records in the audit what a browser did, or, if done is false, tried and was refused.
 func (s *Server) Note(action, resource string, done bool) {
 	r := auditlog.Record{By: "browser", Action: action, Resource: resource, Result: auditlog.OK}
 	if !done {
@@ -126,7 +128,7 @@ func (s *Server) writeAudit(ctx context.Context, drafts []repo.Draft) error {
 	return err
 }
 
-// background writes the audit, and records the end of runs whose deadline has passed.
+// background writes the audit, records the end of runs whose deadline has passed, and forgets old runs.
 func (s *Server) background(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { s.audit.Run(ctx) })
@@ -154,7 +156,8 @@ func (s *Server) background(ctx context.Context) {
 
 const drainTimeout = 10 * time.Second
 
-// Serve answers requests until ctx ends, and then those that have begun.
+// Serve answers requests until ctx ends or a listener fails, and then those that have begun, for at most
+// drainTimeout. It ends streams at once.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	web := &http.Server{Handler: s, ReadHeaderTimeout: admission.HeaderTime, IdleTimeout: admission.IdleTime, MaxHeaderBytes: 64 << 10,
 		ConnContext: admission.WithConn, ConnState: admission.ConnState, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}

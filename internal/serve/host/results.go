@@ -83,7 +83,7 @@ func postResults(c *request) (any, error) {
 }
 
 // draftsOf returns the entries for the new results: drafts for the run's tape, and outside for the server's own
-// tape. end is the run's status if a result ends it, else "".
+// tape. end is the run's status if a result ends it, else "". out gets the counts and the warnings.
 func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequences, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
 	batch := map[int64]bool{}
 	for _, res := range list {
@@ -147,7 +147,7 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequenc
 }
 
 // sequences returns the sequences of a run's results that are on the tape. After a restart it reads them from
-// there.
+// there. r.Results must be locked.
 func (s *Server) sequences(ctx context.Context, t *repo.Tape, r *runs.Run) (*runs.Sequences, error) {
 	if r.Seen != nil {
 		return r.Seen, nil

@@ -86,7 +86,7 @@ func startRun(c *request) (any, error) {
 	return api.RunStarted{RunID: r.ID, Token: token, Context: started}, err
 }
 
-// newRun checks a request, and returns a run with what it is allowed to do.
+// newRun checks a request, makes its conversation if there is none, and returns a run with what it is allowed to do.
 func (c *request) newRun(q *api.RunRequest) (*runs.Run, access, error) {
 	switch {
 	case q.Runner == "":
@@ -172,8 +172,8 @@ func cancelRun(c *request) (any, error) {
 	return r.Answer(), nil
 }
 
-// end ends a run. It records on the tape that the run was cancelled or has expired; any other end was recorded
-// by a result.
+// end ends a run that has not ended. It records on the tape that the run was cancelled or has expired; any other
+// end was recorded by a result.
 func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()

@@ -60,7 +60,8 @@ func (c *request) stateKey(changes bool) (tape string, k lanes.StateKey, err err
 	return own.Host, k, nil
 }
 
-// stateOf returns the state of an owner on a tape, as the caller sees it.
+// stateOf returns the state of an owner on a tape, as the caller sees it. It is empty if the server's own tape
+// does not exist yet.
 func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes.StateKey) (*state.View, error) {
 	find := s.Store.Tape
 	if tape == own.Host {
@@ -179,7 +180,7 @@ func (c *request) checkKey(key string) error {
 	return nil
 }
 
-// writeState writes a value, if If-Match and If-None-Match allow it.
+// writeState writes or deletes a value, if If-Match and If-None-Match allow it.
 func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, error) {
 	tape, k, err := c.stateKey(true)
 	if err != nil {

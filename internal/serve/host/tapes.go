@@ -148,11 +148,12 @@ func tapeContext(c *request) (any, error) {
 	return api.ContextAnswer{Messages: append([]json.RawMessage{}, built.Messages...), Tokens: built.Tokens}, nil
 }
 
-// maxContext limits the entries from which a context is made, in bytes; the newest are used.
+// maxContext limits the entries from which a context is made, in bytes. When they have twice as many, the
+// oldest are dropped.
 const maxContext = 8 << 20
 
-// contextEntries returns the entries since the last handoff. A thread has handoffs of its own; those
-// of others do not count.
+// contextEntries returns the last handoff and the entries since then, as the caller sees them. A thread has
+// handoffs of its own; those of others do not count.
 func (c *request) contextEntries(t access) (out []repo.Entry, err error) {
 	seq, last := t.Context(c.ctx()), int64(0)
 	if t.thread != "" {

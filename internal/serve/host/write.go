@@ -35,7 +35,7 @@ func (c *request) writableTape() (access, error) {
 	return t, err
 }
 
-// author returns the members of meta which say that a run wrote an entry.
+// author returns the members of meta which say that a run wrote an entry; nil for the admin.
 func (c *request) author() map[string]any {
 	if c.run == nil {
 		return nil
@@ -208,8 +208,8 @@ func fork(c *request) (any, error) {
 	return api.ForkAnswer{Tape: f.Name(), Base: base.Entry, Repeated: again}, err
 }
 
-// resolveAnchor replaces an anchor's name as the caller sees it, masked, with its name on the tape. An
-// unknown name gets no hint about similar ones, which the caller may not see.
+// resolveAnchor replaces an anchor's name as the caller sees it, masked, with its name on the tape, or a name in
+// a thread with its entry (@17). An unknown name gets no hint about similar ones, which the caller may not see.
 func (c *request) resolveAnchor(t access, at *string) error {
 	if *at == "" || strings.HasPrefix(*at, "@") {
 		return nil

@@ -47,7 +47,7 @@ func isOf(t *repo.Tape, session string) bool {
 	return t.Name() == session || strings.HasPrefix(t.Name(), session+"/")
 }
 
-// tapes returns the names of the tapes of the calling session.
+// tapes returns the names of the tapes that are, or may be, those of the calling session.
 func (a *caller) tapes(ctx context.Context, f *searchRun, all []*repo.Tape) (names []string, err error) {
 	named := false
 	for _, key := range []string{"sessionId", "threadId"} {

@@ -43,7 +43,7 @@ func (s *server) addResources(out *mcp.Server) {
 	})
 }
 
-// listResources lists tapes. Without a workspace there are none.
+// listResources lists at most 100 tapes. Without a workspace there are none.
 func (s *server) listResources(ctx context.Context) ([]*mcp.Resource, error) {
 	out := []*mcp.Resource{}
 	store, err := s.Open(ctx)

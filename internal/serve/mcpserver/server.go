@@ -2,8 +2,8 @@
 // resources and prompts. It searches and renders with the same packages as the command line.
 //
 // Recorded text is hostile: it may pretend to be an instruction, or a line of the answer. So
-// each answer says that data follows; only entries begin at the first column, with their @N;
-// and invisible characters are escaped.
+// each answer says that data follows; no line begins with recorded text, except as JSON; and
+// invisible characters are escaped.
 package mcpserver
 
 import (
@@ -55,7 +55,7 @@ type server struct {
 	writing sync.Mutex // held from the search for an idempotency key until the entry is written
 }
 
-// Serve serves one client until its input ends. Errors: ErrInvalid if the client does not speak the protocol.
+// Serve serves one client until its input or ctx ends. Errors: ErrInvalid if the client does not speak the protocol.
 func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	err := New(o).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
 	if err == nil || ctx.Err() != nil { // cancelled

@@ -52,7 +52,7 @@ func (a *answer) add(text string) bool {
 	return true
 }
 
-// end adds a note about the answer, for which there is always room.
+// end adds a note about the answer, even if that is full.
 func (a *answer) end(format string, args ...any) {
 	fmt.Fprintf(&a.b, format+"\n", args...)
 }

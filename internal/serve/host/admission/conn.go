@@ -100,7 +100,8 @@ func WithConn(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, connKey{}, c)
 }
 
-// KeepConn marks the connection of an authenticated request, so that Listen does not close it.
+// KeepConn marks the connection of an authenticated request, so that Listen closes it only when no request is
+// open on it.
 func KeepConn(ctx context.Context) {
 	if c, ok := ctx.Value(connKey{}).(*conn); ok {
 		c.listener.mu.Lock()
@@ -117,7 +118,7 @@ const (
 	pieceTime  = time.Minute      // to read a piece of an answer
 	piece      = 16 << 10
 	restTime   = time.Second // to send the rest of a body that is not read
-	maxRest    = 256 << 10   // of such a rest
+	maxRest    = 256 << 10   // bytes of such a rest
 )
 
 // Writer writes an answer in pieces. A slow client is served as long as it keeps reading.
@@ -176,7 +177,7 @@ func Body(w http.ResponseWriter, r *http.Request) io.ReadCloser {
 	return &body{r.Body, out}
 }
 
-// Shorten limits the time for the rest of a body.
+// Shorten sets when the rest of a body must have arrived: at until, but at most bodyTime from now.
 func Shorten(r *http.Request, until time.Time) {
 	if b, ok := r.Body.(*body); ok {
 		if limit := time.Now().Add(bodyTime); until.After(limit) {

@@ -17,7 +17,7 @@ import (
 
 // The limits.
 const (
-	MaxConns    = 256 // of a listener; more wait
+	MaxConns    = 256 // of a listener; see Listen
 	MaxRequests = 32  // of a run at once, streams included
 	MaxStreams  = 8   // of a run at once
 

@@ -15,8 +15,8 @@ import (
 // MaxElements limits a list that is a member of a body: each element takes many times the memory of its JSON.
 const MaxElements = 1_000
 
-// Decode reads a body of JSON. It refuses unknown members, and lists of more than MaxElements, except in members
-// that may be any JSON. An empty body is {}. Errors: a Problem with the status 422.
+// Decode reads a body of JSON. It refuses unknown members, and a member that is a list of more than MaxElements;
+// the members of input, manifest and policy, too. An empty body is {}. Errors: a Problem with the status 422.
 func Decode(body []byte, into any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		body = []byte("{}")

@@ -240,7 +240,8 @@ type Found struct {
 	Snippet string  `json:"snippet"`
 }
 
-// Hits are the results of a search.
+// Hits are the results of a search. Items may be fewer than Matches, if they are long. If Exact, Matches counts all
+// matches; otherwise there may be more.
 type Hits struct {
 	Items   []Found `json:"items"`
 	Matches int     `json:"matches"`

@@ -39,7 +39,7 @@ type ContextAnswer struct {
 	Tokens   int               `json:"tokens"`
 }
 
-// DiffAnswer has the entries of two conversations after their common beginning.
+// DiffAnswer has the entries of two conversations after their common beginning: of each, at most the first 100.
 type DiffAnswer struct {
 	Common int64       `json:"common" jsonschema:"how many entries both begin with"`
 	A      []EventItem `json:"a"`

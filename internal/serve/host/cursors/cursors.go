@@ -95,7 +95,7 @@ func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
 	return p, nil
 }
 
-// ErrMoved says that a cursor's entry has another number now. A pull gives the entries that were not
+// ErrMoved returns the error for a cursor whose entry has another number now. A pull gives the entries that were not
 // published new numbers, after the entries that it brings: a page from the old number would miss some
 // entries and repeat others.
 func ErrMoved(p Position) error {

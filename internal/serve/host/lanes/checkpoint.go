@@ -44,7 +44,8 @@ type savedKey struct {
 	Written
 }
 
-// save writes a checkpoint if many entries came since the last one. A failure does no harm.
+// save writes a checkpoint if many entries came since the last one, unless the tape has too many values or facts.
+// A failure does no harm.
 func (l *Lane) save() {
 	if l.file.path == "" || l.last-l.file.last < checkpointEvery || l.state.count > checkpointState || len(l.facts.entries) > checkpointFacts {
 		return

@@ -28,7 +28,7 @@ type ArtifactFact struct {
 	Expires        time.Time // the earliest; zero: never
 }
 
-// ForkFact says who began a fork.
+// ForkFact says which thread began a fork, and has the fork's first commit.
 type ForkFact struct{ Thread, Start string }
 
 // facts has what belongs to whom on a tape.
@@ -89,7 +89,8 @@ func (f *facts) apply(e repo.Entry) {
 	}
 }
 
-// applyArtifacts adds the artifacts to which an entry refers, and reports whether that changed anything.
+// applyArtifacts adds the artifacts to which an entry refers, and reports whether that changed anything. Of a
+// run's entries only an EventArtifact counts.
 func (f *facts) applyArtifacts(e repo.Entry, thread, name string) (isFact bool) {
 	run := jsonl.GetString(e.Meta, MetaRun)
 	if e.Role() == "user" {
@@ -137,13 +138,13 @@ func (l *Lane) Artifact(id, thread string) (k ArtifactFact, ok bool) {
 	return k, ok
 }
 
-// Fork says who began the last fork with a name; the lane is held.
+// Fork says which thread began the last fork with a name; the lane is held.
 func (l *Lane) Fork(name string) (ForkFact, bool) {
 	f, ok := l.facts.forks[name]
 	return f, ok
 }
 
-// Handoffs returns the entries of a thread's handoffs, the oldest first; the lane is held.
+// Handoffs returns the ids of a thread's last maxHandoffs handoffs, the oldest first; the lane is held.
 func (l *Lane) Handoffs(thread string) []int64 {
 	all := l.facts.handoffs[thread]
 	return append([]int64(nil), all[max(0, len(all)-maxHandoffs):]...)

@@ -62,7 +62,7 @@ type Written struct {
 // Job is one request's entries.
 type Job struct {
 	Drafts  []repo.Draft
-	Key     string              // with the run's id; "" if the request has none
+	Key     string              // from KeyOf; "" if the request has none
 	Request string              // its RequestHash
 	Ready   func(l *Lane) error // if set, called before the job is written; an error refuses the job
 	Alone   bool                // the answer of Ready depends on what other jobs write
@@ -72,7 +72,7 @@ type Job struct {
 	err     error
 }
 
-// Lookup returns what an earlier request with the key has written. The caller holds l.follow.
+// Lookup returns what an earlier request with the key has written; the lane is held.
 func (l *Lane) Lookup(key string) (w Written, ok bool) {
 	if key != "" {
 		w, ok = l.keys[RequestHash([]byte(key))]
@@ -80,7 +80,8 @@ func (l *Lane) Lookup(key string) (w Written, ok bool) {
 	return w, ok
 }
 
-// Append writes a job's entries, all or none, and returns when they are durable. The results are in the job.
+// Append writes a job's entries, all or none, and returns when they are durable. The results are in the job. It
+// does not end with ctx.
 func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
 	if len(j.Drafts) == 0 {
 		return nil

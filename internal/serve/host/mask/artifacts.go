@@ -96,7 +96,8 @@ func (m *Masker) File(hash string, data []byte) []byte { return m.file(hash).Con
 // Artifact returns an artifact as a masked run sees it.
 func (m *Masker) Artifact(hash string, open Open) Seen { return m.artifacts.seen(m, hash, open) }
 
-// Real returns the hash of an artifact by the id that a masked run sees, if it was seen before.
+// Real returns the hash of an artifact by the id that a masked run sees instead of it. It knows only artifacts that
+// this server has shown since the cache was emptied last.
 func (m *Masker) Real(id string) (hash string, ok bool) {
 	m.artifacts.mu.Lock()
 	defer m.artifacts.mu.Unlock()

@@ -82,7 +82,8 @@ func firstHash(ctx context.Context, t *repo.Tape) (string, error) {
 	return "", nil
 }
 
-// Find returns the server's tape for a use, Host or Audit. Errors: ErrNotFound if there is none yet.
+// Find returns the server's tape for a use, Host or Audit. Errors: ErrNotFound if there is none yet, or if it
+// was deleted or replaced by another tape.
 func (o *Tapes) Find(ctx context.Context, use string) (*repo.Tape, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

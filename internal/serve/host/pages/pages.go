@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// MaxBytes limits the entries of a page, if it has more than one.
+// MaxBytes limits the entries of a page, in bytes, if it has more than one.
 const MaxBytes = 4 << 20
 
 // Page says which entries of a query are wanted: those before or after At.
@@ -77,7 +77,7 @@ type Reader struct {
 }
 
 // Read returns the entries of a page that keep admits, in the page's order, and whether there are more. If
-// the entry of the cursor is no longer where it was, the error is cursors.Moved.
+// the entry of the cursor is no longer where it was, the error is cursors.ErrMoved.
 func (r Reader) Read(ctx context.Context, rev *repo.Revision, p Page, keep func(repo.Entry) bool) (out []Entry, more bool, err error) {
 	if p.Forward {
 		return r.forward(ctx, rev, p, keep)

@@ -61,7 +61,7 @@ type Run struct {
 	Mu      sync.Mutex
 	lastUse time.Time // of the token
 
-	Uploads   atomic.Int64 // files with secrets that the run has uploaded
+	Uploads   atomic.Int64 // files with secrets that the run has uploaded to this server
 	Results   sync.Mutex   // held while a batch of results is recorded; guards Seen and MissedEnd
 	Seen      *Sequences   // the results that are on the tape; nil: not read yet
 	MissedEnd string       // an end that is on the tape but not in the record

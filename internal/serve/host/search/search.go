@@ -60,7 +60,7 @@ func FiltersOf(q url.Values) (f Filters, err error) {
 // Artifacts reports whether texts of artifacts are searched, and references to them shown: by default, yes.
 func (f Filters) Artifacts() bool { return f.IncludeArtifacts == nil || *f.IncludeArtifacts }
 
-// Match reports whether the filters on kinds and types admit an entry.
+// Match reports whether the filters on kinds and types admit an entry that has one of the types of Search.
 func (f Filters) Match(e repo.Entry) bool {
 	kind := transcript.KindOf(e)
 	if len(f.EventTypes) > 0 && len(f.Kinds) > 0 {

@@ -16,8 +16,8 @@ func Scopes() []string {
 		"append", "fork", "cross_conversation"}
 }
 
-// Granted returns the scopes that manifest, policy and request all have. A missing list means all scopes, but
-// the request has to name cross_conversation.
+// Granted returns the scopes that manifest, policy and request all have, without those that the manifest gives up.
+// A missing list means all scopes, but the request has to name cross_conversation.
 func Granted(q *api.RunRequest) ([]string, error) {
 	out, without := Scopes(), givenUp(q.Manifest)
 	out = slices.DeleteFunc(out, func(s string) bool {
@@ -40,7 +40,8 @@ func Granted(q *api.RunRequest) ([]string, error) {
 // View returns a value as the run may see it.
 type View func(json.RawMessage) json.RawMessage
 
-// GivenAs returns the part of a request that the run's context repeats, as the run may see it.
+// GivenAs returns the part of a request that the run's context repeats, as the run may see it. Of its config only
+// what is Public.
 func GivenAs(q *api.RunRequest, view View) (api.Given, error) {
 	out := api.Given{Config: map[string]json.RawMessage{}}
 	raw, err := json.Marshal(api.Given{Event: q.Event, Input: q.Input, Actor: q.Actor, Subject: q.Subject, Delivery: q.Delivery, Config: Public(q.Config)})

@@ -65,7 +65,7 @@ type Value struct {
 // near is how many entries apart two values may be that are read in one pass.
 const near = 1_000
 
-// Values returns the values of keys, by key. Keys that do not exist are left out. Errors: lanes.Rewritten if
+// Values returns the values of keys, by key. Keys that do not exist are left out. Errors: lanes.ErrRewritten if
 // a value is no longer where it was.
 func (v *View) Values(ctx context.Context, keys ...string) (map[string]Value, error) {
 	out, wanted := map[string]Value{}, []string{}

@@ -68,7 +68,7 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) err
 	return nil
 }
 
-// visitor finds out who uses a browser: by its cookie, or else as for programs.
+// visitor finds out who uses a browser: by its cookie, or without one as for programs.
 func (s *Server) visitor(r *http.Request) (u User, byCookie bool, err error) {
 	c, err := r.Cookie(cookieName)
 	if err == nil && s.Config.Auth.Kind == config.Tokens {

@@ -43,7 +43,7 @@ func filters() (out []openapi.Param) {
 	return out
 }
 
-// others returns the endpoints whose answers are not JSON.
+// others returns the endpoints outside of /v1, which are not in the document.
 func others() []route {
 	return []route{{Path: "/metrics", Do: (*request).metrics}, {Path: "/mcp", Do: (*request).mcp}}
 }

@@ -76,7 +76,7 @@ const lockWords = lockSchema + 2
 
 // tidy makes new rows fast to search, in the partitions to which this sync added rows, and in those that have no index,
 // because a worker was killed. It tidies two partitions at once, over connections that are not the pool's: a
-// transaction that it waits for may need one of these.
+// transaction that it waits for may need one from the pool.
 func (w *Writer) tidy(ctx context.Context) error {
 	rows, err := w.conn.Query(ctx, `SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = 'entries'::regclass
 		AND NOT EXISTS (SELECT FROM pg_class x WHERE x.relname = c.relname || '_words' AND x.relnamespace = c.relnamespace)`)

@@ -66,7 +66,8 @@ func (c Choice) args() []any {
 	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole}
 }
 
-// CountSessions returns how many sessions there are, whatever c.Skip and c.Most are.
+// CountSessions returns how many sessions there are. It ignores c.Remote, and what belongs to pages: c.AfterTime,
+// c.AfterID, c.Skip and c.Most.
 func (v *View) CountSessions(ctx context.Context, c Choice) (n int, err error) {
 	err = v.ask(ctx, `SELECT count(*) FROM tapes t WHERE `+chosen, func(r pgx.Rows) error { return r.Scan(&n) }, c.args()...)
 	return n, err
@@ -89,7 +90,7 @@ func (v *View) Facets(ctx context.Context) (f Facets, err error) {
 	return f, nil
 }
 
-// Days counts the sessions by the day of their last entry, as YYYY-MM-DD, in the zone of since.
+// Days counts the sessions by the day of their last entry, as YYYY-MM-DD, from since on, in the zone of since.
 func (v *View) Days(ctx context.Context, since time.Time) (map[string]int, error) {
 	out := map[string]int{}
 	_, offset := since.Zone() // the same in summer and winter: an hour does not matter here

@@ -71,8 +71,8 @@ type Result struct {
 const (
 	// mostLimit is the highest limit of a search: it bounds all pages together.
 	mostLimit = 1000
-	// mostJudged is how many entries are scored at most. That many are needed if entries contain the words of a
-	// phrase, but not the phrase.
+	// mostJudged is how many of the newest entries are scored at most. That many are needed if entries contain the
+	// words of a phrase, but not the phrase.
 	mostJudged = 4000
 	// mostCounted is where counting the entries with a word stops. A higher number is estimated.
 	mostCounted = 3000
