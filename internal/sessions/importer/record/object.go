@@ -151,7 +151,7 @@ func Inside(raw []byte) []byte {
 // Quote returns a text as JSON.
 func Quote(s string) []byte { return jsonl.AppendString(make([]byte, 0, len(s)+2), s) }
 
-// Compact returns a copy of JSON without whitespace.
+// Compact returns a copy of JSON without whitespace; what is not JSON, as it is.
 func Compact(raw []byte) []byte {
 	out, err := jsonl.Compact(make([]byte, 0, len(raw)), raw)
 	if err != nil {

@@ -214,7 +214,7 @@ func (r *Reading) Skipped(date string) { r.Date = cmp.Or(date, r.Date) }
 // Enough reports whether the reading has failed.
 func (r *Reading) Enough() bool { return r.Err != nil }
 
-// Put emits an entry.
+// Put emits an entry. If its payload does not fit into an entry, it becomes the event import.damaged.
 func (r *Reading) Put(p Entry) {
 	if r.Err != nil {
 		return
