@@ -172,8 +172,8 @@ func (w *watch) dirsSince(since time.Time) []Dir {
 	return dirs
 }
 
-// walk has the system watch a folder and those below it, and marks their files. It reports whether the
-// folder exists. It skips what it cannot read, such as folders of other users.
+// walk has the system watch a folder and those below it, and marks their files that were written to since a
+// time. It reports whether the folder exists. It skips what it cannot read, such as folders of other users.
 func (w *watch) walk(root string, since time.Time) (there bool) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
