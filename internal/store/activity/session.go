@@ -9,7 +9,7 @@ import (
 )
 
 // Session adds up what the entries of a session say. The exported fields are what Add needs to go on; Take
-// returns the sums.
+// returns the sums. Save a Session only after Take, which completes Answer.
 type Session struct {
 	Helper  bool   `json:",omitempty"` // it is a subagent's: nobody asked
 	Model   string `json:",omitempty"` // the last one used
