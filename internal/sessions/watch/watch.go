@@ -26,7 +26,8 @@ type Options struct {
 	Again time.Duration
 	// Warn is called once with the reason if the system cannot watch all folders.
 	Warn func(error)
-	// Rescan is the time between scans of the folders that the system does not watch or that do not exist yet.
+	// Rescan is the time between scans: of all folders if the system cannot watch them all, otherwise of those that
+	// do not exist yet.
 	Rescan time.Duration
 	// Poll scans all folders at each Rescan: the system does not report what other machines write.
 	Poll bool
