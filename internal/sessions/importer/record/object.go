@@ -114,7 +114,7 @@ func Array(elements [][]byte) []byte {
 	return slices.Concat([]byte("["), bytes.Join(elements, []byte(",")), []byte("]"))
 }
 
-// Blank reports whether a value says no more than its absence would.
+// Blank reports whether a value is null, false or empty: it says no more than its absence would.
 func Blank(v []byte) bool {
 	switch string(v) {
 	case "null", "false", `""`, "[]", "{}":
