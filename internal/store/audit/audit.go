@@ -133,7 +133,7 @@ func short(h gitstore.Hash) string { return h.String()[:12] }
 // FirstChain is a commit with its ancestors by first parents, read as far as needed.
 type FirstChain struct {
 	next gitstore.Hash          // the first commit not read yet; zero at the end
-	own  *workspace.Tape        // if this is a fork, the chain ends before the fork's first commit
+	own  *workspace.Tape        // if it is a fork, its first commit and older ones are not in the chain
 	seen map[gitstore.Hash]bool // the commits that were read
 }
 
