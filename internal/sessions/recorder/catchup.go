@@ -57,7 +57,8 @@ func (r *Recorder) read(ctx context.Context, s *Session) error {
 	return errors.Join(failed...)
 }
 
-// readFile imports what is new in a transcript, and waits for the message that a hook has named.
+// readFile imports what is new in a transcript. Until f.Until it waits for the message that a hook has named, or
+// for the last lines of an ended session.
 func (r *Recorder) readFile(ctx context.Context, s *Session, f *File, open func() (*repo.Store, error)) error {
 	const pause = 20 * time.Millisecond
 	for {

@@ -57,9 +57,9 @@ func Lock(d *disk.FS, places []string) (unlock func() error, ok bool, err error)
 	return nil, false, err
 }
 
-// Run reads the sessions that notes name; with every, all sessions that may have something new. If another
-// process is recording, Run leaves the notes to it and returns: each process looks for notes again after it
-// has released the lock. With every, Run waits for the other process instead.
+// Run reads and pushes the sessions that notes name or that are still due; with every, it also reads all that
+// may have something new. If another process is recording, Run leaves the notes to it and returns: each process
+// looks for notes again after it has released the lock. With every, Run waits for the other process instead.
 func (r *Recorder) Run(ctx context.Context, every bool) error {
 	const pause = 20 * time.Millisecond
 	for {

@@ -46,7 +46,7 @@ type File struct {
 	Subagent bool      `json:"agent,omitempty"` // a subagent's
 	Tape     string    `json:"tape,omitempty"`
 	Bytes    int64     `json:"bytes"`          // its size when it was read
-	Want     string    `json:"want,omitempty"` // the message that the last hook named, as JSON without quotes; "" if it has been read
+	Want     string    `json:"want,omitempty"` // the message that the last hook named, as JSON without quotes; "" if it is not awaited any more
 	Until    time.Time `json:"until,omitzero"` // when to stop waiting: for Want, or for the last lines of an ended session
 	Idle     bool      `json:"idle,omitempty"` // it was read at the end of a turn
 	Complete bool      `json:"over,omitempty"` // it was read as complete: nothing was held back

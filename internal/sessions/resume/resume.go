@@ -124,7 +124,7 @@ func IDs(ctx context.Context, t *repo.Tape) ([]string, error) {
 const maxSearched = 50
 
 // recorded returns the format of the session on a tape, nil if there is none, and the ids that the session
-// may have: the tape's name, unless it was renamed, and the recorded id.
+// may have: the tape's name, if it looks like an id, and the recorded ids. A subagent's tape has none.
 func recorded(ctx context.Context, t *repo.Tape) (f *record.Format, ids []string, err error) {
 	var entries []repo.Entry
 	for e, err := range t.Entries(ctx, repo.Query{Limit: repo.N(maxSearched)}) {

@@ -105,7 +105,7 @@ func Keep(d *disk.FS, place string, n Note) (kept Kept, err error) {
 	return Kept{Note: n, File: path}, err
 }
 
-// Check tries whether a note could be written in a place.
+// Check returns why a note could not be written in a place; nil if it could. It writes a file, and removes it.
 func Check(d *disk.FS, place string) error {
 	if err := Make(d, place); err != nil {
 		return err

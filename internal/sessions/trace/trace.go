@@ -152,8 +152,8 @@ func (f *Finder) events(ctx context.Context, commits []projectgit.Commit, out ma
 	return nil
 }
 
-// turn returns the turn of an event. It begins with the last prompt before the event, both by id and by
-// date: entries that a merge or a later import added may follow prompts that are younger.
+// turn returns the turn of an event. It begins with the last prompt before the event that says more than "yes",
+// both by id and by date: entries that a merge or a later import added may follow prompts that are younger.
 func (f *Finder) turn(ctx context.Context, e repo.Entry, how How) (Turn, error) {
 	t := Turn{Tape: e.Tape, First: 1, Last: e.ID, How: how}
 	prompts, err := f.promptsOf(ctx, e.Tape)

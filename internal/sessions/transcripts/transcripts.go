@@ -187,8 +187,8 @@ func (out *Found) add(path string, at Where) {
 	}
 }
 
-// Forget removes what tape keeps of a session beside its tape: the recorder's notes and transcripts, and the
-// workspace's notes about imports.
+// Forget removes what tape keeps of a session beside its tape: what the recorder knows of it, the recorder's
+// transcripts in found, and the workspace's notes about imports.
 func Forget(s *repo.Store, session Session, found Found, at Where) error {
 	for _, path := range found.Own {
 		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -26,7 +26,8 @@ type Options struct {
 	Again time.Duration
 	// Warn is called once with the reason if the system cannot watch all folders.
 	Warn func(error)
-	// Rescan is the time between scans of the folders that the system does not watch or that do not exist yet.
+	// Rescan is the time between scans: of all folders if the system cannot watch them all, otherwise of those that
+	// do not exist yet.
 	Rescan time.Duration
 	// Poll scans all folders at each Rescan: the system does not report what other machines write.
 	Poll bool
@@ -172,8 +173,8 @@ func (w *watch) dirsSince(since time.Time) []Dir {
 	return dirs
 }
 
-// walk has the system watch a folder and those below it, and marks their files. It reports whether the
-// folder exists. It skips what it cannot read, such as folders of other users.
+// walk has the system watch a folder and those below it, and marks their files that were written to since a
+// time. It reports whether the folder exists. It skips what it cannot read, such as folders of other users.
 func (w *watch) walk(root string, since time.Time) (there bool) {
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {

@@ -19,7 +19,7 @@ import (
 
 // How much of a session the page has.
 const (
-	requests    = 3        // how many of the latest
+	requests    = 3        // the latest ones
 	mostRequest = 600      // bytes of a request; three times as many of the last one
 	mostAnswer  = 2500     // bytes
 	mostState   = 16 << 10 // bytes of an anchor's summary and state

@@ -37,7 +37,7 @@ func (s Shape) Verb() string {
 // safe to show.
 type View struct {
 	Shape          Shape
-	Subject        string // what the call is about, on one line; if it changes files, the path of the first one
+	Subject        string // what the call is about, such as a whole command; if it changes files, the path of the first one
 	Files          []File
 	More           int   // files beyond those in Files
 	Added, Removed int64 // lines of all files

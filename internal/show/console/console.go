@@ -22,7 +22,7 @@ import (
 type Screen struct {
 	// Width is the width of a line, in cells; 0: lines are not wrapped.
 	Width int
-	// Whole shows whole texts, and calls with their arguments and results.
+	// Whole shows whole texts, calls with their arguments and results, and messages that only repeat results.
 	Whole bool
 	// Reverse says that the newest entry comes first: results before their calls.
 	Reverse bool

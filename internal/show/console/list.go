@@ -2,7 +2,7 @@ package console
 
 import "strings"
 
-// listItem is the marker that a line of a list begins with. Wrapped text is indented by it.
+// listItem is the indent that a line begins with, and the marker of a list. Wrapped text is indented by its width.
 func listItem(l string) string {
 	n := marker(l)
 	if n == 0 {

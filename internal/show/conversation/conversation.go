@@ -59,7 +59,7 @@ type Speaker string
 const (
 	User      Speaker = "user" // a person
 	Assistant Speaker = "assistant"
-	System    Speaker = "system" // includes programs that write as the user
+	System    Speaker = "system" // includes programs that write as the user, and commands to the agent's program
 	Other     Speaker = "other"
 )
 

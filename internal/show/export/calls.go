@@ -29,8 +29,8 @@ func (p *page) subject(v callview.View) {
 	}
 }
 
-// change shows what a call does to files, the command that it runs, or its tasks, instead of its arguments. It
-// reports whether the call is one of these.
+// change shows what a call does to files, the command that it runs, or its tasks. If it reports false, the
+// arguments have to be shown instead.
 func (p *page) change(v callview.View, e repo.Entry) (shown bool) {
 	switch v.Shape {
 	case callview.Command:

@@ -84,7 +84,7 @@ type Source struct {
 	// Entries are those to export, in the order of the tape. They are read once.
 	Entries iter.Seq2[repo.Entry, error]
 	// Whole are all entries of the tape. Documents for people read them first, for the title
-	// and the list of prompts.
+	// and the list of prompts, and once more if subagents took part.
 	Whole iter.Seq2[repo.Entry, error]
 	// Published leaves out what only the owner of the repository needs: events, folders, names of tapes.
 	Published bool

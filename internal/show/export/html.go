@@ -176,8 +176,8 @@ func (p *page) open(c class, title string, e repo.Entry) {
 	}
 }
 
-// speaker returns the label of a message on a page for others, as in the web view. A message that is not in the context
-// was sent to a subagent.
+// speaker returns the label of a message on a page for others, as in the web view. A user's message that is not in the
+// context counts as one to a subagent.
 func speaker(c class, title string, e repo.Entry) string {
 	switch conversation.Speaker(c) {
 	case conversation.User:

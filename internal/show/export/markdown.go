@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// How much of a text a document shows. For the rest it names a command.
+// How much of a text a document shows. For the rest it names a command, unless it is published.
 const (
 	docLines      = 30 // of data
 	docBytes      = 4000
@@ -182,7 +182,7 @@ func fenceFor(text string) string {
 	return strings.Repeat("`", longest+1)
 }
 
-// rest says how much was left out, and which command shows it.
+// rest says how much was left out, and, unless the document is published, which command shows it.
 func (d *document) rest(rest string, id int64) {
 	switch {
 	case rest == "":

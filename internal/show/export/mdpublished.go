@@ -37,8 +37,8 @@ func (d *document) folded(c *conversation.Call, e repo.Entry) {
 	}
 }
 
-// change writes what a call does to files, or the command that it runs, instead of its arguments. It reports
-// whether the call is one of these.
+// change writes what a call does to files, or the command that it runs. If it reports false, the arguments
+// have to be written instead.
 func (d *document) change(v callview.View, e repo.Entry) bool {
 	if v.Shape == callview.Command && v.Command != "" {
 		d.data("", "$ "+v.Command, e)

@@ -32,7 +32,7 @@ type PieceOptions struct {
 type Piece struct {
 	HTML   []byte // valid until the next one
 	Entry  int64
-	Phase  *repo.Phase // that begins here
+	Phase  *repo.Phase // that begins here; nil if none does, or the first one
 	Prompt string      // what a person asked, as a title
 	Text   string      // what a person or a model said, or the line of a call, for a search
 	Cut    bool        // a text was cut

@@ -95,7 +95,7 @@ const (
 	maxFailed  = 200
 	maxBrief   = 400 // bytes
 	maxAnswer  = 8 << 10
-	maxPerName = 2000 // files, phases, commits
+	maxPerName = 2000 // phases, commits, subagents
 )
 
 // Of sums up the entries of a session, which come in the order of their ids.

@@ -62,7 +62,8 @@ func (r *Renderer) HTML(text string) template.HTML {
 	return template.HTML(r.Folded(text, 0)) //nolint:gosec // goldmark escapes, raw HTML is shown as text
 }
 
-// Folded returns the HTML of a text, with everything after the given number of lines folded; 0 folds nothing.
+// Folded returns the HTML of a text. It folds what comes after the given number of lines, from the next block on,
+// unless that is short; 0 folds nothing.
 func (r *Renderer) Folded(text string, lines int) string {
 	text = display.Page(text)
 	var b bytes.Buffer

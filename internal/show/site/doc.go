@@ -4,5 +4,5 @@
 //
 // The site is a folder of files, on disk or in git. ListFile says which sessions it has; everything else follows
 // from it and from the sessions. Files of others in the folder stay, and are never replaced. A session's files are
-// written before the list, so after an interruption the list can only lack sessions, and the next run completes it.
+// written before the list, so after an interruption the list is only out of date, and the next run completes it.
 package site

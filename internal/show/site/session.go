@@ -212,7 +212,7 @@ func (p *sessionPages) file(name string, data []byte) error {
 	return p.write(at, data)
 }
 
-// picture writes a picture, and returns its address.
+// picture writes a picture, and returns its address; "" if pages do not show it. p.err keeps the error of a write.
 func (p *sessionPages) picture(data string) string {
 	head, body, _ := strings.Cut(data, ";base64,")
 	media := strings.TrimPrefix(head, "data:")

@@ -91,7 +91,7 @@ type list struct {
 }
 
 // Open reads the list of a site; an empty folder is a new one. Errors: layout.ErrConflict if files of others are in
-// the place of ours.
+// the place of ours, layout.ErrInvalid if a newer version of tape made the site.
 func Open(folder Folder) (*Site, error) {
 	s := &Site{folder: folder, texts: map[string][]byte{}}
 	raw, err := folder.Read(ListFile)

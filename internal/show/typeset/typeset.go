@@ -112,7 +112,7 @@ func (r *Renderer) plain(text string) (lines []string) {
 	return lines
 }
 
-// fit cuts a line that is too wide, such as one of code.
+// fit breaks a line that is too wide, such as one of code.
 func (r *Renderer) fit(line string) []string {
 	if xansi.StringWidth(line) <= r.width {
 		return []string{line}

@@ -96,7 +96,7 @@ func InProject(dir, path string) string {
 	return path
 }
 
-// ProjectBranch is the name of the project, with the branch unless that is main or master.
+// ProjectBranch is the name of the project, with the branch unless that is main, master or (detached) HEAD.
 func (t Tape) ProjectBranch() string {
 	name := t.ProjectName()
 	if name == "" || t.Branch == "" || t.Branch == "main" || t.Branch == "master" || t.Branch == "HEAD" {

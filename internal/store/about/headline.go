@@ -46,7 +46,7 @@ func headline(text string) string {
 }
 
 // nextLine returns the rest of a text, beginning with its first line that has words; "" if there is none.
-// Lines in a code block count only with inCode.
+// With inCode, lines in a code block count; without, the search ends where a code block begins.
 func nextLine(text string, inCode bool) string {
 	for text = strings.TrimSpace(text); text != ""; {
 		line, rest, _ := strings.Cut(text, "\n")

@@ -17,7 +17,7 @@ type Usage struct {
 	Input, Output, CacheRead, CacheWrite int64
 }
 
-// UsageOf returns what a run event says about tokens; false for any other entry.
+// UsageOf returns what a run event says about tokens; false if it says nothing, and for any other entry.
 func UsageOf(e layout.Entry) (Usage, bool) {
 	usage := jsonl.Get(e.Payload, "data", "usage")
 	if e.Kind != layout.KindEvent || jsonl.GetString(e.Payload, "name") != "run" || !jsonl.IsObject(usage) {

@@ -7,8 +7,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// readDetail reads what agents say about a call after its result: what an edit really changed, and when the
-// call began, which is after a person has allowed it.
+// readDetail reads what agents say about a call after its result: what an edit really changed, whether a command
+// failed, and from when to when the call ran, which is after a person has allowed it.
 func (n *Note) readDetail(data []byte) {
 	d := detail{id: jsonl.GetString(data, "call_id")}
 	for key, v := range jsonl.Fields(data) {

@@ -26,7 +26,7 @@ type Doing struct {
 	Edits   []Replacement // if there is no Patch
 }
 
-// Replacement is a change of a text. Before is "" for a new file.
+// Replacement is a change of a text. Before is "" for a new file or text that is inserted.
 type Replacement struct{ Before, After string }
 
 // DoingOf returns what a call does; args are its arguments as JSON.

@@ -9,7 +9,7 @@ import (
 )
 
 // Session adds up what the entries of a session say. The exported fields are what Add needs to go on; Take
-// returns the sums.
+// returns the sums. Save a Session only after Take, which completes Answer.
 type Session struct {
 	Helper  bool   `json:",omitempty"` // it is a subagent's: nobody asked
 	Model   string `json:",omitempty"` // the last one used
@@ -51,7 +51,7 @@ const pause = 5 * 60 * 1e6
 
 // Work is what was done in an hour with a model and for a person.
 type Work struct {
-	Hour          int64 // since 1970; 0 if the date is unknown
+	Hour          int64 // since 1970; of the latest date before, if an entry has none
 	Model, Person string
 	Turns, Active int64 // Active in microseconds
 	Tokens

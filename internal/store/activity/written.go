@@ -8,8 +8,8 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Written returns the lines that the calls of an entry wrote into files whose path ends in the name base. Of a shell
-// command it returns the whole text, which may contain such lines.
+// Written returns the lines that the calls of an entry, or the changes in an event, wrote into files whose path ends in
+// the name base. Of a shell command without a patch it returns the whole text, which may contain such lines.
 func Written(e layout.Entry, base string) (out []string) {
 	if e.Kind == layout.KindEvent {
 		for name, change := range jsonl.Fields(jsonl.Get(e.Payload, "data", "changes")) {

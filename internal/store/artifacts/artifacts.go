@@ -160,7 +160,8 @@ func NameOf(data []byte) string {
 
 // Ensure makes sure that the open phase has an artifact that a new entry refers to, as a file or in git. It
 // looks for the artifact in the snapshots in, the newest phases first, and copies it if only another phase or
-// snapshot has it. The first snapshot is the tape's. Errors: ErrInvalid if the artifact is missing.
+// snapshot has it. The first snapshot is the tape's. Errors: ErrInvalid if the artifact is missing, or has
+// another size than ref says.
 func Ensure(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open layout.Phase, in ...*snapshot.Snapshot) error {
 	for i, v := range in {
 		p, _, err := v.FindArtifact(ref.SHA256)

@@ -91,7 +91,7 @@ type reference struct {
 }
 
 // referencesOf returns the references of an entry, without those to artifacts that its meta lists as
-// missing.
+// missing. An anchor has none.
 func referencesOf(id int64, kind string, payload, meta []byte) []reference {
 	if kind == layout.KindAnchor || !bytes.Contains(payload, []byte(layout.ArtifactKey)) {
 		return nil
@@ -106,7 +106,7 @@ func referencesOf(id int64, kind string, payload, meta []byte) []reference {
 	return out
 }
 
-// artifactFix is the hint for a lost artifact. tape cannot repair it, because git has no other copy.
+// artifactFix is the hint for a lost or damaged artifact. A repair brings back only what git has.
 const artifactFix = "if you have the artifact's file elsewhere, copy it to anchors/PHASE/artifacts/ under that name"
 
 func missingArtifact(where string, ref reference) error {

@@ -133,12 +133,12 @@ func short(h gitstore.Hash) string { return h.String()[:12] }
 // FirstChain is a commit with its ancestors by first parents, read as far as needed.
 type FirstChain struct {
 	next gitstore.Hash          // the first commit not read yet; zero at the end
-	own  *workspace.Tape        // if set, the chain ends where this fork begins
+	own  *workspace.Tape        // if it is a fork, its first commit and older ones are not in the chain
 	seen map[gitstore.Hash]bool // the commits that were read
 }
 
-// NewFirstChain returns the chain of a commit. If own is a fork, the chain ends where the fork begins;
-// if it is nil, it has no such end.
+// NewFirstChain returns the chain of a commit. If own is a fork, the chain has only the commits after the
+// fork's first one, which has the parent's entries. own may be nil.
 func NewFirstChain(head gitstore.Hash, own *workspace.Tape) *FirstChain {
 	return &FirstChain{next: head, own: own, seen: map[gitstore.Hash]bool{}}
 }

@@ -15,10 +15,11 @@ import (
 // Checks that a hook makes before git moves a ref or makes a commit.
 
 // CheckUpdates refuses, with ErrConflict, to move refs of a repository in a way that breaks the
-// promises of the format: tapes and forks only grow, tapes are not deleted, tags of handoffs name
-// the commits of their phases and stay there, archives hold tapes. All refs are checked together,
-// because a purged tape comes with other tags. Other refs are accepted. Errors are in the order of
-// the refs, nil if a ref may be moved. gitDir may be a bare repository without a workspace.
+// promises of the format: tapes and forks only grow, or were purged; tapes are not deleted unless
+// the push marks them as forgotten; tags of handoffs name the commits of their phases and stay
+// there; archives hold tapes. All refs are checked together, because a purged tape comes with other
+// tags. Other refs are accepted. Errors are in the order of the refs, nil if a ref may be moved.
+// gitDir may be a bare repository without a workspace.
 func CheckUpdates(ctx context.Context, gitDir string, updates []layout.RefUpdate) []error {
 	out := make([]error, len(updates))
 	s, err := workspace.OpenBare(gitDir)
@@ -134,8 +135,8 @@ func asConflict(ref string, err error) error {
 	return err
 }
 
-// tagUpdate refuses to move or delete the tag of a handoff, with two exceptions: a fork's tag is deleted
-// with the fork, and a purge moves tags to the rewritten commits and may rename phases.
+// tagUpdate refuses to move or delete the tag of a handoff, with two exceptions: a fork's tag may be
+// deleted, like the fork, and a purge moves tags to the rewritten commits and may rename phases.
 func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitstore.Hash) error {
 	refused := layout.Conflict("the tags of handoffs never change", "the tag %s exists already, and would be moved or deleted", layout.ShortTag(ref))
 	t, old, head, err := c.owner(from)
@@ -163,8 +164,9 @@ func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitsto
 	return c.check(ctx, layout.RefUpdate{Ref: ref, New: to}) // as if the tag were new
 }
 
-// CheckGrowth checks that a branch's new commit continues the old one, zero if there is none. If not,
-// the error is ErrConflict.
+// CheckGrowth checks that a branch's new commit continues the old one (zero: there is none) or is what a
+// purge made of it, and that what is new keeps the promises of the format. If not, the error is
+// ErrConflict.
 func CheckGrowth(ctx context.Context, s *workspace.Store, ref string, from, to gitstore.Hash) error {
 	t, err := snapshot.TapeAt(s, ref, to)
 	if err != nil {

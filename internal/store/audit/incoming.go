@@ -64,8 +64,8 @@ func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.
 	return err
 }
 
-// refuseRef adds the ref to an error, and makes it a refusal. It drops most hints of the causes, which
-// are meant for one's own tapes.
+// refuseRef adds the ref to an error, and makes it a refusal, or a conflict if history was rewritten. It
+// drops most hints of the causes, which are meant for one's own tapes.
 func refuseRef(ref string, err error) error {
 	out := &layout.Error{Class: layout.ErrRefused, Msg: "the remote's " + shortRef(ref), Cause: err,
 		Way: layout.Words("it has to be corrected at the remote; nothing of it was accepted")}

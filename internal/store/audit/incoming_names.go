@@ -83,8 +83,8 @@ func isStamp(s string) bool {
 }
 
 // CheckNames returns which refs of a remote cannot be used because of their names, and why: this
-// program does not make such a name, or a file system that folds case, width or accents could take
-// two names for the same.
+// program does not make such a name, or a file system that ignores case or normalizes Unicode could
+// take two names for the same.
 func CheckNames(refs []string) map[string]error {
 	out := map[string]error{}
 	same := map[string][]string{}

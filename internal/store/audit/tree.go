@@ -104,7 +104,8 @@ func (a *audit) info(root []gitstore.TreeEntry, where string) (layout.TapeInfo, 
 	return layout.DecodeTapeInfo(raw, where+layout.TapeFile)
 }
 
-// folder reads a folder. It refuses repeated names, and names that are not in git's order.
+// folder reads a folder. It refuses repeated names, names that are not in git's order, and modes that
+// begin with a zero.
 func (a *audit) folder(h gitstore.Hash, where string) ([]gitstore.TreeEntry, error) {
 	if err := a.Small(h, where, largeTree, ""); err != nil {
 		return nil, err

@@ -215,7 +215,7 @@ func (v *verifier) note(tape, where, format string, args ...any) {
 	v.report.Notes = append(v.report.Notes, Problem{Tape: tape, File: v.short(where), Message: fmt.Sprintf(format, args...)})
 }
 
-// checkAt checks what belongs to a commit of a tape: tags, counts, the working tree.
+// checkAt checks a tape's tags and working tree against a commit, and counts its files and entries.
 func (v *verifier) checkAt(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	committed, err := snapshot.AtCommit(v.s, head)
 	if err != nil {
@@ -231,7 +231,7 @@ func (v *verifier) checkAt(ctx context.Context, t *workspace.Tape, head gitstore
 	return v.workingTree(ctx, t, committed)
 }
 
-// ownFrom is the index of the first phase with entries that only the fork has; 0 for a tape.
+// ownFrom is the index of the first phase that may have entries of the fork itself; 0 for a tape.
 func ownFrom(t *workspace.Tape, head gitstore.Hash) (int, error) {
 	if !t.IsFork() {
 		return 0, nil

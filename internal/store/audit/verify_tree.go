@@ -137,7 +137,7 @@ func sameReadme(onDisk, committed *snapshot.Snapshot) error {
 	return &layout.CorruptError{File: path, Msg: "the file is missing, or differs from the committed one"}
 }
 
-// sameFile compares a file with its committed version. It may have grown.
+// sameFile compares a file with its committed version. In the open phase, it may have grown.
 func sameFile(onDisk, committed *snapshot.Snapshot, p layout.Phase, e gitstore.TreeEntry) error {
 	path := onDisk.Path(p, e.Name)
 	data, err := os.ReadFile(path)

@@ -27,7 +27,7 @@ type auditWalk struct {
 	depth int           // of merges
 	head  gitstore.Hash // where the walk ends
 
-	before     *state        // after the last valid commit; nil if there is none
+	before     *state        // after the last commit that could be read; nil if there is none
 	named      bool          // tape.json was checked
 	unfinished gitstore.Hash // a merge by git that a later commit must complete
 	want       gitstore.Hash // the tree of the completing commit
@@ -102,8 +102,8 @@ func (w *auditWalk) check(ctx context.Context, h gitstore.Hash) (*state, error) 
 	return now, w.checkPurge(ctx, h, c)
 }
 
-// checkParents checks what a commit merged. It returns false if the commit's tree does not count, because
-// git made the merge.
+// checkParents checks what a commit merged. It returns false if the commit's tree does not count: the
+// commit is an incomplete merge, or on top of one.
 func (w *auditWalk) checkParents(ctx context.Context, h gitstore.Hash, c gitstore.Commit) (bool, error) {
 	w.inherited = w.inherited && h != w.start
 	merge := len(c.Parents) > 1
@@ -220,7 +220,8 @@ func (w *auditWalk) checkSummary(ctx context.Context, h gitstore.Hash, c gitstor
 	return nil
 }
 
-// checkMessage checks the trailers of a commit's message. Commits made with git alone have none.
+// checkMessage checks whom the first commit's tape.json names, and the trailers of a commit's message.
+// Commits made with git alone have none.
 func (w *auditWalk) checkMessage(h gitstore.Hash, c gitstore.Commit, now *state) error {
 	tape := w.t.Name()
 	named := w.named

@@ -69,7 +69,8 @@ func (t *Conversation) Call(c Call) {
 	t.open = append(t.open, c)
 }
 
-// Result adds a result. extra is an object with what the model did not see of it, or nil.
+// Result adds a result. extra is an object with what else the program says about it, or nil: what of it
+// the model did not see becomes an event.
 func (t *Conversation) Result(r Result, extra []byte) {
 	t.PutCalls()
 	if t.group.Full(r) {
@@ -241,8 +242,8 @@ func (g *Group) AddResult(r Result, detail func(input []byte) *Entry) (stray *Gr
 	return stray
 }
 
-// PutResults emits the results of a group in the order of the calls, and then the messages that waited
-// for them. A missing result becomes a null if others follow.
+// PutResults emits the results of a group in the order of the calls, then the events with their commits
+// and details, and then the messages that waited for them. A missing result becomes a null if others follow.
 func (r *Reading) PutResults(fork string, g *Group) {
 	last := -1
 	for i := range g.calls {

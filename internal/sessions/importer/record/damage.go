@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// PutDamaged emits an event with a damaged line. counts tells identical lines apart.
+// PutDamaged emits an event with a damaged line, unless the tape has it. counts tells identical lines apart.
 func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counter) {
 	r.Stats.Damaged++
 	r.Stats.problem(at.Line, reason)

@@ -54,7 +54,7 @@ func (d *document) text() {
 	_, _ = d.br.Discard(len(b)) // cannot fail: they are buffered
 }
 
-// peek skips blanks and returns the next byte without reading it.
+// peek skips blanks, at the beginning also a byte order mark, and returns the next byte without reading it.
 func (d *document) peek() (byte, error) {
 	for {
 		b, err := d.br.Peek(1)
@@ -83,7 +83,8 @@ func (d *document) accept(c byte) bool {
 	return err == nil
 }
 
-// value reads one value. The bytes are valid until the next call.
+// value reads one value. The bytes are valid until the next call. After errCutOff and errNoJSON, it is not
+// known where the next value begins; after other errors, reading can go on.
 func (d *document) value() (raw []byte, at Span, err error) {
 	c, err := d.peek()
 	if err != nil {

@@ -97,7 +97,7 @@ type Once struct {
 }
 
 // Key returns the key of a record: its id. If it has no id, or another record has the same one, the key is
-// made from the content. Key returns "" for a record that came before.
+// made from the content. Key returns "" for a record whose id came before with the same content.
 func (o *Once) Key(id string, raw []byte) string {
 	if id == "" {
 		return o.counts.Key(raw)

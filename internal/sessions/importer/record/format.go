@@ -24,9 +24,9 @@ type Format struct {
 	// Many is set if a file may be a list of sessions. Read and Describe get one session at a time.
 	Many bool
 
-	// How a file is recognised: by its first records; by its first bytes, if they have no complete
-	// record; and by its path, with slashes, if its content fits several formats. Head and Path may be
-	// nil.
+	// How a file is recognised: by its first records; by its first bytes, if no format recognises a
+	// record in them; and by its path, with slashes, if its content fits several formats or none. Head
+	// and Path may be nil.
 	Record func(Members) Likeness
 	Head   func([]byte) Likeness
 	Path   func(path, stem string) bool
@@ -202,7 +202,7 @@ func ContainsAll(head []byte, words ...string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !bytes.Contains(head, []byte(w)) })
 }
 
-// HeadHasMessages is [Members.HasMessages] for the beginning of a file, which may be a list itself.
+// HeadHasMessages is [Members.HasMessages] for the beginning of a file, which may be a list itself, but not empty.
 func HeadHasMessages(head []byte, member string) bool {
 	_, list, found := bytes.Cut(head, []byte(`"messages"`))
 	if list = bytes.TrimLeft(list, ": \t\r\n"); head[0] == '[' {

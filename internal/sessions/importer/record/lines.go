@@ -23,8 +23,8 @@ type Visitor interface {
 	Record(at Span, raw []byte)
 	// Damaged gets a line on which not everything is a record. Record got its records before.
 	Damaged(at Span, reason string)
-	// Unfinished gets a last line that is incomplete, because somebody is writing it. Record got its
-	// complete records before.
+	// Unfinished gets a last line that is incomplete and has no newline: somebody may be writing it.
+	// Record got its complete records before.
 	Unfinished(at Span)
 	// Enough reports whether the rest of the source need not be read.
 	Enough() bool

@@ -114,7 +114,7 @@ func Array(elements [][]byte) []byte {
 	return slices.Concat([]byte("["), bytes.Join(elements, []byte(",")), []byte("]"))
 }
 
-// Blank reports whether a value says no more than its absence would.
+// Blank reports whether a value is null, false or empty: it says no more than its absence would.
 func Blank(v []byte) bool {
 	switch string(v) {
 	case "null", "false", `""`, "[]", "{}":
@@ -151,7 +151,7 @@ func Inside(raw []byte) []byte {
 // Quote returns a text as JSON.
 func Quote(s string) []byte { return jsonl.AppendString(make([]byte, 0, len(s)+2), s) }
 
-// Compact returns a copy of JSON without whitespace.
+// Compact returns a copy of JSON without whitespace; what is not JSON, as it is.
 func Compact(raw []byte) []byte {
 	out, err := jsonl.Compact(make([]byte, 0, len(raw)), raw)
 	if err != nil {

@@ -132,7 +132,7 @@ type Reading struct {
 	Home   string // the fork of entries that name none; "" is the session itself
 	Stats  Stats
 	Date   string                      // of the last item, for records without a date
-	Seen   func(fork, key string) bool // whether the fork has an entry with that key
+	Seen   func(fork, key string) bool // whether the tape has an entry with that key, or the fork is left out
 	Emit   func(Item) error
 	Err    error    // the first error; nothing is emitted after it
 	From   *Restart // where an earlier reading stopped; nil: read from the beginning
@@ -214,7 +214,7 @@ func (r *Reading) Skipped(date string) { r.Date = cmp.Or(date, r.Date) }
 // Enough reports whether the reading has failed.
 func (r *Reading) Enough() bool { return r.Err != nil }
 
-// Put emits an entry.
+// Put emits an entry. If its payload does not fit into an entry, it becomes the event import.damaged.
 func (r *Reading) Put(p Entry) {
 	if r.Err != nil {
 		return

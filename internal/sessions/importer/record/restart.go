@@ -18,8 +18,8 @@ type Restart struct {
 // ErrNotRestartable says that a source cannot be read from a Restart, only from its beginning.
 var ErrNotRestartable = errors.New("has to be read from the beginning")
 
-// Mark notes that a later reading can begin with the record that comes next. The format sets the
-// state at the end.
+// Mark notes that a later reading can begin with the record that comes next, if that begins its line. at is
+// the record's place. The format sets the state at the end.
 func (r *Reading) Mark(at Span) {
 	var before [1]byte
 	if at.Off > 0 {
