@@ -33,6 +33,7 @@ func home(t *testing.T) (at transcripts.Where, file, subagent string) {
 	storetest.WriteFile(t, filepath.Join(folder, "notes.jsonl"), []byte("{}\n"))
 	subagent = filepath.Join(storetest.Mkdir(t, folder, id, "subagents"), "agent-a1.jsonl")
 	storetest.WriteFile(t, subagent, line(id, "sub"))
+	storetest.WriteFile(t, filepath.Join(storetest.Mkdir(t, dir, ".gemini", "tmp", "p", "chats"), "session-2026-03-01T10-00-11111111.json"), []byte("{}\n"))
 	return transcripts.Where{User: record.Where{Home: dir, Getenv: func(string) string { return "" }}}, file, subagent
 }
 
@@ -92,6 +93,11 @@ func TestNone(t *testing.T) {
 	main := storetest.Tape(t, s, "main")
 	if _, err := transcripts.Of(t.Context(), s, main, at); !errors.Is(err, repo.ErrInvalid) {
 		t.Errorf("the error about a tape that was not imported is %v", err)
+	}
+	session, err := transcripts.SessionOf(t.Context(), s, "main")
+	storetest.Must(t, err)
+	if found, err := transcripts.Find(t.Context(), session, at); err != nil || len(found.Files) > 0 {
+		t.Errorf("main has the transcripts %q (error %v), want none", found.Files, err)
 	}
 	if session, err := transcripts.SessionOf(t.Context(), s, "gone"); err != nil || !slices.Equal(session.IDs, []string{"gone"}) {
 		t.Errorf("the ids of a tape that is gone are %q: %v", session.IDs, err)

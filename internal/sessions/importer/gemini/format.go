@@ -35,7 +35,7 @@ var Format = record.Format{
 	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "gemini", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session", Member: "sessionId",
-		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id[:8]) },
+		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id[:min(len(id), 8)]) },
 	},
 	Events: []record.HookEvent{ // without PreCompress, which comes before every request
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "BeforeAgent", Timeout: timeout},
