@@ -118,18 +118,18 @@ func (u *UI) ReadPast(ctx context.Context) {
 // person has chosen another session, the error is a [ChosenSession].
 func (u *UI) Run(ctx context.Context) error {
 	defer close(u.over)
-	ctx, stop := context.WithCancel(ctx)
+	running, stop := context.WithCancel(ctx)
 	defer stop()
-	m := newModel(ctx, u)
+	m := newModel(running, u)
 	const fps = 120 // a key is seen within 8 ms
 	out := u.o.Out
 	if file, ok := out.(*os.File); ok {
 		out = watched{file, u}
 	}
-	u.program = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(u.o.In), tea.WithOutput(out), tea.WithEnvironment(u.o.Env),
+	u.program = tea.NewProgram(m, tea.WithContext(running), tea.WithInput(u.o.In), tea.WithOutput(out), tea.WithEnvironment(u.o.Env),
 		tea.WithFPS(fps), tea.WithoutSignalHandler(), tea.WithWindowSize(unknownWidth, unknownHeight))
 	var composing sync.WaitGroup
-	composing.Go(func() { u.composer.run(ctx) })
+	composing.Go(func() { u.composer.run(running) })
 	_, err := u.program.Run()
 	stop()
 	composing.Wait()

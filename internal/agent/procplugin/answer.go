@@ -38,7 +38,7 @@ func answerForm(hook string) string {
 	case "before_tool_call":
 		return `{"action": "proceed", "arguments": object, if they change}, {"action": "replace", "result": text} or {"action": "deny", "message": text}`
 	case "after_tool_call":
-		return `{"content": text}`
+		return `{"content": text}, or {"error": text} if the call failed`
 	}
 	return ""
 }

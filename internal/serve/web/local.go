@@ -5,6 +5,7 @@ import (
 	"context"
 	"iter"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/internal/store/prices"
 	"tape/internal/store/projects"
 	"tape/repo"
@@ -64,8 +66,8 @@ func (l local) List(ctx context.Context, q ListQuery) (*Listing, error) {
 				continue
 			}
 			t := &ListedSession{Tape: a, Base: w.base, space: w, Helpers: len(helpers[a.Name]), names: append(helpers[a.Name], a.Name)}
-			if rest, ok := strings.CutPrefix(branch, "fork/"); ok {
-				t.Parent = rest[:max(0, strings.LastIndexByte(rest, '/'))]
+			if strings.HasPrefix(branch, "fork/") {
+				t.Parent = path.Dir(a.Name)
 			}
 			out.Tapes = append(out.Tapes, t)
 		}
@@ -100,7 +102,7 @@ func (q ListQuery) accepts(a about.Tape) bool {
 // helperOf returns the session that started the subagent of a tape; "" if the tape is not a subagent's.
 func helperOf(name, branch string, facts map[string]about.Tape) string {
 	parent, _, ok := strings.Cut(name, "/agent-")
-	if _, there := facts["tape/"+parent]; !ok || !there || !strings.HasPrefix(branch, "tape/") {
+	if _, there := facts["tape/"+layout.TapeSlug(parent)]; !ok || !there || !strings.HasPrefix(branch, "tape/") {
 		return ""
 	}
 	return parent

@@ -222,6 +222,20 @@ func TestTwoSessions(t *testing.T) {
 	s.shows("/t/red/-/forks", `<option value="green">`)
 }
 
+// A subagent's own tape is not in the list of sessions, whatever its session is called.
+func TestSubagentsAreNotListed(t *testing.T) {
+	s := newSite(t, false)
+	for _, name := range []string{"My Work", "My Work/agent-a1"} {
+		tape, err := s.store.CreateTape(t.Context(), name)
+		must(t, err)
+		_, err = tape.Append(t.Context(), nil, repo.Message("user", "a request on "+name))
+		must(t, err)
+	}
+	if page := s.shows("/", "a request on My Work", "1 subagent"); strings.Contains(page, "a request on My Work/agent") {
+		t.Error("the subagent's tape is a session of its own")
+	}
+}
+
 // hostileTexts would run, load or hide something if they did not stay text.
 var hostileTexts = []string{
 	"<script>alert(1)</script>", `<img src=x onerror=alert(1)>`, `"><svg onload=alert(1)>`, "<style>body{display:none}</style>",

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"tape/internal/store/layout"
 	"tape/internal/store/query"
+	"tape/internal/store/snapshot"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
@@ -139,5 +141,20 @@ func TestFilesAndTornLine(t *testing.T) {
 	storetest.WriteFile(t, path, append(bytes.Clone(good), "no entry\n"...))
 	if got := read(); len(got) == len(good) {
 		t.Error("a complete line that is no entry was left out")
+	}
+}
+
+// A line of the list of sealed files that was cut off, by a full disk or a power cut, is not taken for a seal.
+func TestTornSeal(t *testing.T) {
+	tp := storetest.InnerTape(storetest.Tape(t, storetest.New(t, nil), "main"))
+	snapshot.SealedFile(tp, "f", "a.jsonl", 7, 1)
+	whole, err := os.ReadFile(snapshot.SealsPath(tp))
+	storetest.Must(t, err)
+	for n := range len(whole) - 1 {
+		storetest.WriteFile(t, snapshot.SealsPath(tp), whole[:n])
+		snapshot.SealedFile(tp, "f", "b.jsonl", 8, 2)
+		if got := snapshot.Seals(tp); len(got) != 1 || got["f/b.jsonl"] != "8 00000002" {
+			t.Errorf("after %q, the seals are %v, want that of b.jsonl", whole[:n], got)
+		}
 	}
 }

@@ -111,7 +111,7 @@ func SealedFile(t *workspace.Tape, folder, name string, size int64, sum uint32) 
 	if err != nil {
 		return
 	}
-	_, _ = f.Write(fmt.Appendf(nil, "%s/%s %d %08x\n", folder, name, size, sum))
+	_, _ = f.Write(fmt.Appendf(nil, "\n%s/%s %d %08x\n", folder, name, size, sum)) // the line before may be torn
 	_ = f.Close()
 }
 
@@ -123,7 +123,9 @@ func Seals(t *workspace.Tape) map[string]string {
 	}
 	out := map[string]string{}
 	for line := range strings.Lines(string(raw)) {
-		if file, seal, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " "); ok {
+		line, ended := strings.CutSuffix(line, "\n")
+		file, seal, _ := strings.Cut(line, " ")
+		if _, sum, _ := strings.Cut(seal, " "); ended && len(sum) == 8 {
 			out[file] = seal
 		}
 	}
