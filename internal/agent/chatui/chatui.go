@@ -237,7 +237,8 @@ type question struct {
 	answer chan approve.Answer
 }
 
-// Ask asks the person whether the agent may do something. It fails if ctx or the UI ends before the answer.
+// Ask asks the person whether the agent may do something. It fails if ctx or the UI ends before the answer. There must
+// be one question at a time: another one would take its place.
 func (u *UI) Ask(ctx context.Context, r approve.Request) (approve.Answer, error) {
 	q := &question{r, make(chan approve.Answer, 1)}
 	u.composer.do(func(c *composer) { c.space(); c.question = q })

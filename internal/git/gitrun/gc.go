@@ -191,7 +191,7 @@ func prepare(ctx context.Context, r *gitstore.Repo) error {
 	return expireReflogs(ctx, r)
 }
 
-// reflogAge is how long git keeps entries of reflogs.
+// reflogAge is how long git keeps entries of reflogs by default.
 const reflogAge = 90 * 24 * time.Hour
 
 // expireReflogs drops old lines of reflogs, as gc.reflogExpire says; gc.reflogExpireUnreachable is
