@@ -27,7 +27,7 @@ type liveCall struct {
 // result is a call with its result, for the pager.
 type result struct {
 	title, arguments, text string
-	artifact               string // the id of the artifact with the whole text; "" if text is whole
+	artifact               string // the id, or its beginning, of the artifact with the whole text; "" if text is whole
 }
 
 // How much of a call is shown; the rest can be opened.
@@ -37,7 +37,7 @@ const (
 	diffLines    = 40
 )
 
-// view returns what a call is about. If callview finds no subject, that is the arguments as they are.
+// view returns what a call is about. If callview finds no subject, the arguments are the subject.
 func (c *composer) view(name, arguments string, detail []byte) callview.View {
 	v := callview.Of(&conversation.Call{Name: name, Arguments: arguments, Detail: detail}, c.ui.o.Dir)
 	if v.Subject == "" && strings.Trim(arguments, "{} \n") != "" {
@@ -61,7 +61,7 @@ func (c *composer) output(data hooks.Envelope) {
 	}
 }
 
-// runningCall shows a call that runs, with at most rows lines of its output.
+// runningCall shows a call that runs, with the last lines of its output: at most rows, and at most resultLines.
 func (c *composer) runningCall(l *liveCall, rows int) block {
 	lines := []string{c.title("", l.name, c.view(l.name, l.arguments, nil).Subject, c.cells()-8)}
 	tail := strings.TrimRight(safe(l.tail), "\n ")
@@ -177,7 +177,8 @@ func (c *composer) outcome(name string, v callview.View, content string, long, f
 	return c.paint.good("✓") + c.paint.faint(" "+amount), nil
 }
 
-// exitCode finds the exit code in the result of bash, and returns what the command wrote.
+// exitCode splits the result of bash into its exit code, as in "exit 1", and what the command wrote. The code is "" for
+// other tools, and if a failure does not begin with one.
 func exitCode(name, content string, failed bool) (code, output string) {
 	if name != "bash" {
 		return "", content
@@ -203,7 +204,8 @@ func longAmount(content string) string {
 	return display.Line(display.Truncate(lines, 20))
 }
 
-// artifactIn returns the id of the artifact with the whole result, which a shortened result names; "" if it names none.
+// artifactIn returns the beginning of the id of the artifact with the whole result, which a shortened result names; ""
+// if it names none.
 func artifactIn(content string) string {
 	_, rest, _ := strings.Cut(content, " are the artifact ")
 	id, _, ok := strings.Cut(rest, " of ")

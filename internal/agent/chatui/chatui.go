@@ -34,7 +34,7 @@ type Options struct {
 	Env     []string // the environment: it describes the terminal, and names the editor and the pager
 	Session string
 	Dir     string // the project: paths are relative to it, and @ completes its files
-	Once    bool   // there is no editor, and the UI ends with the turn
+	Once    bool   // there is no editor except for answers to questions, and the UI ends with the turn
 
 	// Send accepts a message: when it returns nil, the message is stored.
 	Send func(ctx context.Context, id, text string, how hooks.Admission) error
@@ -105,8 +105,8 @@ func New(o Options) *UI {
 	return u
 }
 
-// ReadPast reads the last turns, which Run shows first. Unless Once is set, it has to be called, once, before an
-// interrupted turn is resumed: that turn's events are shown as they come.
+// ReadPast reads the last turns, which Run shows first: until then, only the editor is shown. Unless Once is set, it
+// has to be called exactly once, before an interrupted turn is resumed: that turn's events are shown as they come.
 func (u *UI) ReadPast(ctx context.Context) {
 	defer close(u.pastRead)
 	if u.o.Past != nil {
@@ -115,7 +115,7 @@ func (u *UI) ReadPast(ctx context.Context) {
 }
 
 // Run shows the conversation until the person leaves, or, with Once, until the turn has ended. If the
-// person has chosen another session, the error is a [ChosenSession].
+// person has chosen another session, the error is a [*ChosenSession]; if ctx has ended, it is [context.Canceled].
 func (u *UI) Run(ctx context.Context) error {
 	defer close(u.over)
 	running, stop := context.WithCancel(ctx)
@@ -237,7 +237,8 @@ type question struct {
 	answer chan approve.Answer
 }
 
-// Ask asks the person whether the agent may do something. It fails if ctx or the UI ends before the answer.
+// Ask asks the person whether the agent may do something. It fails if ctx or the UI ends before the answer. There must
+// be one question at a time: another one would take its place.
 func (u *UI) Ask(ctx context.Context, r approve.Request) (approve.Answer, error) {
 	q := &question{r, make(chan approve.Answer, 1)}
 	u.composer.do(func(c *composer) { c.space(); c.question = q })

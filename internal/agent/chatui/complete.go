@@ -16,10 +16,10 @@ type completion struct {
 	after  string
 	items  []string
 	at     int  // index of the chosen item; -1: none
-	common bool // what all items begin with was offered
+	common bool // next was called: only its first call offers what all items begin with
 }
 
-// mostFiles is how many files are listed at most, and listed how many candidates are shown.
+// mostFiles is how many files and folders are listed at most, and listed how many candidates are shown at once.
 const (
 	mostFiles = 50_000
 	listed    = 8
@@ -89,7 +89,7 @@ func beginning(list []string, word string) (out []string) {
 	return out
 }
 
-// matching returns the elements that begin with a word; if there are none, those that contain it.
+// matching returns the elements that begin with a word; if there are none, those that contain it in any case.
 func matching(list []string, word string) []string {
 	if out := beginning(list, word); len(out) > 0 {
 		return out

@@ -106,7 +106,8 @@ func (m *model) changeMode() tea.Cmd {
 	return m.tell("mode " + mode + ": " + about)
 }
 
-// interrupt ends a search, the running turn, or a draft in the editor. A second Ctrl-C leaves.
+// interrupt ends a search, the running turn, or a draft in the editor. After Ctrl-C has ended a turn or had nothing to
+// end, a second one leaves.
 func (m *model) interrupt() tea.Cmd {
 	switch {
 	case m.search != nil:
@@ -128,7 +129,7 @@ func (m *model) interrupt() tea.Cmd {
 	return nil
 }
 
-// enter sends what was typed. During a turn, it steers the turn; a command waits for the end.
+// enter sends what was typed. During a turn, it steers the turn; commands wait for the end, except ,stop and ,sessions.
 func (m *model) enter() tea.Cmd {
 	text := asCommand(strings.TrimSpace(m.editor.text()))
 	if text == "" {

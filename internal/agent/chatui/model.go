@@ -245,7 +245,8 @@ func (m *model) takeFrame(f frame) tea.Cmd {
 // the screen if both together do not fit on it.
 func (m *model) tallest() int { return max(2, m.height*2/3) }
 
-// print prints finished lines, a few at a time: those that fit above what is drawn.
+// print prints finished lines, as many at a time as fit above what is drawn. When all are printed, the program ends if
+// the person leaves.
 func (m *model) print() tea.Cmd {
 	if m.printing || m.away || !m.opened {
 		return nil

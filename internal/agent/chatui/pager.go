@@ -94,8 +94,8 @@ func (m *model) openThought() tea.Cmd {
 	}
 }
 
-// program returns the first of the user's settings that is not blank, or else the first of the known programs that is
-// installed; "" if there is none.
+// program returns the value of the first variable in settings that is not blank, or else the first of the known
+// programs that is installed; "" if there is none.
 func (m *model) program(settings, known []string) string {
 	for _, name := range settings {
 		if command := m.ui.env(name); strings.TrimSpace(command) != "" {

@@ -25,7 +25,7 @@ const (
 )
 
 // patchOf returns an edit that was just made, with the lines around it, in the form of a call's details. It
-// returns nil for another call, or if the file does not have the new text.
+// returns nil for another call, for an edit of several places, or if the file does not have the new text.
 func patchOf(dir, name, arguments, content string) []byte {
 	var a struct{ Path, Old, New string }
 	at := atLine.FindStringSubmatch(content)

@@ -77,7 +77,7 @@ func (m *model) live() (lines []string) {
 	return lines
 }
 
-// pauseShown is the length of a pause after which the screen says that the answer still comes.
+// pauseShown is the length of a pause after which the screen says that it waits for the model.
 const pauseShown = 2 * time.Second
 
 // seconds formats the time since something began.
@@ -138,7 +138,8 @@ func (m *model) below() (lines []string) {
 	return append(lines, m.statusLine())
 }
 
-// statusLine shows the model, the session and the last entry, or instead what a key has done.
+// statusLine shows the mode, the model, the session, the size of the context and the last entry; or instead what a key
+// has done, or an error.
 func (m *model) statusLine() string {
 	p := m.ui.composer.paint
 	if m.said != "" {

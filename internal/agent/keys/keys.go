@@ -85,7 +85,8 @@ func Variable(provider, what string) string {
 const shortestKey = 12
 
 // CleanEnv returns an environment for a program that needs no keys: without the variables whose
-// name or value looks like a secret, or whose value contains one of keys. Variables named in keep stay.
+// name or value looks like a secret, or whose value contains one of keys. Variables named in keep stay. If one
+// of git's list of settings, GIT_CONFIG_…, has to go, the whole list goes.
 func CleanEnv(environ, keep []string, keys ...string) []string {
 	const git = "GIT_CONFIG_"
 	scanner := secrets.New()

@@ -7,7 +7,7 @@ import (
 )
 
 // SameHost is the CheckRedirect of a client that sends a key: it follows redirects on the same scheme and host
-// only. Go's own rule drops some headers on the way to another host, but still sends the body.
+// only, fewer than 10. Go's own rule drops some headers on the way to another host, but still sends the body.
 func SameHost(r *http.Request, via []*http.Request) error {
 	from := via[0].URL
 	if r.URL.Scheme != from.Scheme || r.URL.Host != from.Host {

@@ -131,7 +131,8 @@ type answer struct {
 
 type toolCall struct{ id, name, arguments string }
 
-// maxAnswer is the longest answer, and the longest arguments of a call, in bytes: a server may never end them.
+// maxAnswer is the longest text of an answer, and the longest arguments of a call, in bytes: a server may never end
+// them.
 const maxAnswer = 16 << 20
 
 func (a *answer) send(kind string, data map[string]any) error {

@@ -90,8 +90,8 @@ func rateLimits() []string {
 	return []string{"rate_limit", "rate limit", "tokens per min", "tokens per day", "(tpm)", "quota", "too many requests", "throttl"}
 }
 
-// explain returns an error that names the model and hides the key. It wraps ErrContextLength if the context
-// is too long, which it finds by the provider's code first, then by its words. HTTP 429 never means that.
+// explain returns an error that names the model and hides the key. It does not wrap err. It wraps ErrContextLength if
+// the context is too long, which it finds by the provider's code first, then by its words. HTTP 429 never means that.
 func (p *provider) explain(model string, err error) error {
 	status, code, text := 0, "", err.Error()
 	var o *openai.Error

@@ -85,7 +85,7 @@ func errorObject(body io.ReadCloser) io.ReadCloser {
 	return io.NopCloser(bytes.NewReader(object))
 }
 
-// cause returns errSilence if that was the cause of an error.
+// cause returns the cause if ctx was cancelled because of silence, else err.
 func (w *silenceTimer) cause(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); errors.Is(cause, errSilence) {
 		return cause

@@ -27,7 +27,7 @@ const (
 )
 
 // Transcript returns messages of a model's API as text. If it has more than limit characters, only its beginning and
-// its end are returned, with limit characters together. What is not a message is left out.
+// its end are returned, with limit characters together and a note between them. What is not a message is left out.
 func Transcript(messages []json.RawMessage, limit int) string {
 	var out strings.Builder
 	for _, raw := range messages {

@@ -39,14 +39,14 @@ type Options struct {
 // limits are what a plugin may use. Tests have shorter ones.
 type limits struct {
 	initialize time.Duration // for the answer to initialize
-	hook       time.Duration // for an answer, unless the plugin lists a longer time
-	long       time.Duration // for an answer of a tool, channel or command; for a model's next event
+	hook       time.Duration // for an answer, unless the plugin lists another time
+	long       time.Duration // for an answer of a tool, channel or command, likewise; for a model's next event
 	cancel     time.Duration // for the answer to a call that was cancelled after its timeout; later, the plugin counts as hanging
 	shutdown   time.Duration // for the answer to shutdown, and then for the exit
-	pause      time.Duration // before the first restart; then four times as long each time
+	pause      time.Duration // before the first restart within window; then four times as long each time
 	line       int           // bytes of a message
 	queue      int           // bytes of events that wait to be read
-	stray      int           // lines that are not messages; with so many, the plugin is turned off
+	stray      int           // lines of one process that are not messages; with so many, the plugin is turned off
 	logged     int           // lines of standard error in a minute
 }
 

@@ -4,5 +4,6 @@
 // it starts. The host calls the plugin; what the plugin asks of the host is a request.
 //
 // A process that ends by itself, or no longer answers, is started again after a pause. If that
-// happens too often, the plugin is turned off: then its hooks give no answers.
+// happens too often, the plugin is turned off: then its hooks give no answers, or fail if it is
+// required, so that calls are denied.
 package procplugin

@@ -124,7 +124,8 @@ func (p *Process) admit(ctx context.Context, session string, m hooks.Envelope, t
 		}))
 }
 
-// stream runs the plugin's model. The stream is nil if the plugin sends no event and the value is null.
+// stream runs the plugin's model. The stream is nil if the plugin sends no event and the value is null, or if the
+// plugin is off and not required.
 func (p *Process) stream(ctx context.Context, prompt hooks.Prompt, session string, s hooks.State) (hooks.Stream, error) {
 	c, err := p.begin(ctx, callParams{method: "hook/run_model_stream", session: session, state: s, events: true,
 		params:  args{"prompt": promptValue(prompt), "session_id": session, "state": plain(s)},

@@ -53,8 +53,8 @@ func (a *manifest) guards() bool {
 	return slices.ContainsFunc(a.Hooks, func(h hookInfo) bool { return hooks.AroundCalls(h.Name) })
 }
 
-// check refuses hooks that do not exist, and incomplete tools and channels. It sorts the hooks, and gives tools
-// without a schema one that takes any object.
+// check refuses another protocol, hooks that do not exist, and incomplete tools and channels. It sorts the hooks, and
+// gives tools without a schema one that takes any object.
 func (a *manifest) check() error {
 	if a.Protocol != 0 && a.Protocol != protocol {
 		return fmt.Errorf("it speaks protocol %d; this host speaks %d", a.Protocol, protocol)

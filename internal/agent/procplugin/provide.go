@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// provide sets the hooks whose results call the plugin again later.
+// provide sets the hooks for what is used later: contexts, a store, an inbox, commands and channels.
 func (p *Process) provide(q *hooks.Plugin) {
 	q.BuildTapeContext = func(context.Context) (hooks.TapeContext, error) {
 		return func(ctx context.Context, t *repo.Tape, form string) ([]json.RawMessage, error) {

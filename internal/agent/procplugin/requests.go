@@ -89,7 +89,7 @@ func (in *instance) handleCancel(m *received) {
 
 var errCancelled = &rpcError{Code: codeCancelled, Message: "cancelled"}
 
-// finish answers a request and forgets it.
+// finish answers a request and forgets it. wait is that of answer.
 func (in *instance) finish(id json.RawMessage, result any, err error, wait bool) {
 	in.answer(id, result, err, wait)
 	in.mu.Lock()

@@ -116,7 +116,7 @@ type queryParams struct {
 	Limit, Tail            *int
 }
 
-// defaultLimit is how many entries or hits an answer has if the plugin does not say.
+// defaultLimit is how many entries or hits an answer has at most if the plugin does not say.
 const defaultLimit = 100
 
 func (v queryParams) query() (q repo.Query, err error) {

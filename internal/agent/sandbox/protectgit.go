@@ -156,7 +156,7 @@ func (s *Sandbox) Settle() error {
 	return fmt.Errorf("a command made %s, and git would have taken its configuration from elsewhere: it was removed", strings.Join(removed, ", "))
 }
 
-// commonDirs returns the commondir files that exist now. Settle does not remove those from before the first command.
+// commonDirs returns the commondir files that exist now. Settle does not remove those from before the sandbox was made.
 func commonDirs(git string) []string {
 	if git == "" {
 		return nil

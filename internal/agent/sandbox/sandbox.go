@@ -35,7 +35,7 @@ type Options struct {
 type Sandbox struct {
 	o      Options
 	kind   func() kind
-	common []string // the commondir files that existed before the first command
+	common []string // the commondir files that existed when the sandbox was made
 
 	mu  sync.Mutex
 	tmp string // the folder for temporary files; "" before the first command and after Close

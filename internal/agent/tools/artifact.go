@@ -26,8 +26,9 @@ const (
 
 // Keep prepares a tool's result, or its error, for the model and the tape. A text that is too long
 // becomes an artifact: then Keep returns a preview, and the artifact that the result's entry has to
-// refer to. Keys of providers are masked in every result. Other secrets are masked here in
-// artifacts only; in short results the store masks them, as in every entry.
+// refer to. If the artifact cannot be stored, the preview says why, and the artifact is nil. Keys of
+// providers are masked in every result. Other secrets are masked here in long results only; in short
+// ones the store masks them, as in every entry.
 func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *repo.Artifact) {
 	// Not every provider accepts NUL bytes.
 	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
@@ -172,7 +173,8 @@ const (
 	longestLine = 64 << 10
 )
 
-// find searches a text line by line. Of a longer line, each piece of longestLine bytes counts as a line.
+// find searches a text line by line. A line longer than longestLine is searched in pieces of that size, each of which
+// counts as a line.
 func (a artifactSearchArgs) find(ctx context.Context, r io.Reader) (string, error) {
 	expr := a.Query
 	if a.IgnoreCase {

@@ -16,7 +16,8 @@ import (
 	"tape/hooks"
 )
 
-// define makes a tool that only reads, or changes nothing but the session's tape. Its arguments are decoded into an A.
+// define makes a tool that needs no consent: it only reads, or changes nothing but the session's tape and background
+// commands. Its arguments are decoded into an A.
 // properties are the JSON schemas of the arguments, required the names of those that must be given.
 func define[A any](name, description, properties string, required []string, run func(ctx context.Context, c hooks.ToolContext, a A) (string, error)) hooks.Tool {
 	t := definePreviewed(name, description, properties, required, nil, run)
@@ -59,8 +60,9 @@ func definePreviewed[A any](name, description, properties string, required []str
 }
 
 // Checked makes a tool refuse arguments that its schema does not allow, with an error that lists
-// the arguments. A string is accepted as a number or boolean: models and comma commands write
-// them so. A tool that panics returns an error.
+// the arguments. If the schema is not valid or has references, it accepts any. A string is
+// accepted as a number or boolean: models and comma commands write them so. A tool that panics
+// returns an error.
 func Checked(t hooks.Tool) hooks.Tool {
 	run, preview := t.Run, t.Preview
 	schema := sync.OnceValues(func() (*jsonschema.Resolved, error) {
@@ -167,7 +169,7 @@ func signature(s *jsonschema.Schema) string {
 	return "{" + strings.Join(out, ", ") + "}"
 }
 
-// clip cuts a text to at most limit bytes, and then adds an ellipsis.
+// clip cuts a text that has more than limit bytes, and adds an ellipsis.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

@@ -10,16 +10,17 @@
 // # What a tool may reach
 //
 // The fs tools work in the project only, and do not follow symbolic links that lead out of it.
-// bash is the user's own shell. Its environment has no keys of providers, hosts or clouds, unless
-// Options.CommandEnv names them. With Options.Confine, bash runs in a sandbox; without, it reaches
-// whatever the user can reach. Before you give an agent to others, deny bash: then only the
-// project's files are left. web.fetch connects to public addresses only, unless Options.PrivateWeb
-// allows others, because a page could name a service of the local network, or of the cloud that the
-// host runs in.
+// bash is a shell of the user: bash, or else sh. Its environment has no keys of providers, hosts or
+// clouds, unless Options.CommandEnv names them. With Options.Confine, bash runs in a sandbox, except
+// for commands that a person has typed; without, it reaches whatever the user can reach. Before you
+// give an agent to others, deny bash: then, of the disk, only the project's files are left, and what
+// MCP servers reach. web.fetch connects to public addresses only, unless Options.PrivateWeb allows
+// others, because a page could name a service of the local network, or of the cloud that the host
+// runs in. Through a proxy, only an address in the URL itself is checked.
 //
 // What a command has started ends with the command, which ends with its turn, or in the background
-// with the host, even if the host is killed. Only processes that enter a session of their own, as
-// daemons do, go on.
+// with its session or the host, even if the host is killed. Only processes that enter a session of
+// their own, as daemons do, go on. On Windows only the command itself is ended.
 //
 // # Large results
 //

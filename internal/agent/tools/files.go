@@ -34,7 +34,7 @@ const (
 // files has the tools that read and write the project's files.
 type files struct {
 	dir     string
-	writing sync.Mutex // held from an edit's read to its write
+	writing sync.Mutex // held by a write, and from an edit's read to its write
 }
 
 func (f *files) tools() []hooks.Tool {
@@ -122,7 +122,7 @@ func refuse(info fs.FileInfo, err error) error {
 	return nil
 }
 
-// notText returns an error that names the type of data that is not UTF-8 text; nil if it is.
+// notText returns nil if head, the beginning of some data, is UTF-8 text; otherwise an error that names its type.
 func notText(head []byte) error {
 	if bytes.IndexByte(head, 0) < 0 && utf8.Valid(wholeRunes(head)) {
 		return nil
@@ -232,7 +232,7 @@ func page(ctx context.Context, r *bufio.Reader, from, limit int) (string, error)
 	}
 }
 
-// ending returns a note if the text has no line from; otherwise "".
+// ending returns a note if a text of so many lines has no line with the number from; otherwise "".
 func ending(lines, from int) string {
 	switch {
 	case lines == 0:

@@ -126,7 +126,7 @@ func (f *files) edit(_ context.Context, _ hooks.ToolContext, a editArgs) (string
 	return fmt.Sprintf("edited: %s (at line %d)", a.Path, line), nil
 }
 
-// applyTo replaces the text in a file. n is the number of places, line the first of them.
+// applyTo replaces the text in a file. n is the number of places, line the number of the line with the first.
 func (a editArgs) applyTo(root *os.Root, name string) (n, line int, err error) {
 	content, info, err := editable(root, name)
 	if err != nil {
@@ -163,7 +163,7 @@ func editable(root *os.Root, name string) ([]byte, fs.FileInfo, error) {
 	return content, info, err
 }
 
-// apply replaces the text in a file's content. n is the number of places, line the first of them.
+// apply replaces the text in a file's content. n is the number of places, line the number of the line with the first.
 func (a editArgs) apply(content []byte) (next []byte, n, line int, err error) {
 	from, to := a.matching(content)
 	if bytes.Equal(from, to) {
@@ -180,7 +180,7 @@ func (a editArgs) apply(content []byte) (next []byte, n, line int, err error) {
 	return bytes.ReplaceAll(content, from, to), n, line, nil
 }
 
-// matching returns old and new with the file's line ends: a model does not see CR LF.
+// matching returns old and new with the line ends that most lines of the file have: a model does not see CR LF.
 func (a editArgs) matching(content []byte) (from, to []byte) {
 	from, to = []byte(a.Old), []byte(a.New)
 	crlf := bytes.Count(content, []byte("\r\n"))

@@ -24,8 +24,8 @@ import (
 	"tape/internal/agent/keys"
 )
 
-// Server is an MCP server in the settings. It has either a command or an address. Env is added to
-// the environment of the host, from which API keys are removed.
+// Server is an MCP server in the settings. It has a command or an address; with both, the address is used. Env is
+// added to the environment of the host, from which API keys are removed.
 type Server struct {
 	Command string            `json:"command"`
 	Args    []string          `json:"args"` // ${NAME} here, and in URL, is replaced by the host's variable NAME
@@ -197,8 +197,8 @@ func (s *server) close() {
 	}
 }
 
-// tools returns the tools of the server. If it fails, then and for retryAfter these are the tools that it listed
-// last.
+// tools returns the tools of the server. If the server fails, they are those that it listed last, and it is tried again
+// after retryAfter.
 func (s *server) tools(ctx context.Context) []hooks.Tool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +218,8 @@ func (s *server) tools(ctx context.Context) []hooks.Tool {
 	return s.offered
 }
 
-// list asks the server for its tools. Tools that no provider would accept are left out.
+// list asks the server for its tools. Those without a name or with a schema over maxSchema are left out, and all after
+// the first maxTools.
 func (s *server) list(ctx context.Context, session *mcp.ClientSession) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

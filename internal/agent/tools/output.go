@@ -8,7 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// keptEach is how many bytes of a command's output are kept, at the beginning and at the end each.
+// keptEach is how many bytes of a command's output are kept at the beginning. At the end it is at least as many, and at
+// most twice as many.
 const keptEach = 4 << 20
 
 // output keeps the beginning and the end of what a command writes.
@@ -78,7 +79,7 @@ func (o *output) end(limit int) (text string, size int64) {
 
 func gap(n int64) string { return fmt.Sprintf("\n[… %d bytes were not kept …]\n", n) }
 
-// wholeRunes drops an incomplete character at the end.
+// wholeRunes drops an incomplete character at the end, unless there is nothing else.
 func wholeRunes(b []byte) []byte {
 	for n := 1; n <= min(len(b), utf8.UTFMax); n++ {
 		if c := b[len(b)-n]; utf8.RuneStart(c) {

@@ -17,13 +17,13 @@ import (
 	"tape/hooks"
 )
 
-// How long a command may run, by default and at most.
+// How long a command may run that is not in the background, by default and at most.
 const (
 	defaultSeconds = 120
 	maxSeconds     = 3600
 )
 
-// How many commands a session may have running in the background, and how many ended ones are kept.
+// How many commands a session may have running in the background, and how many ended ones of all sessions are kept.
 const (
 	maxRunning = 16
 	maxEnded   = 16
@@ -225,7 +225,7 @@ func written(sh *shell) string {
 	return text
 }
 
-// checkRoom refuses one more command in the background if a session has too many.
+// checkRoom returns an error if a session has maxRunning commands in the background.
 func (s *shells) checkRoom(session string) error {
 	running := s.ids(func(sh *shell) bool { status, _ := sh.state(); return sh.session == session && status == "running" })
 	if len(running) >= maxRunning {
@@ -234,7 +234,7 @@ func (s *shells) checkRoom(session string) error {
 	return nil
 }
 
-// keep puts a command into the background, and forgets the oldest ended one.
+// keep puts a command into the background, and forgets the oldest ended ones above maxEnded.
 func (s *shells) keep(sh *shell) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -26,7 +26,7 @@ type Options struct {
 	// ServersDir is the folder in which MCP servers are started; "": Dir.
 	ServersDir string
 	// Keys are the providers' keys. They are masked in results, and removed from the environment of
-	// commands.
+	// commands and MCP servers.
 	Keys       []string
 	CommandEnv []string // variables that commands get although they look like keys
 	// Confine changes a command, before it starts, so that it runs in a sandbox; nil: commands are not confined.
@@ -68,8 +68,8 @@ func New(o Options) *Set {
 }
 
 // All returns the host's tools: the built-in ones, then those of the MCP servers, which are started
-// if they do not run. A server that does not start is logged and left out. Every tool checks its
-// arguments; see [Checked].
+// if they do not run. If a server fails, that is logged, and its tools are those that it listed last.
+// Every tool checks its arguments; see [Checked].
 func (s *Set) All(ctx context.Context) []hooks.Tool {
 	offered := make([][]hooks.Tool, len(s.servers))
 	var wait sync.WaitGroup
@@ -111,7 +111,7 @@ func Find(list []hooks.Tool, name string) (hooks.Tool, bool) {
 	return list[i], true
 }
 
-// Distinct drops tools whose name a model could not tell from an earlier one's.
+// Distinct drops tools whose name, as models see it, differs from an earlier one's at most in case.
 func Distinct(list []hooks.Tool) []hooks.Tool {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(list), func(t hooks.Tool) bool {

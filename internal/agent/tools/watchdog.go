@@ -13,7 +13,8 @@ import (
 
 // watchdog starts commands so that everything they start ends with them. A small shell beside the host
 // knows the running process groups, and kills them when the host is gone, for whatever reason: it reads
-// from a pipe whose other end only the host has.
+// from a pipe whose other end only the host has. Without process groups, as on Windows, there is no such
+// shell, and only a command itself is ended.
 type watchdog struct {
 	mu  sync.Mutex
 	cmd *exec.Cmd
@@ -131,7 +132,8 @@ func end(cmd *exec.Cmd, done <-chan struct{}) {
 	}
 }
 
-// environment returns the host's environment without keys; see [keys.CleanEnv].
+// environment returns a function that returns the host's environment, read at the first call, without keys; see
+// [keys.CleanEnv].
 func environment(keep, apiKeys []string) func() []string {
 	return sync.OnceValue(func() []string {
 		// Nobody answers a prompt or leaves a pager.

@@ -86,8 +86,9 @@ func (w *web) fetch(ctx context.Context, _ hooks.ToolContext, a fetchArgs) (stri
 	return readPage(res)
 }
 
-// transport sends requests to their proxies, whose addresses may be private, and the others directly, only to
-// addresses that reach permits. Each call of the tool has its own: there are too few calls to share connections.
+// transport sends a request through the proxy that the environment names for it, whose address may be private. Without
+// a proxy it connects directly, only to addresses that reach permits. Each call of the tool has its own: there are too
+// few calls to share connections.
 type transport struct{ proxied, direct *http.Transport }
 
 func (w *web) transport() transport {
@@ -155,7 +156,8 @@ func (w *web) public(ip netip.Addr) error {
 	return fmt.Errorf("%s is a local or private address; use bash with curl, or allow it in the settings of the host", ip)
 }
 
-// readPage converts an answer to text. An answer that is not text, or has a status of 300 or more, is an error.
+// readPage converts an answer to text, at most maxPage bytes of it. An answer that is not text, or has a status of 300
+// or more, is an error.
 func readPage(res *http.Response) (string, error) {
 	kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if err != nil {

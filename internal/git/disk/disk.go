@@ -5,7 +5,7 @@
 // zero FS (or nil), which calls the operating system.
 //
 // Nothing is durable by itself: the content of a file needs [File.Sync]; a new, renamed or
-// removed name needs [FS.SyncDir] of its folder. [FS.Deferred] puts both off.
+// removed name needs [FS.SyncDir] of its folder. [FS.Unsynced] leaves both to [FS.SyncTree].
 package disk
 
 import (
@@ -252,7 +252,7 @@ func (d *FS) SyncDir(path string) error {
 	return syncDir(path)
 }
 
-// Truncate cuts a file back to size bytes, durably. A shorter or missing file is left alone.
+// Truncate cuts a file back to size bytes, durably. A file that is not longer, or missing, is left alone.
 func (d *FS) Truncate(path string, size int64) error {
 	st, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && st.Size() <= size {

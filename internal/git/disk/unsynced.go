@@ -22,7 +22,8 @@ func (d *FS) Unsynced() *FS {
 	return out
 }
 
-// SyncTree syncs all files and folders in a folder, eight at a time, so that the disk can sync several together.
+// SyncTree syncs a folder and all files and folders in it, eight at a time, so that the disk can sync several together.
+// On Windows it does nothing.
 func (d *FS) SyncTree(dir string) error {
 	if !canSyncLater {
 		return nil

@@ -63,12 +63,12 @@ const maxFiles = 100
 // Value returns the value that git's configuration gives to section.subsection.key (subsection
 // may be empty). The last one wins, in git's order: system, user, repository, worktree of the
 // main working tree, GIT_CONFIG_COUNT. In a repository that is not the user's own, only the
-// harmless ones of its own settings count ([Judge]). The files are read once. The values of a
-// file that cannot be read or parsed are missing here; [Config.Load] and [Config.Identity]
-// report the file.
+// harmless ones of its own settings count ([Judge]). The files are read once. Files that are
+// missing, or that the user may not read, have no values. Of a file that cannot be parsed, the
+// values before the error count; [Config.Load] and [Config.Identity] report the file.
 //
-// include.path and includeIf with gitdir: and gitdir/i: are followed; other
-// conditions (onbranch:, hasconfig:) count as not met.
+// include.path and includeIf with gitdir: and gitdir/i: are followed, in somebody else's
+// repository only ours; other conditions (onbranch:, hasconfig:) count as not met.
 func (c *Config) Value(section, subsection, key string) (string, bool) {
 	entries, _ := c.Load()
 	return lookup(entries, strings.ToLower(section), subsection, strings.ToLower(key))
@@ -83,14 +83,14 @@ func lookup(entries []Entry, section, subsection, key string) (string, bool) {
 	return "", false
 }
 
-// ForUser returns the value as the git that the user runs sees it: all settings count.
+// ForUser returns the value as the git that the user runs sees it: all settings count. Each call reads the files.
 func (c *Config) ForUser(section, subsection, key string) (string, bool) {
 	l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: func() bool { return true }}
 	l.load()
 	return lookup(l.entries, strings.ToLower(section), subsection, strings.ToLower(key))
 }
 
-// Bool reads a boolean; a missing or invalid value is false.
+// Bool returns a boolean; false if the value is missing or invalid.
 func (c *Config) Bool(section, subsection, key string) bool {
 	v, _ := c.Value(section, subsection, key)
 	return configTrue(v)
@@ -105,7 +105,8 @@ func configTrue(v string) bool {
 	return err == nil && n != 0
 }
 
-// Load returns all of the configuration that can be read, and an error about the rest.
+// Load returns all settings that count and can be read, and an error about the rest. A file that is
+// missing, or that the user may not read, is no error.
 func (c *Config) Load() ([]Entry, error) {
 	c.once.Do(func() {
 		l := configLoader{gitDir: c.gitDir, home: HomeDir(), owner: c.Own}

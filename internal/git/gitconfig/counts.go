@@ -21,7 +21,7 @@ type Verdict int
 // but not for others, such as git diff or git commit.
 const (
 	Refused    Verdict = iota // git is not run there: the setting is unknown, or cannot be overridden
-	Overridden                // overridden, see [Config.Overrides]
+	Overridden                // does not count, see [Config.Overrides]
 	Harmless                  // counts
 )
 
@@ -106,7 +106,7 @@ func (e Entry) isOurInclude() bool {
 func (c *Config) Own() bool { return c.own != nil && c.own(c.gitDir) }
 
 // dropIgnored removes the repository's own settings that do not count. names has those that are
-// passed over, and not those that are refused: with these, git is not run at all.
+// overridden, and not those that are refused: with these, git is not run at all.
 func dropIgnored(entries []Entry) (kept []Entry, names []string) {
 	for _, e := range entries {
 		verdict := Harmless
@@ -183,13 +183,14 @@ func ReadFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// errNul says that a file has a NUL byte. Git would read such a file in another way than we do.
+// errNul says that a file has a NUL byte, which git reads in another way than we do.
 var errNul = errors.New("there is a NUL byte in it")
 
 // IsInclude reports whether a setting makes git read another file.
 func (e Entry) IsInclude() bool { return e.Section == "include" || e.Section == "includeif" }
 
-// EntryOf parses a setting as git lists it: its name, section.subsection.key, and its value.
+// EntryOf parses a setting of a repository as git lists it: its name, section.key or section.subsection.key, and its
+// value. It panics if the name has no dot.
 func EntryOf(name, value string) Entry {
 	e := Setting{name, value}.entry()
 	e.Local = true

@@ -65,8 +65,8 @@ type DriverSetup struct {
 
 // InstallDrivers writes settings into a file of ours that the repository's configuration
 // includes, and patterns into .git/info/attributes, where worktrees find them, too. The
-// user's own settings and attributes stay and take precedence. All other bytes of the configuration and of .git/info/attributes stay.
-// What is in place is not written again, and what an older version wrote under the same mark is
+// user's own settings and attributes take precedence. All other bytes of both files stay. What
+// is in place is not written again, and what an older version wrote under the same mark is
 // replaced.
 func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, error) {
 	var out DriverSetup
@@ -97,7 +97,7 @@ func (c *Config) InstallDrivers(ctx context.Context, d Drivers) (DriverSetup, er
 }
 
 // RemoveDrivers removes what InstallDrivers wrote, and nothing else, and returns what it
-// removed.
+// removed. If somebody has added keys below the include, the include stays without its file.
 func (c *Config) RemoveDrivers(ctx context.Context, d Drivers) (removed []string, err error) {
 	var patterns []string
 	err = c.locks.Edit(ctx, c.Guard(), c.AttributesPath(), func(old []byte) (rest []byte, err error) {

@@ -12,8 +12,8 @@ import (
 	"tape/internal/git/gitobject"
 )
 
-// ErrNoIdentity says that no name or no address is configured, and that user.useConfigOnly forbids
-// guessing one.
+// ErrNoIdentity says that a name or an address is not configured, and that user.useConfigOnly forbids
+// guessing it.
 var ErrNoIdentity = errors.New("git has no name and mail address for you")
 
 // AuthorEnv is the environment variable, "Name <mail>", that overrides git's configuration for
@@ -124,7 +124,7 @@ func parseAuthor(v string) (gitobject.Signature, error) {
 }
 
 // CleanIdentity removes characters that would break the line of a commit, as git does:
-// punctuation and control characters at the ends, and <, >, newline and NUL anywhere.
+// spaces, control characters and some punctuation at the ends, and <, >, newline and NUL anywhere.
 func CleanIdentity(s string) string {
 	crud := func(c rune) bool { return c <= ' ' || strings.ContainsRune(",:;<>\"\\'", c) }
 	return strings.Map(func(c rune) rune {

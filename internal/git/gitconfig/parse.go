@@ -7,9 +7,9 @@ import (
 )
 
 // parse reads git's configuration syntax (git-config(1), "Syntax") and calls emit for
-// each value in order. It is our own because the order of an include and its neighbours
-// matters, and because a parser with generated tables would slow the start of each
-// command.
+// each value in order, up to an error. It is our own because the order of an include and
+// its neighbours matters, and because a parser with generated tables would slow the start
+// of each command.
 func parse(raw []byte, emit func(Entry)) error {
 	raw = bytes.TrimPrefix(raw, []byte("\xef\xbb\xbf"))
 	if bytes.IndexByte(raw, 0) >= 0 {

@@ -24,7 +24,8 @@ type Signer struct {
 
 // Signer returns how commits and tags are to be signed: commit.gpgSign, tag.gpgSign
 // (or tag.forceSignAnnotated), gpg.format, user.signingKey and the program configured for
-// the format. It is nil when nothing is to be signed.
+// the format. It is nil when nothing is to be signed. Without a key, gpg gets the committer's
+// name and address; with ssh, that is an error.
 func (c *Config) Signer() (*Signer, error) {
 	if _, err := c.Load(); err != nil {
 		return nil, err
@@ -103,7 +104,8 @@ func (s *Signer) Sign(ctx context.Context, payload []byte) (string, error) {
 	return strings.ReplaceAll(armored, "\r\n", "\n"), nil
 }
 
-// signGPG runs gpg or gpgsm as git does, and trusts the status line, not the exit code.
+// signGPG runs gpg or gpgsm as git does. It fails unless the exit code is 0 and a status line says that a signature was
+// created.
 func (s *Signer) signGPG(ctx context.Context, payload []byte) (string, error) {
 	var out bytes.Buffer
 	status, err := s.run(ctx, bytes.NewReader(payload), &out, "--status-fd=2", "-bsau", s.key)
@@ -127,7 +129,7 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	args := []string{"-Y", "sign", "-n", "git", "-f"}
-	// A public key begins with its type; anything else is the name of a key file.
+	// What begins with "key::" or "ssh-" is a public key; anything else is the name of a key file.
 	if literal, marked := strings.CutPrefix(s.key, "key::"); marked || strings.HasPrefix(s.key, "ssh-") {
 		file := filepath.Join(dir, "key")
 		if err := os.WriteFile(file, []byte(literal+"\n"), 0o600); err != nil {

@@ -152,7 +152,8 @@ func (x *indexFile) hash(i int) gitstore.Hash { return gitstore.Hash(x.bytes(i)[
 
 func (x *indexFile) stage(i int) int { return int(x.flags(i)&flagStage) >> 12 }
 
-// skipped reports whether git does not look at the file of an entry.
+// skipped reports whether git ignores the stat data of an entry: it does not look at the file,
+// or shows it as changed anyway.
 func (x *indexFile) skipped(i int) bool {
 	return x.flags(i)&(flagValid|flagStage) != 0 || x.extended(i)&(extSkip|extIntent) != 0
 }

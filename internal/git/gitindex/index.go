@@ -56,16 +56,18 @@ func Read(w gitstore.Worktree) ([]Entry, error) {
 	return out, nil
 }
 
-// Update changes some entries of a worktree's index and leaves all others byte for byte as
-// they are. For each path it looks at the file on disk, so that git status need not. This
-// resolves a path with a conflict. A path that was skipped is no longer skipped, unless the
-// change says so. If there is no index, one is created.
+// Update changes some entries of a worktree's index. Others stay byte for byte as they are,
+// but for smudges, and go if they cannot exist beside a changed path. For each path it looks at
+// the file on disk, so that git status need not. A path with a conflict is resolved. A path
+// that was skipped is no longer skipped, unless the change says so. If there is no index, one
+// is created.
 //
 // The index is derived from history and working tree. It is replaced atomically and
 // its content is synced, but not its name: after a power cut the old one may be back, which
 // the next writer of the tape notices.
 //
-// Errors: ErrUnreadable, gitstore.ErrBusy when git holds the index for too long.
+// Errors: ErrUnreadable, gitstore.ErrBusy when git holds the index for too long, and
+// gitstore.ErrNotFound when the worktree is gone.
 func Update(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, changes []Change) error {
 	return replaceIndex(ctx, r, w, func() ([]byte, error) {
 		x, err := readIndexFile(w.IndexPath())
@@ -82,6 +84,7 @@ func Update(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, changes 
 }
 
 // Rebuild replaces a worktree's index, readable or not, by one with exactly these entries.
+// Errors: those of [Update] without ErrUnreadable.
 func Rebuild(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, entries []Change) error {
 	return replaceIndex(ctx, r, w, func() ([]byte, error) {
 		x := &indexFile{version: 2}
@@ -139,7 +142,7 @@ type indexEdit struct {
 	add      int
 }
 
-// edits turns changes into edits, none of which overlap.
+// edits turns changes into edits, none of which overlap. Of two changes of a path the later counts.
 func (x *indexFile) edits(root string, changes []Change) ([]indexEdit, error) {
 	sorted := changes
 	byPath := func(a, b Change) int { return strings.Compare(a.Path, b.Path) }
@@ -235,8 +238,8 @@ func checkIndexPath(path string) error {
 
 // statEntry returns the stat data of a file for its entry. The size is the blob's, not the
 // file's: a file that grew after its blob was hashed then differs from its entry, and git
-// sees that it is modified. For a missing file it returns zeros; git sees that the file is
-// deleted.
+// sees that it is modified. For a missing file all but the size is zero; git sees that the
+// file is deleted.
 func statEntry(root string, c Change) (indexStat, error) {
 	if c.Skip {
 		return indexStat{}, nil

@@ -34,7 +34,7 @@ func (k *Cache) Get(h Hash) (Cached, bool) {
 	return k.objects.get(place{hash: h})
 }
 
-// Put adds an object, if the cache has users.
+// Put adds an object, if the cache has users and the object is not too large.
 func (k *Cache) Put(h Hash, o Cached) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -50,7 +50,8 @@ type place struct {
 	offset int64
 }
 
-// generations caches objects of at most cacheBytes. When the young half is full, it replaces the old half.
+// generations caches objects, cacheBytes together at most, and none over an eighth of that. When the young half is
+// full, it replaces the old half.
 // It is not generic: each package that uses the type would be compiled with its own copy of the code.
 type generations struct {
 	young, old map[place]Cached

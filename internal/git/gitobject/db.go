@@ -70,7 +70,7 @@ func alternates(dir string) (named []string) {
 }
 
 // Get returns an object's kind, its size in bytes and, if wanted, its content. Without content, the kind
-// of an object that is stored as a delta is "". Errors: ErrNotFound.
+// of an object that is stored as a delta is "". An object over [MaxObject] is an error. Errors: ErrNotFound.
 func (o *DB) Get(h Hash, content bool) (Kind, int64, []byte, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -199,15 +199,16 @@ func (o *DB) packFiles() (packs []string) {
 	return packs
 }
 
-// Current reports whether the packs are still those that were listed. If not, git has repacked,
-// and an object that was not found may be in a new pack.
+// Current reports whether the packs are still those that were listed. If not, packs were added or
+// removed, and an object that was not found may be in a new one.
 func (o *DB) Current() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return !o.gone && slices.EqualFunc(o.packs, o.packFiles(), func(p *pack, path string) bool { return p.path == path })
 }
 
-// WithPrefix returns the ids of all objects that begin with prefix, which must have at least two hex digits.
+// WithPrefix returns the ids of all objects that begin with prefix, in no order. prefix must have at least two
+// characters, with hex digits in lower case.
 func (o *DB) WithPrefix(prefix string) ([]Hash, error) {
 	first, err := hex.DecodeString(prefix[:2])
 	if err != nil {

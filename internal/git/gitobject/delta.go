@@ -44,7 +44,7 @@ func errLonger(size int64) error {
 
 var errShort = errors.New("the delta ends too early")
 
-// deltaSizes reads the head of a delta: the sizes of its base and of its result.
+// deltaSizes reads the head of a delta: the sizes of its base and of its result. ops is the rest.
 func deltaSizes(delta []byte) (base, size int64, ops []byte, err error) {
 	b, n := binary.Uvarint(delta)
 	s, m := binary.Uvarint(delta[max(n, 0):])

@@ -39,8 +39,8 @@ const (
 // then such objects are deleted if they are older than that. GC packs refs and expires reflogs
 // itself, so that git gc takes no lock on a ref that it could leave behind when it is killed.
 //
-// Errors: ErrNoGit; ErrBusy when another gc runs; the context's error, after temporary files are
-// removed.
+// Errors: ErrNoGit; ErrBusy when another gc runs; those of [Command]; the context's error, after
+// temporary files are removed.
 func GC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	err := r.Locks().GuardedOnce(ctx, guard(r), r.Locks().Wait, func() error {
 		if err := Runnable(ctx, r); err != nil {
@@ -141,8 +141,9 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 	return notePacks(r)
 }
 
-// windowFor returns how many objects git compares with each object: about as many as the longest
-// history has commits. It stops counting when more commits would make no difference.
+// windowFor returns how many objects git compares with each object: as many as the longest history
+// has commits, within leastWindow and packWindow. After very many commits it counts no further, and
+// returns packWindow.
 func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
 	refs, err := r.Refs("refs/heads/")
 	if err != nil {
@@ -190,7 +191,7 @@ func prepare(ctx context.Context, r *gitstore.Repo) error {
 	return expireReflogs(ctx, r)
 }
 
-// reflogAge is how long git keeps entries of reflogs.
+// reflogAge is how long git keeps entries of reflogs by default.
 const reflogAge = 90 * 24 * time.Hour
 
 // expireReflogs drops old lines of reflogs, as gc.reflogExpire says; gc.reflogExpireUnreachable is

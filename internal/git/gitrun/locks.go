@@ -25,7 +25,7 @@ const (
 	oldTemporary = 24 * time.Hour
 )
 
-// sweepGC removes the locks and temporary files that killed gcs have left.
+// sweepGC removes the locks and temporary files that killed gcs have left, if the system tells which files are open.
 func sweepGC(r *gitstore.Repo) error {
 	found := map[string]fs.FileInfo{}
 	for _, name := range gcLocks {

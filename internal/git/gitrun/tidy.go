@@ -16,8 +16,9 @@ import (
 // manyPacks is the number of packs above which reads get slow; git gc --auto uses the same.
 const manyPacks = 50
 
-// Tidy packs the small packs into one if there are many. The time depends only on their size.
-// Nothing is deleted. If a gc is running, it does nothing.
+// Tidy packs the small packs into one if there are many. The time depends only on their size, and
+// no object is deleted; but git before 2.32 runs a whole gc instead. If a gc is running, or the
+// repository's settings are such that git is not run on it, Tidy does nothing.
 //
 // Errors: ErrNoGit; the context's error, after temporary files are removed.
 func Tidy(ctx context.Context, r *gitstore.Repo) error {

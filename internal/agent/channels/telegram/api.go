@@ -25,7 +25,7 @@ type api struct {
 }
 
 const (
-	callTimeout = 60 * time.Second // of a call that is not a long poll
+	callTimeout = 60 * time.Second // of each try of a call that is repeated if it fails
 	maxResponse = 16 << 20         // bytes of an answer that is not a file
 )
 

@@ -142,7 +142,7 @@ func (c *Channel) Start(ctx context.Context) error {
 	return nil
 }
 
-// Stop ends polling, and waits until a message that is being handed over is stored, or ctx ends.
+// Stop ends polling, and waits until it has ended, or ctx ends. A message that was not stored by then comes again.
 func (c *Channel) Stop(ctx context.Context) error {
 	if c.stop == nil {
 		return nil
@@ -167,7 +167,7 @@ func (c *Channel) identify(ctx context.Context) error {
 	return nil
 }
 
-// listen polls until ctx ends, and logs when it begins and stops to fail.
+// listen polls until ctx ends, and logs when polling begins to fail and when it works again.
 func (c *Channel) listen(ctx context.Context) {
 	logged := ""
 	for failures := 0; ctx.Err() == nil; {

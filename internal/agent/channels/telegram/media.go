@@ -55,7 +55,7 @@ func (m *message) files() []attached {
 	return out
 }
 
-// largest returns the largest copy of a photo within maxMedia, else the smallest.
+// largest returns the largest copy of a photo within maxMedia, else the first; nil if there is none.
 func largest(photos []file) *file {
 	var best *file
 	for i, p := range photos {

@@ -52,7 +52,7 @@ func (c *Channel) receive(ctx context.Context, u update) error {
 	return nil
 }
 
-// admits reports whether the settings list the chat or, if it is private, the sender.
+// admits reports whether the settings list the chat or, if it is private, the sender. Bots are not admitted.
 func (c *Channel) admits(m *message) bool {
 	id := strconv.FormatInt(m.Chat.ID, 10)
 	private := m.Chat.Type == "private"
@@ -84,7 +84,8 @@ func listed(list []string, id, username string) bool {
 }
 
 // meant returns the text without the bot's name in front, and reports whether the message is meant
-// for the bot: in a group only if it mentions the bot, answers it, or is a command for it.
+// for the bot: in a group only if it mentions the bot, answers it, is a command for it, or is in an
+// album of which an earlier message was meant for it.
 func (c *Channel) meant(m *message) (string, bool) {
 	text, _ := m.content()
 	command, to, text := c.command(strings.TrimSpace(text))

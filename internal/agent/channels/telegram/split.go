@@ -24,8 +24,8 @@ type piece struct {
 	mid  bool  // text begins within a line, which cannot open a block
 }
 
-// split cuts a text into pieces of at most limit UTF-16 units: at the end of a line, else of a
-// word, else between two characters.
+// split cuts a text into pieces of at most limit UTF-16 units: at the end of a line unless that would
+// halve the piece, else of a word, else between two characters.
 func split(text string, limit int) []piece {
 	var out []piece
 	p := piece{text: text}

@@ -28,7 +28,7 @@ type Options struct {
 	Session string
 	UI      *chatui.UI                                      // serves a person; nil: lines of a program are read
 	Wait    func(ctx context.Context, session string) error // waits until the session has nothing to do
-	End     func(error)                                     // called at the end of the UI, with its error, or of the lines
+	End     func(error)                                     // called at the end of the UI, with its error, or of the lines, with nil
 }
 
 // Terminal is the channel.
@@ -63,7 +63,7 @@ func Message(session, text string) hooks.Envelope {
 // Name returns "cli".
 func (t *Terminal) Name() string { return Name }
 
-// Start starts the UI or begins to read lines.
+// Start starts the UI, and returns when the last turns were read, or begins to read lines.
 func (t *Terminal) Start(ctx context.Context) error {
 	if t.UI == nil {
 		close(t.over)
@@ -84,7 +84,8 @@ func (t *Terminal) Stop(context.Context) error {
 	return nil
 }
 
-// readLines sends each line that a program writes as a message.
+// readLines sends each line that a program writes as a message, when the turn of the one before has ended. It stops at
+// the first line that is not stored, and after ,quit.
 func (t *Terminal) readLines(ctx context.Context) {
 	defer t.End(nil)
 	lines := bufio.NewScanner(t.In)
