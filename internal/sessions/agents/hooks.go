@@ -74,7 +74,7 @@ func (d *document) ours(f *record.Format) (out []record.Hook) {
 	return out
 }
 
-// addHooks adds those of our hooks that are missing, and brings the others up to date.
+// addHooks adds those of our hooks that are missing, and brings the commands of the others up to date.
 func (d *document) addHooks(f *record.Format, o Options) error {
 	have := d.ours(f)
 	for _, h := range have {
