@@ -89,7 +89,7 @@ type tee struct {
 	from   string
 	keeper *keeper
 	line   []byte
-	long   int // bytes so far of a line that is too long to be recorded; 0: it is not
+	long   int // bytes so far of a line that is too long to be recorded, otherwise 0
 }
 
 func (t *tee) Write(b []byte) (int, error) {

@@ -41,7 +41,7 @@ type keeper struct {
 type line struct {
 	from string
 	text []byte
-	long int // bytes of a line that is too long; 0: it is not
+	long int // bytes of a line that is too long, otherwise 0
 	at   time.Time
 }
 

@@ -20,7 +20,7 @@ type State struct {
 	File           string   // the file for hooks
 	Installed      bool     // the file has at least one of our hooks
 	Missing        []string // events without a hook of ours
-	Program        string   // the path of the program that the hooks call, or try first
+	Program        string   // the path of the program that the hooks call first
 	ProgramMissing bool     // that program does not exist, and there is no tape in PATH
 	OtherProgram   bool     // the hooks call a program other than this one
 	Off            string   // why the agent runs no hooks, "" if it does
