@@ -64,7 +64,7 @@ type Place struct{ Address, Name string }
 // ListQuery says which sessions are listed.
 type ListQuery struct {
 	Agent, Project, Person string       // whole names; "" means all
-	Text                   string       // a part of a title, name or project, or of a workspace's branch, ignoring case
+	Text                   string       // a part of a title, name or project, for workspaces also of a git branch; ignoring case
 	Since                  time.Time    // of the last entry; zero means all
 	Day                    [2]time.Time // begin and end of the day; zero means all days
 	From, Most             int          // skip From sessions, then list at most Most

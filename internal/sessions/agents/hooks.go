@@ -20,7 +20,7 @@ type group struct {
 type Options struct {
 	Program string // this program, as an absolute path
 	MCP     bool   // register the MCP server
-	Push    bool   // hooks push
+	Push    bool   // the hooks also push
 	Recall  bool   // the hook at the start of a session tells the agent about the last handoff
 }
 

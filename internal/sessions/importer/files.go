@@ -20,7 +20,7 @@ type File struct {
 }
 
 // Files returns what a path names: a file, the transcripts in a folder and below it, the sessions of a database, or
-// one of its sessions. "-" is standard input.
+// one of its sessions. "-" is standard input. Errors: ErrNotFound; ErrInvalid if a folder has no transcripts.
 func Files(ctx context.Context, name string) ([]File, error) {
 	if name == "-" {
 		return []File{{Name: name}}, nil

@@ -164,7 +164,7 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 // ErrUnknownFormat says that the format was not recognised, or that the one in Options does not exist.
 var ErrUnknownFormat = errors.New("not a transcript in any known format")
 
-// ErrManySessions says that a file has many sessions, each for a tape of its own, where one is wanted.
+// ErrManySessions says that a file is a list of sessions, where a single session is needed.
 var ErrManySessions = errors.New("it has many sessions, where one is wanted")
 
 // ErrNoName says that a session from standard input has no name, and none was given.

@@ -9,7 +9,7 @@ import (
 )
 
 // A tool call starts a subagent, and the call's result is the subagent's. The subagent's messages are in
-// lines of progress, which relay them, in lines of a side chain, or in a file of their own.
+// lines of progress that relay them, in lines of a side chain, or in a file of their own.
 
 // agents are the subagents of a session. Each becomes a fork, which is called a tape in this package.
 type agents struct {
