@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// Source has the sessions that one page shows. Workspaces are a source; for a team's server each user has one.
+// Source has the sessions that one page shows: those of workspaces, or those that a user of a team's server may see.
 type Source interface {
 	// Places returns where sessions can be: the workspaces, or the remotes.
 	Places() Places

@@ -37,7 +37,7 @@ type mark struct {
 	stat    string // of the file
 	head    gitstore.Hash
 	entries int
-	leftOut int // entries of subagents
+	leftOut int // as in [Result.LeftOut]
 	format  string
 	tape    string
 }

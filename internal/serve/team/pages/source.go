@@ -144,8 +144,8 @@ func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*we
 	return out, nil
 }
 
-// limitedTo returns the ids of the sessions that a search is limited to, nil if it is not limited. If no session fits, the
-// list is empty, not nil.
+// limitedTo returns the ids of the sessions that a search is limited to; nil if it is not limited. If no session fits,
+// the list is empty, not nil.
 func (s *source) limitedTo(ctx context.Context, only web.Only) ([]int64, error) {
 	if only == (web.Only{}) {
 		return nil, nil
