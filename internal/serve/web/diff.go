@@ -20,7 +20,7 @@ import (
 )
 
 type diffRow struct {
-	Kind        string // added, removed, edited
+	Kind        string // added, removed, edited; both: two entries that are only beside each other
 	Left, Right *diffSide
 	Lines       template.HTML // of an edited entry
 }
@@ -35,11 +35,12 @@ type diffPage struct {
 	Tape, A, B, NameA, NameB         string
 	Shared                           int64
 	Rows                             []diffRow
-	First, Last, All, Earlier, Later int // rows, from 1
+	First, Last, All, Earlier, Later int // First, Last: rows, from 1; Earlier, Later: ?from= of the pages beside this one
 	Events                           int // that differ, and are left out
 }
 
-// diff shows side by side the entries that two forks, anchors or sessions do not share.
+// diff shows side by side the entries that two forks, anchors or sessions do not share. If they share none, it shows the
+// sessions beside each other.
 func (s *View) diff(r *request) error {
 	v := r.URL.Query()
 	d := diffPage{Tape: v.Get("tape"), A: v.Get("a"), B: v.Get("b")}
@@ -86,7 +87,8 @@ func (d *diffPage) part(v url.Values, all int) (from, to int) {
 	return from, to
 }
 
-// revisionName is what a comparison calls a side: the session's title, and for a fork also its name.
+// revisionName is what a comparison calls a side: the session's title, and for a fork also its name. A side that is not
+// a whole tape keeps its own name.
 func (s *View) revisionName(r *request, rev *repo.Revision) string {
 	name := rev.Name()
 	if name != rev.Tape() {

@@ -51,7 +51,8 @@ type digestSession struct {
 	MoreCommits    int
 }
 
-// digest shows what was done in the last days, as tape digest does.
+// digest shows what was done from ?since= to ?until=, as tape digest does. Without ?since=, it shows the seven days up to
+// ?until= or today.
 func (s *View) digest(r *request) error {
 	v := r.URL.Query()
 	d := digestPage{Since: v.Get("since"), Until: v.Get("until")}

@@ -176,7 +176,7 @@ func (l local) Search(ctx context.Context, q index.Search, only Only) (*Found, e
 	return out, nil
 }
 
-// searchIn searches a workspace, and adds what its tapes are about to facts.
+// searchIn searches a workspace, and adds what its tapes are about to facts, by their links.
 func (w *space) searchIn(ctx context.Context, q index.Search, only Only, facts map[string]about.Tape) (*index.Result, error) {
 	all, err := w.about(ctx, nil)
 	if err != nil {

@@ -58,7 +58,7 @@ func (s *View) outlineOf(r *request, t Tape, info repo.Info) *pending {
 	return p
 }
 
-// lastOutline returns the outline of a tape that was made last, nil if there is none yet.
+// lastOutline returns the tape's outline that was begun last; nil if it is not ready, or could not be made.
 func (s *View) lastOutline(r *request, t Tape) *outline.Outline {
 	s.mu.Lock()
 	p := s.outlines[r.base+"/t/"+t.Name()]
@@ -69,7 +69,7 @@ func (s *View) lastOutline(r *request, t Tape) *outline.Outline {
 	return p.soon(0)
 }
 
-// soon returns the outline if it is ready within a time; otherwise nil.
+// soon returns the outline if it is ready within a time. Otherwise, or if it could not be made, it returns nil.
 func (p *pending) soon(wait time.Duration) *outline.Outline {
 	select {
 	case <-p.ready: // asked alone first, because select takes any of two channels that are ready
@@ -253,7 +253,7 @@ func (s *View) statsOfSession(r *request) error {
 	return s.show(r, "sessionstats", "Statistics: "+d.Title, d)
 }
 
-// rowsShown is how many rows tables have.
+// rowsShown is how many rows tables have at most.
 const rowsShown = 200
 
 // sessionStats are the statistics of a session.

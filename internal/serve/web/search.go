@@ -33,7 +33,7 @@ type facet struct {
 // hitSession is a session with its hits. Base is the prefix of its links.
 type hitSession struct {
 	Base, Tape, Title, Project, Agent string
-	Date                              time.Time // of the session
+	Date                              time.Time // of the session's last entry
 	Hits                              []hitView
 	More                              int // hits that are not shown
 }

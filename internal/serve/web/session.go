@@ -55,7 +55,7 @@ type windowView struct {
 	Entries          []entries.Entry
 }
 
-// session shows a tape, beginning at the entry or anchor in the path.
+// session shows the window of a tape that has the entry or anchor in the path.
 func (s *View) session(r *request) error {
 	t, err := r.open()
 	if errors.Is(err, repo.ErrNotFound) && s.Source == nil {

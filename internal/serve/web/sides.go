@@ -24,7 +24,7 @@ type sidesPage struct {
 
 type sideHead struct {
 	Name, Link string
-	Facts      []string // agent, model, time, turns
+	Facts      []string // project and branch, agent, model, time, prompts: those that are known
 }
 
 // turnRow is a pair with what is shown of its turns.

@@ -11,7 +11,7 @@ import (
 	"tape/repo"
 )
 
-// Source has the sessions that one page shows. Workspaces are a source; for a team's server each user has one.
+// Source has the sessions that one page shows: those of workspaces, or those that a user of a team's server may see.
 type Source interface {
 	// Places returns where sessions can be: the workspaces, or the remotes.
 	Places() Places
@@ -22,11 +22,11 @@ type Source interface {
 	// Search finds entries.
 	Search(ctx context.Context, q index.Search, only Only) (*Found, error)
 
-	// Tape looks up a session of the page's place. Errors: ErrNotFound.
+	// Tape looks up a session of the page's place. Errors: ErrNotFound, also if a team's page is for all remotes.
 	Tape(ctx context.Context, name string) (Tape, error)
 	// Open is Tape for a page that shows the session's entries: a team's server records that it was read.
 	Open(ctx context.Context, name string) (Tape, error)
-	// About returns what a session is about, or the zero value if finding out takes long.
+	// About returns what a session is about, or the zero value if finding out fails or takes long.
 	About(t Tape) about.Tape
 	// Subagents are the sessions that this one started, in the order of their beginnings.
 	Subagents(ctx context.Context, t Tape) []about.Tape
@@ -63,9 +63,9 @@ type Place struct{ Address, Name string }
 
 // ListQuery says which sessions are listed.
 type ListQuery struct {
-	Agent, Project, Person string // whole names; "" means all
-	Text                   string // a part of a title, name or project
-	Since                  time.Time
+	Agent, Project, Person string       // whole names; "" means all
+	Text                   string       // a part of a title, name or project, for workspaces also of a git branch; ignoring case
+	Since                  time.Time    // of the last entry; zero means all
 	Day                    [2]time.Time // begin and end of the day; zero means all days
 	From, Most             int          // skip From sessions, then list at most Most
 }

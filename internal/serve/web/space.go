@@ -49,8 +49,8 @@ func (s *View) others() map[string]string {
 	return out
 }
 
-// together returns the workspaces that a page shows together: that of l alone, or with it all of the user's own ones. A
-// workspace that cannot be opened is left out.
+// together returns the workspaces that a page shows together: that of l, and unless it is alone, all of the user's own
+// ones. A workspace that cannot be opened is left out.
 func (s *View) together(ctx context.Context, l local) []*space {
 	out := []*space{l.space}
 	if l.alone {
@@ -102,8 +102,8 @@ func (w *space) about(ctx context.Context, tapes []*repo.Tape) (map[string]about
 // soon is how long a page waits for what it can do without.
 const soon = 300 * time.Millisecond
 
-// aboutSoon is what a tape is about, or the zero value if the index takes long to catch up. The index goes on catching
-// up in the background.
+// aboutSoon is what a tape is about, or the zero value after an error, or if the index takes long to catch up. The index
+// goes on catching up in the background.
 func (s *View) aboutSoon(w *space, t *repo.Tape) about.Tape {
 	found := make(chan about.Tape, 1)
 	s.later(func(ctx context.Context) {
@@ -131,7 +131,8 @@ func (w *space) prices() prices.List {
 	return list
 }
 
-// work sums what was done in workspaces. The names of projects, not their folders, are given to f.Project.
+// work sums what was done in workspaces. The names of projects, not their folders, are given to f.Project. A workspace
+// that cannot be read is left out, unless it is the only one.
 func (s *View) work(ctx context.Context, spaces []*space, by index.By, f index.WorkFilter) ([]*index.Work, error) {
 	var lists [][]*index.Work
 	for _, w := range spaces {

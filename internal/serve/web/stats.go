@@ -111,9 +111,9 @@ func (s *View) choices(r *request, spaces []*space) (agents, projects []string, 
 	return tidy(agents), tidy(projects), nil
 }
 
-// drawDays draws the active time of each day from the first to the last, at most 400 days.
+// drawDays draws the active time of each day from the first to the last, at most 401 days; "" if there is none.
 func (s *View) drawDays(r *request, rows []report.Row) template.HTML {
-	const most = 400 // columns
+	const most = 400 // days before the last one
 	by := map[string]report.Row{}
 	var first, last time.Time
 	for _, row := range rows {

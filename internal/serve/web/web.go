@@ -32,12 +32,12 @@ import (
 
 // Options say what is shown, and to whom.
 type Options struct {
-	Store *repo.Store // a workspace
-	All   bool        // show the user's other workspaces together with it
-	Write bool        // offer forms that hand off, fork, merge and rename
-	Base  string      // the path of the public address; the requests do not have it
-	Path  string      // with Store: the prefix of all pages below Base, which cannot be guessed
-	Now   func() time.Time
+	Store *repo.Store      // a workspace
+	All   bool             // show the user's other workspaces together with it
+	Write bool             // offer forms that hand off, fork, merge and rename, and those for links to a session
+	Base  string           // the path of the public address; the requests do not have it
+	Path  string           // with Store: the prefix of all pages below Base, which cannot be guessed
+	Now   func() time.Time // nil: time.Now
 
 	// Source replaces Store: it returns the sessions that a request may show, of one place, or of all places for "".
 	// The pages then only read, and the caller has checked who asks. Errors: ErrNotFound.
@@ -149,7 +149,7 @@ func (r *request) open() (Tape, error) { return r.from.Open(r.Context(), r.PathV
 // local returns the source of a page that only workspaces have.
 func (r *request) local() local { return r.from.(local) }
 
-// tape returns the tape that the path of a page names, if only workspaces have the page.
+// tape returns the tape in the path of a page that only workspaces have.
 func (r *request) tape() (*repo.Tape, error) {
 	return r.local().space.store.Tape(r.Context(), r.PathValue("tape"))
 }
@@ -329,7 +329,7 @@ func clock(t time.Time) template.HTML {
 var random = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f-]{20,}$`)
 
 // labelOf is what pages call a session: its title with what tells it apart, or its name. If an agent made the name up,
-// it is "Untitled session" with the beginning of the name.
+// it is "Untitled session", or "Subagent", with the beginning of the name.
 func labelOf(a about.Tape) string {
 	name, helper := strings.CutPrefix(path.Base(a.Name), "agent-")
 	switch {

@@ -1,6 +1,6 @@
 // Package acp runs an agent that speaks the Agent Client Protocol (agentclientprotocol.com) on its
-// standard streams, and records its messages and its client's. It passes every byte on unchanged, and
-// neither side waits for the recording.
+// standard streams, and records its messages and its client's. It passes every byte on unchanged.
+// Neither side waits for the recording, unless that falls thousands of lines behind.
 //
 // Each session gets a file of lines {at, from, acp}, which [tape/internal/sessions/importer/acp] reads.
 package acp
@@ -23,7 +23,8 @@ type Options struct {
 	Out, Err io.Writer
 	Dir      string // for the sessions' files; it is created if needed
 	Now      func() time.Time
-	// Note is called after an event, when the session's file on the disk has it. Its error ends up in [Lost].
+	// Note is called after an event, when the session's file on the disk has it. Its error ends up in [Lost]. It must
+	// be set.
 	Note func(Event) error
 }
 
@@ -88,7 +89,7 @@ type tee struct {
 	from   string
 	keeper *keeper
 	line   []byte
-	long   int // bytes of a line that is too long to be recorded
+	long   int // bytes so far of a line that is too long to be recorded, otherwise 0
 }
 
 func (t *tee) Write(b []byte) (int, error) {

@@ -21,7 +21,8 @@ const (
 	agent  = "agent"
 )
 
-// maxLine is the length of the longest line that is recorded. An entry has room for it and for what is added to it.
+// maxLine is the length in bytes of the longest line that is recorded. An entry has room for it and for what is added to
+// it. Of a longer line, only the length is recorded.
 const maxLine = jsonl.DefaultMaxLine - 8<<10
 
 // keeper writes messages into the sessions' files, in a goroutine of its own.
@@ -40,7 +41,7 @@ type keeper struct {
 type line struct {
 	from string
 	text []byte
-	long int // size of a line that is too long
+	long int // bytes of a line that is too long, otherwise 0
 	at   time.Time
 }
 
@@ -87,7 +88,7 @@ func (k *keeper) run() {
 	}
 }
 
-// end waits until everything is written, and returns the first error.
+// end waits until everything is written, ends the sessions, and returns the first error.
 func (k *keeper) end() error {
 	close(k.over)
 	<-k.ended
@@ -206,7 +207,8 @@ func (k *keeper) create(s *session) error {
 	return nil
 }
 
-// fileName returns the session's id, or a hash of it if it is not safe: ids come from outside.
+// fileName returns the name of a session's file: ID.jsonl, with a hash in place of an id that is not safe as a name. Ids
+// come from outside.
 func fileName(id string) string {
 	plain := func(r rune) rune {
 		if strings.ContainsRune("-_", r) || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

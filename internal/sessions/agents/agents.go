@@ -71,7 +71,7 @@ func settingsFile(a *record.Agent, w record.Where) string {
 	return HooksFile(a, w)
 }
 
-// Transcripts returns the folder in which an agent keeps transcripts; "" if there is no fixed one.
+// Transcripts returns the folder in which an agent keeps transcripts, the first of several; "" if there is no fixed one.
 func Transcripts(f *record.Format, w record.Where) string {
 	if f.Files.Folders == nil {
 		return ""

@@ -150,7 +150,7 @@ func target(file string) (string, error) {
 	return file, nil
 }
 
-// writable refuses a file that its owner has made read-only on purpose.
+// writable refuses a file that its owner has made read-only on purpose, and what is not a file.
 func writable(file string) error {
 	st, err := os.Stat(file)
 	switch {

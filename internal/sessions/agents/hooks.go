@@ -20,7 +20,7 @@ type group struct {
 type Options struct {
 	Program string // this program, as an absolute path
 	MCP     bool   // register the MCP server
-	Push    bool   // hooks push
+	Push    bool   // the hooks also push
 	Recall  bool   // the hook at the start of a session tells the agent about the last handoff
 }
 
@@ -74,7 +74,7 @@ func (d *document) ours(f *record.Format) (out []record.Hook) {
 	return out
 }
 
-// addHooks adds those of our hooks that are missing, and brings the others up to date.
+// addHooks adds those of our hooks that are missing, and brings the commands of the others up to date.
 func (d *document) addHooks(f *record.Format, o Options) error {
 	have := d.ours(f)
 	for _, h := range have {

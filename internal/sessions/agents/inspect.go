@@ -20,7 +20,7 @@ type State struct {
 	File           string   // the file for hooks
 	Installed      bool     // the file has at least one of our hooks
 	Missing        []string // events without a hook of ours
-	Program        string   // the program that the hooks call
+	Program        string   // the path of the program that the hooks call first
 	ProgramMissing bool     // that program does not exist, and there is no tape in PATH
 	OtherProgram   bool     // the hooks call a program other than this one
 	Off            string   // why the agent runs no hooks, "" if it does
@@ -136,7 +136,7 @@ func (st *State) plugin(raw []byte) {
 	st.Program = settings.Program
 }
 
-// off returns the setting that turns all hooks off, and its file: the administrator's, the user's or the
+// off returns the setting that turns our hooks off, and its file: the administrator's, the user's or the
 // project's. It is "" if there is none.
 func off(a *record.Agent, w record.Where, project string) string {
 	if a.Off == nil {

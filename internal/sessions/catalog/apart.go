@@ -11,7 +11,7 @@ import (
 )
 
 // TellApart sets Apart of the tapes that share a title with others: the git branch, the day and the time at
-// which they began, as far as they differ, or else the name.
+// which they began, as far as they differ, or else the short name. It clears Apart of all others.
 func TellApart(tapes []*about.Tape) {
 	same := map[string][]*about.Tape{}
 	for _, t := range tapes {

@@ -60,7 +60,7 @@ func Names(tapes []*repo.Tape) []string {
 }
 
 // FullName returns the name whose parts, between slashes, begin with the given ones; "" if there is none,
-// an error if there are several. An exact part wins.
+// ErrInvalid if there are several. An exact part wins.
 func FullName(names []string, parts []string) (string, error) {
 	found := MatchNames(names, parts)
 	switch len(found) {
@@ -99,8 +99,8 @@ func MatchNames(names []string, parts []string) []string {
 	return found
 }
 
-// ShortNames returns short forms of tapes' names, by name: of each part, the shortest beginning that is
-// unique; short parts stay as they are. See [FullName].
+// ShortNames returns short forms of tapes' names, by name: of each part, the shortest beginning of at least
+// 8 bytes that is unique. A part that this would shorten by 8 bytes or less stays as it is. See [FullName].
 func ShortNames(names []string) map[string]string {
 	const short = 8
 	beside := map[string][]string{} // parts that must differ, by their place
@@ -149,8 +149,8 @@ func shared(a, b string) int {
 	return n
 }
 
-// Nearest returns up to three names that begin with a word, or that differ from it by one or two typos. The case of
-// letters does not count.
+// Nearest returns up to three names that begin with a word. If there are none, they are names that differ from it by one
+// typo, or else by two. The case of letters does not count.
 func Nearest(word string, names []string) []string {
 	const most, longest, few = 2, 80, 3
 	if word == "" || len(word) > longest {

@@ -85,7 +85,8 @@ func inTwoSteps(s index.Search, in func(index.Search, func(string) bool) ([]*ind
 	return append(results, more...), err
 }
 
-// merge returns the hits of all results, the best first, or the newest. The order in each result is kept.
+// merge returns the hits of all results up to the search's limit, the best first, or the newest. The order in each result
+// is kept.
 func merge(results []*index.Result, s index.Search) (hits []index.Hit) {
 	var left [][]index.Hit
 	for _, res := range results {

@@ -96,7 +96,7 @@ func FromURL(v url.Values) (p Params) {
 	return p
 }
 
-// NameFunc returns the surface's name of a parameter, for errors.
+// NameFunc returns the surface's name of a parameter, for errors and schemas.
 type NameFunc func(param string) string
 
 // AsFlag is the name on the command line.

@@ -30,7 +30,7 @@ type again struct {
 // one that was purged, or that another agent continued.
 func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version string, o Options) (res Result, err error) {
 	var format *record.Format
-	known := map[string]bool{} // keys of the transcript; not all have to be on the tape
+	known := map[string]bool{} // keys of the transcript's beginning; the tape must have one of them
 	info, err := identify(ctx, path, func(f *record.Format, src record.Source) error {
 		wanted := 100
 		if format = f; f.Keys != nil {
@@ -110,7 +110,7 @@ func (a *again) fits(src record.Source, res *Result) error {
 	return layout.Invalid("name the session's own transcript", "%s is the transcript of a subagent", display.Quoted(res.File))
 }
 
-// HasImported reports whether a tape has entries that were imported.
+// HasImported reports whether a tape has imported entries with keys in their meta. Those of Bub have none.
 func HasImported(ctx context.Context, t *repo.Tape) (bool, error) {
 	for e, err := range t.Entries(ctx, repo.Query{}) {
 		if err != nil || Keys(e.Meta) != nil {

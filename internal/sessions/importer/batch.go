@@ -112,7 +112,7 @@ func (b *Batch) add(ctx context.Context, out outcome) error {
 	return nil
 }
 
-// Flush makes what was read durable, and reports the results.
+// Flush makes what was read durable, and reports the results. Its error is that of report, or of ctx.
 func (b *Batch) Flush(ctx context.Context) error {
 	pending := b.pending
 	b.pending, b.size, b.names = nil, 0, map[string]bool{}

@@ -46,7 +46,8 @@ func bookmarkPath(s *workspace.Store, path string) string {
 	return s.PrivatePath(bookmarks, fmt.Sprintf("%x", sum[:16]))
 }
 
-// loadBookmark returns the bookmark of a transcript if the file still begins as it did.
+// loadBookmark returns the bookmark of a transcript, and whether it can be used: the file has not become shorter, and
+// what is compared has not changed.
 func loadBookmark(s *workspace.Store, path string, src record.Source) (bookmark, bool) {
 	var b bookmark
 	raw, err := os.ReadFile(bookmarkPath(s, path))

@@ -36,7 +36,8 @@ type InDatabase struct {
 	Changed time.Time // zero if it is not known
 }
 
-// Sessions returns the sessions in a database, without those of subagents, which are parts of others.
+// Sessions returns the sessions in a database, without those of subagents, which are parts of others. f.Files.Database
+// must be set.
 func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatabase, err error) {
 	db, err := dbcopy.Open(ctx, path)
 	if err != nil {

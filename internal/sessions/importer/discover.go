@@ -15,7 +15,7 @@ import (
 )
 
 // Discover returns the paths of the transcripts in one format whose sessions ran in a project's directory or below it.
-// getenv reads the environment that the agent would see.
+// If the format has a MadeIn, those below it are not found. getenv reads the environment that the agent would see.
 func Discover(ctx context.Context, f *record.Format, project string, getenv func(string) string) ([]string, error) {
 	p := place{format: f, dirs: []string{project}}
 	if real, err := filepath.EvalSymlinks(project); err == nil && real != project {

@@ -16,11 +16,11 @@ import (
 type File struct {
 	Name     string
 	Fallback string // the name of its tape if the session has none
-	Size     int64
+	Size     int64  // in bytes; 0 for standard input and for sessions in databases
 }
 
 // Files returns what a path names: a file, the transcripts in a folder and below it, the sessions of a database, or
-// one of its sessions. "-" is standard input.
+// one of its sessions. "-" is standard input. Errors: ErrNotFound; ErrInvalid if a folder has no transcripts.
 func Files(ctx context.Context, name string) ([]File, error) {
 	if name == "-" {
 		return []File{{Name: name}}, nil
@@ -70,7 +70,7 @@ func Files(ctx context.Context, name string) ([]File, error) {
 	return out, err
 }
 
-// fallbackName tells files with the same name in different folders apart.
+// fallbackName tells files with the same name in different folders apart. It returns "" for a file in the folder itself.
 func fallbackName(folder, file string) string {
 	rel, err := filepath.Rel(folder, file)
 	if err != nil || filepath.Dir(rel) == "." {

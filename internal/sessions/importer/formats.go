@@ -25,8 +25,8 @@ import (
 // Formats is a list of formats. The nil list stands for [All].
 type Formats []*record.Format
 
-// All returns the formats that tape can read. To add one, write its package and add a line here. If a record could be
-// of several formats, the last of them is used.
+// All returns the formats that tape can read. To add one, write its package and add a line here. If a record is equally
+// like several formats, the last of them is used.
 func All() Formats {
 	return Formats{
 		&acp.Format,

@@ -21,7 +21,8 @@ import (
 // Read returns the first error of emit, of the source's reader, or of the context. Nothing in a source's content is an
 // error.
 //
-// Memory is bounded by the number of records, not by the size of the source.
+// Memory grows with the number of records, not with the size of the source. But a session that is one JSON value is held
+// as a whole, see [record.MaxSession].
 func Read(ctx context.Context, f *record.Format, src record.Source, seen func(fork, key string) bool, emit func(record.Item) error) (record.Stats, error) {
 	r := &record.Reading{Source: src, Format: f.Name, Seen: seen, Emit: emit}
 	err := readInto(ctx, f, r)

@@ -47,8 +47,8 @@ type intake struct {
 	git *projectgit.Resolver
 
 	err      error // the first
-	repeated int   // opening anchors that were left out
-	entries  int   // on the tape before
+	repeated int   // opening anchors that were left out: 0 or 1
+	entries  int   // that loadKeys has read: their numbers are in have
 }
 
 // openFork is a subagent's fork that is not merged yet.
@@ -80,7 +80,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 	return r, in.finish(ctx, err)
 }
 
-// openTape opens the tape for changes, if it exists.
+// openTape opens the tape for changes, if it exists and is not replaced by [Again].
 func (in *intake) openTape(ctx context.Context) {
 	tape, err := in.store.Tape(ctx, in.res.Tape)
 	switch {
@@ -154,8 +154,8 @@ func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	return ok
 }
 
-// forkName returns the name of a subagent's fork. It gets a number if the subagent's own file was imported
-// as a tape of the usual name; what that tape has is not imported again.
+// forkName returns the name of a subagent's fork, with a number if a tape, an open fork or another subagent has the
+// usual name. Such a tape is from the subagent's own file: what it has is not imported again.
 func (in *intake) forkName(ctx context.Context, sub string) string {
 	if name, ok := in.names[sub]; ok || in.err != nil {
 		return name
@@ -179,7 +179,7 @@ func (in *intake) forkName(ctx context.Context, sub string) string {
 
 // asForkName makes a valid name of a fork from a name that has an id of a transcript in it.
 func asForkName(name string) string {
-	const limit = 1 << 10 // bytes; names of forks have the tape's name before them, and a limit together
+	const limit = 1 << 10 // bytes; the tape's name, which comes before it, counts towards the limit of names
 	return strings.ToValidUTF8(strings.ReplaceAll(name[:min(len(name), limit)], "/", "_"), "_")
 }
 
@@ -378,7 +378,8 @@ func anchorOf(item record.Item) (repo.Anchor, error) {
 		Meta: item.Entry.Meta, Date: item.Entry.Date}, nil
 }
 
-// finish merges the open forks and commits. If cause is not nil, it rolls everything back instead.
+// finish adds the items that wait, merges the open forks and commits. If cause or in.err is an error, it rolls everything
+// back instead, and returns the error.
 func (in *intake) finish(ctx context.Context, cause error) error {
 	if cause != nil {
 		in.err = cause

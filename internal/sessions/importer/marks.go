@@ -37,7 +37,7 @@ type mark struct {
 	stat    string // of the file
 	head    gitstore.Hash
 	entries int
-	leftOut int // entries of subagents
+	leftOut int // as in [Result.LeftOut]
 	format  string
 	tape    string
 }
@@ -142,7 +142,8 @@ func (m *marks) put(key string, k mark) {
 	m.changed = true
 }
 
-// save writes the marks of tapes that exist. If it fails, the next import only takes longer.
+// save writes the marks and paths of tapes that exist. If it fails, the next import takes longer, and [Transcript] does
+// not know new paths.
 func (m *marks) save(ctx context.Context) {
 	if !m.changed || ctx.Err() != nil || m.readHeads() != nil {
 		return

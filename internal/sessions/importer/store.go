@@ -29,7 +29,7 @@ type Options struct {
 	NoSubagents bool
 	// Inline leaves large results and pictures in their entries. Otherwise they become artifacts.
 	Inline bool
-	// Progress gets the number of bytes that were read so far, from several goroutines. It may be nil.
+	// Progress gets how many bytes of the file's size were read so far. It may be nil.
 	Progress func(read, size int64)
 
 	live  bool // the session goes on, see [Continue]
@@ -46,14 +46,14 @@ type Result struct {
 	Anchors   int      // of the entries, how many are anchors
 	Known     int      // entries of the file that the tape had
 	Forgotten bool     // the session was forgotten, and is left out
-	LeftOut   int      // entries of subagents that NoSubagents left out
+	LeftOut   int      // keys of subagents' entries that NoSubagents left out
 	Sessions  int      // how many the file has, if it is a list of sessions
 	Archived  string   // by Again: the ref of the former history
 	Own       int      // by Again: entries of the former history that were not imported
 	record.Stats
 }
 
-// Add adds the subagents and counts of another file's result.
+// Add adds the subagents, the counts of entries and of damaged lines from another file's result.
 func (r *Result) Add(other Result) {
 	r.Subagents = append(r.Subagents, other.Subagents...)
 	r.Imported += other.Imported
@@ -63,7 +63,7 @@ func (r *Result) Add(other Result) {
 	r.Damaged += other.Damaged
 }
 
-// describe returns the format of a file and what its beginning says, and sets the name of its tape in res.
+// describe returns the format of a file and what its beginning says, and sets the format and the tape in res.
 func describe(ctx context.Context, src *record.Source, o Options, res *Result) (f *record.Format, info record.Info, err error) {
 	f, head, err := formatOf(*src, o, res)
 	if err != nil {
@@ -125,8 +125,9 @@ func identify(ctx context.Context, path string, read func(*record.Format, record
 	return info, err
 }
 
-// placeAgent decides where a subagent's own file goes. If the session's tape already has a fork of the subagent, the
-// file's entries go to that tape. Otherwise the file becomes a tape below the session's, with a context of its own.
+// placeAgent decides where a subagent's own file goes. If the session's tape already has a fork of the subagent, or
+// subagents are left out, the file is read as a part of that session. Otherwise it becomes a tape below the session's,
+// with a context of its own.
 func placeAgent(ctx context.Context, store *repo.Store, src *record.Source, info *record.Info, o Options, res *Result) error {
 	if info.Agent == "" {
 		return nil
@@ -145,7 +146,7 @@ func placeAgent(ctx context.Context, store *repo.Store, src *record.Source, info
 	return nil
 }
 
-// hasFork reports whether a fork with that name was merged into a tape.
+// hasFork reports whether a closed fork of a tape has that name, perhaps with a number.
 func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, error) {
 	tape, err := store.Tape(ctx, name)
 	if errors.Is(err, repo.ErrNotFound) {
@@ -163,14 +164,14 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 // ErrUnknownFormat says that the format was not recognised, or that the one in Options does not exist.
 var ErrUnknownFormat = errors.New("not a transcript in any known format")
 
-// ErrManySessions says that a file has many sessions, each for a tape of its own, where one is wanted.
+// ErrManySessions says that a file is a list of sessions, where a single session is needed.
 var ErrManySessions = errors.New("it has many sessions, where one is wanted")
 
 // ErrNoName says that a session from standard input has no name, and none was given.
 var ErrNoName = errors.New("the session has no name")
 
-// OpenSource opens a file to import. For "-" it copies stdin to a temporary file, because transcripts are
-// read twice. Close it when done.
+// OpenSource opens a file to import, or a session in a database. For "-" it copies stdin to a temporary file, because
+// transcripts are read twice. Close the closer when done.
 func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) {
 	if src, closer, ok, err := openSession(name, nil); ok {
 		return src, closer, err
@@ -212,7 +213,7 @@ type tempFile struct{ *os.File }
 
 func (f *tempFile) Close() error { return errors.Join(f.File.Close(), os.Remove(f.Name())) }
 
-// progressReader calls report after about each MiB, and at the end.
+// progressReader calls report after about each MiB that was not read before, and whenever the end is read.
 type progressReader struct {
 	io.ReaderAt
 	size   int64

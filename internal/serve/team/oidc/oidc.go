@@ -89,7 +89,7 @@ func (l *Login) Begin(ctx context.Context, to string) (address string, begun Pen
 }
 
 // Finish checks what the browser brings from the issuer, and returns who has logged in. Errors: ErrInvalid if that
-// belongs to another login, or the issuer refuses.
+// belongs to another login, the issuer refuses, or the groups are not a list.
 func (l *Login) Finish(ctx context.Context, r *http.Request, begun Pending) (u User, err error) {
 	q := r.URL.Query()
 	if begun.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(begun.State)) != 1 {

@@ -48,7 +48,8 @@ func visitorOf(r *http.Request) Visitor {
 	return v
 }
 
-// Show answers a request. If v is nil, nobody is logged in, and only style, script and icon are served.
+// Show answers a request. v may be nil, because nobody has to be logged in, if the request is for the style, script or
+// icon.
 func (p *Pages) Show(w http.ResponseWriter, r *http.Request, v *Visitor) {
 	ctx := r.Context()
 	if v != nil {

@@ -94,7 +94,7 @@ func foldersOf(folders []string, project string) []string {
 	return out
 }
 
-// aboutOf is what a session is about. If its entries name no author, the person who began it is the author.
+// aboutOf is what a session is about. If its entries name no author, its owner is the author.
 func aboutOf(s db.Session) (a about.Tape) {
 	if json.Unmarshal([]byte(s.About), &a) != nil {
 		a = about.Tape{Title: s.Title, Agent: s.Agent, Model: s.Model, Project: s.Project} // the list is useful without the rest
@@ -144,7 +144,8 @@ func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*we
 	return out, nil
 }
 
-// limitedTo returns the ids of the sessions that a search is limited to, nil if it is not limited.
+// limitedTo returns the ids of the sessions that a search is limited to; nil if it is not limited. If no session fits,
+// the list is empty, not nil.
 func (s *source) limitedTo(ctx context.Context, only web.Only) ([]int64, error) {
 	if only == (web.Only{}) {
 		return nil, nil

@@ -36,7 +36,7 @@ type Options struct {
 // Result is what was done for a remote.
 type Result struct {
 	Remote  string
-	Tapes   int   // changed
+	Tapes   int   // changed or removed
 	Entries int64 // added
 	Removed int64 // entries, because their history was rewritten or their tape deleted
 	Took    time.Duration
@@ -151,7 +151,7 @@ func (j *job) run(ctx context.Context) error {
 	return nil
 }
 
-// tapes reads every tape that has changed, and removes those that were deleted.
+// tapes reads every tape that has changed, and removes those that were deleted or are no longer taken.
 func (j *job) tapes(ctx context.Context, known map[string]db.Tape, refused []layout.RefStatus) error {
 	names, heads, err := j.m.heads()
 	if err != nil {
@@ -313,7 +313,7 @@ func (j *job) base(v *snapshot.Snapshot, had db.Tape, has bool) *snapshot.Snapsh
 	return base
 }
 
-// forkBase returns what a fork shares with its parent, nil for a tape.
+// forkBase returns what a fork shares with its parent; nil for a tape, or for a branch that git has made.
 func forkBase(s *workspace.Store, t *workspace.Tape, h gitstore.Hash) (*snapshot.Snapshot, error) {
 	if !t.IsFork() {
 		return nil, nil

@@ -3,8 +3,8 @@ package graph
 
 import "tape/repo"
 
-// Graph is a history with a row for each commit. Every tape has a column of its own, from its
-// newest commit, or the commit that merged it, down to its beginning.
+// Graph is a history with a row for each commit. Every tape has a lane, which is a column, from its newest commit, or
+// the commit that merged it, down to its beginning. Other tapes may have the lane above and below that.
 type Graph struct {
 	Rows  []commitView
 	Lanes []laneName

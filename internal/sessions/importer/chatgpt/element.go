@@ -18,7 +18,7 @@ type element struct {
 
 func (e element) kind() string { return jsonl.GetString(e.content, "content_type") }
 
-// extra returns the other fields of the message.
+// extra returns the rest of the metadata and, unless the message was finished, of the message; nil if there is none.
 func (e element) extra() []byte {
 	meta := jsonl.Get(e.raw, "metadata")
 	o := record.NewObject(256).Rest(meta, "model_slug", "default_model_slug", "message_type", "timestamp_", "request_id", "turn_exchange_id", "parent_id")
@@ -126,7 +126,7 @@ func (e element) thoughts() {
 	e.Put(record.Event(e.key, e.date, record.EventThinking, data.Done()))
 }
 
-// input returns the arguments of a call: the message's text, if that is a JSON object.
+// input returns the arguments of a call: the message's text if that is a JSON object, otherwise an object with the text.
 func (e element) input() []byte {
 	said := e.said()
 	if inside := record.Inside(said); jsonl.IsObject(inside) {

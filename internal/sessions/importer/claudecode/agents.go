@@ -9,9 +9,9 @@ import (
 )
 
 // A tool call starts a subagent, and the call's result is the subagent's. The subagent's messages are in
-// lines of progress, which relay them, in lines of a side chain, or in a file of their own.
+// lines of progress that relay them, in lines of a side chain, or in a file of their own.
 
-// agents are the subagents of a session, each with a tape beside the session's own.
+// agents are the subagents of a session. Each becomes a fork, which is called a tape in this package.
 type agents struct {
 	tapes  []string          // names; the first is "", the session itself
 	tapeNo map[string]uint16 // indices in tapes, by what identifies the subagent

@@ -30,7 +30,7 @@ type reader struct {
 	checkpoints [][]byte // not emitted yet
 	begun       bool     // something was emitted
 	asked       bool     // the first prompt was read
-	broken      bool     // the document does not end, or is empty
+	broken      bool     // the document is empty or damaged, or does not end
 }
 
 // Read makes the entries of a session, or of a subagent's own file.

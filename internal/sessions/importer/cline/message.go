@@ -119,8 +119,8 @@ func (e element) answer() {
 	put(record.Event(e.key+"/run", e.date, record.EventRun, e.cost()))
 }
 
-// cost returns the model and the usage of an answer. A copied answer has no usage: it is counted in the session from
-// which it was copied.
+// cost returns the model and the usage of an answer. For a copied answer, the usage is called usage_before: it is counted
+// in the session from which it was copied.
 func (e element) cost() []byte {
 	metrics := jsonl.Get(e.raw, "metrics")
 	usage := record.NewObject(160)

@@ -23,7 +23,7 @@ type queued struct {
 	waits bool
 }
 
-// maxQueue bounds the records that wait.
+// maxQueue: when so many records wait, the next one that is not a response item releases them.
 const maxQueue = 256
 
 // Record handles a line.

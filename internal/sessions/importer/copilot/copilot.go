@@ -112,7 +112,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	}
 }
 
-// Describe reads the first line.
+// Describe reads the line that starts the session, which may not be the first.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "timestamp"))
