@@ -20,7 +20,7 @@ type Handoff struct {
 	Anchor string // the new anchor's name
 	Seq    int    // the number of the phase that it opens
 	Entry  int64  // the anchor's id
-	Commit string // the commit that ends with the anchor
+	Commit string // the commit that adds the anchor
 	Tag    string // the tag of that commit, without refs/tags/
 }
 
