@@ -19,9 +19,9 @@ type PullOptions struct {
 	Archives bool // archives, too
 }
 
-// Pull fetches from a remote, and merges what the remote has of each tape and fork. Published entries keep
-// their place, local ones follow; nobody has to resolve anything. It returns the status of each tape and
-// fork of the remote.
+// Pull fetches from a remote, and merges what the remote has of each tape and fork; tapes of tape serve only if
+// PullOptions.Tapes names them. Published entries keep their place, local ones follow; nobody has to resolve
+// anything. It returns the status of each tape and fork of the remote.
 //
 // An interrupted purge of this workspace is finished first, even without PullOptions.Purges.
 //

@@ -14,8 +14,8 @@
 // An [Anchor] is an entry that marks a point at which somebody else could take over. It has a name
 // and a state, which says what whoever takes over needs to know. The entries from one anchor up to the next
 // are a [Phase], which is a folder of plain files. Every tape begins with the anchor session/start.
-// [Tape.Handoff] writes an anchor, commits the phase that it closes, and tags the commit. So `git
-// diff` between two tags shows what happened in a phase, and a new agent has to read only what
+// [Tape.Handoff] writes an anchor, commits it with the phase that it closes, and tags the commit. So
+// `git diff` between two tags shows what happened in a phase, and a new agent has to read only what
 // follows the last anchor:
 //
 //	for e, err := range t.Entries(ctx, repo.Query{After: repo.Latest}) { … }

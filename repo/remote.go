@@ -35,7 +35,7 @@ const (
 	RefFastForward = layout.RefFastForward
 	RefMerged      = layout.RefMerged
 	RefNew         = layout.RefNew
-	RefDeleted     = layout.RefDeleted // a fork that was merged
+	RefDeleted     = layout.RefDeleted // a fork that was closed
 	RefRejected    = layout.RefRejected
 )
 

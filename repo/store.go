@@ -59,7 +59,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 }
 
 // Find returns the workspace for a directory: dir or its nearest parent that is a workspace, or has one
-// under $TAPE_HOME. ErrNotFound if there is none.
+// under $TAPE_HOME. A linked worktree has that of its main worktree. ErrNotFound if there is none.
 func Find(dir string) (string, error) { return workspace.Find(dir) }
 
 // WorkspaceFor returns the path of the workspace for a project's directory, which may not exist yet.
@@ -177,8 +177,8 @@ func (s *Store) Repair(ctx context.Context) ([]repair.Mended, error) {
 	return repair.Repair(ctx, s.in())
 }
 
-// GC removes what nobody needs: working trees of idle tapes, stale locks and temporary files, and,
-// with git, unreachable objects. Others may write at the same time.
+// GC removes what nobody needs: working trees of idle tapes, stale locks, temporary files and unreachable
+// objects. Others may write at the same time. ErrNoGit without git, unless GCOptions.WorktreesOnly is set.
 func (s *Store) GC(ctx context.Context, o *GCOptions) (GCReport, error) {
 	return withMergesCompleted(ctx, func() (GCReport, error) { return upkeep.GC(ctx, s.in(), o) })
 }

@@ -82,8 +82,8 @@ func (t *Tape) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, erro
 	return withMergesCompleted(ctx, func() (TxResult, error) { return writer.Update(ctx, t.in(), f) })
 }
 
-// Handoff writes an anchor, commits the phase that it closes, and tags the commit. The anchor's name must
-// not be Latest or a number, which mean the last anchor and phases.
+// Handoff writes an anchor, commits it with the phase that it closes, and tags the commit. The anchor's name
+// must not be Latest or a number, which mean the last anchor and phases.
 func (t *Tape) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 	if a.Name == Latest || a.Name != "" && strings.Trim(a.Name, "0123456789") == "" {
 		return Handoff{}, layout.Invalid("add a word that says what the phase is for",
@@ -92,8 +92,8 @@ func (t *Tape) Handoff(ctx context.Context, a Anchor) (Handoff, error) {
 	return withMergesCompleted(ctx, func() (Handoff, error) { return writer.HandOff(ctx, t.in(), a) })
 }
 
-// Checkpoint commits the uncommitted entries, and returns the commit and how many there were; "" and 0 if
-// there were none.
+// Checkpoint commits the uncommitted entries, and returns the commit and how many there were. If there were
+// none, it returns the present commit and 0.
 func (t *Tape) Checkpoint(ctx context.Context) (commit string, entries int64, err error) {
 	err = join.WithMergesCompleted(ctx, func() error {
 		commit, entries, err = writer.Checkpoint(ctx, t.in())
@@ -102,7 +102,7 @@ func (t *Tape) Checkpoint(ctx context.Context) (commit string, entries int64, er
 	return commit, entries, err
 }
 
-// Reset starts a tape over with only its first anchor, a fork with only what it has of its parent. With
+// Reset starts a tape over with only a new first anchor, a fork with only what it has of its parent. With
 // archive, the history so far is kept under a ref, which is returned; without, only git's reflog has it.
 func (t *Tape) Reset(ctx context.Context, archive bool) (ref string, err error) {
 	return withMergesCompleted(ctx, func() (string, error) { return writer.Reset(ctx, t.in(), archive) })
@@ -113,9 +113,9 @@ func (t *Tape) Archives(ctx context.Context) ([]Archive, error) {
 	return snapshot.Archives(ctx, t.in())
 }
 
-// Restore makes an archive the tape's history again. The current history is archived in turn, unless it
-// is only the first anchor; that archive's ref is returned. The stamp may be Latest or any unique
-// beginning. A removed tape exists again.
+// Restore makes an archive the tape's history again, and removes its ref. The current history is archived
+// in turn, unless it is only the first anchor; that archive's ref is returned. The stamp may be Latest or
+// any unique beginning. A removed tape exists again.
 func (t *Tape) Restore(ctx context.Context, stamp string) (restored Archive, archived string, err error) {
 	err = join.WithMergesCompleted(ctx, func() error {
 		restored, archived, err = writer.Restore(ctx, t.in(), stamp)
@@ -166,7 +166,7 @@ func (t *Tape) Summary(ctx context.Context) (query.Summary, error) {
 }
 
 // Stamp returns a text that does not change while nothing is written to the tape, for pollers, and the id
-// of the last entry that was written through this package or the command line. The stamp is "" if it is
+// of the last entry that was written through this package or the command line. They are "" and 0 if they are
 // unknown, for example while a change is under way.
 func (t *Tape) Stamp() (stamp string, last int64, err error) { return query.StampOf(t.in()) }
 

@@ -14,7 +14,7 @@ const maxBlob = 1024
 
 const blanks = " \t\r\n" // between the tokens of JSON
 
-// extractor appends the strings of a JSON value, each followed by Sep.
+// extractor appends the strings of a JSON value, with Sep between them.
 type extractor struct {
 	dst     []byte
 	src     []byte
@@ -26,9 +26,10 @@ type extractor struct {
 }
 
 // AppendEntry appends the searched text of an entry: its strings, decoded and
-// separated by Sep, without the keys. Data that is not text, such as an image in
-// base64, is left out. payload has to be valid JSON; otherwise some of its text
-// may be missing.
+// separated by Sep, without the keys. Of messages, calls, system prompts and events,
+// it takes numbers only from the arguments of tools. Data that is not text, such as
+// an image in base64, is left out. payload has to be valid JSON; otherwise some of
+// its text may be missing.
 func AppendEntry(dst []byte, kind string, payload []byte) []byte {
 	// Decoded text is hardly ever longer than the JSON.
 	dst = slices.Grow(dst, len(payload))

@@ -42,7 +42,9 @@ func (z *Tokenizer) Reset(text []byte) {
 }
 
 // Next moves to the next term and reports false when there is none. A run of
-// letters and digits is a term; after it come its parts, if it has any.
+// letters and digits is a term; after it come its parts, if it has any. So is a
+// symbol. In a dense script, each two neighbours are one, and so is the last
+// character.
 func (z *Tokenizer) Next() bool {
 	if z.part < len(z.parts) {
 		z.givePart()

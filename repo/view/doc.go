@@ -31,8 +31,8 @@
 //   - Of system messages with the same text, only the first is kept.
 //   - Members of a message that the provider does not know are dropped. Parts in the form of one
 //     provider become those of the other, or a text that names them if there is no equivalent.
-//   - A message of the assistant without content is left out, and so is reasoning, unless it is
-//     Anthropic's and signed.
+//   - A message of the assistant without content is left out, and so is reasoning; the format
+//     Anthropic keeps what Anthropic has signed.
 //
 // # Anthropic
 //

@@ -54,8 +54,9 @@ func (o Options) check() error {
 
 // Context is what a model sees.
 type Context struct {
-	// System is Anthropic's top-level system parameter, an array of text blocks: the messages of the role
-	// system, each text once. Nil if there are none, and for OpenAI, where they are among the messages.
+	// System is Anthropic's top-level system parameter, an array of text blocks: the messages of the roles
+	// system and developer, each text once. Nil if there are none, and for OpenAI, where they are among the
+	// messages.
 	System json.RawMessage
 	// Messages are compact JSON objects in the order of the tape.
 	Messages []json.RawMessage
@@ -95,9 +96,10 @@ func (c *Context) size() int {
 	return n
 }
 
-// Build makes the messages of a tape's context (repo.Tape.Context), or of the phases that begin with an anchor, and
-// reads nothing else. Of artifacts it shows pictures, and the beginnings of texts with how to read on. Errors:
-// those of reading; repo.ErrInvalid for impossible options, including bounds in which the last turn does not fit.
+// Build makes the messages of a tape's context (repo.Tape.Context), or of the phases from Options.From on, and
+// reads nothing else. Except with Options.Raw, it shows pictures of artifacts, and the beginnings of texts with how to
+// read on. Errors: those of reading; repo.ErrInvalid for impossible options, including bounds in which the last turn
+// does not fit.
 func Build(ctx context.Context, t *repo.Tape, o Options) (*Context, error) {
 	if err := o.check(); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ import (
 
 // ForkBase says where a fork begins.
 type ForkBase struct {
-	Start  gitstore.Hash // the fork's first commit, whose tree is the base
+	Start  gitstore.Hash // the fork's first commit, whose tree is the base; Commit, if git made the branch
 	Commit gitstore.Hash // the parent's commit from which the fork was made
 	ID     int64         // the last entry in the base
 }
@@ -111,8 +111,8 @@ func LastOf(s *workspace.Store, h gitstore.Hash) (int64, error) {
 // LastID returns the id of the last entry.
 func (v *Snapshot) LastID() (int64, error) { return LastID(v, v.LastPhase()) }
 
-// RecordedLast returns the id of the last entry from the journal, without reading files. ok is false if the files
-// of the open phase do not have the recorded sizes.
+// RecordedLast returns the id of the last entry from the journal, without reading files. ok is false if the record
+// does not describe the snapshot: for a commit, during a change, or if files of the open phase have other sizes.
 func (v *Snapshot) RecordedLast() (id int64, ok bool) {
 	n := v.rec
 	if v.Dir == "" || n.LastID == 0 || n.Undo != nil || n.Seq != len(v.List) || n.Folder != v.LastPhase().Folder {

@@ -21,7 +21,7 @@ type Lister struct {
 	NoSizes bool // leave out the sizes of files
 }
 
-// Tree adds the files below a tree, whose path is prefix.
+// Tree adds the files below a tree. prefix is its path with a slash at the end, "" for the root.
 func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 	entries, ok := l.Known[tree]
 	if !ok {
@@ -54,9 +54,9 @@ func (l *Lister) Tree(tree gitstore.Hash, prefix string) error {
 	return nil
 }
 
-// KnownTrees returns the trees of phases by hash, built from the git index of a fork's parent. The fork shares
-// most of them, and reading each from git would take time in proportion to the tape's length. A wrong index
-// does no harm, because then the hashes do not match.
+// KnownTrees returns the trees of phases by hash, built from the git index of a fork's parent; fork is a full ref.
+// The fork shares most of them, and reading each from git would take time in proportion to the tape's length. A
+// wrong index does no harm, because then the hashes do not match.
 func KnownTrees(s *workspace.Store, fork string) map[gitstore.Hash][]gitstore.TreeEntry {
 	slug, _, _ := strings.Cut(strings.TrimPrefix(fork, layout.ForkPrefix), "/")
 	wt, err := s.Git().WorktreeOf(layout.BranchPrefix + slug)

@@ -10,7 +10,7 @@ import (
 // Property is a property of entries that a Query can filter by, and that the index keeps.
 type Property struct {
 	Mark  string                      // the letter for it in the index
-	Asked func(*Query) []string       // the values that a query asks for; none keep all entries
+	Asked func(*Query) []string       // the values that a query asks for; if none, it keeps all entries
 	Of    func(layout.Entry) []string // an entry's values; "" stands for no value
 	Part  bool                        // a value fits if it contains an asked one, ignoring case; otherwise it must be equal
 	Owned bool                        // the value of an entry without one is the tape's owner

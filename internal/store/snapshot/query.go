@@ -36,7 +36,8 @@ type Query struct {
 	// SkipFirst leaves out the tape's first anchor.
 	SkipFirst bool
 
-	// Since and Until limit the dates, inclusively; see ParseSince and ParseUntil.
+	// Since and Until limit the dates, inclusively, and leave out entries without a date; see ParseSince and
+	// ParseUntil.
 	Since, Until time.Time
 
 	// Kinds keeps entries of these kinds; empty keeps all.

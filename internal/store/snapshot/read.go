@@ -222,7 +222,7 @@ func FilesUpTo(v *Snapshot, p layout.Phase, files []layout.Segment, id int64) (i
 	return n, failed
 }
 
-// firstID returns the id of a file's first line; math.MaxInt64 if the file is empty.
+// firstID returns the id of a file's first line; math.MaxInt64 if the file has no complete line.
 func firstID(v *Snapshot, p layout.Phase, s layout.Segment) (int64, error) {
 	const enough = 64 // bytes for {"id":N, which tape writes first
 	head, err := v.beginning(p, s, enough)
@@ -288,7 +288,8 @@ func ParseEntry(line []byte, tape, anchor string, seq int) (layout.Entry, error)
 	return makeEntry(e, tape, anchor, seq), err
 }
 
-// Next returns the next entry; io.EOF after the last.
+// Next returns the next entry; io.EOF after the last. An error in the line after an entry comes together with
+// the entry.
 func (r *PhaseReader) Next() (layout.Entry, error) {
 	if !r.started {
 		r.started = true

@@ -94,7 +94,8 @@ func (v *Snapshot) AnchorLine(p layout.Phase) ([]byte, error) {
 	return v.Content(p, layout.AnchorSegment)
 }
 
-// Content returns a file's bytes, which callers must not change. Errors: ErrCorrupt.
+// Content returns a file's bytes, only the first s.Size unless that is negative. Callers must not change them.
+// Errors: ErrCorrupt.
 func (v *Snapshot) Content(p layout.Phase, s layout.Segment) ([]byte, error) {
 	f, raw, err := v.get(p, s)
 	if f != nil {

@@ -115,7 +115,8 @@ func worktreeView(t *workspace.Tape, dir string, head gitstore.Hash, rec journal
 	return v
 }
 
-// ReadTree reads the sizes of a working tree until two readings are equal.
+// ReadTree returns a snapshot of a working tree. It reads the sizes of the open phase's files until two readings
+// are equal. rec must have been read before the call.
 func ReadTree(t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Record) (*Snapshot, error) {
 	list, err := ListPhases(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

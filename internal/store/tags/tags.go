@@ -83,8 +83,8 @@ type missingTag struct {
 
 // Ensure creates the tags that are missing because of a crash between commit and tag. Tags are created in the
 // order of their commits, so the first correct one ends the search. If all is set, the search goes on to the
-// first commit, and restores tags that were deleted or that name a commit which the tape no longer has. A tag
-// that was moved to another commit of the tape stays, and verify reports it.
+// first commit, and restores tags that were deleted or that name a commit which the tape no longer has; a tag
+// that was moved to another commit of the tape stays, and verify reports it. made says whether it created any.
 func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool) (made bool, err error) {
 	var todo []missingTag
 	chain, start := map[gitstore.Hash]bool{}, snapshot.StartOf(t, head)

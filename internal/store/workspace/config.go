@@ -174,7 +174,7 @@ func (c *Config) save(d *disk.FS, path string) error {
 	if c.Commit.Every > 0 {
 		all["commit"] = c.Commit.Every
 	}
-	// Defaults are left out.
+	// The other settings are left out where they are defaults.
 	if c.Tape != "" {
 		all["tape"] = c.Tape
 	}

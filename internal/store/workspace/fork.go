@@ -8,7 +8,7 @@ import (
 )
 
 // A fork is a branch from a tape or from another fork, and is read and written like a tape. Its commits
-// have all entries of the tape up to the base; git shares the objects.
+// have all entries of the parent up to the base; git shares the objects.
 //
 // Its own first commit adds no entries: it says what the fork is called and after which entry of the
 // parent it begins. The tree of that commit is the base of a merge.
@@ -48,8 +48,9 @@ func (t *Tape) IsForkOf(name string) bool {
 	return false
 }
 
-// NameOfFork returns the name of a fork from the nearest commit that records a name. A fork that somebody
-// made by hand from another tape is named after the slugs of its parent and branch.
+// NameOfFork returns the name of a fork from the nearest commit that records a name. If that is not a name of
+// this branch, somebody made the branch by hand: it is named PARENT/SLUG, with the parent's slug if no parent is
+// found.
 func (s *Store) NameOfFork(branch string, head gitstore.Hash) (string, error) {
 	name, err := s.NameAt(head)
 	if err != nil || name != "" && layout.BranchOf(name, branch) == branch {

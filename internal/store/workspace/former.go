@@ -19,9 +19,9 @@ import (
 // Former versions kept all settings in config.json in the working tree. The first command of this
 // version moves them. Afterwards a config.json there is an ordinary file of the user's.
 //
-// Settings that run or send something are moved without asking only if the workspace is below Home and
-// was made by the user's own tape. Otherwise they are kept, unused, in the member "former" of the new
-// file until the user agrees.
+// Settings that run or send something are moved without asking only if the workspace is directly below
+// Home and the user's own. Otherwise they are kept, unused, in the member "former" of the new file until
+// the user agrees.
 
 // formerSettings are the settings in a former version's config.json.
 type formerSettings struct {
@@ -39,7 +39,7 @@ func (s *Store) hasPrivate() bool {
 }
 
 // loadConfig reads the settings of a workspace that is being opened, or, if isNew, created. If the settings
-// of a former version cannot be moved, because the workspace is read-only, they are used where they are.
+// of a former version cannot be moved, for example in a read-only workspace, they are used where they are.
 func (s *Store) loadConfig(ctx context.Context, isNew bool) (Config, error) {
 	c, found, err := readConfig(s.configPath())
 	if found || err != nil {
@@ -211,7 +211,7 @@ func (s *Store) Former() []FormerSetting {
 	return out
 }
 
-// TakeOver moves former settings into the user's own settings.
+// TakeOver moves former settings into the user's own settings for the workspace, and replaces those there.
 func (s *Store) TakeOver(list []FormerSetting) error {
 	settings := map[string]json.RawMessage{}
 	for _, f := range list {

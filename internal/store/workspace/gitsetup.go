@@ -9,8 +9,8 @@ import (
 
 // InstallGit configures git for the workspace and its worktrees: git diff, git log -p and git show render
 // entries readably, and git merge keeps both sides of a tape. It writes .git/tape/gitconfig, which
-// .git/config then includes, and .git/info/attributes. If that is installed already, it writes nothing. Init
-// calls it for a new workspace; in a plain git clone it must be called once.
+// .git/config then includes, and .git/info/attributes. If that is installed already, it writes nothing. New
+// workspaces have it from the start; in a plain git clone it must be called once.
 func (s *Store) InstallGit(ctx context.Context) (gitconfig.DriverSetup, error) {
 	done, err := s.git.Config().InstallDrivers(ctx, GitDrivers())
 	return done, layout.Classify(err)
@@ -22,7 +22,8 @@ func (s *Store) UninstallGit(ctx context.Context) (removed []string, err error) 
 	return removed, layout.Classify(err)
 }
 
-// FirstGitSetup is InstallGit for a workspace that has no settings yet. A workspace works without it, so a failure only warns.
+// FirstGitSetup is InstallGit for a workspace that has no current tape yet. A workspace works without it, so a
+// failure only warns.
 func (s *Store) FirstGitSetup(ctx context.Context) {
 	if s.Config().Tape != "" {
 		return // an earlier Init installed it, and the user may have removed it
@@ -34,9 +35,9 @@ func (s *Store) FirstGitSetup(ctx context.Context) {
 
 // gitTextconv is the command that git runs through sh, with the file's name as its argument.
 //
-// Git gives up on a diff if the command fails. So without a tape, or with an older one that does not know
-// textconv, the raw file is shown. The file comes through standard input: so its name is never taken for an
-// option, and another program called tape, which may take arguments for files, does not read it.
+// Git gives up on a diff if the command fails. So where the program tape is missing, or too old to know
+// textconv, the raw file is shown. The file comes through standard input: its name cannot be taken for an
+// option, and another program called tape does not get the name as an argument.
 //
 // Its output must not be cached (diff.tape.cachetextconv): git would keep showing the output of an older
 // version, or of a machine without tape, and would keep recorded text in refs that a reset or discard does

@@ -71,7 +71,7 @@ func readNote(gitDir string) (n note) {
 	return n
 }
 
-// noteIn reads the note in a file; if there is no file, the note is empty.
+// noteIn reads the note in a file; if the file cannot be read, the note is empty.
 func noteIn(path string) (n note) {
 	if raw, err := os.ReadFile(path); err == nil {
 		_ = json.Unmarshal(raw, &n)
@@ -235,7 +235,7 @@ func (s *Store) UsersPath(elem ...string) string {
 	return filepath.Join(append([]string{home, "private", pathName(ResolvePath(s.dir), "")}, elem...)...)
 }
 
-// Trust notes whether a workspace is the user's own. Errors: ErrNotFound if dir is not a workspace.
+// Trust notes whether a workspace is the user's own. Errors: ErrNotFound if dir has no .git folder.
 func Trust(dir string, own bool) error {
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if st, err := os.Stat(gitDir); err != nil || !st.IsDir() {

@@ -78,7 +78,7 @@ func (s *Store) Warn(message string) { s.warn(message) }
 // the locks of all tapes and forks that have a branch, before it deletes unreachable objects.
 const NewLock = "new.lock"
 
-// FetchLock is held during a fetch.
+// FetchLock is held during a fetch, and during a purge, which drops objects that no ref leads to yet.
 const FetchLock = "fetch.lock"
 
 // DirNames lists the names in a folder, in any order.

@@ -16,8 +16,8 @@ import (
 // Plugin is an element of the setting plugins.
 type Plugin struct {
 	Name     string          `json:"name"`
-	Command  []string        `json:"command"` // the program and its arguments; no shell
-	Priority int             `json:"priority"`
+	Command  []string        `json:"command"`  // the program and its arguments; no shell
+	Priority int             `json:"priority"` // those with a higher one are asked first
 	Required bool            `json:"required"` // without its decision, calls are denied
 	Env      []string        `json:"env"`      // names of variables that it gets although they look like secrets
 	Config   json.RawMessage `json:"config"`   // for the plugin itself

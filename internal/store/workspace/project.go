@@ -129,8 +129,8 @@ func Link(workspace, dir string) (string, error) {
 	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)
 }
 
-// ResolvePath returns the absolute path of a directory, with links followed. The name of its workspace is
-// derived from that path.
+// ResolvePath returns the absolute path of a directory, with links followed if it exists. The name of its
+// workspace is derived from that path.
 func ResolvePath(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs

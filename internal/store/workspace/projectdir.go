@@ -49,7 +49,7 @@ func RepositoryAround(dir string) string {
 }
 
 // mainWorktree returns the main worktree of a linked one; if the repository is bare, its folder. The repository
-// has to know the worktree: otherwise a folder from somebody else could name any repository.
+// has to know the worktree, or contain it: otherwise a folder from somebody else could name any repository.
 func mainWorktree(dir string) (string, bool) {
 	file := filepath.Join(dir, layout.GitDirName)
 	admin, err := gitstore.ReadPath(file)

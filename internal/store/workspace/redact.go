@@ -145,7 +145,8 @@ func NoFingerprint(text string) error {
 	return layout.Invalid("copy it from the message that names the secret", "%q is not a fingerprint: those are 16 digits, 0-9 and a-f, in a mark with a k before them", text)
 }
 
-// Redact marks or masks the secrets of an entry before it is stored, as the setting says.
+// Redact marks or masks the secrets of an entry before it is stored, as the setting says. Errors: ErrInvalid if
+// a secret in an anchor's name would be masked.
 func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
 	c := t.store.Config()
 	if c.Redact == RedactOff {

@@ -280,8 +280,8 @@ func pathName(path, suffix string) string {
 	return base + "-" + hash + suffix
 }
 
-// Find returns the workspace for commands that run in dir: dir or the nearest of its parents that is a
-// workspace, or has one under Home. Errors: ErrNotFound.
+// Find returns the workspace for commands that run in dir: that of dir or the nearest of its parents for which
+// [At] finds one. Errors: ErrNotFound.
 func Find(dir string) (string, error) {
 	start, err := filepath.Abs(dir)
 	if err != nil {
@@ -341,7 +341,8 @@ func (s *Store) PrivatePath(elem ...string) string {
 // DefaultTape is the name of the first tape of a workspace.
 const DefaultTape = "main"
 
-// Create creates what is missing of a workspace: folder, repository and settings.
+// Create creates what is missing of a workspace's folder and repository, and reads its settings. dir is absolute.
+// A new repository has the branch of tape checked out, which does not exist yet.
 func Create(dir, tape string, o *Options) (*Store, error) {
 	s := newStore(dir, o)
 	_, err := os.Stat(filepath.Join(dir, layout.GitDirName, layout.PrivateDir))
@@ -386,7 +387,8 @@ func (s *Store) ChooseTape(name string) (err error) {
 // First reports whether ChooseTape set the first current tape of the workspace.
 func (s *Store) First() bool { return s.first }
 
-// currentByHead returns the name of the tape that the main working tree has checked out.
+// currentByHead returns the name of the tape that the main working tree has checked out; DefaultTape if it has
+// something else.
 func (s *Store) currentByHead() (string, error) {
 	branch, _, err := s.git.Head(s.git.GitDir())
 	if err != nil {

@@ -326,8 +326,8 @@ func (s *Store) Forks(ctx context.Context) ([]*Tape, error) {
 }
 
 // Message returns a commit message: a text, which is a subject and maybe a body after an empty line, and
-// the trailers. Only the last paragraph counts as trailers, so no text can pass for one. format is the
-// format of the commit's tree.
+// the trailers. Only the last paragraph counts as trailers, so no text can pass for one. The commit adds the
+// entries first to last, none if first > last; format is that of its tree, at least layout.FormatVersion.
 func (t *Tape) Message(text, anchor string, first, last int64, format int, more ...layout.Trailer) string {
 	all := append([]layout.Trailer{{Key: layout.TrailerName, Value: layout.EncodeTrailer(t.name)}, {Key: layout.TrailerAnchor, Value: layout.EncodeTrailer(anchor)}}, more...)
 	if entries := layout.EntriesTrailer(first, last); entries != "" {
@@ -349,7 +349,7 @@ func ForkTrailer(f *Tape) layout.Trailer {
 // TagRef returns the full name of a phase's tag.
 func (t *Tape) TagRef(folder string) string { return layout.TagPrefix + t.slug + "/" + folder }
 
-// Merging reports whether git has an unfinished merge in a working tree.
+// Merging reports whether git has an unfinished merge in a working tree. It is true also if that cannot be read.
 func (t *Tape) Merging(wt gitstore.Worktree) bool {
 	heads, err := gitworktree.MergeHeads(wt)
 	return err != nil || len(heads) > 0

@@ -136,8 +136,8 @@ func (w *Writer) CheckpointAll(ctx context.Context) error {
 	return err
 }
 
-// addStoredArtifacts adds to the open phase the artifacts of a line from the commit theirs. If that commit is
-// still in the Tx, the tape's own files have the artifacts.
+// addStoredArtifacts adds to the open phase the artifacts of a line from the commit theirs. If git does not have
+// that commit yet, because it is part of the Tx, the tape's own files have the artifacts.
 func (tx *Tx) addStoredArtifacts(ctx context.Context, e jsonl.Entry, theirs gitstore.Hash) error {
 	refs := layout.Artifacts(e.Payload)
 	if len(refs) == 0 || e.Kind == layout.KindAnchor {

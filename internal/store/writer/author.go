@@ -8,7 +8,7 @@ import (
 )
 
 // withAuthor sets meta.author to the person in git's configuration. It changes nothing if that is the
-// tape's owner, if meta has an author already, or if git has no name or email.
+// tape's owner, if the owner is unknown, if meta has an author already, or if git has no name or email.
 func (w *Writer) withAuthor(d layout.Draft) layout.Draft {
 	who, err := w.T.Store().Git().Config().Author()
 	meta := bytes.TrimSpace(d.Meta)

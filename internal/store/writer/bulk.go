@@ -34,8 +34,8 @@ type planned struct {
 func NewBulk(s *workspace.Store) *Bulk { return &Bulk{s: s, batch: s.Git().NewPack()} }
 
 // Create begins a new tape; the Tx's Commit adds it to the Bulk. If something of the tape
-// exists already, such as a working tree that waits for it, it is created at once as by CreateTapeFrom.
-// Errors: ErrConflict if the name is taken.
+// exists already, such as a working tree that waits for it, it is created at once as by CreateTapeFrom, and the
+// Tx is one of BeginBare. Errors: ErrConflict if the name is taken.
 func (k *Bulk) Create(ctx context.Context, name string, origin TapeStart) (*Tx, error) {
 	if err := layout.CheckName("a tape", name); err != nil {
 		return nil, err
@@ -72,7 +72,8 @@ func (k *Bulk) Create(ctx context.Context, name string, origin TapeStart) (*Tx, 
 	return tx, nil
 }
 
-// isNew reports whether nothing exists of a tape, or of a former tape with its name.
+// isNew reports whether a tape has no branch, lock file, list of sealed files or working tree. Tags of a former
+// tape with its name do not matter: refs replaces them.
 func (k *Bulk) isNew(t *workspace.Tape) (bool, error) {
 	if _, err := t.Head(); !errors.Is(err, layout.ErrNotFound) {
 		return false, err
@@ -101,8 +102,8 @@ func (k *Bulk) add(ctx context.Context, tx *Tx) error {
 	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
 
-// Commit makes the tapes visible. It leaves out tapes that somebody else has created or forgotten since Create,
-// and returns their names. After an error some tapes may exist. The Bulk can be used again.
+// Commit makes the tapes visible. It leaves out tapes that somebody else has created since Create, and forgotten
+// ones, and returns their names. After an error some tapes may exist. The Bulk can be used again.
 func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 	batch, ready := k.batch, k.ready
 	k.batch, k.ready = k.s.Git().NewPack(), nil

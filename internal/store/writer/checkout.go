@@ -89,7 +89,7 @@ func (w *Writer) checkNotElsewhere() error {
 }
 
 // keepStray makes room for a new working tree: it moves away a folder that git does not know there, because
-// the folder may have uncommitted entries.
+// the folder may have uncommitted entries. It leaves the folder of an interrupted checkout where it is.
 func (w *Writer) keepStray(dir string, interrupted bool) error {
 	if _, err := os.Lstat(dir); interrupted || err != nil {
 		return nil

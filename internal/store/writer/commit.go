@@ -20,11 +20,11 @@ type Handoff struct {
 	Anchor string // the new anchor's name
 	Seq    int    // the number of the phase that it opens
 	Entry  int64  // the anchor's id
-	Commit string // the commit that closes the phase before it
+	Commit string // the commit that adds the anchor
 	Tag    string // the tag of that commit, without refs/tags/
 }
 
-// HandOff closes the open phase: it writes an anchor, commits everything before it, and tags the commit.
+// HandOff closes the open phase: it writes an anchor, commits everything up to it, and tags the commit.
 func HandOff(ctx context.Context, t *workspace.Tape, a layout.Anchor) (Handoff, error) {
 	var h Handoff
 	_, err := Update(ctx, t, func(tx *Tx) (err error) {
@@ -151,7 +151,7 @@ func (tx *Tx) commit(ctx context.Context, message string, merged []gitstore.Hash
 }
 
 // moveBranch puts the planned commits into effect: it moves the branch, sets the tags, and updates git's index.
-// It fails only if the branch cannot be moved; the next writer repairs tags and index from the commits.
+// A failure after the branch has moved is no error: the next writer repairs tags and index from the commits.
 func (tx *Tx) moveBranch(ctx context.Context) error {
 	w, last := tx.w, tx.commits
 	w.rec.Undo.Next = last.Hash.String()

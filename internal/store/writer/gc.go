@@ -8,13 +8,13 @@ import (
 	"tape/internal/store/journal"
 )
 
-// DropTree removes the working tree. Until it is gone, an undo record says so: readers use the commit, and a
+// DropTree removes the working tree. Before that it writes an undo record: readers then use the commit, and a
 // writer after a crash makes a new working tree.
 func (w *Writer) DropTree(ctx context.Context) error {
 	if err := w.recordUndo(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}); err != nil {
 		return err
 	}
-	if w.InMainTree() { // the folder stays; after a crash before the branch is deleted, the files come back
+	if w.InMainTree() { // the folder and the undo record stay; if the branch is not deleted, the files come back
 		return checkout.Empty(context.WithoutCancel(ctx), w.T.Store(), w.Wt, w.Head)
 	}
 	if err := gitworktree.Remove(context.WithoutCancel(ctx), w.T.Store().Git(), w.Wt); err != nil {

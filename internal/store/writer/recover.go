@@ -91,9 +91,9 @@ func (w *Writer) recover(ctx context.Context) error {
 	return w.save(syncRecord)
 }
 
-// syncRefs syncs the branch, the tag and the worktree's admin folder: the process that changed them was
-// interrupted, and its record is about to be cleared. A tape from an import has no record, and is written to for
-// the first time now.
+// syncRefs syncs the folders that have the branch, the open phase's tag and the worktree's admin folder: the process
+// that changed them was interrupted, and its record is about to be cleared. Or there is no record, as for a tape
+// from an import that is written to for the first time.
 func (w *Writer) syncRefs() error {
 	git := w.T.Store().Git()
 	for _, ref := range []string{w.T.Ref(), w.T.TagRef(w.rec.Folder)} {
@@ -297,7 +297,7 @@ func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, bef
 }
 
 // Mend completes or undoes an interrupted change, then calls f to repair the files of a tape, and accepts their
-// content as the tape. rec is the last writer's record, empty if it described a change that was undone.
+// content as the tape. rec is the last writer's record, empty if it described an interrupted Tx.
 func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.Record) error) error {
 	return LockedUnrepaired(ctx, t, func(w *Writer) error {
 		if err := w.checkMerging(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Reset empties a tape down to its first anchor, or a fork down to its base. If archive is set, it keeps the
-// history as an archive, and returns the archive's ref; otherwise only git's reflog keeps it.
+// Reset gives a tape a new history with only a first anchor, or empties a fork down to its base. If archive is
+// set, it keeps the old history as an archive, and returns the archive's ref; otherwise only git's reflog keeps it.
 func Reset(ctx context.Context, t *workspace.Tape, archive bool) (ref string, err error) {
 	err = Write(ctx, t, func(w *Writer) error {
 		if archive {
@@ -70,9 +70,9 @@ func (w *Writer) Archive(ctx context.Context) (string, error) {
 	return ref, git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, New: w.Head, Message: "tape: archive", Who: who})
 }
 
-// Restore makes an archive the tape's history again, also that of a removed tape. It archives the present history
-// and returns the new archive's ref, unless there is nothing but the first anchor. stamp is the archive's time
-// stamp, a unique prefix of it, or snapshot.Latest.
+// Restore makes an archive the tape's history again, also that of a removed tape, and removes the archive's ref. It
+// archives the present history and returns the new archive's ref, unless there is nothing but the first anchor.
+// For stamp see snapshot.FindArchive.
 func Restore(ctx context.Context, t *workspace.Tape, stamp string) (restored snapshot.Archive, archived string, err error) {
 	write := Write
 	if _, err := t.Head(); errors.Is(err, layout.ErrNotFound) {

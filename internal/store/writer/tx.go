@@ -18,7 +18,7 @@ import (
 )
 
 // Tx is a change of several steps to one tape: entries, anchors and commits. All of it takes effect or none,
-// whatever interrupts it. Use it in one goroutine, inside the function given to Tape.Update.
+// whatever interrupts it. Use it in one goroutine, inside the function given to Update, or from Begin to Commit.
 type Tx struct {
 	w      *Writer
 	before journal.Record
@@ -79,8 +79,8 @@ func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
 	return tx, layout.Wrap(err, "write tape %q", t.Name())
 }
 
-// Commit puts the change into effect and ends the Tx. After an error nothing has changed. In a Bulk the change
-// takes effect with the Bulk's Commit.
+// Commit puts the change into effect and ends the Tx. After an error nothing has changed, unless the error says that
+// the next command completes the change. In a Bulk the change takes effect with the Bulk's Commit.
 func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
 	if tx.bulk != nil {
 		return tx.result, tx.bulk.add(ctx, tx)
@@ -192,7 +192,8 @@ func (tx *Tx) closeTurn(ctx context.Context, d layout.Draft) error {
 	return tx.Checkpoint(ctx)
 }
 
-// Append adds an entry without checking its payload, and returns its line, which is valid until the next call.
+// Append adds an entry without checking its payload, and returns its line, which is valid until the next call. It
+// lists missing artifacts in the entry's meta, and takes no notice of the commit policy.
 func (tx *Tx) Append(ctx context.Context, d layout.Draft) ([]byte, error) {
 	if d.Kind == layout.KindAnchor {
 		return nil, layout.ErrAnchor

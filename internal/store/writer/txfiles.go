@@ -28,8 +28,8 @@ func (tx *Tx) load(c layout.Class) (resolve.LastFile, error) {
 	return resolve.LastFile{N: tail.Seg, Data: data, Stored: len(data), Written: len(data)}, err
 }
 
-// seal finishes a full file. If a processor is free, its blob is written in the background; otherwise the next
-// commit writes it.
+// seal finishes a full file. If a processor is free, its blob is written in the background; otherwise it is written
+// now if the Tx has loaded the branch's tree, and else by the next commit.
 func (tx *Tx) seal(c layout.Class, file *resolve.LastFile) error {
 	if err := tx.flush(c, file); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (tx *Tx) flushAll() error {
 	return nil
 }
 
-// checkIntact checks that git has not overwritten the files.
+// checkIntact checks by their sizes that git has not overwritten the files.
 func (tx *Tx) checkIntact(ctx context.Context) error {
 	if err := tx.w.awaitGit(ctx); err != nil {
 		return err

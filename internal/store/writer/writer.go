@@ -116,7 +116,7 @@ func (w *Writer) readState() (stale bool, err error) {
 }
 
 // Begin finds out where the tape ends: from the last writer's record if nothing has changed since, otherwise by
-// repairing and reading the files.
+// repairing and reading the files. It makes a working tree if there is none.
 func (w *Writer) Begin(ctx context.Context) error {
 	stale, err := w.readState()
 	if err != nil {

@@ -36,8 +36,8 @@ func (d *differ) text(old, new string) []Span {
 	return j
 }
 
-// Words compares two texts of valid UTF-8 word by word. After the time limit, the rest counts as
-// replaced.
+// Words compares two texts of valid UTF-8 word by word. Each may have maxTokens words. After the
+// time limit, the rest counts as replaced.
 func Words(old, new string, limit time.Duration) []Span {
 	dmp := diffmatchpatch.New()
 	dmp.DiffTimeout = limit

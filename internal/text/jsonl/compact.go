@@ -49,9 +49,9 @@ func appendStripped(dst, src []byte, spaced bool) []byte {
 }
 
 // Unescape appends the valid JSON src to dst, compacted, for people to read:
-// \uXXXX and \/ in strings become the characters that they stand for. Control
-// characters, quotes, backslashes and unpaired surrogates stay escaped: the result
-// is JSON of the same value.
+// \uXXXX and \/ in strings become the characters that they stand for. Characters
+// below U+0020, quotes, backslashes and unpaired surrogates stay escaped: the result
+// is JSON of the same value. Other control characters do not stay escaped.
 func Unescape(dst, src []byte) []byte {
 	run := 0 // start of the bytes that are not copied yet
 	for i := 0; i < len(src); {

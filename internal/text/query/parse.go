@@ -109,7 +109,7 @@ func (l *lexer) phrase() bool {
 	return true
 }
 
-// word reads a word that does not begin with a quote.
+// word reads a word. Only an exact query has words that begin with a quote.
 func (l *lexer) word() {
 	raw := l.rest[:wordEnd(l.rest)]
 	l.rest = l.rest[len(raw):]
@@ -159,7 +159,7 @@ func closingQuote(s string) (end, next int) {
 
 func isOperator(s string) bool { return s == "OR" || s == "AND" || s == "NOT" }
 
-// dropStray leaves out stray syntax, unless there is nothing else.
+// dropStray leaves out stray syntax, unless there is nothing else or the query is exact.
 func dropStray(tokens []token, o Options) []token {
 	kept := slices.DeleteFunc(slices.Clone(tokens), func(t token) bool { return t.stray })
 	if o.Exact || len(kept) == 0 {

@@ -28,9 +28,9 @@ const (
 	None             // no entry
 	Term             // entries with the term
 	Prefix           // entries with any term that has this prefix
-	And              // those of all kids
-	Or               // those of any kid
-	Not              // those of the first kid without those of the others
+	And              // those of all operands
+	Or               // those of any operand
+	Not              // those of the first operand without those of the others
 )
 
 // Expr selects entries by the terms that an index has of them.

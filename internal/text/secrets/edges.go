@@ -11,8 +11,8 @@ func lineBefore(text []byte, i int) []byte {
 	return before[bytes.LastIndexByte(before, '\n')+1:]
 }
 
-// unwrapped returns a value without the quotes, brackets, Markdown marks or tags that close
-// around its name. before is the text before the name.
+// unwrapped returns a value without the quotes, brackets, Markdown marks or tags at its end
+// that open before its name. before is the text before the name.
 func unwrapped(value, before []byte) []byte {
 	for i := 1; i+1 < len(value); i++ {
 		if value[i] == '<' && (value[i+1] == '/' || hasPrefix(value[i:], "<br>", "<br/", "<br ")) {

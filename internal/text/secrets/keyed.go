@@ -38,8 +38,8 @@ func RekeyMarks(key, text []byte) []byte {
 	return keyMarks(key, text, 2*fingerprintSize, IsFingerprint)
 }
 
-// KeyAgain keys the keyed fingerprints in marks once more, with another key, so that nobody can compare them
-// with the first ones.
+// KeyAgain keys the keyed fingerprints there once more, with another key, so that nobody can compare them with
+// the first ones.
 func KeyAgain(key, text []byte) []byte {
 	return keyMarks(key, text, len(keyedPrefix)+2*fingerprintSize, IsKeyed)
 }

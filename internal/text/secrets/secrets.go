@@ -157,8 +157,9 @@ func (s *Scanner) Secrets(value []byte, skip func(Finding) bool) []Secret {
 	return all
 }
 
-// rounds masks a value until no secret is left, and passes to tell what each round replaces. It
-// gives up when a round finds tooMany secrets; 0 means that it never gives up.
+// rounds masks a value until no secret is left, at most maxRounds times, and passes to tell what
+// each round replaces. It gives up when a round finds tooMany secrets; 0 means that it never
+// gives up.
 func (s *Scanner) rounds(value []byte, tooMany int, skip func(Finding) bool, mark func(Finding) string, tell func([]spot)) (out []byte, over bool) {
 	// Beside a new mark, text may look like a secret that did not before.
 	for range maxRounds {
