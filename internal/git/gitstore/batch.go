@@ -266,7 +266,6 @@ func (b *Batch) Flush(ctx context.Context) error {
 	return nil
 }
 
-// syncDirs syncs the folders of published objects.
 func (b *Batch) syncDirs() error {
 	var group errgroup.Group
 	group.SetLimit(inFlight)

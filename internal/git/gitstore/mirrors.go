@@ -14,7 +14,6 @@ const (
 	FetchedPrefix = "refs/tape/fetched/"
 )
 
-// isMirror reports whether a ref is in one of our namespaces that mirror remotes.
 func isMirror(name string) bool {
 	return strings.HasPrefix(name, remoteRefs) || strings.HasPrefix(name, FetchedPrefix)
 }
@@ -52,7 +51,6 @@ func (r *Repo) RecoverMirrors(ctx context.Context) (removed []string, err error)
 	return removed, Wrap(err, "recover refs of remotes")
 }
 
-// damagedUnder returns the names of the loose refs with a prefix that are damaged.
 func (r *Repo) damagedUnder(prefix string) (names []string) {
 	_ = eachFile(r.gitDir, prefix, func(_, name string) error {
 		if CheckRefName(name) == nil && r.isDamaged(name) {

@@ -44,7 +44,6 @@ type packedContent struct {
 // object.
 type peeled struct{ tags, all bool }
 
-// openPacked opens packed-refs; nil if it is missing.
 func (r *Repo) openPacked() (*packedFile, error) {
 	f, err := os.Open(r.packedPath())
 	if errors.Is(err, fs.ErrNotExist) {

@@ -16,7 +16,6 @@ func (r *Repo) NewPack() *Batch {
 	return b
 }
 
-// packWriter returns the writer of the batch's pack, which the first object opens.
 func (b *Batch) packWriter() (*gitpack.Writer, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +71,6 @@ func (b *Batch) closePack() error {
 	return nil
 }
 
-// dropPack removes an incomplete pack.
 func (b *Batch) dropPack() {
 	if b.pack != nil {
 		_ = b.pack.File.Close()

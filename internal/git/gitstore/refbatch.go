@@ -162,7 +162,6 @@ func (b *refBatch) mkdir(dir string) error {
 	return err
 }
 
-// release removes the locks, and their folders if empty.
 func (b *refBatch) release() error {
 	var errs []error
 	parents := map[string]string{} // folder → a ref in it

@@ -157,7 +157,6 @@ func (r *Repo) syncFile(path string) (err error) {
 	return r.fs.SyncDir(filepath.Dir(path))
 }
 
-// logDeletion removes the ref's log, durably, and logs the deletion for HEADs.
 func (r *Repo) logDeletion(u RefUpdate) error {
 	line, err := r.reflogLine(u)
 	if err != nil {

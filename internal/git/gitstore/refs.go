@@ -141,7 +141,6 @@ func readLoose(path string) (h Hash, target string, err error) {
 	return h, "", fmt.Errorf("%w: %s holds no object id", ErrDamagedRef, path)
 }
 
-// readHead reads the HEAD in a git folder or in a linked worktree's admin folder.
 func readHead(gitDir string) (h Hash, branch string, err error) {
 	h, branch, err = readLoose(filepath.Join(gitDir, "HEAD"))
 	if errors.Is(err, ErrDamagedRef) {

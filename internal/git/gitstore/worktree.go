@@ -35,7 +35,6 @@ func (r *Repo) HeadDirs() []string {
 	return append([]string{r.gitDir}, admins...)
 }
 
-// admins returns the admin folders of linked worktrees.
 func (r *Repo) admins() (dirs []string, err error) {
 	entries, err := os.ReadDir(r.WorktreesDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

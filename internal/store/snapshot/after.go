@@ -84,7 +84,6 @@ func (v *Snapshot) continuesPhase(base *Snapshot, was, now layout.Phase) (bool, 
 	return v.hasArtifactsOf(old, entries)
 }
 
-// hasArtifactsOf reports whether the tree now of a phase has all artifacts of its tree was.
 func (v *Snapshot) hasArtifactsOf(was, now []gitstore.TreeEntry) (bool, error) {
 	had, err1 := ArtifactsOf(v.Git, was)
 	has, err2 := ArtifactsOf(v.Git, now)

@@ -160,7 +160,6 @@ func ReadPhase(v *Snapshot, p layout.Phase, tape string, from Place) (*PhaseRead
 	return r, nil
 }
 
-// seek moves to the first line whose id is at least the given one.
 func (c *cursor) seek(files []layout.Segment, id int64) error {
 	n, err := FilesUpTo(c.v, c.p, files, id)
 	if err != nil {

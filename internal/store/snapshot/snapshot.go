@@ -44,7 +44,6 @@ type Snapshot struct {
 	Sealed  func() map[string]string  // see Seals
 }
 
-// open reports whether the phase may still grow.
 func (v *Snapshot) open(p layout.Phase) bool { return v.Dir != "" && p.Seq == len(v.List) }
 
 // LastPhase returns the last phase: in a working tree, the open one.
@@ -71,7 +70,6 @@ func (v *Snapshot) Where(p layout.Phase, file string) string {
 	return v.file(filepath.ToSlash(filepath.Join(layout.AnchorsDir, p.Folder, file)))
 }
 
-// file returns the name of a commit's file for messages.
 func (v *Snapshot) file(path string) string {
 	return v.Commit.String()[:12] + ":" + path
 }
@@ -152,7 +150,6 @@ func (v *Snapshot) beginning(p layout.Phase, s layout.Segment, n int) ([]byte, e
 	return buf[:n], err
 }
 
-// get opens a file of the working tree, or returns the content of one in git.
 func (v *Snapshot) get(p layout.Phase, s layout.Segment) (f *os.File, blob []byte, err error) {
 	if v.Dir == "" || !s.Hash.IsZero() {
 		blob, err = v.Blob(p, s)

@@ -206,7 +206,6 @@ func untouched(t *workspace.Tape, wt gitstore.Worktree, committed *Snapshot, p l
 	return true, nil
 }
 
-// addCommitted adds the phases that only git has.
 func (v *Snapshot) addCommitted() error {
 	all := slices.Clone(v.Under.List)
 	for _, p := range v.List {
