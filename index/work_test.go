@@ -170,6 +170,21 @@ func TestWorkOfSubagents(t *testing.T) {
 	}
 }
 
+// TestWorkOfForks: forks of a tape, and forks of those, are one session with the tape.
+func TestWorkOfForks(t *testing.T) {
+	t.Parallel()
+	s := testStore(t)
+	main := openTape(t, s, "")
+	try := mustFork(t, main, "try", "")
+	for _, tp := range []*repo.Tape{main, try, mustFork(t, try, "deep", "")} {
+		mustAppend(t, tp, worked...)
+	}
+	list, err := testIndex(t, s).Work(t.Context(), ByNothing, WorkFilter{})
+	if err != nil || len(list) != 1 || list[0].Sessions != 1 || list[0].Calls != 6 {
+		t.Errorf("got %+v (%v), want 1 session with 6 calls", list, err)
+	}
+}
+
 // TestDigests: the prompts, commits and changed files in a range of time, for each session with its subagents.
 func TestDigests(t *testing.T) {
 	t.Parallel()

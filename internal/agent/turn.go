@@ -141,11 +141,12 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 func (r *turn) endWithAnswer(ctx context.Context, reply *reply) (more bool, err error) {
 	after := r.drafts()
 	steered, err := r.addSteering(ctx, after)
-	if err == nil {
-		d := r.drafts()
-		d.message("assistant", reply.text, meta{})
-		err = r.endStep(ctx, d, steered.added, reply, after.list...)
+	if err != nil {
+		return false, steered.end(ctx, r.fail(ctx, kindTurn, err, reply))
 	}
+	d := r.drafts()
+	d.message("assistant", reply.text, meta{})
+	err = r.endStep(ctx, d, steered.added, reply, after.list...)
 	return steered.added, steered.end(ctx, err)
 }
 

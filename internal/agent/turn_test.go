@@ -311,6 +311,29 @@ func TestSteeringTooLate(t *testing.T) {
 	}
 }
 
+// An answer is on the tape even if a message that came in during it cannot be read. The message waits for the next
+// turn.
+func TestSteeringUnreadable(t *testing.T) {
+	var inbox hooks.SteeringInbox
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream {
+		if err := inbox.Put(t.Context(), "s", hooks.Envelope{hooks.KeyMessageID: "s1", hooks.KeyMedia: "no list"}); err != nil {
+			t.Error(err)
+		}
+		return says("done")
+	}, nil)
+	var err error
+	if inbox, err = h.rt.SteeringInbox(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.turn(t.Context(), "m", "work"); err == nil || !strings.Contains(err.Error(), "the media of the message cannot be used") {
+		t.Errorf("the turn gives %v, want that the media cannot be used", err)
+	}
+	h.wantTape("anchor session/start", "system", "user: work", "error turn_error", "assistant: done", "run error", "loop.step error")
+	if n := inbox.Len("s"); n != 1 {
+		t.Errorf("%d messages wait, want 1", n)
+	}
+}
+
 // ,compact begins a new context with the model's summary; without one, nothing changes.
 func TestCompact(t *testing.T) {
 	summary := "the sum is fixed"

@@ -8,11 +8,13 @@ set -eu
 [ $# = 1 ] || { sed -n 's/^# \{0,1\}//p' "$0" >&2; exit 2; }
 tape=$(realpath "$1") root=$PWD
 entries=${ENTRIES:-1000000} tapes=${TAPES:-5000}
+made=
 if [ -n "${DIR:-}" ]; then
 	mkdir -p "$DIR"
 else
 	DIR=$(mktemp -d)
-	trap 'rm -rf "$DIR"' EXIT
+	made=$DIR
+	trap 'rm -rf "$made"' EXIT
 fi
 DIR=$(realpath "$DIR")
 eval "$(bench words)"
@@ -49,7 +51,7 @@ cd "$pg"
 sql() { $as "$bin/psql" -X -q -v ON_ERROR_STOP=1 -h "$pg" -d postgres -c "$1"; }
 $as "$bin/initdb" -D data -A trust -E UTF8 --locale=C >/dev/null
 $as "$bin/pg_ctl" start -w -D data -l log -o "-c listen_addresses= -c shared_buffers=512MB -c maintenance_work_mem=512MB -c max_wal_size=4GB -k $pg" >/dev/null
-trap '$as "$bin/pg_ctl" stop -m fast -D data >/dev/null; cd /; [ "${DIR#/tmp}" = "$DIR" ] || rm -rf "$pg"' EXIT
+trap '$as "$bin/pg_ctl" stop -m fast -D data >/dev/null; cd /; rm -rf "$pg" ${made:+"$made"}' EXIT
 sql 'create table entries (id bigint primary key, kind text, json text, text text,
 	words tsvector generated always as (to_tsvector($$simple$$, text)) stored)'
 bench rows "$entries" | sql 'copy entries (id, kind, json, text) from stdin'

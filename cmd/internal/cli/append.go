@@ -114,7 +114,7 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 		return usagef("--each needs --stdin, and excludes --partial: each line is appended by itself anyway")
 	}
 	if o.stdin {
-		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date", "artifact"} {
+		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date", "artifact", "type"} {
 			if o.changed(flag) {
 				return usagef("--%s cannot be combined with --stdin: each line is a whole entry", flag)
 			}

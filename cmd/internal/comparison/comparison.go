@@ -20,7 +20,6 @@ type Side = comparison.Side
 const (
 	promptLines = 4
 	answerLines = 8
-	lineCells   = 200 // of a line in a pipe
 )
 
 // Show shows what differs. It reports whether anything does.
@@ -57,9 +56,8 @@ func (v *view) heading(sign string, s Side, turns int) {
 	if v.Width() == 0 {
 		line = "    " + display.Line(name) + ": " + strings.Join(about, ", ")
 	}
-	cells := cmp.Or(v.Width(), lineCells)
-	v.Line(v.Style(stdio.Bold, sign+" "+v.Fit(display.Line(text), cells-len(sign)-1)))
-	v.Line(v.Style(stdio.Dim, v.Fit(line, cells)))
+	v.Line(v.Style(stdio.Bold, sign+" "+v.Fit(display.Line(text), v.Width()-len(sign)-1)))
+	v.Line(v.Style(stdio.Dim, v.Fit(line, v.Width())))
 }
 
 // row shows a turn of one side, or what both answered to the same prompt.
@@ -103,7 +101,7 @@ func (v *view) text(sign, colour string, id int64, text string, most int) {
 		if i == most-1 && more > 0 {
 			line += fmt.Sprintf(" … (%d more)", more)
 		}
-		line = v.Fit(line, max(20, cmp.Or(v.Width(), lineCells)-len(sign)-idCells-2))
+		line = v.Fit(line, max(20, v.Width()-len(sign)-idCells-2))
 		v.Line(strings.TrimRight(v.Style(colour, sign)+" "+v.Style(stdio.Dim, display.Pad(head, idCells))+" "+line, " "))
 		head = ""
 	}
@@ -114,16 +112,19 @@ func (v *view) files(list []comparison.File) {
 	if len(list) > 0 {
 		v.Line("\n" + v.Style(stdio.Bold, "files changed"))
 	}
+	show := func(sign, path string, u comparison.Change) {
+		v.Line(sign + " " + v.Fit(display.Line(path)+lines(u), v.Width()-2))
+	}
 	for _, f := range list {
 		if f.Same() {
-			v.Line("  " + v.Fit(display.Line(f.Path)+lines(*f.Left), lineCells))
+			show(" ", f.Path, *f.Left)
 			continue
 		}
 		if f.Left != nil {
-			v.Line(v.Style(stdio.Red, "-") + " " + v.Fit(display.Line(f.Path)+lines(*f.Left), lineCells))
+			show(v.Style(stdio.Red, "-"), f.Path, *f.Left)
 		}
 		if f.Right != nil {
-			v.Line(v.Style(stdio.Green, "+") + " " + v.Fit(display.Line(f.Path)+lines(*f.Right), lineCells))
+			show(v.Style(stdio.Green, "+"), f.Path, *f.Right)
 		}
 	}
 }

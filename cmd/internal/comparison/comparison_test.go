@@ -3,12 +3,14 @@ package comparison_test
 import (
 	"bufio"
 	"bytes"
+	"strings"
 	"testing"
 	"time"
 
 	"tape/cmd/internal/comparison"
 	"tape/cmd/internal/stdio"
 	"tape/index"
+	"tape/internal/show/display"
 	"tape/internal/store/about"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
@@ -24,10 +26,12 @@ func side(t *testing.T, s *repo.Store, name string, touches []index.Touch, draft
 	return comparison.Side{Revision: r, Facts: about.Tape{Title: "Session " + name, Agent: "codex", Project: "/p"}, Touches: touches}
 }
 
-func show(t *testing.T, a, b comparison.Side) (string, bool) {
+// show shows what differs, on a screen of a number of cells; 0: in a pipe.
+func show(t *testing.T, width int, a, b comparison.Side) (string, bool) {
 	t.Helper()
 	out := &bytes.Buffer{}
 	s := &stdio.Streams{Stdout: out, Stderr: out, Out: bufio.NewWriter(out), Getenv: func(string) string { return "" }, Now: time.Now}
+	s.Screen().Width = width
 	differ, err := comparison.Show(t.Context(), s, a, b)
 	storetest.Must(t, err)
 	storetest.Must(t, s.Flush())
@@ -62,12 +66,29 @@ files changed
   both.go  +1 -1
 - x.go  +3 -0
 `
-	got, differ := show(t, a, b)
+	got, differ := show(t, 0, a, b)
 	if got != want || !differ {
 		t.Errorf("they differ: %v\n%s\nnot\n%s", differ, got, want)
 	}
-	if _, differ := show(t, a, a); differ {
+	if _, differ := show(t, 0, a, a); differ {
 		t.Error("a session differs from itself")
+	}
+}
+
+// On a screen, no line is wider than it.
+func TestNarrow(t *testing.T) {
+	s := storetest.New(t, nil)
+	path := "/p/" + strings.Repeat("folder/", 10) + "x.go"
+	a := side(t, s, "a", []index.Touch{{Path: path, Writes: 1, Added: 3}}, repo.Message("user", strings.Repeat("fix it ", 10)))
+	b := side(t, s, "b", []index.Touch{{Path: path, Writes: 1, Added: 4}}, repo.Message("user", "stop"))
+	got, _ := show(t, 40, a, b)
+	for line := range strings.Lines(got) {
+		if n := display.Width(strings.TrimSuffix(line, "\n")); n > 40 {
+			t.Errorf("a line has %d cells on a screen of 40: %s", n, line)
+		}
+	}
+	if strings.Count(got, " folder/") != 2 {
+		t.Errorf("not the file of both sides:\n%s", got)
 	}
 }
 
@@ -80,7 +101,7 @@ func TestUneven(t *testing.T) {
 		drafts = append(drafts, repo.Message("user", "again"))
 	}
 	many := side(t, s, "many", nil, drafts...)
-	if got, differ := show(t, none, many); !differ || bytes.Count([]byte(got), []byte("again")) != 2100 {
+	if got, differ := show(t, 0, none, many); !differ || bytes.Count([]byte(got), []byte("again")) != 2100 {
 		t.Errorf("they differ: %v, %d turns; want 2100", differ, bytes.Count([]byte(got), []byte("again")))
 	}
 }

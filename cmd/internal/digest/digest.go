@@ -149,11 +149,11 @@ func (p *printer) title(title, name string) {
 		p.Line("- **" + escape(title) + "** · `" + strings.ReplaceAll(name, "`", "'") + "`")
 		return
 	}
-	room := p.Width() - len("    ") - display.Width(name) - 2
 	if p.Width() == 0 {
 		p.Line("    " + title + "  " + name)
 		return
 	}
+	room := max(10, p.Width()-len("    ")-display.Width(name)-2)
 	p.Line("    " + display.Pad(display.Truncate(title, room), room) + "  " + p.Style(stdio.Dim, name))
 }
 

@@ -3,6 +3,7 @@ package digest
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -75,6 +76,20 @@ Friday 2026-11-20
 	}
 	if got := shown(t, "text", false); got != "No matching sessions.\n" {
 		t.Errorf("without sessions it shows %q", got)
+	}
+}
+
+// TestLongName: a title is cut, also beside a name that is as long as the screen is wide.
+func TestLongName(t *testing.T) {
+	out := &bytes.Buffer{}
+	s := &stdio.Streams{Out: bufio.NewWriter(out), Now: time.Now, Getenv: func(string) string { return "" }}
+	s.Screen().Width = 40
+	name := strings.Repeat("n", 40)
+	if err := errors.Join(Show(s, []Session{session(name, "", strings.Repeat("title ", 50), at(20, 9))}, "text"), s.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); !strings.Contains(got, "    title tit…  "+name+"\n") {
+		t.Errorf("the title is not cut:\n%s", got)
 	}
 }
 

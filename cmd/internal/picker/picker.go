@@ -2,7 +2,7 @@
 // tape chat for ,sessions.
 //
 // A key that is a letter goes to the filter, except c, which copies the command that resumes the chosen
-// session. After / and while somebody types, c is a letter, too.
+// session. After /, while somebody types, and in the chat's list, c is a letter, too.
 package picker
 
 import (
@@ -33,7 +33,7 @@ type Options struct {
 	Env      []string // tells the terminal's abilities
 	Now      func() time.Time
 	// Resume returns the command that resumes a session, or an error that says why it cannot go on. It is
-	// called in a goroutine of its own. nil: c does nothing.
+	// called in a goroutine of its own. nil: c is a letter like others.
 	Resume func(session int) (command string, err error)
 }
 
@@ -152,7 +152,7 @@ func (p *Picker) key(msg tea.KeyPressMsg) tea.Cmd {
 	case "end":
 		p.move(len(p.shown))
 	case "c":
-		if p.typing {
+		if p.typing || p.Resume == nil {
 			return p.typed(msg)
 		}
 		return p.copyCommand()
@@ -184,7 +184,7 @@ func (p *Picker) typed(msg tea.Msg) tea.Cmd {
 }
 
 func (p *Picker) copyCommand() tea.Cmd {
-	if len(p.shown) == 0 || p.Resume == nil {
+	if len(p.shown) == 0 {
 		return nil
 	}
 	session := p.shown[p.at]

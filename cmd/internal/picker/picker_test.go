@@ -124,6 +124,19 @@ func TestCopy(t *testing.T) {
 	}
 }
 
+// TestNoCopy: where no command resumes a session, c is a letter, and is not offered as a key.
+func TestNoCopy(t *testing.T) {
+	p := pickerOf(session("one", "/a", false), session("cart", "/a", false))
+	p.Resume = nil
+	if s := screen(p); strings.Contains(s, "copy") {
+		t.Errorf("a key is offered that does nothing:\n%s", s)
+	}
+	press(p, "cart")
+	if s := screen(p); !strings.Contains(s, "> cart") || !strings.Contains(s, "1 of 2") {
+		t.Errorf("c does not go to the filter:\n%s", s)
+	}
+}
+
 // TestScroll keeps the chosen session in sight, also when the window changes.
 func TestScroll(t *testing.T) {
 	var many []Session

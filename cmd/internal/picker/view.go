@@ -183,14 +183,17 @@ func (p *Picker) foot() string {
 	} else if p.both {
 		keys = append(keys, [2]string{"tab", "this project"})
 	}
-	resume := [2]string{"c", "copy resume command"}
-	if p.typing {
-		resume[0] = "↓ c"
+	if p.Resume != nil {
+		resume := [2]string{"c", "copy resume command"}
+		if p.typing {
+			resume[0] = "↓ c"
+		}
+		if p.width < 80 {
+			resume[1] = "copy command"
+		}
+		keys = append(keys, resume)
 	}
-	if p.width < 80 {
-		resume[1] = "copy command"
-	}
-	keys = append(keys, resume, [2]string{"↑↓", "choose"})
+	keys = append(keys, [2]string{"↑↓", "choose"})
 	if !p.typing {
 		keys = append(keys, [2]string{"/", "filter"})
 	}

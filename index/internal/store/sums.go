@@ -7,16 +7,15 @@ import (
 	"strings"
 
 	"tape/internal/store/activity"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
-// sessionOf returns a number for the session that a tape belongs to. Subagents, and forks of tapes, belong to the
-// session of their parent. helper says that the tape is a subagent's.
+// sessionOf returns a number for the session that a tape belongs to. Subagents and forks belong to the session of
+// their parent, and so do forks of forks. helper says that the tape is a subagent's.
 func sessionOf(t *repo.Tape, helper bool) int64 {
-	name := t.Name()
-	if t.IsFork() {
-		name = t.Parent()
-	}
+	name := snapshot.RootName((*workspace.Tape)(t))
 	if helper || t.IsFork() {
 		name, _, _ = strings.Cut(name, "/agent-")
 	}

@@ -76,7 +76,7 @@ func anchors(c *request) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if size += len(a.State); size > pages.MaxBytes && len(out.Items) > 0 {
+			if size += len(a.State); len(out.Items) == maxAnchors || size > pages.MaxBytes && len(out.Items) > 0 {
 				out.HasMore = true
 				break
 			}

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/start"
 	"tape/repo"
 )
@@ -107,6 +109,27 @@ func TestThreadsKeepApart(t *testing.T) {
 	b.web, a.web, all.web = p.web, p.web, p.web
 	b.fails(404, "not_found", "GET", "/state/conversation/other?thread_id=one", nil)
 	a.fails(404, "not_found", "GET", "/state/conversation/other", nil)
+}
+
+// TestManyHandoffs: of a thread's anchors, the last 1,000 are listed, with the numbers of their phases.
+func TestManyHandoffs(t *testing.T) {
+	p := newPeer(t)
+	run := p.run(api.RunRequest{Conversation: "c", Thread: "one"})
+	d, err := lanes.HandoffDraft(&api.HandoffRequest{Name: "next"})
+	if err == nil {
+		d.Meta, err = lanes.Stamp(d.Meta, "", "one", "", "", nil)
+	}
+	if err == nil {
+		_, err = tapeOf(t, p.s.Store, "c").Append(t.Context(), nil, slices.Repeat([]repo.Draft{d}, 2005)...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got api.AnchorList
+	p.as(run.Token).want(200, "GET", "/tapes/c/anchors", nil, &got)
+	if n := len(got.Items); n != 1000 || got.Items[0].Phase != 1006 || got.Items[n-1].Phase != 2005 || !got.HasMore {
+		t.Errorf("%d anchors, the first of phase %d, more: %v; want 1,000, the first of phase 1006, and more", n, got.Items[0].Phase, got.HasMore)
+	}
 }
 
 // TestArtifactsOfThreads: naming an artifact neither makes it one's own nor brings back one that

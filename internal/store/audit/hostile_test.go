@@ -92,6 +92,42 @@ func sortedRefs(refs map[string]string) (names []string) {
 	return names
 }
 
+// TestManyByGit: a remote may have 100 commits on top of a merge that git made, and not one more.
+func TestManyByGit(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	f := storetest.Fork(t, m, "x", "")
+	var heads []string
+	for _, tp := range []*repo.Tape{m, f} {
+		storetest.Append(t, tp, repo.Message("user", tp.Name()))
+		_, err := tp.Handoff(t.Context(), repo.Anchor{Name: "plan"})
+		storetest.Must(t, err)
+		heads = append(heads, storetest.Head(t, tp).String())
+	}
+	commit := func(parents ...string) string {
+		args := []string{"-c", "user.name=T", "-c", "user.email=t@example.org", "commit-tree", heads[0] + "^{tree}", "-m", "by hand"}
+		for _, p := range parents {
+			args = append(args, "-p", p)
+		}
+		return storetest.Git(t, s.Dir(), args...)
+	}
+	check := func(head string) error {
+		c := audit.NewIncomingCheck(storetest.Inner(s))
+		return c.Check(t.Context(), layout.RefUpdate{Ref: mainRef, New: storetest.Hash(t, head)})
+	}
+	head := commit(heads...)
+	for range 100 {
+		head = commit(head)
+	}
+	if err := check(head); err != nil {
+		t.Errorf("100 commits are refused: %v", err)
+	}
+	if err := check(commit(head)); !errors.Is(err, repo.ErrRefused) || !strings.Contains(err.Error(), "more than 100 commits are on top") {
+		t.Errorf("with 101 commits, got %v, want ErrRefused", err)
+	}
+}
+
 func wantRefused(t *testing.T, k evilCase, failed map[string]error) {
 	t.Helper()
 	if k.Want == "" {

@@ -31,7 +31,7 @@ type auditWalk struct {
 	named      bool          // tape.json was checked
 	unfinished gitstore.Hash // a merge by git that a later commit must complete
 	want       gitstore.Hash // the tree of the completing commit
-	onTop      int           // how many commits are on top of the unfinished merge
+	onTop      int           // how many commits are on top of the unfinished merge, with the next one
 	start      gitstore.Hash // the first commit of the fork, if it is in the walk
 	inherited  bool          // the current commit is the parent's: it comes before start
 }
@@ -160,7 +160,7 @@ func (w *auditWalk) checkMerged(ctx context.Context, owner *workspace.Tape, thei
 
 // mergedByGit computes the result of a commit that git made: a merge, or a commit on top of one.
 func (w *auditWalk) mergedByGit(ctx context.Context, owner *workspace.Tape, h gitstore.Hash) (counts bool, err error) {
-	if w.onTop++; w.hostile && w.onTop > longestByGit {
+	if w.hostile && w.onTop > longestByGit {
 		return false, layout.Refused("run a tape command in the workspace that has them, which completes them, then push again",
 			"more than %d commits are on top of a merge that git made", longestByGit)
 	}
@@ -170,6 +170,7 @@ func (w *auditWalk) mergedByGit(ctx context.Context, owner *workspace.Tape, h gi
 	}
 	if m.Raw {
 		w.unfinished, w.want = h, m.B.Tree()
+		w.onTop++
 		return false, nil
 	}
 	w.unfinished, w.onTop = gitstore.ZeroHash, 0

@@ -45,8 +45,6 @@ func newFacts() facts {
 	return facts{artifacts: map[string]map[string]ArtifactFact{}, forks: map[string]ForkFact{}, handoffs: map[string][]int64{}}
 }
 
-const maxHandoffs = 1_000 // of a thread
-
 // MaxFacts limits the artifacts and forks of a tape: at this number, runs cannot add more. The server keeps
 // in memory whose they are.
 const MaxFacts = 50_000
@@ -76,11 +74,7 @@ func (f *facts) apply(e repo.Entry) {
 		data := jsonl.Get(e.Payload, "data")
 		f.forks[jsonl.GetString(data, "fork")] = ForkFact{thread, jsonl.GetString(data, "start")}
 	case EventHandoff:
-		all := append(f.handoffs[thread], e.ID)
-		if len(all) > 2*maxHandoffs {
-			all = append([]int64(nil), all[maxHandoffs:]...)
-		}
-		f.handoffs[thread] = all
+		f.handoffs[thread] = append(f.handoffs[thread], e.ID)
 	default:
 		isFact = f.applyArtifacts(e, thread, name)
 	}
@@ -144,11 +138,8 @@ func (l *Lane) Fork(name string) (ForkFact, bool) {
 	return f, ok
 }
 
-// Handoffs returns the ids of a thread's last maxHandoffs handoffs, the oldest first; the lane is held.
-func (l *Lane) Handoffs(thread string) []int64 {
-	all := l.facts.handoffs[thread]
-	return append([]int64(nil), all[max(0, len(all)-maxHandoffs):]...)
-}
+// Handoffs returns the ids of a thread's handoffs, the oldest first; the lane is held. Callers only read the result.
+func (l *Lane) Handoffs(thread string) []int64 { return l.facts.handoffs[thread] }
 
 // ForkDraft returns the event for a fork that a thread began; start is the fork's first commit.
 func ForkDraft(fork, start string) (repo.Draft, error) {
