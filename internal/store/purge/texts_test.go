@@ -188,6 +188,27 @@ func TestPurgeShort(t *testing.T) {
 	}
 }
 
+// A short secret in an entry of another tape does not hide a long one beside it.
+func TestPurgeOthersShortBesideLong(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	short, long := "tool"+"_calls", "Gx7-mkq2-Vtz9-pw4R"
+	storetest.Append(t, m, repo.Message("user", "PASSWORD="+short+"\n"), repo.Message("user", "PASSWORD="+long+"\n"))
+	o, err := s.CreateTape(t.Context(), "other")
+	storetest.Must(t, err)
+	storetest.Append(t, o, repo.Message("user", "only "+short), repo.Message("user", "both "+short+" and "+long))
+	done, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2, 3}})
+	storetest.Must(t, err)
+	if got := fmt.Sprint(done.Others); got != "[{other [3] []}]" {
+		t.Errorf("the other tapes are %s, want the entry with both", got)
+	}
+	for line, want := range map[string]bool{"only " + short: false, "both " + short + " and " + long: true} {
+		if got := done.Has(jsonl.AppendString(nil, line)); got != want {
+			t.Errorf("%q has what was purged: %v, want %v", line, got, want)
+		}
+	}
+}
+
 // Names of tapes and forks stay, also in entries that merges have written.
 func TestPurgeNames(t *testing.T) {
 	s := storetest.New(t, nil)
