@@ -333,7 +333,10 @@ func (f *forget) clearLogs() error {
 	if err != nil {
 		return err
 	}
-	return eachFile(gitFiles(f.s), func(path string, raw []byte) error {
+	return eachFile(gitFiles(f.s), func(path string, raw []byte, err error) error {
+		if err != nil {
+			return err
+		}
 		name := filepath.Base(path) // a draft of a message names no commits
 		named := strings.Contains(name, "MSG") && !(name == "MERGE_MSG" && f.mergesOthers(filepath.Dir(path)))
 		for line := range strings.Lines(string(raw)) {

@@ -172,6 +172,34 @@ func TestPurgeForeignFiles(t *testing.T) {
 	}
 }
 
+// What cannot be read is reported, because it may have the secret, and does not stop a purge.
+func TestPurgeUnreadableFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := repo.Init(t.Context(), dir, nil)
+	storetest.Must(t, err)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "the key="+storetest.Leak(1)))
+	folder := filepath.Join(dir, "a folder")
+	storetest.Must(t, os.Mkdir(folder, 0o700))
+	unreadable := []string{folder, filepath.Join(dir, "notes-"+storetest.Leak(1)), filepath.Join(dir, ".git", "COMMIT_EDITMSG")}
+	for _, path := range unreadable[1:] {
+		storetest.WriteFile(t, path, []byte("it says "+storetest.Leak(1)))
+	}
+	for _, path := range unreadable {
+		storetest.Must(t, os.Chmod(path, 0))
+		t.Cleanup(func() { storetest.Must(t, os.Chmod(path, 0o700)) })
+	}
+	if _, err := os.ReadFile(unreadable[1]); err == nil {
+		t.Skip("this user may read everything")
+	}
+	left := strings.Join(purgeKeys(t, m, repo.PurgeOptions{Rules: []string{purge.AllRules}}).Left, "\n")
+	for _, want := range []string{"a folder", "notes-[redacted:", "COMMIT_EDITMSG"} {
+		if !strings.Contains(left, want) || strings.Contains(left, storetest.Leak(1)) {
+			t.Errorf("left:\n%s\nwant %s in it, and no secret", left, want)
+		}
+	}
+}
+
 // Short secrets, which may stand elsewhere by chance, are masked only where they are detected; the result says so.
 func TestPurgeShort(t *testing.T) {
 	s := storetest.New(t, nil)
