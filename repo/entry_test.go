@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"tape/internal/store/layout"
 	storetest "tape/internal/testkit/store"
@@ -82,6 +83,23 @@ func TestBytesSurvive(t *testing.T) {
 	e := storetest.Append(t, again, d)[0]
 	if !bytes.Contains(e.Raw, []byte(`"x":1.0`)) || e.ID != 3 {
 		t.Errorf("the line became %s, want the id 3 and x as it was", e.Raw)
+	}
+}
+
+// TestOutputComesBack: nothing that output adds to an entry is stored when the output is appended.
+func TestOutputComesBack(t *testing.T) {
+	tp := storetest.Tape(t, storetest.New(t, nil), "")
+	e := storetest.Append(t, tp, repo.Message("user", "hello"))[0]
+	want := string(e.Raw)
+	for i := range reflect.TypeFor[repo.Entry]().NumField() { // some members are only added if there is a value
+		if f := reflect.ValueOf(&e).Elem().Field(i); f.Kind() == reflect.String && f.IsZero() {
+			f.SetString("x")
+		}
+	}
+	d, err := repo.ParseDraft(e.JSON())
+	storetest.Must(t, err)
+	if got := string(storetest.Append(t, tp, d)[0].Raw); got != strings.Replace(want, `"id":2`, `"id":3`, 1) {
+		t.Errorf("%s was appended as %s", e.JSON(), got)
 	}
 }
 

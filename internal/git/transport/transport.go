@@ -81,13 +81,20 @@ func below(refs []gitstore.Ref, prefixes []string) []gitstore.Ref {
 
 // LeaveHead prepares the deletion of a branch at a remote that is a path: a repository refuses to delete
 // the branch that its HEAD names. If HEAD names this branch, LeaveHead sets it to next, which need not
-// exist. Other remotes, and repositories with a working tree, are not touched.
-func LeaveHead(ctx context.Context, r *gitstore.Repo, remote, branch, next string) error {
+// exist. Other remotes, and repositories with a working tree, are not touched. back undoes it if the
+// branch was not deleted.
+func LeaveHead(ctx context.Context, r *gitstore.Repo, remote, branch, next string) (back func() error, err error) {
 	other, named, _, err := headOf(r, remote)
 	if err != nil || other == nil || named != branch {
-		return err
+		return func() error { return nil }, err
 	}
-	return other.SetHead(ctx, other.GitDir(), next)
+	back = func() error {
+		if _, err := other.Ref(branch); err != nil {
+			return nil //nolint:nilerr // it is gone
+		}
+		return other.SetHead(context.WithoutCancel(ctx), other.GitDir(), branch)
+	}
+	return back, other.SetHead(ctx, other.GitDir(), next)
 }
 
 // headOf opens the repository of a remote that is a path, and reads its HEAD. The repository is nil for

@@ -69,9 +69,9 @@ const (
 )
 
 // Close removes a fork's working tree, branch and tags. With a message, its last commit is noted in
-// the reflogs of its ancestors. If it was the current tape, its parent becomes that. If it is
-// interrupted before the branch is gone, the fork can be closed again; after that, only tags remain
-// for tape gc.
+// the reflogs of its ancestors. If it was the current tape, its parent becomes that, or
+// the nearest ancestor that exists. If it is interrupted before the branch is gone, the fork can be
+// closed again; after that, only tags remain for tape gc.
 func Close(ctx context.Context, w *writer.Writer, message string) error {
 	t, s := w.T, w.T.Store()
 	ctx = context.WithoutCancel(ctx)
@@ -81,7 +81,15 @@ func Close(ctx context.Context, w *writer.Writer, message string) error {
 		}
 	}
 	if s.Config().Tape == t.Name() {
-		if err := s.SetSetting("tape", t.Parent()); err != nil {
+		next := t.Parent()
+		for up, err := range Ancestors(ctx, t) {
+			if err != nil {
+				return err
+			}
+			next = up.Name()
+			break
+		}
+		if err := s.SetSetting("tape", next); err != nil {
 			return err
 		}
 	}

@@ -190,7 +190,7 @@ func withoutEmpty(s string) []string {
 
 // Several forks of one tape, and forks of these, can be merged in any order.
 func TestForksOfForks(t *testing.T) {
-	_, m := storetest.ForkedTape(t)
+	s, m := storetest.ForkedTape(t)
 	x, y := storetest.Fork(t, m, "x", ""), storetest.Fork(t, m, "y", "test")
 	storetest.Append(t, x, repo.Message("user", "x1"))
 	z := storetest.Fork(t, x, "z", "")
@@ -202,8 +202,14 @@ func TestForksOfForks(t *testing.T) {
 	storetest.Append(t, x, repo.Message("user", "x2"))
 	storetest.Merge(t, y, join.Options{})
 	storetest.Merge(t, x, join.Options{})
+	if _, err := s.Switch(t.Context(), "main/x/z"); err != nil {
+		t.Fatal(err)
+	}
 	if got := storetest.Merge(t, z, join.Options{}); got.Into != "main" {
 		t.Errorf("merged into %q, want main, because the parent is gone", got.Into)
+	}
+	if got := s.CurrentTape(); got != "main" {
+		t.Errorf("the current tape is %q, want main", got)
 	}
 	storetest.WantTexts(t, m, "session/start one ran build two three test four y1 x1 x2 z1")
 	last := storetest.Entries(t, m, repo.Query{Tail: repo.N(1)})[0]

@@ -106,8 +106,8 @@ func notText(kind string, texts ...string) error {
 }
 
 // ParseDraft parses one line of NDJSON: kind and payload, optionally meta and date. Members that tape
-// adds to its output (id, tape, anchor, anchor_seq, score, snippet) are ignored, other unknown ones
-// kept. Errors: ErrInvalid.
+// adds to its output (id, tape, workspace, anchor, anchor_seq, score, snippet) are ignored, other
+// unknown ones kept. Errors: ErrInvalid.
 func ParseDraft(line []byte) (Draft, error) {
 	d, err := ParseLine(line)
 	return fromCodec(d), err

@@ -16,22 +16,22 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// eachFile calls fn for files, and for all files below folders. It skips what is missing, no plain file, or
-// cannot be read.
-func eachFile(paths []string, fn func(path string, raw []byte) error) error {
+// eachFile calls fn for files, and for all files below folders. It skips what is missing or no plain file. err
+// says why a file or folder cannot be read.
+func eachFile(paths []string, fn func(path string, raw []byte, err error) error) error {
 	for _, path := range paths {
 		err := filepath.WalkDir(path, func(path string, d fs.DirEntry, err error) error {
+			var raw []byte
+			if err == nil {
+				if !d.Type().IsRegular() {
+					return nil
+				}
+				raw, err = os.ReadFile(path)
+			}
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
-			if err != nil || !d.Type().IsRegular() {
-				return err
-			}
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				return nil //nolint:nilerr // it is gone by now
-			}
-			return fn(path, raw)
+			return fn(path, raw, err)
 		})
 		if err != nil {
 			return err
@@ -54,7 +54,10 @@ func gitFiles(s *workspace.Store) (paths []string) {
 func eachReflog(s *workspace.Store, fn func(ref, path, log string) error) error {
 	for _, dir := range s.Git().HeadDirs() {
 		logs := filepath.Join(dir, "logs")
-		err := eachFile([]string{logs}, func(path string, raw []byte) error {
+		err := eachFile([]string{logs}, func(path string, raw []byte, err error) error {
+			if err != nil {
+				return err
+			}
 			return fn(filepath.ToSlash(path[len(logs)+1:]), path, string(raw))
 		})
 		if err != nil {
@@ -101,7 +104,11 @@ func (p *purge) clearReflogs() error {
 func (p *purge) clearFiles(ctx context.Context) error {
 	// Objects that a killed process had not renamed yet are in tmp.
 	paths := []string{p.s.PrivatePath(layout.TornDirName), p.s.PrivatePath("tmp"), filepath.Join(p.s.Git().GitDir(), "rr-cache")}
-	err := eachFile(append(paths, gitFiles(p.s)...), func(path string, raw []byte) error {
+	err := eachFile(append(paths, gitFiles(p.s)...), func(path string, raw []byte, err error) error {
+		if err != nil {
+			p.leftUnread(err)
+			return nil
+		}
 		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
 			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // possibly cut off
 		}
@@ -152,12 +159,19 @@ func (p *purge) reportFiles(ctx context.Context, dir string) error {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}
-	return eachFile(paths, func(path string, raw []byte) error {
-		if p.mask.Holds(raw) || p.mask.Holds([]byte(path[len(dir)+1:])) {
+	return eachFile(paths, func(path string, raw []byte, err error) error {
+		switch {
+		case err != nil:
+			p.leftUnread(err)
+		case p.mask.Holds(raw) || p.mask.Holds([]byte(path[len(dir)+1:])):
 			p.left("the file %s has it, and does not belong to a tape: remove it", p.mask.Text(path))
 		}
 		return ctx.Err()
 	})
+}
+
+func (p *purge) leftUnread(err error) {
+	p.left("what could not be read may have it, so look yourself: %s", p.mask.Text(err.Error()))
 }
 
 // namesOld reports whether a line of one of git's files begins with a replaced commit.

@@ -34,7 +34,6 @@ type ForgetOptions struct {
 type Forgotten struct {
 	Slugs   []string // of the tape and of those of its forks that are known here
 	Remotes []string // that had the tape when they were last fetched or pushed to
-	Removed []string // files and refs that an interrupted purge removed when it was finished first
 }
 
 // forgetNote is stored while a tape is being forgotten, so that a repeated call knows what to look for when
@@ -74,7 +73,7 @@ func Forget(ctx context.Context, s *workspace.Store, name string, o ForgetOption
 		before.Tape, before.Also = name, append(before.Also, o.Also...)
 		f := &forget{purge: p, note: before}
 		err = f.do(ctx)
-		out = Forgotten{Slugs: f.note.Slugs, Remotes: f.note.Remotes, Removed: p.out.Removed}
+		out = Forgotten{Slugs: f.note.Slugs, Remotes: f.note.Remotes}
 		return err
 	}, workspace.FetchLock, purgeLock)
 	return out, layout.Wrap(err, "forget tape %q", name)
@@ -333,7 +332,10 @@ func (f *forget) clearLogs() error {
 	if err != nil {
 		return err
 	}
-	return eachFile(gitFiles(f.s), func(path string, raw []byte) error {
+	return eachFile(gitFiles(f.s), func(path string, raw []byte, err error) error {
+		if err != nil {
+			return err
+		}
 		name := filepath.Base(path) // a draft of a message names no commits
 		named := strings.Contains(name, "MSG") && !(name == "MERGE_MSG" && f.mergesOthers(filepath.Dir(path)))
 		for line := range strings.Lines(string(raw)) {

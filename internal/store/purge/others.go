@@ -87,15 +87,16 @@ func (p *purge) has(known *secrets.KnownFinder, line []byte) (has bool, detected
 	if len(found) == 0 {
 		return false, nil
 	}
-	isIn := func(list []secrets.Finding, fp string) bool {
-		return slices.ContainsFunc(list, func(f secrets.Finding) bool { return f.Fingerprint == fp })
-	}
-	_, also := p.o.Find.Mask(line, func(f secrets.Finding) bool { return !isIn(found, f.Fingerprint) })
+	_, also := p.o.Find.Mask(line, func(f secrets.Finding) bool {
+		return !slices.ContainsFunc(found, func(k secrets.Finding) bool { return k.Fingerprint == f.Fingerprint })
+	})
 	for _, f := range also {
 		detected = append(detected, f.Fingerprint)
 	}
-	short := slices.ContainsFunc(p.mask.Short, func(s secrets.Secret) bool { return isIn(found, s.Fingerprint) })
-	return len(detected) > 0 || !short, detected
+	long := slices.ContainsFunc(found, func(f secrets.Finding) bool {
+		return !slices.ContainsFunc(p.mask.Short, func(s secrets.Secret) bool { return s.Fingerprint == f.Fingerprint })
+	})
+	return len(detected) > 0 || long, detected
 }
 
 // reportKept reports where masked texts remain: in names that a purge does not change, and short ones

@@ -172,6 +172,34 @@ func TestPurgeForeignFiles(t *testing.T) {
 	}
 }
 
+// What cannot be read is reported, because it may have the secret, and does not stop a purge.
+func TestPurgeUnreadableFiles(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := repo.Init(t.Context(), dir, nil)
+	storetest.Must(t, err)
+	m := storetest.Tape(t, s, "main")
+	storetest.Append(t, m, repo.Message("user", "the key="+storetest.Leak(1)))
+	folder := filepath.Join(dir, "a folder")
+	storetest.Must(t, os.Mkdir(folder, 0o700))
+	unreadable := []string{folder, filepath.Join(dir, "notes-"+storetest.Leak(1)), filepath.Join(dir, ".git", "COMMIT_EDITMSG")}
+	for _, path := range unreadable[1:] {
+		storetest.WriteFile(t, path, []byte("it says "+storetest.Leak(1)))
+	}
+	for _, path := range unreadable {
+		storetest.Must(t, os.Chmod(path, 0))
+		t.Cleanup(func() { storetest.Must(t, os.Chmod(path, 0o700)) })
+	}
+	if _, err := os.ReadFile(unreadable[1]); err == nil {
+		t.Skip("this user may read everything")
+	}
+	left := strings.Join(purgeKeys(t, m, repo.PurgeOptions{Rules: []string{purge.AllRules}}).Left, "\n")
+	for _, want := range []string{"a folder", "notes-[redacted:", "COMMIT_EDITMSG"} {
+		if !strings.Contains(left, want) || strings.Contains(left, storetest.Leak(1)) {
+			t.Errorf("left:\n%s\nwant %s in it, and no secret", left, want)
+		}
+	}
+}
+
 // Short secrets, which may stand elsewhere by chance, are masked only where they are detected; the result says so.
 func TestPurgeShort(t *testing.T) {
 	s := storetest.New(t, nil)
@@ -185,6 +213,27 @@ func TestPurgeShort(t *testing.T) {
 	}
 	if got := storetest.Entries(t, m, repo.Query{}); strings.Contains(string(got[1].Raw), word) || !strings.Contains(string(got[2].Raw), word) {
 		t.Errorf("only the first of these should be masked:\n%s\n%s", got[1].Raw, got[2].Raw)
+	}
+}
+
+// A short secret in an entry of another tape does not hide a long one beside it.
+func TestPurgeOthersShortBesideLong(t *testing.T) {
+	s := storetest.New(t, nil)
+	m := storetest.Tape(t, s, "main")
+	short, long := "tool"+"_calls", "Gx7-mkq2-Vtz9-pw4R"
+	storetest.Append(t, m, repo.Message("user", "PASSWORD="+short+"\n"), repo.Message("user", "PASSWORD="+long+"\n"))
+	o, err := s.CreateTape(t.Context(), "other")
+	storetest.Must(t, err)
+	storetest.Append(t, o, repo.Message("user", "only "+short), repo.Message("user", "both "+short+" and "+long))
+	done, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2, 3}})
+	storetest.Must(t, err)
+	if got := fmt.Sprint(done.Others); got != "[{other [3] []}]" {
+		t.Errorf("the other tapes are %s, want the entry with both", got)
+	}
+	for line, want := range map[string]bool{"only " + short: false, "both " + short + " and " + long: true} {
+		if got := done.Has(jsonl.AppendString(nil, line)); got != want {
+			t.Errorf("%q has what was purged: %v, want %v", line, got, want)
+		}
 	}
 }
 

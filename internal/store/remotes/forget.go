@@ -1,6 +1,7 @@
 package remotes
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"slices"
@@ -19,8 +20,9 @@ type ForgetOptions struct {
 }
 
 // Forget deletes a tape at a remote, with its forks, tags and archives, and leaves a note there that it was
-// forgotten, so that the next pulls of others ask about it. All of it happens, or nothing; only the HEAD of a
-// remote that is a path may have left the tape's branch. It reports whether anything changed at the remote.
+// forgotten, so that the next pulls of others ask about it. All of it happens, or nothing; only after a
+// kill, the HEAD of a remote that is a path may have left the tape's branch. It reports whether anything
+// changed at the remote.
 //
 // Errors: ErrConflict if the remote refuses; those of a push.
 func Forget(ctx context.Context, s *workspace.Store, remote, name string, o ForgetOptions) (done bool, err error) {
@@ -54,9 +56,11 @@ func Forget(ctx context.Context, s *workspace.Store, remote, name string, o Forg
 			break
 		}
 	}
-	if err := transport.LeaveHead(ctx, s.Git(), remote, branch, next); err != nil {
+	back, err := transport.LeaveHead(ctx, s.Git(), remote, branch, next)
+	if err != nil {
 		return false, err
 	}
+	defer func() { err = cmp.Or(err, back()) }()
 	results, err := transport.Push(ctx, s.Git(), remote, [][]transport.PushRef{group}, to)
 	if err != nil {
 		return false, err

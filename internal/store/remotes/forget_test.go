@@ -67,6 +67,15 @@ func TestForgetAtARemote(t *testing.T) {
 	storetest.Must(t, deletions("0000000000000000000000000000000000000000 "+mark.String()+" "+layout.ForgottenPrefix+layout.ForgottenID(layout.TapeSlug("Gone"))+"\n"))
 	done, err := purge.Forget(t.Context(), storetest.Inner(s), "Gone", purge.ForgetOptions{})
 	storetest.Must(t, err)
+	branch := "refs/heads/tape/" + layout.TapeSlug("Gone")
+	storetest.Git(t, remote, "symbolic-ref", "HEAD", branch)
+	storetest.Git(t, remote, "config", "receive.denyDeletes", "true")
+	_, err = remotes.Forget(t.Context(), storetest.Inner(s), "origin", "Gone", remotes.ForgetOptions{Slugs: done.Slugs})
+	storetest.WantIs(t, err, repo.ErrConflict)
+	if head := storetest.Git(t, remote, "symbolic-ref", "HEAD"); head != branch {
+		t.Errorf("after a refusal, the remote's HEAD is %s, want %s", head, branch)
+	}
+	storetest.Git(t, remote, "config", "receive.denyDeletes", "false")
 	for i, want := range []bool{true, false} {
 		was, err := remotes.Forget(t.Context(), storetest.Inner(s), "origin", "Gone", remotes.ForgetOptions{Slugs: done.Slugs})
 		storetest.Must(t, err)
@@ -78,6 +87,9 @@ func TestForgetAtARemote(t *testing.T) {
 		if !strings.Contains(ref, "/main") && !strings.HasPrefix(ref, "refs/tape/forgotten/") {
 			t.Errorf("the remote still has %s", ref)
 		}
+	}
+	if head := storetest.Git(t, remote, "symbolic-ref", "HEAD"); head != "refs/heads/tape/main" {
+		t.Errorf("the remote's HEAD is %s, want main", head)
 	}
 	_, err = merge.Pull(t.Context(), other, "origin", nil)
 	storetest.Must(t, err)

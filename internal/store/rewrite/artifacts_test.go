@@ -8,19 +8,20 @@ import (
 )
 
 func TestPurgeReachesArtifacts(t *testing.T) {
-	const token = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789"
+	const token, password = "ghp_" + "abcdefghijklmnopqrstuvwxyz0123456789", "Hq7vLm3xTt1P"
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
 	kept := storetest.AddArtifact(t, tp, "kept", "nothing to hide")
 	a := storetest.AddArtifact(t, tp, "log", "token "+token+" end\n")
 	storetest.Append(t, tp, storetest.ReferTo("look", a, kept), repo.Message("user", "it is "+token))
 	storetest.Handoff(t, tp, "next")
-	late := storetest.AddArtifact(t, tp, "late", "and again "+token)
+	late := storetest.AddArtifact(t, tp, "late", "and again "+token+", and in Latin-1: postgres://us\xe9r:"+password+"@db.prod.net/x")
 	storetest.Append(t, tp, storetest.ReferTo("here", late))
 	if _, err := tp.Purge(t.Context(), repo.PurgeOptions{Rules: []string{purge.AllRules}}); err != nil {
 		t.Fatal(err)
 	}
 	storetest.WantNowhere(t, s.Dir(), token)
+	storetest.WantNowhere(t, s.Dir(), password)
 	storetest.WantArtifact(t, tp, kept, "nothing to hide")
 	list, err := tp.Artifacts(t.Context())
 	if err != nil || len(list) != 3 {

@@ -3,6 +3,7 @@ package rewrite_test
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"tape/internal/git/gitstore"
 	storetest "tape/internal/testkit/store"
@@ -34,6 +35,54 @@ func TestPurgeWhole(t *testing.T) {
 	storetest.WantNowhere(t, s.Dir(), secret)
 	if tag := storetest.Git(t, s.Dir(), "cat-file", "tag", "anchor/main/002_next"); !strings.HasSuffix(tag, "State: {\"todo\":[\"[redacted]\",1],\"summary\":\"[redacted]\"}") {
 		t.Errorf("the tag's text was not taken out: %s", tag)
+	}
+}
+
+// Text that is not valid UTF-8 is masked, too: artifacts, other files, and messages of commits and tags.
+func TestPurgeNotUTF8(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ws")
+	s, _, err := repo.Init(t.Context(), dir, nil)
+	storetest.Must(t, err)
+	m := storetest.Tape(t, s, "main")
+	text := func(secret string) string {
+		return "\xff\xfe\ufffd\x00\xe9" + secret + "\xfc, " + secret + " caf\xe9 \"\n\U0010ffe9\xc3"
+	}
+	was := text(storetest.Leak(1))
+	git := func(args ...string) {
+		t.Helper()
+		storetest.Git(t, dir, append([]string{"-c", "user.name=x", "-c", "user.email=x@y", "-c", "i18n.commitEncoding=ISO-8859-1"}, args...)...)
+	}
+	message := filepath.Join(t.TempDir(), "message")
+	storetest.WriteFile(t, message, []byte("caf\xe9 "+storetest.Leak(1)+"\n"))
+	git("tag", "-a", "-F", message, "mine")
+	a := storetest.AddArtifact(t, m, "image", was)
+	clean := storetest.AddArtifact(t, m, "clean", text("no secret"))
+	storetest.Append(t, m, storetest.ReferTo("look", a, clean))
+	storetest.Checkpoint(t, m)
+	storetest.WriteFile(t, filepath.Join(dir, "notes"), []byte(was))
+	git("add", "notes")
+	git("commit", "-q", "-F", message)
+	git("rm", "-q", "notes")
+	git("commit", "-q", "-m", "without it")
+
+	done := storetest.Purge(t, m, repo.PurgeOptions{Fingerprints: []string{storetest.LeakPrint(storetest.Leak(1))}})
+	if len(done.Left) > 0 || done.Tags != 1 {
+		t.Errorf("purge: %+v, want one tag changed and nothing left", done)
+	}
+	storetest.WantNowhere(t, dir, storetest.Leak(1))
+	want := text("[redacted:leak:" + storetest.LeakPrint(storetest.Leak(1)) + "]")
+	if got := storetest.Git(t, dir, "show", "tape/main~2:notes"); got != strings.TrimSpace(want) {
+		t.Errorf("the file is %q, want %q", got, want)
+	}
+	storetest.WantArtifact(t, m, clean, text("no secret"))
+	list, err := m.Artifacts(t.Context())
+	if err != nil || len(list) != 2 {
+		t.Fatalf("artifacts: %+v, %v; want 2", list, err)
+	}
+	for _, x := range list {
+		if x.Name == "image" {
+			storetest.WantArtifact(t, m, x.Artifact, want)
+		}
 	}
 }
 

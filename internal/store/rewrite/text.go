@@ -137,12 +137,38 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Text masks secrets in a text that is not JSON. One that is not valid UTF-8 stays as it is.
+// Text masks secrets in a text that is not JSON. While it is masked, other characters stand for bytes that are
+// not valid UTF-8. These are the last private ones, whose own bytes are replaced, too.
 func (m *Masker) Text(text string) string {
 	if utf8.ValidString(text) {
-		if out, ok := jsonl.String(m.value(jsonl.AppendString(nil, text))); ok {
-			return out
+		return m.valid(text)
+	}
+	const standIn = utf8.MaxRune - 0xff // plus a byte, which is 0x80 or more
+	var in, out []byte
+	for i, n := 0, 0; i < len(text); i += n {
+		var r rune
+		if r, n = utf8.DecodeRuneInString(text[i:]); r < standIn+0x80 && (r != utf8.RuneError || n > 1) {
+			in = append(in, text[i:i+n]...)
+			continue
 		}
+		for _, b := range []byte(text[i : i+n]) {
+			in = utf8.AppendRune(in, standIn+rune(b))
+		}
+	}
+	for _, r := range m.valid(string(in)) {
+		if r < standIn+0x80 {
+			out = utf8.AppendRune(out, r)
+		} else {
+			out = append(out, byte(r-standIn))
+		}
+	}
+	return string(out)
+}
+
+// valid masks secrets in a text that is valid UTF-8.
+func (m *Masker) valid(text string) string {
+	if out, ok := jsonl.String(m.value(jsonl.AppendString(nil, text))); ok {
+		return out
 	}
 	return text
 }
@@ -161,8 +187,7 @@ func (m *Masker) Holds(text []byte) bool {
 		}
 	}
 	for part := range bytes.SplitSeq(text, []byte{0}) {
-		clean := strings.ToValidUTF8(string(part), "\n")
-		if m.Text(clean) != clean {
+		if text := string(part); m.Text(text) != text {
 			return true
 		}
 	}

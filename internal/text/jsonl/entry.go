@@ -77,9 +77,9 @@ func parseID(line []byte) (int64, error) {
 
 // ParseDraft decodes one line of input: an entry whose id, if any, is ignored. Kind
 // and payload are required; meta and date are optional. The members that output adds
-// to an entry (tape, anchor, anchor_seq, score, snippet) are ignored, so that output
-// can be fed back; other unknown members are kept in Extra. Payload, Meta and Extra
-// are compacted copies. The error is a *SyntaxError.
+// to an entry (tape, workspace, anchor, anchor_seq, score, snippet) are ignored, so
+// that output can be fed back; other unknown members are kept in Extra. Payload, Meta
+// and Extra are compacted copies. The error is a *SyntaxError.
 func ParseDraft(line []byte) (Draft, error) {
 	return parseDraft(line, isOutputKey)
 }

@@ -133,7 +133,7 @@ func memberOf(key []byte) memberSet {
 
 // isOutputKey reports whether output adds this key to entries.
 func isOutputKey(key []byte) bool {
-	return slices.Contains([]string{"tape", "anchor", "anchor_seq", "score", "snippet"}, string(key))
+	return slices.Contains([]string{"tape", "workspace", "anchor", "anchor_seq", "score", "snippet"}, string(key))
 }
 
 func (m *members) id() int64 {
