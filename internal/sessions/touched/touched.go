@@ -150,10 +150,16 @@ func (f *File) isProject(dir string) bool {
 }
 
 // wasProject reports whether the parts of a path end with the project's name, or have a folder of worktrees after it.
+// The project may have a folder of its own name, such as cmd/shop in shop.
 func (f *File) wasProject(parts []string) bool {
-	at := slices.Index(parts, filepath.Base(f.main))
+	name := filepath.Base(f.main)
+	at := slices.Index(parts, name)
 	if at < 0 || at == len(parts)-1 {
 		return at >= 0
+	}
+	if parts[len(parts)-1] == name {
+		_, err := os.Stat(filepath.Join(f.main, filepath.Join(parts[at+1:]...)))
+		return err != nil
 	}
 	return slices.ContainsFunc(parts[at+1:len(parts)-1], func(p string) bool {
 		return strings.HasPrefix(p, ".") || strings.Contains(p, "worktree")

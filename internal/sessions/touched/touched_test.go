@@ -39,6 +39,7 @@ func TestFile(t *testing.T) {
 	shop, tree, blog := filepath.Join(top, "shop"), filepath.Join(top, "wt", "1"), filepath.Join(top, "blog")
 	put(t, filepath.Join(shop, "cmd", "old.go"), "package main\n\nfunc main() {\n\tprintln(1)\n}\n")
 	put(t, filepath.Join(blog, "cmd", "new.go"), "")
+	put(t, filepath.Join(shop, "lib", "shop", "a.go"), "")
 	git(t, shop, "init", "-q")
 	git(t, shop, "add", ".")
 	git(t, shop, "commit", "-qm", "one")
@@ -62,6 +63,9 @@ func TestFile(t *testing.T) {
 			filepath.Join(top, "link/cmd/new.go"): true,
 			"/elsewhere/shop/cmd/new.go":          true,
 			"/elsewhere/shop/.trees/x/cmd/new.go": true,
+			"/shop/old/shop/cmd/new.go":           true, // a folder above it has its name, too
+			"/shop/old/blog/cmd/new.go":           false,
+			"/elsewhere/shop/lib/shop/cmd/new.go": false,
 			"cmd/new.go":                          true, // of a session whose directory is not known
 			filepath.Join(blog, "cmd/new.go"):     false,
 			filepath.Join(shop, "a/cmd/new.go"):   false,
@@ -77,6 +81,10 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inner, err := Find(t.Context(), filepath.Join(shop, "lib", "shop"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	gone, err := Find(t.Context(), filepath.Join(shop, "gone", "a.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -85,9 +93,9 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !folder.Is(filepath.Join(tree, "cmd/sub/x.go")) || folder.Is(filepath.Join(shop, "x.go")) || folder.Bases() != nil ||
+	if !folder.Is(filepath.Join(tree, "cmd/sub/x.go")) || !inner.Is("/elsewhere/shop/lib/shop/a.go") || folder.Is(filepath.Join(shop, "x.go")) || folder.Bases() != nil ||
 		!gone.Is(filepath.Join(shop, "gone/a.go")) || gone.Is(filepath.Join(shop, "gone/b.go")) ||
 		!plain.Is(filepath.Join(blog, "cmd/new.go")) || plain.Is(filepath.Join(shop, "cmd/new.go")) {
-		t.Errorf("a folder, a deleted file or a file outside a repository matches wrong paths:\n%+v\n%+v\n%+v", folder, gone, plain)
+		t.Errorf("a folder, a deleted file or a file outside a repository matches wrong paths:\n%+v\n%+v\n%+v\n%+v", folder, inner, gone, plain)
 	}
 }

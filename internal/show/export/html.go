@@ -13,6 +13,7 @@ import (
 	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
+	"tape/internal/show/outline"
 	"tape/repo"
 )
 
@@ -176,12 +177,11 @@ func (p *page) open(c class, title string, e repo.Entry) {
 	}
 }
 
-// speaker returns the label of a message on a page for others, as in the web view. A user's message that is not in the
-// context counts as one to a subagent.
+// speaker returns the label of a message on a page for others, as in the web view.
 func speaker(c class, title string, e repo.Entry) string {
 	switch conversation.Speaker(c) {
 	case conversation.User:
-		if e.Hidden() {
+		if outline.IsSubagent(conversation.Fork(e)) {
 			return "Task"
 		}
 		return "Prompt"

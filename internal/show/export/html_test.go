@@ -311,14 +311,15 @@ func TestHTMLPublished(t *testing.T) {
 	r.add(repo.KindMessage, `{"role":"user","content":"the question"}`, `{"author":"Ada <ada@example.org>"}`)
 	r.add(repo.KindMessage, `{"role":"user","content":"another"}`, `{"author":"<bob@example.org>"}`)
 	r.add("event", `{"name":"thinking","data":{"thinking":"a thought"}}`, `{}`)
-	r.add(repo.KindMessage, `{"role":"user","content":"for the helper"}`, `{"context":false}`)
+	r.add(repo.KindMessage, `{"role":"user","content":"taken back"}`, `{"context":false}`)
+	r.add(repo.KindMessage, `{"role":"user","content":"for the helper"}`, `{"context":false,"origin":{"fork":"agent-7"}}`)
 	r.add(repo.KindMessage, `{"role":"assistant","content":"the answer"}`, `{}`)
 	r.anchor("review", `{"n":1}`)
 	src := r.source()
 	src.Published, src.Omitted = true, func() []string { return []string{"2 files"} }
 	page := write(t, "html", src)
 	checkPage(t, page)
-	order(t, page, ">Prompt<", "the question", "a thought", ">Task<", "for the helper", ">Agent<", "the answer", "review", "Not in this file: 1 event; 2 files.")
+	order(t, page, ">Prompt<", "the question", "a thought", ">Prompt<", "taken back", ">Task<", "for the helper", ">Agent<", "the answer", "review", "Not in this file: 1 event; 2 files.")
 	for _, text := range []string{"bookkeeping", "seventeen", "001", "session/start", "@example.org", "tape main", "start<"} {
 		if strings.Contains(page, text) {
 			t.Errorf("the page has %q", text)

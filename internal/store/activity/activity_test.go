@@ -208,14 +208,14 @@ func TestProgramsOfCodex(t *testing.T) {
 	add(&s, entries(
 		`0 | message | {"role":"user","content":"why?"}`,
 		`0 | event | `+usage, `1 | event | `+usage,
-		`2 | event | {"name":"tool.run","data":{"item":"FileChange","status":"completed","changes":{"/p/n.txt":{"type":"update","unified_diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n"}}}}`,
+		`2 | event | {"name":"tool.run","data":{"item":"FileChange","status":"completed","changes":{"/p/n.txt":{"type":"update","unified_diff":"@@ -1 +1,2 @@\n-a\n+b\n+c\n"},"/p/old.txt":{"type":"update","move_path":"/p/moved.txt","unified_diff":"@@ -1 +1 @@\n-a\n+b\n"}}}}`,
 		`3 | tool_call | `+calling("exec_command", `{"cmd":"make"}`),
 		`63 | tool_result | {"results":["Chunk ID: 1\nProcess exited with code 0\n"]} | {"call_ids":["c-exec_command"]}`,
 		`63 | event | {"name":"tool.detail","data":{"call_id":"c-exec_command","started_at_ms":1795168798000,"completed_at_ms":1795168802000}}`))
 	// 09:59:58 to 10:00:02, four seconds after almost a minute of waiting.
 	want := []string{`work 9 gpt "" turns 1 active 3 in 6 out 2 cache 4+0 calls 1 failed 0`, `work 10 gpt "" turns 0 active 4 in 0 out 0 cache 0+0 calls 0 failed 0`,
 		`tool 9 exec_command calls 1 failed 0 active 0`, `tool 10 exec_command calls 0 failed 0 active 4`,
-		`file /p/n.txt @4 reads 0 writes 1 +2 -1`}
+		`file /p/n.txt @4 reads 0 writes 1 +2 -1`, `file /p/old.txt @4 reads 0 writes 1 +0 -0`, `file /p/moved.txt @4 reads 0 writes 1 +1 -1`}
 	if got := sumLines(s.Take()); !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}

@@ -70,6 +70,10 @@ func (n *Note) readToolRun(e layout.Entry, data []byte) {
 		}
 		for path, change := range jsonl.Fields(jsonl.Get(data, "changes")) {
 			t := Touch{Path: path, Writes: 1}
+			if to := jsonl.GetString(change, "move_path"); to != "" { // the changed lines count for the new name
+				n.touches = append(n.touches, t)
+				t.Path = to
+			}
 			switch content := jsonl.GetString(change, "content"); jsonl.GetString(change, "type") {
 			case "add":
 				t.Added = int64(len(lines(content)))
@@ -80,9 +84,6 @@ func (n *Note) readToolRun(e layout.Entry, data []byte) {
 			}
 			if n.touches = append(n.touches, t); len(n.touches) >= maxTouches {
 				break
-			}
-			if to := jsonl.GetString(change, "move_path"); to != "" {
-				n.touches = append(n.touches, Touch{Path: to, Writes: 1})
 			}
 		}
 	}

@@ -3,7 +3,6 @@
 package projects
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -52,9 +51,8 @@ func projectName(dir string) string {
 // linked to it. If dir is gone, a project of the same name counts as its project, if there is only one.
 func ForSession(dir, remote string) (in, project string, err error) {
 	dir, project = workspace.ResolvePath(dir), workspace.ProjectDir(dir)
-	home, _ := os.UserHomeDir()
 	top := workspace.RepositoryAround(dir)
-	for at := dir; at == dir || at != home; at = filepath.Dir(at) {
+	for at := dir; at == dir || !workspace.IsHome(at); at = filepath.Dir(at) {
 		if found := workspace.At(at); found != "" {
 			return found, project, nil
 		}

@@ -36,7 +36,7 @@ func Message(e jsonl.Entry) string {
 		parts = append(parts, summary)
 	}
 	if state := jsonl.Get(e.Payload, "state"); len(state) > 0 {
-		parts = append(parts, "State: "+string(jsonl.Unescape(nil, state)))
+		parts = append(parts, "State: "+layout.Printable(string(jsonl.Unescape(nil, state))))
 	}
 	return strings.Join(parts, "\n\n") + "\n"
 }

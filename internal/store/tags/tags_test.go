@@ -99,13 +99,14 @@ func TestSet(t *testing.T) {
 	storetest.Git(t, s.Dir(), "update-ref", "-d", ref)
 }
 
-// A tag's text: the name in one line, the summary, the state as written.
+// A tag's text: the name in one line, the summary, the state as written, and nothing that controls a terminal.
 func TestMessage(t *testing.T) {
 	for payload, want := range map[string][2]string{
 		`{"name":"plan"}`:                                         {"plan\n", ""},
 		`{"name":"two\nlines","state":{}}`:                        {"two lines\n\nState: {}\n", ""},
 		`{"name":"p","state":{"summary":" so far\n","n":1.50}}`:   {"p\n\nso far\n\nState: {\"summary\":\" so far\\n\",\"n\":1.50}\n", "so far"},
 		`{"name":"p","state":{"summary":"\u001b[31mred"}}`:        {"p\n\n[31mred\n\nState: {\"summary\":\"\\u001b[31mred\"}\n", "[31mred"},
+		`{"name":"p","state":{"a":"\u009b31m\u007fb"}}`:           {"p\n\nState: {\"a\":\"31mb\"}\n", ""},
 		`{"name":"p","state":{"summary":"` + long + `"},"x":"y"}`: {"p\n\n" + long + "\n\nState: {\"summary\":\"" + long + "\"}\n", long[:64<<10-1] + "…"},
 	} {
 		line := []byte(`{"id":1,"kind":"anchor","payload":` + payload + `,"meta":{},"date":"2026-11-20"}`)

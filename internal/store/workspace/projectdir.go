@@ -36,16 +36,18 @@ func IsGone(dir string) bool {
 // RepositoryAround returns the working tree of git that a directory is in, "" if there is none. A repository
 // in the home directory does not count: it holds settings, not the projects below.
 func RepositoryAround(dir string) string {
-	home, _ := os.UserHomeDir()
-	for at := dir; at != filepath.Dir(at); at = filepath.Dir(at) {
-		if at == home {
-			break
-		}
+	for at := dir; at != filepath.Dir(at) && !IsHome(at); at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, layout.GitDirName)); err == nil {
 			return at
 		}
 	}
 	return ""
+}
+
+// IsHome reports whether a directory is the user's home, whose path may go through a link.
+func IsHome(dir string) bool {
+	home, err := os.UserHomeDir()
+	return err == nil && (dir == home || dir == ResolvePath(home))
 }
 
 // mainWorktree returns the main worktree of a linked one; if the repository is bare, its folder. The repository

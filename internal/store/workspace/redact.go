@@ -152,7 +152,7 @@ func (t *Tape) Redact(d jsonl.Draft) (jsonl.Draft, error) {
 	if c.Redact == RedactOff {
 		return d, nil
 	}
-	m := masker{s: t.store, scanner: c.Scanner()}
+	m := masker{s: t.store, scanner: c.Scanner(), keyed: c.Redact == RedactMask}
 	out := d
 	out.Payload, out.Meta = m.value(d.Payload), m.value(d.Meta)
 	if len(d.Extra) > 0 {
@@ -186,6 +186,7 @@ type masker struct {
 	s       *Store
 	scanner *secrets.Scanner
 	found   []secrets.Finding
+	keyed   bool   // the marks are written, and need the key
 	key     []byte // see MarkKey; nil before the first mark
 	err     error
 }
@@ -201,6 +202,9 @@ func (m *masker) value(raw []byte) []byte {
 
 // mark returns the text that replaces a secret.
 func (m *masker) mark(f secrets.Finding) string {
+	if !m.keyed {
+		return f.Mark()
+	}
 	if m.key == nil && m.err == nil {
 		m.key, m.err = m.s.MarkKey()
 	}

@@ -2,6 +2,7 @@ package workspace_test
 
 import (
 	"errors"
+	"path/filepath"
 	storetest "tape/internal/testkit/store"
 	"testing"
 )
@@ -14,6 +15,15 @@ func TestSettingsTwice(t *testing.T) {
 	storetest.Must(t, storetest.Inner(other).AllowSecret("0123456789abcdef"))
 	if got, err := storetest.Reopen(t, s.Dir()).Setting("commit"); err != nil || got != "turn" {
 		t.Errorf("commit is %q, %v; want turn", got, err)
+	}
+	dir := filepath.Join(t.TempDir(), "clone") // it has no current tape yet
+	storetest.Git(t, s.Dir(), "clone", "--quiet", s.Dir(), dir)
+	first := storetest.Inner(storetest.Reopen(t, dir))
+	storetest.Must(t, storetest.Reopen(t, dir).SetSetting("commit", "turn"))
+	storetest.Must(t, first.ChooseTape(""))
+	again := storetest.Inner(storetest.Reopen(t, dir)).Config()
+	if !again.Commit.Turn || again.Tape != "main" || !first.First() {
+		t.Errorf("the clone's settings are %+v, want those that were set, and the tape main", again)
 	}
 }
 

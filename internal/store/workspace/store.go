@@ -369,8 +369,7 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 // ChooseTape sets the current tape if none is set. "" stands for the tape that is checked out, for a plain
 // clone or an Init that was cut off before its last step.
 func (s *Store) ChooseTape(name string) (err error) {
-	c := s.Config()
-	if c.Tape != "" {
+	if s.Config().Tape != "" {
 		return nil
 	}
 	if name == "" {
@@ -378,10 +377,12 @@ func (s *Store) ChooseTape(name string) (err error) {
 			return err
 		}
 	}
-	s.first = true
-	c.Tape = name
-	s.setConfig(c)
-	return c.save(s.fs, s.configPath())
+	return s.changeConfig(func(c *Config) error {
+		if c.Tape == "" {
+			s.first, c.Tape = true, name
+		}
+		return nil
+	})
 }
 
 // First reports whether ChooseTape set the first current tape of the workspace.

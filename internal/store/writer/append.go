@@ -99,7 +99,7 @@ func (w *Writer) writeLine(ctx context.Context, path string, line []byte, offset
 		if err != nil {
 			// If this fails, too, the next writer sets the incomplete line aside.
 			_ = f.Truncate(offset)
-			if offset == 0 {
+			if own, _ := stillThere(f.File, path, nil, 0); own && offset == 0 { // git may have put another one there
 				_ = d.Remove(path)
 			}
 		}

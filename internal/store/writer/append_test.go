@@ -1,9 +1,13 @@
 package writer_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
+	"tape/internal/git/disk"
 	"tape/internal/store/writer"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
@@ -25,6 +29,32 @@ func TestBusy(t *testing.T) {
 	}
 	storetest.Must(t, tx.Rollback())
 	storetest.Append(t, storetest.Tape(t, impatient, ""), repo.Message("user", "x"))
+}
+
+// An append that gives up while git works leaves the file alone that git has put in the place of its own.
+func TestGivesUpBesideGit(t *testing.T) {
+	dir := storetest.New(t, nil).Dir()
+	ctx, cancel := context.WithCancel(t.Context())
+	lock, file := filepath.Join(dir, ".git", "index.lock"), ""
+	s, err := repo.Open(t.Context(), dir, &repo.Options{Fs: &disk.FS{Fault: func(op disk.Op, path string) error {
+		if op == disk.OpOpen && strings.HasSuffix(path, "messages.jsonl") {
+			file = path
+		}
+		if op == disk.OpSyncDir && path == filepath.Dir(file) {
+			storetest.WriteFile(t, lock, nil)
+			storetest.WriteFile(t, file+".new", []byte("of git"))
+			storetest.Must(t, os.Rename(file+".new", file))
+			cancel()
+		}
+		return nil
+	}}})
+	storetest.Must(t, err)
+	_, err = storetest.Tape(t, s, "").Append(ctx, nil, repo.Message("user", "x"))
+	storetest.WantIs(t, err, context.Canceled)
+	if got := string(storetest.ReadFile(t, file)); got != "of git" {
+		t.Errorf("the file has %q, want what git wrote", got)
+	}
+	storetest.Must(t, errors.Join(os.Remove(lock), os.Remove(file)))
 }
 
 // The setting commit decides when entries are committed.

@@ -96,6 +96,7 @@ func TestMaskedTextIsNeverWritten(t *testing.T) {
 func TestMarkedTextStays(t *testing.T) {
 	s := storetest.New(t, nil)
 	setRedact(t, s, "mark")
+	storetest.WriteFile(t, s.PrivatePath("mark.key"), []byte("damaged")) // only masks need it
 	secret := storetest.Secret("2")
 	tp := storetest.Tape(t, s, "main")
 	appendEveryWay(t, s, tp, secret)

@@ -140,8 +140,9 @@ func (v *Viewer) Item(it *conversation.Item) error {
 	}
 	e := v.entry(it.Entry, itemClasses[it.Kind], string(speaker), it.Who)
 	switch {
-	case speaker == conversation.User && e.Aside != "":
+	case speaker == conversation.User && outline.IsSubagent(e.Fork):
 		e.Look = "task"
+	case speaker == conversation.User && e.Aside != "": // taken back
 	case speaker == conversation.User:
 		v.close()
 		if v.Turns != nil {

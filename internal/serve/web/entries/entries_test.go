@@ -90,7 +90,8 @@ func TestSession(t *testing.T) {
 		`message | {"role":"user","content":"Review it"} | {"context":false,"origin":{"fork":"agent-7"}}`,
 		calling("3", "Bash", map[string]string{"command": "ls"})+` | {"context":false,"origin":{"fork":"agent-7"}}`,
 		`event | {"name":"run","data":{"model":"opus"}}`,
-		`message | {"role":"user","content":"Thanks"}`)
+		`message | {"role":"user","content":"Thanks"}`,
+		`message | {"role":"user","content":"Taken back"} | {"context":false}`)
 	o, err := outline.Of(t.Context(), func(yield func(repo.Entry, error) bool) {
 		for _, e := range list {
 			if !yield(e, nil) {
@@ -103,7 +104,7 @@ func TestSession(t *testing.T) {
 	}
 	got := shown(t, list, func(v *Viewer) { v.Turns = o })
 	want := []string{`group  @1 "" 1 inside, 0 calls`, `message user @2`, `event thinking @3`, `message assistant @4 goes on`, `calls  @5 goes on [Edit cmd/a.go ]`, `calls  @7 goes on [Run go test failed]`,
-		`helper  @9 "Review it" 2 inside, 1 calls`, `group  @11 "" 1 inside, 0 calls`, `message user @12`}
+		`helper  @9 "Review it" 2 inside, 1 calls`, `group  @11 "" 1 inside, 0 calls`, `message user @12`, `message user @13`}
 	if told := told(got); !slices.Equal(told, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
 	}

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"cmp"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -30,7 +31,7 @@ func (m *message) person(parts [][]byte) {
 			extra.Raw(id, record.NewObject(64).Rest(rest(part, "text")).OrNil())
 		case "file":
 			keys = append(keys, m.key(id))
-			blocks = append(blocks, record.NewObject(len(part)).Str("type", "file").All(rest(part)).Done())
+			blocks = append(blocks, attachment(part))
 		case "compaction":
 			m.compact = append([]byte{}, part...)
 		default:
@@ -47,6 +48,14 @@ func (m *message) person(parts [][]byte) {
 		p := record.Event(m.key(m.id+"/summary"), m.date, "turn.changes", record.With(nil, "diffs", diffs))
 		m.diffs = &p
 	}
+}
+
+// attachment returns a file that a person attached. A picture gets the form that other formats use.
+func attachment(part []byte) []byte {
+	if strings.HasPrefix(jsonl.GetString(part, "url"), "data:image/") {
+		return record.NewObject(len(part)).Str("type", "image").As(rest(part), map[string]string{"url": "image_url"}).Done()
+	}
+	return record.NewObject(len(part)).Str("type", "file").All(rest(part)).Done()
 }
 
 // answer emits a step of the model.

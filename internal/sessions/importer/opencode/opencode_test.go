@@ -13,7 +13,7 @@ var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, De
 
 // openCodeSample are the messages of an export.
 var openCodeSample = []string{
-	`{"info":{"id":"m1","role":"user","time":{"created":1795337226161}},"parts":[{"id":"p1","type":"text","text":"list"},{"id":"p2","type":"file","url":"file:///a"}]}`,
+	`{"info":{"id":"m1","role":"user","time":{"created":1795337226161}},"parts":[{"id":"p1","type":"text","text":"list"},{"id":"p2","type":"file","url":"file:///a"},{"id":"p10","type":"file","mime":"image/png","filename":"b.png","url":"data:image/png;base64,aGk="}]}`,
 	`{"info":{"id":"m2","role":"assistant","modelID":"m","tokens":{"input":5,"cache":{"read":1}},"time":{"created":1795337226200,"completed":1795337226900}},"parts":[{"id":"p3","type":"reasoning","text":"hm"},{"id":"p4","type":"tool","tool":"bash","callID":"c1","state":{"status":"completed","input":{"command":"ls"},"output":"a"}},{"id":"p5","type":"tool","tool":"bash","callID":"c2","state":{"status":"error","input":{},"error":"no"}},{"id":"p6","type":"text","text":"two"}]}`,
 	`{"info":{"id":"m3","role":"user"},"parts":[{"id":"p7","type":"compaction","auto":true}]}`,
 	`{"info":{"id":"m4","role":"assistant","summary":true},"parts":[{"id":"p8","type":"text","text":"so far"}]}`,
@@ -32,7 +32,7 @@ func TestExport(t *testing.T) {
 	items, stats := imp.Items(t, opencode.Format.Name, "x.json", []byte(doc), seen)
 	formattest.Want(t, items,
 		`event {"name":"session","data":{"id":"ses_1","directory":"/w"}}`,
-		`message {"role":"user","content":[{"type":"text","text":"list"},{"type":"file","url":"file:///a"}]}`,
+		`message {"role":"user","content":[{"type":"text","text":"list"},{"type":"file","url":"file:///a"},{"type":"image","filename":"b.png","mime":"image/png","image_url":"data:image/png;base64,aGk="}]}`,
 		`event {"name":"thinking","data":{"thinking":"hm"}}`,
 		`tool_call {"calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"c2","type":"function","function":{"name":"bash","arguments":"{}"}}]}`,
 		`tool_result {"results":["a","no"]}`,
