@@ -305,11 +305,19 @@ func (m *model) wasSent(s sent) tea.Cmd {
 	if s.err == nil {
 		return nil
 	}
-	m.ui.removeWaiting(s.id)
+	m.isNotSent(s.id, s.text)
 	if m.editor.empty() {
 		m.editor.set(s.text)
 	}
 	return m.tell(s.err.Error())
+}
+
+// isNotSent is called for a message that was not sent after all.
+func (m *model) isNotSent(id, text string) {
+	m.ui.removeWaiting(id)
+	if name, _, _ := strings.Cut(text, " "); name == ",quit" {
+		m.quits = false
+	}
 }
 
 // takeBack takes back the last message that was typed during the turn, and puts it into the editor.
@@ -332,8 +340,7 @@ func (m *model) wasTakenBack(t takenBack) {
 	case !t.ok:
 		m.said = "too late: the model has it"
 	default:
-		m.ui.removeWaiting(t.id)
-		m.quits = m.quits && strings.TrimSpace(t.text) != ",quit"
+		m.isNotSent(t.id, t.text)
 		if !m.editor.empty() {
 			t.text += "\n" + m.editor.text()
 		}

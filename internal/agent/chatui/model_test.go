@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -252,6 +253,17 @@ func TestQuit(t *testing.T) {
 	d.want("left when no message waits", d.m.leaving, true)
 }
 
+// TestQuitIsNotSent: after ,quit could not be sent, the chat goes on.
+func TestQuitIsNotSent(t *testing.T) {
+	d := newDesk(t, Options{})
+	d.m.ui.o.Send = func(context.Context, string, string, hooks.Admission) error { return errors.New("the disk is full") }
+	d.begin()
+	d.keys(",quit", "enter")
+	d.wantSeen("the disk is full")
+	d.end()
+	d.want("left after the turn", d.m.leaving, false)
+}
+
 // TestSlash: commands may be typed as in other programs; a path is a message.
 func TestSlash(t *testing.T) {
 	for text, want := range map[string]string{"/help": ",help", "/model local:small": ",model local:small", ",exit": ",quit", "/quit": ",quit",
@@ -437,4 +449,24 @@ func TestBlankPrograms(t *testing.T) {
 	d.wantSeen("there is no editor: set EDITOR")
 	d.tell(page{text: "a result"})
 	d.want("less has the terminal", d.m.away, true)
+}
+
+// TestPageNotWritten: a text for the pager that cannot be written leaves nothing in the temporary folder.
+func TestPageNotWritten(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the length of paths is Linux's")
+	}
+	dir := t.TempDir() // below, a folder can be made, but no file in it
+	rest := 4095 - len("/tape-result-1234567890") - len(dir)
+	dir += strings.Repeat("/"+strings.Repeat("x", 199), rest/200) + strings.Repeat("/x", rest%200/2)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", dir)
+	d := newDesk(t, Options{Env: []string{"PAGER=less"}})
+	d.tell(page{text: "a result"})
+	d.wantSeen("cannot start less")
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("%v is left: %v", left, err)
+	}
 }

@@ -132,13 +132,15 @@ func (m *model) external() tea.Cmd {
 // beginning of the name of the file's temporary folder.
 func (m *model) withFile(prefix, text, command string, edits bool) tea.Cmd {
 	dir, err := os.MkdirTemp("", prefix)
+	file := filepath.Join(dir, "message.md")
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "message.md"), []byte(text), 0o600)
+		if err = os.WriteFile(file, []byte(text), 0o600); err != nil {
+			_ = os.RemoveAll(dir)
+		}
 	}
 	if err != nil {
 		return m.tell(fmt.Sprintf("cannot start %s: %v", command, err))
 	}
-	file := filepath.Join(dir, "message.md")
 	cmd := display.Program(m.ctx, command, file)
 	cmd.Env = m.ui.o.Env
 	if !edits && m.ui.env("LESS") == "" {

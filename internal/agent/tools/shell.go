@@ -23,7 +23,7 @@ const (
 	maxSeconds     = 3600
 )
 
-// How many commands a session may have running in the background, and how many ended ones of all sessions are kept.
+// How many commands a session may have running in the background, and how many of its ended ones are kept.
 const (
 	maxRunning = 16
 	maxEnded   = 16
@@ -234,7 +234,7 @@ func (s *shells) checkRoom(session string) error {
 	return nil
 }
 
-// keep puts a command into the background, and forgets the oldest ended ones above maxEnded.
+// keep puts a command into the background, and forgets the session's oldest ended ones above maxEnded.
 func (s *shells) keep(sh *shell) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +242,7 @@ func (s *shells) keep(sh *shell) string {
 	s.all[sh.id] = sh
 	var ended []*shell
 	for _, old := range s.all {
-		if status, _ := old.state(); status != "running" {
+		if status, _ := old.state(); old.session == sh.session && status != "running" {
 			ended = append(ended, old)
 		}
 	}

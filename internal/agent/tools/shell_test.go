@@ -150,6 +150,32 @@ func TestTooManyInBackground(t *testing.T) {
 	e.fails("bash", `{"cmd":"sleep 1000","background":true}`, "bash.kill")
 }
 
+// Of the commands that have ended, each session keeps its newest ones.
+func TestEndedInBackground(t *testing.T) {
+	t.Parallel()
+	e := newEnv(t, nil)
+	run := func(session, cmd string) (id string) {
+		out, err := e.callIn(t.Context(), session, "bash", obj("cmd", cmd, "background", true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id = regexp.MustCompile(`bash-\w+`).FindString(out)
+		eventually(t, "it ends", func() bool {
+			out, err = e.callIn(t.Context(), session, "bash.output", obj("shell_id", id))
+			return err == nil && strings.Contains(out, "exited")
+		})
+		return id
+	}
+	mine, oldest := run("s", "echo mine"), run("another", "true")
+	for range maxEnded + 1 { // one more than is kept: the last one ends only after the others were counted
+		run("another", "true")
+	}
+	contains(t, e.must("bash.output", obj("shell_id", mine)), "mine")
+	if _, err := e.callIn(t.Context(), "another", "bash.output", obj("shell_id", oldest)); err == nil {
+		t.Errorf("the oldest of %d is still kept", maxEnded+2)
+	}
+}
+
 // hostThatIsKilled is a host with a command in the foreground and one in the background.
 func hostThatIsKilled() {
 	s := New(Options{Dir: os.Args[1]})

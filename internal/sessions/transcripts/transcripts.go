@@ -65,7 +65,7 @@ func Of(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, err
 		return noted, nil
 	}
 	if imported, err := importer.HasImported(ctx, t); err != nil || !imported && noted == "" {
-		return "", cmp.Or(err, error(layout.Invalid("", "tape %q was not imported: it has no transcript", t.Name())))
+		return "", cmp.Or(err, error(layout.Invalid("", "no transcript of tape %q is known: nothing on it says that it was imported", t.Name()).Try(layout.ImportElsewhere, t.Name())))
 	}
 	session, err := SessionOf(ctx, s, t.Name())
 	if err != nil {

@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/transcripts"
+	"tape/internal/store/layout"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
@@ -101,5 +103,23 @@ func TestNone(t *testing.T) {
 	}
 	if session, err := transcripts.SessionOf(t.Context(), s, "gone"); err != nil || !slices.Equal(session.IDs, []string{"gone"}) {
 		t.Errorf("the ids of a tape that is gone are %q: %v", session.IDs, err)
+	}
+}
+
+// Of a tape of Bub's in a clone, nothing says that it was imported. The error does not deny it.
+func TestNoneOfBub(t *testing.T) {
+	at, _, _ := home(t)
+	file := filepath.Join(t.TempDir(), "bub.jsonl")
+	storetest.WriteFile(t, file, []byte(`{"id":1,"kind":"message","payload":{"role":"user","content":"hi"},"meta":{},"date":"2026-02-22T05:20:15+00:00"}`+"\n"))
+	s := storetest.New(t, nil)
+	b := importer.NewBatch(s, "test", importer.OpenFile, func(_ importer.Result, err error) error { return err })
+	defer b.Close()
+	storetest.Must(t, b.File(t.Context(), file, importer.Options{Tape: "b"}))
+	storetest.Must(t, b.Flush(t.Context()))
+	storetest.Must(t, importer.Forget(s, "b")) // what the workspace, but not a clone, knows
+	var refused *layout.Error
+	_, err := transcripts.Of(t.Context(), s, storetest.Tape(t, s, "b"), at)
+	if !errors.As(err, &refused) || !strings.Contains(refused.Msg, `no transcript of tape "b" is known`) || len(refused.Way) != 1 || refused.Way[0].Kind != layout.ImportElsewhere {
+		t.Errorf("the error is %v, want that no transcript is known, and how to name it", err)
 	}
 }

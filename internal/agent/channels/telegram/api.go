@@ -142,7 +142,7 @@ const (
 )
 
 // retry makes a call, waits as long as Telegram asks for, and repeats a call that certainly had no
-// effect: the request was not sent, or the server behind the gateway is down.
+// effect: the request was not sent, or not accepted, or it only reads.
 func (a *api) retry(ctx context.Context, call func(context.Context) error) error {
 	for try := 0; ; try++ {
 		once, cancel := context.WithTimeout(ctx, callTimeout)
@@ -162,7 +162,9 @@ func (a *api) pause(err error, try int) (wait time.Duration, again bool) {
 	switch {
 	case errors.As(err, &refused) && refused.retryAfter > 0:
 		return time.Duration(refused.retryAfter) * a.unit, refused.retryAfter <= maxWait
-	case errors.As(err, &refused) && (refused.code == http.StatusBadGateway || refused.code == http.StatusServiceUnavailable), errors.As(err, &unanswered) && !unanswered.sent:
+	// A gateway says 502 also when only the answer was lost.
+	case errors.As(err, &refused) && (refused.code == http.StatusServiceUnavailable || refused.code == http.StatusBadGateway && !strings.HasPrefix(refused.method, "send")),
+		errors.As(err, &unanswered) && !unanswered.sent:
 		return a.backoff(try), try < maxRetries
 	}
 	return 0, false

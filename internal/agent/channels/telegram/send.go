@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"mime/multipart"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode"
@@ -72,7 +73,7 @@ func explained(err error) error {
 	var unanswered *noAnswer
 	var refused *refusal
 	switch {
-	case errors.As(err, &unanswered) && unanswered.sent, errors.As(err, &refused) && refused.code >= 500:
+	case errors.As(err, &unanswered) && unanswered.sent, errors.As(err, &refused) && refused.code >= 500 && refused.code != http.StatusServiceUnavailable:
 		return fmt.Errorf("%w; it is not known whether it arrived", err)
 	case errors.As(err, &refused) && refused.migrateTo != 0:
 		return fmt.Errorf("%w: %s: %d", err, becameSupergroup, refused.migrateTo)

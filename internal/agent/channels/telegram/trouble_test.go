@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,7 +102,7 @@ func TestSendTrouble(t *testing.T) {
 	h := start(t, nil)
 	h.c.api.unit = 10 * time.Millisecond
 	flood := botFault{Code: 429, Description: "Too Many Requests: retry after 7", RetryAfter: 7}
-	h.server.Fail("sendMessage", flood, flood, botFault{Code: 502, Body: "x"})
+	h.server.Fail("sendMessage", flood, flood, botFault{Code: 503, Body: "x"})
 	begin := time.Now()
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "one"}); err != nil {
 		t.Fatal(err)
@@ -112,6 +113,15 @@ func TestSendTrouble(t *testing.T) {
 	h.server.Fail("sendMessage", botFault{Done: true})
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "two"}); err == nil || !strings.Contains(err.Error(), "not known whether it arrived") {
 		t.Errorf("lost answer: %v", err)
+	}
+	h.server.Fail("sendMessage", botFault{Code: 502, Body: "x"})
+	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "three"}); err == nil || !strings.Contains(err.Error(), "not known whether it arrived") {
+		t.Errorf("bad gateway: %v", err)
+	}
+	h.c.api.unit = time.Microsecond
+	h.server.Fail("sendMessage", slices.Repeat([]botFault{{Code: 503, Body: "x"}}, maxRetries+1)...)
+	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "three"}); err == nil || strings.Contains(err.Error(), "not known") {
+		t.Errorf("out of service: %v", err)
 	}
 	h.server.Fail("sendMessage", botFault{Code: 403, Description: "Forbidden: bot was blocked by the user"})
 	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "three"}); err == nil || !strings.Contains(err.Error(), "blocked by the user") {

@@ -28,7 +28,7 @@ type Options struct {
 	Session string
 	UI      *chatui.UI                                      // serves a person; nil: lines of a program are read
 	Wait    func(ctx context.Context, session string) error // waits until the session has nothing to do
-	End     func(error)                                     // called at the end of the UI, with its error, or of the lines, with nil
+	End     func(error)                                     // called at the end of the UI or of the lines, with the error that ended it
 }
 
 // Terminal is the channel.
@@ -67,7 +67,7 @@ func (t *Terminal) Name() string { return Name }
 func (t *Terminal) Start(ctx context.Context) error {
 	if t.UI == nil {
 		close(t.over)
-		go t.readLines(ctx)
+		go func() { t.End(t.readLines(ctx)) }()
 		return nil
 	}
 	go func() {
@@ -86,33 +86,25 @@ func (t *Terminal) Stop(context.Context) error {
 
 // readLines sends each line that a program writes as a message, when the turn of the one before has ended. It stops at
 // the first line that is not stored, and after ,quit.
-func (t *Terminal) readLines(ctx context.Context) {
-	defer t.End(nil)
+func (t *Terminal) readLines(ctx context.Context) error {
 	lines := bufio.NewScanner(t.In)
 	lines.Buffer(nil, longestLine)
-	for lines.Scan() {
-		if !t.say(ctx, lines.Text()) {
-			return
+	for n := 1; ctx.Err() == nil && lines.Scan(); n++ {
+		line := strings.TrimSpace(lines.Text())
+		if line == "" {
+			continue
+		}
+		if err := t.handle(ctx, Message(t.Session, line)); err != nil {
+			return fmt.Errorf("standard input was not sent from line %d on: %w", n, err)
+		}
+		if err := t.Wait(ctx, t.Session); err != nil || line == ",quit" || line == ",exit" {
+			return err
 		}
 	}
 	if err := lines.Err(); err != nil {
-		_, _ = fmt.Fprintf(t.Err, "tape: error: read standard input: %s\n", display.Line(err.Error()))
+		return fmt.Errorf("read standard input: %w", err)
 	}
-}
-
-// say sends a line and waits for the end of its turn. It returns false if no more lines are to be read.
-func (t *Terminal) say(ctx context.Context, line string) bool {
-	line = strings.TrimSpace(line)
-	if line == "" {
-		return ctx.Err() == nil
-	}
-	err := t.handle(ctx, Message(t.Session, line))
-	if err == nil {
-		err = t.Wait(ctx, t.Session)
-	} else {
-		_, _ = fmt.Fprintln(t.Err, display.Text(err.Error()))
-	}
-	return err == nil && line != ",quit" && line != ",exit"
+	return nil
 }
 
 // Send shows an answer.

@@ -5,8 +5,11 @@ package terminal
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"tape/hooks"
 )
@@ -16,9 +19,9 @@ import (
 func TestLines(t *testing.T) {
 	var out, errs bytes.Buffer
 	var got []string
-	over := make(chan struct{})
+	over := make(chan error)
 	c := &Terminal{Options: Options{In: strings.NewReader("one\n\n two \n,quit\nthree\n"), Out: &out, Err: &errs, Session: "s",
-		Wait: func(context.Context, string) error { return nil }, End: func(error) { close(over) }}, over: make(chan struct{})}
+		Wait: func(context.Context, string) error { return nil }, End: func(err error) { over <- err }}, over: make(chan struct{})}
 	c.handle = func(ctx context.Context, m hooks.Envelope) error {
 		got = append(got, m.Text(hooks.KeyContent))
 		m = hooks.Envelope{hooks.KeyContent: "re: " + m.Text(hooks.KeyContent) + "\x1b[2J"}
@@ -30,7 +33,9 @@ func TestLines(t *testing.T) {
 	if err := c.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	<-over
+	if err := <-over; err != nil {
+		t.Errorf("after ,quit, the lines end with %v", err)
+	}
 	if strings.Join(got, "|") != "one|two|,quit" {
 		t.Errorf("messages %q, want one, two and ,quit", got)
 	}
@@ -39,6 +44,30 @@ func TestLines(t *testing.T) {
 	}
 	if s := errs.String(); !strings.Contains(s, "re: two") || strings.Contains(s, "\x1b") {
 		t.Errorf("standard error %q, want the second answer, without control characters", s)
+	}
+}
+
+// TestLinesFail: the lines end with an error if they cannot be read, or if one was not stored.
+func TestLinesFail(t *testing.T) {
+	for want, in := range map[string]io.Reader{
+		"from line 3 on: the disk is full":        strings.NewReader("one\n\ntwo\nthree\n"),
+		"read standard input: the pipe is broken": io.MultiReader(strings.NewReader("one\n"), iotest.ErrReader(errors.New("the pipe is broken"))),
+	} {
+		over := make(chan error)
+		c := &Terminal{Options: Options{In: in, Wait: func(context.Context, string) error { return nil }, End: func(err error) { over <- err }},
+			over: make(chan struct{})}
+		c.handle = func(_ context.Context, m hooks.Envelope) error {
+			if m.Text(hooks.KeyContent) != "one" {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}
+		if err := c.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-over; err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the lines end with %v, want %s", err, want)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // Version is the version of what is stored. Raise it when more than comments in schema.sql change, or the terms of an
 // entry, for example by a new property in package snapshot. [DB.Prepare] then replaces the tables, and the next sync
 // fills them.
-const Version = 3
+const Version = 4
 
 //go:embed schema.sql
 var schema string

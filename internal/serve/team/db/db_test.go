@@ -2,6 +2,7 @@ package db_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -239,5 +240,50 @@ func TestSecondWall(t *testing.T) {
 		if err != nil || len(found) > 0 {
 			t.Errorf("a view of the remotes %v finds %v (%v), want nothing", names, found, err)
 		}
+	}
+}
+
+// TestWhole: subagents are left out if the remote has the tape of their session, whatever its name.
+func TestWhole(t *testing.T) {
+	t.Parallel()
+	d := teamtest.Open(t)
+	for remote, names := range map[string][]string{
+		"shop": {"main", "main/agent-a", "Fix the Cart", "Fix the Cart/agent-b", "x-12345678", "x-12345678/agent-c", "gone/agent-d"},
+		"bank": {"gone", "Fix the Cart/agent-b"},
+	} {
+		w, err := d.Writer(t.Context(), remote, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		c, err := w.Begin(t.Context())
+		for _, name := range names {
+			var id int64
+			if err == nil {
+				id, err = w.NewID(t.Context())
+			}
+			if err == nil {
+				err = c.Put(t.Context(), db.Tape{ID: id, Ref: layout.BranchPrefix + layout.TapeSlug(name), Name: name, Authors: []string{}})
+			}
+		}
+		if err == nil {
+			err = c.Commit(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	v, err := d.View(t.Context(), []string{"shop", "bank"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := v.Sessions(t.Context(), db.Choice{Whole: true, Most: 20})
+	var got []string
+	for _, s := range list {
+		got = append(got, s.Remote+" "+s.Name)
+	}
+	slices.Sort(got)
+	if want := "bank Fix the Cart/agent-b, bank gone, shop Fix the Cart, shop gone/agent-d, shop main, shop x-12345678"; err != nil || strings.Join(got, ", ") != want {
+		t.Errorf("the sessions are %s (%v), want %s", strings.Join(got, ", "), err, want)
 	}
 }

@@ -19,6 +19,7 @@ CREATE TABLE tapes (
 	id        bigint GENERATED ALWAYS AS IDENTITY,
 	ref       text   NOT NULL, -- its branch at the remote
 	name      text   NOT NULL,
+	parent    text   NOT NULL, -- of a subagent's tape: the branch of the session that started it; otherwise ''
 	title     text   NOT NULL,
 	agent     text   NOT NULL,
 	model     text   NOT NULL,

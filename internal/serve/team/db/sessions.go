@@ -55,8 +55,7 @@ const chosen = `remote = ANY ($1)
 	AND ($6::timestamptz IS NULL OR updated >= $6) AND ($7::timestamptz IS NULL OR started <= $7) AND ($8 OR ref NOT LIKE 'refs/heads/fork/%')
 	AND ($9::text[] IS NULL OR project = ANY ($9)) AND ($10 = '' OR $10 = ANY (` + people + `)) AND starts_with(name, $11)
 	AND NOT ($12 AND name = 'main' AND entries <= 1)
-	AND NOT ($13 AND position('/agent-' IN name) > 0 AND ref LIKE 'refs/heads/tape/%'
-		AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = 'refs/heads/tape/' || split_part(t.name, '/agent-', 1)))`
+	AND NOT ($13 AND parent <> '' AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = t.parent))`
 
 // people are those who wrote in a session: its authors, or, if its entries name none, its owner.
 const people = `CASE WHEN authors = '{}' THEN ARRAY[owner] ELSE authors END`

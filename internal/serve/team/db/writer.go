@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"tape/internal/store/layout"
 )
 
 // Writer writes the rows of one remote, which it has to itself until it is closed.
@@ -168,12 +171,16 @@ func (w *Writer) NewID(ctx context.Context) (id int64, err error) {
 
 // Put writes the row of a tape, and replaces an older one with its ID.
 func (c *Change) Put(ctx context.Context, t Tape) error {
-	_, err := c.tx.Exec(ctx, `INSERT INTO tapes (remote, `+tapeColumns+`) OVERRIDING SYSTEM VALUE
-		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24)
+	parent := ""
+	if name, _, ok := strings.Cut(t.Name, "/agent-"); ok && strings.HasPrefix(t.Ref, layout.BranchPrefix) {
+		parent = layout.BranchPrefix + layout.TapeSlug(name)
+	}
+	_, err := c.tx.Exec(ctx, `INSERT INTO tapes (remote, `+tapeColumns+`, parent) OVERRIDING SYSTEM VALUE
+		VALUES ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25)
 		ON CONFLICT (remote, id) DO UPDATE SET ref=$3, name=$4, title=$5, agent=$6, model=$7, project=$8, authors=$9, owner=$10, started=$11, updated=$12,
-		entries=$13, bytes=$14, messages=$15, calls=$16, tokens=$17, anchors=$18, first_id=$19, last_id=$20, oldest=$21, newest=$22, about=$23, watermark=$24`,
+		entries=$13, bytes=$14, messages=$15, calls=$16, tokens=$17, anchors=$18, first_id=$19, last_id=$20, oldest=$21, newest=$22, about=$23, watermark=$24, parent=$25`,
 		c.w.remote, t.ID, t.Ref, t.Name, t.Title, t.Agent, t.Model, t.Project, t.Authors, t.Owner, t.Started, t.Updated,
-		t.Entries, t.Bytes, t.Messages, t.Calls, t.Tokens, t.Anchors, t.FirstID, t.LastID, t.Oldest, t.Newest, t.About, t.Watermark)
+		t.Entries, t.Bytes, t.Messages, t.Calls, t.Tokens, t.Anchors, t.FirstID, t.LastID, t.Oldest, t.Newest, t.About, t.Watermark, parent)
 	return inWords(err)
 }
 
