@@ -320,6 +320,25 @@ func TestBootstrap(t *testing.T) {
 	}
 }
 
+// TestDiff: a comparison that is cut says so, and the cursor of a side's last entry leads to the rest.
+func TestDiff(t *testing.T) {
+	p := newPeer(t)
+	p.run(api.RunRequest{Conversation: "c"})
+	p.want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, nil)
+	p.say("c%2Ftry", strings.Split(strings.Repeat("x", 102), "")...)
+	p.say("c", "y")
+	var d api.DiffAnswer
+	p.want(200, "GET", "/diff?a=c&b=c/try", nil, &d)
+	if len(d.A) != 1 || d.AHasMore || len(d.B) != 100 || !d.BHasMore {
+		t.Fatalf("%d entries, more: %t; of the fork %d, more: %t; want 1 false 100 true", len(d.A), d.AHasMore, len(d.B), d.BHasMore)
+	}
+	var rest api.EventPage
+	p.want(200, "GET", "/events?conversation_id=c/try&after_cursor="+d.B[99].Cursor, nil, &rest)
+	if len(rest.Items) != 2 || rest.HasMore {
+		t.Errorf("the rest has %d entries, more: %t; want 2 and no more", len(rest.Items), rest.HasMore)
+	}
+}
+
 // TestDocument: the document describes the endpoints that are served, and no others.
 func TestDocument(t *testing.T) {
 	p := newPeer(t)
