@@ -132,11 +132,14 @@ func (c *request) resolveArtifacts(t access, payload json.RawMessage) (json.RawM
 		return payload, nil
 	}
 	for _, ref := range layout.Artifacts(payload) {
-		hash := ref.SHA256
+		hash, err := ref.SHA256, error(nil)
 		if !t.unmasked {
-			hash = c.s.mask.StoredRef(c.ctx(), t.Tape, hash)
+			hash, err = c.s.mask.StoredID(c.ctx(), t.Tape, hash)
 		}
-		if _, err := c.artifactFact(t, hash); errors.As(err, new(*api.Problem)) {
+		if err == nil {
+			_, err = c.artifactFact(t, hash)
+		}
+		if errors.As(err, new(*api.Problem)) {
 			return nil, api.Invalid("the conversation does not have the artifact %s that is referred to: upload it first, with POST /v1/artifacts", ref.SHA256)
 		} else if err != nil {
 			return nil, err

@@ -75,6 +75,9 @@ func TestArtifactsAreMasked(t *testing.T) {
 	if _, body, _ := full.ask("GET", "/artifacts/"+sum+"/content", nil); string(body) != text {
 		t.Errorf("unmasked: %q", body)
 	}
+	p.start(p.s.Store) // the next server knows the ids that the run has seen
+	masked.web, full.web = p.web, p.web
+	masked.want(200, "POST", "/runs/"+run.RunID+"/results", `{"results":[{"sequence":2,"type":"tool.call.completed","data":{"artifact":`+ref+`}}]}`, nil)
 	masked.fails(404, "not_found", "GET", "/artifacts/"+sum, nil) // a hash that was guessed is not confirmed
 	masked.fails(404, "not_found", "GET", "/artifacts/"+sum[:12], nil)
 	masked.want(200, "GET", "/artifacts/"+art.ID, nil, &art)
