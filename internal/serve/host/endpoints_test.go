@@ -143,6 +143,7 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	p.say("c%2Ftry", "of the fork")
 	k("4").want(200, "POST", "/tapes/c/merge", map[string]any{"fork": "try"}, nil)
 	k("5").want(201, "POST", "/tapes/c/fork", map[string]any{"name": "bad"}, nil)
+	p.say("c%2Fbad", "of the fork")
 	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
 	p.web.Close()
 	p.start(p.s.Store) // the new server reads from the tapes which keys were used
@@ -151,10 +152,13 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	k("2").want(201, "POST", "/tapes/c/handoff", map[string]any{"name": "plan"}, &h)
 	var m api.CloseAnswer
 	k("4").want(200, "POST", "/tapes/c/merge", map[string]any{"fork": "try"}, &m)
-	if !h.Repeated || !m.Repeated {
+	if !h.Repeated || !m.Repeated || m.Merged != 1 {
 		t.Errorf("the handoff and the merge were done again: %+v %+v", h, m)
 	}
-	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
+	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, &m)
+	if !m.Repeated || m.Status != repo.ForkDiscarded || m.Merged != 0 {
+		t.Errorf("the repeated discard: %+v, want discarded and nothing merged", m)
+	}
 	p.fails(404, "not_found", "POST", "/tapes/c/merge", map[string]any{"fork": "none"})
 	var first, second api.RunStarted
 	k("7").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c"}, &first)
