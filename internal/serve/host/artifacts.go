@@ -78,9 +78,17 @@ func addArtifact(c *request) (any, error) {
 	}
 	seen := c.artifactView(t, a, c.runID())
 	if seen.ID != a.ID {
-		c.run.Uploads.Add(1)
+		err = c.countUpload()
 	}
-	return artifactAnswer(t, seen, expires), nil
+	return artifactAnswer(t, seen, expires), err
+}
+
+// countUpload counts an upload with secrets in the run's record, so that the limit holds after a restart, too.
+func (c *request) countUpload() error {
+	c.run.Mu.Lock()
+	defer c.run.Mu.Unlock()
+	c.run.Uploads++
+	return c.s.runs.Save(c.run)
 }
 
 // uploaded returns the body of an upload. A run that has used up its uploads gets an error instead, unless its
@@ -90,7 +98,7 @@ func (c *request) uploaded(t access) (io.Reader, error) {
 		return c.r.Body, nil
 	}
 	err := c.s.lanes.Hold(c.ctx(), t.Tape, (*lanes.Lane).CheckFacts)
-	if err != nil || t.unmasked || c.run.Uploads.Load() < maxGuesses {
+	if err != nil || t.unmasked || c.run.UploadsNow() < maxGuesses {
 		return c.r.Body, err
 	}
 	data, err := c.read(c.r.Body)
