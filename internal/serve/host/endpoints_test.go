@@ -319,6 +319,15 @@ func TestBootstrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.as(run.Token).want(200, "GET", strings.TrimPrefix(ref["ref"], "/v1"), nil, nil)
+	start := func() (out api.RunStarted) {
+		t.Helper()
+		p.with("Idempotency-Key", "s").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c", Manifest: api.Manifest{MaxInlineEvents: 1}}, &out)
+		return out
+	}
+	p.as(start().Token).want(201, "POST", "/tapes/c/entries", `{"entries":[`+strings.Repeat(`{"kind":"message","payload":{"role":"assistant","content":"x"}},`, 2)+`{"kind":"note","payload":{}}]}`, nil)
+	if !start().Context.Context.HasHistoryBefore {
+		t.Error("a start that is repeated after the run has written says that there is no earlier history")
+	}
 	for how, want := range map[string]int{"": 0, "current_event": 1, "summary_tail": 6} {
 		run := p.run(api.RunRequest{Conversation: "c", Input: api.Input{Text: "now"}, Manifest: api.Manifest{Bootstrap: how}})
 		if n := len(run.Context.Bootstrap); how != "summary_tail" && n != want || how == "summary_tail" && n < want {
