@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
+	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/start"
 	"tape/repo"
 )
@@ -107,6 +109,24 @@ func TestThreadsKeepApart(t *testing.T) {
 	b.web, a.web, all.web = p.web, p.web, p.web
 	b.fails(404, "not_found", "GET", "/state/conversation/other?thread_id=one", nil)
 	a.fails(404, "not_found", "GET", "/state/conversation/other", nil)
+}
+
+// TestThreadReadsWhileLaneIsHeld: reading its own conversation, a run of a thread does not wait for writers.
+func TestThreadReadsWhileLaneIsHeld(t *testing.T) {
+	p := newPeer(t)
+	a := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "one"}).Token)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // instead of waiting forever
+	defer stop()
+	err := p.s.lanes.Hold(ctx, tapeOf(t, p.s.Store, "c"), func(*lanes.Lane) error {
+		answer, err := a.send(ctx, "GET", "/history", nil)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // TestArtifactsOfThreads: naming an artifact neither makes it one's own nor brings back one that
