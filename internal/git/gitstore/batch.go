@@ -257,13 +257,11 @@ func (b *Batch) Flush(ctx context.Context) error {
 	if len(b.dirs) > 0 && !b.packed {
 		b.dirs[filepath.Join(b.r.gitDir, "objects")] = true
 	}
-	if err := b.syncDirs(); err != nil {
-		return err
-	}
-	if !b.named.Load() {
+	err = b.syncDirs()
+	if err != nil || !b.named.Load() {
 		b.Discard()
 	}
-	return nil
+	return err
 }
 
 func (b *Batch) syncDirs() error {

@@ -78,9 +78,17 @@ func addArtifact(c *request) (any, error) {
 	}
 	seen := c.artifactView(t, a, c.runID())
 	if seen.ID != a.ID {
-		c.run.Uploads.Add(1)
+		err = c.countUpload()
 	}
-	return artifactAnswer(t, seen, expires), nil
+	return artifactAnswer(t, seen, expires), err
+}
+
+// countUpload counts an upload with secrets in the run's record, so that the limit holds after a restart, too.
+func (c *request) countUpload() error {
+	c.run.Mu.Lock()
+	defer c.run.Mu.Unlock()
+	c.run.Uploads++
+	return c.s.runs.Save(c.run)
 }
 
 // uploaded returns the body of an upload. A run that has used up its uploads gets an error instead, unless its
@@ -90,7 +98,7 @@ func (c *request) uploaded(t access) (io.Reader, error) {
 		return c.r.Body, nil
 	}
 	err := c.s.lanes.Hold(c.ctx(), t.Tape, (*lanes.Lane).CheckFacts)
-	if err != nil || t.unmasked || c.run.Uploads.Load() < maxGuesses {
+	if err != nil || t.unmasked || c.run.UploadsNow() < maxGuesses {
 		return c.r.Body, err
 	}
 	data, err := c.read(c.r.Body)
@@ -132,11 +140,14 @@ func (c *request) resolveArtifacts(t access, payload json.RawMessage) (json.RawM
 		return payload, nil
 	}
 	for _, ref := range layout.Artifacts(payload) {
-		hash := ref.SHA256
+		hash, err := ref.SHA256, error(nil)
 		if !t.unmasked {
-			hash = c.s.mask.StoredRef(c.ctx(), t.Tape, hash)
+			hash, err = c.s.mask.StoredID(c.ctx(), t.Tape, hash)
 		}
-		if _, err := c.artifactFact(t, hash); errors.As(err, new(*api.Problem)) {
+		if err == nil {
+			_, err = c.artifactFact(t, hash)
+		}
+		if errors.As(err, new(*api.Problem)) {
 			return nil, api.Invalid("the conversation does not have the artifact %s that is referred to: upload it first, with POST /v1/artifacts", ref.SHA256)
 		} else if err != nil {
 			return nil, err

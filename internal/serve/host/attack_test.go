@@ -53,6 +53,9 @@ func TestUploadsOfGuesses(t *testing.T) {
 		masked.want(201, "POST", "/artifacts", upload(i), nil)
 	}
 	masked.fails(403, "forbidden", "POST", "/artifacts", upload(maxGuesses))
+	p.start(p.s.Store) // a restart gives no more
+	masked.web, full.web = p.web, p.web
+	masked.fails(403, "forbidden", "POST", "/artifacts", upload(maxGuesses))
 	masked.want(201, "POST", "/artifacts", "no secret", nil)
 	full.want(201, "POST", "/artifacts", upload(maxGuesses), nil)
 }

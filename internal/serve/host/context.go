@@ -11,6 +11,7 @@ import (
 	"tape/internal/serve/host/runs"
 	"tape/internal/serve/host/start"
 	"tape/internal/serve/host/transcript"
+	"tape/repo"
 )
 
 // contextOf returns the context with which a run's agent starts.
@@ -47,7 +48,7 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 			out.State[key] = value.JSON
 		}
 	}
-	last, _, err := c.scan(t, pages.Page{Limit: policy.MaxInlineEvents + 1}, transcript.Has)
+	last, more, err := c.scan(t, pages.Page{Limit: policy.MaxInlineEvents + 1}, transcript.Has)
 	if err != nil {
 		return out, err
 	}
@@ -61,6 +62,13 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 		out.Context.TranscriptSeq = last[0].ID
 	}
 	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e pages.Entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
+	if more && !out.Context.HasHistoryBefore { // the start is repeated, and the run itself has written all of last
+		before, _, err := c.scan(t, pages.Page{At: cursors.Position{ID: r.StartSeq}, Limit: 1}, func(e repo.Entry) bool { return e.ID > 1 && transcript.Has(e) })
+		if err != nil {
+			return out, err
+		}
+		out.Context.HasHistoryBefore = len(before) > 0
+	}
 	out.Bootstrap, err = c.bootstrap(t, policy, last, r)
 	return out, err
 }

@@ -75,6 +75,9 @@ func TestArtifactsAreMasked(t *testing.T) {
 	if _, body, _ := full.ask("GET", "/artifacts/"+sum+"/content", nil); string(body) != text {
 		t.Errorf("unmasked: %q", body)
 	}
+	p.start(p.s.Store) // the next server knows the ids that the run has seen
+	masked.web, full.web = p.web, p.web
+	masked.want(200, "POST", "/runs/"+run.RunID+"/results", `{"results":[{"sequence":2,"type":"tool.call.completed","data":{"artifact":`+ref+`}}]}`, nil)
 	masked.fails(404, "not_found", "GET", "/artifacts/"+sum, nil) // a hash that was guessed is not confirmed
 	masked.fails(404, "not_found", "GET", "/artifacts/"+sum[:12], nil)
 	masked.want(200, "GET", "/artifacts/"+art.ID, nil, &art)
@@ -140,6 +143,7 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	p.say("c%2Ftry", "of the fork")
 	k("4").want(200, "POST", "/tapes/c/merge", map[string]any{"fork": "try"}, nil)
 	k("5").want(201, "POST", "/tapes/c/fork", map[string]any{"name": "bad"}, nil)
+	p.say("c%2Fbad", "of the fork")
 	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
 	p.web.Close()
 	p.start(p.s.Store) // the new server reads from the tapes which keys were used
@@ -148,10 +152,13 @@ func TestRequestsWithAKeyAreDoneOnce(t *testing.T) {
 	k("2").want(201, "POST", "/tapes/c/handoff", map[string]any{"name": "plan"}, &h)
 	var m api.CloseAnswer
 	k("4").want(200, "POST", "/tapes/c/merge", map[string]any{"fork": "try"}, &m)
-	if !h.Repeated || !m.Repeated {
+	if !h.Repeated || !m.Repeated || m.Merged != 1 {
 		t.Errorf("the handoff and the merge were done again: %+v %+v", h, m)
 	}
-	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, nil)
+	k("6").want(200, "POST", "/tapes/c/discard", map[string]any{"fork": "bad"}, &m)
+	if !m.Repeated || m.Status != repo.ForkDiscarded || m.Merged != 0 {
+		t.Errorf("the repeated discard: %+v, want discarded and nothing merged", m)
+	}
 	p.fails(404, "not_found", "POST", "/tapes/c/merge", map[string]any{"fork": "none"})
 	var first, second api.RunStarted
 	k("7").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c"}, &first)
@@ -312,11 +319,39 @@ func TestBootstrap(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.as(run.Token).want(200, "GET", strings.TrimPrefix(ref["ref"], "/v1"), nil, nil)
+	start := func() (out api.RunStarted) {
+		t.Helper()
+		p.with("Idempotency-Key", "s").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c", Manifest: api.Manifest{MaxInlineEvents: 1}}, &out)
+		return out
+	}
+	p.as(start().Token).want(201, "POST", "/tapes/c/entries", `{"entries":[`+strings.Repeat(`{"kind":"message","payload":{"role":"assistant","content":"x"}},`, 2)+`{"kind":"note","payload":{}}]}`, nil)
+	if !start().Context.Context.HasHistoryBefore {
+		t.Error("a start that is repeated after the run has written says that there is no earlier history")
+	}
 	for how, want := range map[string]int{"": 0, "current_event": 1, "summary_tail": 6} {
 		run := p.run(api.RunRequest{Conversation: "c", Input: api.Input{Text: "now"}, Manifest: api.Manifest{Bootstrap: how}})
 		if n := len(run.Context.Bootstrap); how != "summary_tail" && n != want || how == "summary_tail" && n < want {
 			t.Errorf("bootstrap %q: %d items, want %d", how, n, want)
 		}
+	}
+}
+
+// TestDiff: a comparison that is cut says so, and the cursor of a side's last entry leads to the rest.
+func TestDiff(t *testing.T) {
+	p := newPeer(t)
+	p.run(api.RunRequest{Conversation: "c"})
+	p.want(201, "POST", "/tapes/c/fork", `{"name":"try"}`, nil)
+	p.say("c%2Ftry", strings.Split(strings.Repeat("x", 102), "")...)
+	p.say("c", "y")
+	var d api.DiffAnswer
+	p.want(200, "GET", "/diff?a=c&b=c/try", nil, &d)
+	if len(d.A) != 1 || d.AHasMore || len(d.B) != 100 || !d.BHasMore {
+		t.Fatalf("%d entries, more: %t; of the fork %d, more: %t; want 1 false 100 true", len(d.A), d.AHasMore, len(d.B), d.BHasMore)
+	}
+	var rest api.EventPage
+	p.want(200, "GET", "/events?conversation_id=c/try&after_cursor="+d.B[99].Cursor, nil, &rest)
+	if len(rest.Items) != 2 || rest.HasMore {
+		t.Errorf("the rest has %d entries, more: %t; want 2 and no more", len(rest.Items), rest.HasMore)
 	}
 }
 

@@ -319,7 +319,7 @@ func (c *request) tape(name string) (access, error) {
 				return out, api.NotFound("thread")
 			}
 			out.thread = c.run.Thread
-			if err := c.checkFork(name); name != c.run.Tape && err != nil {
+			if err := c.checkFork(name); err != nil {
 				return out, asNotFound(err)
 			}
 		}

@@ -228,11 +228,13 @@ func diff(c *request) (any, error) {
 	for _, side := range []struct {
 		t    access
 		into *[]api.EventItem
-	}{{a, &out.A}, {b, &out.B}} {
-		got, _, err := c.scan(side.t, pages.Page{At: cursors.Position{ID: out.Common}, Forward: true, Limit: 100}, all)
+		more *bool
+	}{{a, &out.A, &out.AHasMore}, {b, &out.B, &out.BHasMore}} {
+		got, more, err := c.scan(side.t, pages.Page{At: cursors.Position{ID: out.Common}, Forward: true, Limit: 100}, all)
 		if err != nil {
 			return nil, err
 		}
+		*side.more = more
 		for _, e := range got {
 			*side.into = append(*side.into, c.s.event(side.t, e, cursors.Query("events", side.t.Branch(), side.t.thread, "")))
 		}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -129,6 +130,24 @@ func TestManyHandoffs(t *testing.T) {
 	p.as(run.Token).want(200, "GET", "/tapes/c/anchors", nil, &got)
 	if n := len(got.Items); n != 1000 || got.Items[0].Phase != 1006 || got.Items[n-1].Phase != 2005 || !got.HasMore {
 		t.Errorf("%d anchors, the first of phase %d, more: %v; want 1,000, the first of phase 1006, and more", n, got.Items[0].Phase, got.HasMore)
+	}
+}
+
+// TestThreadReadsWhileLaneIsHeld: reading its own conversation, a run of a thread does not wait for writers.
+func TestThreadReadsWhileLaneIsHeld(t *testing.T) {
+	p := newPeer(t)
+	a := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "one"}).Token)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // instead of waiting forever
+	defer stop()
+	err := p.s.lanes.Hold(ctx, tapeOf(t, p.s.Store, "c"), func(*lanes.Lane) error {
+		answer, err := a.send(ctx, "GET", "/history", nil)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
 

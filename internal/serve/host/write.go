@@ -288,7 +288,11 @@ func (c *request) closeFork(op, status string, do func(f *repo.Tape) (int, error
 		closed, err := t.ClosedForks(c.ctx())
 		i := slices.IndexFunc(closed, func(i repo.ForkInfo) bool { return i.Fork == q.Fork })
 		if err == nil && i >= 0 {
-			return api.CloseAnswer{Fork: q.Fork, Status: closed[i].Status, Merged: int(closed[i].Entries), Repeated: true}, nil
+			out := api.CloseAnswer{Fork: q.Fork, Status: closed[i].Status, Repeated: true}
+			if out.Status == repo.ForkMerged {
+				out.Merged = int(closed[i].Entries)
+			}
+			return out, nil
 		}
 		return nil, cmp.Or(err, error(api.NotFound("fork")))
 	}

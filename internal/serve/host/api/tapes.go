@@ -41,7 +41,9 @@ type ContextAnswer struct {
 
 // DiffAnswer has the entries of two conversations after their common beginning: of each, at most the first 100.
 type DiffAnswer struct {
-	Common int64       `json:"common" jsonschema:"how many entries both begin with"`
-	A      []EventItem `json:"a"`
-	B      []EventItem `json:"b"`
+	Common   int64       `json:"common" jsonschema:"how many entries both begin with"`
+	A        []EventItem `json:"a"`
+	AHasMore bool        `json:"a_has_more"`
+	B        []EventItem `json:"b"`
+	BHasMore bool        `json:"b_has_more"`
 }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"tape/internal/serve/host/admission"
@@ -49,6 +48,7 @@ type Record struct {
 	StartSeq  int64              `json:"start_seq"`
 	Steering  []api.Steer        `json:"steering,omitempty"`
 	Static    []api.StaticAnswer `json:"static,omitempty"`
+	Uploads   int                `json:"uploads,omitempty"` // of files with secrets
 }
 
 // Run is a run of this server or of an earlier one.
@@ -61,10 +61,9 @@ type Run struct {
 	Mu      sync.Mutex
 	lastUse time.Time // of the token
 
-	Uploads   atomic.Int64 // files with secrets that the run has uploaded to this server
-	Results   sync.Mutex   // held while a batch of results is recorded; guards Seen and MissedEnd
-	Seen      *Sequences   // the results that are on the tape; nil: not read yet
-	MissedEnd string       // an end that is on the tape but not in the record
+	Results   sync.Mutex // held while a batch of results is recorded; guards Seen and MissedEnd
+	Seen      *Sequences // the results that are on the tape; nil: not read yet
+	MissedEnd string     // an end that is on the tape but not in the record
 }
 
 // New returns a run that has no results yet, and whose token was used now.
@@ -128,6 +127,13 @@ func (r *Run) StatusNow() string {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Status
+}
+
+// UploadsNow returns how many files with secrets a run has uploaded.
+func (r *Run) UploadsNow() int {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	return r.Uploads
 }
 
 // Due reports whether a run's deadline has passed, and its end is not recorded yet.
