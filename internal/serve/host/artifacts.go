@@ -78,17 +78,9 @@ func addArtifact(c *request) (any, error) {
 	}
 	seen := c.artifactView(t, a, c.runID())
 	if seen.ID != a.ID {
-		err = c.countUpload()
+		err = c.s.runs.CountUpload(c.run)
 	}
 	return artifactAnswer(t, seen, expires), err
-}
-
-// countUpload counts an upload with secrets in the run's record, so that the limit holds after a restart, too.
-func (c *request) countUpload() error {
-	c.run.Mu.Lock()
-	defer c.run.Mu.Unlock()
-	c.run.Uploads++
-	return c.s.runs.Save(c.run)
 }
 
 // uploaded returns the body of an upload. A run that has used up its uploads gets an error instead, unless its

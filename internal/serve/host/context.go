@@ -22,8 +22,8 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 	if err != nil {
 		return api.RunContext{}, err
 	}
-	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: orNull(given.Event), Conversation: r.Tape, Actor: given.Actor, Subject: given.Subject, Input: given.Input,
-		Delivery: orNull(given.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: given.Config, Bootstrap: []api.Item{},
+	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: api.OrNull(given.Event), Conversation: r.Tape, Actor: given.Actor, Subject: given.Subject, Input: given.Input,
+		Delivery: api.OrNull(given.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: given.Config, Bootstrap: []api.Item{},
 		Runtime: api.Runtime{Runner: r.Runner, Binding: r.Binding, Scopes: r.Scopes, Deadline: r.Deadline,
 			SessionKey: start.SessionKey(q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread)}}
 	if q.Event == nil {
@@ -139,13 +139,6 @@ func apis(r *runs.Run) []string {
 		}
 	}
 	return out
-}
-
-func orNull(v json.RawMessage) json.RawMessage {
-	if v == nil {
-		return json.RawMessage("null")
-	}
-	return v
 }
 
 func getStatic(c *request) (any, error) {

@@ -208,7 +208,7 @@ func (c *request) follow(t access, p pages.Page, keep func(repo.Entry) bool, end
 			if err != nil {
 				return err
 			}
-			done, ok := c.s.limits.Answer(3 * sizeOf(got)) // stored, and as JSON
+			done, ok := c.s.limits.Answer(3 * pages.SizeOf(got)) // stored, and as JSON
 			c.release()
 			if !ok { // slow readers have all the memory: read the page again later
 				now, last, wait = "", false, busyWait
@@ -259,11 +259,4 @@ func (c *request) send(t access, p *pages.Page, got []pages.Entry, write func(..
 		}
 	}
 	return nil
-}
-
-func sizeOf(got []pages.Entry) (n int) {
-	for _, e := range got {
-		n += len(e.Raw)
-	}
-	return n
 }

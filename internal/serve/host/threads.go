@@ -21,8 +21,7 @@ func (c *request) mayChange(t access) bool {
 	return c.run == nil || t.Name() == c.run.Tape || c.run.Owns(t.Name()) && t.IsFork()
 }
 
-// checkFork refuses a fork that the run's thread did not begin, or that is below such a fork. It accepts the
-// run's own conversation.
+// checkFork accepts the run's own conversation, and forks that its thread began, each below such a one.
 func (c *request) checkFork(name string) error {
 	parent, rest := c.run.Tape, strings.TrimPrefix(strings.TrimPrefix(name, c.run.Tape), "/")
 	for rest != "" {

@@ -268,3 +268,11 @@ type EventPage struct {
 	PrevCursor string      `json:"prev_cursor"`
 	HasMore    bool        `json:"has_more"`
 }
+
+// OrNull returns a JSON value, and null for nil.
+func OrNull(v json.RawMessage) json.RawMessage {
+	if v == nil {
+		return json.RawMessage("null")
+	}
+	return v
+}

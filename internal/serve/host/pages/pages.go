@@ -69,6 +69,14 @@ type Entry struct {
 	At cursors.Position
 }
 
+// SizeOf returns the bytes of entries as they are stored.
+func SizeOf(list []Entry) (n int) {
+	for _, e := range list {
+		n += len(e.Raw)
+	}
+	return n
+}
+
 // Reader reads pages for one caller.
 type Reader struct {
 	Signer cursors.Signer

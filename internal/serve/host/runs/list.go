@@ -70,6 +70,14 @@ func (l *List) Save(r *Run) error {
 	return l.disk.WriteFile(filepath.Join(l.folder, r.ID+".json"), data)
 }
 
+// CountUpload counts an upload with secrets in a run's record, so that the limit holds after a restart, too.
+func (l *List) CountUpload(r *Run) error {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	r.Uploads++
+	return l.Save(r)
+}
+
 // Get returns a run by its id; nil if there is none.
 func (l *List) Get(id string) *Run {
 	l.mu.Lock()
