@@ -234,20 +234,26 @@ func (s *shells) checkRoom(session string) error {
 	return nil
 }
 
-// keep puts a command into the background, and forgets the session's oldest ended ones above maxEnded.
+// keep puts a command into the background, and forgets the oldest ended ones: of the session above maxEnded, and of
+// all sessions above eight times as many.
 func (s *shells) keep(sh *shell) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sh.id = "bash-" + strings.ToLower(rand.Text()[:8])
 	s.all[sh.id] = sh
-	var ended []*shell
+	var all, own []*shell // that have ended
 	for _, old := range s.all {
-		if status, _ := old.state(); old.session == sh.session && status != "running" {
-			ended = append(ended, old)
+		if status, _ := old.state(); status != "running" {
+			all = append(all, old)
 		}
 	}
-	slices.SortFunc(ended, func(a, b *shell) int { return a.began.Compare(b.began) })
-	for _, old := range ended[:max(0, len(ended)-maxEnded)] {
+	slices.SortFunc(all, func(a, b *shell) int { return a.began.Compare(b.began) })
+	for _, old := range all {
+		if old.session == sh.session {
+			own = append(own, old)
+		}
+	}
+	for _, old := range slices.Concat(own[:max(0, len(own)-maxEnded)], all[:max(0, len(all)-8*maxEnded)]) {
 		delete(s.all, old.id)
 	}
 	return fmt.Sprintf("started: %s\nread what it writes with bash.output, end it with bash.kill", sh.id)

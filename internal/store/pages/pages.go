@@ -85,6 +85,9 @@ func (b *Branch) fetch(ctx context.Context, name string) error {
 	for _, e := range log {
 		b.seen = append(b.seen, e.New)
 	}
+	if h, err := git.Ref(tracking); err == nil { // the log may be missing, or expired
+		b.seen = append(b.seen, h)
+	}
 	if _, err := transport.Fetch(ctx, git, b.remote, []transport.RefSpec{{Src: b.ref, Dst: tracking}}, o); err != nil {
 		return err
 	}

@@ -143,15 +143,23 @@ func (m *Masker) Text(text string) string {
 	if utf8.ValidString(text) {
 		return m.valid(text)
 	}
+	if parts := strings.Split(text, "\x00"); len(parts) > 1 { // in parts, because binary content may be large
+		for i, part := range parts {
+			parts[i] = m.Text(part)
+		}
+		return strings.Join(parts, "\x00")
+	}
 	const standIn = utf8.MaxRune - 0xff // plus a byte, which is 0x80 or more
 	var in, out []byte
-	for i, n := 0, 0; i < len(text); i += n {
-		var r rune
-		if r, n = utf8.DecodeRuneInString(text[i:]); r < standIn+0x80 && (r != utf8.RuneError || n > 1) {
-			in = append(in, text[i:i+n]...)
+	for len(text) > 0 {
+		r, n := utf8.DecodeRuneInString(text)
+		part := text[:n]
+		text = text[n:]
+		if r < standIn+0x80 && (r != utf8.RuneError || n > 1) {
+			in = append(in, part...)
 			continue
 		}
-		for _, b := range []byte(text[i : i+n]) {
+		for _, b := range []byte(part) {
 			in = utf8.AppendRune(in, standIn+rune(b))
 		}
 	}

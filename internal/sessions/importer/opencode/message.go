@@ -53,7 +53,7 @@ func (m *message) person(parts [][]byte) {
 // attachment returns a file that a person attached. A picture gets the form that other formats use.
 func attachment(part []byte) []byte {
 	if strings.HasPrefix(jsonl.GetString(part, "url"), "data:image/") {
-		return record.NewObject(len(part)).Str("type", "image").As(rest(part), map[string]string{"url": "image_url"}).Done()
+		return record.NewObject(len(part)).Str("type", "image_url").As(rest(part), map[string]string{"url": "image_url", "source": "from"}).Done()
 	}
 	return record.NewObject(len(part)).Str("type", "file").All(rest(part)).Done()
 }

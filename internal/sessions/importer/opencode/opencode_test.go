@@ -32,7 +32,7 @@ func TestExport(t *testing.T) {
 	items, stats := imp.Items(t, opencode.Format.Name, "x.json", []byte(doc), seen)
 	formattest.Want(t, items,
 		`event {"name":"session","data":{"id":"ses_1","directory":"/w"}}`,
-		`message {"role":"user","content":[{"type":"text","text":"list"},{"type":"file","url":"file:///a"},{"type":"image","filename":"b.png","mime":"image/png","image_url":"data:image/png;base64,aGk="}]}`,
+		`message {"role":"user","content":[{"type":"text","text":"list"},{"type":"file","url":"file:///a"},{"type":"image_url","filename":"b.png","mime":"image/png","image_url":"data:image/png;base64,aGk="}]}`,
 		`event {"name":"thinking","data":{"thinking":"hm"}}`,
 		`tool_call {"calls":[{"id":"c1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}},{"id":"c2","type":"function","function":{"name":"bash","arguments":"{}"}}]}`,
 		`tool_result {"results":["a","no"]}`,
