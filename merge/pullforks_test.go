@@ -26,8 +26,8 @@ func TestPushForkOfMerged(t *testing.T) {
 	ann.says("main/x/y", "y")
 	ann.merges("main/x", "main")
 	for _, d := range ann.pushes("main rejected, main/x/y rejected, main/x/y/z rejected", forks) {
-		if d.Tape == "main/x/y" && !strings.Contains(d.Err.Error(), `"main", which it comes from, was not pushed`) {
-			t.Errorf("main/x/y is rejected with %v, want that main, which it comes from, was not pushed", d.Err)
+		if d.Tape == "main/x/y" && !strings.Contains(d.Err.Error(), `"main", from which it was forked, was not pushed`) {
+			t.Errorf("main/x/y is rejected with %v, want that main, from which it was forked, was not pushed", d.Err)
 		}
 	}
 

@@ -279,7 +279,7 @@ func (d *damagedTape) repaired() {
 	if !strings.Contains(said, "was repaired") {
 		t.Errorf("the repair says %q, want \"was repaired\"", said)
 	}
-	if kept := regexp.MustCompile(`they were are in (\S+)`).FindStringSubmatch(said); kept != nil {
+	if kept := regexp.MustCompile(`from before are in (\S+)`).FindStringSubmatch(said); kept != nil {
 		if _, err := os.Stat(kept[1]); err != nil {
 			t.Errorf("the copy of the damaged files: %v", err)
 		}

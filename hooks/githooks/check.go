@@ -88,7 +88,7 @@ func (r Repository) head() (branch string, head gitstore.Hash, g *gitstore.Repo,
 func (r Repository) PrePush(ctx context.Context, store *repo.Store, remote string, in io.Reader) error {
 	var g *gitstore.Repo
 	var refused []error
-	var sent []layout.RefUpdate
+	var sent []layout.Incoming
 	lines, err := hookInput(in, 4)
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func hookInput(in io.Reader, n int) (out [][]string, err error) {
 	return out, nil
 }
 
-func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote string, ref layout.RefUpdate) error {
+func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote string, ref layout.Incoming) error {
 	if !ref.Old.IsZero() {
 		_, _, err := g.Read(ref.Old)
 		if errors.Is(err, gitstore.ErrNotFound) {
@@ -146,7 +146,7 @@ func (r Repository) checkPush(ctx context.Context, g *gitstore.Repo, remote stri
 			return err
 		}
 	}
-	return pushError(ref.Ref, audit.CheckUpdates(ctx, r.CommonDir, []layout.RefUpdate{ref})[0])
+	return pushError(ref.Ref, audit.CheckUpdates(ctx, r.CommonDir, []layout.Incoming{ref})[0])
 }
 
 // pushError adds "not pushed" to a refusal. A ref that cannot be read as a tape is refused, too: it
@@ -173,7 +173,7 @@ func PreReceive(ctx context.Context, gitDir string, in io.Reader) error {
 	if err != nil {
 		return err
 	}
-	var updates []layout.RefUpdate
+	var updates []layout.Incoming
 	for _, f := range lines {
 		if isGuarded(f[2]) || strings.HasPrefix(f[2], layout.ForgottenPrefix) {
 			ref, err := layout.ParseIncoming(f[2], f[0], f[1])

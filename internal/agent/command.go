@@ -107,12 +107,12 @@ func (r *turn) runCommand(ctx context.Context, line string) (string, error) {
 // commandNamed returns the command of that name, the runtime's own or a plugin's; nil if there is none. Tools
 // are not among them.
 func (r *turn) commandNamed(ctx context.Context, name string) (func(words []string) (string, error), error) {
+	if run, ok := builtIn()[name]; ok {
+		return func(words []string) (string, error) { return run(r, ctx, words) }, nil
+	}
 	commands, err := r.agent.Runtime.Commands(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if run, ok := builtIn()[name]; ok {
-		return func(words []string) (string, error) { return run(r, ctx, words) }, nil
 	}
 	i := slices.IndexFunc(commands, func(c hooks.Command) bool { return c.Name == name })
 	if i < 0 {

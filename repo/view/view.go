@@ -54,8 +54,8 @@ func (o Options) check() error {
 
 // Context is what a model sees.
 type Context struct {
-	// System is Anthropic's top-level system parameter, an array of text blocks: the messages of the roles
-	// system and developer, each text once. Nil if there are none, and for OpenAI, where they are among the
+	// System is Anthropic's top-level system parameter: an array with a text block for each distinct text of
+	// the system and developer messages. It is nil if there are none, and for OpenAI, which has them among the
 	// messages.
 	System json.RawMessage
 	// Messages are compact JSON objects in the order of the tape.

@@ -29,12 +29,12 @@ const most = 200
 // Ask lists sessions and returns the names of those that the person wants to push; nil means all. It returns an
 // error if the person chooses none.
 func Ask(ctx context.Context, s *stdio.Streams, remote string, list []Session) ([]string, error) {
-	fmt.Fprintf(s.Stderr, "%s would be pushed to %s for the first time:\n", display.Count(len(list), "session", "sessions"), display.Line(remote))
+	s.Tell("%s would be pushed to %s for the first time:", display.Count(len(list), "session", "sessions"), display.Line(remote))
 	for _, line := range lines(s, list[:min(most, len(list))]) {
-		fmt.Fprintln(s.Stderr, line)
+		s.Tell("%s", line)
 	}
 	if len(list) > most {
-		fmt.Fprintf(s.Stderr, "  … and %d more\n", len(list)-most)
+		s.Tell("  … and %d more", len(list)-most)
 	}
 	answer, err := s.Ask(ctx, "Push which? [numbers such as 1 3-5, all, or none] ")
 	if err != nil {

@@ -179,7 +179,7 @@ them.
   Up, Down         what was typed before; Up also takes a waiting message back
   Ctrl-R           search what was typed before
   Alt-Enter        a new line; also Ctrl-J
-  Ctrl-G           write the message in $EDITOR
+  Ctrl-G           write the message in your editor ($VISUAL, else $EDITOR)
   Ctrl-O           open whole results in $PAGER
   Ctrl-T           open or fold the model's reasoning
   Shift-Tab        the next mode: ask, plan, auto

@@ -32,9 +32,9 @@ func newDigestCmd(a *App) *cobra.Command {
 Each session has its title, its other requests, the files that it changed, its commits, and how it
 ended.
 
-A session is listed under the day of its last request or commit in the range. What a subagent did
-counts for the session that started it. At most eight requests of a session are shown, fewer if there
-are many sessions; --json has all.`,
+A session is listed if somebody asked something in it in the range, under the day of its last request
+or commit there. What a subagent did counts for the session that started it. At most eight requests
+(fewer if there are many sessions) and three commits of a session are shown; --json has all.`,
 		Example: `  tape digest
   tape digest --since monday -A   # of all projects
   tape digest --since "last week" --until "last week"
@@ -63,11 +63,9 @@ func (o *digestOptions) run(ctx context.Context) error {
 	if o.since == "" {
 		q.Since = report.Week(q.Until, o.app.Now())
 	}
-	project := projectNamed(o.project)
 	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (list []digest.Session, err error) {
-		name := func(dir string) string { return projects.NameIn(store.Dir(), dir) }
-		f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.app.Now().Location(),
-			Project: func(dir string) bool { return within(about.Tape{Project: dir, ProjectLabel: name(dir)}, project) }}
+		name := projects.Names(store.Dir())
+		f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.app.Now().Location(), Project: projectFilter(o.project, name)}
 		found, err := withIndex(o.app, store, func(x *index.Index) ([]*index.Digest, error) { return x.Digests(ctx, f) })
 		for _, g := range found {
 			g.About.ProjectLabel = name(g.About.Project)
@@ -94,6 +92,15 @@ func (o *digestOptions) run(ctx context.Context) error {
 		o.app.StderrUnlessQuiet("only the last seven days were searched; tape digest --since 30d looks further back")
 	}
 	return err
+}
+
+// projectFilter returns the filter that --project means, nil without it. name returns the name of a directory's project.
+func projectFilter(project string, name func(dir string) string) func(dir string) bool {
+	if project == "" {
+		return nil
+	}
+	project = projectNamed(project)
+	return func(dir string) bool { return within(about.Tape{Project: dir, ProjectLabel: name(dir)}, project) }
 }
 
 // projectNamed returns the value of --project, made absolute if it is a directory.

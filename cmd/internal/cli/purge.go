@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,7 +122,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *stdio.Progr
 	shown := &rows.Purge{Streams: &o.app.Streams, Asked: dry}
 	lines := append(shown.Summary(plan), shown.Others(plan)...)
 	for _, line := range append(lines, plan.Left...) {
-		fmt.Fprintln(o.app.Stderr, display.Line(line))
+		o.app.Tell("%s", display.Line(line))
 	}
 	var remotes []string
 	for _, r := range plan.Remotes {
@@ -132,7 +131,7 @@ func (o *purgeOptions) ask(ctx context.Context, t *repo.Tape, steps *stdio.Progr
 		}
 	}
 	if len(remotes) > 0 {
-		fmt.Fprintf(o.app.Stderr, "%s: %s\n", display.Count(len(remotes), "remote already has it", "remotes already have it"), display.Line(strings.Join(remotes, ", ")))
+		o.app.Tell("%s: %s", display.Count(len(remotes), "remote already has it", "remotes already have it"), display.Line(strings.Join(remotes, ", ")))
 	}
 	return o.app.Confirm(ctx, "Rewrite the history? It cannot be undone.")
 }

@@ -33,7 +33,7 @@ func (a *App) runRestore(ctx context.Context, t *repo.Tape, args []string) error
 	}
 	text := fmt.Sprintf("restored %s with %s", restored.Stamp, display.Entries(restored.Entries))
 	if archived != "" {
-		text += "; its former history is kept as " + archived
+		text += "; the session's former history is kept as " + archived
 	}
 	return a.Result(object{{"restored", restored.Stamp}, {"commit", restored.Commit}, {"entries", restored.Entries}, {"archived", orNull(archived)}}, "%s", text)
 }

@@ -165,7 +165,7 @@ c copies the command that goes on with it.`,
 	flags.StringVar(&a.workspace, "workspace", "", "use the workspace in `DIR` (default: $TAPE_WORKSPACE, or that of the current directory)")
 	flags.StringVar(&a.tapeName, "tape", "", "use the tape `NAME`, or fork TAPE/NAME (default: $TAPE_NAME, or the workspace's current tape)")
 	flags.BoolVar(&a.JSON, "json", false, "write results and errors as JSON")
-	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print only results and errors")
+	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "print only results, errors and questions")
 	flags.BoolVar(&a.NoPager, "no-pager", false, "show long output without a pager")
 	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "say more on standard error")
 	root.SetFlagErrorFunc(flagError)

@@ -166,8 +166,8 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 	if err != nil {
 		return err
 	}
-	// A search is short, so the garbage collector may wait: with thousands of tapes it would run twice. With many
-	// workspaces it runs as usual, because reusing memory is faster than getting new memory.
+	// A search is short, so the garbage collector may wait: with thousands of tapes it would run twice. In a search
+	// of all workspaces it runs as usual, because reusing memory is faster than getting new memory.
 	if !o.app.everywhere {
 		defer debug.SetGCPercent(debug.SetGCPercent(400))
 	}

@@ -11,7 +11,6 @@ import (
 	"tape/index"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/report"
-	"tape/internal/store/about"
 	"tape/internal/store/prices"
 	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
@@ -82,12 +81,8 @@ func (o *statsOptions) run(ctx context.Context) error {
 	lists, err := inSessions(ctx, o.app, false, func(ctx context.Context, store *repo.Store, tapes []string) ([]*index.Work, error) {
 		f := f
 		f.Tapes = tapes
-		name := func(dir string) string { return projects.NameIn(store.Dir(), dir) }
-		if o.project != "" {
-			f.Project = func(dir string) bool {
-				return within(about.Tape{Project: dir, ProjectLabel: name(dir)}, projectNamed(o.project))
-			}
-		}
+		name := projects.Names(store.Dir())
+		f.Project = projectFilter(o.project, name)
 		sums, err := withIndex(o.app, store, func(x *index.Index) ([]*index.Work, error) { return x.Work(ctx, by, f) })
 		return report.Merge([][]*index.Work{sums}, func(key string) string {
 			if by == index.ByProject {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -148,10 +147,10 @@ func (o *trustOptions) agree(ctx context.Context, dir string, found []object) er
 		if value := f[2][1].(string); value != "" {
 			line += " = " + display.Line(value)
 		}
-		fmt.Fprintf(o.app.Stderr, "  %s\n", line)
+		o.app.Tell("  %s", line)
 	}
 	if len(found) == 0 {
-		fmt.Fprintln(o.app.Stderr, "  Nothing in it runs or sends anything.")
+		o.app.Tell("  Nothing in it runs or sends anything.")
 	}
 	return o.app.Confirm(ctx, "Let this count, and what is set there later, whenever tape runs git in %s?", display.Line(dir))
 }

@@ -84,7 +84,7 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 		}
 		show := o.app.StderrUnlessQuiet
 		if o.app.CanAsk() { // nobody is asked about what was not shown
-			show = func(format string, args ...any) { fmt.Fprintf(o.app.Stderr, format+"\n", args...) }
+			show = o.app.Tell
 		}
 		for _, d := range all {
 			for _, text := range d.Texts() {

@@ -173,7 +173,7 @@ func (o *Forgetting) ask(ctx context.Context, files, at []string, subagents int)
 	}
 	if len(files) > 0 && !o.Transcripts {
 		for _, path := range files {
-			o.StderrUnlessQuiet("  %s", display.Path(path, o.Where.User.Home))
+			o.Tell("  %s", display.Path(path, o.Where.User.Home))
 		}
 		them := "them"
 		if len(files) == 1 {

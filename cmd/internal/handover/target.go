@@ -20,9 +20,9 @@ import (
 )
 
 // Help is the help of tape resume.
-const Help = `Start the agent that a session belongs to, in its directory, where it goes on: claude --resume,
-codex resume, gemini --resume or opencode --session. Without TAPE, the current session is
-resumed or, if that is empty, the newest session.
+const Help = `Start the agent that a session belongs to, in its directory, where it goes on: for example with
+claude --resume or codex resume. Without TAPE, the current session is resumed or, if that is
+empty, the newest session.
 
 If that is not possible, because the agent is not installed or does not have the session on this
 machine, tape resume writes a page to paste into another agent instead: the state at the last
@@ -34,8 +34,9 @@ It writes messages, calls and results since the last anchor, or since the anchor
 What the agent adds is recorded on the same tape; tape resume then goes on there.
 
 A session chooses neither the program nor its options nor the directory, so sessions that you pulled
-are safe. The directory is the one that the agent itself has noted on this machine; for opencode,
-which changes to it by itself, it is the current one. A program in the current directory is not run.
+are safe. The directory is the one that the agent itself has noted on this machine; opencode and
+Copilot CLI find it themselves, and are started in the current one. A program in the current
+directory is not run.
 
 With --json nothing is started: the result has tape, agent, command, dir and session; or, with an
 empty command, the reason in why and the page in brief. With --in it has what was written, too.`

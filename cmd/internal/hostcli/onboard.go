@@ -229,7 +229,7 @@ func (b *onboarder) address(ctx context.Context, provider string) error {
 	}
 	variable := keys.Variable(provider, "BASE_URL")
 	if fixed := b.Getenv(variable); fixed != "" {
-		b.say("The address of its API is in %s (unset it to be asked): %s", variable, display.Line(fixed))
+		b.say("The variable %s has the address of its API: %s. Unset it to be asked.", variable, display.Line(fixed))
 		return nil
 	}
 	known := slices.Contains(models.Providers(), provider)

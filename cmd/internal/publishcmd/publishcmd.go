@@ -77,7 +77,7 @@ Secrets are searched for as by tape push, and masked; with --refuse-secrets, not
 are any. --allow-secret FINGERPRINT lets one through, and the workspace remembers that. Each page says what
 was left out: events, files, secrets.
 
---remove takes a session out of the pages. A branch then begins anew with a single commit, so that its
+--remove takes a session out of the pages. A branch then starts over with a single commit, so that its
 history does not have the session either. The session stays out until --tape names it. Anybody who fetched
 the branch before still has the session.`,
 		Example: `  tape publish site --all

@@ -150,7 +150,7 @@ func (st *Agent) decide() {
 		return
 	case st.ProgramMissing:
 		st.Word = ProgramGone
-		st.problem("the hooks call " + st.Program + ", which is not there, nor is there a tape in PATH; tape record install " + st.Agent.Name + " sets them to this program")
+		st.problem("the hooks call " + st.Program + ", which does not exist, and PATH has no tape; tape record install " + st.Agent.Name + " makes them call this program")
 	case st.Off != "":
 		st.Word = Off
 		st.problem("hooks are switched off: " + st.Off)

@@ -84,6 +84,9 @@ func (s *Streams) Confirm(ctx context.Context, format string, args ...any) error
 	return errors.New("nothing was changed")
 }
 
+// Tell writes a line to standard error, also with --quiet: what a question is about.
+func (s *Streams) Tell(format string, args ...any) { fmt.Fprintf(s.Stderr, format+"\n", args...) }
+
 // Ask asks on the terminal, and returns the line that is typed; "" at the end of the input.
 func (s *Streams) Ask(ctx context.Context, format string, args ...any) (string, error) {
 	fmt.Fprintf(s.Stderr, format, args...)

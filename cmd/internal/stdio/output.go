@@ -133,7 +133,7 @@ func (s *Streams) Warn(text string) {
 // StderrUnlessQuiet writes a line to standard error, unless --quiet or --json is set.
 func (s *Streams) StderrUnlessQuiet(format string, args ...any) {
 	if !s.Quiet && !s.JSON {
-		fmt.Fprintf(s.Stderr, format+"\n", args...)
+		s.Tell(format, args...)
 	}
 }
 

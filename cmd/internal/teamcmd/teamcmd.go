@@ -203,7 +203,7 @@ read. The address becomes the setting team. TAPE_TEAM and TAPE_TEAM_TOKEN take p
 		},
 		RunE: run(func(ctx context.Context, h Host, o Options) error {
 			const longest = 4096
-			token, err := o.ReadText(ctx, longest, layout.Invalid("it is to be the token alone", "standard input has more than %d bytes, which no token has", longest))
+			token, err := o.ReadText(ctx, longest, layout.Invalid("give only the token", "standard input is longer than %d bytes, which is too long for a token", longest))
 			if err != nil {
 				return err
 			}

@@ -92,6 +92,6 @@ func TestOwnFolders(t *testing.T) {
 		}
 	}
 	if is := watching.MayHaveSessions(filepath.Join(home, ".claude", "projects", "-p", id+".jsonl")); !is || watching.MayHaveSessions(filepath.Join(home, "notes.txt")) {
-		t.Errorf("Is says %v for a transcript, want true, and false for notes.txt", is)
+		t.Errorf("MayHaveSessions says %v for a transcript, want true, and false for notes.txt", is)
 	}
 }

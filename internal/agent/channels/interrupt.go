@@ -54,7 +54,7 @@ func (m *Manager) TakeBack(ctx context.Context, session, id string) (bool, error
 	m.mu.Unlock()
 	switch {
 	case undecided:
-		return false, errors.New("it is being decided what happens to the message: take it back again in a moment")
+		return false, errors.New("the message is just being assigned to a turn: try again in a moment")
 	case len(waiting) > 0:
 		return true, m.inbox.done(waiting)
 	}

@@ -241,18 +241,14 @@ func (s *shells) keep(sh *shell) string {
 	defer s.mu.Unlock()
 	sh.id = "bash-" + strings.ToLower(rand.Text()[:8])
 	s.all[sh.id] = sh
-	var all, own []*shell // that have ended
+	var all []*shell // that have ended
 	for _, old := range s.all {
 		if status, _ := old.state(); status != "running" {
 			all = append(all, old)
 		}
 	}
 	slices.SortFunc(all, func(a, b *shell) int { return a.began.Compare(b.began) })
-	for _, old := range all {
-		if old.session == sh.session {
-			own = append(own, old)
-		}
-	}
+	own := slices.DeleteFunc(slices.Clone(all), func(old *shell) bool { return old.session != sh.session })
 	for _, old := range slices.Concat(own[:max(0, len(own)-maxEnded)], all[:max(0, len(all)-8*maxEnded)]) {
 		delete(s.all, old.id)
 	}

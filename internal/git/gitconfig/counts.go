@@ -29,7 +29,7 @@ const (
 func Judge(e Entry) Verdict {
 	name := e.Section + "." + e.Key
 	switch {
-	case slices.Contains(passedOver, name), e.Section == "gpg":
+	case slices.Contains(overridden, name), e.Section == "gpg":
 		return Overridden
 	case slices.Contains(signSettings, name):
 		if configTrue(e.Value) {
@@ -48,7 +48,7 @@ func Judge(e Entry) Verdict {
 
 var (
 	signSettings = []string{"commit.gpgsign", "tag.gpgsign", "tag.forcesignannotated"}
-	passedOver   = []string{"core.fsmonitor", "core.hookspath", "core.sshcommand", "core.askpass", "core.alternaterefscommand",
+	overridden   = []string{"core.fsmonitor", "core.hookspath", "core.sshcommand", "core.askpass", "core.alternaterefscommand",
 		"push.gpgsign", "user.signingkey"}
 	// No command that is run here uses a setting of these sections.
 	harmlessSections = []string{"add", "advice", "am", "apply", "author", "blame", "branch", "checkout", "clean", "color", "column", "commit",

@@ -18,7 +18,7 @@ import (
 
 // gcLocks are the locks that git gc holds open while it works. If it is killed they stay, and no
 // later gc gets past them.
-var gcLocks = []string{"gc.pid.lock", "objects/info/commit-graph.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "MERGE_RR.lock"}
+var gcLocks = []string{gitlock.GCPid + ".lock", "objects/info/commit-graph.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "MERGE_RR.lock"}
 
 const (
 	oldLock      = 10 * time.Second

@@ -79,8 +79,8 @@ type Repo struct {
 	odb       *gitobject.DB
 	worktrees *worktreeList
 
-	own        func(gitDir string) bool
-	passedOver func(gitDir string, names []string)
+	own       func(gitDir string) bool
+	onIgnored func(gitDir string, names []string)
 
 	config *gitconfig.Config
 	cache  gitobject.Cache // see KeepObjects
@@ -92,7 +92,7 @@ func (r *Repo) GitDir() string { return r.gitDir }
 func newRepo(gitDir string, o *Options) *Repo {
 	r := &Repo{gitDir: gitDir, locks: gitlock.Locks{Wait: DefaultLockWait}}
 	if o != nil {
-		r.fs, r.locks.FS, r.own, r.passedOver = o.FS, o.FS, o.Own, o.OnIgnored
+		r.fs, r.locks.FS, r.own, r.onIgnored = o.FS, o.FS, o.Own, o.OnIgnored
 		if o.LockWait > 0 {
 			r.locks.Wait = o.LockWait
 		}
@@ -110,8 +110,8 @@ func (r *Repo) Locks() gitlock.Locks { return r.locks }
 
 // ReportIgnored reports ignored settings and hooks of the repository to Options.OnIgnored.
 func (r *Repo) ReportIgnored(names []string) {
-	if r.passedOver != nil && len(names) > 0 {
-		r.passedOver(r.gitDir, names)
+	if r.onIgnored != nil && len(names) > 0 {
+		r.onIgnored(r.gitDir, names)
 	}
 }
 
@@ -120,7 +120,7 @@ func (r *Repo) Owns(gitDir string) bool { return r.own != nil && r.own(gitDir) }
 
 // SharedOptions returns Own and OnIgnored, for another repository of the same user.
 func (r *Repo) SharedOptions() *Options {
-	return &Options{Own: r.own, OnIgnored: r.passedOver}
+	return &Options{Own: r.own, OnIgnored: r.onIgnored}
 }
 
 // Config returns the repository's configuration.

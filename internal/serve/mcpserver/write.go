@@ -73,7 +73,7 @@ func (s *server) append(ctx context.Context, _ call, a appendArgs) (string, erro
 	}
 	if ok {
 		if done.Kind != d.Kind || !same(done.Payload, d.Payload) {
-			return "", layout.Conflict("take another key for another entry", "the key %q belongs to @%d, which says something else", a.Key, done.ID)
+			return "", layout.Conflict("use another key for another entry", "the key %q belongs to @%d, which is a different entry", a.Key, done.ID)
 		}
 		return fmt.Sprintf("@%d on tape %s, appended before", done.ID, line(t.Name(), 100)), nil
 	}
@@ -128,7 +128,7 @@ func (s *server) handoff(ctx context.Context, _ call, a handoffArgs) (string, er
 	}
 	if ok {
 		if done.Kind != repo.KindAnchor || done.Anchor != a.Name {
-			return "", layout.Conflict("take another key for another anchor", "the key %q belongs to @%d, which is not this anchor", a.Key, done.ID)
+			return "", layout.Conflict("use another key for another anchor", "the key %q belongs to @%d, which is not this anchor", a.Key, done.ID)
 		}
 		return fmt.Sprintf("anchor %03d %s at @%d on tape %s, written before", done.AnchorSeq, line(done.Anchor, 100), done.ID, line(t.Name(), 100)), nil
 	}

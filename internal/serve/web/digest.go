@@ -73,8 +73,9 @@ func (s *View) digest(r *request) error {
 		if err != nil && len(spaces) == 1 {
 			return err
 		}
+		project := projects.Names(w.dir)
 		for _, g := range found {
-			g.About.ProjectLabel = projects.NameIn(w.dir, g.About.Project)
+			g.About.ProjectLabel = project(g.About.Project)
 			list = append(list, digestSessionOf(g, w.base))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -67,7 +66,7 @@ func (l local) List(ctx context.Context, q ListQuery) (*Listing, error) {
 			}
 			t := &ListedSession{Tape: a, Base: w.base, space: w, Helpers: len(helpers[a.Name]), names: append(helpers[a.Name], a.Name)}
 			if strings.HasPrefix(branch, "fork/") {
-				t.Parent = path.Dir(a.Name)
+				t.Parent, _, _ = layout.CutFork(a.Name)
 			}
 			out.Tapes = append(out.Tapes, t)
 		}
@@ -101,14 +100,15 @@ func (q ListQuery) accepts(a about.Tape) bool {
 
 // helperOf returns the session that started the subagent of a tape; "" if the tape is not a subagent's.
 func helperOf(name, branch string, facts map[string]about.Tape) string {
-	parent, _, ok := strings.Cut(name, "/agent-")
-	if _, there := facts["tape/"+layout.TapeSlug(parent)]; !ok || !there || !strings.HasPrefix(branch, "tape/") {
-		return ""
+	if parent, _, ok := strings.Cut(name, "/agent-"); ok && strings.HasPrefix(branch, "tape/") {
+		if _, there := facts["tape/"+layout.TapeSlug(parent)]; there {
+			return parent
+		}
 	}
-	return parent
+	return ""
 }
 
-// addWork adds to the sessions of this workspace what was done in them.
+// addWork sets the sums of work in the listed sessions of this workspace.
 func (w *space) addWork(ctx context.Context, list []*ListedSession) error {
 	sessions := map[string]*ListedSession{} // by the names of their tapes
 	for _, t := range list {

@@ -136,10 +136,10 @@ func (w *space) prices() prices.List {
 func (s *View) work(ctx context.Context, spaces []*space, by index.By, f index.WorkFilter) ([]*index.Work, error) {
 	var lists [][]*index.Work
 	for _, w := range spaces {
-		f := f
+		f, project := f, projects.Names(w.dir)
 		if f.Project != nil {
 			name := f.Project
-			f.Project = func(dir string) bool { return name(projects.NameIn(w.dir, dir)) }
+			f.Project = func(dir string) bool { return name(project(dir)) }
 		}
 		w.mu.Lock()
 		sums, err := w.index.Work(ctx, by, f)
@@ -148,7 +148,7 @@ func (s *View) work(ctx context.Context, spaces []*space, by index.By, f index.W
 			return nil, err
 		}
 		if by == index.ByProject {
-			sums = report.Merge([][]*index.Work{sums}, func(dir string) string { return projects.NameIn(w.dir, dir) })
+			sums = report.Merge([][]*index.Work{sums}, project)
 		}
 		lists = append(lists, sums)
 	}

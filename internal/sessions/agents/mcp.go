@@ -66,7 +66,7 @@ func addTOML(a *record.Agent, raw []byte, program string) ([]byte, error) {
 	}
 	out = append(out, strings.Join(block, nl)...)
 	if _, err := readTOML(out); err != nil {
-		return nil, fmt.Errorf("the MCP server cannot be added at its end: %w", err)
+		return nil, fmt.Errorf("the MCP server cannot be added at the end of the file: %w", err)
 	}
 	return out, nil
 }

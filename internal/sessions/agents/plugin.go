@@ -39,7 +39,7 @@ const scriptMark = "#!/bin/sh\n# Written by tape;"
 
 func installScript(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	if raw != nil && !bytes.HasPrefix(raw, []byte(scriptMark)) {
-		return nil, fmt.Errorf("tape did not write it; %s runs the hooks of the user and those of the project, so install the other ones: with --project, or without", f.Title)
+		return nil, fmt.Errorf("tape did not write it; %s runs your own hooks and the project's, so install in the other place: add --project, or leave it out", f.Title)
 	}
 	return fmt.Appendf(nil, "%s tape record uninstall %s removes it.\n%s\n", scriptMark, f.Name, command(f, record.HookEvent{}, o)), nil
 }

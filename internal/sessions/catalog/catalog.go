@@ -95,14 +95,9 @@ func aboutEach(ctx context.Context, x *index.Index, store *repo.Store, tapes []*
 
 // nameProjects sets the names of the tapes' projects. A tape without a directory is of the workspace's project.
 func nameProjects(store *repo.Store, facts map[string]about.Tape) {
-	names := map[string]string{}
+	name := projects.Names(store.Dir())
 	for branch, t := range facts {
-		name, ok := names[t.Project]
-		if !ok {
-			name = projects.NameIn(store.Dir(), t.Project)
-			names[t.Project] = name
-		}
-		t.ProjectLabel = name
+		t.ProjectLabel = name(t.Project)
 		facts[branch] = t
 	}
 }

@@ -70,7 +70,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res := mustImport(t, s, file, Options{}); res.Imported == 0 {
-		t.Errorf("after Remember, an import adds nothing: %+v", res)
+		t.Errorf("after Unforget, an import adds nothing: %+v", res)
 	}
 	if _, err := s.Tape(t.Context(), "s-1"); err != nil {
 		t.Error(err)

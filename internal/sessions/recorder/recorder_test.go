@@ -313,7 +313,7 @@ func TestTranscriptNotKept(t *testing.T) {
 	}
 }
 
-// TestMoved: a session goes on in the workspace that it began in, even if its project has moved.
+// TestMoved: a session stays in the workspace in which it began, even if its project has moved.
 func TestMoved(t *testing.T) {
 	w := newWorld(t)
 	s := w.session("one", "shop")

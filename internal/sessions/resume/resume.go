@@ -156,11 +156,7 @@ func recorded(ctx context.Context, t *repo.Tape) (f *record.Format, ids []string
 // would start the agent.
 func locate(ctx context.Context, f *record.Format, id string, user record.Where, here string) (dir, why string, err error) {
 	if f.Resume.Has != nil {
-		dir, has := f.Resume.Has(user, id)
-		if has {
-			dir = cmp.Or(dir, here)
-		}
-		return dir, "", nil
+		return f.Resume.Has(user, id, here), "", nil
 	}
 	for _, folder := range f.Files.Folders(user.User()) {
 		path, info, err := transcript(ctx, f, folder, id)

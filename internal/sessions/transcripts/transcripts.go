@@ -110,16 +110,9 @@ func Find(ctx context.Context, s Session, at Where) (out Found, err error) {
 		}
 	}
 	for _, f := range importer.All() {
-		if r := f.Resume; r != nil && r.Has != nil {
-			has := func(id string) (has bool) {
-				if r.IsID(id) {
-					_, has = r.Has(at.User, id)
-				}
-				return has
-			}
-			if slices.ContainsFunc(s.IDs, has) {
-				out.Programs = append(out.Programs, f.Name)
-			}
+		if r := f.Resume; r != nil && r.Has != nil &&
+			slices.ContainsFunc(s.IDs, func(id string) bool { return r.IsID(id) && r.Has(at.User, id, ".") != "" }) {
+			out.Programs = append(out.Programs, f.Name)
 		}
 		if f.Files.Folders == nil {
 			continue

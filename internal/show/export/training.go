@@ -58,7 +58,7 @@ type trainingWriter struct {
 // state comes from the anchor that opens the phase, outcome describes the anchor that
 // closes it, and commit contains the closed phase. If the phase is open, outcome and commit
 // are null. entries has the ids of the first and the last entry of the phase, ids has the
-// entries that the messages were made of. Each phase stands for itself, as in tape context:
+// entries that the messages were made of. Each phase is exported by itself, as in tape context:
 // a call whose result is in the next phase gets a placeholder for it.
 func writeTraining(ctx context.Context, w *output, src Source) error {
 	t := &trainingWriter{w: w, src: src, todo: src.selected()}

@@ -2,6 +2,7 @@ package site
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"html/template"
 	"net/url"
@@ -11,6 +12,7 @@ import (
 
 	"tape/internal/show/display"
 	"tape/internal/show/export"
+	"tape/internal/store/layout"
 )
 
 // policy lets a page load files beside it, and nothing else. It allows file: too, because not all browsers take 'self'
@@ -215,10 +217,7 @@ func (s *Site) writeIndex() error {
 	}
 	pages := max(1, (len(list)+indexMost-1)/indexMost)
 	for n := pages + 1; ; n++ { // pages that the list no longer has
-		if _, err := s.folder.Size(indexName(n)); err != nil {
-			break
-		}
-		if ours, err := s.isOurs(indexName(n)); err != nil || !ours {
+		if data, err := s.readOurs(indexName(n)); data == nil || err != nil {
 			break
 		}
 		if err := s.folder.Remove(indexName(n)); err != nil {
@@ -236,7 +235,7 @@ func (s *Site) writeIndex() error {
 			last := &d.Days[len(d.Days)-1]
 			last.Sessions = append(last.Sessions, row{Href: sessionsDir + "/" + x.Folder + "/" + indexFile, Title: display.Title(x.Title, 160), Lang: display.Language(x.Title), Facts: append(beganAt(x), factsOf(x)...)})
 		}
-		if err := s.checkOurs(indexName(page)); err != nil {
+		if _, err := s.readOurs(indexName(page)); err != nil {
 			return err
 		}
 		if err := s.write(indexName(page), render("index", d)); err != nil {
@@ -312,9 +311,12 @@ func spent(d time.Duration) string {
 
 // writeReadme writes the list that git hosts show. A README.md of somebody else stays.
 func (s *Site) writeReadme(list []Session) error {
-	ours, err := s.isOurs(readmeFile)
-	if err != nil || !ours {
+	_, err := s.readOurs(readmeFile)
+	if errors.Is(err, layout.ErrConflict) {
 		s.skipped = append(s.skipped, readmeFile)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	var b bytes.Buffer

@@ -202,7 +202,7 @@ func (p *sessionPages) file(name string, data []byte) error {
 	at := path.Join(p.dir, name)
 	if p.fresh && !strings.HasPrefix(name, "picture-") {
 		p.mu.Lock()
-		err := p.checkOurs(at)
+		_, err := p.readOurs(at)
 		p.mu.Unlock()
 		if err != nil {
 			return err

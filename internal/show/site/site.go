@@ -110,20 +110,23 @@ func Open(folder Folder) (*Site, error) {
 		}
 	}
 	for _, name := range names {
-		if err := s.checkOurs(name); err != nil {
+		if _, err := s.readOurs(name); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
 }
 
-// checkOurs returns ErrConflict if others have made a file.
-func (s *Site) checkOurs(name string) error {
-	ours, err := s.isOurs(name)
-	if err == nil && !ours {
+// readOurs returns the content of a file, nil if it is missing. ErrConflict if others have made it.
+func (s *Site) readOurs(name string) ([]byte, error) {
+	data, err := s.folder.Read(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && !bytes.Contains(data[:min(len(data), 600)], []byte(madeBy)) {
 		err = layout.Conflict("publish into a folder or branch of its own", "%s was not made by tape publish, and stays", name)
 	}
-	return err
+	return data, err
 }
 
 func (s *Site) parse(raw []byte) error {
@@ -157,15 +160,6 @@ func validFolder(name string) bool {
 
 // fileNames matches the names of a session's files.
 var fileNames = regexp.MustCompile(`^(index|README|[0-9]+|[0-9]+-whole|picture-[0-9a-f]{16})\.(html|md|png|jpg|gif|webp)$`)
-
-// isOurs reports whether a file may be written, because it is missing or was made by tape publish.
-func (s *Site) isOurs(name string) (bool, error) {
-	data, err := s.folder.Read(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return true, nil
-	}
-	return bytes.Contains(data[:min(len(data), 600)], []byte(madeBy)), err
-}
 
 func (s *Site) find(tape string) (int, bool) {
 	return slices.BinarySearchFunc(s.sessions, tape, func(x Session, tape string) int { return strings.Compare(x.Tape, tape) })

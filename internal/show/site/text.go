@@ -3,10 +3,8 @@ package site
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -53,11 +51,8 @@ func (s *Site) writeTexts() error {
 		files[searchFile(folder)] = true
 	}
 	for name := range files {
-		old, err := s.folder.Read(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if err := s.checkOurs(name); err != nil {
+		old, err := s.readOurs(name)
+		if err != nil {
 			return err
 		}
 		lines := map[string][]byte{}

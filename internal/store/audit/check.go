@@ -20,7 +20,7 @@ import (
 // there; archives hold tapes. All refs are checked together, because a purged tape comes with other
 // tags. Other refs are accepted. Errors are in the order of the refs, nil if a ref may be moved.
 // gitDir may be a bare repository without a workspace.
-func CheckUpdates(ctx context.Context, gitDir string, updates []layout.RefUpdate) []error {
+func CheckUpdates(ctx context.Context, gitDir string, updates []layout.Incoming) []error {
 	out := make([]error, len(updates))
 	s, err := workspace.OpenBare(gitDir)
 	c := &updateCheck{s: s, heads: map[string]gitstore.Hash{}, incoming: NewIncomingCheck(s)}
@@ -61,7 +61,7 @@ func (c *updateCheck) forgets(h gitstore.Hash) bool {
 	return false
 }
 
-func (c *updateCheck) check(ctx context.Context, u layout.RefUpdate) error {
+func (c *updateCheck) check(ctx context.Context, u layout.Incoming) error {
 	ref, from, to := u.Ref, u.Old, u.New
 	switch {
 	case from == to, to.IsZero() && c.forgets(from):
@@ -161,7 +161,7 @@ func (c *updateCheck) tagUpdate(ctx context.Context, ref string, from, to gitsto
 		}
 		return refused
 	}
-	return c.check(ctx, layout.RefUpdate{Ref: ref, New: to}) // as if the tag were new
+	return c.check(ctx, layout.Incoming{Ref: ref, New: to}) // as if the tag were new
 }
 
 // CheckGrowth checks that a branch's new commit continues the old one (zero: there is none) or is what a

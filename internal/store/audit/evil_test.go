@@ -269,7 +269,7 @@ func (c *tip) messages() string {
 	return ""
 }
 
-// changeMain makes a case of a change to the newest commit of main.
+// changeMain returns a case in which the newest commit of main was changed.
 func changeMain(name, want string, change func(c *tip)) evilCase {
 	return evilCase{Name: name, Ref: mainRef, Want: want, Build: func(t testing.TB, dir, good string) {
 		change(copyRepo(t, dir, good).tip(mainRef))

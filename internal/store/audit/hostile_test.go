@@ -70,7 +70,7 @@ func checkCase(t *testing.T, k evilCase, s *repo.Store, refs, before map[string]
 			if failed[ref] != nil {
 				continue
 			}
-			in := layout.RefUpdate{Ref: ref, New: storetest.Hash(t, refs[ref])}
+			in := layout.Incoming{Ref: ref, New: storetest.Hash(t, refs[ref])}
 			if old := before[ref]; old != "" && knows {
 				in.Old = storetest.Hash(t, old)
 			}
@@ -114,7 +114,7 @@ func TestManyByGit(t *testing.T) {
 	}
 	check := func(head string) error {
 		c := audit.NewIncomingCheck(storetest.Inner(s))
-		return c.Check(t.Context(), layout.RefUpdate{Ref: mainRef, New: storetest.Hash(t, head)})
+		return c.Check(t.Context(), layout.Incoming{Ref: mainRef, New: storetest.Hash(t, head)})
 	}
 	head := commit(heads...)
 	for range 100 {
@@ -198,7 +198,7 @@ func TestHostileMemory(t *testing.T) {
 		s := openFetched(t, dir)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.RefUpdate{Ref: k.Ref, New: storetest.Hash(t, refsIn(t, dir)[k.Ref])})
+		err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: k.Ref, New: storetest.Hash(t, refsIn(t, dir)[k.Ref])})
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Errorf("%s is not refused", k.Name)
@@ -234,11 +234,11 @@ func TestIncomingContinues(t *testing.T) {
 	s := openFetched(t, good)
 	head := storetest.Hash(t, refsIn(t, good)["refs/heads/tape/main"])
 	for at := head; ; {
-		if err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.RefUpdate{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
+		if err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: at, New: head}); err != nil {
 			t.Errorf("continuing from %s is refused: %v", at, err)
 		}
 		if at != head {
-			err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.RefUpdate{Ref: "refs/heads/tape/main", Old: head, New: at})
+			err := audit.NewIncomingCheck(storetest.Inner(s)).Check(t.Context(), layout.Incoming{Ref: "refs/heads/tape/main", Old: head, New: at})
 			storetest.WantIs(t, err, repo.ErrConflict)
 		}
 		c, err := storetest.Inner(s).Git().Commit(at)
@@ -258,7 +258,7 @@ func TestIncomingBesideTheKnown(t *testing.T) {
 	for _, known := range []bool{false, true} {
 		c := audit.NewIncomingCheck(storetest.Inner(openFetched(t, good)))
 		for _, ref := range sortedRefs(refs) {
-			in := layout.RefUpdate{Ref: ref, New: storetest.Hash(t, refs[ref])}
+			in := layout.Incoming{Ref: ref, New: storetest.Hash(t, refs[ref])}
 			if known && strings.HasPrefix(ref, layout.BranchPrefix) {
 				in.Old = in.New
 			}

@@ -27,7 +27,7 @@ func NewIncomingCheck(s *workspace.Store) *IncomingCheck {
 
 // Check returns why a ref of a remote may not be used, nil if it may. The error is ErrRefused, or
 // ErrConflict if the remote's history was rewritten.
-func (c *IncomingCheck) Check(ctx context.Context, in layout.RefUpdate) error {
+func (c *IncomingCheck) Check(ctx context.Context, in layout.Incoming) error {
 	n, err := parseIncoming(in.Ref)
 	if err != nil {
 		return err
@@ -38,7 +38,7 @@ func (c *IncomingCheck) Check(ctx context.Context, in layout.RefUpdate) error {
 	return nil
 }
 
-func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.RefUpdate) error {
+func (c *IncomingCheck) checkRef(ctx context.Context, n incomingName, in layout.Incoming) error {
 	isBranch := n.prefix == layout.BranchPrefix || n.prefix == layout.ForkPrefix
 	switch {
 	case in.New.IsZero():

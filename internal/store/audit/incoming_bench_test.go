@@ -56,7 +56,7 @@ func BenchmarkIncoming(b *testing.B) {
 			b.SetBytes(int64(size.bytes))
 			for b.Loop() {
 				s := storetest.Reopen(b, s.Dir())
-				storetest.Must(b, audit.NewIncomingCheck(storetest.Inner(s)).Check(b.Context(), layout.RefUpdate{Ref: storetest.InnerTape(tp).Ref(), New: head}))
+				storetest.Must(b, audit.NewIncomingCheck(storetest.Inner(s)).Check(b.Context(), layout.Incoming{Ref: storetest.InnerTape(tp).Ref(), New: head}))
 			}
 		})
 	}

@@ -62,6 +62,9 @@ func (c *Chain) From(loose []gitstore.TreeEntry, others ...*snapshot.Snapshot) {
 	c.b.From = append(c.b.From, others...)
 }
 
+// Phases returns the number of phases in the newest tree.
+func (c *Chain) Phases() int { return c.b.Seq }
+
 // Add adds a commit with lines, whose ids follow Last.
 func (c *Chain) Add(ctx context.Context, subject string, lines [][]byte, merged []gitstore.Hash, more ...layout.Trailer) error {
 	for _, line := range lines {

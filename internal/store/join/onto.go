@@ -74,14 +74,11 @@ func onto(ctx context.Context, w *writer.Writer, theirs gitstore.Hash, o ontoOpt
 	}
 	if len(lines) > 0 || o.remote != "" {
 		out.Merged, out.FirstID, out.LastID = len(lines), p.Last+1, p.Last+int64(len(lines))
-		for _, line := range lines {
-			if e, err := jsonl.Parse(line); err == nil && e.Kind == layout.KindAnchor {
-				out.Anchors++
-			}
-		}
+		phases := p.Phases()
 		if err := p.Add(ctx, writer.MergeSubject(m.F, len(lines)), lines, []gitstore.Hash{second}, workspace.ForkTrailer(m.F)); err != nil {
 			return out, err
 		}
+		out.Anchors = p.Phases() - phases
 		out.Commit = p.Hash.String()
 	}
 	if o.remote == "" {

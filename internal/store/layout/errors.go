@@ -119,7 +119,7 @@ func Classify(err error) error {
 		return &Error{Class: ErrConflict, Msg: "the tape's branch was moved by another program meanwhile", Cause: err, Way: Words("try again")}
 	case errors.Is(err, gitstore.ErrDamagedHead): // git symbolic-ref refuses such a repository
 		return &Error{Class: ErrCorrupt, Msg: "a HEAD is damaged", Cause: err,
-			Way: Words("write into that file the line ref: refs/heads/BRANCH; logs/HEAD beside it shows the last checkout")}
+			Way: Words("write the line \"ref: refs/heads/BRANCH\" into that file; logs/HEAD beside it shows the last checkout")}
 	case errors.Is(err, gitstore.ErrDamagedRef):
 		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
 			Way: Words("the last line of the file of that name under .git/logs has its value; restore it with: git update-ref")}

@@ -71,21 +71,21 @@ func Refused(hint, format string, args ...any) *Error {
 	return &Error{Class: ErrRefused, Msg: fmt.Sprintf(format, args...), Way: Words(hint)}
 }
 
-// RefUpdate is a ref that a remote has, or will have after a push.
-type RefUpdate struct {
+// Incoming is a ref that a remote has, or will have after a push.
+type Incoming struct {
 	Ref string        // its name there: refs/heads/tape/x, refs/tags/anchor/x/001_y …
 	Old gitstore.Hash // what was accepted before; zero: nothing
 	New gitstore.Hash // its value now; zero: it is gone
 }
 
 // ParseIncoming parses what git tells a hook about a ref.
-func ParseIncoming(ref, old, next string) (RefUpdate, error) {
+func ParseIncoming(ref, old, next string) (Incoming, error) {
 	from, err := gitstore.ParseHash(old)
 	if err != nil {
-		return RefUpdate{}, err
+		return Incoming{}, err
 	}
 	to, err := gitstore.ParseHash(next)
-	return RefUpdate{Ref: ref, Old: from, New: to}, err
+	return Incoming{Ref: ref, Old: from, New: to}, err
 }
 
 // StashRef is the ref of git's stash.

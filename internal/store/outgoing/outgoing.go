@@ -14,13 +14,13 @@ import (
 // CheckSecrets searches what git is about to push for secrets. Only what these refs name at the remote
 // now counts as already there, because what was fetched earlier may be outdated. The error is a
 // *SecretsError if there are any, and another ErrConflict if something cannot be searched.
-func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs []layout.RefUpdate) error {
+func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs []layout.Incoming) error {
 	defer s.Git().KeepObjects()()
 	scan := NewSecretScan(s)
 	tips := map[string][]gitstore.Hash{}
 	var owners []string
 	// Findings that a fork shares with its tape are reported for the tape.
-	slices.SortFunc(refs, func(a, b layout.RefUpdate) int { return layout.CompareRefs(a.Ref, b.Ref) })
+	slices.SortFunc(refs, func(a, b layout.Incoming) int { return layout.CompareRefs(a.Ref, b.Ref) })
 	for _, ref := range refs {
 		if ref.New.IsZero() {
 			continue
@@ -47,7 +47,7 @@ func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs [
 }
 
 // ownerOfRef returns the name of the tape or fork that a branch or tag belongs to.
-func ownerOfRef(s *workspace.Store, ref layout.RefUpdate) string {
+func ownerOfRef(s *workspace.Store, ref layout.Incoming) string {
 	if strings.HasPrefix(ref.Ref, layout.TagPrefix) {
 		if at, err := s.Git().Peel(ref.New); err == nil {
 			if name, err := s.NameAt(at); err == nil && name != "" {

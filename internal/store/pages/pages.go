@@ -115,12 +115,11 @@ func (b *Branch) open() error {
 
 // wasThere reports whether the remote's branch has, or once had, the commit of the branch here.
 func (b *Branch) wasThere() (bool, error) {
-	for _, h := range b.seen {
-		if was, err := b.has(h, b.here); was && err == nil { // git may have deleted a former history
-			return true, nil
-		}
+	was, err := b.has(b.there, b.here)
+	for i := len(b.seen) - 1; i >= 0 && !was && err == nil; i-- {
+		was, _ = b.has(b.seen[i], b.here) // git may have deleted a former history
 	}
-	return b.has(b.there, b.here)
+	return was, err
 }
 
 // has reports whether the commit h has the commit other in its history. Either may be zero.

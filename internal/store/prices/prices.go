@@ -43,7 +43,7 @@ func Parse(text string) (List, error) {
 	decoder.DisallowUnknownFields()
 	var p List
 	if err := decoder.Decode(&p); err != nil || p == nil {
-		return nil, layout.Invalid("for example: "+Example, "prices must be an object that has, by the name of a model, an object with input, output, cache_read and cache_write")
+		return nil, layout.Invalid("for example: "+Example, "prices must be an object with, for each model, an object of input, output, cache_read and cache_write")
 	}
 	for name, price := range p {
 		for _, n := range []*float64{&price.Input, &price.Output, price.CacheRead, price.CacheWrite} {

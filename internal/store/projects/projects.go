@@ -27,6 +27,19 @@ func NameIn(in, dir string) string {
 	return projectName(dir)
 }
 
+// Names returns NameIn for a workspace, which looks at each directory once.
+func Names(in string) func(dir string) string {
+	known := map[string]string{}
+	return func(dir string) string {
+		name, ok := known[dir]
+		if !ok {
+			name = NameIn(in, dir)
+			known[dir] = name
+		}
+		return name
+	}
+}
+
 // projectName is the name of a directory's main worktree. If that is a number, it is the name of the remote,
 // or what layout.ProjectPath guesses.
 func projectName(dir string) string {

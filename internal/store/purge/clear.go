@@ -112,7 +112,7 @@ func (p *purge) clearFiles(ctx context.Context) error {
 		if z, err := zlib.NewReader(bytes.NewReader(raw)); err == nil {
 			raw, _ = io.ReadAll(io.LimitReader(z, gitstore.MaxObject)) // possibly cut off
 		}
-		if !p.mask.Holds(raw) && !p.mask.Holds([]byte(filepath.Base(path))) && !p.namesOld(raw) {
+		if !p.mask.Holds(raw) && !p.mask.Holds([]byte(filepath.Base(path))) && !names(raw, p.r.Changed) {
 			return nil
 		}
 		if err := p.s.FS().Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -171,13 +171,13 @@ func (p *purge) reportFiles(ctx context.Context, dir string) error {
 }
 
 func (p *purge) leftUnread(err error) {
-	p.left("what could not be read may have it, so look yourself: %s", p.mask.Text(err.Error()))
+	p.left("a file could not be read, and may have it: %s; look yourself", p.mask.Text(err.Error()))
 }
 
-// namesOld reports whether a line of one of git's files begins with a replaced commit.
-func (p *purge) namesOld(raw []byte) bool {
+// names reports whether a line of one of git's files begins with a commit for which which is true.
+func names(raw []byte, which func(gitstore.Hash) bool) bool {
 	for line := range strings.Lines(string(raw)) {
-		if slices.ContainsFunc(loggedCommits(line), p.r.Changed) {
+		if slices.ContainsFunc(loggedCommits(line), which) {
 			return true
 		}
 	}

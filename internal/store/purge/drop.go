@@ -173,6 +173,6 @@ func (p *purge) reportUsed(gone []gitstore.Hash, again string) (none bool, err e
 	for _, path := range kept {
 		p.left("git keeps what is in the pack of %s: remove that file%s", filepath.Base(path), again)
 	}
-	p.left("%d of the old commits and files are still used by something else in the repository: git worktree list may show by what%s", len(left), again)
+	p.left("something else in the repository still uses %d of the old commits and files: git worktree list may show what%s", len(left), again)
 	return false, nil
 }

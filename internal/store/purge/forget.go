@@ -314,13 +314,14 @@ func (f *forget) removeAll(paths []string) error {
 // clearLogs removes the tape's reflogs and its commits from other reflogs. It also removes files of git, such as
 // ORIG_HEAD, that name them, and drafts of messages, which may have a text of the tape.
 func (f *forget) clearLogs() error {
+	gone := func(h gitstore.Hash) bool { return f.gone[h] }
 	err := eachReflog(f.s, func(ref, path, log string) error {
 		if f.logs[ref] {
 			return f.s.FS().Remove(path) // of a ref that was deleted while its reflog was locked
 		}
 		var out strings.Builder
 		for line := range strings.Lines(log) {
-			if !slices.ContainsFunc(loggedCommits(line), func(h gitstore.Hash) bool { return f.gone[h] }) {
+			if !slices.ContainsFunc(loggedCommits(line), gone) {
 				out.WriteString(line)
 			}
 		}
@@ -338,10 +339,7 @@ func (f *forget) clearLogs() error {
 		}
 		name := filepath.Base(path) // a draft of a message names no commits
 		named := strings.Contains(name, "MSG") && !(name == "MERGE_MSG" && f.mergesOthers(filepath.Dir(path)))
-		for line := range strings.Lines(string(raw)) {
-			named = named || slices.ContainsFunc(loggedCommits(line), func(h gitstore.Hash) bool { return f.gone[h] })
-		}
-		if !named {
+		if !named && !names(raw, gone) {
 			return nil
 		}
 		return f.s.FS().Remove(path)

@@ -27,7 +27,7 @@ type forgetful struct {
 	t     *testing.T
 	dir   string
 	store string                     // a link to each file that may come back
-	names map[string]map[string]bool // by folder, relative to dir: its content after a cut; true for a folder
+	names map[string]map[string]bool // for each folder, relative to dir: the names in it after a cut; true if it is a folder
 	each  func()                     // called before each operation of ours
 }
 

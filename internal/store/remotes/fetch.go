@@ -194,7 +194,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 			continue
 		}
 		if strings.HasPrefix(ref, layout.ForkPrefix) {
-			a.out = append(a.out, layout.RefStatus{Tape: snapshot.RemoteName(s, layout.RefUpdate{Ref: ref, New: h}), Ref: ref, Status: layout.RefDeleted})
+			a.out = append(a.out, layout.RefStatus{Tape: snapshot.RemoteName(s, layout.Incoming{Ref: ref, New: h}), Ref: ref, Status: layout.RefDeleted})
 			if _, err := s.Git().Ref(ref); err == nil {
 				continue // CloseGone removes it
 			}
@@ -211,7 +211,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 		} else if fetched[ref] != accepted[ref] {
 			err = a.acceptRef(ctx, ref)
 		} else if strings.HasPrefix(ref, layout.BranchPrefix) || strings.HasPrefix(ref, layout.ForkPrefix) { // other refs are checked against it
-			err = a.check.Check(ctx, layout.RefUpdate{Ref: ref, Old: accepted[ref], New: fetched[ref]})
+			err = a.check.Check(ctx, layout.Incoming{Ref: ref, Old: accepted[ref], New: fetched[ref]})
 		}
 		if err != nil {
 			return nil, err
@@ -252,13 +252,13 @@ func (a *acceptance) set(ref string, old, next gitstore.Hash) {
 }
 
 // drop makes accept delete the fetched ref of a refused or useless ref.
-func (a *acceptance) drop(in layout.RefUpdate) {
+func (a *acceptance) drop(in layout.Incoming) {
 	a.drops = append(a.drops, gitstore.RefUpdate{Name: layout.FetchedRefs(a.remote) + layout.InnerRef(in.Ref), Old: in.New})
 }
 
 // acceptRef accepts or drops one fetched ref.
 func (a *acceptance) acceptRef(ctx context.Context, ref string) error {
-	in := layout.RefUpdate{Ref: ref, Old: a.accepted[ref], New: a.fetched[ref]}
+	in := layout.Incoming{Ref: ref, Old: a.accepted[ref], New: a.fetched[ref]}
 	err := a.bad[ref]
 	if err == nil {
 		if a.isOfRefused(in) { // not reported by itself: it may contain what was purged
@@ -315,7 +315,7 @@ func (a *acceptance) nameOf(ref string) string {
 			return t.Name()
 		}
 		if h := a.accepted[branch]; !h.IsZero() {
-			return snapshot.RemoteName(a.s, layout.RefUpdate{Ref: branch, New: h})
+			return snapshot.RemoteName(a.s, layout.Incoming{Ref: branch, New: h})
 		}
 	}
 	return slug

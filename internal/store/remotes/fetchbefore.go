@@ -20,7 +20,7 @@ import (
 // merged fork may have been pushed again, with fewer entries or other tags. And a tape may have been purged,
 // as its new history records. ErrConflict if published entries were put elsewhere, or a purge is not to be
 // repeated here.
-func (a *acceptance) before(ctx context.Context, in layout.RefUpdate) (gitstore.Hash, error) {
+func (a *acceptance) before(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
 	isTag, isFork := strings.HasPrefix(in.Ref, layout.TagPrefix), strings.HasPrefix(in.Ref, layout.ForkPrefix)
 	if in.Old.IsZero() || !isTag && !isFork && !strings.HasPrefix(in.Ref, layout.BranchPrefix) {
 		return in.Old, nil
@@ -75,7 +75,7 @@ func (a *acceptance) isMerged(h gitstore.Hash) (bool, error) {
 
 // isOfRefused reports whether a ref belongs to a refused tape or fork: the tag of a handoff in it, or a
 // fork of it at any depth.
-func (a *acceptance) isOfRefused(in layout.RefUpdate) bool {
+func (a *acceptance) isOfRefused(in layout.Incoming) bool {
 	if len(a.refused) == 0 || strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ArchivePrefix) {
 		return false // accepted or refused on its own
 	}
@@ -100,7 +100,7 @@ func (a *acceptance) isOfRefused(in layout.RefUpdate) bool {
 
 // isLeftOver reports whether a ref is a useless tag: of a handoff in a fork that was merged, or in a tape
 // or fork that the remote does not have.
-func (a *acceptance) isLeftOver(in layout.RefUpdate) bool {
+func (a *acceptance) isLeftOver(in layout.Incoming) bool {
 	at, err := a.s.Git().Peel(in.New)
 	if err != nil || !strings.HasPrefix(in.Ref, layout.TagPrefix) {
 		return false
@@ -115,7 +115,7 @@ func (a *acceptance) isLeftOver(in layout.RefUpdate) bool {
 
 // beforePurge lets a purged history replace a branch if purges are to be repeated. Entries that others added
 // to the old history after the purge are not in the new one; those that are here are kept.
-func (a *acceptance) beforePurge(ctx context.Context, in layout.RefUpdate) (gitstore.Hash, error) {
+func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitstore.Hash, error) {
 	t, err := snapshot.TapeAt(a.s, in.Ref, in.New)
 	if err != nil {
 		return in.Old, nil //nolint:nilerr // the check reports what is wrong
@@ -133,7 +133,7 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.RefUpdate) (gits
 }
 
 // follow repeats here a purge that was made at the remote, and refuses what was purged here.
-func (a *acceptance) follow(ctx context.Context, in layout.RefUpdate) error {
+func (a *acceptance) follow(ctx context.Context, in layout.Incoming) error {
 	if strings.HasPrefix(in.Ref, layout.TagPrefix) {
 		return nil
 	}
@@ -192,7 +192,7 @@ func notReplaced(ctx context.Context, t *workspace.Tape, remote string, head, th
 }
 
 // notPurged refuses an archive, or a fork that is not here, if its history was purged here.
-func (a *acceptance) notPurged(ctx context.Context, in layout.RefUpdate) error {
+func (a *acceptance) notPurged(ctx context.Context, in layout.Incoming) error {
 	name, err := a.s.NameAt(in.New)
 	if err != nil {
 		return err

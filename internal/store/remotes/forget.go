@@ -142,7 +142,7 @@ func (a *acceptance) acceptForgotten(ref string) {
 	mark, _ := layout.ForgottenMark()
 	switch next := a.fetched[ref]; {
 	case next != mark || !layout.IsForgottenRef(ref):
-		a.drop(layout.RefUpdate{Ref: ref, New: next})
+		a.drop(layout.Incoming{Ref: ref, New: next})
 	case a.accepted[ref] != next:
 		a.set(ref, a.accepted[ref], next)
 	}

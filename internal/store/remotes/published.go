@@ -45,7 +45,7 @@ func Published(ctx context.Context, s *workspace.Store, remote string, names []s
 		if _, ok := fetched[ref]; !ok || strings.HasPrefix(ref, layout.ArchivePrefix) || strings.HasPrefix(ref, layout.ForgottenPrefix) {
 			continue // gone, pulled on request only, or no tape
 		}
-		status := layout.RefStatus{Tape: snapshot.RemoteName(s, layout.RefUpdate{Ref: ref, New: accepted[ref]}), Ref: ref, Status: layout.RefUpToDate}
+		status := layout.RefStatus{Tape: snapshot.RemoteName(s, layout.Incoming{Ref: ref, New: accepted[ref]}), Ref: ref, Status: layout.RefUpToDate}
 		if len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return goTogether(s, status.Tape, name) }) {
 			continue
 		}

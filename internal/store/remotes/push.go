@@ -243,7 +243,7 @@ func (p *push) send(ctx context.Context, depth int) (more bool, err error) {
 			continue
 		}
 		if up := p.rejected(x.t); up != "" {
-			x.status.Status, x.status.Err = layout.RefRejected, layout.Conflict("push that first", "%q, which it comes from, was not pushed", up)
+			x.status.Status, x.status.Err = layout.RefRejected, layout.Conflict("push that first", "%q, from which it was forked, was not pushed", up)
 			continue
 		}
 		groups, which = append(groups, x.refs), append(which, i)

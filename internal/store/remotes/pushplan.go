@@ -271,7 +271,7 @@ func (p *push) listGone() error {
 		if _, err := p.s.Git().Commit(ref.Hash); err != nil {
 			continue // its commit was never fetched, so it was not closed here
 		}
-		name := snapshot.RemoteName(p.s, layout.RefUpdate{Ref: ref.Name, New: ref.Hash})
+		name := snapshot.RemoteName(p.s, layout.Incoming{Ref: ref.Name, New: ref.Hash})
 		f := p.s.ForkHandle(name)
 		if f == nil || f.Ref() != ref.Name {
 			continue

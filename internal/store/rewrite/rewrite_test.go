@@ -105,9 +105,9 @@ func TestPurgeAnchorName(t *testing.T) {
 
 // Files are divided as if the lines had been written masked, whether they got shorter or longer.
 func TestPurgeSealedFiles(t *testing.T) {
-	for name, c := range map[string]struct{ text func(i int) string }{
-		"shorter": {func(i int) string { return storetest.Leak(i) + strings.Repeat("z", 2000) }},
-		"longer":  {func(i int) string { return strings.Repeat(storetest.Leak(i)+" ", 200) }},
+	for name, leaky := range map[string]func(i int) string{
+		"shorter": func(i int) string { return storetest.Leak(i) + strings.Repeat("z", 2000) },
+		"longer":  func(i int) string { return strings.Repeat(storetest.Leak(i)+" ", 200) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := storetest.New(t, nil)
@@ -116,7 +116,7 @@ func TestPurgeSealedFiles(t *testing.T) {
 			for i := range n {
 				text := fmt.Sprint("entry ", i, " ")
 				if i%every == first {
-					text += c.text(i)
+					text += leaky(i)
 				}
 				storetest.Append(t, m, storetest.Big(30_000, text))
 				if i%5 == 0 {

@@ -140,14 +140,14 @@ func (m *Masker) Line(line []byte) ([]byte, error) {
 // Text masks secrets in a text that is not JSON. While it is masked, other characters stand for bytes that are
 // not valid UTF-8. These are the last private ones, whose own bytes are replaced, too.
 func (m *Masker) Text(text string) string {
-	if utf8.ValidString(text) {
-		return m.valid(text)
-	}
 	if parts := strings.Split(text, "\x00"); len(parts) > 1 { // in parts, because binary content may be large
 		for i, part := range parts {
 			parts[i] = m.Text(part)
 		}
 		return strings.Join(parts, "\x00")
+	}
+	if utf8.ValidString(text) {
+		return m.valid(text)
 	}
 	const standIn = utf8.MaxRune - 0xff // plus a byte, which is 0x80 or more
 	var in, out []byte
@@ -194,12 +194,7 @@ func (m *Masker) Holds(text []byte) bool {
 			return true
 		}
 	}
-	for part := range bytes.SplitSeq(text, []byte{0}) {
-		if text := string(part); m.Text(text) != text {
-			return true
-		}
-	}
-	return false
+	return m.Text(string(text)) != string(text)
 }
 
 type jsonString struct {

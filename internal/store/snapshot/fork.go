@@ -185,7 +185,7 @@ func HandleOf(s *workspace.Store, name string, h gitstore.Hash) *workspace.Tape 
 }
 
 // RemoteName returns the name of a remote's tape or fork, or its slug if the name is unknown.
-func RemoteName(s *workspace.Store, in layout.RefUpdate) string {
+func RemoteName(s *workspace.Store, in layout.Incoming) string {
 	if strings.HasPrefix(in.Ref, layout.BranchPrefix) || strings.HasPrefix(in.Ref, layout.ForkPrefix) {
 		if t, err := TapeAt(s, in.Ref, in.New); err == nil {
 			return t.Name()

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
@@ -51,15 +52,12 @@ type Store struct {
 	wait      time.Duration
 	warn      func(string)
 	now       func() time.Time
-	first     bool      // see First
-	otherOnce sync.Once // see isOther
-	moved     []string  // see Moved
-	memo      memo      // values read from commits
-	settings  struct {  // no atomic.Pointer: it is generic, see seen
-		sync.RWMutex
-		c Config
-	}
-	markKey struct {
+	first     bool         // see First
+	otherOnce sync.Once    // see isOther
+	moved     []string     // see Moved
+	memo      memo         // values read from commits
+	config    atomic.Value // a Config; not an atomic.Pointer, which is generic: see seen
+	markKey   struct {
 		sync.Mutex
 		key []byte
 	}
@@ -117,6 +115,7 @@ func (s *Store) Wait() time.Duration { return s.wait }
 func newStore(dir string, o *Options) *Store {
 	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
 	s.seen.names, s.seen.merges = map[string]namedCommit{}, map[gitstore.Hash]bool{}
+	s.config.Store(Config{})
 	if o == nil {
 		return s
 	}
@@ -137,17 +136,7 @@ func newStore(dir string, o *Options) *Store {
 func (s *Store) Dir() string { return s.dir }
 
 // Config returns the workspace's settings.
-func (s *Store) Config() Config {
-	s.settings.RLock()
-	defer s.settings.RUnlock()
-	return s.settings.c
-}
-
-func (s *Store) setConfig(c Config) {
-	s.settings.Lock()
-	defer s.settings.Unlock()
-	s.settings.c = c
-}
+func (s *Store) Config() Config { return s.config.Load().(Config) }
 
 // configLock is held while settings are changed.
 const configLock = "config.lock"
@@ -170,7 +159,7 @@ func (s *Store) changeConfig(change func(c *Config) error) error {
 		err = c.save(s.fs, s.configPath())
 	}
 	if err == nil {
-		s.setConfig(c)
+		s.config.Store(c)
 	}
 	return errors.Join(err, unlock())
 }
@@ -201,16 +190,18 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), s.gitOptions()); err != nil {
 		return nil, layout.Classify(err)
 	}
-	if s.settings.c, err = s.loadConfig(ctx, false); err != nil {
+	c, err := s.loadConfig(ctx, false)
+	if err != nil {
 		return nil, err
 	}
+	s.config.Store(c)
 	return s, nil
 }
 
 // OpenBare opens any repository like a workspace, for reading. The store is not nil even after an error.
 func OpenBare(gitDir string) (*Store, error) {
 	s := newStore(gitDir, nil)
-	s.settings.c.MaxLine, s.settings.c.Scanner = jsonl.DefaultMaxLine, secrets.New
+	s.config.Store(Config{MaxLine: jsonl.DefaultMaxLine, Scanner: secrets.New})
 	var err error
 	s.git, err = gitstore.OpenBare(gitDir, s.gitOptions())
 	return s, err
@@ -362,7 +353,8 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, layout.Classify(err)
 	}
-	s.settings.c, err = s.loadConfig(context.Background(), isNew)
+	c, err := s.loadConfig(context.Background(), isNew)
+	s.config.Store(c)
 	return s, err
 }
 

@@ -30,8 +30,8 @@ func BeginReplacement(ctx context.Context, t *workspace.Tape, origin TapeStart) 
 	return tx, nil
 }
 
-// finishAnew archives the former history, then moves the branch to the new one.
-func (tx *Tx) finishAnew(ctx context.Context) (err error) {
+// finishReplacement archives the former history, then moves the branch to the new one.
+func (tx *Tx) finishReplacement(ctx context.Context) (err error) {
 	defer tx.batch.Discard()
 	if err := tx.Checkpoint(ctx); err != nil {
 		return err

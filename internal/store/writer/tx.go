@@ -86,7 +86,7 @@ func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
 		return tx.result, tx.bulk.add(ctx, tx)
 	}
 	if tx.former != nil {
-		err := tx.release(tx.finishAnew(ctx))
+		err := tx.release(tx.finishReplacement(ctx))
 		return tx.result, err
 	}
 	if tx.bare {

@@ -33,10 +33,8 @@ func (f Finding) Keyed(key []byte) Finding {
 	return f
 }
 
-// RekeyMarks keys the plain fingerprints in marks and in the lists of an entry's meta.
-func RekeyMarks(key, text []byte) []byte {
-	return keyMarks(key, text, 2*fingerprintSize, IsFingerprint)
-}
+// KeyMarks keys the plain fingerprints in marks and in the lists of an entry's meta.
+func KeyMarks(key, text []byte) []byte { return keyMarks(key, text, 2*fingerprintSize, IsFingerprint) }
 
 // KeyAgain keys the keyed fingerprints there once more, with another key, so that nobody can compare them with
 // the first ones.

@@ -99,7 +99,7 @@ func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
 // published new numbers, after the entries that it brings: a page from the old number would miss some
 // entries and repeat others.
 func ErrMoved(p Position) error {
-	return api.Conflict("the cursor belongs to entry %d, which has another number now, or was changed: a pull renumbers entries that were not published; continue with the cursor of an earlier entry, or begin again; metadata.origin has the former numbers", p.ID)
+	return api.Conflict("the entry of this cursor (%d) has another number now, or was changed: continue with an earlier entry's cursor, or begin again (see metadata.origin)", p.ID)
 }
 
 // Query returns the text of a query, to which its cursors are bound.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"slices"
 
 	"tape/internal/serve/host/api"
 	"tape/internal/text/jsonl"
@@ -104,7 +103,7 @@ func (l *Lane) State(owner StateKey) map[string]StateValue {
 	return nil
 }
 
-// ValueOf returns the value of a key from the entry that should have it, or else the error Rewritten.
+// ValueOf returns the value of a key from the entry that should have it, or else ErrRewritten.
 func ValueOf(e repo.Entry, k StateKey) (json.RawMessage, error) {
 	key, p, ok := stateOf(e.Payload, e.Meta)
 	if !ok || e.Kind != KindState || key != k || p.Deleted {
@@ -127,17 +126,7 @@ type total struct{ keys, bytes int }
 
 // take takes the room of a job's entries, or refuses all of them if they would make an owner's state too large.
 func (r *room) take(drafts []repo.Draft) error {
-	type value struct {
-		key  StateKey
-		size int
-	}
-	var before []value
-	refuse := func(p *api.Problem) error {
-		for _, v := range slices.Backward(before) {
-			r.put(v.key, v.size)
-		}
-		return p
-	}
+	next := room{r.state, maps.Clone(r.sizes), maps.Clone(r.totals)}
 	for _, d := range drafts {
 		if d.Kind != KindState {
 			continue
@@ -150,18 +139,18 @@ func (r *room) take(drafts []repo.Draft) error {
 		if !p.Deleted {
 			size = sizeOf(k.Key, p.Value)
 		}
-		was, now := r.put(k, size)
-		before = append(before, value{k, was})
+		was, now := next.put(k, size)
 		switch {
 		case was == 0 && size > 0 && now.keys > MaxKeys:
 			p := api.TooLarge("the state of this scope", MaxState)
 			p.Message = fmt.Sprintf("the state of this scope has %d keys, and more are not allowed: delete some, or put several values into one", now.keys-1)
 			p.Details = map[string]any{"max_keys": MaxKeys}
-			return refuse(p)
+			return p
 		case size > was && now.bytes > MaxState:
-			return refuse(api.TooLarge("the state of this scope, with the new value,", MaxState))
+			return api.TooLarge("the state of this scope, with the new value,", MaxState)
 		}
 	}
+	*r = next
 	return nil
 }
 

@@ -78,7 +78,7 @@ func (m *Masker) json(value json.RawMessage, limit int) (out json.RawMessage, fo
 	if found > limit {
 		return jsonl.AppendString(nil, m.withheld()), found
 	}
-	out = secrets.RekeyMarks(m.key, out)
+	out = secrets.KeyMarks(m.key, out)
 	if m.rekey {
 		out = secrets.KeyAgain(m.key, out)
 	}

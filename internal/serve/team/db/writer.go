@@ -23,8 +23,8 @@ type Writer struct {
 	added  map[string]int64 // rows written, by partition
 }
 
-// Writer returns the writer of a remote. If another worker has the remote, it waits, or, without wait, returns
-// nil and no error.
+// Writer returns the writer of a remote. If another worker has the remote, Writer waits if wait is true;
+// otherwise it returns nil and no error.
 func (d *DB) Writer(ctx context.Context, remote string, wait bool) (*Writer, error) {
 	conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
 	if err != nil {

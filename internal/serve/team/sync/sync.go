@@ -169,7 +169,7 @@ func (j *job) tapes(ctx context.Context, known map[string]db.Tape, refused []lay
 		had, has := known[ref]
 		name := had.Name
 		if !has {
-			name = snapshot.RemoteName(j.m.store, layout.RefUpdate{Ref: ref, New: h})
+			name = snapshot.RemoteName(j.m.store, layout.Incoming{Ref: ref, New: h})
 		}
 		if !j.r.Takes(name) {
 			continue

@@ -60,7 +60,7 @@ func TestGrows(t *testing.T) { imp.Grows(t, copilot.Format.Name, sample, 1) }
 // TestResumes: a session can be resumed if its transcript exists.
 func TestResumes(t *testing.T) {
 	user := record.Where{Home: t.TempDir(), Getenv: func(string) string { return "" }}
-	if _, has := copilot.Format.Resume.Has(user, "c-1"); has {
+	if copilot.Format.Resume.Has(user, "c-1", "/here") != "" {
 		t.Error("a missing session can be resumed")
 	}
 	dir := filepath.Join(user.Home, ".copilot", "session-state", "c-1")
@@ -70,7 +70,7 @@ func TestResumes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "events.jsonl"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, has := copilot.Format.Resume.Has(user, "c-1"); !has {
+	if copilot.Format.Resume.Has(user, "c-1", "/here") != "/here" {
 		t.Error("a session with a transcript cannot be resumed")
 	}
 }

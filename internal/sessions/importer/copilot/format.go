@@ -24,9 +24,11 @@ var Format = record.Format{
 	},
 	Resume: &record.Resume{
 		Program: "copilot", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session.start", Member: "sessionId",
-		Has: func(user record.Where, id string) (dir string, has bool) {
-			_, err := os.Stat(transcript(user, id))
-			return "", err == nil
+		Has: func(user record.Where, id, here string) string {
+			if _, err := os.Stat(transcript(user, id)); err != nil {
+				return ""
+			}
+			return here
 		},
 	},
 	Events: moments,

@@ -239,7 +239,7 @@ func TestResumes(t *testing.T) {
 	d := newDatabase(t)
 	home := t.TempDir()
 	user := record.Where{Home: home, Getenv: func(string) string { return "" }}
-	if _, has := crush.Format.Resume.Has(user, session); has {
+	if crush.Format.Resume.Has(user, session, "/here") != "" {
 		t.Error("a missing session can be resumed")
 	}
 	dir := filepath.Join(home, ".local", "share", "crush")
@@ -248,7 +248,7 @@ func TestResumes(t *testing.T) {
 	if err != nil || os.MkdirAll(dir, 0o700) != nil || os.WriteFile(filepath.Join(dir, "projects.json"), list, 0o600) != nil {
 		t.Fatal("cannot write the list of projects: ", err)
 	}
-	if dir, has := crush.Format.Resume.Has(user, session); !has || dir != project {
-		t.Errorf("a session in the database of %s can be resumed: %v, in %q", project, has, dir)
+	if dir := crush.Format.Resume.Has(user, session, "/here"); dir != project {
+		t.Errorf("a session in the database of %s can be resumed in %q", project, dir)
 	}
 }

@@ -20,13 +20,13 @@ var Format = record.Format{
 	Files:  record.Files{Database: &record.Database{File: file, All: databases, Sessions: sessions, Write: write}},
 	Resume: &record.Resume{
 		Program: "crush", Args: []string{"--session"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
-		Has: func(user record.Where, id string) (dir string, has bool) {
+		Has: func(user record.Where, id, _ string) string {
 			for _, kept := range databases(user) {
 				if record.FileContains(kept.Path, id) || record.FileContains(kept.Path+"-wal", id) {
-					return kept.Dir, true
+					return kept.Dir
 				}
 			}
-			return "", false
+			return ""
 		},
 	},
 	Agent: &record.Agent{Folder: folder, MCPFile: settings, MCP: server},

@@ -54,12 +54,15 @@ func isID(id string) bool {
 	})
 }
 
-// has reports whether opencode's database has a session, by looking for the id among its bytes: opencode
-// itself would need two seconds, and run the plugins of the directory that it is started in.
-func has(user record.Where, id string) (dir string, has bool) {
+// has returns here if opencode's database has a session. It looks for the id among the database's bytes: opencode
+// itself would need two seconds, and run the plugins of the directory in which it is started.
+func has(user record.Where, id, here string) string {
 	data := cmp.Or(user.Getenv("XDG_DATA_HOME"), filepath.Join(user.Home, ".local", "share"))
 	files, _ := filepath.Glob(filepath.Join(data, "opencode", "opencode*.db*"))
-	return "", slices.ContainsFunc(files, func(file string) bool { return record.FileContains(file, id) })
+	if slices.ContainsFunc(files, func(file string) bool { return record.FileContains(file, id) }) {
+		return here
+	}
+	return ""
 }
 
 func folder(w record.Where) string {

@@ -106,9 +106,9 @@ type Resume struct {
 	IsFile func(stem, id string) bool
 	// Archived is the name of a folder with sessions that the program does not resume, "" if there is none.
 	Archived string
-	// Has reports whether the program has the session, and the directory to start it in, "" if any will do. It is
-	// set if names of files do not show that.
-	Has func(user Where, id string) (dir string, has bool)
+	// Has returns the directory in which to start the program, here if any will do; "" if the program does not have
+	// the session. It is set if names of files do not show that.
+	Has func(user Where, id, here string) (dir string)
 }
 
 // FileContains reports whether a file contains a text; false if the file cannot be read.
