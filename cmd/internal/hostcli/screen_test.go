@@ -252,12 +252,12 @@ func TestOnboard(t *testing.T) {
 	}
 	c.Screen = screen.Start(t, c.options)
 	c.Until("Provider (")
-	c.Say("mine", "in MINE_BASE_URL", "Key (not shown")
+	c.Say("mine", "MINE_BASE_URL has the address", "Key (not shown")
 	c.Say("", "It does not work", "Ask for address and key again?")
 	c.Type("yes")
 	c.Keys("Enter")
 	c.UntilIt("names the variable again", func(seen string) bool {
-		return strings.Count(seen, "in MINE_BASE_URL (unset it to be asked): http://127.0.0.1:1/v1\nKey (not shown") == 2
+		return strings.Count(seen, "MINE_BASE_URL has the address (unset it to be asked): http://127.0.0.1:1/v1\nKey (not shown") == 2
 	})
 	c.Keys("C-c")
 	c.Until("left ")

@@ -29,7 +29,7 @@ func TestWords(t *testing.T) {
 		{agents.State{Installed: true}, []*recorder.Session{{Agent: "gemini"}}, nil, NeverSeen, ""},
 		{agents.State{Installed: true}, []*recorder.Session{read}, nil, Recording, "the transcript of session s1 is not there: /f"},
 		{agents.State{Installed: true}, nil, []spool.Kept{said}, Recording, "notes of hooks have been waiting since 1h ago; tape record sync reads them now"},
-		{agents.State{Installed: true, ProgramMissing: true, Off: "x", Program: "/p"}, nil, nil, ProgramGone, "the hooks call /p, which is not there"},
+		{agents.State{Installed: true, ProgramMissing: true, Off: "x", Program: "/p"}, nil, nil, ProgramGone, "the hooks call /p, which does not exist"},
 		{agents.State{Installed: true, Off: "a setting"}, nil, nil, Off, "hooks are switched off: a setting"},
 		{agents.State{Installed: true, Trust: "new"}, nil, nil, NotTrusted, "Codex skips the hooks: new"},
 		{agents.State{Problem: "no JSON", File: "/s"}, nil, nil, Unreadable, "/s: no JSON"},

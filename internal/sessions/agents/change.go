@@ -31,7 +31,7 @@ func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 	case o.MCP && f.Agent.MCP == nil:
 		return nil, layout.Invalid("", "%s has no MCP servers: install without --mcp", f.Title)
 	case f.Agent.Hooks == "" && !o.MCP:
-		return nil, layout.Invalid("tape watch records its sessions; --mcp registers only the MCP server", "%s has no hooks to record with", f.Title)
+		return nil, layout.Invalid("the command watch records its sessions; --mcp registers only the MCP server", "%s has no hooks to record with", f.Title)
 	case f.Agent.Hooks == "" && o.Push:
 		return nil, layout.Invalid("install without it", "--push is for hooks, and %s has none to record with", f.Title)
 	}
