@@ -257,7 +257,7 @@ func TestOnboard(t *testing.T) {
 	c.Type("yes")
 	c.Keys("Enter")
 	c.UntilIt("names the variable again", func(seen string) bool {
-		return strings.Count(seen, "MINE_BASE_URL has the address (unset it to be asked): http://127.0.0.1:1/v1\nKey (not shown") == 2
+		return strings.Count(seen, "MINE_BASE_URL has the address of its API: http://127.0.0.1:1/v1. Unset it to be asked.\nKey (not shown") == 2
 	})
 	c.Keys("C-c")
 	c.Until("left ")
