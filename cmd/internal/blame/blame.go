@@ -28,9 +28,21 @@ func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projec
 		}
 		o.names = catalog.ShortNames(catalog.Names(all))
 	}
-	list, err := credited(ctx, f, project, file, runs, s.Now())
+	list, err := findTurns(ctx, s, f, project, file, runs)
 	if err != nil {
 		return err
+	}
+	if o.JSON {
+		return stdio.Listing[blamed]{Object: func(b blamed) stdio.Object { return b.object(o.file) }}.Show(s, list, nil)
+	}
+	return o.show(list)
+}
+
+// findTurns finds the turns that led to runs of lines, and why none is known of others.
+func findTurns(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, file string, runs []projectgit.Run) ([]blamed, error) {
+	list, err := credited(ctx, f, project, file, runs, s.Now())
+	if err != nil {
+		return nil, err
 	}
 	var commits []projectgit.Commit
 	for _, b := range list {
@@ -40,7 +52,7 @@ func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projec
 	}
 	turns, err := f.Turns(ctx, commits)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range list {
 		b := &list[i]
@@ -49,14 +61,11 @@ func Show(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projec
 		}
 		if b.turns == nil || b.Boundary && project.Shallow {
 			if b.unknown, err = whyUnknown(ctx, s, f, project, b.Run); err != nil {
-				return err
+				return nil, err
 			}
 		}
 	}
-	if o.JSON {
-		return stdio.Listing[blamed]{Object: func(b blamed) stdio.Object { return b.object(o.file) }}.Show(s, list, nil)
-	}
-	return o.show(list)
+	return list, nil
 }
 
 // view shows the lines of one file.

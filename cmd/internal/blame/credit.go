@@ -22,10 +22,11 @@ func credited(ctx context.Context, f *trace.Finder, project projectgit.Repo, nam
 	if err != nil {
 		return nil, err
 	}
-	edits, err := f.Edits(ctx, file)
+	found, err := f.Edits(ctx, file)
 	if err != nil {
 		return nil, err
 	}
+	edits := found[0]
 	raw, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err

@@ -25,11 +25,12 @@ type blameOptions struct {
 	app         *App
 	file        string
 	first, last int // lines; 0: all
+	stat        bool
 }
 
 func newBlameCmd(a *App) *cobra.Command {
 	o := &blameOptions{app: a}
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:        "blame FILE[:LINE[-LINE]]",
 		SuggestFor: []string{"annotate", "why"},
 		Short:      "Show which request led to the lines of a file",
@@ -43,9 +44,16 @@ the commit before, and marked. Lines that are not committed yet are credited, to
 
 If no session edited the file, the commit tells: an agent's git commit is recorded in its session.
 A commit that was rebased or amended later is recognized by its subject and author date,
-and marked as probable. For a person's commit, the sessions of the project that were open about
-that time, or had ended within the hour before, are shown and marked as such. Lines of which no
+and marked as probable. For a person's commit, the sessions of the project in which something was said
+or done within the hour before are shown and marked as such. Lines of which no
 session is known are counted at the end.
+
+With --stat, count the lines by who wrote them: each agent, people, and unknown. Instead of FILE it
+takes a range as tape review does, and counts the lines that its commits added; without an argument,
+those of the current branch. Lines are of people if sessions of the project were recorded then and
+none had to do with the change. They are unknown if they are older, if the clone is shallow, or if a
+session edited the file and no edit has them. With --json, the result is an object with lines, agents
+(lines by agent), people and unknown.
 
 All sessions of the workspace are examined; --tape selects one. The project is the git repository
 that contains the file.
@@ -57,13 +65,22 @@ not_committed, no_sessions, before_sessions, nothing_recorded, or shallow.`,
 		Example: `  tape blame cmd/shop/main.go
   tape blame cmd/shop/main.go:42
   tape blame cmd/shop/main.go:42-60 --json
+  tape blame --stat main..HEAD
   tape log --commit 3f2a9c1   # all that was said before the commit`,
-		Args: takes(1, "FILE"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			least := 1
+			if o.stat {
+				least = 0
+			}
+			return takes(least, "FILE")(cmd, args)
+		},
 		PreRunE: func(_ *cobra.Command, args []string) error {
-			return o.parse(args[0])
+			return o.parse(first(args))
 		},
 		RunE: a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error { return o.run(ctx, store) }),
 	}
+	cmd.Flags().BoolVar(&o.stat, "stat", false, "count the lines by who wrote them")
+	return cmd
 }
 
 // parse splits FILE:LINE-LINE, unless there is a file of that name.
@@ -88,6 +105,8 @@ func (o *blameOptions) parse(arg string) error {
 func (o *blameOptions) run(ctx context.Context, store *repo.Store) error {
 	st, err := os.Stat(o.file)
 	switch {
+	case err != nil && o.stat:
+		return o.statRange(ctx, store)
 	case err != nil:
 		return layout.NotFound("", "there is no file %s", quoted(o.file))
 	case st.IsDir():
@@ -110,7 +129,26 @@ func (o *blameOptions) run(ctx context.Context, store *repo.Store) error {
 	case err != nil:
 		return projectError(err)
 	}
-	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error { return blame.Show(ctx, &o.app.Streams, f, project, o.file, runs) })
+	show := blame.Show
+	if o.stat {
+		show = blame.StatFile
+	}
+	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error { return show(ctx, &o.app.Streams, f, project, o.file, runs) })
+}
+
+// statRange counts the lines that the commits of a range added.
+func (o *blameOptions) statRange(ctx context.Context, store *repo.Store) error {
+	project, err := projectgit.Open(ctx, ".")
+	if err != nil {
+		return projectError(err)
+	}
+	r := blame.Range{Project: project}
+	if r.Name, r.Base, r.Head, err = rangeOf(ctx, project, o.file); err != nil {
+		return err
+	}
+	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error {
+		return rangeError(r.Name, blame.StatRange(ctx, &o.app.Streams, f, r))
+	})
 }
 
 // projectError adds a way out to an error of the project's git repository.

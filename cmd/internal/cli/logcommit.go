@@ -33,7 +33,7 @@ func (o *logOptions) runCommit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error { return o.showCommit(ctx, f, commit) })
+	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error { return o.showCommit(ctx, f, project, commit) })
 }
 
 // projectCommit finds a commit in the project. If there is none, a name that looks like an id is
@@ -50,12 +50,11 @@ func (o *logOptions) projectCommit(ctx context.Context, project projectgit.Repo,
 	return projectgit.Commit{}, layout.NotFound("give its id, or run this in the project's git repository", "there is no commit %s here", quoted(name))
 }
 
-func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, commit projectgit.Commit) error {
-	found, err := f.Turns(ctx, []projectgit.Commit{commit})
+func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, project projectgit.Repo, commit projectgit.Commit) error {
+	turns, err := f.LedTo(ctx, project, commit)
 	if err != nil {
 		return err
 	}
-	turns := found[commit.ID]
 	if len(turns) == 0 {
 		if commit.Subject == "" {
 			return layout.NotFound("run this in the project's git repository: there, a commit is also found by its subject and files", "no tape has recorded a commit %s", quoted(commit.ID))

@@ -42,6 +42,7 @@ func commands() []command {
 		{"artifact", groupCore, newArtifactCmd},
 		{"search", groupCore, newSearchCmd},
 		{"blame", groupCore, newBlameCmd},
+		{"review", groupCore, newReviewCmd},
 		{"files", groupCore, newFilesCmd},
 		{"digest", groupCore, newDigestCmd},
 		{"stats", groupCore, newStatsCmd},

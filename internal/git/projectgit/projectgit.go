@@ -98,18 +98,10 @@ func run(ctx context.Context, dir string, settings []string, args ...string) ([]
 	cmd := command(limited, dir, settings, args...)
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
-	err := cmd.Run()
-	switch {
-	case err == nil:
-		return out.Bytes(), nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, exec.ErrNotFound):
-		return nil, gitrun.ErrNoGit
-	case limited.Err() != nil:
-		return nil, ErrSlow
+	if err := failed(ctx, limited, cmd.Run(), said.String()); err != nil {
+		return nil, err
 	}
-	return nil, &gitError{said.String(), err}
+	return out.Bytes(), nil
 }
 
 // command returns a git command for a directory. settings are pairs of key and value, in addition

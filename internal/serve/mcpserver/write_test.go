@@ -16,7 +16,7 @@ func TestWrite(t *testing.T) {
 	for range 2 {
 		contains(t, p.ok("tape_append", args{"text": "done", "role": "assistant", "idempotency_key": "k1"}), "@2 on tape main")
 	}
-	p.fails("tape_append", args{"text": "other", "idempotency_key": "k1"}, "which says something else", "hint: take another key")
+	p.fails("tape_append", args{"text": "other", "idempotency_key": "k1"}, "which is a different entry", "hint: use another key")
 	contains(t, p.ok("tape_append", args{"kind": "note", "payload": args{"a": 1}}), "@3 on tape main")
 	for range 2 {
 		contains(t, p.ok("tape_handoff", args{"name": "next", "summary": "s", "state": args{"todo": "x"}, "idempotency_key": "k2"}), "anchor 002 next at @4")

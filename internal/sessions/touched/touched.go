@@ -96,6 +96,14 @@ func (f *File) Bases() (out []string) {
 	return out
 }
 
+// In returns another file of the same project, under the names that it had, with slashes. It is for many files of one
+// project, whose git is then asked once.
+func (f *File) In(names ...string) *File {
+	out := *f
+	out.folder, out.Name, out.Names = false, names[0], names
+	return &out
+}
+
 // Namesakes returns a file that stands for all files of that name, in any folder and project.
 func (f *File) Namesakes() *File {
 	base := path.Base(f.Name)

@@ -3,6 +3,7 @@ package trace
 import (
 	"context"
 	"errors"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -27,31 +28,54 @@ type edit struct {
 	lines map[string]bool // without space around them
 }
 
-// Edits returns the edits of a file.
-func (f *Finder) Edits(ctx context.Context, file *touched.File) (*Edits, error) {
-	touches, err := f.Index.Touches(ctx, index.FileFilter{Tapes: f.Tapes, Bases: file.Bases(), Match: file.Is})
+// Edits returns the edits of files, in the order of the files.
+func (f *Finder) Edits(ctx context.Context, files ...*touched.File) ([]*Edits, error) {
+	out := make([]*Edits, len(files))
+	byBase := map[string][]int{}
+	for i, file := range files {
+		out[i] = &Edits{finder: f, turns: map[int]Turn{}}
+		for _, base := range file.Bases() {
+			byBase[base] = append(byBase[base], i)
+		}
+	}
+	meant := func(recorded string) []int {
+		return slices.DeleteFunc(slices.Clone(byBase[baseOf(recorded)]), func(i int) bool { return !files[i].Is(recorded) })
+	}
+	if len(byBase) == 0 {
+		return out, nil
+	}
+	touches, err := f.Index.Touches(ctx, index.FileFilter{Tapes: f.Tapes, Bases: slices.Collect(maps.Keys(byBase)),
+		Match: func(recorded string) bool { return len(meant(recorded)) > 0 }})
 	if err != nil {
 		return nil, err
 	}
 	touches = slices.DeleteFunc(touches, func(t index.Touch) bool { return t.Writes == 0 || t.At.IsZero() })
-	out := &Edits{finder: f, turns: map[int]Turn{}}
+	add := func(one edit) {
+		for _, i := range meant(one.Path) {
+			out[i].list = append(out[i].list, one)
+		}
+	}
 	for len(touches) > 0 { // those of a tape come together, in the order of its entries
 		n := slices.IndexFunc(touches, func(t index.Touch) bool { return t.Tape != touches[0].Tape })
 		if n < 0 {
 			n = len(touches)
 		}
-		if err := out.read(ctx, touches[:n]); err != nil && !errors.Is(err, repo.ErrNotFound) {
+		if err := f.readEdits(ctx, touches[:n], add); err != nil && !errors.Is(err, repo.ErrNotFound) {
 			return nil, err
 		}
 		touches = touches[n:]
 	}
-	slices.SortStableFunc(out.list, func(a, b edit) int { return a.At.Compare(b.At) })
+	for _, e := range out {
+		slices.SortStableFunc(e.list, func(a, b edit) int { return a.At.Compare(b.At) })
+	}
 	return out, nil
 }
 
-// read adds the edits of one tape.
-func (e *Edits) read(ctx context.Context, touches []index.Touch) error {
-	t, err := e.finder.Store.Tape(ctx, touches[0].Tape)
+func baseOf(recorded string) string { return path.Base(strings.ReplaceAll(recorded, `\`, "/")) }
+
+// readEdits passes on the edits of one tape.
+func (f *Finder) readEdits(ctx context.Context, touches []index.Touch, add func(edit)) error {
+	t, err := f.Store.Tape(ctx, touches[0].Tape)
 	if err != nil {
 		return err
 	}
@@ -70,10 +94,10 @@ func (e *Edits) read(ctx context.Context, touches []index.Touch) error {
 				break
 			}
 			one := edit{touch, map[string]bool{}}
-			for _, line := range activity.Written(entry, path.Base(strings.ReplaceAll(touch.Path, `\`, "/"))) {
+			for _, line := range activity.Written(entry, baseOf(touch.Path)) {
 				one.lines[strings.TrimSpace(line)] = true
 			}
-			e.list = append(e.list, one)
+			add(one)
 		}
 	}
 	return nil

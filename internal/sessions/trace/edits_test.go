@@ -76,8 +76,8 @@ func TestEdits(t *testing.T) {
 		{"log(err)", 12, 25, ""}, // it was in an earlier commit, and is nothing special
 	} {
 		got := ""
-		if i := edits.WriterOf(c.line, at(c.since), at(c.until)); i >= 0 {
-			turn, err := edits.Turn(t.Context(), i, Edited)
+		if i := edits[0].WriterOf(c.line, at(c.since), at(c.until)); i >= 0 {
+			turn, err := edits[0].Turn(t.Context(), i, Edited)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,7 +87,7 @@ func TestEdits(t *testing.T) {
 			t.Errorf("%q from minute %d to %d is credited to %q, not %q", c.line, c.since, c.until, got, c.want)
 		}
 	}
-	if i, j := edits.Last(at(5), at(15)), edits.Last(at(12), at(15)); i != 1 || j != -1 {
+	if i, j := edits[0].Last(at(5), at(15)), edits[0].Last(at(12), at(15)); i != 1 || j != -1 {
 		t.Errorf("the last edits are %d and %d, not 1 and none", i, j)
 	}
 }

@@ -70,10 +70,22 @@ type Finder struct {
 	dirs    map[string]bool // whether directories are in the project
 }
 
-// Turns returns the turns that led to commits, by commit id.
+// Turns returns the turns that led to commits, by commit id: those that Recorded returns, else those of the sessions
+// that were open then.
 func (f *Finder) Turns(ctx context.Context, commits []projectgit.Commit) (map[string][]Turn, error) {
+	return f.first(ctx, commits, f.recorded, f.probable, f.whileOpen)
+}
+
+// Recorded returns the turns whose tapes have the events of commits, by commit id.
+func (f *Finder) Recorded(ctx context.Context, commits []projectgit.Commit) (map[string][]Turn, error) {
+	return f.first(ctx, commits, f.recorded, f.probable)
+}
+
+// first asks for each commit one way after the other until one knows it.
+func (f *Finder) first(ctx context.Context, commits []projectgit.Commit,
+	ways ...func(context.Context, []projectgit.Commit, map[string][]Turn) error) (map[string][]Turn, error) {
 	out := map[string][]Turn{}
-	for _, find := range []func(context.Context, []projectgit.Commit, map[string][]Turn) error{f.recorded, f.probable, f.whileOpen} {
+	for _, find := range ways {
 		left := slices.DeleteFunc(slices.Clone(commits), func(c projectgit.Commit) bool { return out[c.ID] != nil })
 		if len(left) == 0 {
 			break
@@ -265,10 +277,14 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 			if latest(c).Before(t.Started) || c.Authored.After(t.Updated.Add(openFor)) {
 				continue
 			}
-			prompts, err := f.promptsOf(ctx, t.Name)
-			if errors.Is(err, repo.ErrNotFound) {
-				continue // gone since the listing
+			open, err := f.isOpen(ctx, t.Name, c)
+			if errors.Is(err, repo.ErrNotFound) || err == nil && !open {
+				continue // gone since the listing, or in a pause
 			}
+			if err != nil {
+				return err
+			}
+			prompts, err := f.promptsOf(ctx, t.Name)
 			if err != nil {
 				return err
 			}
@@ -294,6 +310,21 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 		}
 	}
 	return nil
+}
+
+// isOpen reports whether something was said or done in a session within openFor before a commit. A pause ends a
+// session, and that it was resumed says nothing about the time before.
+func (f *Finder) isOpen(ctx context.Context, tape string, c projectgit.Commit) (bool, error) {
+	t, err := f.Store.Tape(ctx, tape)
+	if err != nil {
+		return false, err
+	}
+	q := repo.Query{Since: c.Authored.Add(-openFor), Until: latest(c), Limit: repo.N(1),
+		Kinds: []string{repo.KindMessage, repo.KindToolCall, repo.KindToolResult}}
+	for _, err := range t.Entries(ctx, q) {
+		return err == nil, err
+	}
+	return false, nil
 }
 
 // latest returns the latest time at which a commit was authored: git drops fractions of seconds.

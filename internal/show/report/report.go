@@ -46,7 +46,7 @@ func Rows(sums []*index.Work, by index.By, list prices.List) []Row {
 	rows := make([]Row, len(sums))
 	for i, w := range sums {
 		rows[i] = Row{Work: *w}
-		rows[i].price(list)
+		rows[i].Price(list)
 	}
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		if by == index.ByDay {
@@ -57,7 +57,8 @@ func Rows(sums []*index.Work, by index.By, list prices.List) []Row {
 	return rows
 }
 
-func (r *Row) price(list prices.List) {
+// Price sets the cost of the tokens.
+func (r *Row) Price(list prices.List) {
 	for _, model := range slices.Sorted(maps.Keys(r.Tokens)) {
 		t := r.Tokens[model]
 		if t == (index.Tokens{}) {

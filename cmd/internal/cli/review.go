@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"tape/cmd/internal/blame"
+	"tape/internal/git/projectgit"
+	"tape/internal/sessions/trace"
+	"tape/internal/store/layout"
+	"tape/internal/store/prices"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
+	"tape/repo"
+)
+
+type reviewOptions struct {
+	app      *App
+	revision string
+	markdown bool
+}
+
+func newReviewCmd(a *App) *cobra.Command {
+	o := &reviewOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "review [BASE..HEAD | BRANCH | COMMIT]",
+		Short: "Show which requests led to the commits of a branch",
+		Long: `For each commit of a range, show the request and the session that led to it, how that is known, and
+which calls failed on the way. Below, what was asked in these sessions meanwhile with nothing of it in
+the commits, then sums: sessions, people, agents, time, tokens and cost.
+
+Without an argument, the range is the current branch against its upstream or, if that is the same
+branch at a remote, against the main branch. BRANCH, also the head of a pull request that was
+fetched, is reviewed against the same. A commit is reviewed alone.
+
+The evidence is that of tape blame: the edits of sessions that have the commit's lines, then the
+event of the agent's git commit. Nothing is guessed from times: what no session is known to have
+written is called by hand or unknown.
+
+All sessions of the workspace are examined; --tape selects one. Run it in the project. Secrets are
+masked with --markdown, which is for a pull request.
+
+With --json, the result is an object with range, commits, sessions, people, asked_without_commit,
+unknown_commits and sums. A commit has lines (added ones that say enough to tell who wrote them),
+known_lines (those that an edit has) and turns, each with the members that tape blame gives it and
+lines, files and failed.`,
+		Example: `  tape review
+  tape review main..HEAD --markdown | gh pr comment --body-file -
+  tape review HEAD
+  tape review v1.2..v1.3 --json | jq .unknown_commits`,
+		Args: takes(0, "RANGE"),
+		RunE: a.inStore(func(ctx context.Context, store *repo.Store, args []string) error {
+			o.revision = strings.Join(args, "")
+			return o.run(ctx, store)
+		}),
+	}
+	cmd.Flags().BoolVar(&o.markdown, "markdown", false, "write Markdown, with secrets masked")
+	return cmd
+}
+
+func (o *reviewOptions) run(ctx context.Context, store *repo.Store) error {
+	project, err := projectgit.Open(ctx, ".")
+	if err != nil {
+		return projectError(err)
+	}
+	r := blame.Range{Project: project, Markdown: o.markdown, Mask: masking((*workspace.Store)(store))}
+	if r.Name, r.Base, r.Head, err = rangeOf(ctx, project, o.revision); err != nil {
+		return err
+	}
+	text, err := (*workspace.Store)(store).Setting("prices")
+	if err != nil {
+		return err
+	}
+	if r.Prices, err = prices.Parse(text); err != nil {
+		return err
+	}
+	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error {
+		return rangeError(r.Name, blame.Review(ctx, &o.app.Streams, f, r))
+	})
+}
+
+// rangeError adds the way out to an error of a range of commits.
+func rangeError(name string, err error) error {
+	if errors.Is(err, projectgit.ErrManyCommits) {
+		return layout.Invalid("give a shorter one, such as HEAD~50..HEAD", "%s: %v", quoted(name), err)
+	}
+	return err
+}
+
+// rangeOf returns the range of commits that an argument means: its name, and the commits that it begins after and ends
+// with. Without a base, it is a single commit.
+func rangeOf(ctx context.Context, project projectgit.Repo, arg string) (name, base, head string, err error) {
+	from, to, isRange := strings.Cut(arg, "..")
+	if !isRange {
+		from, to = "", arg
+		isBranch := to == ""
+		if !isBranch {
+			if isBranch, err = project.IsBranch(ctx, to); err != nil {
+				return "", "", "", err
+			}
+		}
+		if !isBranch {
+			c, err := revision(ctx, project, to)
+			return to, "", c, err
+		}
+		if from, err = project.ReviewBase(ctx, orHead(to)); err != nil {
+			return "", "", "", err
+		}
+		if from == "" {
+			return "", "", "", layout.NotFound("name a range, such as HEAD~5..HEAD", "%s has no upstream, and there is no main branch to review it against", quoted(orHead(to)))
+		}
+		from = strings.TrimPrefix(strings.TrimPrefix(from, "refs/heads/"), "refs/remotes/")
+	}
+	from, to = orHead(from), orHead(strings.TrimPrefix(to, "."))
+	if base, err = revision(ctx, project, from); err == nil {
+		head, err = revision(ctx, project, to)
+	}
+	return from + ".." + to, base, head, err
+}
+
+func orHead(name string) string {
+	if name == "" {
+		return "HEAD"
+	}
+	return name
+}
+
+// revision returns the commit that a name means in a project.
+func revision(ctx context.Context, project projectgit.Repo, name string) (string, error) {
+	if !strings.HasPrefix(name, "-") {
+		if c, ok, err := project.Commit(ctx, name); ok || err != nil {
+			return c.ID, err
+		}
+	}
+	return "", layout.NotFound("git log --all --oneline lists commits; git fetch brings those of others", "there is no commit %s here", quoted(name))
+}
+
+// masking returns a function that replaces the secrets in a text by marks, as tape publish does.
+func masking(s *workspace.Store) func(string) string {
+	scanner := s.Config().Scanner()
+	mark := func(f secrets.Finding) string {
+		key, err := s.MarkKey()
+		if err != nil { // a mark without a fingerprint says nothing
+			f.Fingerprint = "-"
+			return f.Mark()
+		}
+		return f.Keyed(key).Mark()
+	}
+	return func(text string) string {
+		out, _ := scanner.MaskAs(jsonl.AppendString(nil, text), s.Allows, mark)
+		said, _ := jsonl.String(out)
+		return said
+	}
+}
