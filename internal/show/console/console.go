@@ -277,7 +277,7 @@ func (t *printer) message(it *conversation.Item) {
 		case !t.Whole && it.Entry.Role() == "user" && (it.Who != "user" || !about.ByPerson(p.Text)):
 			t.injected(it.Entry, p)
 		case !t.Whole && it.Who == "user":
-			t.text(it.Entry, StylePlain, conversation.WithoutContext(p.Text), most)
+			t.text(it.Entry, StylePlain, p.Said(), most)
 		default:
 			t.text(it.Entry, StylePlain, p.Text, most)
 		}

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"tape/internal/store/about"
 )
 
 // Command is a command that a person typed to the agent's program, and its output.
@@ -58,6 +60,14 @@ func WithoutContext(text string) string {
 		return strings.TrimSpace(said)
 	}
 	return text
+}
+
+// Said is the text of a part without what programs put around it: a command that was sent to the model as it was typed.
+func (p ContentPart) Said() string {
+	if p.Command != nil && about.SentCommand(strings.TrimSpace(p.Text)) != "" {
+		return p.Command.Typed
+	}
+	return WithoutContext(p.Text)
 }
 
 // colours matches the escape sequences of colours.

@@ -222,7 +222,7 @@ func (it *Item) Text() string {
 	var texts []string
 	for _, p := range it.Parts {
 		if p.Kind == "" {
-			texts = append(texts, p.Text)
+			texts = append(texts, p.Said())
 		}
 	}
 	return strings.Join(texts, "\n")

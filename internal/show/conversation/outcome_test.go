@@ -67,8 +67,10 @@ func TestWhoSpeaks(t *testing.T) {
 	for content, want := range map[string]string{
 		`"why?"`:                          "user",
 		`"[Request interrupted by user]"`: "program",
-		`"/review the branch"`:            "command",
-		`"<command-name>/exit</command-name>\n<command-args></command-args>"`:                              "command",
+		`"/review the branch"`:            "user",
+		`"/model opus"`:                   "command",
+		`"<command-message>deploy</command-message>\n<command-name>/deploy</command-name>\n<command-args>staging</command-args>"`: "user",
+		`"<command-name>/exit</command-name>\n<command-args></command-args>"`:                                                     "command",
 		`"<bash-input>make</bash-input>"`:                                                                  "command",
 		`"<local-command-stdout>Bye!</local-command-stdout>"`:                                              "program",
 		`"Base directory for this skill: /x\n\n# Skill"`:                                                   "program",

@@ -72,8 +72,14 @@ func TestTitle(t *testing.T) {
 		"Message Type: NEW_TASK\nTask name: /root/helper\nSender: /root\nPayload:\nCount the files.\n": "Count the files.",
 		"Message Type: RESULT\nSender: /root\nPayload:\nThere are two.":                                "",
 		"/compact":           "",
-		"/review the branch": "",
-		" \n\t":              "",
+		"/review":            "/review",
+		"/review the branch": "/review the branch",
+		"/model gpt-5":       "",
+		"<command-message>deploy</command-message>\n<command-name>/deploy</command-name>\n<command-args>staging eu-west</command-args>": "/deploy staging eu-west",
+		"<command-message>morning-briefing</command-message>\n<command-name>/morning-briefing</command-name>":                           "/morning-briefing",
+		"<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>":              "",
+		"<command-message>compact</command-message>\n<command-name>/compact</command-name>\n<command-args>the tests</command-args>":     "",
+		" \n\t": "",
 	} {
 		if got := tapeOf(entries(said(text))).Title; got != want {
 			t.Errorf("title of %.60q: %q, want %q", text, got, want)

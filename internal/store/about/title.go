@@ -87,20 +87,10 @@ func injected(text string) string {
 	return name
 }
 
-// isSlashCommand reports whether a text is a command for the program, such as /review the branch.
-func isSlashCommand(text string) bool {
-	word, ok := strings.CutPrefix(text, "/")
-	if end := strings.IndexFunc(word, unicode.IsSpace); end >= 0 {
-		word = word[:end]
-	}
-	rest := strings.TrimLeft(word, letters)
-	return ok && rest != word && strings.Trim(rest, letters+"0123456789_:-") == ""
-}
-
 // programTexts are the beginnings of texts that programs write in the user's name.
 var programTexts = []string{
 	"[Request interrupted", "Caveat: The messages below", "This session is being continued from a previous conversation",
-	"# AGENTS.md instructions", "Base directory for this skill:", "[Image: ",
+	"# AGENTS.md instructions", "Base directory for this skill:", "[Image: ", "<image name=[", "<image>", "</image>",
 	"Stop hook feedback:",                                                                     // Claude Code
 	"Message Type: ",                                                                          // Codex: another agent
 	"I ran the following shell command:", "You have stopped calling tools without finishing.", // Gemini CLI
@@ -117,13 +107,17 @@ func ByPerson(text string) bool { return asked(text) != "" }
 // IsCommand reports whether a text is a command for the agent's program, such as /review the branch.
 func IsCommand(text string) bool { return isSlashCommand(strings.TrimSpace(text)) }
 
-// asked returns what a person asked in a text; "" if a program wrote all of it, or if it is a command such as /review.
+// asked returns what a person asked in a text; "" if a program wrote all of it, or if it is a command that the program
+// runs itself, such as /model. Other commands ask for something: /review the branch.
 func asked(text string) string {
 	if _, after, ok := strings.Cut(text, editorHeading); ok {
 		text = after
 	}
 	for {
 		text = strings.TrimSpace(text)
+		if command := SentCommand(text); command != "" {
+			return command
+		}
 		tag := injected(text)
 		if tag == "" {
 			break
@@ -139,7 +133,7 @@ func asked(text string) string {
 			return ""
 		}
 	}
-	if isSlashCommand(text) {
+	if name := slashCommand(text); name != "" && isLocal(name) {
 		return ""
 	}
 	return text

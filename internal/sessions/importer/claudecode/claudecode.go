@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"slices"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -109,6 +110,8 @@ func (c *reader) fetch(i int32) source {
 		s.uuid, s.timestamp = record.Or(s.uuid, l.uuid), record.Or(s.timestamp, l.timestamp)
 	}
 	switch {
+	case s.uuid != nil && r.is(flagAnother):
+		s.key = record.ContentKey(slices.Concat(s.uuid, s.said()), 1)
 	case s.uuid != nil:
 		s.key = record.Text(s.uuid)
 	case r.is(flagNoID):
@@ -157,6 +160,10 @@ func (c *reader) emit(i int32) {
 		return
 	}
 	s := c.fetchMember(i)
+	if r.is(flagQueued) {
+		c.queued(&s)
+		return
+	}
 	switch r.kind {
 	case kindAssistant:
 		c.assistant(&s)

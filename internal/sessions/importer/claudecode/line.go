@@ -13,6 +13,7 @@ type line struct {
 	typ, subtype             string
 	uuid, parent, logical    []byte
 	timestamp, message, data []byte
+	attachment               []byte
 	agent                    []byte // the subagent whose line it is
 	call                     []byte // the call that started the subagent of the progress
 	inner                    []byte // data.message of relayed progress
@@ -62,7 +63,9 @@ func (l *line) parse(raw []byte) {
 			l.requestID = v
 		case "parentToolUseID":
 			l.call, l.more = v, true
-		case "content", "leafUuid", "summary", "attachment", "sourceToolAssistantUUID", "isVisibleInTranscriptOnly":
+		case "attachment":
+			l.attachment = v
+		case "content", "leafUuid", "summary", "sourceToolAssistantUUID", "isVisibleInTranscriptOnly":
 		default:
 			if i := slices.Index(envelope[:], key); i >= 0 {
 				l.env[i] = v
@@ -96,6 +99,19 @@ func (l *line) get(name string) []byte { return jsonl.Get(l.raw, name) }
 var lineFields = append(envelope[:], "type", "uuid", "parentUuid", "logicalParentUuid", "isSidechain", "agentId", "timestamp")
 
 func isLineField(field string) bool { return slices.Contains(lineFields, field) }
+
+// said returns what a line says, apart from where and when; nil if it has none of these fields.
+func (l *line) said() []byte {
+	if content := first(l.message, "content"); content != nil {
+		return content
+	}
+	for _, v := range [][]byte{l.get("content"), l.attachment} {
+		if v != nil {
+			return v
+		}
+	}
+	return l.data
+}
 
 // rest returns a copy of the fields that entries do not have elsewhere, or nil.
 func (l *line) rest(elsewhere ...string) []byte {

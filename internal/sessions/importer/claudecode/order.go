@@ -5,6 +5,7 @@ import "slices"
 // order returns the indices of the records in the order of the tape: as in the file, but no record comes
 // before its parent.
 func (c *scan) order() []int32 {
+	c.settleQueue()
 	c.resolve()
 	out := make([]int32, 0, len(c.recs))
 	waiting := map[int32][]int32{} // by the parent that is still to come

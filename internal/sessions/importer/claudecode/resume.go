@@ -81,7 +81,7 @@ func (c *scan) hasSubagents() bool {
 // fits reports whether the lines that were read need nothing before them: they begin with the prompt,
 // and each other line has its parent among them, and each title its leaf.
 func (c *scan) fits() bool {
-	if len(c.recs) == 0 || !c.recs[0].is(flagPrompt) || len(c.reasons) > 0 || c.hasSubagents() || c.unknownLeaf {
+	if len(c.recs) == 0 || !c.recs[0].is(flagPrompt) || len(c.reasons) > 0 || c.hasSubagents() || c.unknownLeaf || c.unknown {
 		return false
 	}
 	for i := range c.recs[1:] {
@@ -109,18 +109,21 @@ func (c *reader) finalRecords(order []int32) int {
 	}
 	incomplete := -1 // a compaction without its summary, or a line before its parent
 	answer := -1     // the last answer, until something ends it
+	removed := -1    // a prompt that left the queue: an attachment may still show it
 	heads := map[uint64]int{}
 	for n, i := range order[:end] {
 		r := &c.recs[i]
 		switch {
 		case r.is(flagDuplicate):
 			continue
+		case r.is(flagQueued) && r.kind != kindUser && removed < 0:
+			removed = n
 		case r.kind == kindBoundary:
 			incomplete, answer = n, -1
 		case r.kind == kindDigest, r.kind == kindClear, r.is(flagPrompt):
 			incomplete, answer = -1, -1
 		case r.kind == kindAssistant:
-			incomplete = -1
+			incomplete, removed = -1, -1
 			if r.is(flagMember) {
 				answer = heads[uint64(i)+1]
 			} else {
@@ -137,6 +140,9 @@ func (c *reader) finalRecords(order []int32) int {
 	}
 	if incomplete >= 0 {
 		end = min(end, incomplete)
+	}
+	if removed >= 0 {
+		end = min(end, removed)
 	}
 	return end
 }

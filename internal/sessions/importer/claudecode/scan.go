@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 )
 
@@ -35,8 +36,10 @@ const (
 	flagOnChain
 	flagAbandoned
 	flagNoID
-	flagMoved // the environment changed here
-	flagRoot  // has no parent and names none
+	flagMoved   // the environment changed here
+	flagRoot    // has no parent and names none
+	flagAnother // its uuid came before in this file, with another content
+	flagQueued  // a prompt that was typed while the model worked, see queue
 )
 
 // rec is what the scan keeps of a line. It is small, because there is one for every line.
@@ -70,8 +73,11 @@ type scan struct {
 	moved       map[int32]uint16        // the fields of the envelope that a record changed, as bits
 	reasons     map[int32]string        // why lines are damaged
 	counts      record.Counter
-	leaves      map[int32]int32 // by record with a title: the last line of the conversation that has the title
-	unknownLeaf bool            // a title names a line that was not read
+	leaves      map[int32]int32   // by record with a title: the last line of the conversation that has the title
+	unknownLeaf bool              // a title names a line that was not read
+	previous    map[uint16]uint64 // by tape: the uuid of the last line, for lines that do not say what they follow
+	others      map[uint64]bool   // uuids with a content, of records whose uuid came before with another content
+	queue
 	resume
 }
 
@@ -81,7 +87,7 @@ func newScan(r *record.Reading, start *opening) *scan {
 		agents:   agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}},
 		launches: launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}},
 		env:      make([][len(envelope)]uint64, 1),
-		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
+		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, previous: map[uint16]uint64{}, others: map[uint64]bool{}, queue: queue{removed: map[int32]waiting{}, shown: map[uint64]int{}}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
 	}
 	switch {
 	case start.agent == "":
@@ -132,7 +138,9 @@ func (c *scan) Record(at record.Span, raw []byte) {
 			r.flags |= flagSide
 			r.tape = c.sideTape(&r, &l)
 		}
+		c.noteQueue(&r, &l, i)
 	}
+	c.follow(&r, &l)
 	c.spoke[r.tape] = true
 	c.candidate(&r, i)
 	c.environment(&r, &l, i)
@@ -158,26 +166,59 @@ func (c *scan) link(r *rec, l *line, i int32) {
 		r.parent = uint64(c.counts.Next(record.SumOf(l.raw)))
 		return
 	}
-	c.identify(r, l.uuid, i)
+	c.identify(r, l, l.uuid, i)
 	switch {
 	case len(l.parent) > 2 && l.parent[0] == '"':
 		r.parent = c.hash(l.parent)
 	case len(l.logical) > 2 && l.logical[0] == '"':
 		r.parent = c.hash(l.logical)
-	default:
+	case l.parent != nil:
 		r.flags |= flagRoot
 	}
 }
 
-// identify notes a record's uuid. A record that comes again still links its neighbours, but makes no
-// entry.
-func (c *scan) identify(r *rec, uuid []byte, i int32) {
-	id := c.hash(uuid)
-	if _, ok := c.byID[id]; ok {
-		r.flags |= flagDuplicate
-	} else {
-		c.byID[id] = i
+// follow links a line that does not say what it follows, not even that it is the first: it follows the line before it.
+// Some programs write no parentUuid at all (daaain/claude-code-log test data, vshulcz/deja-vu fixtures).
+func (c *scan) follow(r *rec, l *line) {
+	if r.is(flagNoID) || l.inner != nil {
+		return
 	}
+	if r.parent == 0 && !r.is(flagRoot) {
+		if r.parent = c.previous[r.tape]; r.parent == 0 {
+			r.flags |= flagRoot
+		}
+	}
+	c.previous[r.tape] = c.hash(l.uuid)
+}
+
+// identify notes a record's uuid. A record that comes again still links its neighbours, but makes no
+// entry. One with the same uuid and another content is another record (anthropics/claude-code#24304).
+func (c *scan) identify(r *rec, l *line, uuid []byte, i int32) {
+	id := c.hash(uuid)
+	first, ok := c.byID[id]
+	switch {
+	case !ok:
+		c.byID[id] = i
+	case int(first) < len(c.recs) && c.differs(&c.recs[first], l):
+		other := id ^ c.hash(l.said())
+		if r.flags |= flagAnother; c.others[other] {
+			r.flags |= flagDuplicate
+		}
+		c.others[other] = true
+	default:
+		r.flags |= flagDuplicate
+	}
+}
+
+// differs reports whether a line says something else than a record before it.
+func (c *scan) differs(r *rec, l *line) bool {
+	raw := make([]byte, r.size)
+	if _, err := c.r.R.ReadAt(raw, r.off); err != nil {
+		return false
+	}
+	var before line
+	before.parse(raw)
+	return !r.is(flagRelayed) && (before.typ != l.typ || !bytes.Equal(before.said(), l.said()))
 }
 
 // relayed notes a subagent's message inside a progress record.
@@ -189,7 +230,7 @@ func (c *scan) relayed(r *rec, l *line, i int32) {
 	in.parse(l.inner)
 	c.classify(r, &in)
 	if in.uuid != nil {
-		c.identify(r, in.uuid, i)
+		c.identify(r, &in, in.uuid, i)
 	}
 }
 
@@ -241,6 +282,9 @@ func isClear(content []byte) bool {
 
 // isNote reports whether Claude Code, not a person, wrote the text of a user line.
 func isNote(text []byte) bool {
+	if bytes.HasPrefix(text, []byte(`"<command-message>`)) {
+		return about.SentCommand(record.Text(text)) == ""
+	}
 	notes := []string{`"[Request interrupted`, `"<local-command-`, `"<command-`, `"<bash-std`, `"<task-notification`}
 	return slices.ContainsFunc(notes, func(note string) bool { return bytes.HasPrefix(text, []byte(note)) })
 }

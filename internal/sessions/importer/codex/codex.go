@@ -22,6 +22,7 @@ type item struct {
 	payload  []byte
 	date     string
 	repeated bool // a response item says the same as this event
+	hidden   bool // it was taken back
 }
 
 func parse(raw []byte) item {
@@ -57,8 +58,11 @@ func (it item) str(name string) string { return jsonl.GetString(it.payload, name
 func (it item) repeats(yield func(who, said string)) {
 	switch {
 	case it.typ == "response_item" && it.kind == "message":
-		if plain, all := record.Plain(jsonl.Get(it.payload, "content")); all {
+		content := jsonl.Get(it.payload, "content")
+		if plain, all := record.Plain(content); all {
 			yield(it.str("role"), record.Text(plain))
+		} else if said := besidePictures(content); said != "" {
+			yield(it.str("role"), said)
 		}
 	case it.typ == "response_item" && it.kind == "reasoning":
 		for _, list := range []string{"summary", "content"} {
@@ -78,6 +82,19 @@ func (it item) repeats(yield func(who, said string)) {
 			yield("reasoning", it.str("text"))
 		}
 	}
+}
+
+// besidePictures returns the text of a message that also has pictures. The program puts each picture between texts such
+// as <image name=[Image #1]>, which the event with the same message does not have.
+func besidePictures(content []byte) string {
+	var texts []string
+	for part := range jsonl.Elements(content) {
+		text := jsonl.GetString(part, "text")
+		if trimmed := strings.TrimSpace(text); trimmed != "" && !strings.HasPrefix(trimmed, "<image") && trimmed != "</image>" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n\n")
 }
 
 // completedSays yields what a completed item says: newer versions repeat items in events.
@@ -124,6 +141,8 @@ type reader struct {
 	own     int64             // ordinal of a subagent's first own record, after its parent's history; 0: all are its own
 	first   int64             // the offset of the session's first record; -1 until it was read
 	details map[string][]byte // the program's details of calls that have no result yet
+
+	rolledBack []rolledBack
 }
 
 // Read makes the entries of a session.
@@ -132,7 +151,11 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if r.From != nil {
 		c.restoreState(record.State(r.From.State))
 	}
-	err := record.Each(ctx, r.Source, isRecord, nil, c)
+	var err error
+	if c.rolledBack, err = findRolledBack(ctx, r.Source); err != nil {
+		return err
+	}
+	err = record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open || r.Idle {
 		c.releaseAll()
 	}
@@ -169,6 +192,10 @@ func (c *reader) restoreState(s record.State) {
 
 // emit makes the entry of a record.
 func (c *reader) emit(it item, key string) {
+	if it.hidden != c.Hidden {
+		c.Flush()
+		c.Hidden = it.hidden
+	}
 	switch it.typ {
 	case "response_item":
 		c.item(it, key)

@@ -1,0 +1,108 @@
+package claudecode
+
+import (
+	"slices"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+// What a person types while the model works waits in a queue. The line of type attachment, with a queued_command, says
+// that the model got it before its next step (kenn-io/agentsview#406). Some versions wrote only that the prompt was
+// removed from the queue (simonw/claude-code-transcripts#98). A prompt that is dequeued becomes a turn with a user line
+// of its own, and one that is popped went back to the person.
+
+// queue finds the prompts that the model got while it worked.
+type queue struct {
+	waiting []waiting         // in the queue
+	removed map[int32]waiting // by the line that says it was removed: the prompt
+	shown   map[uint64]int    // how many attachments have a prompt, by its hash
+	unknown bool              // a prompt was removed that no line before has
+}
+
+// waiting is a prompt in the queue.
+type waiting struct {
+	hash uint64
+	rec  int32 // the line that has its text
+	note bool  // a program put it there
+}
+
+// noteQueue notes what a line says about the queue.
+func (c *scan) noteQueue(r *rec, l *line, i int32) {
+	switch {
+	case l.typ == "attachment" && isTyped(l.attachment):
+		r.kind = kindUser
+		r.flags |= flagQueued
+		c.shown[c.hash(jsonl.Get(l.attachment, "prompt"))]++
+	case l.typ == "queue-operation":
+		c.operate(jsonl.GetString(l.raw, "operation"), l.get("content"), i)
+	}
+}
+
+func (c *scan) operate(operation string, content []byte, i int32) {
+	w := waiting{rec: i}
+	if len(content) > 2 {
+		w.hash, w.note = c.hash(content), !isPrompt(content)
+	}
+	if operation == "enqueue" {
+		c.waiting = append(c.waiting, w)
+		return
+	}
+	at := slices.IndexFunc(c.waiting, func(o waiting) bool { return w.hash == 0 || o.hash == w.hash })
+	if at >= 0 {
+		w = c.waiting[at]
+		c.waiting = slices.Delete(c.waiting, at, at+1)
+	}
+	if operation != "remove" {
+		return
+	}
+	if w.hash == 0 {
+		c.unknown = true
+	} else if !w.note {
+		c.removed[i] = w
+	}
+}
+
+// settleQueue marks the lines that say that a prompt was removed, unless an attachment shows the prompt.
+func (c *scan) settleQueue() {
+	for i := range c.recs {
+		w, ok := c.removed[int32(i)]
+		switch {
+		case !ok:
+		case c.shown[w.hash] > 0:
+			c.shown[w.hash]--
+			delete(c.removed, int32(i))
+		default:
+			c.recs[i].flags |= flagQueued
+		}
+	}
+}
+
+// isTyped reports whether an attachment is a prompt that a person typed while the model worked: not a notice of a
+// program, nor a command for a shell.
+func isTyped(attachment []byte) bool {
+	if jsonl.GetString(attachment, "type") != "queued_command" || string(jsonl.Get(attachment, "isMeta")) == "true" {
+		return false
+	}
+	if mode := jsonl.GetString(attachment, "commandMode"); mode != "" && mode != "prompt" {
+		return false
+	}
+	if kind := jsonl.GetString(attachment, "origin", "kind"); kind != "" && kind != "human" {
+		return false
+	}
+	prompt := jsonl.Get(attachment, "prompt")
+	return len(prompt) > 2 && isPrompt(prompt)
+}
+
+// queued emits the message of a prompt that was typed while the model worked.
+func (c *reader) queued(s *source) {
+	if s.attachment != nil {
+		payload := record.NewObject(len(s.attachment)).Str("role", "user").Raw("content", jsonl.Get(s.attachment, "prompt")).Done()
+		extra := record.With(s.rest("attachment"), "queued", record.NewObject(64).Rest(s.attachment, "type", "prompt").OrNil())
+		c.userMessage(s, []string{s.key}, record.Entry{Payload: payload, Extra: extra})
+		return
+	}
+	c.other(s)
+	said := jsonl.Get(c.parsed(c.removed[s.i].rec).raw, "content")
+	c.userMessage(s, []string{s.key + "/prompt"}, record.Entry{Payload: record.Message("", "", "user", said).Payload})
+}

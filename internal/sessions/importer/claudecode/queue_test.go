@@ -1,0 +1,121 @@
+package claudecode_test
+
+import (
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer/claudecode"
+	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/record"
+)
+
+func queueLine(operation, text string) string {
+	if text != "" {
+		text = `,"content":"` + text + `"`
+	}
+	return `{"type":"queue-operation","operation":"` + operation + `","sessionId":"s-1","timestamp":"2026-03-01T11:00:00Z"` + text + `}`
+}
+
+func queuedLine(uuid, parent, prompt, more string) string {
+	return formattest.ClaudeLine(uuid, parent, `"type":"attachment","attachment":{"type":"queued_command","prompt":`+prompt+more+`}`)
+}
+
+// messages returns who said what, in order; "-" before what is not in the context.
+func messages(items []record.Item) (out []string) {
+	for _, it := range items {
+		if it.Entry.Kind != record.KindMessage {
+			continue
+		}
+		hidden := ""
+		if strings.Contains(string(it.Entry.Meta), `"context":false`) {
+			hidden = "-"
+		}
+		out = append(out, hidden+string(it.Entry.Payload))
+	}
+	return out
+}
+
+func spoken(who, text string) string { return `{"role":"` + who + `","content":` + text + `}` }
+
+func wantMessages(t *testing.T, lines []string, want ...string) {
+	t.Helper()
+	seen := formattest.Seen{}
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(lines...), seen)
+	if got := messages(items); strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("messages:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if again, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(lines...), seen); len(again) > 0 {
+		t.Errorf("the second import adds %d entries", len(again))
+	}
+}
+
+// TestQueuedPrompt: what a person types while the model works is a message (kenn-io/agentsview#406,
+// simonw/claude-code-transcripts#98), but not what they took back, nor what a program queued.
+func TestQueuedPrompt(t *testing.T) {
+	wantMessages(t, []string{
+		formattest.ClaudeUser("u1", "", `"begin"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", callBlock("c1")),
+		queueLine("enqueue", "use tests"),
+		queueLine("enqueue", "never mind"),
+		queueLine("popAll", "never mind"),
+		queueLine("enqueue", "<task-notification>done</task-notification>"),
+		formattest.ClaudeUser("r1", "a1", formattest.ClaudeResult("c1", `"ok"`)),
+		queueLine("remove", ""),
+		queuedLine("q1", "r1", `"use tests"`, `,"commandMode":"prompt"`),
+		queuedLine("q2", "q1", `"<task-notification>done</task-notification>"`, `,"commandMode":"task-notification"`),
+		queuedLine("q3", "q2", `"from a channel"`, `,"commandMode":"prompt","origin":{"kind":"channel"}`),
+		queuedLine("q4", "q3", `[{"type":"text","text":"look"},{"type":"image","source":{"data":"AA"}}]`, ``),
+		formattest.ClaudeAnswer("a2", "q4", "m2", `{"type":"text","text":"done"}`),
+		queueLine("enqueue", "lost"),
+	}, spoken("user", `"begin"`), spoken("user", `"use tests"`), spoken("user", `[{"type":"text","text":"look"},{"type":"image","source":{"data":"AA"}}]`), spoken("assistant", `"done"`))
+
+	wantMessages(t, []string{ // older files have no attachment
+		formattest.ClaudeUser("u1", "", `"begin"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", callBlock("c1")),
+		queueLine("enqueue", "use tests"),
+		queueLine("enqueue", "and lint"),
+		formattest.ClaudeUser("r1", "a1", formattest.ClaudeResult("c1", `"ok"`)),
+		queueLine("remove", ""),
+		queueLine("remove", "and lint"),
+		formattest.ClaudeAnswer("a2", "r1", "m2", `{"type":"text","text":"done"}`),
+		queueLine("enqueue", "next"),
+		queueLine("dequeue", ""),
+		formattest.ClaudeUser("u2", "a2", `"next"`),
+	}, spoken("user", `"begin"`), spoken("user", `"use tests"`), spoken("user", `"and lint"`), spoken("assistant", `"done"`), spoken("user", `"next"`))
+}
+
+// TestSentCommand: a command that was expanded for the model is a prompt, so one that was taken back is not in the
+// context; a command that the program ran is none (anthropics/claude-code#95829).
+func TestSentCommand(t *testing.T) {
+	deploy := `"<command-message>deploy</command-message>\n<command-name>/deploy</command-name>\n<command-args>staging</command-args>"`
+	model := `"<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>"`
+	wantMessages(t, []string{
+		formattest.ClaudeUser("u1", "", `"hi"`),
+		formattest.ClaudeUser("u2", "u1", deploy),
+		formattest.ClaudeUser("u3", "u1", model),
+		formattest.ClaudeAnswer("a3", "u3", "m3", `{"type":"text","text":"hello"}`),
+	}, spoken("user", `"hi"`), "-"+spoken("user", deploy), spoken("user", model), spoken("assistant", `"hello"`))
+}
+
+// TestNoParents: lines without parentUuid are in their order (daaain/claude-code-log, vshulcz/deja-vu).
+func TestNoParents(t *testing.T) {
+	bare := func(line string) string { return strings.Replace(line, `"parentUuid":null,`, "", 1) }
+	wantMessages(t, []string{
+		bare(formattest.ClaudeUser("u1", "", `"one"`)),
+		bare(formattest.ClaudeAnswer("a1", "", "m1", `{"type":"text","text":"1"}`)),
+		bare(formattest.ClaudeUser("u2", "", `"two"`)),
+		bare(formattest.ClaudeUser("u3", "", `"three"`)),
+	}, spoken("user", `"one"`), spoken("assistant", `"1"`), spoken("user", `"two"`), spoken("user", `"three"`))
+}
+
+// TestUuidAgain: a line whose uuid came before, with another text, is another entry (anthropics/claude-code#24304).
+func TestUuidAgain(t *testing.T) {
+	wantMessages(t, []string{
+		formattest.ClaudeUser("u1", "", `"one"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"text","text":"1"}`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"text","text":"1"}`),
+		formattest.ClaudeUser("u2", "a1", `"two"`),
+		formattest.ClaudeAnswer("a1", "u2", "m2", `{"type":"text","text":"2"}`),
+		formattest.ClaudeAnswer("a1", "u2", "m2", `{"type":"text","text":"2"}`),
+	}, spoken("user", `"one"`), spoken("assistant", `"1"`), spoken("user", `"two"`), spoken("assistant", `"2"`))
+}
