@@ -6,15 +6,18 @@ import (
 	"net/http"
 )
 
+// ErrRedirect says that a server redirects, and that it is not followed.
+var ErrRedirect = errors.New("it redirects")
+
 // SameHost is the CheckRedirect of a client that sends a key: it follows redirects on the same scheme and host
 // only, fewer than 10. Go's own rule drops some headers on the way to another host, but still sends the body.
 func SameHost(r *http.Request, via []*http.Request) error {
 	from := via[0].URL
 	if r.URL.Scheme != from.Scheme || r.URL.Host != from.Host {
-		return fmt.Errorf("it redirects to %s://%s, which is refused; if that is right, make it the address in your settings", r.URL.Scheme, r.URL.Host)
+		return fmt.Errorf("%w to %s://%s, which is refused; if that is right, make it the address in your settings", ErrRedirect, r.URL.Scheme, r.URL.Host)
 	}
 	if len(via) >= 10 {
-		return errors.New("it redirects without end")
+		return fmt.Errorf("%w without end", ErrRedirect)
 	}
 	return nil
 }

@@ -14,7 +14,6 @@ import (
 	"tape/hooks"
 	"tape/internal/agent/keys"
 	"tape/internal/store/layout"
-	"tape/repo/view"
 )
 
 // Limits of a list of models: the time to wait for it, and its size in bytes.
@@ -51,20 +50,13 @@ func (c *Client) List(ctx context.Context, provider string) ([]hooks.ModelOption
 	}
 	ctx, stop := context.WithTimeout(ctx, listTimeout)
 	defer stop()
-	address := strings.TrimSuffix(p.baseURL, "/") + "/models"
-	if p.form == view.Anthropic {
-		address = strings.TrimSuffix(p.baseURL, "/") + "/v1/models?limit=1000"
+	path := "/models"
+	if p.api == apiMessages {
+		path = "/v1/models?limit=1000"
 	}
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	r, err := p.newRequest(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
-	}
-	switch {
-	case p.form == view.Anthropic:
-		r.Header.Set("anthropic-version", "2023-06-01")
-		r.Header.Set("x-api-key", p.key)
-	case p.key != "":
-		r.Header.Set("Authorization", "Bearer "+p.key)
 	}
 	resp, err := (&http.Client{CheckRedirect: keys.SameHost}).Do(r)
 	if err != nil {

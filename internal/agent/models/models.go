@@ -1,8 +1,11 @@
-// Package models calls models through the official SDKs, over two APIs: OpenAI's chat completions, which many
-// programs and providers offer, and Anthropic's messages.
+// Package models calls models over three APIs: chat completions, which most programs and providers offer, OpenAI's
+// responses, and Anthropic's messages.
 //
 // A model is named provider:model. A [Client] returns the answer as a stream of events, and
 // distinguishes a context that is too long from other failures. A key is sent to its provider only.
+//
+// Servers differ in what they accept and in how they answer. What they send is read leniently (answer.go,
+// pieces.go); a request that one refuses is made again without what it has refused (habits.go).
 package models
 
 import (
@@ -11,7 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
+	"sync"
+	"time"
 
 	"tape/hooks"
 	"tape/repo/view"
@@ -23,20 +27,39 @@ type Request struct {
 	System    string            // the system prompt
 	Messages  []json.RawMessage // in the format that [Client.Form] names
 	Tools     []hooks.Tool
-	MaxTokens int // of the answer; 0: the provider's default, for Anthropic 8192
+	MaxTokens int    // of the answer; 0: the setting, else what the model can give or the server's default
+	Kept      []Kept // of the answers among Messages, in their order
+}
+
+// Kept is what a server wants back together with the calls of one of its answers: reasoning and signatures. It is sent
+// to the model that it came from, and to no other.
+type Kept struct {
+	By    string   `json:"by"`    // the model and its server
+	Calls []string `json:"calls"` // the ids of the answer's calls, as the messages have them
+
+	Message map[string]json.RawMessage `json:"message,omitempty"` // chat completions: members of the message
+	Call    []json.RawMessage          `json:"call,omitempty"`    // chat completions: members of each call, an object or null
+	Before  []json.RawMessage          `json:"before,omitempty"`  // blocks (messages) or items (responses) before the calls
 }
 
 // ErrContextLength says that prompt and answer together are too long for the model.
 var ErrContextLength = errors.New("the context is too long for the model")
 
+// ErrCut says that the model has used all tokens that it may give, before it has said or called anything.
+var ErrCut = errors.New("the answer was cut")
+
 // ErrNoModel says that no model is configured. It wraps [hooks.ErrNoModel].
 var ErrNoModel = fmt.Errorf("%w: name one as PROVIDER:MODEL in TAPE_MODEL or in the setting model", hooks.ErrNoModel)
 
 // Client calls models. Its methods may be called from several goroutines.
-type Client struct{ settings Settings }
+type Client struct {
+	settings Settings
+	mu       sync.Mutex
+	habits   map[string]habits // of each model of a server, by [provider.id]
+}
 
 // New returns a client.
-func New(s Settings) *Client { return &Client{s} }
+func New(s Settings) *Client { return &Client{settings: s, habits: map[string]habits{}} }
 
 // Form returns the format of messages for a model.
 func (c *Client) Form(model string) (view.Format, error) {
@@ -44,13 +67,21 @@ func (c *Client) Form(model string) (view.Format, error) {
 	if err != nil {
 		return "", err
 	}
-	return p.form, nil
+	return p.form(), nil
 }
 
+// The members of the final event's data, besides those of [hooks.EventFinal] and the model.
+const (
+	FinalCut       = "cut"       // int: the answer was cut at this many tokens of output; 0: nobody knows how many
+	FinalReasoning = "reasoning" // string: what the model has thought
+	FinalKept      = "kept"      // Kept
+	CallCut        = "cut"       // true on an event tool_call whose arguments were cut
+)
+
 // Stream calls a model. It yields text and reasoning as they come, then the complete calls of tools and
-// the usage, and at the end an error or an event of kind final, which names the model. If a model fails
-// before its first event, the next fallback of the same format is called, unless the context is too long
-// ([ErrContextLength]) or ctx has ended.
+// the usage, and at the end an error or an event of kind final, which names the model. Notices say what is
+// waited for, and what was left out of the request. If a model fails before its first word, the next fallback of
+// the same format is called, unless the context is too long ([ErrContextLength]) or ctx has ended.
 func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 	return func(yield func(hooks.Event, error) bool) {
 		candidates, err := c.candidates(r.Model)
@@ -62,7 +93,7 @@ func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 		for i, model := range candidates {
 			begun, stopped := false, false
 			err := c.ask(ctx, model, r, func(e hooks.Event) bool {
-				begun = true
+				begun = begun || e.Kind == hooks.EventText
 				stopped = !yield(e, nil)
 				return !stopped
 			})
@@ -86,126 +117,75 @@ func (c *Client) candidates(model string) ([]string, error) {
 	}
 	out := []string{model}
 	for _, other := range c.settings.Fallbacks {
-		if q, _, err := c.settings.find(other); err == nil && q.form == p.form && !slices.Contains(out, other) {
+		if q, _, err := c.settings.find(other); err == nil && q.form() == p.form() && !slices.Contains(out, other) {
 			out = append(out, other)
 		}
 	}
 	return out, nil
 }
 
-// ask calls one model. It returns nil if emit has returned false.
+// ask calls one model, again after failures that may pass, and again without what its server refuses. It returns nil if
+// emit has returned false.
 func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hooks.Event) bool) error {
 	p, name, err := c.settings.find(model)
 	if err != nil {
 		return err
 	}
-	a := &answer{model: model, emit: emit, tools: r.Tools}
-	if p.form == view.Anthropic {
-		err = p.askAnthropic(ctx, name, r, a)
-	} else {
-		err = p.askOpenAI(ctx, name, r, a)
-	}
-	switch {
-	case errors.Is(err, errStopped):
-		return nil
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil:
-		return p.explain(model, err)
-	}
-	return a.finish()
-}
-
-// errStopped says that the caller has stopped reading.
-var errStopped = errors.New("the caller has stopped reading the answer")
-
-// answer collects an answer from the pieces that the APIs send.
-type answer struct {
-	model string                 // provider:model
-	emit  func(hooks.Event) bool // returns false when the caller has stopped reading
-	tools []hooks.Tool
-	text  strings.Builder
-	calls []*toolCall
-	usage map[string]any
-}
-
-type toolCall struct{ id, name, arguments string }
-
-// maxAnswer is the longest text of an answer, and the longest arguments of a call, in bytes: a server may never end
-// them.
-const maxAnswer = 16 << 20
-
-func (a *answer) send(kind string, data map[string]any) error {
-	if !a.emit(hooks.Event{Kind: kind, Data: data}) {
-		return errStopped
-	}
-	return nil
-}
-
-func (a *answer) addDelta(kind, delta string) error {
-	if delta == "" {
-		return nil
-	}
-	if kind == hooks.EventText {
-		a.text.WriteString(delta)
-	}
-	if a.text.Len() > maxAnswer {
-		return fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
-	}
-	return a.send(kind, map[string]any{"delta": delta})
-}
-
-// toolCall returns call i of the answer, counted from 0, and adds it if it is new.
-func (a *answer) toolCall(i int) (*toolCall, error) {
-	const maxCalls = 1000
-	if i < 0 || i >= maxCalls {
-		return nil, fmt.Errorf("the answer has a call with the number %d, outside 0 to %d", i, maxCalls-1)
-	}
-	for len(a.calls) <= i {
-		a.calls = append(a.calls, &toolCall{})
-	}
-	return a.calls[i], nil
-}
-
-func (t *toolCall) addArguments(arguments string) error {
-	if t.arguments += arguments; len(t.arguments) > maxAnswer {
-		return fmt.Errorf("a call of %s has more than %d MiB of arguments", t.name, maxAnswer>>20)
-	}
-	return nil
-}
-
-// finish sends the calls, the usage and the final event. If the caller stops reading, it returns nil.
-func (a *answer) finish() error {
-	for _, t := range a.calls {
-		if t.name == "" {
+	tries := 1
+	for {
+		a := &answer{model: model, emit: emit, tools: r.Tools}
+		h := c.habitsOf(p, name)
+		q := p.request(name, r, h)
+		a.limit = q.limit
+		failed := p.call(ctx, q, a)
+		switch {
+		case errors.Is(failed, errStopped):
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case failed == nil:
+			return a.finish(p.id(name))
+		}
+		f := failureOf(failed)
+		if a.begun {
+			return p.explain(model, f, 1)
+		}
+		if change, ok := h.without(f, q); ok {
+			c.remember(p, name, change)
+			c.settings.log().Info("a server refuses a request, which is made again", "model", model, "without", change.what, "error", shorten(f.text))
+			if change.notice != "" && !emit(notice(model+": "+change.notice)) {
+				return nil
+			}
 			continue
 		}
-		err := a.send(hooks.EventToolCall, map[string]any{"id": t.id, "name": a.ownName(t.name), "arguments": t.arguments})
-		if err != nil {
+		wait, again := f.again(tries)
+		if !again {
+			return p.explain(model, f, tries)
+		}
+		if wait >= worthSaying && !emit(notice(fmt.Sprintf("%s: %s; trying again in %s", model, shorten(p.hide(f.text)), spoken(wait)))) {
 			return nil
 		}
-	}
-	if a.usage != nil && a.send(hooks.EventUsage, a.usage) != nil {
-		return nil
-	}
-	_ = a.send(hooks.EventFinal, map[string]any{"text": a.text.String(), "ok": true, "model": a.model}) // nothing follows
-	return nil
-}
-
-// ownName returns the own name of the tool that the model knows by [view.ToolName].
-func (a *answer) ownName(name string) string {
-	for _, t := range a.tools {
-		if view.ToolName(t.Name) == name {
-			return t.Name
+		if err := sleep(ctx, wait); err != nil {
+			return err
 		}
+		tries++
 	}
-	return name
 }
 
-// schema returns the schema of a tool's arguments, by default any object.
-func schema(t hooks.Tool) json.RawMessage {
-	if len(t.Schema) == 0 {
-		return json.RawMessage(`{"type":"object","properties":{}}`)
+// worthSaying is the shortest time of waiting that a person is told.
+const worthSaying = time.Second
+
+func notice(text string) hooks.Event {
+	return hooks.Event{Kind: hooks.EventNotice, Data: map[string]any{"text": text}}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return t.Schema
 }

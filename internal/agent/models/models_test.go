@@ -83,6 +83,8 @@ func ask(ctx context.Context, c *Client, model string, tools ...hooks.Tool) (eve
 		if err != nil {
 			return events, err
 		}
+		delete(e.Data, FinalKept)
+		delete(e.Data, FinalReasoning)
 		data, _ := json.Marshal(e.Data)
 		events = append(events, e.Kind+" "+string(data))
 	}
@@ -334,7 +336,7 @@ func TestSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, id, err := s.find("")
-	if err != nil || p.key != "sk-ant-secret" || p.baseURL != "http://127.0.0.1:1" || id != "claude" || p.form != view.Anthropic {
+	if err != nil || p.key != "sk-ant-secret" || p.baseURL != "http://127.0.0.1:1" || id != "claude" || p.form() != view.Anthropic {
 		t.Errorf("find: %+v, id %s, %v", p, id, err)
 	}
 	if text := fmt.Sprintf("%v %+v", s, New(s)); strings.Contains(text, "sk-ant-secret") {

@@ -1,18 +1,8 @@
 package models
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"strings"
-	"syscall"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/openai/openai-go/v3"
-
-	"tape/internal/agent/keys"
 )
 
 // pattern is what providers say when the context is too long.
@@ -90,48 +80,8 @@ func rateLimits() []string {
 	return []string{"rate_limit", "rate limit", "tokens per min", "tokens per day", "(tpm)", "quota", "too many requests", "throttl"}
 }
 
-// explain returns an error that names the model and hides the key. It does not wrap err. It wraps ErrContextLength if
-// the context is too long, which it finds by the provider's code first, then by its words. HTTP 429 never means that.
-func (p *provider) explain(model string, err error) error {
-	status, code, text := 0, "", err.Error()
-	var o *openai.Error
-	var a *anthropic.Error
-	switch {
-	case errors.As(err, &o):
-		status = o.StatusCode
-		code = o.Code + " " + o.Type
-		text = fmt.Sprintf("HTTP %d: %s", status, strings.TrimSpace(o.Code+" "+strings.TrimSpace(cmp.Or(o.Message, o.RawJSON()))))
-	case errors.As(err, &a):
-		status = a.StatusCode
-		text = fmt.Sprintf("HTTP %d: %s", status, a.RawJSON())
-	}
-	if p.key != "" {
-		text = strings.ReplaceAll(text, p.key, "…")
-	}
-	text = shorten(text)
-	if isOverflow(status, code, text) {
-		return fmt.Errorf("%s: %w: %s", model, ErrContextLength, text)
-	}
-	return fmt.Errorf("%s: %s%s", model, text, p.way(status, err))
-}
-
-// way returns what the user can do about an error, in parentheses; "" if there is nothing.
-func (p *provider) way(status int, err error) string {
-	variable := keys.Variable(p.name, "API_KEY")
-	switch {
-	case status == http.StatusUnauthorized && p.key == "":
-		return fmt.Sprintf(" (no key of %s is set: set %s, or run tape onboard)", p.name, variable)
-	case status == http.StatusUnauthorized, status == http.StatusForbidden && p.key != "":
-		return fmt.Sprintf(" (the key of %s was refused: set another one in %s, or run tape onboard)", p.name, variable)
-	case status == http.StatusTooManyRequests, status >= http.StatusInternalServerError:
-		return fmt.Sprintf(" (tried %d times; send a message to try again)", 1+retries)
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return fmt.Sprintf(" (does the server of %s run?)", p.name)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET):
-		return " (the connection broke off; send a message to go on)"
-	}
-	return ""
-}
+// overflow reports whether a failure says that the context is too long.
+func (f *failure) overflow() bool { return isOverflow(f.status, f.code, f.text) }
 
 // isOverflow reports whether an error says that the context is too long.
 func isOverflow(status int, code, text string) bool {
@@ -166,12 +116,4 @@ func matches(text string, patterns []pattern) bool {
 		}
 	}
 	return false
-}
-
-func shorten(s string) string {
-	const enough = 1000
-	if len(s) > enough {
-		s = strings.ToValidUTF8(s[:enough], "") + "…"
-	}
-	return s
 }

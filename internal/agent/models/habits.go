@@ -1,0 +1,288 @@
+package models
+
+import (
+	"maps"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"tape/hooks"
+	"tape/repo/view"
+)
+
+// habits are what the server of a model has refused, so that it does not get it again.
+type habits struct {
+	given map[string]bool // what is left out or done otherwise
+	limit int             // the most tokens that an answer may have; 0: not known
+	once  int             // the same for the next request only
+	tool  map[string]int  // by name: 1, the schema is a plain one; 2, the tool is left out
+}
+
+// What can be given up, or done in another way.
+const (
+	withoutUsage    = "stream_options"
+	withoutStream   = "stream"
+	withoutLimit    = "a limit of the answer"
+	otherLimit      = "this name of the limit"
+	withoutSystem   = "a system prompt of its own"
+	withoutPictures = "pictures"
+	withoutKept     = "reasoning"
+	withoutCache    = "cache_control"
+	alternating     = "messages that do not alternate"
+	plainSchemas    = "more than simple schemas"
+	fillReasoning   = "calls without reasoning_content"
+	fillSignature   = "calls without a thought_signature"
+)
+
+func (h habits) gave(what string) bool { return h.given[what] }
+
+// change is a change of habits, after a refusal.
+type change struct {
+	what   string
+	notice string // for the person; "": they need not know
+	to     habits
+}
+
+// habitsOf returns what is known of the server of a model, and forgets what counts once.
+func (c *Client) habitsOf(p *provider, model string) habits {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.habits[p.id(model)]
+	if h.once > 0 {
+		c.habits[p.id(model)] = h.copied()
+	}
+	return h
+}
+
+// remember keeps a change for the requests to come.
+func (c *Client) remember(p *provider, model string, ch change) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.habits[p.id(model)] = ch.to
+}
+
+// with returns h with one thing more given up.
+func (h habits) with(what, notice string) (change, bool) {
+	to := h.copied()
+	to.given[what] = true
+	return change{what, notice, to}, !h.given[what]
+}
+
+func (h habits) copied() habits {
+	to := habits{given: map[string]bool{}, tool: map[string]int{}, limit: h.limit}
+	maps.Copy(to.given, h.given)
+	maps.Copy(to.tool, h.tool)
+	return to
+}
+
+// refused are words in a refusal, and what to give up then.
+type refused struct {
+	words []string
+	what  string
+	has   func(q request) bool // nil: every request
+	said  string               // for the person
+}
+
+// refusals are what servers say when they do not take a part of a request. The first that fits counts.
+func refusals() []refused {
+	return []refused{
+		// Mistral, Databricks: Extra inputs are not permitted (earendil-works/pi#596, anomalyco/opencode#4698)
+		{[]string{"stream_options", "include_usage"}, withoutUsage, func(q request) bool { return q.usage }, ""},
+		// messages.1.content.0.cache_control: Extra inputs are not permitted
+		{[]string{"cache_control", "cache control", "prompt caching"}, withoutCache, func(q request) bool { return q.cache }, ""},
+		// An answer with calls was given by another model, or before reasoning was kept (earendil-works/pi#3635)
+		{[]string{"must be passed back", "reasoning_content is missing", "missing reasoning_content", "missing `reasoning_content`"}, fillReasoning, func(q request) bool { return q.api == apiChat }, ""},
+		{[]string{"missing a thought_signature", "missing a `thought_signature`", "missing thought_signature", "missing a thought signature"}, fillSignature, func(q request) bool { return q.api == apiChat }, ""},
+		{[]string{"reasoning_content", "reasoning_details", "reasoning_text", "extra_content", "thinking_blocks", "reasoning_opaque", "encrypted_content", "encrypted content", "thought_signature",
+			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block"}, withoutKept, func(q request) bool { return q.kept }, ""},
+		// Conversation roles must alternate (templates of Mistral, Gemma); Unexpected role 'user' after role 'tool' (Mistral);
+		// function call turn comes immediately after a user turn (Gemini)
+		{[]string{"alternat", "unexpected role", "expected last role", "consecutive", "first message must", "must start with", "start with a user", "last message must", "2 or more assistant", "function call turn comes",
+			"conversation roles", "chat template", "jinja", "role must be", "roles must"}, alternating, func(q request) bool { return q.api == apiChat }, ""},
+		// System role not supported (templates of Gemma); Developer instruction is not enabled for this model (Gemini)
+		{[]string{"system role", "system message", "role system", "role 'system'", "role \"system\"", "role: system", "developer instruction", "system instruction", "does not support system", "`system`"}, withoutSystem,
+			func(q request) bool { return q.system }, ""},
+		{[]string{"streaming is not supported", "does not support stream", "stream is not supported", "streaming not supported", "unsupported value: 'stream'", "verified to stream"}, withoutStream, func(q request) bool { return !q.whole }, ""},
+	}
+}
+
+// pictureWords are in refusals of pictures: No endpoints found that support image input (OpenRouter); image input is not
+// supported … mmproj (llama.cpp); At most 0 image(s) may be provided (vLLM); unknown variant `image_url` (DeepSeek);
+// Could not process image, image exceeds 5 MB maximum (Anthropic). (openclaw/openclaw#132050, anthropics/claude-code#56016)
+var pictureWords = []string{"image", "picture", "vision", "multimodal", "multi-modal", "modalit", "media", "audio", "video", "file_data", "document", "pdf", "content part", "content type", "must be a string", "mmproj"}
+
+const saidPictures = "the server takes no pictures or files here; it gets a note in their place"
+
+// without returns the habits with which a refused request may be made again. ok is false if nothing in it was refused
+// that can be left out, or if that was tried.
+func (h habits) without(f *failure, q request) (ch change, ok bool) {
+	text := strings.ToLower(f.code + " " + f.text)
+	switch {
+	case f.status == 401 || f.status == 402 || f.status == 403 || f.status == 408 || f.status == 429:
+		return change{}, false
+	case f.status != 0 && f.status < 400:
+		return change{}, false
+	}
+	if ch, ok := h.lowered(text, q); ok {
+		return ch, true
+	}
+	if f.overflow() {
+		return change{}, false
+	}
+	has := func(list []string) bool {
+		for _, words := range list {
+			if strings.Contains(text, words) {
+				return true
+			}
+		}
+		return false
+	}
+	if q.pictures && has(pictureWords) {
+		return h.with(withoutPictures, saidPictures)
+	}
+	for _, r := range refusals() {
+		if has(r.words) && (r.has == nil || r.has(q)) {
+			if ch, ok := h.with(r.what, r.said); ok {
+				return ch, true
+			}
+		}
+	}
+	if f.status == 0 || f.status >= 500 && f.status != 500 {
+		return change{}, false
+	}
+	if ch, ok := h.withoutTool(text, q); ok {
+		return ch, true
+	}
+	if q.pictures && (f.status == 400 || f.status == 404 || f.status == 413 || f.status == 415 || f.status == 422) {
+		return h.with(withoutPictures, saidPictures) // a picture must not block the session for good
+	}
+	return change{}, false
+}
+
+var numbers = regexp.MustCompile(`\d[\d,_]*`)
+
+// inContext finds a window, its input and the output that was asked for: "exceed context limit: 188240 + 21333 > 200000"
+// of Anthropic; "maximum context length is 4096 tokens. However, you requested … (3000 in the messages, 2000 in the
+// completion)" of OpenAI and vLLM.
+var inContext = []*regexp.Regexp{
+	regexp.MustCompile(`context limit: (?P<in>\d+) \+ (?P<out>\d+) > (?P<all>\d+)`),
+	regexp.MustCompile(`context length is (?P<all>\d+) tokens.*?\((?P<in>\d+) (?:in|of) the (?:messages|input|prompt)[^)]*?(?P<out>\d+) (?:in|of) the (?:completion|output)`),
+}
+
+// leastLowered is the fewest tokens that an answer is given when only the limit of the answer makes a request too long.
+const leastLowered = 2048
+
+// lowered gives an answer fewer tokens, or names the limit otherwise, if that was refused.
+func (h habits) lowered(text string, q request) (change, bool) {
+	if q.limit == 0 {
+		return change{}, false
+	}
+	for _, pattern := range inContext {
+		if found := pattern.FindStringSubmatch(text); found != nil {
+			all, _ := strconv.Atoi(found[pattern.SubexpIndex("all")])
+			in, _ := strconv.Atoi(found[pattern.SubexpIndex("in")])
+			if left := all - in - 64; left >= leastLowered && left < q.limit {
+				to := h.copied()
+				to.once = left
+				return change{what: "so long an answer", to: to}, true
+			}
+			return change{}, false
+		}
+	}
+	said := false
+	for _, name := range []string{"max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens", "maxtokens", "output tokens", "completion tokens"} {
+		said = said || strings.Contains(text, name)
+	}
+	if !said || strings.Contains(text, "context") && strings.Contains(text, "exceed") {
+		return change{}, false
+	}
+	best := 0
+	for _, found := range numbers.FindAllString(text, -1) {
+		n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(found))
+		if err == nil && n < q.limit && n > best && n >= 256 && n != 400 && n != 422 {
+			best = n
+		}
+	}
+	if best > 0 {
+		to := h.copied()
+		to.limit = best
+		return change{what: "more than " + strconv.Itoa(best) + " tokens of an answer", to: to}, true
+	}
+	if ch, ok := h.with(otherLimit, ""); ok && q.api == apiChat {
+		return ch, true
+	}
+	if q.api == apiMessages { // which wants a number
+		return change{}, false
+	}
+	return h.with(withoutLimit, "")
+}
+
+// tools returns the tools that are not left out.
+func (h habits) tools(list []hooks.Tool) []hooks.Tool {
+	var out []hooks.Tool
+	for _, t := range list {
+		if h.tool[t.Name] < 2 {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// toolIndex finds the number of a tool: tools.3.custom.input_schema (Anthropic), tools[3].function.parameters (OpenAI),
+// function_declarations[3] (Gemini).
+var toolIndex = regexp.MustCompile(`(?:tools|functions|function_declarations)(?:\.|\[)(\d+)`)
+
+// withoutTool gives the tool that a server refuses a plain schema, and then leaves it out. If the server does not say
+// which one it is, all get plain schemas.
+func (h habits) withoutTool(text string, q request) (change, bool) {
+	about := false
+	for _, words := range []string{"schema", "tool", "function", "parameters", "properties", "$ref", "$defs", "anyof"} {
+		about = about || strings.Contains(text, words)
+	}
+	if !about || len(q.tools) == 0 {
+		return change{}, false
+	}
+	name := ""
+	for _, t := range q.tools {
+		if shown := view.ToolName(t.Name); len(shown) > len(name) && containsWord(text, strings.ToLower(shown)) {
+			name = t.Name
+		}
+	}
+	for _, found := range toolIndex.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(found[1]); err == nil && n < len(q.tools) && (name == "" || strings.Contains(text, "function_declarations")) {
+			name = q.tools[n].Name
+			if inner := regexp.MustCompile(`function_declarations\[(\d+)\]`).FindStringSubmatch(text); inner != nil {
+				if n, err := strconv.Atoi(inner[1]); err == nil && n < len(q.tools) {
+					name = q.tools[n].Name
+				}
+			}
+		}
+	}
+	if name == "" {
+		return h.with(plainSchemas, "")
+	}
+	to := h.copied()
+	if to.tool[name]++; to.tool[name] > 1 {
+		return change{"the tool " + name, "the server refuses the tool " + name + ": the model goes on without it", to}, true
+	}
+	return change{"the whole schema of " + name, "", to}, true
+}
+
+// containsWord reports whether a name is in a text, and is not a part of a longer one.
+func containsWord(text, name string) bool {
+	part := func(c byte) bool {
+		return c == '_' || c == '-' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z'
+	}
+	for from := 0; ; {
+		i := strings.Index(text[from:], name)
+		if i < 0 {
+			return false
+		}
+		begin := from + i
+		end := begin + len(name)
+		if (begin == 0 || !part(text[begin-1])) && (end == len(text) || !part(text[end])) {
+			return true
+		}
+		from = begin + 1
+	}
+}

@@ -1,0 +1,177 @@
+package models
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"tape/internal/text/jsonl"
+	"tape/repo/view"
+)
+
+// toolCall is a call of a tool, as it comes in pieces.
+type toolCall struct {
+	id, name, arguments string
+	last                string          // the last piece of the arguments
+	kept                json.RawMessage // members that the server wants back; nil: none
+}
+
+// callPiece is a piece of a call. What a server leaves out is empty.
+type callPiece struct {
+	index     int // -1: none
+	id, name  string
+	arguments string
+	kept      json.RawMessage
+}
+
+// maxCalls is how many calls an answer may have.
+const maxCalls = 1000
+
+// addPiece adds a piece of a call to the call that it belongs to, or begins another one. Servers number the calls of an
+// answer, or give all the number 0, or none; some repeat the id and the name in each piece.
+// (ollama/ollama#15457, InternLM/lmdeploy#3412, SamSaffron/term-llm#314)
+func (a *answer) addPiece(p callPiece) error {
+	t := a.pieceOf(p)
+	if t == nil {
+		if p.index >= maxCalls || len(a.calls) >= maxCalls {
+			return fmt.Errorf("the answer has a call with the number %d, and may have %d", max(p.index, len(a.calls)), maxCalls)
+		}
+		t = &toolCall{}
+		a.calls = append(a.calls, t)
+	}
+	if p.index >= 0 {
+		if a.byIndex == nil {
+			a.byIndex = map[int]*toolCall{}
+		}
+		a.byIndex[p.index] = t
+	}
+	if t.id == "" {
+		t.id = p.id
+	}
+	switch {
+	case t.name == "":
+		t.name = p.name
+	case p.name != t.name && t.arguments == "":
+		t.name += p.name // a name in pieces
+	}
+	if p.kept != nil {
+		t.kept = p.kept
+	}
+	return t.addArguments(p.arguments)
+}
+
+// pieceOf returns the call to which a piece belongs; nil if it begins one.
+func (a *answer) pieceOf(p callPiece) *toolCall {
+	var t *toolCall
+	if p.index >= 0 {
+		t = a.byIndex[p.index]
+	} else if len(a.calls) > 0 {
+		t = a.calls[len(a.calls)-1]
+	}
+	if i := slices.IndexFunc(a.calls, func(c *toolCall) bool { return c.id == p.id && p.id != "" && (c.name == p.name || p.name == "") }); i >= 0 && (t == nil && p.index < 0 || t != nil && t.id != p.id) {
+		t = a.calls[i]
+	}
+	if t == nil {
+		return nil
+	}
+	full := isObject(t.arguments)
+	switch {
+	case p.id != "" && t.id != "" && p.id != t.id && (p.name != "" || full):
+		return nil
+	case p.name == "" || t.name == "":
+		return t
+	case full && (p.id == "" || p.id != t.id):
+		return nil
+	case p.name != t.name && (t.arguments != "" || a.knows(t.name)):
+		return nil
+	}
+	return t
+}
+
+// knows reports whether a name is that of a tool.
+func (a *answer) knows(name string) bool {
+	for _, t := range a.tools {
+		if t.Name == name || view.ToolName(t.Name) == name {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *toolCall) addArguments(arguments string) error {
+	if arguments == "" || isObject(t.arguments) && strings.TrimSpace(arguments) == strings.TrimSpace(t.arguments) {
+		return nil // the whole call came again
+	}
+	t.last = arguments
+	if t.arguments += arguments; len(t.arguments) > maxAnswer {
+		return fmt.Errorf("a call of %s has more than %d MiB of arguments", t.name, maxAnswer>>20)
+	}
+	return nil
+}
+
+// endCalls makes the calls as the model meant them: those that came twice are one, and arguments of which each piece
+// had all that came before are the last piece.
+func (a *answer) endCalls() {
+	for _, t := range a.calls {
+		if !isObject(t.arguments) && isObject(t.last) {
+			t.arguments = t.last
+		}
+	}
+	var once []*toolCall
+	for _, t := range a.calls {
+		if !slices.ContainsFunc(once, func(o *toolCall) bool {
+			return o.id != "" && o.id == t.id && o.name == t.name && o.arguments == t.arguments
+		}) {
+			once = append(once, t)
+		}
+	}
+	a.calls = once
+}
+
+// isObject reports whether a text is a whole JSON object.
+func isObject(text string) bool {
+	text = strings.TrimSpace(text)
+	return strings.HasPrefix(text, "{") && json.Valid([]byte(text))
+}
+
+// textOf returns the text of a JSON value: of a string, or of the parts of a list that are texts. What is thought in
+// such a list is returned apart (https://docs.mistral.ai/capabilities/reasoning).
+func textOf(raw json.RawMessage) (said, thought string) {
+	if len(raw) == 0 {
+		return "", ""
+	}
+	switch raw[0] {
+	case '"':
+		said, _ = jsonl.String(raw)
+	case '{':
+		switch jsonl.GetString(raw, "type") {
+		case "thinking", "reasoning", "thought":
+			for _, name := range []string{"thinking", "text", "reasoning"} {
+				more, deeper := textOf(jsonl.Get(raw, name))
+				if thought = more + deeper; thought != "" {
+					break
+				}
+			}
+		default:
+			said, thought = textOf(jsonl.Get(raw, "text"))
+		}
+	case '[':
+		for el := range jsonl.Elements(raw) {
+			s, t := textOf(el)
+			said, thought = said+s, thought+t
+		}
+	}
+	return said, thought
+}
+
+// rawText returns a JSON string's text, or other JSON as it is: arguments that a server sends as an object.
+func rawText(raw json.RawMessage) string {
+	if text, ok := jsonl.String(raw); ok {
+		return text
+	}
+	if string(raw) == "null" {
+		return ""
+	}
+	return string(raw)
+}
