@@ -56,7 +56,9 @@ func Find(ctx context.Context, agents importer.Formats, getenv func(string) stri
 	f := &finder{projects: map[place]*Project{}, sessions: map[string]place{}}
 	for _, agent := range agents {
 		before := f.Files
-		for _, kept := range importer.Databases(agent, getenv) {
+		databases, refused := importer.Databases(agent, getenv)
+		f.Unread = append(f.Unread, refused...)
+		for _, kept := range databases {
 			if err := f.database(ctx, agent, kept); err != nil && ctx.Err() == nil {
 				f.Unread = append(f.Unread, err)
 			}

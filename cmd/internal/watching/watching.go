@@ -81,7 +81,8 @@ func (w *Watch) Begin(args []string) (map[string]time.Time, error) {
 // databases returns the folders of the agents' databases that are not watched yet.
 func (w *Watch) databases() (out []string) {
 	for _, agent := range importer.All().WithFolders() {
-		for _, kept := range importer.Databases(agent, w.Getenv) {
+		databases, _ := importer.Databases(agent, w.Getenv)
+		for _, kept := range databases {
 			if dir := filepath.Dir(kept.Path); !slices.Contains(w.dirs, dir) && !slices.Contains(out, dir) {
 				out = append(out, dir)
 			}
@@ -185,7 +186,8 @@ func (w *Watch) folder(path string) string {
 // projectOf returns the project whose database contains a session, or "".
 func (w *Watch) projectOf(path string) string {
 	for _, agent := range importer.All().WithFolders() {
-		for _, kept := range importer.Databases(agent, w.Getenv) {
+		databases, _ := importer.Databases(agent, w.Getenv)
+		for _, kept := range databases {
 			if kept.Path == filepath.Dir(path) {
 				return kept.Dir
 			}

@@ -1,7 +1,9 @@
-// Package dbcopy reads SQLite databases of other programs, which may be writing to them.
+// Package dbcopy reads SQLite databases of other programs, which may be writing to them, and which anybody may have made.
 //
 // Even to read a database, SQLite creates files beside it and takes locks, for which the other program would wait. So a
-// copy is read, and the original is only opened as a file.
+// copy is read, and the original is only opened as a file. It has to be a plain file in its place: a link could lead to
+// another project's database. Its size is limited, and so are the time and the memory of each question. Its views,
+// triggers and virtual tables never run: questions are asked of plain tables only.
 package dbcopy
 
 import (
@@ -30,24 +32,28 @@ const (
 
 // DB is a copy of a database.
 type DB struct {
-	*sql.DB
+	db    *sql.DB
+	conn  *sql.Conn // the only one, because its limits are its own
+	path  string    // of the original
 	dir   string
 	stamp string
+	slow  bool // a question took too long: there are no more
 }
 
 // tries is how often a copy is tried if the database changes meanwhile.
 const tries = 20
 
-// Open copies a database to a temporary folder and opens the copy. Close it, which removes the folder.
+// Open copies a database to a temporary folder and opens the copy. Close it, which removes the folder. tables are
+// those that will be asked; each that exists has to be a plain table.
 //
 // It returns ErrNotFound if there is no file, ErrBusy if the database changes all the time, and ErrInvalid if the file is
-// damaged or not an SQLite database.
-func Open(ctx context.Context, path string) (d *DB, err error) {
+// damaged, too large, not an SQLite database or not a plain file, or if a table is not a plain one.
+func Open(ctx context.Context, path string, tables ...string) (d *DB, err error) {
 	dir, err := os.MkdirTemp("", "tape-db-*")
 	if err != nil {
 		return nil, err
 	}
-	d = &DB{dir: dir}
+	d = &DB{path: path, dir: dir}
 	defer func() {
 		if err != nil {
 			_ = d.Close() // the error says more
@@ -57,24 +63,29 @@ func Open(ctx context.Context, path string) (d *DB, err error) {
 	if d.stamp, err = consistent(ctx, path, copied); err != nil {
 		return d, err
 	}
-	dsn := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(copied)}
-	if d.DB, err = sql.Open("sqlite", dsn.String()); err != nil {
+	dsn := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(copied), RawQuery: options}
+	if d.db, err = sql.Open("sqlite", dsn.String()); err != nil {
 		return d, err
 	}
-	d.SetMaxOpenConns(1)
-	var tables int
-	err = d.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_master").Scan(&tables)
-	if err != nil && ctx.Err() == nil {
-		err = &layout.Error{Class: layout.ErrInvalid, Msg: path + " is damaged, or not an SQLite database", Cause: err}
+	if err := d.connect(ctx); err != nil {
+		return d, err
 	}
-	return d, err
+	for _, table := range tables {
+		if err := d.checkTable(ctx, table); err != nil {
+			return d, err
+		}
+	}
+	return d, nil
 }
 
 // Close removes the copy.
 func (d *DB) Close() error {
 	var err error
-	if d.DB != nil {
-		err = d.DB.Close()
+	if d.conn != nil {
+		err = d.conn.Close()
+	}
+	if d.db != nil {
+		err = errors.Join(err, d.db.Close())
 	}
 	return errors.Join(err, os.RemoveAll(d.dir))
 }
@@ -88,13 +99,16 @@ func (d *DB) Fresh(path string) bool {
 // Stamp returns a text that changes with each change of a database, and the time of the last change.
 func Stamp(path string) (stamp string, last time.Time, err error) {
 	for _, name := range []string{path, path + wal, path + journal} {
-		st, err := os.Stat(name)
-		if name != path && errors.Is(err, fs.ErrNotExist) {
-			stamp += "- "
-			continue
-		}
+		st, err := plain(name)
 		if err != nil {
 			return "", last, err
+		}
+		if st == nil && name == path {
+			return "", last, layout.NotFound("", "there is no file %s", path)
+		}
+		if st == nil {
+			stamp += "- "
+			continue
 		}
 		stamp += fmt.Sprintf("%d %d ", st.Size(), st.ModTime().UnixNano())
 		if st.ModTime().After(last) {
@@ -109,6 +123,9 @@ func Stamp(path string) (stamp string, last time.Time, err error) {
 // which its header shows.
 func consistent(ctx context.Context, from, to string) (stamp string, err error) {
 	for range tries {
+		if err := checkSize(from); err != nil {
+			return "", err
+		}
 		before, err := state(from)
 		if err != nil {
 			return "", err
@@ -145,56 +162,58 @@ const (
 // Without a log, each transaction changes a counter in the database's header. state is nil while such a transaction goes
 // on.
 func state(path string) ([]byte, error) {
-	st, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, layout.NotFound("", "there is no file %s", path)
-	case err != nil:
+	if st, err := plain(path + journal); err != nil || st != nil && st.Size() > 0 {
 		return nil, err
-	case !st.Mode().IsRegular():
-		return nil, layout.Invalid("", "%s is not a file", path)
-	}
-	if st, err := os.Stat(path + journal); err == nil && st.Size() > 0 {
-		return nil, nil
 	}
 	out := []byte("db")
 	for _, part := range []struct {
 		name string
 		size int64
 	}{{path, header}, {path + wal, logHeader}} {
-		f, err := os.Open(part.name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
+		f, err := open(part.name)
 		if err != nil {
 			return nil, err
+		}
+		if f == nil {
+			continue
 		}
 		head, err := io.ReadAll(io.LimitReader(f, part.size))
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, err
+		}
+		if part.name == path && len(head) > 0 && !bytes.HasPrefix(head, []byte(magic)) {
+			return nil, notDatabase(path, nil)
 		}
 		out = append(append(out, head...), byte(len(head)))
 	}
 	return out, nil
 }
 
+// magic is how a database begins. An empty file is a database, too.
+const magic = "SQLite format 3\x00"
+
+// notDatabase returns the error for a file that SQLite cannot read.
+func notDatabase(path string, cause error) error {
+	return &layout.Error{Class: layout.ErrInvalid, Msg: path + " is damaged, or not an SQLite database", Cause: cause}
+}
+
 // copyFile copies a file. If there is none, it removes an earlier copy.
 func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
-	if errors.Is(err, fs.ErrNotExist) {
+	in, err := open(from)
+	if err != nil {
+		return err
+	}
+	if in == nil {
 		if err := os.Remove(to); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
-	}
-	if err != nil {
-		return err
 	}
 	defer in.Close()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(out, in)
+	_, err = io.Copy(out, io.LimitReader(in, maxSize+1)) // it may have grown
 	return errors.Join(err, out.Close())
 }

@@ -54,7 +54,7 @@ func TestWhileWritten(t *testing.T) {
 					t.Fatal(err)
 				}
 				var sum int
-				err = d.QueryRow(`SELECT COALESCE(SUM(a), 0) FROM pairs`).Scan(&sum)
+				err = d.conn.QueryRowContext(t.Context(), `SELECT COALESCE(SUM(a), 0) FROM pairs`).Scan(&sum)
 				if err != nil || sum != 0 || d.Close() != nil {
 					t.Fatalf("the copy has half of a transaction: the sum is %d, want 0; %v", sum, err)
 				}

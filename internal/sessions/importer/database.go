@@ -2,32 +2,52 @@ package importer
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"tape/internal/sessions/dbcopy"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
 )
 
 // walSuffix ends the name of SQLite's write-ahead log, which has the changes that are not in the database file yet.
 const walSuffix = "-wal"
 
-// Databases returns the existing databases in which a program keeps sessions. getenv is as for [Discover].
-func Databases(f *record.Format, getenv func(string) string) (out []record.DatabaseFile) {
+// Databases returns the existing databases in which a program keeps sessions. refused says why others are not read: the
+// program keeps them in a project's folder, but a link in that folder leads elsewhere. getenv is as for [Discover].
+func Databases(f *record.Format, getenv func(string) string) (out []record.DatabaseFile, refused []error) {
 	if f.Files.Database == nil {
-		return nil
+		return nil, nil
 	}
 	for _, kept := range f.Files.Database.All(record.Where{Home: getenv("HOME"), Getenv: getenv}) {
-		if st, err := os.Stat(kept.Path); err == nil && st.Mode().IsRegular() {
+		switch {
+		case !isFile(kept.Path):
+		case isElsewhere(kept):
+			refused = append(refused, layout.Invalid("name the database itself: tape import FILE", "%s is not read: a link leads out of its project, %s", kept.Path, kept.Dir))
+		default:
 			out = append(out, kept)
 		}
 	}
-	return out
+	return out, refused
+}
+
+// isElsewhere reports whether links lead from a path in a project's folder to another folder.
+func isElsewhere(kept record.DatabaseFile) bool {
+	inside, err := filepath.Rel(kept.Dir, filepath.Dir(kept.Path))
+	if err != nil || !filepath.IsLocal(inside) {
+		return false
+	}
+	project, err := filepath.EvalSymlinks(kept.Dir)
+	folder, err2 := filepath.EvalSymlinks(filepath.Dir(kept.Path))
+	return err != nil || err2 != nil || folder != filepath.Join(project, inside)
 }
 
 // InDatabase is a session in a database.
@@ -39,12 +59,12 @@ type InDatabase struct {
 // Sessions returns the sessions in a database, without those of subagents, which are parts of others. f.Files.Database
 // must be set.
 func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatabase, err error) {
-	db, err := dbcopy.Open(ctx, path)
+	db, err := dbcopy.Open(ctx, path, f.Files.Database.Tables...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	list, err := f.Files.Database.Sessions(ctx, db.DB)
+	list, err := f.Files.Database.Sessions(ctx, asking(f, db))
 	if err != nil {
 		return nil, fmt.Errorf("read %s of %s: %w", path, f.Title, err)
 	}
@@ -56,6 +76,39 @@ func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatab
 		out = append(out, InDatabase{Path: filepath.Join(path, s.ID), Changed: changed})
 	}
 	return out, nil
+}
+
+// asking returns the function with which a format asks a database.
+func asking(f *record.Format, db *dbcopy.DB) record.Ask {
+	return func(ctx context.Context, question string, args ...any) (out [][]byte, err error) {
+		err = db.Ask(ctx, func(names []string, row []any) error {
+			o := record.NewObject(512)
+			for i, name := range names {
+				o.Raw(name, valueOf(row[i], slices.Contains(f.Files.Database.JSON, name)))
+			}
+			out = append(out, o.Done())
+			return nil
+		}, question, args...)
+		return out, err
+	}
+}
+
+// valueOf returns a value of a row as JSON. A text that should be JSON, but is not, stays a text.
+func valueOf(v any, isJSON bool) []byte {
+	if b, ok := v.([]byte); ok {
+		v = string(b)
+	}
+	if s, ok := v.(string); ok {
+		if isJSON && jsonl.Valid([]byte(s)) == nil {
+			return record.Compact([]byte(s))
+		}
+		return record.Quote(s)
+	}
+	raw, err := json.Marshal(v)
+	if err != nil { // infinity is a number for SQLite, but not for JSON
+		return record.Quote(fmt.Sprint(v))
+	}
+	return raw
 }
 
 // DatabaseOf returns the format and the path of a database, given its own path or that of its write-ahead log. For any
@@ -125,12 +178,12 @@ type databaseCopy struct {
 }
 
 // open returns a copy of a database: the last one, if it is of this database, which has not changed since.
-func (c *databaseCopy) open(ctx context.Context, path string) (*dbcopy.DB, error) {
+func (c *databaseCopy) open(ctx context.Context, f *record.Format, path string) (*dbcopy.DB, error) {
 	if c.db != nil && c.path == path && c.db.Fresh(path) {
 		return c.db, nil
 	}
 	c.close()
-	db, err := dbcopy.Open(ctx, path)
+	db, err := dbcopy.Open(ctx, path, f.Files.Database.Tables...)
 	if err == nil {
 		c.path, c.db = path, db
 	}
@@ -157,7 +210,7 @@ func openSession(path string, copied *databaseCopy) (src record.Source, closer i
 		defer copied.close()
 	}
 	ctx := context.Background()
-	db, err := copied.open(ctx, name)
+	db, err := copied.open(ctx, f, name)
 	if err != nil {
 		return src, nil, true, err
 	}
@@ -168,7 +221,7 @@ func openSession(path string, copied *databaseCopy) (src record.Source, closer i
 	text, w := io.Pipe()
 	written := make(chan struct{})
 	go func() {
-		_ = w.CloseWithError(f.Files.Database.Write(ctx, db.DB, abs, id, w)) // it never fails
+		_ = w.CloseWithError(f.Files.Database.Write(ctx, asking(f, db), abs, id, w)) // it never fails
 		close(written)
 	}()
 	src, closer, err = temporary(path, text)

@@ -22,7 +22,8 @@ func Discover(ctx context.Context, f *record.Format, project string, getenv func
 		p.dirs = append(p.dirs, real)
 	}
 	var out []string
-	for _, kept := range Databases(f, getenv) {
+	databases, _ := Databases(f, getenv) // import --all says why others are not read
+	for _, kept := range databases {
 		if !p.contains(kept.Dir) {
 			continue
 		}

@@ -17,7 +17,7 @@ const file = "crush.db"
 var Format = record.Format{
 	Name: "crush", Title: "Crush", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness { return record.Surely.If(m.Has("crush")) },
-	Files:  record.Files{Database: &record.Database{File: file, All: databases, Sessions: sessions, Write: write}},
+	Files:  record.Files{Database: &record.Database{File: file, Tables: []string{"sessions", "messages"}, JSON: []string{"parts"}, All: databases, Sessions: sessions, Write: write}},
 	Resume: &record.Resume{
 		Program: "crush", Args: []string{"--session"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
 		Has: func(user record.Where, id, _ string) string {

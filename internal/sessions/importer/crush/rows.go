@@ -1,10 +1,7 @@
 package crush
 
 import (
-	"cmp"
 	"context"
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -15,8 +12,8 @@ import (
 )
 
 // sessions lists the sessions of a database.
-func sessions(ctx context.Context, db *sql.DB) (out []record.KeptSession, err error) {
-	rows, err := query(ctx, db, `SELECT s.id, MAX(s.updated_at, COALESCE((SELECT MAX(m.updated_at) FROM messages m WHERE m.session_id = s.id), 0)) AS changed
+func sessions(ctx context.Context, ask record.Ask) (out []record.KeptSession, err error) {
+	rows, err := ask(ctx, `SELECT s.id, MAX(s.updated_at, COALESCE((SELECT MAX(m.updated_at) FROM messages m WHERE m.session_id = s.id), 0)) AS changed
 		FROM sessions s WHERE COALESCE(s.parent_session_id, '') = '' ORDER BY s.rowid`)
 	for _, raw := range rows {
 		out = append(out, record.KeptSession{ID: jsonl.GetString(raw, "id"), Changed: record.Date(jsonl.Get(raw, "changed"))})
@@ -29,15 +26,15 @@ const tree = `WITH RECURSIVE tree(id) AS (VALUES(?) UNION SELECT s.id FROM sessi
 
 // write writes a session and its subagents as lines: the facts, the rows in the order in which they were made, the
 // title after the first turn, and the usage at the end.
-func write(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error {
-	all, err := query(ctx, db, `SELECT * FROM sessions WHERE id = ?`, id)
+func write(ctx context.Context, ask record.Ask, path, id string, w io.Writer) error {
+	all, err := ask(ctx, `SELECT * FROM sessions WHERE id = ?`, id)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
 		return fmt.Errorf("%s has no session %s", path, id)
 	}
-	rows, err := query(ctx, db, tree+`SELECT m.* FROM messages m JOIN tree t ON m.session_id = t.id ORDER BY m.rowid`, id)
+	rows, err := ask(ctx, tree+`SELECT m.* FROM messages m JOIN tree t ON m.session_id = t.id ORDER BY m.rowid`, id)
 	if err != nil {
 		return err
 	}
@@ -135,50 +132,4 @@ func (l *lines) title(session []byte, last bool) {
 		o.Raw("last", []byte("true"))
 	}
 	l.put(o)
-}
-
-// query returns rows as JSON objects. The parts of a message, which are JSON, stay JSON.
-func query(ctx context.Context, db *sql.DB, text string, args ...any) (out [][]byte, err error) {
-	rows, err := db.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = cmp.Or(err, rows.Close()) }()
-	names, err := rows.Columns()
-	if err != nil {
-		return nil, err
-	}
-	values, at := make([]any, len(names)), make([]any, len(names))
-	for i := range values {
-		at[i] = &values[i]
-	}
-	for rows.Next() {
-		if err := rows.Scan(at...); err != nil {
-			return nil, err
-		}
-		o := record.NewObject(512)
-		for i, name := range names {
-			v, err := valueOf(name, values[i])
-			if err != nil {
-				return nil, err
-			}
-			o.Raw(name, v)
-		}
-		out = append(out, o.Done())
-	}
-	return out, rows.Err()
-}
-
-// valueOf returns a value as JSON.
-func valueOf(name string, v any) ([]byte, error) {
-	if b, ok := v.([]byte); ok {
-		v = string(b)
-	}
-	if s, ok := v.(string); ok {
-		if name == "parts" && jsonl.Valid([]byte(s)) == nil {
-			return record.Compact([]byte(s)), nil
-		}
-		return record.Quote(s), nil
-	}
-	return json.Marshal(v)
 }

@@ -3,7 +3,6 @@ package record
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"io"
 	"maps"
 	"os"
@@ -74,13 +73,21 @@ type Files struct {
 // path, a slash, and the session's id.
 type Database struct {
 	File string // the name of each database's file
+	// Tables are those that Sessions and Write ask. A database in which one is not a plain table is refused.
+	Tables []string
+	// JSON are the names of columns whose texts are JSON, and become so in the answers.
+	JSON []string
 	// All returns the user's databases, which need not exist any more.
 	All func(user Where) []DatabaseFile
 	// Sessions returns the sessions in a database, without those of subagents.
-	Sessions func(context.Context, *sql.DB) ([]KeptSession, error)
+	Sessions func(context.Context, Ask) ([]KeptSession, error)
 	// Write writes the session with an id as a transcript. path is the database's.
-	Write func(ctx context.Context, db *sql.DB, path, id string, w io.Writer) error
+	Write func(ctx context.Context, ask Ask, path, id string, w io.Writer) error
 }
+
+// Ask asks a database a question, in SQL, and returns the rows of the answer as JSON objects. Time and memory are
+// limited.
+type Ask func(ctx context.Context, question string, args ...any) ([][]byte, error)
 
 // DatabaseFile is a database with the sessions of a directory.
 type DatabaseFile struct{ Path, Dir string }
@@ -113,6 +120,9 @@ type Resume struct {
 
 // FileContains reports whether a file contains a text; false if the file cannot be read.
 func FileContains(file, text string) bool {
+	if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() {
+		return false // opening a pipe would wait
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		return false
