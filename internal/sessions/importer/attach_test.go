@@ -157,9 +157,9 @@ func TestPictures(t *testing.T) {
 		"elsewhere":   `{"type":"image_url","image_url":{"url":"https://example.com/image/png"}}`,
 		"an artifact": `{"type":"image","mimeType":"image/png","artifact":{"id":"x"}}`,
 	} {
-		media, data := picture([]byte(part))
-		if want := strings.Contains(part, "low"); want != (string(data) == "PNG" && media == "image/png") {
-			t.Errorf("%s: media type %q, data %q; want a picture: %t", name, media, data, want)
+		f, data := fileIn([]byte(part))
+		if want := strings.Contains(part, "low"); want != (string(data) == "PNG" && f.Media == "image/png") {
+			t.Errorf("%s: media type %q, data %q; want a picture: %t", name, f.Media, data, want)
 		}
 	}
 	s := testStore(t)
@@ -167,5 +167,48 @@ func TestPictures(t *testing.T) {
 	lines := strings.Join(tapeLines(t, s, "chat"), "\n")
 	if !strings.Contains(lines, `{"type":"image","artifact":{"id":"`) || strings.Contains(lines, png) {
 		t.Errorf("want an artifact instead of the picture, got\n%s", lines)
+	}
+}
+
+// TestFiles: documents and sounds of every provider become artifacts (router-for-me/CLIProxyAPI#4765).
+func TestFiles(t *testing.T) {
+	pdf := base64.StdEncoding.EncodeToString([]byte("%PDF"))
+	for name, part := range map[string]string{
+		"Anthropic":    `{"type":"document","title":"a.pdf","source":{"type":"base64","media_type":"application/pdf","data":"` + pdf + `"}}`,
+		"Gemini":       `{"inlineData":{"mimeType":"application/pdf","displayName":"a.pdf","data":"` + pdf + `"}}`,
+		"Chat":         `{"type":"file","file":{"filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}}`,
+		"Responses":    `{"type":"input_file","filename":"a.pdf","file_data":"data:application/pdf;base64,` + pdf + `"}`,
+		"opencode":     `{"type":"file","mime":"application/pdf","filename":"a.pdf","url":"data:application/pdf;base64,` + pdf + `"}`,
+		"MCP resource": `{"type":"resource","resource":{"uri":"file:///w/a.pdf","mimeType":"application/pdf","blob":"` + pdf + `"}}`,
+		"Claude Code":  `{"filePath":"/w/a.pdf","base64":"` + pdf + `","originalSize":4}`,
+	} {
+		f, data := fileIn([]byte(part))
+		if string(data) != "%PDF" || f.Media != "application/pdf" || f.Name != "a.pdf" {
+			t.Errorf("%s: %+v, data %q", name, f, data)
+		}
+		s := testStore(t)
+		mustImport(t, s, fileOf(t, "chat.json", `{"messages":[{"role":"user","content":[{"type":"text","text":"read"},`+part+`]}]}`), Options{Tape: "chat", Format: OpenAI})
+		if lines := strings.Join(tapeLines(t, s, "chat"), "\n"); !strings.Contains(lines, `"name":"a.pdf","size_bytes":4`) || strings.Contains(lines, pdf) {
+			t.Errorf("%s: want an artifact, got\n%s", name, lines)
+		}
+	}
+}
+
+// TestLargeEntries: what is larger than an entry may be becomes an entry with artifacts (kenn-io/agentsview#12).
+func TestLargeEntries(t *testing.T) {
+	large := strings.Repeat("word ", 4<<20) // 20 MiB
+	for name, message := range map[string]string{
+		"a message":      `{"role":"user","content":"` + large + `"}`,
+		"a part":         `{"role":"user","content":[{"type":"text","text":"` + large + `"}]}`,
+		"a result":       `{"role":"tool","tool_call_id":"c1","content":"` + large + `"}`,
+		"a call":         `{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"write","arguments":"{\"path\":\"a\",\"content\":\"` + large + `\"}"}}]}`,
+		"something else": `{"role":"user","content":"x","odd":{"deep":["` + large + `"]}}`,
+	} {
+		s := testStore(t)
+		mustImport(t, s, fileOf(t, "chat.json", `{"messages":[{"role":"user","content":"hi"},`+message+`]}`), Options{Tape: "chat", Format: OpenAI})
+		lines := strings.Join(tapeLines(t, s, "chat"), "\n")
+		if strings.Contains(lines, "import.damaged") || !strings.Contains(lines, `"artifact":{`) || len(lines) > 100<<10 {
+			t.Errorf("%s: %d bytes: %.2000s", name, len(lines), lines)
+		}
 	}
 }

@@ -85,6 +85,7 @@ func (f *liveImport) fromBookmark(ctx context.Context, o Live) (*Result, error) 
 	defer git.Close()
 	in.git = &git
 	r := &record.Reading{Source: f.src, Format: b.Format, Date: b.Date, From: &b.Restart}
+	in.stats = &r.Stats
 	r.Start = record.Span{Off: b.Off, Line: b.Line}
 	r.Last = &record.Restart{Off: b.Off, Line: b.Line, Date: b.Date}
 	stored := b.Since // sums of items after the bookmark that the tape already has

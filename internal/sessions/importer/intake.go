@@ -28,8 +28,9 @@ type intake struct {
 	format *record.Format
 	info   record.Info
 	res    *Result
-	noSubs bool // leave out subagents
-	live   bool // more may be written to the file
+	stats  *record.Stats // of the reading
+	noSubs bool          // leave out subagents
+	live   bool          // more may be written to the file
 
 	inline bool // large results and pictures stay in their entries
 	again  *again
@@ -70,6 +71,7 @@ func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info reco
 // read reads a file onto the tape. It makes a new tape once the file has all that the tape's opening needs.
 func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading, error) {
 	r := &record.Reading{Source: src, Format: in.info.Format}
+	in.stats = &r.Stats
 	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
 	r.Emit = func(item record.Item) error { return in.add(ctx, item) }
 	var err error
@@ -232,7 +234,7 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 		in.fail(err)
 	} else if in.format.Keys == nil { // otherwise keys are made from the content, so it must not change
 		var err error
-		d, err = in.attach(ctx, d)
+		d, err = in.attach(ctx, d, item.Whole)
 		in.fail(err)
 	}
 	if in.err != nil {

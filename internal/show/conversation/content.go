@@ -44,6 +44,10 @@ func appendPart(to []ContentPart, el []byte, isPart bool) []ContentPart {
 		about := fmt.Sprintf("%s, %s", media, display.Bytes(int64(len(data)/4*3)))
 		return append(to, ContentPart{Kind: cmp.Or(kind, "image"), Text: about, Picture: "data:" + media + ";base64," + data, File: true})
 	}
+	if f := display.FileOf(el); f.Data != "" && !strings.HasPrefix(f.Media, "image/") {
+		about := fmt.Sprintf("%s, %s", f.Media, display.Bytes(int64(len(f.Data)/4*3)))
+		return append(to, ContentPart{Kind: cmp.Or(kind, "file"), Text: strings.TrimPrefix(f.Name+", "+about, ", "), File: true})
+	}
 	about := artifactOf(jsonl.Get(el, "artifact"))
 	if text, ok := jsonl.String(jsonl.Get(el, "text")); ok && (kind == "" || strings.HasSuffix(kind, "text")) {
 		to = append(to, ContentPart{Text: text})
@@ -52,7 +56,7 @@ func appendPart(to []ContentPart, el []byte, isPart bool) []ContentPart {
 		}
 		return to
 	}
-	if kind == "image" && about != "" {
+	if kind != "" && about != "" {
 		return append(to, ContentPart{Kind: kind, Text: about, File: true})
 	}
 	return append(to, ContentPart{Kind: cmp.Or(kind, "json"), Text: readable(el), Raw: el})

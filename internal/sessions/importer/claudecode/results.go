@@ -2,7 +2,9 @@ package claudecode
 
 import (
 	"bytes"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -85,6 +87,9 @@ func (c *reader) result(s *source, key string, block, detail []byte) {
 			r.Failed = v[0] == 't'
 		}
 	}
+	if r.Whole = c.persisted(r.Content); r.Whole != nil {
+		r.Content, _ = record.Plain(r.Content)
+	}
 	tape := c.recs[s.i].tape
 	if c.groups[tape].Full(r) {
 		c.flush(tape)
@@ -95,6 +100,27 @@ func (c *reader) result(s *source, key string, block, detail []byte) {
 		stray.Ends = c.ended(stray.Answered())
 		c.r.PutResults(s.fork, stray)
 	}
+}
+
+// persisted returns the whole text of a result that was too large for the model: the program keeps it in
+// SESSION/tool-results beside the transcript, and deletes it after a while (anthropics/claude-code#45982, basic-memory#1527).
+func (c *reader) persisted(content []byte) []byte {
+	const tag, before = "<persisted-output>", "saved to:"
+	if !bytes.Contains(content[:min(len(content), 200)], []byte(tag)) {
+		return nil
+	}
+	plain, all := record.Plain(content)
+	text := record.Text(plain)
+	_, named, found := strings.Cut(text[:min(len(text), 8<<10)], before)
+	if named, _, _ = strings.Cut(named, "\n"); !all || !found || !strings.HasPrefix(text, tag) {
+		return nil
+	}
+	root, session := filepath.Dir(c.r.Name), c.r.Stem()
+	if filepath.Base(root) == "subagents" { // SESSION/subagents/agent-ID.jsonl
+		root = filepath.Dir(root)
+		root, session = filepath.Dir(root), filepath.Base(root)
+	}
+	return c.r.Kept(root, session+"/tool-results", named)
 }
 
 // flush emits the results that a tape holds.

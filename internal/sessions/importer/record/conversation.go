@@ -186,7 +186,8 @@ type Result struct {
 	ID, Key, Date  string
 	Content        []byte
 	Failed, Hidden bool
-	Stored         bool // the tape has it
+	Stored         bool   // the tape has it
+	Whole          []byte // the whole text, if the program keeps that in a file of its own, see [Source.Kept]
 }
 
 // maxHeld bounds the results that are held until the last one of a group comes, and so the size of
@@ -264,6 +265,12 @@ func (r *Reading) PutResults(fork string, g *Group) {
 		}
 		p.callIDs = append(p.callIDs, call.ID)
 		results = append(results, Or(call.Content, "null"))
+		if call.Whole != nil && p.whole == nil {
+			p.whole = make([][]byte, len(g.calls))
+		}
+		if call.Whole != nil {
+			p.whole[len(results)-1] = call.Whole
+		}
 		if call.Content == nil {
 			continue
 		}
@@ -278,6 +285,10 @@ func (r *Reading) PutResults(fork string, g *Group) {
 	var parts []Entry
 	if last >= 0 {
 		p.Payload = NewObject(g.held+5*len(results)+16).Raw("results", Array(results)).Done()
+		results = nil // they may be large
+		for i := range g.calls {
+			g.calls[i].result.Content = nil
+		}
 		parts = append(parts, p)
 	}
 	for i := range g.calls {

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
@@ -8,6 +9,8 @@ import (
 	"io"
 	"strconv"
 	"unicode/utf8"
+
+	"tape/internal/text/jsonl"
 )
 
 // PutDamaged emits an event with a damaged line, unless the tape has it. counts tells identical lines apart.
@@ -29,6 +32,16 @@ func (r *Reading) PutDamaged(fork string, at Span, reason string, counts *Counte
 	}
 }
 
+const tooLarge = "larger than an entry may be"
+
+// TooLarge returns the event import.damaged instead of an entry that is too large even without its texts and files.
+func (s *Stats) TooLarge(d jsonl.Draft) jsonl.Draft {
+	s.problem(0, "record "+jsonl.GetString(d.Meta, "source", "ids")+": "+tooLarge)
+	d.Payload = named(eventDamaged, "data", damagedData(tooLarge, int64(len(d.Payload)), bytes.NewReader(d.Payload)))
+	d.Kind = KindEvent
+	return d
+}
+
 // Unfinished notes the problem that the last line is incomplete, unless the source is open.
 func (r *Reading) Unfinished(at Span) {
 	if !r.Open {
@@ -43,13 +56,13 @@ const keptHead = 64 << 10
 // hash and beginning.
 func damagedData(reason string, size int64, r io.Reader) []byte {
 	h := sha256.New()
-	head, _ := io.ReadAll(io.LimitReader(r, min(size, maxEntry)))
+	head, _ := io.ReadAll(io.LimitReader(r, min(size, MaxEntry)))
 	h.Write(head)
-	if size <= maxEntry {
+	if size <= MaxEntry {
 		// Quoting rarely makes a text much longer, but a control character takes six bytes, and
 		// base64 may be added.
 		try := NewObject(len(head)+len(head)/8).Str("error", reason).addText(head)
-		if size < maxEntry/8 || len(try.b) < maxEntry-4096 {
+		if size < MaxEntry/8 || len(try.b) < MaxEntry-4096 {
 			return try.Done()
 		}
 	}

@@ -36,7 +36,7 @@ func (d *document) next() (byte, error) {
 	if c == '\n' {
 		d.line++
 	}
-	if len(d.buf) < jsonl.DefaultMaxLine {
+	if len(d.buf) < MaxRecord {
 		d.buf = append(d.buf, c)
 	}
 	return c, nil
@@ -50,7 +50,7 @@ func (d *document) text() {
 	}
 	d.off += int64(len(b))
 	d.line += bytes.Count(b, []byte{'\n'})
-	d.buf = append(d.buf, b[:min(len(b), jsonl.DefaultMaxLine-len(d.buf))]...)
+	d.buf = append(d.buf, b[:min(len(b), MaxRecord-len(d.buf))]...)
 	_, _ = d.br.Discard(len(b)) // cannot fail: they are buffered
 }
 
@@ -120,7 +120,7 @@ func (d *document) value() (raw []byte, at Span, err error) {
 	}
 	at.Size = d.off - at.Off
 	switch {
-	case at.Size > jsonl.DefaultMaxLine:
+	case at.Size > MaxRecord:
 		return nil, at, errLongValue
 	case at.Size == 0:
 		return nil, at, errNoJSON
@@ -228,7 +228,7 @@ func (d *document) members(ctx context.Context, v Visitor, field func(string, []
 
 // isDocument reports whether a source is one JSON value with messages, and not lines.
 func isDocument(src Source) (bool, error) {
-	sc := jsonl.NewScanner(src.reader(), jsonl.DefaultMaxLine)
+	sc := jsonl.NewScanner(src.reader(), MaxRecord)
 	for first := true; ; {
 		line, err := sc.Next()
 		switch {

@@ -72,7 +72,7 @@ const (
 func (at Span) Opens() bool { return at.Line <= OpeningLines && at.Off <= openingBytes }
 
 func eachLine(ctx context.Context, src Source, isRecord func(raw []byte) bool, v Visitor) error {
-	sc := jsonl.NewScanner(src.reader(), jsonl.DefaultMaxLine)
+	sc := jsonl.NewScanner(src.reader(), MaxRecord)
 	var long Span // a line that was too long; its size is known when the next one begins
 	for n := 0; !v.Enough(); n++ {
 		if n%256 == 0 && ctx.Err() != nil {
@@ -115,7 +115,7 @@ func visitLong(src Source, long Span, end int64, v Visitor) {
 	if src.Open && !ended {
 		v.Unfinished(long)
 	} else {
-		v.Damaged(long, "line is larger than an entry may be")
+		v.Damaged(long, "line is "+tooLarge)
 	}
 }
 

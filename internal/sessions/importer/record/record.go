@@ -32,6 +32,9 @@ type Item struct {
 	// Line is set for Bub's entries only: the source line without its newline. It is stored byte for
 	// byte if its id is the tape's next one. Entry has the same content.
 	Line []byte
+	// Whole has the whole texts of results that the program keeps in files of their own, by position; nil if there are
+	// none.
+	Whole [][]byte
 }
 
 // Info describes a source before it is read.
@@ -162,8 +165,13 @@ const (
 	eventPhase   = "phase" // replaces a subagent's anchor
 )
 
-// maxEntry bounds payload and meta together, so that the line of an entry is not too long.
-const maxEntry = jsonl.DefaultMaxLine - 4096
+// MaxEntry bounds payload and meta together, so that the line of an entry is not too long. An import makes artifacts of
+// the texts and files of a longer one.
+const MaxEntry = jsonl.DefaultMaxLine - 4096
+
+// MaxRecord is the longest line or value of a source that is read as a record, in bytes. Others have reported lines of
+// 22 MB (kenn-io/agentsview#12).
+const MaxRecord = 64 << 20
 
 // Entry is an entry that a format has made. [Reading.Put] emits it.
 type Entry struct {
@@ -180,6 +188,7 @@ type Entry struct {
 	Extra  []byte   // fields of the source record without a place in the payload
 
 	callIDs []string // of a tool_result, by position
+	whole   [][]byte // of a tool_result, see [Item.Whole]
 	failed  []string // calls whose tool reported an error
 	search  bool     // the results show recorded entries, see isSearch
 }
@@ -214,7 +223,8 @@ func (r *Reading) Skipped(date string) { r.Date = cmp.Or(date, r.Date) }
 // Enough reports whether the reading has failed.
 func (r *Reading) Enough() bool { return r.Err != nil }
 
-// Put emits an entry. If its payload does not fit into an entry, it becomes the event import.damaged.
+// Put emits an entry. Its payload may be larger than MaxEntry. If it is nested too deep, the entry becomes the event
+// import.damaged.
 func (r *Reading) Put(p Entry) {
 	if r.Err != nil {
 		return
@@ -235,12 +245,12 @@ func (r *Reading) Put(p Entry) {
 		p.Payload = named(eventDamaged, "data", damagedData(err, int64(len(p.Payload)), bytes.NewReader(p.Payload)))
 		p.Extra = nil
 	}
-	if len(p.Payload)+len(p.Extra) > maxEntry || fits(p.Extra) != "" {
+	if len(p.Extra) > MaxEntry/2 || fits(p.Extra) != "" {
 		r.Stats.problem(0, "record "+p.Keys[0]+": extra fields left out, they do not fit")
 		p.Extra = nil
 	}
 	entry := jsonl.Draft{Kind: p.Kind, Payload: p.Payload, Meta: r.meta(p), Date: p.Date}
-	r.emit(Item{Fork: p.Fork, Begins: p.Begins, Ends: p.Ends, Entry: entry, Keys: p.Keys})
+	r.emit(Item{Fork: p.Fork, Begins: p.Begins, Ends: p.Ends, Entry: entry, Keys: p.Keys, Whole: p.whole})
 }
 
 func (r *Reading) meta(p Entry) []byte {
@@ -277,10 +287,10 @@ func WithKeys(meta []byte, format string, keys []string) []byte {
 	return addSource(o, format, keys, nil)
 }
 
-// fits returns why a payload does not fit into an entry, or "".
+// fits returns why a payload does not fit into an entry of any size, or "".
 func fits(payload []byte) string {
-	if len(payload) > maxEntry {
-		return "larger than an entry may be"
+	if len(payload) > MaxRecord {
+		return tooLarge
 	}
 	// In its entry, a payload or an extra field is nested deeper, by at most this many levels.
 	const plenty, levels = jsonl.MaxDepth / 2, 4
