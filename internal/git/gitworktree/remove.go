@@ -10,11 +10,12 @@ import (
 	"tape/internal/git/gitstore"
 )
 
-// Remove deletes a linked worktree: its folder with everything in it, the folders around it in
-// the workspace that become empty, and git's admin folder. The worktree's folder may be missing.
+// Remove deletes a linked worktree: its folder, the folders around it in the workspace that become
+// empty, and git's admin folder. The caller's empty removes the folder with what is in it, except .git,
+// which is gone by then. The worktree's folder may be missing.
 // After a crash half-way, call it again. Without the admin folder, it leaves the worktree's folder
 // alone. It refuses the main worktree, and one that `git worktree lock` locked.
-func Remove(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree) error {
+func Remove(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree, empty func(dir string) error) error {
 	err := r.Locks().Guarded(ctx, r.WorktreeGuard(), func() error {
 		if filepath.Dir(w.GitDir) != r.WorktreesDir() {
 			return errors.New("it is not a linked worktree of this repository")
@@ -40,7 +41,7 @@ func Remove(ctx context.Context, r *gitstore.Repo, w gitstore.Worktree) error {
 		if err := r.FS().Remove(filepath.Join(admin.Dir, ".git")); err != nil {
 			return err
 		}
-		if err := r.FS().RemoveAll(admin.Dir); err != nil {
+		if err := empty(admin.Dir); err != nil {
 			return err
 		}
 		if err := removeEmptyFolders(r, filepath.Dir(admin.Dir)); err != nil {

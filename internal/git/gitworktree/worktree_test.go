@@ -107,16 +107,16 @@ func TestWorktrees(t *testing.T) {
 		t.Errorf("tape/b is in %v, %v; want the main worktree", w, err)
 	}
 	j.Git("worktree", "lock", a.Dir)
-	if err := Remove(ctx, r, a); err == nil {
+	if err := Remove(ctx, r, a, os.RemoveAll); err == nil {
 		t.Error("a locked worktree was removed")
 	}
 	j.Git("worktree", "unlock", a.Dir)
-	j.OK(Remove(ctx, r, a))
-	j.OK(Remove(ctx, r, a))
+	j.OK(Remove(ctx, r, a, os.RemoveAll))
+	j.OK(Remove(ctx, r, a, os.RemoveAll))
 	if _, err := os.Lstat(a.Dir); err == nil {
 		t.Error("the folder is still there")
 	}
-	if err := Remove(ctx, r, mainTree(j)); err == nil {
+	if err := Remove(ctx, r, mainTree(j), os.RemoveAll); err == nil {
 		t.Fatal("the main worktree was removed")
 	}
 	checkList(j, r)
@@ -162,8 +162,8 @@ func TestAddWorktreeFaults(t *testing.T) {
 			t.Fatal(out)
 		}
 		checkList(j, after)
-		_ = Remove(ctx, open(j, fsys), w)
-		if err := Remove(ctx, after, w); err != nil {
+		_ = Remove(ctx, open(j, fsys), w, fsys.RemoveAll)
+		if err := Remove(ctx, after, w, os.RemoveAll); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -181,9 +181,9 @@ func TestRemoveWorktreeFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = Remove(ctx, open(j, fsys), w)
+		_ = Remove(ctx, open(j, fsys), w, fsys.RemoveAll)
 		checkList(j, after)
-		if err := Remove(ctx, after, w); err != nil {
+		if err := Remove(ctx, after, w, os.RemoveAll); err != nil {
 			t.Fatal(err)
 		}
 		checkList(j, after)

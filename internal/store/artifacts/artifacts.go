@@ -17,6 +17,7 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/aside"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -93,10 +94,10 @@ func (a *Staged) copy(ctx context.Context, f *disk.File, sum hash.Hash, r io.Rea
 }
 
 // Discard removes the temporary file, if Place has not moved it.
-func (a *Staged) Discard() { _ = os.Remove(a.path) }
+func (a *Staged) Discard() { _ = os.Remove(a.path) } //nolint:forbidigo // a file of its own, in .git
 
 // Place moves the content into a phase's folder, durably. An intact file that exists already stays.
-func (a *Staged) Place(phase string) error {
+func (a *Staged) Place(t *workspace.Tape, phase string) error {
 	d, dir := a.s.FS(), filepath.Join(phase, layout.ArtifactsDir)
 	if err := d.MkdirAll(dir); err != nil {
 		return err
@@ -110,7 +111,9 @@ func (a *Staged) Place(phase string) error {
 		return err
 	}
 	if err != nil {
-		if err := d.Rename(a.path, path); err != nil {
+		files := aside.Of(t, filepath.Dir(filepath.Dir(phase)))
+		defer files.Tell()
+		if err := files.ReplaceBy(path, a.path); err != nil {
 			return err
 		}
 	} else if int64(len(data)) != a.Size {
@@ -191,7 +194,7 @@ func Ensure(ctx context.Context, t *workspace.Tape, ref layout.Artifact, open la
 			return damaged(v.Where(p, layout.ArtifactsDir+"/"+ref.SHA256))
 		}
 		defer staged.Discard()
-		return staged.Place(in[0].Path(open, ""))
+		return staged.Place(t, in[0].Path(open, ""))
 	}
 	return Missing(ref)
 }

@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"tape/internal/git/disk"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/aside"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -19,6 +21,10 @@ import (
 type Tree struct {
 	T  *workspace.Tape
 	Wt gitstore.Worktree
+	// Known are commits whose files may be removed and overwritten: the new one, and those before it.
+	Known []gitstore.Hash
+
+	files *aside.Tree
 }
 
 func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
@@ -28,6 +34,8 @@ func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDi
 // Write can be repeated, because each file is written completely.
 func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
+	w.files = aside.Of(w.T, w.Wt.Dir, append(slices.Clone(w.Known), v.Commit)...)
+	defer w.files.Tell()
 	if _, err := os.Lstat(w.anchors()); err == nil && from != "" && !w.T.IsFork() { // a fork's working tree is small: rewrite it
 		if h, err := gitstore.ParseHash(from); err == nil {
 			if current, err := snapshot.AtCommit(w.T.Store(), h); err == nil {
@@ -45,7 +53,7 @@ func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 		has[p.Folder] = p
 	}
 	if len(has) == 0 {
-		if err := errors.Join(d.RemoveAll(w.anchors()), d.MkdirAll(w.anchors())); err != nil {
+		if err := errors.Join(w.files.Remove(w.anchors()), d.MkdirAll(w.anchors())); err != nil {
 			return err
 		}
 	}
@@ -64,7 +72,7 @@ func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 		}
 	}
 	for folder := range has {
-		if err := d.RemoveAll(filepath.Join(w.anchors(), folder)); err != nil {
+		if err := w.files.Remove(filepath.Join(w.anchors(), folder)); err != nil {
 			return err
 		}
 	}
@@ -87,7 +95,7 @@ func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 	if err != nil {
 		return layout.CorruptObject(v.Commit, err)
 	}
-	return w.T.Store().FS().WriteFile(path, raw)
+	return w.files.Replace(path, raw)
 }
 
 // removeReadme removes a README.md that tape wrote, but not one that somebody else put there.
@@ -95,8 +103,7 @@ func (w Tree) removeReadme(path string) error {
 	if data, err := os.ReadFile(path); err != nil || !layout.IsReadme(data) {
 		return nil //nolint:nilerr // an unreadable file is not ours
 	}
-	d := w.T.Store().FS()
-	return errors.Join(d.Remove(path), d.SyncDir(w.Wt.Dir))
+	return errors.Join(w.files.Remove(path), w.T.Store().FS().SyncDir(w.Wt.Dir))
 }
 
 // writePhase writes the files of phase p that differ from those of old, the same phase in was; old is zero if was
@@ -135,7 +142,7 @@ func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 		if err != nil {
 			return layout.CorruptObject(v.Commit, err)
 		}
-		if err := writeFile(d, filepath.Join(dir, e.Name), raw); err != nil {
+		if err := w.writeFile(filepath.Join(dir, e.Name), raw); err != nil {
 			return err
 		}
 	}
@@ -143,7 +150,7 @@ func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 		if _, ok := layout.FindEntry(entries, e.Name); ok || e.IsDir() {
 			continue
 		}
-		if err := d.Remove(filepath.Join(dir, e.Name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := w.files.Remove(filepath.Join(dir, e.Name)); err != nil {
 			return err
 		}
 	}
@@ -154,10 +161,10 @@ func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 }
 
 // writeFile writes a new file directly, and an existing one, which somebody may be reading, by a rename.
-func writeFile(d *disk.FS, path string, data []byte) error {
-	f, err := d.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
+func (w Tree) writeFile(path string, data []byte) error {
+	f, err := w.T.Store().FS().OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
 	if errors.Is(err, fs.ErrExist) {
-		return d.WriteFile(path, data)
+		return w.files.Replace(path, data)
 	}
 	if err != nil {
 		return err
@@ -179,7 +186,7 @@ func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries
 	d, dir := w.T.Store().FS(), filepath.Join(phase, layout.ArtifactsDir)
 	for _, e := range had {
 		if _, ok := layout.FindEntry(has, e.Name); !ok {
-			if err := d.Remove(filepath.Join(dir, e.Name)); err != nil {
+			if err := w.files.Remove(filepath.Join(dir, e.Name)); err != nil {
 				return err
 			}
 		}
@@ -201,16 +208,19 @@ func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries
 		if err != nil {
 			return layout.CorruptObject(v.Commit, err)
 		}
-		if err := writeFile(d, filepath.Join(dir, e.Name), data); err != nil {
+		if err := w.writeFile(filepath.Join(dir, e.Name), data); err != nil {
 			return err
 		}
 	}
 	return d.SyncDir(dir)
 }
 
-// Empty removes the files of a tape's commit from the workspace's folder, and all entries from git's index.
-func Empty(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, head gitstore.Hash) error {
-	v, err := snapshot.AtCommit(s, head)
+// Empty removes a tape's files from the workspace's folder, and all entries from git's index. head is the tape's
+// newest commit.
+func Empty(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, head gitstore.Hash) error {
+	files := aside.Of(t, wt.Dir, head)
+	defer files.Tell()
+	v, err := snapshot.AtCommit(t.Store(), head)
 	if err != nil {
 		return err
 	}
@@ -218,9 +228,9 @@ func Empty(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, head g
 		if !filepath.IsLocal(e.Name) || e.Name == layout.GitDirName {
 			continue
 		}
-		if err := s.FS().RemoveAll(filepath.Join(wt.Dir, e.Name)); err != nil {
+		if err := files.Remove(filepath.Join(wt.Dir, e.Name)); err != nil {
 			return err
 		}
 	}
-	return gitindex.Rebuild(ctx, s.Git(), wt, nil)
+	return gitindex.Rebuild(ctx, t.Store().Git(), wt, nil)
 }

@@ -51,6 +51,9 @@ func TestWrite(t *testing.T) {
 	wt, _, err := storetest.InnerTape(m).Worktree()
 	storetest.Must(t, err)
 	tree := checkout.Tree{T: storetest.InnerTape(m), Wt: wt}
+	for _, h := range commits {
+		tree.Known = append(tree.Known, storetest.Hash(t, h))
+	}
 	write := func(from, to string) {
 		t.Helper()
 		v, err := snapshot.AtCommit(storetest.Inner(s), storetest.Hash(t, to))
@@ -90,7 +93,7 @@ func TestWrite(t *testing.T) {
 	storetest.Must(t, checkout.RebuildIndex(t.Context(), storetest.Inner(s), wt))
 	storetest.WantClean(t, s.Dir())
 
-	storetest.Must(t, checkout.Empty(t.Context(), storetest.Inner(s), wt, storetest.Hash(t, last)))
+	storetest.Must(t, checkout.Empty(t.Context(), storetest.InnerTape(m), wt, storetest.Hash(t, last)))
 	if left := files(t, s.Dir()); len(left) > 0 {
 		t.Errorf("Empty has left the files %v", left)
 	}

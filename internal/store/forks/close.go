@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"tape/internal/git/gitstore"
@@ -97,14 +96,9 @@ func Close(ctx context.Context, w *writer.Writer, message string) error {
 }
 
 // Drop removes the working tree, then the branch, then the tags. Files that are not the tape's are
-// moved into git's folder first, unless the tape is checked out in the workspace's own folder.
+// moved into git's folder, unless the tape is checked out in the workspace's own folder.
 func Drop(ctx context.Context, w *writer.Writer, message string) error {
 	t, s := w.T, w.T.Store()
-	if w.Wt.Dir != "" && !w.InMainTree() {
-		if err := moveForeignFiles(w); err != nil {
-			return err
-		}
-	}
 	if w.Wt.Dir != "" {
 		if err := w.DropTree(ctx); err != nil {
 			return err
@@ -116,7 +110,7 @@ func Drop(ctx context.Context, w *writer.Writer, message string) error {
 	if err := tags.Prune(ctx, t, nil); err != nil {
 		s.Warn("tags of " + layout.OneLine(t.Name()) + " are left until tape gc removes them: " + err.Error())
 	}
-	_ = s.FS().Remove(snapshot.SealsPath(t))
+	snapshot.RemoveSeals(t)
 	w.MarkRemoved()
 	return nil
 }
@@ -152,26 +146,6 @@ func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash,
 		if err != nil || !up.IsFork() {
 			return err
 		}
-	}
-	return nil
-}
-
-// moveForeignFiles moves files that are not the tape's out of the working tree, into git's folder.
-func moveForeignFiles(w *writer.Writer) error {
-	names, err := ForeignFiles(w)
-	if err != nil {
-		return err
-	}
-	d := w.T.Store().FS()
-	for _, name := range names {
-		dir := w.T.Store().PrivatePath(layout.TornDirName, w.T.Slug()+"~"+w.T.Store().Now().UTC().Format("20060102T150405.000000000Z"))
-		if err := d.MkdirAll(dir); err != nil {
-			return err
-		}
-		if err := d.Rename(filepath.Join(w.Wt.Dir, name), filepath.Join(dir, name)); err != nil {
-			return err
-		}
-		w.T.Store().Warn(fmt.Sprintf("%s did not belong to the tape; it is now in %s", name, dir))
 	}
 	return nil
 }

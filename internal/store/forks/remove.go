@@ -2,6 +2,7 @@ package forks
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,9 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 			return err
 		}
 		if archive {
+			if err := checkReadable(w); err != nil {
+				return err
+			}
 			if ref, err = w.Archive(ctx); err != nil {
 				return err
 			}
@@ -68,6 +72,28 @@ func checkRemovable(ctx context.Context, w *writer.Writer) error {
 		return nil
 	}
 	return CheckClosable(w)
+}
+
+// checkReadable refuses to keep a tape as an archive only, if git cannot read all that its newest commit has.
+func checkReadable(w *writer.Writer) error {
+	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
+	if err != nil {
+		return err
+	}
+	l := snapshot.Lister{S: w.T.Store(), NoSizes: true}
+	if err := l.Tree(v.RootTree, ""); err != nil {
+		return layout.CorruptObject(w.Head, err)
+	}
+	for _, f := range l.Out {
+		data, err := v.Git.Blob(f.Hash)
+		if err == nil && gitstore.HashObject(gitstore.KindBlob, data) != f.Hash {
+			err = errors.New(f.Path + " is not what its name in git says")
+		}
+		if err != nil {
+			return layout.CorruptObject(w.Head, err)
+		}
+	}
+	return nil
 }
 
 func dropArchives(ctx context.Context, t *workspace.Tape) error {

@@ -284,7 +284,7 @@ func TestTornLine(t *testing.T) {
 			if e := storetest.Append(t, tp, repo.Message("user", "the real one")); e[0].ID != 15 {
 				t.Errorf("the next id is %d, want 15", e[0].ID)
 			}
-			kept, err := filepath.Glob(filepath.Join(d.Dir(), ".git", "tape", "torn", "*"))
+			kept, err := filepath.Glob(filepath.Join(d.Dir(), ".git", "tape", "torn", "*", "anchors", "*", "*"))
 			if err != nil || len(kept) != 1 {
 				t.Fatalf("set aside %v, %v; want one file", kept, err)
 			}

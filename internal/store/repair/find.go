@@ -113,6 +113,12 @@ func find(ctx context.Context, t *workspace.Tape, dir string, head gitstore.Hash
 		return nil, err
 	}
 	s := &scan{Damage: &Damage{Tape: t.Name()}, t: t, dir: dir, committed: committed, rec: rec}
+	if paths := strange(dir); len(paths) > 0 { // the repair moves these away, then looks again
+		for _, path := range paths {
+			s.Files = append(s.Files, File{Path: path})
+		}
+		return s.Damage, nil
+	}
 	open := committed.LastPhase()
 	s.fits = rec.Head == head.String() && rec.Seq == open.Seq && rec.Folder == open.Folder
 	if rec.Head != head.String() && rec.LastID > 0 {

@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/aside"
 	"tape/internal/store/join"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -87,72 +86,34 @@ func tapes(s *workspace.Store) (out []*workspace.Tape) {
 // killed, the next repair finds the damage that is left.
 func (m *Mended) mend(ctx context.Context, t *workspace.Tape) error {
 	return writer.Mend(ctx, t, func(w *writer.Writer, rec journal.Record) error {
+		files := aside.Of(t, w.Wt.Dir, w.Head)
+		defer func() { m.Kept = files.Kept() }()
+		moved := strange(w.Wt.Dir)
+		for _, path := range moved {
+			if err := files.Keep(path); err != nil {
+				return err
+			}
+		}
 		d, err := find(ctx, t, w.Wt.Dir, w.Head, rec)
 		if err != nil {
 			return err
 		}
 		m.Damage = d
-		if err := m.checkLinks(w.Wt.Dir); err != nil {
-			return err
-		}
-		if err := m.setAside(t, w.Wt.Dir); err != nil {
-			return err
-		}
-		return m.write(t)
+		return m.write(t, files)
 	})
 }
 
-// checkLinks refuses to write files in folders that are links.
-func (m *Mended) checkLinks(worktree string) error {
-	for _, f := range m.Files {
-		for dir := filepath.Dir(f.Path); len(dir) > len(worktree); dir = filepath.Dir(dir) {
-			if err := workspace.CheckNoLink(dir); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// setAside copies the damaged files to a folder of their own, Kept.
-func (m *Mended) setAside(t *workspace.Tape, dir string) error {
-	d := t.Store().FS()
-	stamp := t.Store().Now().UTC().Format("20060102T150405.000000000Z")
-	kept := t.Store().PrivatePath(layout.TornDirName, t.Slug()+"~"+stamp)
-	for _, f := range m.Files {
-		if st, err := os.Lstat(f.Path); err == nil && !st.Mode().IsRegular() {
-			return layout.NotPlain(f.Path)
-		}
-		data, err := os.ReadFile(f.Path)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(dir, f.Path)
-		if err != nil {
-			return err
-		}
-		copied := filepath.Join(kept, rel)
-		if err := errors.Join(d.MkdirAll(filepath.Dir(copied)), d.WriteFile(copied, data)); err != nil {
-			return err
-		}
-		m.Kept = kept
-	}
-	return nil
-}
-
-// write replaces the files, beginning with those that get events for lost entries.
-func (m *Mended) write(t *workspace.Tape) error {
+// write replaces the files, beginning with those that get events for lost entries, and removes those that do not
+// belong to the tape. What git does not have of the former ones is in Kept.
+func (m *Mended) write(t *workspace.Tape, files *aside.Tree) error {
 	d := t.Store().FS()
 	slices.SortStableFunc(m.Files, func(a, b File) int { return rank(a) - rank(b) })
 	for _, f := range m.Files {
 		var err error
 		if f.data == nil {
-			err = errors.Join(d.Remove(f.Path), d.SyncDir(filepath.Dir(f.Path)))
+			err = errors.Join(files.Remove(f.Path), d.SyncDir(filepath.Dir(f.Path)))
 		} else {
-			err = errors.Join(d.MkdirAll(filepath.Dir(f.Path)), d.WriteFile(f.Path, f.data))
+			err = errors.Join(d.MkdirAll(filepath.Dir(f.Path)), files.Replace(f.Path, f.data))
 		}
 		if err != nil {
 			return err

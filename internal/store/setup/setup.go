@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
@@ -49,13 +50,50 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 				"%s is a git repository that holds something else", dir)
 		}
 	}
+	name, former, err := found(dir, name, opts.Tape != "")
+	if err != nil {
+		return nil, false, err
+	}
 	s, err := workspace.Create(dir, name, &opts.Options)
 	if err != nil {
 		return nil, false, err
 	}
 	s.FirstGitSetup(ctx)
 	created, err := FirstTape(ctx, s, name)
+	for _, other := range former {
+		if err == nil {
+			err = writer.TakeOver(ctx, s, other)
+		}
+	}
 	return s, created, err
+}
+
+// found looks for the files of a workspace whose repository is gone, such as a backup without .git. It returns the name
+// of the tape in the folder itself, otherwise name, and those of the tapes below. If there is something else where a
+// tape would write, it refuses. Errors: ErrConflict.
+func found(dir, name string, wanted bool) (first string, others []string, err error) {
+	if branches := gitstore.HasRefs(filepath.Join(dir, layout.GitDirName), layout.BranchPrefix); branches {
+		return name, nil, nil
+	}
+	_, statErr := os.Lstat(filepath.Join(dir, layout.TapeFile))
+	if statErr == nil || writer.HasEntries(dir) {
+		f, err := writer.ReadFirst(dir)
+		if err != nil {
+			return "", nil, err
+		}
+		if wanted && f.Name() != name {
+			return "", nil, layout.Conflict("leave out the name, or move them away", "%s has the files of the tape %q", dir, f.Name())
+		}
+		name = f.Name()
+	}
+	folders, _ := workspace.DirNames(filepath.Join(dir, layout.TapesDir))
+	for _, slug := range folders {
+		below := filepath.Join(dir, layout.TapesDir, slug)
+		if f, err := writer.ReadFirst(below); err == nil && layout.TapeSlug(f.Name()) == slug {
+			others = append(others, f.Name())
+		}
+	}
+	return name, others, nil
 }
 
 // FirstTape creates the first tape, unless there is a tape, and sets the current tape, unless it is set. It

@@ -100,6 +100,9 @@ func (v *Snapshot) committedBlob(p layout.Phase, file string, data []byte) ([]by
 // SealsPath returns the path of the list of sealed files that are not committed.
 func SealsPath(t *workspace.Tape) string { return t.Store().PrivatePath("seals", t.Slug()) }
 
+// RemoveSeals forgets the checksums of a tape's sealed files, when it is removed or gets another history.
+func RemoveSeals(t *workspace.Tape) { _ = t.Store().FS().Remove(SealsPath(t)) }
+
 // SealedFile adds a newly sealed file to the list. If that fails, the file is not checked until it is
 // committed.
 func SealedFile(t *workspace.Tape, folder, name string, size int64, sum uint32) {

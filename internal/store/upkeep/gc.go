@@ -11,6 +11,7 @@ import (
 	"tape/internal/git/disk"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/aside"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
@@ -208,10 +209,10 @@ func (c *collector) temporary(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	dirs := []string{c.s.Dir(), git, filepath.Join(git, "info"), filepath.Join(git, "hooks"), filepath.Join(git, layout.PrivateDir)}
+	dirs := []string{git, filepath.Join(git, "info"), filepath.Join(git, "hooks"), filepath.Join(git, layout.PrivateDir)}
 	for _, wt := range trees {
 		if wt.GitDir != git {
-			dirs = append(dirs, wt.Dir, wt.GitDir)
+			dirs = append(dirs, wt.GitDir)
 		}
 	}
 	private, err := workspace.DirNames(filepath.Join(git, layout.PrivateDir))
@@ -225,14 +226,19 @@ func (c *collector) temporary(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		c.sweep(dir, before)
+		c.sweep(dir, before, c.s.FS().Remove) //nolint:forbidigo // these folders are in .git
+	}
+	for _, wt := range trees { // a file of this name may be somebody's
+		files := aside.Of(c.s.Handle(c.s.CurrentTape()), wt.Dir)
+		c.sweep(wt.Dir, before, files.Remove)
+		files.Tell()
 	}
 	c.s.Git().SweepTemp(c.s.Now())
 	return nil
 }
 
 // sweep removes the temporary files of a folder. Files that cannot be removed stay until the next time.
-func (c *collector) sweep(dir string, before time.Time) {
+func (c *collector) sweep(dir string, before time.Time, remove func(path string) error) {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -242,7 +248,7 @@ func (c *collector) sweep(dir string, before time.Time) {
 		if err != nil || !st.Mode().IsRegular() || !strings.HasPrefix(e.Name(), disk.TempPrefix) || st.ModTime().After(before) {
 			continue
 		}
-		if c.s.FS().Remove(filepath.Join(dir, e.Name())) == nil {
+		if remove(filepath.Join(dir, e.Name())) == nil {
 			c.report.Temporary++
 		}
 	}

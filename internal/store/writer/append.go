@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/aside"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -100,7 +101,7 @@ func (w *Writer) writeLine(ctx context.Context, path string, line []byte, offset
 			// If this fails, too, the next writer sets the incomplete line aside.
 			_ = f.Truncate(offset)
 			if own, _ := stillThere(f.File, path, nil, 0); own && offset == 0 { // git may have put another one there
-				_ = d.Remove(path)
+				_ = aside.Of(w.T, w.Wt.Dir).Undo(path, 0)
 			}
 		}
 		err = errors.Join(err, f.Close())

@@ -22,7 +22,7 @@ import (
 func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, staged *artifacts.Staged) (layout.Artifact, error) {
 	a.MIMEType, a.ID, a.SHA256, a.Size = cmp.Or(a.MIMEType, layout.AnyType), staged.SHA256, staged.SHA256, staged.Size
 	err := Write(ctx, t, func(w *Writer) error {
-		if err := staged.Place(w.phasePath()); err != nil {
+		if err := staged.Place(w.T, w.phasePath()); err != nil {
 			return err
 		}
 		// The folder may be new. If saving fails, the next writer reads the files instead of the record.
@@ -49,7 +49,7 @@ func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layou
 		return a, err
 	}
 	defer staged.Discard()
-	return a, staged.Place(tx.w.phasePath())
+	return a, staged.Place(tx.w.T, tx.w.phasePath())
 }
 
 // Attached returns the artifacts that Attach has added.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
+	"tape/internal/store/aside"
 	"tape/internal/store/checkout"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -17,6 +19,14 @@ import (
 func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	s := w.T.Store()
 	interrupted, from := u != nil && u.Checkout, ""
+	known := []gitstore.Hash{w.Head}
+	if interrupted {
+		for _, name := range []string{u.Head, u.From} { // what the working tree had before
+			if h, err := gitstore.ParseHash(name); err == nil {
+				known = append(known, h)
+			}
+		}
+	}
 	if interrupted && w.Wt.Dir != "" {
 		from = u.From
 	}
@@ -54,7 +64,7 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	if err != nil {
 		return err
 	}
-	if err := (checkout.Tree{T: w.T, Wt: w.Wt}).Write(from, v); err != nil {
+	if err := (checkout.Tree{T: w.T, Wt: w.Wt, Known: known}).Write(from, v); err != nil {
 		return err
 	}
 	return checkout.RebuildIndex(ctx, s, w.Wt)
@@ -94,15 +104,10 @@ func (w *Writer) keepStray(dir string, interrupted bool) error {
 	if _, err := os.Lstat(dir); interrupted || err != nil {
 		return nil
 	}
-	d := w.T.Store().FS()
-	stray := w.T.Store().PrivatePath(layout.TornDirName)
-	if err := d.MkdirAll(stray); err != nil {
+	files := aside.Of(w.T, dir)
+	if err := files.Keep(dir); err != nil {
 		return err
 	}
-	stray = filepath.Join(stray, w.T.Slug()+"~"+w.T.Store().Now().UTC().Format("20060102T150405.000000000Z"))
-	if err := d.Rename(dir, stray); err != nil {
-		return err
-	}
-	w.T.Store().Warn("git no longer knows the working tree " + dir + "; it was moved to " + stray)
+	w.T.Store().Warn("git no longer knows the working tree " + dir + "; it was moved to " + files.Kept())
 	return nil
 }

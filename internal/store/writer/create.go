@@ -68,6 +68,9 @@ func (w *Writer) create(ctx context.Context, origin TapeStart) error {
 	if err := forgotten.Check(w.T); err != nil {
 		return err
 	}
+	if done, err := w.takeOver(ctx); done || err != nil {
+		return err
+	}
 	next, err := w.putRoot(ctx, origin)
 	if err != nil {
 		return err
@@ -152,17 +155,24 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin TapeSta
 	if !w.foreignReadme() {
 		layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.ReadmeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(layout.ReadmeOf(origin.Readme)))})
 	}
-	b.OpenPhase(origin.First.Name, line)
+	out, err = w.rootOf(ctx, batch, b, origin.First.Name, line, dates)
+	return out, b, err
+}
+
+// rootOf puts the first commit of a tape into a batch: the files that the builder has, and the first anchor.
+func (w *Writer) rootOf(ctx context.Context, batch *gitstore.Batch, b *resolve.Builder, anchor string, line []byte, dates *commits.Dates) (out commits.Plan, err error) {
+	t := w.T
+	b.OpenPhase(anchor, line)
 	dates.Add(line)
-	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), origin.First.Name, 1, 1, b.Format)}
+	c := gitstore.Commit{Tree: b.Tree(), Message: t.Message("start: "+layout.OneLine(t.Name()), anchor, 1, 1, b.Format)}
 	out = commits.Plan{Subject: c.Subject(), Objects: batch}
 	if out.Hash, err = commits.Put(ctx, t, batch, &c, dates); err != nil {
-		return out, nil, err
+		return out, err
 	}
 	tag := gitstore.Ref{Name: t.TagRef(b.Folder)}
 	tag.Hash, err = tags.Put(ctx, t, batch, tag.Name, out.Hash, c, line)
 	out.Tags = []gitstore.Ref{tag}
-	return out, b, err
+	return out, err
 }
 
 // foreignReadme reports whether the working tree has a README.md that tape did not write. That file stays, and
@@ -209,7 +219,7 @@ func (w *Writer) MoveTo(ctx context.Context, next commits.Plan, old gitstore.Has
 		w.rec = before
 		return errors.Join(err, w.save(true))
 	}
-	_ = w.T.Store().FS().Remove(snapshot.SealsPath(w.T)) // its checksums belong to the old history
+	snapshot.RemoveSeals(w.T) // its checksums belong to the old history
 	if err := w.finishMove(context.WithoutCancel(ctx), next, who); err != nil {
 		w.T.Store().Warn("the next command that writes to the tape completes this one: " + err.Error())
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
+	"tape/internal/store/aside"
 	"tape/internal/store/checkout"
 	"tape/internal/store/journal"
 )
@@ -15,9 +16,11 @@ func (w *Writer) DropTree(ctx context.Context) error {
 		return err
 	}
 	if w.InMainTree() { // the folder and the undo record stay; if the branch is not deleted, the files come back
-		return checkout.Empty(context.WithoutCancel(ctx), w.T.Store(), w.Wt, w.Head)
+		return checkout.Empty(context.WithoutCancel(ctx), w.T, w.Wt, w.Head)
 	}
-	if err := gitworktree.Remove(context.WithoutCancel(ctx), w.T.Store().Git(), w.Wt); err != nil {
+	files := aside.Of(w.T, w.Wt.Dir, w.Head)
+	defer files.Tell()
+	if err := gitworktree.Remove(context.WithoutCancel(ctx), w.T.Store().Git(), w.Wt, files.Remove); err != nil {
 		return err
 	}
 	w.Wt = gitstore.Worktree{}

@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
+	"tape/internal/store/aside"
 	"tape/internal/store/checkout"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -173,7 +173,7 @@ func (w *Writer) undoInterrupted(u journal.Undo) error {
 	if err != nil || !back {
 		return err
 	}
-	if err := w.rollback(u); err != nil {
+	if err := w.rollback(u, false); err != nil {
 		return err
 	}
 	w.T.Store().Warn("undid an interrupted change, none of which was acknowledged")
@@ -262,17 +262,8 @@ func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segmen
 	if end == len(data) {
 		return nil
 	}
-	d := w.T.Store().FS()
-	dir := w.T.Store().PrivatePath(layout.TornDirName)
-	if err := d.MkdirAll(dir); err != nil {
-		return err
-	}
-	stamp := w.T.Store().Now().UTC().Format("20060102T150405.000000000Z")
-	kept := filepath.Join(dir, strings.Join([]string{w.T.Slug(), p.Folder, s.Name(), stamp}, "~"))
-	if err := d.WriteFile(kept, data[end:]); err != nil {
-		return err
-	}
-	if err := d.Truncate(v.Path(p, s.Name()), int64(end)); err != nil {
+	kept, err := aside.Of(w.T, w.Wt.Dir).Cut(v.Path(p, s.Name()), int64(end))
+	if err != nil {
 		return err
 	}
 	s.Size = int64(end)

@@ -5,22 +5,29 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"tape/internal/store/aside"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
 )
 
-// rollback restores the files to the state before a change of several steps.
-func (w *Writer) rollback(u journal.Undo) error {
-	d := w.T.Store().FS()
+// rollback restores the files to the state before a change of several steps. What it removes was written by the change.
+// If own is false, that was another process, and its record says so, which may be damaged: then everything is kept.
+func (w *Writer) rollback(u journal.Undo, own bool) error {
+	d, files := w.T.Store().FS(), aside.Of(w.T, w.Wt.Dir)
+	defer files.Tell()
 	phases, err := snapshot.ListPhases(w.Wt.Dir)
 	if err != nil {
 		return err
 	}
 	for _, p := range phases {
 		if p.Seq > u.Seq {
-			if err := d.RemoveAll(filepath.Join(w.AnchorsPath(), p.Folder)); err != nil {
+			remove := files.Keep
+			if own {
+				remove = files.UndoFolder
+			}
+			if err := remove(filepath.Join(w.AnchorsPath(), p.Folder)); err != nil {
 				return err
 			}
 		}
@@ -40,10 +47,15 @@ func (w *Writer) rollback(u journal.Undo) error {
 		}
 		path := filepath.Join(folder, name)
 		switch tail := u.Tails[c]; {
+		case n < tail.Seg:
+		case own && n > tail.Seg:
+			err = files.Undo(path, 0)
+		case own:
+			err = files.Undo(path, tail.Size)
 		case n > tail.Seg:
-			err = d.Remove(path)
-		case n == tail.Seg:
-			err = d.Truncate(path, tail.Size)
+			err = files.Keep(path)
+		default:
+			err = files.CutAway(path, tail.Size)
 		}
 		if err != nil {
 			return err
@@ -77,7 +89,7 @@ func (tx *Tx) undo(cause error) error {
 			return fmt.Errorf("%w (it may have happened all the same: %w)", cause, err)
 		}
 	}
-	if err := w.rollback(u); err != nil {
+	if err := w.rollback(u, true); err != nil {
 		return fmt.Errorf("%w (the next command removes what was written: %w)", cause, err)
 	}
 	before.Gen = w.rec.Gen
