@@ -38,11 +38,11 @@ func TestRemoveForkFaults(t *testing.T) {
 	dir := filepath.Join(j.Dir, "forks", "main")
 	other, err := gitworktree.Add(ctx, r, "refs/heads/fork/main/y", filepath.Join(dir, "y"))
 	j.OK(err)
-	j.OK(gitworktree.Remove(ctx, r, w))
+	j.OK(gitworktree.Remove(ctx, r, w, os.RemoveAll))
 	if _, err := os.Stat(filepath.Join(other.Dir, ".git")); err != nil {
 		t.Fatal("the worktree beside it is gone, too")
 	}
-	j.OK(gitworktree.Remove(ctx, r, other))
+	j.OK(gitworktree.Remove(ctx, r, other, os.RemoveAll))
 	j.Git("branch", "-D", "fork/main/y")
 	for _, gone := range []string{"", "folder", "parent"} {
 		gitjudge.EveryFault(t, func(t *testing.T, fsys *disk.FS) {
@@ -60,12 +60,12 @@ func TestRemoveForkFaults(t *testing.T) {
 			case "parent":
 				j.OK(os.RemoveAll(dir))
 			}
-			first := gitworktree.Remove(ctx, open(j, fsys), w)
+			first := gitworktree.Remove(ctx, open(j, fsys), w, fsys.RemoveAll)
 			wantWorktrees(j, r)
 			if _, err := os.Stat(dir); err == nil && first == nil {
 				t.Fatal("the empty folder around it is left")
 			}
-			if err := gitworktree.Remove(ctx, r, w); err != nil {
+			if err := gitworktree.Remove(ctx, r, w, os.RemoveAll); err != nil {
 				t.Fatal(err)
 			}
 			for _, left := range []string{w.GitDir, filepath.Join(j.GitDir, gitlock.OwnDir, "worktree.new"), w.Dir} {
