@@ -47,10 +47,13 @@ each into the workspace of its project; tape tapes -A lists them. All worktrees 
 git repository are one project, and so are directories of the same name that are gone. A
 session that is in another workspace already stays there.
 
-Of a folder, every .jsonl and .json file in it and below is imported; - is standard input. Each
-file becomes a tape named after its session, unless --tape gives a name. An export of claude.ai
-or ChatGPT, the zip file or its conversations.json, gives a tape for each conversation. Crush's
-database, crush.db, gives one for each session; crush.db/ID names a single session. If another
+Of a folder, every session in it and below is imported, also behind links, in .jsonl and .json
+files, in those that zstd has compressed (.zst), and in databases of agents. Other files are left
+out: the kinds of those in no known format are named, while files that agents keep beside
+sessions, and sessions in which nobody says anything, are not. - is standard input. Each file
+becomes a tape named after its session, unless --tape gives a name. An export of claude.ai or
+ChatGPT, the zip file or its conversations.json, gives a tape for each conversation. A database,
+crush.db or opencode.db, gives one for each session; crush.db/ID names a single session. If another
 Bub workspace has a session of the same name, the tape is named after the file. If a file has
 grown, importing it again adds only the new entries. For each file, import prints the number of
 new entries, known entries and damaged lines, which are kept as events named import.damaged. An

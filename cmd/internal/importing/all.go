@@ -32,6 +32,7 @@ func (m *Import) Everything(ctx context.Context, all Everything) error {
 	if err != nil {
 		return err
 	}
+	m.Found, m.unknown = true, found.unknown
 	if m.Failed = found.Unread; found.Files+len(m.Failed) == 0 {
 		return layout.NotFound("name the files: tape import FILE…", "no sessions of %s", strings.Join(all.Agents.Names(), ", "))
 	}
@@ -68,7 +69,12 @@ func (m *Import) Everything(ctx context.Context, all Everything) error {
 		sums.Add(m.sums)
 	}
 	m.bar.Clear()
+	m.sayUnknown()
 	for _, s := range found.Homeless {
+		if importer.IsEmpty(ctx, s.Name) {
+			m.files--
+			continue
+		}
 		m.Warn(m.shortHome(s.Name) + " does not say which project it belongs to; tape import FILE imports it into the workspace of the current directory")
 	}
 	if m.forgotten > 0 {

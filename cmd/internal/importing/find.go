@@ -13,6 +13,7 @@ import (
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/walk"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 )
@@ -38,6 +39,7 @@ type Found struct {
 	Files    int       // how many files, those of subagents included, and sessions in databases
 	Homeless []Session // sessions that do not say what their project is
 	Unread   []error   // why some files cannot be read
+	unknown  kinds     // files in no known format
 }
 
 // place is what the sessions of a project have in common.
@@ -101,19 +103,17 @@ func gone(dir string) int {
 
 // walk finds the sessions in a folder of an agent.
 func (f *finder) walk(ctx context.Context, agent *record.Format, folder string, step func(int)) error {
-	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+	return walk.Files(folder, func(path string, st fs.FileInfo, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
 		case err != nil:
 			f.Unread = append(f.Unread, err)
 			return nil
-		case !d.Type().IsRegular() || !(importer.Formats{agent}).IsTranscript(path):
+		case !st.Mode().IsRegular() || !(importer.Formats{agent}).IsTranscript(path):
 			return nil
 		}
-		if err := f.file(ctx, agent, path, d); err != nil && ctx.Err() == nil {
+		if err := f.file(ctx, agent, path, st.Size()); err != nil && ctx.Err() == nil {
 			f.Unread = append(f.Unread, err)
 		}
 		step(f.Files)
@@ -122,19 +122,18 @@ func (f *finder) walk(ctx context.Context, agent *record.Format, folder string, 
 }
 
 // file adds a file if it is a transcript.
-func (f *finder) file(ctx context.Context, agent *record.Format, path string, d fs.DirEntry) error {
+func (f *finder) file(ctx context.Context, agent *record.Format, path string, size int64) error {
 	info, err := importer.Identify(ctx, path)
-	if errors.Is(err, importer.ErrUnknownFormat) {
+	switch {
+	case errors.Is(err, importer.ErrUnknownFormat):
+		f.unknown.add(path)
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, importer.ErrNoSession):
+		return nil
+	case err != nil:
 		return err
 	}
-	st, err := d.Info()
-	if err != nil {
-		return err
-	}
-	s := Session{File: importer.File{Name: path, Size: st.Size()}, Tape: info.Session, format: agent,
+	s := Session{File: importer.File{Name: path, Size: size, Found: true}, Tape: info.Session, format: agent,
 		place: place{jsonl.GetString(info.State, "cwd"), jsonl.GetString(info.State, "git", "repository_url")}}
 	f.Files++
 	if info.Agent != "" {
@@ -150,8 +149,12 @@ func (f *finder) file(ctx context.Context, agent *record.Format, path string, d 
 func (f *finder) database(ctx context.Context, agent *record.Format, kept record.DatabaseFile) error {
 	list, err := importer.Sessions(ctx, agent, kept.Path)
 	for _, in := range list {
-		s := Session{File: importer.File{Name: in.Path}, Tape: filepath.Base(in.Path), format: agent, place: place{dir: kept.Dir}}
+		s := Session{File: importer.File{Name: in.Path, Found: true}, Tape: cmp.Or(in.Parent, in.ID), format: agent, place: place{dir: cmp.Or(in.Dir, kept.Dir)}}
 		f.Files++
+		if in.Parent != "" {
+			f.ofAgents = append(f.ofAgents, s)
+			continue
+		}
 		f.sessions[s.Tape] = s.place
 		f.add(s, s.place)
 	}

@@ -29,6 +29,8 @@ type Import struct {
 	Tapes  []string // the tapes of the last workspace that was imported into
 	Failed []error
 
+	found     map[string]bool // files in named folders: they need not be transcripts
+	unknown   kinds           // of them, those in no known format
 	sums      importer.Result
 	sessions  int       // of all workspaces
 	forgotten int       // sessions that are left out
@@ -53,6 +55,10 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 		}
 		list = append(list, found...)
 	}
+	m.found = map[string]bool{}
+	for _, t := range list {
+		m.found[t.Name] = m.found[t.Name] || t.Found
+	}
 	m.files, m.unit = len(list)+len(m.Failed), [2]string{"file", "files"}
 	for _, err := range m.Failed {
 		m.tell(err)
@@ -68,6 +74,12 @@ func (m *Import) Files(ctx context.Context, store *repo.Store, names []string) e
 	defer m.bar.Clear()
 	if err := m.into(ctx, store, list); err != nil {
 		return err
+	}
+	m.sayUnknown()
+	if m.files == 0 && !m.Found {
+		m.Failed = append(m.Failed, layout.Invalid("the formats are: "+strings.Join(importer.All().Names(), ", "), "no session in a known format in %s", display.Quoted(strings.Join(names, " "))))
+		m.files = 1
+		return nil
 	}
 	if (m.files > 1 || m.Found && m.sums.Imported == 0) && !m.JSON {
 		m.PrintUnlessQuiet("%s", m.text(display.Count(m.files, m.unit[0], m.unit[1])+": ", m.sums, display.Count(len(m.Tapes), "session", "sessions")))
@@ -90,21 +102,37 @@ func (m *Import) count(res importer.Result) {
 // is added to Failed, and is not an error.
 func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.File) error {
 	m.Tapes = nil
-	batch := importer.NewBatch(store, m.Version, m.Source, func(res importer.Result, err error) error {
+	report := func(res importer.Result, err error) error {
 		m.bar.Clear()
 		m.count(res)
-		if err != nil {
+		switch {
+		case err != nil && m.wasFound(res.File) && errors.Is(err, importer.ErrUnknownFormat):
+			m.unknown.add(res.File)
+			fallthrough
+		case err != nil && m.wasFound(res.File) && errors.Is(err, importer.ErrNoSession), err == nil && res.Empty && m.wasFound(res.File):
+			m.files--
+			return nil
+		case err != nil:
 			m.Failed = append(m.Failed, wayOut(err))
 			m.tell(err)
 			return nil
+		case res.Empty:
+			return m.reportEmpty(res)
 		}
 		return m.report(res)
-	})
+	}
+	batch := importer.NewBatch(store, m.Version, m.Source, report)
 	defer batch.Close()
 	for _, t := range list {
 		start, o := m.done, m.Options
 		o.Fallback = t.Fallback
 		o.Progress = func(read, _ int64) { m.bar.Part(start+read, m.total) }
+		if t.Problem != nil {
+			if err := report(importer.Result{File: t.Name}, t.Problem); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := batch.File(ctx, t.Name, o); err != nil {
 			if ctx.Err() == nil {
 				return err
@@ -128,6 +156,8 @@ func wayOut(err error) error {
 	switch {
 	case errors.Is(err, importer.ErrUnknownFormat):
 		return layout.Invalid("name the format: "+strings.Join(importer.All().Names(), ", "), "%v", err)
+	case errors.Is(err, importer.ErrNoSession):
+		return layout.Invalid("", "%v", err)
 	case errors.Is(err, importer.ErrNoName):
 		return layout.Invalid("name the tape: --tape NAME", "%v", err)
 	}
@@ -185,6 +215,22 @@ func (m *Import) report(res importer.Result) error {
 		m.Warn(m.shortHome(where) + ": " + p.Msg)
 	}
 	return nil
+}
+
+// wasFound reports whether nobody has named a file.
+func (m *Import) wasFound(file string) bool { return m.Found || m.found[file] }
+
+// reportEmpty reports a file that somebody named, in which nobody says anything.
+func (m *Import) reportEmpty(res importer.Result) error {
+	return m.Result(append(stdio.Object{{"file", res.File}, {"tape", nil}}.With("workspace", m.workspace), stdio.Object{{"format", res.Format}, {"imported", 0},
+		{"skipped", 0}, {"damaged", res.Damaged}, {"anchors", 0}, {"empty", true}}...), "%s: no session, nobody says anything in it", ShortPath(m.Streams, res.File, 60))
+}
+
+// sayUnknown names the kinds of files that are in no known format.
+func (m *Import) sayUnknown() {
+	for _, line := range m.unknown.lines(func(path string) string { return ShortPath(m.Streams, path, 60) }) {
+		m.StderrUnlessQuiet("%s", line)
+	}
 }
 
 // shortHome writes the home directory in a text as ~, except for JSON.

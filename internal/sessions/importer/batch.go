@@ -201,7 +201,7 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	if errors.Is(err, errRaced) {
 		err = b.writeNew(ctx, f, src, info, out)
 	}
-	out.whole = !src.Within && out.part == nil
+	out.whole = !src.Within && out.part == nil && !out.res.Empty
 	return src.Size, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/about"
@@ -13,6 +14,9 @@ import (
 	"tape/repo"
 )
 
+// maxUnsaid bounds the items that wait although nobody has said anything yet.
+const maxUnsaid = 20_000
+
 // beginning holds the first items of a new session until its first request has come: README.md shows the request, and
 // is part of the first commit.
 type beginning struct {
@@ -20,6 +24,7 @@ type beginning struct {
 	waiting    []record.Item // held back
 	facts      about.Tape    // from them
 	asked      layout.Entry  // the first request
+	said       bool          // somebody says something: without that, it is no session
 }
 
 // add adds an item. While there is no tape, items wait for the first request.
@@ -60,7 +65,37 @@ func (in *intake) isComplete(item record.Item) bool {
 	if item.Fork == "" && in.facts.Asked != "" {
 		in.asked = e
 	}
-	return in.facts.Asked != "" || len(in.waiting) >= maxWaiting
+	in.said = in.said || says(e)
+	return in.facts.Asked != "" || in.said && len(in.waiting) >= maxWaiting || len(in.waiting) >= maxUnsaid
+}
+
+// says reports whether an entry has something that a person or an agent said or did. A program starts sessions in which
+// nobody ever does, and keeps files of them, with its own notes and texts.
+func says(e layout.Entry) bool {
+	switch e.Kind {
+	case record.KindToolCall:
+		return true
+	case record.KindAnchor:
+		summary := jsonl.Get(e.Payload, "state", "summary")
+		return summary != nil && !record.Blank(summary)
+	case record.KindMessage:
+		content := record.Or(jsonl.Get(e.Payload, "content"), "null")
+		text, plain := record.Plain(content)
+		switch {
+		case plain && strings.TrimSpace(record.Text(text)) == "":
+			return jsonl.Get(e.Payload, "tool_calls") != nil
+		case e.Role() == "user":
+			return about.IsPrompt(e) || !plain
+		}
+		return e.Role() == "assistant" || e.Role() == "model"
+	}
+	return false
+}
+
+// isEmpty reports whether nobody says anything in a file that was read whole. The files of Bub, which are tapes, are
+// kept whatever they have.
+func (in *intake) isEmpty() bool {
+	return in.tx == nil && in.again == nil && !in.said && in.format.Keys == nil && len(in.waiting) < maxUnsaid
 }
 
 // readme returns the text of README.md.

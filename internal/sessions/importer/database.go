@@ -52,18 +52,21 @@ func isElsewhere(kept record.DatabaseFile) bool {
 
 // InDatabase is a session in a database.
 type InDatabase struct {
-	Path    string
-	Changed time.Time // zero if it is not known
+	Path            string
+	ID, Parent, Dir string    // as in record.KeptSession
+	Changed         time.Time // zero if it is not known
 }
 
-// Sessions returns the sessions in a database, without those of subagents, which are parts of others. f.Files.Database
-// must be set.
+// Sessions returns the sessions in a database, see [record.Database.Sessions]. f.Files.Database must be set.
 func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatabase, err error) {
 	db, err := dbcopy.Open(ctx, path, f.Files.Database.Tables...)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
+	if f, err = ofTables(ctx, f, db); err != nil {
+		return nil, fmt.Errorf("import %s: %w", path, err)
+	}
 	list, err := f.Files.Database.Sessions(ctx, asking(f, db))
 	if err != nil {
 		return nil, fmt.Errorf("read %s of %s: %w", path, f.Title, err)
@@ -73,7 +76,7 @@ func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatab
 			continue // it cannot be part of a path
 		}
 		changed, _ := time.Parse(time.RFC3339, s.Changed) // "" is not a date
-		out = append(out, InDatabase{Path: filepath.Join(path, s.ID), Changed: changed})
+		out = append(out, InDatabase{filepath.Join(path, s.ID), s.ID, s.Parent, s.Dir, changed})
 	}
 	return out, nil
 }
@@ -116,11 +119,33 @@ func valueOf(v any, isJSON bool) []byte {
 func (l Formats) DatabaseOf(file string) (f *record.Format, path string) {
 	path = strings.TrimSuffix(file, walSuffix)
 	for _, f := range l.orAll() {
-		if f.Files.Database != nil && filepath.Base(path) == f.Files.Database.File {
+		if f.Files.Database == nil {
+			continue
+		}
+		if ours, _ := filepath.Match(f.Files.Database.File, filepath.Base(path)); ours {
 			return f, path
 		}
 	}
 	return nil, ""
+}
+
+// ofTables returns the format of a database by its tables: f, or another one whose databases have such a name, too.
+func ofTables(ctx context.Context, f *record.Format, db *dbcopy.DB) (*record.Format, error) {
+	has := map[string]bool{}
+	err := db.Ask(ctx, func(_ []string, row []any) error {
+		has[fmt.Sprint(row[0])] = true
+		return nil
+	}, `SELECT name FROM sqlite_schema WHERE type = 'table'`)
+	if err != nil {
+		return nil, err
+	}
+	for _, other := range All() {
+		kept := other.Files.Database
+		if kept != nil && kept.File == f.Files.Database.File && !slices.ContainsFunc(kept.Tables, func(name string) bool { return !has[name] }) {
+			return other, nil
+		}
+	}
+	return nil, ErrUnknownFormat
 }
 
 // inDatabase splits the path of a session in a database into the database and the session's id. For any other path, f
@@ -213,6 +238,9 @@ func openSession(path string, copied *databaseCopy) (src record.Source, closer i
 	db, err := copied.open(ctx, f, name)
 	if err != nil {
 		return src, nil, true, err
+	}
+	if f, err = ofTables(ctx, f, db); err != nil {
+		return src, nil, true, fmt.Errorf("import %s: %w", name, err)
 	}
 	abs, err := filepath.Abs(name)
 	if err != nil {

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
@@ -12,7 +13,7 @@ import (
 const detectLines = 16
 
 // Detect returns the format of a file by its beginning, or nil; 64 KiB are plenty. The name decides only if the content
-// fits several formats, or is JSON that fits none.
+// fits several formats, or is JSON without a complete record on its first lines.
 func (l Formats) Detect(name string, head []byte) *record.Format {
 	l = l.orAll()
 	head = bytes.TrimPrefix(head, []byte(record.ByteOrderMark))
@@ -22,12 +23,14 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 	}
 	hinted := l.byPath(name)
 	votes := map[*record.Format]int{}
+	complete := false // there is a record of some kind
 	rest := head
 	for n := 0; n < detectLines && len(rest) > 0; n++ {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
 		if size, err := jsonl.Prefix(line); err == nil && jsonl.IsObject(line) {
 			votes[l.byRecord(line[:size])]++
+			complete = true
 		}
 	}
 	delete(votes, nil)
@@ -40,10 +43,17 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 	if best == nil {
 		best = l.byHead(head)
 	}
-	if best == nil && (head[0] == '{' || head[0] == '[') {
+	if best == nil && !complete && (head[0] == '{' || head[0] == '[') {
 		best = hinted
 	}
 	return best
+}
+
+// isCompanion reports whether a file, which is in no format, is one that an agent keeps beside its transcripts.
+func (l Formats) isCompanion(head []byte) bool {
+	head = bytes.TrimLeft(bytes.TrimPrefix(head, []byte(record.ByteOrderMark)), " \t\r\n\x00[")
+	m := record.MembersOf(head)
+	return len(head) == 0 || slices.ContainsFunc(l.orAll(), func(f *record.Format) bool { return f.Companion != nil && f.Companion(m) })
 }
 
 // byRecord returns the format of a record, or nil.
@@ -75,7 +85,7 @@ func (l Formats) mostLike(likeness func(*record.Format) record.Likeness) (best *
 
 // byPath returns the format that a file's name suggests, or nil.
 func (l Formats) byPath(name string) *record.Format {
-	path, stem := strings.ReplaceAll(name, `\`, "/"), record.Source{Name: name}.Stem()
+	path, stem := strings.TrimSuffix(strings.ReplaceAll(name, `\`, "/"), compressed), record.Source{Name: name}.Stem()
 	for _, f := range l {
 		if f.Path != nil && strings.HasSuffix(path, f.Files.Ext) && f.Path(path, stem) {
 			return f

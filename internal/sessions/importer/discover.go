@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/walk"
 	"tape/internal/text/jsonl"
 )
 
@@ -24,7 +26,7 @@ func Discover(ctx context.Context, f *record.Format, project string, getenv func
 	var out []string
 	databases, _ := Databases(f, getenv) // import --all says why others are not read
 	for _, kept := range databases {
-		if !p.contains(kept.Dir) {
+		if kept.Dir != "" && !p.contains(kept.Dir) {
 			continue
 		}
 		list, err := Sessions(ctx, f, kept.Path)
@@ -32,7 +34,9 @@ func Discover(ctx context.Context, f *record.Format, project string, getenv func
 			return nil, err
 		}
 		for _, s := range list {
-			out = append(out, s.Path)
+			if p.contains(cmp.Or(s.Dir, kept.Dir)) {
+				out = append(out, s.Path)
+			}
 		}
 	}
 	for _, root := range Folders(f, getenv) {
@@ -62,18 +66,16 @@ type place struct {
 // search returns the transcripts of the place below a folder.
 func (p place) search(ctx context.Context, root string) ([]string, error) {
 	var out []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := walk.Files(root, func(path string, st fs.FileInfo, err error) error {
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && path == root:
-			return filepath.SkipAll
 		case err != nil:
 			return err
-		case d.IsDir():
-			if filepath.Dir(path) == root && !p.mayBeIn(d.Name()) {
-				return filepath.SkipDir
+		case st.IsDir():
+			if filepath.Dir(path) == root && !p.mayBeIn(filepath.Base(path)) {
+				return fs.SkipDir
 			}
 			return ctx.Err()
-		case !d.Type().IsRegular() || !(Formats{p.format}).IsTranscript(path):
+		case !st.Mode().IsRegular() || !(Formats{p.format}).IsTranscript(path):
 			return nil
 		}
 		ours, err := p.madeHere(ctx, path)

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/sessions/walk"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 )
@@ -17,6 +19,8 @@ type File struct {
 	Name     string
 	Fallback string // the name of its tape if the session has none
 	Size     int64  // in bytes; 0 for standard input and for sessions in databases
+	Problem  error  // why the sessions of a database cannot be listed
+	Found    bool   // in a folder: nobody named it, so it need not be a transcript
 }
 
 // Files returns what a path names: a file, the transcripts in a folder and below it, the sessions of a database, or
@@ -39,23 +43,25 @@ func Files(ctx context.Context, name string) ([]File, error) {
 		return []File{{Name: name, Size: st.Size()}}, nil
 	}
 	var out, agents []File
-	err = filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+	err = walk.Files(name, func(path string, st fs.FileInfo, err error) error {
+		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}
 		if list, ok, err := All().databaseSessions(ctx, path); ok {
+			if err != nil {
+				list = []File{{Name: path, Found: true, Problem: err}}
+			}
+			for i := range list {
+				list[i].Found = true
+			}
 			out = append(out, list...)
-			return err
+			return ctx.Err()
 		}
-		if !d.Type().IsRegular() || !All().IsTranscript(path) {
+		if !st.Mode().IsRegular() || !All().IsTranscript(path) {
 			return nil
 		}
-		st, err := d.Info()
-		if err != nil {
-			return err
-		}
-		t := File{path, fallbackName(name, path), st.Size()}
-		if All().IsSubagent(d.Name()) {
+		t := File{Name: path, Fallback: fallbackName(name, path), Size: st.Size(), Found: true}
+		if All().IsSubagent(filepath.Base(path)) {
 			agents = append(agents, t)
 		} else {
 			out = append(out, t)

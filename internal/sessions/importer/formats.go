@@ -107,9 +107,10 @@ func (l Formats) IsSubagent(name string) bool {
 
 // IsTranscript reports whether a file may be a transcript, judging by the file's name.
 func (l Formats) IsTranscript(path string) bool {
+	path = strings.TrimSuffix(path, compressed)
 	ext, kept := filepath.Ext(path), false
 	for _, f := range l.orAll() {
-		if f.Files.IsNote != nil && f.Files.IsNote(filepath.Base(path)) {
+		if f.Files.IsNote != nil && f.Files.IsNote(filepath.ToSlash(path), filepath.Base(path)) {
 			return false
 		}
 		only := f.Files.Ext

@@ -8,9 +8,11 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -83,4 +85,20 @@ func keysOf(f *record.Format) func(repo.Entry) ([]string, error) {
 		}
 		return append(Keys(e.Meta), next(d)), nil
 	}
+}
+
+// IsEmpty reports whether nobody says anything in a transcript.
+func IsEmpty(ctx context.Context, path string) bool {
+	empty, enough := true, errors.New("enough")
+	_, err := identify(ctx, path, func(f *record.Format, src record.Source) error {
+		_, err := Read(ctx, f, src, func(string, string) bool { return false }, func(item record.Item) error {
+			e := layout.Entry{Kind: item.Entry.Kind, Payload: item.Entry.Payload, Meta: item.Entry.Meta}
+			if empty = !says(e); !empty {
+				return enough
+			}
+			return nil
+		})
+		return err
+	})
+	return err == nil && empty
 }

@@ -386,7 +386,7 @@ func (in *intake) finish(ctx context.Context, cause error) error {
 	if cause != nil {
 		in.err = cause
 	}
-	if in.err == nil && !in.unfinished {
+	if in.res.Empty = in.err == nil && in.isEmpty(); !in.res.Empty && !in.unfinished {
 		in.fail(in.flush(ctx))
 	}
 	if in.tx == nil {

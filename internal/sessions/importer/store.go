@@ -48,6 +48,7 @@ type Result struct {
 	Forgotten bool     // the session was forgotten, and is left out
 	LeftOut   int      // keys of subagents' entries that NoSubagents left out
 	Sessions  int      // how many the file has, if it is a list of sessions
+	Empty     bool     // nobody says anything in it, so it is no session; nothing was imported
 	Archived  string   // by Again: the ref of the former history
 	Own       int      // by Again: entries of the former history that were not imported
 	record.Stats
@@ -99,6 +100,9 @@ func formatOf(src record.Source, o Options, res *Result) (f *record.Format, head
 		f = o.Formats.Detect(res.File, head)
 	} else {
 		f = o.Formats.Find(o.Format)
+	}
+	if f == nil && o.Formats.isCompanion(head) {
+		return nil, nil, fmt.Errorf("import %s: %w", res.File, ErrNoSession)
 	}
 	if f == nil {
 		return nil, nil, fmt.Errorf("import %s: %w", res.File, ErrUnknownFormat)
@@ -164,6 +168,9 @@ func hasFork(ctx context.Context, store *repo.Store, name, fork string) (bool, e
 // ErrUnknownFormat says that the format was not recognised, or that the one in Options does not exist.
 var ErrUnknownFormat = errors.New("not a transcript in any known format")
 
+// ErrNoSession says that a file is empty, or one that an agent keeps beside its transcripts.
+var ErrNoSession = errors.New("not a session, but a file that its agent keeps beside sessions, or an empty one")
+
 // ErrManySessions says that a file is a list of sessions, where a single session is needed.
 var ErrManySessions = errors.New("it has many sessions, where one is wanted")
 
@@ -184,6 +191,9 @@ func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) 
 		f, err := os.Open(name)
 		if err != nil {
 			return record.Source{}, nil, err
+		}
+		if strings.HasSuffix(name, compressed) {
+			return unzstd(name, f)
 		}
 		return sized(name, f, f)
 	}

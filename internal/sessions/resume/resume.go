@@ -16,10 +16,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/walk"
 	"tape/internal/store/continued"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
@@ -183,15 +183,9 @@ func locate(ctx context.Context, f *record.Format, id string, user record.Where,
 
 // transcript finds the transcript of a session in a folder. path is "" if there is none.
 func transcript(ctx context.Context, f *record.Format, folder, id string) (path string, info record.Info, err error) {
-	err = filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
-		stem := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".jsonl"), ".json")
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && file == folder:
-			return filepath.SkipAll
-		case err != nil:
-			return ctx.Err() // skip a folder that cannot be read
-		case !d.Type().IsRegular() || !f.Resume.IsFile(stem, id):
-			return ctx.Err()
+	err = walk.Files(folder, func(file string, st fs.FileInfo, err error) error {
+		if err != nil || !st.Mode().IsRegular() || !f.Resume.IsFile(record.Source{Name: file}.Stem(), id) {
+			return ctx.Err() // skip also a folder that cannot be read
 		}
 		src, closer, err := importer.OpenSource(file, nil)
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/resume"
+	"tape/internal/sessions/walk"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -129,15 +130,9 @@ func Find(ctx context.Context, s Session, at Where) (out Found, err error) {
 
 // search adds the transcripts of a session below a folder, and those of its subagents.
 func (out *Found) search(ctx context.Context, f *record.Format, folder string, s Session, at Where) error {
-	return filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && path == folder:
-			return filepath.SkipAll
-		case err != nil, !d.Type().IsRegular(), !(importer.Formats{f}).IsTranscript(path):
+	return walk.Files(folder, func(path string, st fs.FileInfo, err error) error {
+		if err != nil || !st.Mode().IsRegular() || !(importer.Formats{f}).IsTranscript(path) || !mayBe(f, path, s) {
 			return ctx.Err() // skip it, also if it is a folder that cannot be read
-		}
-		if !mayBe(f, path, s) {
-			return ctx.Err()
 		}
 		info, err := importer.Identify(ctx, path)
 		if err != nil || !s.is(info) {
@@ -160,7 +155,7 @@ func (out *Found) search(ctx context.Context, f *record.Format, folder string, s
 
 // mayBe reports by a file's name whether it may be a session's, so that not all files have to be read.
 func mayBe(f *record.Format, path string, s Session) bool {
-	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	stem := record.Source{Name: path}.Stem()
 	if f.Resume == nil || f.Resume.IsFile == nil || f.Files.SubagentPrefix != "" && strings.HasPrefix(stem, f.Files.SubagentPrefix) {
 		return true
 	}

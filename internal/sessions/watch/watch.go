@@ -7,11 +7,12 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"tape/internal/sessions/walk"
 )
 
 // Options say what is watched.
@@ -176,20 +177,18 @@ func (w *watch) dirsSince(since time.Time) []Dir {
 // walk has the system watch a folder and those below it, and marks their files that were written to since a
 // time. It reports whether the folder exists. It skips what it cannot read, such as folders of other users.
 func (w *watch) walk(root string, since time.Time) (there bool) {
-	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	_ = walk.Files(root, func(path string, st fs.FileInfo, err error) error {
 		switch {
 		case err != nil:
 			return nil
-		case d.IsDir():
+		case st.IsDir():
 			there = there || path == root
 			if err := w.events.Add(path); err != nil && !errors.Is(err, fs.ErrNotExist) && !w.blind {
 				w.blind = true
 				w.Warn(err)
 			}
-		case d.Type().IsRegular() && w.Is(path):
-			if st, err := d.Info(); err == nil && !st.ModTime().Before(since) {
-				w.mark(path)
-			}
+		case st.Mode().IsRegular() && w.Is(path) && !st.ModTime().Before(since):
+			w.mark(path)
 		}
 		return nil
 	})

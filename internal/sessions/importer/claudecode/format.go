@@ -17,7 +17,7 @@ const (
 // Format is the format of Claude Code.
 var Format = record.Format{
 	Name: "claude-code", Title: "Claude Code", Read: Read, Describe: Describe, HasFirst: HasFirst, FirstIn: "*.jsonl",
-	Record: like,
+	Record: like, Companion: companion,
 	Head: func(head []byte) record.Likeness {
 		return record.Likely.If(record.ContainsAll(head, `"parentUuid"`) || record.ContainsAll(head, `"isSidechain"`) || record.ContainsAll(head, `"isSnapshotUpdate"`))
 	},
@@ -25,13 +25,13 @@ var Format = record.Format{
 		return strings.Contains(path, "/.claude/") || strings.HasPrefix(stem, subagentPrefix)
 	},
 	Files: record.Files{
-		Folders: func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
+		Folders: folders,
 		Holds:   func(name, dir string) bool { return strings.HasPrefix(name, record.Dashed(dir)) },
 		Subagents: func(path, _ string) string {
 			return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "subagents")
 		},
 		SubagentPrefix: subagentPrefix,
-		IsNote:         func(name string) bool { return strings.HasSuffix(name, ".meta.json") }, // beside a subagent's transcript
+		IsNote:         isBeside,
 	},
 	Writer: &writer,
 	Resume: &record.Resume{
@@ -70,6 +70,29 @@ func like(m record.Members) record.Likeness {
 		return record.Barely
 	}
 	return record.Unlike
+}
+
+// folders returns the folders with transcripts. Since version 1.0.30 Claude Code may have them below the folder for
+// settings of XDG (ryoppippi/ccusage#8).
+func folders(user record.Where) []string {
+	out := []string{filepath.Join(folder(user), "projects")}
+	if user.Getenv(configDir) == "" {
+		out = append(out, filepath.Join(cmp.Or(user.Getenv("XDG_CONFIG_HOME"), filepath.Join(user.Home, ".config")), "claude", "projects"))
+	}
+	return out
+}
+
+// isBeside reports whether a file is one that Claude Code keeps for its transcripts: the facts of a subagent, the journal of
+// a workflow (letta-ai/trajectory#26), the list of a project's sessions, and results that are too long for a transcript.
+func isBeside(path, name string) bool {
+	return strings.HasSuffix(name, ".meta.json") || name == "sessions-index.json" || strings.Contains(path, "/tool-results/") ||
+		name == "journal.jsonl" && strings.Contains(path, "/subagents/")
+}
+
+// companion recognises the journal of a workflow, the history of prompts, and the list of a project's sessions.
+func companion(m record.Members) bool {
+	return m.Has("agentId", "key") && (m.Text("type") == "started" || m.Text("type") == "result") ||
+		m.Has("display", "timestamp", "project") || m.Has("version", "entries", "originalPath")
 }
 
 func folder(w record.Where) string { return w.Folder(".claude", configDir) }

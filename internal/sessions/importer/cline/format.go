@@ -38,7 +38,7 @@ var Format = record.Format{
 		Folders:        func(user record.Where) []string { return []string{sessions(user)} },
 		Subagents:      func(path, _ string) string { return filepath.Dir(path) },
 		SubagentPrefix: subagentFile,
-		IsNote: func(name string) bool {
+		IsNote: func(_, name string) bool {
 			return strings.HasSuffix(name, compaction) || isID(strings.TrimSuffix(name, ".json"))
 		},
 		Beside: func(path string) []string {

@@ -17,6 +17,10 @@ const (
 var Format = record.Format{
 	Name: "codex", Title: "Codex", Read: Read, Describe: Describe,
 	Record: like,
+	// The history of prompts, and the list of sessions with their titles.
+	Companion: func(m record.Members) bool {
+		return m.Has("session_id", "ts", "text") || m.Has("id", "thread_name", "updated_at")
+	},
 	Head: func(head []byte) record.Likeness {
 		return record.Likely.If(record.ContainsAll(head, `"session_meta"`) || record.ContainsAll(head, `"response_item"`) || record.ContainsAll(head, `"event_msg"`))
 	},

@@ -20,6 +20,7 @@ var Format = record.Format{
 			m.Has("sessionId") && m.HasMessages("type") ||
 			m.Text("type") == "gemini" || m.Text("type") == "user" && m.Has("content", "timestamp", "id"))
 	},
+	Companion: func(m record.Members) bool { return m.Has("sessionId", "messageId", "type", "message") }, // logs.json
 	Head: func(head []byte) record.Likeness {
 		return record.Likely.If(record.ContainsAll(head, `"projectHash"`) ||
 			record.ContainsAll(head, `"sessionId"`, `"messages"`) && record.HeadHasMessages(head, "type"))

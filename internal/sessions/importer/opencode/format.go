@@ -25,8 +25,10 @@ var Format = record.Format{
 		return record.Likely.If(jsonl.IsObject(m["info"]) && m.HasMessages("parts"))
 	},
 	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)))
+		return record.Surely.If(bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)) &&
+			(record.ContainsAll(head, `"messages"`) || record.ContainsAll(head, `"ses_`)))
 	},
+	Files:  record.Files{Database: &kept},
 	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "opencode", Args: []string{"--session"}, IsID: isID, Entry: "session", Member: "id", Has: has,
@@ -57,8 +59,7 @@ func isID(id string) bool {
 // has returns here if opencode's database has a session. It looks for the id among the database's bytes: opencode
 // itself would need two seconds, and run the plugins of the directory in which it is started.
 func has(user record.Where, id, here string) string {
-	data := cmp.Or(user.Getenv("XDG_DATA_HOME"), filepath.Join(user.Home, ".local", "share"))
-	files, _ := filepath.Glob(filepath.Join(data, "opencode", "opencode*.db*"))
+	files, _ := filepath.Glob(filepath.Join(data(user), databaseFile+"*"))
 	if slices.ContainsFunc(files, func(file string) bool { return record.FileContains(file, id) }) {
 		return here
 	}

@@ -19,10 +19,10 @@ var Format = record.Format{
 	Name: "pi", Title: "pi", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(m.Has("type", "id", "parentId", "timestamp") && m["data"] == nil ||
-			m.Text("type") == "session" && m.Has("version", "id", "cwd"))
+			m.Text("type") == "session" && m.Has("id", "cwd", "timestamp"))
 	},
 	Head: func(head []byte) record.Likeness {
-		return record.Likely.If(record.ContainsAll(head, `{"type":"session"`, `"version"`, `"cwd"`))
+		return record.Likely.If(record.ContainsAll(head, `{"type":"session"`, `"timestamp"`, `"cwd"`))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.pi/") },
 	Files: record.Files{

@@ -31,7 +31,7 @@ var Format = record.Format{
 			return filepath.Join(filepath.Dir(filepath.Dir(path)), "subagents", session)
 		},
 		SubagentPrefix: subagentPrefix,
-		IsNote:         func(name string) bool { return strings.HasSuffix(name, ".meta.json") }, // beside a subagent's transcript
+		IsNote:         func(_, name string) bool { return strings.HasSuffix(name, ".meta.json") }, // beside a subagent's transcript
 	},
 	Writer: &writer,
 	Resume: &record.Resume{

@@ -30,6 +30,10 @@ type Format struct {
 	Head   func([]byte) Likeness
 	Path   func(path, stem string) bool
 
+	// Companion reports whether the first record of a file shows that it is one that the program keeps beside its
+	// transcripts, such as a list of sessions: such a file is left out without a word. It may be nil.
+	Companion func(Members) bool
+
 	// Keys is set if entries are stored unchanged, without keys in their meta. It returns a function
 	// that makes the key of an entry; call it once for each entry of a tape, in their order.
 	Keys func() func(jsonl.Draft) string
@@ -61,8 +65,9 @@ type Files struct {
 	Ext string
 	// SubagentPrefix is the beginning of the names of subagents' files.
 	SubagentPrefix string
-	// IsNote reports whether a file with this name, in a folder of transcripts, is not one; nil: all are.
-	IsNote func(name string) bool
+	// IsNote reports whether a file in a folder of transcripts is not one, by its path with slashes and its name; nil: all
+	// are.
+	IsNote func(path, name string) bool
 	// Beside returns the paths of the notes beside a transcript that have parts of the session; nil: none have.
 	Beside func(path string) []string
 	// Database is set if sessions are in databases instead of files.
@@ -72,14 +77,16 @@ type Files struct {
 // Database says how a program keeps sessions in SQLite databases. The path of a session is its database's
 // path, a slash, and the session's id.
 type Database struct {
-	File string // the name of each database's file
-	// Tables are those that Sessions and Write ask. A database in which one is not a plain table is refused.
+	File string // the name of each database's file; * stands for any characters
+	// Tables are those that each database has, and that Sessions and Write ask. A database in which one is not a plain
+	// table is refused.
 	Tables []string
 	// JSON are the names of columns whose texts are JSON, and become so in the answers.
 	JSON []string
 	// All returns the user's databases, which need not exist any more.
 	All func(user Where) []DatabaseFile
-	// Sessions returns the sessions in a database, without those of subagents.
+	// Sessions returns the sessions in a database. Those of subagents have a Parent, and come after the others; they are
+	// left out if Write writes them into their sessions.
 	Sessions func(context.Context, Ask) ([]KeptSession, error)
 	// Write writes the session with an id as a transcript. path is the database's.
 	Write func(ctx context.Context, ask Ask, path, id string, w io.Writer) error
@@ -89,12 +96,14 @@ type Database struct {
 // limited.
 type Ask func(ctx context.Context, question string, args ...any) ([][]byte, error)
 
-// DatabaseFile is a database with the sessions of a directory.
+// DatabaseFile is a database with the sessions of a directory; Dir is "" if each session has its own.
 type DatabaseFile struct{ Path, Dir string }
 
 // KeptSession is a session in a database.
 type KeptSession struct {
 	ID      string
+	Parent  string // the session that started it; "" if it is no subagent's
+	Dir     string // its project; "" if the database's Dir says it, or it is not known
 	Changed string // the date of its last change, as [Date] returns it; "" if that is not known
 }
 

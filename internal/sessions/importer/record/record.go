@@ -119,7 +119,7 @@ func (s Source) Beside(name string) []byte {
 // Stem returns the file's name without folders and extension, "-" if nothing is left.
 func (s Source) Stem() string {
 	name := path.Base(strings.ReplaceAll(s.Name, `\`, "/"))
-	for _, ext := range []string{".gz", ".jsonl", ".ndjson", ".json"} {
+	for _, ext := range []string{".gz", ".zst", ".jsonl", ".ndjson", ".json"} {
 		name = strings.TrimSuffix(name, ext)
 	}
 	if name == "" || name == "." || name == "/" {
