@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tape/hooks"
+	"tape/internal/agent/models"
 	"tape/internal/agent/tools"
 	"tape/repo"
 )
@@ -21,6 +22,7 @@ type call struct {
 	ID        string
 	Name      string
 	Arguments json.RawMessage // as the model wrote them
+	cut       bool            // they end where the model's output was cut
 }
 
 // callPayload is the payload of an entry of kind tool_call.
@@ -46,6 +48,7 @@ func (r *turn) callOf(e hooks.Event, others []call) call {
 		return s
 	}
 	c := call{ID: text("id"), Name: text("name"), Arguments: json.RawMessage(text("arguments"))}
+	c.cut = e.Data[models.CallCut] == true
 	if t, ok := tools.Find(r.tools, c.Name); ok {
 		c.Name = t.Name
 	}
@@ -58,21 +61,25 @@ func (r *turn) callOf(e hooks.Event, others []call) call {
 	return c
 }
 
-// callTools records the calls, runs them in parallel, and records each result as it comes.
+// callTools records the calls, runs them, and records each result as it comes.
 func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err error) {
 	d := r.drafts()
+	d.thinking(reply.thinking)
 	if reply.text != "" {
 		d.message("assistant", reply.text, meta{})
 	}
-	d.calls(reply.calls)
+	d.calls(reply.calls, reply.kept)
 	if err := d.save(ctx); err != nil {
 		return false, err
 	}
 	for _, c := range reply.calls {
 		r.emit(hooks.Event{Kind: hooks.EventToolCall, Data: map[string]any{"id": c.ID, "name": c.Name, "arguments": string(c.Arguments)}})
 	}
+	if reply.kept != nil {
+		r.kept = append(r.kept, *reply.kept)
+	}
 	var plan handoffPlan
-	if err := r.runTools(ctx, reply.calls, &plan); err != nil {
+	if err := r.runTools(ctx, reply, &plan); err != nil {
 		return false, err
 	}
 	if ctx.Err() != nil {
@@ -82,13 +89,13 @@ func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err erro
 	return r.endCallStep(ctx, reply, &plan)
 }
 
-// calls adds the calls of a step.
-func (d *drafts) calls(list []call) {
+// calls adds the calls of a step, and what their server wants back with them.
+func (d *drafts) calls(list []call, kept *models.Kept) {
 	var p callPayload
 	for _, c := range list {
 		p.Calls = append(p.Calls, recordedCall{c.ID, "function", recordedFunction{c.Name, string(c.Arguments)}})
 	}
-	d.add(repo.KindToolCall, p, meta{})
+	d.add(repo.KindToolCall, p, meta{Kept: kept})
 }
 
 // finishedCall is a call with its result.
@@ -97,33 +104,75 @@ type finishedCall struct {
 	result hooks.ToolResult
 }
 
-// runTools runs calls in parallel. The hooks around them run one after the other.
-func (r *turn) runTools(ctx context.Context, calls []call, p *handoffPlan) error {
+// runTools runs the calls of an answer, each when those before it have ended that may touch the same files; others run
+// side by side. The hooks around them run one after the other.
+func (r *turn) runTools(ctx context.Context, reply *reply, p *handoffPlan) error {
 	ctx = p.withPlan(ctx)
+	calls := reply.calls
 	done, out := make(chan finishedCall, len(calls)), newOutputs()
-	for _, c := range calls {
-		hc, decided := r.beforeCall(ctx, hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments})
-		if decided != nil {
-			done <- finishedCall{hc, *decided}
-			continue
-		}
-		tc := r.toolContext(c.ID)
-		tc.Output = out.forCall(c.ID, c.Name)
-		if c.Name == subagentTool { // its hooks may write to the state
-			tc.State = maps.Clone(tc.State)
-		}
-		go func() { done <- r.runTool(ctx, hc, tc) }()
-	}
+	begun, ended := make([]bool, len(calls)), make([]bool, len(calls))
 	var err error
 	for range calls {
+		for i := range calls {
+			if !begun[i] && r.mayBegin(calls, ended, i) {
+				begun[i] = true
+				r.begin(ctx, reply, i, done, out)
+			}
+		}
 		// Wait for all calls, so that none outlives the turn.
 		f := r.next(done, out)
+		ended[slices.IndexFunc(calls, func(c call) bool { return c.ID == f.call.ID })] = true
 		f.result = r.agent.Runtime.AfterToolCall(ctx, f.call, f.result, r.state)
 		if !p.holdBack(f) {
 			err = errors.Join(err, r.recordResult(ctx, f))
 		}
 	}
 	return err
+}
+
+// mayBegin reports whether call i need not wait for one before it.
+func (r *turn) mayBegin(calls []call, ended []bool, i int) bool {
+	for n := range i {
+		if !ended[n] && tools.InOrder(calls[n].Name, calls[n].Arguments, calls[i].Name, calls[i].Arguments) {
+			return false
+		}
+	}
+	return true
+}
+
+// begin asks the hooks about a call, and starts it.
+func (r *turn) begin(ctx context.Context, reply *reply, i int, done chan<- finishedCall, out *outputs) {
+	c := reply.calls[i]
+	hc := hooks.ToolCall{RunID: r.runID, ID: c.ID, Tool: c.Name, Arguments: c.Arguments}
+	switch {
+	case c.cut:
+		done <- finishedCall{hc, hooks.ToolResult{Err: errors.New(textCut(reply.limit))}}
+		return
+	case ctx.Err() != nil:
+		done <- finishedCall{hc, hooks.ToolResult{Err: errors.New("interrupted: it was not begun")}}
+		return
+	}
+	hc, decided := r.beforeCall(ctx, hc)
+	hc.ID = c.ID
+	if decided != nil {
+		done <- finishedCall{hc, *decided}
+		return
+	}
+	tc := r.toolContext(c.ID)
+	tc.Output = out.forCall(c.ID, c.Name)
+	if c.Name == subagentTool { // its hooks may write to the state
+		tc.State = maps.Clone(tc.State)
+	}
+	go func() { done <- r.runTool(ctx, hc, tc) }()
+}
+
+// textCut tells the model why a call was not made.
+func textCut(limit int) string {
+	of := ""
+	if limit > 0 {
+		of = fmt.Sprintf(" of %d tokens", limit)
+	}
+	return "the call was not made: your output was cut at its limit" + of + ", before the arguments were complete. Write less at once: for example, write the first part of a file, and add each further part with a call of its own."
 }
 
 // beforeCall runs the hooks before a call and returns the call, which they may have changed. If the call must

@@ -8,7 +8,10 @@ import (
 	"sync"
 
 	"tape/hooks"
+	"tape/internal/agent/models"
+	"tape/internal/agent/overflow"
 	"tape/internal/agent/tools"
+	"tape/internal/show/display"
 	"tape/repo"
 )
 
@@ -38,12 +41,15 @@ func (r *turn) handOff(d *drafts, a repo.Anchor) error {
 // handOffOverflow begins a new phase with the same prompt, because the context was too long. If a model can
 // summarize, the phase begins with a summary and the calls that the turn has made.
 func (r *turn) handOffOverflow(ctx context.Context, problem error) error {
-	r.past.handedOff = true
+	carry := overflow.Carried(problem.Error(), r.sent, r.past.tight)
+	r.past.handoffs++
+	r.past.tight++
 	d := r.drafts()
-	summary, err := r.summarize(ctx, d)
+	summary, err := r.summarize(ctx, d, carry.Allowed)
 	if err != nil {
 		summary = "" // the turn goes on without a summary
 	}
+	summary = display.KeepEnds(summary, carry.Summary/2)
 	if ctx.Err() != nil {
 		return r.fail(ctx, kindCancelled, ctx.Err(), nil)
 	}
@@ -59,7 +65,7 @@ func (r *turn) handOffOverflow(ctx context.Context, problem error) error {
 	if summary != "" {
 		shown = "the context was too long: the model goes on with a summary of what came before"
 		text := textGoOn
-		done, err := r.doneCalls(ctx)
+		done, err := r.doneCalls(ctx, carry.Calls)
 		if err != nil {
 			return err
 		}
@@ -71,14 +77,24 @@ func (r *turn) handOffOverflow(ctx context.Context, problem error) error {
 	if err := r.savePrompt(ctx, d, true); err != nil {
 		return err
 	}
+	r.kept = []models.Kept{}
 	r.emit(hooks.Event{Kind: hooks.EventNotice, Data: map[string]any{"text": shown + "; the tape keeps everything"}})
 	return nil
+}
+
+// stillTooLong is the error of a turn that has begun as many new contexts as it may.
+func (r *turn) stillTooLong(problem error) error {
+	if r.past.handoffs == 0 {
+		return problem
+	}
+	return fmt.Errorf("%w (also after %s in this turn; ask for less at once, choose a model with a larger context, or raise the setting auto_handoffs)",
+		problem, display.Count(r.past.handoffs, "new context", "new contexts"))
 }
 
 // compact begins a new phase with a summary that a model makes.
 func (r *turn) compact(ctx context.Context) (string, error) {
 	d := r.drafts()
-	summary, err := r.summarize(ctx, d)
+	summary, err := r.summarize(ctx, d, 0)
 	if err != nil {
 		return "", fmt.Errorf("there is no summary: %w; write one yourself: ,tape.handoff name=phase summary='what is done, what is left'", err)
 	}
@@ -142,7 +158,7 @@ func (r *turn) endCallStep(ctx context.Context, reply *reply, p *handoffPlan) (m
 	after.message("user", textNewPhase, meta{Step: r.step})
 	after.message("user", r.past.prompt, meta{Again: true})
 	if err = errors.Join(after.err, r.endStep(ctx, d, true, reply, after.list...)); err == nil {
-		r.promptAt = r.end
+		r.promptAt, r.kept = r.end, []models.Kept{}
 		show()
 	}
 	return true, err

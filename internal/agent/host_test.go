@@ -249,6 +249,15 @@ func brief(e repo.Entry) string {
 	return e.Kind + " " + p.Name
 }
 
+// tape returns the tape of the session, an entry a line.
+func (h *host) tape() string {
+	var out []string
+	for _, e := range h.entries() {
+		out = append(out, brief(e))
+	}
+	return strings.Join(out, "\n")
+}
+
 // wantTape compares the brief entries of the session s.
 func (h *host) wantTape(want ...string) {
 	h.t.Helper()

@@ -35,7 +35,8 @@ type past struct {
 	waiting   []call // its calls without a result
 	cancelled bool
 	partial   bool   // an answer that was cut off follows the prompt
-	handedOff bool   // because the context was too long
+	handoffs  int    // because the context was too long
+	tight     int    // how many of them came one after the other, without an answer between them
 	text      string // the assistant's messages, or the command's output
 	promptAt  place
 }
@@ -133,7 +134,11 @@ func (p *past) add(e repo.Entry) error {
 			p.cancelled = data.Status == statusCancelled
 		case eventStep:
 			p.step, p.status, p.problem, p.open = data.Step, data.Status, data.Error, false
-			p.handedOff = p.handedOff || data.Status == statusAutoHandoff
+			if p.tight++; data.Status == statusAutoHandoff {
+				p.handoffs++
+			} else {
+				p.tight = 0
+			}
 		case eventCommand:
 			p.status, p.text = data.Status, data.Output
 		}

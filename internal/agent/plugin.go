@@ -50,6 +50,8 @@ type Options struct {
 	Keys      []string // of providers, masked on the tape
 	MaxSteps  int      // of a turn; 0: 50
 	MaxTokens int      // of an answer; 0: the provider's default
+	// AutoHandoffs is how often a turn begins a new context because it was too long; 0: 3, -1: never.
+	AutoHandoffs int
 	// Commands says that a person types the comma commands, so that nobody is asked whether they may run.
 	Commands bool
 	// Plan reports whether tools that change something are refused. If so, the system prompt says it. nil:
@@ -89,6 +91,9 @@ func Plugin(o Options) *hooks.Plugin {
 func (a *agent) setDefaults() {
 	if a.MaxSteps == 0 {
 		a.MaxSteps = 50
+	}
+	if a.AutoHandoffs == 0 {
+		a.AutoHandoffs = 3
 	}
 	if a.Now == nil {
 		a.Now = time.Now

@@ -6,8 +6,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
+	"tape/internal/agent/models"
 	"tape/repo"
 )
 
@@ -17,6 +19,7 @@ const (
 	eventStep        = "loop.step"
 	eventCommand     = "command"
 	eventModelSwitch = "model_switch"
+	eventThinking    = "thinking" // as imports have it
 	eventPhase       = "phase" // a subagent's anchor, which does not end the session's phase
 )
 
@@ -43,6 +46,8 @@ type meta struct {
 	IsError   []string `json:"is_error,omitempty"`
 	Search    bool     `json:"search,omitempty"`  // later searches leave it out
 	Context   *bool    `json:"context,omitempty"` // false: not for the session's model
+
+	Kept *models.Kept `json:"kept,omitempty"` // on calls: what goes back to the server that they came from
 }
 
 // turn returns the message_id of the entry's turn.
@@ -73,6 +78,9 @@ func (r *turn) entry(kind string, payload any, m meta) (repo.Draft, error) {
 		d.Payload, _ = r.agent.masked.Mask(d.Payload)
 	}
 	d.Meta, err = encoded(m)
+	if r.agent.masked != nil && m.Kept != nil {
+		d.Meta, _ = r.agent.masked.Mask(d.Meta)
+	}
 	return d, err
 }
 
@@ -128,6 +136,13 @@ func (d *drafts) event(name string, data map[string]any) {
 		Name string         `json:"name"`
 		Data map[string]any `json:"data"`
 	}{name, data}, meta{})
+}
+
+// thinking adds what the model has thought.
+func (d *drafts) thinking(text string) {
+	if strings.TrimSpace(text) != "" {
+		d.event(eventThinking, map[string]any{"thinking": text})
+	}
 }
 
 func (d *drafts) failure(kind, message string) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/models"
+	"tape/repo"
 	"tape/repo/view"
 )
 
@@ -129,9 +131,13 @@ func (s steering) end(ctx context.Context, err error) error {
 
 // reply is the model's answer in one step.
 type reply struct {
-	text  string
-	calls []call
-	usage map[string]any
+	text     string
+	thinking string
+	calls    []call
+	usage    map[string]any
+	kept     *models.Kept // what the server wants back with the calls
+	cut      bool         // the answer has reached the limit of the model's output
+	limit    int          // that limit in tokens; 0: not known
 }
 
 // answer calls the model. If that fails, the reply has the part of the answer that was received.
@@ -162,9 +168,16 @@ func (r *turn) answer(ctx context.Context) (*reply, error) {
 		return &reply{}, errors.Join(err, fmt.Errorf("a plugin has changed the model from %q to %q in before_llm_call, but the new model takes messages of another format: set it in load_state, as %q",
 			r.model, request.Model, hooks.StateModel))
 	}
-	r.used = request.Model
+	kept, err := r.keptCalls(ctx)
+	if err != nil {
+		return &reply{}, err
+	}
+	r.used, r.sent = request.Model, len(r.system)
+	for _, m := range request.Messages {
+		r.sent += len(m)
+	}
 	began := time.Now()
-	out, err := r.receive(client.Stream(ctx, models.Request{Model: request.Model, System: r.system, Messages: request.Messages, Tools: r.tools, MaxTokens: request.MaxTokens}))
+	out, err := r.receive(client.Stream(ctx, models.Request{Model: request.Model, System: r.system, Messages: request.Messages, Tools: r.tools, MaxTokens: request.MaxTokens, Kept: kept}))
 	if ctx.Err() != nil {
 		return out, errors.Join(err, ctx.Err())
 	}
@@ -196,14 +209,46 @@ func (r *turn) receive(stream hooks.Stream) (*reply, error) {
 		case hooks.EventUsage:
 			out.usage = e.Data
 		case hooks.EventFinal:
-			if model, _ := e.Data["model"].(string); model != "" {
-				r.used = model // a fallback's
-			}
+			r.endReply(out, e.Data)
 			continue // the turn ends with an event of its own
 		}
 		r.emit(e)
 	}
 	return out, nil
+}
+
+// endReply reads the event at the end of an answer.
+func (r *turn) endReply(out *reply, data map[string]any) {
+	if model, _ := data["model"].(string); model != "" {
+		r.used = model // a fallback's
+	}
+	out.thinking, _ = data[models.FinalReasoning].(string)
+	out.limit, out.cut = data[models.FinalCut].(int)
+	if kept, ok := data[models.FinalKept].(models.Kept); ok && len(kept.Calls) == len(out.calls) {
+		for i, c := range out.calls {
+			kept.Calls[i] = c.ID // it may have been made unique
+		}
+		out.kept = &kept
+	}
+}
+
+// keptCalls returns what the servers of the context's answers want back. It is read once in a turn, and again in a new
+// context.
+func (r *turn) keptCalls(ctx context.Context) ([]models.Kept, error) {
+	if r.kept != nil || r.forked {
+		return r.kept, nil
+	}
+	r.kept = []models.Kept{}
+	for e, err := range r.tape.Context(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		var m meta
+		if e.Kind == repo.KindToolCall && bytes.Contains(e.Meta, []byte(`"kept"`)) && json.Unmarshal(e.Meta, &m) == nil && m.Kept != nil {
+			r.kept = append(r.kept, *m.Kept)
+		}
+	}
+	return r.kept, nil
 }
 
 // messages returns the messages of the next call: from the last anchor on, or a plugin's choice.

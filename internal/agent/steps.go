@@ -91,7 +91,7 @@ func (w *steps) addCalls(d *drafts) {
 	if w.text != "" {
 		d.message("assistant", w.text, meta{})
 	}
-	d.calls(w.calls)
+	d.calls(w.calls, nil)
 	w.waiting, w.calls, w.text = append(w.waiting, w.calls...), nil, ""
 }
 

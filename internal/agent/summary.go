@@ -22,8 +22,8 @@ const textGoOn = "The context was too long, and begins anew with a summary of wh
 const textDone = "\n\nIn this turn, these calls were made already, with these results. Do not make them again:\n"
 
 // summarize asks a model for a summary of the context so far. The event run, with the usage, is added to the
-// drafts.
-func (r *turn) summarize(ctx context.Context, d *drafts) (string, error) {
+// drafts. allowed is how many characters the model takes; 0: not known.
+func (r *turn) summarize(ctx context.Context, d *drafts, allowed int) (string, error) {
 	model := cmp.Or(r.agent.SummaryModel, r.model)
 	form, err := r.agent.form(r.model)
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *turn) summarize(ctx context.Context, d *drafts) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, limit := range overflow.Limits() {
+	for _, limit := range overflow.Limits(allowed) {
 		text, usage, err := r.askSummary(ctx, model, overflow.Transcript(messages, limit))
 		if errors.Is(err, models.ErrContextLength) {
 			continue
@@ -86,7 +86,11 @@ func (r *turn) askSummary(ctx context.Context, model, transcript string) (text s
 }
 
 // doneCalls returns the calls that the turn has made in this phase, with their results.
-func (r *turn) doneCalls(ctx context.Context) (string, error) {
+// The text has at most limit characters.
+func (r *turn) doneCalls(ctx context.Context, limit int) (string, error) {
+	if limit == 0 {
+		return "", nil
+	}
 	var own []repo.Entry
 	for e, err := range r.tape.Entries(ctx, repo.Query{Reverse: true}) {
 		if err != nil {
@@ -101,5 +105,5 @@ func (r *turn) doneCalls(ctx context.Context) (string, error) {
 		}
 	}
 	slices.Reverse(own)
-	return overflow.Calls(own), nil
+	return overflow.Calls(own, limit), nil
 }

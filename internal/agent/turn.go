@@ -18,6 +18,7 @@ const (
 	kindContext   = "context_length_exceeded"
 	kindModel     = "model_error"
 	kindTurn      = "turn_error"
+	kindCut       = "cut"
 	kindSteps     = "max_steps"
 	kindNoModel   = "no_model"
 )
@@ -47,7 +48,9 @@ type turn struct {
 	step     int
 	began    time.Time // of the step, or of the command
 	promptAt place
-	end      place // of the last stored entry
+	end      place         // of the last stored entry
+	kept     []models.Kept // of the answers in the context; nil: not read yet
+	sent     int           // bytes of the last request's messages and system prompt
 
 	work   func(ctx context.Context) error // the loop, or a command
 	emit   func(hooks.Event)               // shows an event; does nothing once the reader has left
@@ -122,7 +125,12 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 		return false, r.fail(ctx, kindTurn, err, nil)
 	}
 	reply, err := r.answer(ctx)
+	if err == nil {
+		r.past.tight = 0
+	}
 	switch {
+	case err == nil && len(reply.calls) == 0 && reply.cut:
+		return false, r.fail(ctx, kindCut, cutAnswer(reply.limit), reply)
 	case err == nil && len(reply.calls) == 0:
 		return r.endWithAnswer(ctx, reply)
 	case err == nil:
@@ -131,10 +139,19 @@ func (r *turn) oneStep(ctx context.Context) (more bool, err error) {
 		return false, r.fail(ctx, kindCancelled, ctx.Err(), reply)
 	case !errors.Is(err, models.ErrContextLength):
 		return false, r.fail(ctx, kindModel, err, reply)
-	case r.past.handedOff:
-		return false, r.fail(ctx, kindContext, err, nil)
+	case r.past.handoffs >= r.agent.AutoHandoffs:
+		return false, r.fail(ctx, kindContext, r.stillTooLong(err), nil)
 	}
 	return true, r.handOffOverflow(ctx, err)
+}
+
+// cutAnswer is the error of an answer that the model could not end.
+func cutAnswer(limit int) error {
+	of := ""
+	if limit > 0 {
+		of = fmt.Sprintf(" of %d tokens", limit)
+	}
+	return fmt.Errorf("the answer was cut: it has reached the limit%s of the model's output; send \"go on\", or raise the setting max_tokens", of)
 }
 
 // endWithAnswer records an answer without calls. The turn goes on only if messages came in meanwhile.
@@ -145,6 +162,7 @@ func (r *turn) endWithAnswer(ctx context.Context, reply *reply) (more bool, err 
 		return false, steered.end(ctx, r.fail(ctx, kindTurn, err, reply))
 	}
 	d := r.drafts()
+	d.thinking(reply.thinking)
 	d.message("assistant", reply.text, meta{})
 	err = r.endStep(ctx, d, steered.added, reply, after.list...)
 	return steered.added, steered.end(ctx, err)
@@ -184,6 +202,7 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	var usage map[string]any
 	if reply != nil {
 		usage = reply.usage
+		d.thinking(reply.thinking)
 		d.partial(reply.text, goesOn(ctx))
 	}
 	d.run(status, usage)

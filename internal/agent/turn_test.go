@@ -147,16 +147,54 @@ func TestAutoHandoffSummary(t *testing.T) {
 	}
 }
 
-func TestAutoHandoffOnce(t *testing.T) {
-	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream { return fails("", errLong) }, nil)
+// A context that is too long again, right after the handoff, begins with less each time, and at last with the summary
+// alone; then comes the error (aaif-goose/goose#11072, anomalyco/opencode#27924).
+func TestAutoHandoffsAreLimited(t *testing.T) {
+	h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+		if n == 1 {
+			return says("", `c1 look {"text":"`+strings.Repeat("x", 60_000)+`"}`)
+		}
+		return fails("", errLong)
+	}, with(echo("look")))
+	h.model.summary = func(models.Request) hooks.Stream { return says(strings.Repeat("word ", 20_000)) }
 	_, err := h.turn(t.Context(), "m", "work")
-	if !errors.Is(err, models.ErrContextLength) || len(h.model.requests) != 2 {
-		t.Errorf("%v after %d calls, want an error about the context after 2", err, len(h.model.requests))
+	if !errors.Is(err, models.ErrContextLength) || len(h.model.requests) != 5 || !strings.Contains(err.Error(), "3 new contexts") || !strings.Contains(err.Error(), "auto_handoffs") {
+		t.Errorf("%v after %d calls, want an error about the context after 5, with what to do", err, len(h.model.requests))
 	}
-	h.wantTape("anchor session/start", "system", "user: work", "anchor auto_handoff/context_overflow", "loop.step auto_handoff", "user: work",
-		"error context_length_exceeded", "run error", "loop.step error")
+	refused := len(sent(h.model.requests[1]))
+	for i, r := range h.model.requests[2:] {
+		size := len(sent(r))
+		if size > refused/4+1000 || i > 0 && size >= refused {
+			t.Errorf("context %d has %d bytes after one of %d", i, size, refused)
+		}
+		if refused = size; i == 2 && strings.Contains(sent(r), "were made already") {
+			t.Error("the last context has more than the summary")
+		}
+	}
+	if n := strings.Count(h.tape(), "anchor auto_handoff/context_overflow\nloop.step auto_handoff"); n != 3 {
+		t.Errorf("%d handoffs with their steps are on the tape, want 3:\n%s", n, h.tape())
+	}
 	if len(h.sent) != 1 || h.sent[0].Text(hooks.KeyKind) != hooks.KindError {
 		t.Errorf("sent %v, want one error", h.sent)
+	}
+}
+
+// An overflow later in the turn, after steps that worked, begins a new context again; the setting limits how often.
+func TestAutoHandoffAgain(t *testing.T) {
+	for limit, want := range map[int]string{3: "", -1: "context is too long"} {
+		h := newHost(t, newStore(t), func(n int, _ models.Request) hooks.Stream {
+			switch {
+			case n == 7:
+				return says("done")
+			case n%2 == 0:
+				return fails("", errLong)
+			}
+			return says("", fmt.Sprintf(`c%d look {"text":"a"}`, n))
+		}, func(o *Options) { with(echo("look"))(o); o.AutoHandoffs = limit })
+		_, err := h.turn(t.Context(), "m", "work")
+		if want == "" && (err != nil || strings.Count(h.tape(), "auto_handoff/context_overflow") != 3) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("auto_handoffs %d: %v\n%s", limit, err, h.tape())
+		}
 	}
 }
 

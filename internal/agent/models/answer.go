@@ -95,15 +95,15 @@ func (a *answer) stoppedBy(list []string) bool {
 // complete returns why what was received is not an answer; nil if it is one.
 func (a *answer) complete() error {
 	named := slices.ContainsFunc(a.calls, func(t *toolCall) bool { return t.name != "" })
-	given := fmt.Sprintf("finish_reason %q", a.reason)
+	given := "with finish_reason " + a.reason
 	if a.reason == "" {
-		given = "it gives no reason"
+		given = "and gave no reason"
 	}
 	switch {
 	case a.stoppedBy(windowReasons):
 		return &failure{code: a.reason, text: "the model stopped: " + a.reason}
 	case a.stoppedBy(errorReasons):
-		return &failure{text: "the server broke the answer off (" + given + ")", passing: true}
+		return &failure{text: "the server broke the answer off, " + given, passing: true}
 	case a.refusal.Len() > 0 || strings.EqualFold(a.reason, "refusal"):
 		said := strings.TrimSpace(a.refusal.String())
 		if said != "" {
@@ -111,7 +111,7 @@ func (a *answer) complete() error {
 		}
 		return &failure{text: "the model refuses to answer" + said, way: "say it in other words, or choose another model"}
 	case a.stoppedBy(filterReasons):
-		return &failure{text: "the answer was stopped by a filter of the server (" + given + ")", way: "say it in other words, or choose another model"}
+		return &failure{text: "the answer was stopped by a filter of the server, " + given, way: "say it in other words, or choose another model"}
 	case !a.ended:
 		return &failure{text: "the answer broke off: the stream ended without its last event", passing: true}
 	case strings.TrimSpace(a.text.String()) != "" || named:
@@ -119,11 +119,11 @@ func (a *answer) complete() error {
 	case a.stoppedBy(cutReasons):
 		return &failure{text: "the model has used all its output" + tokens(a.limit) + " before it answered", cause: ErrCut, way: "raise the setting max_tokens, or ask for less at once"}
 	case len(a.calls) > 0:
-		return &failure{text: "the model called a tool without a name, and said nothing (" + given + ")", way: "send the message again, or choose another model"}
+		return &failure{text: "the model called a tool without a name, and said nothing, " + given, way: "send the message again, or choose another model"}
 	case a.reasoning.Len() > 0:
-		return &failure{text: "the model has only thought, and answered nothing (" + given + ")", way: "send the message again, or choose another model"}
+		return &failure{text: "the model has only thought, and answered nothing, " + given, way: "send the message again, or choose another model"}
 	}
-	return &failure{text: "the model answered nothing (" + given + ")", way: "send the message again, or choose another model"}
+	return &failure{text: "the model answered nothing, " + given, way: "send the message again, or choose another model"}
 }
 
 func tokens(n int) string {

@@ -70,6 +70,16 @@ func overflowTexts() []pattern {
 		{"prompt too long", "Ollama, with \"exceeded max context length by 9 tokens\": https://github.com/earendil-works/pi (overflow.ts)"},
 		{"input length exceeds the context length", "Ollama: https://github.com/ollama/ollama"},
 		{"longer than the maximum model length", "vLLM, when it reads the input: https://github.com/vllm-project/vllm"},
+		{"prompt exceeds max length", "Z.ai, code 1261: https://github.com/NousResearch/hermes-agent/issues/2600"},
+		{"prompt 超长", "Zhipu, code 1261: https://github.com/stefandevo/glm-acp-agent/issues/44"},
+		{"tokens … exceed max message tokens", "Volcengine: https://www.volcengine.com/docs/82379/1299023"},
+		{"total message size … exceeds limit", "Moonshot, in bytes: https://github.com/MoonshotAI/kimi-code/issues/476"},
+		{"input token count is … only supports up to", "Vertex AI: https://cloud.google.com/vertex-ai/generative-ai/docs"},
+		{"上下文长度", "servers in Chinese: the length of the context"},
+		{"输入长度超", "servers in Chinese: the input is too long"},
+		{"context length", "Bub takes it for an overflow: https://github.com/bubbuild/bub (model_runner.py)"},
+		{"maximum context", "Bub, as above"},
+		{"token limit", "Bub, as above"},
 		{"too long to fit into the model", "vLLM: https://github.com/vllm-project/vllm/issues/12165"},
 	}
 }

@@ -59,6 +59,9 @@ func TestOverflowWords(t *testing.T) {
 		"The number of tokens to keep from the initial prompt is greater than the context length (n_keep: 13055>= n_ctx: 4096).",
 		"prompt too long; exceeded max context length by 4096 tokens",
 		"the input length exceeds the context length",
+		"Prompt exceeds max length", "Prompt 超长", "Total tokens of image and text exceed max message tokens.", "total message size 10176584 exceeds limit 2097152",
+		"Unable to submit request because the input token count is 40000 but model only supports up to 32768.", "该模型最大上下文长度为 32768", "输入长度超过限制",
+		"the context length is used up", "this is over the maximum context", "a token limit was reached",
 		"The decoder prompt (length 5951) is longer than the maximum model length of 4096.",
 		"The prompt (total length 25938) is too long to fit into the model (context length 4096).",
 	}

@@ -26,8 +26,8 @@ type Settings struct {
 	Log       *slog.Logger  // nil: nothing is logged
 
 	config Config
-	keys     func() map[string]string // a function, so that no log or %v prints them
-	getenv   func(string) string
+	keys   func() map[string]string // a function, so that no log or %v prints them
+	getenv func(string) string
 }
 
 // Config is the part of a workspace's settings that is about models. What is by provider has its name as key.

@@ -29,7 +29,7 @@ func TestTranscript(t *testing.T) {
 			at = next
 		}
 	}
-	for _, limit := range Limits() {
+	for _, limit := range Limits(0) {
 		var many []json.RawMessage
 		for i := range 2000 {
 			many = append(many, json.RawMessage(fmt.Sprintf(`{"role":"user","content":"%d %s"}`, i, strings.Repeat("日本", 100))))
@@ -48,7 +48,7 @@ func TestCalls(t *testing.T) {
 	result := func(id, text string) repo.Entry {
 		return repo.Entry{Kind: repo.KindToolResult, Meta: json.RawMessage(`{"call_ids":["` + id + `"]}`), Payload: json.RawMessage(`{"results":["` + text + `"]}`)}
 	}
-	if got, want := Calls([]repo.Entry{call("a", "x"), call("b", "y"), result("b", "two"), result("a", "one"), call("c", "z"), {Kind: repo.KindToolCall, Payload: json.RawMessage(`1`)}}),
+	if got, want := Calls([]repo.Entry{call("a", "x"), call("b", "y"), result("b", "two"), result("a", "one"), call("c", "z"), {Kind: repo.KindToolCall, Payload: json.RawMessage(`1`)}}, shownOfCalls),
 		"- bash x\none\n- bash y\ntwo\n- bash z\n(it has no result)"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -57,10 +57,10 @@ func TestCalls(t *testing.T) {
 		id := fmt.Sprint("n", i)
 		many = append(many, call(id, id), result(id, strings.Repeat("x", 2000)))
 	}
-	if got := Calls(many); len(got) > shownOfCalls+2000 || !strings.Contains(got, "- bash n99\n") || strings.Contains(got, "- bash n0\n") || !strings.HasPrefix(got, "(89 earlier calls") {
+	if got := Calls(many, shownOfCalls); len(got) > shownOfCalls+2000 || !strings.Contains(got, "- bash n99\n") || strings.Contains(got, "- bash n0\n") || !strings.HasPrefix(got, "(89 earlier calls") {
 		t.Errorf("%d bytes, want the newest calls after a note: %.60s", len(got), got)
 	}
-	if got := Calls(nil); got != "" {
+	if got := Calls(nil, 100); got != "" {
 		t.Errorf("no entries: %q", got)
 	}
 }
