@@ -318,6 +318,7 @@ type toolbox struct {
 }
 
 func (b *toolbox) All(context.Context) []hooks.Tool { return b.list }
+func (b *toolbox) Problems() []string               { return nil }
 func (b *toolbox) Stop(session string)              { b.stopped = session }
 
 // steer sends a message to the running turn of the session s.

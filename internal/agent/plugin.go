@@ -32,6 +32,7 @@ type Tools interface {
 	All(ctx context.Context) []hooks.Tool
 	Keep(ctx context.Context, c hooks.ToolContext, tool, text string) (string, *repo.Artifact)
 	Stop(session string)
+	Problems() []string // since the last call, of tools that cannot be used
 }
 
 // Options of the plugin. Runtime is required; without the others, their features are missing.
@@ -108,6 +109,7 @@ type noTools struct{}
 
 func (noTools) All(context.Context) []hooks.Tool { return nil }
 func (noTools) Stop(string)                      {}
+func (noTools) Problems() []string               { return nil }
 func (noTools) Keep(_ context.Context, _ hooks.ToolContext, _, text string) (string, *repo.Artifact) {
 	return strings.ToValidUTF8(text, "\uFFFD"), nil
 }
@@ -186,7 +188,7 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	if _, err := a.form(r.model); err != nil {
 		return nil, errors.Join(err, r.noModel(ctx, err))
 	}
-	r.work = r.run
+	r.work, r.problems = r.run, a.Tools.Problems()
 	return r.stream(ctx), nil
 }
 

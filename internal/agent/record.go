@@ -20,7 +20,7 @@ const (
 	eventCommand     = "command"
 	eventModelSwitch = "model_switch"
 	eventThinking    = "thinking" // as imports have it
-	eventPhase       = "phase" // a subagent's anchor, which does not end the session's phase
+	eventPhase       = "phase"    // a subagent's anchor, which does not end the session's phase
 )
 
 // The states of a step, of a run, and of a command.

@@ -52,11 +52,13 @@ type turn struct {
 	kept     []models.Kept // of the answers in the context; nil: not read yet
 	sent     int           // bytes of the last request's messages and system prompt
 
-	work   func(ctx context.Context) error // the loop, or a command
-	emit   func(hooks.Event)               // shows an event; does nothing once the reader has left
-	failed bool                            // the command has failed
-	text   strings.Builder                 // all text that was shown
-	last   string                          // the run_id of the last piece of text
+	work func(ctx context.Context) error // the loop, or a command
+
+	problems []string          // with the tools, to be shown at the beginning
+	emit     func(hooks.Event) // shows an event; does nothing once the reader has left
+	failed   bool              // the command has failed
+	text     strings.Builder   // all text that was shown
+	last     string            // the run_id of the last piece of text
 }
 
 // place is the position of an entry.
@@ -78,6 +80,9 @@ func (r *turn) stream(ctx context.Context) hooks.Stream {
 				left = true
 				stop()
 			}
+		}
+		for _, text := range r.problems {
+			r.emit(hooks.Event{Kind: hooks.EventNotice, Data: map[string]any{"text": text}})
 		}
 		err := r.work(ctx)
 		switch {

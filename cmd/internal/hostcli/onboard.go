@@ -302,6 +302,9 @@ func (b *onboarder) try(ctx context.Context, model string) error {
 	}
 	message := json.RawMessage(`{"role":"user","content":"Answer with the word yes."}`)
 	for e, err := range client.Stream(ctx, models.Request{Model: model, Messages: []json.RawMessage{message}, MaxTokens: 100}) {
+		if errors.Is(err, models.ErrCut) {
+			return nil // it has thought
+		}
 		if err != nil {
 			return err
 		}

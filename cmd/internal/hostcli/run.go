@@ -95,6 +95,10 @@ func (t *oneTurn) event(e hooks.Event, stream bool) {
 		t.ui.Event(e)
 	}
 	switch e.Kind {
+	case hooks.EventNotice:
+		if t.ui == nil {
+			t.o.Warn(hooks.Envelope(e.Data).Text("text")) // at once, because it may be about a wait
+		}
 	case hooks.EventFinal:
 		t.failed = e.Data["ok"] == false
 	case hooks.EventToolCall, hooks.EventToolResult:

@@ -153,8 +153,12 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 		if change, ok := h.without(f, q); ok {
 			c.remember(p, name, change)
 			c.settings.log().Info("a server refuses a request, which is made again", "model", model, "without", change.what, "error", shorten(f.text))
-			if change.notice != "" && !emit(notice(model+": "+change.notice)) {
-				return nil
+			if change.notice != "" {
+				e := notice(model + ": " + change.notice)
+				e.Data["tell"] = true
+				if !emit(e) {
+					return nil
+				}
 			}
 			continue
 		}

@@ -35,20 +35,42 @@ func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) 
 	if s.keys != nil {
 		text = masked(text, func(value []byte) []byte { value, _ = s.keys.Mask(value); return value })
 	}
-	chars := utf8.RuneCountInString(text)
-	if chars <= LongestResult {
-		return text, nil
+	shown, redrawn := text, false
+	if printed(tool) {
+		shown, redrawn = asShown(text)
 	}
-	text = masked(text, func(value []byte) []byte { value, _ = s.scanner().Mask(value, nil); return value })
-	lines := display.Count(strings.Count(text, "\n")+1, "line", "lines")
+	chars := utf8.RuneCountInString(shown)
+	if chars <= LongestResult && !redrawn {
+		return shown, nil
+	}
+	secret := func(value []byte) []byte { value, _ = s.scanner().Mask(value, nil); return value }
+	shown = masked(shown, secret)
+	text = masked(text, secret)
+	lines := display.Count(strings.Count(shown, "\n")+1, "line", "lines")
 	a, err := s.store(ctx, c, tool, text)
+	if err != nil && chars <= LongestResult {
+		return shown, nil
+	}
 	if err != nil {
 		s.o.Log.Warn("a long result was not kept", "tool", tool, "error", err)
-		return fmt.Sprintf("[%s: %d characters in %s; the rest could not be kept: %v]\n%s", tool, chars, lines, err, display.KeepEnds(text, previewChars/2)), nil
+		return fmt.Sprintf("[%s: %d characters in %s; the rest could not be kept: %v]\n%s", tool, chars, lines, err, display.KeepEnds(shown, previewChars/2)), nil
 	}
 	id := a.ID[:min(len(a.ID), shownOfID)]
+	if chars <= LongestResult {
+		return fmt.Sprintf("%s\n[what was overwritten on the terminal is left out; the artifact %s has all %d bytes]", strings.TrimSuffix(shown, "\n"), id, len(text)), &a
+	}
 	return fmt.Sprintf("[%s: %d characters in %s are the artifact %s of %d bytes; artifact.read id=%s offset=0 reads it, artifact.search finds lines]\n%s",
-		tool, chars, lines, id, len(text), id, display.KeepEnds(text, previewChars/2)), &a
+		tool, chars, lines, id, len(text), id, display.KeepEnds(shown, previewChars/2)), &a
+}
+
+// printed reports whether a tool's results are what programs have printed, and not texts as they are stored.
+func printed(tool string) bool {
+	for _, of := range []string{"fs.", "artifact.", "tape."} {
+		if strings.HasPrefix(tool, of) {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *Set) store(ctx context.Context, c hooks.ToolContext, tool, text string) (repo.Artifact, error) {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,7 +36,7 @@ type Server struct {
 
 // Limits of a server.
 const (
-	startTimeout   = 30 * time.Second
+	startTimeout   = 10 * time.Second // with the list of its tools
 	answerTimeout  = 5 * time.Minute
 	retryAfter     = time.Minute // until All tries a server again that failed
 	exitTimeout    = time.Second // from the end of its input until it is terminated
@@ -52,6 +53,7 @@ type server struct {
 	env       func() []string
 	watchdog  *watchdog
 	log       *slog.Logger
+	tell      func(problem string) // nil: nobody is told
 
 	mu      sync.Mutex
 	session *mcp.ClientSession
@@ -60,6 +62,7 @@ type server struct {
 	offered []hooks.Tool
 	failed  time.Time // when it last failed to start or to list its tools
 	closed  bool
+	said    string      // the problem that was told last
 	changed atomic.Bool // the list of tools has to be read again
 }
 
@@ -174,7 +177,7 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 		s.watchdog.ended(cmd)
 		close(done)
 	}()
-	return &mcp.IOTransport{Reader: out, Writer: in, MaxLineLength: maxMessage}, func() {
+	return &mcp.IOTransport{Reader: &messageLines{Closer: out, r: bufio.NewReader(out)}, Writer: in, MaxLineLength: maxMessage}, func() {
 		_ = in.Close()
 		select {
 		case <-done:
@@ -205,24 +208,35 @@ func (s *server) tools(ctx context.Context) []hooks.Tool {
 	if time.Since(s.failed) < retryAfter {
 		return s.offered
 	}
-	session, err := s.connect(ctx)
+	within, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	session, err := s.connect(within)
 	if err == nil && s.changed.Swap(false) {
-		if err = s.list(ctx, session); err != nil {
+		if err = s.list(within, session); err != nil {
 			s.changed.Store(true)
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		s.failed = time.Now()
+		if s.failed = time.Now(); within.Err() != nil {
+			err = fmt.Errorf("it did not answer within %s", startTimeout)
+		}
+		s.problem(fmt.Sprintf("the MCP server %s cannot be used: %s", s.name, clip(err.Error(), 500)))
 		s.log.Warn("an MCP server cannot be used", "server", s.name, "error", clip(err.Error(), 2000))
 	}
 	return s.offered
 }
 
+// problem tells the person what is wrong with the server, unless that was told last.
+func (s *server) problem(text string) {
+	if s.said != text && s.tell != nil {
+		s.tell(text)
+	}
+	s.said = text
+}
+
 // list asks the server for its tools. Those without a name or with a schema over maxSchema are left out, and all after
 // the first maxTools.
 func (s *server) list(ctx context.Context, session *mcp.ClientSession) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
 	var offered []hooks.Tool
 	for t, err := range session.Tools(ctx, nil) {
 		if err != nil {
@@ -239,6 +253,7 @@ func (s *server) list(ctx context.Context, session *mcp.ClientSession) error {
 		schema["type"] = "object"
 		raw, err := json.Marshal(schema)
 		if err != nil || len(raw) > maxSchema || t.Name == "" {
+			s.problem(fmt.Sprintf("the tool %s of the MCP server %s cannot be used: its schema is longer than %d KiB, or it has no name", clip(t.Name, 100), s.name, maxSchema>>10))
 			s.log.Warn("a tool of an MCP server cannot be used", "server", s.name, "tool", clip(t.Name, 100), "schema_bytes", len(raw))
 			continue
 		}

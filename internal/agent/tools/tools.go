@@ -36,6 +36,28 @@ type Options struct {
 	Log        *slog.Logger // nil: nothing is logged
 }
 
+// problems are what a person has not been told yet.
+type problems struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (p *problems) add(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = append(p.list, text)
+}
+
+// Problems returns what went wrong with MCP servers since the last call, each problem once.
+func (s *Set) Problems() []string {
+	s.problems.mu.Lock()
+	defer s.problems.mu.Unlock()
+	out := s.problems.list
+	s.problems.list = nil
+	slices.Sort(out)
+	return out
+}
+
 // Set has the tools of one host. Close ends everything that they have started.
 type Set struct {
 	o        Options
@@ -46,6 +68,7 @@ type Set struct {
 	files    *files
 	servers  []*server
 	builtIn  []hooks.Tool
+	problems problems
 }
 
 // New returns the tools. It starts nothing: MCP servers are started by the first All.
@@ -60,7 +83,7 @@ func New(o Options) *Set {
 	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), watchdog: s.watchdog, confine: o.Confine, settle: o.Settle, all: map[string]*shell{}}
 	env := environment(nil, o.Keys)
 	for name, config := range o.Servers {
-		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, watchdog: s.watchdog, log: o.Log})
+		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, watchdog: s.watchdog, log: o.Log, tell: s.problems.add})
 	}
 	slices.SortFunc(s.servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
 	s.builtIn = slices.Concat(s.shells.tools(), s.files.tools(), []hooks.Tool{webTool(o.PrivateWeb)}, skillTools(o), tapeTools(o), artifactTools(o))

@@ -7,6 +7,7 @@
 package mcpserver
 
 import (
+	"bufio"
 	"context"
 	"io"
 	"log/slog"
@@ -55,18 +56,16 @@ type server struct {
 	writing sync.Mutex // held from the search for an idempotency key until the entry is written
 }
 
-// Serve serves one client until its input or ctx ends. Errors: ErrInvalid if the client does not speak the protocol.
+// Serve serves one client until its input or ctx ends. Lines that are no messages are answered with an error.
 func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
-	err := New(o).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(in), Writer: nopCloser{out}})
+	w := &oneWriter{Writer: out}
+	lines := &clientLines{r: bufio.NewReader(in), out: w}
+	err := New(o).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(lines), Writer: w, MaxLineLength: maxLine + 1})
 	if err == nil || ctx.Err() != nil { // cancelled
 		return nil
 	}
 	return layout.Invalid("", "the client sent something that is not a message of the protocol: %v", err)
 }
-
-type nopCloser struct{ io.Writer }
-
-func (nopCloser) Close() error { return nil }
 
 // New makes a server for one client.
 func New(o Options) *mcp.Server {

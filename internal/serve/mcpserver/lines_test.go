@@ -1,0 +1,58 @@
+package mcpserver
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+
+	"tape/repo"
+)
+
+// What is no message is answered with an error, and the session goes on (modelcontextprotocol/go-sdk#179,
+// Ataraxy-Labs/sem#168, blackwell-systems/agent-lsp#14).
+func TestMalformedLines(t *testing.T) {
+	store := newStore(t)
+	for _, c := range []struct{ line, want string }{
+		{`this is not json`, `"code":-32700`},
+		{`{"id":5,"method":"ping"}`, `"id":5`},
+		{`{"jsonrpc":"1.0","id":6,"method":"ping"}`, `-32600`},
+		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `-32600`},
+		{`[{"jsonrpc":"2.0","id":91,"method":"ping"},{"jsonrpc":"2.0","id":92,"method":"ping"}]`, `"id":92`},
+		{"\uFEFF" + `{"jsonrpc":"2.0","id":93,"method":"ping"}`, `"id":93`},
+		{`"text"`, `-32600`}, {`[]`, ``}, {``, ``},
+	} {
+		in, write := io.Pipe()
+		read, out := io.Pipe()
+		ended := make(chan error, 1)
+		go func() {
+			ended <- Serve(t.Context(), Options{Open: func(context.Context) (*repo.Store, error) { return store, nil }}, in, out)
+			_ = out.Close()
+		}()
+		answers := json.NewDecoder(read)
+		next := func() string {
+			var raw json.RawMessage
+			if err := answers.Decode(&raw); err != nil {
+				t.Fatalf("after %q: %v", c.line, err)
+			}
+			return string(raw)
+		}
+		_, _ = io.WriteString(write, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`+"\n")
+		next()
+		go func() {
+			_, _ = io.WriteString(write, `{"jsonrpc":"2.0","method":"notifications/initialized"}`+"\n"+c.line+"\n"+`{"jsonrpc":"2.0","id":99,"method":"ping"}`+"\n")
+		}()
+		var all string
+		for !strings.Contains(all, `"id":99`) {
+			all += next()
+		}
+		if !strings.Contains(all, c.want) {
+			t.Errorf("%q is answered with %s, want %s", c.line, all, c.want)
+		}
+		_ = write.Close()
+		if err := <-ended; err != nil {
+			t.Errorf("after %q the server ends with %v", c.line, err)
+		}
+	}
+}
