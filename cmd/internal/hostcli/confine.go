@@ -37,12 +37,12 @@ func (a *assembly) confine(home string) (func(cmd *exec.Cmd) error, error) {
 	}, nil
 }
 
-// settle is called after each confined command, see [sandbox.Sandbox.Settle].
-func (a *assembly) settle() error {
+// settle is called about confined commands, see [sandbox.Sandbox.Settle].
+func (a *assembly) settle(ended bool) error {
 	if a.box == nil || a.box.Off() != nil {
 		return nil
 	}
-	return a.box.Settle()
+	return a.box.Settle(ended)
 }
 
 // warnOpen warns if commands are not confined. To find out, it may have to wait for a trial run of the sandbox.

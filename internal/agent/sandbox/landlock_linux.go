@@ -55,17 +55,32 @@ func landlockWorks() error {
 	return nil
 }
 
-// Child restricts this process, and then runs the command in its place. args are the arguments after [Arg]. Child
-// returns only if that fails, with the exit status.
+// How Child runs a command: the argument after [Arg].
+const (
+	whole  = "whole"  // restricted in all, and what it leaves running is killed when it ends
+	inner  = "inner"  // restricted in all, in the place of this process
+	scoped = "scoped" // only kept from signals to others and from their abstract sockets, in the place of this process
+)
+
+// Child runs a command that is restricted. args are the arguments after [Arg]. It returns the exit status, if it returns.
 func Child(args []string) int {
-	// Landlock restricts only the calling thread, so the same thread has to run the command.
-	runtime.LockOSThread()
 	at := slices.Index(args, "--")
-	if at < 0 || at+1 >= len(args) {
+	if at < 1 || at+1 >= len(args) {
 		fmt.Fprintln(os.Stderr, "tape: error: "+Arg+" is for tape itself")
 		return 2
 	}
-	if err := restrict(args[:at]); err != nil {
+	if args[0] == whole {
+		return runToEnd(args[1:])
+	}
+	// Landlock restricts only the calling thread, so the same thread has to run the command.
+	runtime.LockOSThread()
+	var err error
+	if args[0] == scoped {
+		err = restrictScopes()
+	} else {
+		err = restrict(args[1:at])
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "tape: error: the command is not run, because it could not be confined:", err)
 		return 126
 	}
@@ -74,21 +89,15 @@ func Child(args []string) int {
 	return 127
 }
 
+// restrictScopes restricts this thread in its signals and abstract sockets alone.
+func restrictScopes() error {
+	return confineThread(unix.LandlockRulesetAttr{Scoped: scopes}, func(ruleset) error { return nil })
+}
+
 // restrict restricts this thread. Each of paths begins with w if it may be written to, with h if it is hidden.
 func restrict(paths []string) error {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: all}
-	size := unsafe.Sizeof(attr.Handled_access_fs)
-	if signalsRestricted() {
-		attr.Scoped = scopes
-		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
-	}
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
-	if errno != 0 {
-		return fmt.Errorf("create a ruleset: %w", errno)
-	}
-	defer func() { _ = unix.Close(int(fd)) }()
-	r := ruleset(fd)
-	written, hidden := []string{"/dev/shm", "/dev/pts"}, []string(nil)
+	// The user's terminals are hidden: a program that reads from one gets what is typed there.
+	written, hidden := []string{"/dev/shm"}, []string{"/dev/pts"}
 	for _, path := range paths {
 		switch path[0] {
 		case 'w':
@@ -97,30 +106,56 @@ func restrict(paths []string) error {
 			hidden = append(hidden, path[1:])
 		}
 	}
-	for _, give := range []struct {
-		rights uint64
-		to     []string
-	}{
-		{toList, []string{"/"}}, {toRead, readable("/", hidden)}, {toWrite, written},
-		{toFile, []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/tty", "/dev/ptmx"}},
-	} {
-		for _, path := range give.to {
-			if err := r.allow(path, give.rights); err != nil {
-				return err
+	attr := unix.LandlockRulesetAttr{Handled_access_fs: all}
+	if signalsRestricted() {
+		attr.Scoped = scopes
+	}
+	err := confineThread(attr, func(r ruleset) error {
+		for _, give := range []struct {
+			rights uint64
+			to     []string
+		}{
+			{toList, []string{"/"}}, {toRead, readable("/", hidden)}, {toWrite, written}, {toFile, []string{"/dev/null", "/dev/zero", "/dev/full"}},
+		} {
+			for _, path := range give.to {
+				if err := r.allow(path, give.rights); err != nil {
+					return err
+				}
 			}
 		}
-	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("set no_new_privs: %w", err)
-	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
-		return fmt.Errorf("restrict: %w", errno)
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	// With the capabilities of root, the command could read the memory of other processes.
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&header, &none[0]); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
+	}
+	return nil
+}
+
+// confineThread restricts this thread to what the rules allow that add gives.
+func confineThread(attr unix.LandlockRulesetAttr, add func(ruleset) error) error {
+	size := unsafe.Sizeof(attr.Handled_access_fs)
+	if attr.Scoped != 0 {
+		size = unsafe.Offsetof(attr.Scoped) + unsafe.Sizeof(attr.Scoped)
+	}
+	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), size, 0)
+	if errno != 0 {
+		return fmt.Errorf("create a ruleset: %w", errno)
+	}
+	defer func() { _ = unix.Close(int(fd)) }()
+	if err := add(ruleset(fd)); err != nil {
+		return err
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("set no_new_privs: %w", err)
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, fd, 0, 0); errno != 0 {
+		return fmt.Errorf("restrict: %w", errno)
 	}
 	return nil
 }
@@ -171,4 +206,18 @@ func readable(dir string, hidden []string) (out []string) {
 		}
 	}
 	return out
+}
+
+// identityOf returns what changes with a folder's entries.
+func identityOf(info fs.FileInfo) identity {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return identity{}
+	}
+	return identity{dev: uint64(stat.Dev), ino: stat.Ino, sec: int64(stat.Ctim.Sec), nsec: int64(stat.Ctim.Nsec)}
+}
+
+func ownedByUser(info fs.FileInfo) bool {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	return ok && stat.Uid == uint32(os.Getuid())
 }

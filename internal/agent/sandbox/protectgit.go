@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,6 +15,8 @@ const (
 	configFile     = "config"
 	worktreeConfig = "config.worktree"
 	commonDir      = "commondir" // names the folder with hooks and configuration; only the admin folder of a worktree should have it
+	dotGit         = ".git"
+	headFile       = "HEAD"
 )
 
 // maxProtected is how many submodules are protected one by one. If there are more, all are read-only.
@@ -24,7 +25,7 @@ const maxProtected = 100
 // protectGit returns bubblewrap's arguments that make the hooks and the configuration of the repository, its submodules
 // and its worktrees read-only. They also mount the folders above, which then can be neither moved nor removed.
 func (s *Sandbox) protectGit() (args []string) {
-	path := filepath.Join(resolved(s.o.Project), ".git")
+	path := filepath.Join(resolved(s.o.Project), dotGit)
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 		args = mount(args, "--ro-bind", path)
 	}
@@ -87,7 +88,7 @@ func mount(args []string, how, path string) []string {
 
 // gitDir returns the folder that has the hooks and the configuration of a project's repository; "" if there is none.
 func gitDir(project string) string {
-	path := filepath.Join(resolved(project), ".git")
+	path := filepath.Join(resolved(project), dotGit)
 	info, err := os.Lstat(path)
 	switch {
 	case err != nil:
@@ -121,53 +122,5 @@ func below(dir, path string) []string {
 		out = append(out, path)
 	}
 	slices.Reverse(out)
-	return out
-}
-
-// Settle is called after each confined command. The sandbox cannot stop a command from making a commondir file, with
-// which git reads another configuration. Settle removes such files, and returns an error that names them.
-func (s *Sandbox) Settle() error {
-	git := gitDir(s.o.Project)
-	if info, err := os.Lstat(git); git == "" || err != nil || !info.IsDir() {
-		return nil
-	}
-	root, err := os.OpenRoot(git) // a link that a command made must not lead out of it
-	if err != nil {
-		return fmt.Errorf("check the repository after the command: %w", err)
-	}
-	defer root.Close()
-	var removed []string
-	for _, path := range commonDirPaths(git) {
-		rel, err := filepath.Rel(git, path)
-		if err != nil || slices.Contains(s.common, path) {
-			continue
-		}
-		if _, err := root.Lstat(rel); err != nil {
-			continue
-		}
-		if err := root.RemoveAll(rel); err != nil {
-			return fmt.Errorf("remove %s, which a command made and which makes git read another configuration: %w", path, err)
-		}
-		removed = append(removed, path)
-	}
-	if len(removed) == 0 {
-		return nil
-	}
-	return fmt.Errorf("a command made %s, and git would have taken its configuration from elsewhere: it was removed", strings.Join(removed, ", "))
-}
-
-// commonDirs returns the commondir files that exist now. Settle does not remove those from before the sandbox was made.
-func commonDirs(git string) []string {
-	if git == "" {
-		return nil
-	}
-	return slices.DeleteFunc(commonDirPaths(git), func(path string) bool { return mount(nil, "", path) == nil })
-}
-
-// commonDirPaths returns where the commondir files of a repository and its submodules would be.
-func commonDirPaths(git string) (out []string) {
-	for _, dir := range append([]string{git}, modulesIn(filepath.Join(git, "modules"))...) {
-		out = append(out, filepath.Join(dir, commonDir))
-	}
 	return out
 }

@@ -27,15 +27,16 @@ type Options struct {
 	Project string   // may be written
 	Home    string   // the user's home, with folders of keys
 	Hidden  []string // further files and folders that cannot be read
-	// Self is the path of a program that calls [Child] for [Arg]. Landlock needs it; "": Landlock is not used.
+	// Self is the path of a program that calls [Child] for [Arg]. Landlock needs it, also for the abstract sockets of
+	// commands in bubblewrap; "": Landlock is not used.
 	Self string
 }
 
 // Sandbox confines commands. Its methods may be called from several goroutines.
 type Sandbox struct {
-	o      Options
-	kind   func() kind
-	common []string // the commondir files that existed when the sandbox was made
+	o     Options
+	kind  func() kind
+	watch watch
 
 	mu  sync.Mutex
 	tmp string // the folder for temporary files; "" before the first command and after Close
@@ -50,7 +51,11 @@ type kind struct {
 
 // New returns a sandbox. It looks for a way to confine commands when it first needs one.
 func New(o Options) *Sandbox {
-	s := &Sandbox{o: o, common: commonDirs(gitDir(o.Project))}
+	project := resolved(o.Project)
+	s := &Sandbox{o: o, watch: watch{home: o.Home, project: project, projects: []string{project}}}
+	if common := commonGitDir(o.Project); common != "" {
+		s.watch.projects = append(s.watch.projects, common)
+	}
 	s.kind = sync.OnceValue(s.find)
 	return s
 }
@@ -70,7 +75,7 @@ func (s *Sandbox) Kind() string { return s.kind().name }
 func (s *Sandbox) find() kind {
 	why := "bubblewrap (bwrap) is not installed"
 	if path, err := exec.LookPath("bwrap"); err == nil {
-		out, err := exec.Command(path, "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "true").CombinedOutput()
+		out, err := exec.Command(path, "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--unshare-ipc", "--proc", "/proc", "true").CombinedOutput()
 		if err == nil {
 			return kind{name: "bubblewrap", bwrap: path}
 		}
@@ -86,7 +91,8 @@ func (s *Sandbox) find() kind {
 	return kind{name: "Landlock"}
 }
 
-// Confine changes a command, which has not started, so that it runs in the sandbox.
+// Confine changes a command, which has not started, so that it runs in the sandbox. When it has ended, or could not be
+// started, Settle has to be called.
 func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 	k := s.kind()
 	if k.name == "" {
@@ -100,10 +106,8 @@ func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	writable := []string{resolved(s.o.Project), cache}
-	if common := commonGitDir(s.o.Project); common != "" {
-		writable = append(writable, common)
-	}
+	s.watch.begin([]string{tmp, cache})
+	writable := append(slices.Clone(s.watch.projects), cache)
 	argv := append([]string{cmd.Path}, cmd.Args[1:]...)
 	if k.bwrap != "" {
 		cmd.Path, cmd.Args = k.bwrap, append(s.bubblewrap(tmp, writable, cmd.Dir), argv...)
@@ -115,11 +119,16 @@ func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 	return nil
 }
 
+// Settle is called when a confined command has ended, and before something of one is shown that still runs. It undoes
+// what commands did so that git would run something, and returns an error that says what that was.
+func (s *Sandbox) Settle(ended bool) error { return s.watch.check(ended) }
+
 // bubblewrap returns the arguments that come before the command. dir is the folder in which it runs.
 func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string {
-	args := []string{"bwrap", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", tmp, os.TempDir()}
+	args := []string{"bwrap", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--unshare-ipc", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", tmp, os.TempDir()}
+	hidden := append(s.hidden(), s.watch.sockets()...)
 	hide := func(inside bool) {
-		for _, path := range s.hidden() {
+		for _, path := range hidden {
 			if slices.ContainsFunc(writable, func(w string) bool { return isIn(path, w) }) != inside {
 				continue
 			}
@@ -136,12 +145,16 @@ func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string
 	}
 	args = append(args, s.protectGit()...)
 	hide(true)
-	return append(args, "--chdir", dir, "--")
+	if s.o.Self == "" || !signalsRestricted() {
+		return append(args, "--chdir", dir, "--")
+	}
+	self := resolved(s.o.Self)
+	return append(args, "--ro-bind", self, self, "--chdir", dir, "--", self, Arg, scoped, "--")
 }
 
 // landlock returns the arguments that come before the command: those of [Child].
 func (s *Sandbox) landlock(writable []string) []string {
-	args := []string{s.o.Self, Arg}
+	args := []string{s.o.Self, Arg, whole}
 	for _, path := range writable {
 		args = append(args, "w"+path)
 	}
@@ -203,7 +216,7 @@ func (s *Sandbox) Close() {
 // hidden returns the existing files and folders that commands must not read, with links resolved.
 func (s *Sandbox) hidden() (out []string) {
 	for _, path := range slices.Concat(s.o.Hidden, sessionSockets(), keysIn(s.o.Home)) {
-		if real, err := filepath.EvalSymlinks(path); err == nil && !slices.Contains(out, real) {
+		if real, err := filepath.EvalSymlinks(path); path != "" && err == nil && !slices.Contains(out, real) {
 			out = append(out, real)
 		}
 	}
@@ -216,7 +229,7 @@ func keysIn(home string) (out []string) {
 		return nil
 	}
 	for _, name := range []string{".ssh", ".aws", ".azure", ".gnupg", ".kube", ".docker", ".oci", ".netrc", "_netrc", ".git-credentials", ".npmrc", ".yarnrc.yml", ".pypirc",
-		".pgpass", ".my.cnf", ".vault-token", ".password-store", ".boto", ".s3cfg", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraform.d/credentials.tfrc.json",
+		".pgpass", ".my.cnf", ".vault-token", ".1password", ".password-store", ".boto", ".s3cfg", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraform.d/credentials.tfrc.json",
 		".config/gcloud", ".config/hcloud", ".config/heroku", ".config/stripe", ".config/sops/age", ".config/age", ".config/netlify", ".fly/config.yml", ".databrickscfg", ".pulumi/credentials.json",
 		".composer/auth.json", ".config/composer/auth.json", ".cache/huggingface/token", ".huggingface/token", ".config/gh", ".config/glab-cli", ".config/hub", ".config/doctl", ".config/op", ".config/rclone", ".config/git/credentials", ".config/configstore", ".config/containers/auth.json",
 		".claude/.credentials.json", ".codex/auth.json", ".gemini/oauth_creds.json", ".qwen/oauth_creds.json", ".local/share/opencode/auth.json", ".pi/agent/auth.json", ".copilot/config.json", ".config/github-copilot",
@@ -229,7 +242,7 @@ func keysIn(home string) (out []string) {
 // sessionSockets returns the sockets, and folders of sockets, of services that would run something for a command:
 // those of the user's session and of containers.
 func sessionSockets() []string {
-	return []string{fmt.Sprintf("/run/user/%d", os.Getuid()), "/run/docker.sock", "/run/podman", "/run/containerd", "/run/buildkit", "/run/screen", "/run/libvirt",
+	return []string{os.Getenv("SSH_AUTH_SOCK"), fmt.Sprintf("/run/user/%d", os.Getuid()), "/run/docker.sock", "/run/podman", "/run/containerd", "/run/buildkit", "/run/screen", "/run/libvirt",
 		"/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket"}
 }
 

@@ -86,6 +86,9 @@ func TestHostilePaths(t *testing.T) {
 	e.put("late", strings.Repeat("x", sniffBytes)+"\x00\n")
 	e.put("readonly", "a\n")
 	e.put(".git/config", "a\n")
+	for _, name := range []string{"bare/HEAD", "bare/refs/x", "half/HEAD", "half/objects/x"} {
+		e.put(name, "a\n")
+	}
 	if out, err := e.call("bash", `{"cmd":"mkfifo fifo; chmod 444 readonly; ln -s `+outside+` out; ln -s / root; ln -s loop loop; ln -s nowhere gone; ln -s /dev/zero zero; ln -s .git link; `+
 		`ln -s $PWD/in/a.txt absolute; truncate -s 1T sparse"}`); err != nil {
 		t.Fatal(out, err)
@@ -118,6 +121,8 @@ func TestHostilePaths(t *testing.T) {
 		".git/hooks/new":          {"no such file", "no such file", ".git"},
 		"link/config":             {"", ".git", ".git"},
 		"link/new/x":              {"no such file", "no such file", ".git"},
+		"bare/objects/x":          {"no such file", "no such file", "bare for a repository"}, // git would find HEAD, objects and refs
+		"half/config":             {"no such file", "fs.write creates", ""},
 		"":                        {"path", "path", "path"},
 	} {
 		for i, args := range []string{obj("path", path), obj("path", path, "old", "a", "new", "b"), obj("path", path, "content", "new")} {

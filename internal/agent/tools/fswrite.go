@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/hooks"
@@ -53,6 +55,9 @@ func writable(root *os.Root, name string) (fs.FileInfo, error) {
 			return nil, errors.New("git owns what is in .git; use git in bash")
 		}
 	}
+	if dir := repositoryWith(root, name); dir != "" {
+		return nil, fmt.Errorf("git would take the folder %s for a repository, and run what its configuration names; use git in bash", dir)
+	}
 	info, err := root.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -67,6 +72,26 @@ func writable(root *os.Root, name string) (fs.FileInfo, error) {
 		return nil, fmt.Errorf("it is read-only (%s); use chmod in bash first if it has to change", info.Mode().Perm())
 	}
 	return info, nil
+}
+
+// repositoryWith returns the folder that git takes for a repository, or would once the file is there, and of which the
+// file is a part; "" if there is none.
+func repositoryWith(root *os.Root, name string) string {
+	parts := strings.Split(filepath.ToSlash(name), "/")
+	for i, part := range parts {
+		if !slices.Contains([]string{"HEAD", "config", "config.worktree", "commondir", "hooks", "objects", "refs"}, part) {
+			continue
+		}
+		dir := filepath.Join(parts[:i]...)
+		there := func(name string) bool {
+			_, err := root.Stat(filepath.Join(dir, name))
+			return name == part || err == nil
+		}
+		if there("HEAD") && (there("objects") && there("refs") || there("commondir")) {
+			return cmp.Or(filepath.ToSlash(dir), ".")
+		}
+	}
+	return ""
 }
 
 // put writes a file atomically, also across a crash. replaced is the file that it replaces, whose mode

@@ -32,6 +32,7 @@ const (
 // shell is a command, running or ended.
 type shell struct {
 	id, session string
+	confined    bool
 	cmd         *exec.Cmd
 	out         *output
 	began       time.Time
@@ -62,7 +63,7 @@ type shells struct {
 	env      func() []string
 	watchdog *watchdog
 	confine  func(cmd *exec.Cmd) error // nil: commands are not confined
-	settle   func() error              // called after a confined command; may be nil
+	settle   func(ended bool) error    // called after a confined command, and before something of one is shown; may be nil
 	mu       sync.Mutex
 	all      map[string]*shell // in the background, by id
 }
@@ -88,27 +89,39 @@ func (s *shells) start(line, dir string, c hooks.ToolContext) (*shell, error) {
 			return nil, fmt.Errorf("the command is not run, because it cannot be confined: %w", err)
 		}
 	}
+	sh := &shell{cmd: cmd, session: c.Session, confined: confined, out: &output{}, began: time.Now(), done: make(chan struct{})}
 	r, w, err := os.Pipe()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		cmd.Stdout, cmd.Stderr = w, w
+		err = s.watchdog.start(sh.cmd)
+		_ = w.Close()
+		if err != nil {
+			_ = r.Close()
+		}
 	}
-	cmd.Stdout, cmd.Stderr = w, w
-	sh := &shell{cmd: cmd, session: c.Session, out: &output{}, began: time.Now(), done: make(chan struct{})}
-	err = s.watchdog.start(sh.cmd)
-	_ = w.Close()
 	if err != nil {
-		_ = r.Close()
+		s.check(sh, true)
 		return nil, fmt.Errorf("start the command: %w", err)
 	}
-	go s.wait(sh, r, confined)
+	go s.wait(sh, r)
 	return sh, nil
+}
+
+// check undoes what confined commands did so that git would run something, and adds words about it to the output.
+func (s *shells) check(sh *shell, ended bool) {
+	if !sh.confined || s.settle == nil {
+		return
+	}
+	if err := s.settle(ended); err != nil {
+		_, _ = fmt.Fprintf(sh.out, "\n[tape: %v]\n", err) // writing to memory does not fail
+	}
 }
 
 // leftOver is how long to wait for output after a command has ended: a daemon may hold it open.
 const leftOver = 500 * time.Millisecond
 
 // wait reads a command's output from r until the command has ended, and then closes sh.done.
-func (s *shells) wait(sh *shell, r *os.File, confined bool) {
+func (s *shells) wait(sh *shell, r *os.File) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -123,11 +136,7 @@ func (s *shells) wait(sh *shell, r *os.File, confined bool) {
 	}
 	_ = r.Close()
 	<-read
-	if confined && s.settle != nil {
-		if err := s.settle(); err != nil {
-			_, _ = fmt.Fprintf(sh.out, "\n[tape: %v]\n", err) // writing to memory does not fail
-		}
-	}
+	s.check(sh, true)
 	close(sh.done)
 }
 
@@ -296,6 +305,9 @@ func (s *shells) output(_ context.Context, c hooks.ToolContext, a outputArgs) (s
 		return "", err
 	}
 	status, code := sh.state()
+	if status == "running" {
+		s.check(sh, false)
+	}
 	if a.Limit <= 0 {
 		a.Limit = pageBytes
 	}

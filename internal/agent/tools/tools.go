@@ -30,8 +30,10 @@ type Options struct {
 	Keys       []string
 	CommandEnv []string // variables that commands get although they look like keys
 	// Confine changes a command, before it starts, so that it runs in a sandbox; nil: commands are not confined.
-	Confine    func(cmd *exec.Cmd) error
-	Settle     func() error // called when a confined command has ended; its error is added to the command's output
+	Confine func(cmd *exec.Cmd) error
+	// Settle is called when a confined command has ended, and before output of one that runs is shown; its error is added
+	// to the command's output.
+	Settle     func(ended bool) error
 	PrivateWeb bool         // web.fetch may connect to private and local addresses
 	Log        *slog.Logger // nil: nothing is logged
 }
