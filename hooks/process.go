@@ -143,8 +143,12 @@ func (r *Runtime) answer(ctx context.Context, m Envelope, p Prompt, session stri
 		}
 		return r.BeforeModel(ctx, q.Name, p, session, s)
 	}
+	passed := func(q *Plugin) bool { return r.MayRun != nil && !r.MayRun(q.Name, p) }
 	text := func() (*string, error) {
 		answer, err := first(ctx, r, "run_model", func(q *Plugin) (*string, error) {
+			if passed(q) {
+				return nil, nil
+			}
 			if given, err := before(q); given != nil || err != nil {
 				return given, err
 			}
@@ -157,6 +161,9 @@ func (r *Runtime) answer(ctx context.Context, m Envelope, p Prompt, session stri
 	}
 	stream := func() (*string, error) {
 		return first(ctx, r, "run_model_stream", func(q *Plugin) (*string, error) {
+			if passed(q) {
+				return nil, nil
+			}
 			if given, err := before(q); err != nil {
 				return nil, err
 			} else if given != nil {

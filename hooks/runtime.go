@@ -28,6 +28,8 @@ type Runtime struct {
 	// is over. It waits for turns of other processes; the runtime itself keeps its own turns of a
 	// session in order.
 	Enter func(ctx context.Context, session string, m Envelope) (leave func(), err error)
+	// MayRun, if set, says whether a plugin's model may get a prompt at all. A command is not for a model.
+	MayRun func(plugin string, p Prompt) bool
 	// BeforeModel, if set, is called before a plugin is asked to run the model, to record the turn.
 	// If it returns an answer, that answer is used, and the plugin is not asked.
 	BeforeModel func(ctx context.Context, plugin string, p Prompt, session string, s State) (answer *string, err error)

@@ -21,6 +21,9 @@ func isCommand(content string) bool {
 	return strings.HasPrefix(strings.TrimSpace(content), ",")
 }
 
+// isCommandPrompt reports whether a prompt is a comma command: no model gets it, also none of a plugin.
+func isCommandPrompt(p hooks.Prompt) bool { return len(p.Parts) == 0 && isCommand(p.Text) }
+
 const help = `Commands begin with a comma:
   ,help                                      this list
   ,tools                                     the tools, which are commands, too

@@ -89,3 +89,33 @@ func TestStepsOfAPlugin(t *testing.T) {
 		t.Errorf("output %q, shown %q, sent %v; want a blank line between the steps in each", r.Output, shown, h.sent)
 	}
 }
+
+// A plugin's model gets no comma command: it is run as always, and guards see its call.
+func TestPluginsGetNoCommands(t *testing.T) {
+	for name, own := range map[string]*hooks.Plugin{
+		"run_model": {Name: "own", RunModel: func(_ context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
+			answer := "the model got " + p.Text
+			return &answer, nil
+		}},
+		"run_model_stream": {Name: "own", RunModelStream: func(_ context.Context, p hooks.Prompt, _ string, _ hooks.State) (hooks.Stream, error) {
+			return says("the model got " + p.Text), nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bash := tool("bash", `{"type":"object","properties":{"cmd":{"type":"string"}},"required":["cmd"]}`, func(context.Context, string) (string, error) { return "ran", nil })
+			h := newHost(t, newStore(t), nil, with(bash))
+			seen := ""
+			h.register(own)
+			h.register(&hooks.Plugin{Name: "guard", Required: true, BeforeToolCall: func(_ context.Context, c hooks.ToolCall, _ hooks.State) (*hooks.ToolDecision, error) {
+				seen += string(c.Arguments)
+				return nil, nil
+			}})
+			if r := h.mustTurn("m", " ,git status"); r.Output != "ran" || !strings.Contains(seen, "git status") {
+				t.Errorf("the command gives %q, and the guard has seen %q", r.Output, seen)
+			}
+			if r := h.mustTurn("m2", "hello"); !strings.Contains(r.Output, "the model got") {
+				t.Errorf("a message gives %q, want the plugin's answer", r.Output)
+			}
+		})
+	}
+}

@@ -72,6 +72,7 @@ func Plugin(o Options) *hooks.Plugin {
 	a.setDefaults()
 	if o.Runtime != nil {
 		o.Runtime.BeforeModel, o.Runtime.ModelStream = a.beforeModel, a.recordStream
+		o.Runtime.MayRun = func(plugin string, p hooks.Prompt) bool { return plugin == Name || !isCommandPrompt(p) }
 	}
 	return &hooks.Plugin{
 		Name:                Name,
@@ -181,7 +182,7 @@ func (a *agent) runModelStream(ctx context.Context, p hooks.Prompt, session stri
 	if r.past, err = lookBack(ctx, t, r.id); err != nil {
 		return nil, fmt.Errorf("read what tape %s has of the turn: %w", t.Name(), err)
 	}
-	if len(p.Parts) == 0 && isCommand(p.Text) {
+	if isCommandPrompt(p) {
 		r.work = r.command
 		return r.stream(ctx), nil
 	}

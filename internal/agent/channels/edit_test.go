@@ -1,8 +1,10 @@
 package channels
 
 import (
+	"context"
 	"errors"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +57,41 @@ func TestEdited(t *testing.T) {
 	edit("2", ",three")
 	edit("3", ",never seen before") // not known yet, so it is a new message
 	r.wantSent("re: slow", "re: ,two", "re: ,never seen before")
+}
+
+// What is said after a command, or before it, does not become a part of it: neither messages that follow a running turn,
+// nor a message that an edit makes a command.
+func TestCommandsStayAlone(t *testing.T) {
+	running, goOn := make(chan string, 10), make(chan bool)
+	open := sync.OnceFunc(func() { close(goOn) })
+	plugin := echo(func(text string) {
+		running <- text
+		if text == "slow" {
+			<-goOn
+		}
+	})
+	plugin.AdmitMessage = func(context.Context, string, hooks.Envelope, hooks.Turn) (hooks.Admission, error) {
+		return hooks.FollowUp, nil
+	}
+	r := newRig(t, Options{Silence: -1}, plugin)
+	r.run()
+	t.Cleanup(open)
+	r.say("s", "1", "slow")
+	<-running
+	for id, text := range []string{"a", "b", ",git status", "thanks", "c", "d"} {
+		r.say("s", "m"+strconv.Itoa(id), text)
+	}
+	r.until("they wait", func() bool {
+		r.m.mu.Lock()
+		defer r.m.mu.Unlock()
+		s := r.m.sessions["s"]
+		return s != nil && len(s.arrived) == 0 && !s.deciding && len(s.queue) == 3
+	})
+	if err := r.edit("s", "m0", ",rm x"); err != nil {
+		t.Fatal(err)
+	}
+	open()
+	r.wantSent("re: slow", "re: a\nb", "re: ,git status", "re: thanks\nc\nd")
 }
 
 // If the program ends between storing an edited message and dropping the old one, only the new one

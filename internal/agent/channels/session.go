@@ -3,6 +3,7 @@ package channels
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,6 +19,12 @@ type batch struct {
 
 	mu       sync.Mutex
 	answered bool // the journal says that the answer is being sent
+}
+
+// hasCommand reports whether one of the messages is a command. It is never joined with others: their texts would
+// become part of it.
+func (b *batch) hasCommand() bool {
+	return slices.ContainsFunc(b.messages, func(k stored) bool { return isCommand(k.message) })
 }
 
 // session is the state of one session. The manager's lock guards it.
@@ -197,7 +204,7 @@ func (m *Manager) enqueue(s *session, b *batch, front bool) {
 	switch last := len(s.queue) - 1; {
 	case front:
 		s.queue = append([]*batch{b}, s.queue...)
-	case b.follows && last >= 0 && s.queue[last].follows:
+	case b.follows && last >= 0 && s.queue[last].follows && !b.hasCommand() && !s.queue[last].hasCommand():
 		list := append(s.queue[last].messages, b.messages...)
 		s.queue[last] = &batch{merged: merge(list), messages: list, follows: true}
 	default:

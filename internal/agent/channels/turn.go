@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"tape/hooks"
 )
@@ -42,11 +43,26 @@ func (m *Manager) turn(ctx context.Context, s *session, b *batch) {
 		m.report(m.inbox.answering(read))
 		m.report(m.inbox.done(read))
 	}
-	if len(unread) > 0 {
-		m.mu.Lock()
-		m.enqueue(s, &batch{merged: merge(unread), messages: unread, follows: true}, true)
-		m.mu.Unlock()
+	m.mu.Lock()
+	for _, b := range slices.Backward(batches(unread)) {
+		m.enqueue(s, b, true)
 	}
+	m.mu.Unlock()
+}
+
+// batches joins messages that the turn has not read; commands stay by themselves.
+func batches(list []stored) (out []*batch) {
+	for _, k := range list {
+		if last := len(out) - 1; last >= 0 && !isCommand(k.message) && !out[last].hasCommand() {
+			out[last].messages = append(out[last].messages, k)
+		} else {
+			out = append(out, &batch{messages: []stored{k}, follows: true})
+		}
+	}
+	for _, b := range out {
+		b.merged = merge(b.messages)
+	}
+	return out
 }
 
 // endSteering closes the turn to steering. It returns the steered messages that the turn has read,

@@ -241,6 +241,51 @@ func TestWhatIsMeantForTheBot(t *testing.T) {
 	}
 }
 
+// Only what the sender has typed at the beginning of a message is a command, and nothing else becomes a part of it.
+func TestWhatIsTyped(t *testing.T) {
+	h := start(t, nil)
+	h.server.File("p", []byte("x"))
+	const eve = `"forward_origin":{"type":"user","sender_user":{"id":9,"first_name":"Eve","username":"eve"}}`
+	doc := `"document":{"file_id":"p","file_size":1,"file_name":",rm -rf ~\n,rm"}`
+	cases := []struct{ message, want, reply string }{
+		{private(1, `"text":",rm x",`+eve), "[forwarded from Eve @eve]\n,rm x", ""},
+		{private(2, `"text":"/stop",`+eve), "[forwarded from Eve @eve]\n/stop", ""},
+		{private(3, `"text":",rm x","forward_origin":{"type":"hidden_user","sender_user_name":"E\nve"}`), "[forwarded from E ve]\n,rm x", ""},
+		{private(4, `"text":",rm x","forward_origin":{"type":"channel","chat":{"id":-2,"title":"News"},"author_signature":"Eve"}`), "[forwarded from News (Eve)]\n,rm x", ""},
+		{private(5, `"text":",rm x","forward_date":1700000000`), "[forwarded from somebody]\n,rm x", ""},
+		{private(6, `"text":",rm x","via_bot":{"id":3,"is_bot":true,"first_name":"Gif","username":"gif"}`), "[made by the bot Gif @gif]\n,rm x", ""},
+		{private(7, doc+`,"caption":",rm x",`+eve), "[forwarded from Eve @eve]\n,rm x\n[document ,rm -rf ~\n,rm]", ""},
+		{private(8, doc), "[document ,rm -rf ~\n,rm]", ""},
+		{private(9, doc+`,"caption":",tape.info"`), ",tape.info", ""},
+		{private(10, `"text":",tape.info","reply_to_message":{"message_id":1,"from":{"id":9,"first_name":"Eve"},`+doc+`}`), ",tape.info", ""},
+		{private(11, `"text":",rm x","entities":[{"type":"blockquote","offset":0,"length":5}]`), "> ,rm x", ""},
+		{private(12, `"text":"what?","reply_to_message":{"message_id":1,"from":{"id":9,"first_name":"Eve"},"poll":{"question":"Q","options":[{"text":"A","voter_count":2}]}}`), "what?", "[poll Q: A (2)]"},
+		{private(13, `"text":"and?","quote":{"text":"part"},"reply_to_message":{"message_id":1,"from":{"id":9,"first_name":"Eve"},"text":"all of the part"}`), "and?", "part"},
+		{private(14, `"text":"and?","external_reply":{"origin":{"type":"hidden_user","sender_user_name":"Eve"},"location":{"latitude":1,"longitude":2}}`), "and?", "[location 1, 2]"},
+		{private(15, `"location":{"latitude":1.5,"longitude":2.5}`), "[location 1.5, 2.5]", ""},
+		{private(16, `"venue":{"location":{"latitude":1.5,"longitude":2.5},"title":"Café","address":"Street 1"},"location":{"latitude":1.5,"longitude":2.5}`), "[venue Café, Street 1, 1.5, 2.5]", ""},
+		{private(17, `"contact":{"phone_number":"+1","first_name":",rm\n,rm"}`), "[contact ,rm ,rm, +1]", ""},
+		{private(18, `"poll":{"question":"Lunch?","options":[{"text":"Pizza","voter_count":1},{"text":"Soup","voter_count":0}]},`+eve), "[forwarded from Eve @eve]\n[poll Lunch?: Pizza (1); Soup (0)]", ""},
+		{private(19, `"dice":{"emoji":"🎲","value":4}`), "[dice 🎲 4]", ""},
+		{private(20, `"checklist":{"title":"To do","tasks":[{"id":1,"text":"a","completion_date":5},{"id":2,"text":"b"}]}`), "[checklist To do: a (done); b (open)]", ""},
+	}
+	for _, c := range cases {
+		h.server.Push(c.message)
+	}
+	for i, m := range h.received(len(cases)) {
+		if got := m.Text("content"); got != cases[i].want {
+			t.Errorf("content %q, want %q", got, cases[i].want)
+		}
+		if command := strings.HasPrefix(cases[i].want, ","); command != (m.Text("kind") == "command") {
+			t.Errorf("%q is of kind %s, want command %v", cases[i].want, m.Text("kind"), command)
+		}
+		about := m["context"].(map[string]any)
+		if reply, _ := about["reply_to"].(string); reply != cases[i].reply || reply != "" && !strings.HasPrefix(about["reply_to_sender"].(string), "Eve") {
+			t.Errorf("%q answers %q of %v, want %q of Eve", cases[i].want, reply, about["reply_to_sender"], cases[i].reply)
+		}
+	}
+}
+
 // In an album, one picture has the text, and all are meant for the bot if that one is.
 func TestAlbum(t *testing.T) {
 	h := start(t, nil)

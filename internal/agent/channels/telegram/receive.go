@@ -28,16 +28,16 @@ func (c *Channel) receive(ctx context.Context, u update) error {
 	if !ok {
 		return nil
 	}
-	media, notes, err := c.media(ctx, m)
-	if err != nil {
-		return err
-	}
-	if text != "" {
-		notes = append([]string{text}, notes...)
-	}
-	text = strings.Join(notes, "\n")
-	if text == "" && len(media) == 0 {
-		return nil // a member has joined, a picture has changed …
+	typed := m.typed()
+	var media []hooks.Media
+	if !typed || !strings.HasPrefix(text, ",") { // the names of files must not become part of a command
+		var err error
+		if text, media, err = c.withNotes(ctx, m, text); err != nil {
+			return err
+		}
+		if text == "" && len(media) == 0 {
+			return nil // a member has joined, a picture has changed …
+		}
 	}
 	e := c.envelope(m, text, media)
 	if u.Edited != nil {
@@ -50,6 +50,27 @@ func (c *Channel) receive(ctx context.Context, u update) error {
 		c.typing(ctx, e.Text(hooks.KeyChat), typeFirst)
 	}
 	return nil
+}
+
+// withNotes returns the files of a message, and its text with notes about them, about what else it has, and about
+// who wrote it if that is not the sender.
+func (c *Channel) withNotes(ctx context.Context, m *message, text string) (string, []hooks.Media, error) {
+	media, notes, err := c.media(ctx, m)
+	if err != nil {
+		return "", nil, err
+	}
+	if words := m.words(); words != "" {
+		notes = append([]string{words}, notes...)
+	}
+	if text != "" {
+		notes = append([]string{text}, notes...)
+	}
+	if source := m.source(); source != "" && len(notes) > 0 {
+		notes = append([]string{"[" + strings.Join(strings.Fields(source), " ") + "]"}, notes...)
+	} else if strings.HasPrefix(text, ",") { // it is a quotation
+		notes[0] = "> " + text
+	}
+	return strings.Join(notes, "\n"), media, nil
 }
 
 // admits reports whether the settings list the chat or, if it is private, the sender. Bots are not admitted.
@@ -88,7 +109,11 @@ func listed(list []string, id, username string) bool {
 // album of which an earlier message was meant for it.
 func (c *Channel) meant(m *message) (string, bool) {
 	text, _ := m.content()
-	command, to, text := c.command(strings.TrimSpace(text))
+	var command bool
+	var to string
+	if text = strings.TrimSpace(text); m.source() == "" {
+		command, to, text = c.command(text)
+	}
 	private := m.Chat.Type == "private"
 	if to != "" && !private {
 		return text, strings.EqualFold(to, c.bot.Username)
@@ -105,7 +130,9 @@ func (c *Channel) meant(m *message) (string, bool) {
 		if rest != "" && strings.ContainsRune(",:", rune(rest[0])) {
 			rest = rest[1:]
 		}
-		_, _, text = c.command(strings.TrimSpace(rest))
+		if text = strings.TrimSpace(rest); m.source() == "" {
+			_, _, text = c.command(text)
+		}
 	}
 	return text, meant
 }
@@ -169,10 +196,14 @@ func (c *Channel) envelope(m *message, text string, media []hooks.Media) hooks.E
 			about[key] = value
 		}
 	}
-	if m.ReplyTo != nil && m.ReplyTo.TopicCreated == nil {
-		if text, _ := m.ReplyTo.content(); text != "" {
+	if text, author := m.repliesTo(); author != "" {
+		about["reply_to_sender"] = author
+		if text != "" {
 			about["reply_to"] = text
 		}
+	}
+	if source := m.source(); source != "" {
+		about["source"] = source
 	}
 	var links []string // addresses that the message's text does not show
 	_, entities := m.content()

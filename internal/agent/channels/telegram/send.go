@@ -54,12 +54,17 @@ func (c *Channel) Send(ctx context.Context, m hooks.Envelope) error {
 			continue // Telegram refuses blank messages
 		}
 		params := map[string]any{"text": text, "entities": entities, "link_preview_options": map[string]bool{"is_disabled": true}}
-		if err := c.send(ctx, to, "sendMessage", params, nil); err != nil {
+		err := c.place(ctx, &to, "sendMessage", params, nil)
+		if refused, ok := errors.AsType[*refusal](err); ok && refused.code == 400 && refused.migrateTo == 0 && len(entities) > 0 {
+			delete(params, "entities") // better plain than not at all
+			err = c.place(ctx, &to, "sendMessage", params, nil)
+		}
+		if err != nil {
 			return fmt.Errorf("piece %d of %d: %w", i+1, len(pieces), explained(err))
 		}
 	}
 	for _, f := range media {
-		if err := c.sendFile(ctx, to, f); err != nil {
+		if err := c.sendFile(ctx, &to, f); err != nil {
 			return fmt.Errorf("file %s: %w", f.Name, explained(err))
 		}
 	}
@@ -108,23 +113,35 @@ func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
 
 // sendFile sends a picture as a photo, and other files as documents. A picture that Telegram refuses as
 // a photo, for example because of its proportions, is sent as a document.
-func (c *Channel) sendFile(ctx context.Context, to target, f hooks.Media) error {
+func (c *Channel) sendFile(ctx context.Context, to *target, f hooks.Media) error {
 	if f.Name == "" {
 		f.Name = "file"
 	}
 	if f.Type == "image/jpeg" || f.Type == "image/png" {
-		err := c.send(ctx, to, "sendPhoto", nil, &upload{"photo", f})
+		err := c.place(ctx, to, "sendPhoto", nil, &upload{"photo", f})
 		var refused *refusal
 		if !errors.As(err, &refused) || refused.code != 400 {
 			return err
 		}
 	}
-	return c.send(ctx, to, "sendDocument", nil, &upload{"document", f})
+	return c.place(ctx, to, "sendDocument", nil, &upload{"document", f})
 }
 
 type upload struct {
 	field string
 	media hooks.Media
+}
+
+// place sends to a topic; if that is closed or gone, to the chat itself, also from then on.
+func (c *Channel) place(ctx context.Context, to *target, method string, params map[string]any, f *upload) error {
+	err := c.send(ctx, *to, method, params, f)
+	refused, ok := errors.AsType[*refusal](err)
+	if !ok || refused.code != 400 || to.thread == 0 || !strings.Contains(refused.description, "thread not found") && !strings.Contains(refused.description, "TOPIC_") {
+		return err
+	}
+	c.log.Warn("a topic takes no messages, so the answer goes to the chat itself", "chat", to.chat, "topic", to.thread, "error", err)
+	to.thread = 0
+	return c.send(ctx, *to, method, params, f)
 }
 
 // send calls a method for a chat, with parameters or with a file to upload.

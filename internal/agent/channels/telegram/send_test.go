@@ -117,3 +117,32 @@ func TestMigration(t *testing.T) {
 		t.Errorf("the new id is not in the log: %s", h.log)
 	}
 }
+
+// What Telegram cannot parse is sent without its form, and what a topic does not take goes to the chat itself. People
+// lost whole answers (https://github.com/bubbuild/bub/pull/56, https://github.com/ruitunion-org/feedback-bot/issues/1).
+func TestRefusedForms(t *testing.T) {
+	h := start(t, nil)
+	parse := botFault{Code: 400, Description: "Bad Request: can't parse entities: unsupported entity"}
+	gone := botFault{Code: 400, Description: "Bad Request: message thread not found"}
+	for _, c := range []struct {
+		chat   string
+		faults []botFault
+		thread int64
+		plain  bool
+	}{{"7", []botFault{parse}, 0, true}, {"-100_33", []botFault{gone}, 0, false}, {"-100_33", []botFault{gone, parse}, 0, true}, {"-100_33", []botFault{parse}, 33, true},
+		{"-100_33", []botFault{{Code: 400, Description: "Bad Request: TOPIC_CLOSED"}}, 0, false}} {
+		h.server.Fail("sendMessage", c.faults...)
+		if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": c.chat, "content": "**bold** text"}); err != nil {
+			t.Errorf("%v: %v", c.faults, err)
+			continue
+		}
+		list := h.server.Sent()
+		if s := list[len(list)-1]; s.Text != "bold text" || s.Thread != c.thread || (len(s.Entities) == 0) != c.plain {
+			t.Errorf("%v: sent %+v, want plain %v in topic %d", c.faults, s, c.plain, c.thread)
+		}
+	}
+	h.server.Fail("sendMessage", parse, parse)
+	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "content": "**bold**"}); err == nil {
+		t.Error("a message that was refused twice is taken for sent")
+	}
+}

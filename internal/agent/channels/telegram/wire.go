@@ -26,6 +26,16 @@ type message struct {
 	CapEntities  []entity        `json:"caption_entities"`
 	MigrateTo    int64           `json:"migrate_to_chat_id"`
 
+	// What is not in the sender's own words.
+	Forward       *origin   `json:"forward_origin"`
+	ForwardDate   int64     `json:"forward_date"` // servers before Bot API 7.0 send this instead
+	ViaBot        *user     `json:"via_bot"`      // the bot that made the text
+	Quote         *quote    `json:"quote"`
+	ExternalReply *external `json:"external_reply"`
+	AutoForward   bool      `json:"is_automatic_forward"` // from the channel of a group
+
+	things
+
 	Photo     []file `json:"photo"`
 	Animation *file  `json:"animation"`
 	Document  *file  `json:"document"`
@@ -59,6 +69,81 @@ type entity struct {
 	Language string `json:"language,omitempty"`
 	User     *user  `json:"user,omitempty"`
 	URL      string `json:"url,omitempty"`
+}
+
+// origin is where a forwarded message comes from; which fields it has depends on what that is.
+type origin struct {
+	User     *user  `json:"sender_user"`
+	UserName string `json:"sender_user_name"` // of somebody who hides the account
+	Chat     *chat  `json:"sender_chat"`      // a group, or somebody who writes in its name
+	Channel  *chat  `json:"chat"`
+	Author   string `json:"author_signature"`
+	Date     int64  `json:"date"`
+}
+
+// quote is the part of a message to which another one replies.
+type quote struct {
+	Text string `json:"text"`
+}
+
+// external is a message of another chat to which one replies.
+type external struct {
+	Origin *origin `json:"origin"`
+	things
+}
+
+// things are contents of messages that are neither texts nor files.
+type things struct {
+	Location  *location  `json:"location"`
+	Venue     *venue     `json:"venue"`
+	Contact   *contact   `json:"contact"`
+	Poll      *poll      `json:"poll"`
+	Dice      *dice      `json:"dice"`
+	Checklist *checklist `json:"checklist"`
+	Story     *story     `json:"story"`
+}
+
+type location struct {
+	Latitude  float64 `json:"latitude"`
+	Longitude float64 `json:"longitude"`
+	Live      int64   `json:"live_period"` // in seconds
+}
+
+type venue struct {
+	Location location `json:"location"`
+	Title    string   `json:"title"`
+	Address  string   `json:"address"`
+}
+
+type contact struct {
+	Phone    string `json:"phone_number"`
+	Name     string `json:"first_name"`
+	LastName string `json:"last_name"`
+}
+
+type poll struct {
+	Question string `json:"question"`
+	Options  []struct {
+		Text   string `json:"text"`
+		Voters int    `json:"voter_count"`
+	} `json:"options"`
+}
+
+type dice struct {
+	Emoji string `json:"emoji"`
+	Value int    `json:"value"`
+}
+
+type checklist struct {
+	Title string `json:"title"`
+	Tasks []struct {
+		Text string `json:"text"`
+		Done int64  `json:"completion_date"`
+	} `json:"tasks"`
+}
+
+type story struct {
+	Chat *chat `json:"chat"`
 }
 
 // file is any of the objects that describe a file.
