@@ -97,7 +97,7 @@ func newRepo(gitDir string, o *Options) *Repo {
 			r.locks.Wait = o.LockWait
 		}
 	}
-	r.locks.Check = r.checkFolders
+	r.locks.Check, r.locks.Dirs = r.checkFolders, r.Dirs
 	r.config = gitconfig.New(gitDir, r.locks, r.own, r.ReportIgnored)
 	return r
 }
