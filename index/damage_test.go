@@ -177,7 +177,7 @@ func TestSoakFlippedBytes(t *testing.T) {
 		writeFile(t, path, bad)
 		fresh, warned := reopen(t, s.Dir())
 		x := New(fresh, nil)
-		for _, text := range []string{"needle", "needle error", "need*", "nedle"} {
+		for _, text := range []string{"needle", "needle AND error", "need*", "nedle"} {
 			res, err := x.Search(t.Context(), Search{Text: text, Tapes: named(tapes...), NoFold: true})
 			if err != nil {
 				t.Fatalf("round %d: search %q: %v", i, text, err)

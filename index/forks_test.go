@@ -201,8 +201,8 @@ func TestManyMatchesInAFork(t *testing.T) {
 			}
 		}
 	}
-	if n := mustSearch(t, index, Search{Text: "common", Tapes: named(y), Count: true}).Matches; n <= 2*relevance.ManyFound {
-		t.Errorf("only %d entries have the word, want more than %d: the test shows nothing", n, 2*relevance.ManyFound)
+	if n := mustSearch(t, index, Search{Text: "common", Tapes: named(y), Count: true}).Matches; n <= 2*relevance.Candidates {
+		t.Errorf("only %d entries have the word, want more than %d: the test shows nothing", n, 2*relevance.Candidates)
 	}
 }
 

@@ -474,7 +474,7 @@ func TestManyMatches(t *testing.T) {
 			}
 		}
 	}
-	if n := mustSearch(t, x, Search{Text: "common", Tapes: named(tp), Count: true}).Matches; n <= relevance.ManyFound {
-		t.Errorf("only %d entries have the word, want more than %d: the test shows nothing", n, relevance.ManyFound)
+	if n := mustSearch(t, x, Search{Text: "common", Tapes: named(tp), Count: true}).Matches; n <= relevance.Candidates {
+		t.Errorf("only %d entries have the word, want more than %d: the test shows nothing", n, relevance.Candidates)
 	}
 }

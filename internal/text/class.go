@@ -86,13 +86,13 @@ func classOf(r rune) Attr {
 	case r == utf8.RuneError:
 		return other
 	case unicode.IsMark(r):
-		if isDense(r) {
+		if IsDense(r) {
 			return Dense
 		}
 		return Lower | joined
 	case unicode.IsLetter(r), unicode.IsNumber(r):
 		switch {
-		case isDense(r):
+		case IsDense(r):
 			return Dense
 		case unicode.IsNumber(r):
 			return Digit
@@ -108,9 +108,9 @@ func classOf(r rune) Attr {
 	return other
 }
 
-// isDense reports whether a character is of a script without spaces between words:
+// IsDense reports whether a character is of a script without spaces between words:
 // Chinese, Japanese, Korean, Thai, Lao, Khmer, Myanmar.
-func isDense(r rune) bool { return r >= 0x0E00 && unicode.Is(dense, r) }
+func IsDense(r rune) bool { return r >= 0x0E00 && unicode.Is(dense, r) }
 
 var dense = &unicode.RangeTable{
 	R16: []unicode.Range16{

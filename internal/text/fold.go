@@ -162,7 +162,7 @@ func (f *Folder) extend(base rune) bool {
 			break
 		}
 		r, n := utf8.DecodeRune(f.text[f.pos:])
-		if !extends(r) || isDense(r) != isDense(base) && !isIgnored(r) {
+		if !extends(r) || IsDense(r) != IsDense(base) && !isIgnored(r) {
 			break
 		}
 		f.pos += n
@@ -293,10 +293,10 @@ func dropsMark(base, mark rune) bool {
 		return true
 	}
 	switch {
-	case isDense(base):
-		return !isDense(mark)
+	case IsDense(base):
+		return !IsDense(mark)
 	case base == 0:
-		return unicode.Is(unicode.Inherited, mark) && !isDense(mark)
+		return unicode.Is(unicode.Inherited, mark) && !IsDense(mark)
 	case base < utf8.RuneSelf && !unicode.IsLetter(base):
 		return !isASCIISymbol(byte(base))
 	case unicode.In(base, unicode.Latin, unicode.Greek):
@@ -342,7 +342,7 @@ func foldCase(r rune) (rune, rune) {
 			r |= 0x20
 		}
 		return r, 0
-	case unicode.IsMark(r), isDense(r):
+	case unicode.IsMark(r), IsDense(r):
 		return r, 0
 	}
 	if s, ok := spelt[r]; ok {

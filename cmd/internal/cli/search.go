@@ -23,12 +23,16 @@ type searchOptions struct {
 	allTapes, team bool
 
 	substring, regex, ignoreCase bool
-	exact, noFold, searches      bool
+	exact, allWords, entries     bool
+	noFold, searches             bool
 	context                      int
 	count, files                 bool
 }
 
-const defaultHits = 20
+const (
+	defaultHits   = 20
+	hitsOfSession = 3 // that are shown, unless one session is searched
+)
 
 func newSearchCmd(a *App) *cobra.Command {
 	o := &searchOptions{app: a}
@@ -104,7 +108,9 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.substring, "substring", false, "QUERY is literal text")
 	f.BoolVar(&o.regex, "regex", false, "QUERY is a regular expression (RE2)")
 	f.BoolVarP(&o.ignoreCase, "ignore-case", "i", false, "with --substring and --regex: case does not matter")
-	f.BoolVar(&o.exact, "exact", false, "search words exactly as spelt, with punctuation; do not try similar words")
+	f.BoolVar(&o.allWords, "all-words", false, "find only entries that have all words")
+	f.BoolVar(&o.exact, "exact", false, "find only entries that have all words exactly as spelt, with punctuation; do not try similar words")
+	f.BoolVar(&o.entries, "entries", false, "order entries by themselves, not session by session")
 	f.BoolVar(&o.noFold, "no-fold", false, "show nearly identical entries one by one")
 	f.BoolVar(&o.searches, "searches", false, "include entries that search tools wrote")
 	f.BoolVar(&o.count, "count", false, "print how many entries match")
@@ -112,7 +118,8 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 }
 
 func (o *searchOptions) search(text string, changed func(flag string) bool) (s index.Search, err error) {
-	s = index.Search{Text: text, IgnoreCase: o.ignoreCase, Exact: o.exact, AsSpelt: o.app.Quiet,
+	s = index.Search{Text: text, IgnoreCase: o.ignoreCase, Exact: o.exact, AllWords: o.allWords, AsSpelt: o.app.Quiet,
+		Flat: o.entries, PerSession: hitsOfSession,
 		NoFold: o.noFold, Searches: o.searches, Context: o.context, Count: o.count}
 	if s.Newest, err = filter.Order("--sort", o.sort); err != nil {
 		return s, err
@@ -136,15 +143,15 @@ func (o *searchOptions) search(text string, changed func(flag string) bool) (s i
 		return s, usagef("--count and --files cover all matches: they cannot be combined with -n, -C, --sort or --no-fold")
 	case o.ignoreCase && !o.substring && !o.regex:
 		return s, usagef("--ignore-case needs --substring or --regex; the search for words ignores case anyway")
-	case o.exact && (o.substring || o.regex):
-		return s, usagef("--exact is for words: it cannot be combined with --substring or --regex")
+	case (o.exact || o.allWords || o.entries) && (o.substring || o.regex):
+		return s, usagef("--exact, --all-words and --entries are for words: they cannot be combined with --substring or --regex")
 	case o.substring:
 		s.How = index.Substring
 	case o.regex:
 		s.How = index.Regexp
 	}
 	if o.files {
-		s.NoFold, s.Query.Limit = true, nil
+		s.NoFold, s.Query.Limit, s.PerSession = true, nil, 0
 	}
 	return s, nil
 }

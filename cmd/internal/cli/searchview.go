@@ -15,6 +15,9 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	if res.Instead != "" && !o.app.JSON {
 		o.app.StderrUnlessQuiet("showing results for %s", display.Line(res.Instead))
 	}
+	if res.Some && !o.app.JSON && !o.count {
+		o.app.StderrUnlessQuiet("no entry has all of these words: entries with some of the words")
+	}
 	switch {
 	case o.count:
 		return o.app.Result(object{{"count", res.Matches}}.With("instead", res.Instead), "%d", res.Matches)
@@ -48,7 +51,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	}
 	o.app.Page()
 	hits := res.Hits
-	if o.allTapes {
+	if o.allTapes && !s.Flat {
 		hits = rows.BySession(hits)
 	}
 	if err := rows.Hits(&o.app.Streams, hits, o.allTapes, names, titles); err != nil {

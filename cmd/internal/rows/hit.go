@@ -86,6 +86,16 @@ func HitJSON(h index.Hit, instead string) []byte {
 	if h.Similar > 0 {
 		out = fmt.Appendf(out, `,"similar":%d`, h.Similar)
 	}
+	if h.Has != nil || h.Lacks != nil {
+		out = append(append(out, `,"matched":`...), stdio.Marshal(append([]string{}, h.Has...))...)
+		out = append(append(out, `,"missing":`...), stdio.Marshal(append([]string{}, h.Lacks...))...)
+	}
+	if h.Session != "" && h.Session != h.Tape {
+		out = jsonl.AppendString(append(out, `,"session":`...), h.Session)
+	}
+	if h.More > 0 {
+		out = fmt.Appendf(out, `,"more":%d`, h.More)
+	}
 	if instead != "" {
 		out = jsonl.AppendString(append(out, `,"instead":`...), instead)
 	}

@@ -15,24 +15,33 @@ import (
 // SessionKey returns a key that all entries of a session have in common, and no others.
 func SessionKey(e repo.Entry) string { return e.Workspace + "\x00" + e.Tape }
 
+// HitKey is [SessionKey] for a hit: the hits of forks and subagents have that of their session.
+func HitKey(h index.Hit) string {
+	e := h.Entry
+	e.Tape = cmp.Or(h.Session, e.Tape)
+	return SessionKey(e)
+}
+
 // BySession puts the hits of each session together. The sessions are in the order of their first hits.
 func BySession(hits []index.Hit) []index.Hit {
 	first := map[string]int{}
 	for i, h := range hits {
-		if _, known := first[SessionKey(h.Entry)]; !known {
-			first[SessionKey(h.Entry)] = i
+		if _, known := first[HitKey(h)]; !known {
+			first[HitKey(h)] = i
 		}
 	}
 	hits = slices.Clone(hits)
-	slices.SortStableFunc(hits, func(a, b index.Hit) int { return first[SessionKey(a.Entry)] - first[SessionKey(b.Entry)] })
+	slices.SortStableFunc(hits, func(a, b index.Hit) int { return first[HitKey(a)] - first[HitKey(b)] })
 	return hits
 }
 
 // More says how many of the matches are shown; "" if all are.
 func More(res *index.Result) string {
-	shown := 0
+	shown, flag := 0, "-n shows more"
 	for _, h := range res.Hits {
-		shown += 1 + h.Similar
+		if shown += 1 + h.Similar; h.More > 0 {
+			flag = "-n and --entries show more"
+		}
 	}
 	if shown >= res.Matches {
 		return ""
@@ -41,7 +50,7 @@ func More(res *index.Result) string {
 	if !res.Exact {
 		total = "more than " + total
 	}
-	return fmt.Sprintf("%d of %s matches; -n shows more", shown, total)
+	return fmt.Sprintf("%d of %s matches; %s", shown, total, flag)
 }
 
 // HitsOfSessions shows the sessions with matches, each with the entries that match. names are short names of tapes;
@@ -89,11 +98,14 @@ func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[stri
 		if named {
 			tape = cmp.Or(names[h.Tape], h.Tape)
 		}
-		if session := SessionKey(h.Entry); session != last && titles[session] != "" {
+		if session := HitKey(h); session != last && titles[session] != "" {
 			SessionTitle(s, titles[session])
 			last = session
 		}
 		Hit(s, h, tape)
+		if h.More > 0 {
+			s.Line("  " + s.Style(stdio.Dim, fmt.Sprintf("and %d more in this session", h.More)))
+		}
 		if err := s.Written(); err != nil {
 			return err
 		}

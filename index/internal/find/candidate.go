@@ -7,7 +7,6 @@ import (
 
 	"tape/index/internal/store"
 	"tape/internal/text"
-	"tape/internal/text/query"
 	"tape/repo"
 )
 
@@ -18,15 +17,8 @@ type candidate struct {
 	holder *repo.Tape // the tape whose files contain it
 	store.Line
 
-	score float64
-	more  int // how many documents were folded into it
-
 	stored repo.Entry // as stored, for Search.Stored
 	entry  repo.Entry // as seen by the caller
-	text   []byte
-	match  query.Match
-
-	snippet string // made when the entry is read if entry and text are not kept
 }
 
 func (f *finder) candidate(doc int64) (candidate, error) {
@@ -49,11 +41,11 @@ func (f *finder) line(doc int64) (store.Line, error) {
 	return l, err
 }
 
-// match reads a candidate's entry, and matches the query against it.
-func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
+// read reads a candidate's entry, and returns its text; nil if the caller may not see it.
+func (f *finder) read(ctx context.Context, c *candidate) ([]byte, error) {
 	var err error
 	if c.entry, err = f.entry(ctx, c); err != nil {
-		return false, err
+		return nil, err
 	}
 	if f.s.Stored {
 		if c.stored = c.entry; len(c.entry.Raw) > StoredLimit {
@@ -64,18 +56,14 @@ func (f *finder) match(ctx context.Context, c *candidate) (bool, error) {
 	if f.seen != nil {
 		var visible bool
 		if c.entry, visible = f.seen(c.entry); !visible {
-			return false, nil
+			return nil, nil
 		}
 	}
-	f.body = text.AppendEntry(f.body[:0], c.entry.Kind, c.entry.Payload)
+	body := text.AppendEntry([]byte{}, c.entry.Kind, c.entry.Payload)
 	if !f.s.Own {
-		f.body = store.AppendAttached(f.body, c.entry)
+		body = store.AppendAttached(body, c.entry)
 	}
-	var ok bool
-	if c.match, ok = f.query.Match(f.body); ok {
-		c.text, f.body = f.body, nil
-	}
-	return ok, nil
+	return body, nil
 }
 
 // entry reads an entry from the files of the tape that holds it, because the working tree of a fork does not

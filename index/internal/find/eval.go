@@ -32,6 +32,7 @@ type evaluator struct {
 	placement
 	x     *fts5.Index
 	terms map[string]*termSet
+	units map[string]*termSet // of features of the query, by their ids
 }
 
 // termSet has the documents of a word of the query, and their number.
@@ -71,6 +72,18 @@ func (v *evaluator) term(name string, find func() (set, error)) (set, error) {
 		v.terms[name] = &termSet{s, s.count()}
 	}
 	return v.terms[name].set, nil
+}
+
+// featured returns the documents that may have a feature of the query.
+func (v *evaluator) featured(f query.Feature) (*termSet, error) {
+	if v.units[f.ID] == nil {
+		s, err := v.evalShared(f.Expr)
+		if err != nil {
+			return nil, err
+		}
+		v.units[f.ID] = &termSet{s, s.count()}
+	}
+	return v.units[f.ID], nil
 }
 
 // eval returns the documents that an expression selects. The caller may change the set.

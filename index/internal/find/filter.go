@@ -165,9 +165,11 @@ func (f *finder) count(ctx context.Context, found set, sure bool) (int, error) {
 			if c, err = f.candidate(doc); err != nil {
 				return false
 			}
-			var ok bool
-			if ok, err = f.match(ctx, &c); ok {
-				n++
+			var body []byte
+			if body, err = f.read(ctx, &c); err == nil && body != nil {
+				if _, ok := f.query.Match(body); ok {
+					n++
+				}
 			}
 			return err == nil
 		})

@@ -30,6 +30,13 @@ type fileMatch struct {
 	kind    string
 }
 
+// signature is what folded entries have in common.
+type signature struct {
+	sign int64
+	kind string
+	tape int // rank of the tape
+}
+
 // InFiles searches the files of tapes. Hits are not ranked; the newest comes first.
 func InFiles(ctx context.Context, all []*repo.Tape, s Search) (*Result, error) {
 	find, err := s.scanner()

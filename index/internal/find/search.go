@@ -35,9 +35,12 @@ type Search struct {
 	How  How
 	// IgnoreCase is for Substring and Regexp; words have no case.
 	IgnoreCase bool
-	// Exact matches words as they are spelt, punctuation included. Like AsSpelt, it does not try similar
+	// Exact matches all words, as they are spelt, punctuation included. Like AsSpelt, it does not try similar
 	// words if there is no hit.
 	Exact, AsSpelt bool
+	// AllWords finds only entries that have all words. Otherwise a query without quotes, operators and the like
+	// finds those that have any, or similar words for one that no entry has, or parts of one.
+	AllWords bool
 
 	// Tapes are the names of the tapes to search; nil means all tapes and open forks. A fork includes its
 	// parent's entries up to its base. With several tapes, no entry comes twice: it belongs to the tape that
@@ -57,6 +60,11 @@ type Search struct {
 
 	// Newest orders by age instead of relevance, as searches that are not for Words always do.
 	Newest bool
+	// Flat orders the hits of a search for Words by themselves. Otherwise the hits of a session are together, with
+	// those of its forks and subagents, and sessions are in the order of the sum of their three best hits.
+	Flat bool
+	// PerSession, if not 0, is how many hits of a session are returned at most, unless only one session is searched.
+	PerSession int
 	// NoFold returns each entry as a hit; otherwise entries that say nearly the same are one hit.
 	NoFold bool
 	// Searches includes the entries that search tools wrote (meta.search).
@@ -79,6 +87,14 @@ type Hit struct {
 	Spans   [][2]int // the matches in the snippet: first byte, end
 	Similar int      // how many more of the judged entries say nearly the same
 
+	// Of a search for Words: the session that the entry belongs to, its rank, and how many of its hits are left out
+	// because of PerSession or the limit, if this is the last one shown.
+	Session string
+	Rank    float64
+	More    int
+	// Has and Lacks are the words of a query of any words that the entry has, and those that it lacks.
+	Has, Lacks []string
+
 	Before, After []repo.Entry // see Search.Context
 }
 
@@ -88,7 +104,10 @@ type Result struct {
 	// Matches is how many entries match; if not Exact, there may be more.
 	Matches int
 	Exact   bool
-	// Instead is the query that was answered because the original query had no matches; "" if that was answered.
+	// Some says that a query of any words was answered, and that no entry has all of its words.
+	Some bool
+	// Instead is the query that was answered because no entry has some word of the original query; "" if that was
+	// answered.
 	Instead string
 }
 
@@ -135,13 +154,6 @@ func (s Search) selectIn(ctx context.Context, tapes []*repo.Tape) ([]selection, 
 		return nil, missing
 	}
 	return out, nil
-}
-
-// signature is what folded entries have in common.
-type signature struct {
-	sign int64
-	kind string
-	tape int // rank of the tape
 }
 
 const snippetWidth = 160

@@ -64,7 +64,6 @@ type finder struct {
 	phases  map[phaseKey]store.Phase
 	names   map[int64]string // of files
 	lines   map[int64]store.Line
-	body    []byte // reused for each entry
 }
 
 type phaseKey struct {
@@ -87,8 +86,78 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 	if x.Segments() == 0 {
 		return nil, fmt.Errorf("%w: it has entries but no words", store.ErrInconsistent)
 	}
-	f.eval = &evaluator{placement: places, x: x, terms: map[string]*termSet{}}
+	f.eval = &evaluator{placement: places, x: x, terms: map[string]*termSet{}, units: map[string]*termSet{}}
 	f.query = query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
+	anyWord := f.query.Any()
+	if anyWord == nil || f.s.Exact || f.s.AllWords {
+		return f.strictly(ctx)
+	}
+	tries := []*query.Query{anyWord}
+	if anyWord.Single() {
+		tries = anyWord.Alone() // one word means what it says, unless no entry has it
+	}
+	if f.s.AsSpelt {
+		tries = tries[:1]
+	}
+	var res *Result
+	for i, q := range tries {
+		f.query = q
+		instead := ""
+		if i == len(tries)-1 && !f.s.AsSpelt {
+			if instead, err = f.tryNear(); err != nil {
+				return nil, err
+			}
+		}
+		if res, err = f.answer(ctx); err != nil {
+			return nil, err
+		}
+		if res.Matches > 0 {
+			res.Instead = instead
+			res.Some, err = f.lacksAll()
+			break
+		}
+	}
+	return res, err
+}
+
+// lacksAll reports whether no entry has all words of a query of any words.
+func (f *finder) lacksAll() (bool, error) {
+	words := make([]struct{ whole, parts set }, len(f.query.Asked()))
+	if len(words) == 0 {
+		return false, nil
+	}
+	for _, feature := range f.query.Every() {
+		docs, err := f.eval.featured(feature)
+		if err != nil {
+			return false, err
+		}
+		switch w := &words[feature.Word]; {
+		case feature.Whole && w.whole == nil:
+			w.whole = slices.Clone(docs.set)
+		case feature.Whole:
+			w.whole.or(docs.set)
+		case w.parts == nil:
+			w.parts = slices.Clone(docs.set)
+		default:
+			w.parts.and(docs.set)
+		}
+	}
+	all := f.eval.all()
+	for _, w := range words {
+		if w.whole == nil {
+			w.whole = f.eval.none()
+		}
+		if w.parts != nil {
+			w.whole.or(w.parts)
+		}
+		all.and(w.whole)
+	}
+	all, err := f.filter(all)
+	return err == nil && all.count() == 0, err
+}
+
+// strictly answers a query that means what it says. If no entry matches, it tries similar words.
+func (f *finder) strictly(ctx context.Context) (*Result, error) {
 	res, err := f.answer(ctx)
 	if err != nil || res.Matches > 0 || f.s.Exact || f.s.AsSpelt {
 		return res, err
@@ -178,12 +247,5 @@ func (f *finder) answer(ctx context.Context) (*Result, error) {
 		n, err := f.count(ctx, found, sure)
 		return &Result{Matches: n, Exact: true}, err
 	}
-	p, err := newPicker(f, found, sure)
-	if err == nil {
-		err = p.run(ctx)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return p.result(), nil
+	return f.pick(ctx, found, sure)
 }

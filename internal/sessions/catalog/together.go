@@ -46,8 +46,9 @@ func SearchAll(s index.Search, in func(s index.Search, only func(name string) bo
 		}
 		results = slices.DeleteFunc(results, func(res *index.Result) bool { return res.Instead != instead })
 	}
-	out := &index.Result{Exact: true}
+	out := &index.Result{Exact: true, Some: slices.ContainsFunc(results, found)}
 	for _, res := range results {
+		out.Some = out.Some && (res.Some || !found(res))
 		out.Matches += res.Matches
 		out.Exact = out.Exact && res.Exact
 		out.Instead = res.Instead
@@ -85,30 +86,68 @@ func inTwoSteps(s index.Search, in func(index.Search, func(string) bool) ([]*ind
 	return append(results, more...), err
 }
 
-// merge returns the hits of all results up to the search's limit, the best first, or the newest. The order in each result
-// is kept.
-func merge(results []*index.Result, s index.Search) (hits []index.Hit) {
-	var left [][]index.Hit
+// merge returns the hits of all results up to the search's limit: session by session, the best first, or the newest
+// entries. The order in each result is kept.
+func merge(results []*index.Result, s index.Search) []index.Hit {
+	var left [][]index.Hit // what stays together: the hits of a session, or single hits
 	for _, res := range results {
 		left = append(left, res.Hits)
 	}
+	sessions := s.How == index.Words && !s.Newest && !s.Flat
+	if sessions {
+		left = bySession(left, s.PerSession)
+	}
+	var hits []index.Hit
 	for s.Query.Limit == nil || len(hits) < *s.Query.Limit {
 		best := -1
 		for i, list := range left {
-			if len(list) > 0 && (best < 0 || before(list[0], left[best][0], s.Newest)) {
+			if len(list) > 0 && (best < 0 || before(list[0], left[best][0], s.Newest, sessions)) {
 				best = i
 			}
 		}
 		if best < 0 {
 			break
 		}
-		hits = append(hits, left[best][0])
-		left[best] = left[best][1:]
+		n := 1
+		if sessions {
+			n = len(left[best])
+		}
+		if s.Query.Limit != nil {
+			n = min(n, *s.Query.Limit-len(hits))
+		}
+		hits = append(hits, left[best][:n]...)
+		if left[best] = left[best][n:]; sessions {
+			hits[len(hits)-1].More += len(left[best])
+			left[best] = nil
+		}
 	}
 	return hits
 }
 
-func before(a, b index.Hit, newest bool) bool {
+// bySession cuts results at the borders of sessions. If there are several sessions, it cuts each to most hits.
+func bySession(results [][]index.Hit, most int) (sessions [][]index.Hit) {
+	for _, list := range results {
+		for len(list) > 0 {
+			n := slices.IndexFunc(list, func(h index.Hit) bool { return h.Session != list[0].Session })
+			if n < 0 {
+				n = len(list)
+			}
+			sessions, list = append(sessions, list[:n]), list[n:]
+		}
+	}
+	for i, list := range sessions {
+		if most > 0 && len(list) > most && len(sessions) > 1 {
+			sessions[i] = slices.Clip(list[:most])
+			sessions[i][most-1].More += len(list) - most
+		}
+	}
+	return sessions
+}
+
+func before(a, b index.Hit, newest, sessions bool) bool {
+	if sessions && a.Rank != b.Rank {
+		return a.Rank > b.Rank
+	}
 	at := func(h index.Hit) time.Time { t, _ := h.Time(); return t }
 	if newest || a.Score == b.Score {
 		return at(a).After(at(b))

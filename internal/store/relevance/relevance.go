@@ -65,22 +65,22 @@ func NameOf(e layout.Entry) string {
 	return ""
 }
 
+// SessionOf returns the session that a tape belongs to: a fork belongs to its parent, and the tape of a subagent to the
+// session that started it.
+func SessionOf(tape string, fork bool) string {
+	if session, _, ok := strings.Cut(tape, "/agent-"); ok {
+		return session
+	}
+	if at := strings.LastIndexByte(tape, '/'); fork && at > 0 {
+		return tape[:at]
+	}
+	return tape
+}
+
 // IsSearch reports whether a search tool wrote the entry.
 func IsSearch(e layout.Entry) bool {
 	return len(e.Meta) > 2 && string(jsonl.Get(e.Meta, "search")) == "true"
 }
-
-// How many of the entries that have the words are judged before any text is read, and how many are then read.
-const (
-	// ManyFound is the greatest number of entries of which all are judged.
-	ManyFound = 400
-	// If there are more, this many of each sort are judged.
-	OftenCandidates = 100
-	TalkCandidates  = 120
-	NewCandidates   = 80
-	// LeastRead is the least number of the best entries that are read: this, or twice the limit if that is more.
-	LeastRead = 40
-)
 
 // Weights of relevance. k1 and b are the usual ones of BM25.
 const (
@@ -93,21 +93,31 @@ const (
 	halfLife = 14 * 24 * 3600e6 // microseconds
 )
 
-// kindWeight weighs messages more than output.
+// Kinds are kinds of entries with the same weight. Messages weigh more than output.
+type Kinds struct {
+	Names  []string
+	Weight float64
+}
+
+// ByWeight has the kinds that have a weight of their own, the greatest first.
+var ByWeight = [...]Kinds{
+	{[]string{layout.KindMessage, layout.KindAnchor}, 1},
+	{[]string{layout.KindError}, 0.9},
+	{[]string{layout.KindToolCall}, 0.6},
+	{[]string{layout.KindSystem}, 0.5},
+	{[]string{layout.KindToolResult}, 0.45},
+}
+
+// OtherWeight is the weight of all other kinds, the least.
+const OtherWeight = 0.4
+
 func kindWeight(kind string) float64 {
-	switch kind {
-	case layout.KindMessage, layout.KindAnchor:
-		return 1
-	case layout.KindError:
-		return 0.9
-	case layout.KindToolCall:
-		return 0.6
-	case layout.KindSystem:
-		return 0.5
-	case layout.KindToolResult:
-		return 0.45
+	for _, k := range ByWeight {
+		if slices.Contains(k.Names, kind) {
+			return k.Weight
+		}
 	}
-	return 0.4
+	return OtherWeight
 }
 
 // Corpus describes all entries that are searched.

@@ -44,7 +44,7 @@ func (q *Query) Match(body []byte) (Match, bool) {
 func (m *matcher) match(q *Query, body []byte) (Match, bool) {
 	m.f.FoldAll(body)
 	m.run, m.parts = text.Span{}, m.parts[:0]
-	if !slices.ContainsFunc(q.groups, m.all) {
+	if q.asked == nil && !slices.ContainsFunc(q.groups, m.all) {
 		return Match{}, false
 	}
 	var res Match
@@ -54,6 +54,9 @@ func (m *matcher) match(q *Query, body []byte) (Match, bool) {
 				m.collect(&units[i], &res)
 			}
 		}
+	}
+	if len(res.Terms) == 0 && q.asked != nil {
+		return Match{}, false
 	}
 	res.Spans = mergeSpans(res.Spans)
 	lit := unit{pieces: q.literal}

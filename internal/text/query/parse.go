@@ -39,7 +39,9 @@ type Options struct {
 func Parse(q string, o Options) *Query {
 	q = string([]rune(q)) // each invalid byte becomes U+FFFD
 	query := &Query{options: o, literal: foldPieces(o.trimmed(q))}
-	query.groups = group(dropStray(lex(q, o), o))
+	tokens, quoted := lex(q, o)
+	query.groups, query.strict = group(dropStray(tokens, o))
+	query.strict = query.strict || quoted
 	return query
 }
 
@@ -56,13 +58,15 @@ type lexer struct {
 	rest     string
 	tokens   []token
 	unclosed bool // the rest has no closing quote
+	quoted   bool // there is a phrase
 }
 
-func lex(q string, o Options) []token {
+// lex returns the tokens of a query, and whether one is a phrase.
+func lex(q string, o Options) (tokens []token, quoted bool) {
 	l := &lexer{Options: o, rest: q}
 	if w := strings.TrimFunc(q, text.IsSpace); o.Exact && strings.HasPrefix(w, "-") && wordEnd(w) == len(w) {
 		l.add(w, false, false) // a dash alone is text
-		return l.tokens
+		return l.tokens, false
 	}
 	for len(l.tokens) < maxUnits {
 		if l.rest = strings.TrimLeftFunc(l.rest, text.IsSpace); l.rest == "" {
@@ -72,7 +76,7 @@ func lex(q string, o Options) []token {
 			l.word()
 		}
 	}
-	return l.tokens
+	return l.tokens, l.quoted
 }
 
 func (l *lexer) add(raw string, phrase, not bool) {
@@ -99,6 +103,7 @@ func (l *lexer) phrase() bool {
 	case end >= 0:
 		raw := strings.Join(strings.FieldsFunc(body[:end], text.IsSpace), " ")
 		l.add(cmp.Or(raw, `""`), true, not)
+		l.quoted = true
 		l.rest = body[next:]
 	default:
 		l.unclosed = true
@@ -168,9 +173,8 @@ func dropStray(tokens []token, o Options) []token {
 	return kept
 }
 
-// group applies the operators.
-func group(tokens []token) [][]unit {
-	var groups [][]unit
+// group applies the operators. strict says that there are operators, excluded words or words with *.
+func group(tokens []token) (groups [][]unit, strict bool) {
 	var cur []unit
 	flush := func() {
 		if len(cur) > 0 {
@@ -181,6 +185,7 @@ func group(tokens []token) [][]unit {
 	operand := func(i int) bool { return i < len(tokens) && !tokens[i].op }
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
+		strict = strict || t.not || t.prefix
 		if !t.op {
 			cur = append(cur, t.unit)
 			continue
@@ -191,9 +196,10 @@ func group(tokens []token) [][]unit {
 		case len(cur) > 0 && t.raw == "NOT" && operand(i+1):
 			i++
 			tokens[i].not = true
+			strict = true
 			cur = append(cur, tokens[i].unit)
 		case len(cur) > 0 && t.raw != "NOT" && (operand(i+1) || negated):
-			if t.raw == "OR" {
+			if strict = true; t.raw == "OR" {
 				flush()
 			}
 			if negated {
@@ -208,7 +214,7 @@ func group(tokens []token) [][]unit {
 		}
 	}
 	flush()
-	return groups
+	return groups, strict
 }
 
 // orderGroup puts negated units after the others.

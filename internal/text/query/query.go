@@ -15,6 +15,10 @@ type Query struct {
 	options Options
 	groups  [][]unit // joined by OR; the units of each by AND
 	literal []piece  // the whole query as it was typed
+	strict  bool     // it has quotes, operators and the like, so it means what it says
+
+	asked    []string // the words of a query of any words, see Any; nil for other queries
+	features []feature
 
 	matchers sync.Pool
 }
@@ -134,6 +138,15 @@ func (q *Query) Replace(old, new string) *Query {
 // String returns the query as it was understood, in the query language.
 func (q *Query) String() string {
 	var b strings.Builder
+	if q.asked != nil {
+		var words []string
+		for i := range q.features {
+			if f := &q.features[i]; f.Whole && !slices.Contains(words, f.raw) {
+				words = append(words, f.raw)
+			}
+		}
+		return strings.Join(words, " ")
+	}
 	for i, units := range q.groups {
 		if i > 0 {
 			b.WriteString(" OR ")

@@ -32,7 +32,8 @@ type piece struct {
 // run is a range of a piece that the tokenizer makes terms of.
 type run struct {
 	text.Span
-	class text.Attr // Dense, Symbol, or Lower for all others
+	class text.Attr   // Dense, Symbol, or Lower for all others
+	parts []text.Span // of an identifier, as offsets in the piece
 }
 
 // newUnit makes a unit of a word or a phrase. It reports false if folding leaves
@@ -108,16 +109,22 @@ func findRuns(buf []byte, attrs []text.Attr) []run {
 		case a.Class() == text.Symbol:
 			_, n := utf8.DecodeRune(buf[start:])
 			i = start + n
-			runs = append(runs, run{text.Span{Start: start, End: i}, text.Symbol})
+			runs = append(runs, run{Span: text.Span{Start: start, End: i}, class: text.Symbol})
 		case a.InRun():
 			for i < len(attrs) && text.SameRun(attrs[i-1], attrs[i]) {
 				i++
 			}
-			class := text.Lower
+			r := run{Span: text.Span{Start: start, End: i}, class: text.Lower}
 			if a.Class() == text.Dense {
-				class = text.Dense
+				r.class = text.Dense
+			} else if i-start > 1 {
+				r.parts = text.SplitRun(attrs[start:i], nil)
+				for k := range r.parts {
+					r.parts[k].Start += start
+					r.parts[k].End += start
+				}
 			}
-			runs = append(runs, run{text.Span{Start: start, End: i}, class})
+			runs = append(runs, r)
 		}
 	}
 	return runs

@@ -22,7 +22,7 @@ import (
 // Version is the version of what is stored. Raise it when more than comments in schema.sql change, or the terms of an
 // entry, for example by a new property in package snapshot. [DB.Prepare] then replaces the tables, and the next sync
 // fills them.
-const Version = 4
+const Version = 5
 
 //go:embed schema.sql
 var schema string
@@ -30,7 +30,7 @@ var schema string
 // dropDerived drops the tables that are filled from git, and their functions.
 const dropDerived = `
 DROP TABLE IF EXISTS entries, tapes, months, remotes CASCADE;
-DROP FUNCTION IF EXISTS tape_find, tape_count, tape_seen CASCADE;
+DROP FUNCTION IF EXISTS tape_find, tape_best, tape_count, tape_seen CASCADE;
 `
 
 // lockSchema is the advisory lock for changes of the schema. With the id of a remote, it is the lock of the remote.

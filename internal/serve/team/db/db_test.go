@@ -214,7 +214,7 @@ func TestSecondWall(t *testing.T) {
 		if _, err := conn.Exec(t.Context(), `SELECT set_config('tape.remotes', $1, false)`, set); err != nil {
 			t.Fatal(err)
 		}
-		for _, table := range []string{"remotes", "tapes", "entries", "months", "tape_find('''needle''', '{}', NULL, NULL, NULL, 10)"} {
+		for _, table := range []string{"remotes", "tapes", "entries", "months", "tape_find('''needle''', NULL, NULL, NULL, 10)"} {
 			var n int
 			if err := conn.QueryRow(t.Context(), `SELECT count(*) FROM `+table).Scan(&n); err != nil || n != want {
 				t.Errorf("with the set %q, %s has %d rows, want %d (%v)", set, table, n, want, err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"tape/internal/store/relevance"
 )
 
 // View answers the queries of one user. All of them go through its method ask, which adds the set of remotes that the
@@ -103,7 +105,8 @@ func (v *View) Totals(ctx context.Context) (t Totals, err error) {
 // Question says which entries to find. Words is a tsquery of PostgreSQL.
 type Question struct {
 	Words        string    // "" means all entries
-	Units        []string  // tsqueries; Found.Has says which of them an entry matches
+	Units        []string  // tsqueries by which Best judges entries
+	Weights      []float64 // of the units
 	Tapes        []int64   // nil means all
 	Since, Until time.Time // zero means all
 	Most         int       // how many at most
@@ -120,19 +123,38 @@ type Found struct {
 	Key
 	Date  time.Time
 	Kind  string
-	Sign  int64  // equal for entries that say nearly the same
-	Bytes int    // length of the line in git
-	Has   string // 1 or 0 for each unit
+	Sign  int64 // equal for entries that say nearly the same
+	Bytes int   // length of the line in git
 }
 
 // Find returns entries that have the words, the newest first.
 func (v *View) Find(ctx context.Context, q Question) (out []Found, err error) {
-	err = v.ask(ctx, `SELECT remote, tape, id, date, kind, sign, bytes, has FROM tape_find($2, $3, $4, $5, $6, $7) WHERE remote = ANY ($1)`, func(r pgx.Rows) error {
+	err = v.ask(ctx, `SELECT remote, tape, id, date, kind, sign, bytes FROM tape_find($2, $3, $4, $5, $6) WHERE remote = ANY ($1)`, func(r pgx.Rows) error {
 		var f Found
-		err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes, &f.Has)
+		err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes)
 		out = append(out, f)
 		return err
-	}, q.Words, q.Units, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most)
+	}, q.Words, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most)
+	return out, err
+}
+
+// Best returns the entries that have the words with the greatest sums: of the weights of the units that they match, times
+// the weight of their kind. Of those with the same sum, the newest come first.
+func (v *View) Best(ctx context.Context, q Question) (out []Found, err error) {
+	var kinds []string
+	var factors []float64
+	for _, k := range relevance.ByWeight {
+		for _, name := range k.Names {
+			kinds, factors = append(kinds, name), append(factors, k.Weight)
+		}
+	}
+	err = v.ask(ctx, `SELECT remote, tape, id, date, kind, sign, bytes FROM tape_best($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) WHERE remote = ANY ($1)
+		ORDER BY sum DESC, date DESC, tape, id DESC LIMIT $11`, func(r pgx.Rows) error {
+		var f Found
+		err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes)
+		out = append(out, f)
+		return err
+	}, q.Words, q.Units, q.Weights, kinds, factors, relevance.OtherWeight, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most)
 	return out, err
 }
 

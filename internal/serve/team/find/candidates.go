@@ -3,269 +3,211 @@ package find
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
+	"tape/index"
 	"tape/internal/serve/team/db"
 	"tape/internal/store/relevance"
 	"tape/internal/text"
 	"tape/internal/text/query"
 )
 
-// signature is equal for entries of a session that say nearly the same.
-type signature struct {
-	sign int64
-	kind string
-	tape int64
+// source has the entries that match one query. It is what [relevance.Choose] chooses from.
+type source struct {
+	*finder
+	words    string // the whole tsquery
+	units    []unit // the rarest first
+	seen     map[db.Key]bool
+	sessions map[int64]db.Session
 }
 
-// candidate is an entry that has the words, and may become a hit.
-type candidate struct {
-	db.Found
-	stored  db.Stored // after it was read
-	match   query.Match
-	score   float64
-	similar int // how many entries were folded into it
+// unit is a term of the query.
+type unit struct {
+	relevance.Term
+	words string // as a tsquery
+	found int    // how many entries have it
 }
 
-// choose scores candidates and reads the best of them, until there are enough hits.
-func (f *finder) choose(ctx context.Context) error {
-	wanted := max(relevance.LeastRead, 2*f.limit)
-	newest, err := f.find(ctx, f.words, relevance.ManyFound+1)
+// weigh finds out how rare the words of the query are.
+func (r *source) weigh(ctx context.Context) (terms []relevance.Term, err error) {
+	for _, feature := range r.query.Features() {
+		u := unit{Term: relevance.Term{Feature: feature}}
+		var none bool
+		if u.words, none = tsquery(feature.Expr); none {
+			continue
+		}
+		if u.found, err = r.count(ctx, u.words); err != nil {
+			return nil, err
+		}
+		if u.found == 0 {
+			continue
+		}
+		u.Weight = feature.Factor * r.corpus.IDF(u.found)
+		terms = append(terms, u.Term)
+		r.units = append(r.units, u)
+	}
+	slices.SortStableFunc(r.units, func(a, b unit) int { return cmp.Compare(a.found, b.found) })
+	return terms, nil
+}
+
+// count returns how many entries have some words. Above mostCounted, it is an estimate.
+func (r *source) count(ctx context.Context, words string) (int, error) {
+	found, among, err := r.rows.Count(ctx, words, mostCounted)
+	if found >= mostCounted && among > 0 { // suppose that they are as frequent in older entries
+		found = int64(float64(found) * r.corpus.Entries / float64(among))
+	}
+	return int(found), err
+}
+
+// question is the query, with other words.
+func (r *source) question(words string, most int) db.Question {
+	return db.Question{Words: words, Tapes: r.tapes, Since: r.s.Query.Since, Until: r.s.Query.Until, Most: most}
+}
+
+// Best returns the best entries. If very many entries match, it compares those that have a rare word, or all of the
+// words, and goes on with the newest.
+func (r *source) Best(ctx context.Context, terms []relevance.Term, n int, full map[string]bool) ([]*relevance.Candidate, error) {
+	if n = min(n, mostJudged-len(r.seen)); n <= 0 {
+		return nil, nil
+	}
+	q := r.question(r.words, min(len(r.seen)+n, mostJudged))
+	for _, u := range r.units {
+		q.Units, q.Weights = append(q.Units, u.words), append(q.Weights, relevance.Guess(u.Weight, false))
+		if u.Expr.Op == query.Term {
+			more := relevance.Guess(u.Weight, true) - relevance.Guess(u.Weight, false)
+			q.Units, q.Weights = append(q.Units, quoted(relevance.MarkOften+u.Expr.Term)), append(q.Weights, more)
+		}
+	}
+	few, whole := r.few()
+	if !whole {
+		q.Words = and(append([]string{few}, r.filter...)...)
+	}
+	list, err := r.rows.Best(ctx, q)
+	if err == nil && !whole && len(list) < q.Most {
+		var newest []db.Found
+		newest, err = r.rows.Find(ctx, r.question(r.words, q.Most))
+		list = append(list, newest...)
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if f.s.Newest {
-		return f.newestFirst(ctx, newest)
-	}
-	f.more = len(newest) > relevance.ManyFound
-	if !f.more {
-		f.total = len(newest)
-		f.judge(newest)
-		return f.readBest(ctx, wanted)
-	}
-	if err := f.countPhrase(ctx); err != nil {
-		return err
-	}
-	if err := f.chooseOfMany(ctx, newest); err != nil {
-		return err
-	}
-	if err := f.readBest(ctx, wanted); err != nil {
-		return err
-	}
-	return f.goOn(ctx, newest, wanted)
+	return r.candidates(ctx, list, n, full)
 }
 
-// countPhrase counts the entries that have all words of a query with a phrase. The weight of the phrase beside
-// other words depends on that number.
-func (f *finder) countPhrase(ctx context.Context) (err error) {
-	switch q := f.s.Query; {
-	case f.sure || len(f.units) < 2:
-	case f.tapes == nil && q.Since.IsZero() && q.Until.IsZero():
-		f.total, err = f.count(ctx, f.words)
-	default:
-		var all []db.Found
-		all, err = f.find(ctx, f.words, mostCounted)
-		f.total = len(all)
+// few returns a tsquery for at most about mostCounted entries: with one of the rarest words, or with all of the others.
+// whole says that these are all.
+func (r *source) few() (words string, whole bool) {
+	var rare, others []string
+	sum := 0
+	for _, u := range r.units {
+		if sum += u.found; sum <= mostCounted {
+			rare = append(rare, u.words)
+		} else {
+			others = append(others, u.words)
+		}
+	}
+	if len(others) == 0 {
+		return "", true
+	}
+	if len(rare) > 0 && len(others) == 1 {
+		return or(rare...), false
+	}
+	return or(append(rare, and(others...))...), false
+}
+
+// Newest returns the newest entries.
+func (r *source) Newest(ctx context.Context, n int) ([]*relevance.Candidate, error) {
+	if n = min(n, mostJudged-len(r.seen)); n <= 0 {
+		return nil, nil
+	}
+	list, err := r.rows.Find(ctx, r.question(r.words, len(r.seen)+n))
+	if err != nil {
+		return nil, err
+	}
+	return r.candidates(ctx, list, n, nil)
+}
+
+// candidates returns the first n rows that were not returned before, without those of the sessions in full.
+func (r *source) candidates(ctx context.Context, list []db.Found, n int, full map[string]bool) (out []*relevance.Candidate, err error) {
+	var ids []int64
+	for _, f := range list {
+		if _, ok := r.sessions[f.Tape]; !ok {
+			ids = append(ids, f.Tape)
+		}
+	}
+	if len(ids) > 0 {
+		slices.Sort(ids)
+		more, err := r.rows.ByID(ctx, slices.Compact(ids))
+		if err != nil {
+			return nil, err
+		}
+		for id, s := range more {
+			r.sessions[id] = s
+		}
+	}
+	for _, f := range list {
+		s, ok := r.sessions[f.Tape] // it may have been removed meanwhile
+		if r.seen[f.Key] || !ok || full[sessionOf(s)] || len(out) == n {
+			continue
+		}
+		r.seen[f.Key] = true
+		out = append(out, &relevance.Candidate{Kind: f.Kind, Created: max(0, f.Date.UnixMicro()), Length: f.Bytes, Sign: f.Sign,
+			Tape: f.Tape, ID: f.ID, Session: sessionOf(s), Key: &row{Found: f}})
+	}
+	return out, nil
+}
+
+// row is an entry, with what was read of it.
+type row struct {
+	db.Found
+	stored db.Stored
+}
+
+// sessionOf returns the session that a tape belongs to.
+func sessionOf(s db.Session) string {
+	return s.Remote + "/" + relevance.SessionOf(s.Name, strings.HasPrefix(s.Ref, "refs/heads/fork/"))
+}
+
+// Read reads the texts of candidates.
+func (r *source) Read(ctx context.Context, list []*relevance.Candidate) error {
+	if len(list) == 0 {
+		return nil
+	}
+	dates := make(map[db.Key]time.Time, len(list))
+	for _, c := range list {
+		f := c.Key.(*row)
+		dates[f.Found.Key] = f.Found.Date
+	}
+	stored, err := r.rows.Read(ctx, dates)
+	for _, c := range list {
+		f := c.Key.(*row)
+		if s, ok := stored[f.Found.Key]; ok { // it may have been removed meanwhile
+			f.stored, c.Text = s, []byte(s.Text)
+		}
 	}
 	return err
 }
 
-// chooseOfMany scores entries that contain a word often, the newest that somebody said, and the newest of all.
-func (f *finder) chooseOfMany(ctx context.Context, newest []db.Found) error {
-	var often []string
-	for _, u := range f.units {
-		if u.Op == query.Term {
-			often = append(often, quoted(relevance.MarkOften+u.Term))
-		}
+// hit makes a hit of a candidate.
+func (r *source) hit(c *relevance.Candidate) (Hit, error) {
+	f := c.Key.(*row)
+	s := r.sessions[f.Found.Tape]
+	e, err := EntryOf(f.stored, s)
+	if err != nil {
+		return Hit{}, err
 	}
-	list := newest[:relevance.NewCandidates]
-	for _, sort := range []struct {
-		words string
-		most  int
-	}{{or(often...), relevance.OftenCandidates}, {anyOf(relevance.MarkKind, relevance.TalkKinds[:]), relevance.TalkCandidates}} {
-		if sort.words == "" {
-			continue
-		}
-		more, err := f.find(ctx, and(f.words, sort.words), sort.most)
-		if err != nil {
-			return err
-		}
-		list = append(slices.Clip(list), more...)
+	rounded := func(x float64) float64 { return math.Round(x*1000) / 1000 }
+	_, of, _ := strings.Cut(c.Session, "/")
+	h := Hit{Hit: index.Hit{Entry: e, Score: rounded(c.Score), Rank: rounded(c.Rank), Similar: c.Like, More: c.More}, Title: s.Title, Session: s, Author: f.stored.Author}
+	h.Hit.Session = of
+	h.Has, h.Lacks = r.query.Found(c.Match)
+	var spans []text.Span
+	h.Snippet, spans = text.Snippet(c.Text, c.Match.Spans, cmp.Or(r.s.Width, snippetWidth))
+	for _, span := range spans {
+		h.Spans = append(h.Spans, [2]int{span.Start, span.End})
 	}
-	slices.SortStableFunc(list, newerFirst)
-	f.judge(list)
-	return nil
-}
-
-func newerFirst(a, b db.Found) int {
-	return cmp.Or(b.Date.Compare(a.Date), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
-}
-
-// goOn scores older entries, too, while there are too few hits.
-func (f *finder) goOn(ctx context.Context, newest []db.Found, wanted int) error {
-	for most := len(newest); len(f.hits) < f.limit; {
-		f.judge(newest)
-		if err := f.readBest(ctx, wanted); err != nil {
-			return err
-		}
-		if len(newest) < most || most >= mostJudged {
-			return nil
-		}
-		most = min(4*most, mostJudged)
-		var err error
-		if newest, err = f.find(ctx, f.words, most); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// newestFirst reads entries, the newest first, until there are enough hits.
-func (f *finder) newestFirst(ctx context.Context, newest []db.Found) error {
-	for most := relevance.ManyFound + 1; ; {
-		f.judge(newest)
-		slices.SortFunc(f.judged, byAge)
-		if err := f.readInOrder(ctx, f.limit+1); err != nil {
-			return err
-		}
-		if f.more = len(f.hits) > f.limit; f.more || len(newest) < most || most >= mostJudged {
-			return nil
-		}
-		most = min(4*most, mostJudged)
-		var err error
-		if newest, err = f.find(ctx, f.words, most); err != nil {
-			return err
-		}
-	}
-}
-
-// find returns the newest entries that match a tsquery, in the sessions and the time that were asked for.
-func (f *finder) find(ctx context.Context, words string, most int) ([]db.Found, error) {
-	units := []string{}
-	for _, u := range f.units {
-		words, _ := tsquery(u.Expr)
-		units = append(units, words, quoted(relevance.MarkOften+u.id))
-	}
-	return f.rows.Find(ctx, db.Question{Words: words, Units: units, Tapes: f.tapes, Since: f.s.Query.Since, Until: f.s.Query.Until, Most: most})
-}
-
-// judge scores entries without reading their texts. The list has the newest entries first, so that an older entry
-// is folded into a newer one.
-func (f *finder) judge(list []db.Found) {
-	for _, found := range list {
-		if f.seen[found.Key] {
-			continue
-		}
-		f.seen[found.Key] = true
-		c := &candidate{Found: found}
-		if f.early && f.folds(c) {
-			continue
-		}
-		sum := 0.0
-		for i, u := range f.units {
-			if 2*i+1 >= len(c.Has) || c.Has[2*i] != '1' {
-				continue
-			}
-			n := 1.0
-			if c.Has[2*i+1] == '1' {
-				n = relevance.OftenTimes
-			}
-			sum += u.idf * f.Saturated(n, c.Bytes)
-		}
-		c.score = f.Weigh(c.Kind, created(c.Found), sum)
-		f.judged = append(f.judged, c)
-	}
-}
-
-// folds folds an entry into an earlier one that says nearly the same, and reports whether there is one.
-func (f *finder) folds(c *candidate) bool {
-	if f.s.NoFold {
-		return false
-	}
-	key := signature{c.Sign, c.Kind, c.Tape}
-	if same := f.folded[key]; same != nil {
-		same.similar++
-		return true
-	}
-	f.folded[key] = c
-	return false
-}
-
-// created returns the date of an entry in microseconds.
-func created(f db.Found) int64 { return max(0, f.Date.UnixMicro()) }
-
-func byScore(a, b *candidate) int { return cmp.Or(cmp.Compare(b.score, a.score), byAge(a, b)) }
-
-func byAge(a, b *candidate) int { return newerFirst(a.Found, b.Found) }
-
-// readBest reads the scored entries, the best first, until there are n hits.
-func (f *finder) readBest(ctx context.Context, n int) error {
-	slices.SortFunc(f.judged, byScore)
-	return f.readInOrder(ctx, n)
-}
-
-// readInOrder reads the scored entries in their order until there are n hits.
-func (f *finder) readInOrder(ctx context.Context, n int) error {
-	const least = 20
-	for len(f.judged) > 0 && len(f.hits) < n {
-		some := f.judged[:min(len(f.judged), max(least, n-len(f.hits)))]
-		dates := make(map[db.Key]time.Time, len(some))
-		for _, c := range some {
-			dates[c.Key] = c.Date
-		}
-		stored, err := f.rows.Read(ctx, dates)
-		if err != nil {
-			return err
-		}
-		for _, c := range some {
-			if len(f.hits) == n { // a local search stops here, too
-				break
-			}
-			f.judged = f.judged[1:]
-			var ok bool
-			if c.stored, ok = stored[c.Key]; ok { // it may have been removed meanwhile
-				f.take(c)
-			}
-		}
-	}
-	return nil
-}
-
-// take makes an entry a hit if its text matches.
-func (f *finder) take(c *candidate) {
-	var ok bool
-	if c.match, ok = f.query.Match([]byte(c.stored.Text)); !ok {
-		return
-	}
-	if !f.early {
-		if relevance.DigitsMatter(f.s.Text) {
-			c.Sign = int64(text.Identity([]byte(c.stored.Text)))
-		}
-		if f.folds(c) {
-			return
-		}
-	}
-	sum := 0.0
-	for _, t := range c.match.Terms {
-		sum += f.idfOf(t.Term) * f.Saturated(float64(t.N), c.Bytes)
-	}
-	if c.match.Literal {
-		sum *= relevance.Literal
-	}
-	c.score = f.Weigh(c.Kind, created(c.Found), sum)
-	f.hits = append(f.hits, c)
-}
-
-// idfOf returns the weight of a word, by how rare it is. A phrase is as rare as the entries that have its words.
-func (f *finder) idfOf(term string) float64 {
-	for _, u := range f.units {
-		if u.id == term {
-			return u.idf
-		}
-	}
-	if f.total > 0 {
-		return f.IDF(f.total)
-	}
-	return f.IDF(relevance.ManyFound)
+	return h, nil
 }

@@ -4,9 +4,7 @@
 package find
 
 import (
-	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -16,7 +14,6 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/relevance"
 	"tape/internal/store/snapshot"
-	"tape/internal/text"
 	"tape/internal/text/query"
 )
 
@@ -24,6 +21,7 @@ import (
 type Rows interface {
 	Totals(ctx context.Context) (db.Totals, error)
 	Find(ctx context.Context, q db.Question) ([]db.Found, error)
+	Best(ctx context.Context, q db.Question) ([]db.Found, error)
 	Count(ctx context.Context, words string, most int) (found, among int64, err error)
 	Read(ctx context.Context, dates map[db.Key]time.Time) (map[db.Key]db.Stored, error)
 	Authors(ctx context.Context) ([]string, error)
@@ -71,10 +69,11 @@ type Result struct {
 const (
 	// mostLimit is the highest limit of a search: it bounds all pages together.
 	mostLimit = 1000
-	// mostJudged is how many of the newest entries are scored at most. That many are needed if entries contain the
-	// words of a phrase, but not the phrase.
+	// mostJudged is how many entries are read at most. That many are needed if entries contain the words of a phrase, but
+	// not the phrase.
 	mostJudged = 4000
-	// mostCounted is where counting the entries with a word stops. A higher number is estimated.
+	// mostCounted is where counting the entries with a word stops. A higher number is estimated. It is also how many
+	// entries are compared to find the best.
 	mostCounted = 3000
 )
 
@@ -90,8 +89,7 @@ func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Res
 	if s.Context > 0 || s.Count || s.Query.Phase != "" || s.Query.After != "" {
 		return nil, layout.Invalid("read the session around a hit", "a team search returns only hits: it cannot count all matches, show neighbours or look at anchors")
 	}
-	f := &finder{rows: rows, s: s, tapes: tapes, limit: mostLimit, query: query.Parse(s.Text, query.Options{Exact: s.Exact}),
-		seen: map[db.Key]bool{}, folded: map[signature]*candidate{}}
+	f := &finder{rows: rows, s: s, tapes: tapes, limit: mostLimit, query: query.Parse(s.Text, query.Options{Exact: s.Exact})}
 	if s.Query.Limit != nil {
 		f.limit = min(*s.Query.Limit, mostLimit)
 	}
@@ -108,57 +106,74 @@ type finder struct {
 	tapes []int64
 	limit int
 	query *query.Query
-	relevance.Corpus
 
 	filter []string // terms that an entry must have, as parts of a tsquery
-	words  string   // the whole tsquery
-	units  []unit
-	sure   bool // all entries with the words match the query
-	early  bool // entries can be folded before their texts are read
-	total  int  // how many entries have the words; 0: not counted
-
-	seen   map[db.Key]bool // all candidates so far
-	judged []*candidate    // with a score, not yet read
-	hits   []*candidate
-	folded map[signature]*candidate // the first candidate with each signature
-	more   bool                     // there are more hits
-}
-
-// unit is a word of the query.
-type unit struct {
-	query.Expr        // a term or a prefix
-	id         string // its name in a query.Match
-	idf        float64
+	corpus relevance.Corpus
 }
 
 func (f *finder) run(ctx context.Context) (*Result, error) {
-	expr, sure := f.query.Index()
-	f.sure = sure
-	f.early = sure && !relevance.DigitsMatter(f.s.Text)
-	words, none := tsquery(expr)
-	if none {
-		return &Result{}, nil
-	}
 	ok, err := f.filters(ctx)
 	if err != nil || !ok {
 		return &Result{}, err
 	}
-	f.words = and(append([]string{words}, f.filter...)...)
 	totals, err := f.rows.Totals(ctx)
 	if err != nil {
 		return nil, err
 	}
-	f.Corpus = relevance.Corpus{Entries: float64(totals.Entries), Average: max(1, float64(totals.Bytes)/max(1, float64(totals.Entries)))}
+	f.corpus = relevance.Corpus{Entries: float64(totals.Entries), Average: max(1, float64(totals.Bytes)/max(1, float64(totals.Entries)))}
 	if !totals.Newest.IsZero() {
-		f.Newest = totals.Newest.UnixMicro()
+		f.corpus.Newest = totals.Newest.UnixMicro()
 	}
-	if err := f.weigh(ctx, expr); err != nil {
+	anyWord := f.query.Any()
+	if anyWord == nil || f.s.Exact || f.s.AllWords {
+		return f.answer(ctx)
+	}
+	tries := []*query.Query{anyWord}
+	if anyWord.Single() {
+		tries = anyWord.Alone() // one word means what it says, unless no entry has it
+	}
+	if f.s.AsSpelt {
+		tries = tries[:1]
+	}
+	var res *Result
+	for _, f.query = range tries {
+		if res, err = f.answer(ctx); err != nil || len(res.Hits) > 0 {
+			break
+		}
+	}
+	return res, err
+}
+
+// answer answers the query.
+func (f *finder) answer(ctx context.Context) (*Result, error) {
+	expr, sure := f.query.Index()
+	words, none := tsquery(expr)
+	if none {
+		return &Result{}, nil
+	}
+	r := &source{finder: f, words: and(append([]string{words}, f.filter...)...), seen: map[db.Key]bool{}, sessions: map[int64]db.Session{}}
+	terms, err := r.weigh(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := f.choose(ctx); err != nil {
+	most := f.s.PerSession
+	if len(f.tapes) == 1 {
+		most = 0
+	}
+	chosen, err := relevance.Choose(ctx, r, relevance.Choice{Query: f.query, Terms: terms, Corpus: f.corpus, Limit: f.limit, Sure: sure, Text: f.s.Text,
+		Newest: f.s.Newest, NoFold: f.s.NoFold, Flat: f.s.Flat, Most: most})
+	if err != nil {
 		return nil, err
 	}
-	return f.result(ctx)
+	out := &Result{More: !chosen.Every || chosen.Left > 0}
+	for _, c := range chosen.Hits {
+		h, err := r.hit(c)
+		if err != nil {
+			return nil, err
+		}
+		out.Hits = append(out.Hits, h)
+	}
+	return out, nil
 }
 
 // filters turns the filters into terms. It returns false if no entry can pass them.
@@ -184,72 +199,6 @@ func (f *finder) filters(ctx context.Context) (bool, error) {
 		f.filter = append(f.filter, "!"+quoted(relevance.MarkSearch))
 	}
 	return true, nil
-}
-
-// weigh finds out how rare the words of the query are. For one word alone, that does not matter.
-func (f *finder) weigh(ctx context.Context, e query.Expr) error {
-	terms := termsOf(e, nil)
-	for _, t := range terms {
-		u := unit{Expr: t, id: t.Term, idf: 1}
-		if t.Op == query.Prefix {
-			u.id += "*"
-		}
-		if len(terms) > 1 {
-			words, _ := tsquery(t)
-			found, err := f.count(ctx, words)
-			if err != nil {
-				return err
-			}
-			u.idf = f.IDF(found)
-		}
-		f.units = append(f.units, u)
-	}
-	return nil
-}
-
-// count returns how many entries have some words. Above mostCounted, it is an estimate.
-func (f *finder) count(ctx context.Context, words string) (int, error) {
-	found, among, err := f.rows.Count(ctx, words, mostCounted)
-	if found >= mostCounted && among > 0 { // suppose that they are as frequent in older entries
-		found = int64(float64(found) * f.Entries / float64(among))
-	}
-	return int(found), err
-}
-
-// result returns the best hits, with snippets.
-func (f *finder) result(ctx context.Context) (*Result, error) {
-	if !f.s.Newest {
-		slices.SortFunc(f.hits, byScore)
-	}
-	out := &Result{More: f.more || len(f.hits) > f.limit || len(f.judged) > 0}
-	best := f.hits[:min(len(f.hits), f.limit)]
-	var ids []int64
-	for _, c := range best {
-		ids = append(ids, c.Tape)
-	}
-	slices.Sort(ids)
-	sessions, err := f.rows.ByID(ctx, slices.Compact(ids))
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range best {
-		s, ok := sessions[c.Tape]
-		if !ok {
-			continue // it was removed meanwhile
-		}
-		e, err := EntryOf(c.stored, s)
-		if err != nil {
-			return nil, err
-		}
-		h := Hit{Hit: index.Hit{Entry: e, Score: math.Round(c.score*1000) / 1000, Similar: c.similar}, Title: s.Title, Session: s, Author: c.stored.Author}
-		var spans []text.Span
-		h.Snippet, spans = text.Snippet([]byte(c.stored.Text), c.match.Spans, cmp.Or(f.s.Width, snippetWidth))
-		for _, span := range spans {
-			h.Spans = append(h.Spans, [2]int{span.Start, span.End})
-		}
-		out.Hits = append(out.Hits, h)
-	}
-	return out, nil
 }
 
 // snippetWidth is the width of a snippet in characters, as in a local search.

@@ -71,20 +71,3 @@ func tsquery(e query.Expr) (ts string, none bool) {
 	}
 	return and(parts...), false
 }
-
-// termsOf adds to list the terms and prefixes by which an expression finds entries, each once.
-func termsOf(e query.Expr, list []query.Expr) []query.Expr {
-	switch e.Op {
-	case query.Term, query.Prefix:
-		if !slices.ContainsFunc(list, func(t query.Expr) bool { return t.Op == e.Op && t.Term == e.Term }) {
-			list = append(list, e)
-		}
-	case query.Not:
-		return termsOf(e.Operands[0], list)
-	case query.And, query.Or:
-		for _, kid := range e.Operands {
-			list = termsOf(kid, list)
-		}
-	}
-	return list
-}

@@ -1,0 +1,303 @@
+package relevance
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"tape/internal/text"
+	"tape/internal/text/query"
+)
+
+// Candidates is how many entries are read and judged at a time: those that have the most of the query, by what an
+// index knows of them.
+const Candidates = 200
+
+// PerSession is how many of a session's entries its place depends on, and how many are usually shown.
+const PerSession = 3
+
+// Candidate is an entry that may become a hit.
+type Candidate struct {
+	Kind    string
+	Created int64  // microseconds since 1970; 0 if it has no date
+	Length  int    // of its line, in bytes
+	Sign    int64  // see FoldKey
+	Tape    int64  // entries of different tapes are never folded; of those with the same date, the tape with the lower number comes first
+	ID      int64  // of two entries of a tape, the one with the greater id is newer
+	Session string // the session that it belongs to
+	Key     any    // for the source
+
+	Text  []byte // set by Source.Read
+	Match query.Match
+	Score float64
+	Rank  float64 // of its session: the sum of the scores of its best entries
+	Like  int     // how many entries were folded into it
+	More  int     // how many hits of its session are left out because of Most or the limit, if this is the last one
+}
+
+// newerFirst orders by age.
+func newerFirst(a, b *Candidate) int {
+	return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
+}
+
+// Term is a feature of the query with its weight.
+type Term struct {
+	query.Feature
+	Weight float64 // how rare it is, times its factor
+}
+
+// Source has the entries that match a query.
+type Source interface {
+	// Best returns the n best entries that it has not returned before, without those of the sessions in full: those
+	// with the greatest sum of [Guess] over the terms, of several the newest.
+	Best(ctx context.Context, terms []Term, n int, full map[string]bool) ([]*Candidate, error)
+	// Newest returns the n newest entries that neither it nor Best has returned before.
+	Newest(ctx context.Context, n int) ([]*Candidate, error)
+	// Read sets Text. It stays nil if the entry is not to be seen.
+	Read(ctx context.Context, list []*Candidate) error
+}
+
+// Guess is what a term adds to the sum by which candidates are chosen. often says that the entry has it OftenTimes.
+func Guess(weight float64, often bool) float64 {
+	if often {
+		return weight * OftenTimes * (k1 + 1) / (OftenTimes + k1)
+	}
+	return weight
+}
+
+// Choice says which hits to choose.
+type Choice struct {
+	Query  *query.Query
+	Terms  []Term
+	Corpus Corpus
+	Limit  int // how many hits
+	// Sure says that all entries of the source match, so that they can be folded before they are read.
+	Sure   bool
+	Text   string // as it was typed
+	Newest bool   // the newest first, instead of the best
+	NoFold bool
+	// Flat orders entries by themselves. Otherwise the hits of a session are together.
+	Flat bool
+	// Most is how many hits of a session are chosen at most; 0 means all.
+	Most  int
+	Brief bool // for one of several searches whose hits are merged: fewer entries are judged
+}
+
+// Chosen is what was chosen.
+type Chosen struct {
+	Hits []*Candidate
+	// Matches is how many of the entries that were looked at match; Every says that these were all.
+	Matches int
+	Every   bool
+	Left    int // hits that are left out because of the limit, or because their sessions have others
+}
+
+type chooser struct {
+	Choice
+	from   Source
+	early  bool // entries are folded before they are read
+	hits   []*Candidate
+	count  int // entries that are known to match
+	bySign map[signature]*Candidate
+	of     map[string]int // hits of each session
+}
+
+// signature is what folded entries have in common.
+type signature struct {
+	sign int64
+	kind string
+	tape int64
+}
+
+// Choose reads and judges candidates until there are enough hits.
+func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
+	x := &chooser{Choice: c, from: from, early: c.Sure && !DigitsMatter(c.Text), bySign: map[signature]*Candidate{}, of: map[string]int{}}
+	x.Flat = x.Flat || x.Newest
+	every := false
+	for n := x.first(); !x.enough(); n = min(4*n, math.MaxInt/8) {
+		full := x.full()
+		list, err := x.next(ctx, n, full)
+		if err == nil {
+			err = x.judge(ctx, list)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if every = len(list) < n && len(full) == 0; every || len(list) == 0 {
+			break
+		}
+	}
+	hits := x.order()
+	return &Chosen{Hits: hits, Matches: x.count, Every: every, Left: len(x.hits) - len(hits)}, nil
+}
+
+// first is how many candidates are asked for first.
+func (x *chooser) first() int {
+	switch {
+	case x.Newest:
+		return min(max(x.Limit, 16), Candidates)
+	case x.Brief:
+		return Candidates / 4
+	}
+	return Candidates
+}
+
+func (x *chooser) next(ctx context.Context, n int, full map[string]bool) ([]*Candidate, error) {
+	if x.Newest {
+		return x.from.Newest(ctx, n)
+	}
+	return x.from.Best(ctx, x.Terms, n, full)
+}
+
+// full returns the sessions that have as many hits as are shown.
+func (x *chooser) full() map[string]bool {
+	full := map[string]bool{}
+	for session, n := range x.of {
+		if x.Most > 0 && !x.Flat && n >= x.Most {
+			full[session] = true
+		}
+	}
+	return full
+}
+
+func (x *chooser) enough() bool {
+	if x.Most == 0 || x.Flat {
+		return len(x.hits) >= x.Limit
+	}
+	n := 0
+	for _, of := range x.of {
+		n += min(of, x.Most)
+	}
+	return n >= x.Limit
+}
+
+// judge makes hits of candidates. An older entry is folded into a newer one that says nearly the same.
+func (x *chooser) judge(ctx context.Context, list []*Candidate) error {
+	if !x.Newest { // the order of one tape's entries is that of their ids, even if dates are not
+		slices.SortFunc(list, newerFirst)
+	}
+	if x.early {
+		list = slices.DeleteFunc(list, x.folds)
+	}
+	if err := x.from.Read(ctx, list); err != nil {
+		return err
+	}
+	for _, c := range list {
+		ok := c.Text != nil
+		if ok {
+			c.Match, ok = x.Query.Match(c.Text)
+		}
+		if !ok {
+			c.Text = nil
+			continue
+		}
+		if !x.early {
+			if DigitsMatter(x.Text) {
+				c.Sign = int64(text.Identity(c.Text))
+			}
+			if x.folds(c) {
+				c.Text = nil
+				continue
+			}
+		}
+		c.Score = x.score(c)
+		x.hits = append(x.hits, c)
+		x.of[c.Session]++
+	}
+	return nil
+}
+
+// folds counts a matching entry. It folds the entry into an earlier one that says nearly the same, and returns true if
+// there is one. Otherwise later entries may be folded into this one.
+func (x *chooser) folds(c *Candidate) bool {
+	x.count++
+	if x.NoFold {
+		return false
+	}
+	key := signature{c.Sign, c.Kind, c.Tape}
+	if same := x.bySign[key]; same != nil {
+		same.Like++
+		return true
+	}
+	x.bySign[key] = c
+	return false
+}
+
+// score is BM25 over the terms of the query, weighed by kind, age, and whether the text has the query as typed.
+func (x *chooser) score(c *Candidate) float64 {
+	sum := 0.0
+	for _, found := range c.Match.Terms {
+		for i := range x.Terms {
+			if t := &x.Terms[i]; t.ID == found.Term {
+				sum += t.Weight * x.Corpus.Saturated(float64(found.N), c.Length)
+				break
+			}
+		}
+	}
+	if c.Match.Literal {
+		sum *= Literal
+	}
+	return x.Corpus.Weigh(c.Kind, c.Created, sum)
+}
+
+// byScore orders by score, then by age. No two candidates compare equal.
+func byScore(a, b *Candidate) int {
+	return cmp.Or(cmp.Compare(b.Score, a.Score), newerFirst(a, b))
+}
+
+// order returns the hits in their order, at most as many as were asked for.
+func (x *chooser) order() []*Candidate {
+	if x.Newest {
+		if len(x.hits) > 0 && slices.ContainsFunc(x.hits, func(c *Candidate) bool { return c.Tape != x.hits[0].Tape }) {
+			slices.SortFunc(x.hits, newerFirst)
+		}
+		return x.hits[:min(len(x.hits), x.Limit)]
+	}
+	slices.SortFunc(x.hits, byScore)
+	sessions := x.rank()
+	if x.Flat {
+		return x.hits[:min(len(x.hits), x.Limit)]
+	}
+	var out []*Candidate
+	for _, session := range sessions {
+		n := len(session)
+		if x.Most > 0 {
+			n = min(n, x.Most)
+		}
+		n = min(n, x.Limit-len(out))
+		if n == 0 {
+			break
+		}
+		if x.Most > 0 {
+			session[n-1].More = len(session) - n
+		}
+		out = append(out, session[:n]...)
+	}
+	return out
+}
+
+// rank sets the rank of each hit, and returns the hits of each session, the best session first.
+func (x *chooser) rank() [][]*Candidate {
+	at := map[string]int{}
+	var sessions [][]*Candidate
+	for _, c := range x.hits { // the best first
+		i, known := at[c.Session]
+		if !known {
+			i = len(sessions)
+			at[c.Session], sessions = i, append(sessions, nil)
+		}
+		sessions[i] = append(sessions[i], c)
+	}
+	for _, list := range sessions {
+		sum := 0.0
+		for _, c := range list[:min(len(list), PerSession)] {
+			sum += c.Score
+		}
+		for _, c := range list {
+			c.Rank = sum
+		}
+	}
+	slices.SortStableFunc(sessions, func(a, b []*Candidate) int { return cmp.Compare(b[0].Rank, a[0].Rank) })
+	return sessions
+}

@@ -1,0 +1,88 @@
+package query
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestAny: what counts of a query of any words.
+func TestAny(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ query, words, parts string }{
+		{"why did the fish install fail on fresh machines?", "fish install fail fresh machines", ""},
+		{"¿Por qué falló la instalación?", "falló instalación", ""},
+		{"Wie wurde der Fehler für Umlaute behoben", "Fehler Umlaute behoben", ""},
+		{"don’t use gitstore/refs.go:42", "gitstore/refs.go:42", "gitstore refs 42"},
+		{"commitWithMetadataGemini parseHTTP2", "commitWithMetadataGemini parseHTTP2", "commit metadata gemini parse http parsehttp"},
+		{"为什么数据库的连接超时", "数据库的连接超时", "数据 据库 连接 接超 超时"},
+		{"重跑gen-itgc脚本 了", "重跑 gen-itgc 脚本", "gen itgc"},
+		{"C++ is slow", "C++ slow", ""},
+		{"what is it", "what is it", ""}, // nothing else
+		{"one -- two", "two", ""},
+		{`lost "half`, "lost half", ""},
+		{"IT or OR", "IT or", ""},
+		{`a "phrase" of two`, "exact", ""},
+		{"one OR two", "exact", ""},
+		{"one AND two", "exact", ""},
+		{"one -two", "exact", ""},
+		{"one NOT two", "exact", ""},
+		{"time*", "exact", ""},
+		{"->", "exact", ""},
+		{"", "exact", ""},
+	} {
+		q := Parse(c.query, Options{}).Any()
+		if q == nil {
+			if c.words != "exact" {
+				t.Errorf("%q is exact, want the words %q", c.query, c.words)
+			}
+			continue
+		}
+		var parts []string
+		for _, f := range q.Features() {
+			if !f.Whole {
+				parts = append(parts, f.ID)
+			}
+		}
+		if words := strings.Join(q.Asked(), " "); words != c.words || strings.Join(parts, " ") != c.parts {
+			t.Errorf("%q: the words %q with the parts %q, want %q and %q", c.query, words, parts, c.words, c.parts)
+		}
+	}
+}
+
+// TestAnyFound: which words a text has, and which it lacks.
+func TestAnyFound(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ query, text, want string }{
+		{"fish install", "the fish", "[fish] [install]"},
+		{"fish install", "Install Fish", "[fish install] []"},
+		{"gitstore/refs.go cache", "package gitstore", "[gitstore] [cache]"},
+		{"gitstore/refs.go cache", "refs of gitstore", "[gitstore/refs.go] [cache]"},
+		{"MetadataGemini cache", "commitWithMetadataGemini", "[MetadataGemini] [cache]"},
+		{"连接超时 redis", "连接 也 超时", "[连接 超时] [redis]"},
+		{"数据库连接 redis", "数据库 redis", "[数据库 redis] []"},
+		{"metadata MetadataGemini", "metadata", "[metadata metadata] []"},
+	} {
+		q := Parse(c.query, Options{}).Any()
+		m, ok := q.Match([]byte(c.text))
+		has, lacks := q.Found(m)
+		if got := fmt.Sprint(has, " ", lacks); !ok || got != c.want {
+			t.Errorf("%q in %q: %s, want %s", c.query, c.text, got, c.want)
+		}
+	}
+	if _, ok := Parse("fish install", Options{}).Any().Match([]byte("nothing of that")); ok {
+		t.Error("a text without any of the words matches")
+	}
+}
+
+// TestInstead: a word that nothing has is replaced by several.
+func TestInstead(t *testing.T) {
+	t.Parallel()
+	q := Parse("conection pool", Options{}).Any().Instead("conection", []string{"connection", "connections"})
+	m, ok := q.Match([]byte("many connections"))
+	has, lacks := q.Found(m)
+	if !ok || q.String() != "connection connections pool" || !slices.Equal(has, []string{"connections"}) || !slices.Equal(lacks, []string{"pool"}) {
+		t.Errorf("%v: %q has %q, lacks %q", ok, q, has, lacks)
+	}
+}
