@@ -35,12 +35,13 @@ type Shown struct {
 // Index is a workspace's index. It is opened when it is first needed, and is for one goroutine. If the
 // workspace is not writable, the index is in memory until Close.
 type Index struct {
-	store    *repo.Store
-	progress func(int64)
-	many     int64 // see manyEntries
-	path     string
-	view     store.View
-	seen     func(repo.Entry) (repo.Entry, bool)
+	store     *repo.Store
+	elsewhere map[int64]bool // see CountElsewhere
+	progress  func(int64)
+	many      int64 // see manyEntries
+	path      string
+	view      store.View
+	seen      func(repo.Entry) (repo.Entry, bool)
 
 	db     *store.DB
 	file   os.FileInfo // of db's file; nil in memory
@@ -199,12 +200,17 @@ func (s *Status) read(ctx context.Context, d *store.DB, tapes []*store.Target, a
 	return err
 }
 
-// ready opens a database, brings it up to date with the given tapes, and returns how many entries it added.
-func (x *Index) ready(ctx context.Context, tapes []*store.Target) (int64, error) {
+// ready opens a database, brings it up to date with the given tapes, and returns how many entries it added. all is as
+// in readyFile.
+func (x *Index) ready(ctx context.Context, tapes []*store.Target, all bool) (int64, error) {
 	if x.memory {
-		return x.db.CatchUp(ctx, tapes, x.progress)
+		added, err := x.db.CatchUp(ctx, tapes, x.progress)
+		if err == nil && all {
+			err = x.db.DropGone(ctx, x.store, tapes)
+		}
+		return added, err
 	}
-	added, err := x.readyFile(ctx, tapes, false)
+	added, err := x.readyFile(ctx, tapes, all)
 	if store.IsUnwritable(err) {
 		return x.inMemory(ctx, tapes, err)
 	}
@@ -265,7 +271,7 @@ func (x *Index) underLock(ctx context.Context, tapes []*store.Target, all bool) 
 		added += more
 	}
 	if err == nil && all {
-		err = x.db.DropGone(tapes)
+		err = x.db.DropGone(ctx, x.store, tapes)
 	}
 	if store.IsDamage(err) {
 		(*workspace.Store)(x.store).Warn(fmt.Sprintf("the index was damaged, and is rebuilt: %v", err))

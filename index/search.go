@@ -168,6 +168,9 @@ func (x *Index) upToDate(ctx context.Context, tapes []*repo.Tape, f func([]*stor
 			if targets, has, err = x.lookUp(ctx, tapes); err == nil {
 				stale, err = x.db.Stale(ctx, targets, has, false)
 			}
+			if err == nil && stale == 0 && tapes == nil {
+				stale = max(0, len(has)-len(targets)) // they are gone, and count no more
+			}
 			if err == nil && stale == 0 {
 				err = f(targets, has)
 			}
@@ -186,7 +189,7 @@ func (x *Index) upToDate(ctx context.Context, tapes []*repo.Tape, f func([]*stor
 			return err
 		}
 	}
-	if _, err := x.ready(ctx, targets); err != nil {
+	if _, err := x.ready(ctx, targets, tapes == nil); err != nil {
 		return err
 	}
 	return x.db.Reading(func() error {

@@ -103,8 +103,14 @@ func (x *Index) Digests(ctx context.Context, f WorkFilter) ([]*Digest, error) {
 func asked[T any](ctx context.Context, x *Index, f func() (T, error)) (out T, err error) {
 	err = x.retryGone(ctx, nil, func(tapes []*repo.Tape) error {
 		return x.inIndex(ctx, tapes, func([]*store.Target, store.Has) error {
-			out, err = f()
-			return err
+			query := func() error {
+				out, err = f()
+				return err
+			}
+			if len(x.elsewhere) > 0 {
+				return x.db.Without(ctx, x.store, x.elsewhere, query)
+			}
+			return query()
 		})
 	})
 	return out, err

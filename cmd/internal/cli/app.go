@@ -38,7 +38,8 @@ type App struct {
 	workspace string
 	tapeName  string
 
-	everywhere bool // --all-workspaces, see allworkspaces.go
+	everywhere bool                      // --all-workspaces, see allworkspaces.go
+	elsewhere  map[string]map[int64]bool // by workspace, what counts in another one, see findShared
 
 	reads      bool // the command only reads, see findTape
 	takesOver  bool // the command itself asks about settings of a former version

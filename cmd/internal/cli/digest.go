@@ -63,6 +63,9 @@ func (o *digestOptions) run(ctx context.Context) error {
 	if o.since == "" {
 		q.Since = report.Week(q.Until, o.app.Now())
 	}
+	if err := o.app.findShared(ctx); err != nil {
+		return err
+	}
 	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (list []digest.Session, err error) {
 		name := projects.Names(store.Dir())
 		f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.app.Now().Location(), Project: projectFilter(o.project, name)}

@@ -46,6 +46,9 @@ func (a *App) showFiles(ctx context.Context, path string) (err error) {
 			return err
 		}
 	}
+	if err := a.findShared(ctx); err != nil {
+		return err
+	}
 	rows, err := filelist.Find(&a.Streams, file, func(file *touched.File) ([][]filelist.Row, error) {
 		return inSessions(ctx, a, path == "" && !a.everywhere, func(ctx context.Context, store *repo.Store, tapes []string) ([]filelist.Row, error) {
 			rows, err := withIndex(a, store, func(x *index.Index) ([]filelist.Row, error) {

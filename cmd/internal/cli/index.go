@@ -55,6 +55,7 @@ foreign or outdated (a search will build it).`,
 func withIndex[T any](a *App, store *repo.Store, do func(x *index.Index) (T, error)) (T, error) {
 	bar := a.Progress("indexing")
 	x := index.New(store, &index.Options{Progress: bar.Count})
+	x.CountElsewhere(a.elsewhere[store.Dir()])
 	found, err := do(x)
 	bar.Clear()
 	return found, cmp.Or(err, x.Close())

@@ -78,6 +78,9 @@ func (o *statsOptions) run(ctx context.Context) error {
 	if o.agent != "" {
 		f.Agent = func(name string) bool { return has(name, o.agent) }
 	}
+	if err := o.app.findShared(ctx); err != nil {
+		return err
+	}
 	lists, err := inSessions(ctx, o.app, false, func(ctx context.Context, store *repo.Store, tapes []string) ([]*index.Work, error) {
 		f := f
 		f.Tapes = tapes

@@ -24,6 +24,14 @@ func (d *DB) saved(no int64) (facts about.Tape, done activity.Session, err error
 	return facts, done, err
 }
 
+func encodeActivity(s activity.Session) string {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // it is made of texts and numbers
+	}
+	return string(raw)
+}
+
 func decodeAbout(raw string) (out about.Tape, err error) {
 	if err = json.Unmarshal([]byte(raw), &out); err != nil {
 		err = fmt.Errorf("%w: what a tape is about: %w", ErrInconsistent, err)

@@ -19,12 +19,13 @@ type DB struct {
 	Most int64 // how many entries one transaction may add; 0 for any number
 	View View  // how entries are seen
 
-	pool    *sql.DB
-	conn    *sql.Conn
-	stmts   map[string]statement
-	listed  bool                   // About was called for several tapes
-	parsed  map[string]parsedAbout // by branch, see About
-	scratch string                 // folder for temporary files, if the index is being built
+	pool      *sql.DB
+	conn      *sql.Conn
+	stmts     map[string]statement
+	listed    bool                   // About was called for several tapes
+	parsed    map[string]parsedAbout // by branch, see About
+	unsettled map[int64]bool         // numbers of tapes, see settle
+	scratch   string                 // folder for temporary files, if the index is being built
 }
 
 // Open opens an existing database file; "" is a new one in memory.
@@ -41,7 +42,7 @@ func Open(path string, pragmas ...string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{pool: pool, stmts: map[string]statement{}}
+	d := &DB{pool: pool, stmts: map[string]statement{}, unsettled: map[int64]bool{}}
 	if d.conn, err = pool.Conn(context.Background()); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}

@@ -22,6 +22,7 @@ type rowWriter struct {
 	newest   sql.NullInt64
 	dates    dateRange
 	session  activity.Session
+	facts    []fact
 	progress func(int64)
 }
 
@@ -58,7 +59,10 @@ func (w *rowWriter) add(l Line) error {
 	if err != nil {
 		return err
 	}
-	w.session.Add(l.id, l.Created, l.note)
+	w.session.Add(l.id, l.Created, l.note, false)
+	if f := l.note.Fact(); f != 0 {
+		w.facts = append(w.facts, fact{l.id, f})
+	}
 	doc := DocOf(w.tape, l.id)
 	if err := w.date(doc, l); err != nil {
 		return err

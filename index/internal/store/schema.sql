@@ -24,7 +24,9 @@ CREATE TABLE tapes (
 	project TEXT NOT NULL DEFAULT '', -- as in about
 	agent TEXT NOT NULL DEFAULT '',
 	session INTEGER NOT NULL DEFAULT 0, -- a hash of its name; forks and subagents have that of the session they belong to
-	activity TEXT NOT NULL DEFAULT '{}' -- the state from which the sums in the tables below continue
+	activity TEXT NOT NULL DEFAULT '{}', -- the state from which the sums in the tables below continue
+	rank INTEGER NOT NULL DEFAULT 0, -- a fact of several tapes counts in the one with the lowest rank, then name
+	elsewhere INTEGER NOT NULL DEFAULT 0 -- how many of its facts count in other tapes
 );
 CREATE INDEX tapes_name ON tapes (name);
 -- These two indexes answer queries about all tapes without reading the long columns.
@@ -70,6 +72,14 @@ CREATE TABLE dates (
 	undated INTEGER NOT NULL,
 	bytes INTEGER NOT NULL
 );
+
+-- What entries say that counts: the same number for every copy of an entry, see activity.Note.Fact. The sums below
+-- have each fact once.
+CREATE TABLE facts (
+	doc INTEGER PRIMARY KEY,
+	fact INTEGER NOT NULL
+);
+CREATE INDEX facts_fact ON facts (fact);
 
 -- What was done in sessions: by hour (since 1970, UTC), model and person ('' is the tape's owner).
 CREATE TABLE work (

@@ -60,7 +60,7 @@ func TestCatchUp(t *testing.T) {
 		if n, got, err := d.Totals(); err != nil || n != tapes || got != entries {
 			t.Errorf("%s: %d entries of %d tapes, want %d of %d, %v", what, got, n, entries, tapes, err)
 		}
-		storetest.Must(t, d.DropGone(all))
+		storetest.Must(t, d.DropGone(t.Context(), s, all))
 	}
 	_, err := d.Fill(t.Context(), targets(t, s), none)
 	storetest.Must(t, err)
@@ -91,7 +91,7 @@ func TestCatchUp(t *testing.T) {
 		t.Errorf("after a reset, the row is %+v, %v; want 1 entry", k, err)
 	}
 	storetest.Must(t, f.Discard(t.Context()))
-	storetest.Must(t, d.DropGone(targets(t, s)))
+	storetest.Must(t, d.DropGone(t.Context(), s, targets(t, s)))
 	if n, got, err := d.Totals(); err != nil || n != 1 || got != 1 {
 		t.Errorf("without the fork: %d entries of %d tapes, want 1 of 1, %v", got, n, err)
 	}

@@ -113,6 +113,7 @@ type addition struct {
 
 // addTapes adds what the index does not have of the tapes. The first one is known to be stale.
 func (d *DB) addTapes(ctx context.Context, tapes []*Target, has Has, progress func(int64)) (int64, error) {
+	clear(d.unsettled)
 	x, err := d.Words()
 	if err != nil {
 		return 0, err
@@ -132,6 +133,9 @@ func (d *DB) addTapes(ctx context.Context, tapes []*Target, has Has, progress fu
 		if err != nil {
 			break
 		}
+	}
+	if err == nil {
+		err = d.settle(ctx, storeOf(tapes[0]))
 	}
 	if err = errors.Join(err, a.close(err == nil)); err == nil && a.added > 0 {
 		err = d.merge(x, false)
@@ -174,8 +178,12 @@ func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.S
 	if !d.View.Plain() {
 		read = func(repo.Entry) {} // the entry is not as it is seen
 	}
+	rank := done.Rank()
 	if err = a.fill(ctx, s, k.No, func(e repo.Entry) repo.Entry { return d.View.Entry(t, e) }, read, w.add); err == nil {
-		err = errors.Join(w.flush(), d.addSums(k.No, w.session.Take()))
+		err = errors.Join(w.flush(), d.addSums(k.No, w.session.Take()), d.addFacts(k.No, w.facts))
+	}
+	if err == nil && rank != w.session.Rank() && k.Own() > 0 { // what came before may count elsewhere now
+		err = d.unsettle(k.No, DocOf(k.No, 0), DocOf(k.No+1, 0)-1)
 	}
 	if err != nil {
 		return err
@@ -190,14 +198,13 @@ func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.S
 		return err
 	}
 	about, err1 := json.Marshal(facts)
-	activity, err2 := json.Marshal(w.session)
-	if err := errors.Join(err1, err2); err != nil {
-		return err
+	if err1 != nil {
+		return err1
 	}
 	return d.exec(`UPDATE tapes SET name = ?, entries = ?, bytes = ?, newest = ?, head = ?, in_tree = ?, mark = ?,
-		about = ?, project = ?, agent = ?, session = ?, activity = ? WHERE no = ?`,
+		about = ?, project = ?, agent = ?, session = ?, activity = ?, rank = ? WHERE no = ?`,
 		t.Name(), mark.LastID, k.Bytes+w.bytes, later(k.Newest, w.newest), mark.Head, mark.Disk, raw,
-		string(about), facts.Project, facts.Agent, sessionOf(t, w.session.Helper), string(activity), k.No)
+		string(about), facts.Project, facts.Agent, sessionOf(t, w.session.Helper), encodeActivity(w.session), w.session.Rank(), k.No)
 }
 
 // missing returns what the index does not have of a tape. If newOrigin is not nil, the tape's rows
@@ -260,10 +267,9 @@ func (d *DB) dropTape(no int64) error {
 		d.exec("DELETE FROM dates WHERE block BETWEEN ? AND ?", first>>BlockShift, last>>BlockShift),
 		d.exec("DELETE FROM files WHERE tape = ?", no),
 		d.exec("DELETE FROM phases WHERE tape = ?", no),
-		d.exec("DELETE FROM work WHERE tape = ?", no),
-		d.exec("DELETE FROM tools WHERE tape = ?", no),
-		d.exec("DELETE FROM touches WHERE doc BETWEEN ? AND ?", first, last),
-		d.exec("DELETE FROM said WHERE doc BETWEEN ? AND ?", first, last),
+		d.unsettle(no, first, last),
+		d.exec("DELETE FROM facts WHERE doc BETWEEN ? AND ?", first, last),
+		d.dropSums(no),
 		d.exec("DELETE FROM tapes WHERE no = ?", no),
 	)
 }
@@ -314,7 +320,8 @@ func (d *DB) gone(tapes []*Target) ([]goneTape, error) {
 }
 
 // DropGone removes the tapes that no longer exist from the index. tapes are all tapes of the workspace.
-func (d *DB) DropGone(tapes []*Target) error {
+func (d *DB) DropGone(ctx context.Context, in *repo.Store, tapes []*Target) error {
+	clear(d.unsettled)
 	drop, err := d.gone(tapes)
 	if err != nil || len(drop) == 0 {
 		return err
@@ -326,6 +333,9 @@ func (d *DB) DropGone(tapes []*Target) error {
 			if err := d.dropTape(g.no); err != nil {
 				return err
 			}
+		}
+		if err := d.settle(ctx, in); err != nil {
+			return err
 		}
 		x, err := d.Words()
 		if err != nil {

@@ -135,14 +135,17 @@ func (w *space) prices() prices.List {
 // that cannot be read is left out, unless it is the only one.
 func (s *View) work(ctx context.Context, spaces []*space, by index.By, f index.WorkFilter) ([]*index.Work, error) {
 	var lists [][]*index.Work
-	for _, w := range spaces {
+	elsewhere := countElsewhere(ctx, spaces)
+	for i, w := range spaces {
 		f, project := f, projects.Names(w.dir)
 		if f.Project != nil {
 			name := f.Project
 			f.Project = func(dir string) bool { return name(project(dir)) }
 		}
 		w.mu.Lock()
+		w.index.CountElsewhere(elsewhere[i])
 		sums, err := w.index.Work(ctx, by, f)
+		w.index.CountElsewhere(nil)
 		w.mu.Unlock()
 		if err != nil && len(spaces) == 1 {
 			return nil, err
@@ -153,6 +156,27 @@ func (s *View) work(ctx context.Context, spaces []*space, by index.By, f index.W
 		lists = append(lists, sums)
 	}
 	return report.Merge(lists, func(key string) string { return key }), nil
+}
+
+// countElsewhere returns, for each workspace, what counts in another one of them: histories may be in several.
+func countElsewhere(ctx context.Context, spaces []*space) []map[int64]bool {
+	lists := make([][]int64, len(spaces))
+	owners := make([]map[int64]index.Owner, len(spaces))
+	each := func(do func(i int, x *index.Index)) {
+		for i, w := range spaces {
+			w.mu.Lock()
+			do(i, w.index)
+			w.mu.Unlock()
+		}
+	}
+	if len(spaces) > 1 { // what cannot be read is left out, as in the sums
+		each(func(i int, x *index.Index) { lists[i], _ = x.Facts(ctx) })
+	}
+	shared := index.Shared(lists)
+	if len(shared) > 0 {
+		each(func(i int, x *index.Index) { owners[i], _ = x.Owners(ctx, shared) })
+	}
+	return index.Elsewhere(owners)
 }
 
 func (w *space) search(ctx context.Context, q index.Search) (*index.Result, error) {

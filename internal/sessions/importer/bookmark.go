@@ -34,7 +34,7 @@ type bookmark struct {
 
 const (
 	bookmarks       = "bookmarks" // a folder in .git/tape
-	bookmarkVersion = 1
+	bookmarkVersion = 2
 	// checked is how many bytes at the beginning, and before the offset, are compared.
 	checked = 4 << 10
 	// kept is how long an unused bookmark is kept.

@@ -2,20 +2,20 @@ package importer
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
 )
 
-// forkedFrom returns the id of the session that the session in a file was forked from, or "". Both begin with the
-// same line.
-func forkedFrom(ctx context.Context, f *record.Format, name, first string) string {
+// forkedFrom returns the transcript of the session that the session in a file was forked from, and the session's id; ""
+// if there is none. Both begin with the same line.
+func forkedFrom(ctx context.Context, f *record.Format, name, first string) (parent, id string) {
 	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), f.FirstIn))
-	found := ""
 	for _, path := range beside {
 		if ctx.Err() != nil {
-			return ""
+			return "", ""
 		}
 		if filepath.Base(path) == filepath.Base(name) {
 			continue
@@ -27,11 +27,43 @@ func forkedFrom(ctx context.Context, f *record.Format, name, first string) strin
 		has, own := f.HasFirst(ctx, src, first)
 		_ = closer.Close()
 		if has {
-			found = record.Source{Name: strings.TrimSuffix(path, f.Files.Ext)}.Stem()
+			parent, id = path, record.Source{Name: strings.TrimSuffix(path, f.Files.Ext)}.Stem()
 		}
 		if has && own {
 			break
 		}
 	}
-	return found
+	return parent, id
+}
+
+// findCopies sets what is known of the session that this one begins with the history of: its id, and which entries are
+// from it. Some agents mark each entry instead.
+func (in *intake) findCopies(ctx context.Context, src record.Source) (isCopy func(key string) bool) {
+	var parent string
+	if in.info.First != "" && in.format.HasFirst != nil {
+		parent, in.forkedFrom = forkedFrom(ctx, in.format, src.Name, in.info.First)
+	}
+	if parent == "" && in.format.Files.BeginsLike != nil && src.Name != "-" {
+		parent = in.format.Files.BeginsLike(src.Name)
+	}
+	if parent == "" {
+		return nil
+	}
+	whole, closer, err := OpenSource(parent, nil)
+	if err != nil {
+		return nil // it counts as this session's own
+	}
+	defer closer.Close()
+	keys, err := firstKeys(ctx, in.format, whole, math.MaxInt)
+	if err != nil {
+		return nil
+	}
+	copied := make(map[[16]byte]struct{}, len(keys))
+	for _, key := range keys {
+		copied[keyHash(key)] = struct{}{}
+	}
+	return func(key string) bool {
+		_, ok := copied[keyHash(key)]
+		return ok
+	}
 }

@@ -32,6 +32,8 @@ type intake struct {
 	noSubs bool          // leave out subagents
 	live   bool          // more may be written to the file
 
+	forkedFrom string // the id of the session that this one was forked from, if that is found
+
 	inline bool // large results and pictures stay in their entries
 	again  *again
 
@@ -72,6 +74,7 @@ func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info reco
 func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading, error) {
 	r := &record.Reading{Source: src, Format: in.info.Format}
 	in.stats = &r.Stats
+	r.IsCopy = in.findCopies(ctx, src)
 	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
 	r.Emit = func(item record.Item) error { return in.add(ctx, item) }
 	var err error
@@ -317,7 +320,7 @@ func isOpening(item record.Item) bool {
 
 // create creates the tape, and reports whether the item became its opening anchor.
 func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
-	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState(ctx)}
+	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
 	if opens = isOpening(item); opens {
 		var err error
 		if first, err = anchorOf(item); err != nil {
@@ -356,7 +359,7 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 // errRaced ends an import if another import of the same session was faster; the Batch then reads the file again.
 var errRaced = errors.New("another import of the same session came first; run it again")
 
-func (in *intake) openingState(ctx context.Context) json.RawMessage {
+func (in *intake) openingState() json.RawMessage {
 	o := record.NewObject(len(in.info.State) + 64)
 	if agent := in.info.Agent; agent != "" {
 		o.Str("owner", "agent").Str("parent", strings.TrimSuffix(in.res.Tape, "/"+agent))
@@ -364,10 +367,8 @@ func (in *intake) openingState(ctx context.Context) json.RawMessage {
 		o.Str("owner", "human")
 	}
 	o.All(in.info.State)
-	if in.info.First != "" && in.format.HasFirst != nil {
-		if parent := forkedFrom(ctx, in.format, in.res.File, in.info.First); parent != "" {
-			o.Str("forked_from", parent)
-		}
+	if in.forkedFrom != "" {
+		o.Str("forked_from", in.forkedFrom)
 	}
 	return o.Done()
 }

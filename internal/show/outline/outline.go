@@ -149,7 +149,7 @@ func (b *builder) add(e repo.Entry) {
 	if dated {
 		micro = at.UnixMicro()
 	}
-	b.done.Add(e.ID, micro, activity.Read(e))
+	b.done.Add(e.ID, micro, activity.Read(e), e.Copied())
 }
 
 // message begins a turn with a request, and keeps the last answer.

@@ -33,6 +33,7 @@ type Tape struct {
 	Authors      []string  `json:"authors,omitempty"` // from meta.author
 
 	// Titles, from the one that counts least to the one that counts most.
+	Copied  string `json:"copied,omitempty"`  // the last request in a history that was copied from another session
 	Asked   string `json:"asked,omitempty"`   // the first request
 	Called  string `json:"called,omitempty"`  // by the agent
 	Renamed string `json:"renamed,omitempty"` // by a person, in the agent
@@ -119,11 +120,18 @@ func (t *Tape) Add(e layout.Entry) {
 	}
 	switch e.Kind {
 	case layout.KindMessage:
+		if e.Copied() { // it counts in the session that it was copied from
+			t.inherit(e)
+			break
+		}
 		t.Messages++
 		if t.Asked == "" {
 			t.ask(e)
 		}
 	case layout.KindToolCall:
+		if e.Copied() {
+			break
+		}
 		for range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {
 			t.ToolCalls++
 		}
@@ -179,7 +187,7 @@ func EventName(payload []byte) string {
 func (t *Tape) event(e layout.Entry, name string) {
 	switch name {
 	case "run":
-		if u, ok := UsageOf(e); ok && u.TotalTokens != nil {
+		if u, ok := UsageOf(e); ok && u.TotalTokens != nil && !e.Copied() {
 			t.Tokens += *u.TotalTokens
 		}
 		if !e.Hidden() {

@@ -103,4 +103,4 @@ func (t *Tape) claim(e layout.Entry) {
 }
 
 // choose sets the title to the one that counts most.
-func (t *Tape) choose() { t.Title = cmp.Or(t.Given, t.Renamed, t.Called, t.Asked) }
+func (t *Tape) choose() { t.Title = cmp.Or(t.Given, t.Renamed, t.Called, t.Asked, t.Copied) }

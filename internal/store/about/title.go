@@ -23,6 +23,15 @@ func (t *Tape) ask(e layout.Entry) {
 	}
 }
 
+// inherit takes the title from a request that was copied from another session, in case that the session has none of its
+// own.
+func (t *Tape) inherit(e layout.Entry) {
+	if !e.Hidden() {
+		t.Copied = cmp.Or(Prompt(e), t.Copied)
+		t.choose()
+	}
+}
+
 // task returns, as a title, the task that an entry gives to a subagent of Codex, or the task's name if the text is
 // encrypted. It is "" if the entry gives no task.
 func task(e layout.Entry) string {

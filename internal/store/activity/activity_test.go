@@ -36,7 +36,7 @@ func entries(lines ...string) []layout.Entry {
 func add(s *Session, list []layout.Entry) {
 	for _, e := range list {
 		at, _ := e.Time()
-		s.Add(e.ID, at.UnixMicro(), Read(e))
+		s.Add(e.ID, at.UnixMicro(), Read(e), false)
 	}
 }
 

@@ -29,6 +29,17 @@ type Note struct {
 	details []detail
 	usage   *run
 	touches []Touch // from an event that says which files were changed, apart from any call
+	fact    int64   // see factOf
+	copied  bool    // the agent says that it copied the entry from another session
+	forked  bool    // the session began with the history of another one
+}
+
+// Fact returns a number that is the same for every copy of what an entry says; 0 if there is none.
+func (n *Note) Fact() int64 {
+	if n == nil {
+		return 0
+	}
+	return n.fact
 }
 
 // call is a call of a tool.
@@ -92,6 +103,10 @@ const (
 // matters before it reads JSON.
 func Read(e layout.Entry) *Note {
 	n := read(e)
+	if n != nil && len(e.Meta) > len("{}") {
+		n.fact = factOf(e, n)
+		n.copied = e.Copied()
+	}
 	if len(e.Meta) > len("{}") && bytes.Contains(e.Meta, []byte(`"author"`)) {
 		if author := short(e.Author()); author != "" {
 			if n == nil {
@@ -123,6 +138,7 @@ func read(e layout.Entry) *Note {
 		state := jsonl.Get(e.Payload, "state")
 		n.aside = e.Anchor == layout.FirstAnchor
 		n.helper = n.aside && jsonl.GetString(state, "owner") == "agent"
+		n.forked = n.aside && jsonl.Get(state, "forked_from") != nil
 		n.readSession(state)
 		return n
 	case layout.KindEvent:

@@ -23,6 +23,9 @@ type Session struct {
 	Credit  int64  `json:",omitempty"` // active time counted for the last results, in microseconds
 	Ending  Ending `json:",omitempty"`
 	Answer  string `json:",omitempty"` // the beginning of the last answer, or of the error
+	Forked  bool   `json:",omitempty"` // it began with the history of another session
+	Own     int64  `json:",omitempty"` // date of the first fact that the agent did not copy, in microseconds since 1970
+	Copying bool   `json:",omitempty"` // the last fact counts on another tape
 
 	reply []byte // of the last answer, see Note
 	sums  Sums
@@ -105,17 +108,26 @@ func (s *Session) Take() Sums {
 }
 
 // Add takes the next entry into account: its id, its date in microseconds since 1970, 0 if it has none, and its Note,
-// which may be nil.
-func (s *Session) Add(id, at int64, n *Note) {
+// which may be nil. elsewhere says that the entry's fact counts on another tape.
+func (s *Session) Add(id, at int64, n *Note, elsewhere bool) {
 	if n == nil {
-		s.pass(at, true)
+		s.pass(at, !s.Copying)
 		return
 	}
 	s.know(n)
+	if n.fact != 0 {
+		if s.Copying = elsewhere; s.Own == 0 && !n.copied {
+			s.Own = at
+		}
+	}
 	if n.aside {
 		return
 	}
-	active := s.pass(at, !s.waited(at, n))
+	active := s.pass(at, !s.waited(at, n) && !s.Copying)
+	if elsewhere {
+		s.skip(n)
+		return
+	}
 	if n.turn && !s.Helper {
 		s.work(at, s.Model).Turns++
 		s.say(Said{Entry: id, At: at, Text: n.asked})
@@ -151,6 +163,33 @@ func (s *Session) Add(id, at int64, n *Note) {
 	}
 }
 
+// skip takes an entry into account whose fact counts on another tape.
+func (s *Session) skip(n *Note) {
+	if n.ending != "" {
+		s.Ending, s.Answer, s.reply = n.ending, n.answer, n.reply
+	}
+	if n.usage != nil {
+		s.used(*n.usage) // the next run may repeat it
+	}
+}
+
+// unknown is the rank of a session of which nothing is known to be its own.
+const unknown = 1 << 59
+
+// Rank says which of several sessions a fact counts in: the one with the lowest rank. That is the one in which it
+// happened, as far as the agents say: a subagent and a fork have a higher rank than others, and one that began later
+// than one that began before.
+func (s *Session) Rank() int64 {
+	rank := cmp.Or(s.Own, unknown)
+	if s.Forked {
+		rank += 1 << 60
+	}
+	if s.Helper {
+		rank += 1 << 61
+	}
+	return rank
+}
+
 func (s *Session) say(said Said) {
 	if said.Text != "" {
 		s.sums.Said = append(s.sums.Said, said)
@@ -159,7 +198,7 @@ func (s *Session) say(said Said) {
 
 // know remembers facts that hold from this entry on.
 func (s *Session) know(n *Note) {
-	s.Helper = s.Helper || n.helper
+	s.Helper, s.Forked = s.Helper || n.helper, s.Forked || n.forked
 	s.Dir = cmp.Or(n.dir, s.Dir)
 	if n.model != "" {
 		if s.Model == "" {

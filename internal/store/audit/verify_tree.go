@@ -103,8 +103,7 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 			v.problem(t.Name(), err)
 		}
 	}
-	v.problem(t.Name(), sameRootFile(onDisk, committed, layout.ReadmeFile))
-	v.problem(t.Name(), sameRootFile(onDisk, committed, layout.AttributesFile))
+	v.problem(t.Name(), sameReadme(onDisk, committed))
 	// In the open phase, the files on disk may contain more than the commit.
 	was, err1 := committed.LastID()
 	last, err2 := onDisk.LastID()
@@ -124,13 +123,13 @@ func (v *verifier) checkClosed(tape string, onDisk *snapshot.Snapshot, p layout.
 	}
 }
 
-// sameRootFile compares README.md or .gitattributes on disk with the committed one, if any.
-func sameRootFile(onDisk, committed *snapshot.Snapshot, name string) error {
-	e, ok := layout.FindEntry(committed.Root, name)
+// sameReadme compares the README.md on disk with the committed one, if any.
+func sameReadme(onDisk, committed *snapshot.Snapshot) error {
+	e, ok := layout.FindEntry(committed.Root, layout.ReadmeFile)
 	if !ok {
 		return nil
 	}
-	path := filepath.Join(onDisk.Dir, name)
+	path := filepath.Join(onDisk.Dir, layout.ReadmeFile)
 	data, err := os.ReadFile(path)
 	if onDisk.Under != nil && errors.Is(err, fs.ErrNotExist) || err == nil && gitstore.HashObject(gitstore.KindBlob, data) == e.Hash {
 		return nil

@@ -50,6 +50,11 @@ func (e Entry) Author() string { return jsonl.GetString(e.Meta, "author") }
 // branch, or is a note that was not for the model.
 func (e Entry) Hidden() bool { return string(jsonl.Get(e.Meta, "context")) == "false" }
 
+// Copied reports whether the agent copied the entry from the history of another session, and says so.
+func (e Entry) Copied() bool {
+	return len(e.Meta) > len("{}") && string(jsonl.Get(e.Meta, "source", "copied")) == "true"
+}
+
 // Role returns a message's role, "system" for a system prompt, else "".
 func (e Entry) Role() string {
 	switch e.Kind {

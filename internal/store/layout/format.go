@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"tape/internal/git/gitconfig"
 )
 
 // The versions of the on-disk format. Newer versions are refused.
@@ -35,11 +34,9 @@ const SealSize = 256 << 10
 const (
 	TapeFile   = "tape.json"
 	ReadmeFile = "README.md"
-	// AttributesFile keeps a reader's git from changing line ends; its text is Attributes.
-	AttributesFile = ".gitattributes"
-	ConfigFile     = "config.json" // in PrivateDir: the workspace's settings; below Home: the user's
-	AnchorsDir     = "anchors"
-	AnchorFile     = "anchor.json"
+	ConfigFile = "config.json" // in PrivateDir: the workspace's settings; below Home: the user's
+	AnchorsDir = "anchors"
+	AnchorFile = "anchor.json"
 	// ArtifactsDir is the folder in a phase whose files are named after the SHA-256 of their content.
 	ArtifactsDir = "artifacts"
 	TapesDir     = "tapes"
@@ -51,12 +48,8 @@ const (
 )
 
 // RootFiles returns the files of a tape beside its phases. The first commit has them, in older tapes
-// without ReadmeFile and AttributesFile, and they never change.
-func RootFiles() []string { return []string{TapeFile, ReadmeFile, AttributesFile} }
-
-// Attributes is the text of AttributesFile: git changes no line ends, and runs no filters, whatever the reader's
-// core.autocrlf or own attributes say. No other text is accepted.
-const Attributes = "# A tape's files are bytes: no setting of a reader changes them.\n" + gitconfig.Bytes
+// without ReadmeFile, and they never change.
+func RootFiles() []string { return []string{TapeFile, ReadmeFile} }
 
 // Names in git.
 const (

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"tape/internal/git/gitlock"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/aside"
@@ -83,17 +82,12 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	if u != nil || repaired || w.indexIsOld(before) {
-		err = checkout.RebuildIndex(ctx, w.T.Store(), w.Wt)
-		if err != nil && !errors.Is(err, gitlock.ErrBusy) {
+		if err := checkout.RebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
 			return err
 		}
 	}
 	w.T.Store().Git().SweepTemp(w.T.Store().Now())
 	w.updateRecord()
-	if err != nil { // tapes do not need the index
-		w.T.Store().Warn("git status is out of date: " + err.Error())
-		w.rec.IndexTime = w.T.Store().Now().UnixNano() // so the next writer tries again
-	}
 	return w.save(syncRecord)
 }
 

@@ -39,7 +39,7 @@ func (c *reader) assistant(s *source) {
 		if p.Keys == nil {
 			continue
 		}
-		p.Fork, p.Hidden, p.RunID = s.fork, s.hidden, record.Text(jsonl.Get(a.msg, "id"))
+		p.Fork, p.Hidden, p.Copied, p.RunID = s.fork, s.hidden, s.forked, record.Text(jsonl.Get(a.msg, "id"))
 		c.r.Put(p)
 	}
 	c.groups[tape] = a.group

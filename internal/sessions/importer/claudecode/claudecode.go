@@ -149,7 +149,7 @@ func (c *reader) put(s *source, p record.Entry) {
 	if !c.fresh(s, p.Keys[0]) {
 		return
 	}
-	p.Fork, p.Hidden = s.fork, s.hidden
+	p.Fork, p.Hidden, p.Copied = s.fork, s.hidden, s.forked
 	c.r.Put(p)
 }
 

@@ -30,8 +30,8 @@ var Format = record.Format{
 		Subagents: func(path, _ string) string {
 			return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "subagents")
 		},
-		SubagentPrefix: subagentPrefix,
-		IsNote:         isBeside,
+		SubagentPrefix: subagentPrefix, BeginsLike: beginsLike,
+		IsNote: isBeside,
 	},
 	Writer: &writer,
 	Resume: &record.Resume{
@@ -93,6 +93,16 @@ func isBeside(path, name string) bool {
 func companion(m record.Members) bool {
 	return m.Has("agentId", "key") && (m.Text("type") == "started" || m.Text("type") == "result") ||
 		m.Has("display", "timestamp", "project") || m.Has("version", "entries", "originalPath")
+}
+
+// beginsLike returns the session's transcript for an agent that begins with the session's history: those that compact it
+// or answer a question about it have a word in their id, as in agent-acompact-1a2b (anthropics/claude-code#41607).
+func beginsLike(path string) string {
+	id, is := strings.CutPrefix(filepath.Base(path), subagentPrefix)
+	if dir := filepath.Dir(path); is && strings.Contains(id, "-") && filepath.Base(dir) == "subagents" {
+		return filepath.Dir(dir) + filepath.Ext(path)
+	}
+	return ""
 }
 
 func folder(w record.Where) string { return w.Folder(".claude", configDir) }

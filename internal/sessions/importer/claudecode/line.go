@@ -19,6 +19,8 @@ type line struct {
 	inner                    []byte // data.message of relayed progress
 	toolUseResult, requestID []byte
 	side, digest, meta       bool
+	forked                   bool // copied from another session
+	background               bool // written by a session that goes on in the background
 	more                     bool // it has fields that entries do not have elsewhere
 	env                      [len(envelope)][]byte
 }
@@ -61,6 +63,10 @@ func (l *line) parse(raw []byte) {
 			l.toolUseResult = v
 		case "requestId":
 			l.requestID = v
+		case "forkedFrom":
+			l.forked, l.more = v[0] == '{', true
+		case "sessionKind":
+			l.background, l.more = string(v) == `"bg"`, true
 		case "parentToolUseID":
 			l.call, l.more = v, true
 		case "attachment":

@@ -19,6 +19,8 @@ type opening struct {
 	wrote   string         // date of the first line before the conversation
 	first   string         // uuid of the first line of the conversation
 	began   string         // date of that line
+	copied  string         // the id of the session from which that line was copied
+	behind  bool           // the session goes on in the background with the history of another one
 	ended   bool           // the opening is complete: an answer has come, or the limit was reached
 	counts  record.Counter // of the lines before the place where reading begins
 }
@@ -44,6 +46,7 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 		if !begun && l.uuid != nil {
 			begun = true
 			o.first, o.began = record.Text(l.uuid), record.Date(l.timestamp)
+			o.copied, o.behind = jsonl.GetString(l.raw, "forkedFrom", "sessionId"), l.background
 			if name := agentName(record.Text(l.agent)); l.side && l.agent != nil && name == src.Stem() {
 				o.agent = name
 			}
@@ -62,7 +65,7 @@ func open(ctx context.Context, src record.Source) (*opening, error) {
 // HasFirst reports whether a session begins with the line of this uuid, and whether that line was not copied.
 func HasFirst(ctx context.Context, src record.Source, uuid string) (has, own bool) {
 	o, err := open(ctx, src)
-	return err == nil && o.first == uuid, err == nil && (o.wrote == "" || o.wrote <= o.began)
+	return err == nil && o.first == uuid, err == nil && (o.wrote == "" || o.wrote <= o.began) && !o.behind
 }
 
 // Describe reads the opening of a session.
@@ -77,7 +80,9 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	if record.IsUUID(src.Stem()) {
 		info.Session = src.Stem()
 	}
-	if o.began != "" && o.began < o.wrote {
+	// A session in the background has the lines of the one that it goes on with, and does not name it
+	// (kenn-io/agentsview#1370).
+	if o.began != "" && (o.began < o.wrote || o.behind) {
 		info.First = o.first
 	}
 	state := record.NewObject(256)
@@ -85,6 +90,9 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		state.Raw(envelope[i], v)
 	}
 	state.Raw("model", o.model)
+	if o.copied != "" {
+		state.Str("forked_from", o.copied)
+	}
 	info.State = state.OrNil()
 	return nil
 }

@@ -65,7 +65,7 @@ func (c *reader) userMessage(s *source, keys []string, p record.Entry) {
 	if p.Keys == nil {
 		return
 	}
-	p.Kind, p.Fork, p.Date, p.Hidden = record.KindMessage, s.fork, s.date, s.hidden
+	p.Kind, p.Fork, p.Date, p.Hidden, p.Copied = record.KindMessage, s.fork, s.date, s.hidden, s.forked
 	g := &c.groups[c.recs[s.i].tape]
 	if g.Complete() {
 		c.r.Put(p)

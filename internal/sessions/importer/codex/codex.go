@@ -23,6 +23,9 @@ type item struct {
 	date     string
 	repeated bool // a response item says the same as this event
 	hidden   bool // it was taken back
+
+	scope  string // see lineage
+	copied bool   // from another session
 }
 
 func parse(raw []byte) item {
@@ -135,6 +138,7 @@ func (c *reader) saidKey(who, said string) string {
 type reader struct {
 	record.Conversation
 	turn
+	lineage
 	said    record.Counter // what was said so far
 	context []byte         // the present turn context, without the ids of its turn
 	model   []byte
@@ -181,12 +185,15 @@ func (c *reader) saveState() {
 	s.Counter(&c.items)
 	s.Bytes(c.marked.context)
 	s.Bytes(c.marked.model)
+	s.Bytes([]byte(c.marked.scope))
+	s.Counter(&c.facts)
 	c.Last.State = s
 }
 
 func (c *reader) restoreState(s record.State) {
 	c.Counts, c.said, c.items = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
 	c.context, c.model = s.TakeBytes(), s.TakeBytes()
+	c.scope, c.facts = string(s.TakeBytes()), s.TakeCounter()
 	c.first = 0
 }
 

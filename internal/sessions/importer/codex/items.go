@@ -23,12 +23,12 @@ func (c *reader) item(it item, key string) {
 		if len(args) == 0 || args[0] != '"' {
 			args = record.Quote(string(record.Or(args, "{}")))
 		}
-		c.Call(record.Call{Raw: record.RawCall(id, it.str("name"), args), ID: id, Name: it.str("name"), Input: record.Inside(args), Key: key, Date: it.date})
+		c.call(it, record.Call{Raw: record.RawCall(id, it.str("name"), args), ID: id, Name: it.str("name"), Input: record.Inside(args), Key: key, Date: it.date})
 	case "custom_tool_call":
 		input := record.With(nil, "input", record.Or(jsonl.Get(p, "input"), "null"))
-		c.Call(record.NewCall(id, it.str("name"), input, key, it.date))
+		c.call(it, record.NewCall(id, it.str("name"), input, key, it.date))
 	case "local_shell_call", "web_search_call", "tool_search_call", "image_generation_call":
-		c.Call(record.NewCall(cmp.Or(id, key), strings.TrimSuffix(it.kind, "_call"), builtinInput(p), key, it.date))
+		c.call(it, record.NewCall(cmp.Or(id, key), strings.TrimSuffix(it.kind, "_call"), builtinInput(p), key, it.date))
 	case "function_call_output", "custom_tool_call_output", "tool_search_output":
 		content := record.Or(jsonl.Get(p, "output"), "null")
 		failed := jsonl.IsObject(content) && string(jsonl.Get(content, "success")) == "false"
@@ -44,6 +44,17 @@ func (c *reader) item(it item, key string) {
 	default:
 		c.Put(record.Event(key, it.date, "response_item."+it.kind, record.Without(p, "type")))
 	}
+}
+
+func (c *reader) call(it item, call record.Call) {
+	call.Fact, call.Copied = c.fact(it, string(call.Raw)), it.copied
+	c.Call(call)
+}
+
+// counted emits an entry that counts, once for all copies of it.
+func (c *reader) counted(it item, p record.Entry) {
+	p.Fact, p.Copied = c.fact(it, string(p.Payload)), it.copied
+	c.Put(p)
 }
 
 // builtinInput returns the input of a call to a built-in tool, which has no arguments as text.
@@ -78,7 +89,7 @@ func (c *reader) message(it item, key string) {
 		extra.Str("role", role)
 	}
 	p.Extra = extra.OrNil()
-	c.Put(p)
+	c.counted(it, p)
 }
 
 // reasoning emits what the model thought, without what an event_msg said before.
@@ -116,7 +127,7 @@ func (c *reader) event(it item, key string) {
 		if who == "reasoning" {
 			p = record.Event(twin, it.date, record.EventThinking, record.NewObject(len(said)+24).Str("thinking", said).Done())
 		}
-		c.Put(p)
+		c.counted(it, p)
 	})
 	repeated = repeated || it.repeating()
 	if it.kind == "item_completed" {
@@ -155,9 +166,9 @@ func (c *reader) completed(it item, key string, repeated bool) {
 	case c.Waits(id) && c.details[id] == nil:
 		c.details[id] = data.All(item, "id", "type").All(times).Done()
 	case len(waiting) == 1:
-		c.Put(record.Event(key, it.date, "tool.run", data.Str("call_id", waiting[0]).All(item, "type", "call_id", "item").All(times).Done()))
+		c.counted(it, record.Event(key, it.date, "tool.run", data.Str("call_id", waiting[0]).All(item, "type", "call_id", "item").All(times).Done()))
 	default:
-		c.Put(record.Event(key, it.date, "tool.run", data.All(item, "type", "item").All(times).Done()))
+		c.counted(it, record.Event(key, it.date, "tool.run", data.All(item, "type", "item").All(times).Done()))
 	}
 }
 
@@ -186,7 +197,7 @@ func (c *reader) tokens(it item, key string) {
 	}
 	data.Rest(info, "last_token_usage")
 	data.Rest(pick(it.payload, "rate_limits"))
-	c.Put(record.Event(key, it.date, name, data.Done()))
+	c.counted(it, record.Event(key, it.date, name, data.Done()))
 }
 
 // pick returns a copy of an object with some of its members.

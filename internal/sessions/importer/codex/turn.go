@@ -14,7 +14,10 @@ import (
 type turn struct {
 	items  record.Counter // what response items said and no event repeated
 	queue  []queued
-	marked struct{ context, model []byte } // at the last mark
+	marked struct {
+		context, model []byte
+		scope          string
+	} // at the last mark
 }
 
 type queued struct {
@@ -42,6 +45,7 @@ func (c *reader) Record(at record.Span, raw []byte) {
 	if c.own == 0 && at.Off > c.first && it.begins() && c.queue == nil && c.NothingHeld() && len(c.details) == 0 {
 		c.mark(at)
 	}
+	c.trace(&it)
 	key := c.Counts.Key(raw)
 	q := queued{item: it, key: key}
 	switch {
@@ -67,7 +71,8 @@ func (c *reader) mark(at record.Span) {
 	c.Counts.Mark()
 	c.said.Mark()
 	c.items.Mark()
-	c.marked.context, c.marked.model = c.context, c.model
+	c.facts.Mark()
+	c.marked.context, c.marked.model, c.marked.scope = c.context, c.model, c.scope
 }
 
 // inherited reports whether a record is from the history of a subagent's parent, which has a file of its

@@ -2,6 +2,7 @@ package record
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strings"
 
@@ -26,6 +27,9 @@ type Call struct {
 	Input []byte
 	Key   string
 	Date  string
+
+	Fact   string // as in [Entry]
+	Copied bool
 }
 
 // NewCall makes a call; input is JSON.
@@ -52,7 +56,8 @@ func (t *Conversation) PutCalls() {
 		}
 		calls = append(calls, c.Raw)
 		p.Keys = append(p.Keys, c.Key)
-		p.Date = c.Date
+		p.Date, p.Copied = c.Date, c.Copied
+		p.Fact = cmp.Or(p.Fact, c.Fact)
 	}
 	t.open = nil
 	if p.Keys != nil {

@@ -61,6 +61,9 @@ type Files struct {
 	MadeIn func(head []byte, dir string) bool
 	// Subagents returns the folder with the files of a session's subagents; nil if they have none.
 	Subagents func(path, session string) string
+	// BeginsLike returns the path of another transcript whose history the one in a file begins with, if the name of the
+	// file says so; "" if not; nil: no name does.
+	BeginsLike func(path string) string
 	// Ext is the end of the names of all transcripts; "" stands for ".json" and ".jsonl".
 	Ext string
 	// SubagentPrefix is the beginning of the names of subagents' files.

@@ -137,6 +137,9 @@ type Reading struct {
 	Date   string                      // of the last item, for records without a date
 	Seen   func(fork, key string) bool // whether the tape has an entry with that key, or the fork is left out
 	Emit   func(Item) error
+	// IsCopy reports whether an entry with a key is from the history of another session, with which this one begins; nil:
+	// that is not known.
+	IsCopy func(key string) bool
 	Err    error    // the first error; nothing is emitted after it
 	From   *Restart // where an earlier reading stopped; nil: read from the beginning
 	Last   *Restart // where a later reading can begin; nil: only at the beginning
@@ -182,6 +185,8 @@ type Entry struct {
 	Date    string // as from [Date]; "" stands for the previous item's date
 
 	RunID  string
+	Copied bool     // from the history of another session, as the program says
+	Fact   string   // set if the entry's date or ids differ in a copy: what a copy has as well, see activity.Note
 	Hidden bool     // abandoned, or a subagent's: not part of the context
 	Begins []string // subagents that start here
 	Ends   []string // subagents whose result this is
@@ -239,6 +244,7 @@ func (r *Reading) Put(p Entry) {
 	}
 	p.Date = cmp.Or(p.Date, r.Date)
 	r.Date = p.Date
+	p.Copied = p.Copied || r.IsCopy != nil && len(p.Keys) > 0 && r.IsCopy(p.Keys[0])
 	if err := fits(p.Payload); err != "" {
 		r.Stats.problem(0, "record "+p.Keys[0]+": "+err)
 		p.Kind = KindEvent
@@ -266,12 +272,18 @@ func (r *Reading) meta(p Entry) []byte {
 	if p.search {
 		o.Raw("search", []byte("true"))
 	}
-	return addSource(o, r.Format, p.Keys, p.Extra)
+	return addSource(o, r.Format, p)
 }
 
-func addSource(o *Object, format string, keys []string, extra []byte) []byte {
-	src := NewObject(cap(o.b)).Str("format", format).strs("ids", keys)
-	src.Raw("extra", extra)
+func addSource(o *Object, format string, p Entry) []byte {
+	src := NewObject(cap(o.b)).Str("format", format).strs("ids", p.Keys)
+	if p.Fact != "" {
+		src.Str("fact", p.Fact)
+	}
+	if p.Copied {
+		src.Raw("copied", []byte("true"))
+	}
+	src.Raw("extra", p.Extra)
 	return o.Raw("source", src.Done()).Done()
 }
 
@@ -284,7 +296,7 @@ func WithKeys(meta []byte, format string, keys []string) []byte {
 	if len(meta) > len("{}") {
 		o.b = append(o.b[:0], meta[:len(meta)-1]...)
 	}
-	return addSource(o, format, keys, nil)
+	return addSource(o, format, Entry{Keys: keys})
 }
 
 // fits returns why a payload does not fit into an entry of any size, or "".
