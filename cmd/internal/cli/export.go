@@ -47,6 +47,10 @@ the exported entries to a folder, each named after its SHA-256. With --inline, t
 pictures are put into the entries that refer to them. Without it, openai and training have the
 pictures and the beginning of texts, as in tape context.
 
+What looks like a secret is replaced by a mark, as by tape publish and in every format.
+--with-secrets writes it as it is, for example to import the entries elsewhere. An artifact
+that has one stops --artifacts.
+
 Each line of training has the members tape, anchor and anchor_seq; entries (the first and last id
 of the phase); ids (of the entries that the messages were made from); commit (which has the whole
 phase); state; messages (none for the anchor); and outcome (the name, summary and state of the
@@ -83,6 +87,7 @@ next anchor). In the open phase, commit and outcome are null.`,
 	f.StringArrayVar(&o.Kinds, "kind", nil, "write entries of this `KIND` only; can be repeated")
 	f.StringVar(&o.Artifacts, "artifacts", "", "write the artifacts to the `FOLDER`, which is made if need be")
 	f.BoolVar(&o.Inline, "inline", false, "write the content of artifacts into the entries that refer to them")
+	f.BoolVar(&o.Secrets, "with-secrets", false, "write what looks like a secret as it is, not masked")
 	f.StringVarP(&o.Output, "output", "o", "", "write to `FILE`, which is replaced only when everything has been written")
 	completeFlag(cmd, "format", completeWords(export.Names()...))
 	return cmd

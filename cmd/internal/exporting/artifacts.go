@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"tape/cmd/internal/stdio"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -18,6 +19,9 @@ func (o *Options) writeArtifacts(ctx context.Context, s *stdio.Streams, t *repo.
 		return err
 	}
 	written, missing := map[string]bool{}, 0
+	if err := o.checkArtifacts(ctx, t); err != nil {
+		return err
+	}
 	for e, err := range o.entries(ctx, t) {
 		if err != nil {
 			return err
@@ -36,6 +40,40 @@ func (o *Options) writeArtifacts(ctx context.Context, s *stdio.Streams, t *repo.
 		}
 	}
 	s.StderrIfVerbose("wrote %d artifacts to %s", len(written)-missing, o.Artifacts)
+	return nil
+}
+
+// checkArtifacts returns an error if an artifact has secrets: a file that is named after its content cannot be masked.
+func (o *Options) checkArtifacts(ctx context.Context, t *repo.Tape) error {
+	if o.mask == nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for e, err := range o.entries(ctx, t) {
+		if err != nil {
+			return err
+		}
+		for _, a := range repo.References(e) {
+			if seen[a.ID] {
+				continue
+			}
+			seen[a.ID] = true
+			r, err := t.Artifact(ctx, a.ID)
+			if errors.Is(err, repo.ErrNotFound) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			data, err := io.ReadAll(r)
+			if err = errors.Join(err, r.Close()); err != nil {
+				return err
+			}
+			if found := o.mask.Find(string(data)); len(found) > 0 {
+				return layout.Conflict("nothing was written; --with-secrets writes it as it is", "artifact %.12s of entry @%d has what looks like a secret (%s): %s", a.ID, e.ID, found[0].Rule, found[0].Masked)
+			}
+		}
+	}
 	return nil
 }
 

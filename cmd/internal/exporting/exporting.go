@@ -8,9 +8,12 @@ import (
 	"iter"
 	"strings"
 
+	"tape/cmd/internal/masking"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
+	"tape/internal/show/display"
 	"tape/internal/show/export"
+	"tape/internal/store/workspace"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -23,8 +26,10 @@ type Options struct {
 	Output    string // a file; "" or "-" is standard output
 	Artifacts string // the folder for artifacts; "": they are not written
 	Inline    bool   // artifacts in place of the references to them
+	Secrets   bool   // they are written as they are, not masked
 
 	first, last int64 // ids of From and To, if they are entries
+	mask        *masking.Masker
 
 	Prose func(text string, lines int) string // see export.Source
 }
@@ -33,6 +38,9 @@ type Options struct {
 func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) error {
 	if err := o.findEntries(ctx, t); err != nil {
 		return err
+	}
+	if !o.Secrets {
+		o.mask = masking.New((*workspace.Store)(t.Store()))
 	}
 	src, err := o.source(ctx, t)
 	if err != nil {
@@ -47,13 +55,38 @@ func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) err
 		return o.As.Write(ctx, stdio.Results{Writer: w}, src)
 	}
 	if o.Output == "" || o.Output == "-" {
-		return write(s.Out)
+		err = write(s.Out)
+	} else if err = stdio.ReplaceFile(nil, o.Output, write); err == nil {
+		s.StderrIfVerbose("wrote %s", o.Output)
 	}
-	if err := stdio.ReplaceFile(nil, o.Output, write); err != nil {
-		return err
+	if n := o.masked(); err == nil && n > 0 {
+		s.Message("warning", display.Count(n, "secret was", "secrets were")+" masked; --with-secrets writes them as they are")
 	}
-	s.StderrIfVerbose("wrote %s", o.Output)
-	return nil
+	return err
+}
+
+func (o *Options) masked() int {
+	if o.mask == nil {
+		return 0
+	}
+	return o.mask.Count()
+}
+
+// masking masks the secrets of entries.
+func (o *Options) masking(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+	if o.mask == nil || entries == nil {
+		return entries
+	}
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range entries {
+			if err == nil {
+				e, err = o.mask.Entry(e)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
 }
 
 // findEntries resolves --from and --to that are entries (@17): it keeps their ids as bounds, and replaces them by
@@ -87,12 +120,26 @@ func (o *Options) source(ctx context.Context, t *repo.Tape) (export.Source, erro
 	if artifacts != nil {
 		src.Entries = view.Each(ctx, t, src.Entries, artifacts)
 	}
+	src.Entries = o.masking(src.Entries)
+	if o.mask != nil {
+		src.Tape = o.mask.Text(src.Tape)
+	}
 	if !o.As.Phases {
 		return src, nil
 	}
 	var err error
 	if src.Phases, err = t.Phases(ctx); err != nil {
 		return src, err
+	}
+	for i := range src.Phases {
+		if o.mask == nil {
+			break
+		}
+		p := &src.Phases[i]
+		if name := o.mask.Text(p.Name); name != p.Name {
+			p.Name, p.Tag = name, "" // the tag has the name
+		}
+		p.State = o.mask.Value(t.Name(), p.State)
 	}
 	if o.From != "" || o.To != "" {
 		if src.Last, err = o.lastPhase(ctx, t); err != nil {
@@ -113,7 +160,7 @@ func (o *Options) source(ctx context.Context, t *repo.Tape) (export.Source, erro
 	upToEnd := func(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
 		return until(entries, func(e repo.Entry) bool { return e.ID > end })
 	}
-	src.Entries, src.Whole = upToEnd(src.Entries), upToEnd(t.Entries(ctx, repo.Query{}))
+	src.Entries, src.Whole = upToEnd(src.Entries), upToEnd(o.masking(t.Entries(ctx, repo.Query{})))
 	return src, nil
 }
 

@@ -10,10 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 
+	"tape/cmd/internal/masking"
 	"tape/cmd/internal/publishcmd"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
@@ -42,7 +45,7 @@ type result struct {
 type publisher struct {
 	publishcmd.Options
 	prose     func(string, int) string // see export.Source
-	mask      *masker
+	mask      *masking.Masker
 	out       result
 	startOver bool // the branch begins again with one commit
 }
@@ -58,6 +61,9 @@ func Run(ctx context.Context, o publishcmd.Options, prose func(string, int) stri
 	p := newPublisher(o.Store, prose) // after AllowSecret, which changes what is a secret
 	p.Options = o
 	unlock, err := inner.LockPrivate(ctx, "publish.lock")
+	if o.Branch == "" && (errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)) {
+		unlock, err = func() error { return nil }, nil // a backup or a snapshot, where nobody can take the lock
+	}
 	if err != nil {
 		return err
 	}
@@ -84,7 +90,7 @@ func (p *publisher) file(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.out = result{Pages: 1, Written: 1, Masked: p.mask.count()}
+	p.out = result{Pages: 1, Written: 1, Masked: p.mask.Count()}
 	return p.Result(p.out, "wrote %s%s", display.Line(p.File), p.masked())
 }
 
@@ -106,7 +112,7 @@ func Page(ctx context.Context, w io.Writer, t *repo.Tape, prose func(string, int
 
 func newPublisher(store *repo.Store, prose func(string, int) string) *publisher {
 	inner := (*workspace.Store)(store)
-	return &publisher{prose: prose, mask: &masker{s: inner, scanner: inner.Config().Scanner()}}
+	return &publisher{prose: prose, mask: masking.New(inner)}
 }
 
 func (p *publisher) folder(ctx context.Context) error {
@@ -252,7 +258,7 @@ func (p *publisher) publish(ctx context.Context, target *site.Site) error {
 	if err != nil {
 		return err
 	}
-	p.out.Masked = p.mask.count()
+	p.out.Masked = p.mask.Count()
 	if skipped > 0 {
 		p.StderrUnlessQuiet("%s left out, because tape publish --remove took them out; --tape NAME publishes one again", display.Count(skipped, "session was", "sessions were"))
 	}
@@ -344,11 +350,11 @@ func (p *publisher) put(ctx context.Context, target *site.Site, t *repo.Tape, st
 		}
 	}
 	for _, text := range append(slices.Clone(x.People), x.Tape, x.Project, x.Agent, x.Model) {
-		if found := p.mask.find(text); len(found) > 0 {
+		if found := p.mask.Find(text); len(found) > 0 {
 			return layout.Conflict("tape rename gives the session another name", "the name of the session or its project contains what looks like a secret (%s)", found[0].Rule)
 		}
 	}
-	return target.Put(ctx, site.Source{Session: x, Entries: src, Omitted: left, Masked: func() int { return p.mask.countOf(t.Name()) }})
+	return target.Put(ctx, site.Source{Session: x, Entries: src, Omitted: left, Masked: func() int { return p.mask.CountOf(t.Name()) }})
 }
 
 func (p *publisher) masked() string {

@@ -19,8 +19,8 @@ func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source
 		return src, nil, err
 	}
 	for i := range phases {
-		phases[i].Name = p.mask.text(phases[i].Name)
-		phases[i].State = p.mask.value(t.Name(), phases[i].State)
+		phases[i].Name = p.mask.Text(phases[i].Name)
+		phases[i].State = p.mask.Value(t.Name(), phases[i].State)
 		phases[i].Tag, phases[i].Commit = "", "" // readers of the pages do not have the repository
 	}
 	files := map[string]bool{}
@@ -30,7 +30,7 @@ func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source
 				files[a.ID] = true
 			}
 		}
-		return p.mask.entry(e)
+		return p.mask.Entry(e)
 	}
 	whole := cached(func(yield func(repo.Entry, error) bool) {
 		for e, err := range t.Entries(ctx, repo.Query{}) {
@@ -45,7 +45,7 @@ func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source
 	src = export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Phases: phases, Prose: p.prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
 	return src, func() []string {
 		out := display.CountList(len(files), "file", "files")
-		if n := p.mask.countOf(t.Name()); n > 0 {
+		if n := p.mask.CountOf(t.Name()); n > 0 {
 			out = append(out, display.Count(n, "secret", "secrets")+", masked")
 		}
 		return out

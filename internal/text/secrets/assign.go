@@ -112,6 +112,9 @@ func (w *walker) word(text []byte, start, end int) {
 	if bytes.EqualFold(name, []byte("password")) && w.netrc(text, from, to) {
 		return
 	}
+	if k := classify(name); k == strong {
+		w.said(text, to, k, verbs())
+	}
 	// A long random name is probably base64 that contains "key" by chance.
 	if len(name) < 16 || transitions(name)*100 < len(name)*18 {
 		w.randomBeside(text, to, name)
@@ -270,10 +273,10 @@ func (w *walker) judge(text []byte, v assignment, name []byte, k strength) {
 	case k == weak && isAuth(name) && w.s.isLogin(value):
 		w.contextHit(text, v.from, v.to, ruleBasicAuth)
 	case k == strong:
-		if isPassword(value, v) && !isPlaceholder(value, w.s.dummies) {
+		if isPassword(value, v) && !w.s.isPlaceholder(value) {
 			w.contextHit(text, v.from, v.to, cmp.Or(v.rule, rulePassword))
 		}
-	case len(value) < 16 || !isRandom(value) || isPlaceholder(value, w.s.dummies) || isIdentifier(value):
+	case len(value) < 16 || !isRandom(value) || w.s.isPlaceholder(value) || isIdentifier(value):
 	case k == medium:
 		rule := ruleAssigned
 		if len(value) == 40 && isAWS(name, text, v.from) {

@@ -111,7 +111,7 @@ func (w *walker) url(text []byte, start, end int) {
 	user, password, ok := bytes.Cut(text[end:at], []byte(":"))
 	host := text[at+1 : to]
 	if !ok || len(password) < 4 || len(host) == 0 || !isAlnum(host[0]) && host[0] != '[' && host[0] != '_' || bytes.EqualFold(user, password) ||
-		isCode(password, true) || bytes.ContainsAny(password, "{}$") || hasPrefix(password, "%s", ":") || bytes.Contains(password, []byte(marker)) || isPlaceholder(password, w.s.dummies) {
+		isCode(password, true) || bytes.ContainsAny(password, "{}$") || hasPrefix(password, "%s", ":") || bytes.Contains(password, []byte(marker)) || isDummy(password) || w.s.isWords(password, false) {
 		return
 	}
 	a := countBytes(password)
@@ -131,7 +131,7 @@ func isSample(host []byte) bool {
 	host = bytes.ToLower(host)
 	name, _, _ := bytes.Cut(host, []byte(":"))
 	return hasPrefix(name, "localhost", "127.0.0.1", "0.0.0.0") || hasPrefix(host, "[::1]") || bytes.Contains(name, []byte("example.")) ||
-		slices.Contains([]string{"host", "hostname", "db"}, string(name))
+		slices.Contains([]string{"host", "hostname"}, string(name))
 }
 
 // basic finds the credentials of an Authorization header: user:password in base64.
@@ -155,7 +155,7 @@ func (s *Scanner) isLogin(value []byte) bool {
 	if !ok || len(user)+len(password) < 8 || len(password) < 4 || !printable(plain) || bytes.Equal(user, password) || bytes.EqualFold(user, []byte("aladdin")) {
 		return false // Aladdin is the example of the standard
 	}
-	return !isPlaceholder(password, s.dummies)
+	return !s.isPlaceholder(password)
 }
 
 // bearer finds the token after the word Bearer.

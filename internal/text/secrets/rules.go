@@ -69,6 +69,9 @@ func allTriggers(alphabets map[byte]*set) []trigger {
 				s.lead += parts[n].max
 			}
 			out = append(out, trigger{literal: parts[n].literal, shape: s})
+			if t, ok := encodedTrigger(parts[n].literal); ok && n == 0 {
+				out = append(out, t)
+			}
 		}
 	}
 	out = append(out,
@@ -81,6 +84,16 @@ func allTriggers(alphabets map[byte]*set) []trigger {
 		trigger{literal: "curl", check: (*walker).curl},
 		trigger{literal: "sshpass", check: (*walker).sshpass},
 	)
+	for _, literal := range []string{"-----BEGIN ", "eyJhbGci"} {
+		t, _ := encodedTrigger(literal)
+		out = append(out, t)
+	}
+	for _, o := range options() {
+		out = append(out, trigger{literal: o.program, check: given(o)})
+	}
+	for _, l := range labels() {
+		out = append(out, trigger{literal: l.text, check: labelled(l)})
+	}
 	for _, word := range []string{"pass", "pwd", "secret", "token", "key", "auth", "bearer", "credential"} {
 		out = append(out, trigger{literal: word, check: (*walker).word})
 	}

@@ -49,7 +49,7 @@ type Finding struct {
 type Scanner struct {
 	automaton
 	triggers  []trigger
-	dummies   []string
+	dummies   map[string]bool
 	pool      sync.Pool // of *walker
 	textsOnly bool      // it finds known texts and has no rules: see KnownFinder
 

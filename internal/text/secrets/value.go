@@ -121,6 +121,9 @@ func isCode(v []byte, quoted bool) bool {
 	if contains(v, "${", "$(", "{{", "#{", "%(", "<%", "***", "...", "…", "•••") || strings.IndexByte(`$<%{[\`, v[0]) >= 0 {
 		return true
 	}
+	if !quoted && v[0] == '&' && len(bytes.Trim(v[1:], "_.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")) == 0 {
+		return true // an address
+	}
 	if quoted || !bytes.ContainsAny(v, "`$(){}[]<>\\|*") {
 		return false
 	}
@@ -178,20 +181,24 @@ func isCalled(v []byte) bool {
 }
 
 // dummies returns words of placeholders, and of other values that are assigned to names of
-// secrets but are not secret. A word comes before the words that it contains.
-func dummies() []string {
-	return []string{
+// secrets but are not secret.
+func dummies() map[string]bool {
+	words := map[string]bool{}
+	for _, word := range []string{
 		"placeholder", "credentials", "credential", "passphrase", "replaceme", "changethis", "undefined", "changeit", "changeme",
-		"password", "p4ssw0rd", "passw0rd", "redacted", "required", "disabled", "anything", "whatever", "not-real", "notreal", "sensitive",
+		"password", "redacted", "required", "disabled", "anything", "whatever", "not-real", "notreal", "sensitive",
 		"postgres", "example", "invalid", "replace", "default", "unknown", "private", "enabled", "missing", "mongodb", "letmein",
-		"passwd", "secret", "s3cr3t", "string", "sample", "hidden", "insert", "masked", "change", "qwerty", "abcdef", "number", "bearer", "object", "optional",
+		"passwd", "secret", "string", "sample", "hidden", "insert", "masked", "change", "qwerty", "abcdef", "number", "bearer", "object", "optional",
 		"integer", "boolean", "argon2", "bcrypt", "base64", "sha256", "sha512", "oauth2", "scrypt", "pbkdf2", "ed25519",
 		"token", "value", "dummy", "admin", "super", "false", "login", "guest", "mysql", "redis", "empty", "valid", "wrong", "local", "sha1", "int32", "int64", "x509",
 		"here", "your", "test", "fake", "user", "none", "null", "true", "root", "pass", "auth", "demo", "todo", "utf8", "temp", "some", "real", "this",
 		"with", "from", "text", "name", "type", "data", "file", "hash", "uuid", "mock", "stub",
 		"key", "api", "abc", "xyz", "foo", "bar", "baz", "qux", "the", "pwd", "new", "old", "nil", "str", "env", "dev", "app", "hex", "md5", "not", "set", "url",
-		"my", "me", "db", "id", "is", "an", "to", "of", "in", "or", "no",
+		"my", "me", "db", "id", "is", "an", "to", "of", "in", "or", "no", "goes", "and", "for", "a", "word", "enter", "choose", "client", "server", "service", "host", "port",
+	} {
+		words[word] = true
 	}
+	return words
 }
 
 // isDummy reports whether a token says that it is an example.
@@ -199,29 +206,39 @@ func isDummy(v []byte) bool {
 	return contains(bytes.ToLower(v), "example", "placeholder", "redacted", "changeme", "dummy", "xxxx", "your-", "your_", "yourapi", "yourtoken", "notreal", "insert")
 }
 
-// isPlaceholder reports whether a value consists of the words of placeholders, sequences and
-// repetitions, and hardly anything else.
-func isPlaceholder(v []byte, words []string) bool {
-	if isDummy(v) {
-		return true
-	}
-	low := bytes.ToLower(v)
-	for _, word := range words {
-		low = bytes.ReplaceAll(low, []byte(word), []byte(" "))
-	}
-	letters, digits := 0, 0
-	for i, c := range low {
-		if i > 0 && (c == low[i-1] || c == low[i-1]+1 && isAlnum(c)) {
-			continue // aaaa, 1234, abcd
+// isPlaceholder reports whether a value consists of the words of placeholders, which may have a counting number at the
+// end, of sequences and repetitions.
+func (s *Scanner) isPlaceholder(v []byte) bool { return isDummy(v) || s.isWords(v, true) }
+
+// isWords reports whether a value consists of whole words of placeholders, sequences and repetitions. A word within
+// another one does not count: SuperSecret is a password.
+func (s *Scanner) isWords(v []byte, numbered bool) bool {
+	for part := range bytes.FieldsFuncSeq(v, func(r rune) bool { return r < 0x80 && !isAlnum(byte(r)) }) {
+		word := bytes.ToLower(part)
+		if s.dummies[string(word)] || isSequence(word) {
+			continue
 		}
-		switch {
-		case isLetter(c) || c >= 0x80:
-			letters++
-		case isDigit(c):
-			digits++
+		bare := bytes.TrimRight(word, "0123456789")
+		if number := word[len(bare):]; numbered && len(bare) > 0 && len(number) > 0 && len(number) < 5 && bytes.HasPrefix([]byte("1234"), number) && (s.dummies[string(bare)] || isSequence(bare)) {
+			continue
+		}
+		if numbered && len(bare) == 0 && len(word) < 5 {
+			continue // a year, or a part of a date
+		}
+		return false
+	}
+	return true
+}
+
+// isSequence reports whether a text consists of repetitions and sequences: aaaa, 1234, abcd.
+func isSequence(v []byte) bool {
+	steps := 0
+	for i := 1; i < len(v); i++ {
+		if v[i] == v[i-1] || v[i] == v[i-1]+1 {
+			steps++
 		}
 	}
-	return letters < 3 && digits < 4 || letters == 0
+	return len(v) == 1 || steps == len(v)-1
 }
 
 func contains(v []byte, texts ...string) bool {

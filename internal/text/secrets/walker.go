@@ -22,6 +22,7 @@ type walker struct {
 	decoded [][]byte // buffers for decoded strings, by level of JSON in strings
 	tooMany int      // the number of secrets at which it gives up; 0: never
 	over    bool     // it gave up
+	depth   int      // levels of base64 around the text
 }
 
 // step is a key of an object or, if key is nil, an index into an array.
@@ -40,8 +41,9 @@ type hit struct {
 
 // spot is a secret in the bytes of a value.
 type spot struct {
-	from, to int
-	secret   string // decoded
+	from, to   int
+	secret     string // decoded
+	contextual bool   // as of hit
 	Finding
 }
 
@@ -54,7 +56,7 @@ func (w *walker) release() {
 	clear(w.spots)
 	clear(w.path[:cap(w.path)])
 	w.path, w.spots = w.path[:0], w.spots[:0]
-	w.tooMany, w.over = 0, false
+	w.tooMany, w.over, w.depth = 0, false, 0
 	w.s.pool.Put(w)
 }
 
@@ -312,7 +314,7 @@ func (w *walker) resolveHits(text []byte) {
 		if h.fingerprint == "" {
 			h.fingerprint = fingerprint(h.rule, secret)
 		}
-		w.spots = append(w.spots, spot{h.from, h.to, string(secret), Finding{Rule: h.rule, Path: w.pathString(),
+		w.spots = append(w.spots, spot{h.from, h.to, string(secret), h.contextual, Finding{Rule: h.rule, Path: w.pathString(),
 			Masked: excerpt(text, h, done), Fingerprint: h.fingerprint}})
 		done = h.to
 	}
