@@ -228,6 +228,13 @@ docs: ## write docs/man, docs/completions and docs/cli.md from the commands
 	@rm -rf docs/man docs/completions
 	$(GO) run ./cmd/internal/docgen docs
 
+# MODELS_DEV is a checkout of github.com/anomalyco/models.dev, LITELLM one of a repository with LiteLLM's list of prices.
+.PHONY: prices
+prices: ## write the table of prices from public lists: make prices MODELS_DEV=DIR LITELLM=DIR
+	@of() { git -C "$$1" log -1 --format='%h of %cs'; }; table=internal/store/prices/table.txt; \
+	$(GO) run ./cmd/internal/pricetable -models-dev "$(MODELS_DEV)" -models-dev-source "$$(of "$(MODELS_DEV)")" \
+	-litellm "$(LITELLM)/model_prices_and_context_window.json" -litellm-source "$$(of "$(LITELLM)")" >$$table.new && mv $$table.new $$table
+
 .PHONY: docs-check
 docs-check: ## fail when the generated docs are stale
 	@echo '== docs'; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \

@@ -22,9 +22,9 @@ func logical(t testing.TB, path string) []string {
 		`SELECT 'line', t.name, l.doc & 0xffffffff, l.created, l.sign FROM lines l JOIN tapes t ON t.no = l.doc >> 32 ORDER BY 2, 3`,
 		`SELECT 'phase', t.name, p.seq, p.name, p.folder, p.first_id FROM phases p JOIN tapes t ON t.no = p.tape ORDER BY 2, 3`,
 		`SELECT 'dates', t.name, (d.block << 10 & 0xffffffff), d.low, d.high, d.undated, d.bytes FROM dates d JOIN tapes t ON t.no = d.block >> 22 ORDER BY 2, 3`,
-		`SELECT 'work', t.name, w.hour, w.model, w.person, w.turns, w.active, w.input, w.output, w.cache_read, w.cache_write, w.calls, w.failed
+		`SELECT 'work', t.name, w.quarter, w.model, w.person, w.turns, w.active, w.input, w.output, w.cache_read, w.cache_write, w.cache_long, w.noted_cost, w.calls, w.failed
 			FROM work w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4, 5`,
-		`SELECT 'tool', t.name, w.hour, w.name, w.calls, w.failed, w.active FROM tools w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4`,
+		`SELECT 'tool', t.name, w.quarter, w.name, w.calls, w.failed, w.active FROM tools w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4`,
 		`SELECT 'touch', t.name, o.doc & 0xffffffff, p.path, p.base, o.at, o.reads, o.writes, o.added, o.removed
 			FROM touches o JOIN paths p ON p.no = o.path JOIN tapes t ON t.no = o.doc >> 32 ORDER BY 2, 3, 4`,
 		`SELECT 'said', t.name, s.doc & 0xffffffff, s.at, s.is_commit, s.text FROM said s JOIN tapes t ON t.no = s.doc >> 32 ORDER BY 2, 3`,

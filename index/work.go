@@ -1,8 +1,10 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"tape/index/internal/store"
@@ -45,10 +47,15 @@ const (
 	ByTape    = store.ByTape
 )
 
+// RenameKey replaces each part of a [Work]'s key. part is its place: 0, or 1 for the second of two.
+func RenameKey(key string, rename func(part int, key string) string) string {
+	return store.Rename(key, rename)
+}
+
 // Work sums what was done in the sessions of a workspace, with their forks. It first brings the index up to date.
 func (x *Index) Work(ctx context.Context, by By, f WorkFilter) (out []*Work, err error) {
 	out, err = asked(ctx, x, func() ([]*Work, error) { return x.db.Work(by, f) })
-	if by == ByPerson && err == nil {
+	if slices.Contains(by.Parts(), ByPerson) && err == nil {
 		out, err = x.byOwner(ctx, out)
 	}
 	return out, err
@@ -58,27 +65,40 @@ func (x *Index) Work(ctx context.Context, by By, f WorkFilter) (out []*Work, err
 func (x *Index) byOwner(ctx context.Context, list []*Work) (out []*Work, err error) {
 	byKey := map[string]*Work{}
 	for _, w := range list {
-		if name, ok := strings.CutPrefix(w.Key, store.OwnerOf); ok {
-			t, err := x.store.Tape(ctx, name)
-			if errors.Is(err, repo.ErrNotFound) {
-				continue // gone since the index was read
+		gone := false
+		w.Key = store.Rename(w.Key, func(_ int, key string) string {
+			name, ok := strings.CutPrefix(key, store.OwnerOf)
+			if !ok {
+				return key
 			}
-			if err != nil {
-				return nil, err
+			owner, err2 := x.owner(ctx, name)
+			if gone = errors.Is(err2, repo.ErrNotFound); !gone { // else it is gone since the index was read
+				err = cmp.Or(err, err2)
 			}
-			head, err := (*workspace.Tape)(t).Head()
-			if err != nil {
-				return nil, err
-			}
-			w.Key = snapshot.Owner((*workspace.Tape)(t), head)
-		}
-		if byKey[w.Key] == nil {
+			return owner
+		})
+		switch {
+		case gone:
+		case byKey[w.Key] == nil:
 			byKey[w.Key], out = w, append(out, w)
-			continue
+		default:
+			byKey[w.Key].Add(w)
 		}
-		byKey[w.Key].Add(w)
 	}
-	return out, nil
+	return out, err
+}
+
+// owner returns the owner of a tape.
+func (x *Index) owner(ctx context.Context, name string) (string, error) {
+	t, err := x.store.Tape(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	head, err := (*workspace.Tape)(t).Head()
+	if err != nil {
+		return "", err
+	}
+	return snapshot.Owner((*workspace.Tape)(t), head), nil
 }
 
 // Files returns which tapes read and wrote files: one FileUse for each tape and path. It first brings the index up

@@ -69,14 +69,17 @@ func TestWork(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", what, is, want)
 		}
 	}
-	says("all", ByNothing, WorkFilter{}, " 1 2 3m0s map[haiku:{5 1 0 0} opus:{10 2 100 0}] 2 0")
-	says("by day", ByDay, WorkFilter{Zone: berlin}, "2026-10-24 1 1 1m0s map[opus:{10 2 100 0}] 1 0; 2026-10-25 1 1 2m0s map[haiku:{5 1 0 0} opus:{0 0 0 0}] 1 0")
+	says("all", ByNothing, WorkFilter{}, " 1 2 3m0s map[haiku:{5 1 0 0 0 {0 0 0 0 0 0}} opus:{10 2 100 0 0 {0 0 0 0 0 0}}] 2 0")
+	says("by day", ByDay, WorkFilter{Zone: berlin}, "2026-10-24 1 1 1m0s map[opus:{10 2 100 0 0 {0 0 0 0 0 0}}] 1 0; 2026-10-25 1 1 2m0s map[haiku:{5 1 0 0 0 {0 0 0 0 0 0}} opus:{0 0 0 0 0 {0 0 0 0 0 0}}] 1 0")
 	says("by tool", ByTool, WorkFilter{}, "Read 1 0 0s map[] 1 0; Write 1 0 0s map[] 1 0")
-	says("by project", ByProject, WorkFilter{Since: time.Date(2026, 10, 24, 22, 30, 0, 0, time.UTC)}, "/shop 1 1 2m0s map[haiku:{5 1 0 0} opus:{0 0 0 0}] 1 0")
-	says("by person", ByPerson, WorkFilter{Until: time.Date(2026, 10, 24, 21, 0, 0, 0, time.UTC)}, "Test <test@example.org> 1 1 1m0s map[opus:{10 2 100 0}] 1 0")
+	says("by project", ByProject, WorkFilter{Since: time.Date(2026, 10, 24, 22, 10, 0, 0, time.UTC)}, "/shop 1 1 2m0s map[haiku:{5 1 0 0 0 {0 0 0 0 0 0}} opus:{0 0 0 0 0 {0 0 0 0 0 0}}] 1 0")
+	says("by person", ByPerson, WorkFilter{Until: time.Date(2026, 10, 24, 21, 50, 0, 0, time.UTC)}, "Test <test@example.org> 1 1 1m0s map[opus:{10 2 100 0 0 {0 0 0 0 0 0}}] 1 0")
+	says("by project and model", ByProject.And(ByModel), WorkFilter{}, "/shop\x1ehaiku 1 0 1m0s map[haiku:{5 1 0 0 0 {0 0 0 0 0 0}}] 0 0; /shop\x1eopus 1 2 2m0s map[opus:{10 2 100 0 0 {0 0 0 0 0 0}}] 2 0")
+	kolkata := time.FixedZone("IST", 5*3600+1800)
+	says("half an hour beside the hours", ByDay, WorkFilter{Zone: kolkata}, "2026-10-25 1 2 3m0s map[haiku:{5 1 0 0 0 {0 0 0 0 0 0}} opus:{10 2 100 0 0 {0 0 0 0 0 0}}] 2 0")
 	says("another project", ByAgent, WorkFilter{Project: func(dir string) bool { return dir == "/else" }}, "")
 	says("its agent", ByAgent, WorkFilter{Agent: func(a string) bool { return a == "claude-code" }, Tapes: []string{main.Name()}},
-		"claude-code 1 2 3m0s map[haiku:{5 1 0 0} opus:{10 2 100 0}] 2 0")
+		"claude-code 1 2 3m0s map[haiku:{5 1 0 0 0 {0 0 0 0 0 0}} opus:{10 2 100 0 0 {0 0 0 0 0 0}}] 2 0")
 	files := func(f FileFilter) string {
 		t.Helper()
 		list, err := x.Files(t.Context(), f)
@@ -123,7 +126,7 @@ func TestWorkCancelled(t *testing.T) {
 	}
 }
 
-// TestWorkBeforeItsModel: when a session's first model becomes known, earlier work in the same hour is added to what a
+// TestWorkBeforeItsModel: when a session's first model becomes known, earlier work in the same quarter of an hour is added to what a
 // subagent did with that model.
 func TestWorkBeforeItsModel(t *testing.T) {
 	t.Parallel()
@@ -142,7 +145,7 @@ func TestWorkBeforeItsModel(t *testing.T) {
 	}
 	wantEqual(t, "after each entry", s.IndexFile(), rebuilt(t, s))
 	list, err := x.Work(t.Context(), ByNothing, WorkFilter{})
-	if err != nil || len(list) != 1 || fmt.Sprint(list[0].Turns, list[0].Active, list[0].Tokens) != "1 2m0s map[opus:{30 5 0 0}]" {
+	if err != nil || len(list) != 1 || fmt.Sprint(list[0].Turns, list[0].Active, list[0].Tokens) != "1 2m0s map[opus:{30 5 0 0 0 {0 0 0 0 0 0}}]" {
 		t.Errorf("got %+v, want one turn of two minutes with opus, %v", list, err)
 	}
 }

@@ -27,18 +27,22 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	if by == index.ByNothing {
 		return showOne(s, rows)
 	}
-	l := stdio.Listing[report.Row]{None: "No matching sessions.", Paged: true, Object: object, Head: []string{strings.ToUpper(string(by))}}
+	l := stdio.Listing[report.Row]{None: "No matching sessions.", Paged: true, Object: func(r report.Row) stdio.Object { return object(r, by) }}
+	for _, part := range by.Parts() {
+		l.Head = append(l.Head, strings.ToUpper(string(part)))
+	}
 	measure, barHead := measureOf(rows, by)
 	const least = 10 // cells of a bar
-	columns := fitting(columnsOf(rows, by), rows, s.Width()-least-len("  "))
+	second := secondWidth(rows, by)
+	columns := fitting(columnsOf(rows, by), rows, s.Width()-second-least-len("  "))
 	bars := s.Width() > 0 && len(rows) > 1 && len(columns) > 2
 	if !bars {
-		columns = fitting(columnsOf(rows, by), rows, s.Width())
+		columns = fitting(columnsOf(rows, by), rows, s.Width()-second)
 	}
 	for _, c := range columns {
 		l.Head = append(l.Head, ">"+c.head)
 	}
-	room := s.Width() - widthOf(columns, rows) - len("  ")
+	room := s.Width() - second - widthOf(columns, rows) - len("  ")
 	if bars && slices.ContainsFunc(columns, func(c column) bool { return c.head == barHead }) {
 		barHead = "" // the table has a column with it
 	}
@@ -50,7 +54,10 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 		most = max(most, measure(r))
 	}
 	l.Row = func(r report.Row, add func(cells ...any)) {
-		cells := []any{keyText(r)}
+		var cells []any
+		for i := range by.Parts() {
+			cells = append(cells, keyText(r, i))
+		}
 		for _, c := range columns {
 			cells = append(cells, c.cell(r))
 		}
@@ -66,7 +73,26 @@ func Show(s *stdio.Streams, rows []report.Row, by index.By) error {
 	return nil
 }
 
-func keyText(r report.Row) string { return cmp.Or(r.Key, "(unknown)") }
+// keyText returns a part of a row's key.
+func keyText(r report.Row, part int) string {
+	if keys := r.Keys(); part < len(keys) {
+		return cmp.Or(keys[part], "(unknown)")
+	}
+	return "(unknown)"
+}
+
+// secondWidth is how many cells the second part of the keys takes, 0 if there is none.
+func secondWidth(rows []report.Row, by index.By) int {
+	parts := by.Parts()
+	if len(parts) < 2 {
+		return 0
+	}
+	widest := len(parts[1])
+	for _, r := range rows {
+		widest = max(widest, min(display.Width(display.Line(keyText(r, 1))), stdio.MaxCell))
+	}
+	return widest + len("  ")
+}
 
 func columnsOf(rows []report.Row, by index.By) []column {
 	number := func(n int64) string {
@@ -86,7 +112,7 @@ func columnsOf(rows []report.Row, by index.By) []column {
 		{"CALLS", 6, func(r report.Row) string { return number(r.Calls) }},
 		{"FAILED", 7, func(r report.Row) string { return number(r.Failed) }},
 	}
-	if by == index.ByTool {
+	if slices.Contains(by.Parts(), index.ByTool) {
 		for i := range all {
 			all[i].rank = min(all[i].rank, 2) // few columns of a tool have a value
 		}
@@ -113,7 +139,7 @@ func fitting(columns []column, rows []report.Row, width int) []column {
 func widthOf(columns []column, rows []report.Row) int {
 	key := 0
 	for _, r := range rows {
-		key = max(key, display.Width(display.Line(keyText(r))))
+		key = max(key, display.Width(display.Line(keyText(r, 0))))
 	}
 	cells := max(min(key, stdio.MaxCell), len("PROJECT"))
 	for _, c := range columns {
@@ -130,7 +156,7 @@ func widthOf(columns []column, rows []report.Row) int {
 // active time.
 func measureOf(rows []report.Row, by index.By) (func(report.Row) float64, string) {
 	switch {
-	case by == index.ByTool:
+	case slices.Contains(by.Parts(), index.ByTool):
 		return func(r report.Row) float64 { return float64(r.Calls) }, "CALLS"
 	case slices.ContainsFunc(rows, func(r report.Row) bool { return r.Cost > 0 }):
 		return func(r report.Row) float64 { return r.Cost }, "COST"
@@ -180,7 +206,7 @@ func showOne(s *stdio.Streams, rows []report.Row) error {
 	}
 	r := rows[0]
 	if s.JSON {
-		return s.Emit(object(r))
+		return s.Emit(object(r, index.ByNothing))
 	}
 	t := r.AllTokens()
 	number := func(n int64) string {
@@ -206,20 +232,26 @@ func showOne(s *stdio.Streams, rows []report.Row) error {
 
 func sayUnpriced(s *stdio.Streams, rows []report.Row) {
 	if names := report.Unpriced(rows); names != "" {
-		s.BelowResults("without the cost of " + display.Truncate(display.Line(names), 200) + ", for which no price is set")
+		s.BelowResults("without the cost of " + display.Truncate(display.Line(names), 200) + ", for which no price is known: set the setting prices")
 	}
 }
 
-func object(r report.Row) stdio.Object {
+// object returns a row for JSON. With two groups, "by" has both keys by the name of the group.
+func object(r report.Row, by index.By) stdio.Object {
 	t := r.AllTokens()
-	out := stdio.Object{{"by", stdio.OrNull(r.Key)}, {"sessions", r.Sessions}, {"turns", r.Turns}, {"active_s", int64(r.Active.Round(time.Second) / time.Second)},
+	var key any = stdio.OrNull(r.Key)
+	if parts := by.Parts(); len(parts) > 1 {
+		keys := stdio.Object{}
+		for i, part := range parts {
+			keys = append(keys, stdio.Member{string(part), stdio.OrNull(r.Keys()[i])})
+		}
+		key = keys
+	}
+	out := stdio.Object{{"by", key}, {"sessions", r.Sessions}, {"turns", r.Turns}, {"active_s", int64(r.Active.Round(time.Second) / time.Second)},
 		{"input_tokens", t.Input}, {"output_tokens", t.Output}, {"cache_read_tokens", t.CacheRead}, {"cache_write_tokens", t.CacheWrite}}
 	if r.Priced {
 		out = append(out, stdio.Member{"cost", float64(int64(r.Cost*1e6+0.5)) / 1e6})
 	}
 	out = append(out, stdio.Object{{"calls", r.Calls}, {"failed", r.Failed}}...)
-	if r.Priced {
-		out = out.With("unpriced", r.Unpriced)
-	}
-	return out
+	return out.With("cache_write_1h_tokens", t.CacheLong).With("unpriced", r.Unpriced)
 }

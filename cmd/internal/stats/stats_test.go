@@ -37,7 +37,7 @@ func TestTable(t *testing.T) {
 	if head := strings.Fields(lines[0]); strings.Join(head, " ") != "PROJECT SESSIONS TURNS ACTIVE INPUT CACHED OUTPUT COST" {
 		t.Errorf("the columns are %v; want all but CALLS and FAILED", head)
 	}
-	for _, want := range []string{"shop ", "(unknown) ", " 2m ", "1.2\u00a0k", "without the cost of gemini, for which no price is set"} {
+	for _, want := range []string{"shop ", "(unknown) ", " 2m ", "1.2\u00a0k", "without the cost of gemini, for which no price is known"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -81,10 +81,10 @@ CREATE TABLE facts (
 );
 CREATE INDEX facts_fact ON facts (fact);
 
--- What was done in sessions: by hour (since 1970, UTC), model and person ('' is the tape's owner).
+-- What was done in sessions: by quarter of an hour (since 1970, UTC), model and person ('' is the tape's owner).
 CREATE TABLE work (
 	tape INTEGER NOT NULL,
-	hour INTEGER NOT NULL,
+	quarter INTEGER NOT NULL,
 	model TEXT NOT NULL,
 	person TEXT NOT NULL,
 	turns INTEGER NOT NULL,
@@ -93,18 +93,25 @@ CREATE TABLE work (
 	output INTEGER NOT NULL,
 	cache_read INTEGER NOT NULL,
 	cache_write INTEGER NOT NULL,
+	cache_long INTEGER NOT NULL, -- those of cache_write that are kept for an hour
+	noted_cost INTEGER NOT NULL, -- millionths of a dollar, as the agent says
+	noted_input INTEGER NOT NULL, -- tokens of the calls of the model that noted_cost is about
+	noted_output INTEGER NOT NULL,
+	noted_read INTEGER NOT NULL,
+	noted_write INTEGER NOT NULL,
+	noted_long INTEGER NOT NULL,
 	calls INTEGER NOT NULL,
 	failed INTEGER NOT NULL,
-	PRIMARY KEY (tape, hour, model, person)
+	PRIMARY KEY (tape, quarter, model, person)
 ) WITHOUT ROWID;
 CREATE TABLE tools (
 	tape INTEGER NOT NULL,
-	hour INTEGER NOT NULL,
+	quarter INTEGER NOT NULL,
 	name TEXT NOT NULL,
 	calls INTEGER NOT NULL,
 	failed INTEGER NOT NULL,
 	active INTEGER NOT NULL,
-	PRIMARY KEY (tape, hour, name)
+	PRIMARY KEY (tape, quarter, name)
 ) WITHOUT ROWID;
 
 -- Which entries read and wrote which files of projects. base is the last part of a path.

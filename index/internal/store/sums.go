@@ -24,17 +24,20 @@ func sessionOf(t *repo.Tape, helper bool) int64 {
 	return int64(h.Sum64()) //nolint:gosec // any number will do
 }
 
-// addWork ends an INSERT INTO work: what was done in the same hour, with the same model and for the same person adds up.
+// addWork ends an INSERT INTO work: what was done in the same quarter of an hour, with the same model and for the same person adds up.
 const addWork = `
 	ON CONFLICT DO UPDATE SET turns = turns + excluded.turns, active = active + excluded.active,
 		input = input + excluded.input, output = output + excluded.output,
-		cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write,
+		cache_read = cache_read + excluded.cache_read, cache_write = cache_write + excluded.cache_write, cache_long = cache_long + excluded.cache_long,
+		noted_cost = noted_cost + excluded.noted_cost, noted_input = noted_input + excluded.noted_input, noted_output = noted_output + excluded.noted_output,
+		noted_read = noted_read + excluded.noted_read, noted_write = noted_write + excluded.noted_write, noted_long = noted_long + excluded.noted_long,
 		calls = calls + excluded.calls, failed = failed + excluded.failed`
 
 // addSums adds what was done in a tape to the sums in the index.
 func (d *DB) addSums(tape int64, s activity.Sums) error {
 	if s.Model != "" {
-		err := d.exec(`INSERT INTO work SELECT tape, hour, ?, person, turns, active, input, output, cache_read, cache_write, calls, failed
+		err := d.exec(`INSERT INTO work SELECT tape, quarter, ?, person, turns, active, input, output, cache_read, cache_write, cache_long,
+			noted_cost, noted_input, noted_output, noted_read, noted_write, noted_long, calls, failed
 			FROM work WHERE tape = ? AND model = ''`+addWork, s.Model, tape)
 		if err == nil {
 			err = d.exec("DELETE FROM work WHERE tape = ? AND model = ''", tape)
@@ -44,15 +47,16 @@ func (d *DB) addSums(tape int64, s activity.Sums) error {
 		}
 	}
 	for _, w := range s.Work {
-		if err := d.exec("INSERT INTO work VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"+addWork,
-			tape, w.Hour, w.Model, w.Person, w.Turns, w.Active, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed); err != nil {
+		if err := d.exec("INSERT INTO work VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"+addWork,
+			tape, w.Quarter, w.Model, w.Person, w.Turns, w.Active, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.CacheLong,
+			w.Noted.Cost, w.Noted.Input, w.Noted.Output, w.Noted.CacheRead, w.Noted.CacheWrite, w.Noted.CacheLong, w.Calls, w.Failed); err != nil {
 			return err
 		}
 	}
 	for _, t := range s.Tools {
 		if err := d.exec(`INSERT INTO tools VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed, active = active + excluded.active`,
-			tape, t.Hour, t.Name, t.Calls, t.Failed, t.Active); err != nil {
+			tape, t.Quarter, t.Name, t.Calls, t.Failed, t.Active); err != nil {
 			return err
 		}
 	}

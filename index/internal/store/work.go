@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,10 +25,39 @@ const (
 	ByTape    By = "tape" // a subagent's tape counts apart from that of its session
 )
 
+// And returns the way to group by both. A key then has the two parts of [Work.Keys]. Not every two go together: a tool's
+// calls are not kept by model or person.
+func (b By) And(o By) By { return b + "," + o }
+
+// Parts returns the one or two ways that make up b.
+func (b By) Parts() []By {
+	first, second, both := strings.Cut(string(b), ",")
+	if !both {
+		return []By{b}
+	}
+	return []By{By(first), By(second)}
+}
+
+// between separates the parts of a key.
+const between = "\x1e"
+
+// Keys returns the parts of the key, as [By.Parts].
+func (w *Work) Keys() []string { return strings.Split(w.Key, between) }
+
+// Rename replaces each part of a key. part is its place: 0, or 1 for the second of two.
+func Rename(key string, rename func(part int, key string) string) string {
+	parts := strings.Split(key, between)
+	for i := range parts {
+		parts[i] = rename(i, parts[i])
+	}
+	return strings.Join(parts, between)
+}
+
 // OwnerOf is what a key of ByPerson begins with if it names a tape and stands for the tape's owner.
 const OwnerOf = "\x1f"
 
-// WorkFilter chooses what is summed. Work is stored by the hour, so the hours of Since and Until count completely.
+// WorkFilter chooses what is summed. Work is stored by the quarter of an hour, so those of
+// Since and Until count completely.
 type WorkFilter struct {
 	Tapes        []string               // names; nil: all
 	Since, Until time.Time              // the zero value is no bound
@@ -84,12 +115,11 @@ func (c *condition) String() string {
 
 func (d *DB) condition(f WorkFilter) (*condition, error) {
 	c := &condition{}
-	const hour = 3600
 	if !f.Since.IsZero() {
-		c.add("w.hour >= ?", f.Since.Unix()/hour)
+		c.add("w.quarter >= ?", f.Since.Unix()/activity.QuarterHour)
 	}
 	if !f.Until.IsZero() {
-		c.add("w.hour <= ?", f.Until.Unix()/hour)
+		c.add("w.quarter <= ?", f.Until.Unix()/activity.QuarterHour)
 	}
 	if f.Tapes != nil {
 		c.in("t.name", f.Tapes)
@@ -135,7 +165,8 @@ func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 		return w
 	}
 	table := "work"
-	if by == ByTool {
+	tools := slices.Contains(by.Parts(), ByTool)
+	if tools {
 		table = "tools"
 	}
 	from := " FROM " + table + " w JOIN tapes t INDEXED BY worked ON t.no = w.tape" + c.String()
@@ -149,7 +180,7 @@ func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 	}
 	var n Work
 	var active int64
-	if by == ByTool {
+	if tools {
 		err := d.rows("SELECT "+key+" AS k, sum(w.calls), sum(w.failed), sum(w.active)"+from+" GROUP BY k", c.args,
 			[]any{&name, &n.Calls, &n.Failed, &active}, func() error {
 				w := get(name)
@@ -161,14 +192,16 @@ func (d *DB) Work(by By, f WorkFilter) ([]*Work, error) {
 	var model string
 	var used activity.Tokens
 	err = d.rows("SELECT "+key+` AS k, w.model, sum(w.turns), sum(w.active), sum(w.calls), sum(w.failed),
-		sum(w.input), sum(w.output), sum(w.cache_read), sum(w.cache_write)`+from+" GROUP BY k, w.model", c.args,
-		[]any{&name, &model, &n.Turns, &active, &n.Calls, &n.Failed, &used.Input, &used.Output, &used.CacheRead, &used.CacheWrite}, func() error {
+		sum(w.input), sum(w.output), sum(w.cache_read), sum(w.cache_write), sum(w.cache_long),
+		sum(w.noted_cost), sum(w.noted_input), sum(w.noted_output), sum(w.noted_read), sum(w.noted_write), sum(w.noted_long)`+from+" GROUP BY k, w.model", c.args,
+		[]any{&name, &model, &n.Turns, &active, &n.Calls, &n.Failed, &used.Input, &used.Output, &used.CacheRead, &used.CacheWrite, &used.CacheLong,
+			&used.Noted.Cost, &used.Noted.Input, &used.Noted.Output, &used.Noted.CacheRead, &used.Noted.CacheWrite, &used.Noted.CacheLong}, func() error {
 			w := get(name)
 			w.Turns, w.Calls, w.Failed, w.Active = w.Turns+n.Turns, w.Calls+n.Calls, w.Failed+n.Failed, w.Active+time.Duration(active)*time.Microsecond
 			w.Tokens[model] = used
 			return nil
 		})
-	if by == ByPerson && err == nil {
+	if slices.Contains(by.Parts(), ByPerson) && err == nil {
 		err = d.nameOwners(out)
 	}
 	return out, err
@@ -184,20 +217,31 @@ func (d *DB) nameOwners(list []*Work) error {
 		return nil
 	})
 	for _, w := range list {
-		if name, ok := names[w.Key]; ok {
-			w.Key = name
-		}
+		w.Key = Rename(w.Key, func(_ int, key string) string {
+			if name, ok := names[key]; ok {
+				return name
+			}
+			return key
+		})
 	}
 	return err
 }
 
 func (d *DB) keyOf(by By, zone *time.Location) (string, error) {
+	if parts := by.Parts(); len(parts) > 1 {
+		first, err := d.keyOf(parts[0], zone)
+		second, err2 := d.keyOf(parts[1], zone)
+		if slices.Contains(parts, ByTool) && (slices.Contains(parts, ByModel) || slices.Contains(parts, ByPerson)) {
+			err = fmt.Errorf("work cannot be grouped by %q", by)
+		}
+		return first + " || char(30) || " + second, cmp.Or(err, err2)
+	}
 	switch by {
 	case ByNothing:
 		return "''", nil
 	case ByDay:
 		var first, last int64
-		if _, err := d.row("SELECT coalesce(min(hour), 0), coalesce(max(hour), 0) FROM work", nil, &first, &last); err != nil {
+		if _, err := d.row("SELECT coalesce(min(quarter), 0), coalesce(max(quarter), 0) FROM work", nil, &first, &last); err != nil {
 			return "", err
 		}
 		return dayOf(first, last, zone), nil
@@ -217,27 +261,27 @@ func (d *DB) keyOf(by By, zone *time.Location) (string, error) {
 	return "", fmt.Errorf("work cannot be grouped by %q", by)
 }
 
-// dayOf returns SQL for the day of an hour in a zone. The day is that of the middle of the hour, because some zones
-// differ from UTC by half an hour. first and last are the hours between which the zone's offsets have to be right.
+// dayOf returns SQL for the day of a quarter of an hour in a zone. first and last are the quarters between which the
+// zone's offsets have to be right.
 func dayOf(first, last int64, zone *time.Location) string {
 	if zone == nil {
 		zone = time.UTC
 	}
-	const hour, most = 3600, 400
+	const quarter, most = activity.QuarterHour, 400
 	var cases strings.Builder
-	at, end := time.Unix(first*hour, 0).In(zone), time.Unix(last*hour, 0)
+	at, end := time.Unix(first*quarter, 0).In(zone), time.Unix(last*quarter, 0)
 	for range most {
 		_, next := at.ZoneBounds()
 		if next.IsZero() || next.After(end) {
 			break
 		}
 		_, offset := at.Zone()
-		fmt.Fprintf(&cases, " WHEN w.hour < %d THEN %d", (next.Unix()+hour-1)/hour, offset)
+		fmt.Fprintf(&cases, " WHEN w.quarter < %d THEN %d", (next.Unix()+quarter-1)/quarter, offset)
 		at = next
 	}
 	_, offset := at.Zone()
 	if cases.Len() == 0 {
-		return fmt.Sprintf("date(w.hour * 3600 + %d, 'unixepoch')", offset+hour/2)
+		return fmt.Sprintf("date(w.quarter * %d + %d, 'unixepoch')", quarter, offset)
 	}
-	return fmt.Sprintf("date(w.hour * 3600 + %d + CASE%s ELSE %d END, 'unixepoch')", hour/2, cases.String(), offset)
+	return fmt.Sprintf("date(w.quarter * %d + CASE%s ELSE %d END, 'unixepoch')", quarter, cases.String(), offset)
 }

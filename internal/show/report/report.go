@@ -41,42 +41,63 @@ func Merge(lists [][]*index.Work, rename func(key string) string) []*index.Work 
 	return out
 }
 
-// Rows adds the cost to sums, and sorts them: days by date, others by cost, active time and calls.
+// Rows adds the cost to sums, and sorts them: days by date, others by cost, active time and calls. With two groups, the
+// rows of one first key stay together.
 func Rows(sums []*index.Work, by index.By, list prices.List) []Row {
 	rows := make([]Row, len(sums))
+	whole := map[string]*Row{} // by the first key
 	for i, w := range sums {
 		rows[i] = Row{Work: *w}
 		rows[i].Price(list)
-	}
-	slices.SortStableFunc(rows, func(a, b Row) int {
-		if by == index.ByDay {
-			return cmp.Compare(a.Key, b.Key)
+		first := w.Keys()[0]
+		if whole[first] == nil {
+			whole[first] = &Row{Work: index.Work{Key: first}}
 		}
-		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Active, a.Active), cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Key, b.Key))
+		sum := whole[first]
+		sum.Cost, sum.Active, sum.Calls = sum.Cost+rows[i].Cost, sum.Active+w.Active, sum.Calls+w.Calls
+	}
+	before := func(by index.By, a, b *Row, aKey, bKey string) int {
+		if by == index.ByDay {
+			return cmp.Compare(aKey, bKey)
+		}
+		return cmp.Or(cmp.Compare(b.Cost, a.Cost), cmp.Compare(b.Active, a.Active), cmp.Compare(b.Calls, a.Calls), cmp.Compare(aKey, bKey))
+	}
+	parts := by.Parts()
+	slices.SortStableFunc(rows, func(a, b Row) int {
+		aKeys, bKeys := a.Keys(), b.Keys()
+		first := before(parts[0], whole[aKeys[0]], whole[bKeys[0]], aKeys[0], bKeys[0])
+		return cmp.Or(first, before(parts[len(parts)-1], &a, &b, aKeys[len(aKeys)-1], bKeys[len(bKeys)-1]))
 	})
 	return rows
 }
 
-// Price sets the cost of the tokens.
+// Price adds up the cost: by the user's own prices, else what the agent has noted, else by the prices that come with the
+// program.
 func (r *Row) Price(list prices.List) {
 	for _, model := range slices.Sorted(maps.Keys(r.Tokens)) {
 		t := r.Tokens[model]
-		if t == (index.Tokens{}) {
+		if p, ok := list.Own(model); ok {
+			r.Priced = r.Priced || t != (index.Tokens{})
+			r.Cost += p.Of(prices.Tokens{Input: t.Input, Output: t.Output, CacheRead: t.CacheRead, CacheWrite: t.CacheWrite, CacheLong: t.CacheLong})
 			continue
 		}
-		p, ok := list.Of(model)
+		n := t.Noted
+		if n.Cost > 0 {
+			r.Priced = true
+			r.Cost += float64(n.Cost) / 1e6
+		}
+		rest := prices.Tokens{Input: t.Input - n.Input, Output: t.Output - n.Output, CacheRead: t.CacheRead - n.CacheRead,
+			CacheWrite: t.CacheWrite - n.CacheWrite, CacheLong: t.CacheLong - n.CacheLong}
+		if rest == (prices.Tokens{}) {
+			continue
+		}
+		p, ok := prices.Of(model)
 		if !ok {
 			r.Unpriced = append(r.Unpriced, model)
 			continue
 		}
 		r.Priced = true
-		cost := func(n int64, price *float64) float64 {
-			if price == nil { // as input
-				price = &p.Input
-			}
-			return float64(n) * *price / 1e6
-		}
-		r.Cost += cost(t.Input, &p.Input) + cost(t.Output, &p.Output) + cost(t.CacheRead, p.CacheRead) + cost(t.CacheWrite, p.CacheWrite)
+		r.Cost += p.Of(rest)
 	}
 }
 
@@ -100,18 +121,13 @@ func (r Row) AllTokens() (sum index.Tokens) {
 	return sum
 }
 
-// Unpriced lists the models without a price, separated by commas; "" if no model has a price.
+// Unpriced lists the models without a price, separated by commas.
 func Unpriced(rows []Row) string {
 	names := map[string]bool{}
-	priced := false
 	for _, r := range rows {
-		priced = priced || r.Priced
 		for _, name := range r.Unpriced {
 			names[cmp.Or(name, "unknown models")] = true
 		}
-	}
-	if !priced {
-		return ""
 	}
 	return strings.Join(slices.Sorted(maps.Keys(names)), ", ")
 }

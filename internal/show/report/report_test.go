@@ -29,6 +29,25 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestCost: the user's prices come first, then what the agent has noted, then the table. With two groups, the rows of one
+// first key stay together.
+func TestCost(t *testing.T) {
+	noted := index.Tokens{Output: 2e6, Noted: activity.Noted{Cost: 7e6, Output: 1e6}}
+	sums := []*index.Work{
+		{Key: "a\x1eclaude-opus-4-5", Tokens: map[string]index.Tokens{"claude-opus-4-5": noted}},
+		{Key: "b\x1ex", Tokens: map[string]index.Tokens{"x": {Noted: activity.Noted{Cost: 40e6}}}},
+		{Key: "a\x1eown", Tokens: map[string]index.Tokens{"own": noted}},
+	}
+	by := index.ByProject.And(index.ByModel)
+	got := ""
+	for _, r := range Rows(sums, by, prices.List{"own": {Output: 1}}) {
+		got += r.Keys()[1] + r.CostText() + " "
+	}
+	if want := "x$40.00 claude-opus-4-5$32.00 own$2.00 "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 func TestSession(t *testing.T) {
 	g := Session{Digest: &index.Digest{About: about.Tape{Project: "/shop"}, Commits: []index.Said{{Text: "1 x"}, {Text: "1 x"}, {Text: "2 y"}}, Ending: activity.Failed, Answer: "no network"}}
 	if got := g.UniqueCommits(); !slices.Equal(got, []string{"1 x", "2 y"}) {

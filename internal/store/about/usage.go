@@ -14,7 +14,8 @@ type Usage struct {
 	CacheHitRate *float64 // share of the input that came from the cache, 0 to 1
 
 	// Input counts tokens that did not come from the cache and were not written to it. Output includes reasoning.
-	Input, Output, CacheRead, CacheWrite int64
+	// CacheLong are those of CacheWrite that the cache keeps for an hour.
+	Input, Output, CacheRead, CacheWrite, CacheLong int64
 }
 
 // UsageOf returns what a run event says about tokens; false if it says nothing, and for any other entry.
@@ -47,6 +48,10 @@ func readUsage(usage json.RawMessage, format string) Usage {
 	cached, hasCached := first([]string{"cache_read_input_tokens"}, []string{"cached_input_tokens"}, []string{"cached_tokens"},
 		[]string{"prompt_tokens_details", "cached_tokens"}, []string{"input_tokens_details", "cached_tokens"})
 	written, _ := first([]string{"cache_creation_input_tokens"}, []string{"cache_write_input_tokens"})
+	long, _ := number("cache_creation", "ephemeral_1h_input_tokens")
+	if five, _ := number("cache_creation", "ephemeral_5m_input_tokens"); written == 0 { // Claude Code has both sums, others only these
+		written = five + long
+	}
 	total, hasTotal := number("total_tokens")
 	_, withoutCache := number("cache_read_input_tokens") // input does not count cached tokens
 	fresh := input
@@ -59,7 +64,7 @@ func readUsage(usage json.RawMessage, format string) Usage {
 	if format == "opencode" || format == "gemini" || hasTotal && reasoning > 0 && total >= input+output+reasoning {
 		output += reasoning
 	}
-	out := Usage{Input: fresh, Output: output, CacheRead: cached, CacheWrite: written}
+	out := Usage{Input: fresh, Output: output, CacheRead: cached, CacheWrite: written, CacheLong: min(long, written)}
 	if hasTotal {
 		out.TotalTokens = &total
 	} else if hasInput {

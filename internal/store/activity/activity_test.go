@@ -43,11 +43,11 @@ func add(s *Session, list []layout.Entry) {
 // sumLines returns sums as lines.
 func sumLines(s Sums) (out []string) {
 	for _, w := range s.Work {
-		out = append(out, fmt.Sprintf("work %d %s %q turns %d active %d in %d out %d cache %d+%d calls %d failed %d", w.Hour%24, w.Model, w.Person,
+		out = append(out, fmt.Sprintf("work %d %s %q turns %d active %d in %d out %d cache %d+%d calls %d failed %d", w.Quarter/4%24, w.Model, w.Person,
 			w.Turns, w.Active/1e6, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed))
 	}
 	for _, t := range s.Tools {
-		out = append(out, fmt.Sprintf("tool %d %s calls %d failed %d active %d", t.Hour%24, t.Name, t.Calls, t.Failed, t.Active/1e6))
+		out = append(out, fmt.Sprintf("tool %d %s calls %d failed %d active %d", t.Quarter/4%24, t.Name, t.Calls, t.Failed, t.Active/1e6))
 	}
 	for _, t := range s.Touches {
 		out = append(out, fmt.Sprintf("file %s @%d reads %d writes %d +%d -%d", t.Path, t.Entry, t.Reads, t.Writes, t.Added, t.Removed))
@@ -107,11 +107,11 @@ func TestContinues(t *testing.T) {
 		for _, p := range parts {
 			for _, w := range p.Work {
 				for i, n := range []int64{w.Turns, w.Active, w.Input, w.Output, w.CacheRead, w.CacheWrite, w.Calls, w.Failed} {
-					out[fmt.Sprint("work", w.Hour, w.Person, i)] += n
+					out[fmt.Sprint("work", w.Quarter, w.Person, i)] += n
 				}
 			}
 			for _, w := range p.Tools {
-				out[fmt.Sprint("tool", w.Hour, w.Name)] += 1000*w.Calls + 100*w.Failed + w.Active
+				out[fmt.Sprint("tool", w.Quarter, w.Name)] += 1000*w.Calls + 100*w.Failed + w.Active
 			}
 			for _, f := range p.Touches {
 				for i, n := range []int64{f.Reads, f.Writes, f.Added, f.Removed} {
@@ -248,5 +248,25 @@ func TestHostile(t *testing.T) {
 		if len(l) > 200 {
 			t.Errorf("a sum takes %d bytes, want at most 200: %.100s", len(l), l)
 		}
+	}
+}
+
+// TestNoted: tokens that the cache keeps for an hour are counted, and what an agent has noted as its cost: of a call of the
+// model, each once, or of the whole session so far. Copilot's cost counts requests.
+func TestNoted(t *testing.T) {
+	var s Session
+	add(&s, entries(
+		`0 | event | {"name":"run","data":{"model":"m","message_id":"1","cost":0.25,"usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":0,"cache_creation_input_tokens":5,"cache_creation":{"ephemeral_1h_input_tokens":4}}}}`,
+		`1 | event | {"name":"run","data":{"model":"m","message_id":"1","cost":0.5,"usage":{"input_tokens":1,"output_tokens":3,"cache_read_input_tokens":0,"cache_creation_input_tokens":5,"cache_creation":{"ephemeral_1h_input_tokens":4}}}}`,
+		`2 | event | {"name":"run","data":{"model":"m","cost":0,"usage":{"input_tokens":7}}}`,
+		`3 | event | {"name":"run","data":{"model":"m","cost":1,"usage":{"input_tokens":7}}} | {"source":{"format":"copilot"}}`,
+		`4 | event | {"name":"session.usage","data":{"cost":1.5}}`,
+		`5 | event | {"name":"session.usage","data":{"cost":2}}`))
+	var got Tokens
+	for _, w := range s.Take().Work {
+		got.Add(w.Tokens)
+	}
+	if want := (Tokens{Input: 15, Output: 3, CacheWrite: 5, CacheLong: 4, Noted: Noted{Cost: 2.5e6, Input: 1, Output: 3, CacheWrite: 5, CacheLong: 4}}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

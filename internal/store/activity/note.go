@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tape/internal/store/about"
@@ -28,6 +29,7 @@ type Note struct {
 	results []result
 	details []detail
 	usage   *run
+	spent   float64 // dollars of the whole session so far, if the agent says only that
 	touches []Touch // from an event that says which files were changed, apart from any call
 	fact    int64   // see factOf
 	copied  bool    // the agent says that it copied the entry from another session
@@ -73,15 +75,45 @@ type run struct {
 	Used  Tokens
 }
 
-// Tokens counts tokens. Input does not include those that came from the cache or were written to it.
-type Tokens struct{ Input, Output, CacheRead, CacheWrite int64 }
+// Tokens counts tokens. Input does not include those that came from the cache or were written to it. CacheLong are those
+// of CacheWrite that the cache keeps for an hour, which costs more.
+type Tokens struct {
+	Input, Output, CacheRead, CacheWrite int64
+	CacheLong                            int64 `json:",omitempty"`
+	// Noted are the tokens of calls of the model whose cost the agent has noted.
+	Noted Noted `json:",omitzero"`
+}
+
+// Noted is what an agent says that calls of the model cost, in millionths of a dollar, and the tokens of these calls.
+type Noted struct{ Cost, Input, Output, CacheRead, CacheWrite, CacheLong int64 }
 
 // Add adds o to t.
 func (t *Tokens) Add(o Tokens) {
-	t.Input += o.Input
-	t.Output += o.Output
-	t.CacheRead += o.CacheRead
-	t.CacheWrite += o.CacheWrite
+	to, from := t.fields(), o.fields()
+	for i := range to {
+		*to[i] += *from[i]
+	}
+}
+
+// more returns what t has more than o.
+func (t Tokens) more(o Tokens) Tokens {
+	to, from := t.fields(), o.fields()
+	for i := range to {
+		*to[i] = max(0, *to[i]-*from[i])
+	}
+	return t
+}
+
+func (t *Tokens) fields() [11]*int64 {
+	n := &t.Noted
+	return [...]*int64{&t.Input, &t.Output, &t.CacheRead, &t.CacheWrite, &t.CacheLong, &n.Cost, &n.Input, &n.Output, &n.CacheRead, &n.CacheWrite, &n.CacheLong}
+}
+
+// note takes down that all the tokens cost an amount in dollars.
+func (t *Tokens) note(cost float64) {
+	if n := int64(cost*1e6 + 0.5); n > 0 {
+		t.Noted = Noted{n, t.Input, t.Output, t.CacheRead, t.CacheWrite, t.CacheLong}
+	}
 }
 
 // Touch says what was done with a file.
@@ -228,6 +260,8 @@ func readEvent(e layout.Entry) *Note {
 	switch about.EventName(e.Payload) {
 	case "run":
 		n.readRun(e, jsonl.Get(e.Payload, "data"))
+	case "session.usage":
+		n.spent = dollars(jsonl.Get(e.Payload, "data", "cost"))
 	case "tool.detail":
 		n.readDetail(jsonl.Get(e.Payload, "data"))
 	case "tool.run":
@@ -270,7 +304,20 @@ func (n *Note) readRun(e layout.Entry, data []byte) {
 		return
 	}
 	n.usage = &run{ID: short(jsonl.GetString(data, "message_id")), Model: model, Total: number(jsonl.Get(data, "total_token_usage", "total_tokens")),
-		Used: Tokens{u.Input, u.Output, u.CacheRead, u.CacheWrite}}
+		Used: Tokens{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, CacheLong: u.CacheLong}}
+	if jsonl.GetString(e.Meta, "source", "format") != "copilot" { // its cost counts requests
+		n.usage.Used.note(dollars(jsonl.Get(data, "cost")))
+	}
+}
+
+// dollars returns an amount of money; 0 for anything else.
+func dollars(raw []byte) float64 {
+	n, err := strconv.ParseFloat(string(raw), 64)
+	const most = 1e6
+	if err != nil || !(n > 0 && n < most) {
+		return 0
+	}
+	return n
 }
 
 // readResults reads which calls failed, and which were rejected.

@@ -17,6 +17,7 @@ type Session struct {
 	Dir     string `json:",omitempty"`
 	Last    int64  `json:",omitempty"` // the latest date, in microseconds since 1970
 	Total   int64  `json:",omitempty"` // tokens so far, as the agent says
+	Spent   int64  `json:",omitempty"` // millionths of a dollar so far, as the agent says
 	Runs    []run  `json:",omitempty"` // the last ones that have an id
 	Pending []open `json:",omitempty"` // calls that have no result yet
 	Done    []open `json:",omitempty"` // calls of the last results; their details may follow
@@ -52,18 +53,21 @@ const nearby = 32
 // pause is how long nothing may be written, in microseconds, until it counts as a pause.
 const pause = 5 * 60 * 1e6
 
-// Work is what was done in an hour with a model and for a person.
+// QuarterHour is the time for which sums are kept, in seconds: the days of all time zones begin with one.
+const QuarterHour = 15 * 60
+
+// Work is what was done in a quarter of an hour with a model and for a person.
 type Work struct {
-	Hour          int64 // since 1970; of the latest date before, if an entry has none
+	Quarter       int64 // of an hour, since 1970; of the latest date before, if an entry has none
 	Model, Person string
 	Turns, Active int64 // Active in microseconds
 	Tokens
 	Calls, Failed int64
 }
 
-// Tool is how a tool was used in an hour.
+// Tool is how a tool was used in a quarter of an hour.
 type Tool struct {
-	Hour          int64
+	Quarter       int64
 	Name          string
 	Calls, Failed int64
 	Active        int64 // microseconds
@@ -138,6 +142,10 @@ func (s *Session) Add(id, at int64, n *Note, elsewhere bool) {
 	}
 	if n.usage != nil {
 		s.work(at, cmp.Or(n.usage.Model, s.Model)).Tokens.Add(s.used(*n.usage))
+	}
+	if spent := int64(n.spent*1e6 + 0.5); spent > s.Spent {
+		s.work(at, s.Model).Noted.Cost += spent - s.Spent
+		s.Spent = spent
 	}
 	if len(n.calls) > 0 {
 		s.work(at, s.Model).Calls += int64(len(n.calls))
@@ -262,27 +270,27 @@ func (s *Session) pass(at int64, work bool) (active int64) {
 	return active
 }
 
-func (s *Session) hour(at int64) int64 { return cmp.Or(at, s.Last) / 3_600_000_000 }
+func (s *Session) quarter(at int64) int64 { return cmp.Or(at, s.Last) / (QuarterHour * 1e6) }
 
 func (s *Session) work(at int64, model string) *Work {
-	hour := s.hour(at)
+	quarter := s.quarter(at)
 	for i := len(s.sums.Work) - 1; i >= max(0, len(s.sums.Work)-nearby); i-- {
-		if w := &s.sums.Work[i]; w.Hour == hour && w.Model == model && w.Person == s.Person {
+		if w := &s.sums.Work[i]; w.Quarter == quarter && w.Model == model && w.Person == s.Person {
 			return w
 		}
 	}
-	s.sums.Work = append(s.sums.Work, Work{Hour: hour, Model: model, Person: s.Person})
+	s.sums.Work = append(s.sums.Work, Work{Quarter: quarter, Model: model, Person: s.Person})
 	return &s.sums.Work[len(s.sums.Work)-1]
 }
 
 func (s *Session) tool(at int64, name string) *Tool {
-	hour := s.hour(at)
+	quarter := s.quarter(at)
 	for i := len(s.sums.Tools) - 1; i >= max(0, len(s.sums.Tools)-nearby); i-- {
-		if t := &s.sums.Tools[i]; t.Hour == hour && t.Name == name {
+		if t := &s.sums.Tools[i]; t.Quarter == quarter && t.Name == name {
 			return t
 		}
 	}
-	s.sums.Tools = append(s.sums.Tools, Tool{Hour: hour, Name: name})
+	s.sums.Tools = append(s.sums.Tools, Tool{Quarter: quarter, Name: name})
 	return &s.sums.Tools[len(s.sums.Tools)-1]
 }
 
@@ -300,8 +308,7 @@ func (s *Session) used(r run) Tokens {
 	}
 	for i := range s.Runs {
 		if old := &s.Runs[i]; old.ID == r.ID {
-			more := Tokens{max(0, r.Used.Input-old.Used.Input), max(0, r.Used.Output-old.Used.Output),
-				max(0, r.Used.CacheRead-old.Used.CacheRead), max(0, r.Used.CacheWrite-old.Used.CacheWrite)}
+			more := r.Used.more(old.Used)
 			old.Used.Add(more)
 			return more
 		}

@@ -18,8 +18,9 @@ type reader struct {
 	*record.Forked
 	record.Once
 	started map[string][]byte // the data of calls that run
-	running map[string]bool   // subagents that may go on
-	held    bool              // a running subagent has begun: the records from there on are read once it has ended
+	segment
+	running map[string]bool // subagents that may go on
+	held    bool            // a running subagent has begun: the records from there on are read once it has ended
 }
 
 // Read makes the entries of a session. Subagents are forks.
@@ -71,6 +72,9 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	if agent != "" {
 		agent = subagentPrefix + agent
 	}
+	if typ == "session.start" || typ == "session.resume" {
+		c.segment = segment{model: cmp.Or(jsonl.GetString(raw, "data", "selectedModel"), c.model)}
+	}
 	e := element{
 		reader: c, Conversation: c.In(agent), key: key, data: record.Or(jsonl.Get(raw, "data"), "{}"),
 		date: record.Date(jsonl.Get(raw, "timestamp")),
@@ -87,7 +91,14 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		e.answer()
 	case "assistant.turn_start", "assistant.turn_end":
 		// Each answer has the number of its turn.
+	case "session.model_change":
+		c.model = cmp.Or(jsonl.GetString(e.data, "newModel"), c.model)
+		e.event(typ)
+	case "session.shutdown":
+		e.event(typ)
+		e.shutdown()
 	case "session.usage_record":
+		c.recorded = true
 		e.Put(record.Event(key, e.date, record.EventRun, cost(jsonl.Get(e.data, "usage"))))
 	case "tool.execution_start":
 		e.start()

@@ -1,8 +1,11 @@
 package copilot_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer"
@@ -53,6 +56,38 @@ func TestCopilot(t *testing.T) {
 		`anchor {"name":"compaction","state":{"summary":"all done","success":true,"trigger":"manual"}}`,
 		`event {"name":"session.compaction_complete","data":{"outcome":"cancelled"}}`,
 	)
+}
+
+// TestUsage: versions that note no more than the output of an answer note the rest when Copilot ends, by model; the output
+// counts once. A segment with usage records needs neither.
+func TestUsage(t *testing.T) {
+	line := func(n int, typ, data string) string {
+		return fmt.Sprintf(`{"type":%q,"data":%s,"id":"e%d","timestamp":"2026-01-01T00:00:%02d.000Z","parentId":null}`, typ, data, n, n)
+	}
+	metrics := `{"modelMetrics":{"m":{"requests":{"cost":1},"usage":{"inputTokens":10,"outputTokens":5,"cacheReadTokens":6,"cacheWriteTokens":1}}}}`
+	items, _ := imp.Items(t, copilot.Format.Name, "events.jsonl", formattest.Lines(
+		line(1, "session.start", `{"sessionId":"c-1"}`),
+		line(2, "session.model_change", `{"newModel":"m"}`),
+		line(3, "assistant.message", `{"content":"a","outputTokens":3}`),
+		line(4, "session.shutdown", metrics),
+		line(5, "session.resume", `{}`),
+		line(6, "session.usage_record", `{"usage":{"model":"m","inputTokens":9,"outputTokens":2}}`),
+		line(7, "assistant.message", `{"content":"b","outputTokens":2}`),
+		line(8, "session.shutdown", metrics)), formattest.Seen{})
+	var runs []string
+	for _, i := range items {
+		if strings.Contains(string(i.Entry.Payload), `"run"`) {
+			runs = append(runs, string(i.Entry.Payload))
+		}
+	}
+	want := []string{
+		`{"name":"run","data":{"model":"m","usage":{"output_tokens":3}}}`,
+		`{"name":"run","data":{"model":"m","usage":{"input_tokens":10,"output_tokens":2,"cached_input_tokens":6,"cache_write_input_tokens":1}}}`,
+		`{"name":"run","data":{"model":"m","usage":{"input_tokens":9,"output_tokens":2}}}`,
+	}
+	if !slices.Equal(runs, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(runs, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 func TestGrows(t *testing.T) { imp.Grows(t, copilot.Format.Name, sample, 1) }

@@ -1,6 +1,9 @@
 package copilot
 
 import (
+	"cmp"
+	"strconv"
+
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -43,11 +46,60 @@ func (e element) answer() {
 		p.Extra = e.rest("content", "messageId", "reasoningText", "toolRequests", "model")
 		put(p)
 	}
+	e.output(put)
 	i := 0
 	for c := range jsonl.Elements(requests) {
 		i++
 		input := record.Compact(record.Or(jsonl.Get(c, "arguments"), "{}"))
 		e.Call(record.NewCall(jsonl.GetString(c, "toolCallId"), jsonl.GetString(c, "name"), input, record.BlockKey(e.key, i), e.date))
+	}
+}
+
+// segment is what is known of the usage since the session was started or resumed. Older versions note only the output of
+// an answer, and when Copilot ends, the sums of each model; Copilot that is killed notes no sums. Newer ones have a
+// session.usage_record for each answer (kenn-io/agentsview#577, getagentseal/codeburn#676).
+type segment struct {
+	model    string           // the last one that was chosen
+	recorded bool             // there are usage records
+	output   map[string]int64 // of the answers, by model
+}
+
+// output emits the usage of an answer, if Copilot notes no more than its output.
+func (e element) output(put func(record.Entry)) {
+	tokens := jsonl.Get(e.data, "outputTokens")
+	n, err := strconv.ParseInt(string(tokens), 10, 64)
+	if err != nil || e.recorded {
+		return
+	}
+	model := cmp.Or(jsonl.GetString(e.data, "model"), e.model)
+	if e.segment.output == nil {
+		e.segment.output = map[string]int64{}
+	}
+	e.segment.output[model] += n
+	put(record.Event(e.key+"/run", e.date, record.EventRun, run(model, record.NewObject(32).Raw("output_tokens", tokens).Done())))
+}
+
+func run(model string, usage []byte) []byte {
+	o := record.NewObject(128)
+	if model != "" {
+		o.Str("model", model)
+	}
+	return o.Raw("usage", usage).Done()
+}
+
+// shutdown emits the usage that the sums of a segment have beside the output of its answers. Their input includes the
+// tokens from the cache.
+func (e element) shutdown() {
+	if e.recorded {
+		return
+	}
+	for model, sums := range jsonl.Fields(jsonl.Get(e.data, "modelMetrics")) {
+		used := jsonl.Get(sums, "usage")
+		output, _ := strconv.ParseInt(string(jsonl.Get(used, "outputTokens")), 10, 64)
+		tokens := record.NewObject(160).Raw("input_tokens", jsonl.Get(used, "inputTokens")).
+			Raw("output_tokens", strconv.AppendInt(nil, max(0, output-e.segment.output[model]), 10)).
+			Raw("cached_input_tokens", jsonl.Get(used, "cacheReadTokens")).Raw("cache_write_input_tokens", jsonl.Get(used, "cacheWriteTokens"))
+		e.Put(record.Event(e.key+"/run/"+model, e.date, record.EventRun, run(model, tokens.Done())))
 	}
 }
 
