@@ -79,7 +79,7 @@ const (
 	EventToolOutput = "tool_output" // {"id", "name", "text": the end of what the running tool has written, "bytes": how many in all}
 	EventToolResult = "tool_result" // {"id", "name", "content", "error": true or missing, "duration_ms", "artifact": id of the whole result, if content is only a part}
 	EventSteering   = "steering"    // {"message_id"}: the turn has read a message that came in meanwhile
-	EventNotice     = "notice"      // {"text"}: what a person should know about the turn, for example that its context starts over; with "tell": true, also who does not watch it
+	EventNotice     = "notice"      // {"text"}: what a person should know about the turn, for example that its context starts over; with "tell": true, also in a chat that does not show the turn
 	EventUsage      = "usage"       // {"input_tokens", "output_tokens", …}
 	EventError      = "error"       // {"message"}
 	EventFinal      = "final"       // {"text": the whole answer, "ok": bool}

@@ -161,12 +161,20 @@ func (s *Store) Revision(ctx context.Context, tape *Tape, target string) (*Revis
 	return withMergesCompleted(ctx, func() (*Revision, error) { return query.RevisionOf(ctx, s.in(), tape.in(), target) })
 }
 
-// Verify checks every promise of the format, and runs git fsck if git is installed. It changes nothing.
-// Problems are in the report; an error says that the check could not be made.
-func (s *Store) Verify(ctx context.Context) (*Report, error) { return audit.Verify(ctx, s.in()) }
+// Verify checks every promise of the format, and runs git fsck if git is installed. It changes nothing, but puts back
+// line ends that git has changed. Problems are in the report; an error says that the check could not be made.
+func (s *Store) Verify(ctx context.Context) (*Report, error) {
+	if err := repair.Unconvert(ctx, s.in()); err != nil {
+		return nil, err
+	}
+	return audit.Verify(ctx, s.in())
+}
 
-// Damage finds damage in the working trees of all tapes and forks, and changes nothing.
+// Damage finds damage in the working trees of all tapes and forks, and changes nothing but what [Store.Verify] does.
 func (s *Store) Damage(ctx context.Context) ([]*repair.Damage, error) {
+	if err := repair.Unconvert(ctx, s.in()); err != nil {
+		return nil, err
+	}
 	return repair.All(ctx, s.in())
 }
 
@@ -174,6 +182,9 @@ func (s *Store) Damage(ctx context.Context) ([]*repair.Damage, error) {
 // An event repair.lost takes the place of each lost entry, with its id. Repair also completes what an
 // interrupted command has left.
 func (s *Store) Repair(ctx context.Context) ([]repair.Mended, error) {
+	if err := repair.Unconvert(ctx, s.in()); err != nil {
+		return nil, err
+	}
 	return repair.Repair(ctx, s.in())
 }
 

@@ -2,7 +2,6 @@ package repo
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"strings"
 
@@ -210,16 +209,20 @@ func (t *Tape) Discard(ctx context.Context) error {
 	return join.WithMergesCompleted(ctx, func() error { return forks.Discard(ctx, t.in()) })
 }
 
-// seqWithMergesCompleted is withMergesCompleted for a sequence, which reports an incomplete merge before its
-// first value.
+// seqWithMergesCompleted is withMergesCompleted for a sequence. What comes again in a second call is left out.
 func seqWithMergesCompleted[T any](ctx context.Context, seq iter.Seq2[T, error]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
+		yielded := 0
 		err := join.WithMergesCompleted(ctx, func() error {
+			n := 0
 			for v, err := range seq {
-				if incomplete := (*workspace.IncompleteMergeError)(nil); errors.As(err, &incomplete) {
+				if join.Mendable(err) {
 					return err
 				}
-				if !yield(v, err) {
+				if n++; n <= yielded {
+					continue
+				}
+				if yielded++; !yield(v, err) {
 					return nil
 				}
 			}

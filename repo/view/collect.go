@@ -127,6 +127,9 @@ func (c *collector) assistant(e repo.Entry, it *item) {
 	if transcript := jsonl.GetString(e.Payload, "audio", "transcript"); transcript != "" && len(it.parts) == 0 {
 		it.parts = []part{{kind: partText, text: transcript}}
 	}
+	if len(it.parts) > 0 && string(jsonl.Get(e.Meta, "partial")) == "true" {
+		it.parts = append(it.parts, part{kind: partText, text: textCutOff})
+	}
 	var raws [][]byte
 	it.parts = slices.DeleteFunc(it.parts, func(p part) bool {
 		if p.kind == partCall {

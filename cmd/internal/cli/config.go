@@ -44,9 +44,17 @@ precedence; '' removes one.
   fallback_models  comma-separated models to try when that one fails
   summary_model    the model that summarizes a context that is too long (default: the turn's)
   base_urls        the addresses of providers' APIs, a JSON object of URLs by provider
+  apis             the API that a provider has: chat (the default), responses or messages
+                   (anthropic's default), a JSON object by provider
+  headers, query   more headers, and parameters in the address, of requests to a provider: JSON
+                   objects by provider; ${NAME} in a value is the variable NAME
+  max_tokens       how many tokens an answer may have at most (default: what the model can give)
+  silence          how long a server may send nothing, such as 20m (default: 5m)
+  stream           whether answers come piece by piece: true (the default) or false
   sandbox          where the agent's commands may write: auto (in the project only, where that can
                    be enforced), on (elsewhere they are refused) or off
   max_steps        the greatest number of model calls in a turn
+  auto_handoffs    how often a turn begins a new context because it was too long (default: 3)
   web_private      whether web.fetch may read addresses of this machine and its local network:
                    true or false (the default)
   mode             what the agent may do: ask (the default), plan or auto, see tape run;

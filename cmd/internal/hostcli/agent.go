@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"tape/cmd/internal/cli"
 	"tape/hooks"
@@ -64,8 +65,7 @@ func jsonSetting(s *repo.Store, key string, into any) error {
 func modelSettings(o cli.AgentOptions) (models.Settings, error) {
 	var c models.Config
 	var fallbacks string
-	err := cmp.Or(readSettings(o.Store, map[string]*string{"model": &c.Model, "fallback_models": &fallbacks}),
-		jsonSetting(o.Store, "base_urls", &c.BaseURLs))
+	err := cmp.Or(readSettings(o.Store, map[string]*string{"model": &c.Model, "fallback_models": &fallbacks}), serverSettings(o.Store, &c))
 	if err != nil {
 		return models.Settings{}, err
 	}
@@ -73,6 +73,24 @@ func modelSettings(o cli.AgentOptions) (models.Settings, error) {
 		c.Fallbacks = strings.Split(fallbacks, ",")
 	}
 	return models.Load(o.Getenv, c, keys.File(o.Home))
+}
+
+// serverSettings reads the settings that say how servers of models are asked.
+func serverSettings(s *repo.Store, c *models.Config) error {
+	var stream, silence, maxTokens string
+	err := cmp.Or(jsonSetting(s, "base_urls", &c.BaseURLs), jsonSetting(s, "apis", &c.APIs), jsonSetting(s, "headers", &c.Headers), jsonSetting(s, "query", &c.Query),
+		readSettings(s, map[string]*string{"stream": &stream, "silence": &silence, "max_tokens": &maxTokens}))
+	if err != nil {
+		return err
+	}
+	c.Whole = stream == "false"
+	if silence != "" {
+		if c.Silence, err = time.ParseDuration(silence); err != nil {
+			return fmt.Errorf("the setting silence: %w", err)
+		}
+	}
+	c.MaxTokens, err = strconv.Atoi(cmp.Or(maxTokens, "0"))
+	return err
 }
 
 // noPlugins is the argument of newAssembly for commands without plugins of their own.
@@ -99,6 +117,7 @@ func newAssembly(ctx context.Context, o cli.AgentOptions, register func(a *assem
 	if err != nil {
 		return nil, err
 	}
+	s.Log = a.log
 	secret := s.Keys()
 	if chat.Token != "" {
 		secret = append(secret, chat.Token)
@@ -132,14 +151,21 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	if err := jsonSetting(a.Store, "mcp_servers", &servers); err != nil {
 		return err
 	}
-	var maxSteps, privateWeb, summaryModel string
+	var maxSteps, privateWeb, summaryModel, autoHandoffs string
 	if err := readSettings(a.Store, map[string]*string{
-		"max_steps": &maxSteps, "web_private": &privateWeb, "summary_model": &summaryModel}); err != nil {
+		"max_steps": &maxSteps, "web_private": &privateWeb, "summary_model": &summaryModel, "auto_handoffs": &autoHandoffs}); err != nil {
 		return err
 	}
 	steps, err := strconv.Atoi(cmp.Or(maxSteps, "0")) // 0: the agent's default
 	if err != nil {
 		return err
+	}
+	handoffs, err := strconv.Atoi(cmp.Or(autoHandoffs, "3"))
+	if err != nil {
+		return err
+	}
+	if handoffs == 0 {
+		handoffs = -1 // never
 	}
 	confine, err := a.confine(home)
 	if err != nil {
@@ -154,7 +180,7 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 	})
 	a.models = &modelList{client: models.New(s), configured: append([]string{s.Model}, s.Fallbacks...)}
 	return a.rt.Register(agent.Plugin(agent.Options{Runtime: a.rt, Model: client{a.models.client}, Tools: a.set, Name: s.Model, Models: a.models.options,
-		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps, SummaryModel: summaryModel, Commands: a.Typed, Plan: func() bool { return a.gate.Mode() == approve.ModePlan }}))
+		Project: project, Folder: a.Folder, Home: home, Keys: secret, MaxSteps: steps, AutoHandoffs: handoffs, SummaryModel: summaryModel, Commands: a.Typed, Plan: func() bool { return a.gate.Mode() == approve.ModePlan }}))
 }
 
 // client is a client whose error for a missing model says how to set one.

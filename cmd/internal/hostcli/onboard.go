@@ -267,7 +267,7 @@ func (b *onboarder) key(ctx context.Context, provider string) error {
 // client returns a client with what is set so far.
 func (b *onboarder) client() (*models.Client, error) {
 	var c models.Config
-	if err := jsonSetting(b.Store, "base_urls", &c.BaseURLs); err != nil {
+	if err := serverSettings(b.Store, &c); err != nil {
 		return nil, err
 	}
 	s, err := models.Load(b.Getenv, c, keys.File(b.Home))

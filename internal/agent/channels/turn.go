@@ -150,11 +150,6 @@ func (b *batch) isAnswered() bool {
 func (m *Manager) onEvent(ctx context.Context, e hooks.Envelope, event hooks.Event) {
 	if w, ok := m.channelOf(e).(hooks.EventWatcher); ok {
 		w.OnEvent(ctx, e, event)
-	} else if c := m.channelOf(e); c != nil && event.Kind == hooks.EventNotice && event.Data["tell"] == true {
-		out := e.Clone()
-		delete(out, hooks.KeyMedia)
-		out[hooks.KeyContent], out[hooks.KeyKind] = event.Data["text"], hooks.KindNormal
-		m.report(c.Send(ctx, out))
 	}
 }
 

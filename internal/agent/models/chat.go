@@ -1,6 +1,8 @@
 package models
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -24,6 +26,12 @@ func (q *request) chat(p *provider, system string, list []message, kept []Kept, 
 		m.set("tool_calls", encode(calls))
 	})
 	filled(list, h)
+	if h.gave(longIDs) {
+		shortIDs(list)
+	}
+	if h.gave(withoutBlanks) {
+		noBlanks(list)
+	}
 	if h.gave(alternating) {
 		list = alternate(list)
 	}
@@ -62,6 +70,40 @@ func filled(list []message, h habits) {
 		if h.gave(fillSignature) && !strings.Contains(string(calls[0]), "thought_signature") {
 			calls[0] = merged(calls[0], json.RawMessage(`{"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}}`))
 			list[i].set("tool_calls", encode(calls))
+		}
+	}
+}
+
+// shortIDs gives each call an id of nine letters and digits, which is the same in each request.
+func shortIDs(list []message) {
+	short := func(id string) json.RawMessage {
+		sum := sha256.Sum256([]byte(id))
+		return quoted(hex.EncodeToString(sum[:])[:9])
+	}
+	for i := range list {
+		calls := list[i].calls()
+		for n, c := range calls {
+			calls[n] = merged(c, encode(object{"id": short(jsonl.GetString(c, "id"))}))
+		}
+		if len(calls) > 0 {
+			list[i].set("tool_calls", encode(calls))
+		}
+		if id, ok := jsonl.String(list[i].m["tool_call_id"]); ok {
+			list[i].set("tool_call_id", short(id))
+		}
+	}
+}
+
+// noBlanks leaves out empty texts beside calls, and says so in the place of others.
+func noBlanks(list []message) {
+	for i := range list {
+		text, plain := list[i].text()
+		switch {
+		case !plain || strings.TrimSpace(text) != "":
+		case len(list[i].calls()) > 0:
+			list[i].set("content", json.RawMessage("null"))
+		default:
+			list[i].set("content", quoted("(nothing)"))
 		}
 	}
 }

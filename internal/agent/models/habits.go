@@ -3,6 +3,7 @@ package models
 import (
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,6 +31,8 @@ const (
 	withoutCache    = "cache_control"
 	alternating     = "messages that do not alternate"
 	plainSchemas    = "more than simple schemas"
+	withoutBlanks   = "empty texts"
+	longIDs         = "ids of calls of more than 9 letters"
 	fillReasoning   = "calls without reasoning_content"
 	fillSignature   = "calls without a thought_signature"
 )
@@ -95,6 +98,11 @@ func refusals() []refused {
 		{[]string{"missing a thought_signature", "missing a `thought_signature`", "missing thought_signature", "missing a thought signature"}, fillSignature, func(q request) bool { return q.api == apiChat }, ""},
 		{[]string{"reasoning_content", "reasoning_details", "reasoning_text", "extra_content", "thinking_blocks", "reasoning_opaque", "encrypted_content", "encrypted content", "thought_signature",
 			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block"}, withoutKept, func(q request) bool { return q.kept }, ""},
+		// Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9 (anomalyco/opencode#1680, ml-explore/mlx-lm#1375)
+		{[]string{"length of 9", "length 9"}, longIDs, func(q request) bool { return q.api == apiChat }, ""},
+		// The text field in the ContentBlock object at messages.3.content.0 is blank (Bedrock, OpenHands/OpenHands#5722);
+		// text content blocks must be non-empty (anomalyco/opencode#15715)
+		{[]string{"is blank", "must be non-empty", "non-empty content", "content must not be empty", "content cannot be empty", "empty content"}, withoutBlanks, func(q request) bool { return q.api == apiChat }, ""},
 		// Conversation roles must alternate (templates of Mistral, Gemma); Unexpected role 'user' after role 'tool' (Mistral);
 		// function call turn comes immediately after a user turn (Gemini)
 		{[]string{"alternat", "unexpected role", "expected last role", "consecutive", "first message must", "must start with", "start with a user", "last message must", "2 or more assistant", "function call turn comes",
@@ -228,9 +236,12 @@ func (h habits) tools(list []hooks.Tool) []hooks.Tool {
 	return out
 }
 
-// toolIndex finds the number of a tool: tools.3.custom.input_schema (Anthropic), tools[3].function.parameters (OpenAI),
-// function_declarations[3] (Gemini).
-var toolIndex = regexp.MustCompile(`(?:tools|functions|function_declarations)(?:\.|\[)(\d+)`)
+// toolIndex finds the number of a tool: tools.3.custom.input_schema (Anthropic), tools[3].function.parameters (OpenAI).
+// declared does so in tools[0].function_declarations[3] (Gemini, which names many at once: zed-industries/zed#44875).
+var (
+	toolIndex = regexp.MustCompile(`(?:tools|functions)(?:\.|\[)(\d+)`)
+	declared  = regexp.MustCompile(`function_?declarations(?:\.|\[)(\d+)`)
+)
 
 // withoutTool gives the tool that a server refuses a plain schema, and then leaves it out. If the server does not say
 // which one it is, all get plain schemas.
@@ -242,30 +253,46 @@ func (h habits) withoutTool(text string, q request) (change, bool) {
 	if !about || len(q.tools) == 0 {
 		return change{}, false
 	}
-	name := ""
-	for _, t := range q.tools {
-		if shown := view.ToolName(t.Name); len(shown) > len(name) && containsWord(text, strings.ToLower(shown)) {
-			name = t.Name
-		}
-	}
-	for _, found := range toolIndex.FindAllStringSubmatch(text, -1) {
-		if n, err := strconv.Atoi(found[1]); err == nil && n < len(q.tools) && (name == "" || strings.Contains(text, "function_declarations")) {
-			name = q.tools[n].Name
-			if inner := regexp.MustCompile(`function_declarations\[(\d+)\]`).FindStringSubmatch(text); inner != nil {
-				if n, err := strconv.Atoi(inner[1]); err == nil && n < len(q.tools) {
-					name = q.tools[n].Name
-				}
-			}
-		}
-	}
-	if name == "" {
+	named := namedTools(text, q.tools)
+	if len(named) == 0 || len(named) > 1 && !h.gave(plainSchemas) {
 		return h.with(plainSchemas, "")
 	}
 	to := h.copied()
-	if to.tool[name]++; to.tool[name] > 1 {
-		return change{"the tool " + name, "the server refuses the tool " + name + ": the model goes on without it", to}, true
+	var out []string
+	for _, name := range named {
+		if to.tool[name]++; to.tool[name] > 1 || h.gave(plainSchemas) {
+			to.tool[name] = 2
+			out = append(out, name)
+		}
 	}
-	return change{"the whole schema of " + name, "", to}, true
+	if len(out) > 0 {
+		list := strings.Join(out, ", ")
+		return change{"the tools " + list, "the server refuses the schema of " + list + ": the model goes on without it", to}, true
+	}
+	return change{"the whole schema of " + strings.Join(named, ", "), "", to}, true
+}
+
+// namedTools returns the tools that a refusal is about: by the longest name in it, or by their numbers.
+func namedTools(text string, list []hooks.Tool) (named []string) {
+	indexes := declared.FindAllStringSubmatch(text, -1)
+	if len(indexes) == 0 {
+		longest := ""
+		for _, t := range list {
+			if shown := view.ToolName(t.Name); len(shown) > len(longest) && containsWord(text, strings.ToLower(shown)) {
+				longest, named = shown, []string{t.Name}
+			}
+		}
+		if longest != "" {
+			return named
+		}
+		indexes = toolIndex.FindAllStringSubmatch(text, -1)
+	}
+	for _, found := range indexes {
+		if n, err := strconv.Atoi(found[1]); err == nil && n < len(list) && !slices.Contains(named, list[n].Name) {
+			named = append(named, list[n].Name)
+		}
+	}
+	return named
 }
 
 // containsWord reports whether a name is in a text, and is not a part of a longer one.

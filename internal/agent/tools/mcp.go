@@ -92,6 +92,9 @@ func (s *server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		ended()
+		if strings.HasSuffix(err.Error(), "EOF") {
+			err = errors.New("it has ended")
+		}
 		return nil, fmt.Errorf("it did not start: %w%s", err, s.stderr)
 	}
 	s.session, s.done = session, make(chan struct{})

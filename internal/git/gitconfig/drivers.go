@@ -1,6 +1,7 @@
 package gitconfig
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -35,6 +36,20 @@ func Initial() string {
 	}
 	lines = append(lines, "[index]", "\tversion = 2", "[gc]", "\tauto = 0", "[tag]", "\tsort = version:refname", "")
 	return strings.Join(lines, "\n")
+}
+
+// Bytes are attributes by which git changes neither line ends nor anything else of a file, whatever core.autocrlf
+// and the user's own attributes say.
+const Bytes = "* -text -filter -ident !working-tree-encoding\n"
+
+// KeepBytes adds Bytes to the repository's own attributes, unless they are there.
+func (c *Config) KeepBytes(ctx context.Context) error {
+	return c.locks.Edit(ctx, c.Guard(), c.AttributesPath(), func(old []byte) ([]byte, error) {
+		if bytes.Contains(old, []byte(Bytes)) {
+			return old, nil
+		}
+		return append([]byte(Bytes), bytes.TrimPrefix(old, []byte(bom))...), nil
+	})
 }
 
 // Drivers say how git treats some files of a repository: through programs that make text

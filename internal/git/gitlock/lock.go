@@ -71,6 +71,9 @@ type Locks struct {
 	Wait time.Duration // at most, for a lock that somebody else holds
 	// Check, if set, may refuse a file that is about to be locked and written.
 	Check func(target string) error
+	// Dirs returns the folders of the repository, .git first, and its working trees: where a git could be working that has
+	// left a lock for a moment only. If nil, no lock of somebody else is ever taken away.
+	Dirs func() []string
 }
 
 // Guarded runs fn while holding the guard, and again as long as fn returns a *HeldError, for at
@@ -79,11 +82,27 @@ type Locks struct {
 func (k Locks) Guarded(ctx context.Context, guard string, fn func() error) error {
 	const first, longest = time.Millisecond, 50 * time.Millisecond
 	deadline := time.Now().Add(k.Wait)
+	var looked time.Time
 	for pause := first; ; pause = min(pause*2, longest) {
 		err := k.GuardedOnce(ctx, guard, max(0, time.Until(deadline)), fn)
 		var held *HeldError
 		if !errors.As(err, &held) {
 			return err
+		}
+		if time.Since(looked) > time.Second {
+			looked = time.Now()
+			away := false
+			err := k.GuardedOnce(ctx, guard, max(0, time.Until(deadline)), func() error { away = k.takeAway(held.Path); return nil })
+			if err != nil {
+				return err
+			}
+			if away {
+				continue
+			}
+			// Somebody who has had it for longer than we would wait goes on having it.
+			if st, err := os.Lstat(held.Path); err == nil && time.Since(st.ModTime()) > max(k.Wait, staleAfter) {
+				deadline = looked
+			}
 		}
 		if time.Now().After(deadline) {
 			return held.Busy()

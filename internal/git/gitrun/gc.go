@@ -299,7 +299,7 @@ func Sweep(r *gitstore.Repo, started time.Time) error {
 		return err
 	}
 	time.Sleep(quiet)
-	return RemoveStale(r, found, OpenFiles())
+	return RemoveStale(r, found, gitlock.OpenFiles())
 }
 
 // eachEmptyLock calls fn for the locks that a git has created and not yet written to. A git leaves
@@ -307,7 +307,7 @@ func Sweep(r *gitstore.Repo, started time.Time) error {
 // living git has the file open until it has written to it. So an empty lock that nobody has open
 // belongs to nobody. Where the system does not tell which files are open, fn is not called.
 func eachEmptyLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
-	if len(OpenFiles()) == 0 {
+	if len(gitlock.OpenFiles()) == 0 {
 		return nil
 	}
 	empty := func(path string, st fs.FileInfo) {
@@ -330,16 +330,4 @@ func sweepGCPid(r *gitstore.Repo, p *os.Process) error {
 		return nil
 	}
 	return r.FS().Remove(path)
-}
-
-// OpenFiles returns the files that processes have open, on Linux. Elsewhere it returns nothing;
-// Windows refuses to remove an open file anyway.
-func OpenFiles() (open []fs.FileInfo) {
-	links, _ := filepath.Glob("/proc/[0-9]*/fd/*")
-	for _, link := range links {
-		if st, err := os.Stat(link); err == nil && st.Mode().IsRegular() {
-			open = append(open, st)
-		}
-	}
-	return open
 }

@@ -1,7 +1,6 @@
 package gitrun
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"tape/internal/git/gitlock"
@@ -21,7 +19,7 @@ import (
 var gcLocks = []string{gitlock.GCPid + ".lock", "objects/info/commit-graph.lock", "objects/info/commit-graphs/commit-graph-chain.lock", "MERGE_RR.lock"}
 
 const (
-	oldLock      = 10 * time.Second
+	oldLock      = gitlock.OldLock
 	oldTemporary = 24 * time.Hour
 )
 
@@ -36,7 +34,7 @@ func sweepGC(r *gitstore.Repo) error {
 			found[path] = st
 		}
 	})
-	open := OpenFiles()
+	open := gitlock.OpenFiles()
 	if len(open) == 0 || err != nil {
 		return err // unknown who is alive
 	}
@@ -66,16 +64,12 @@ func isStale(st fs.FileInfo, age time.Duration) bool {
 	return st.Mode().IsRegular() && st.Mode().Perm() != gitlock.Perm && time.Since(st.ModTime()) > age
 }
 
-// RecoverLocks removes the locks that killed processes of ours have left, and returns their
-// paths. In earlier versions git gc locked refs, and left those locks when it was killed. So where
-// a gc has run, old locks go too, if nobody has them open and no git works in the repository.
+// RecoverLocks removes the locks that killed processes have left, and returns their paths: ours, and old ones of others
+// that nobody has open while no git works in the repository.
 func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	removed, err := r.RecoverLocks(ctx)
 	if err != nil {
 		return removed, err
-	}
-	if _, err := os.Lstat(guard(r)); err != nil {
-		return removed, nil //nolint:nilerr // no gc has run here
 	}
 	found := map[string]fs.FileInfo{}
 	if err := eachLock(r, func(path string, st fs.FileInfo) {
@@ -85,8 +79,8 @@ func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	}); err != nil || len(found) == 0 {
 		return removed, err
 	}
-	open := OpenFiles()
-	if len(open) == 0 || isUsedByGit(r) {
+	open := gitlock.OpenFiles()
+	if len(open) == 0 || gitlock.UsedByGit(r.Dirs()) {
 		return removed, nil
 	}
 	err = RemoveStale(r, found, open)
@@ -99,7 +93,7 @@ func RecoverLocks(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	return removed, err
 }
 
-// eachLock calls fn for the locks on gc.pid, refs, HEADs and reflogs that exist.
+// eachLock calls fn for the locks on gc.pid, refs, HEADs, reflogs, indexes and settings that exist.
 func eachLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	visit := func(path string) error {
 		if st, err := os.Lstat(path); err == nil {
@@ -109,39 +103,11 @@ func eachLock(r *gitstore.Repo, fn func(path string, st fs.FileInfo)) error {
 	}
 	_ = visit(filepath.Join(r.GitDir(), gitlock.GCPid+".lock"))
 	for _, dir := range r.HeadDirs() {
-		_ = visit(filepath.Join(dir, "logs", "HEAD.lock"))
+		for _, name := range []string{"logs/HEAD.lock", "index.lock", "config.lock", "config.worktree.lock"} {
+			_ = visit(filepath.Join(dir, filepath.FromSlash(name)))
+		}
 	}
 	return errors.Join(r.EachRefLock(visit), gitlock.EachLockIn(filepath.Join(r.GitDir(), "logs", "refs"), visit))
-}
-
-// isUsedByGit reports whether a git process may be working in the repository, even one that has
-// no lock open at the moment. A process whose folder cannot be read counts.
-func isUsedByGit(r *gitstore.Repo) bool {
-	dirs := []string{r.GitDir()}
-	trees, _ := r.Worktrees()
-	for _, w := range trees {
-		dirs = append(dirs, w.Dir)
-	}
-	for i, dir := range dirs {
-		if real, err := filepath.EvalSymlinks(dir); err == nil {
-			dirs[i] = real
-		}
-	}
-	names, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, name := range names {
-		proc := filepath.Dir(name)
-		if comm, err := os.ReadFile(name); err != nil || !gitlock.IsGit(comm) {
-			continue
-		}
-		cwd, err := os.Readlink(filepath.Join(proc, "cwd"))
-		args, _ := os.ReadFile(filepath.Join(proc, "cmdline"))
-		env, _ := os.ReadFile(filepath.Join(proc, "environ"))
-		isIn := func(dir string) bool { return cwd == dir || strings.HasPrefix(cwd, dir+string(filepath.Separator)) }
-		if errors.Is(err, fs.ErrPermission) || slices.ContainsFunc(dirs, isIn) || bytes.Contains(append(args, env...), []byte(r.GitDir())) {
-			return true
-		}
-	}
-	return false
 }
 
 // AddStaleLock adds a lock file to found if it is so old that a killed git has probably left it. A

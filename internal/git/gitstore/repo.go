@@ -97,7 +97,7 @@ func newRepo(gitDir string, o *Options) *Repo {
 			r.locks.Wait = o.LockWait
 		}
 	}
-	r.locks.Check = r.checkFolders
+	r.locks.Check, r.locks.Dirs = r.checkFolders, r.Dirs
 	r.config = gitconfig.New(gitDir, r.locks, r.own, r.ReportIgnored)
 	return r
 }
@@ -303,7 +303,7 @@ func Init(gitDir string, o InitOptions) (*Repo, error) {
 		{"config", gitconfig.Initial()},
 		{"description", "Recorded agent sessions. Read them with git, or with tape.\n"},
 		{"info/exclude", exclude.String()},
-		{"info/attributes", "*.jsonl -text\n*.json -text\n"},
+		{"info/attributes", gitconfig.Bytes},
 		{"HEAD", "ref: " + o.Branch + "\n"},
 	}
 	for _, f := range files {

@@ -35,6 +35,16 @@ func (r *Repo) HeadDirs() []string {
 	return append([]string{r.gitDir}, admins...)
 }
 
+// Dirs returns the repository's folder, and those of its worktrees that exist.
+func (r *Repo) Dirs() []string {
+	dirs := []string{r.gitDir}
+	trees, _ := r.Worktrees()
+	for _, w := range trees {
+		dirs = append(dirs, w.Dir)
+	}
+	return dirs
+}
+
 func (r *Repo) admins() (dirs []string, err error) {
 	entries, err := os.ReadDir(r.WorktreesDir())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -164,5 +164,5 @@ func sweepFetchLocks(r *gitstore.Repo) error {
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	return gitrun.RemoveStale(r, found, gitrun.OpenFiles())
+	return gitrun.RemoveStale(r, found, gitlock.OpenFiles())
 }

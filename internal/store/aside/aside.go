@@ -119,6 +119,28 @@ func (t *Tree) Replace(path string, data []byte) error {
 	return t.fs().WriteFile(path, data)
 }
 
+// Unconvert puts the committed line ends back into a file that has them changed, and keeps what was added to it.
+func (t *Tree) Unconvert(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for _, h := range t.commits {
+		e, ok := t.find(h, path)
+		if !ok || e.IsDir() {
+			continue
+		}
+		blob, err := t.t.Store().Git().Blob(e.Hash)
+		if err != nil {
+			return err
+		}
+		if back, ok := layout.Unconverted(data, blob); ok {
+			return t.fs().WriteFile(path, back)
+		}
+	}
+	return nil
+}
+
 // ReplaceBy moves a file that was written elsewhere on the same disk to a place in the working tree, like Replace.
 func (t *Tree) ReplaceBy(path, file string) error {
 	if _, err := os.Lstat(path); err == nil {

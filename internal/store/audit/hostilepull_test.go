@@ -174,7 +174,7 @@ func cloneCase(t *testing.T, k evilCase, remote string) {
 	}
 	for path := range workspaceFiles(t, dir) {
 		top, _, _ := strings.Cut(path, "/")
-		if !slices.Contains([]string{".", "..", ".git", layout.TapeFile, layout.ReadmeFile, layout.AnchorsDir}, top) {
+		if !slices.Contains([]string{".", "..", ".git", layout.TapeFile, layout.ReadmeFile, layout.AttributesFile, layout.AnchorsDir}, top) {
 			t.Errorf("%s was written", path)
 		}
 	}

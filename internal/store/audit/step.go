@@ -15,14 +15,16 @@ import (
 
 // state is what the audit remembers of a commit, to compare the next one with.
 type state struct {
-	opened  []string      // the phases that came with the commit
-	name    string        // of the tape, in tape.json
-	info    gitstore.Hash // of tape.json
-	readme  gitstore.Hash // of README.md; zero if the tape has none
-	anchors gitstore.Hash
-	list    []gitstore.TreeEntry // the folders of phases
-	phases  int
-	last    int64 // id of the last entry
+	opened []string      // the phases that came with the commit
+	name   string        // of the tape, in tape.json
+	info   gitstore.Hash // of tape.json
+	readme gitstore.Hash // of README.md; zero if the tape has none
+	// attributes is the hash of .gitattributes; zero if the tape has none.
+	attributes gitstore.Hash
+	anchors    gitstore.Hash
+	list       []gitstore.TreeEntry // the folders of phases
+	phases     int
+	last       int64 // id of the last entry
 
 	// The open phase.
 	folder string
@@ -49,9 +51,10 @@ func (a *audit) load(h gitstore.Hash, before *state) (*state, error) {
 	}
 	file, _ := layout.FindEntry(v.Root, layout.TapeFile)
 	readme, _ := layout.FindEntry(v.Root, layout.ReadmeFile)
+	attributes, _ := layout.FindEntry(v.Root, layout.AttributesFile)
 	anchors, _ := layout.FindEntry(v.Root, layout.AnchorsDir)
 	open := v.List[len(v.List)-1]
-	now := &state{name: info.Name, info: file.Hash, readme: readme.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
+	now := &state{name: info.Name, info: file.Hash, readme: readme.Hash, attributes: attributes.Hash, anchors: anchors.Hash, phases: len(v.List), folder: open.Folder}
 	for _, phase := range v.List {
 		if before == nil || phase.Seq > before.phases {
 			now.opened = append(now.opened, phase.Folder)
@@ -109,8 +112,18 @@ func (a *audit) step(tree gitstore.Hash, before *state, where string) (*state, e
 	return now, a.checkPhases(now, d, where)
 }
 
-// checkInfo checks tape.json and README.md, which never change.
+// checkInfo checks tape.json, README.md and .gitattributes, which never change.
 func (a *audit) checkInfo(now *state, root []gitstore.TreeEntry, where string) error {
+	attributes, ok := layout.FindEntry(root, layout.AttributesFile)
+	switch {
+	case attributes.Hash == now.attributes:
+	case ok && attributes.Hash != gitstore.HashObject(gitstore.KindBlob, []byte(layout.Attributes)):
+		return foreign(where, attributes)
+	case !now.info.IsZero():
+		return violation(where+layout.AttributesFile, "the file was changed, or did not come with the tape's first commit")
+	default:
+		now.attributes = attributes.Hash
+	}
 	readme, ok := layout.FindEntry(root, layout.ReadmeFile)
 	switch {
 	case readme.Hash == now.readme:

@@ -103,7 +103,8 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 			v.problem(t.Name(), err)
 		}
 	}
-	v.problem(t.Name(), sameReadme(onDisk, committed))
+	v.problem(t.Name(), sameRootFile(onDisk, committed, layout.ReadmeFile))
+	v.problem(t.Name(), sameRootFile(onDisk, committed, layout.AttributesFile))
 	// In the open phase, the files on disk may contain more than the commit.
 	was, err1 := committed.LastID()
 	last, err2 := onDisk.LastID()
@@ -123,13 +124,13 @@ func (v *verifier) checkClosed(tape string, onDisk *snapshot.Snapshot, p layout.
 	}
 }
 
-// sameReadme compares the README.md on disk with the committed one, if any.
-func sameReadme(onDisk, committed *snapshot.Snapshot) error {
-	e, ok := layout.FindEntry(committed.Root, layout.ReadmeFile)
+// sameRootFile compares README.md or .gitattributes on disk with the committed one, if any.
+func sameRootFile(onDisk, committed *snapshot.Snapshot, name string) error {
+	e, ok := layout.FindEntry(committed.Root, name)
 	if !ok {
 		return nil
 	}
-	path := filepath.Join(onDisk.Dir, layout.ReadmeFile)
+	path := filepath.Join(onDisk.Dir, name)
 	data, err := os.ReadFile(path)
 	if onDisk.Under != nil && errors.Is(err, fs.ErrNotExist) || err == nil && gitstore.HashObject(gitstore.KindBlob, data) == e.Hash {
 		return nil

@@ -87,7 +87,7 @@ func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 	case !ok && name == layout.TapeFile:
 		return &layout.CorruptError{File: v.Where(layout.Phase{}, name), Msg: "the commit has no " + name}
 	case !ok:
-		return w.removeReadme(path)
+		return w.removeOurs(path)
 	case old.Hash == next.Hash:
 		return nil
 	}
@@ -98,9 +98,9 @@ func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 	return w.files.Replace(path, raw)
 }
 
-// removeReadme removes a README.md that tape wrote, but not one that somebody else put there.
-func (w Tree) removeReadme(path string) error {
-	if data, err := os.ReadFile(path); err != nil || !layout.IsReadme(data) {
+// removeOurs removes a README.md or .gitattributes that tape wrote, but not one that somebody else put there.
+func (w Tree) removeOurs(path string) error {
+	if data, err := os.ReadFile(path); err != nil || !layout.WroteRootFile(filepath.Base(path), data) {
 		return nil //nolint:nilerr // an unreadable file is not ours
 	}
 	return errors.Join(w.files.Remove(path), w.T.Store().FS().SyncDir(w.Wt.Dir))

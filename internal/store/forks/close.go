@@ -154,7 +154,11 @@ func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash,
 func ForeignFiles(w *writer.Writer) ([]string, error) {
 	ours := map[string]bool{layout.GitDirName: true, layout.TapeFile: true, layout.AnchorsDir: true}
 	if v, err := snapshot.AtCommit(w.T.Store(), w.Head); err == nil {
-		_, ours[layout.ReadmeFile] = layout.FindEntry(v.Root, layout.ReadmeFile)
+		for _, name := range layout.RootFiles() {
+			if _, ok := layout.FindEntry(v.Root, name); ok {
+				ours[name] = true
+			}
+		}
 	}
 	names, err := workspace.DirNames(w.Wt.Dir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -16,9 +16,16 @@ import (
 )
 
 // WithMergesCompleted calls f. While f reports an incomplete merge by git, it completes the merge and calls f again.
+// It does the same with files whose line ends git has changed.
 func WithMergesCompleted(ctx context.Context, f func() error) error {
 	for {
 		err := f()
+		if converted := (*workspace.ConvertedError)(nil); errors.As(err, &converted) {
+			if err := writer.Unconvert(ctx, converted.Tape); err != nil {
+				return err
+			}
+			continue
+		}
 		var incomplete *workspace.IncompleteMergeError
 		if !errors.As(err, &incomplete) {
 			return err
@@ -27,6 +34,13 @@ func WithMergesCompleted(ctx context.Context, f func() error) error {
 			return err
 		}
 	}
+}
+
+// Mendable reports whether an error is one after which WithMergesCompleted calls again.
+func Mendable(err error) bool {
+	var incomplete *workspace.IncompleteMergeError
+	var converted *workspace.ConvertedError
+	return errors.As(err, &incomplete) || errors.As(err, &converted)
 }
 
 // Complete finishes a merge into the tape that git made, if the newest commit is an incomplete one.

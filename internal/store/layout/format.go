@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"tape/internal/git/gitconfig"
 )
 
 // The versions of the on-disk format. Newer versions are refused.
@@ -34,9 +35,11 @@ const SealSize = 256 << 10
 const (
 	TapeFile   = "tape.json"
 	ReadmeFile = "README.md"
-	ConfigFile = "config.json" // in PrivateDir: the workspace's settings; below Home: the user's
-	AnchorsDir = "anchors"
-	AnchorFile = "anchor.json"
+	// AttributesFile keeps a reader's git from changing line ends; its text is Attributes.
+	AttributesFile = ".gitattributes"
+	ConfigFile     = "config.json" // in PrivateDir: the workspace's settings; below Home: the user's
+	AnchorsDir     = "anchors"
+	AnchorFile     = "anchor.json"
 	// ArtifactsDir is the folder in a phase whose files are named after the SHA-256 of their content.
 	ArtifactsDir = "artifacts"
 	TapesDir     = "tapes"
@@ -48,8 +51,12 @@ const (
 )
 
 // RootFiles returns the files of a tape beside its phases. The first commit has them, in older tapes
-// without ReadmeFile, and they never change.
-func RootFiles() []string { return []string{TapeFile, ReadmeFile} }
+// without ReadmeFile and AttributesFile, and they never change.
+func RootFiles() []string { return []string{TapeFile, ReadmeFile, AttributesFile} }
+
+// Attributes is the text of AttributesFile: git changes no line ends, and runs no filters, whatever the reader's
+// core.autocrlf or own attributes say. No other text is accepted.
+const Attributes = "# A tape's files are bytes: no setting of a reader changes them.\n" + gitconfig.Bytes
 
 // Names in git.
 const (

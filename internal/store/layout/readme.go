@@ -19,6 +19,14 @@ func ReadmeOf(session string) string {
 	return strings.TrimRight(session, "\n") + "\n\n" + Readme
 }
 
+// WroteRootFile reports whether tape has written a file with this name, README.md or .gitattributes, and content.
+func WroteRootFile(name string, data []byte) bool {
+	if name == AttributesFile {
+		return string(data) == Attributes
+	}
+	return name == ReadmeFile && IsReadme(data)
+}
+
 // IsReadme reports whether a file is a README.md that tape wrote.
 func IsReadme(data []byte) bool { return strings.HasSuffix(string(data), Readme) }
 

@@ -40,6 +40,21 @@ func All(ctx context.Context, s *workspace.Store) (out []*Damage, err error) {
 	return out, nil
 }
 
+// Unconvert puts back line ends that git has changed in the working trees of tapes and forks. Those of a tape that
+// cannot be read, or of a workspace that must not be written to, stay.
+func Unconvert(ctx context.Context, s *workspace.Store) error {
+	for _, t := range tapes(s) {
+		err := writer.Unconvert(ctx, t)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil && !errors.Is(err, layout.ErrCorrupt) && !errors.Is(err, layout.ErrNotFound) && !errors.Is(err, gitstore.ErrNotFound) && !layout.Unwritable(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // Repair repairs the working trees of all tapes and forks, and finishes what interrupted commands left.
 // It returns the tapes that were damaged, and those that could not be repaired, with Err set.
 func Repair(ctx context.Context, s *workspace.Store) (out []Mended, err error) {

@@ -46,6 +46,19 @@ func checkPlugins(plugins []map[string]any) error {
 	return nil
 }
 
+// checkNoKeys refuses headers, and members of a query, that have what looks like a key.
+func checkNoKeys(key string, byProvider map[string]map[string]string) error {
+	scanner := secrets.New()
+	for provider, values := range byProvider {
+		for name, value := range values {
+			if value = literal(value); value != "" && (secrets.SensitiveName(name) || strings.EqualFold(name, "Authorization") || scanner.SensitiveValue(value)) {
+				return literalKey(key, provider, name, "set a variable in your shell, and write ${NAME} in the place of the key")
+			}
+		}
+	}
+	return nil
+}
+
 func literalKey(key, name, where, way string) error {
 	return layout.Invalid(way, "%s: %s of %q has what looks like a key, and the agent's commands can read the settings", key, where, name)
 }

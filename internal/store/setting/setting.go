@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"tape/internal/store/layout"
 	"tape/internal/store/prices"
@@ -17,8 +18,14 @@ import (
 // maxSteps is the highest value of max_steps: more than any useful turn needs.
 const maxSteps = 10000
 
+// Limits of max_tokens and auto_handoffs.
+const (
+	maxTokens   = 10_000_000
+	maxHandoffs = 100
+)
+
 // Keys are the names of the settings that run or send something.
-var Keys = []string{"model", "fallback_models", "base_urls", "max_steps", "web_private", "mode", "allow", "deny", "ask", "sandbox", "summary_model", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
+var Keys = []string{"model", "fallback_models", "base_urls", "apis", "headers", "query", "max_tokens", "silence", "stream", "max_steps", "auto_handoffs", "web_private", "mode", "allow", "deny", "ask", "sandbox", "summary_model", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
 
 // ListSeparator separates the values of a list that is written as text.
 const ListSeparator = ","
@@ -109,9 +116,24 @@ func Value(key, value string) (json.RawMessage, error) {
 			return nil, layout.Invalid("", "max_steps is a number of steps from 1 to %d, not %q", maxSteps, value)
 		}
 		return json.Marshal(n)
-	case "web_private":
+	case "max_tokens", "auto_handoffs":
+		least, most := 1, maxTokens
+		if key == "auto_handoffs" {
+			least, most = 0, maxHandoffs
+		}
+		n, err := strconv.Atoi(value)
+		if err != nil || n < least || n > most {
+			return nil, layout.Invalid("", "%s is a number from %d to %d, not %q", key, least, most, value)
+		}
+		return json.Marshal(n)
+	case "silence":
+		if d, err := time.ParseDuration(value); err != nil || d < time.Second || d > 24*time.Hour {
+			return nil, layout.Invalid("for example: 20m", "silence is a time from 1s to 24h, not %q", value)
+		}
+		return json.Marshal(value)
+	case "web_private", "stream":
 		if value != "true" && value != "false" {
-			return nil, layout.Invalid("", "web_private is true or false, not %q", value)
+			return nil, layout.Invalid("", "%s is true or false, not %q", key, value)
 		}
 		return json.RawMessage(value), nil
 	case "team":
@@ -137,6 +159,7 @@ func checkModel(key, model string) error {
 }
 
 func checkJSON(key string, raw []byte) error {
+	byProvider := map[string]map[string]string{}
 	servers, urls, chat := map[string]map[string]any{}, map[string]string{}, map[string]any{}
 	var plugins []map[string]any
 	var into any = &servers // mcp_servers
@@ -145,8 +168,10 @@ func checkJSON(key string, raw []byte) error {
 		return err
 	}
 	switch key {
-	case "base_urls":
+	case "base_urls", "apis":
 		into = &urls
+	case "headers", "query":
+		into = &byProvider
 	case "plugins":
 		into = &plugins
 	case "telegram":
@@ -157,6 +182,17 @@ func checkJSON(key string, raw []byte) error {
 	}
 	if err := json.Unmarshal(raw, into); err != nil || string(raw) == "null" {
 		return layout.Invalid(Example(key), "%s does not have the right shape", key)
+	}
+	if key == "apis" {
+		for provider, api := range urls {
+			if !slices.Contains([]string{"chat", "responses", "messages"}, api) {
+				return layout.Invalid(Example(key), "the API of %q is chat, responses or messages, not %q", provider, api)
+			}
+		}
+		return nil
+	}
+	if err := checkNoKeys(key, byProvider); err != nil {
+		return err
 	}
 	for provider, text := range urls {
 		u, err := url.Parse(text)
@@ -192,6 +228,12 @@ func Example(key string) string {
 	switch key {
 	case "base_urls":
 		example = `{"openai":"http://localhost:11434/v1"}`
+	case "apis":
+		example = `{"openai":"responses","gateway":"messages"}`
+	case "headers":
+		example = `{"azure":{"api-key":"${AZURE_KEY}"}}`
+	case "query":
+		example = `{"azure":{"api-version":"2025-04-01-preview"}}`
 	case "plugins":
 		example = `[{"name":"x","command":["python3","x.py"]}]`
 	case "prices":

@@ -35,6 +35,9 @@ func (v *Snapshot) check(p layout.Phase, file string, data []byte) error {
 		return err
 	}
 	if !bytes.HasPrefix(data, blob) {
+		if err := v.converted(p, file, data, blob); err != nil {
+			return err
+		}
 		return &layout.CorruptError{File: v.Path(p, file), Line: layout.FirstDifference(data, blob),
 			Msg: "the line is not the one that was recorded"}
 	}

@@ -12,6 +12,7 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 )
 
 // Snapshot is a tape at one moment: a commit, or the working tree as it was.
@@ -38,6 +39,7 @@ type Snapshot struct {
 	Under       *Snapshot
 	closedInGit bool // read closed phases from Under
 
+	tape    *workspace.Tape           // whose working tree it is
 	head    func() (*Snapshot, error) // the branch's commit, read on first use
 	rec     journal.Record            // the last writer's, if it is for the same commit
 	recPath string                    // of the file with the journal

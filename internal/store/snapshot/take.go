@@ -107,7 +107,7 @@ func TreeOf(t *workspace.Tape, rec journal.Record, head gitstore.Hash) (wt gitst
 // worktreeView starts a snapshot of a working tree. The record must have been read before the files: a later
 // record may include appends that the files as read do not have.
 func worktreeView(t *workspace.Tape, dir string, head gitstore.Hash, rec journal.Record) *Snapshot {
-	v := &Snapshot{Git: t.Store().Git(), Commit: head, Dir: dir, recPath: journal.LockPath(t)}
+	v := &Snapshot{tape: t, Git: t.Store().Git(), Commit: head, Dir: dir, recPath: journal.LockPath(t)}
 	v.Sealed = sync.OnceValue(func() map[string]string { return Seals(t) })
 	if rec.Head == head.String() {
 		v.rec = rec
@@ -377,6 +377,9 @@ func (v *Snapshot) extendsFile(p layout.Phase, s layout.Segment, e gitstore.Tree
 		return false, err
 	}
 	if !bytes.HasPrefix(data, blob) {
+		if err := v.converted(p, e.Name, data, blob); err != nil {
+			return false, err
+		}
 		return false, &layout.CorruptError{File: v.Path(p, e.Name), Line: layout.FirstDifference(data, blob), Msg: "the line differs from the committed one"}
 	}
 	return len(data) == len(blob), nil

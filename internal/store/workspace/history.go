@@ -50,6 +50,15 @@ func (s *Store) NameAt(h gitstore.Hash) (string, error) {
 // before the tape can be read or written.
 type IncompleteMergeError struct{ Tape *Tape }
 
+// ConvertedError says that git wrote a file with other line ends than the committed ones, as a reader's core.autocrlf
+// or attributes ask for. The committed content has to be put back before the tape can be read or written.
+type ConvertedError struct {
+	Tape *Tape
+	File string
+}
+
+func (e *ConvertedError) Error() string { return "git has changed the line ends of " + e.File }
+
 // NoteMergeComplete remembers that a merge commit made by git needs no completion.
 func (s *Store) NoteMergeComplete(h gitstore.Hash) {
 	s.seen.Lock()

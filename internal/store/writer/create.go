@@ -152,8 +152,10 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin TapeSta
 	}
 	b = &resolve.Builder{Put: batch.Put}
 	layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)})
-	if !w.foreignReadme() {
-		layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.ReadmeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(layout.ReadmeOf(origin.Readme)))})
+	for name, text := range map[string]string{layout.ReadmeFile: layout.ReadmeOf(origin.Readme), layout.AttributesFile: layout.Attributes} {
+		if !w.foreign(name) {
+			layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: name, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, []byte(text))})
+		}
 	}
 	out, err = w.rootOf(ctx, batch, b, origin.First.Name, line, dates)
 	return out, b, err
@@ -175,21 +177,21 @@ func (w *Writer) rootOf(ctx context.Context, batch *gitstore.Batch, b *resolve.B
 	return out, err
 }
 
-// foreignReadme reports whether the working tree has a README.md that tape did not write. That file stays, and
-// the tape gets no README.md of its own.
-func (w *Writer) foreignReadme() bool {
+// foreign reports whether the working tree has a file of this name, README.md or .gitattributes, that tape did not
+// write. That file stays, and the tape gets none of its own.
+func (w *Writer) foreign(name string) bool {
 	if w.Wt.Dir == "" {
 		return false
 	}
-	data, err := os.ReadFile(filepath.Join(w.Wt.Dir, layout.ReadmeFile))
-	if errors.Is(err, fs.ErrNotExist) || layout.IsReadme(data) {
+	data, err := os.ReadFile(filepath.Join(w.Wt.Dir, name))
+	if errors.Is(err, fs.ErrNotExist) || layout.WroteRootFile(name, data) {
 		return false
 	}
 	v, err := snapshot.AtCommit(w.T.Store(), w.Head)
 	if err != nil {
 		return true
 	}
-	_, ours := layout.FindEntry(v.Root, layout.ReadmeFile)
+	_, ours := layout.FindEntry(v.Root, name)
 	return !ours
 }
 

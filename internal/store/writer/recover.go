@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"tape/internal/git/gitlock"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/aside"
@@ -82,12 +83,17 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	if u != nil || repaired || w.indexIsOld(before) {
-		if err := checkout.RebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
+		err = checkout.RebuildIndex(ctx, w.T.Store(), w.Wt)
+		if err != nil && !errors.Is(err, gitlock.ErrBusy) {
 			return err
 		}
 	}
 	w.T.Store().Git().SweepTemp(w.T.Store().Now())
 	w.updateRecord()
+	if err != nil { // tapes do not need the index
+		w.T.Store().Warn("git status is out of date: " + err.Error())
+		w.rec.IndexTime = w.T.Store().Now().UnixNano() // so the next writer tries again
+	}
 	return w.save(syncRecord)
 }
 

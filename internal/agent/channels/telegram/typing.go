@@ -16,11 +16,17 @@ const (
 	typeEvent = 300
 )
 
-// OnEvent shows that the turn is running, until its final event.
+// OnEvent shows that the turn is running, until its final event, and sends notices that a person must get.
 func (c *Channel) OnEvent(ctx context.Context, m hooks.Envelope, e hooks.Event) {
 	if e.Kind == hooks.EventFinal {
 		c.idle(m.Text(hooks.KeyChat))
 		return
+	}
+	if text, _ := e.Data["text"].(string); e.Kind == hooks.EventNotice && e.Data["tell"] == true {
+		out := hooks.Envelope{hooks.KeyChat: m.Text(hooks.KeyChat), hooks.KeyContent: text}
+		if err := c.Send(ctx, out); err != nil {
+			c.log.Warn("a notice was not sent", "chat", m.Text(hooks.KeyChat), "error", err)
+		}
 	}
 	c.typing(ctx, m.Text(hooks.KeyChat), typeEvent)
 }
