@@ -76,6 +76,9 @@ func (a *App) newRecorder(places []string) *recorder.Recorder {
 // openRecording opens a workspace, and creates it if there is none, as tape import does.
 func (a *App) openRecording(ctx context.Context, dir, project string) (*repo.Store, error) {
 	store, err := repo.Open(ctx, dir, a.storeOptions())
+	if p := workspace.ProjectOf(dir); err == nil && p.Dir != "" && p.Folder == "" && !p.Gone() {
+		err = (*workspace.Store)(store).NoteProject(p.Dir) // as older versions did not, so that a move is noticed
+	}
 	if !errors.Is(err, repo.ErrNotFound) {
 		return store, err
 	}

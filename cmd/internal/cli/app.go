@@ -100,7 +100,7 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 	if dir == "" {
 		var err error
 		if dir, err = repo.Find("."); errors.Is(err, repo.ErrNotFound) {
-			dir, err = a.takeAlong(err)
+			dir, err = a.takeAlong(ctx, err)
 		}
 		if err != nil {
 			return nil, err

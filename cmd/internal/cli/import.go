@@ -16,8 +16,11 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/transcripts"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -126,7 +129,17 @@ func (o *importOptions) run(ctx context.Context) error {
 		return o.runAgain(ctx, m)
 	}
 	if o.everything {
-		err := m.Everything(ctx, importing.Everything{Agents: o.agents(), Workspace: o.app.workspaceDir(), Open: o.app.openRecording, Imported: imported})
+		var apart []string
+		places := recorder.Places{Apart: func(in, dir string) {
+			apart = append(apart, display.Line(dir)+" has the git remote of "+display.Line(workspace.ProjectOf(in).Dir)+"; if it is a clone of yours: "+linkCommand(in, dir))
+		}}
+		if o.app.CanAsk() {
+			places.AskClone = o.app.isClone
+		}
+		err := m.Everything(ctx, importing.Everything{Agents: o.agents(), Workspace: o.app.workspaceDir(), Open: o.app.openRecording, Imported: imported, Places: places})
+		for _, line := range apart {
+			o.app.StderrUnlessQuiet("%s", line)
+		}
 		return cmp.Or(err, m.Failure())
 	}
 	if len(o.files) == 0 {

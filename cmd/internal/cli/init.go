@@ -38,7 +38,9 @@ func (a *App) runInit(ctx context.Context, dir string) error {
 		return err
 	}
 	if _, err := os.Lstat(dir); !given && errors.Is(err, fs.ErrNotExist) {
-		_, _ = a.takeAlong(err) // on failure, a new workspace is created
+		if taken, err := a.takeAlong(ctx, err); err == nil {
+			dir = taken
+		} // otherwise a new workspace is created
 	}
 	store, created, err := repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions(), Tape: a.wantedTape()})
 	if err != nil {

@@ -31,7 +31,9 @@ func prepared(t *testing.T) (f *forgetting.Forgetting, out *bytes.Buffer, transc
 	s := storetest.New(t, nil)
 	tp, err := s.CreateTape(t.Context(), id)
 	storetest.Must(t, err)
-	storetest.Append(t, tp, repo.Message("user", "private-text"))
+	private := repo.Message("user", "private-text")
+	private.Meta = []byte(`{"source":{"format":"claude-code","ids":["u0"]}}`)
+	storetest.Append(t, tp, private)
 	storetest.Checkpoint(t, tp)
 	out = &bytes.Buffer{}
 	streams := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: out, Out: bufio.NewWriter(out), Getenv: func(string) string { return "" }, Now: time.Now}

@@ -19,6 +19,8 @@ type Everything struct {
 	Workspace string
 	// Open opens the workspace in dir. If there is none, it makes one, for project.
 	Open func(ctx context.Context, dir, project string) (*repo.Store, error)
+	// Places decides which workspace a session goes to.
+	Places recorder.Places
 	// Imported is called each time that sessions of a project were imported into a workspace, with their tapes.
 	Imported func(ctx context.Context, store *repo.Store, tapes []string) error
 }
@@ -55,11 +57,11 @@ func (m *Import) Everything(ctx context.Context, all Everything) error {
 	m.StderrUnlessQuiet("found %s of %s, in %s", display.Count(found.Files, "transcript", "transcripts"), strings.Join(found.Agents, ", "),
 		display.Count(len(found.Projects), "directory", "directories"))
 	workspaces := map[string]bool{}
-	sums, places := importer.Result{}, recorder.Places{}
+	sums := importer.Result{}
 	for _, p := range found.Projects {
 		m.sums = importer.Result{}
 		before := m.sessions
-		if err = m.project(ctx, p, all, &places, workspaces); err != nil {
+		if err = m.project(ctx, p, &all, workspaces); err != nil {
 			break
 		}
 		if m.sums.Imported > 0 && !m.JSON {
@@ -88,7 +90,7 @@ func (m *Import) Everything(ctx context.Context, all Everything) error {
 }
 
 // project imports the sessions of a directory, and adds to workspaces those that they go to.
-func (m *Import) project(ctx context.Context, p Project, all Everything, places *recorder.Places, workspaces map[string]bool) error {
+func (m *Import) project(ctx context.Context, p Project, all *Everything, workspaces map[string]bool) error {
 	type target struct{ workspace, project string }
 	var targets []target
 	files := map[target][]importer.File{}
@@ -96,7 +98,7 @@ func (m *Import) project(ctx context.Context, p Project, all Everything, places 
 		to := target{all.Workspace, p.Dir}
 		if to.workspace == "" {
 			var err error
-			if to.workspace, to.project, err = places.Of(s.Tape, p.Dir, p.Remote); err != nil {
+			if to.workspace, to.project, err = all.Places.Of(ctx, s.format.Name, s.Tape, p.Dir, p.Remote); err != nil {
 				return err
 			}
 		}

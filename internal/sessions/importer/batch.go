@@ -168,12 +168,14 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
 	}
-	if out.o.Tape == "" {
+	chosen := out.o.Tape // nobody has to look whether the tape is of this session
+	if chosen == "" {
 		continuations, err := continued.Of((*workspace.Store)(b.store))
 		if err != nil {
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
-		out.res.Tape = cmp.Or(continuations.Tape(info.Session), out.res.Tape)
+		chosen = continuations.Tape(f.Name, info.Session)
+		out.res.Tape = cmp.Or(chosen, out.res.Tape)
 	}
 	if left, err := b.skipForgotten(out, info.Session); left || err != nil {
 		return 0, err
@@ -181,6 +183,11 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	// The next steps ask the store for the tape.
 	if err := b.flushFor(ctx, out.res.Tape); err != nil {
 		return 0, err
+	}
+	if chosen == "" {
+		if err := b.checkSame(ctx, f, src, info, out.res.Tape); err != nil {
+			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
+		}
 	}
 	if err := placeAgent(ctx, b.store, &src, &info, out.o, &out.res); err != nil {
 		return 0, fmt.Errorf("import %s: %w", out.res.File, err)

@@ -31,7 +31,7 @@ func Databases(f *record.Format, getenv func(string) string) (out []record.Datab
 		switch {
 		case !isFile(kept.Path):
 		case isElsewhere(kept):
-			refused = append(refused, layout.Invalid("name the database itself: tape import FILE", "%s is not read: a link leads out of its project, %s", kept.Path, kept.Dir))
+			refused = append(refused, layout.Invalid("import the database itself, by its name", "%s is not read: a link leads out of its project, %s", kept.Path, kept.Dir))
 		default:
 			out = append(out, kept)
 		}

@@ -141,11 +141,11 @@ func (r *Recorder) findSubagents(s *Session) {
 
 // workspace is the folder of a session's workspace. It stays the same if the project is moved, or the
 // agent works in another directory later.
-func (r *run) workspace(s *Session) string {
+func (r *run) workspace(ctx context.Context, s *Session) string {
 	if s.Workspace != "" && workspace.IsWorkspace(s.Workspace) {
 		return s.Workspace
 	}
-	dir, _, err := r.places.Of(append(s.tapes(), s.ID)[0], s.Project, "")
+	dir, _, err := r.places.Of(ctx, s.Agent, append(s.tapes(), s.ID)[0], s.Project, "")
 	if err != nil {
 		return s.Workspace
 	}

@@ -115,7 +115,7 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 	for pause := first; ; pause = min(2*pause, longest) {
 		if ctx.Err() == nil && err == nil { // else a note that cannot be removed would be read again forever
 			var absorbed bool
-			if absorbed, err = run.absorb(); absorbed {
+			if absorbed, err = run.absorb(ctx); absorbed {
 				pause = first
 			}
 			run.start(ctx)
@@ -133,7 +133,7 @@ func (r *Recorder) all(ctx context.Context, every bool) error {
 
 // absorb updates what is known about sessions from their notes, except in workspaces with a worker.
 // A note is removed once the update is durable. absorbed reports whether there were such notes.
-func (r *run) absorb() (absorbed bool, err error) {
+func (r *run) absorb(ctx context.Context) (absorbed bool, err error) {
 	list, err := spool.Notes(r.Places)
 	var done []spool.Kept
 	changed, failed := map[string]bool{}, map[string]bool{}
@@ -159,7 +159,7 @@ func (r *run) absorb() (absorbed bool, err error) {
 				continue // the note stays: nothing else has the transcript
 			}
 		}
-		s.Workspace = r.workspace(s)
+		s.Workspace = r.workspace(ctx, s)
 		r.known[name], r.due[name], changed[name] = s, true, true
 		if moment == record.Start {
 			r.lookAgain(s, changed)

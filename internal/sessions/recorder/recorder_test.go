@@ -329,7 +329,7 @@ func TestMoved(t *testing.T) {
 	s.say("Stop")
 	w.run()
 	s.has(2)
-	if _, err := workspace.Link(w.workspaces(1)[0], to); err != nil {
+	if _, err := workspace.Link(w.workspaces(1)[0], to, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.write(3)

@@ -52,10 +52,10 @@ func Read(git string) (out List, err error) {
 // Of reads the list of a workspace.
 func Of(s *workspace.Store) (List, error) { return Read(s.Git().GitDir()) }
 
-// Tape returns the tape that a session continues, "" if the session is not in the list.
-func (l List) Tape(session string) string {
+// Tape returns the tape that a session of an agent continues, "" if the session is not in the list.
+func (l List) Tape(agent, session string) string {
 	for _, s := range l {
-		if s.ID == session {
+		if s.Agent == agent && s.ID == session {
 			return s.Tape
 		}
 	}

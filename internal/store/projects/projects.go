@@ -1,5 +1,5 @@
-// Package projects says which workspace the sessions of a project go to, and what a project is called. All
-// worktrees and clones of a repository are one project.
+// Package projects says which workspace the sessions of a project go to, and what a project is called. All worktrees of
+// a repository are one project, which git proves. Other clones are if the user linked them: anybody can name a remote.
 package projects
 
 import (
@@ -13,15 +13,11 @@ import (
 )
 
 // NameIn returns the name that lists show for the project of a session: in is its workspace, and dir its
-// directory, or "". A clone of the workspace's project, and a session without a directory, get the name of
+// directory, or "". A directory that is linked to the workspace, and a session without a directory, get the name of
 // the workspace's project.
 func NameIn(in, dir string) string {
 	p := workspace.ProjectOf(in)
-	if dir == "" {
-		return projectName(p.Dir)
-	}
-	own := originOf(workspace.ProjectDir(dir))
-	if remote, _, _ := strings.Cut(p.Remote, "#"); own != "" && plainRemote(own) == plainRemote(remote) {
+	if dir == "" || p.Dir != "" && Holds(in, dir) {
 		return projectName(p.Dir)
 	}
 	return projectName(dir)
@@ -57,71 +53,91 @@ func projectName(dir string) string {
 	return strings.TrimSuffix(name, ".git")
 }
 
-// ForSession returns the workspace for the sessions of an agent in dir, and the project's directory: all
-// worktrees and clones of a repository have one workspace, which need not exist yet. remote is the address
-// of dir's git remote as the agent has noted it, or "". A workspace in a folder above dir counts, too, but
-// not above dir's repository, and not the home directory's. A workspace whose project has moved here is
-// linked to it. If dir is gone, a project of the same name counts as its project, if there is only one.
+// ForSession returns the workspace for the sessions of an agent in dir, and the project's directory: all worktrees of a
+// repository have one workspace, which need not exist yet. A workspace in a folder above dir counts, too, but not above
+// dir's repository, and not the home directory's. A workspace whose project has moved here is linked to it. If dir is
+// gone, its project is the oldest one with the git remote that the agent has noted, remote. A name alone makes nothing one.
 func ForSession(dir, remote string) (in, project string, err error) {
 	dir, project = workspace.ResolvePath(dir), workspace.ProjectDir(dir)
-	top := workspace.RepositoryAround(dir)
-	for at := dir; at == dir || !workspace.IsHome(at); at = filepath.Dir(at) {
-		if found := workspace.At(at); found != "" {
-			return found, project, nil
-		}
-		if at == top || at == filepath.Dir(at) {
-			break
-		}
+	if found := around(dir); found != "" {
+		return found, project, nil
 	}
-	if found, sure, err := workspace.MovedHere(project); err == nil && sure {
-		if in, err = workspace.Link(found[0], project); err == nil {
+	gone := workspace.IsGone(dir)
+	if found, sure, err := workspace.MovedHere(project); err == nil && sure && !gone {
+		if in, err = workspace.Link(found[0], project, ""); err == nil {
 			return in, project, nil
 		}
 	}
-	if found := sameProject(project, remote, workspace.IsGone(dir)); found != "" {
-		return found, project, nil
+	if found := withRemote(remote, gone); gone && len(found) > 0 {
+		return found[0], project, nil
 	}
 	in, err = workspace.WorkspaceFor(project)
 	return in, project, err
 }
 
-// WithSameRemote returns the workspace of another clone of the repository that dir is in; "" if there is
-// none.
-func WithSameRemote(dir string) string {
-	if workspace.RepositoryAround(workspace.ResolvePath(dir)) == "" {
-		return ""
-	}
-	return sameProject(workspace.ProjectDir(dir), "", false)
-}
-
-// sameProject returns the workspace of a project with the same remote. If the directory is gone, it may also
-// be the only one of the same name. It returns "" if there is none.
-func sameProject(project, remote string, gone bool) string {
-	if own := originOf(project); own != "" && !gone {
-		remote = own
-	}
-	all, err := workspace.Workspaces()
-	if err != nil {
-		return ""
-	}
-	var named []string
-	for _, dir := range all {
-		p := workspace.ProjectOf(dir)
-		if p.Dir == "" || !workspace.IsOwn(dir) {
-			continue
+// around returns the workspace of a directory or of a folder above it; "" if there is none.
+func around(dir string) string {
+	top := workspace.RepositoryAround(dir)
+	for at := dir; at == dir || !workspace.IsHome(at); at = filepath.Dir(at) {
+		if found := workspace.At(at); found != "" {
+			return found
 		}
-		address, inside, _ := strings.Cut(p.Remote, "#")
-		if remote != "" && inside == "." && plainRemote(address) == plainRemote(remote) && (gone || !p.Gone()) {
-			return dir
+		if at == top || at == filepath.Dir(at) {
+			break
 		}
-		if gone && projectName(p.Dir) == projectName(project) {
-			named = append(named, dir)
-		}
-	}
-	if len(named) == 1 {
-		return named[0]
 	}
 	return ""
+}
+
+// Holds reports whether a directory is of the project of a workspace: the project's directory or below it, a worktree of
+// it, or linked to it.
+func Holds(in, dir string) bool {
+	dir = workspace.ResolvePath(dir)
+	p := workspace.ProjectOf(in)
+	return p.Dir != "" && workspace.ProjectDir(dir) == workspace.ResolvePath(p.Dir) || around(dir) == in
+}
+
+// Same reports whether two directories are of one project. in is a workspace that may hold both.
+func Same(in, a, b string) bool {
+	return a == b || workspace.ProjectDir(a) == workspace.ProjectDir(b) || Holds(in, a) && Holds(in, b)
+}
+
+// CloneOf returns the workspace of the oldest project whose git remote dir's repository has, too; "" if there is none, or
+// if dir is of that project already, or if the user said that it is not. The remote proves nothing: ask.
+func CloneOf(dir string) string {
+	dir = workspace.ResolvePath(dir)
+	if workspace.RepositoryAround(dir) == "" {
+		return ""
+	}
+	project := workspace.ProjectDir(dir)
+	found := withRemote(originOf(project), false)
+	if len(found) == 0 || workspace.Declined(project) || Holds(found[0], dir) {
+		return ""
+	}
+	return found[0]
+}
+
+// withRemote returns the user's own workspaces whose projects have a git remote, the oldest first; none for "". With
+// gone, projects count that had it when tape saw them last.
+func withRemote(remote string, gone bool) (found []string) {
+	all, err := workspace.Workspaces()
+	if err != nil || remote == "" {
+		return nil
+	}
+	for _, in := range all {
+		p := workspace.ProjectOf(in)
+		address, inside, _ := strings.Cut(p.Remote, "#")
+		if inside != "." || plainRemote(address) != plainRemote(remote) || !workspace.IsOwn(in) {
+			continue
+		}
+		if now := originOf(p.Dir); plainRemote(now) == plainRemote(remote) || gone && p.Gone() {
+			found = append(found, in)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b string) int {
+		return workspace.ProjectOf(a).Since.Compare(workspace.ProjectOf(b).Since)
+	})
+	return found
 }
 
 // originOf returns the address of the git remote of a project's directory; "" if it has none.

@@ -239,7 +239,7 @@ func TestLinkTakesSettings(t *testing.T) {
 	if err := open(t, former(t, dir, formerFile), nil).SetSetting("max_steps", "7"); err != nil {
 		t.Fatal(err)
 	}
-	dir, err = Link(dir, is)
+	dir, err = Link(dir, is, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitconfig"
@@ -17,7 +19,10 @@ import (
 // name of the workspace's folder has only the directory's name and a hash of its path.
 type Project struct {
 	Dir    string `json:"project"`
-	Remote string `json:"remote,omitempty"` // the address of its git remote, which identifies it after a move
+	Remote string `json:"remote,omitempty"` // the address of its git remote, as RemoteOf returns it
+	Folder string `json:"folder,omitempty"` // folderIdentity of Dir, which stays when it is moved or renamed
+	// Since is when the project was noted first; zero for workspaces of older versions.
+	Since time.Time `json:"since,omitzero"`
 }
 
 func projectPath(workspace string) string {
@@ -41,7 +46,11 @@ func (s *Store) NoteProject(dir string) error {
 
 func noteProject(d *disk.FS, workspace, dir string) error {
 	dir = ResolvePath(dir)
-	raw, err := json.Marshal(Project{dir, RemoteOf(dir)})
+	p := Project{Dir: dir, Remote: RemoteOf(dir), Folder: identityOf(dir), Since: time.Now().UTC()}
+	if was := ProjectOf(workspace); was.Dir != "" {
+		p.Since = was.Since
+	}
+	raw, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
@@ -79,51 +88,67 @@ func Workspaces() ([]string, error) {
 	return out, nil
 }
 
-// MovedHere returns the workspaces of projects whose directory is gone and may have moved to dir: those
-// with the same git remote (sure is true if there is exactly one), otherwise those with the same
-// directory name.
+// MovedHere returns the workspaces of projects whose directory is gone and may be dir now. Those with the same git
+// remote come first, then those whose directory had the same name. sure is true if the first one's directory has the
+// same remote and is dir itself, moved or renamed: a remote alone can be anybody's.
 func MovedHere(dir string) (found []string, sure bool, err error) {
 	all, err := Workspaces()
 	if err != nil {
 		return nil, false, err
 	}
 	dir = ResolvePath(dir)
-	remote := RemoteOf(dir)
-	var named []string
+	remote, folder := RemoteOf(dir), identityOf(dir)
+	var lists [4][]string
 	for _, ws := range all {
 		p := ProjectOf(ws)
+		same, at := p.Folder != "" && p.Folder == folder, 3
 		switch {
-		case !p.Gone():
+		case !p.Gone() || !IsOwn(ws):
+			continue
+		case same:
+			at, sure = 0, sure || remote != "" && p.Remote == remote
 		case remote != "" && p.Remote == remote:
-			found = append(found, ws)
+			at = 1
 		case filepath.Base(p.Dir) == filepath.Base(dir):
-			named = append(named, ws)
+			at = 2
+		case p.Folder != "":
+			continue
 		}
+		lists[at] = append(lists[at], ws)
 	}
-	if len(found) > 0 {
-		return found, len(found) == 1, nil
-	}
-	return named, false, nil
+	return slices.Concat(lists[:]...), sure && len(lists[0]) == 1, nil
 }
 
-// Link makes a workspace under Home belong to another project directory, and returns its new folder.
-// Errors: ErrConflict if that directory has a workspace.
-func Link(workspace, dir string) (string, error) {
+// Link makes a workspace under Home belong to another project directory, and returns its new folder. The directory in
+// which the project was before stays linked to it. If that directory has a workspace, aside is where to move it, and
+// must not exist. Errors: ErrConflict if the directory has a workspace and aside is "".
+func Link(workspace, dir, aside string) (string, error) {
 	to, err := WorkspaceFor(dir)
 	if err != nil {
 		return "", err
 	}
+	d, was := (*disk.FS)(nil), ProjectOf(workspace)
 	if _, err := os.Lstat(to); err == nil && to != workspace {
-		return "", layout.Conflict("move it away, or use it", "%s has a workspace: %s", ResolvePath(dir), to)
+		if aside == "" {
+			return "", layout.Conflict("move it away, or use it", "%s has a workspace: %s", ResolvePath(dir), to)
+		}
+		if err := SetAside(dir, aside); err != nil {
+			return "", err
+		}
 	}
-	d := (*disk.FS)(nil)
 	if err := noteProject(d, workspace, dir); err != nil {
 		return "", err
 	}
 	if to == workspace {
 		return to, nil
 	}
+	if _, err := Unlink(dir); err != nil {
+		return "", err
+	}
 	if err := moveSettings(workspace, to); err != nil {
+		return "", err
+	}
+	if err := moveLinks(workspace, to, was); err != nil {
 		return "", err
 	}
 	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)

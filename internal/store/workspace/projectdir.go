@@ -51,9 +51,13 @@ func IsHome(dir string) bool {
 }
 
 // mainWorktree returns the main worktree of a linked one; if the repository is bare, its folder. The repository
-// has to know the worktree, or contain it: otherwise a folder from somebody else could name any repository.
+// has to know the worktree, or contain it: otherwise a folder from somebody else could name any repository. It knows the
+// folder, not only the file in it, which may be a link.
 func mainWorktree(dir string) (string, bool) {
 	file := filepath.Join(dir, layout.GitDirName)
+	if st, err := os.Lstat(file); err != nil || !st.Mode().IsRegular() {
+		return "", false
+	}
 	admin, err := gitstore.ReadPath(file)
 	if err != nil || filepath.Base(filepath.Dir(admin)) != "worktrees" {
 		return "", false
@@ -63,7 +67,7 @@ func mainWorktree(dir string) (string, bool) {
 		main = filepath.Dir(main)
 	}
 	back, err := gitstore.ReadPath(filepath.Join(admin, "gitdir"))
-	if err != nil || !disk.SameFile(back, file) && !disk.IsInside(dir, main) {
+	if err != nil || !disk.SameFile(filepath.Dir(back), dir) && !disk.IsInside(dir, main) {
 		return "", false
 	}
 	return main, true

@@ -290,7 +290,7 @@ func Find(dir string) (string, error) {
 }
 
 // At returns the workspace for a folder; "" if there is none. That is the folder itself, or, for a linked
-// worktree, its main worktree; otherwise the workspace under Home of either.
+// worktree, its main worktree; otherwise the workspace under Home of either, or the one that the user linked either to.
 func At(dir string) string {
 	if IsWorkspace(dir) {
 		return dir
@@ -305,6 +305,11 @@ func At(dir string) string {
 	for _, folder := range folders {
 		if candidate, err := WorkspaceFor(folder); err == nil && IsWorkspace(candidate) {
 			return candidate
+		}
+	}
+	for _, folder := range folders {
+		if linked := linkedTo(folder); linked != "" {
+			return linked
 		}
 	}
 	return ""
