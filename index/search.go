@@ -22,6 +22,8 @@ type (
 	Result = find.Result
 	// Hit is an entry that matches.
 	Hit = find.Hit
+	// Survey is what the words of a search are worth.
+	Survey = find.Survey
 )
 
 // The ways to read the text of a Search.

@@ -193,7 +193,7 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 }
 
 func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result, error) {
-	if o.allTapes {
+	if o.allTapes && o.app.everywhere {
 		return catalog.SearchAll(s, func(s index.Search, only func(dir string) bool) ([]*index.Result, error) {
 			return inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (*index.Result, error) {
 				if !only(o.app.workspaceOf(store)) {
@@ -203,7 +203,11 @@ func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result
 			})
 		})
 	}
-	return o.searchIn(s)(ctx, o.app.store)
+	store, err := o.app.openStore(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return o.searchIn(s)(ctx, store)
 }
 
 // searchIn returns a function that searches a workspace.

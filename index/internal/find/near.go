@@ -1,7 +1,6 @@
 package find
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,11 +21,11 @@ func (f *finder) nearQuery() (*query.Query, error) {
 		} else if ok {
 			continue
 		}
-		near, err := f.near(word, 1)
-		if err != nil || len(near) == 0 {
+		terms, err := f.near(word)
+		if err != nil || len(terms) == 0 {
 			return nil, err
 		}
-		out, changed = out.Replace(word, near[0]), true
+		out, changed = out.Replace(word, nearest(terms, 1)[0]), true
 	}
 	if !changed {
 		return nil, nil
@@ -38,22 +37,14 @@ func (f *finder) nearQuery() (*query.Query, error) {
 // the query that is answered instead, "" if that is the original one.
 func (f *finder) tryNear() (instead string, err error) {
 	const most = 3
+	known := f.s.Among
+	if known == nil {
+		if known, err = f.survey(); err != nil {
+			return "", err
+		}
+	}
 	for _, feature := range f.query.Features() {
-		if !f.query.Plain(feature.ID) {
-			continue
-		}
-		docs, err := f.eval.featured(feature)
-		if err != nil {
-			return "", err
-		}
-		if docs.n > 0 {
-			continue
-		}
-		near, err := f.near(feature.ID, most)
-		if err != nil {
-			return "", err
-		}
-		if len(near) > 0 {
+		if near := nearest(known.Near[feature.ID], most); len(near) > 0 && known.Found[feature.ID] == 0 {
 			f.query = f.query.Instead(feature.ID, near)
 			instead = f.query.String()
 		}
@@ -66,30 +57,30 @@ type nearTerm struct {
 	slips, entries int
 }
 
-// near returns the words in scope that are most similar to the given one, at most so many: those with the fewest
-// slips, of these the most frequent. The first letters are usually right, so words with the same first two letters are
-// tried first, then words with the same first letter, then single slips in the first letter. Words with digits are
-// not replaced.
-func (f *finder) near(word string, most int) ([]string, error) {
+// near returns the words in scope that are similar to the given one. The first letters are usually right, so words with
+// the same first two letters are tried first, then words with the same first letter, then single slips in the first
+// letter. Words with digits are not replaced.
+func (f *finder) near(word string) (terms []nearTerm, err error) {
 	letters := []rune(word)
 	slips := near.Slips(len(letters))
 	if slips == 0 || strings.ContainsFunc(word, unicode.IsDigit) {
 		return nil, nil
 	}
 	for _, same := range []int{2, 1} {
-		terms, err := f.nearAmong(letters, same, slips)
-		if err == nil && len(terms) > 0 {
-			return f.mostFrequent(terms, most)
+		if terms, err = f.nearAmong(letters, same, slips); err != nil || len(terms) > 0 {
+			return terms, err
 		}
+	}
+	for _, term := range near.AtFirst(letters) {
+		has, err := f.eval.with(term)
 		if err != nil {
 			return nil, err
 		}
+		if n := has.count(); n > 0 {
+			terms = append(terms, nearTerm{term, 1, n})
+		}
 	}
-	var terms []nearTerm
-	for _, term := range near.AtFirst(letters) {
-		terms = append(terms, nearTerm{term: term})
-	}
-	return f.mostFrequent(terms, most)
+	return terms, nil
 }
 
 // nearAmong returns the words in the index that are near and have the same first letters; same is the number of these
@@ -106,33 +97,18 @@ func (f *finder) nearAmong(letters []rune, same, slips int) ([]nearTerm, error) 
 			found = append(found, nearTerm{term: string(term), slips: slips})
 		}
 	})
+	if err != nil {
+		return nil, err
+	}
 	// Only entries in scope count, so that other entries in the index cannot change the answer.
 	out := found[:0]
 	for _, n := range found {
-		if ok, err := f.inScope(n.term); err != nil {
-			return nil, err
-		} else if ok && !slices.Contains(out, n) { // a term may be in several segments
-			out = append(out, n)
-		}
-	}
-	return out, err
-}
-
-// mostFrequent returns the words with the fewest slips, of these the most frequent.
-func (f *finder) mostFrequent(terms []nearTerm, most int) (out []string, err error) {
-	for i := range terms {
-		has, err := f.eval.with(terms[i].term)
+		has, err := f.eval.with(n.term)
 		if err != nil {
 			return nil, err
 		}
-		terms[i].entries = has.count()
-	}
-	slices.SortFunc(terms, func(a, b nearTerm) int {
-		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(b.entries, a.entries), cmp.Compare(a.term, b.term))
-	})
-	for _, n := range terms {
-		if len(out) < most && n.entries > 0 {
-			out = append(out, n.term)
+		if n.entries = has.count(); n.entries > 0 && !slices.Contains(out, n) { // a term may be in several segments
+			out = append(out, n)
 		}
 	}
 	return out, nil

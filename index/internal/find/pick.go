@@ -46,6 +46,9 @@ func (f *finder) pick(ctx context.Context, found set, sure bool) (*Result, error
 		return out, nil
 	}
 	corpus := f.corpus()
+	if f.s.Among != nil {
+		corpus = f.s.Among.Corpus
+	}
 	terms, err := f.terms(&corpus)
 	if err != nil {
 		return nil, err
@@ -96,8 +99,12 @@ func (f *finder) terms(corpus *relevance.Corpus) ([]relevance.Term, error) {
 		if err != nil {
 			return nil, err
 		}
+		n := docs.n
+		if f.s.Among != nil {
+			n = max(n, f.s.Among.Found[feature.ID])
+		}
 		if docs.n > 0 {
-			out = append(out, relevance.Term{Feature: feature, Weight: feature.Factor * corpus.IDF(docs.n)})
+			out = append(out, relevance.Term{Feature: feature, Weight: feature.Factor * corpus.IDF(n)})
 		}
 	}
 	return out, nil

@@ -9,10 +9,11 @@ import (
 	"fmt"
 	"math"
 	"tape/internal/git/gitstore"
-	"tape/internal/store/query"
+	stored "tape/internal/store/query"
 	"tape/internal/store/workspace"
 
 	"tape/internal/text"
+	"tape/internal/text/query"
 	"tape/repo"
 )
 
@@ -75,6 +76,10 @@ type Search struct {
 	Width int
 	// Brief is for one of several searches whose hits are merged: fewer entries are judged and read.
 	Brief bool
+	// Survey asks only for Result.Survey. The sum of the surveys of several searches, as Among, makes each of them weigh
+	// words as one search of all entries would.
+	Survey bool
+	Among  *Survey
 	// Count asks only for the exact number of matches, whatever it costs.
 	Count bool
 }
@@ -106,6 +111,8 @@ type Result struct {
 	Exact   bool
 	// Some says that a query of any words was answered, and that no entry has all of its words.
 	Some bool
+	// Survey is what Search.Survey asks for.
+	Survey *Survey
 	// Instead is the query that was answered because no entry has some word of the original query; "" if that was
 	// answered.
 	Instead string
@@ -120,6 +127,15 @@ func (s Search) Check() error {
 		return fmt.Errorf("%w: a number of neighbours must not be negative", repo.ErrInvalid)
 	}
 	return nil
+}
+
+// AnyWords reports whether the search is for entries that have any of several words.
+func (s Search) AnyWords() bool {
+	if s.How != Words || s.Exact || s.AllWords {
+		return false
+	}
+	q := query.Parse(s.Text, query.Options{}).Any()
+	return q != nil && !q.Single()
 }
 
 func (s Search) limit() int {
@@ -140,7 +156,7 @@ func (s Search) selectIn(ctx context.Context, tapes []*repo.Tape) ([]selection, 
 	var out []selection
 	var missing error
 	for _, t := range tapes {
-		first, last, err := query.Range(ctx, (*workspace.Tape)(t), s.Query)
+		first, last, err := stored.Range(ctx, (*workspace.Tape)(t), s.Query)
 		switch {
 		case errors.Is(err, repo.ErrNotFound):
 			missing = err
@@ -194,17 +210,17 @@ func surround(hits []Hit, n int, entry func(tape string, id int64) (repo.Entry, 
 }
 
 // readers caches a reader for each tape, by branch.
-type readers map[string]*query.Reader
+type readers map[string]*stored.Reader
 
 // get returns the reader of a tape; commit is the tape's commit if it is known, else zero.
-func (r readers) get(ctx context.Context, t *repo.Tape, commit gitstore.Hash) (one *query.Reader, err error) {
+func (r readers) get(ctx context.Context, t *repo.Tape, commit gitstore.Hash) (one *stored.Reader, err error) {
 	if one := r[t.Branch()]; one != nil {
 		return one, nil
 	}
 	if !commit.IsZero() {
-		one, err = query.ReaderAt((*workspace.Tape)(t), commit)
+		one, err = stored.ReaderAt((*workspace.Tape)(t), commit)
 	} else {
-		one, err = query.NewReader(ctx, (*workspace.Tape)(t))
+		one, err = stored.NewReader(ctx, (*workspace.Tape)(t))
 	}
 	if err == nil {
 		r[t.Branch()] = one

@@ -88,6 +88,9 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 	}
 	f.eval = &evaluator{placement: places, x: x, terms: map[string]*termSet{}, units: map[string]*termSet{}}
 	f.query = query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
+	if f.s.Survey {
+		return f.surveyed()
+	}
 	anyWord := f.query.Any()
 	if anyWord == nil || f.s.Exact || f.s.AllWords {
 		return f.strictly(ctx)
@@ -118,6 +121,15 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 		}
 	}
 	return res, err
+}
+
+// surveyed answers a search that asks for a survey.
+func (f *finder) surveyed() (*Result, error) {
+	if anyWord := f.query.Any(); anyWord != nil && !f.s.Exact && !f.s.AllWords {
+		f.query = anyWord
+	}
+	found, err := f.survey()
+	return &Result{Survey: found, Exact: true}, err
 }
 
 // lacksAll reports whether no entry has all words of a query of any words.

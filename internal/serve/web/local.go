@@ -150,7 +150,7 @@ func (l local) Search(ctx context.Context, q index.Search, only Only) (*Found, e
 	out := &Found{About: map[string]about.Tape{}}
 	spaces := l.s.together(ctx, l)
 	var err error
-	out.Result, err = catalog.SearchAll(q, func(q index.Search, in func(base string) bool) (results []*index.Result, err error) {
+	search := func(q index.Search, in func(base string) bool) (results []*index.Result, err error) {
 		for _, w := range spaces {
 			if !in(w.base) {
 				continue
@@ -164,7 +164,15 @@ func (l local) Search(ctx context.Context, q index.Search, only Only) (*Found, e
 			}
 		}
 		return results, nil
-	})
+	}
+	if len(spaces) == 1 {
+		var one []*index.Result
+		if one, err = search(q, func(string) bool { return true }); err == nil {
+			out.Result = one[0]
+		}
+	} else {
+		out.Result, err = catalog.SearchAll(q, search)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -23,11 +24,25 @@ func Mark(res *index.Result, name string) {
 }
 
 // SearchAll makes one result of a search in several workspaces. in searches the workspaces whose names only accepts, and
-// gives their results these names with [Mark]. Similar words are searched for only if no workspace has a match for the
-// words as they are spelt.
+// gives their results these names with [Mark]. Words are weighed as in one search of all entries. Similar words are
+// searched for only if no workspace has a match for the words as they are spelt.
 func SearchAll(s index.Search, in func(s index.Search, only func(name string) bool) ([]*index.Result, error)) (*index.Result, error) {
 	asSpelt := s
-	asSpelt.AsSpelt = true
+	if s.How == index.Words {
+		survey := s
+		survey.Survey = true
+		surveys, err := in(survey, everyName)
+		if err != nil {
+			return nil, err
+		}
+		asSpelt.Among = &index.Survey{}
+		for _, res := range surveys {
+			if res.Survey != nil {
+				asSpelt.Among.Add(res.Survey)
+			}
+		}
+	}
+	asSpelt.AsSpelt = asSpelt.AsSpelt || !s.AnyWords()
 	results, err := inTwoSteps(asSpelt, in)
 	if err != nil {
 		return nil, err
@@ -51,7 +66,7 @@ func SearchAll(s index.Search, in func(s index.Search, only func(name string) bo
 		out.Some = out.Some && (res.Some || !found(res))
 		out.Matches += res.Matches
 		out.Exact = out.Exact && res.Exact
-		out.Instead = res.Instead
+		out.Instead = cmp.Or(out.Instead, res.Instead)
 	}
 	out.Hits = merge(results, s)
 	return out, nil

@@ -138,7 +138,7 @@ func (x *chooser) first() int {
 	case x.Newest:
 		return min(max(x.Limit, 16), Candidates)
 	case x.Brief:
-		return Candidates / 4
+		return Candidates / 2
 	}
 	return Candidates
 }
