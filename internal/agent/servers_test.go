@@ -80,7 +80,7 @@ func (s modelServer) run(t *testing.T) (url string, requests func() int) {
 			return
 		case next == 1 && !busy:
 			busy = true
-			w.Header().Set("Retry-After-Ms", "1")
+			w.Header().Set("Retry-After-Ms", "1") // else the test would wait
 			s.busy(w)
 			return
 		case next == 3 && !full:

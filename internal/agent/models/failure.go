@@ -83,10 +83,16 @@ func (f *failure) again(tries int) (time.Duration, bool) {
 	return firstWait << (2 * (tries - 1)), true
 }
 
-// spent reports whether money or a quota is used up, which no waiting helps.
+// spent reports whether money or a quota is used up, which no waiting helps. A quota for which the server says how long
+// to wait is none for good: Gemini's of a minute.
 func (f *failure) spent() bool {
 	text := strings.ToLower(f.code + " " + f.text)
-	for _, words := range []string{"insufficient_quota", "exceeded your current quota", "billing", "credit balance", "insufficient credits", "insufficient balance", "payment required", "insufficient_balance", "quota_exceeded", "usage limit", "spending limit", "out of credits"} {
+	for _, words := range []string{"insufficient_quota", "billing_hard_limit", "credit balance", "insufficient credits", "insufficient balance", "insufficient_balance", "payment required", "out of credits"} {
+		if strings.Contains(text, words) {
+			return true
+		}
+	}
+	for _, words := range []string{"exceeded your current quota", "quota_exceeded", "quota exceeded", "usage limit", "spending limit"} {
 		if strings.Contains(text, words) && !f.waits {
 			return true
 		}

@@ -43,7 +43,11 @@ func (p *provider) call(ctx context.Context, q request, a *answer) error {
 		raw, _ := io.ReadAll(io.LimitReader(body, maxError)) // an error that breaks off says something, too
 		return refusalOf(res, raw)
 	}
-	return silence.cause(ctx, p.read(res, body, q, a))
+	err = silence.cause(ctx, p.read(res, body, q, a))
+	if f := (*failure)(nil); errors.As(err, &f) && !f.waits {
+		f.wait, f.waits = waitIn(res.Header, time.Now())
+	}
+	return err
 }
 
 // newRequest makes a request to an address below the provider's, with its key, headers and query.

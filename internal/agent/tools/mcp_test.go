@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -272,4 +273,28 @@ func TestMCPRedirect(t *testing.T) {
 		t.Errorf("the other server was asked %d times", n)
 	}
 	e.Close()
+}
+
+// Banners and logs on a server's standard output are skipped; a server that cannot be used is told once, and the others
+// work. (modelcontextprotocol/rust-sdk#938, anthropics/claude-code#64541)
+func TestMCPBanner(t *testing.T) {
+	t.Parallel()
+	program, err := filepath.Abs(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := newEnv(t, func(o *Options) {
+		o.Servers = map[string]Server{
+			"dead":   {Command: "false"},
+			"banner": {Command: "sh", Args: []string{"-c", `echo "Welcome to the server!"; echo; echo '{"level":"info","msg":"started"}'; echo '{broken'; exec "$0"`, program}, Env: map[string]string{helper: "mcp"}},
+		}
+	})
+	contains(t, e.must("banner.echo", anything), "hello")
+	if list := e.Problems(); len(list) != 1 || !strings.Contains(list[0], "the MCP server dead cannot be used: it did not start: it has ended") {
+		t.Errorf("the problems are %q", list)
+	}
+	e.All(t.Context())
+	if list := e.Problems(); len(list) != 0 {
+		t.Errorf("the problems are told again: %q", list)
+	}
 }
