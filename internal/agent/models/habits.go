@@ -16,6 +16,7 @@ type habits struct {
 	given map[string]bool // what is left out or done otherwise
 	limit int             // the most tokens that an answer may have; 0: not known
 	once  int             // the same for the next request only
+	image map[string]bool // by [pictureID]: pictures that are left out
 	tool  map[string]int  // by name: 1, the schema is a plain one; 2, the tool is left out
 }
 
@@ -72,7 +73,8 @@ func (h habits) with(what, notice string) (change, bool) {
 }
 
 func (h habits) copied() habits {
-	to := habits{given: map[string]bool{}, tool: map[string]int{}, limit: h.limit}
+	to := habits{given: map[string]bool{}, tool: map[string]int{}, image: map[string]bool{}, limit: h.limit}
+	maps.Copy(to.image, h.image)
 	maps.Copy(to.given, h.given)
 	maps.Copy(to.tool, h.tool)
 	return to
@@ -119,7 +121,25 @@ func refusals() []refused {
 // Could not process image, image exceeds 5 MB maximum (Anthropic). (openclaw/openclaw#132050, anthropics/claude-code#56016)
 var pictureWords = []string{"image", "picture", "vision", "multimodal", "multi-modal", "modalit", "media", "audio", "video", "file_data", "document", "pdf", "content part", "content type", "must be a string", "mmproj"}
 
-const saidPictures = "the server takes no pictures or files here; it gets a note in their place"
+// blindWords say that no picture at all is taken. Other refusals are about the pictures of that request: they are too
+// large, or broken (NousResearch/hermes-agent#76039, github/copilot-cli#3767, can1357/oh-my-pi#271).
+var blindWords = []string{"support image", "support vision", "support picture", "image input", "images are not supported", "not a multimodal", "not multimodal", "mmproj", "at most 0 image", "unknown variant", "must be a string", "does not support", "doesn't support", "not supported"}
+
+// withoutImages leaves out all pictures, or those of the request.
+func (h habits) withoutImages(text string, q request) (change, bool) {
+	if containsAny(text, blindWords) {
+		return h.with(withoutPictures, "the model takes no pictures or files; it gets a note in their place")
+	}
+	to := h.copied()
+	for _, id := range q.images {
+		to.image[id] = true
+	}
+	return change{withoutPictures, "the server refuses a picture or a file; the model gets a note in its place", to}, true
+}
+
+func containsAny(text string, list []string) bool {
+	return slices.ContainsFunc(list, func(words string) bool { return strings.Contains(text, words) })
+}
 
 // without returns the habits with which a refused request may be made again. ok is false if nothing in it was refused
 // that can be left out, or if that was tried.
@@ -134,22 +154,15 @@ func (h habits) without(f *failure, q request) (ch change, ok bool) {
 	if ch, ok := h.lowered(text, q); ok {
 		return ch, true
 	}
+	large := f.status == 413 || strings.Contains(text, "size") || strings.Contains(text, "bytes")
+	if pictures := len(q.images) > 0; pictures && f.overflow() && large || pictures && !f.overflow() && containsAny(text, pictureWords) {
+		return h.withoutImages(text, q)
+	}
 	if f.overflow() {
 		return change{}, false
 	}
-	has := func(list []string) bool {
-		for _, words := range list {
-			if strings.Contains(text, words) {
-				return true
-			}
-		}
-		return false
-	}
-	if q.pictures && has(pictureWords) {
-		return h.with(withoutPictures, saidPictures)
-	}
 	for _, r := range refusals() {
-		if has(r.words) && (r.has == nil || r.has(q)) {
+		if containsAny(text, r.words) && (r.has == nil || r.has(q)) {
 			if ch, ok := h.with(r.what, r.said); ok {
 				return ch, true
 			}
@@ -161,8 +174,8 @@ func (h habits) without(f *failure, q request) (ch change, ok bool) {
 	if ch, ok := h.withoutTool(text, q); ok {
 		return ch, true
 	}
-	if q.pictures && (f.status == 400 || f.status == 404 || f.status == 413 || f.status == 415 || f.status == 422) {
-		return h.with(withoutPictures, saidPictures) // a picture must not block the session for good
+	if len(q.images) > 0 && (f.status == 400 || f.status == 404 || f.status == 415 || f.status == 422) {
+		return h.withoutImages(text, q) // a picture must not block the session for good
 	}
 	return change{}, false
 }
@@ -174,7 +187,8 @@ var numbers = regexp.MustCompile(`\d[\d,_]*`)
 // completion)" of OpenAI and vLLM.
 var inContext = []*regexp.Regexp{
 	regexp.MustCompile(`context limit: (?P<in>\d+) \+ (?P<out>\d+) > (?P<all>\d+)`),
-	regexp.MustCompile(`context length is (?P<all>\d+) tokens.*?\((?P<in>\d+) (?:in|of) the (?:messages|input|prompt)[^)]*?(?P<out>\d+) (?:in|of) the (?:completion|output)`),
+	regexp.MustCompile(`context length is (?P<all>\d+) tokens.*?\((?P<in>\d+) (?:in the|of the|of) (?:text )?(?:messages|input|prompt)[^)]*?(?P<out>\d+) (?:in|of) the (?:completion|output)`),
+	regexp.MustCompile(`context length is (?P<all>\d+) tokens.*?requested (?P<out>\d+) output tokens and your prompt contains at least (?P<in>\d+)`),
 }
 
 // leastLowered is the fewest tokens that an answer is given when only the limit of the answer makes a request too long.

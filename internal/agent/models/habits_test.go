@@ -81,9 +81,12 @@ func TestRefusedRequests(t *testing.T) {
 		// openclaw/openclaw#132050, anthropics/claude-code#56016, sipeed/picoclaw#2525
 		"pictures":           {"openai:x", []string{picture}, 404, has("image_url", `{"error":{"message":"No endpoints found that support image input","code":404}}`), "a picture or file was here", 2, "takes no pictures"},
 		"pictures, mmproj":   {"openai:x", []string{picture}, 500, has("image_url", `{"error":{"code":500,"message":"image input is not supported - hint: if this is unexpected, you may need to provide the mmproj","type":"server_error"}}`), "a picture or file was here", 2, "takes no pictures"},
-		"pictures, no words": {"openai:x", []string{picture}, 400, has("image_url", `{"error":"bad request"}`), "a picture or file was here", 2, "takes no pictures"},
+		"pictures, no words": {"openai:x", []string{picture}, 400, has("image_url", `{"error":"bad request"}`), "a picture or file was here", 2, "refuses a picture"},
 		"a picture as a result": {"anthropic:claude", []string{`{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}]}`}, 400,
-			has("base64", `{"type":"error","error":{"type":"invalid_request_error","message":"messages.0.content.0.tool_result.content.0.image.source.base64: Could not process image"}}`), "a picture or file was here", 2, "takes no pictures"},
+			has("base64", `{"type":"error","error":{"type":"invalid_request_error","message":"messages.0.content.0.tool_result.content.0.image.source.base64: Could not process image"}}`), "a picture or file was here", 2, "refuses a picture"},
+		"too large a picture": {"openai:x", []string{picture}, 413, has("image_url", `413 failed to parse request`), "a picture or file was here", 2, "refuses a picture"},
+		"foreign thoughts": {"anthropic:claude", []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"x"},{"type":"text","text":"b"}]}`, `{"role":"user","content":"c"}`}, 400,
+			has("thinking", "{\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"messages.1.content.0: Invalid `signature` in `thinking` block\"}}"), `"text":"b"`, 2, ""},
 		"cache_control": {"anthropic:claude", nil, 400, has("cache_control", `{"type":"error","error":{"message":"system.0.cache_control: Extra inputs are not permitted"}}`), "be brief", 2, ""},
 		// anomalyco/opencode#39826, zed-industries/zed#44875
 		"a schema":        {"openai:x", nil, 400, has("$ref", `{"error":{"message":"Invalid schema for function 'bad': $ref is not supported"}}`), `"type":"integer"`, 2, ""},

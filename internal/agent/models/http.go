@@ -143,6 +143,9 @@ func firstByte(body *bufio.Reader) (byte, error) {
 
 // streamed adds an event of a stream.
 func (a *answer) streamed(e serverEvent, q request) error {
+	if e.data[0] == ':' {
+		return nil // a comment that a proxy has made an event of (anomalyco/opencode#50871)
+	}
 	if !json.Valid(e.data) {
 		return &failure{text: "the server sent what is not JSON: " + shorten(string(e.data)), passing: true}
 	}

@@ -2,6 +2,7 @@ package models
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"tape/internal/text/jsonl"
@@ -29,6 +30,16 @@ func outputLimit(model string) int {
 
 // messages returns the body of a request to Anthropic's messages API.
 func (q *request) messages(system string, list []message, kept []Kept, h habits) object {
+	for i, m := range list {
+		blocks := blocksOf(m.m["content"])
+		said := slices.DeleteFunc(slices.Clone(blocks), func(b json.RawMessage) bool {
+			kind := jsonl.GetString(b, "type")
+			return kind == "thinking" || kind == "redacted_thinking"
+		})
+		if q.kept = q.kept || len(said) < len(blocks); h.gave(withoutKept) && len(said) < len(blocks) { // an import's, of another server
+			list[i].set("content", encode(said))
+		}
+	}
 	keptFor(list, kept, func(m *message, k Kept) {
 		m.set("content", encode(append(append([]json.RawMessage(nil), k.Before...), blocksOf(m.m["content"])...)))
 	})

@@ -1,6 +1,8 @@
 package models
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -25,8 +27,9 @@ type request struct {
 	limit int  // of the answer, in tokens; 0: none is sent
 	event func(a *answer, data []byte) error
 
-	system, pictures, kept, usage, cache bool // what it has
-	tools                                []hooks.Tool
+	system, kept, usage, cache bool     // what it has
+	images                     []string // the pictures and files in it, by [pictureID]
+	tools                      []hooks.Tool
 }
 
 // object is a JSON object whose members are kept as they are.
@@ -47,11 +50,7 @@ func (p *provider) request(model string, r Request, h habits) request {
 		}
 	}
 	list := decoded(r.Messages)
-	q.pictures = hasPictures(list)
-	if h.gave(withoutPictures) {
-		q.pictures = false
-		list = withNoPictures(list)
-	}
+	list, q.images = withPictures(list, func(id string) bool { return !h.gave(withoutPictures) && !h.image[id] })
 	var kept []Kept
 	for _, k := range r.Kept {
 		if k.By == p.id(model) && !h.gave(withoutKept) {
@@ -160,36 +159,36 @@ func isPicture(part []byte) bool {
 	return false
 }
 
-func hasPictures(list []message) bool {
-	for _, m := range list {
-		for part := range jsonl.Elements(m.m["content"]) {
-			if isPicture(part) {
-				return true
-			}
-			for inner := range jsonl.Elements(jsonl.Get(part, "content")) {
-				if isPicture(inner) {
-					return true
-				}
-			}
-		}
-	}
-	return false
+// pictureID identifies a picture or a file.
+func pictureID(part []byte) string {
+	sum := sha256.Sum256(part)
+	return hex.EncodeToString(sum[:8])
 }
 
-// withNoPictures returns messages with a text in the place of each picture.
-func withNoPictures(list []message) []message {
+// withPictures returns messages with a text in the place of each picture that is not wanted, and the ids of the others.
+func withPictures(list []message, wanted func(id string) bool) (out []message, ids []string) {
+	changed := false
 	var parts func(content json.RawMessage) json.RawMessage
 	parts = func(content json.RawMessage) json.RawMessage {
 		var out []json.RawMessage
 		for part := range jsonl.Elements(content) {
-			switch inner := jsonl.Get(part, "content"); {
+			inner := jsonl.Get(part, "content")
+			switch {
+			case isPicture(part) && wanted(pictureID(part)):
+				ids = append(ids, pictureID(part))
 			case isPicture(part):
+				changed = true
 				part = encode(map[string]string{"type": "text", "text": textPicture})
 			case len(inner) > 0 && inner[0] == '[':
 				var m object
 				if json.Unmarshal(part, &m) == nil {
+					before := changed
+					changed = false
 					m["content"] = parts(inner)
-					part = encode(m)
+					if changed {
+						part = encode(m)
+					}
+					changed = changed || before
 				}
 			}
 			out = append(out, part)
@@ -197,11 +196,16 @@ func withNoPictures(list []message) []message {
 		return encode(out)
 	}
 	for i, m := range list {
-		if content := m.m["content"]; len(content) > 0 && content[0] == '[' && hasPictures(list[i:i+1]) {
-			list[i].set("content", parts(content))
+		content := m.m["content"]
+		if len(content) == 0 || content[0] != '[' {
+			continue
+		}
+		changed = false
+		if next := parts(content); changed {
+			list[i].set("content", next)
 		}
 	}
-	return list
+	return list, ids
 }
 
 // idsOf returns the ids of the calls in a message, in either form.
