@@ -115,8 +115,10 @@ func words() map[layout.HintKind]string {
 		layout.PurgeWhole:      "--whole removes all of its text",
 		layout.PutAfterTheirs: "to put your entries after theirs (or, with another name in the last line, on a tape of their own):\n" +
 			"tape --tape {1} export > {2}\ntape --tape {1} reset --archive\ntape pull --tape {1}\ntape --tape {1} import bub {2}",
-		layout.RaiseMaxLine:   "add large content as an artifact: tape append --artifact FILE; or raise the limit with: tape config max_line BYTES",
-		layout.RebuildTeam:    "tape team sync fills it again from the remotes; tokens stay",
+		layout.RaiseMaxLine: "add large content as an artifact: tape append --artifact FILE; or raise the limit with: tape config max_line BYTES",
+		layout.RebuildTeam:  "tape team sync fills it again from the remotes; tokens stay",
+		layout.SecretName: "nothing was sent; the name has it, and names stay: revoke it, and write the session onto a tape of another name:\n" +
+			"tape --tape NAME export --with-secrets > session.jsonl\ntape new OTHER\ntape --tape OTHER import bub session.jsonl\ntape rm NAME --forget\nif it is no secret: --allow-secret {1}",
 		layout.RenameOrAllow:  "choose another name; or, if it is not a secret: tape config allow_secret {1}",
 		layout.RenameTag:      "tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name",
 		layout.RepairTape:     "tape verify --repair sets aside what is damaged, says where, and goes on with everything else",

@@ -3,6 +3,7 @@ package rows
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
@@ -29,7 +30,7 @@ func (o *Purge) Object(p repo.Purged) stdio.Object {
 			return stdio.Object{{"remote", r.Remote}, {"ref", r.Ref}, {"commit", r.Commit}}
 		})},
 		{"others", stdio.Objects(p.Others, func(other purge.PurgedOther) stdio.Object {
-			return stdio.Object{{"tape", other.Tape}, {"entries", other.Entries}, {"fingerprints", other.Fingerprints}}
+			return stdio.Object{{"tape", other.Tape}, {"entries", append([]int64{}, other.Entries...)}, {"commits", other.Commits}, {"fingerprints", other.Fingerprints}}
 		})},
 		{"removed", p.Removed}, {"left", p.Left}, {"transcripts", append([]string{}, o.Transcripts...)}, {"finished", p.Finished}}
 }
@@ -73,10 +74,23 @@ func (o *Purge) Others(p repo.Purged) []string {
 		for _, fp := range other.Fingerprints {
 			purge += " --fingerprint " + fp
 		}
-		if len(other.Fingerprints) == 0 {
-			purge += " " + display.IDs(other.Entries) + " --whole"
+		var where []string
+		if len(other.Entries) > 0 {
+			where = append(where, display.Truncate(display.IDs(other.Entries), LineCells))
 		}
-		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", display.Quoted(other.Tape), display.Truncate(display.IDs(other.Entries), LineCells), purge, display.ShellWord(other.Tape)))
+		if other.Commits > 0 {
+			where = append(where, "the message or author of "+display.Count(other.Commits, "commit", "commits"))
+		}
+		switch {
+		case len(other.Fingerprints) > 0:
+		case len(other.Entries) > 0:
+			purge += " " + display.IDs(other.Entries) + " --whole"
+		default:
+			for _, fp := range p.Fingerprints {
+				purge += " --fingerprint " + fp
+			}
+		}
+		out = append(out, fmt.Sprintf("%s has it, too, in %s: %s --tape %s", display.Quoted(other.Tape), strings.Join(where, " and "), purge, display.ShellWord(other.Tape)))
 	}
 	return out
 }

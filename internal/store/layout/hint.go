@@ -72,6 +72,7 @@ const (
 	PutAfterTheirs     HintKind = "put-after-theirs" // tape, file
 	RaiseMaxLine       HintKind = "raise-max-line"
 	RebuildTeam        HintKind = "rebuild-team"
+	SecretName         HintKind = "secret-name"     // fingerprint
 	RenameOrAllow      HintKind = "rename-or-allow" // fingerprint
 	RenameTag          HintKind = "rename-tag"
 	RepairTape         HintKind = "repair-tape"

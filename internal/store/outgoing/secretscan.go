@@ -18,7 +18,8 @@ import (
 
 // SecretFinding is a secret in what would be pushed.
 type SecretFinding struct {
-	Tape   string
+	Tape   string // a secret in its name is masked
+	named  bool   // it was
 	Entry  int64  // 0 if it is in the message of a commit or tag, or in a file that is not a tape's
 	Commit string // the oldest commit read that has it; for a tag's message, the tag object
 	Rule   string
@@ -63,6 +64,9 @@ func (e *SecretsError) Hints() []layout.Hint {
 		return nil
 	}
 	f := e.Findings[0]
+	if f.named {
+		return []layout.Hint{{Kind: layout.SecretName, Args: []string{f.Fingerprint}}}
+	}
 	return []layout.Hint{{Kind: layout.PurgeOrAllow, Args: []string{f.Fingerprint, f.Tape, e.Clean}}}
 }
 
@@ -151,6 +155,7 @@ func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
 	}
 	seen := map[place]bool{}
 	inEntry := map[string]bool{}
+	name, _ := jsonl.String(first(c.s.Config().Scanner().Mask(jsonl.AppendString(nil, tape), c.s.Allows)))
 	var out []SecretFinding
 	for _, f := range all {
 		at := place{f.entry, "", f.Fingerprint}
@@ -162,10 +167,12 @@ func (c *SecretScan) secretsOf(tape string, all []scanned) []SecretFinding {
 		}
 		seen[at] = true
 		inEntry[f.Fingerprint] = inEntry[f.Fingerprint] || f.entry > 0
-		out = append(out, SecretFinding{Tape: tape, Entry: f.entry, Commit: f.commit.String(), Rule: f.Rule, Path: f.Path, Masked: f.Masked, Fingerprint: f.Fingerprint})
+		out = append(out, SecretFinding{Tape: name, named: name != tape, Entry: f.entry, Commit: f.commit.String(), Rule: f.Rule, Path: f.Path, Masked: f.Masked, Fingerprint: f.Fingerprint})
 	}
 	return out
 }
+
+func first(value []byte, _ []secrets.Finding) []byte { return value }
 
 type scanJob struct {
 	number  int // in the order of commits, the oldest first

@@ -3,17 +3,23 @@ package purge
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io"
 	"maps"
 	"slices"
+	"strings"
+
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
 )
 
-// findOthers finds other tapes and forks whose entries contain what was taken out of this one. They
-// are not changed; each needs its own purge.
+// findOthers finds other tapes and forks that contain what was taken out of this one: in their entries, in the
+// artifacts that these refer to, or in their commits. They are not changed; each needs its own purge.
 func (p *purge) findOthers(ctx context.Context) error {
 	if len(p.mask.Texts) == 0 {
 		return nil
@@ -29,6 +35,7 @@ func (p *purge) findOthers(ctx context.Context) error {
 		return has
 	}
 	done := map[string]bool{p.root: true} // tapes, with their forks
+	p.commits = map[gitstore.Hash]bool{}
 	for _, t := range all {
 		if done[snapshot.RootName(t)] {
 			continue
@@ -37,7 +44,7 @@ func (p *purge) findOthers(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(other.Entries) > 0 {
+		if len(other.Entries)+other.Commits > 0 {
 			done[t.Name()] = true
 			p.out.Others = append(p.out.Others, other)
 		}
@@ -75,9 +82,65 @@ func (p *purge) searchOther(ctx context.Context, t *workspace.Tape, known *secre
 				detected[fp] = true
 			}
 		}
+		for _, a := range layout.Artifacts(e.Payload) {
+			data, err := readArtifact(now, a.SHA256)
+			if err != nil {
+				continue // it is nowhere, or its file is damaged, which verify reports
+			}
+			if has, fps := p.has(known, jsonl.AppendString(nil, strings.ToValidUTF8(string(data), "\uFFFD"))); has {
+				if !slices.Contains(other.Entries, e.ID) {
+					other.Entries = append(other.Entries, e.ID)
+				}
+				for _, fp := range fps {
+					detected[fp] = true
+				}
+			}
+		}
+	}
+	if err := p.searchCommits(ctx, t, known, detected, &other); err != nil {
+		return other, err
 	}
 	other.Fingerprints = slices.Sorted(maps.Keys(detected))
 	return other, nil
+}
+
+func readArtifact(now *snapshot.Snapshot, name string) ([]byte, error) {
+	phase, full, err := now.FindArtifact(name)
+	if err != nil {
+		return nil, err
+	}
+	r, _, err := now.OpenArtifact(phase, full)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(r)
+	return data, errors.Join(err, r.Close())
+}
+
+// searchCommits counts the commits of another tape that have it in their messages, or in the names of people.
+func (p *purge) searchCommits(ctx context.Context, t *workspace.Tape, known *secrets.KnownFinder, detected map[string]bool, other *PurgedOther) error {
+	head, err := p.s.Git().Ref(t.Ref())
+	if err != nil {
+		return nil //nolint:nilerr // it has no commit yet
+	}
+	for c, err := range lineage.Ancestors(p.s, head) {
+		if err != nil {
+			p.left("the commits of %q could not be searched: %v", t.Name(), err)
+			return ctx.Err()
+		}
+		if p.commits[c.Hash] {
+			continue
+		}
+		p.commits[c.Hash] = true
+		text := strings.Join([]string{c.Author.Name, c.Author.Email, c.Committer.Name, c.Committer.Email, c.Message}, "\n")
+		if has, fps := p.has(known, jsonl.AppendString(nil, strings.ToValidUTF8(text, "\uFFFD"))); has {
+			other.Commits++
+			for _, fp := range fps {
+				detected[fp] = true
+			}
+		}
+	}
+	return ctx.Err()
 }
 
 // has reports whether a line contains known secrets, and which of them the scanner detects there. A
@@ -106,7 +169,7 @@ func (p *purge) reportKept(ctx context.Context) error {
 		p.left("the secret %s is short, or a word: it is masked only where the context shows that it is a secret, and remains elsewhere", fp)
 	}
 	if p.r.Kept > 0 {
-		p.left("it stays in %d of the commits: in the name of an author, a tape or a fork", p.r.Kept)
+		p.left("it stays in %d of the commits: in the name of a tape or a fork", p.r.Kept)
 	}
 	all, err := p.s.TapesAndForks(ctx)
 	if err != nil {

@@ -79,10 +79,11 @@ type PurgedRemote struct {
 	Commit string
 }
 
-// PurgedOther is another tape or fork whose entries contain something of what was taken out. It was not changed.
+// PurgedOther is another tape or fork that contains something of what was taken out. It was not changed.
 type PurgedOther struct {
 	Tape    string
-	Entries []int64 // that contain it, committed or not
+	Entries []int64 // that contain it, or refer to an artifact that does, committed or not
+	Commits int     // whose message, author or committer contains it
 	// Fingerprints are what a purge of that tape must name. Secrets that the scanner does not detect
 	// there are not among them; those need a purge of whole entries.
 	Fingerprints []string
@@ -114,6 +115,7 @@ type purge struct {
 	family      map[gitstore.Hash]bool // all commits of the members, their archives and reflogs
 	foreign     *rewrite.Rewriter      // finds commits of other refs that descend from rewritten ones
 	writers     []*writer.Writer       // of the members, while locked
+	commits     map[gitstore.Hash]bool // of other tapes, that were searched
 	out         Purged
 }
 

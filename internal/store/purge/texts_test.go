@@ -227,7 +227,7 @@ func TestPurgeOthersShortBesideLong(t *testing.T) {
 	storetest.Append(t, o, repo.Message("user", "only "+short), repo.Message("user", "both "+short+" and "+long))
 	done, err := m.Purge(t.Context(), repo.PurgeOptions{IDs: []int64{2, 3}})
 	storetest.Must(t, err)
-	if got := fmt.Sprint(done.Others); got != "[{other [3] []}]" {
+	if got := fmt.Sprint(done.Others); got != "[{other [3] 0 []}]" {
 		t.Errorf("the other tapes are %s, want the entry with both", got)
 	}
 	for line, want := range map[string]bool{"only " + short: false, "both " + short + " and " + long: true} {
@@ -285,7 +285,7 @@ func TestPurgeOthers(t *testing.T) {
 	storetest.Checkpoint(t, storetest.Tape(t, s, "not told"))
 	storetest.Fork(t, storetest.Tape(t, s, "not told"), "with it", "")
 	storetest.Append(t, storetest.Fork(t, storetest.Tape(t, s, "forked"), "x", ""), repo.Message("user", storetest.Leak(1)))
-	want := fmt.Sprintf("[{forked/x [3] []} {not told [3] []} {told [3 4] [%s]}]", storetest.Print("key", storetest.Leak(1)))
+	want := fmt.Sprintf("[{forked/x [3] 0 []} {not told [3] 0 []} {told [3 4] 0 [%s]}]", storetest.Print("key", storetest.Leak(1)))
 	for _, dry := range []bool{true, false} {
 		done := purgeKeys(t, m, repo.PurgeOptions{IDs: []int64{2}, DryRun: dry})
 		slices.SortFunc(done.Others, func(a, b purge.PurgedOther) int { return strings.Compare(a.Tape, b.Tape) })

@@ -33,7 +33,7 @@ type Rewriter struct {
 	names   map[string]string         // changed names of anchors, by the old ones
 	Folders map[string]string         // changed folders of phases, by the old ones
 	Signed  int                       // how many signatures were dropped
-	Kept    int                       // commits that still contain a masked text in the name of a person, tape or fork
+	Kept    int                       // commits that still contain a masked text in the name of a tape or fork
 }
 
 // PhaseTree is the folder of a phase.
@@ -106,7 +106,8 @@ func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commi
 	if err != nil {
 		return err
 	}
-	if follows || tree != c.Tree || message != c.Message {
+	names := r.people(string(raw)) // also when learning
+	if follows || tree != c.Tree || message != c.Message || names {
 		raw = r.encode(string(raw), tree, message)
 		r.Commits[h] = r.put(gitstore.KindCommit, raw)
 	}
@@ -116,8 +117,23 @@ func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commi
 	return nil
 }
 
-// encode returns the raw commit with another tree, parents and message. Other headers stay, except
-// signatures, which would be wrong.
+// people reports whether the name or the address of a commit's author or committer has a masked text.
+func (r *Rewriter) people(raw string) (has bool) {
+	head, _, _ := strings.Cut(raw, "\n\n")
+	for line := range strings.SplitSeq(head, "\n") {
+		if hasPerson(line) && r.mask.Text(line) != line {
+			has = true
+		}
+	}
+	return has
+}
+
+func hasPerson(line string) bool {
+	return strings.HasPrefix(line, "author ") || strings.HasPrefix(line, "committer ") || strings.HasPrefix(line, "tagger ")
+}
+
+// encode returns the raw commit with another tree, parents and message, and without masked texts in names. Other
+// headers stay, except signatures, which would be wrong.
 func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte {
 	head, _, _ := strings.Cut(raw, "\n\n")
 	var b strings.Builder
@@ -132,6 +148,8 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 		switch h, err := gitstore.ParseHash(value); {
 		case dropped:
 			continue
+		case hasPerson(line):
+			line = r.mask.Text(line)
 		case key == "tree":
 			line = "tree " + tree.String()
 		case key == "parent" && err == nil:
@@ -210,6 +228,7 @@ func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitst
 		tag.Message = r.mask.Text(tag.Message)
 	}
 	tag.Object, tag.Name = r.To(tag.Object), name
+	tag.Tagger.Name, tag.Tagger.Email = r.mask.Text(tag.Tagger.Name), r.mask.Text(tag.Tagger.Email)
 	return r.put(gitstore.KindTag, gitstore.EncodeTag(tag)), nil
 }
 
