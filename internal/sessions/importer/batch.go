@@ -163,6 +163,11 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	if err != nil {
 		return 0, err
 	}
+	if !info.Named && out.o.Tape == "" && out.o.Fallback == "" && out.part == nil && out.res.File != "-" {
+		if out.res.Tape, err = b.nameOfFile(ctx, f, src, out.res.Tape); err != nil {
+			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
+		}
+	}
 	if info.Full != "" && out.o.Tape == "" {
 		if out.res.Tape, err = b.nameOf(ctx, f, src, info); err != nil {
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)

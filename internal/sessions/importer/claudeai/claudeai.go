@@ -47,6 +47,10 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		data := record.NewObject(64).Str("title", title).Done()
 		c.In("").Put(record.Event(key+"/title/"+c.counts.Key(data), date, "tape.title", data))
 	}
+	if summary := jsonl.GetString(raw, "summary"); summary != "" { // it grows with the conversation
+		data := record.NewObject(len(summary)).Str("text", summary).Done()
+		c.In("").Put(record.Event(key+"/summary/"+c.counts.Key(data), date, "session.summary", data))
+	}
 	var nodes []record.Node
 	before := ""
 	for m := range jsonl.Elements(jsonl.Get(raw, "chat_messages")) {

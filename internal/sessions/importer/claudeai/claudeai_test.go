@@ -73,6 +73,23 @@ func TestClaudeAI(t *testing.T) {
 		`message {"role":"assistant","content":"two"}`)
 }
 
+// TestSummary: the summary that claude.ai makes of a conversation is kept, and a voice note is part of the answer
+// (danny-avila/LibreChat#11124, osteele/claude-chat-viewer#5).
+func TestSummary(t *testing.T) {
+	seen := formattest.Seen{}
+	with := strings.Replace(conversation("c-4", message("u", root, "human", text("ask"), ""),
+		message("v", "u", "assistant", `{"type":"voice_note","title":"v","text":"said"},`+text("written"), "")), `"name":"Weather"`, `"name":"","summary":"**Overview**"`, 1)
+	items, _ := imp.Items(t, claudeai.Format.Name, "x.json", []byte(with), seen)
+	formattest.Want(t, items,
+		`event {"name":"session","data":{"uuid":"c-4"}}`,
+		`event {"name":"session.summary","data":{"text":"**Overview**"}}`,
+		`message {"role":"user","content":"ask"}`,
+		`message {"role":"assistant","content":"said"}`,
+		`message {"role":"assistant","content":"written"}`)
+	items, _ = imp.Items(t, claudeai.Format.Name, "x.json", []byte(strings.Replace(with, "Overview", "Longer overview", 1)), seen)
+	formattest.Want(t, items, `event {"name":"session.summary","data":{"text":"**Longer overview**"}}`)
+}
+
 // TestNewerExport: a newer export adds what is new.
 func TestNewerExport(t *testing.T) {
 	seen := formattest.Seen{}

@@ -92,6 +92,13 @@ func (e element) block(block []byte, key string) {
 			Failed: string(jsonl.Get(block, "is_error")) == "true",
 		}, rest("content", "tool_use_id", "is_error", "name").OrNil())
 	default:
+		// Newer types, such as a voice_note, also say something (osteele/claude-chat-viewer#5).
+		if text := jsonl.Get(block, "text"); len(text) > 2 && text[0] == '"' {
+			p := record.Message(key, date, "assistant", text)
+			p.Extra = record.With(rest("text").OrNil(), "type", record.Quote(typ))
+			put(p)
+			return
+		}
 		put(record.Event(key, date, "part."+cmp.Or(typ, "unknown"), rest().Done()))
 	}
 }
