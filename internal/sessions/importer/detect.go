@@ -22,6 +22,9 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 		return nil
 	}
 	hinted := l.byPath(name)
+	if hinted != nil && hinted.Named != nil && hinted.Named(head) {
+		return hinted
+	}
 	votes := map[*record.Format]int{}
 	complete := false // there is a record of some kind
 	rest := head

@@ -10,8 +10,10 @@ import (
 	"tape/internal/sessions/importer/chatgpt"
 	"tape/internal/sessions/importer/claudeai"
 	"tape/internal/sessions/importer/claudecode"
+	"tape/internal/sessions/importer/claudestream"
 	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/codex"
+	"tape/internal/sessions/importer/codexexec"
 	"tape/internal/sessions/importer/copilot"
 	"tape/internal/sessions/importer/crush"
 	"tape/internal/sessions/importer/gemini"
@@ -20,6 +22,7 @@ import (
 	"tape/internal/sessions/importer/pi"
 	"tape/internal/sessions/importer/qwen"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/importer/tasks"
 )
 
 // Formats is a list of formats. The nil list stands for [All].
@@ -34,8 +37,11 @@ func All() Formats {
 		&chatgpt.Format,
 		&claudeai.Format,
 		&claudecode.Format,
+		&claudestream.Format,
 		&cline.Format,
+		&tasks.Format,
 		&codex.Format,
+		&codexexec.Format,
 		&copilot.Format,
 		&crush.Format,
 		&gemini.Format,

@@ -38,7 +38,7 @@ func effectOfPlain(tool string) effect {
 	case "Read", "read", "readfile", "readfiles", "readmanyfiles", "notebookread", "view", "viewimage", "fsread", "openfile":
 		return reads
 	case "Edit", "Write", "edit", "multiedit", "write", "notebookedit", "writefile", "writetofile", "replace", "replaceinfile",
-		"createfile", "editfile", "fswrite", "fsedit", "deletefile", "searchreplace":
+		"createfile", "editfile", "fswrite", "fsedit", "deletefile", "searchreplace", "filechange":
 		return writes
 	case "strreplaceeditor", "strreplacebasededittool", "texteditor", "editor":
 		return edits

@@ -30,6 +30,9 @@ type Format struct {
 	Head   func([]byte) Likeness
 	Path   func(path, stem string) bool
 
+	// Named reports whether a file whose path is like the format's is in it, by its first bytes, although they are also
+	// like those of others; nil: the path does not decide that.
+	Named func(head []byte) bool
 	// Companion reports whether the first record of a file shows that it is one that the program keeps beside its
 	// transcripts, such as a list of sessions: such a file is left out without a word. It may be nil.
 	Companion func(Members) bool

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"slices"
+	"strconv"
 
 	"tape/internal/text/jsonl"
 )
@@ -191,4 +192,18 @@ func Plain(content []byte) (plain []byte, all bool) {
 		b = append(b, v[1:len(v)-1]...)
 	}
 	return append(b, '"'), true
+}
+
+// Difference returns a number less another one, but not less than 0; the number itself if other is none, and nil if the
+// first is none.
+func Difference(number, other []byte) []byte {
+	n, err := strconv.ParseFloat(string(number), 64)
+	if err != nil {
+		return nil
+	}
+	less, err := strconv.ParseFloat(string(other), 64)
+	if err != nil {
+		return bytes.Clone(number)
+	}
+	return strconv.AppendFloat(nil, max(0, n-less), 'f', -1, 64)
 }

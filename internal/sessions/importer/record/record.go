@@ -100,6 +100,15 @@ func (s Source) reader() *io.SectionReader {
 	return s.section(Span{Off: s.Start.Off, Size: s.Size - s.Start.Off})
 }
 
+// Modified returns when the file was last written to, "" if that is not known: for a format without dates.
+func (s Source) Modified() string {
+	st, err := os.Stat(s.Name)
+	if err != nil || s.Name == "-" {
+		return ""
+	}
+	return formatDate(st.ModTime())
+}
+
 // Beside returns the content of a small file in the same folder; nil if there is none.
 func (s Source) Beside(name string) []byte {
 	if s.Name == "-" {

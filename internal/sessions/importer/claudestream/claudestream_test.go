@@ -1,0 +1,57 @@
+package claudestream_test
+
+import (
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/claudestream"
+	"tape/internal/sessions/importer/formattest"
+)
+
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
+// sample is a session of two turns, with a subagent.
+var sample = []string{
+	`{"type":"system","subtype":"init","cwd":"/w","session_id":"s-1","tools":["Task"],"model":"m","uuid":"1"}`,
+	`{"type":"stream_event","event":{"type":"message_start"},"parent_tool_use_id":null,"session_id":"s-1","uuid":"1b"}`,
+	`{"type":"assistant","message":{"id":"m1","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm"},{"type":"tool_use","id":"t1","name":"Task","input":{"prompt":"count"}}],"usage":{"input_tokens":3,"output_tokens":1}},"parent_tool_use_id":null,"session_id":"s-1","uuid":"2"}`,
+	`{"type":"user","message":{"role":"user","content":[{"type":"text","text":"count"}]},"parent_tool_use_id":"t1","session_id":"s-1","uuid":"3"}`,
+	`{"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":[{"type":"text","text":"no"}]}]},"parent_tool_use_id":null,"session_id":"s-1","uuid":"4"}`,
+	`{"type":"result","subtype":"success","num_turns":1,"result":"x","session_id":"s-1","usage":{"input_tokens":3},"modelUsage":{"m":{"inputTokens":6,"outputTokens":5,"cacheReadInputTokens":20,"cacheCreationInputTokens":1,"costUSD":0.25}},"uuid":"5"}`,
+	`{"type":"assistant","message":{"id":"m2","role":"assistant","model":"m","content":"done","usage":{"input_tokens":3,"output_tokens":1}},"parent_tool_use_id":null,"session_id":"s-1","uuid":"6"}`,
+	`{"type":"result","subtype":"success","num_turns":2,"result":"x","session_id":"s-1","modelUsage":{"m":{"inputTokens":8,"outputTokens":6,"cacheReadInputTokens":30,"cacheCreationInputTokens":1,"costUSD":0.75}},"uuid":"7"}`,
+}
+
+func FuzzClaudeStream(f *testing.F) { imp.Fuzz(f, claudestream.Format.Name, sample) }
+
+// TestStream: a turn's sums are what the session's have more than before, and the answers' own usage does not count. The
+// lines may be an array (zzstoatzz/plyr.fm#2015).
+func TestStream(t *testing.T) {
+	array := "[" + sample[0] + "," + sample[2] + "," + sample[3] + "," + sample[4] + "," + sample[5] + "," + sample[6] + "," + sample[7] + "]"
+	for name, b := range map[string][]byte{"lines.jsonl": formattest.Lines(sample...), "array.json": []byte(array)} {
+		if got, _ := imp.Detect(name, b); got != claudestream.Format.Name {
+			t.Errorf("%s is taken for %q", name, got)
+		}
+		items, _ := imp.Items(t, claudestream.Format.Name, name, b, formattest.Seen{})
+		formattest.Want(t, items,
+			`event {"name":"system.init","data":{"cwd":"/w","tools":["Task"],"model":"m"}}`,
+			`event {"name":"thinking","data":{"thinking":"hm"}}`,
+			`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"Task","arguments":"{\"prompt\":\"count\"}"}}]}`,
+			`agent-t1message {"role":"user","content":"count"}`,
+			`tool_result {"results":["no"]}`,
+			`event {"name":"result","data":{"subtype":"success","num_turns":1,"usage":{"input_tokens":3}}}`,
+			`event {"name":"run","data":{"model":"m","usage":{"input_tokens":6,"output_tokens":5,"cache_read_input_tokens":20,"cache_creation_input_tokens":1},"cost":0.25}}`,
+			`message {"role":"assistant","content":"done"}`,
+			`event {"name":"result","data":{"subtype":"success","num_turns":2}}`,
+			`event {"name":"run","data":{"model":"m","usage":{"input_tokens":2,"output_tokens":1,"cache_read_input_tokens":10,"cache_creation_input_tokens":0},"cost":0.5}}`)
+	}
+}
+
+// TestKilled: without an end, the answers' usage counts.
+func TestKilled(t *testing.T) {
+	items, _ := imp.Items(t, claudestream.Format.Name, "a.jsonl", formattest.Lines(sample[0], sample[6]), formattest.Seen{})
+	formattest.Want(t, items,
+		`event {"name":"system.init","data":{"cwd":"/w","tools":["Task"],"model":"m"}}`,
+		`message {"role":"assistant","content":"done"}`,
+		`event {"name":"run","data":{"model":"m","message_id":"m2","usage":{"input_tokens":3,"output_tokens":1}}}`)
+}
