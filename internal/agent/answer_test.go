@@ -110,6 +110,16 @@ func TestCutCall(t *testing.T) {
 	}
 }
 
+// A model that goes on to write too much at once ends the turn, and not only max_steps. (anomalyco/opencode#18108)
+func TestCutAgain(t *testing.T) {
+	h := newHost(t, newStore(t), func(int, models.Request) hooks.Stream {
+		return ends(map[string]any{models.FinalCut: 4096}, "", wants("a", "count", `{"text":"lots of te`, true))
+	}, with((&counter{}).tool()))
+	if _, err := h.turn(t.Context(), "m", "write"); err == nil || !strings.Contains(err.Error(), "4096 tokens") || len(h.model.requests) != maxCuts {
+		t.Errorf("%v after %d requests, want an error after %d", err, len(h.model.requests), maxCuts)
+	}
+}
+
 // Calls that may touch the same files run one after the other, in the order of the answer; others run side by side.
 // (NousResearch/hermes-agent#1914, letta-ai/letta-code#377, google-gemini/gemini-cli#10287)
 func TestOrderOfCalls(t *testing.T) {

@@ -86,8 +86,18 @@ func (r *turn) callTools(ctx context.Context, reply *reply) (more bool, err erro
 		reply.text = "" // it is already on the tape
 		return false, r.fail(ctx, kindCancelled, ctx.Err(), reply)
 	}
+	if r.cuts++; !reply.cut {
+		r.cuts = 0
+	}
+	if r.cuts >= maxCuts {
+		reply.text = "" // it is already on the tape
+		return false, r.fail(ctx, kindCut, cutAnswer(reply.limit), reply)
+	}
 	return r.endCallStep(ctx, reply, &plan)
 }
+
+// maxCuts is how many answers in a row may be cut within a call: a model may go on to write too much at once.
+const maxCuts = 3
 
 // calls adds the calls of a step, and what their server wants back with them.
 func (d *drafts) calls(list []call, kept *models.Kept) {

@@ -257,8 +257,9 @@ func localServers() map[string]modelServer {
 						chatChunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":"count","arguments":%q}}]}`, i, c.id, c.arguments[3:]), "")
 				})
 			},
-			busy: streamError("event: error\ndata: {\"error\":{\"message\":\"The model has crashed without additional information. Try again.\"}}\n\n"),
-			full: httpError(400, `{"error":"Trying to keep the first 5857 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`),
+			wants: wantsBack("<think>\\n"),
+			busy:  streamError("event: error\ndata: {\"error\":{\"message\":\"The model has crashed without additional information. Try again.\"}}\n\n"),
+			full:  httpError(400, `{"error":"Trying to keep the first 5857 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough."}`),
 		},
 	}
 }

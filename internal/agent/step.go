@@ -245,6 +245,9 @@ func (r *turn) keptCalls(ctx context.Context) ([]models.Kept, error) {
 		}
 		var m meta
 		if e.Kind == repo.KindToolCall && bytes.Contains(e.Meta, []byte(`"kept"`)) && json.Unmarshal(e.Meta, &m) == nil && m.Kept != nil {
+			if m.turn() != r.id {
+				m.Kept.Prefix = ""
+			}
 			r.kept = append(r.kept, *m.Kept)
 		}
 	}

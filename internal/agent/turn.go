@@ -50,6 +50,7 @@ type turn struct {
 	promptAt place
 	end      place         // of the last stored entry
 	kept     []models.Kept // of the answers in the context; nil: not read yet
+	cuts     int           // how many of the last answers were cut
 	sent     int           // bytes of the last request's messages and system prompt
 
 	work func(ctx context.Context) error // the loop, or a command

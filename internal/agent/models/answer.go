@@ -138,12 +138,13 @@ func tokens(n int) string {
 func (a *answer) finish(by string) error {
 	cut := a.stoppedBy(cutReasons)
 	var own []string
-	for _, t := range a.calls {
+	for i, t := range a.calls {
 		data := map[string]any{"id": t.id, "name": a.ownName(t.name), "arguments": t.arguments}
 		if t.name == "" {
 			continue
 		}
-		if cut && !isObject(t.arguments) {
+		// Servers may have mended what was cut, so the last call counts as cut in any case (ahwurm/localharness#77).
+		if cut && (i == len(a.calls)-1 || !isObject(t.arguments)) {
 			data[CallCut] = true
 		}
 		if a.send(hooks.EventToolCall, data) != nil {
@@ -162,7 +163,7 @@ func (a *answer) finish(by string) error {
 		data[FinalReasoning] = a.reasoning.String()
 	}
 	a.keeps()
-	if len(own) > 0 && (len(a.kept.Message) > 0 || len(a.kept.Call) > 0 || len(a.kept.Before) > 0) {
+	if len(own) > 0 && (len(a.kept.Message) > 0 || len(a.kept.Call) > 0 || len(a.kept.Before) > 0 || a.kept.Prefix != "") {
 		a.kept.By, a.kept.Calls = by, own
 		data[FinalKept] = a.kept
 	}
@@ -184,9 +185,10 @@ func (a *answer) ownName(name string) string {
 // them out: https://github.com/ggml-org/llama.cpp (--reasoning-format), https://docs.vllm.ai (reasoning outputs).
 type thinkTags struct {
 	held  string // not decided yet, or the possible beginning of the closing tag
-	open  string // the opening tag, while the thoughts last
-	said  bool   // the answer has begun
-	after bool   // only white space has come since the thoughts
+	open  string // the closing tag, while the thoughts last
+	tags  [2]string
+	said  bool // the answer has begun
+	after bool // only white space has come since the thoughts
 }
 
 func thinkingTags() [][2]string {
@@ -204,7 +206,7 @@ func (t *thinkTags) split(delta string) (thought, said string) {
 		possible := begin == ""
 		for _, tag := range thinkingTags() {
 			if rest, ok := strings.CutPrefix(begin, tag[0]); ok {
-				t.open, t.held = tag[1], strings.TrimLeft(rest, "\r\n")
+				t.tags, t.open, t.held = tag, tag[1], strings.TrimLeft(rest, "\r\n")
 				break
 			}
 			possible = possible || strings.HasPrefix(tag[0], begin)

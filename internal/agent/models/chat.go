@@ -11,11 +11,14 @@ import (
 )
 
 // chat returns the body of a chat completion.
-func (q *request) chat(p *provider, system string, list []message, kept []Kept, h habits) object {
+func (q *request) chat(p *provider, model, system string, list []message, kept []Kept, h habits) object {
 	list = withCalls(list)
 	keptFor(list, kept, func(m *message, k Kept) {
 		for name, v := range k.Message {
 			m.set(name, v)
+		}
+		if k.Prefix != "" {
+			m.set("content", joinContent(quoted(strings.TrimSpace(k.Prefix)), m.m["content"]))
 		}
 		calls := m.calls()
 		for i, members := range k.Call {
@@ -48,6 +51,10 @@ func (q *request) chat(p *provider, system string, list []message, kept []Kept, 
 			name = "max_completion_tokens"
 		}
 		body[name] = encode(q.limit)
+	}
+	if p.name == "openrouter" && strings.HasPrefix(model, "anthropic/") && !h.gave(withoutCache) {
+		q.cache = true // of all messages: https://openrouter.ai/docs/guides/best-practices/prompt-caching
+		body["cache_control"] = cacheMark()
 	}
 	if !q.whole && !h.gave(withoutUsage) {
 		q.usage = true
@@ -314,8 +321,12 @@ func (a *answer) addUsage(usage []byte) {
 	if in+out == 0 {
 		return
 	}
+	written := first([]string{"prompt_tokens_details", "cache_write_tokens"}, []string{"cache_creation_input_tokens"}) // OpenRouter, LiteLLM
 	a.usage = map[string]any{"input_tokens": in, "output_tokens": out, "cached_tokens": first([]string{"prompt_tokens_details", "cached_tokens"},
 		[]string{"input_tokens_details", "cached_tokens"}, []string{"prompt_cache_hit_tokens"}, []string{"cached_tokens"})} // the third is DeepSeek's, the last Moonshot's
+	if written > 0 {
+		a.usage["cache_write_input_tokens"] = written
+	}
 }
 
 // reasoningFields have reasoning as text, by server: DeepSeek and llama.cpp; OpenRouter, vLLM and Ollama; Copilot.

@@ -135,17 +135,27 @@ func waitIn(h http.Header, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// saidWait finds the time to wait in words: "Please try again in 1.378s", "Please retry in 34.5s", "retryDelay":"34s".
-var saidWait = regexp.MustCompile(`(?i)(?:try again|retry|retrying) (?:in|after) ((?:[0-9.]+ ?(?:ms|s|m|h)(?:econds?|inutes?|ours?)? ?)+)|"retryDelay": ?"([0-9.]+s)"`)
+// saidWait finds the time to wait in words: "Please try again in 1.378s", "Please retry in 34.5s", "retryDelay":"34s",
+// "will reset after 27h41m36s", "Resets in 16 days" (earendil-works/pi#4991, diegosouzapw/OmniRoute#858).
+var (
+	saidWait = regexp.MustCompile(`(?i)(?:try again|retry|retrying|resets?) (?:in|after) ((?:[0-9.]+ ?(?:ms|s|m|h|d)[a-z]*[ ,]*(?:and )?)+)|"retryDelay": ?"([0-9.]+s)"`)
+	waitPart = regexp.MustCompile(`([0-9.]+) ?(ms|s|m|h|d)`)
+)
 
-func waitSaid(text string) (time.Duration, bool) {
+func waitSaid(text string) (wait time.Duration, ok bool) {
 	found := saidWait.FindStringSubmatch(text)
 	if found == nil {
 		return 0, false
 	}
-	said := strings.NewReplacer(" ", "", "seconds", "s", "second", "s", "minutes", "m", "minute", "m", "hours", "h", "hour", "h").Replace(strings.ToLower(cmp.Or(found[1], found[2])))
-	d, err := time.ParseDuration(said)
-	return d, err == nil && d >= 0
+	units := map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}
+	for _, part := range waitPart.FindAllStringSubmatch(strings.ToLower(cmp.Or(found[1], found[2])), -1) {
+		n, err := strconv.ParseFloat(strings.TrimSuffix(part[1], "."), 64)
+		if err != nil || n > 1e6 {
+			return 0, false
+		}
+		wait += time.Duration(n * float64(units[part[2]]))
+	}
+	return wait, true
 }
 
 // errorIn reads what a server says of an error. There is no common form: {"error": {…}}, {"error": "…"},

@@ -29,6 +29,9 @@ func (a *answer) keeps() {
 	if len(message) > 0 {
 		a.kept.Message = message
 	}
+	if a.thoughtIn == "" && a.think.tags[0] != "" && a.reasoning.Len() > 0 {
+		a.kept.Prefix = a.think.tags[0] + "\n" + strings.TrimSpace(a.reasoning.String()) + "\n" + a.think.tags[1] + "\n\n"
+	}
 	var list []json.RawMessage
 	found := false
 	for _, t := range a.calls {

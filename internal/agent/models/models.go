@@ -37,6 +37,8 @@ type Kept struct {
 	By    string   `json:"by"`    // the model and its server
 	Calls []string `json:"calls"` // the ids of the answer's calls, as the messages have them
 
+	// Prefix is before the text in a chat completion: thoughts in tags, which are wanted within the turn.
+	Prefix  string                     `json:"prefix,omitempty"`
 	Message map[string]json.RawMessage `json:"message,omitempty"` // chat completions: members of the message
 	Call    []json.RawMessage          `json:"call,omitempty"`    // chat completions: members of each call, an object or null
 	Before  []json.RawMessage          `json:"before,omitempty"`  // blocks (messages) or items (responses) before the calls

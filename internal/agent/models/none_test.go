@@ -55,6 +55,10 @@ func TestNoAnswer(t *testing.T) {
 		"used up": {"openai:x", func(w http.ResponseWriter) {
 			http.Error(w, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","code":"insufficient_quota"}}`, 429)
 		}, "used up", 1},
+		"used up for days": {"openai:x", func(w http.ResponseWriter) {
+			w.Header().Del("Retry-After-Ms")
+			http.Error(w, `{"error":{"message":"Monthly usage limit reached. Resets in 16 days."}}`, 429)
+		}, "try again in 16 days", 1},
 		"no money": {"openai:x", func(w http.ResponseWriter) {
 			http.Error(w, `{"error":{"message":"Insufficient credits","code":402}}`, 402)
 		}, "used up", 1},
@@ -151,7 +155,7 @@ func TestWholeAnswers(t *testing.T) {
 // A cut answer is one, with a mark; a call that was cut has one, too.
 func TestCutAnswer(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ int) {
-		stream(w, 1<<20, chat("length", `{"content":"first, se"}`, piece("0", "a", "bash", `{"cmd":"rm -rf x`), piece("1", "b", "bash", `{}`))...)
+		stream(w, 1<<20, chat("length", `{"content":"first, se"}`, piece("0", "a", "bash", `{"cmd":"rm -rf x`), piece("1", "b", "bash", `{}`), piece("2", "c", "bash", `{"cmd":"x"}`))...)
 	})
 	cut := map[string]any{}
 	for e, err := range client(t, s, nil, Config{MaxTokens: 500}).Stream(t.Context(), Request{Model: "openai:x"}) {
@@ -165,8 +169,21 @@ func TestCutAnswer(t *testing.T) {
 			cut["final"] = e.Data[FinalCut]
 		}
 	}
-	if cut["final"] != 500 || cut["a"] != true || cut["b"] != nil || !strings.Contains(string(s.body), `"max_completion_tokens":500`) {
+	if cut["final"] != 500 || cut["a"] != true || cut["b"] != nil || cut["c"] != true || !strings.Contains(string(s.body), `"max_completion_tokens":500`) {
 		t.Errorf("%v to %s", cut, s.body)
+	}
+}
+
+// Servers say in words how long to wait.
+func TestWaitSaid(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		"Please try again in 1.378s.": 1378 * time.Millisecond, "Please retry in 34.5s": 34500 * time.Millisecond, `"retryDelay":"34s"`: 34 * time.Second,
+		"Your quota will reset after 27h41m36s": 27*time.Hour + 41*time.Minute + 36*time.Second, "Monthly usage limit reached. Resets in 16 days.": 384 * time.Hour,
+		"try again in 2 hours and 5 minutes": 125 * time.Minute, "try again later": 0, "retry in a while": 0, "try again in 20ms": 20 * time.Millisecond,
+	} {
+		if got, ok := waitSaid(text); got != want || ok != (want > 0) {
+			t.Errorf("%q says %s (%v), want %s", text, got, ok, want)
+		}
 	}
 }
 

@@ -68,7 +68,7 @@ func (p *provider) request(model string, r Request, h habits) request {
 		body = q.responses(r.System, list, kept, h)
 	default:
 		q.path, q.event = "/chat/completions", chatEvent
-		body = q.chat(p, r.System, list, kept, h)
+		body = q.chat(p, model, r.System, list, kept, h)
 	}
 	body["model"] = jsonl.AppendString(nil, model)
 	body["stream"] = boolean(!q.whole)
