@@ -96,7 +96,7 @@ func rangeError(name string, err error) error {
 func rangeOf(ctx context.Context, project projectgit.Repo, arg string) (name, base, head string, err error) {
 	from, to, isRange := strings.Cut(arg, "..")
 	if !isRange {
-		from, to = "", arg
+		to = arg
 		isBranch := to == ""
 		if !isBranch {
 			if isBranch, err = project.IsBranch(ctx, to); err != nil {

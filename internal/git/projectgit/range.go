@@ -122,7 +122,7 @@ func readPatches(in *bufio.Reader) (out []Patch, err error) {
 	added, removed := 0, 0 // lines of the hunk that are still to come
 	for {
 		line, err := readLine(in)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, nil
 		}
 		if err != nil {
