@@ -116,13 +116,35 @@ var packedKinds = map[byte]Kind{1: KindCommit, 2: KindTree, 3: KindBlob, 4: Kind
 
 // PackedHead returns the header of an object that is not a delta.
 func PackedHead(kind Kind, size int) []byte {
-	var first byte
 	for number, k := range packedKinds {
 		if k == kind {
-			first = number << 4
+			return packedHeader(number, size)
 		}
 	}
-	out := []byte{first | byte(size&0x0f)}
+	return packedHeader(0, size)
+}
+
+// PackedPrefix returns the header of a delta, and the delta itself: the first size bytes of an object of baseSize
+// bytes, see gitformat-pack(5).
+func PackedPrefix(base Hash, baseSize, size int) (head, delta []byte) {
+	delta = binary.AppendUvarint(binary.AppendUvarint(nil, uint64(baseSize)), uint64(size))
+	const most = 0xffff // git's own deltas copy no more at once
+	for at := 0; at < size; at += most {
+		n := min(most, size-at)
+		op := len(delta)
+		delta = append(delta, 0x80)
+		for bit, b := range [...]int{at, at >> 8, at >> 16, at >> 24, n, n >> 8} {
+			if byte(b) != 0 {
+				delta[op] |= 1 << bit
+				delta = append(delta, byte(b))
+			}
+		}
+	}
+	return append(packedHeader(packedRefDelta, len(delta)), base[:]...), delta
+}
+
+func packedHeader(number byte, size int) []byte {
+	out := []byte{number<<4 | byte(size&0x0f)}
 	for size >>= 4; size > 0; size >>= 7 {
 		out[len(out)-1] |= 0x80
 		out = append(out, byte(size&0x7f))

@@ -41,8 +41,7 @@ func Deflate(w io.Writer, parts ...[]byte) error {
 	return z.Close()
 }
 
-// Writer writes objects, without deltas, into a pack file that does not have its final name yet. Several
-// goroutines may call [Writer.Add].
+// Writer writes objects into a pack file that does not have its final name yet. Several goroutines may add to it.
 type Writer struct {
 	File *disk.File
 
@@ -63,10 +62,20 @@ func New(file *disk.File) *Writer {
 	return p
 }
 
-// Add appends an object. Only the write is serialized, not the compression.
+// Add appends a whole object. Only the write is serialized, not the compression.
 func (p *Writer) Add(h gitobject.Hash, kind gitobject.Kind, data []byte) error {
+	return p.add(h, gitobject.PackedHead(kind, len(data)), data)
+}
+
+// AddPrefix appends an object that is the beginning of another one, which is added to the same pack, before or after.
+func (p *Writer) AddPrefix(h, of gitobject.Hash, whole, size int) error {
+	head, delta := gitobject.PackedPrefix(of, whole, size)
+	return p.add(h, head, delta)
+}
+
+func (p *Writer) add(h gitobject.Hash, head, data []byte) error {
 	buf := bytes.NewBuffer(make([]byte, 0, len(data)/3+64))
-	buf.Write(gitobject.PackedHead(kind, len(data)))
+	buf.Write(head)
 	if err := Deflate(buf, data); err != nil {
 		return err
 	}

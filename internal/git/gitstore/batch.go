@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,11 +40,12 @@ type Batch struct {
 
 	packed bool // the objects go into one pack
 
-	mu    sync.Mutex
-	pack  *gitpack.Writer // nil before the first object and after the pack is complete
-	files []batchFile
-	dirs  map[string]bool // folders whose names have to be durable
-	seen  map[Hash]bool
+	mu      sync.Mutex
+	growing map[Hash]*growing // see PutGrown
+	pack    *gitpack.Writer   // nil before the first object and after the pack is complete
+	files   []batchFile
+	dirs    map[string]bool // folders whose names have to be durable
+	seen    map[Hash]bool
 }
 
 // batchFile is the file of a loose object, a pack or its index: the path of its temporary file or second
@@ -233,6 +236,9 @@ func (b *Batch) publish(f *batchFile) (made bool, err error) {
 // name any of them. Errors: ErrBusy if there is a commit or tag, and a git gc runs for longer than the
 // wait for locks.
 func (b *Batch) Flush(ctx context.Context) error {
+	for _, h := range slices.Collect(maps.Keys(b.growing)) {
+		b.Release(h)
+	}
 	err := b.group.Wait()
 	if err == nil {
 		err = ctx.Err()

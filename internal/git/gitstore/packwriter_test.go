@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -50,6 +53,49 @@ func TestPack(t *testing.T) {
 		t.Errorf("left: %v", left)
 	}
 	j.OK(r.NewPack().Flush(ctx)) // an empty one
+}
+
+// Earlier states of a file that grows cost almost nothing in a pack, and git reads each of them, also if two files have
+// some states in common.
+func TestPackGrown(t *testing.T) {
+	j := gitjudge.New(t)
+	r, ctx := open(j, nil), context.Background()
+	b := r.NewPack()
+	rng := rand.New(rand.NewPCG(3, 4))
+	whole := make([]byte, 300_000)
+	for i := range whole {
+		whole[i] = byte(rng.Uint32())
+	}
+	want := map[Hash][]byte{}
+	grow := func(data []byte, sizes ...int) (last Hash) {
+		for _, size := range sizes {
+			last = b.PutGrown(last, slices.Clone(data[:size]))
+			want[last] = data[:size]
+		}
+		return last
+	}
+	b.Release(grow(whole, 1, 100, 0x1ffff, 0x20000, 299_000, 300_000))
+	other := slices.Concat(whole[:100], whole[:50])
+	grow(other, 100, 150)
+	grow(whole, 50, 100, 200)
+	h := putCommit(b, 1)
+	j.OK(b.Flush(ctx))
+	j.OK(r.UpdateRef(ctx, RefUpdate{Name: "refs/heads/x", New: h}))
+	j.OK(b.Finish(ctx))
+	for h, data := range want {
+		if got, err := r.Blob(h); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: %d of %d bytes, %v", h, len(got), len(data), err)
+		}
+		if got := j.Git("cat-file", "-s", h.String()); strings.TrimSpace(got) != fmt.Sprint(len(data)) {
+			t.Errorf("git: %s has %s bytes, not %d", h, got, len(data))
+		}
+	}
+	packs, _ := filepath.Glob(filepath.Join(j.GitDir, "objects", "pack", "*.pack"))
+	if st, err := os.Stat(packs[0]); err != nil || st.Size() > 310_000 {
+		t.Errorf("the pack has %d bytes, %v", st.Size(), err)
+	}
+	j.Git("verify-pack", packs[0])
+	j.Fsck()
 }
 
 // A pack that a git gc deleted, because no ref named its objects yet, is restored.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -233,32 +234,39 @@ func TestContinueMisfits(t *testing.T) {
 	}
 }
 
-// TestContinueTurns: with the commit policy "turn", each turn gets a commit, even if one call finds
-// several turns. An import makes one commit.
-func TestContinueTurns(t *testing.T) {
-	for policy, want := range map[string]int{"turn": 4, "handoff": 2} {
+// TestTurns: each turn gets a commit, whose subject is the request and whose body says what was done, whether a session
+// is imported at once or recorded while it runs. What a turn gets later goes on under the same subject.
+func TestTurns(t *testing.T) {
+	first := `{"type":"user","uuid":"u1","sessionId":"s-1","cwd":"/p","timestamp":"2026-11-20T10:00:00Z","message":{"role":"user","content":"fix the upload with ghp_0a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R of large files, which stops after ten seconds without a word of why"}}
+{"type":"assistant","uuid":"a1","parentUuid":"u1","sessionId":"s-1","cwd":"/p","timestamp":"2026-11-20T10:01:00Z","message":{"id":"m1","role":"assistant","content":[{"type":"tool_use","id":"t1","name":"Write","input":{"file_path":"/p/up.go","content":"package up\n"}},{"type":"tool_use","id":"t2","name":"Bash","input":{"command":"go test"}}]}}
+{"type":"user","uuid":"r1","parentUuid":"a1","sessionId":"s-1","cwd":"/p","timestamp":"2026-11-20T10:01:10Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"},{"type":"tool_result","tool_use_id":"t2","content":"FAIL","is_error":true}]}}
+{"type":"user","uuid":"u2","parentUuid":"r1","sessionId":"s-1","cwd":"/p","timestamp":"2026-11-20T10:02:00Z","message":{"role":"user","content":"Tape-Name: x"}}
+`
+	const more = `{"type":"assistant","uuid":"a2","parentUuid":"u2","sessionId":"s-1","cwd":"/p","timestamp":"2026-11-20T10:03:00Z","message":{"id":"m2","role":"assistant","content":[{"type":"text","text":"done"}]}}
+`
+	const want = "Tape-Name: x fix the upload with [redacted:github-token] of large files, which… Changed: up.go Failed calls: Bash (1)"
+	path := filepath.Join(t.TempDir(), "s-1.jsonl")
+	for name, read := range map[string]func(s *repo.Store){
+		"import": func(s *repo.Store) { mustImport(t, s, path, Options{Format: ClaudeCode}) },
+		"recording": func(s *repo.Store) {
+			if _, err := Continue(t.Context(), s, path, Live{Format: ClaudeCode}); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
 		s := testStore(t)
-		if err := s.SetSetting("commit", policy); err != nil {
-			t.Fatal(err)
+		for _, text := range []string{first, first + more} {
+			if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			read(s)
 		}
-		s, err := repo.Open(t.Context(), s.Dir(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := &long{format: ClaudeCode}
-		for range 3 {
-			l.turn(1)
-		}
-		path := filepath.Join(t.TempDir(), "s-1.jsonl")
-		if err := os.WriteFile(path, l.b.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Continue(t.Context(), s, path, Live{Format: ClaudeCode}); err != nil {
-			t.Fatal(err)
-		}
-		out, err := exec.Command("git", "-C", s.Dir(), "rev-list", "--count", "tape/s-1").Output()
-		if got := strings.TrimSpace(string(out)); err != nil || got != fmt.Sprint(want) {
-			t.Errorf("%s: %s commits, want %d, %v", policy, got, want, err)
+		out, err := exec.Command("git", "-C", s.Dir(), "log", "--format=%B", "tape/s-1").Output()
+		got := regexp.MustCompile(`(?m)^Tape-(Name: s|Anchor|Entries|Format).*\n`).ReplaceAllString(string(out), "")
+		got, _, _ = strings.Cut(got, "start: ")
+		got = strings.Join(strings.Fields(got), " ")
+		if got = strings.TrimPrefix(got, "continued: Tape-Name: x "); err != nil || got != want {
+			t.Errorf("%s: %v, the messages are\n%s\nnot\n%s", name, err, got, want)
 		}
 	}
 }

@@ -47,6 +47,8 @@ type intake struct {
 	held    int                   // bytes of their entries
 	limit   int                   // for held
 
+	turn turn
+
 	git *projectgit.Resolver
 
 	err      error // the first
@@ -66,7 +68,7 @@ type openFork struct {
 const maxForks = 16 << 20 // bytes
 
 func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info record.Info, o Options, res *Result) *intake {
-	return &intake{store: store, bulk: bulk, format: f, info: info, res: res, noSubs: o.NoSubagents, live: o.live, inline: o.Inline, again: o.again, limit: maxForks,
+	return &intake{turn: turn{secrets: (*workspace.Store)(store).Config().Scanner}, store: store, bulk: bulk, format: f, info: info, res: res, noSubs: o.NoSubagents, live: o.live, inline: o.Inline, again: o.again, limit: maxForks,
 		have: map[[16]byte]int{}, matched: map[int]struct{}{}, out: map[[16]byte]struct{}{}, names: map[string]string{}}
 }
 
@@ -119,6 +121,7 @@ func (in *intake) begin(ctx context.Context, tape *repo.Tape) {
 		err = in.tx.DateCommits()
 	}
 	if err == nil {
+		in.tx.Describe(in.turn.message)
 		err = in.loadKeys(ctx, tape)
 	}
 	in.fail(err)
@@ -132,6 +135,9 @@ func (in *intake) loadKeys(ctx context.Context, tape *repo.Tape) error {
 			return err
 		}
 		in.entries++
+		if !tape.IsFork() && tape.Name() == in.res.Tape && !e.Hidden() {
+			in.turn.know(e)
+		}
 		has, err := keys(e)
 		if err != nil {
 			return err
@@ -243,12 +249,8 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	if in.err != nil {
 		return
 	}
-	if in.live && item.Fork == "" {
-		in.closeTurn(ctx, d)
-	}
 	if item.Fork == "" {
-		_, err := in.tx.Append(ctx, d)
-		in.fail(err)
+		in.append(ctx, d)
 	} else if f := in.fork(ctx, item.Fork); f != nil {
 		in.fail(f.fork.Append(ctx, d))
 		size := len(d.Payload) + len(d.Meta)
@@ -261,11 +263,28 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 	}
 }
 
-// closeTurn commits what came before a person's prompt, if that is the workspace's policy.
-func (in *intake) closeTurn(ctx context.Context, d repo.Draft) {
-	if (*workspace.Store)(in.store).Config().Commit.Turn && writer.IsUserMessage(d) {
+// append adds an entry of the session itself. A person's request begins a turn, and with it a commit.
+func (in *intake) append(ctx context.Context, d repo.Draft) {
+	e := repo.Entry{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date}
+	begins := about.IsPrompt(e) && !e.Hidden()
+	if begins {
 		in.fail(in.tx.Checkpoint(ctx))
 	}
+	line, err := in.tx.Append(ctx, d)
+	if err != nil {
+		in.fail(err)
+		return
+	}
+	stored, err := jsonl.Parse(line)
+	if err != nil {
+		in.fail(err)
+		return
+	}
+	e = repo.Entry{ID: stored.ID, Kind: stored.Kind, Payload: stored.Payload, Meta: stored.Meta, Date: stored.Date}
+	if begins {
+		in.turn.begin(e)
+	}
+	in.turn.add(e)
 }
 
 // fork returns the open fork of a subagent, and begins it if needed; nil after an error.
@@ -321,6 +340,7 @@ func isOpening(item record.Item) bool {
 // create creates the tape, and reports whether the item became its opening anchor.
 func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	first := repo.Anchor{Name: repo.FirstAnchor, Date: in.info.Started, State: in.openingState()}
+	in.turn.opening(first.State)
 	if opens = isOpening(item); opens {
 		var err error
 		if first, err = anchorOf(item); err != nil {
@@ -331,7 +351,9 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 	origin := writer.TapeStart{First: first, Readme: in.readme(first), Dated: true}
 	if in.again != nil {
 		var err error
-		in.tx, err = writer.BeginReplacement(ctx, (*workspace.Tape)(in.again.tape), origin)
+		if in.tx, err = writer.BeginReplacement(ctx, (*workspace.Tape)(in.again.tape), origin); err == nil {
+			in.tx.Describe(in.turn.message)
+		}
 		in.fail(err)
 		return opens && err == nil
 	}
@@ -348,6 +370,9 @@ func (in *intake) create(ctx context.Context, item record.Item) (opens bool) {
 		}
 	case err == nil && !in.tx.InBulk():
 		err = in.loadKeys(ctx, (*repo.Tape)(in.tx.Tape()))
+	}
+	if err == nil {
+		in.tx.Describe(in.turn.message)
 	}
 	in.fail(err)
 	if in.err == nil && len(in.have) > before && !opens {

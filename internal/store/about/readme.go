@@ -29,13 +29,13 @@ type Masker interface {
 // importing it. Recorded text has no effect as Markdown, and its secrets are masked.
 func Readme(t Tape, first layout.Entry, m Masker) string {
 	var b strings.Builder
-	title := masked(t.Title, m)
+	title := Masked(t.Title, m)
 	if strings.HasSuffix(title, "…") {
 		title = wholeWords(strings.TrimSuffix(title, "…"))
 	}
 	b.WriteString("# " + cmp.Or(inert(title), "A session") + "\n\n")
 	fact := func(name, value string) {
-		if value = inert(masked(value, m)); value != "" {
+		if value = inert(Masked(value, m)); value != "" {
 			b.WriteString("- " + name + ": " + value + "\n")
 		}
 	}
@@ -63,7 +63,7 @@ func ShowsRequest(readme []byte, e layout.Entry, m Masker) bool {
 // requestShown returns the first lines of a request, masked. It never cuts inside a word: purge would not recognise
 // half a secret.
 func requestShown(e layout.Entry, m Masker) string {
-	said := printable(masked(request(e), m))
+	said := printable(Masked(request(e), m))
 	head := said
 	if lines := strings.SplitAfterN(said, "\n", requestLines+1); len(lines) > requestLines {
 		head = strings.Join(lines[:requestLines], "")
@@ -87,7 +87,8 @@ func wholeWords(text string) string {
 // password by trying.
 var maskMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(\[redacted:[a-z0-9-]+):k?[0-9a-f]{16}\]`) })
 
-func masked(text string, m Masker) string {
+// Masked replaces the secrets in a text by marks without fingerprints.
+func Masked(text string, m Masker) string {
 	out, _ := m.Mask(jsonl.AppendString(nil, strings.ToValidUTF8(text, "\uFFFD")), func(secrets.Finding) bool { return false })
 	said, ok := jsonl.String(out)
 	if !ok {

@@ -15,9 +15,11 @@ import (
 // divides the lines of a change into files; a Tx then writes these to disk too.
 type Builder struct {
 	Put    func(kind gitstore.Kind, data []byte) gitstore.Hash
-	Load   func(c layout.Class) (LastFile, error)       // reads a class's last file in the open phase
-	Full   func(c layout.Class, f *LastFile) error      // if set, gets a full file instead of storing it
-	Stored func(path string, h gitstore.Hash, size int) // if set, called for each stored file
+	Grown  func(before gitstore.Hash, data []byte) gitstore.Hash // if set, stores a file that continues a stored one
+	Closed func(h gitstore.Hash)                                 // if Grown is set, gets files that will not grow any more
+	Load   func(c layout.Class) (LastFile, error)                // reads a class's last file in the open phase
+	Full   func(c layout.Class, f *LastFile) error               // if set, gets a full file instead of storing it
+	Stored func(path string, h gitstore.Hash, size int)          // if set, called for each stored file
 
 	// The root tree, its folder anchors, and the open phase's folder, without what is not stored yet.
 	Root, Anchors, Phase []gitstore.TreeEntry
@@ -37,8 +39,9 @@ type Builder struct {
 type LastFile struct {
 	N       int
 	Data    []byte
-	Stored  int // bytes of Data that are in git
-	Written int // bytes of Data that are in the working tree
+	Stored  int           // bytes of Data that are in git
+	Hash    gitstore.Hash // of these bytes, if Grown has stored them
+	Written int           // bytes of Data that are in the working tree
 }
 
 // NewBuilder returns a builder that adds to a commit. put stores an object, or only hashes it.
@@ -84,12 +87,12 @@ func (b *Builder) StartFrom(v *snapshot.Snapshot) (err error) {
 	return err
 }
 
-// Clone returns an independent copy, without Full and Stored.
+// Clone returns an independent copy, without Full, Stored, Grown and Closed.
 func (b *Builder) Clone() (*Builder, error) {
 	out := *b
 	out.Root, out.Anchors, out.Phase = slices.Clone(b.Root), slices.Clone(b.Anchors), slices.Clone(b.Phase)
 	out.Artifacts, out.From = slices.Clone(b.Artifacts), slices.Clone(b.From)
-	out.Full, out.Stored = nil, nil
+	out.Full, out.Stored, out.Grown, out.Closed = nil, nil, nil, nil
 	for c := range b.Open {
 		file, err := b.last(layout.Class(c))
 		if err != nil {
@@ -166,6 +169,7 @@ func (b *Builder) Add(c layout.Class, line []byte) (*LastFile, error) {
 	if len(file.Data) >= layout.SealSize {
 		if b.Full == nil {
 			b.store(c)
+			b.close(file)
 		} else if err := b.Full(c, file); err != nil {
 			return nil, err
 		}
@@ -193,7 +197,25 @@ func (b *Builder) last(c layout.Class) (*LastFile, error) {
 func (b *Builder) store(c layout.Class) {
 	if file := b.Open[c]; file != nil && file.Stored < len(file.Data) {
 		file.Stored = len(file.Data)
-		b.SetFile(&b.Phase, b.Folder, layout.SegmentName(c, file.N), b.Put(gitstore.KindBlob, slices.Clip(file.Data)), len(file.Data))
+		if b.Grown == nil {
+			file.Hash = b.Put(gitstore.KindBlob, slices.Clip(file.Data))
+		} else {
+			file.Hash = b.Grown(file.Hash, slices.Clip(file.Data))
+		}
+		b.SetFile(&b.Phase, b.Folder, layout.SegmentName(c, file.N), file.Hash, len(file.Data))
+	}
+}
+
+func (b *Builder) close(file *LastFile) {
+	if file != nil && b.Closed != nil && !file.Hash.IsZero() {
+		b.Closed(file.Hash)
+	}
+}
+
+// CloseFiles says that nothing more is added.
+func (b *Builder) CloseFiles() {
+	for _, file := range b.Open {
+		b.close(file)
 	}
 }
 
@@ -234,6 +256,7 @@ func (b *Builder) storeOpenPhase() {
 func (b *Builder) OpenPhase(name string, line []byte) {
 	if b.Seq > 0 {
 		b.storeOpenPhase()
+		b.CloseFiles()
 	}
 	b.Seq++
 	b.Folder, b.Anchor = layout.FolderName(b.Seq, name), name

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/tags"
@@ -102,7 +103,7 @@ func (r *Rewriter) commit(ctx context.Context, h gitstore.Hash, c gitstore.Commi
 	if err != nil {
 		return err
 	}
-	message, err := r.message(ctx, h, c.Message)
+	message, err := r.message(ctx, h, c.Message, tree != c.Tree)
 	if err != nil {
 		return err
 	}
@@ -160,11 +161,23 @@ func (r *Rewriter) encode(raw string, tree gitstore.Hash, message string) []byte
 	return []byte(b.String() + "\n" + message)
 }
 
-const handoffSubject = "handoff: "
+const (
+	handoffSubject = "handoff: "
+	purgedSubject  = "a request that was purged"
+)
+
+// asks reports whether a subject is that of the turn of a request that is masked as a whole.
+func (r *Rewriter) asks(subject string) bool {
+	asked := strings.TrimPrefix(subject, about.Continued)
+	return !r.mask.Learning && slices.ContainsFunc(r.mask.requests, func(e layout.Entry) bool {
+		return about.TurnSubject(e, r.mask.find) == asked
+	})
+}
 
 // message masks a commit's message. Trailers of this program follow renamed anchors and rewritten
-// commits, and the text of a handoff follows its anchor.
-func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string) (string, error) {
+// commits, and the text of a handoff follows its anchor. The subject of a turn goes with its request, and what was done
+// in it with entries of changed files that are masked as a whole.
+func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string, changed bool) (string, error) {
 	body, trailers := message, "" // with the empty line before them
 	if i := strings.LastIndex(strings.TrimRight(message, "\n"), "\n\n"); i >= 0 && strings.Contains(message[i:], "\nTape-") {
 		body, trailers = message[:i], message[i:]
@@ -175,9 +188,15 @@ func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string)
 		if err != nil {
 			return "", err
 		}
-		if tags.CommitText(was) == text {
+		switch {
+		case tags.CommitText(was) == text:
 			text = tags.CommitText(is)
+		case changed && len(r.mask.Whole) > 0 && !r.mask.Learning:
+			text, long = "", false
 		}
+	}
+	if trailers != "" && r.asks(subject) {
+		subject, text, long = purgedSubject, "", false
 	}
 	lines := strings.Split(trailers, "\n")
 	for i, line := range lines {

@@ -96,6 +96,7 @@ func (tx *Tx) InBulk() bool { return tx.bulk != nil }
 // add commits a Tx into the batch, and adds its tape to those that Commit makes visible.
 func (k *Bulk) add(ctx context.Context, tx *Tx) error {
 	err := tx.Checkpoint(ctx)
+	tx.b.CloseFiles()
 	if err == nil {
 		k.ready = append(k.ready, planned{tx.w.T, tx.commits.Plan})
 	}

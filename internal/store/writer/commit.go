@@ -56,7 +56,11 @@ func (tx *Tx) Checkpoint(ctx context.Context) error {
 	if err := tx.loadBase(); err != nil {
 		return err
 	}
-	_, err := tx.commit(ctx, commits.CheckpointSubject(int(n)), nil)
+	message := commits.CheckpointSubject(int(n))
+	if tx.describe != nil {
+		message = tx.describe(int(n))
+	}
+	_, err := tx.commit(ctx, message, nil)
 	return err
 }
 

@@ -150,7 +150,7 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin TapeSta
 	if err != nil {
 		return out, nil, err
 	}
-	b = &resolve.Builder{Put: batch.Put}
+	b = &resolve.Builder{Put: batch.Put, Grown: batch.PutGrown, Closed: batch.Release}
 	layout.SetEntry(&b.Root, gitstore.TreeEntry{Name: layout.TapeFile, Mode: gitstore.ModeFile, Hash: batch.Put(gitstore.KindBlob, info)})
 	for name, text := range map[string]string{layout.ReadmeFile: layout.ReadmeOf(origin.Readme), layout.AttributesFile: layout.Attributes} {
 		if !w.foreign(name) {

@@ -16,7 +16,7 @@ func BeginReplacement(ctx context.Context, t *workspace.Tape, origin TapeStart) 
 	if err != nil {
 		return nil, layout.Wrap(err, "write tape %q", t.Name())
 	}
-	batch := t.Store().Git().NewBatch()
+	batch := t.Store().Git().NewPack()
 	dates := origin.dates()
 	plan, b, err := w.root(ctx, batch, origin, dates)
 	if err != nil {

@@ -34,16 +34,17 @@ type Tx struct {
 
 	wanted map[string]bool // if set, the only artifacts that are committed
 
-	dates      *commits.Dates // nil: the commits get the time of writing
-	newest     []byte         // the last line that was added
-	line       []byte         // buffer
-	bare       bool           // without working tree
-	bulk       *Bulk          // the Bulk of a bare Tx, if any
-	former     *Writer        // holds the history that a Tx of BeginReplacement replaces; otherwise nil
-	policy     bool           // the workspace's commit policy applies
-	turned     bool           // the turn before this batch was committed
-	cleared    bool           // the record was written without its Undo, or may have been
-	incomplete bool           // the branch has moved, but a tag or the index is not up to date
+	describe   func(entries int) string // the messages of checkpoints; nil: the usual one
+	dates      *commits.Dates           // nil: the commits get the time of writing
+	newest     []byte                   // the last line that was added
+	line       []byte                   // buffer
+	bare       bool                     // without working tree
+	bulk       *Bulk                    // the Bulk of a bare Tx, if any
+	former     *Writer                  // holds the history that a Tx of BeginReplacement replaces; otherwise nil
+	policy     bool                     // the workspace's commit policy applies
+	turned     bool                     // the turn before this batch was committed
+	cleared    bool                     // the record was written without its Undo, or may have been
+	incomplete bool                     // the branch has moved, but a tag or the index is not up to date
 }
 
 // TxResult says what a Tx did.
@@ -348,6 +349,9 @@ func (tx *Tx) setDates(d *commits.Dates) {
 		tx.commits.Dated(d)
 	}
 }
+
+// Describe sets how the messages of checkpoints are made, from the number of their entries.
+func (tx *Tx) Describe(message func(entries int) string) { tx.describe = message }
 
 // Dates returns the dates of the Tx's commits, for commits beside them; see [commits.Put].
 func (tx *Tx) Dates() *commits.Dates { return tx.dates }
