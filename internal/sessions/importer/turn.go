@@ -32,7 +32,7 @@ func (t *turn) begin(e layout.Entry) {
 // opening takes the state of a session's first anchor into account, which may name the session's directory.
 func (t *turn) opening(state json.RawMessage) {
 	payload := record.NewObject(len(state)+64).Str("name", layout.FirstAnchor).Raw("state", state).Done()
-	t.done.Add(1, 0, activity.Read(layout.Entry{ID: 1, Kind: layout.KindAnchor, Anchor: layout.FirstAnchor, Payload: payload}))
+	t.done.Add(1, 0, activity.Read(layout.Entry{ID: 1, Kind: layout.KindAnchor, Anchor: layout.FirstAnchor, Payload: payload}), false)
 }
 
 // know takes an entry into account that is committed already.
@@ -52,7 +52,7 @@ func (t *turn) add(e layout.Entry) {
 	if dated {
 		micro = at.UnixMicro()
 	}
-	t.done.Add(e.ID, micro, activity.Read(e))
+	t.done.Add(e.ID, micro, activity.Read(e), e.Copied())
 }
 
 // message returns the message of the commit that has what was done since the last one.
