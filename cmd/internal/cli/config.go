@@ -121,7 +121,7 @@ func (o *configOptions) run(ctx context.Context, args []string) error {
 			value, err := workspace.GlobalSetting(key)
 			return value, true, err
 		}, func(key, value string) error {
-			if err := workspace.CheckPrograms(key, value, ""); err != nil {
+			if _, err := workspace.ResolvePrograms(key, value, ""); err != nil {
 				return err
 			}
 			return workspace.SetGlobalSetting(key, value)
@@ -181,7 +181,7 @@ func setSetting(ctx context.Context, store *repo.Store, key, value string) error
 	}
 	folder, err := os.Getwd()
 	if err == nil {
-		err = workspace.CheckPrograms(key, value, workspace.ProjectRoot(store.Dir(), folder))
+		value, err = workspace.ResolvePrograms(key, value, workspace.ProjectRoot(store.Dir(), folder))
 	}
 	if err != nil {
 		return err

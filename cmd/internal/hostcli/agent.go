@@ -23,6 +23,7 @@ import (
 	"tape/internal/agent/procplugin"
 	"tape/internal/agent/sandbox"
 	"tape/internal/agent/tools"
+	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"
 	"tape/repo/view"
@@ -148,8 +149,12 @@ func (a *assembly) builtin(s models.Settings, secret []string) error {
 		return err
 	}
 	var servers map[string]tools.Server
-	if err := jsonSetting(a.Store, "mcp_servers", &servers); err != nil {
+	if text, err := a.programSetting("mcp_servers"); err != nil {
 		return err
+	} else if text != "" {
+		if err := json.Unmarshal([]byte(text), &servers); err != nil {
+			return fmt.Errorf("mcp_servers: %w", err)
+		}
 	}
 	var maxSteps, privateWeb, summaryModel, autoHandoffs string
 	if err := readSettings(a.Store, map[string]*string{
@@ -218,7 +223,7 @@ func (a *assembly) telegram() (o telegram.Options, err error) {
 
 // programs starts the plugins that the settings name, and registers them in that order.
 func (a *assembly) programs(ctx context.Context, secret []string) error {
-	text, err := a.Store.Setting("plugins")
+	text, err := a.programSetting("plugins")
 	if err != nil {
 		return err
 	}
@@ -243,12 +248,38 @@ func (a *assembly) programs(ctx context.Context, secret []string) error {
 	return nil
 }
 
-// programsDir returns the folder in which the programs of a setting run: the project, or, for a setting
-// of all workspaces, a folder of the user's own, so that no project's files are run by accident.
+// programSetting returns a setting with programs. Relative paths, which former versions kept, are those of files of the
+// workspace's project, not of the folder where somebody stands.
+func (a *assembly) programSetting(key string) (string, error) {
+	text, global, err := (*workspace.Store)(a.Store).SettingFrom(key)
+	if err != nil || global {
+		return text, err
+	}
+	now, err := workspace.AbsolutePrograms(key, text, a.home())
+	if err == nil && now != text && workspace.ProjectOf(a.Store.Dir()).Dir == "" {
+		err = layout.Invalid("set them again in the folder that has them", "%s: programs or files are named by relative paths, and would be others in each folder", key)
+	}
+	return now, err
+}
+
+// home returns the directory of the workspace's project; if none is noted, the folder where somebody stands.
+func (a *assembly) home() string {
+	return cmp.Or(workspace.ProjectOf(a.Store.Dir()).Dir, a.Project)
+}
+
+// programsDir returns the folder in which the programs of a setting run: the project or its worktree. In another clone,
+// which is linked to the workspace, it is the project, and for a setting of all workspaces it is a folder of the user's
+// own, so that files of the clone, or of any project, are not run by accident.
 func (a *assembly) programsDir(key string) (string, error) {
 	_, global, err := (*workspace.Store)(a.Store).SettingFrom(key)
-	if err != nil || !global {
-		return a.Project, err
+	if err != nil {
+		return "", err
+	}
+	if !global {
+		if home := a.home(); workspace.ProjectDir(a.Project) != workspace.ProjectDir(home) {
+			return home, nil
+		}
+		return a.Project, nil
 	}
 	dir, err := workspace.ProgramsDir()
 	if err != nil {

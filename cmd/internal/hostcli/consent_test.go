@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -158,7 +159,7 @@ func TestConsentOfStrangers(t *testing.T) {
 func TestConsentOfPlugins(t *testing.T) {
 	c := newConsentCase(t)
 	if err := errors.Join(os.WriteFile(filepath.Join(c.dir, "project", "p.sh"), []byte(toolPlugin), 0o600),
-		c.store.SetSetting("plugins", `[{"name":"p","command":["sh","p.sh"]}]`)); err != nil {
+		c.store.SetSetting("plugins", fmt.Sprintf(`[{"name":"p","command":["sh",%q]}]`, filepath.Join(c.dir, "project", "p.sh")))); err != nil {
 		t.Fatal(err)
 	}
 	answer := func() string {

@@ -5,6 +5,7 @@ package hostcli
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,9 +49,9 @@ func TestGuardThatFails(t *testing.T) {
 			ws := filepath.Join(dir, "ws")
 			t.Setenv("TAPE_HOME", filepath.Join(dir, "home"))
 			store, _, err := repo.Init(t.Context(), ws, nil)
-			setting := `[{"name":"guard","command":["sh","guard.sh"],"required":true}]`
+			setting := fmt.Sprintf(`[{"name":"guard","command":["sh",%q],"required":true}]`, filepath.Join(dir, "guard.sh"))
 			if c.answer == "" {
-				setting = `[{"name":"guard","command":["./gone"],"required":true}]`
+				setting = fmt.Sprintf(`[{"name":"guard","command":[%q],"required":true}]`, filepath.Join(dir, "gone"))
 			}
 			if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "guard.sh"), []byte(guardPlugin(c.answer)), 0o600), store.SetSetting("plugins", setting)); err != nil {
 				t.Fatal(err)

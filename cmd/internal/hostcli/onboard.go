@@ -375,7 +375,7 @@ func (b *onboarder) plugins(ctx context.Context) error {
 			err = errors.New("the agent has no such setting")
 		}
 		if err == nil {
-			err = workspace.CheckPrograms(key, text, b.Project)
+			text, err = workspace.ResolvePrograms(key, text, b.Project)
 		}
 		if err != nil {
 			b.say("A plugin asks for %s, which is not set: %s", display.Line(key), display.Line(err.Error()))

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -41,7 +42,7 @@ func pluginOptions(t *testing.T) (cli.AgentOptions, *bytes.Buffer) {
 	if err := os.WriteFile(filepath.Join(dir, "plugin.sh"), []byte(scriptPlugin), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.SetSetting("plugins", `[{"name":"settings","command":["sh","plugin.sh"]}]`); err != nil {
+	if err := store.SetSetting("plugins", fmt.Sprintf(`[{"name":"settings","command":["sh",%q]}]`, filepath.Join(dir, "plugin.sh"))); err != nil {
 		t.Fatal(err)
 	}
 	out := &bytes.Buffer{}
@@ -79,7 +80,7 @@ func TestOnboardAsksBeforePluginsChangeSettings(t *testing.T) {
 	if err := b.plugins(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for key, want := range map[string]string{"max_steps": "20", "web_private": "", "plugins": `[{"name":"settings","command":["sh","plugin.sh"]}]`} {
+	for key, want := range map[string]string{"max_steps": "20", "web_private": "", "plugins": fmt.Sprintf(`[{"name":"settings","command":["sh",%q]}]`, filepath.Join(o.Project, "plugin.sh"))} {
 		if got, err := o.Store.Setting(key); got != want || err != nil {
 			t.Errorf("%s is %q, %v; wanted %q", key, got, err, want)
 		}

@@ -155,6 +155,9 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 }
 
 func (s *Signer) run(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) (stderr string, err error) {
+	if filepath.Base(s.program) != s.program && !filepath.IsAbs(s.program) {
+		return "", fmt.Errorf("%q is a relative path, and would be another program in each folder", s.program)
+	}
 	cmd := exec.CommandContext(ctx, s.program, args...)
 	cmd.WaitDelay = time.Second
 	var said bytes.Buffer

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/store/layout"
 	"tape/internal/store/setting"
 )
@@ -70,10 +72,102 @@ func ProgramsDir() (string, error) {
 	return filepath.Join(home, "programs"), err
 }
 
-// CheckPrograms refuses a new value of plugins or mcp_servers whose commands cannot be run. A command that is a
-// relative path is in the project. If project is "", the setting is for all workspaces, and a relative path,
-// which would be another program in each, is refused.
-func CheckPrograms(key, value, project string) error {
+// ResolvePrograms checks a new value of plugins or mcp_servers, and returns it with the programs as they are found now: a
+// relative path becomes that of the file in the project, for a program and for an argument that names a file. So nothing
+// is looked up later in the folder where somebody stands, which may be another clone or a branch from anybody. A name in
+// PATH stays, unless PATH leads into the project. If project is "", the setting is for all workspaces, and a relative
+// path, which would be another program in each, is refused. Errors: ErrInvalid if a command cannot be run.
+func ResolvePrograms(key, value, project string) (string, error) {
+	if err := checkPrograms(key, value, project); err != nil || project == "" {
+		return value, err
+	}
+	return AbsolutePrograms(key, value, project)
+}
+
+// AbsolutePrograms is ResolvePrograms without the checks, for values that former versions kept as they were given.
+func AbsolutePrograms(key, value, project string) (string, error) {
+	switch {
+	case value == "":
+	case key == "plugins":
+		var list []map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(value), &list); err != nil {
+			return value, layout.Invalid(setting.Example(key), "%s: %v", key, err)
+		}
+		changed := false
+		for _, p := range list {
+			var command []string
+			if json.Unmarshal(p["command"], &command) == nil && len(command) > 0 {
+				now := append([]string{programIn(project, command[0])}, filesIn(project, command[1:])...)
+				p["command"], changed = encoded(now), changed || !slices.Equal(now, command)
+			}
+		}
+		if changed {
+			return string(encoded(list)), nil
+		}
+	case key == "mcp_servers":
+		var servers map[string]map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(value), &servers); err != nil {
+			return value, layout.Invalid(setting.Example(key), "%s: %v", key, err)
+		}
+		changed := false
+		for _, s := range servers {
+			var command string
+			var args []string
+			if json.Unmarshal(s["command"], &command) == nil && command != "" {
+				now := programIn(project, command)
+				s["command"], changed = encoded(now), changed || now != command
+			}
+			if json.Unmarshal(s["args"], &args) == nil && args != nil {
+				now := filesIn(project, args)
+				s["args"], changed = encoded(now), changed || !slices.Equal(now, args)
+			}
+		}
+		if changed {
+			return string(encoded(servers)), nil
+		}
+	}
+	return value, nil
+}
+
+func encoded(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // it was decoded from JSON
+	}
+	return raw
+}
+
+// programIn returns a program with its path, if that is in a project.
+func programIn(project, program string) string {
+	switch {
+	case filepath.IsAbs(program):
+	case filepath.Base(program) != program:
+		return filepath.Join(project, program)
+	default:
+		if path, err := exec.LookPath(program); err == nil && disk.IsInside(path, project) {
+			return path
+		}
+	}
+	return program
+}
+
+// filesIn returns arguments with those that name a file of a project replaced by the file's path. A bare word may be
+// anything else.
+func filesIn(project string, args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range args {
+		if arg == "" || filepath.IsAbs(arg) || strings.HasPrefix(arg, "-") || filepath.Base(arg) == arg && filepath.Ext(arg) == "" {
+			continue
+		}
+		path := filepath.Join(project, arg)
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+			out[i] = path
+		}
+	}
+	return out
+}
+
+func checkPrograms(key, value, project string) error {
 	switch {
 	case value == "":
 	case key == "plugins":

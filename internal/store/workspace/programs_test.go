@@ -11,7 +11,7 @@ import (
 )
 
 // Plugins and MCP servers that cannot be run are refused, with the reason.
-func TestCheckPrograms(t *testing.T) {
+func TestResolvePrograms(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
 	for name, mode := range map[string]os.FileMode{"guard": 0o700, "text": 0o600} {
@@ -49,9 +49,32 @@ func TestCheckPrograms(t *testing.T) {
 		{"mcp_servers", `{"a":{"command":"./guard","args":["."],"env":{"A":"x"}},"b":{"url":"https://x/y"}}`, ""},
 		{"model", "nonsense", ""},
 	} {
-		err := CheckPrograms(c.key, c.value, project)
+		_, err := ResolvePrograms(c.key, c.value, project)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, layout.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s %s: %v, wanted %q", c.key, c.value, err, c.want)
+		}
+	}
+}
+
+// A program or a file that is named by a relative path is the one that is in the project when the setting is made.
+func TestRelativePrograms(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	for _, name := range []string{"guard", "x.py", "build"} {
+		if err := os.WriteFile(filepath.Join(project, name), []byte("#!/bin/sh\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := func(text string) string { return strings.ReplaceAll(text, "@", project) }
+	for _, c := range []struct{ key, value, want string }{
+		{"plugins", `[{"name":"a","command":["./guard","./x.py","."]}]`, `[{"command":["@/guard","@/x.py","."],"name":"a"}]`},
+		{"plugins", `[{"name":"a","command":["sh","x.py","build","-x.py","none.py"]}]`, `[{"command":["sh","@/x.py","build","-x.py","none.py"],"name":"a"}]`},
+		{"plugins", `[{"name":"a","command":["sh","-c","true"]}]`, `[{"name":"a","command":["sh","-c","true"]}]`},
+		{"mcp_servers", `{"a":{"command":"./guard","args":["./x.py"]}}`, `{"a":{"args":["@/x.py"],"command":"@/guard"}}`},
+		{"mcp_servers", `{"a":{"url":"https://x/y"}}`, `{"a":{"url":"https://x/y"}}`},
+	} {
+		if got, err := ResolvePrograms(c.key, c.value, project); err != nil || got != at(c.want) {
+			t.Errorf("%s %s becomes %s (%v), wanted %s", c.key, c.value, got, err, at(c.want))
 		}
 	}
 }
