@@ -41,33 +41,42 @@ func newSearchCmd(a *App) *cobra.Command {
 		Use:   "search [flags] QUERY",
 		Short: "Search the text of entries",
 		Long: `Search the text of entries: messages, tool names, arguments, results, error messages, names
-and summaries of anchors. The most relevant hits come first; messages rank above tool
-output, new entries above old ones.
+and summaries of anchors.
 
-  timeout retry        both words
-  "connection reset"   the words in this order
-  timeout -test        without the word test; -test alone: all entries without it
-  redis OR memcached   one of them
-  timeo*               words with this beginning
-  SetReference         identifiers, whole or by their parts (reference)
-  数据库                Chinese, Japanese and Korean: any part of a text
+An entry is found if it has any word of the query: the more of them, and the rarer, the better.
+Words such as "the" and "why" do not count unless there are no others, so a question can be
+asked as it comes to mind. A word that no entry has counts as up to three similar words, and
+tape says so; an identifier, a path and a run of Chinese also count by their parts. With
+--all-words an entry needs all words; quotes, a dash and OR mean what they say, and one word
+alone finds only that word. Hits come session by session, three of each, the session with
+the best three first; messages rank above tool output, new entries above old ones.
 
-Case, width and accents do not matter. If a word is not found, similar words are searched, and
-tape says so. A query that cannot be parsed is searched as plain words. Messages with the same
-text are shown once; so is repeated tool output, even if it differs in digits, hexadecimal
-numbers, case and white space.
+  why did the install fail   entries with install or fail; best those with both
+  conection pool             connection, as no entry has conection
+  "connection reset"         the words in this order
+  timeout -test              without the word test; -test alone: all entries without it
+  redis OR memcached         one of them; redis AND cache: both
+  timeo*                     words with this beginning
+  SetReference               identifiers, whole or by their parts (reference)
+  数据库                      Chinese, Japanese and Korean: any part of a text
+
+Case, width and accents do not matter. A query that cannot be parsed is searched as plain words.
+Messages with the same text are shown once; so is repeated tool output, even if it differs in
+digits, hexadecimal numbers, case and white space. What an agent recorded about a call besides
+its result, such as the whole file before an edit, is found as that call.
 
 ` + datesHelp + `
 
 With --sort newest, the last entry of a tape comes first; hits of different tapes are ordered
-by date.
+by date. With --entries, the best entries come first, of whichever session.
 
-If more than 400 entries match, only the newest ones and those that contain a word often are
-ranked. Entries that search tools wrote (meta.search is true) are left out.
+If very many entries match, the 200 that have most of the query are compared by their texts,
+and more if these fill no page. Entries that search tools wrote (meta.search is true) are left out.
 
 For text artifacts, the first 256 KiB are searched with the entries that refer to them;
 --substring and --regex search only the entries.`,
 		Example: `  tape search timeout
+  tape search why did the fish install fail on fresh machines --all-tapes
   tape search '"connection reset" -test' --kind message
   tape search 数据库 --all-tapes
   tape search --regex 'E_[A-Z]+_\d+' --after implement

@@ -19,6 +19,7 @@ type candidate struct {
 
 	stored repo.Entry // as stored, for Search.Stored
 	entry  repo.Entry // as seen by the caller
+	call   repo.Entry // that the entry tells more about, if it is shown as that
 }
 
 func (f *finder) candidate(doc int64) (candidate, error) {

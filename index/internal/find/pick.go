@@ -6,7 +6,9 @@ import (
 	"math"
 	"slices"
 
+	"tape/index/internal/store"
 	"tape/internal/store/relevance"
+	"tape/repo"
 )
 
 // picker is the source of candidates for [relevance.Choose].
@@ -69,8 +71,11 @@ func (f *finder) pick(ctx context.Context, found set, sure bool) (*Result, error
 	}
 	for _, c := range chosen.Hits {
 		d := c.Key.(*candidate)
-		if f.s.Stored {
+		switch {
+		case f.s.Stored:
 			d.entry = d.stored
+		case c.Call != 0:
+			d.entry = d.call
 		}
 		h := newHit(d.entry, c.Text, c.Match.Spans, f.s.Width)
 		h.Score, h.Rank = rounded(c.Score), rounded(c.Rank)
@@ -160,6 +165,53 @@ func (p *picker) Read(ctx context.Context, list []*relevance.Candidate) error {
 		var err error
 		if c.Text, err = p.read(ctx, c.Key.(*candidate)); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Calls finds the calls that events tell more about, shortly before them.
+func (p *picker) Calls(ctx context.Context, list []*relevance.Candidate) error {
+	if !p.db.View.Plain() || p.seen != nil || p.s.Stored {
+		return nil
+	}
+	for _, c := range list {
+		if id := relevance.CallOf(c.Key.(*candidate).entry); id != "" {
+			if err := p.call(ctx, c, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// call finds the call of an event, with its result.
+func (p *picker) call(ctx context.Context, c *relevance.Candidate, id string) error {
+	d := c.Key.(*candidate)
+	result, all := int64(0), p.eval.tapes[d.rank].all
+	for n := d.entry.ID - 1; n >= max(1, d.entry.ID-relevance.CallBack); n-- {
+		part := all.part(n)
+		before := candidate{doc: store.DocOf(part.no, n), holder: part.holder, rank: d.rank}
+		var err error
+		if before.Line, err = p.line(before.doc); err != nil {
+			return err
+		}
+		if before.Kind != repo.KindToolCall && before.Kind != repo.KindToolResult {
+			continue
+		}
+		e, err := p.entry(ctx, &before)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !relevance.HasCall(e, id):
+		case e.Kind == repo.KindToolResult:
+			result = before.doc
+		case p.s.keeps(e):
+			c.Call, c.Result, d.call = before.doc, result, e
+			return nil
+		default:
+			return nil // the call is filtered out
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"tape/internal/store/layout"
 	"tape/internal/text"
 	"tape/internal/text/query"
 )
@@ -28,7 +29,11 @@ type Candidate struct {
 	Session string // the session that it belongs to
 	Key     any    // for the source
 
-	Text  []byte // set by Source.Read
+	Text []byte // set by Source.Read
+	// Call and Result are the IDs of the call that the entry tells more about and of its result, 0 if there is none: set by
+	// Source.Calls. The entry is shown as the call, or counts as one more like it.
+	Call, Result int64
+
 	Match query.Match
 	Score float64
 	Rank  float64 // of its session: the sum of the scores of its best entries
@@ -56,6 +61,8 @@ type Source interface {
 	Newest(ctx context.Context, n int) ([]*Candidate, error)
 	// Read sets Text. It stays nil if the entry is not to be seen.
 	Read(ctx context.Context, list []*Candidate) error
+	// Calls sets Call and Result of events that were read.
+	Calls(ctx context.Context, list []*Candidate) error
 }
 
 // Guess is what a term adds to the sum by which candidates are chosen. often says that the entry has it OftenTimes.
@@ -183,6 +190,7 @@ func (x *chooser) judge(ctx context.Context, list []*Candidate) error {
 	if err := x.from.Read(ctx, list); err != nil {
 		return err
 	}
+	var events []*Candidate
 	for _, c := range list {
 		ok := c.Text != nil
 		if ok {
@@ -203,9 +211,40 @@ func (x *chooser) judge(ctx context.Context, list []*Candidate) error {
 		}
 		c.Score = x.score(c)
 		x.hits = append(x.hits, c)
-		x.of[c.Session]++
+		if x.of[c.Session]++; c.Kind == layout.KindEvent {
+			events = append(events, c)
+		}
 	}
-	return nil
+	if x.NoFold || len(events) == 0 {
+		return nil
+	}
+	err := x.from.Calls(ctx, events)
+	x.toCalls()
+	return err
+}
+
+// toCalls folds what tells more about a call into the call, or into its result.
+func (x *chooser) toCalls() {
+	type key struct{ tape, id int64 }
+	at := map[key]*Candidate{}
+	for _, c := range x.hits {
+		if c.Call == 0 {
+			at[key{c.Tape, c.ID}] = c
+		}
+	}
+	x.hits = slices.DeleteFunc(x.hits, func(c *Candidate) bool {
+		if c.Call == 0 {
+			return false
+		}
+		owner := cmp.Or(at[key{c.Tape, c.Result}], at[key{c.Tape, c.Call}])
+		if owner == nil {
+			at[key{c.Tape, c.Call}] = c // shown as the call
+			return false
+		}
+		owner.Like += 1 + c.Like
+		x.of[c.Session]--
+		return true
+	})
 }
 
 // folds counts a matching entry. It folds the entry into an earlier one that says nearly the same, and returns true if

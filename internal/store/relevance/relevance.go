@@ -65,6 +65,39 @@ func NameOf(e layout.Entry) string {
 	return ""
 }
 
+// CallBack is how many entries before an event its call is looked for.
+const CallBack = 200
+
+// CallOf returns the id of the call that an event tells more about: what a program knows of a result beside what the
+// model saw, or how a call goes on. It is "" for other entries.
+func CallOf(e layout.Entry) string {
+	if e.Kind != layout.KindEvent {
+		return ""
+	}
+	switch name := jsonl.GetString(e.Payload, "name"); {
+	case name == "tool.detail":
+		return jsonl.GetString(e.Payload, "data", "call_id")
+	case strings.HasPrefix(name, "progress."):
+		return jsonl.GetString(e.Payload, "data", "parentToolUseID")
+	}
+	return ""
+}
+
+// HasCall reports whether an entry makes a call, or has its result.
+func HasCall(e layout.Entry, id string) bool {
+	switch e.Kind {
+	case layout.KindToolResult:
+		return slices.Contains(jsonl.Strings(jsonl.Get(e.Meta, "call_ids")), id)
+	case layout.KindToolCall:
+		for call := range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {
+			if jsonl.GetString(call, "id") == id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // SessionOf returns the session that a tape belongs to: a fork belongs to its parent, and the tape of a subagent to the
 // session that started it.
 func SessionOf(tape string, fork bool) string {

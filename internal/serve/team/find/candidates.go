@@ -10,6 +10,7 @@ import (
 
 	"tape/index"
 	"tape/internal/serve/team/db"
+	"tape/internal/store/layout"
 	"tape/internal/store/relevance"
 	"tape/internal/text"
 	"tape/internal/text/query"
@@ -189,6 +190,44 @@ func (r *source) Read(ctx context.Context, list []*relevance.Candidate) error {
 		}
 	}
 	return err
+}
+
+// Calls finds the calls that events tell more about, shortly before them.
+func (r *source) Calls(ctx context.Context, list []*relevance.Candidate) error {
+	for _, c := range list {
+		f := c.Key.(*row)
+		s := r.sessions[f.Found.Tape]
+		e, err := EntryOf(f.stored, s)
+		if err != nil {
+			return err
+		}
+		id := relevance.CallOf(e)
+		if id == "" {
+			continue
+		}
+		result := int64(0)
+		var damaged error
+		before := db.Range{First: max(1, e.ID-relevance.CallBack), Last: e.ID - 1, Kinds: []string{layout.KindToolCall, layout.KindToolResult}, Reverse: true, Most: relevance.CallBack}
+		err = r.rows.Entries(ctx, s, before, func(one db.Stored) bool {
+			e, damaged = EntryOf(one, s)
+			if damaged != nil || !relevance.HasCall(e, id) {
+				return damaged == nil
+			}
+			if e.Kind == layout.KindToolResult {
+				result = one.ID
+				return true
+			}
+			if r.s.Query.Keep(e) && len(r.s.Types) == 0 {
+				c.Call, c.Result = one.ID, result
+				one.Text, f.stored = f.stored.Text, one
+			}
+			return false
+		})
+		if err = cmp.Or(err, damaged); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hit makes a hit of a candidate.

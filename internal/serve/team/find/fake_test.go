@@ -61,6 +61,8 @@ func (r *rows) Read(_ context.Context, dates map[db.Key]time.Time) (map[db.Key]d
 	return out, nil
 }
 
+func (r *rows) Entries(context.Context, db.Session, db.Range, func(db.Stored) bool) error { return nil }
+
 func (r *rows) Authors(context.Context) ([]string, error) {
 	return []string{"Ada <ada@x>", "Bob <bob@x>"}, nil
 }

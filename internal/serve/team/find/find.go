@@ -24,6 +24,7 @@ type Rows interface {
 	Best(ctx context.Context, q db.Question) ([]db.Found, error)
 	Count(ctx context.Context, words string, most int) (found, among int64, err error)
 	Read(ctx context.Context, dates map[db.Key]time.Time) (map[db.Key]db.Stored, error)
+	Entries(ctx context.Context, s db.Session, q db.Range, yield func(db.Stored) bool) error
 	Authors(ctx context.Context) ([]string, error)
 	ByID(ctx context.Context, ids []int64) (map[int64]db.Session, error)
 }
@@ -32,7 +33,6 @@ type Rows interface {
 type Source interface {
 	Rows
 	Sessions(ctx context.Context, c db.Choice) ([]db.Session, error)
-	Entries(ctx context.Context, s db.Session, q db.Range, yield func(db.Stored) bool) error
 	CountSessions(ctx context.Context, c db.Choice) (int, error)
 	Facets(ctx context.Context) (db.Facets, error)
 	Days(ctx context.Context, since time.Time) (map[string]int, error)
