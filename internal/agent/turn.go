@@ -157,7 +157,7 @@ func cutAnswer(limit int) error {
 	if limit > 0 {
 		of = fmt.Sprintf(" of %d tokens", limit)
 	}
-	return fmt.Errorf("the answer was cut: it has reached the limit%s of the model's output; send \"go on\", or raise the setting max_tokens", of)
+	return fmt.Errorf("%w: it has reached the limit%s of the model's output; send \"go on\", or raise the setting max_tokens", models.ErrCut, of)
 }
 
 // endWithAnswer records an answer without calls. The turn goes on only if messages came in meanwhile.

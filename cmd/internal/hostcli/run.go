@@ -11,6 +11,7 @@ import (
 	"tape/cmd/internal/cli"
 	"tape/hooks"
 	"tape/internal/agent/chatui"
+	"tape/internal/agent/models"
 	"tape/internal/show/display"
 )
 
@@ -56,6 +57,9 @@ func (Host) Turn(ctx context.Context, o cli.AgentOptions, m cli.TurnMessage) (re
 	r, err := t.run(ctx, interrupt, a, e, m.Stream)
 	for _, text := range t.warnings {
 		o.Warn(text)
+	}
+	if errors.Is(err, models.ErrCut) && !m.Quiet && t.ui == nil && t.streamed.Len() == 0 && strings.TrimSpace(t.final.String()) != "" {
+		_, _ = io.WriteString(o.Out, display.Text(strings.TrimSpace(t.final.String()))+"\n") // with the error after it
 	}
 	if err != nil {
 		return result, err
