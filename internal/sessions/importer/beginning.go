@@ -62,11 +62,12 @@ func (in *intake) isComplete(item record.Item) bool {
 	if item.Fork == "" {
 		in.facts.Add(e)
 	}
-	if item.Fork == "" && in.facts.Asked != "" {
+	asked := in.facts.Asked != "" || in.facts.Copied != ""
+	if item.Fork == "" && asked {
 		in.asked = e
 	}
 	in.said = in.said || says(e)
-	return in.facts.Asked != "" || in.said && len(in.waiting) >= maxWaiting || len(in.waiting) >= maxUnsaid
+	return asked || in.said && len(in.waiting) >= maxWaiting || len(in.waiting) >= maxUnsaid
 }
 
 // says reports whether an entry has something that a person or an agent said or did. A program starts sessions in which
