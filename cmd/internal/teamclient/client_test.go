@@ -92,6 +92,18 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestListWithoutEnd: a server whose cursor leads to a page that was there does not keep the program for ever.
+func TestListWithoutEnd(t *testing.T) {
+	for _, second := range []string{`{"items":[` + hit1 + `],"next_cursor":"p2"}`, `{"items":[],"next_cursor":"p3"}`} {
+		_, c := serve(t, map[string][]string{"/v1/search": {`{"items":[` + hit1 + `],"next_cursor":"p2"}`, second, second}})
+		out, _ := streams(true)
+		limit := 50
+		if err := c.Search(t.Context(), out, index.Search{Text: "timeout", Query: repo.Query{Limit: &limit}}); err == nil || !strings.Contains(err.Error(), "does not end") {
+			t.Errorf("%v, want that the list does not end", err)
+		}
+	}
+}
+
 // TestTapesAndLog: sessions are listed with their remotes and with what tells equal titles apart; a missing entry is
 // an error, and a missing session one with a hint.
 func TestTapesAndLog(t *testing.T) {

@@ -43,9 +43,13 @@ type page[T any] struct {
 	Next  *string `json:"next_cursor"`
 }
 
+// mostPages is how many pages of a list are asked for. A page has 100 items or more.
+const mostPages = 100_000
+
 // each gets page after page, until yield returns false. more says that there are items after the last one.
 func each[T any](ctx context.Context, c *Client, path string, q url.Values, yield func(T) bool) (more bool, err error) {
-	for {
+	seen := map[string]bool{} // a server that gives a cursor again would never end
+	for pages := 0; ; pages++ {
 		var p page[T]
 		if err := c.get(ctx, path, q, &p); err != nil {
 			return false, err
@@ -58,6 +62,10 @@ func each[T any](ctx context.Context, c *Client, path string, q url.Values, yiel
 		if p.Next == nil {
 			return false, nil
 		}
+		if seen[*p.Next] || pages >= mostPages || len(p.Items) == 0 {
+			return false, layout.Conflict("", "the server's list does not end: page %d leads to one that was there, or there are none on it", pages+1)
+		}
+		seen[*p.Next] = true
 		q.Set("cursor", *p.Next)
 	}
 }

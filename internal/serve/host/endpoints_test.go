@@ -324,7 +324,11 @@ func TestBootstrap(t *testing.T) {
 		p.with("Idempotency-Key", "s").want(201, "POST", "/runs", api.RunRequest{Runner: "r", Conversation: "c", Manifest: api.Manifest{MaxInlineEvents: 1}}, &out)
 		return out
 	}
-	p.as(start().Token).want(201, "POST", "/tapes/c/entries", `{"entries":[`+strings.Repeat(`{"kind":"message","payload":{"role":"assistant","content":"x"}},`, 2)+`{"kind":"note","payload":{}}]}`, nil)
+	once, twice := start(), start()
+	if once.Token != twice.Token || once.RunID != twice.RunID {
+		t.Errorf("a start that is repeated gives another answer: %+v, then %+v", once, twice)
+	}
+	p.as(once.Token).want(201, "POST", "/tapes/c/entries", `{"entries":[`+strings.Repeat(`{"kind":"message","payload":{"role":"assistant","content":"x"}},`, 2)+`{"kind":"note","payload":{}}]}`, nil)
 	if !start().Context.Context.HasHistoryBefore {
 		t.Error("a start that is repeated after the run has written says that there is no earlier history")
 	}

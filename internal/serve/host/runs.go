@@ -33,8 +33,8 @@ func random(bytes int) []byte {
 // NewToken returns 256 random bits.
 func NewToken() string { return base64.RawURLEncoding.EncodeToString(random(32)) }
 
-// startRun starts a run. A repeated request with the same key gets a new token for the same run,
-// because the old one may have reached nobody.
+// startRun starts a run. A repeated request with the same key gets the same token for the same run:
+// the first answer may have reached nobody, or somebody.
 func startRun(c *request) (any, error) {
 	var q api.RunRequest
 	data, err := c.body(&q)
@@ -73,6 +73,9 @@ func startRun(c *request) (any, error) {
 		return nil, err
 	}
 	token := NewToken()
+	if key != "" {
+		token = c.s.Secret("run "+r.ID) + c.s.Secret("run, the rest "+r.ID) // the same for a request that is sent again
+	}
 	hash := sha256.Sum256([]byte(token))
 	r.Mu.Lock()
 	r.TokenHash = hex.EncodeToString(hash[:])

@@ -7,12 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+	"unicode/utf8"
 
 	"tape/internal/serve/front"
+	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/openapi"
@@ -21,6 +25,8 @@ import (
 	"tape/internal/serve/team/find"
 	"tape/internal/serve/team/oidc"
 	"tape/internal/serve/team/pages"
+	"tape/internal/text/jsonl"
+	"tape/internal/text/secrets"
 )
 
 // Store is what the server needs of the database.
@@ -30,7 +36,10 @@ type Store interface {
 	TokenOf(ctx context.Context, token string, now time.Time) (db.Token, error)
 	AddToken(ctx context.Context, name string, groups []string, now, expires time.Time) (token string, err error)
 	Audit(ctx context.Context, who, action, resource string) error
-	AuditTyped(ctx context.Context, who, text string) error
+	AuditTyped(ctx context.Context, who, text, masked string) error
+	AddLogin(ctx context.Context, id, who string, groups []string, now, expires time.Time) error
+	HasLogin(ctx context.Context, id string, now time.Time) (bool, error)
+	EndLogin(ctx context.Context, id string) error
 	Status(ctx context.Context) ([]db.RemoteStatus, error)
 	Key() []byte
 }
@@ -54,6 +63,7 @@ type Options struct {
 type User struct {
 	Name   string
 	Groups []string
+	Token  bool `json:"-"` // a token says who it is
 }
 
 // Server answers requests.
@@ -61,12 +71,16 @@ type Server struct {
 	Options
 	cursors cursors.Signer
 	front   *front.Front
+	scanner *secrets.Scanner
+
+	mu       sync.Mutex
+	searches map[string]*admission.Rate // by person
 }
 
 // New returns a server. address is the address and port where it listens.
 func New(o Options, address string) (*Server, error) {
 	f, err := o.Config.Front(address)
-	return &Server{Options: o, cursors: cursors.Signer{Key: o.Store.Key()}, front: f}, err
+	return &Server{Options: o, cursors: cursors.Signer{Key: o.Store.Key()}, front: f, scanner: secrets.New(), searches: map[string]*admission.Rate{}}, err
 }
 
 // request is one request, of a user who is known.
@@ -105,6 +119,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) erro
 			return err
 		}
 		return answer(w, doc)
+	}
+	if hasNUL(path) || slices.ContainsFunc(slices.Concat(slices.Collect(maps.Values(r.URL.Query()))...), hasNUL) {
+		return api.NewProblem(http.StatusBadRequest, "invalid_argument", "the address has a NUL byte, or is not UTF-8")
 	}
 	route, ok := routeOf(path)
 	if !ok && s.Pages != nil && !strings.HasPrefix(path, "/v1/") {
@@ -158,12 +175,51 @@ func (s *Server) userOfToken(ctx context.Context, token string) (User, error) {
 	if errors.Is(err, db.ErrToken) {
 		return User{}, api.Unauthorized(err.Error() + ": ask for a new one")
 	}
-	return User{t.Name, t.Groups}, err
+	return User{t.Name, t.Groups, true}, err
+}
+
+func hasNUL(text string) bool { return strings.ContainsRune(text, 0) || !utf8.ValidString(text) }
+
+// The limit of searches for a person. Somebody who types a search makes some in a second.
+const (
+	searchesPerSecond = 5
+	searchesAtOnce    = 60
+)
+
+// search counts a search of a person, and refuses it if there were too many. The text is recorded without its secrets.
+func (s *Server) search(ctx context.Context, who, text string, typed bool) error {
+	s.mu.Lock()
+	if len(s.searches) > 10_000 { // names that a proxy made up
+		clear(s.searches)
+	}
+	rate := s.searches[who]
+	if rate == nil {
+		rate = &admission.Rate{PerSecond: searchesPerSecond, Burst: searchesAtOnce}
+		s.searches[who] = rate
+	}
+	s.mu.Unlock()
+	if err := rate.Allow(s.Now()); err != nil {
+		return err
+	}
+	masked := s.masked(text)
+	if typed {
+		return s.Store.AuditTyped(ctx, who, text, masked)
+	}
+	return s.Store.Audit(ctx, who, "search", masked)
+}
+
+// masked returns a text without its secrets.
+func (s *Server) masked(text string) string {
+	value, _ := s.scanner.MaskAs(jsonl.AppendString(nil, text), nil, func(f secrets.Finding) string { return f.Keyed(s.Store.Key()).Mark() })
+	return string(jsonl.AppendDecoded(nil, value[1:len(value)-1]))
 }
 
 // audit records what the user does.
 func (c *request) audit(ctx context.Context, action, resource string) error {
-	return c.Store.Audit(ctx, c.user.Name, action, resource)
+	if action == "search" {
+		return c.Server.search(ctx, c.user.Name, resource, false)
+	}
+	return c.Store.Audit(ctx, c.user.Name, action, c.masked(resource))
 }
 
 // Me says who the user is.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -22,7 +23,8 @@ import (
 // store is a database in memory with two remotes. Each has a session of ten entries that contain the word
 // needle.
 type store struct {
-	audit []string
+	audit  []string
+	logins []string
 	void  bool // the token was revoked
 	full  bool // the disk is full
 }
@@ -54,8 +56,22 @@ func (s *store) Audit(_ context.Context, who, action, resource string) error {
 	return nil
 }
 
-func (s *store) AuditTyped(ctx context.Context, who, text string) error {
-	return s.Audit(ctx, who, "search", text)
+func (s *store) AuditTyped(ctx context.Context, who, _, masked string) error {
+	return s.Audit(ctx, who, "search", masked)
+}
+
+func (s *store) AddLogin(_ context.Context, id, _ string, _ []string, _, _ time.Time) error {
+	s.logins = append(s.logins, id)
+	return nil
+}
+
+func (s *store) HasLogin(_ context.Context, id string, _ time.Time) (bool, error) {
+	return slices.Contains(s.logins, id), nil
+}
+
+func (s *store) EndLogin(_ context.Context, id string) error {
+	s.logins = slices.DeleteFunc(s.logins, func(one string) bool { return one == id })
+	return nil
 }
 
 func (s *store) Status(context.Context) ([]db.RemoteStatus, error) {

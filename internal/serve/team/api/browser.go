@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -27,26 +28,29 @@ const (
 )
 
 // browse answers a browser.
-func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) error {
+func (s *Server) browse(w http.ResponseWriter, r *http.Request, page string) error {
 	web.SetHeaders(w.Header())
 	switch {
-	case strings.HasPrefix(path, "/assets/"):
+	case strings.HasPrefix(page, "/assets/"):
 		s.Pages.Show(w, r, nil)
 		return nil
-	case path == loginPath && r.Method == http.MethodPost && s.Config.Auth.Kind == config.Tokens:
+	case page == loginPath && r.Method == http.MethodPost && s.Config.Auth.Kind == config.Tokens:
 		return s.logIn(w, r)
-	case path == loginPath && s.OIDC != nil:
+	case page == loginPath && s.OIDC != nil:
 		return s.begin(w, r)
-	case path == oidc.CallbackPath && s.OIDC != nil:
+	case page == oidc.CallbackPath && s.OIDC != nil:
 		return s.finish(w, r)
-	case path == logoutPath && r.Method == http.MethodPost:
+	case page == logoutPath && r.Method == http.MethodPost:
 		http.SetCookie(w, s.cookie(cookieName, "", -1))
+		if err := s.endLogin(r); err != nil {
+			return err
+		}
 		s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "Logged out", Text: "This browser is no longer logged in.", Link: s.Config.Path() + "/", LinkText: "Log in"})
 		return nil
-	case path == tokenPath && s.Config.Auth.Kind == config.Tokens:
+	case page == tokenPath && s.Config.Auth.Kind == config.Tokens:
 		s.Pages.Plain(w, http.StatusOK, web.PlainPage{Title: "A token for the command line", Text: "Ask whoever runs this server: tape team token add makes one."})
 		return nil
-	case path == tokenPath && r.Method == http.MethodPost:
+	case page == tokenPath && r.Method == http.MethodPost:
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", http.MethodGet)
 		return api.NewProblem(http.StatusMethodNotAllowed, "method_not_allowed", "the pages only read: use GET")
@@ -59,12 +63,12 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, path string) err
 		}
 		return err
 	}
-	if path == tokenPath {
+	if page == tokenPath {
 		return s.tokenPage(w, r, user)
 	}
 	c := &request{Server: s, user: user}
 	s.Pages.Show(w, r, &pages.Visitor{Remotes: s.Config.Seen(user.Groups), LogOut: byCookie, Source: s.Store.Source, Audit: c.audit,
-		Typed: func(ctx context.Context, text string) error { return s.Store.AuditTyped(ctx, user.Name, text) }})
+		Typed: func(ctx context.Context, text string) error { return s.search(ctx, user.Name, text, true) }})
 	return nil
 }
 
@@ -76,8 +80,8 @@ func (s *Server) visitor(r *http.Request) (u User, byCookie bool, err error) {
 		return u, true, err
 	}
 	if s.OIDC != nil {
-		if u, ok := s.signedIn(r); ok {
-			return u, true, nil
+		if u, ok, err := s.signedIn(r); ok || err != nil {
+			return u, true, err
 		}
 	}
 	u, err = s.userOf(r)
@@ -123,7 +127,9 @@ func (s *Server) loginPage(w http.ResponseWriter, status int, to, text string) {
 // goal returns the page to go to after a login, which is one of this server.
 func (s *Server) goal(to string) string {
 	u, err := url.Parse(to)
-	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(to, s.Config.Path()+"/") || strings.HasPrefix(to, "//") || strings.Contains(to, `\`) {
+	below := s.Config.Path() + "/"
+	// A browser takes .. out of a path, also as %2e%2e.
+	if err != nil || u.Host != "" || u.Scheme != "" || !strings.HasPrefix(to, below) || strings.HasPrefix(to, "//") || strings.Contains(to, `\`) || !strings.HasPrefix(path.Clean(u.Path)+"/", below) {
 		return s.Config.Path() + "/"
 	}
 	return to

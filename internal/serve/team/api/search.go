@@ -67,13 +67,13 @@ func (c *request) search() (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.Server.search(c.r.Context(), c.user.Name, s.Text, false); err != nil {
+		return nil, err
+	}
 	all := skip + limit
 	s.Query.Limit = &all
 	res, err := find.Search(c.r.Context(), c.source, s, tapes)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.Store.Audit(c.r.Context(), c.user.Name, "search", s.Text); err != nil {
 		return nil, err
 	}
 	page := HitPage{Items: []Item{}}

@@ -139,7 +139,7 @@ func (c *request) entries() (any, error) {
 			q.First = at.ID
 		}
 	}
-	if err := c.Store.Audit(c.r.Context(), c.user.Name, "read", s.Remote+"/"+s.Name); err != nil {
+	if err := c.audit(c.r.Context(), "read", s.Remote+"/"+s.Name); err != nil {
 		return nil, err
 	}
 	page := EntryPage{Items: []json.RawMessage{}}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"net/url"
@@ -29,6 +30,7 @@ const (
 type session struct {
 	User    User      `json:"user"`
 	Expires time.Time `json:"expires"`
+	ID      string    `json:"id"` // it goes on while the database has it
 }
 
 // sign returns a signed value for a cookie. The signature holds for this purpose only.
@@ -79,7 +81,11 @@ func (s *Server) finish(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return s.issuerFailed(w, err)
 	}
-	value, err := s.sign(sessionPurpose, session{User(user), s.Now().Add(sessionTime)})
+	one := session{User{Name: user.Name, Groups: user.Groups}, s.Now().Add(sessionTime), rand.Text()}
+	if err := s.Store.AddLogin(r.Context(), one.ID, user.Name, user.Groups, s.Now(), one.Expires); err != nil {
+		return err
+	}
+	value, err := s.sign(sessionPurpose, one)
 	if err != nil {
 		return err
 	}
@@ -109,6 +115,9 @@ var notInName = regexp.MustCompile(`[^A-Za-z0-9@+._-]+`)
 // tokenPage lets somebody who is logged in make a token, which tape login asks for.
 func (s *Server) tokenPage(w http.ResponseWriter, r *http.Request, user User) error {
 	page := web.PlainPage{Title: "A token for the command line", Back: s.Config.Path() + "/"}
+	if user.Token { // the new one would outlive it
+		return api.NewProblem(http.StatusForbidden, "forbidden", "a token makes no token: log in with a browser")
+	}
 	if r.Method != http.MethodPost {
 		page.Text = "The token shows what you see now, for 30 days."
 		page.Make = s.Config.Path() + tokenPath
@@ -131,10 +140,22 @@ func (s *Server) tokenPage(w http.ResponseWriter, r *http.Request, user User) er
 }
 
 // signedIn returns the user of a browser that has logged in at the issuer.
-func (s *Server) signedIn(r *http.Request) (User, bool) {
+func (s *Server) signedIn(r *http.Request) (u User, ok bool, err error) {
 	var one session
-	ok := s.readSigned(r, cookieName, sessionPurpose, &one) && s.Now().Before(one.Expires)
-	return one.User, ok
+	if !s.readSigned(r, cookieName, sessionPurpose, &one) || !s.Now().Before(one.Expires) {
+		return u, false, nil
+	}
+	ok, err = s.Store.HasLogin(r.Context(), one.ID, s.Now())
+	return one.User, ok, err
+}
+
+// endLogin ends the login of a browser. What the cookie says is then worth nothing, also elsewhere.
+func (s *Server) endLogin(r *http.Request) error {
+	var one session
+	if !s.readSigned(r, cookieName, sessionPurpose, &one) {
+		return nil
+	}
+	return s.Store.EndLogin(r.Context(), one.ID)
 }
 
 // loginLink returns the address of a login that leads to a page.

@@ -147,6 +147,15 @@ func TestIssuer(t *testing.T) {
 	if w := b.send(http.MethodPost, "/sessions/token", "x=1", func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }); w.Code != http.StatusForbidden {
 		t.Errorf("another site makes a token: status %d, want 403", w.Code)
 	}
+	if w := b.send(http.MethodPost, "/sessions/token", "x=1", func(r *http.Request) { r.Header.Del("Cookie"); r.Header.Set("Authorization", "Bearer t-ada") }); w.Code != http.StatusForbidden {
+		t.Errorf("a token makes a token: status %d, want 403", w.Code)
+	}
+	if w := b.send(http.MethodPost, "/sessions/logout", "x=1"); w.Code != http.StatusOK {
+		t.Errorf("logout: status %d", w.Code)
+	}
+	if w := b.send(http.MethodGet, "/sessions/", ""); w.Code != http.StatusUnauthorized {
+		t.Errorf("a copy of the cookie after logging out: status %d, want 401", w.Code)
+	}
 	b.cookie = strings.Replace(b.cookie, "=", "=A", 1)
 	if w := b.send(http.MethodGet, "/sessions/", ""); w.Code != http.StatusUnauthorized {
 		t.Errorf("a forged cookie: status %d, want 401", w.Code)
@@ -177,7 +186,7 @@ func TestIssuerRefuses(t *testing.T) {
 	b.cookie, back = b.begin(i)
 	i.claims["nonce"] = "other"
 	refused("another nonce", back)
-	for name, value := range map[string]any{"aud": "else", "exp": time.Now().Add(-time.Hour).Unix(), "iss": "https://evil.example", "groups": 7} {
+	for name, value := range map[string]any{"azp": "else", "aud": "else", "exp": time.Now().Add(-time.Hour).Unix(), "iss": "https://evil.example", "groups": 7} {
 		b.cookie, back = b.begin(i)
 		was, had := i.claims[name]
 		i.claims[name] = value

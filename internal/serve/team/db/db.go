@@ -10,7 +10,9 @@ import (
 	"crypto/rand"
 	_ "embed"
 	"errors"
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -22,7 +24,10 @@ import (
 // Version is the version of what is stored. Raise it when more than comments in schema.sql change, or the terms of an
 // entry, for example by a new property in package snapshot. [DB.Prepare] then replaces the tables, and the next sync
 // fills them.
-const Version = 5
+const Version = 6
+
+// patience is how long a statement of a user may take.
+const patience = 30 * time.Second
 
 //go:embed schema.sql
 var schema string
@@ -83,6 +88,10 @@ func inWords(err error) error {
 		return layout.Invalid("make the user of team.toml the owner of the database", "the database does not allow it: %s", pg.Message)
 	case errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "53") || pg.Code == "57P03"):
 		return &layout.Error{Class: layout.ErrBusy, Msg: "the database cannot do it now: " + pg.Message}
+	case errors.As(err, &pg) && pg.Code == "57014":
+		return &layout.Error{Class: layout.ErrBusy, Msg: fmt.Sprintf("it took the database longer than %s", patience), Way: []layout.Hint{{Text: "give more words, a session or dates"}}}
+	case errors.As(err, &pg) && (pg.Code == "22021" || pg.Code == "22P05"):
+		return layout.Invalid("", "a text has a NUL byte, or is not UTF-8")
 	case errors.As(err, &pg) && pg.Code == "42P01":
 		return &layout.Error{Class: layout.ErrBusy, Msg: "database", Cause: ErrNoTables, Way: []layout.Hint{{Kind: layout.SyncTeam}}}
 	case errors.As(err, &connect):

@@ -142,15 +142,47 @@ func TestTokens(t *testing.T) {
 	}
 }
 
+// TestLogins: a login of a browser goes on until it ends, and is no token.
+func TestLogins(t *testing.T) {
+	t.Parallel()
+	d := teamtest.OpenAt(t, teamtest.Address(t))
+	now := time.Now().Truncate(time.Second)
+	has := func(id string, at time.Time) bool {
+		t.Helper()
+		ok, err := d.HasLogin(t.Context(), id, at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	for _, id := range []string{"one", "two"} {
+		if err := d.AddLogin(t.Context(), id, "ada", nil, now, now.Add(time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.EndLogin(t.Context(), "two"); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := d.Tokens(t.Context()); err != nil || len(list) > 0 {
+		t.Errorf("the tokens are %+v (%v), want none", list, err)
+	}
+	if !has("one", now) || has("one", now.Add(2*time.Hour)) || has("two", now) || has("three", now) {
+		t.Error("a login goes on that is over, or the other way round")
+	}
+	if err := d.AddLogin(t.Context(), "four", "ada", nil, now.Add(2*time.Hour), now.Add(3*time.Hour)); err != nil || has("one", now) {
+		t.Errorf("a login that was over is still kept (%v)", err)
+	}
+}
+
 // TestTyped: of a search that is typed letter by letter, only the longest text is recorded.
 func TestTyped(t *testing.T) {
 	t.Parallel()
 	address := teamtest.Address(t)
 	d := teamtest.OpenAt(t, address)
 	for _, s := range []struct{ who, text string }{
-		{"ada", ""}, {"ada", "s"}, {"bob", "salary"}, {"ada", "secr"}, {"ada", "secret%"}, {"ada", "sec"}, {"ada", "pause"}, {"ada", "pause then"},
+		{"ada", ""}, {"ada", "s"}, {"bob", "salary"}, {"ada", "secr"}, {"ada", "secret%"}, {"ada", "sec"}, {"eve", "a\x00b" + strings.Repeat("x", 5000)}, {"ada", "pause"}, {"ada", "pause then"},
 	} {
-		if err := d.AuditTyped(t.Context(), s.who, s.text); err != nil {
+		if err := d.AuditTyped(t.Context(), s.who, s.text, strings.ReplaceAll(s.text, "secret", "[x]")); err != nil {
 			t.Fatal(err)
 		}
 		if s.text == "pause" { // a while ago
@@ -164,7 +196,7 @@ func TestTyped(t *testing.T) {
 	defer conn.Close(t.Context())
 	var got string
 	err = conn.QueryRow(t.Context(), `SELECT string_agg(who || ' ' || resource, ', ' ORDER BY who, resource COLLATE "C") FROM audit`).Scan(&got)
-	if want := "ada pause, ada pause then, ada sec, ada secret%, bob salary"; err != nil || got != want {
+	if want := "ada [x]%, ada pause, ada pause then, ada sec, bob salary, eve a\uFFFDb" + strings.Repeat("x", 500-5) + "…"; err != nil || got != want {
 		t.Errorf("%s (%v), want %s", got, err, want)
 	}
 }

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -52,17 +53,29 @@ func (d *DB) Status(ctx context.Context) (out []RemoteStatus, err error) {
 
 // Audit records what somebody did.
 func (d *DB) Audit(ctx context.Context, who, action, resource string) error {
-	_, err := d.pool.Exec(ctx, `INSERT INTO audit (who, action, resource) VALUES ($1, $2, $3)`, who, action, resource)
+	_, err := d.pool.Exec(ctx, `INSERT INTO audit (who, action, resource) VALUES ($1, $2, $3)`, short(who), action, short(resource))
 	return inWords(err)
 }
 
 // AuditTyped records a search whose text somebody may still be typing. It replaces a record of the last seconds whose
-// text is the beginning of this one.
-func (d *DB) AuditTyped(ctx context.Context, who, text string) error {
-	_, err := d.pool.Exec(ctx, `WITH longer AS (UPDATE audit SET resource = $2, date = now()
+// text is the beginning of this one. masked is the text without its secrets, which is what is kept.
+func (d *DB) AuditTyped(ctx context.Context, who, text, masked string) error {
+	_, err := d.pool.Exec(ctx, `WITH longer AS (UPDATE audit SET resource = $3, date = now()
 			WHERE who = $1 AND action = 'search' AND date > now() - interval '3 seconds' AND starts_with($2, resource) RETURNING 1)
-		INSERT INTO audit (who, action, resource) SELECT $1, 'search', $2 WHERE NOT EXISTS (SELECT FROM longer)`, who, text)
+		INSERT INTO audit (who, action, resource) SELECT $1, 'search', $3 WHERE NOT EXISTS (SELECT FROM longer)`, short(who), short(text), short(masked))
 	return inWords(err)
+}
+
+// mostAudited is the length of a text in the audit, in bytes.
+const mostAudited = 500
+
+// short returns a text that the audit keeps: a long one is cut.
+func short(text string) string {
+	text = strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
+	if len(text) > mostAudited {
+		text = strings.ToValidUTF8(text[:mostAudited], "") + "…"
+	}
+	return text
 }
 
 // DropAudit removes the records from before a date.

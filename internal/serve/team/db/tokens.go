@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"time"
@@ -54,7 +55,7 @@ func (d *DB) AddToken(ctx context.Context, name string, groups []string, now, ex
 
 // Tokens lists all tokens, the newest first.
 func (d *DB) Tokens(ctx context.Context) ([]Token, error) {
-	rows, err := d.pool.Query(ctx, `SELECT name, groups, created, expires, revoked, used FROM tokens ORDER BY created DESC, name`)
+	rows, err := d.pool.Query(ctx, `SELECT name, groups, created, expires, revoked, used FROM tokens WHERE NOT starts_with(name, $1) ORDER BY created DESC, name`, loginPrefix)
 	if err != nil {
 		return nil, inWords(err)
 	}
@@ -68,6 +69,29 @@ func (d *DB) Revoke(ctx context.Context, name string, now time.Time) error {
 	if err == nil && tag.RowsAffected() == 0 {
 		return layout.NotFound("", "there is no valid token called %s", name).Try(layout.ListTokens)
 	}
+	return inWords(err)
+}
+
+// loginPrefix begins the names of logins, which are kept beside the tokens, so that they can end. No token has such a name.
+const loginPrefix = "login:"
+
+// AddLogin records a login of a browser. id is a text that nobody can guess. Logins that are over are removed.
+func (d *DB) AddLogin(ctx context.Context, id, who string, groups []string, now, expires time.Time) error {
+	_, err := d.pool.Exec(ctx, `WITH over AS (DELETE FROM tokens WHERE starts_with(name, $6) AND expires < $4)
+		INSERT INTO tokens (hash, name, groups, created, expires) VALUES ($1, $2, $3, $4, $5)`,
+		hashOf(id), loginPrefix+short(who)+":"+hex.EncodeToString(hashOf(id)[:8]), append([]string{}, groups...), now, expires, loginPrefix)
+	return inWords(err)
+}
+
+// HasLogin reports whether a login goes on.
+func (d *DB) HasLogin(ctx context.Context, id string, now time.Time) (ok bool, err error) {
+	err = d.pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM tokens WHERE hash = $1 AND starts_with(name, $3) AND revoked IS NULL AND expires > $2)`, hashOf(id), now, loginPrefix).Scan(&ok)
+	return ok, inWords(err)
+}
+
+// EndLogin ends a login, if it goes on.
+func (d *DB) EndLogin(ctx context.Context, id string) error {
+	_, err := d.pool.Exec(ctx, `DELETE FROM tokens WHERE hash = $1 AND starts_with(name, $2)`, hashOf(id), loginPrefix)
 	return inWords(err)
 }
 

@@ -38,7 +38,8 @@ func (d *DB) View(ctx context.Context, remotes []string) (*View, error) {
 // at once: the statements of a batch are one transaction.
 func (d *DB) query(ctx context.Context, settings []string, sql string, args []any, each func(rows pgx.Rows) error) (err error) {
 	b := &pgx.Batch{}
-	b.Queue(`SELECT set_config('tape.remotes', $1, true), set_config('tape.all', $2, true), set_config('transaction_read_only', 'on', true)`, settings[0], settings[1])
+	b.Queue(`SELECT set_config('tape.remotes', $1, true), set_config('tape.all', $2, true), set_config('transaction_read_only', 'on', true), set_config('statement_timeout', $3, true)`,
+		settings[0], settings[1], fmt.Sprint(patience.Milliseconds()))
 	b.Queue(sql, args...)
 	results := d.pool.SendBatch(ctx, b)
 	defer func() { err = errors.Join(err, results.Close()) }()

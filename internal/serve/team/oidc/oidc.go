@@ -115,7 +115,25 @@ func (l *Login) Finish(ctx context.Context, r *http.Request, begun Pending) (u U
 	if subtle.ConstantTimeCompare([]byte(id.Nonce), []byte(begun.Nonce)) != 1 {
 		return u, layout.Invalid("", "the issuer answered another login: begin again")
 	}
+	if err := l.checkParty(id); err != nil {
+		return u, err
+	}
 	return l.user(id)
+}
+
+// checkParty checks for which client the token was made, if it says so. If it is for several, it has to (OpenID Connect
+// Core 1.0, 3.1.3.7).
+func (l *Login) checkParty(id *oidc.IDToken) error {
+	var claims struct {
+		Party *string `json:"azp"`
+	}
+	if err := id.Claims(&claims); err != nil {
+		return layout.Wrap(err, "read what the issuer says about the user")
+	}
+	if claims.Party == nil && len(id.Audience) > 1 || claims.Party != nil && *claims.Party != l.config.Auth.Client {
+		return layout.Invalid("", "the issuer made its answer for another program")
+	}
+	return nil
 }
 
 // user returns the user that the claims name.

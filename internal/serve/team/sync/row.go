@@ -23,6 +23,8 @@ type rowMaker struct {
 	key     []byte // for the fingerprints in mask marks
 	now     time.Time
 
+	anchors [2]string // the last name of an anchor, and that name masked
+
 	words text.Tokenizer
 	text  []byte
 	list  []string
@@ -43,10 +45,19 @@ func newRowMaker(key []byte, now time.Time) *rowMaker {
 // masked returns an entry without its secrets.
 func (r *rowMaker) masked(e layout.Entry) (layout.Entry, error) {
 	line, found := r.scanner.MaskAs(e.Raw, nil, r.mark)
+	e.Anchor = r.anchor(e.Anchor)
 	if len(found) == 0 {
 		return e, nil
 	}
 	return snapshot.ParseEntry(line, e.Tape, e.Anchor, e.AnchorSeq)
+}
+
+// anchor returns the name of an anchor without its secrets. The entries of a phase have the same.
+func (r *rowMaker) anchor(name string) string {
+	if r.anchors[0] != name {
+		r.anchors = [2]string{name, string(r.maskedText([]byte(name)))}
+	}
+	return r.anchors[1]
 }
 
 // mark returns the mask mark of a secret.
