@@ -114,6 +114,9 @@ func (a *answer) complete() error {
 		return &failure{text: "the answer was stopped by a filter of the server, " + given, way: "say it in other words, or choose another model"}
 	case !a.ended:
 		return &failure{text: "the answer broke off: the stream ended without its last event", passing: true}
+	case !named && len(a.tools) > 0 && isCallText(a.text.String()):
+		return &failure{text: "the model wrote a call of a tool as text, which its server has not read",
+			way: "start the server with a parser for this model's calls: llama.cpp has --jinja, vLLM --enable-auto-tool-choice and --tool-call-parser; or choose another model"}
 	case strings.TrimSpace(a.text.String()) != "" || named:
 		return nil
 	case a.stoppedBy(cutReasons):
@@ -124,6 +127,18 @@ func (a *answer) complete() error {
 		return &failure{text: "the model has only thought, and answered nothing, " + given, way: "send the message again, or choose another model"}
 	}
 	return &failure{text: "the model answered nothing, " + given, way: "send the message again, or choose another model"}
+}
+
+// isCallText reports whether a text is a call in the words of a model's template, which servers should read
+// (NousResearch/hermes-agent#83023, jundot/omlx#2221).
+func isCallText(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, tag := range []string{"<tool_call>", "<function=", "[TOOL_CALLS]", "<|tool_call", "<｜tool▁calls▁begin｜>", "<minimax:tool_call>"} {
+		if strings.HasPrefix(text, tag) {
+			return true
+		}
+	}
+	return strings.HasSuffix(text, "</tool_call>") && strings.Contains(text, "\n<tool_call>")
 }
 
 func tokens(n int) string {

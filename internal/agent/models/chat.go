@@ -1,8 +1,6 @@
 package models
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"strings"
 
@@ -35,6 +33,9 @@ func (q *request) chat(p *provider, model, system string, list []message, kept [
 	if h.gave(withoutBlanks) {
 		noBlanks(list)
 	}
+	if h.gave(oneCallEach) {
+		list = oneCall(list)
+	}
 	if h.gave(alternating) {
 		list = alternate(list)
 	}
@@ -65,56 +66,9 @@ func (q *request) chat(p *provider, model, system string, list []message, kept [
 
 // filled puts into calls of other models what a server wants to see in all of them.
 // https://ai.google.dev/gemini-api/docs/thought-signatures has the signature for calls that have none.
-func filled(list []message, h habits) {
-	for i := range list {
-		calls := list[i].calls()
-		if len(calls) == 0 {
-			continue
-		}
-		if h.gave(fillReasoning) && list[i].m["reasoning_content"] == nil {
-			list[i].set("reasoning_content", quoted(" "))
-		}
-		if h.gave(fillSignature) && !strings.Contains(string(calls[0]), "thought_signature") {
-			calls[0] = merged(calls[0], json.RawMessage(`{"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}}`))
-			list[i].set("tool_calls", encode(calls))
-		}
-	}
-}
-
+// oneCall puts each call into a message of its own, with its result after it.
 // shortIDs gives each call an id of nine letters and digits, which is the same in each request.
-func shortIDs(list []message) {
-	short := func(id string) json.RawMessage {
-		sum := sha256.Sum256([]byte(id))
-		return quoted(hex.EncodeToString(sum[:])[:9])
-	}
-	for i := range list {
-		calls := list[i].calls()
-		for n, c := range calls {
-			calls[n] = merged(c, encode(object{"id": short(jsonl.GetString(c, "id"))}))
-		}
-		if len(calls) > 0 {
-			list[i].set("tool_calls", encode(calls))
-		}
-		if id, ok := jsonl.String(list[i].m["tool_call_id"]); ok {
-			list[i].set("tool_call_id", short(id))
-		}
-	}
-}
-
 // noBlanks leaves out empty texts beside calls, and says so in the place of others.
-func noBlanks(list []message) {
-	for i := range list {
-		text, plain := list[i].text()
-		switch {
-		case !plain || strings.TrimSpace(text) != "":
-		case len(list[i].calls()) > 0:
-			list[i].set("content", json.RawMessage("null"))
-		default:
-			list[i].set("content", quoted("(nothing)"))
-		}
-	}
-}
-
 func (q *request) chatTools(h habits) json.RawMessage {
 	type function struct {
 		Name        string          `json:"name"`
@@ -133,143 +87,13 @@ func (q *request) chatTools(h habits) json.RawMessage {
 }
 
 // withSystem puts the system prompt before the messages, or into the first one of the user.
-func withSystem(system string, list []message, joined bool) []message {
-	if joined {
-		for i, m := range list {
-			if m.role() == "user" {
-				list[i].set("content", joinContent(quoted(system), m.m["content"]))
-				return list
-			}
-		}
-	}
-	role := "system"
-	if joined {
-		role = "user"
-	}
-	return append(decoded([]json.RawMessage{encode(map[string]string{"role": role, "content": system})}), list...)
-}
-
 // withCalls joins what the assistant says with the calls that follow, and makes objects of arguments that are none: some
 // servers read all arguments, and refuse the request for good.
-func withCalls(list []message) []message {
-	out := make([]message, 0, len(list))
-	for _, m := range list {
-		calls := m.calls()
-		for i, c := range calls {
-			if args := jsonl.GetString(c, "function", "arguments"); jsonl.Get(c, "function", "arguments") != nil && !isObject(args) {
-				var function object
-				if json.Unmarshal(jsonl.Get(c, "function"), &function) == nil {
-					function["arguments"] = quoted(string(encode(map[string]string{"invalid": args})))
-					calls[i] = merged(c, encode(map[string]any{"function": function}))
-					m.set("tool_calls", encode(calls))
-				}
-			}
-		}
-		if len(out) > 0 && len(calls) > 0 {
-			before := &out[len(out)-1]
-			said, plain := before.text()
-			if own, empty := m.text(); before.role() == "assistant" && len(before.calls()) == 0 && plain && empty && own == "" && !strings.HasPrefix(said, anchorWords) {
-				before.set("tool_calls", m.m["tool_calls"])
-				continue
-			}
-		}
-		out = append(out, m)
-	}
-	return out
-}
-
-// anchorWords begin the message of an anchor, which [view] makes.
-const anchorWords = "[Anchor created"
-
 // merged returns an object with the members of another one.
-func merged(into, members json.RawMessage) json.RawMessage {
-	var a, b object
-	if json.Unmarshal(into, &a) != nil || json.Unmarshal(members, &b) != nil || len(b) == 0 {
-		return into
-	}
-	for name, v := range b {
-		var inner, more object
-		if json.Unmarshal(a[name], &inner) == nil && json.Unmarshal(v, &more) == nil && inner != nil {
-			v = merged(a[name], v)
-		}
-		a[name] = v
-	}
-	return encode(a)
-}
-
 // alternate makes messages of which, besides calls and their results, user and assistant alternate, and the user comes
 // first: many chat templates insist on that (vllm-project/vllm#6862, microsoft/autogen#3597). What an anchor says goes
 // into the message that follows. Some refuse a user's message right after a result (mistralai/client-python#235).
-func alternate(list []message) []message {
-	var out []message
-	var lead json.RawMessage // what the assistant says before the user's first message
-	for _, m := range list {
-		role := m.role()
-		if len(out) == 0 && role == "assistant" && len(m.calls()) == 0 {
-			lead = joinContent(lead, m.m["content"])
-			continue
-		}
-		if len(out) == 0 && role == "assistant" {
-			out = append(out, textMessage("user", "Go on."))
-		}
-		if lead != nil && role == "user" {
-			m.set("content", joinContent(lead, m.m["content"]))
-			lead = nil
-		}
-		if len(out) > 0 {
-			last := &out[len(out)-1]
-			switch {
-			case last.role() == "tool" && role == "user":
-				out = append(out, textMessage("assistant", "I have read the results."))
-			case last.role() != role || role == "tool":
-			case len(last.calls()) == 0:
-				last.set("content", joinContent(last.m["content"], m.m["content"]))
-				if calls := m.m["tool_calls"]; calls != nil {
-					last.set("tool_calls", calls)
-				}
-				continue
-			}
-		}
-		out = append(out, m)
-	}
-	if lead != nil {
-		out = append(out, textMessage("user", ""))
-		out[len(out)-1].set("content", lead)
-	}
-	return out
-}
-
-func textMessage(role, text string) message {
-	return decoded([]json.RawMessage{encode(map[string]string{"role": role, "content": text})})[0]
-}
-
 // joinContent returns two contents as one: a text if both are.
-func joinContent(a, b json.RawMessage) json.RawMessage {
-	empty := func(v json.RawMessage) bool { return len(v) == 0 || string(v) == "null" || string(v) == `""` }
-	switch {
-	case empty(a):
-		return b
-	case empty(b):
-		return a
-	}
-	first, plainFirst := jsonl.String(a)
-	second, plainSecond := jsonl.String(b)
-	if plainFirst && plainSecond {
-		return quoted(first + "\n\n" + second)
-	}
-	var parts []json.RawMessage
-	for _, v := range []json.RawMessage{a, b} {
-		if text, ok := jsonl.String(v); ok {
-			parts = append(parts, encode(map[string]string{"type": "text", "text": text}))
-			continue
-		}
-		for part := range jsonl.Elements(v) {
-			parts = append(parts, part)
-		}
-	}
-	return encode(parts)
-}
-
 // chatEvent adds a chunk of a chat completion, or a whole one.
 func chatEvent(a *answer, data []byte) error {
 	if usage := jsonl.Get(data, "usage"); len(usage) > 0 && usage[0] == '{' {

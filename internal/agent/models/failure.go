@@ -291,6 +291,8 @@ func (p *provider) way(f *failure, tries int) string {
 		return fmt.Sprintf("what %s allows is used up: add to it there, or choose another model", p.name)
 	case f.waits && f.wait > longestWait:
 		return tried + "the server says: try again in " + spoken(f.wait)
+	case p.api == apiChat && (strings.Contains(f.text, "v1/responses") || strings.Contains(f.text, "Responses API")):
+		return fmt.Sprintf("set tape config apis '{%q: \"responses\"}'", p.name)
 	case f.status == http.StatusNotFound:
 		return fmt.Sprintf("is the name of the model right, and the address %s?", p.baseURL)
 	case f.status == http.StatusTooManyRequests, f.status >= http.StatusInternalServerError:

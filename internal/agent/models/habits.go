@@ -32,6 +32,7 @@ const (
 	withoutCache    = "cache_control"
 	alternating     = "messages that do not alternate"
 	plainSchemas    = "more than simple schemas"
+	oneCallEach     = "several calls in one message"
 	withoutBlanks   = "empty texts"
 	longIDs         = "ids of calls of more than 9 letters"
 	fillReasoning   = "calls without reasoning_content"
@@ -102,6 +103,8 @@ func refusals() []refused {
 			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block"}, withoutKept, func(q request) bool { return q.kept }, ""},
 		// Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9 (anomalyco/opencode#1680, ml-explore/mlx-lm#1375)
 		{[]string{"length of 9", "length 9"}, longIDs, func(q request) bool { return q.api == apiChat }, ""},
+		// This model only supports single tool-calls at once! (templates of Llama, vllm-project/vllm#25108)
+		{[]string{"single tool-call", "single tool call", "parallel tool call", "multiple tool calls", "parallel_tool_calls"}, oneCallEach, func(q request) bool { return q.api == apiChat }, ""},
 		// The text field in the ContentBlock object at messages.3.content.0 is blank (Bedrock, OpenHands/OpenHands#5722);
 		// text content blocks must be non-empty (anomalyco/opencode#15715)
 		{[]string{"is blank", "must be non-empty", "non-empty content", "content must not be empty", "content cannot be empty", "empty content"}, withoutBlanks, func(q request) bool { return q.api == apiChat }, ""},

@@ -108,6 +108,8 @@ func TestRefusedRequests(t *testing.T) {
 				}
 				return ""
 			}, "skip_thought_signature_validator", 2, ""},
+		"one call at once": {"openai:x", []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"good","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"good","arguments":"{}"}}]}`, `{"role":"tool","content":"y","tool_call_id":"b"}`, `{"role":"tool","content":"x","tool_call_id":"a"}`}, 400,
+			has(`}},{"id"`, `{"error":{"message":"This model only supports single tool-calls at once!","type":"BadRequestError","code":400}}`), `{"role":"tool","content":"x","tool_call_id":"a"},{"content":""`, 2, ""},
 		"no streaming": {"openai:x", nil, 400, has(`"stream":true`, `{"error":{"message":"Streaming is not supported for this model"}}`), `"stream":false`, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

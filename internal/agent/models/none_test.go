@@ -47,6 +47,9 @@ func TestNoAnswer(t *testing.T) {
 		"llama.cpp":      {"openai:x", events(`error: {"code":500,"message":"Failed to decode","type":"server_error"}`), "Failed to decode|tried 3 times", 3},
 		"no end":         {"openai:x", events(chatAnswer[0]), "broke off|tried 3 times", 3},
 		"no name":        {"openai:x", events(chat("tool_calls", piece("0", "a", "", `{"a":1}`))...), "without a name", 1},
+		"responses only": {"openai:x", func(w http.ResponseWriter) {
+			http.Error(w, `{"error":{"message":"Function tools are not supported with this model in /v1/chat/completions. Please use /v1/responses."}}`, 400)
+		}, `tape config apis '{"openai": "responses"}'`, 1},
 		"cut thoughts":   {"openai:x", events(chat("length", `{"reasoning_content":"hm"}`)...), "has used all its output|max_tokens", 1},
 		"window":         {"openai:x", events(chat("model_context_window_exceeded", `{"content":""}`)...), "the context is too long", 1},
 		"claude empty":   {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}", messagesAnswer[13]), "answered nothing|end_turn", 1},
@@ -101,6 +104,27 @@ func TestNoAnswer(t *testing.T) {
 				t.Errorf("the error wraps another one: %v", err)
 			}
 		})
+	}
+}
+
+// A call that the model has written as text is not an answer.
+func TestCallAsText(t *testing.T) {
+	for text, want := range map[string]bool{
+		"<tool_call>\n{\"name\":\"bash\"}\n</tool_call>": true, "I look.\n<tool_call>\n<function=bash>\n</function>\n</tool_call>": true, "<function=bash><parameter=cmd>ls</parameter></function>": true,
+		"Models write <tool_call> before a call.": false, "Done.": false, "The tag is\n`</tool_call>`": false,
+	} {
+		if isCallText(text) != want {
+			t.Errorf("%q is a call: %v", text, !want)
+		}
+	}
+	s := serve(t, func(w http.ResponseWriter, _ int) {
+		stream(w, 1<<20, chat("stop", `{"content":"<tool_call>{}</tool_call>"}`)...)
+	})
+	if _, err := ask(t.Context(), client(t, s, nil, Config{}), "openai:x", hooks.Tool{Name: "bash"}); err == nil || !strings.Contains(err.Error(), "--jinja") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := ask(t.Context(), client(t, s, nil, Config{}), "openai:x"); err != nil {
+		t.Errorf("without tools: %v", err)
 	}
 }
 

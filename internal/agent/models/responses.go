@@ -11,6 +11,7 @@ import (
 // responses returns the body of a request to OpenAI's responses API, which takes items in the place of messages. The
 // server stores nothing; the reasoning comes encrypted, and goes back with the calls that followed it.
 func (q *request) responses(system string, list []message, kept []Kept, h habits) object {
+	list = withCalls(list)
 	keptFor(list, kept, func(m *message, k Kept) {
 		m.set("kept", encode(k.Before))
 	})
