@@ -13,7 +13,9 @@ import (
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
+	"tape/internal/show/report"
 	"tape/internal/store/about"
+	"tape/internal/store/activity"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -28,7 +30,13 @@ type searchArgs struct {
 	Scope          string `json:"scope"`
 }
 
-const excerptChars = 300 // of a hit
+// Limits of an answer of tape_search.
+const (
+	searchChars  = 5_600 // about 1,500 tokens
+	excerptChars = 260   // of a hit
+	askedChars   = 160   // of what was asked, and of how a session ended
+	perSession   = 2     // hits of a session, unless only one is searched
+)
 
 // search finds entries.
 func (s *server) search(ctx context.Context, c call, a searchArgs) (string, error) {
@@ -60,7 +68,7 @@ func (s *server) search(ctx context.Context, c call, a searchArgs) (string, erro
 	}
 	res := &index.Result{}
 	if f.tapes == nil || len(f.tapes) > 0 {
-		res, err = f.find(ctx, index.Search{Text: a.Query, Query: q, Width: excerptChars - len("…")})
+		res, err = f.find(ctx, index.Search{Text: a.Query, Query: q, PerSession: perSession, Width: excerptChars - len("…")})
 		if err != nil {
 			return "", err
 		}
@@ -166,7 +174,7 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 		return "", err
 	}
 	names := catalog.ShortNames(catalog.Names(all))
-	titles, err := f.titles(ctx, res.Hits)
+	sessions, err := f.sessions(ctx, res.Hits)
 	if err != nil {
 		return "", err
 	}
@@ -174,14 +182,23 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	if !res.Exact {
 		matches = "more than " + matches
 	}
-	out := newAnswer(usualChars, "%s of %s matches; tape_read around=@id shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), matches)
+	out := newAnswer(searchChars, "%s of %s matches, the best session first; tape_read around=@id shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), matches)
 	if res.Instead != "" {
 		out.add("nothing has these words; these are hits for: " + display.Line(res.Instead) + "\n")
 	}
-	shown := 0
+	if res.Some {
+		out.add("no entry has all of these words; the best one lacks: " + line(strings.Join(res.Hits[0].Lacks, ", "), askedChars) + "\n")
+	}
+	shown, session := 0, ""
 	for _, h := range res.Hits {
-		text := fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), titles[h.Tape], line(cmp.Or(names[h.Tape], h.Tape), 100),
-			h.ID, who(h.Entry), line(h.Snippet, excerptChars))
+		text := ""
+		if of := sessionName(h); of != session || shown == 0 {
+			text, session = sessions[of], of
+		}
+		text += fmt.Sprintf("%s [%s] @%d %s: %s\n", when(h.Entry), line(cmp.Or(names[h.Tape], h.Tape), 100), h.ID, who(h.Entry), line(h.Snippet, excerptChars))
+		if h.More > 0 {
+			text += fmt.Sprintf("  and %s in this session\n", display.Count(h.More, "more hit", "more hits"))
+		}
 		if !out.add(text) {
 			break
 		}
@@ -196,16 +213,21 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	return out.String(), nil
 }
 
-// titles returns the titles of the tapes of hits, in quotes, by name.
-func (f *searchRun) titles(ctx context.Context, hits []index.Hit) (map[string]string, error) {
-	titles := map[string]string{}
+// sessionName returns the name of the tape of the session that a hit belongs to.
+func sessionName(h index.Hit) string { return cmp.Or(h.Session, h.Tape) }
+
+// sessions returns what is known of the sessions of hits, by the names of their tapes: title, project and dates, what
+// was asked first, and how it ended.
+func (f *searchRun) sessions(ctx context.Context, hits []index.Hit) (map[string]string, error) {
+	out := map[string]string{}
 	var tapes []*repo.Tape
 	for _, h := range hits {
-		if _, ok := titles[h.Tape]; ok {
+		name := sessionName(h)
+		if _, known := out[name]; known {
 			continue
 		}
-		titles[h.Tape] = title(about.Tape{Name: h.Tape})
-		t, err := f.store.Tape(ctx, h.Tape)
+		out[name] = "\n" + title(about.Tape{Name: name}) + "\n"
+		t, err := f.store.Tape(ctx, name)
 		if errors.Is(err, repo.ErrNotFound) {
 			continue // removed meanwhile
 		}
@@ -215,8 +237,33 @@ func (f *searchRun) titles(ctx context.Context, hits []index.Hit) (map[string]st
 		tapes = append(tapes, t)
 	}
 	facts, _, err := catalog.About(ctx, f.x, f.store, tapes)
-	for _, t := range facts {
-		titles[t.Name] = title(t)
+	if err != nil {
+		return nil, err
 	}
-	return titles, err
+	done, err := f.x.Digests(ctx, index.WorkFilter{Tapes: catalog.Names(tapes), Zone: time.UTC})
+	if err != nil && !errors.Is(err, repo.ErrCorrupt) { // another tape is damaged, which find has said
+		return nil, err
+	}
+	for _, t := range facts {
+		text := "\n" + title(t)
+		if project := t.ProjectName(); project != "" {
+			text += " in " + line(project, titleChars)
+		}
+		text += ", " + minute(t.Started)
+		if !t.Updated.IsZero() && t.Updated.Sub(t.Started) > time.Minute {
+			text += " to " + minute(t.Updated)
+		}
+		text += "\n"
+		if t.Asked != "" && t.Asked != t.Title {
+			text += "  asked: " + line(t.Asked, askedChars) + "\n"
+		}
+		if i := slices.IndexFunc(done, func(d *index.Digest) bool { return d.About.Name == t.Name }); i >= 0 {
+			how := done[i].Ending
+			if end := report.End(how, done[i].Answer); end != "" && how != activity.Asked && how != activity.Working {
+				text += "  ended: " + line(end, askedChars) + "\n"
+			}
+		}
+		out[t.Name] = text
+	}
+	return out, nil
 }

@@ -95,7 +95,9 @@ func TestSearch(t *testing.T) {
 	p.say("stripes", "where does the zebra live?", "in the savanna")
 	p.say("main", "no zebra here")
 	got := p.ok("tape_search", args{"query": "zebra"})
-	contains(t, got, "2 hits of 2 matches", dataFollows, ` "where does the zebra live?" [stripes] @2 user: where does the zebra live?`, "[main] @2 user: no zebra here")
+	contains(t, got, "2 hits of 2 matches, the best session first", dataFollows, "\n\"where does the zebra live?\", ",
+		" [stripes] @2 user: where does the zebra live?", "[main] @2 user: no zebra here")
+	contains(t, p.ok("tape_search", args{"query": "where do zebras and okapis live"}), "no entry has all of these words; the best one lacks: okapis", "[stripes] @2")
 	got = p.ok("tape_search", args{"query": "zebra", "tape": "str"})
 	contains(t, got, "1 hit", "[stripes] @2")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "all_tapes": false}), "1 hit", "[main]")

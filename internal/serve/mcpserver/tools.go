@@ -11,7 +11,7 @@ const (
 	propTape   = `"tape":{"type":"string","description":"name or its beginning"}`
 	propCursor = `"cursor":{"type":"string","description":"next_cursor of the page before"}`
 
-	searchProps = `"query":{"type":"string","description":"words, \"a phrase\", -not, OR, prefix*"},` +
+	searchProps = `"query":{"type":"string","description":"a question or words: any count, rare ones most; \"a phrase\", -not, OR, prefix*: exactly"},` +
 		`"tape":{"type":"string","description":"search this tape only"},"all_tapes":{"type":"boolean","default":true},` +
 		`"limit":{"type":"integer","default":10,"maximum":30},` +
 		`"include_current":{"type":"boolean","default":false,"description":"also the session that asks"}`
@@ -45,7 +45,7 @@ func (s *server) tools() []tool {
 		scope = `,"scope":{"type":"string","enum":["workspace","team"],"default":"workspace","description":"team: colleagues' sessions, too"}`
 	}
 	out := []tool{
-		define("tape_search", "Search all recorded sessions. Gives date, title [tape] @id, excerpt.", searchProps+scope+","+filter.Schema(filter.InJSON), "query", s.search),
+		define("tape_search", "Search all recorded sessions, by a question or by words. Gives the best sessions: title, what was asked, how it ended; date [tape] @id, excerpt of hits.", searchProps+scope+","+filter.Schema(filter.InJSON), "query", s.search),
 		define("tape_list", "List sessions, newest first, or the anchors of one.", listProps, "", s.list),
 		define("tape_read", "Show entries of a tape in full: around one, after an anchor, from one on; default the newest.", readProps+","+filter.Schema(filter.InJSON, "kinds"), "", s.read),
 		define("tape_context", "The messages of a tape since its last anchor.", contextProps, "", s.context),
