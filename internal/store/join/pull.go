@@ -30,9 +30,10 @@ import (
 //  4. Both have entries of their own: one commit with two parents. Published entries come first and
 //     keep their ids; entries that are only here follow with new ids, phases and tags.
 //  5. The two have nothing in common: the remote's tape is taken if ours has only its first anchor and
-//     no forks; otherwise it is refused.
+//     no forks. If both are the same session of an agent, imported on two machines, published entries come
+//     first, and those follow whose sources only we have. Otherwise it is refused.
 //
-// In cases 3 and 4, uncommitted entries are committed first. Where the remote has a tag, ours is set to it.
+// In cases 3 to 5, uncommitted entries are committed first. Where the remote has a tag, ours is set to it.
 
 // Join combines a tape or fork with what was last fetched of it from a remote. A tape that is not here
 // is created; it gets a working tree when it is first written to.
@@ -170,6 +171,9 @@ func (p *pull) join(ctx context.Context, w *writer.Writer) error {
 		return adoptTags(ctx, p.t, p.remote, w.Head)
 	case lineage.Unrelated:
 		if err := p.checkUnrelated(ctx, w); err != nil {
+			if is, uniteErr := p.sameSession(ctx, w); is || uniteErr != nil {
+				return uniteErr
+			}
 			return err
 		}
 		return p.fastForward(ctx, w, 0)

@@ -16,6 +16,7 @@ import (
 	"tape/internal/store/snapshot"
 	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
+	"time"
 )
 
 // HumanState is the default state of the first anchor.
@@ -146,7 +147,12 @@ func (w *Writer) root(ctx context.Context, batch *gitstore.Batch, origin TapeSta
 	if err != nil {
 		return out, nil, err
 	}
-	info, err := layout.EncodeTapeInfo(t.Name(), s.Now())
+	// A session that is imported on two machines begins with the same bytes.
+	created, err := time.Parse(time.RFC3339, origin.First.Date)
+	if err != nil || !origin.Dated {
+		created = s.Now()
+	}
+	info, err := layout.EncodeTapeInfo(t.Name(), created)
 	if err != nil {
 		return out, nil, err
 	}
