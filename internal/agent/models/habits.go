@@ -52,6 +52,9 @@ type change struct {
 func (c *Client) habitsOf(p *provider, model string) habits {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.habits == nil {
+		c.habits = recalled(c.settings.memory)
+	}
 	h := c.habits[p.id(model)]
 	if h.once > 0 {
 		c.habits[p.id(model)] = h.copied()
@@ -60,10 +63,14 @@ func (c *Client) habitsOf(p *provider, model string) habits {
 }
 
 // remember keeps a change for the requests to come.
-func (c *Client) remember(p *provider, model string, ch change) {
+func (c *Client) remember(p *provider, model string, ch change) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.habits[p.id(model)] = ch.to
+	if ch.notice != "" || ch.to.once > 0 {
+		return nil
+	}
+	return ch.to.keep(c.settings.memory, p.id(model))
 }
 
 // with returns h with one thing more given up.

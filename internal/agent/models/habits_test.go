@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tape/hooks"
 	"tape/internal/text/jsonl"
@@ -145,6 +146,48 @@ func TestRefusedRequests(t *testing.T) {
 				t.Errorf("%d requests, want %d; said: %s", n, again, notices)
 			}
 		})
+	}
+}
+
+// What a server refuses is known to the next program, too, for a day; what a person is told is not.
+func TestRememberedRefusals(t *testing.T) {
+	dir := t.TempDir()
+	s := refusing(t, 400, func(body []byte) string {
+		for _, words := range []string{"stream_options", "image_url"} {
+			if strings.Contains(string(body), words) {
+				return `{"error":{"message":"` + words + ` is not supported: no image input"}}`
+			}
+		}
+		return ""
+	})
+	for program, want := range []int32{3, 2} {
+		settings, err := Load(func(name string) string { return map[string]string{"LOCAL_BASE_URL": s.URL}[name] }, Config{}, filepath.Join(dir, "credentials.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, notices := s.calls.Load(), 0
+		for e, err := range New(settings).Stream(t.Context(), Request{Model: "local:x", Messages: []json.RawMessage{json.RawMessage(`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}`)}}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Kind == hooks.EventNotice {
+				notices++
+			}
+		}
+		if n := s.calls.Load() - before; n != want || notices != 1 {
+			t.Errorf("program %d: %d requests, want %d; %d notices, want 1", program, n, want, notices)
+		}
+	}
+	file := filepath.Join(dir, "servers.json")
+	raw, err := os.ReadFile(file)
+	if err != nil || strings.Contains(string(raw), "127.0.0.1") {
+		t.Errorf("%v: %s", err, raw)
+	}
+	if n := len(recall(file, time.Now())); n != 1 {
+		t.Errorf("%d servers are remembered, want 1", n)
+	}
+	if n := len(recall(file, time.Now().Add(2*rememberFor))); n != 0 {
+		t.Errorf("%d servers are remembered after two days", n)
 	}
 }
 

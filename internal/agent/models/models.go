@@ -57,11 +57,11 @@ var ErrNoModel = fmt.Errorf("%w: name one as PROVIDER:MODEL in TAPE_MODEL or in 
 type Client struct {
 	settings Settings
 	mu       sync.Mutex
-	habits   map[string]habits // of each model of a server, by [provider.id]
+	habits   map[string]habits // of each model of a server, by [provider.id]; nil: not read yet
 }
 
 // New returns a client.
-func New(s Settings) *Client { return &Client{settings: s, habits: map[string]habits{}} }
+func New(s Settings) *Client { return &Client{settings: s} }
 
 // Form returns the format of messages for a model.
 func (c *Client) Form(model string) (view.Format, error) {
@@ -153,7 +153,9 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 			return p.explain(model, f, 1)
 		}
 		if change, ok := h.without(f, q); ok {
-			c.remember(p, name, change)
+			if err := c.remember(p, name, change); err != nil {
+				c.settings.log().Warn("what a server refuses is not kept", "error", err)
+			}
 			c.settings.log().Info("a server refuses a request, which is made again", "model", model, "without", change.what, "error", shorten(f.text))
 			if change.notice != "" {
 				e := notice(model + ": " + change.notice)

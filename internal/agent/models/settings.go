@@ -26,6 +26,7 @@ type Settings struct {
 	Log       *slog.Logger  // nil: nothing is logged
 
 	config Config
+	memory string                   // the file in which refusals are kept; "": none
 	keys   func() map[string]string // a function, so that no log or %v prints them
 	getenv func(string) string
 }
@@ -51,7 +52,7 @@ func Load(getenv func(string) string, c Config, keyFile string) (Settings, error
 	if err != nil {
 		return Settings{}, err
 	}
-	s := Settings{Model: cmp.Or(getenv("TAPE_MODEL"), c.Model), Fallbacks: c.Fallbacks, Silence: c.Silence, config: c, getenv: getenv}
+	s := Settings{Model: cmp.Or(getenv("TAPE_MODEL"), c.Model), Fallbacks: c.Fallbacks, Silence: c.Silence, config: c, getenv: getenv, memory: memoryFile(keyFile)}
 	s.keys = func() map[string]string { return stored }
 	if list := getenv("TAPE_FALLBACK_MODELS"); list != "" {
 		s.Fallbacks = strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
