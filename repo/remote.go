@@ -48,6 +48,8 @@ type (
 	RefStatus = layout.RefStatus
 	// FetchOptions say what to fetch. Nil means everything, quietly.
 	FetchOptions = remotes.FetchOptions
+	// PurgeThere is a purge that was made at a remote.
+	PurgeThere = remotes.PurgeThere
 	// PushOptions say what to push. Nil means every tape that has something new.
 	PushOptions = remotes.PushOptions
 	// Distance is how far a tape and a remote have diverged.

@@ -104,7 +104,7 @@ func words() map[layout.HintKind]string {
 		layout.NameRevision:       "name an anchor (tape anchors lists them), an entry (@17), a tape or fork, a tag or a commit",
 		layout.PullAll:            "pull it, too: without --tape everything is pulled",
 		layout.PullInstead:        "tape pull joins what both have; nothing is pushed by force",
-		layout.PullPurge:          "tape pull --purge removes it here, too, for good",
+		layout.PullPurge:          "tape pull --purge says what that removes here, and asks",
 		layout.PullThenPush:       "run tape pull {1}, which brings both together, then push again",
 		layout.PullThere:          "somebody works in that repository: run tape pull there, or push to a bare one (git init --bare)",
 		layout.PurgeInClone: "purge the same in a fresh clone of it: tape clone \"$(git -C {1} remote get-url {2})\" fresh && tape --workspace fresh --tape {3} purge {4} --yes\n" +

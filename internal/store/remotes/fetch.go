@@ -27,8 +27,26 @@ type FetchOptions struct {
 	// tape purged there is rejected. Derived is passed on as PurgeOptions.Derived.
 	Purges  bool
 	Derived func(ctx context.Context) error
+	// AskPurge is called before a purge is repeated, which takes texts away for good; its error keeps them. nil: yes.
+	AskPurge func(ctx context.Context, there PurgeThere) error
 
 	clone bool // the clone itself reports a remote without tapes
+}
+
+// PurgeThere is a purge that was made at a remote.
+type PurgeThere struct {
+	Tape, Remote string
+	By           []string // the names of those who purged
+	Entries      []TakenAway
+}
+
+// TakenAway is an entry that a purge changes.
+type TakenAway struct {
+	ID     int64
+	Kind   string
+	Role   string
+	Author string // "": the entry names none
+	Whole  bool   // all of its text, or a part that was not said to be a secret, may go
 }
 
 // Fetch fetches what a remote has into refs of their own, see repo.Store.Fetch.
@@ -188,7 +206,7 @@ func accept(ctx context.Context, s *workspace.Store, remote string, o *FetchOpti
 		return nil, nil
 	}
 	a := &acceptance{s: s, remote: remote, o: o, fetched: fetched, accepted: accepted,
-		bad: audit.CheckNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, purged: map[string]gitstore.Hash{}, check: audit.NewIncomingCheck(s)}
+		bad: audit.CheckNames(slices.Collect(maps.Keys(fetched))), refused: map[string]bool{}, asked: map[string]error{}, purged: map[string]gitstore.Hash{}, check: audit.NewIncomingCheck(s)}
 	for ref, h := range accepted {
 		if _, ok := fetched[ref]; ok {
 			continue
@@ -243,6 +261,7 @@ type acceptance struct {
 	bad               map[string]error // by ref: why its name cannot be used
 	check             *audit.IncomingCheck
 	updates, drops    []gitstore.RefUpdate // changes of accepted refs; deletions of fetched refs
+	asked             map[string]error     // answers about purges, by the name of the tape
 	refused           map[string]bool      // slugs of tapes and forks that are refused entirely
 	out               []layout.RefStatus
 }

@@ -128,8 +128,36 @@ func (a *acceptance) beforePurge(ctx context.Context, in layout.Incoming) (gitst
 		a.refused[t.Slug()] = true
 		return in.Old, layout.Conflict("", "%q was purged at %s: %s changed", t.Name(), a.remote, layout.CountEntries(made.Entries())).Try(layout.PullPurge)
 	}
+	if err := a.askPurge(ctx, t, in, made); err != nil {
+		a.refused[t.Slug()] = true
+		return in.Old, layout.Conflict("", "%q was purged at %s, and stays here: %v", t.Name(), a.remote, err).Try(layout.PullPurge)
+	}
 	a.purged[t.Slug()] = in.Old
 	return gitstore.ZeroHash, nil
+}
+
+// askPurge asks once for each tape with its forks whether its purge is repeated here.
+func (a *acceptance) askPurge(ctx context.Context, t *workspace.Tape, in layout.Incoming, made rewrite.Replaced) error {
+	root := snapshot.RootName(t)
+	answer, known := a.asked[root]
+	if known || a.o.AskPurge == nil {
+		return answer
+	}
+	there := PurgeThere{Tape: t.Name(), Remote: a.remote, By: made.By}
+	before, err := snapshot.AtCommit(a.s, in.Old)
+	if err != nil {
+		return err
+	}
+	for e, err := range before.After(ctx, nil, t.Name()) {
+		if err != nil {
+			return err
+		}
+		if whole, changed := made.IsWhole(e.ID); changed {
+			there.Entries = append(there.Entries, TakenAway{ID: e.ID, Kind: e.Kind, Role: e.Role(), Author: e.Author(), Whole: whole})
+		}
+	}
+	a.asked[root] = a.o.AskPurge(ctx, there)
+	return a.asked[root]
 }
 
 // follow repeats here a purge that was made at the remote, and refuses what was purged here.

@@ -67,6 +67,13 @@ type Records struct {
 	Prints  map[string]bool // fingerprints of what was masked
 	entries map[int64]bool  // changed entries; true if all texts may have been taken out
 	whole   bool            // all texts of some entries were taken out
+	By      []string        // who purged: the authors of the commits with the records
+}
+
+// IsWhole reports whether all texts of an entry may have been taken out; changed is false if the entry was not changed.
+func (r Records) IsWhole(id int64) (whole, changed bool) {
+	whole, changed = r.entries[id]
+	return whole, changed
 }
 
 // Entries returns how many entries were changed.
@@ -99,6 +106,9 @@ func readRecords(ctx context.Context, s *workspace.Store, commits []gitstore.Has
 			sum.entries[id] = sum.entries[id] || data.Whole
 		}
 		sum.whole = sum.whole || data.Whole
+		if c, err := s.Git().Commit(h); found && err == nil && !slices.Contains(sum.By, c.Author.Name) {
+			sum.By = append(sum.By, c.Author.Name)
+		}
 		ok = ok || found
 	}
 	return sum, ok, nil

@@ -25,8 +25,8 @@ import (
 type store struct {
 	audit  []string
 	logins []string
-	void  bool // the token was revoked
-	full  bool // the disk is full
+	void   bool // the token was revoked
+	full   bool // the disk is full
 }
 
 func (s *store) Key() []byte { return []byte("key") }
