@@ -16,6 +16,8 @@ import (
 	"tape/internal/sessions/importer/codexexec"
 	"tape/internal/sessions/importer/copilot"
 	"tape/internal/sessions/importer/crush"
+	"tape/internal/sessions/importer/cursor"
+	"tape/internal/sessions/importer/droid"
 	"tape/internal/sessions/importer/gemini"
 	"tape/internal/sessions/importer/openai"
 	"tape/internal/sessions/importer/opencode"
@@ -44,11 +46,13 @@ func All() Formats {
 		&codexexec.Format,
 		&copilot.Format,
 		&crush.Format,
+		&cursor.Format,
 		&gemini.Format,
 		&openai.Format,
 		&opencode.Format,
 		&pi.Format,
-		&qwen.Format, // last, because its records have all members of Claude Code's
+		&droid.Format, // after pi, whose records may have all members of Droid's
+		&qwen.Format,  // last, because its records have all members of Claude Code's
 	}
 }
 

@@ -19,7 +19,9 @@ const messages = `[{"role":"user","content":[{"type":"text","text":"<task>\nfix 
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"package a"}]}],"ts":1789030802000},
 {"role":"user","content":"[read_file for 'b.go'] Result:\nnone","ts":1789030803000}]`
 
-func FuzzTasks(f *testing.F) { imp.Fuzz(f, tasks.Format.Name, strings.Split(strings.Trim(messages, "[]"), ",\n")) }
+func FuzzTasks(f *testing.F) {
+	imp.Fuzz(f, tasks.Format.Name, strings.Split(strings.Trim(messages, "[]"), ",\n"))
+}
 
 // TestTask: what the program puts around and beside a person's words is not theirs; tokens and cost are in the file beside
 // (Kilo-Org/kilocode#11243). A task is named after its folder.

@@ -1,0 +1,148 @@
+// Package cursor reads the transcripts that Cursor's agent keeps of its sessions, in the editor and on the command line.
+//
+// A transcript is a file of lines {role, message: {content}}, ~/.cursor/projects/PROJECT/agent-transcripts/ID.jsonl or
+// ID/ID.jsonl; those of subagents are in ID/subagents. PROJECT is the directory with dashes. The content is in Anthropic's
+// form, but calls have no ids, and their results, tokens and dates are not in it. Cursor is not public; read from other
+// people's descriptions: internal/parser/cursor.go in kenn-io/agentsview, jhlee0409/claude-code-history-viewer#304, and
+// fixtures/registry/cursor in vshulcz/deja-vu.
+package cursor
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+const (
+	transcripts    = "agent-transcripts"
+	subagents      = "subagents"
+	subagentPrefix = "agent-"
+)
+
+// Format is the format of Cursor.
+var Format = record.Format{
+	Name: "cursor", Title: "Cursor", Read: Read, Describe: Describe,
+	Record: func(m record.Members) record.Likeness {
+		role := m.Text("role")
+		return record.Likely.If((role == "user" || role == "assistant") && jsonl.Get(m["message"], "content") != nil && !m.Has("type") && !m.Has("content") && !m.Has("uuid"))
+	},
+	Path: func(path, _ string) bool { return strings.Contains(path, "/"+transcripts+"/") },
+	Files: record.Files{
+		Ext:     ".jsonl",
+		Folders: func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
+		Subagents: func(path, _ string) string {
+			return filepath.Join(filepath.Dir(path), subagents)
+		},
+	},
+	Resume: &record.Resume{
+		Program: "cursor-agent", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
+		IsFile: func(stem, id string) bool { return stem == id },
+	},
+}
+
+func folder(user record.Where) string { return user.Folder(".cursor", "CURSOR_CONFIG_DIR") }
+
+type reader struct{ record.Conversation }
+
+// Read makes the entries of a session.
+func Read(ctx context.Context, r *record.Reading) error {
+	c := &reader{record.Conversation{Reading: r}}
+	err := record.Each(ctx, r.Source, isRecord, nil, c)
+	c.End()
+	return err
+}
+
+func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("role", "message") }
+
+// Record makes the entries of a line.
+func (c *reader) Record(_ record.Span, raw []byte) {
+	c.Stats.Records++
+	key, content := c.Counts.Key(raw), jsonl.Get(raw, "message", "content")
+	if jsonl.GetString(raw, "role") == "assistant" {
+		c.PutAnswer(content, record.Blocks{Key: key})
+		return
+	}
+	var added []string
+	c.PutPerson(content, record.Blocks{Key: key, Text: func(text []byte) []byte {
+		said, more := query(record.Text(text))
+		if more != "" {
+			added = append(added, more)
+		}
+		if said == "" {
+			return nil
+		}
+		return record.Quote(said)
+	}})
+	if added != nil {
+		c.Put(record.Event(key+"/context", "", "context", record.NewObject(256).Str("text", strings.Join(added, "\n\n")).Done()))
+	}
+}
+
+// query takes what a person said out of the element that Cursor puts around it. more is what Cursor adds.
+func query(text string) (said, more string) {
+	const begin, end = "<user_query>", "</user_query>"
+	from, to := strings.Index(text, begin), strings.LastIndex(text, end)
+	if from < 0 || to < from {
+		return text, ""
+	}
+	return strings.TrimSpace(text[from+len(begin) : to]), strings.TrimSpace(text[:from] + text[to+len(end):])
+}
+
+// Describe tells the session by its file's name.
+func Describe(_ context.Context, src record.Source, info *record.Info) error {
+	path, err := filepath.Abs(src.Name)
+	if err != nil || src.Name == "-" {
+		return nil //nolint:nilerr // it has no name
+	}
+	info.Started, info.Complete = src.Modified(), true
+	if record.IsUUID(src.Stem()) {
+		info.Session = src.Stem()
+	}
+	parts := strings.Split(filepath.ToSlash(path), "/")
+	dir := ""
+	for i, part := range parts {
+		if part == transcripts && i > 0 {
+			dir = directory("/", parts[i-1])
+		}
+	}
+	if n := len(parts); n > 2 && parts[n-2] == subagents && record.IsUUID(parts[n-3]) {
+		info.Agent, info.Session = subagentPrefix+src.Stem(), parts[n-3]
+	}
+	state := record.NewObject(256)
+	if info.Session != "" {
+		state.Str("sessionId", info.Session)
+	}
+	if dir != "" {
+		state.Str("cwd", dir)
+	}
+	info.State = state.Str("dates", "of the file").Done()
+	return nil
+}
+
+// directory returns the directory below top whose path with dashes is name, if it exists; otherwise "".
+func directory(top, name string) string {
+	list, err := os.ReadDir(top)
+	if err != nil {
+		return ""
+	}
+	for _, e := range list {
+		dashed := strings.TrimLeft(record.Dashed(e.Name()), "-")
+		if !e.IsDir() && e.Type()&os.ModeSymlink == 0 || dashed == "" {
+			continue
+		}
+		rest, ok := strings.CutPrefix(name, dashed)
+		if ok && rest == "" {
+			return filepath.Join(top, e.Name())
+		}
+		if rest, more := strings.CutPrefix(rest, "-"); ok && more {
+			if found := directory(filepath.Join(top, e.Name()), rest); found != "" {
+				return found
+			}
+		}
+	}
+	return ""
+}

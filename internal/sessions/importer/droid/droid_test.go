@@ -1,0 +1,66 @@
+package droid_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/droid"
+	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/record"
+)
+
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
+var sample = []string{
+	`{"type":"session_start","id":"84000000-0000-4000-8000-000000000002","title":"ask","version":2,"cwd":"/w"}`,
+	`{"type":"message","id":"94000000-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"ask"}]}}`,
+	`{"type":"message","id":"94000000-0000-4000-8000-000000000002","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"text","text":"so"},{"type":"tool_use","id":"t1","name":"Read","input":{"file_path":"a.go"}}]},"parentId":"94000000-0000-4000-8000-000000000001"}`,
+	`{"type":"message","id":"94000000-0000-4000-8000-000000000003","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","is_error":true,"content":"none"}]},"parentId":"94000000-0000-4000-8000-000000000002"}`,
+	`{"type":"compaction_state","id":"c1","timestamp":"2026-01-01T00:00:03.000Z","summaryText":"all done"}`,
+}
+
+func FuzzDroid(f *testing.F) { imp.Fuzz(f, droid.Format.Name, sample) }
+
+func TestGrows(t *testing.T) { imp.Grows(t, droid.Format.Name, sample, 1) }
+
+// TestDroid: the tokens are those of the settings beside the session.
+func TestDroid(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "84000000-0000-4000-8000-000000000002.jsonl")
+	for name, text := range map[string]string{path: string(formattest.Lines(sample...)),
+		filepath.Join(dir, "84000000-0000-4000-8000-000000000002.settings.json"): `{"model":"m","tokenUsage":{"inputTokens":10,"outputTokens":20,"cacheCreationTokens":5,"cacheReadTokens":100,"thinkingTokens":3}}`} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files, err := importer.Files(t.Context(), dir); err != nil || len(files) != 1 {
+		t.Errorf("files %v, %v", files, err)
+	}
+	info, err := importer.Identify(t.Context(), path)
+	if err != nil || info.Format != droid.Format.Name || string(info.State) != `{"sessionId":"84000000-0000-4000-8000-000000000002","cwd":"/w","model":"m"}` {
+		t.Errorf("info: %+v (%s), %v", info, info.State, err)
+	}
+	src, closer, err := importer.OpenSource(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	var items []record.Item
+	if _, err := importer.Read(t.Context(), &droid.Format, src, func(string, string) bool { return false }, func(i record.Item) error {
+		items = append(items, i)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	formattest.Want(t, items,
+		`event {"name":"session","data":{"id":"84000000-0000-4000-8000-000000000002","title":"ask","version":2,"cwd":"/w"}}`,
+		`message {"role":"user","content":"ask"}`,
+		`event {"name":"thinking","data":{"thinking":"hm"}}`,
+		`message {"role":"assistant","content":"so"}`,
+		`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"Read","arguments":"{\"file_path\":\"a.go\"}"}}]}`,
+		`tool_result {"results":["none"]}`,
+		`anchor {"name":"compaction","state":{"summary":"all done"}}`,
+		`event {"name":"run","data":{"model":"m","message_id":"84000000-0000-4000-8000-000000000002","usage":{"input_tokens":10,"output_tokens":20,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"reasoning_output_tokens":3}}}`)
+}
