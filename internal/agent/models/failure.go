@@ -218,7 +218,7 @@ func collectError(raw []byte, depth int, texts, codes *[]string) {
 			collectError(el, depth+1, texts, codes)
 		}
 	case raw[0] == '{':
-		for _, name := range []string{"code", "type", "status", "errorCode", "__type"} {
+		for _, name := range []string{"code", "type", "status", "status_code", "errorCode", "__type"} {
 			v := jsonl.Get(raw, name)
 			if text, ok := jsonl.String(v); ok && text != "error" {
 				add(codes, text)
@@ -229,7 +229,7 @@ func collectError(raw []byte, depth int, texts, codes *[]string) {
 		if loc := jsonl.Get(raw, "loc"); loc != nil { // FastAPI's
 			add(texts, strings.Join(strings.FieldsFunc(string(loc), func(r rune) bool { return strings.ContainsRune(`[]", `, r) }), "."))
 		}
-		for _, name := range []string{"message", "msg", "Message", "error_description", "detail", "error", "errors"} {
+		for _, name := range []string{"message", "msg", "Message", "status_msg", "error_description", "detail", "error", "errors"} {
 			collectError(jsonl.Get(raw, name), depth+1, texts, codes)
 		}
 		add(texts, jsonl.GetString(raw, "metadata", "provider_name"))

@@ -177,6 +177,9 @@ func problemIn(event string, data []byte) []byte {
 	if problem := jsonl.Get(data, "error"); len(problem) > 0 && string(problem) != "null" && string(problem) != `""` && string(problem) != "{}" && string(problem) != "false" {
 		return data
 	}
+	if status := jsonl.Get(data, "base_resp", "status_code"); len(status) > 0 && string(status) != "0" { // MiniMax
+		return jsonl.Get(data, "base_resp")
+	}
 	if jsonl.GetString(data, "object") == "error" || jsonl.GetString(data, "type") == "error" {
 		return data
 	}
@@ -202,7 +205,7 @@ func (a *answer) whole(raw []byte, res *http.Response, q request) error {
 		}
 		return a.end()
 	}
-	if problem := problemIn("", raw); problem != nil || raw[0] == '[' || jsonl.Get(raw, "detail") != nil {
+	if problem := problemIn("", raw); problem != nil || !isAnswer(raw) {
 		f := errorIn(raw)
 		address := *res.Request.URL
 		address.RawQuery = ""
@@ -218,6 +221,16 @@ func (a *answer) whole(raw []byte, res *http.Response, q request) error {
 	}
 	a.ended = true
 	return a.end()
+}
+
+// isAnswer reports whether an object has the form of an answer of one of the APIs.
+func isAnswer(raw []byte) bool {
+	for _, name := range []string{"choices", "content", "output", "type"} {
+		if v := jsonl.Get(raw, name); len(v) > 0 && string(v) != "null" {
+			return true
+		}
+	}
+	return false
 }
 
 // end completes an answer, and says what is wrong with it.

@@ -34,6 +34,8 @@ func TestNoAnswer(t *testing.T) {
 		"error, 200":     {"openai:x", plain("application/json", `{"error":"Unexpected endpoint or method. (POST /chat/completions)"}`), "Unexpected endpoint|status 200|/v1", 1},
 		"overload, 200":  {"openai:x", plain("application/json", `{"error":{"message":"overloaded","code":529}}`), "overloaded|tried 3 times", 3},
 		"detail, 200":    {"openai:x", plain("application/json", `{"detail":"Not Found"}`), "Not Found", 1},
+		"msg, 200":       {"openai:x", plain("application/json", `{"code":1113,"msg":"the balance is used up","success":false}`), "the balance is used up|status 200", 1},
+		"base_resp, 200": {"openai:x", plain("application/json", `{"choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`), "insufficient balance", 1},
 		"nothing":        {"openai:x", plain("text/event-stream", ""), "answered with nothing|tried 3 times", 3},
 		"done alone":     {"openai:x", events("data: [DONE]"), "answered nothing", 1},
 		"empty":          {"openai:x", events(chat("stop", `{"role":"assistant","content":""}`)...), "answered nothing|finish_reason stop", 1},
