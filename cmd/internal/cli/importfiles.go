@@ -37,8 +37,11 @@ func (o *importOptions) discover(ctx context.Context) error {
 	var found []string
 	for _, agent := range agents {
 		files, err := importer.Discover(ctx, agent, project, o.app.Getenv)
-		if err != nil {
-			return err
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil { // the sessions of other agents are imported
+			o.app.StderrUnlessQuiet("left out: %v", err)
 		}
 		found = append(found, display.CountList(len(files), "transcript of "+agent.Name, "transcripts of "+agent.Name)...)
 		o.files = append(o.files, files...)

@@ -31,6 +31,8 @@ type Import struct {
 
 	found     map[string]bool // files in named folders: they need not be transcripts
 	unknown   kinds           // of them, those in no known format
+	others    int             // of them, those whose session has the name of another one's tape
+	other     error           // the first of these
 	sums      importer.Result
 	sessions  int       // of all workspaces
 	forgotten int       // sessions that are left out
@@ -112,6 +114,12 @@ func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.Fi
 		case err != nil && m.wasFound(res.File) && errors.Is(err, importer.ErrNoSession), err == nil && res.Empty && m.wasFound(res.File):
 			m.files--
 			return nil
+		case err != nil && m.wasFound(res.File) && isOther(err):
+			if m.others++; m.others == 1 {
+				m.other = err
+			}
+			m.files--
+			return nil
 		case err != nil:
 			m.Failed = append(m.Failed, wayOut(err))
 			m.tell(err)
@@ -127,6 +135,12 @@ func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.Fi
 		start, o := m.done, m.Options
 		o.Fallback = t.Fallback
 		o.Progress = func(read, _ int64) { m.bar.Part(start+read, m.total) }
+		if t.Problem != nil && t.Found { // such as a database that is being made
+			m.bar.Clear()
+			m.StderrUnlessQuiet("left out: %s", m.shortHome(t.Problem.Error()))
+			m.files--
+			continue
+		}
 		if t.Problem != nil {
 			if err := report(importer.Result{File: t.Name}, t.Problem); err != nil {
 				return err
@@ -231,6 +245,15 @@ func (m *Import) sayUnknown() {
 	for _, line := range m.unknown.lines(func(path string) string { return ShortPath(m.Streams, path, 60) }) {
 		m.StderrUnlessQuiet("%s", line)
 	}
+	if m.others > 0 {
+		m.StderrUnlessQuiet("left out: %s whose sessions have the names of tapes that are not theirs, such as this one: %s", display.Count(m.others, "file", "files"), m.shortHome(m.other.Error()))
+		m.StderrUnlessQuiet("tape import FILE --tape NAME imports such a file by itself")
+	}
+}
+
+func isOther(err error) bool {
+	_, ok := errors.AsType[importer.OtherError](err)
+	return ok
 }
 
 // shortHome writes the home directory in a text as ~, except for JSON.

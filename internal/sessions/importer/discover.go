@@ -17,22 +17,22 @@ import (
 )
 
 // Discover returns the paths of the transcripts in one format whose sessions ran in a project's directory or below it.
-// If the format has a MadeIn, those below it are not found. getenv reads the environment that the agent would see.
+// If the format has a MadeIn, those below it are not found. getenv reads the environment that the agent would see. An error
+// about databases that cannot be read comes with what else was found.
 func Discover(ctx context.Context, f *record.Format, project string, getenv func(string) string) ([]string, error) {
 	p := place{format: f, dirs: []string{project}}
 	if real, err := filepath.EvalSymlinks(project); err == nil && real != project {
 		p.dirs = append(p.dirs, real)
 	}
 	var out []string
+	var unread error
 	databases, _ := Databases(f, getenv) // import --all says why others are not read
 	for _, kept := range databases {
 		if kept.Dir != "" && !p.contains(kept.Dir) {
 			continue
 		}
 		list, err := Sessions(ctx, f, kept.Path)
-		if err != nil {
-			return nil, err
-		}
+		unread = errors.Join(unread, err)
 		for _, s := range list {
 			if p.contains(cmp.Or(s.Dir, kept.Dir)) {
 				out = append(out, s.Path)
@@ -46,7 +46,7 @@ func Discover(ctx context.Context, f *record.Format, project string, getenv func
 		}
 		out = append(out, found...)
 	}
-	return out, nil
+	return out, unread
 }
 
 // Folders returns the folders in which a program keeps its transcripts. getenv is as for [Discover].

@@ -67,7 +67,12 @@ func originOf(ctx context.Context, t *repo.Tape) (o origin, err error) {
 	return o, nil
 }
 
-// other returns the error for a session that has the id of another one, which has the tape.
+// OtherError says that a session has the id of another one, which has the tape.
+type OtherError struct{ error }
+
+func (e OtherError) Unwrap() error { return e.error }
+
+// other returns the error for a session that has the id of another one.
 func (o origin) other(tape, format, dir string) error {
 	whose := func(format, dir string) string {
 		text := "no agent's"
@@ -79,8 +84,8 @@ func (o origin) other(tape, format, dir string) error {
 		}
 		return text
 	}
-	return layout.Conflict("if it belongs there, or for a tape of its own, import the file with --tape NAME", "the session has the name of tape %s, but is another one: it is %s, and the tape is %s",
-		display.Quoted(tape), whose(format, dir), whose(o.format, o.dir))
+	return OtherError{layout.Conflict("if it belongs there, or for a tape of its own, import the file with --tape NAME", "the session has the name of tape %s, but is another one: it is %s, and the tape is %s",
+		display.Quoted(tape), whose(format, dir), whose(o.format, o.dir))}
 }
 
 // checkSame refuses a file whose session has the id of another one, which has the tape. Nobody has chosen the tape.
