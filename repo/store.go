@@ -8,6 +8,7 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/store/layout"
 	"tape/internal/store/query"
+	"tape/internal/store/remotes"
 	"tape/internal/store/repair"
 	"tape/internal/store/setup"
 	"tape/internal/store/upkeep"
@@ -186,6 +187,12 @@ func (s *Store) Repair(ctx context.Context) ([]repair.Mended, error) {
 		return nil, err
 	}
 	return repair.Repair(ctx, s.in())
+}
+
+// RepairGit mends what is damaged in git, with the help of a remote if nothing here has what is missing. It returns what it
+// did, a sentence each. Call it before Repair.
+func (s *Store) RepairGit(ctx context.Context) ([]string, error) {
+	return repair.Git(ctx, s.in(), func(ctx context.Context) (string, func(), error) { return remotes.Copy(ctx, s.in()) })
 }
 
 // GC removes what nobody needs: working trees of idle tapes, stale locks, temporary files and unreachable

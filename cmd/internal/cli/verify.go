@@ -49,9 +49,10 @@ remote or a backup.`,
 
 func (o *verifyOptions) run(ctx context.Context, store *repo.Store, _ []string) error {
 	var mended []repair.Mended
+	var git []string
 	if o.repair {
 		var err error
-		if mended, err = o.mend(ctx, store); err != nil {
+		if mended, git, err = o.mend(ctx, store); err != nil {
 			return err
 		}
 	}
@@ -59,7 +60,7 @@ func (o *verifyOptions) run(ctx context.Context, store *repo.Store, _ []string) 
 	if err != nil {
 		return err
 	}
-	if err := o.app.showReport(report, mended); err != nil {
+	if err := o.app.showReport(report, mended, git); err != nil {
 		return err
 	}
 	if report.OK {
@@ -76,11 +77,11 @@ func (o *verifyOptions) run(ctx context.Context, store *repo.Store, _ []string) 
 }
 
 // mend shows what is damaged, asks, and repairs it.
-func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.Mended, error) {
+func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) (mended []repair.Mended, git []string, err error) {
 	if !o.yes {
 		all, err := store.Damage(ctx)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		show := o.app.StderrUnlessQuiet
 		if o.app.CanAsk() { // nobody is asked about what was not shown
@@ -93,14 +94,20 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 		}
 		if len(all) > 0 {
 			if !o.app.CanAsk() {
-				return nil, layout.Invalid("tape verify --repair --yes does it without asking", "a repair asks before it changes files, and there is no terminal to ask on")
+				return nil, nil, layout.Invalid("tape verify --repair --yes does it without asking", "a repair asks before it changes files, and there is no terminal to ask on")
 			}
 			if err := o.app.Confirm(ctx, "Set aside what is damaged, and go on with everything else?"); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 	}
-	mended, err := store.Repair(ctx)
+	git, err = store.RepairGit(ctx)
+	for _, text := range git {
+		o.app.Warn(text)
+	}
+	if err == nil {
+		mended, err = store.Repair(ctx)
+	}
 	for _, m := range mended {
 		switch {
 		case m.Err != nil:
@@ -111,10 +118,10 @@ func (o *verifyOptions) mend(ctx context.Context, store *repo.Store) ([]repair.M
 			o.app.Warn(m.Tape + " was repaired")
 		}
 	}
-	return mended, err
+	return mended, git, err
 }
 
-func (a *App) showReport(report *repo.Report, mended []repair.Mended) error {
+func (a *App) showReport(report *repo.Report, mended []repair.Mended, git []string) error {
 	c := report.Checked
 	if a.JSON {
 		checked := object{{"tapes", c.Tapes}, {"forks", c.Forks}, {"archives", c.Archives}, {"commits", c.Commits}, {"entries", c.Entries},
@@ -128,7 +135,7 @@ func (a *App) showReport(report *repo.Report, mended []repair.Mended) error {
 		repaired := objects(mended, func(m repair.Mended) object {
 			return object{{"tape", m.Tape}, {"kept", orNull(m.Kept)}, {"lost", m.LostTexts()}, {"ok", m.Err == nil}}
 		})
-		return a.Emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}, {"notes", notes}, {"repaired", repaired}})
+		return a.Emit(object{{"ok", report.OK}, {"checked", checked}, {"problems", problems}, {"notes", notes}, {"repaired", repaired}, {"mended", append([]string{}, git...)}})
 	}
 	for _, p := range report.Problems {
 		a.Line(a.Style(stdio.Red, display.Line(p.String())))

@@ -29,7 +29,7 @@ func TestGCKilled(t *testing.T) {
 		j.OK(err)
 		tip := grow(j, r, "refs/heads/tape/main", 3, 3)
 		for i := range 30 {
-			j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: fmt.Sprintf("refs/heads/%d/%d", kills, i), New: tip}))
+			j.OK(r.UpdateRef(ctx, gitstore.RefUpdate{Name: fmt.Sprintf("refs/heads/%d-%d/%d", kills, early, i), New: tip}))
 		}
 		done := make(chan error, 1)
 		go func() {

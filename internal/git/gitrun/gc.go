@@ -133,6 +133,9 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 		if held := LockNamedIn(r, said); held != nil {
 			return held.Busy()
 		}
+		if SaysDamaged(r, said) {
+			err = ErrDamaged
+		}
 		return fmt.Errorf("%w: %.500s", err, said)
 	}
 	if prune != "" {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"tape/internal/git/gitlock"
@@ -130,6 +131,18 @@ func RemoveStale(r *gitstore.Repo, files map[string]fs.FileInfo, open []fs.FileI
 		err = errors.Join(err, r.FS().Remove(path))
 	}
 	return err
+}
+
+// ErrDamaged says that git cannot read something of the repository.
+var ErrDamaged = errors.New("the repository is damaged")
+
+// SaysDamaged reports whether git complains in an error message about this repository's own objects or refs, not about those
+// of a remote.
+func SaysDamaged(r *gitstore.Repo, said string) bool {
+	own := regexp.MustCompile(`(?m)^(?:error|fatal): (?:.*(?:object file .* is empty|is corrupt|object corrupt or missing|bad object |unable to read |Could not read |` +
+		`invalid sha1 pointer|missing blob object|inflate: |packfile .* (?:cannot be accessed|does not match index)|index file .* is |reference broken|bad tree object|unable to (?:unpack|mmap) ).*)$`)
+	found := own.FindString(said)
+	return found != "" && !strings.Contains(found, "Could not read from remote repository")
 }
 
 // LockNamedIn returns the lock of this repository that git names in an error message, or nil.

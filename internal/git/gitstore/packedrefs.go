@@ -3,6 +3,7 @@ package gitstore
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -75,7 +76,7 @@ func (r *Repo) openPacked() (*packedFile, error) {
 }
 
 func (r *Repo) packedRef(name string) (h Hash, err error) {
-	err = r.eachPacked(name, func(p *packedFile, n string, v Hash, _ []byte) bool {
+	err = r.eachPacked(name, nil, func(p *packedFile, n string, v Hash, _ []byte) bool {
 		if n == name {
 			h = v
 		}
@@ -87,8 +88,8 @@ func (r *Repo) packedRef(name string) (h Hash, err error) {
 	return h, err
 }
 
-func (r *Repo) packedRefs(prefix string, fn func(name string, h Hash)) error {
-	return r.eachPacked(prefix, func(p *packedFile, name string, h Hash, _ []byte) bool {
+func (r *Repo) packedRefs(prefix string, damaged func(name string, err error), fn func(name string, h Hash)) error {
+	return r.eachPacked(prefix, damaged, func(p *packedFile, name string, h Hash, _ []byte) bool {
 		if strings.HasPrefix(name, prefix) {
 			fn(name, h)
 			return true
@@ -98,9 +99,9 @@ func (r *Repo) packedRefs(prefix string, fn func(name string, h Hash)) error {
 }
 
 // readPacked reads all of packed-refs. Its lock must be held.
-func (r *Repo) readPacked() (packedContent, error) {
+func (r *Repo) readPacked(damaged func(name string, err error)) (packedContent, error) {
 	out := packedContent{peeled: peeled{true, true}}
-	err := r.eachPacked("", func(p *packedFile, name string, h Hash, peeled []byte) bool {
+	err := r.eachPacked("", damaged, func(p *packedFile, name string, h Hash, peeled []byte) bool {
 		out.peeled = p.peeled
 		if peeled == nil {
 			out.lines = append(out.lines, packedLine{name: name, h: h})
@@ -115,7 +116,7 @@ func (r *Repo) readPacked() (packedContent, error) {
 
 // eachPacked calls fn for each ref until it returns false. If the file is sorted it starts at key, or
 // some refs before. The peeled line of a tag follows its ref, with an empty name.
-func (r *Repo) eachPacked(key string, fn func(p *packedFile, name string, h Hash, peeled []byte) bool) error {
+func (r *Repo) eachPacked(key string, damaged func(name string, err error), fn func(p *packedFile, name string, h Hash, peeled []byte) bool) error {
 	p, err := r.openPacked()
 	if err != nil || p == nil {
 		return err
@@ -130,6 +131,10 @@ func (r *Repo) eachPacked(key string, fn func(p *packedFile, name string, h Hash
 	in := bufio.NewReaderSize(io.NewSectionReader(p.f, from, p.size-from), seekStop+512)
 	for more := true; more; {
 		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) && damaged != nil {
+			damaged("", fmt.Errorf("%w: a line of %s is too long", ErrDamagedRef, p.f.Name()))
+			return nil
+		}
 		if errors.Is(err, bufio.ErrBufferFull) {
 			return fmt.Errorf("%s: a line is too long", p.f.Name())
 		}
@@ -144,6 +149,8 @@ func (r *Repo) eachPacked(key string, fn func(p *packedFile, name string, h Hash
 		case line[0] == '#':
 		case line[0] == '^':
 			more = fn(p, "", h, line)
+		case !ok && damaged != nil:
+			damaged("", fmt.Errorf("%w: a line of %s is %.80q", ErrDamagedRef, p.f.Name(), line))
 		case !ok:
 			return fmt.Errorf("%s: damaged line %.80q", p.f.Name(), line)
 		default:
@@ -151,6 +158,31 @@ func (r *Repo) eachPacked(key string, fn func(p *packedFile, name string, h Hash
 		}
 	}
 	return nil
+}
+
+// MendPacked writes packed-refs again without its damaged lines, after keep has moved the file away, and returns how many
+// those were.
+func (r *Repo) MendPacked(ctx context.Context, keep func(path string) error) (lost int, err error) {
+	err = r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
+		l, err := r.locks.Lock(r.packedPath())
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, l.Release()) }()
+		lost = 0
+		all, err := r.readPacked(func(string, error) { lost++ })
+		if err != nil || lost == 0 {
+			return err
+		}
+		if err := keep(r.packedPath()); err != nil {
+			return err
+		}
+		if err := l.Write(all.encode()); err != nil {
+			return err
+		}
+		return errors.Join(l.Publish(), r.fs.SyncDir(r.gitDir))
+	})
+	return lost, Wrap(err, "mend packed-refs")
 }
 
 // seekStop is the number of bytes at which bisection ends and reading begins.
@@ -216,7 +248,7 @@ func (r *Repo) removePacked(name string) error {
 		}
 		return err
 	}
-	all, err := r.readPacked()
+	all, err := r.readPacked(nil)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (b *refBatch) run(ctx context.Context) (err error) {
 	if err := b.r.fs.Remove(b.r.packedPath() + ".new"); err != nil {
 		return err
 	}
-	old, err := b.r.readPacked()
+	old, err := b.r.readPacked(nil)
 	if err != nil {
 		return err
 	}

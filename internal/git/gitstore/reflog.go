@@ -14,6 +14,7 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitconfig"
+	"tape/internal/git/gitlock"
 	"tape/internal/git/gitobject"
 )
 
@@ -143,6 +144,64 @@ func (r *Repo) logGuarded(name string, entries []ReflogEntry) (err error) {
 		return err
 	}
 	return r.syncFile(path)
+}
+
+// LostRefs returns the names of the refs with a prefix, which ends in a slash, that have a log and no value. refs are those
+// that exist. Whoever deletes a ref deletes its log first, so those were lost. Where the log has only the first value, begun
+// has the name: the ref may also be one whose creation was cut off, because a new ref gets its log before its value.
+func (r *Repo) LostRefs(prefix string, refs []Ref) (lost, begun []string) {
+	has := make(map[string]bool, len(refs))
+	for _, ref := range refs {
+		has[ref.Name] = true
+	}
+	for _, name := range r.logged(prefix) {
+		if has[name] {
+			continue
+		}
+		switch r.ValuesOfLost(name) {
+		case 0:
+		case 1:
+			begun = append(begun, name)
+		default:
+			lost = append(lost, name)
+		}
+	}
+	return lost, begun
+}
+
+// ValuesOfLost returns how many values the log of a ref has that has none itself; 0 if it has one, or is being made.
+func (r *Repo) ValuesOfLost(name string) int {
+	isFile := func(path string) bool {
+		st, err := os.Lstat(path)
+		return err == nil && st.Mode().IsRegular()
+	}
+	if !isFile(r.logPath(name)) {
+		return 0
+	}
+	for _, lock := range []string{r.RefPath(name) + ".lock", r.packedPath() + ".lock"} {
+		if isFile(lock) && !gitlock.IsDead(lock) {
+			return 0
+		}
+	}
+	if _, _, err := r.readRef(name); !errors.Is(err, ErrNotFound) || !isFile(r.logPath(name)) {
+		return 0
+	}
+	log, _ := r.Reflog(name)
+	return len(log)
+}
+
+// logged returns the names of the refs with a prefix that have a log.
+func (r *Repo) logged(prefix string) (names []string) {
+	root := r.logPath(strings.TrimSuffix(prefix, "/"))
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && path != root {
+			if name := prefix + filepath.ToSlash(path[len(root)+1:]); CheckRefName(name) == nil {
+				names = append(names, name)
+			}
+		}
+		return nil
+	})
+	return names
 }
 
 // syncFile makes a file that was written through another handle durable, with its name.

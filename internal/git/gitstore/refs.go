@@ -162,21 +162,39 @@ func parseLoose(content string) (h Hash, ok bool) {
 // Refs returns all refs whose name starts with prefix, sorted by name. Symbolic refs are resolved;
 // dangling ones, and names that git would not accept, are left out. Errors: an unreadable ref file,
 // with its path.
-func (r *Repo) Refs(prefix string) ([]Ref, error) {
+func (r *Repo) Refs(prefix string) ([]Ref, error) { return r.refs(prefix, nil) }
+
+// DamagedRef is a ref whose value cannot be read.
+type DamagedRef struct {
+	Name string // "" for a line of packed-refs without a name
+	Err  error
+}
+
+// ReadableRefs is Refs for a caller who goes on without the refs that cannot be read, which it returns, too.
+func (r *Repo) ReadableRefs(prefix string) (refs []Ref, damaged []DamagedRef, err error) {
+	refs, err = r.refs(prefix, func(name string, err error) { damaged = append(damaged, DamagedRef{name, err}) })
+	return refs, damaged, err
+}
+
+// refs lists refs. A damaged one is an error, unless there is a function to tell.
+func (r *Repo) refs(prefix string, damaged func(name string, err error)) ([]Ref, error) {
 	if !strings.HasPrefix(prefix, "refs/") || strings.Contains(prefix, "..") {
 		return nil, fmt.Errorf("list refs: bad prefix %q", prefix)
 	}
 	loose := map[string]Hash{}
 	// Files before packed-refs, see readRef.
 	dir := prefix[:strings.LastIndexByte(prefix, '/')]
-	if err := r.looseRefs(dir, prefix, loose); err != nil {
+	if err := r.looseRefs(dir, prefix, loose, damaged); err != nil {
 		return nil, fmt.Errorf("list refs: %w", err)
 	}
 	refs := make([]Ref, 0, len(loose))
 	for name, h := range loose {
+		if h.IsZero() {
+			continue // damaged
+		}
 		refs = append(refs, Ref{Name: name, Hash: h})
 	}
-	err := r.packedRefs(prefix, func(name string, h Hash) {
+	err := r.packedRefs(prefix, damaged, func(name string, h Hash) {
 		if _, ok := loose[name]; !ok && CheckRefName(name) == nil {
 			refs = append(refs, Ref{Name: name, Hash: h})
 		}
@@ -191,7 +209,7 @@ func (r *Repo) Refs(prefix string) ([]Ref, error) {
 	return slices.CompactFunc(refs, func(a, b Ref) bool { return a.Name == b.Name }), nil
 }
 
-func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
+func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash, damaged func(name string, err error)) error {
 	entries, err := os.ReadDir(r.RefPath(dir))
 	if err != nil {
 		if IsAbsent(err) {
@@ -203,7 +221,7 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 		name := dir + "/" + e.Name()
 		if e.IsDir() {
 			if strings.HasPrefix(name+"/", prefix) || strings.HasPrefix(prefix, name+"/") {
-				if err := r.looseRefs(name, prefix, found); err != nil {
+				if err := r.looseRefs(name, prefix, found, damaged); err != nil {
 					return err
 				}
 			}
@@ -218,6 +236,9 @@ func (r *Repo) looseRefs(dir, prefix string, found map[string]Hash) error {
 		}
 		switch {
 		case errors.Is(err, ErrNotFound): // packed or deleted meanwhile, or dangling
+		case err != nil && damaged != nil:
+			damaged(name, err)
+			found[name] = ZeroHash // a packed value is older
 		case err != nil:
 			return err
 		default:
@@ -233,7 +254,7 @@ func HasRefs(gitDir, prefix string) bool {
 	loose, _ := os.ReadDir(filepath.Join(gitDir, filepath.FromSlash(prefix)))
 	has := slices.ContainsFunc(loose, func(e os.DirEntry) bool { return !strings.HasSuffix(e.Name(), ".lock") })
 	r := &Repo{gitDir: gitDir}
-	return has || r.packedRefs(prefix, func(string, Hash) { has = true }) == nil && has
+	return has || r.packedRefs(prefix, nil, func(string, Hash) { has = true }) == nil && has
 }
 
 // Head reads HEAD in gitDir, which is r.GitDir() or a linked worktree's folder under .git/worktrees. It

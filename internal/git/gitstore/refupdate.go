@@ -148,7 +148,7 @@ func (r *Repo) checkAvailable(name string) error {
 		}
 	}
 	var below string
-	err := r.packedRefs(name+"/", func(child string, _ Hash) { below = child })
+	err := r.packedRefs(name+"/", nil, func(child string, _ Hash) { below = child })
 	if err == nil && below != "" {
 		err = fmt.Errorf("%s exists, so %s cannot", below, name)
 	}

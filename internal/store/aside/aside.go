@@ -25,7 +25,8 @@ import (
 
 // Tree is a working tree in which files are removed and replaced.
 type Tree struct {
-	t       *workspace.Tape
+	s       *workspace.Store
+	slug    string // begins the name of the folder under torn
 	dir     string
 	commits []gitstore.Hash
 	roots   map[gitstore.Hash]gitstore.Hash        // the trees of commits; zero if a commit cannot be read
@@ -37,10 +38,13 @@ type Tree struct {
 // Of returns the working tree of a tape in dir. commits are those that the caller knows to stay reachable.
 func Of(t *workspace.Tape, dir string, commits ...gitstore.Hash) *Tree {
 	known := slices.DeleteFunc(commits, gitstore.Hash.IsZero)
-	return &Tree{t: t, dir: dir, commits: known, roots: map[gitstore.Hash]gitstore.Hash{}, trees: map[gitstore.Hash][]gitstore.TreeEntry{}}
+	return &Tree{s: t.Store(), slug: t.Slug(), dir: dir, commits: known, roots: map[gitstore.Hash]gitstore.Hash{}, trees: map[gitstore.Hash][]gitstore.TreeEntry{}}
 }
 
-func (t *Tree) fs() *disk.FS { return t.t.Store().FS() }
+// OfGit returns the folder .git, for a repair that moves damaged files of git's away. A slug has no plus sign.
+func OfGit(s *workspace.Store) *Tree { return &Tree{s: s, slug: "+git", dir: s.Git().GitDir()} }
+
+func (t *Tree) fs() *disk.FS { return t.s.FS() }
 
 // Kept returns the folder to which files were moved, "" if none were.
 func (t *Tree) Kept() string { return t.kept }
@@ -51,9 +55,9 @@ func (t *Tree) Tell() {
 	case 0:
 		return
 	case 1:
-		t.t.Store().Warn(fmt.Sprintf("%s is not in git; it was moved to %s", filepath.Join(t.dir, t.names[0]), t.kept))
+		t.s.Warn(fmt.Sprintf("%s is not in git; it was moved to %s", filepath.Join(t.dir, t.names[0]), t.kept))
 	default:
-		t.t.Store().Warn(fmt.Sprintf("%s and %d more are not in git; they were moved to %s", filepath.Join(t.dir, t.names[0]), len(t.names)-1, t.kept))
+		t.s.Warn(fmt.Sprintf("%s and %d more are not in git; they were moved to %s", filepath.Join(t.dir, t.names[0]), len(t.names)-1, t.kept))
 	}
 	t.names = nil
 }
@@ -220,8 +224,7 @@ func (t *Tree) noted(path string) { t.names = append(t.names, t.rel(path)) }
 // place makes the folder to which a file is moved, and returns the file's new path.
 func (t *Tree) place(path string) (string, error) {
 	if t.kept == "" {
-		s := t.t.Store()
-		t.kept = s.PrivatePath(layout.TornDirName, t.t.Slug()+"~"+s.Now().UTC().Format("20060102T150405.000000000Z"))
+		t.kept = t.s.PrivatePath(layout.TornDirName, t.slug+"~"+t.s.Now().UTC().Format("20060102T150405.000000000Z"))
 	}
 	to := filepath.Join(t.kept, t.rel(path))
 	for n := 2; ; n++ {
@@ -249,7 +252,7 @@ func (t *Tree) inGit(path string, data []byte) bool {
 		if !ok || e.IsDir() {
 			continue
 		}
-		blob, err := t.t.Store().Git().Blob(e.Hash)
+		blob, err := t.s.Git().Blob(e.Hash)
 		if err == nil && bytes.HasPrefix(blob, data) && gitstore.HashObject(gitstore.KindBlob, blob) == e.Hash {
 			return true
 		}
@@ -272,7 +275,7 @@ func (t *Tree) isFolder(path string) bool {
 func (t *Tree) find(h gitstore.Hash, file string) (e gitstore.TreeEntry, ok bool) {
 	root, ok := t.roots[h]
 	if !ok {
-		if c, err := t.t.Store().Git().Commit(h); err == nil {
+		if c, err := t.s.Git().Commit(h); err == nil {
 			root = c.Tree
 		}
 		t.roots[h] = root
@@ -293,7 +296,7 @@ func (t *Tree) find(h gitstore.Hash, file string) (e gitstore.TreeEntry, ok bool
 func (t *Tree) tree(h gitstore.Hash) []gitstore.TreeEntry {
 	entries, ok := t.trees[h]
 	if !ok {
-		entries, _ = t.t.Store().Git().Tree(h)
+		entries, _ = t.s.Git().Tree(h)
 		t.trees[h] = entries
 	}
 	return entries

@@ -34,7 +34,7 @@ func (v *verifier) fsck(ctx context.Context) error {
 	again, err := v.runFsck(ctx)
 	fix := layout.FromCopy
 	if file := v.damagedIndex(); file != "" { // git fsck complains about a damaged index, and may stop there
-		fix = "git's index is damaged; delete " + layout.ShellWord(file) + ", which loses nothing: the next append or handoff makes it again"
+		fix = "tape verify --repair makes git's index " + file + " again, which is damaged"
 	}
 	for _, line := range complaints {
 		if slices.Contains(again, line) {
@@ -74,20 +74,14 @@ func (v *verifier) runFsck(ctx context.Context) (complaints []string, err error)
 	if runErr == nil {
 		return nil, nil
 	}
-	skipped := 0
 	for line := range strings.Lines(string(out.Next(1 << 20))) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "notice:") {
 			continue
 		}
-		// What an interrupted fetch left in these refs is cleared by the next fetch.
-		if strings.Contains(line, gitstore.FetchedPrefix) || strings.Contains(line, strings.TrimSuffix(gitstore.RemoteRefs(""), "/")) {
-			skipped++
-			continue
-		}
 		complaints = append(complaints, line)
 	}
-	if len(complaints)+skipped == 0 {
+	if len(complaints) == 0 {
 		complaints = append(complaints, runErr.Error())
 	}
 	return complaints, nil

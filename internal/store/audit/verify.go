@@ -73,6 +73,9 @@ func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 			return nil, fmt.Errorf("verify tape %q: %w", t.Name(), layout.Classify(err))
 		}
 	}
+	for _, dir := range repair.Unknown(s) {
+		v.note("", dir, "files of a tape or fork that git does not know")
+	}
 	if err := v.archives(ctx); err != nil {
 		return nil, fmt.Errorf("verify archives: %w", err)
 	}
@@ -94,7 +97,7 @@ type verifier struct {
 // tapes lists tapes and forks, each after its parent.
 func (v *verifier) tapes() (out []*workspace.Tape) {
 	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix} {
-		refs, err := v.s.Git().Refs(prefix)
+		refs, err := v.readable(prefix)
 		if err != nil {
 			v.problem("", violation(prefix, "%v", err))
 		}
@@ -113,6 +116,28 @@ func (v *verifier) tapes() (out []*workspace.Tape) {
 		slices.SortStableFunc(out[first:], func(a, b *workspace.Tape) int { return strings.Compare(a.Name(), b.Name()) })
 	}
 	return out
+}
+
+// readable lists the refs that can be read; the others, and those that were lost, are problems.
+func (v *verifier) readable(prefix string) ([]gitstore.Ref, error) {
+	refs, damaged, err := v.s.Git().ReadableRefs(prefix)
+	for _, d := range damaged {
+		v.problem("", &layout.CorruptError{File: cmp.Or(d.Name, "packed-refs"), Msg: d.Err.Error(), Fix: layout.FromCopy})
+	}
+	lost, begun := v.s.LostBranches(prefix, refs)
+	for _, name := range begun {
+		if log, _ := v.s.Git().Reflog(name); len(log) > 0 {
+			if _, err := v.s.Git().Commit(log[0].New); err == nil {
+				v.note("", name, "there is a log and no ref: its creation was cut off, or it was lost; tape verify --repair makes it again")
+			}
+		}
+	}
+	for _, name := range lost {
+		if !slices.ContainsFunc(damaged, func(d gitstore.DamagedRef) bool { return d.Name == name }) {
+			v.problem("", &layout.CorruptError{File: name, Msg: "the ref is gone, although its log is there", Fix: layout.FromCopy})
+		}
+	}
+	return refs, err
 }
 
 // problem records an error unless it is nil, with its place if it is a CorruptError.
@@ -346,7 +371,7 @@ func (v *verifier) isAhead(t *workspace.Tape, head, h gitstore.Hash) bool {
 
 // archives checks archived histories.
 func (v *verifier) archives(ctx context.Context) error {
-	refs, err := v.s.Git().Refs(layout.ArchivePrefix)
+	refs, err := v.readable(layout.ArchivePrefix)
 	if err != nil {
 		v.problem("", violation(layout.ArchivePrefix, "%v", err))
 		return nil

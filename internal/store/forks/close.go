@@ -25,6 +25,9 @@ func Discard(ctx context.Context, t *workspace.Tape) error {
 		return layout.Invalid("", "%q is a tape, not a fork", t.Name()).Try(layout.ResetInstead)
 	}
 	err := writer.Locked(ctx, t, func(w *writer.Writer) error {
+		if err := t.Store().CheckList(ctx, layout.ForkPrefix+t.Slug()+"/"); err != nil {
+			return err
+		}
 		children, err := t.Forks(ctx)
 		if err != nil {
 			return err

@@ -48,6 +48,9 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 
 // CheckNoneOpen returns ErrConflict if the tape has open forks, which would lose their parent.
 func CheckNoneOpen(ctx context.Context, t *workspace.Tape) error {
+	if err := t.Store().CheckList(ctx, layout.ForkPrefix+t.Slug()+"/"); err != nil {
+		return err
+	}
 	open, err := t.Forks(ctx)
 	if err != nil || len(open) == 0 {
 		return err

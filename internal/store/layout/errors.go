@@ -119,10 +119,12 @@ func Classify(err error) error {
 		return &Error{Class: ErrConflict, Msg: "the tape's branch was moved by another program meanwhile", Cause: err, Way: Words("try again")}
 	case errors.Is(err, gitstore.ErrDamagedHead): // git symbolic-ref refuses such a repository
 		return &Error{Class: ErrCorrupt, Msg: "a HEAD is damaged", Cause: err,
-			Way: Words("write the line \"ref: refs/heads/BRANCH\" into that file; logs/HEAD beside it shows the last checkout")}
+			Way: []Hint{{Kind: RepairTape}}}
 	case errors.Is(err, gitstore.ErrDamagedRef):
 		return &Error{Class: ErrCorrupt, Msg: "a ref is damaged", Cause: err,
-			Way: Words("the last line of the file of that name under .git/logs has its value; restore it with: git update-ref")}
+			Way: []Hint{{Kind: RepairTape}}}
+	case errors.Is(err, gitrun.ErrDamaged):
+		return &Error{Class: ErrCorrupt, Msg: "git cannot read part of the workspace", Cause: err, Way: []Hint{{Kind: RepairTape}}}
 	case errors.Is(err, gitrun.ErrNoGit):
 		return &Error{Class: err, Msg: err.Error(), Way: []Hint{{Kind: InstallGit}}}
 	case errors.Is(err, fs.ErrPermission):
@@ -165,5 +167,4 @@ func NotPlain(path string) error {
 }
 
 // FromCopy is the hint for a damaged or missing git object.
-const FromCopy = "git has lost an object, and only a copy has it: git fetch --refetch brings it back from a remote that has it, " +
-	"or take .git/objects from a backup; git fsck --full lists all that is missing"
+const FromCopy = "tape verify --repair brings back what files, logs and remotes have of it; otherwise only a backup of .git/objects does"

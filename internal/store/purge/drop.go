@@ -88,6 +88,9 @@ func (p *purge) syncRemoved() error {
 // lockOthers locks all tapes and forks that are not purged, parents first, and takes the lock for creating
 // new ones.
 func (p *purge) lockOthers(ctx context.Context) (locks []func() error, err error) {
+	if err := errors.Join(p.s.CheckList(ctx, layout.BranchPrefix), p.s.CheckList(ctx, layout.ForkPrefix)); err != nil {
+		return nil, err // its lock could not be taken
+	}
 	all, err := p.s.TapesAndForks(ctx)
 	if err != nil {
 		return nil, err

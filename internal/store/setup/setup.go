@@ -60,6 +60,9 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 	}
 	s.FirstGitSetup(ctx)
 	created, err := FirstTape(ctx, s, name)
+	if forks, _ := filepath.Glob(filepath.Join(dir, layout.ForksDir, "*", "*", layout.AnchorsDir)); created && err == nil && len(forks) > 0 {
+		s.Warn(filepath.Join(dir, layout.ForksDir) + " has files of forks that git does not know; they stay there, in case you need them")
+	}
 	for _, other := range former {
 		if err == nil {
 			err = writer.TakeOver(ctx, s, other)

@@ -110,7 +110,9 @@ func (c *collector) run(ctx context.Context) error {
 			return err
 		}
 		c.o.Step("packing")
-		if err := gitrun.GC(ctx, c.s.Git(), ""); err != nil {
+		if err := gitrun.GC(ctx, c.s.Git(), ""); errors.Is(err, gitrun.ErrDamaged) {
+			c.s.Warn("git did not pack the repository, because it cannot read part of it; tape verify --repair mends what can be mended")
+		} else if err != nil {
 			return err
 		}
 	}

@@ -63,8 +63,9 @@ type Store struct {
 	}
 	seen struct { // no sync.Map: it is generic, and would be compiled again in each package that imports this one
 		sync.Mutex
-		names  map[string]namedCommit // by branch
-		merges map[gitstore.Hash]bool // see NoteMergeComplete
+		names   map[string]namedCommit // by branch
+		merges  map[gitstore.Hash]bool // see NoteMergeComplete
+		leftOut map[string]bool        // branches, see LeftOut
 	}
 }
 
@@ -114,7 +115,7 @@ func (s *Store) Wait() time.Duration { return s.wait }
 // newStore returns a store whose repository is not open yet.
 func newStore(dir string, o *Options) *Store {
 	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
-	s.seen.names, s.seen.merges = map[string]namedCommit{}, map[gitstore.Hash]bool{}
+	s.seen.names, s.seen.merges, s.seen.leftOut = map[string]namedCommit{}, map[gitstore.Hash]bool{}, map[string]bool{}
 	s.config.Store(Config{})
 	if o == nil {
 		return s

@@ -112,6 +112,9 @@ func (s *Store) ForgetPrevious() error {
 // Head returns the tape's newest commit. Errors: ErrNotFound.
 func (t *Tape) Head() (gitstore.Hash, error) {
 	h, err := t.store.git.Ref(t.branch)
+	if errors.Is(err, gitstore.ErrNotFound) && t.store.isLost(t.branch) {
+		return h, t.store.lost(t.branch)
+	}
 	if errors.Is(err, gitstore.ErrNotFound) && t.IsFork() {
 		return h, layout.NotFound("", "there is no tape or open fork %q", t.name).Try(layout.ListForks, t.name)
 	}
@@ -258,9 +261,16 @@ func (s *Store) tapesUnder(ctx context.Context, prefix string) ([]*Tape, error) 
 }
 
 func (s *Store) listUnder(ctx context.Context, prefix string, nameAt func(branch string, h gitstore.Hash) string) ([]Listed, error) {
-	refs, err := s.git.Refs(prefix)
+	refs, damaged, err := s.git.ReadableRefs(prefix)
 	if err != nil {
 		return nil, layout.Classify(err)
+	}
+	for _, d := range damaged {
+		s.leaveOut(d.Name, d.Err)
+	}
+	lost, _ := s.LostBranches(prefix, refs)
+	for _, name := range lost {
+		s.leaveOut(name, errLost)
 	}
 	out := make([]Listed, 0, len(refs))
 	for _, ref := range refs {
@@ -280,8 +290,8 @@ func (s *Store) listUnder(ctx context.Context, prefix string, nameAt func(branch
 		if errors.Is(err, gitstore.ErrNotFound) {
 			continue // deleted meanwhile
 		}
-		if errors.Is(err, layout.ErrCorrupt) && strings.HasPrefix(ref.Name, layout.ForkPrefix) {
-			s.warn("the branch " + strings.TrimPrefix(ref.Name, "refs/heads/") + " is left out: " + err.Error())
+		if errors.Is(err, layout.ErrCorrupt) {
+			s.leaveOut(ref.Name, err)
 			continue
 		}
 		if err != nil {

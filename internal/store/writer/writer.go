@@ -241,5 +241,13 @@ func (w *Writer) Checkpoint(ctx context.Context) error {
 // MarkRemoved says that the tape was removed, so that Unlock removes its lock file.
 func (w *Writer) MarkRemoved() { w.removed = true }
 
+// ForgetRecord drops the record of a tape's last writer: its commit is gone. The next writer reads the files instead.
+func ForgetRecord(ctx context.Context, t *workspace.Tape) error {
+	return LockedUnrepaired(ctx, t, func(w *Writer) error {
+		w.rec = journal.Record{Gen: w.rec.Gen + 1}
+		return w.Scrub()
+	})
+}
+
 // Scrub writes the record and erases all older ones.
 func (w *Writer) Scrub() error { return journal.Scrub(w.lock.File, w.rec) }

@@ -1,0 +1,464 @@
+package repair
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tape/internal/git/gitindex"
+	"tape/internal/git/gitstore"
+	"tape/internal/git/gitworktree"
+	"tape/internal/store/aside"
+	"tape/internal/store/journal"
+	"tape/internal/store/layout"
+	"tape/internal/store/snapshot"
+	"tape/internal/store/workspace"
+	"tape/internal/store/writer"
+)
+
+// Bring gets a copy of what a remote has, and returns its git folder. done removes it.
+type Bring func(ctx context.Context) (gitDir string, done func(), err error)
+
+// Git mends what is damaged in git itself: from intact files, the reflog, another ref, the writers' records, or a remote. It
+// returns what it did, a sentence each. Damaged files are moved to .git/tape/torn. What cannot be mended is left for verify
+// to report; it stops nothing else.
+func Git(ctx context.Context, s *workspace.Store, bring Bring) ([]string, error) {
+	g := &gitMender{s: s, git: s.Git(), files: aside.OfGit(s), bring: bring, refs: map[string]gitstore.Hash{}}
+	for _, step := range []func(context.Context) error{g.kinds, g.heads, g.indexes, g.mirrors, g.packed, g.objects, g.branches, g.logs, g.tags, g.links} {
+		if err := step(ctx); err != nil {
+			return g.said, layout.Wrap(err, "repair %s", g.git.GitDir())
+		}
+	}
+	if kept := g.files.Kept(); kept != "" {
+		g.say("the damaged files of git are now in %s", kept)
+	}
+	return g.said, nil
+}
+
+type gitMender struct {
+	s     *workspace.Store
+	git   *gitstore.Repo
+	files *aside.Tree
+	bring Bring
+	refs  map[string]gitstore.Hash // branches that packed-refs has lost, or whose values could not be read
+	said  []string
+}
+
+func (g *gitMender) say(format string, args ...any) {
+	g.said = append(g.said, fmt.Sprintf(format, args...))
+}
+
+func (g *gitMender) path(elem ...string) string {
+	return filepath.Join(append([]string{g.git.GitDir()}, elem...)...)
+}
+
+// kinds moves away links, and files and folders in the place of each other, where tape and git need the other kind.
+func (g *gitMender) kinds(context.Context) error {
+	check := func(folder bool, path string) error {
+		st, err := os.Lstat(path)
+		if err != nil || folder && st.IsDir() || !folder && st.Mode().IsRegular() {
+			return nil //nolint:nilerr // what is missing is made when it is needed
+		}
+		g.say("%s was not a %s", path, map[bool]string{true: "folder", false: "plain file"}[folder])
+		return g.files.Keep(path)
+	}
+	private := g.s.PrivatePath()
+	for _, name := range []string{"locks", "tmp", "seals", "bookmarks", layout.TornDirName} {
+		if err := check(true, filepath.Join(private, name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"logs", "refs", "refs/heads", "refs/tags", "logs/refs", "logs/refs/heads", "worktrees", "info"} {
+		if err := check(true, g.path(filepath.FromSlash(name))); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"", "locks", "seals"} {
+		for _, name := range namesIn(private, dir) {
+			if dir == "" && !strings.HasSuffix(name, ".lock") {
+				continue
+			}
+			if err := check(false, filepath.Join(private, dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	refs, _, err := g.git.ReadableRefs("refs/heads/")
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		log := g.path("logs", filepath.FromSlash(ref.Name))
+		if st, err := os.Lstat(log); err == nil && st.IsDir() && len(namesIn(log)) == 0 {
+			continue // git leaves such folders
+		}
+		if err := check(false, log); err != nil {
+			return err
+		}
+	}
+	for _, dir := range g.git.HeadDirs() {
+		for _, name := range []string{"HEAD", "index", "logs/HEAD", "commondir", "gitdir", "packed-refs", "info/exclude"} {
+			if err := check(false, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// heads writes a HEAD that holds no branch again: the folder of a working tree says whose it is.
+func (g *gitMender) heads(ctx context.Context) error {
+	for _, dir := range g.git.HeadDirs() {
+		if _, _, err := g.git.Head(dir); err == nil || !errors.Is(err, gitstore.ErrDamagedHead) && !errors.Is(err, gitstore.ErrNotFound) {
+			continue
+		}
+		branch := g.branchOfAdmin(dir)
+		if branch == "" {
+			continue
+		}
+		head := filepath.Join(dir, "HEAD")
+		if _, err := os.Lstat(head); err == nil {
+			if err := g.files.Keep(head); err != nil {
+				return err
+			}
+		}
+		if err := g.git.SetHead(ctx, dir, branch); err != nil {
+			return err
+		}
+		g.say("%s names %s again, whose files are there", head, short(branch))
+	}
+	return nil
+}
+
+// indexes moves damaged indexes away: the next writer makes them again.
+func (g *gitMender) indexes(context.Context) error {
+	for _, dir := range g.git.HeadDirs() {
+		wt := gitstore.Worktree{GitDir: dir}
+		if _, err := gitindex.Read(wt); errors.Is(err, gitindex.ErrUnreadable) {
+			if err := g.files.Keep(wt.IndexPath()); err != nil {
+				return err
+			}
+			g.say("git's index %s was damaged, and is made again", wt.IndexPath())
+		}
+	}
+	return nil
+}
+
+// branchOfAdmin returns the branch that a git folder of a working tree belongs to, "" if that is not known.
+func (g *gitMender) branchOfAdmin(dir string) string {
+	if dir == g.git.GitDir() {
+		raw, err := os.ReadFile(filepath.Join(g.s.Dir(), layout.TapeFile))
+		if err == nil {
+			if info, err := layout.DecodeTapeInfo(raw, ""); err == nil {
+				return layout.BranchPrefix + layout.TapeSlug(info.Name)
+			}
+		}
+		return layout.BranchPrefix + layout.TapeSlug(g.s.CurrentTape())
+	}
+	if file, err := gitstore.ReadPath(filepath.Join(dir, "gitdir")); err == nil {
+		return g.branchOfTree(filepath.Dir(file))
+	}
+	for branch := range g.trees() {
+		if gitstore.WorktreeID(branch) == filepath.Base(dir) {
+			return branch
+		}
+	}
+	return ""
+}
+
+// branchOfTree returns the branch whose working tree tape would put in a folder.
+func (g *gitMender) branchOfTree(dir string) string {
+	rel, err := filepath.Rel(g.s.Dir(), dir)
+	if err != nil {
+		return ""
+	}
+	top, rest, _ := strings.Cut(filepath.ToSlash(rel), "/")
+	switch top {
+	case layout.TapesDir:
+		return layout.BranchPrefix + rest
+	case layout.ForksDir:
+		return layout.ForkPrefix + rest
+	}
+	return ""
+}
+
+// trees maps branches to the folders of working trees that have files of theirs, whether git knows them or not.
+func (g *gitMender) trees() map[string]string { return trees(g.s) }
+
+// Unknown lists the folders with files of tapes and forks of which git knows no branch.
+func Unknown(s *workspace.Store) (dirs []string) {
+	for branch, dir := range trees(s) {
+		if _, err := s.Git().Ref(branch); errors.Is(err, gitstore.ErrNotFound) {
+			dirs = append(dirs, dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+func trees(s *workspace.Store) map[string]string {
+	g := &gitMender{s: s}
+	out := map[string]string{}
+	tapes, _ := filepath.Glob(filepath.Join(g.s.Dir(), layout.TapesDir, "*", layout.AnchorsDir))
+	forks, _ := filepath.Glob(filepath.Join(g.s.Dir(), layout.ForksDir, "*", "*", layout.AnchorsDir))
+	for _, dir := range append(tapes, forks...) {
+		dir = filepath.Dir(dir)
+		out[g.branchOfTree(dir)] = dir
+	}
+	return out
+}
+
+// mirrors clears what a crash left of refs that mirror remotes: they can be fetched again.
+func (g *gitMender) mirrors(ctx context.Context) error {
+	removed, err := g.git.RecoverLocks(ctx)
+	for _, path := range removed {
+		g.say("%s was left by a crash, and is removed", path)
+	}
+	return err
+}
+
+// packed writes packed-refs again without its damaged lines.
+func (g *gitMender) packed(ctx context.Context) error {
+	lost, err := g.git.MendPacked(ctx, g.files.Keep)
+	if lost > 0 {
+		g.say("packed-refs had %d damaged lines", lost)
+	}
+	return err
+}
+
+// branches gives each branch that was lost or is damaged the newest value that is known and can be read.
+func (g *gitMender) branches(ctx context.Context) error {
+	for _, prefix := range []string{layout.BranchPrefix, layout.ForkPrefix, layout.ArchivePrefix} {
+		refs, damaged, err := g.git.ReadableRefs(prefix)
+		if err != nil {
+			return err
+		}
+		lost, begun := g.git.LostRefs(prefix, refs)
+		broken := append(lost, begun...)
+		for _, d := range damaged {
+			broken = append(broken, d.Name)
+		}
+		known := map[string]bool{}
+		for _, ref := range refs {
+			known[ref.Name] = true
+			if _, err := snapshot.AtCommit(g.s, ref.Hash); err != nil {
+				broken = append(broken, ref.Name)
+			}
+		}
+		for branch := range g.trees() { // of which not even the log is left
+			if rec, ok := g.record(branch); ok && strings.HasPrefix(branch, prefix) && !known[branch] && rec.LastID > 0 {
+				broken = append(broken, branch)
+			}
+		}
+		if branch, _, err := g.git.Head(g.git.GitDir()); err == nil && strings.HasPrefix(branch, prefix) && !known[branch] {
+			if rec, ok := g.record(branch); ok && rec.LastID > 0 {
+				broken = append(broken, branch)
+			}
+		}
+		for _, name := range broken {
+			if err := g.branch(ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// branch restores one branch.
+func (g *gitMender) branch(ctx context.Context, name string) error {
+	now, err := g.git.Ref(name)
+	if err == nil {
+		if _, err := snapshot.AtCommit(g.s, now); err == nil {
+			return nil // mended before
+		}
+	}
+	h, from := g.newest(name)
+	if h.IsZero() || h == now {
+		return nil // verify reports it
+	}
+	if errors.Is(err, gitstore.ErrDamagedRef) {
+		if err := g.files.Keep(g.git.RefPath(name)); err != nil {
+			return err
+		}
+		if now, err = g.git.Ref(name); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+			return err
+		}
+	}
+	if now == h {
+		from = "packed-refs"
+	} else if err := g.git.UpdateRef(ctx, gitstore.RefUpdate{Name: name, Old: now, New: h, Message: "tape: repair"}); err != nil {
+		return err
+	}
+	g.say("%s was restored from %s: %s", short(name), from, h.String()[:12])
+	if rec, ok := g.record(name); ok && rec.Head != h.String() && rec.Undo == nil {
+		// The record is about a commit that is gone. Without it, the files say where the tape ends.
+		t, err := g.s.TapeOfBranch(name)
+		if err != nil {
+			return err
+		}
+		return writer.ForgetRecord(ctx, t)
+	}
+	return nil
+}
+
+// record returns the record of a branch's last writer.
+func (g *gitMender) record(branch string) (rec journal.Record, ok bool) {
+	for _, slug := range namesIn(g.s.PrivatePath("locks")) {
+		if rec, ok, err := journal.Peek(g.s.PrivatePath("locks", slug)); ok && err == nil && rec.Branch == branch {
+			return rec, true
+		}
+	}
+	return rec, false
+}
+
+// newest returns the newest known value of a branch that can be read, and where it was found.
+func (g *gitMender) newest(name string) (h gitstore.Hash, from string) {
+	readable := func(h gitstore.Hash) bool {
+		if h.IsZero() {
+			return false
+		}
+		_, err := snapshot.AtCommit(g.s, h)
+		return err == nil
+	}
+	log, _ := g.git.Reflog(name)
+	if n := len(log); n > 0 && readable(log[n-1].New) {
+		return log[n-1].New, "its log"
+	}
+	rec, _ := g.record(name)
+	if h, err := gitstore.ParseHash(rec.Head); err == nil && readable(h) {
+		return h, "its last writer's record"
+	}
+	if h := g.refs[name]; readable(h) {
+		return h, "packed-refs"
+	}
+	for i := len(log) - 1; i >= 0; i-- { // the files go on from there
+		for _, h := range []gitstore.Hash{log[i].New, log[i].Old} {
+			if readable(h) {
+				return h, "its log, whose newest commit is gone"
+			}
+		}
+	}
+	inner := strings.TrimPrefix(name, "refs/heads/")
+	for _, prefix := range layout.RemoteRefs() {
+		refs, _, _ := g.git.ReadableRefs(prefix)
+		for _, ref := range refs {
+			if strings.HasSuffix(ref.Name, "/"+inner) && readable(ref.Hash) {
+				return ref.Hash, ref.Name
+			}
+		}
+	}
+	return gitstore.ZeroHash, ""
+}
+
+// logs takes the lines out of logs that name commits that are gone: git fsck stops at them.
+func (g *gitMender) logs(ctx context.Context) error {
+	gone := map[string]bool{}
+	isGone := func(line string) bool {
+		for i, word := range strings.Fields(line) {
+			h, err := gitstore.ParseHash(word)
+			if i > 1 || err != nil || h.IsZero() {
+				break
+			}
+			if _, seen := gone[word]; !seen {
+				_, _, err := g.git.Read(h)
+				gone[word] = errors.Is(err, gitstore.ErrNotFound)
+			}
+			if gone[word] {
+				return true
+			}
+		}
+		return false
+	}
+	for _, dir := range g.git.HeadDirs() {
+		err := filepath.WalkDir(filepath.Join(dir, "logs"), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return ctx.Err()
+			}
+			raw, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			var kept strings.Builder
+			for line := range strings.Lines(string(raw)) {
+				if !isGone(line) {
+					kept.WriteString(line)
+				}
+			}
+			if kept.Len() == len(raw) {
+				return nil
+			}
+			return g.files.Replace(path, []byte(kept.String()))
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tags removes tags of handoffs that cannot be read: they are made again from the commits.
+func (g *gitMender) tags(context.Context) error {
+	refs, damaged, err := g.git.ReadableRefs(layout.TagPrefix)
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		if _, err := g.git.Peel(ref.Hash); err != nil {
+			damaged = append(damaged, gitstore.DamagedRef{Name: ref.Name, Err: err})
+		}
+	}
+	for _, d := range damaged {
+		if d.Name == "" {
+			continue
+		}
+		if _, err := os.Lstat(g.git.RefPath(d.Name)); err != nil {
+			continue
+		}
+		if err := g.files.Keep(g.git.RefPath(d.Name)); err != nil {
+			return err
+		}
+		g.say("the tag %s was damaged, and is made again", layout.ShortTag(d.Name))
+	}
+	return nil
+}
+
+// links connects working trees with git again, whose files are there.
+func (g *gitMender) links(ctx context.Context) error {
+	for branch, dir := range g.trees() {
+		if _, err := g.git.Ref(branch); err != nil {
+			continue
+		}
+		if wt, err := g.git.WorktreeOf(branch); err == nil && wt.Branch == branch {
+			continue
+		}
+		link := filepath.Join(dir, layout.GitDirName)
+		if st, err := os.Lstat(link); err == nil && !st.Mode().IsRegular() {
+			continue // a repository of its own
+		} else if err == nil {
+			if err := g.files.Keep(link); err != nil {
+				return err
+			}
+		}
+		admin := filepath.Join(g.git.WorktreesDir(), gitstore.WorktreeID(branch))
+		var err error
+		if named, _, headErr := g.git.Head(admin); headErr == nil && named == branch {
+			err = gitworktree.Relink(g.git, gitstore.Worktree{Dir: dir, GitDir: admin, Branch: branch})
+		} else {
+			_, err = gitworktree.Add(ctx, g.git, branch, dir)
+		}
+		if err != nil {
+			g.say("%s was not connected with git again: %v", dir, err)
+			continue
+		}
+		g.say("%s is the working tree of %s again", dir, short(branch))
+	}
+	return nil
+}
+
+func short(ref string) string { return strconv.Quote(strings.TrimPrefix(ref, "refs/heads/")) }
