@@ -134,7 +134,7 @@ func (t *Tree) Unconvert(path string) error {
 		if !ok || e.IsDir() {
 			continue
 		}
-		blob, err := t.t.Store().Git().Blob(e.Hash)
+		blob, err := t.s.Git().Blob(e.Hash)
 		if err != nil {
 			return err
 		}
