@@ -86,6 +86,13 @@ func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[strin
 	return nil
 }
 
+// MoreOf says how many hits of a session are left out, below the last one that is shown.
+func MoreOf(s *stdio.Streams, h index.Hit) {
+	if h.More > 0 {
+		s.Line("  " + s.Style(stdio.Dim, fmt.Sprintf("and %d more in this session", h.More)))
+	}
+}
+
 // Hits shows hits to people. With named, each has the name of its tape, or the short name in names. The hits of a
 // session are below its title, if titles, which is by [SessionKey], has one.
 func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[string]string) error {
@@ -103,9 +110,7 @@ func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[stri
 			last = session
 		}
 		Hit(s, h, tape)
-		if h.More > 0 {
-			s.Line("  " + s.Style(stdio.Dim, fmt.Sprintf("and %d more in this session", h.More)))
-		}
+		MoreOf(s, h)
 		if err := s.Written(); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package teamclient
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"iter"
@@ -36,6 +37,10 @@ type hit struct {
 	Score   float64         `json:"score"`
 	Matches [][2]int        `json:"matches"`
 	Similar int             `json:"similar"`
+	Matched []string        `json:"matched"`
+	Missing []string        `json:"missing"`
+	Session string          `json:"session"`
+	More    int             `json:"more"`
 }
 
 type page[T any] struct {
@@ -110,10 +115,13 @@ func (c *Client) Find(ctx context.Context, s index.Search) (hits []Hit, more boo
 	q := parameters(s.Query)
 	q.Set("q", s.Text)
 	q.Set("entries", "true")
-	for name, is := range map[string]bool{"exact": s.Exact, "no_fold": s.NoFold, "searches": s.Searches} {
+	for name, is := range map[string]bool{"exact": s.Exact, "all_words": s.AllWords, "flat": s.Flat, "no_fold": s.NoFold, "searches": s.Searches} {
 		if is {
 			q.Set(name, "true")
 		}
+	}
+	if s.PerSession > 0 {
+		q.Set("per_session", strconv.Itoa(s.PerSession))
 	}
 	if s.Newest {
 		q.Set("sort", filter.Newest)
@@ -135,6 +143,7 @@ func (c *Client) Find(ctx context.Context, s index.Search) (hits []Hit, more boo
 		one := Hit{Title: h.Title}
 		one.Entry, damaged = snapshot.ParseEntry(h.Entry, h.Tape, h.Anchor, h.Seq)
 		one.Workspace, one.Score, one.Snippet, one.Spans, one.Similar = h.Remote, h.Score, h.Snippet, h.Matches, h.Similar
+		one.Has, one.Lacks, one.Session, one.More = h.Matched, h.Missing, h.Session, h.More
 		hits = append(hits, one)
 		left--
 		return left > 0 && damaged == nil
@@ -178,11 +187,13 @@ func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 			out.Line("")
 		}
 		name := remote + "/" + h.Tape
-		if name != last && h.Title != "" {
+		session := remote + "/" + cmp.Or(h.Session, h.Tape)
+		if session != last && h.Title != "" {
 			rows.SessionTitle(out, h.Title)
 		}
-		last = name
+		last = session
 		rows.Hit(out, found, name)
+		rows.MoreOf(out, found)
 		if err := out.Written(); err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func (p *picker) best(ctx context.Context, from set, terms []relevance.Term, n i
 	if err != nil {
 		return nil, err
 	}
-	t := tally{n: n, counts: map[float64]int{}, least: math.Inf(-1)}
+	t := newTally(n)
 	for i := 0; ; i++ {
 		c, err := p.class(i)
 		if err != nil {
@@ -153,6 +153,8 @@ type tally struct {
 	last   float64         // the guess that was counted last, and
 	times  int             // how often, not in counts yet
 }
+
+func newTally(n int) *tally { return &tally{n: n, counts: map[float64]int{}, least: math.Inf(-1)} }
 
 // class counts the documents of a class.
 func (t *tally) class(from set, c class, list []weighted) {

@@ -18,9 +18,9 @@ func routes() []route {
 	remote := openapi.Param{"remote", "string", "only this remote"}
 	return []route{
 		{Method: http.MethodGet, Path: "/me", Summary: "Who the token's user is", Answer: reflect.TypeFor[Me](), Do: (*request).me},
-		{Method: http.MethodGet, Path: "/search", Summary: "Entries that have the words, the most relevant first", Answer: reflect.TypeFor[HitPage](),
+		{Method: http.MethodGet, Path: "/search", Summary: "Entries that have any of the words, session by session, the most relevant first", Answer: reflect.TypeFor[HitPage](),
 			Query: append([]openapi.Param{{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, limit, cursor, remote, {"tape", "string", "only this session"},
-				{"sort", "string", "relevance or newest"}, {"exact", "boolean", "words exactly as spelt"}, {"no_fold", "boolean", "nearly identical entries one by one"},
+				{"sort", "string", "relevance or newest"}, {"exact", "boolean", "all words, exactly as spelt"}, {"all_words", "boolean", "only entries that have all words"}, {"flat", "boolean", "the best entries first, of whichever session"}, {"per_session", "integer", "how many hits of a session at most; 0: all"}, {"no_fold", "boolean", "nearly identical entries one by one"},
 				{"searches", "boolean", "also what search tools wrote"}, {"entries", "boolean", "with the entries themselves"}}, filters()...), Do: (*request).search},
 		{Method: http.MethodGet, Path: "/sessions", Summary: "Sessions, those with the newest entries first", Answer: reflect.TypeFor[SessionPage](),
 			Query: []openapi.Param{limit, cursor, remote, {"tape", "string", "only the session with this name"}, {"grep", "string", "a part of title, name or project"}, {"agent", "string", "a part of the agent's name"},

@@ -34,6 +34,10 @@ type Item struct {
 	Score   float64         `json:"score,omitempty"`
 	Matches [][2]int        `json:"matches,omitempty"`
 	Similar int             `json:"similar,omitempty"`
+	Matched []string        `json:"matched,omitempty"` // the words that it has, of a search for any words
+	Missing []string        `json:"missing,omitempty"`
+	Session string          `json:"session,omitempty"` // that it belongs to, if that is another tape
+	More    int             `json:"more,omitempty"`    // how many hits of its session are left out, at the last one shown
 }
 
 // HitPage is a page of hits.
@@ -92,15 +96,24 @@ func itemOf(h find.Hit, whole bool) Item {
 	out := Item{Remote: h.Workspace, Tape: h.Tape, ID: h.ID, Title: h.Title, Date: h.Date, Kind: h.Kind, Role: h.Role(), Author: h.Author, Snippet: h.Snippet}
 	if whole {
 		out.Entry, out.Anchor, out.Seq, out.Score, out.Matches, out.Similar = h.Raw, h.Anchor, h.AnchorSeq, h.Score, h.Spans, h.Similar
+		out.Matched, out.Missing, out.More = h.Has, h.Lacks, h.More
+		if h.Hit.Session != h.Tape {
+			out.Session = h.Hit.Session
+		}
 	}
 	return out
 }
 
 // searchOf reads the parameters of a search.
 func (c *request) searchOf(v url.Values) (s index.Search, err error) {
-	s = index.Search{Text: v.Get("q"), Exact: v.Get("exact") == "true", NoFold: v.Get("no_fold") == "true", Searches: v.Get("searches") == "true"}
+	s = index.Search{Text: v.Get("q"), Exact: v.Get("exact") == "true", AllWords: v.Get("all_words") == "true", Flat: v.Get("flat") == "true", NoFold: v.Get("no_fold") == "true", Searches: v.Get("searches") == "true"}
 	if s.Text == "" {
 		return s, api.Invalid("q is missing: give words to search for")
+	}
+	if text := v.Get("per_session"); text != "" {
+		if s.PerSession, err = strconv.Atoi(text); err != nil || s.PerSession < 0 {
+			return s, api.Invalid("per_session has to be a number")
+		}
 	}
 	if s.Newest, err = filter.Order("sort", cmp.Or(v.Get("sort"), filter.Relevance)); err != nil {
 		return s, err
