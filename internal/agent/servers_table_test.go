@@ -222,7 +222,7 @@ func localServers() map[string]modelServer {
 			full: httpError(400, `{"error":{"message":"prompt too long; exceeded max context length by 9 tokens","type":"invalid_request_error","param":null,"code":null}}`),
 		},
 		// https://docs.vllm.ai (OpenAI-compatible server), with a template in which roles alternate; the id of a call
-		// differs in each piece (vllm-project/vllm#16340)
+		// differs in each piece (poolsideai/pool#9)
 		"vLLM": {
 			answer: func(a scripted) string {
 				return chatStream(a, thinksIn("reasoning"), func(i int, c scriptedCall) string {

@@ -92,7 +92,7 @@ func (q *request) chatTools(h habits) json.RawMessage {
 // merged returns an object with the members of another one.
 // alternate makes messages of which, besides calls and their results, user and assistant alternate, and the user comes
 // first: many chat templates insist on that (vllm-project/vllm#6862, microsoft/autogen#3597). What an anchor says goes
-// into the message that follows. Some refuse a user's message right after a result (mistralai/client-python#235).
+// into the message that follows. Some refuse a user's message right after a result (datapizza-labs/datapizza-ai#98).
 // joinContent returns two contents as one: a text if both are.
 // chatEvent adds a chunk of a chat completion, or a whole one.
 func chatEvent(a *answer, data []byte) error {

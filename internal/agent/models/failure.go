@@ -42,7 +42,7 @@ func failureOf(err error) *failure {
 		return f
 	}
 	f = &failure{text: err.Error(), cause: err}
-	var broken net
+	var broken networkError
 	var u *url.Error
 	switch {
 	case errors.Is(err, errSilence):
@@ -56,8 +56,8 @@ func failureOf(err error) *failure {
 	return f
 }
 
-// net is an error of the network.
-type net interface{ Timeout() bool }
+// networkError is an error of the network.
+type networkError interface{ Timeout() bool }
 
 // Retries of a call that fails before its first word.
 const (
@@ -160,7 +160,7 @@ func waitSaid(text string) (wait time.Duration, ok bool) {
 
 // errorIn reads what a server says of an error. There is no common form: {"error": {…}}, {"error": "…"},
 // [{"error": {…}}] of Gemini, {"detail": …} of FastAPI, {"message": …}. OpenRouter has the cause in metadata.raw
-// (https://openrouter.ai/docs/api/reference/errors-and-debugging), often JSON in a text.
+// (https://openrouter.ai/docs), often JSON in a text.
 func errorIn(raw []byte) *failure {
 	f := &failure{}
 	raw = []byte(strings.TrimSpace(string(raw)))

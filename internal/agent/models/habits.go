@@ -92,37 +92,36 @@ func (h habits) copied() habits {
 type refused struct {
 	words []string
 	what  string
-	has   func(q request) bool // nil: every request
-	said  string               // for the person
+	has   func(q request) bool
 }
 
 // refusals are what servers say when they do not take a part of a request. The first that fits counts.
 func refusals() []refused {
 	return []refused{
 		// Mistral, Databricks: Extra inputs are not permitted (earendil-works/pi#596, anomalyco/opencode#4698)
-		{[]string{"stream_options", "include_usage"}, withoutUsage, func(q request) bool { return q.usage }, ""},
+		{[]string{"stream_options", "include_usage"}, withoutUsage, func(q request) bool { return q.usage }},
 		// messages.1.content.0.cache_control: Extra inputs are not permitted
-		{[]string{"cache_control", "cache control", "prompt caching"}, withoutCache, func(q request) bool { return q.cache }, ""},
+		{[]string{"cache_control", "cache control", "prompt caching"}, withoutCache, func(q request) bool { return q.cache }},
 		// An answer with calls was given by another model, or before reasoning was kept (earendil-works/pi#3635)
-		{[]string{"must be passed back", "reasoning_content is missing", "missing reasoning_content", "missing `reasoning_content`"}, fillReasoning, func(q request) bool { return q.api == apiChat }, ""},
-		{[]string{"missing a thought_signature", "missing a `thought_signature`", "missing thought_signature", "missing a thought signature"}, fillSignature, func(q request) bool { return q.api == apiChat }, ""},
+		{[]string{"must be passed back", "reasoning_content is missing", "missing reasoning_content", "missing `reasoning_content`"}, fillReasoning, func(q request) bool { return q.api == apiChat }},
+		{[]string{"missing a thought_signature", "missing a `thought_signature`", "missing thought_signature", "missing a thought signature"}, fillSignature, func(q request) bool { return q.api == apiChat }},
 		{[]string{"reasoning_content", "reasoning_details", "reasoning_text", "extra_content", "thinking_blocks", "reasoning_opaque", "encrypted_content", "encrypted content", "thought_signature",
-			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block"}, withoutKept, func(q request) bool { return q.kept }, ""},
+			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block"}, withoutKept, func(q request) bool { return q.kept }},
 		// Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9 (anomalyco/opencode#1680, ml-explore/mlx-lm#1375)
-		{[]string{"length of 9", "length 9"}, longIDs, func(q request) bool { return q.api == apiChat }, ""},
+		{[]string{"length of 9", "length 9"}, longIDs, func(q request) bool { return q.api == apiChat }},
 		// This model only supports single tool-calls at once! (templates of Llama, vllm-project/vllm#25108)
-		{[]string{"single tool-call", "single tool call", "parallel tool call", "multiple tool calls", "parallel_tool_calls"}, oneCallEach, func(q request) bool { return q.api == apiChat }, ""},
+		{[]string{"single tool-call", "single tool call", "parallel tool call", "multiple tool calls", "parallel_tool_calls"}, oneCallEach, func(q request) bool { return q.api == apiChat }},
 		// The text field in the ContentBlock object at messages.3.content.0 is blank (Bedrock, OpenHands/OpenHands#5722);
 		// text content blocks must be non-empty (anomalyco/opencode#15715)
-		{[]string{"is blank", "must be non-empty", "non-empty content", "content must not be empty", "content cannot be empty", "empty content"}, withoutBlanks, func(q request) bool { return q.api == apiChat }, ""},
+		{[]string{"is blank", "must be non-empty", "non-empty content", "content must not be empty", "content cannot be empty", "empty content"}, withoutBlanks, func(q request) bool { return q.api == apiChat }},
 		// Conversation roles must alternate (templates of Mistral, Gemma); Unexpected role 'user' after role 'tool' (Mistral);
 		// function call turn comes immediately after a user turn (Gemini)
 		{[]string{"alternat", "unexpected role", "expected last role", "consecutive", "first message must", "must start with", "start with a user", "last message must", "2 or more assistant", "function call turn comes",
-			"conversation roles", "chat template", "jinja", "role must be", "roles must"}, alternating, func(q request) bool { return q.api == apiChat }, ""},
+			"conversation roles", "chat template", "jinja", "role must be", "roles must"}, alternating, func(q request) bool { return q.api == apiChat }},
 		// System role not supported (templates of Gemma); Developer instruction is not enabled for this model (Gemini)
 		{[]string{"system role", "system message", "role system", "role 'system'", "role \"system\"", "role: system", "developer instruction", "system instruction", "does not support system", "`system`"}, withoutSystem,
-			func(q request) bool { return q.system }, ""},
-		{[]string{"streaming is not supported", "does not support stream", "stream is not supported", "streaming not supported", "unsupported value: 'stream'", "verified to stream"}, withoutStream, func(q request) bool { return !q.whole }, ""},
+			func(q request) bool { return q.system }},
+		{[]string{"streaming is not supported", "does not support stream", "stream is not supported", "streaming not supported", "unsupported value: 'stream'", "verified to stream"}, withoutStream, func(q request) bool { return !q.whole }},
 	}
 }
 
@@ -172,8 +171,8 @@ func (h habits) without(f *failure, q request) (ch change, ok bool) {
 		return change{}, false
 	}
 	for _, r := range refusals() {
-		if containsAny(text, r.words) && (r.has == nil || r.has(q)) {
-			if ch, ok := h.with(r.what, r.said); ok {
+		if containsAny(text, r.words) && r.has(q) {
+			if ch, ok := h.with(r.what, ""); ok {
 				return ch, true
 			}
 		}

@@ -72,7 +72,7 @@ func overflowTexts() []pattern {
 		{"longer than the maximum model length", "vLLM, when it reads the input: https://github.com/vllm-project/vllm"},
 		{"prompt exceeds max length", "Z.ai, code 1261: https://github.com/NousResearch/hermes-agent/issues/2600"},
 		{"prompt 超长", "Zhipu, code 1261: https://github.com/stefandevo/glm-acp-agent/issues/44"},
-		{"tokens … exceed max message tokens", "Volcengine: https://www.volcengine.com/docs/82379/1299023"},
+		{"tokens … exceed max message tokens", "Volcengine (Doubao), code InvalidParameter"},
 		{"total message size … exceeds limit", "Moonshot, in bytes: https://github.com/MoonshotAI/kimi-code/issues/476"},
 		{"input token count is … only supports up to", "Vertex AI: https://cloud.google.com/vertex-ai/generative-ai/docs"},
 		{"上下文长度", "servers in Chinese: the length of the context"},

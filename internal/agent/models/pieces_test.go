@@ -45,7 +45,7 @@ func piece(index, id, name, arguments string) string {
 }
 
 // Servers send the pieces of calls in many ways. (ollama/ollama#15457, InternLM/lmdeploy#3412, SamSaffron/term-llm#314,
-// ollama/ollama#7881, vllm-project/vllm#16340)
+// ollama/ollama#7881, poolsideai/pool#9)
 func TestCallsInPieces(t *testing.T) {
 	a, b := `{"cmd":"echo A"}`, `{"cmd":"echo B"}`
 	tools := []hooks.Tool{{Name: "bash"}, {Name: "now"}, {Name: "fs.read"}}
