@@ -35,7 +35,7 @@ type attachments struct {
 func (in *intake) attach(ctx context.Context, d repo.Draft, whole [][]byte) (repo.Draft, error) {
 	tooLarge := func() bool { return len(d.Payload)+len(d.Meta) > record.MaxEntry }
 	large := d.Kind == repo.KindToolResult && len(d.Payload) > maxInline
-	if (in.inline || !large && !mayHaveFiles(d.Payload)) && !tooLarge() && whole == nil {
+	if (in.inline || !large && (d.Kind == repo.KindToolCall || !mayHaveFiles(d.Payload))) && !tooLarge() && whole == nil {
 		return d, nil
 	}
 	safe, err := in.tx.Tape().Redact(jsonl.Draft{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta})
@@ -76,14 +76,10 @@ func (a *attachments) store(ctx context.Context, media, name string, data []byte
 	return ref.Reference()
 }
 
-// mayHaveFiles reports whether a payload may have a picture or another file.
+// mayHaveFiles reports whether a payload may have a picture or another file. It is called for every entry, and searches
+// for as little as it can: one of these texts is in each form that [display.FileOf] knows.
 func mayHaveFiles(payload []byte) bool {
-	for _, mark := range []string{"image/", "base64", "application/", "inlineData", "inline_data", "mimeType", "input_audio"} {
-		if bytes.Contains(payload, []byte(mark)) {
-			return true
-		}
-	}
-	return false
+	return bytes.Contains(payload, []byte("base64")) || bytes.Contains(payload, []byte("mime")) || bytes.Contains(payload, []byte("input_audio"))
 }
 
 // files replaces the pictures and other files in a value with references to artifacts.
