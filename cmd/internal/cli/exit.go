@@ -12,6 +12,7 @@ import (
 	"tape/cmd/internal/hints"
 	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -124,7 +125,7 @@ func (a *App) report(cmd *cobra.Command, err error, asJSON bool) int {
 		if secrets != nil {
 			out = out.With("findings", objects(secrets.Findings, rows.DescribeFinding))
 		}
-		fmt.Fprintf(a.Stderr, "%s\n", marshal(object{{"error", out}}))
+		fmt.Fprintf(a.Stderr, "%s\n", display.JSON(marshal(object{{"error", out}})))
 		return code.code
 	}
 	a.Message("error", msg)

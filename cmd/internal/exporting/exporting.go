@@ -2,11 +2,13 @@
 package exporting
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"iter"
 	"strings"
+	"unicode/utf8"
 
 	"tape/cmd/internal/masking"
 	"tape/cmd/internal/stdio"
@@ -55,7 +57,11 @@ func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) err
 		return o.As.Write(ctx, stdio.Results{Writer: w}, src)
 	}
 	if o.Output == "" || o.Output == "-" {
-		err = write(s.Out)
+		var out io.Writer = s.Out
+		if s.Screen().Out && strings.HasPrefix(o.As.Media, "application/json") {
+			out = &shown{w: s.Out}
+		}
+		err = write(out)
 	} else if err = stdio.ReplaceFile(nil, o.Output, write); err == nil {
 		s.StderrIfVerbose("wrote %s", o.Output)
 	}
@@ -63,6 +69,28 @@ func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) err
 		s.Message("warning", display.Count(n, "secret was", "secrets were")+" masked; --with-secrets writes them as they are")
 	}
 	return err
+}
+
+// shown writes JSON to a terminal: what could change what is shown is escaped.
+type shown struct {
+	w    io.Writer
+	rest []byte // the beginning of a character that the next write completes
+}
+
+func (s *shown) Write(p []byte) (int, error) {
+	all := append(s.rest, p...)
+	end := len(all)
+	for i := len(all) - 1; i >= 0 && i >= len(all)-utf8.UTFMax; i-- {
+		if utf8.RuneStart(all[i]) {
+			if !utf8.FullRune(all[i:]) {
+				end = i
+			}
+			break
+		}
+	}
+	s.rest = bytes.Clone(all[end:])
+	_, err := s.w.Write(display.JSON(all[:end]))
+	return len(p), err
 }
 
 func (o *Options) masked() int {

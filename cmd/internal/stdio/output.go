@@ -68,8 +68,12 @@ func (s *Streams) PrintUnlessQuiet(format string, args ...any) {
 	}
 }
 
-// WriteLine writes a line of bytes.
+// WriteLine writes a line of JSON, or of text that is safe to show. On a terminal, what could change what is shown is
+// escaped in it.
 func (s *Streams) WriteLine(line []byte) error {
+	if s.Screen().Out {
+		line = display.JSON(line)
+	}
 	_, _ = s.Out.Write(line)
 	_ = s.Out.WriteByte('\n')
 	return s.Written()

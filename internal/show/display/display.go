@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"tape/internal/store/layout"
@@ -60,6 +61,32 @@ func Unsafe(s, keep string) (i, n int, shown string) {
 		return i, utf8.RuneLen(r), fmt.Sprintf("<U+%04X>", r)
 	}
 	return len(s), 0, ""
+}
+
+// JSON returns valid JSON with escapes (\\u202e) in place of the characters that must not be shown on a terminal. Its
+// value stays the same.
+func JSON(line []byte) []byte {
+	text := string(line)
+	var out []byte
+	for {
+		i, n, _ := Unsafe(text, "\n")
+		if n == 0 && out == nil {
+			return line
+		}
+		if out = append(out, text[:i]...); n == 0 {
+			return out
+		}
+		out, text = append(out, escaped(text[i:i+n])...), text[i+n:]
+	}
+}
+
+// escaped returns a character as an escape of JSON.
+func escaped(char string) []byte {
+	r, _ := utf8.DecodeRuneInString(char)
+	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+		return fmt.Appendf(nil, `\u%04x\u%04x`, high, low)
+	}
+	return fmt.Appendf(nil, `\u%04x`, r)
 }
 
 const emojiJoiner = '\u200d'

@@ -1,6 +1,8 @@
 package display
 
 import (
+	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -133,6 +135,22 @@ func TestAgo(t *testing.T) {
 	} {
 		if got := Ago(now, date, time.DateOnly); got != want {
 			t.Errorf("%q is %q, not %q", date, got, want)
+		}
+	}
+}
+
+// JSON for a terminal has no character that moves the cursor, reorders or hides text, and the same value.
+func TestJSON(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"a":"x` + "\u202e\u0085\u009b31m\u007f\u2028\U000e0041" + `é👨‍👩‍👧"}`: `{"a":"x\u202e\u0085\u009b31m\u007f\u2028\udb40\udc41é👨‍👩‍👧"}`,
+		`{"a":"plain"}`: `{"a":"plain"}`, "{\n\"a\":\"\xff\"}": "{\n\"a\":\"\\ufffd\"}",
+	} {
+		if got := string(JSON([]byte(in))); got != want {
+			t.Errorf("JSON(%q) is %q, want %q", in, got, want)
+		}
+		var was, is any
+		if json.Unmarshal([]byte(in), &was) != nil || json.Unmarshal(JSON([]byte(in)), &is) != nil || !reflect.DeepEqual(was, is) {
+			t.Errorf("the value of %q has changed", in)
 		}
 	}
 }
