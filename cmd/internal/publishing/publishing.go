@@ -255,8 +255,8 @@ func (p *publisher) publish(ctx context.Context, target *site.Site) error {
 	}
 	err = group.Wait()
 	progress.Clear()
-	if err != nil {
-		return err
+	if err != nil { // what was written until then gets its place in the list
+		return errors.Join(err, target.End())
 	}
 	p.out.Masked = p.mask.Count()
 	if skipped > 0 {

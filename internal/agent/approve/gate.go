@@ -98,11 +98,13 @@ type Call struct {
 	Reads         bool // it only reads, in the project or the session
 	Typed         bool // a person has typed it as a command, and so need not be asked
 	Preview       hooks.Preview
+	Project       string // the root of the files of Preview; set by Check
 }
 
 // Check returns nil if the call may be made, and otherwise why not. Errors: [hooks.ErrUnanswered] if it needs an
 // answer and there is nobody to ask.
 func (g *Gate) Check(ctx context.Context, c Call) error {
+	c.Project = g.o.Project
 	line := parse(c.Preview.Command)
 	ask, err := g.mustAsk(c, line)
 	if err != nil || !ask {

@@ -341,3 +341,27 @@ func TestOneQuestionAtATime(t *testing.T) {
 		t.Errorf("after the end of the turn, a call gives %v", err)
 	}
 }
+
+// A hard link to a file does not get around a rule about it.
+func TestHardLinks(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".env", "secret/deep/key", "free"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(path, filepath.Join(dir, "link-to-"+filepath.Base(name))); err != nil {
+			t.Skip(err)
+		}
+	}
+	g := newGate(t, Options{Mode: ModeAuto, Project: dir, Deny: []string{"fs.*(.env)", "fs.*(secret/**)"}}, nil)
+	for name, denied := range map[string]bool{"link-to-.env": true, "link-to-key": true, "link-to-free": false, "free": false, "new": false} {
+		err := g.Check(t.Context(), Call{Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: name, Named: name}})
+		if (err != nil) != denied {
+			t.Errorf("%s: %v, want denied: %v", name, err, denied)
+		}
+	}
+}

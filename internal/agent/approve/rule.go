@@ -2,6 +2,8 @@ package approve
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -77,13 +79,41 @@ func (r rule) reaches(c Call, line commandLine) match {
 		return found
 	case c.Preview.Path != "":
 		pattern := strings.ToLower(r.Pattern)
-		return is(glob(pattern, strings.ToLower(c.Preview.Path)) || glob(pattern, strings.ToLower(path.Clean(c.Preview.Named))))
+		return is(glob(pattern, strings.ToLower(c.Preview.Path)) || glob(pattern, strings.ToLower(path.Clean(c.Preview.Named))) || isOther(r.Pattern, c))
 	case c.Preview.Host != "":
 		return is(glob(strings.ToLower(r.Pattern), c.Preview.Host))
 	case c.Reads:
 		return no
 	}
 	return perhaps // the call has nothing to compare with the pattern
+}
+
+// isOther reports whether the file of a call is a hard link to one that a pattern matches.
+func isOther(pattern string, c Call) bool {
+	if c.Project == "" {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(c.Project, c.Preview.Path))
+	if err != nil || !info.Mode().IsRegular() || !hasOtherNames(info) {
+		return false
+	}
+	if !strings.ContainsAny(pattern, "*?[") {
+		other, err := os.Stat(filepath.Join(c.Project, pattern))
+		return err == nil && os.SameFile(info, other)
+	}
+	found := false
+	_ = filepath.WalkDir(c.Project, func(at string, d fs.DirEntry, err error) error { // what cannot be read cannot be named either
+		rel, relErr := filepath.Rel(c.Project, at)
+		if err != nil || relErr != nil || d.IsDir() || !glob(strings.ToLower(pattern), strings.ToLower(filepath.ToSlash(rel))) {
+			return nil
+		}
+		if other, err := os.Stat(at); err == nil && os.SameFile(info, other) {
+			found = true
+			return fs.SkipAll
+		}
+		return nil
+	})
+	return found
 }
 
 // isSomewhereIn says whether a command begins with the rule's words, perhaps with options between them, or

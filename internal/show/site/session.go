@@ -66,6 +66,17 @@ func (s *Site) Put(ctx context.Context, src Source) error {
 	before, known := s.lookup(src.Tape)
 	p := &sessionPages{Site: s, x: src.Session, dir: path.Join(sessionsDir, src.Folder), before: before, fresh: !known, cut: map[int]bool{}}
 	p.x.Files = map[string]int64{}
+	err := p.make(ctx, src)
+	if err != nil && p.fresh { // otherwise the list still names its files
+		for name := range p.x.Files {
+			err = errors.Join(err, p.folder.Remove(path.Join(p.dir, name)))
+		}
+	}
+	return err
+}
+
+// make writes a session's files, and puts it into the list.
+func (p *sessionPages) make(ctx context.Context, src Source) error {
 	src.Entries.Prose = once(src.Entries.Prose) // most texts are on two pages
 	var err error
 	if p.top, err = export.TopOf(ctx, src.Entries); err != nil {

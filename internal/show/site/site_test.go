@@ -215,3 +215,31 @@ func TestOfOthers(t *testing.T) {
 		t.Errorf("a file of somebody else is gone (%v)", err)
 	}
 }
+
+// A session whose files could not all be written leaves none, and the list names those that were written before.
+func TestStopped(t *testing.T) {
+	for left := range 12 {
+		m := &memory{files: map[string]string{}, left: -1}
+		s, err := Open(m)
+		if err == nil {
+			err = s.Put(t.Context(), session("one", 1))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.left = left
+		err = s.Put(t.Context(), session("two", 400))
+		m.left = -1
+		if err := s.End(); err != nil {
+			t.Fatal(err)
+		}
+		for name := range m.files {
+			if err != nil && strings.HasPrefix(name, "sessions/two/") {
+				t.Errorf("after %d writes, %s is there, and the list does not name it", left, name)
+			}
+		}
+		if !strings.Contains(m.files["index.html"], "sessions/one/") {
+			t.Errorf("after %d writes, the list lacks the session that was written", left)
+		}
+	}
+}
