@@ -69,3 +69,28 @@ func TestValues(t *testing.T) {
 		t.Errorf("checked, the rules are %s, %v; want %s", again, err, text)
 	}
 }
+
+// Settings of servers of models: their forms, and no keys.
+func TestServerSettings(t *testing.T) {
+	for _, c := range []struct {
+		key, value string
+		ok         bool
+	}{
+		{"headers", `{"x":{"api-key":"${K}","X-Team":"tools"}}`, true}, {"headers", `{"x":{"Authorization":"Bearer ${K}"}}`, true},
+		{"headers", `{"x":{"Authorization":"Bearer sk-abcdefghijklmnop123456"}}`, false}, {"headers", `{"x":{"Authorization":"abc"}}`, false}, {"headers", `{"x":"y"}`, false},
+		{"query", `{"azure":{"api-version":"2025-04-01-preview"}}`, true}, {"query", `{"x":{"key":"AIzaSyabcdefghijklmnopqrstuvwxyz12345"}}`, false},
+		{"apis", `{"openai":"responses","gate":"messages"}`, true}, {"apis", `{"x":"soap"}`, false},
+		{"max_tokens", "16000", true}, {"max_tokens", "0", false}, {"auto_handoffs", "0", true}, {"auto_handoffs", "101", false},
+		{"silence", "20m", true}, {"silence", "10", false}, {"silence", "0s", false}, {"stream", "false", true}, {"stream", "no", false},
+	} {
+		raw, err := Value(c.key, c.value)
+		if (err == nil) != c.ok || err != nil && !errors.Is(err, layout.ErrInvalid) {
+			t.Errorf("%s %s: %v", c.key, c.value, err)
+		}
+		if err == nil {
+			if text, err := Check(c.key, raw); err != nil || text != c.value {
+				t.Errorf("%s %s is read as %s, %v", c.key, c.value, text, err)
+			}
+		}
+	}
+}
