@@ -14,7 +14,6 @@ import (
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
-	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -82,10 +81,9 @@ func (a *App) openRecording(ctx context.Context, dir, project string) (*repo.Sto
 	if !errors.Is(err, repo.ErrNotFound) {
 		return store, err
 	}
-	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions()})
-	if err == nil {
-		err = (*workspace.Store)(store).NoteProject(project)
-	}
+	o := *a.storeOptions()
+	o.Project = project
+	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: o})
 	return store, err
 }
 

@@ -116,7 +116,7 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 }
 
 func (a *App) storeOptions() *repo.Options {
-	return &repo.Options{LockWait: a.lockWait, Warn: a.Warn, Now: a.Now}
+	return &repo.Options{LockWait: a.lockWait, Warn: a.Warn, Now: a.Now, Attended: a.CanAsk()}
 }
 
 // workspaceDir returns the workspace that is named explicitly, or "".

@@ -51,6 +51,9 @@ precedence; '' removes one.
   max_tokens       how many tokens an answer may have at most (default: what the model can give)
   silence          how long a server may send nothing, such as 20m (default: 5m)
   stream           whether answers come piece by piece: true (the default) or false
+  sign             whether commits get the signatures for which git is configured: auto (without
+                   one if it does not come within 2 seconds, on a terminal 30), always (30
+                   seconds, then nothing is committed) or never
   sandbox          where the agent's commands may write: auto (in the project only, where that can
                    be enforced), on (elsewhere they are refused) or off
   max_steps        the greatest number of model calls in a turn

@@ -216,7 +216,9 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: *o.app.storeOptions()})
+	opts := *o.app.storeOptions()
+	opts.Project = "."
+	store, _, err = repo.Init(ctx, dir, &repo.InitOptions{Options: opts})
 	if err != nil {
 		return nil, err
 	}

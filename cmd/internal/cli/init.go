@@ -42,7 +42,9 @@ func (a *App) runInit(ctx context.Context, dir string) error {
 			dir = taken
 		} // otherwise a new workspace is created
 	}
-	store, created, err := repo.Init(ctx, dir, &repo.InitOptions{Options: *a.storeOptions(), Tape: a.wantedTape()})
+	opts := *a.storeOptions()
+	opts.Project = "."
+	store, created, err := repo.Init(ctx, dir, &repo.InitOptions{Options: opts, Tape: a.wantedTape()})
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ type Config struct {
 	entries []Entry
 	ignored []string // see Ignored
 	err     error
+
+	person func() []Entry // what counts for the identity, see ForProject
 }
 
 // Ignored names the settings of the repository that are overridden because it is not the user's own: those with
@@ -43,7 +45,28 @@ func (c *Config) Ignored() []string {
 // the user's own, and is called only when that matters; nil means no. report, unless nil, is called with the
 // names that [Config.Ignored] returns, if there are any.
 func New(gitDir string, locks gitlock.Locks, own func(gitDir string) bool, report func(names []string)) *Config {
-	return &Config{gitDir: gitDir, locks: locks, own: own, report: report}
+	c := &Config{gitDir: gitDir, locks: locks, own: own, report: report}
+	c.ForProject(nil)
+	return c
+}
+
+// ForProject says whose work the repository records: project returns the .git folder of another repository, or "".
+// Who commits, and how commits are signed, then follows from the settings of the user that count there or here, and
+// from the name and address that are set there. What is set here, or in the environment, takes precedence.
+func (c *Config) ForProject(project func() string) {
+	c.person = sync.OnceValue(func() []Entry {
+		entries, _ := c.Load()
+		if project == nil {
+			return entries
+		}
+		dir := project()
+		if dir == "" {
+			return entries
+		}
+		l := configLoader{gitDir: c.gitDir, project: dir, home: HomeDir(), owner: c.Own}
+		l.load()
+		return l.entries
+	})
 }
 
 // Entry is one line of configuration. Section and key are in lower case, because git ignores
@@ -62,13 +85,12 @@ const maxFiles = 100
 
 // Value returns the value that git's configuration gives to section.subsection.key (subsection
 // may be empty). The last one wins, in git's order: system, user, repository, worktree of the
-// main working tree, GIT_CONFIG_COUNT. In a repository that is not the user's own, only the
+// main working tree, GIT_CONFIG_COUNT, the options -c of a git that has started us. In a repository that is not the user's own, only the
 // harmless ones of its own settings count ([Judge]). The files are read once. Files that are
 // missing, or that the user may not read, have no values. Of a file that cannot be parsed, the
 // values before the error count; [Config.Load] and [Config.Identity] report the file.
 //
-// include.path and includeIf with gitdir: and gitdir/i: are followed, in somebody else's
-// repository only ours; other conditions (onbranch:, hasconfig:) count as not met.
+// include.path and includeIf are followed, in somebody else's repository only ours.
 func (c *Config) Value(section, subsection, key string) (string, bool) {
 	entries, _ := c.Load()
 	return lookup(entries, strings.ToLower(section), subsection, strings.ToLower(key))
@@ -128,6 +150,9 @@ func HomeDir() string {
 // configLoader reads configuration files in order of precedence, weakest first.
 type configLoader struct {
 	gitDir, home string
+	project      string      // the .git folder of another repository whose conditions count, too; or ""
+	urls         *[]string   // of the remotes, for hasconfig:; nil: not read yet
+	noURLs       bool        // hasconfig: counts as not met
 	config       []byte      // used instead of the repository's config file, unless nil
 	owner        func() bool // whether the repository is the user's own
 	local        bool        // the files that are read now are the repository's
@@ -157,6 +182,9 @@ func (l *configLoader) load() {
 			l.file(filepath.Join(l.home, ".gitconfig"), 0)
 		}
 	}
+	if l.project != "" {
+		l.personOf(l.project)
+	}
 	l.local = true
 	if path := filepath.Join(l.gitDir, "config"); l.config != nil {
 		l.parse(path, l.config, 0)
@@ -173,18 +201,35 @@ func (l *configLoader) load() {
 	l.environment()
 }
 
-// environment adds GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>.
-func (l *configLoader) environment() {
-	n, err := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
+// personOf adds the name and address that a repository's own file sets. Nothing else of it counts.
+func (l *configLoader) personOf(gitDir string) {
+	raw, err := ReadFile(filepath.Join(gitDir, "config"))
 	if err != nil {
 		return
 	}
+	entries, _ := Entries(raw)
+	for _, e := range entries {
+		if slices.Contains([]string{"user", "author", "committer"}, e.Section) && (e.Key == "name" || e.Key == "email") {
+			l.entries = append(l.entries, e)
+		}
+	}
+}
+
+// environment adds GIT_CONFIG_KEY_<n> and GIT_CONFIG_VALUE_<n>, then what git hands on of its options -c.
+func (l *configLoader) environment() {
+	n, _ := strconv.Atoi(os.Getenv("GIT_CONFIG_COUNT"))
 	for i := range min(n, 1000) {
 		n := strconv.Itoa(i)
-		s := Setting{os.Getenv("GIT_CONFIG_KEY_" + n), os.Getenv("GIT_CONFIG_VALUE_" + n)}
-		if strings.Contains(s.Name, ".") {
-			l.entries = append(l.entries, s.entry())
-		}
+		l.setting(os.Getenv("GIT_CONFIG_KEY_"+n), os.Getenv("GIT_CONFIG_VALUE_"+n))
+	}
+	for name, value := range parameters(os.Getenv("GIT_CONFIG_PARAMETERS")) {
+		l.setting(name, value)
+	}
+}
+
+func (l *configLoader) setting(name, value string) {
+	if strings.Contains(name, ".") {
+		l.entries = append(l.entries, Setting{name, value}.entry())
 	}
 }
 
@@ -243,36 +288,6 @@ func (l *configLoader) included(name string, e Entry) string {
 		target = filepath.Join(filepath.Dir(name), target)
 	}
 	return target
-}
-
-// conditionMet reports whether the condition of an includeIf in the file name is true.
-func (l *configLoader) conditionMet(name, condition string) bool {
-	pattern, fold := strings.CutPrefix(condition, "gitdir/i:")
-	if rest, ok := strings.CutPrefix(condition, "gitdir:"); ok {
-		pattern = rest
-	} else if !fold {
-		return false
-	}
-	pattern = filepath.ToSlash(ExpandHome(pattern, l.home))
-	if rest, ok := strings.CutPrefix(pattern, "./"); ok {
-		pattern = filepath.ToSlash(filepath.Dir(name)) + "/" + rest
-	} else if !path.IsAbs(pattern) && !filepath.IsAbs(filepath.FromSlash(pattern)) {
-		pattern = "**/" + pattern
-	}
-	if strings.HasSuffix(pattern, "/") {
-		pattern += "**"
-	}
-	dirs := []string{l.gitDir}
-	if real, err := filepath.EvalSymlinks(l.gitDir); err == nil && real != l.gitDir {
-		dirs = append(dirs, real)
-	}
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		dir = filepath.ToSlash(dir)
-		if fold {
-			pattern, dir = strings.ToLower(pattern), strings.ToLower(dir)
-		}
-		return matchPath(strings.Split(pattern, "/"), strings.Split(dir, "/"))
-	})
 }
 
 // matchPath reports whether a path matches a pattern, part by part; "**" stands for any number of parts.

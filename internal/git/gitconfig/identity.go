@@ -45,6 +45,17 @@ func (c *Config) Identity(now time.Time) (author, committer gitobject.Signature,
 	return author, committer, nil
 }
 
+// Committer returns who stands in the reflog. Like git there, it needs no configured name.
+func (c *Config) Committer(now time.Time) gitobject.Signature {
+	s := c.explicitIdentity("committer")
+	if author, err := c.Author(); err == nil && os.Getenv(AuthorEnv) != "" {
+		s.Name, s.Email = cmp.Or(s.Name, author.Name), cmp.Or(s.Email, author.Email)
+	}
+	guess(&s)
+	s.When = now
+	return s
+}
+
 // Author returns the author according to environment and configuration. Nothing is guessed:
 // parts may be missing.
 func (c *Config) Author() (gitobject.Signature, error) {
@@ -62,7 +73,7 @@ func (c *Config) explicitIdentity(role string) gitobject.Signature {
 			return v
 		}
 		for _, section := range []string{role, "user"} {
-			v, _ := c.Value(section, "", key)
+			v, _ := lookup(c.person(), section, "", key)
 			if v = CleanIdentity(v); v != "" {
 				return v
 			}
@@ -82,8 +93,16 @@ func (c *Config) completeIdentity(s *gitobject.Signature) error {
 	if s.Name != "" && s.Email != "" {
 		return nil
 	}
-	if c.Bool("user", "", "useConfigOnly") {
+	if v, _ := lookup(c.person(), "user", "", "useconfigonly"); configTrue(v) {
 		return fmt.Errorf("%w: set user.name and user.email with git config, or %s", ErrNoIdentity, AuthorEnv)
+	}
+	guess(s)
+	return nil
+}
+
+func guess(s *gitobject.Signature) {
+	if s.Name != "" && s.Email != "" {
+		return
 	}
 	login, full := systemUser()
 	if s.Name == "" {
@@ -96,7 +115,6 @@ func (c *Config) completeIdentity(s *gitobject.Signature) error {
 		}
 		s.Email = login + "@" + CleanIdentity(host)
 	}
-	return nil
 }
 
 // systemUser returns the login name and the real name, the latter perhaps empty.

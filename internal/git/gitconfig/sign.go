@@ -19,6 +19,7 @@ import (
 type Signer struct {
 	format        string // gpg.format: openpgp, x509 or ssh
 	program, key  string
+	keyCommand    string // prints the keys of ssh if key is ""
 	commits, tags bool
 }
 
@@ -30,28 +31,35 @@ func (c *Config) Signer() (*Signer, error) {
 	if _, err := c.Load(); err != nil {
 		return nil, err
 	}
+	value := func(section, subsection, key string) string {
+		v, _ := lookup(c.person(), section, subsection, key)
+		return v
+	}
 	s := &Signer{
-		commits: c.Bool("commit", "", "gpgSign"),
-		tags:    c.Bool("tag", "", "gpgSign") || c.Bool("tag", "", "forceSignAnnotated"),
+		commits: configTrue(value("commit", "", "gpgsign")),
+		tags:    configTrue(value("tag", "", "gpgsign")) || configTrue(value("tag", "", "forcesignannotated")),
 	}
 	if !s.commits && !s.tags {
 		return nil, nil
 	}
-	format, _ := c.Value("gpg", "", "format")
+	format := value("gpg", "", "format")
 	s.format = cmp.Or(strings.ToLower(format), "openpgp")
 	program := map[string]string{"openpgp": "gpg", "x509": "gpgsm", "ssh": "ssh-keygen"}[s.format]
 	if program == "" {
 		return nil, fmt.Errorf("git's gpg.format is %q: expected openpgp, x509 or ssh", format)
 	}
-	configured, _ := c.Value("gpg", s.format, "program")
+	configured := value("gpg", s.format, "program")
 	if configured == "" && s.format == "openpgp" {
-		configured, _ = c.Value("gpg", "", "program")
+		configured = value("gpg", "", "program")
 	}
 	s.program = ExpandHome(cmp.Or(configured, program), HomeDir())
-	s.key, _ = c.Value("user", "", "signingKey")
+	s.key = value("user", "", "signingkey")
 	if s.key == "" {
 		if s.format == "ssh" {
-			return nil, errors.New("commits are to be signed with ssh, but git's user.signingKey names no key")
+			if s.keyCommand = value("gpg", "ssh", "defaultkeycommand"); s.keyCommand == "" {
+				return nil, errors.New("commits are to be signed with ssh, but git has neither user.signingKey nor gpg.ssh.defaultKeyCommand")
+			}
+			return s, nil
 		}
 		_, committer, err := c.Identity(time.Now())
 		if err != nil {
@@ -62,27 +70,26 @@ func (c *Config) Signer() (*Signer, error) {
 	return s, nil
 }
 
+// Program is the program that makes signatures.
+func (s *Signer) Program() string { return s.program }
+
 // Commits reports whether commits are signed.
 func (s *Signer) Commits() bool { return s != nil && s.commits }
 
 // Tags reports whether tags are signed.
 func (s *Signer) Tags() bool { return s != nil && s.tags }
 
-// SignCommit returns a raw commit, signed if git's configuration says so.
-func (c *Config) SignCommit(ctx context.Context, raw []byte) ([]byte, error) {
-	return c.sign(ctx, raw, (*Signer).Commits, gitobject.SignCommit)
+// SignCommit returns a raw commit with a signature by s.
+func (s *Signer) SignCommit(ctx context.Context, raw []byte) ([]byte, error) {
+	return s.sign(ctx, raw, gitobject.SignCommit)
 }
 
-// SignTag returns a raw tag, signed if git's configuration says so.
-func (c *Config) SignTag(ctx context.Context, raw []byte) ([]byte, error) {
-	return c.sign(ctx, raw, (*Signer).Tags, gitobject.SignTag)
+// SignTag returns a raw tag with a signature by s.
+func (s *Signer) SignTag(ctx context.Context, raw []byte) ([]byte, error) {
+	return s.sign(ctx, raw, gitobject.SignTag)
 }
 
-func (c *Config) sign(ctx context.Context, raw []byte, wanted func(*Signer) bool, add func(raw []byte, signature string) []byte) ([]byte, error) {
-	s, err := c.Signer()
-	if err != nil || !wanted(s) {
-		return raw, err
-	}
+func (s *Signer) sign(ctx context.Context, raw []byte, add func(raw []byte, signature string) []byte) ([]byte, error) {
 	signature, err := s.Sign(ctx, raw)
 	if err != nil {
 		return nil, err
@@ -91,7 +98,7 @@ func (c *Config) sign(ctx context.Context, raw []byte, wanted func(*Signer) bool
 }
 
 // Sign returns an armored signature of payload, an unsigned commit or tag. An error has the
-// program's message; as in git, nothing is committed then.
+// program's message.
 func (s *Signer) Sign(ctx context.Context, payload []byte) (string, error) {
 	sign := s.signGPG
 	if s.format == "ssh" {
@@ -128,16 +135,22 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 		return "", err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	key := s.key
+	if key == "" {
+		if key, err = s.defaultKey(ctx); err != nil {
+			return "", err
+		}
+	}
 	args := []string{"-Y", "sign", "-n", "git", "-f"}
 	// What begins with "key::" or "ssh-" is a public key; anything else is the name of a key file.
-	if literal, marked := strings.CutPrefix(s.key, "key::"); marked || strings.HasPrefix(s.key, "ssh-") {
+	if literal, marked := strings.CutPrefix(key, "key::"); marked || strings.HasPrefix(key, "ssh-") {
 		file := filepath.Join(dir, "key")
 		if err := os.WriteFile(file, []byte(literal+"\n"), 0o600); err != nil {
 			return "", err
 		}
 		args = append(args, file, "-U") // the private key is in ssh-agent
 	} else {
-		args = append(args, ExpandHome(s.key, HomeDir()))
+		args = append(args, ExpandHome(key, HomeDir()))
 	}
 	buffer := filepath.Join(dir, "payload")
 	if err := os.WriteFile(buffer, payload, 0o600); err != nil {
@@ -152,6 +165,53 @@ func (s *Signer) signSSH(ctx context.Context, payload []byte) (_ string, err err
 		return "", fmt.Errorf("no signature was made: %s", brief(said))
 	}
 	return string(signature), nil
+}
+
+// defaultKey runs gpg.ssh.defaultKeyCommand and returns the first key that it prints, see git-config(1).
+func (s *Signer) defaultKey(ctx context.Context) (string, error) {
+	words := shellWords(s.keyCommand)
+	if len(words) == 0 {
+		return "", errors.New("git's gpg.ssh.defaultKeyCommand cannot be read")
+	}
+	var out bytes.Buffer
+	command := *s
+	command.program = ExpandHome(words[0], HomeDir())
+	if _, err := command.run(ctx, nil, &out, words[1:]...); err != nil {
+		return "", fmt.Errorf("git's gpg.ssh.defaultKeyCommand, %s: %w", s.keyCommand, err)
+	}
+	key, _, _ := strings.Cut(strings.TrimLeft(out.String(), "\r\n"), "\n")
+	key = strings.TrimSpace(key)
+	if !strings.HasPrefix(key, "key::") && !strings.HasPrefix(key, "ssh-") {
+		return "", fmt.Errorf("git's gpg.ssh.defaultKeyCommand, %s, prints no key", s.keyCommand)
+	}
+	return key, nil
+}
+
+// shellWords splits a command as git does where it runs one without a shell: at spaces outside of quotes.
+func shellWords(s string) (out []string) {
+	word, quote, in := []byte{}, byte(0), false
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case quote == 0 && (c == ' ' || c == '\t' || c == '\n'):
+			if in {
+				out, word, in = append(out, string(word)), word[:0], false
+			}
+			continue
+		case quote == 0 && (c == '\'' || c == '"'), quote != 0 && c == quote:
+			quote ^= c
+		case c == '\\' && quote != '\'' && i+1 < len(s):
+			i++
+			word = append(word, s[i])
+		default:
+			word = append(word, c)
+		}
+		in = true
+	}
+	if in && quote == 0 {
+		out = append(out, string(word))
+	}
+	return out
 }
 
 func (s *Signer) run(ctx context.Context, stdin io.Reader, stdout io.Writer, args ...string) (stderr string, err error) {

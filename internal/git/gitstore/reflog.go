@@ -270,10 +270,7 @@ func isLogged(name string) bool {
 func (r *Repo) reflogLine(u RefUpdate) ([]byte, error) {
 	who := u.Who
 	if who.Name == "" || who.Email == "" {
-		_, committer, err := r.Identity(time.Now())
-		if err != nil {
-			return nil, err
-		}
+		committer := r.config.Committer(time.Now())
 		who.Name, who.Email = committer.Name, committer.Email
 	}
 	if who.When.IsZero() {

@@ -131,6 +131,9 @@ func (r *Repo) Identity(now time.Time) (author, committer Signature, err error) 
 	return r.config.Identity(now)
 }
 
+// Committer returns who stands in reflogs, see [gitconfig.Config.Committer].
+func (r *Repo) Committer(now time.Time) Signature { return r.config.Committer(now) }
+
 // Open opens the repository whose .git folder is gitDir. Errors: an *UnsupportedError; fs.ErrNotExist if there
 // is no HEAD.
 func Open(gitDir string, o *Options) (*Repo, error) {

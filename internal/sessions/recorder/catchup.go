@@ -52,7 +52,9 @@ func (r *Recorder) read(ctx context.Context, s *Session) error {
 		}
 	}
 	if tapes := s.tapes(); store != nil && len(tapes) > 0 {
-		failed = append(failed, r.Imported(ctx, store, tapes[0]))
+		if err := r.Imported(ctx, store, tapes[0]); !errors.Is(err, repo.ErrNotFound) { // before the first request there is no tape
+			failed = append(failed, err)
+		}
 	}
 	return errors.Join(failed...)
 }

@@ -113,7 +113,7 @@ func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, c *gitstore.
 		return gitstore.ZeroHash, err
 	}
 	dates.set(c)
-	raw, err := t.Store().Git().Config().SignCommit(ctx, gitstore.EncodeCommit(*c))
+	raw, err := t.Store().SignCommit(ctx, gitstore.EncodeCommit(*c))
 	if err != nil {
 		return gitstore.ZeroHash, err
 	}

@@ -133,10 +133,7 @@ func Ancestors(ctx context.Context, t *workspace.Tape) iter.Seq2[*workspace.Tape
 // noteInAncestors records a fork's last commit in the reflog of its parent. If the parent is a fork
 // itself, its reflog is deleted when it is closed, so its parent gets a note, too.
 func noteInAncestors(ctx context.Context, t *workspace.Tape, head gitstore.Hash, message string) error {
-	_, who, err := t.Store().Git().Identity(t.Store().Now())
-	if err != nil {
-		return err
-	}
+	who := t.Store().Git().Committer(t.Store().Now())
 	for up, err := range Ancestors(ctx, t) {
 		if err != nil {
 			return err

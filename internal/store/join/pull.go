@@ -130,10 +130,7 @@ func (p *pull) create(ctx context.Context) error {
 	} else if err != nil {
 		return err
 	}
-	_, who, err := p.s.Git().Identity(p.s.Now())
-	if err != nil {
-		return err
-	}
+	who := p.s.Git().Committer(p.s.Now())
 	if err := tags.Prune(ctx, t, nil); err != nil { // left by a former tape of that name
 		return err
 	}
@@ -142,7 +139,7 @@ func (p *pull) create(ctx context.Context) error {
 	if err := errors.Join(adoptTags(ctx, t, p.remote, p.theirs), tags.OfNew(ctx, t, p.theirs)); err != nil {
 		return err
 	}
-	err = p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), New: p.theirs, Message: "tape: pull from " + p.remote, Who: who})
+	err := p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), New: p.theirs, Message: "tape: pull from " + p.remote, Who: who})
 	if err != nil {
 		return err
 	}
@@ -272,10 +269,7 @@ func adoptTags(ctx context.Context, t *workspace.Tape, remote string, head gitst
 	if err != nil || len(tags) == 0 {
 		return err
 	}
-	_, who, err := t.Store().Git().Identity(t.Store().Now())
-	if err != nil {
-		return err
-	}
+	who := t.Store().Git().Committer(t.Store().Now())
 	updates := make([]gitstore.RefUpdate, len(tags))
 	for i, tag := range tags {
 		old, err := t.Store().Git().Ref(tag.Name)

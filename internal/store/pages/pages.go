@@ -187,17 +187,14 @@ func (b *Branch) move(ctx context.Context, next gitstore.Hash, subject string, r
 	if next == old {
 		return nil
 	}
-	_, who, err := b.s.Git().Identity(b.s.Now())
-	if err != nil {
-		return err
-	}
+	who := b.s.Git().Committer(b.s.Now())
 	if replace && !old.IsZero() { // this also deletes the reflog
 		if err := b.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: b.ref, Old: old, Message: "tape: " + subject, Who: who}); err != nil {
 			return err
 		}
 		old = gitstore.ZeroHash
 	}
-	err = b.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: b.ref, Old: old, New: next, Message: "tape: " + subject, Who: who})
+	err := b.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: b.ref, Old: old, New: next, Message: "tape: " + subject, Who: who})
 	if errors.Is(err, gitstore.ErrConflict) {
 		return layout.Conflict("publish again", "somebody else has changed the branch meanwhile: %v", err)
 	}

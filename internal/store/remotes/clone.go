@@ -266,10 +266,7 @@ func (c *clone) makeBranches(ctx context.Context, s *workspace.Store, statuses [
 	if err != nil {
 		return err
 	}
-	_, who, err := s.Git().Identity(s.Now())
-	if err != nil {
-		return err
-	}
+	who := s.Git().Committer(s.Now())
 	var updates []gitstore.RefUpdate
 	for ref, h := range known {
 		if strings.HasPrefix(ref, layout.BranchPrefix) {

@@ -25,7 +25,7 @@ const (
 )
 
 // Keys are the names of the settings that run or send something.
-var Keys = []string{"model", "fallback_models", "base_urls", "apis", "headers", "query", "max_tokens", "silence", "stream", "max_steps", "auto_handoffs", "web_private", "mode", "allow", "deny", "ask", "sandbox", "summary_model", "plugins", "mcp_servers", "telegram", "prices", "team", "publish"}
+var Keys = []string{"model", "fallback_models", "base_urls", "apis", "headers", "query", "max_tokens", "silence", "stream", "max_steps", "auto_handoffs", "web_private", "mode", "allow", "deny", "ask", "sandbox", "summary_model", "plugins", "mcp_servers", "telegram", "prices", "team", "publish", "sign"}
 
 // ListSeparator separates the values of a list that is written as text.
 const ListSeparator = ","
@@ -40,6 +40,8 @@ func choices(key string) []string {
 	switch key {
 	case "mode":
 		return []string{"ask", "plan", "auto"}
+	case "sign":
+		return []string{"auto", "always", "never"}
 	case "sandbox":
 		return []string{"auto", "on", "off"}
 	}

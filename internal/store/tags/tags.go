@@ -23,7 +23,7 @@ func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, 
 		return gitstore.ZeroHash, err
 	}
 	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: layout.ShortTag(ref), Tagger: c.Committer, Message: Message(e)})
-	if raw, err = t.Store().Git().Config().SignTag(ctx, raw); err != nil {
+	if raw, err = t.Store().SignTag(ctx, raw); err != nil {
 		return gitstore.ZeroHash, err
 	}
 	return b.Put(gitstore.KindTag, raw), nil

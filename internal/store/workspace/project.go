@@ -12,6 +12,7 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitconfig"
+	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 )
 
@@ -64,6 +65,25 @@ func ProjectOf(workspace string) (p Project) {
 		_ = json.Unmarshal(raw, &p)
 	}
 	return p
+}
+
+// projectGit returns the .git folder of the workspace's project; "" if it is not in git.
+func (s *Store) projectGit() string {
+	dir := ProjectOf(s.dir).Dir
+	if dir == "" {
+		return ""
+	}
+	top := RepositoryAround(dir)
+	if top == "" {
+		return ""
+	}
+	gitDir := filepath.Join(top, layout.GitDirName)
+	if st, err := os.Stat(gitDir); err == nil && !st.IsDir() {
+		if gitDir, err = gitstore.ReadPath(gitDir); err != nil {
+			return ""
+		}
+	}
+	return gitDir
 }
 
 // Gone reports whether the project's directory no longer exists.

@@ -38,6 +38,11 @@ type Options struct {
 	// Now gives the time of new entries and commits; nil means time.Now.
 	Now func() time.Time
 
+	// Attended says that somebody is there to type a passphrase for a signature.
+	Attended bool
+	// Project is the directory whose workspace is created: its identity counts for the first commit. It may be "".
+	Project string
+
 	Fs *disk.FS // nil means the real file system; tests make operations fail
 }
 
@@ -52,7 +57,9 @@ type Store struct {
 	wait      time.Duration
 	warn      func(string)
 	now       func() time.Time
-	first     bool         // see First
+	first     bool // see First
+	signWait  time.Duration
+	unsigned  atomic.Bool  // signing has failed
 	otherOnce sync.Once    // see isOther
 	moved     []string     // see Moved
 	memo      memo         // values read from commits
@@ -114,13 +121,15 @@ func (s *Store) Wait() time.Duration { return s.wait }
 
 // newStore returns a store whose repository is not open yet.
 func newStore(dir string, o *Options) *Store {
-	s := &Store{dir: dir, wait: defaultLockWait, warn: func(string) {}, now: time.Now}
+	s := &Store{dir: dir, wait: defaultLockWait, signWait: signWait, warn: func(string) {}, now: time.Now}
 	s.seen.names, s.seen.merges, s.seen.leftOut = map[string]namedCommit{}, map[gitstore.Hash]bool{}, map[string]bool{}
 	s.config.Store(Config{})
 	if o == nil {
 		return s
 	}
-	s.fs = o.Fs
+	if s.fs = o.Fs; o.Attended {
+		s.signWait = signWaitAlways
+	}
 	if o.LockWait > 0 {
 		s.wait = o.LockWait
 	}
@@ -191,6 +200,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 	if s.git, err = gitstore.Open(filepath.Join(dir, layout.GitDirName), s.gitOptions()); err != nil {
 		return nil, layout.Classify(err)
 	}
+	s.git.Config().ForProject(s.projectGit)
 	c, err := s.loadConfig(ctx, false)
 	if err != nil {
 		return nil, err
@@ -358,6 +368,12 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 	})
 	if err != nil {
 		return nil, layout.Classify(err)
+	}
+	s.git.Config().ForProject(s.projectGit)
+	if o != nil && o.Project != "" {
+		if err := s.NoteProject(o.Project); err != nil {
+			return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
+		}
 	}
 	c, err := s.loadConfig(context.Background(), isNew)
 	s.config.Store(c)

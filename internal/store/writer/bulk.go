@@ -172,10 +172,7 @@ func (k *Bulk) setRefs(ctx context.Context, ready []planned) (lost []string, err
 func (p planned) refs() ([]gitstore.RefUpdate, error) {
 	t, plan := p.t, p.Plan
 	git := t.Store().Git()
-	_, who, err := git.Identity(t.Store().Now())
-	if err != nil {
-		return nil, err
-	}
+	who := git.Committer(t.Store().Now())
 	oldTags, err := git.Refs(layout.TagPrefix + t.Slug() + "/")
 	if err != nil {
 		return nil, err

@@ -238,9 +238,7 @@ func (w *Writer) MoveTo(ctx context.Context, next commits.Plan, old gitstore.Has
 // moveRef moves the branch, and returns the committer. After an error the branch may have moved, but not durably.
 func (w *Writer) moveRef(ctx context.Context, next commits.Plan, old gitstore.Hash) (who gitstore.Signature, err error) {
 	git := w.T.Store().Git()
-	if _, who, err = git.Identity(w.T.Store().Now()); err != nil {
-		return who, err
-	}
+	who = git.Committer(w.T.Store().Now())
 	err = git.UpdateRef(ctx, gitstore.RefUpdate{Name: w.T.Ref(), Old: old, New: next.Hash, Message: "tape: " + next.Subject, Who: who})
 	if err == nil {
 		w.Head = next.Hash

@@ -63,10 +63,7 @@ func (w *Writer) Archive(ctx context.Context) (string, error) {
 	if _, err := git.Ref(ref); err == nil {
 		ref = prefix + now.Format("20060102T150405.000000Z")
 	}
-	_, who, err := git.Identity(now)
-	if err != nil {
-		return "", err
-	}
+	who := git.Committer(now)
 	return ref, git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref, New: w.Head, Message: "tape: archive", Who: who})
 }
 
