@@ -14,6 +14,7 @@ import (
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
+	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )

@@ -59,7 +59,7 @@ func (a *App) runAlone(cmd *cobra.Command) error {
 
 // canPick reports whether there is a terminal for the picker, and a workspace.
 func (a *App) canPick() bool {
-	if a.JSON || a.wantedTape() != "" || a.Getenv("TERM") == "dumb" || !stdio.IsTerminal(a.Stdin) || !stdio.HasSize(a.Stdout) {
+	if a.JSON || a.wantedTape() != "" || stdio.IsDumb(a.Getenv) || !stdio.IsTerminal(a.Stdin) || !stdio.HasSize(a.Stdout) {
 		return false
 	}
 	if _, err := repo.Find("."); err == nil || a.workspaceDir() != "" {

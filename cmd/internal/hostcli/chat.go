@@ -13,6 +13,7 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/cmd/internal/picker"
+	"tape/cmd/internal/stdio"
 	"tape/hooks"
 	"tape/internal/agent"
 	"tape/internal/agent/channels"
@@ -29,7 +30,7 @@ import (
 func isScreen(o cli.AgentOptions) bool {
 	in, ok := o.In.(*os.File)
 	out, okOut := o.Out.(interface{ Fd() uintptr })
-	return ok && okOut && o.Getenv("TERM") != "dumb" && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
+	return ok && okOut && !stdio.IsDumb(o.Getenv) && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(out.Fd()))
 }
 
 // Chat talks to a person until they leave.

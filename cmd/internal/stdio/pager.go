@@ -76,11 +76,15 @@ func (s *Streams) PagesWithLess() bool {
 	return !s.NoPager && pagerCommand(name) != nil && filepath.Base(strings.Fields(name)[0]) == "less"
 }
 
-// pagerName is the user's setting of the pager; "" and cat mean none.
+// pagerName is the user's setting of the pager; "" and cat mean none. On a terminal where pagers warn and wait, there is
+// one only if it was set for tape.
 func (s *Streams) pagerName() string {
 	for _, key := range []string{"TAPE_PAGER", "PAGER"} {
 		if _, set := os.LookupEnv(key); set || s.Getenv(key) != "" {
 			return s.Getenv(key)
+		}
+		if IsDumb(s.Getenv) {
+			return ""
 		}
 	}
 	return "less"

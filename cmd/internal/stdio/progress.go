@@ -10,7 +10,7 @@ import (
 
 // ProgressWriter is standard error if it is a terminal and messages are wanted, otherwise nil.
 func (s *Streams) ProgressWriter() io.Writer {
-	if s.Quiet || s.JSON || !IsTerminal(s.Stderr) {
+	if s.Quiet || s.JSON || !IsTerminal(s.Stderr) || IsDumb(s.Getenv) {
 		return nil
 	}
 	return s.Stderr

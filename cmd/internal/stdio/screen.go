@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,13 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// IsDumb reports whether the terminal understands no escape sequences, as in an Emacs shell or the log of a build. On
+// Windows, TERM is not usual.
+func IsDumb(getenv func(string) string) bool {
+	name := getenv("TERM")
+	return name == "dumb" || name == "" && runtime.GOOS != "windows"
+}
+
 // HasSize reports whether a stream is a terminal that says how large it is.
 func HasSize(stream any) bool {
 	f, ok := stream.(*os.File)
@@ -38,7 +46,7 @@ func (s *Streams) Screen() *terminal {
 	}
 	s.term = &terminal{Out: IsTerminal(s.Stdout)}
 	if s.term.Out {
-		s.term.colour = s.Getenv("NO_COLOR") == "" && s.Getenv("TERM") != "dumb"
+		s.term.colour = s.Getenv("NO_COLOR") == "" && !IsDumb(s.Getenv)
 		s.term.Width = 80
 		if n, err := strconv.Atoi(s.Getenv("COLUMNS")); err == nil && n > 0 {
 			s.term.Width = n
