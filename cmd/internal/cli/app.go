@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/stdio"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -128,7 +129,7 @@ func (a *App) newWorkspaceDir(given string) (string, error) {
 	if dir := cmp.Or(given, a.workspaceDir()); dir != "" {
 		return dir, nil
 	}
-	return repo.WorkspaceFor(".")
+	return workspace.NewFor(".")
 }
 
 // wantedTape returns the tape name that is given explicitly, or "".

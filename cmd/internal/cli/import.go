@@ -212,7 +212,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	if !errors.Is(err, repo.ErrNotFound) || o.app.workspaceDir() != "" {
 		return store, err
 	}
-	dir, err := repo.WorkspaceFor(".")
+	dir, err := workspace.NewFor(".")
 	if err != nil {
 		return nil, err
 	}

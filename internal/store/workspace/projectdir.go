@@ -50,7 +50,29 @@ func IsHome(dir string) bool {
 	return err == nil && (dir == home || dir == ResolvePath(home))
 }
 
-// mainWorktree returns the main worktree of a linked one; if the repository is bare, its folder. The repository
+// isRepositoryOf reports whether gitDir, directly below dir, is what makes dir a project. The home directory is none.
+func isRepositoryOf(dir, gitDir string) bool {
+	switch filepath.Base(gitDir) {
+	case layout.GitDirName:
+		return true
+	case ".bare":
+		return !IsHome(dir)
+	}
+	leads, err := gitstore.ReadPath(filepath.Join(dir, layout.GitDirName))
+	return err == nil && disk.SameFile(leads, gitDir) && !IsHome(dir)
+}
+
+// NewFor returns the folder for a new workspace of a directory: in a linked worktree, that of the main one, so that all
+// worktrees of a repository have one.
+func NewFor(dir string) (string, error) {
+	if main, ok := mainWorktree(ResolvePath(dir)); ok {
+		dir = main
+	}
+	return WorkspaceFor(dir)
+}
+
+// mainWorktree returns the main worktree of a linked one. If the repository is bare, that is its folder, or the folder
+// that holds it as .bare, or under another name with a file .git that leads to it: there its worktrees are. The repository
 // has to know the worktree, or contain it: otherwise a folder from somebody else could name any repository. It knows the
 // folder, not only the file in it, which may be a link.
 func mainWorktree(dir string) (string, bool) {
@@ -63,8 +85,8 @@ func mainWorktree(dir string) (string, bool) {
 		return "", false
 	}
 	main := filepath.Dir(filepath.Dir(admin))
-	if filepath.Base(main) == layout.GitDirName {
-		main = filepath.Dir(main)
+	if above := filepath.Dir(main); isRepositoryOf(above, main) {
+		main = above
 	}
 	back, err := gitstore.ReadPath(filepath.Join(admin, "gitdir"))
 	if err != nil || !disk.SameFile(filepath.Dir(back), dir) && !disk.IsInside(dir, main) {
