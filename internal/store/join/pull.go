@@ -330,7 +330,7 @@ func Gained(s *workspace.Store, ref string, old, next gitstore.Hash) (int64, err
 }
 
 // CloseMerged closes a fork whose entries an ancestor already contains, whoever merged it. A fork with
-// uncommitted entries, with forks, or checked out by somebody else stays.
+// uncommitted entries, or checked out by somebody else, stays. As after a merge here, its own forks stay open.
 func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error) {
 	at, err := t.Head()
 	if err != nil {
@@ -353,9 +353,8 @@ func CloseMerged(ctx context.Context, t *workspace.Tape) (closed bool, err error
 	}
 	err = writer.Locked(ctx, into, func(w *writer.Writer) error {
 		return writer.Locked(ctx, t, func(fw *writer.Writer) error {
-			children, err := t.Forks(ctx)
-			if err != nil || len(children) > 0 || fw.Uncommitted() > 0 || forks.CheckClosable(fw) != nil {
-				return err
+			if fw.Uncommitted() > 0 || forks.CheckClosable(fw) != nil {
+				return nil
 			}
 			ours, err := snapshot.AtCommit(t.Store(), w.Head)
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"tape/internal/git/gitrun"
@@ -103,11 +104,15 @@ func (p *push) run(ctx context.Context) ([]layout.RefStatus, error) {
 			return p.statuses(), err
 		}
 	}
-	// A fork is useless without its parent.
+	// A fork is useless without its parent. What is to be deleted comes last: a remote that forbids it may refuse all of
+	// a push.
 	for depth, more := 0, true; more; depth++ {
 		if more, err = p.send(ctx, depth); err != nil {
 			return p.statuses(), err
 		}
+	}
+	if _, err = p.send(ctx, deletions); err != nil {
+		return p.statuses(), err
 	}
 	if err := p.noteEqual(ctx); err != nil {
 		return p.statuses(), err
@@ -231,6 +236,9 @@ func commitOne(ctx context.Context, t *workspace.Tape, isPublished bool) error {
 	return err
 }
 
+// deletions is the depth at which the forks are closed that were merged.
+const deletions = -1
+
 // send sends everything of one depth: 0 for tapes, 1 for their forks. It reports whether there is more to
 // send at greater depths.
 func (p *push) send(ctx context.Context, depth int) (more bool, err error) {
@@ -238,8 +246,12 @@ func (p *push) send(ctx context.Context, depth int) (more bool, err error) {
 	var which []int
 	for i := range p.sends {
 		x := &p.sends[i]
-		if len(x.refs) == 0 || x.depth != depth {
-			more = more || len(x.refs) > 0 && x.depth > depth
+		at := x.depth
+		if x.status.Status == layout.RefDeleted {
+			at = deletions
+		}
+		if len(x.refs) == 0 || at != depth {
+			more = more || len(x.refs) > 0 && at > depth
 			continue
 		}
 		if up := p.rejected(x.t); up != "" {
@@ -266,6 +278,9 @@ func (p *push) send(ctx context.Context, depth int) (more bool, err error) {
 		case len(group) == 0:
 		case reason == "" || p.arrived(x, now):
 			sent = append(sent, x.refs...)
+		case x.status.Status == layout.RefDeleted && !p.moved(x, now):
+			// Its entries are there, so nothing is lost, and nobody here can change the remote's rules.
+			p.keepThere(x, reason)
 		default:
 			x.status.Status, x.status.Err = layout.RefRejected, p.refused(x, reason, now)
 		}
@@ -299,12 +314,33 @@ func (p *push) arrived(x *send, now map[string]gitstore.Hash) bool {
 	return now != nil && !slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != ref.New })
 }
 
+// moved reports whether the remote has something else than before the push.
+func (p *push) moved(x *send, now map[string]gitstore.Hash) bool {
+	return now != nil && slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
+}
+
+// keptFile lists the forks that were merged and that a remote does not let anybody delete: its name, the ref and the
+// commit, a line each. They are not tried, nor told of, again.
+const keptFile = "kept"
+
+// keepThere notes that a remote keeps a fork.
+func (p *push) keepThere(x *send, reason string) {
+	x.status.Status = layout.RefUpToDate
+	p.s.Warn(fmt.Sprintf("%q stays at %s, which does not let it be deleted (%s); its entries were merged and are there, so nothing is missing", x.status.Tape, p.remote, reason))
+	path := p.s.PrivatePath(keptFile)
+	kept, _ := os.ReadFile(path)
+	_ = p.s.FS().WriteFile(path, append(kept, p.keptLine(x.status.Ref, x.head)...)) // at worst it is tried again
+}
+
+func (p *push) keptLine(ref string, h gitstore.Hash) string {
+	return p.remote + " " + ref + " " + h.String() + "\n"
+}
+
 // refused says why a remote refused something, and what to do about it.
 func (p *push) refused(x *send, reason string, now map[string]gitstore.Hash) error {
 	hints := layout.Words("the remote's own rules forbid it: ask its administrator")
-	moved := now != nil && slices.ContainsFunc(x.refs, func(ref transport.PushRef) bool { return now[ref.Name] != p.has[ref.Name] })
 	switch {
-	case moved || reason == "non-fast-forward" || reason == "already exists":
+	case p.moved(x, now) || reason == "non-fast-forward" || reason == "already exists":
 		hints = []layout.Hint{{Kind: layout.PullThenPush, Args: []string{p.remote}}}
 		if reason == transport.PushCollateral {
 			reason = "somebody else has pushed it meanwhile"

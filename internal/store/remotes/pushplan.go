@@ -1,9 +1,11 @@
 package remotes
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/transport"
 	"tape/internal/store/audit"
@@ -264,9 +266,10 @@ func (p *push) planClosed(ctx context.Context, t *workspace.Tape) error {
 // listGone finds the forks that the remote has and that were closed here.
 func (p *push) listGone() error {
 	p.gone = map[string][]send{}
+	kept, _ := os.ReadFile(p.s.PrivatePath(keptFile))
 	for _, ref := range Under(p.target.Refs, layout.ForkPrefix) {
-		if !p.listed(ref.Name).IsZero() {
-			continue // still open
+		if !p.listed(ref.Name).IsZero() || bytes.Contains(kept, []byte(p.keptLine(ref.Name, ref.Hash))) {
+			continue // still open, or the remote keeps it
 		}
 		if _, err := p.s.Git().Commit(ref.Hash); err != nil {
 			continue // its commit was never fetched, so it was not closed here
