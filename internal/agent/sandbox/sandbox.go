@@ -2,11 +2,13 @@
 // folders for temporary files and caches, and read the rest of the disk without the user's keys: with
 // bubblewrap where that works, else with Landlock.
 //
-// Bubblewrap also hides other processes and the sockets of the user's session, and keeps the hooks and
-// the configuration of the project's repository, its submodules and worktrees as they are. Landlock hides the
-// contents of files, but a program can list their names, change modes and dates of the user's files, and
-// use sockets that are files. Before version 6 (Linux 6.12), it can also send signals to other processes.
-// Neither restricts the network.
+// Bubblewrap also hides other processes and the sockets of the user, and keeps the hooks and the configuration of the
+// project's repository, its submodules and worktrees as they are. Landlock hides the contents of files, but a program
+// can list their names, change modes and dates of the user's files, and use sockets that are files. Before version 6
+// (Linux 6.12), it can also send signals to other processes, and in both use sockets without a file. Neither restricts
+// the network.
+//
+// With both, what a command did so that the user's git would run something is undone when it ends: see watch.
 package sandbox
 
 import (
