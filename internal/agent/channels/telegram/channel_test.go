@@ -149,6 +149,19 @@ func TestReceive(t *testing.T) {
 	}
 }
 
+// TestNotices: only notices that a person must get are messages, for example that a model takes no pictures
+// (HKUDS/nanobot#1892).
+func TestNotices(t *testing.T) {
+	h := start(t, nil)
+	m := hooks.Envelope{"chat_id": "7"}
+	h.c.OnEvent(t.Context(), m, hooks.Event{Kind: hooks.EventNotice, Data: map[string]any{"text": "trying again in 2 s"}})
+	h.c.OnEvent(t.Context(), m, hooks.Event{Kind: hooks.EventNotice, Data: map[string]any{"text": "no pictures", "tell": true}})
+	if sent := h.server.Sent(); len(sent) != 1 || sent[0].Text != "no pictures" || sent[0].Chat != 7 {
+		t.Errorf("sent %v, want the second notice", sent)
+	}
+	h.c.OnEvent(t.Context(), m, hooks.Event{Kind: hooks.EventFinal})
+}
+
 // TestTypingAgain: typing that begins just when the last one ends is shown.
 func TestTypingAgain(t *testing.T) {
 	h := start(t, nil)
