@@ -76,6 +76,13 @@ func says(e layout.Entry) bool {
 	switch e.Kind {
 	case record.KindToolCall:
 		return true
+	case record.KindEvent: // a message that the format does not know as one
+		data := jsonl.Get(e.Payload, "data")
+		for _, role := range []string{jsonl.GetString(data, "role"), jsonl.GetString(data, "message", "role")} {
+			if role == "user" || role == "assistant" || role == "model" {
+				return true
+			}
+		}
 	case record.KindAnchor:
 		summary := jsonl.Get(e.Payload, "state", "summary")
 		return summary != nil && !record.Blank(summary)

@@ -45,6 +45,9 @@ func parse(raw []byte) item {
 	switch {
 	case jsonl.IsObject(it.payload):
 		it.kind = jsonl.GetString(it.payload, "type")
+		if it.kind == "" && it.typ == "response_item" && jsonl.Get(it.payload, "role") != nil {
+			it.kind = "message"
+		}
 	case it.typ != "":
 		it.typ, it.kind, it.payload = "response_item", it.typ, raw
 	case jsonl.Get(raw, "id") != nil && jsonl.Get(raw, "timestamp") != nil:

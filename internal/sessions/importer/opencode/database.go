@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -42,7 +43,10 @@ func data(user record.Where) string {
 
 // sessions lists the sessions of a database, those of subagents after the others.
 func sessions(ctx context.Context, ask record.Ask) (out []record.KeptSession, err error) {
-	rows, err := ask(ctx, `SELECT id, parent_id, directory, time_updated FROM session ORDER BY COALESCE(parent_id, '') <> '', time_created, id`)
+	rows, err := ask(ctx, `SELECT * FROM session ORDER BY time_created, id`) // older versions lack some columns
+	slices.SortStableFunc(rows, func(a, b []byte) int {
+		return strings.Compare(jsonl.GetString(a, "parent_id"), jsonl.GetString(b, "parent_id"))
+	})
 	for _, row := range rows {
 		out = append(out, record.KeptSession{ID: jsonl.GetString(row, "id"), Parent: jsonl.GetString(row, "parent_id"),
 			Dir: jsonl.GetString(row, "directory"), Changed: record.Date(jsonl.Get(row, "time_updated"))})
