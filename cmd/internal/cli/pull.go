@@ -36,6 +36,10 @@ number in meta.origin. One commit has both sides as parents. Forks that begin af
 entries can be merged as before. A fork that somebody else has merged is closed here, too.
 Uncommitted entries are committed first.
 
+The same session of an agent, imported on two machines, is one session, although the histories have
+nothing in common: published entries stay, and those follow whose sources only you have. Your
+former history is kept as an archive.
+
 A session is rejected (exit code 4) if its history was changed on one side, if both sides have
 nothing in common, or if the remote's data does not pass the checks (see tape fetch). A
 rejected session does not change, and the others are pulled. A session from which a secret was purged

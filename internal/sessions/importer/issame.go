@@ -98,18 +98,24 @@ func (b *Batch) checkSame(ctx context.Context, f *record.Format, src record.Sour
 		return err
 	}
 	is, err := originOf(ctx, t)
-	if err != nil || is.empty {
+	if err != nil {
 		return err
 	}
-	dir := jsonl.GetString(info.State, "cwd")
+	if is.empty { // no file may choose the tape that the workspace began with
+		if info.Named && t.Name() == repo.DefaultTape {
+			return is.other(tape, f.Name, "")
+		}
+		return nil
+	}
+	dir, known := jsonl.GetString(info.State, "cwd"), false
 	if path, err := filepath.Abs(src.Name); err == nil && path == b.marks.paths[tape] {
-		dir = is.dir // the tape is of this very file, which may have been written anew after its project was moved
+		dir, known = is.dir, true // the tape is of this very file, which may have been written anew after its project was moved
 	}
 	if is.dir == "" {
 		is.dir = workspace.ProjectOf(b.store.Dir()).Dir
 	}
 	if info.Agent != "" && (is.dir == "" || isBelow(src.Name, b.marks.paths[tape]) || disk.IsInside(dir, is.dir)) {
-		dir = is.dir // a subagent works in another folder; its file is beside its session's
+		dir, known = is.dir, true // a subagent works in another folder; its file is beside its session's
 	}
 	switch {
 	case f.Keys == nil && is.format != f.Name:
@@ -119,10 +125,10 @@ func (b *Batch) checkSame(ctx context.Context, f *record.Format, src record.Sour
 			return is.other(tape, f.Name, dir)
 		}
 		return nil
-	case f.Keys == nil && dir == is.dir:
+	case f.Keys == nil && known:
 		return nil
 	}
-	// Only one of the two names its project, or entries do not name their agent: the content decides.
+	// Not both name their project, or entries do not name their agent: the content decides.
 	same, err := b.sharesEntries(ctx, f, src, t)
 	if err == nil && !same {
 		err = is.other(tape, f.Name, dir)

@@ -130,4 +130,3 @@ func sourcesOf(e layout.Entry) []string { return jsonl.Strings(jsonl.Get(e.Meta,
 func formatOf(e layout.Entry) string { return jsonl.GetString(e.Meta, "source", "format") }
 
 func contentOf(e layout.Entry) string { return e.Kind + "\x00" + string(e.Payload) }
-

@@ -28,9 +28,6 @@ func databases(user record.Where) (out []record.DatabaseFile) {
 		files = append(files, own)
 	}
 	for _, file := range files {
-		if real, err := filepath.EvalSymlinks(file); err == nil { // the folder is the user's own
-			file = real
-		}
 		out = append(out, record.DatabaseFile{Path: file})
 	}
 	return out
