@@ -111,10 +111,11 @@ func (x *Index) About(ctx context.Context, tapes []*repo.Tape) (out map[string]a
 	return out, err
 }
 
-// retryGone calls f with tapes (nil for all), and again with the remaining ones if some have disappeared.
+// retryGone calls f with tapes (nil for all), and again with the remaining ones if some have disappeared. Of all tapes,
+// those that are damaged are left out, and named.
 func (x *Index) retryGone(ctx context.Context, tapes []*repo.Tape, f func([]*repo.Tape) error) error {
 	const tries = 5
-	for try := 1; ; try++ {
+	for try, all := 1, tapes == nil; ; try++ {
 		err := join.WithMergesCompleted(ctx, func() error { return f(tapes) })
 		if err == nil {
 			return nil
@@ -122,11 +123,54 @@ func (x *Index) retryGone(ctx context.Context, tapes []*repo.Tape, f func([]*rep
 		left := existing(tapes)
 		// A working tree that is removed while it is read looks damaged, but not in a second try.
 		again := len(left) < len(tapes) || (errors.Is(err, repo.ErrCorrupt) || tapes == nil && errors.Is(err, repo.ErrNotFound)) && try < tries
+		if tapes == nil && all && !again && errors.Is(err, repo.ErrCorrupt) {
+			all = false
+			good, goodErr := x.undamaged(ctx)
+			if goodErr != nil || len(good) == 0 {
+				return errors.Join(err, goodErr)
+			}
+			tapes = good
+			continue
+		}
 		if len(left) == 0 && tapes != nil || !again {
 			return err
 		}
 		tapes = left
 	}
+}
+
+// undamaged returns the tapes and open forks that can be read, and leaves the others out.
+func (x *Index) undamaged(ctx context.Context) (out []*repo.Tape, err error) {
+	all, err := (*workspace.Store)(x.store).TapesAndForks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range all {
+		err := x.readAll(ctx, (*repo.Tape)(t))
+		switch {
+		case err == nil:
+			out = append(out, (*repo.Tape)(t))
+		case errors.Is(err, repo.ErrCorrupt):
+			(*workspace.Store)(x.store).LeaveOut(t, err)
+		case !errors.Is(err, repo.ErrNotFound):
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// readAll reads a tape, and brings the index up to date with it.
+func (x *Index) readAll(ctx context.Context, t *repo.Tape) error {
+	for _, err := range t.Entries(ctx, repo.Query{}) {
+		if err != nil {
+			return err
+		}
+	}
+	targets, err := store.WithParents(ctx, x.store, []*repo.Tape{t})
+	if err == nil {
+		_, err = x.ready(ctx, targets, false)
+	}
+	return err
 }
 
 // existing returns the tapes that still exist.

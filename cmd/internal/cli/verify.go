@@ -36,8 +36,9 @@ With --repair, damaged files of working trees are set aside in .git/tape/torn/. 
 entries are restored from git; of uncommitted ones, every intact line stays. If the line of an
 entry is lost or damaged, an event repair.lost takes its id, with what was left of the line. So
 no id is used twice, and verify mentions these entries from then on. The command asks on a
-terminal, and needs --yes elsewhere. What is damaged in git itself can come only from a copy: a
-remote or a backup.`,
+terminal, and needs --yes elsewhere. What is damaged in git itself is mended first: refs from
+their logs, objects from intact files or a remote, indexes and HEADs anew. The command says from
+what.`,
 		Example: `  tape verify
   tape verify --repair`,
 		RunE: a.inStore(o.run),
