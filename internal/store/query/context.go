@@ -33,6 +33,13 @@ func readContext(ctx context.Context, t *workspace.Tape, yield func(layout.Entry
 	if err != nil {
 		return err
 	}
+	keeps, err := kept(ctx, v, anchor, last)
+	if err != nil {
+		return err
+	}
+	if len(before) == 0 { // otherwise it came with a merge, and its writer had seen another tape
+		before = keeps
+	}
 	goOn, failed := true, error(nil)
 	w := &snapshot.Walk{V: v, Tape: t.Name(), First: last, Last: last}
 	err = w.Read(ctx, func(e layout.Entry) bool {

@@ -58,7 +58,11 @@ func boundaryFacts(raw []byte) []byte {
 	for name, v := range jsonl.Fields(raw) {
 		switch {
 		case name == "compactMetadata":
-			o.As(v, map[string]string{"preTokens": "pre_tokens", "summary": ""})
+			o.As(v, map[string]string{"preTokens": "pre_tokens", "summary": "", "preservedSegment": ""})
+			// The messages from head to tail stay in the model's context, after the summary.
+			if kept := jsonl.Get(v, "preservedSegment"); jsonl.IsObject(kept) {
+				o.Raw("kept", record.NewObject(128).As(kept, map[string]string{"headUuid": "first", "tailUuid": "last", "anchorUuid": "after"}).Done())
+			}
 		case name == "content" && string(v) == `"Conversation compacted"`, name == "level", name == "subtype":
 		case isLineField(name) || record.Blank(v):
 		case name == "trigger", name == "pre_tokens", name == "summary":

@@ -82,7 +82,9 @@ func (m *message) answer(parts [][]byte) {
 	if e := jsonl.Get(m.info, "error"); e != nil {
 		m.put(record.Event(m.key(m.id+"/error"), m.date, "model.error", record.NewObject(len(e)).All(e).Done()))
 	}
-	m.put(record.Event(m.key(m.id+"/run"), record.Date(jsonl.Get(m.info, "time", "completed")), record.EventRun, m.cost()))
+	run := record.Event(m.key(m.id+"/run"), record.Date(jsonl.Get(m.info, "time", "completed")), record.EventRun, m.cost())
+	run.Fact = "run " + string(jsonl.Get(m.info, "time")) + string(jsonl.Get(m.info, "tokens"))
+	m.put(run)
 }
 
 // text emits what the model says; in a compaction, the summary.

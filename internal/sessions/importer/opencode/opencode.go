@@ -66,6 +66,8 @@ func (c *reader) field(name string, raw []byte) {
 	}
 	raw = ordered(raw)
 	c.info = raw
+	// A fork has copies of the messages, with other ids and the same dates (opencode's Session.fork).
+	c.Own = record.Date(jsonl.Get(raw, "time", "created"))
 	data := record.NewObject(256)
 	for _, name := range lasting {
 		if v := jsonl.Get(raw, name); v != nil && !record.Blank(v) {

@@ -49,6 +49,9 @@ func (p *reader) Record(_ record.Span, raw []byte) {
 	}
 	e := element{raw: raw, key: key, date: record.Date(jsonl.Get(raw, "timestamp"))}
 	if typ == "session" {
+		if jsonl.GetString(raw, "parentSession") != "" { // the records that it took from there keep their ids and dates
+			p.Own = e.date
+		}
 		p.In("").Put(record.Event(key, e.date, "session", record.Without(raw, "type", "timestamp")))
 		return
 	}
@@ -57,7 +60,11 @@ func (p *reader) Record(_ record.Span, raw []byte) {
 	case "message":
 		e.message(jsonl.Get(raw, "message"))
 	case "compaction":
-		e.Put(record.Anchor(key, e.date, "compaction", e.rest()))
+		state := e.rest()
+		if first := jsonl.Get(raw, "firstKeptEntryId"); first != nil { // the model sees it and what follows after the summary
+			state = record.With(state, "kept", record.NewObject(64).Raw("first", first).Done())
+		}
+		e.Put(record.Anchor(key, e.date, "compaction", state))
 	case "session_info":
 		data := record.NewObject(64).Raw("title", jsonl.Get(raw, "name"))
 		e.Put(record.Event(key, e.date, "tape.title", data.Done()))

@@ -15,6 +15,9 @@ import (
 	"tape/internal/text/jsonl"
 )
 
+// afterAll is later than any date.
+const afterAll = "9"
+
 type reader struct {
 	*record.Forked
 	record.Branches
@@ -45,6 +48,11 @@ func (q *reader) Record(_ record.Span, raw []byte) {
 	key := q.Key(id, raw)
 	if key == "" {
 		return
+	}
+	if jsonl.Get(raw, "forkedFrom") != nil { // a record that a fork took from another session
+		q.Own = afterAll
+	} else {
+		q.Own = ""
 	}
 	e := element{Conversation: q.In(q.Of(id)), raw: raw, key: key, date: record.Date(jsonl.Get(raw, "timestamp"))}
 	switch typ := jsonl.GetString(raw, "type"); typ {

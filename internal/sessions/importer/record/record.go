@@ -149,6 +149,7 @@ type Reading struct {
 	// IsCopy reports whether an entry with a key is from the history of another session, with which this one begins; nil:
 	// that is not known.
 	IsCopy func(key string) bool
+	Own    string   // set if the session began with the history of another one: the date of its own beginning
 	Err    error    // the first error; nothing is emitted after it
 	From   *Restart // where an earlier reading stopped; nil: read from the beginning
 	Last   *Restart // where a later reading can begin; nil: only at the beginning
@@ -253,7 +254,7 @@ func (r *Reading) Put(p Entry) {
 	}
 	p.Date = cmp.Or(p.Date, r.Date)
 	r.Date = p.Date
-	p.Copied = p.Copied || r.IsCopy != nil && len(p.Keys) > 0 && r.IsCopy(p.Keys[0])
+	p.Copied = p.Copied || r.IsCopy != nil && len(p.Keys) > 0 && r.IsCopy(p.Keys[0]) || r.Own != "" && p.Date < r.Own
 	if err := fits(p.Payload); err != "" {
 		r.Stats.problem(0, "record "+p.Keys[0]+": "+err)
 		p.Kind = KindEvent
