@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/walk"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -19,7 +20,7 @@ type File struct {
 	Name     string
 	Fallback string // the name of its tape if the session has none
 	Size     int64  // in bytes; 0 for standard input and for sessions in databases
-	Problem  error  // why the sessions of a database cannot be listed
+	Problem  error  // why a database or what a link leads to is left out
 	Found    bool   // in a folder: nobody named it, so it need not be a transcript
 }
 
@@ -43,9 +44,19 @@ func Files(ctx context.Context, name string) ([]File, error) {
 		return []File{{Name: name, Size: st.Size()}}, nil
 	}
 	var out, agents []File
+	leaves := leadsOut(name)
 	err = walk.Files(name, func(path string, st fs.FileInfo, err error) error {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
+		}
+		if leaves(path) {
+			if st.IsDir() || All().IsTranscript(path) {
+				out = append(out, File{Name: path, Found: true, Problem: layout.Invalid("import what the link leads to, by its name", "%s is left out: a link leads out of the folder %s", display.Quoted(path), display.Quoted(name))})
+			}
+			if st.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
 		}
 		if list, ok, err := All().databaseSessions(ctx, path); ok {
 			if err != nil {
@@ -74,6 +85,27 @@ func Files(ctx context.Context, name string) ([]File, error) {
 		err = layout.Invalid("", "%s has no .jsonl or .json files", display.Quoted(name))
 	}
 	return out, err
+}
+
+// leadsOut returns a function that reports whether links lead from a path in a folder out of that folder: whoever made the
+// folder chose where. In the folders of the user's own agents, it was the user.
+func leadsOut(folder string) func(path string) bool {
+	real, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return func(string) bool { return false }
+	}
+	for _, f := range All().WithFolders() {
+		for _, own := range Folders(f, os.Getenv) {
+			if own, err := filepath.EvalSymlinks(own); err == nil && (own == real || disk.IsInside(real, own) || disk.IsInside(own, real)) {
+				return func(string) bool { return false }
+			}
+		}
+	}
+	return func(path string) bool {
+		to, err := filepath.EvalSymlinks(path)
+		inside, relErr := filepath.Rel(real, to)
+		return err == nil && (relErr != nil || inside != "." && !filepath.IsLocal(inside))
+	}
 }
 
 // fallbackName tells files with the same name in different folders apart. It returns "" for a file in the folder itself.

@@ -349,3 +349,32 @@ func (h *hostile) damage(path string) string {
 	}
 	return "as it is"
 }
+
+// TestLinksInFolders: links in a folder that somebody made do not bring what is elsewhere, each with an error. In the
+// folders of the user's agents they do: people put these on another disk.
+func TestLinksInFolders(t *testing.T) {
+	h := newHostile(t, rand.New(rand.NewPCG(1, 1)))
+	for name, to := range map[string]string{"a.jsonl": filepath.Join(h.home, "kept", "claude-code", "session.jsonl"), ".crush": filepath.Join(h.shop, ".crush"), "more": filepath.Join(h.home, "kept")} {
+		storetest.Must(t, os.Symlink(to, filepath.Join(h.evil, name)))
+	}
+	inside := h.write(filepath.Join(h.evil, "own"), "claude-code", "own-session", h.evil, "evil", nil)
+	storetest.Must(t, os.Symlink(inside, filepath.Join(h.evil, "again.jsonl")))
+	files, err := importer.Files(t.Context(), h.evil)
+	storetest.Must(t, err)
+	left := 0
+	for _, f := range files {
+		if f.Problem != nil {
+			left++
+		} else if real := workspace.ResolvePath(f.Name); !strings.HasPrefix(real, h.evil) {
+			t.Errorf("%s is imported from %s", f.Name, real)
+		}
+	}
+	if left != 3 || len(files) != 5 {
+		t.Errorf("%d of %d files are left out, want 3 of 5: %v", left, len(files), files)
+	}
+	claude := storetest.Mkdir(t, h.home, ".claude", "projects")
+	storetest.Must(t, os.Symlink(filepath.Join(h.home, "kept", "claude-code"), filepath.Join(claude, "-shop")))
+	if files, err := importer.Files(t.Context(), claude); err != nil || len(files) != 1 || files[0].Problem != nil {
+		t.Errorf("of the agent's own folder: %v, %v", files, err)
+	}
+}

@@ -109,13 +109,14 @@ func (s Source) Modified() string {
 	return formatDate(st.ModTime())
 }
 
-// Beside returns the content of a small file in the same folder; nil if there is none.
+// Beside returns the content of a small file in the same folder; nil if there is none. A link is none: it could lead to
+// any file.
 func (s Source) Beside(name string) []byte {
 	if s.Name == "-" {
 		return nil
 	}
 	path := filepath.Join(filepath.Dir(s.Name), name)
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > jsonl.DefaultMaxLine {
+	if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() || st.Size() > jsonl.DefaultMaxLine {
 		return nil
 	}
 	raw, err := os.ReadFile(path)
