@@ -109,6 +109,7 @@ func (c *reader) message(raw []byte) {
 	}
 	parts := slices.Collect(jsonl.Elements(jsonl.Get(raw, "parts")))
 	defer func() { c.date = m.date }()
+	c.takeBack(jsonl.GetString(info, "id"))
 	if !m.summary {
 		c.endCompaction()
 	}
@@ -118,6 +119,17 @@ func (c *reader) message(raw []byte) {
 		return
 	}
 	m.answer(parts)
+}
+
+// takeBack hides the messages from the one on to which the person went back with /undo. opencode removes them with the
+// next prompt; until then session.revert says so.
+func (c *reader) takeBack(id string) {
+	revert := jsonl.Get(c.info, "revert")
+	if to := jsonl.GetString(revert, "messageID"); to == "" || id != to || jsonl.Get(revert, "partID") != nil || c.Hidden {
+		return
+	}
+	c.Flush()
+	c.Hidden = true
 }
 
 // endTurn emits the changes of a turn, and after the first turn the session's title.

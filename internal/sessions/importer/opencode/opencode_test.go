@@ -56,3 +56,17 @@ func TestExport(t *testing.T) {
 		t.Errorf("%+v, %v; want session ses_1", info, err)
 	}
 }
+
+// TestUndo: what a person took back with /undo is not in the context.
+func TestUndo(t *testing.T) {
+	doc := `{"info":{"id":"ses_1","directory":"/w","title":"x","revert":{"messageID":"m3"}},"messages":[` +
+		`{"info":{"id":"m1","role":"user","time":{"created":1795337226161}},"parts":[{"id":"p1","type":"text","text":"kept"}]},` +
+		`{"info":{"id":"m3","role":"user","time":{"created":1795337226961}},"parts":[{"id":"p3","type":"text","text":"taken back"}]}]}`
+	items, _ := imp.Items(t, opencode.Format.Name, "x.json", []byte(doc), formattest.Seen{})
+	for _, it := range items {
+		text, hidden := string(it.Entry.Payload), strings.Contains(string(it.Entry.Meta), `"context":false`)
+		if strings.Contains(text, "kept") && hidden || strings.Contains(text, "taken back") && !hidden {
+			t.Errorf("%s: hidden: %t", text, hidden)
+		}
+	}
+}
