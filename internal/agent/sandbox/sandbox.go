@@ -128,6 +128,7 @@ func (s *Sandbox) Settle(ended bool) error { return s.watch.check(ended) }
 // bubblewrap returns the arguments that come before the command. dir is the folder in which it runs.
 func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string {
 	args := []string{"bwrap", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--dev", "/dev", "--unshare-pid", "--unshare-ipc", "--proc", "/proc", "--tmpfs", "/tmp", "--bind", tmp, os.TempDir()}
+	args = append(args, kernelSettings()...)
 	hidden := append(s.hidden(), s.watch.sockets()...)
 	hide := func(inside bool) {
 		for _, path := range hidden {
@@ -152,6 +153,18 @@ func (s *Sandbox) bubblewrap(tmp string, writable []string, dir string) []string
 	}
 	self := resolved(s.o.Self)
 	return append(args, "--ro-bind", self, self, "--chdir", dir, "--", self, Arg, scoped, "--")
+}
+
+// kernelSettings returns the arguments that make the kernel's settings read-only. Its root may change them even without
+// capabilities: core_pattern names a program. Bubblewrap protects these folders only if the folders themselves are writable.
+func kernelSettings() (args []string) {
+	if os.Getuid() != 0 {
+		return nil // the files belong to root
+	}
+	for _, name := range []string{"sys", "irq", "bus", "fs", "scsi", "acpi", "sysrq-trigger", "mtrr"} {
+		args = mount(args, "--ro-bind", "/proc/"+name)
+	}
+	return args
 }
 
 // landlock returns the arguments that come before the command: those of [Child].

@@ -1,3 +1,5 @@
+//go:build unix
+
 package sandbox
 
 import (
@@ -7,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -47,7 +50,19 @@ func confined(t *testing.T, s *Sandbox, dir, line string, env ...string) (string
 	if err := s.Confine(cmd); err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.CombinedOutput()
+	// As the agent's shell does: the command leads a group, which is killed when it has ended.
+	file, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = file, file, &syscall.SysProcAttr{Setsid: true}
+	err = cmd.Run()
+	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	out, readErr := os.ReadFile(file.Name())
+	if readErr != nil {
+		t.Fatal(readErr)
+	}
 	if undone := s.Settle(true); undone != nil {
 		out = append(out, "\n[undone: "+undone.Error()+"]\n"...)
 	}
@@ -145,6 +160,9 @@ func TestConfined(t *testing.T) {
 				"cat ~/.ssh/id", "cat ~/link/id", "ln -s ~/.ssh/id stolen; cat stolen", "ln ~/.ssh/id hard && cat hard", "cd ~/.ssh && cat id", "cat ~/.config/gh/hosts.yml", "cat ~/.netrc",
 				"cat ~/tape/credentials.json", "cp -r ~/.ssh stolen && cat stolen/id", "mv ~/.ssh stolen && cat stolen/id", "echo x >~/.ssh/authorized_keys && cat ~/.bashrc && exit 1",
 				"cat /proc/$HOST/environ", "cat /proc/$HOST/root" + home + "/.ssh/id", "umount ~/.ssh && cat ~/.ssh/id", "mount --bind / / && cat ~/.ssh/id", "exit 3",
+				"cp /proc/sys/vm/swappiness s && cat s >/proc/sys/vm/swappiness", "echo 1 >/proc/sysrq-trigger", "for f in /proc/irq/*/smp_affinity; do cat $f >$f && exit 0; done; exit 1",
+				"unshare -Urm sh -c 'umount -l ~/.ssh; cat ~/.ssh/id'", "cat /proc/1/root$HOME/.ssh/id", "cat /proc/$PPID/root$HOME/.ssh/id", "mknod n c 1 1 && cat n", "echo x >/dev/pts/0",
+				"setsid sh -c 'sleep 0.5; echo x >late' >/dev/null 2>&1 & exit 4",
 			} {
 				if out, err := run(line); err == nil || strings.Contains(out, "KEY") {
 					t.Errorf("a forbidden command works: %s: %v\n%s", line, err, out)
@@ -152,6 +170,12 @@ func TestConfined(t *testing.T) {
 			}
 			if out, err := run("kill -0 $HOST"); err == nil && (s.Kind() == "bubblewrap" || signalsRestricted()) {
 				t.Errorf("the host can be signalled: %s", out)
+			}
+			if out, err := run("sleep 1"); err != nil { // longer than the program would take that might go on
+				t.Error(err, out)
+			}
+			if _, err := os.Stat(filepath.Join(project, "late")); err == nil {
+				t.Error("what a command had left running went on after it")
 			}
 			for name, want := range map[string]string{"home/.bashrc": "rc", "home/src/other/b": "b", "home/.ssh/id": "KEY"} {
 				if raw, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(raw) != want {
