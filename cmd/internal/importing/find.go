@@ -173,7 +173,7 @@ func (f *finder) add(s Session, at place) {
 }
 
 // placeHomeless finds the projects of sessions that do not name them, among those of other sessions and
-// those that have a workspace.
+// those that have a workspace. A session that may be of several stays without one.
 func (f *finder) placeHomeless() {
 	var places []place
 	for at := range f.projects {
@@ -189,12 +189,13 @@ func (f *finder) placeHomeless() {
 	left := f.Homeless
 	f.Homeless = nil
 	for _, s := range left {
-		i := slices.IndexFunc(places, func(at place) bool { return s.isOf(at.dir) })
-		if i < 0 {
+		// Several directories may have one name of a folder: /src/my-app and /src/my/app (anthropics/claude-code#7009).
+		of := slices.DeleteFunc(slices.Clone(places), func(at place) bool { return !s.isOf(at.dir) })
+		if len(of) == 0 || slices.ContainsFunc(of, func(at place) bool { return at.dir != of[0].dir }) {
 			f.Homeless = append(f.Homeless, s)
 			continue
 		}
-		f.add(s, places[i])
+		f.add(s, of[0])
 	}
 }
 

@@ -120,3 +120,18 @@ func TestAgain(t *testing.T) {
 		t.Errorf("a tape that was not imported: %v, want %v", err, repo.ErrInvalid)
 	}
 }
+
+// A session that does not name its project is not given to one of two whose names are the same in the folder's name.
+// Source: anthropics/claude-code#7009.
+func TestFolderOfTwoProjects(t *testing.T) {
+	m, _, home := run(t)
+	folder := filepath.Join(home, ".claude", "projects", strings.ReplaceAll(home, "/", "-")+"-my-app")
+	session(t, folder, "s-1", storetest.Mkdir(t, home, "my-app"), "one")
+	session(t, folder, "s-2", storetest.Mkdir(t, home, "my", "app"), "two")
+	session(t, folder, "s-3", "", "three")
+	found, err := importing.Find(t.Context(), importer.All(), m.Getenv, func(int) {})
+	storetest.Must(t, err)
+	if len(found.Projects) != 2 || len(found.Homeless) != 1 || found.Homeless[0].Tape != "s-3" {
+		t.Errorf("%d projects, without one: %v", len(found.Projects), found.Homeless)
+	}
+}
