@@ -25,6 +25,7 @@ import (
 	"tape/internal/sessions/importer/qwen"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/importer/tasks"
+	"tape/internal/sessions/importer/vscodechat"
 )
 
 // Formats is a list of formats. The nil list stands for [All].
@@ -52,7 +53,8 @@ func All() Formats {
 		&opencode.Format,
 		&pi.Format,
 		&droid.Format, // after pi, whose records may have all members of Droid's
-		&qwen.Format,  // last, because its records have all members of Claude Code's
+		&vscodechat.Format,
+		&qwen.Format, // last, because its records have all members of Claude Code's
 	}
 }
 
