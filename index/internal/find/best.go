@@ -32,7 +32,13 @@ func (p *picker) Best(ctx context.Context, terms []relevance.Term, n int, full m
 			}
 		}
 	}
-	chosen, err := p.best(ctx, from, terms, n)
+	var err error
+	if p.terms == nil {
+		if p.terms, err = p.weighted(terms); err != nil {
+			return nil, err
+		}
+	}
+	chosen, err := p.best(ctx, from, n)
 	if err != nil {
 		return nil, err
 	}
@@ -52,14 +58,11 @@ func (p *picker) Best(ctx context.Context, terms []relevance.Term, n int, full m
 }
 
 // best returns the set of the n best documents of a set.
-func (p *picker) best(ctx context.Context, from set, terms []relevance.Term, n int) (set, error) {
+func (p *picker) best(ctx context.Context, from set, n int) (set, error) {
 	if from.count() <= n {
 		return slices.Clone(from), nil
 	}
-	list, err := p.weighted(terms)
-	if err != nil {
-		return nil, err
-	}
+	list := p.terms
 	t := newTally(n)
 	for i := 0; ; i++ {
 		c, err := p.class(i)
@@ -90,6 +93,20 @@ func (p *picker) best(ctx context.Context, from set, terms []relevance.Term, n i
 		out[at>>6] |= 1 << (at & 63)
 	}
 	return out, nil
+}
+
+// guess is the sum over the terms of a document.
+func (p *picker) guess(place int) (sum float64) {
+	for i := range p.terms {
+		if t := &p.terms[i]; t.docs.has(place) {
+			if t.often != nil && t.often.has(place) {
+				sum += t.twice
+			} else {
+				sum += t.weight
+			}
+		}
+	}
+	return sum
 }
 
 // weighted returns the documents of terms, the rarest first.

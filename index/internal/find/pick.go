@@ -18,8 +18,8 @@ type picker struct {
 	classes []class
 	newest  func() (int64, error, bool) // the next document, see newestOf
 	stop    func()
-	session []string // of each tape, by rank
-	taken   []*candidate
+	session []string   // of each tape, by rank
+	terms   []weighted // of the query
 }
 
 // class are the documents of kinds with the same weight.
@@ -131,7 +131,7 @@ func (p *picker) asCandidate(doc int64) (*relevance.Candidate, error) {
 		return nil, err
 	}
 	return &relevance.Candidate{Kind: c.Kind, Created: c.Created, Length: c.At.Length, Sign: c.Sign,
-		Tape: int64(c.rank), ID: c.doc, Session: p.session[c.rank], Key: &c}, nil
+		Tape: int64(c.rank), ID: c.doc, Guess: p.guess(p.eval.place(doc)), Session: p.session[c.rank], Key: &c}, nil
 }
 
 // Newest returns the newest documents that are left.

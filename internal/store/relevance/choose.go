@@ -21,13 +21,14 @@ const PerSession = 3
 // Candidate is an entry that may become a hit.
 type Candidate struct {
 	Kind    string
-	Created int64  // microseconds since 1970; 0 if it has no date
-	Length  int    // of its line, in bytes
-	Sign    int64  // see FoldKey
-	Tape    int64  // entries of different tapes are never folded; of those with the same date, the tape with the lower number comes first
-	ID      int64  // of two entries of a tape, the one with the greater id is newer
-	Session string // the session that it belongs to
-	Key     any    // for the source
+	Created int64   // microseconds since 1970; 0 if it has no date
+	Length  int     // of its line, in bytes
+	Sign    int64   // see FoldKey
+	Tape    int64   // entries of different tapes are never folded; of those with the same date, the tape with the lower number comes first
+	Guess   float64 // what an index knows of it: the sum of [Guess] over the terms
+	ID      int64   // of two entries of a tape, the one with the greater id is newer
+	Session string  // the session that it belongs to
+	Key     any     // for the source
 
 	Text []byte // set by Source.Read
 	// Call and Result are the IDs of the call that the entry tells more about and of its result, 0 if there is none: set by
@@ -105,7 +106,8 @@ type chooser struct {
 	from   Source
 	early  bool // entries are folded before they are read
 	hits   []*Candidate
-	count  int // entries that are known to match
+	count  int          // entries that are known to match
+	later  []*Candidate // that were folded, but not read yet
 	bySign map[signature]*Candidate
 	of     map[string]int // hits of each session
 }
@@ -123,6 +125,12 @@ func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
 	x.Flat = x.Flat || x.Newest
 	every := false
 	for n := x.first(); !x.enough(); n = min(4*n, math.MaxInt/8) {
+		if len(x.later) > 0 {
+			if err := x.readLater(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		full := x.full()
 		list, err := x.next(ctx, n, full)
 		if err == nil {
@@ -131,7 +139,7 @@ func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
 		if err != nil {
 			return nil, err
 		}
-		if every = len(list) < n && len(full) == 0; every || len(list) == 0 {
+		if every = len(list) < n && len(full) == 0 && len(x.later) == 0; every || len(list) == 0 {
 			break
 		}
 	}
@@ -187,6 +195,31 @@ func (x *chooser) judge(ctx context.Context, list []*Candidate) error {
 	if x.early {
 		list = slices.DeleteFunc(list, x.folds)
 	}
+	if x.Newest || !x.early {
+		return x.read(ctx, list)
+	}
+	x.later = list
+	return x.readLater(ctx)
+}
+
+// leastRead is how many candidates are read at least, for each of up to two terms.
+const leastRead = 40
+
+// readLater reads the best of the candidates, by what the index knows, their lengths and dates. Usually these fill a page,
+// and the others have not to be read.
+func (x *chooser) readLater(ctx context.Context) error {
+	for _, c := range x.later {
+		c.Score = x.Corpus.Weigh(c.Kind, c.Created, c.Guess*x.Corpus.Saturated(1, c.Length))
+	}
+	slices.SortFunc(x.later, byScore)
+	n := min(len(x.later), max(leastRead*min(len(x.Terms), 2), 2*min(x.Limit, math.MaxInt/2)))
+	list := x.later[:n]
+	x.later = x.later[n:]
+	return x.read(ctx, list)
+}
+
+// read makes hits of the candidates whose texts match.
+func (x *chooser) read(ctx context.Context, list []*Candidate) error {
 	if err := x.from.Read(ctx, list); err != nil {
 		return err
 	}

@@ -144,7 +144,8 @@ var ByWeight = [...]Kinds{
 // OtherWeight is the weight of all other kinds, the least.
 const OtherWeight = 0.4
 
-func kindWeight(kind string) float64 {
+// KindWeight returns the weight of a kind.
+func KindWeight(kind string) float64 {
 	for _, k := range ByWeight {
 		if slices.Contains(k.Names, kind) {
 			return k.Weight
@@ -181,5 +182,5 @@ func (c *Corpus) Weigh(kind string, created int64, sum float64) float64 {
 	if created > 0 {
 		fresh = math.Exp2(-float64(max(0, c.Newest-created)) / halfLife)
 	}
-	return sum * kindWeight(kind) * (1 - ageShare + ageShare*fresh)
+	return sum * KindWeight(kind) * (1 - ageShare + ageShare*fresh)
 }

@@ -154,6 +154,13 @@ func (q *Query) add(u unit, f Feature) {
 	f.ID, f.Expr = u.id, u.expr
 	if !slices.ContainsFunc(q.features, func(has feature) bool { return has.ID == f.ID }) {
 		q.groups = append(q.groups, []unit{u})
+		if lit := u.pieces[0].lit; u.sure && !u.prefix && u.pieces[0].runs[0].class == text.Lower {
+			if q.terms == nil {
+				q.terms = map[string]int{}
+			}
+			q.terms[u.id] = len(q.terms)
+			q.begins[lit[0]] = true
+		}
 	}
 	q.features = append(q.features, feature{u, f})
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"tape/internal/testkit"
 )
 
 // TestAny: what counts of a query of any words.
@@ -84,5 +86,34 @@ func TestInstead(t *testing.T) {
 	has, lacks := q.Found(m)
 	if !ok || q.String() != "connection connections pool" || !slices.Equal(has, []string{"connections"}) || !slices.Equal(lacks, []string{"pool"}) {
 		t.Errorf("%v: %q has %q, lacks %q", ok, q, has, lacks)
+	}
+}
+
+// TestAnyCountsAsWords: how often a text has a word of a query of any words is what a query for that word alone counts.
+func TestAnyCountsAsWords(t *testing.T) {
+	t.Parallel()
+	rng := testkit.Random(t)
+	for range testkit.Size(3000, 200_000) {
+		q := Parse(randomText(rng, 6), Options{}).Any()
+		if q == nil {
+			continue
+		}
+		body := []byte(randomText(rng, 30))
+		m, _ := q.Match(body)
+		got := map[string]int{}
+		for _, term := range m.Terms {
+			got[term.Term] = term.N
+		}
+		for i := range q.features {
+			alone := Query{groups: [][]unit{{q.features[i].unit}}}
+			one, _ := alone.Match(body)
+			n := 0
+			if len(one.Terms) > 0 {
+				n = one.Terms[0].N
+			}
+			if id := q.features[i].id; got[id] != n {
+				t.Fatalf("%q has %q %d times, want %d", body, id, got[id], n)
+			}
+		}
 	}
 }

@@ -48,9 +48,12 @@ func (m *matcher) match(q *Query, body []byte) (Match, bool) {
 		return Match{}, false
 	}
 	var res Match
+	if q.asked != nil {
+		m.collectTerms(q, &res)
+	}
 	for _, units := range q.groups {
 		for i := range units {
-			if !units[i].not {
+			if _, done := q.terms[units[i].id]; !units[i].not && !done {
 				m.collect(&units[i], &res)
 			}
 		}
@@ -92,6 +95,44 @@ func (m *matcher) collect(u *unit, res *Match) {
 	if n > 0 {
 		res.Terms = append(res.Terms, TermCount{u.id, n})
 	}
+}
+
+// collectTerms collects the words of a query of any words that are single terms, all in one pass.
+func (m *matcher) collectTerms(q *Query, res *Match) {
+	buf, attrs := m.f.Buf, m.f.Attr
+	at := make([]int, len(q.terms)) // of each word in res.Terms, counted from 1
+	word := func(start, end int) {
+		n, ok := q.terms[string(buf[start:end])]
+		if !ok {
+			return
+		}
+		if at[n] == 0 {
+			res.Terms = append(res.Terms, TermCount{Term: string(buf[start:end])})
+			at[n] = len(res.Terms)
+		}
+		res.Terms[at[n]-1].N++
+		res.Spans = append(res.Spans, text.Span{Start: m.f.Start(start), End: m.f.End(end)})
+	}
+	for i := 0; i < len(attrs); {
+		start := i
+		if i++; !attrs[start].InWord() {
+			continue
+		}
+		mixed := false
+		for ; i < len(attrs) && text.SameRun(attrs[i-1], attrs[i]); i++ {
+			mixed = mixed || attrs[i] != attrs[i-1]
+		}
+		if q.begins[buf[start]] {
+			word(start, i)
+		}
+		if mixed {
+			m.parts = text.SplitRun(attrs[start:i], m.parts)
+			for _, p := range m.parts {
+				word(start+p.Start, start+p.End)
+			}
+		}
+	}
+	m.run, m.parts = text.Span{}, m.parts[:0]
 }
 
 func mergeSpans(spans []text.Span) []text.Span {

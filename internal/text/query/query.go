@@ -19,6 +19,8 @@ type Query struct {
 
 	asked    []string // the words of a query of any words, see Any; nil for other queries
 	features []feature
+	terms    map[string]int // those of them that are single terms, numbered
+	begins   [256]bool      // the first bytes of these
 
 	matchers sync.Pool
 }

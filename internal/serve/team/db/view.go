@@ -124,8 +124,9 @@ type Found struct {
 	Key
 	Date  time.Time
 	Kind  string
-	Sign  int64 // equal for entries that say nearly the same
-	Bytes int   // length of the line in git
+	Sign  int64   // equal for entries that say nearly the same
+	Bytes int     // length of the line in git
+	Sum   float64 // from Best: of the weights of the units that it matches
 }
 
 // Find returns entries that have the words, the newest first.
@@ -149,10 +150,11 @@ func (v *View) Best(ctx context.Context, q Question) (out []Found, err error) {
 			kinds, factors = append(kinds, name), append(factors, k.Weight)
 		}
 	}
-	err = v.ask(ctx, `SELECT remote, tape, id, date, kind, sign, bytes FROM tape_best($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) WHERE remote = ANY ($1)
+	err = v.ask(ctx, `SELECT remote, tape, id, date, kind, sign, bytes, sum FROM tape_best($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) WHERE remote = ANY ($1)
 		ORDER BY sum DESC, date DESC, tape, id DESC LIMIT $11`, func(r pgx.Rows) error {
 		var f Found
-		err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes)
+		err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes, &f.Sum)
+		f.Sum /= relevance.KindWeight(f.Kind)
 		out = append(out, f)
 		return err
 	}, q.Words, q.Units, q.Weights, kinds, factors, relevance.OtherWeight, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most)
