@@ -148,6 +148,29 @@ func status(t *testing.T, dir string) string {
 	return line
 }
 
+// A project without a .git, below somebody else's repository, is protected as well: a command can make one there
+// (https://github.com/Gitlawb/zero/pull/808).
+func TestFolderOfARepository(t *testing.T) {
+	dir := resolved(t.TempDir())
+	mustRun(t, dir, "git init -q repo && mkdir -p repo/sub/deep")
+	project, evil, proof := filepath.Join(dir, "repo", "sub"), filepath.Join(dir, "evil.sh"), filepath.Join(dir, "proof")
+	if err := os.WriteFile(evil, []byte("#!/bin/sh\necho x >"+proof+"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range kinds(t, Options{Project: project, Home: filepath.Join(dir, "home")}) {
+		defer s.Close()
+		for _, line := range []string{bare + "bare .git", bare + "bare .", bare + "bare deep", "git init -q deep; git -C deep config core.fsmonitor $EVIL", "git -C .. config core.fsmonitor $EVIL"} {
+			out, _ := confined(t, s, project, line, "EVIL="+evil)
+			for _, in := range []string{project, filepath.Join(project, "deep")} {
+				status(t, in)
+			}
+			if _, err := os.Stat(proof); err == nil {
+				t.Fatalf("%s: %s: git ran the command's program; the command said:\n%s", s.Kind(), line, out)
+			}
+		}
+	}
+}
+
 // What people do with git in a sandbox works, and is not undone.
 func TestGitWorks(t *testing.T) {
 	dir := resolved(t.TempDir())

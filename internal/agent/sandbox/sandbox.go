@@ -257,7 +257,7 @@ func keysIn(home string) (out []string) {
 // sessionSockets returns the sockets, and folders of sockets, of services that would run something for a command:
 // those of the user's session and of containers.
 func sessionSockets() []string {
-	return []string{os.Getenv("SSH_AUTH_SOCK"), fmt.Sprintf("/run/user/%d", os.Getuid()), "/run/docker.sock", "/run/podman", "/run/containerd", "/run/buildkit", "/run/screen", "/run/libvirt",
+	return []string{os.Getenv("SSH_AUTH_SOCK"), fmt.Sprintf("/run/user/%d", os.Getuid()), "/run/docker.sock", "/run/dbus", "/run/pcscd", "/run/snapd.socket", "/run/crio", "/run/podman", "/run/containerd", "/run/buildkit", "/run/screen", "/run/libvirt",
 		"/var/lib/lxd/unix.socket", "/var/snap/lxd/common/lxd/unix.socket", "/var/lib/incus/unix.socket"}
 }
 

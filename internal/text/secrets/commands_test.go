@@ -53,14 +53,14 @@ func TestPlacesOfPasswords(t *testing.T) {
 }
 
 // TestPasswordsByPlace: passwords in URLs, commands and sentences, also in other languages, and keys in base64. Parts of
-// words that are placeholders make none.
+// words that are placeholders make none (https://github.com/secretlint/secretlint/pull/1118 had the same fault).
 func TestPasswordsByPlace(t *testing.T) {
 	s, rng := New(), testkit.Random(t)
 	encode := base64.StdEncoding.EncodeToString
 	token := "ghp_" + made(rng, alnums, 36)
 	for rule, texts := range map[string][]string{
 		ruleURLPassword: {"postgres://bob:Tr0ubador3@db/x", "postgres://admin:SuperSecret123@db.prod.net:5432/production", "postgres://bob:s3cr3tpass@db:5432/x", "mongodb://user:s3cr3tP4ss@cluster.mongodb.net/mydb",
-			"mysql://admin:str0ngPwd@db.company.com:3306/app", "https://bob:MyPassw0rd99@git.corp.net/x", "amqp://app:P4ssw0rd@rabbitmq:5672/", "postgres://bob:hunter2@db/x", "redis://default:testingtoken@cache.corp.net:6379"},
+			"mysql://admin:str0ngPwd@db.company.com:3306/app", "https://bob:MyPassw0rd99@git.corp.net/x", "amqp://app:P4ssw0rd@rabbitmq:5672/", "postgres://bob:hunter2@db/x", "postgresql://app:secur3Pass@db.corp.net:5432/app", "redis://default:testingtoken@cache.corp.net:6379"},
 		ruleCommand: {"docker login -u me -p zX9kQ2mfLw reg.io", "docker login -p=zX9kQ2mfLw reg.io", "podman login reg.io -u me -p 'zX9kQ2mfLw'", "helm registry login -u me -p zX9kQ2mfLw reg.io", "az acr login -n x -p zX9kQ2mfLw",
 			"mysql -u root -pzX9kQ2mfLw db", "mysqldump --all-databases -uroot -pzX9kQ2mfLw >x", "mysql -u root '-pzX9kQ2mfLw'", "mongosh -u me -p zX9kQ2mfLw", "redis-cli -h x -a zX9kQ2mfLw ping", "ldapsearch -x -D cn=a -w zX9kQ2mfLw", "sqlcmd -S x -U sa -P zX9kQ2mfLw"},
 		rulePassword: {"the password is zX9kQ2mfLw", "Password is: \"zX9kQ2mfLw\"", "密码：zX9kQ2mfLw", "密码是 zX9kQ2mfLw。", "パスワード: zX9kQ2mfLw", "contraseña: zX9kQ2mfLw", "Contraseña = zX9kQ2mfLw", "La contraseña es zX9kQ2mfLw.", "Das Passwort ist zX9kQ2mfLw!",

@@ -254,7 +254,8 @@ func TestWhatIsMeantForTheBot(t *testing.T) {
 	}
 }
 
-// Only what the sender has typed at the beginning of a message is a command, and nothing else becomes a part of it.
+// Only what the sender has typed at the beginning of a message is a command, and nothing else becomes a part of it
+// (https://github.com/link-assistant/hive-mind/pull/1923: a forwarded command ran again).
 func TestWhatIsTyped(t *testing.T) {
 	h := start(t, nil)
 	h.server.File("p", []byte("x"))
