@@ -204,6 +204,11 @@ bench-mcp: build ## calls and tokens until an agent finds an entry by MCP (TRANS
 	TAPE_BENCH_MCP='$(CURDIR)/$(BIN)' TRANSCRIPTS='$(abspath $(TRANSCRIPTS))' \
 		$(GO) test -vet=off -count=1 -v $(TESTFLAGS) ./internal/serve/mcpserver/bench
 
+# The sessions and questions are in index/testdata/recall.txt. The test itself is a part of make test.
+.PHONY: bench-recall
+bench-recall: ## the place of the right session for each question of index/testdata/recall.txt
+	@$(GO) test -vet=off -count=1 -v -run '^TestRecall$$' $(TESTFLAGS) ./index
+
 .PHONY: pictures
 pictures: build ## the pictures of docs/web.md, from the session of the demo (needs Chromium)
 	@TAPE_PICTURES='$(CURDIR)/docs' TAPE_PICTURES_TAPE='$(CURDIR)/$(BIN)' TAPE_TEST_AXE=none GO='$(GO)' sh internal/serve/web/test.sh -vet=off -run TestPictures
