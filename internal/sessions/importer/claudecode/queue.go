@@ -18,6 +18,7 @@ type queue struct {
 	removed map[int32]waiting // by the line that says it was removed: the prompt
 	shown   map[uint64]int    // how many attachments have a prompt, by its hash
 	unknown bool              // a prompt was removed that no line before has
+	latest  map[uint64]int32  // by its hash, the line that says that a prompt was removed, since the last answer
 }
 
 // waiting is a prompt in the queue.
@@ -34,6 +35,14 @@ func (c *scan) noteQueue(r *rec, l *line, i int32) {
 		r.kind = kindUser
 		r.flags |= flagQueued
 		c.shown[c.hash(jsonl.Get(l.attachment, "prompt"))]++
+	case r.kind == kindAssistant:
+		clear(c.latest)
+	case r.is(flagPrompt) && r.tape == c.home: // the prompt got a line of its own after all
+		h := c.hash(first(l.message, "content"))
+		if i, ok := c.latest[h]; ok {
+			delete(c.removed, i)
+			delete(c.latest, h)
+		}
 	case l.typ == "queue-operation":
 		c.operate(jsonl.GetString(l.raw, "operation"), l.get("content"), i)
 	}
@@ -59,7 +68,7 @@ func (c *scan) operate(operation string, content []byte, i int32) {
 	if w.hash == 0 {
 		c.unknown = true
 	} else if !w.note {
-		c.removed[i] = w
+		c.removed[i], c.latest[w.hash] = w, i
 	}
 }
 

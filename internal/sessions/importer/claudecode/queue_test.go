@@ -79,7 +79,7 @@ func TestQueuedPrompt(t *testing.T) {
 		queueLine("remove", "and lint"),
 		formattest.ClaudeAnswer("a2", "r1", "m2", `{"type":"text","text":"done"}`),
 		queueLine("enqueue", "next"),
-		queueLine("dequeue", ""),
+		queueLine("remove", ""), // and a line of its own
 		formattest.ClaudeUser("u2", "a2", `"next"`),
 	}, spoken("user", `"begin"`), spoken("user", `"use tests"`), spoken("user", `"and lint"`), spoken("assistant", `"done"`), spoken("user", `"next"`))
 }

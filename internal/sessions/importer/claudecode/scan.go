@@ -87,7 +87,7 @@ func newScan(r *record.Reading, start *opening) *scan {
 		agents:   agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}},
 		launches: launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}},
 		env:      make([][len(envelope)]uint64, 1),
-		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, previous: map[uint16]uint64{}, others: map[uint64]bool{}, queue: queue{removed: map[int32]waiting{}, shown: map[uint64]int{}}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
+		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, previous: map[uint16]uint64{}, others: map[uint64]bool{}, queue: queue{removed: map[int32]waiting{}, shown: map[uint64]int{}, latest: map[uint64]int32{}}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
 	}
 	switch {
 	case start.agent == "":
