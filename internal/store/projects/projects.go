@@ -149,6 +149,12 @@ func originOf(project string) string {
 	return address
 }
 
+// HasRemote reports whether an address is that of the git remote of a project's directory.
+func HasRemote(project, address string) bool {
+	own := originOf(project)
+	return own != "" && plainRemote(own) == plainRemote(address)
+}
+
 // plainRemote returns the host and path of a remote's address, which are the same in all its spellings.
 func plainRemote(address string) string {
 	if _, rest, found := strings.Cut(address, "://"); found {

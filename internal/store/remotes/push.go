@@ -17,6 +17,7 @@ import (
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/outgoing"
+	"tape/internal/store/projects"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
@@ -61,6 +62,7 @@ type push struct {
 	chains    map[string]*audit.FirstChain    // by name of the tape or fork
 	scans     map[string]*outgoing.SecretScan // by name of the tape or fork
 	found     []outgoing.SecretFinding
+	untagged  bool             // the remote is the project's own: in every clone of it, its tags would be among the project's
 	misplaced map[string]error // by name: the error for a tape whose uncommitted entries are in another folder
 }
 
@@ -90,6 +92,9 @@ func (p *push) run(ctx context.Context) ([]layout.RefStatus, error) {
 	if p.target, p.has, err = p.askRemote(ctx); err != nil {
 		return nil, err
 	}
+	if p.untagged = p.isProjects(); p.untagged && len(p.has) == 0 {
+		s.Warn(fmt.Sprintf("%s is the repository of the project itself: whoever fetches from it gets the branches tape/…, though not the tags of handoffs; a repository of its own for sessions avoids that", p.remote))
+	}
 	if err := p.planAll(ctx, tapes); err != nil {
 		return nil, err
 	}
@@ -118,6 +123,18 @@ func (p *push) run(ctx context.Context) ([]layout.RefStatus, error) {
 		return p.statuses(), err
 	}
 	return p.statuses(), p.firstHead(ctx)
+}
+
+// isProjects reports whether the remote is the repository of the project that the workspace is about.
+func (p *push) isProjects() bool {
+	project := workspace.ProjectOf(p.s.Dir()).Dir
+	for _, key := range []string{"url", "pushurl"} {
+		url, ok := p.s.Git().Config().Value("remote", p.remote, key)
+		if ok && project != "" && projects.HasRemote(project, url) {
+			return true
+		}
+	}
+	return false
 }
 
 // choose lists the tapes and forks to push, after committing their entries.

@@ -206,6 +206,7 @@ func (p *push) inherited(ctx context.Context, t *workspace.Tape, head gitstore.H
 func (p *push) planTags(t *workspace.Tape, x *send) error {
 	for _, tag := range Under(p.local, layout.TagPrefix+t.Slug()+"/") {
 		switch published, ok := p.has[tag.Name]; {
+		case !ok && p.untagged:
 		case !ok:
 			x.refs, x.tips = append(x.refs, transport.PushRef{Name: tag.Name, New: tag.Hash}), append(x.tips, tag.Hash)
 		case published != tag.Hash:
