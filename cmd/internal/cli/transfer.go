@@ -65,6 +65,9 @@ func explainRemote(err error) error {
 		return err
 	}
 	out := &cliError{msg: err.Error(), cause: err}
+	if out.hint = hints.OfRemote(out.msg); out.hint != "" {
+		return out
+	}
 	switch {
 	case errors.Is(err, repo.ErrHostile):
 		out.class, out.hint = repo.ErrCorrupt, "nothing of it was accepted; git fsck in the remote repository shows what is wrong with it"

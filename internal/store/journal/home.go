@@ -118,7 +118,11 @@ func CheckTapeFile(worktree string, u *Undo) error {
 	path := filepath.Join(worktree, layout.TapeFile)
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &layout.CorruptError{File: path, Msg: "the file is missing"}
+		missing := &layout.CorruptError{File: path, Msg: "the file is missing"}
+		if _, err := os.Lstat(filepath.Join(worktree, layout.AnchorsDir)); errors.Is(err, fs.ErrNotExist) { // git clone --no-checkout
+			missing.Msg, missing.Fix = "the file is missing, and all others of the tape: git has not checked them out", "git -C "+layout.ShellWord(worktree)+" reset --hard"
+		}
+		return missing
 	}
 	if err != nil {
 		return err

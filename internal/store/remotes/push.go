@@ -362,10 +362,18 @@ func (p *push) refused(x *send, reason string, now map[string]gitstore.Hash) err
 		if reason == transport.PushCollateral {
 			reason = "somebody else has pushed it meanwhile"
 		}
+	case isFull(reason):
+		hints = layout.Words("the remote has no room left: ask its administrator, or push to another one; here nothing is lost")
 	case strings.Contains(reason, "currently checked out"):
 		hints = []layout.Hint{{Kind: layout.PullThere}}
 	}
 	return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("%s refused %q: %s", p.remote, x.status.Tape, reason), Way: hints}
+}
+
+// isFull reports whether a remote refuses something because it is full.
+func isFull(reason string) bool {
+	reason = strings.ToLower(reason)
+	return slices.ContainsFunc([]string{"quota", "no space left", "size limit", "storage limit"}, func(said string) bool { return strings.Contains(reason, said) })
 }
 
 // rejected returns the name of a fork's nearest rejected ancestor, "" if there is none. It skips ancestors

@@ -237,7 +237,11 @@ func (v *Snapshot) TotalSize() (int64, error) {
 // CheckPhases refuses a tape whose phases are not numbered from 1 without gaps.
 func (v *Snapshot) CheckPhases() error {
 	if len(v.List) == 0 {
-		return &layout.CorruptError{File: v.Where(layout.Phase{}, ""), Msg: "the tape has no phase"}
+		none := &layout.CorruptError{File: v.Where(layout.Phase{}, ""), Msg: "the tape has no phase"}
+		if _, err := os.Stat(filepath.Join(v.Git.GitDir(), "info", "sparse-checkout")); err == nil && v.Dir != "" {
+			none.Msg, none.Fix = "git has not checked out the phases of the tape", "git -C "+layout.ShellWord(v.Dir)+" sparse-checkout disable"
+		}
+		return none
 	}
 	for i, p := range v.List {
 		if p.Seq != i+1 {

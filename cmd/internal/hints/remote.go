@@ -1,0 +1,35 @@
+package hints
+
+import "strings"
+
+// remoteWords are parts of what git and servers say, and what to do then.
+var remoteWords = []struct{ said, hint string }{
+	{"transport 'file' not allowed", "git's setting protocol.file.allow forbids addresses that are paths; git config --global protocol.file.allow always permits them"},
+	{"dubious ownership", "the repository there belongs to another user; if you trust it, run the git config command that git names"},
+	{"hash algorithm", "the remote has SHA-256 ids, and tapes have SHA-1: make it anew with git init --bare --object-format=sha1"},
+	{"mismatched algorithms", "the remote has SHA-256 ids, and tapes have SHA-1: make it anew with git init --bare --object-format=sha1"},
+	{"too many open files", "this user or shell may open too few files at once: close programs, or raise the limit with ulimit -n 1024"},
+	{"addresses to push to", "tape remote add NAME URL adds one more remote; git remote set-url --delete --push NAME URL takes an address away"},
+	{"error: 429", "the server wants fewer requests: try again in some minutes"},
+	{"too many requests", "the server wants fewer requests: try again in some minutes"},
+	{"rate limit", "the server wants fewer requests: try again in some minutes"},
+	{"error: 413", "the server takes less at once than is sent: push fewer tapes with --tape, use ssh, or ask its administrator"},
+	{"error: 507", noRoom},
+	{"error: 500", unavailable}, {"error: 502", unavailable}, {"error: 503", unavailable}, {"error: 504", unavailable},
+}
+
+// noRoom is the hint for a remote that is full.
+const noRoom = "the remote has no room left: ask its administrator, or push to another one; here nothing is lost"
+
+const unavailable = "the server is not available now: try again later"
+
+// OfRemote returns what to do about a remote's or git's message; "" if it says nothing that is known.
+func OfRemote(message string) string {
+	message = strings.ToLower(message)
+	for _, w := range remoteWords {
+		if strings.Contains(message, w.said) {
+			return w.hint
+		}
+	}
+	return ""
+}
