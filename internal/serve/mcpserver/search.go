@@ -81,7 +81,7 @@ func (s *server) searchTeam(ctx context.Context, a searchArgs, q repo.Query) (st
 	if s.Team == nil {
 		return "", layout.NotFound("the user logs in with tape login URL", "no team server is known")
 	}
-	search := index.Search{Text: a.Query, Query: q}
+	search := index.Search{Text: a.Query, Query: q, PerSession: perSession}
 	if a.Tape != "" {
 		search.Tapes = []string{a.Tape}
 	}

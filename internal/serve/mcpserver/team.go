@@ -94,7 +94,7 @@ func (t *team) search(ctx context.Context, _ call, a teamSearchArgs) (string, er
 	if strings.TrimSpace(a.Query) == "" {
 		return "", layout.Invalid("give words to search for", "query is empty")
 	}
-	s := index.Search{Text: a.Query, Width: excerptChars}
+	s := index.Search{Text: a.Query, PerSession: perSession, Width: excerptChars}
 	var err error
 	if s.Query, err = a.Params.Query(filter.InJSON, time.Now()); err != nil {
 		return "", err
