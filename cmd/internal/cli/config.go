@@ -68,8 +68,8 @@ precedence; '' removes one.
   mcp_servers      MCP servers whose tools the agent may use, a JSON object by name
   telegram         the Telegram channel, a JSON object
   prices           what models cost, in dollars per million tokens: a JSON object by the name of
-                   a model or its beginning, each with input, output, cache_read, cache_write;
-                   tape stats uses it
+                   a model or its beginning, each with input, output, cache_read, cache_write,
+                   cache_write_1h; tape stats uses it before its own table
   publish          the branch to which each tape push publishes pages, see tape publish
 
 Earlier versions kept all settings in a file config.json of the workspace. In a workspace
