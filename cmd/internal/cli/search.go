@@ -52,7 +52,7 @@ alone finds only that word. Hits come session by session, three of each, the ses
 the best three first; messages rank above tool output, new entries above old ones.
 
   why did the install fail   entries with install or fail; best those with both
-  conection pool             connection, as no entry has conection
+  conecton pool             connection, as no entry has conecton
   "connection reset"         the words in this order
   timeout -test              without the word test; -test alone: all entries without it
   redis OR memcached         one of them; redis AND cache: both

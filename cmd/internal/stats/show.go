@@ -239,7 +239,7 @@ func sayUnpriced(s *stdio.Streams, rows []report.Row) {
 // object returns a row for JSON. With two groups, "by" has both keys by the name of the group.
 func object(r report.Row, by index.By) stdio.Object {
 	t := r.AllTokens()
-	var key any = stdio.OrNull(r.Key)
+	key := stdio.OrNull(r.Key)
 	if parts := by.Parts(); len(parts) > 1 {
 		keys := stdio.Object{}
 		for i, part := range parts {

@@ -250,7 +250,7 @@ func TestServerSettings(t *testing.T) {
 			stream(w, 1<<20, messagesAnswer...)
 			return
 		}
-		http.Error(w, `{"error":{"message":"wrong key `+key+`"}}`, 401)
+		http.Error(w, `{"error":{"message":"wrong key `+key+`"}}`, http.StatusUnauthorized)
 	})
 	c := Config{BaseURLs: map[string]string{"azure": s.URL + "/openai/deployments/d?x=1", "gate": s.URL + "/v1"}, APIs: map[string]string{"gate": "messages"},
 		Headers: map[string]map[string]string{"azure": {"api-key": "${AZURE_KEY}"}}, Query: map[string]map[string]string{"azure": {"api-version": "2025"}}}

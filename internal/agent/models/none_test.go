@@ -58,23 +58,23 @@ func TestNoAnswer(t *testing.T) {
 		"claude refuses": {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\"}}", messagesAnswer[13]), "refuses to answer|other words", 1},
 		"claude no end":  {"anthropic:x", events(messagesAnswer[:4]...), "broke off", 3},
 		"used up": {"openai:x", func(w http.ResponseWriter) {
-			http.Error(w, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","code":"insufficient_quota"}}`, 429)
+			http.Error(w, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","code":"insufficient_quota"}}`, http.StatusTooManyRequests)
 		}, "used up", 1},
 		"used up for days": {"openai:x", func(w http.ResponseWriter) {
 			w.Header().Del("Retry-After-Ms")
-			http.Error(w, `{"error":{"message":"Monthly usage limit reached. Resets in 16 days."}}`, 429)
+			http.Error(w, `{"error":{"message":"Monthly usage limit reached. Resets in 16 days."}}`, http.StatusTooManyRequests)
 		}, "try again in 16 days", 1},
 		"no money": {"openai:x", func(w http.ResponseWriter) {
-			http.Error(w, `{"error":{"message":"Insufficient credits","code":402}}`, 402)
+			http.Error(w, `{"error":{"message":"Insufficient credits","code":402}}`, http.StatusPaymentRequired)
 		}, "used up", 1},
 		"long wait": {"openai:x", func(w http.ResponseWriter) {
 			w.Header().Del("Retry-After-Ms")
 			w.Header().Set("Retry-After", "7200")
-			http.Error(w, `{"error":{"message":"Rate limit reached"}}`, 429)
+			http.Error(w, `{"error":{"message":"Rate limit reached"}}`, http.StatusTooManyRequests)
 		}, "the server says: try again in 2 h", 1},
 		"wait in words": {"openai:x", func(w http.ResponseWriter) {
 			w.Header().Del("Retry-After-Ms")
-			http.Error(w, `{"error":{"message":"Rate limit reached. Please try again in 1h30m."}}`, 429)
+			http.Error(w, `{"error":{"message":"Rate limit reached. Please try again in 1h30m."}}`, http.StatusTooManyRequests)
 		}, "try again in 90 min", 1},
 		"no retry": {"openai:x", func(w http.ResponseWriter) {
 			w.Header().Set("X-Should-Retry", "false")
@@ -151,7 +151,7 @@ func TestWaitIsAnnounced(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
 		if call == 1 {
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, `{"error":{"message":"slow down"}}`, 429)
+			http.Error(w, `{"error":{"message":"slow down"}}`, http.StatusTooManyRequests)
 			return
 		}
 		stream(w, 1<<20, chatAnswer...)

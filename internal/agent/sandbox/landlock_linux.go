@@ -214,7 +214,7 @@ func identityOf(info fs.FileInfo) identity {
 	if !ok {
 		return identity{}
 	}
-	return identity{dev: uint64(stat.Dev), ino: stat.Ino, sec: int64(stat.Ctim.Sec), nsec: int64(stat.Ctim.Nsec)}
+	return identity{dev: uint64(stat.Dev), ino: stat.Ino, sec: int64(stat.Ctim.Sec), nsec: int64(stat.Ctim.Nsec)} //nolint:unconvert // on 32-bit systems they are shorter
 }
 
 func ownedByUser(info fs.FileInfo) bool {

@@ -49,7 +49,7 @@ func TestPersistedOutput(t *testing.T) {
 	} {
 		content := `"<persisted-output>\nOutput too large (1MB). Full output saved to: ` + x.named + `\n\nPreview (first 2KB):\nthe\n</persisted-output>"`
 		data := formattest.Lines(formattest.ClaudeUser("u1", "", `"go"`), formattest.ClaudeAnswer("a1", "u1", "m1", callBlock("c1")), formattest.ClaudeUser("r1", "a1", formattest.ClaudeResult("c1", content)))
-		src := record.Source{Name: filepath.Join(dir, x.file), R: bytes.NewReader([]byte(data)), Size: int64(len(data))}
+		src := record.Source{Name: filepath.Join(dir, x.file), R: bytes.NewReader(data), Size: int64(len(data))}
 		got, results := "", 0
 		_, err := importer.Read(t.Context(), &claudecode.Format, src, func(string, string) bool { return false }, func(it record.Item) error {
 			if it.Entry.Kind == record.KindToolResult {
