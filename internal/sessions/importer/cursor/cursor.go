@@ -38,10 +38,6 @@ var Format = record.Format{
 			return filepath.Join(filepath.Dir(path), subagents)
 		},
 	},
-	Resume: &record.Resume{
-		Program: "cursor-agent", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
-		IsFile: func(stem, id string) bool { return stem == id },
-	},
 }
 
 func folder(user record.Where) string { return user.Folder(".cursor", "CURSOR_CONFIG_DIR") }

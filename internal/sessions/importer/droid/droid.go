@@ -34,10 +34,6 @@ var Format = record.Format{
 		IsNote:  func(_, name string) bool { return strings.HasSuffix(name, settings) },
 		Beside:  func(path string) []string { return []string{strings.TrimSuffix(path, ".jsonl") + settings} },
 	},
-	Resume: &record.Resume{
-		Program: "droid", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
-		IsFile: func(stem, id string) bool { return stem == id },
-	},
 }
 
 type reader struct {
