@@ -338,6 +338,8 @@ func (r *lawRun) run() {
 	if names, err := os.ReadDir(outside); err != nil || len(names) != 1 {
 		r.fail("OUTSIDE: the folder to which a link led has %v", names)
 	}
+	r.goesOn()
+	readable, after = r.readable(), r.surviving()
 	var silent []string
 	for text := range before {
 		if !readable[text] && r.w.entries[text] != "old" && !strings.Contains(" "+takes+" ", " "+r.w.entries[text]+" ") {
@@ -398,7 +400,11 @@ func (r *lawRun) follow(said string) {
 			continue
 		}
 		ran[next] = true
-		todo = append(todo, hintedCommands(r.command(next))...)
+		said := r.command(next)
+		if strings.Contains(said, "hint: usage") {
+			r.fail("HINT: %s is no command", next)
+		}
+		todo = append(todo, hintedCommands(said)...)
 	}
 }
 
@@ -429,6 +435,20 @@ func (r *lawRun) command(line string) string {
 		r.fail("PANIC (%v)", err)
 	}
 	return text
+}
+
+// goesOn checks that the workspace is not stuck: after a repair, sessions are listed and searched, whatever was damaged.
+func (r *lawRun) goesOn() {
+	if _, err := os.Stat(filepath.Join(r.ws(), ".git", "HEAD")); err != nil || strings.HasPrefix(r.c.target, ".git/config") || r.c.target == ".git/objects" || r.c.target == ".git/tape/config.json" {
+		return // no repository, or one of which nothing is known
+	}
+	r.command("tape verify --repair --yes")
+	for _, line := range []string{"tape tapes", "tape search token --all-tapes"} {
+		// That nothing goes through a link in .git is a promise to those who look at strangers' folders.
+		if said := r.command(line); !strings.Contains(said, "[exit 0]") && !strings.Contains(said, "is a link to elsewhere") {
+			r.fail("STUCK: %s", line)
+		}
+	}
 }
 
 var lawToken = regexp.MustCompile(`token-\d{3}-|foreign-\d-`)

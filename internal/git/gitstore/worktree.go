@@ -193,7 +193,7 @@ func readWorktree(admin string) (Worktree, error) {
 // absolute paths; a relative one starts at the file's folder. Errors: ErrNotFound.
 func ReadPath(name string) (string, error) {
 	raw, err := gitconfig.ReadFile(name)
-	if IsAbsent(err) {
+	if st, statErr := os.Lstat(name); IsAbsent(err) || err != nil && statErr == nil && st.IsDir() {
 		err = ErrNotFound
 	}
 	target := filepath.FromSlash(strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir:")))

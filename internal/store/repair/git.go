@@ -89,6 +89,13 @@ func (g *gitMender) kinds(context.Context) error {
 			}
 		}
 	}
+	for _, dir := range g.git.HeadDirs() {
+		for _, name := range []string{"HEAD", "index", "logs/HEAD", "commondir", "gitdir", "packed-refs", "info/exclude"} {
+			if err := check(false, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
+				return err
+			}
+		}
+	}
 	refs, _, err := g.git.ReadableRefs("refs/heads/")
 	if err != nil {
 		return err
@@ -100,13 +107,6 @@ func (g *gitMender) kinds(context.Context) error {
 		}
 		if err := check(false, log); err != nil {
 			return err
-		}
-	}
-	for _, dir := range g.git.HeadDirs() {
-		for _, name := range []string{"HEAD", "index", "logs/HEAD", "commondir", "gitdir", "packed-refs", "info/exclude"} {
-			if err := check(false, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -320,10 +320,15 @@ func (g *gitMender) record(branch string) (rec journal.Record, ok bool) {
 // newest returns the newest known value of a branch that can be read, and where it was found.
 func (g *gitMender) newest(name string) (h gitstore.Hash, from string) {
 	readable := func(h gitstore.Hash) bool {
-		if h.IsZero() {
+		c, err := g.git.Commit(h)
+		if h.IsZero() || err != nil {
 			return false
 		}
-		_, err := snapshot.AtCommit(g.s, h)
+		// The log of a tape also names the last commits of forks that were closed.
+		if tape := layout.DecodeTrailer(c.Trailer(layout.TrailerName)); tape != "" && strings.HasPrefix(name, "refs/heads/") && layout.BranchOf(tape, name) != name {
+			return false
+		}
+		_, err = snapshot.AtCommit(g.s, h)
 		return err == nil
 	}
 	log, _ := g.git.Reflog(name)
@@ -439,8 +444,11 @@ func (g *gitMender) links(ctx context.Context) error {
 		}
 		link := filepath.Join(dir, layout.GitDirName)
 		if st, err := os.Lstat(link); err == nil && !st.Mode().IsRegular() {
-			continue // a repository of its own
-		} else if err == nil {
+			if _, err := os.Lstat(filepath.Join(link, "HEAD")); err == nil {
+				continue // a repository of its own
+			}
+		}
+		if _, err := os.Lstat(link); err == nil {
 			if err := g.files.Keep(link); err != nil {
 				return err
 			}
