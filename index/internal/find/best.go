@@ -64,7 +64,7 @@ func (p *picker) best(ctx context.Context, from set, n int) (set, error) {
 	}
 	list := p.terms
 	t := newTally(n)
-	for i := 0; ; i++ {
+	for i := 0; t.reaches(i, list); i++ {
 		c, err := p.class(i)
 		if err != nil {
 			return nil, err
@@ -187,6 +187,23 @@ func (t *tally) class(from set, c class, list []weighted) {
 	})
 	t.flush()
 	t.trim()
+}
+
+// reaches reports whether documents of the kinds with the i-th weight can be among the best. An index knows only of talk
+// whether it has a term often.
+func (t *tally) reaches(i int, list []weighted) bool {
+	if i >= len(relevance.ByWeight) {
+		return true
+	}
+	kinds, sum := relevance.ByWeight[i], 0.0
+	for _, l := range list {
+		if relevance.IsTalk(kinds.Names[0]) {
+			sum += l.twice
+		} else {
+			sum += l.weight
+		}
+	}
+	return sum*kinds.Weight >= t.least*(1-1e-9)
 }
 
 func (t *tally) flush() {
