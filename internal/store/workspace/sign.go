@@ -77,6 +77,6 @@ func (s *Store) sign(ctx context.Context, raw []byte, wanted func(*gitconfig.Sig
 	}
 	s.unsigned.Store(true)
 	_ = s.fs.WriteFile(s.PrivatePath(unsignedFile), nil) // only saves another attempt
-	s.warn("not signed: " + err.Error() + "; the setting sign says whether to sign: tape config --global sign never, or always")
+	s.warn("not signed: " + err.Error() + "; the setting sign (auto, always, never) says whether to sign")
 	return raw, nil
 }

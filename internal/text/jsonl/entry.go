@@ -77,11 +77,15 @@ func parseID(line []byte) (int64, error) {
 
 // ParseDraft decodes one line of input: an entry whose id, if any, is ignored. Kind
 // and payload are required; meta and date are optional. The members that output adds
-// to an entry (tape, workspace, anchor, anchor_seq, score, snippet) are ignored, so
-// that output can be fed back; other unknown members are kept in Extra. Payload, Meta
+// to an entry (tape, workspace, anchor, anchor_seq; score, snippet and what follows
+// that in a hit of a search) are ignored, so that output can be fed back; other unknown members are kept in Extra. Payload, Meta
 // and Extra are compacted copies. The error is a *SyntaxError.
 func ParseDraft(line []byte) (Draft, error) {
-	return parseDraft(line, isOutputKey)
+	hit := false
+	return parseDraft(line, func(key []byte) bool {
+		hit = hit || string(key) == "snippet"
+		return isOutputKey(key) || hit && isHitKey(key)
+	})
 }
 
 // Draft returns the entry without its id, to be written with another id. Unlike

@@ -136,6 +136,11 @@ func isOutputKey(key []byte) bool {
 	return slices.Contains([]string{"tape", "workspace", "anchor", "anchor_seq", "score", "snippet"}, string(key))
 }
 
+// isHitKey reports whether a hit of a search has this key after its snippet.
+func isHitKey(key []byte) bool {
+	return slices.Contains([]string{"matches", "similar", "matched", "missing", "session", "more", "instead", "before", "after"}, string(key))
+}
+
 func (m *members) id() int64 {
 	var n uint64
 	for _, c := range m.val {
