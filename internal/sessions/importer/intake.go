@@ -47,7 +47,8 @@ type intake struct {
 	held    int                   // bytes of their entries
 	limit   int                   // for held
 
-	turn turn
+	turn  turn
+	grown int // bytes of entries since the last commit of a turn
 
 	git *projectgit.Resolver
 
@@ -267,8 +268,9 @@ func (in *intake) write(ctx context.Context, item record.Item) {
 func (in *intake) append(ctx context.Context, d repo.Draft) {
 	e := repo.Entry{Kind: d.Kind, Payload: d.Payload, Meta: d.Meta, Date: d.Date}
 	begins := about.IsPrompt(e) && !e.Hidden()
-	if begins {
+	if begins && in.commitsCheaply() {
 		in.fail(in.tx.Checkpoint(ctx))
+		in.grown, in.turn.open = 0, false
 	}
 	line, err := in.tx.Append(ctx, d)
 	if err != nil {
@@ -285,6 +287,17 @@ func (in *intake) append(ctx context.Context, d repo.Draft) {
 		in.turn.begin(e)
 	}
 	in.turn.add(e)
+	in.grown += len(line)
+}
+
+// commitsCheaply reports whether the next commit is small beside what it has. Each commit of a phase repeats the list
+// of its artifacts: with thousands of them, a commit for each turn would grow with the square of the session.
+func (in *intake) commitsCheaply() bool {
+	const (
+		entry = 64 + 20 + 8 // bytes of an artifact in a tree: name, id, mode
+		small = 16 << 10
+	)
+	return in.tx.Artifacts()*entry <= max(small, in.grown)
 }
 
 // fork returns the open fork of a subagent, and begins it if needed; nil after an error.

@@ -21,12 +21,18 @@ type turn struct {
 	secrets   func() *secrets.Scanner
 	asked     string // the request, as a subject; "" before the first one
 	committed bool   // a commit has the beginning of the turn
+	open      bool   // nothing has committed the turn yet
+	more      int    // how many turns the next commit has besides
 	done      activity.Session
 }
 
 // begin begins the turn of a prompt, which is the next entry.
 func (t *turn) begin(e layout.Entry) {
-	*t = turn{secrets: t.secrets, asked: about.TurnSubject(e, t.secrets()), done: activity.Session{Dir: t.done.Dir}}
+	if t.open { // the commit of the turn before has this one, too
+		t.more++
+		return
+	}
+	*t = turn{secrets: t.secrets, open: true, asked: about.TurnSubject(e, t.secrets()), done: activity.Session{Dir: t.done.Dir}}
 }
 
 // opening takes the state of a session's first anchor into account, which may name the session's directory.
@@ -41,8 +47,9 @@ func (t *turn) know(e layout.Entry) {
 	case e.Kind == layout.KindAnchor:
 		t.add(e)
 	case about.IsPrompt(e):
+		t.open = false
 		t.begin(e)
-		t.committed = true
+		t.committed, t.open = true, false
 	}
 }
 
@@ -57,9 +64,12 @@ func (t *turn) add(e layout.Entry) {
 
 // message returns the message of the commit that has what was done since the last one.
 func (t *turn) message(entries int) string {
-	sums, again := t.done.Take(), t.committed
-	t.committed = true
+	sums, again, more := t.done.Take(), t.committed, t.more
+	t.committed, t.open, t.more = true, false, 0
 	subject := t.asked
+	if more > 0 && subject != "" {
+		subject += fmt.Sprintf("%s%d more)", about.AndMore, more)
+	}
 	switch {
 	case subject == "":
 		return commits.CheckpointSubject(entries)

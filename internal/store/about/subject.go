@@ -10,6 +10,9 @@ import (
 // Continued comes before the subject of a commit that has a later part of a turn.
 const Continued = "continued: "
 
+// AndMore comes before the number of further turns that a commit has.
+const AndMore = " (and "
+
 // maxSubject is how many characters of a request are in a commit's subject, as git's own advice is.
 const maxSubject = 72
 

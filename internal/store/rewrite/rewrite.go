@@ -169,6 +169,9 @@ const (
 // asks reports whether a subject is that of the turn of a request that is masked as a whole.
 func (r *Rewriter) asks(subject string) bool {
 	asked := strings.TrimPrefix(subject, about.Continued)
+	if i := strings.LastIndex(asked, about.AndMore); i >= 0 && strings.HasSuffix(asked, " more)") {
+		asked = asked[:i]
+	}
 	return !r.mask.Learning && slices.ContainsFunc(r.mask.requests, func(e layout.Entry) bool {
 		return about.TurnSubject(e, r.mask.find) == asked
 	})

@@ -350,6 +350,9 @@ func (tx *Tx) setDates(d *commits.Dates) {
 	}
 }
 
+// Artifacts returns how many artifacts the open phase has, of those that are committed.
+func (tx *Tx) Artifacts() int { return len(tx.b.Artifacts) }
+
 // Describe sets how the messages of checkpoints are made, from the number of their entries.
 func (tx *Tx) Describe(message func(entries int) string) { tx.describe = message }
 
