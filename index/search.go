@@ -123,7 +123,7 @@ func (x *Index) retryGone(ctx context.Context, tapes []*repo.Tape, f func([]*rep
 		left := existing(tapes)
 		// A working tree that is removed while it is read looks damaged, but not in a second try.
 		again := len(left) < len(tapes) || (errors.Is(err, repo.ErrCorrupt) || tapes == nil && errors.Is(err, repo.ErrNotFound)) && try < tries
-		if tapes == nil && all && !again && errors.Is(err, repo.ErrCorrupt) {
+		if tapes == nil && all && !again && isOfOne(err) {
 			all = false
 			good, goodErr := x.undamaged(ctx)
 			if goodErr != nil || len(good) == 0 {
@@ -139,6 +139,12 @@ func (x *Index) retryGone(ctx context.Context, tapes []*repo.Tape, f func([]*rep
 	}
 }
 
+// isOfOne reports whether an error is about one tape, and other tapes may be read all the same: it is damaged, or its
+// entries are where something else is checked out.
+func isOfOne(err error) bool {
+	return errors.Is(err, repo.ErrCorrupt) || errors.Is(err, repo.ErrConflict)
+}
+
 // undamaged returns the tapes and open forks that can be read, and leaves the others out.
 func (x *Index) undamaged(ctx context.Context) (out []*repo.Tape, err error) {
 	all, err := (*workspace.Store)(x.store).TapesAndForks(ctx)
@@ -150,7 +156,7 @@ func (x *Index) undamaged(ctx context.Context) (out []*repo.Tape, err error) {
 		switch {
 		case err == nil:
 			out = append(out, (*repo.Tape)(t))
-		case errors.Is(err, repo.ErrCorrupt):
+		case isOfOne(err):
 			(*workspace.Store)(x.store).LeaveOut(t, err)
 		case !errors.Is(err, repo.ErrNotFound):
 			return nil, err

@@ -314,7 +314,7 @@ func (r *lawRun) run() {
 	foreign := r.foreign()
 	command, takes, _ := strings.Cut(r.c.command, " ! ")
 	said := r.command("tape " + command)
-	r.follow(said)
+	takes += " " + strings.Join(r.follow(said), " ")
 	readable := r.readable()
 	after := r.surviving()
 	var gone []string
@@ -390,8 +390,8 @@ func hintedCommands(said string) (out []string) {
 	return out
 }
 
-// follow runs the commands in hints, each once, and those in their hints.
-func (r *lawRun) follow(said string) {
+// follow runs the commands in hints, each once, and those in their hints. It returns the names of what they took away.
+func (r *lawRun) follow(said string) (took []string) {
 	todo, ran := hintedCommands(said), map[string]bool{}
 	for len(todo) > 0 && len(ran) < 10 {
 		next := todo[0]
@@ -400,12 +400,16 @@ func (r *lawRun) follow(said string) {
 			continue
 		}
 		ran[next] = true
+		if words := strings.Fields(next); len(words) > 2 && (words[1] == "discard" || words[1] == "rm") {
+			took = append(took, words[2])
+		}
 		said := r.command(next)
 		if strings.Contains(said, "hint: usage") {
 			r.fail("HINT: %s is no command", next)
 		}
 		todo = append(todo, hintedCommands(said)...)
 	}
+	return took
 }
 
 // command runs a command line in a shell, and returns what it prints.
@@ -439,7 +443,7 @@ func (r *lawRun) command(line string) string {
 
 // goesOn checks that the workspace is not stuck: after a repair, sessions are listed and searched, whatever was damaged.
 func (r *lawRun) goesOn() {
-	if _, err := os.Stat(filepath.Join(r.ws(), ".git", "HEAD")); err != nil || strings.HasPrefix(r.c.target, ".git/config") || r.c.target == ".git/objects" || r.c.target == ".git/tape/config.json" {
+	if _, err := os.Stat(filepath.Join(r.ws(), ".git", "HEAD")); err != nil || strings.HasPrefix(r.c.target, ".git/config") || r.c.target == ".git/objects" || r.c.target == ".git/tape/config.json" || r.c.target == ".git/tape" {
 		return // no repository, or one of which nothing is known
 	}
 	r.command("tape verify --repair --yes")

@@ -120,6 +120,11 @@ func (k Locks) GuardedOnce(ctx context.Context, guard string, wait time.Duration
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if k.Check != nil {
+		if err := k.Check(guard); err != nil {
+			return err
+		}
+	}
 	lock, err := k.FS.Lock(ctx, guard, wait)
 	if errors.Is(err, fs.ErrNotExist) {
 		if err = k.FS.MkdirAll(filepath.Dir(guard)); err == nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/internal/git/disk"
@@ -33,6 +34,12 @@ func (r *Repo) WorktreesDir() string { return filepath.Join(r.gitDir, "worktrees
 func (r *Repo) HeadDirs() []string {
 	admins, _ := r.admins()
 	return append([]string{r.gitDir}, admins...)
+}
+
+// HasTree reports whether a folder is one of the repository's working trees, whatever is checked out there.
+func (r *Repo) HasTree(dir string) bool {
+	trees, err := r.Worktrees()
+	return err != nil || slices.ContainsFunc(trees, func(w Worktree) bool { return disk.SameFile(w.Dir, dir) })
 }
 
 // Dirs returns the repository's folder, and those of its worktrees that exist.

@@ -194,8 +194,11 @@ func (t *Tree) Undo(path string, size int64) error {
 // UndoFolder removes a folder that the caller itself has made and nobody has been told of.
 func (t *Tree) UndoFolder(path string) error { return t.fs().RemoveAll(path) }
 
-// Keep moves a file or folder away, whatever it is.
+// Keep moves a file or folder away, whatever it is. It may be missing.
 func (t *Tree) Keep(path string) error {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	to, err := t.place(path)
 	if err != nil {
 		return err

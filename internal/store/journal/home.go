@@ -32,6 +32,9 @@ func CheckHome(t *workspace.Tape, rec Record, head gitstore.Hash, dir string) er
 	if n := rec.uncommitted(head); n > 0 && rec.Home != "" {
 		home := s.AbsDir(rec.Home)
 		if _, err := os.Stat(filepath.Join(home, layout.AnchorsDir)); err == nil {
+			if !s.Git().HasTree(home) {
+				return layout.Conflict("", "%s not committed, in %s, which git does not know any more", AreEntries(n), home).Try(layout.RepairTape)
+			}
 			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(home)+" checkout "+layout.ShellWord(t.Branch()),
 				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), home)
 		}

@@ -104,6 +104,10 @@ func Distances(ctx context.Context, t *workspace.Tape) ([]Distance, error) {
 	out := make([]Distance, 0, len(remotes))
 	for _, r := range remotes {
 		d, err := distance(t, r.Name, sum.Entries)
+		if errors.Is(err, layout.ErrCorrupt) { // the tape is listed all the same
+			t.Store().Warn(fmt.Sprintf("how %q compares with %s is not known: %v; tape verify --repair mends what can be mended", t.Name(), r.Name, err))
+			continue
+		}
 		if err != nil {
 			return nil, fmt.Errorf("compare %q with %s: %w", t.Name(), r.Name, err)
 		}

@@ -89,6 +89,13 @@ func (g *gitMender) kinds(context.Context) error {
 			}
 		}
 	}
+	for _, id := range namesIn(g.git.WorktreesDir()) {
+		for _, name := range []string{"", "logs", "tape"} {
+			if err := check(true, filepath.Join(g.git.WorktreesDir(), id, name)); err != nil {
+				return err
+			}
+		}
+	}
 	for _, dir := range g.git.HeadDirs() {
 		for _, name := range []string{"HEAD", "index", "logs/HEAD", "commondir", "gitdir", "packed-refs", "info/exclude"} {
 			if err := check(false, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
@@ -115,11 +122,19 @@ func (g *gitMender) kinds(context.Context) error {
 // heads writes a HEAD that holds no branch again: the folder of a working tree says whose it is.
 func (g *gitMender) heads(ctx context.Context) error {
 	for _, dir := range g.git.HeadDirs() {
-		if _, _, err := g.git.Head(dir); err == nil || !errors.Is(err, gitstore.ErrDamagedHead) && !errors.Is(err, gitstore.ErrNotFound) {
+		at, now, err := g.git.Head(dir)
+		if err != nil && !errors.Is(err, gitstore.ErrDamagedHead) && !errors.Is(err, gitstore.ErrNotFound) {
 			continue
 		}
+		if err == nil && (at == "" || !now.IsZero() || g.git.ValuesOfLost(at) > 0) {
+			continue
+		}
+		// It cannot be read, or names a branch that neither exists nor was lost.
 		branch := g.branchOfAdmin(dir)
-		if branch == "" {
+		if branch == "" || branch == at {
+			continue
+		}
+		if _, missing := g.git.Ref(branch); err == nil && missing != nil {
 			continue
 		}
 		head := filepath.Join(dir, "HEAD")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,6 +86,12 @@ func readConfig(path string) (c Config, found bool, err error) {
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, false, nil
+	}
+	if st, statErr := os.Stat(filepath.Dir(path)); err != nil && statErr == nil && !st.IsDir() {
+		return c, true, damagedSettings(filepath.Dir(path), "not a folder")
+	}
+	if st, statErr := os.Lstat(path); err != nil && statErr == nil && !st.Mode().IsRegular() {
+		return c, true, damagedSettings(path, "not a plain file")
 	}
 	if err != nil {
 		return c, false, fmt.Errorf("read settings: %w", layout.Classify(err))

@@ -19,7 +19,13 @@ func (s *Store) leaveOut(branch string, err error) {
 	s.seen.leftOut[branch] = true
 	s.seen.Unlock()
 	if !known {
-		s.warn(strings.TrimPrefix(branch, "refs/heads/") + " is left out: " + err.Error() + "; tape verify --repair mends what can be mended")
+		way := "tape verify --repair mends what can be mended"
+		for _, h := range layout.Hints(err) {
+			if errors.Is(err, layout.ErrConflict) && h.Kind == "" {
+				way = h.Text
+			}
+		}
+		s.warn(strings.TrimPrefix(branch, "refs/heads/") + " is left out: " + err.Error() + "; " + way)
 	}
 }
 
