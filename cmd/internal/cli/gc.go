@@ -65,7 +65,7 @@ func (o *gcOptions) run(ctx context.Context, store *repo.Store, _ []string) erro
 	}
 	if o.app.JSON {
 		return o.app.Emit(object{{"before", report.Before}, {"after", report.After}, {"worktrees", objects(report.Worktrees, describeTree)},
-			{"kept", objects(report.Kept, describeTree)}, {"locks", report.Locks}, {"temporary", report.Temporary}, {"packed", !o.worktreesOnly}}.With("left_out", (*workspace.Store)(store).LeftOut()))
+			{"kept", objects(report.Kept, describeTree)}, {"locks", report.Locks}, {"temporary", report.Temporary}, {"packed", !o.worktreesOnly}}.With("left_out", len((*workspace.Store)(store).LeftOut())))
 	}
 	for _, t := range report.Worktrees {
 		o.app.StderrIfVerbose("removed %s", t.Dir)

@@ -14,6 +14,7 @@ import (
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -73,6 +74,9 @@ func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int)
 			out.end("next_cursor: %s", cursor{Of: at.Of, From: began(last), Last: last.Name})
 			break
 		}
+	}
+	if names := (*workspace.Store)(store).LeftOut(); len(names) > 0 {
+		out.end("damaged: %s", line(strings.Join(names, ", "), summaryChars))
 	}
 	for _, err := range damaged {
 		out.end("damaged: %s", line(err.Error(), summaryChars))

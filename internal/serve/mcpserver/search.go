@@ -17,6 +17,7 @@ import (
 	"tape/internal/store/about"
 	"tape/internal/store/activity"
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -166,6 +167,9 @@ func (f *searchRun) find(ctx context.Context, search index.Search) (*index.Resul
 }
 
 func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error) {
+	if names := (*workspace.Store)(f.store).LeftOut(); len(names) > 0 {
+		f.notes = append(f.notes, "damaged, and left out: "+line(strings.Join(names, ", "), 200))
+	}
 	if len(res.Hits) == 0 {
 		return strings.Join(append([]string{"no hits"}, f.notes...), "\n"), nil
 	}

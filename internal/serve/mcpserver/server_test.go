@@ -359,7 +359,7 @@ func TestDamagedWorkspace(t *testing.T) {
 	if err := os.WriteFile(files[0], []byte("{\"id\":2,\"kind\":\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, p.ok("tape_search", args{"query": "zebra"}), "1 hit", "[sound]", "damaged, and left out: main")
+	contains(t, p.ok("tape_search", args{"query": "zebra"}), "1 hit", "[sound]", "damaged, and left out: tape/main")
 	contains(t, p.ok("tape_list", args{}), "[sound]", "damaged: ")
 	contains(t, p.ok("tape_read", args{"tape": "sound"}), "zebra two")
 	p.fails("tape_read", args{"tape": "main"}, "error: ", "hint: ")

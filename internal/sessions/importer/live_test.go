@@ -357,8 +357,8 @@ func TestLiveCrush(t *testing.T) {
 	if len(dumps) == 0 {
 		t.Skip("no sessions of Crush")
 	}
-	s := testStore(t)
 	for _, dump := range dumps {
+		s := testStore(t) // two scenarios may have one session, each in a project of its own
 		scenario := strings.Split(filepath.ToSlash(dump), "/live/crush/")[1]
 		scenario, _, _ = strings.Cut(scenario, "/")
 		files, err := Files(t.Context(), restored(t, dump))

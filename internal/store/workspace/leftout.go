@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/internal/git/gitstore"
@@ -32,11 +33,16 @@ func (s *Store) leaveOut(branch string, err error) {
 // LeaveOut is for a caller who cannot read a tape that the list has, and goes on with the others.
 func (s *Store) LeaveOut(t *Tape, err error) { s.leaveOut(t.branch, err) }
 
-// LeftOut returns how many tapes and forks were left out because they are damaged.
-func (s *Store) LeftOut() int {
+// LeftOut returns the names of the branches of tapes and forks that were left out because they are damaged, sorted.
+func (s *Store) LeftOut() []string {
 	s.seen.Lock()
 	defer s.seen.Unlock()
-	return len(s.seen.leftOut)
+	var names []string
+	for branch := range s.seen.leftOut {
+		names = append(names, strings.TrimPrefix(branch, "refs/heads/"))
+	}
+	slices.Sort(names)
+	return names
 }
 
 // errLost says that a branch is gone that was not deleted.
