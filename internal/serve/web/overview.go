@@ -6,6 +6,7 @@ import (
 	"context"
 	"html/template"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -120,6 +121,10 @@ type overview struct {
 	Strip                template.HTML
 	Phases               []phaseTurns
 	Next                 int // the first turn of the next page; 0: none
+	Before               bool
+	Earlier              int   // the first turn of the page before, if Before
+	FirstShown           int64 // the first turn's entry, if Before
+	NextShown            int64 // the entry of the turn Next; 0: none
 	Dir                  string
 }
 
@@ -191,10 +196,25 @@ func (s *View) head(d overview) (card, turns template.HTML, err error) {
 	return template.HTML(parts[0].String()), template.HTML(parts[1].String()), nil //nolint:gosec // the templates have escaped it
 }
 
+// turnsAround returns how many turns to leave out so that the list has those around an entry: none if all fit.
+func turnsAround(turns []outline.Turn, entry int64) int {
+	if len(turns) <= promptsMax {
+		return 0
+	}
+	after, _ := slices.BinarySearchFunc(turns, entry, func(t outline.Turn, id int64) int { return cmp.Compare(t.Entry, id) })
+	return min(max(0, after-promptsMax/2), len(turns)-promptsMax)
+}
+
 // turns groups the turns by their phases.
 func (d *overview) turns(skip int) {
-	list := d.Outline.Turns[min(max(skip, 0), len(d.Outline.Turns)):]
+	skip = min(max(skip, 0), len(d.Outline.Turns))
+	list := d.Outline.Turns[skip:]
+	if skip > 0 && len(list) > 0 {
+		d.Before, d.FirstShown = true, list[0].Entry
+		d.Earlier = max(0, skip-promptsMax)
+	}
 	if len(list) > promptsMax {
+		d.NextShown = list[promptsMax].Entry
 		list, d.Next = list[:promptsMax], skip+promptsMax
 	}
 	last := int64(1) << 62 // no phase after this entry is shown
@@ -233,6 +253,9 @@ func (s *View) outlinePage(r *request) error {
 	}
 	a := r.from.About(t)
 	skip, _ := strconv.Atoi(r.URL.Query().Get("from")) // 0 if it is not a number
+	if at, err := strconv.ParseInt(r.URL.Query().Get("at"), 10, 64); err == nil {
+		skip = turnsAround(o.Turns, at)
+	}
 	d := s.overview(r, t, a, o, skip)
 	if r.URL.Query().Has("part") {
 		r.w.Header().Set("Content-Type", "text/html; charset=utf-8")

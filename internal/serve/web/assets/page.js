@@ -174,7 +174,7 @@ function follow() {
 let took = 0, waiting = 0;
 async function outline() {
   const began = Date.now();
-  const page = parse(await get(`${main.dataset.url}/-/outline?part`));
+  const page = parse(await get(`${main.dataset.url}/-/outline?part&at=${place ? place.dataset.go : 0}`));
   took = Date.now() - began;
   const opened = $$("#overview details[open]").length;
   for (const id of ["overview", "turns"]) {
@@ -186,6 +186,17 @@ async function outline() {
   reading();
 }
 const later = () => { waiting ||= setTimeout(() => { waiting = 0; outline().catch(err => said(err.message)); }, 2000 + 20 * took); };
+
+// The list has some of the prompts of a long session. When somebody reads beyond them, it gets those around that place.
+let listed = 0;
+const covers = id => { const list = $("#turns .turns"); return !list || id >= +list.dataset.first && !(id >= +list.dataset.next); };
+async function listAround(id) {
+  if (listed === id) return;
+  listed = id;
+  const page = parse(await get(`${main.dataset.url}/-/outline?part&at=${id}`));
+  $("#turns").replaceChildren(...$("#turns", page).childNodes);
+  if (covers(id)) reading();
+}
 
 // The list of prompts shows which one is read.
 let place = null;
@@ -199,7 +210,9 @@ function reading() {
   let id = list.length ? +list[low].dataset.id : 0;
   const seenAt = current && current.isConnected && current.getBoundingClientRect();
   if (seenAt && seenAt.bottom > 0 && seenAt.top < innerHeight) id = +current.dataset.id; // the selected one, while it is seen
-  const links = $$("#turns a[data-go]").filter(a => +a.dataset.go <= id);
+  const here = covers(id);
+  if (!here) listAround(id).catch(err => said(err.message));
+  const links = here ? $$("#turns a[data-go]").filter(a => +a.dataset.go <= id) : [];
   const now = links.at(-1) || null;
   if (now === place) return;
   if (place) place.removeAttribute("aria-current");
