@@ -58,26 +58,6 @@ func spansOf(scopes []scope) []span {
 	return out
 }
 
-// joined makes spans of scopes or parts of scopes. If one ends a scope and the next begins the next scope, they
-// become one span.
-func (l placement) joined(list []scope) []span {
-	slices.SortFunc(list, func(a, b scope) int { return cmp.Compare(a.lo, b.lo) })
-	var out []span
-	next := -1 // the scope that would continue the last span
-	for _, sc := range list {
-		i, _ := slices.BinarySearchFunc(l.scopes, sc.hi, func(sc scope, doc int64) int { return cmp.Compare(sc.hi, doc) })
-		if i == next && sc.lo == l.scopes[i].lo {
-			out[len(out)-1].hi = sc.hi
-		} else {
-			out = append(out, span{sc.lo, sc.hi})
-		}
-		if next = -1; sc.hi == l.scopes[i].hi {
-			next = i + 1
-		}
-	}
-	return out
-}
-
 func (l placement) none() set { return make(set, (l.size+63)/64) }
 
 func (l placement) all() set {
