@@ -1,10 +1,7 @@
 package tools
 
 import (
-	"strings"
 	"testing"
-
-	"tape/hooks"
 )
 
 // What a terminal would show: the last state of what was overwritten, without colours.
@@ -27,21 +24,6 @@ func TestAsShown(t *testing.T) {
 	} {
 		if shown, redrawn := asShown(in); shown != want.shown || redrawn != want.redrawn {
 			t.Errorf("%q is shown as %q (%v), want %q (%v)", in, shown, redrawn, want.shown, want.redrawn)
-		}
-	}
-}
-
-// The model sees the last state of a progress bar, and the artifact has everything; a file is shown as it is.
-func TestProgressBar(t *testing.T) {
-	e, _ := newArtifacts(t)
-	text := "\r 1 %\r 50 %\r100 %\ndone\n"
-	shown, artifact := e.Keep(t.Context(), hooks.ToolContext{Session: "s"}, "bash", text)
-	if artifact == nil || artifact.Size != int64(len(text)) || !strings.HasPrefix(shown, "100 %\ndone\n[") || strings.Contains(shown, "\r") {
-		t.Errorf("%q, the artifact %+v", shown, artifact)
-	}
-	for tool, text := range map[string]string{"fs.read": "a\rb\n", "bash": "colours \x1b[31mred\x1b[0m", "x.y": "windows\r\n"} {
-		if shown, artifact := e.Keep(t.Context(), hooks.ToolContext{Session: "s"}, tool, text); artifact != nil || tool == "fs.read" && shown != text {
-			t.Errorf("%s: %q, %v", tool, shown, artifact)
 		}
 	}
 }
