@@ -134,7 +134,7 @@ func TestKeyboard(t *testing.T) {
 	s.keys(ctx, "checkout"+kb.Enter)
 	s.until(ctx, `location.pathname === "/search" && document.querySelector(".hits mark")`)
 	s.run(ctx, chromedp.Click("#q"))
-	s.keys(ctx, " nothinglikethis")
+	s.keys(ctx, ` "nothinglikethis at all"`)
 	s.until(ctx, `location.search.includes("nothinglikethis") && !document.querySelector(".hits li")`)
 	s.run(ctx, chromedp.Navigate(s.url+"/t/main/@7"), chromedp.WaitVisible("#e6 .call[open]"))
 }
