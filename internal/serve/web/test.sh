@@ -1,6 +1,7 @@
 #!/bin/sh
 # The web view as a person uses it, in a real Chromium. TAPE_TEST_PICTURES=DIR keeps pictures of
-# the pages in light, dark and at a phone's width.
+# the pages in light, dark and at a phone's width. With TAPE_TEST_WORKSPACE=DIR, TestLayout also
+# looks at the sessions of that workspace.
 set -eu
 if [ -z "${TAPE_TEST_CHROMIUM:-}" ]; then
 	for name in chromium chromium-browser google-chrome; do

@@ -260,19 +260,23 @@ function offer(article, only) {
   $("[data-raw]", acts).href = `${main.dataset.url}/-/raw/${article.dataset.id}`;
   $(":scope > .who", article).append(acts);
 }
-document.addEventListener("pointerover", e => offer(e.target.closest?.("article.entry"), true));
+document.addEventListener("pointerover", e => {
+  const a = e.target.closest?.("article.entry");
+  if (a && getComputedStyle($(":scope > .who", a)).position === "static") offer(a, true);
+});
 
 document.addEventListener("click", async e => {
-  const b = e.target.closest("[data-copy],a.more,a[data-go],.help");
+  const b = e.target.closest("[data-copy],a.more,a[data-go],a.ref,.help");
   if (!b) return;
   if (b.matches(".help")) return $("#keys").showModal();
   if (e.ctrlKey || e.metaKey || e.shiftKey) return;
   try {
     if (b.dataset.copy) return await copy(b.dataset.copy, b.closest("article"));
-    if (b.dataset.go && main) {
+    const to = b.dataset.go || b.matches(".ref") && b.closest("article").dataset.id;
+    if (to && main) {
       e.preventDefault();
       history.pushState(null, "", b.getAttribute("href"));
-      return await go(+b.dataset.go);
+      return await go(+to);
     }
     if (b.matches("a.more") && main) {
       e.preventDefault();
