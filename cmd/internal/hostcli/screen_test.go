@@ -189,6 +189,7 @@ func TestApprove(t *testing.T) {
 	c.Say("once", "touch one", "y yes")
 	c.Type("y")
 	c.Until("✓ allowed: bash touch one", "It is made.", "tokens in")
+	c.UntilIt("is ready for the next message", func(seen string) bool { return !strings.Contains(seen, "Enter steers") })
 	if seen := c.Seen(); strings.Contains(seen, "? run a command") || strings.Count(seen, "touch one") != 2 {
 		t.Errorf("the question is still there:\n%s", seen)
 	}

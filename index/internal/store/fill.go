@@ -33,6 +33,9 @@ type batch struct {
 }
 
 func send(ctx context.Context, to chan<- *batch, b *batch) error {
+	if err := ctx.Err(); err != nil { // a select takes any of the cases that are ready
+		return err
+	}
 	select {
 	case to <- b:
 		return nil

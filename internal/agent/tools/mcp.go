@@ -92,7 +92,7 @@ func (s *server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	session, err := client.Connect(ctx, transport, nil)
 	if err != nil {
 		ended()
-		if strings.HasSuffix(err.Error(), "EOF") {
+		if errors.Is(err, mcp.ErrConnectionClosed) {
 			err = errors.New("it has ended")
 		}
 		return nil, fmt.Errorf("it did not start: %w%s", err, s.stderr)
