@@ -21,28 +21,17 @@ func Of(err error) string {
 
 // Text returns a hint as text. Arguments are quoted for the shell.
 func Text(h layout.Hint) string {
-	text, args := words()[h.Kind], h.Args
+	text, args := words()[h.Kind], slices.Clone(h.Args)
 	switch h.Kind {
 	case "":
 		return h.Text
 	case layout.ListTapes:
 		if _, err := strconv.ParseUint(args[0], 10, 64); err == nil { // a number in a list, not a name to create
-			text, _, _ = strings.Cut(text, ";")
-		}
-	case layout.CloseForks:
-		if len(args) == 0 {
-			text, _, _ = strings.Cut(text, ":")
+			args[0] = ""
 		}
 	case layout.PullThenPush:
 		if args[0] == layout.DefaultRemote {
-			text = strings.Replace(text, " {1}", "", 1)
-		}
-	case layout.PurgeOrAllow:
-		if args[1] == "" {
-			text = strings.Replace(text, " --tape {2}", "", 1)
-		}
-		if args[2] == "" {
-			text, _, _ = strings.Cut(text, "; tapes without secrets")
+			args[0] = ""
 		}
 	case layout.PurgeInClone:
 		what := slices.Clone(args[3:])
@@ -51,6 +40,24 @@ func Text(h layout.Hint) string {
 		}
 		text = strings.Replace(text, "{4}", strings.TrimSpace(strings.Join(what, " --fingerprint ")), 1)
 	}
+	return fill(text, args)
+}
+
+// fill puts arguments into a text. A part of it in brackets is left out if its argument is missing or empty.
+func fill(text string, args []string) string {
+	for i := range 9 {
+		place := fmt.Sprintf("{%d}", i+1)
+		at := strings.Index(text, place)
+		open, end := strings.LastIndex(text[:max(at, 0)], "["), strings.Index(text[max(at, 0):], "]")
+		optional := open >= 0 && end >= 0 && !strings.Contains(text[open:at], "]")
+		switch {
+		case at < 0:
+		case optional && (i >= len(args) || args[i] == ""):
+			text = text[:open] + text[at+end+1:]
+		case optional:
+			text = text[:open] + text[open+1:at+end] + text[at+end+1:]
+		}
+	}
 	var pairs []string
 	for i, arg := range args {
 		pairs = append(pairs, fmt.Sprintf("{%d}", i+1), layout.ShellWord(arg))
@@ -58,7 +65,7 @@ func Text(h layout.Hint) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// words has the text of each kind of hint; {1} is the first argument.
+// words has the text of each kind of hint; {1} is the first argument, and a part in [brackets] needs the one that it has.
 func words() map[layout.HintKind]string {
 	return map[layout.HintKind]string{
 		layout.AcceptRewritten:    "to accept it as it is, with your own entries after it: tape remote remove, tape remote add, then tape pull",
@@ -71,7 +78,7 @@ func words() map[layout.HintKind]string {
 		layout.BeginMerge:         "tape merge FORK starts one",
 		layout.CheckOutAndCommit:  "check that tape out there again, and commit: git -C {1} checkout {2} && tape commit",
 		layout.CloneAll:           "clone without --tape; tape tapes then lists them",
-		layout.CloseForks:         "first merge or discard its forks: tape merge {1}, or tape discard {1}",
+		layout.CloseForks:         "first merge or discard its forks[: tape merge {1}, or tape discard {1}]",
 		layout.CollectLocks:       "if no git process is running here, run tape gc; if the lock stays, remove that file",
 		layout.CopyFingerprint:    "it has 16 hex digits, as tape push shows it",
 		layout.DeleteMovedTag:     "if the pull rejects that tag, somebody has moved it there; to delete it there: git -C {1} push --no-verify {2} :{3}",
@@ -92,7 +99,7 @@ func words() map[layout.HintKind]string {
 		layout.ListArchives:       "tape archives lists them",
 		layout.ListArtifacts:      "tape artifact list lists them",
 		layout.ListForks:          "tape forks lists those that are open, tape forks --closed the others",
-		layout.ListTapes:          "tape tapes lists them; tape new {1} creates it",
+		layout.ListTapes:          "tape tapes lists them[; tape new {1} creates it]",
 		layout.ListTapesAndForks:  "tape tapes and tape forks list them",
 		layout.ListTokens:         "tape team token list shows them",
 		layout.MergeOneByOne:      "merge one branch after the other; tape merge --abort undoes this merge",
@@ -105,12 +112,12 @@ func words() map[layout.HintKind]string {
 		layout.PullAll:            "pull it, too: without --tape everything is pulled",
 		layout.PullInstead:        "tape pull joins what both have; nothing is pushed by force",
 		layout.PullPurge:          "tape pull --purge says what that removes here, and asks",
-		layout.PullThenPush:       "run tape pull {1}, which brings both together, then push again",
+		layout.PullThenPush:       "run tape pull[ {1}], which brings both together, then push again",
 		layout.PullThere:          "somebody works in that repository: run tape pull there, or push to a bare one (git init --bare)",
 		layout.PurgeInClone: "purge the same in a fresh clone of it: tape clone \"$(git -C {1} remote get-url {2})\" fresh && tape --workspace fresh --tape {3} purge {4} --yes\n" +
 			"then run the commands that this prints, and tape pull here",
-		layout.PurgeOrAllow: "nothing was sent; if it is a secret, revoke it and remove it with: tape purge --fingerprint {1} --tape {2}; if it is not one: --allow-secret {1}" +
-			"; tapes without secrets can be pushed before that: --tape {3}",
+		layout.PurgeOrAllow: "nothing was sent; if it is a secret, revoke it and remove it with: tape purge --fingerprint {1}[ --tape {2}]; if it is not one: --allow-secret {1}" +
+			"[; tapes without secrets can be pushed before that: --tape {3}]",
 		layout.PurgeTranscript: "remove it from the transcript; then: tape rm {1}, and tape import {2}",
 		layout.PurgeWhole:      "--whole removes all of its text",
 		layout.PutAfterTheirs: "to put your entries after theirs (or, with another name in the last line, on a tape of their own):\n" +

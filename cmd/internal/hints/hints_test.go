@@ -39,7 +39,7 @@ func TestEachKindOfHintHasWords(t *testing.T) {
 	args := []string{"a b", "c", "d", "@4", "e"}
 	for kind := range known {
 		text := Text(layout.Hint{Kind: kind, Args: args})
-		if all[kind] == "" || strings.ContainsAny(text, "{}") || strings.Contains(all[kind], "{1}") && !strings.Contains(text, "'a b'") {
+		if all[kind] == "" || strings.ContainsAny(text, "{}[]") || strings.Contains(all[kind], "{1}") && !strings.Contains(text, "'a b'") {
 			t.Errorf("%s: %q", kind, text)
 		}
 	}
@@ -53,6 +53,8 @@ func TestWordsOfHints(t *testing.T) {
 	}{
 		{"", nil, ""},
 		{layout.ListTapes, []string{"it's {1}"}, `tape tapes lists them; tape new 'it'\''s {1}' creates it`},
+		{layout.ListTapes, []string{"12"}, "tape tapes lists them"},
+		{layout.CloseForks, []string{"try"}, "first merge or discard its forks: tape merge try, or tape discard try"},
 		{layout.PullThenPush, []string{"origin"}, "run tape pull, which brings both together, then push again"},
 		{layout.PullThenPush, []string{"team mate"}, "run tape pull 'team mate', which brings both together, then push again"},
 		{layout.PurgeOrAllow, []string{"f", "a b", "c"}, "nothing was sent; if it is a secret, revoke it and remove it with: " +
