@@ -34,7 +34,7 @@ var hostileArgs = map[string]string{
 	"onboard": "", "pull": "", "purge": "@2 --yes", "push": "", "record": "status", "record install": "claude-code --user", "record uninstall": "claude-code --user",
 	"record plugin": "{T}/plugin", "record status": "", "record sync": "", "remote": "", "remote list": "", "remote add": "more {T}/more",
 	"remote remove": "origin", "rename": "--title t", "reset": "--archive --yes", "restore": "1", "resume": "\n--print", "rm": "main --yes", "run": "hello\n,help", "run-fork": "r -- true",
-	"search": "one", "serve": "--socket {T}/s", "serve link": "", "serve link add": "main", "serve link list": "", "serve link revoke": "1", "share": "main", "show": "2", "switch": "main", "tapes": "", "textconv": "README", "verify": "",
+	"search": "one", "serve": "--socket {T}/s", "serve link": "", "serve link add": "main", "serve link list": "", "serve link revoke": "1", "share": "main", "star": "main", "tag": "main x", "show": "2", "switch": "main", "tapes": "", "textconv": "README", "verify": "",
 	"version": "", "watch": "--once {T}", "workspaces": "", "workspaces list": "", "workspaces link": ". {T}", "workspaces split": ". {T}", "workspaces unlink": ".", "review": "HEAD\nHEAD --markdown", "workspaces trust": ".",
 }
 

@@ -54,6 +54,8 @@ func commands() []command {
 		{"switch", groupTapes, newSwitchCmd},
 		{"new", groupTapes, newNewCmd},
 		{"rename", groupTapes, newRenameCmd},
+		{"star", groupTapes, newStarCmd},
+		{"tag", groupTapes, newTagCmd},
 		{"rm", groupTapes, newRmCmd},
 		{"reset", groupTapes, newResetCmd},
 		{"archives", groupTapes, newArchivesCmd},

@@ -125,9 +125,9 @@ func tapeObject(t listedTape) object {
 }
 
 // aboutMembers are the members of JSON objects that say what a tape is about. All commands use the
-// same names.
+// same names. Stars, tags and marks are members of those that have some.
 func aboutMembers(t about.Tape) object {
 	return object{{"title", orNull(t.Title)}, {"agent", orNull(t.Agent)}, {"agent_version", orNull(t.AgentVersion)}, {"model", orNull(t.Model)},
 		{"project", orNull(t.Project)}, {"project_branch", orNull(t.Branch)}, {"authors", t.Authors},
-		{"started", dateOrNull(t.Started)}, {"updated", dateOrNull(t.Updated)}}
+		{"started", dateOrNull(t.Started)}, {"updated", dateOrNull(t.Updated)}}.With("starred", t.Starred).With("tags", t.Tags).With("marks", t.Marks)
 }

@@ -21,13 +21,14 @@ type tapesOptions struct {
 	limit                int
 	project, agent, grep string
 	since, until         string
-	team                 bool
+	team, starred        bool
+	tags                 []string
 }
 
 func newTapesCmd(a *App) *cobra.Command {
 	o := &tapesOptions{app: a, limit: -1}
 	cmd := &cobra.Command{
-		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--until DATE] [--grep TEXT] [-A]",
+		Use:     "tapes [-n N] [--project DIR] [--agent NAME] [--since DATE] [--until DATE] [--grep TEXT] [--starred] [--tag TAG]... [-A]",
 		Aliases: []string{"ls"},
 		Short:   "List the sessions of the workspace, the newest first",
 		Long: `List the sessions of the workspace: those with the newest entries first, empty ones last.
@@ -38,12 +39,17 @@ person asked. In place of a session's name you can use the number in front (unti
 changes), the beginning of the name (if no other name begins with it), or - for the previous
 session. The current session is marked with *.
 
+Stars and tags are those of tape star and tape tag. Two marks say what happened, and grade nothing:
+"failed end" (it ended with an error, or its last call failed) and "failed 3×" (the same call failed
+three times).
+
 If there is room, the list shows the project, the name, the number of messages, and for each
 remote how many entries are only here (ahead) or only there (behind), as of the last push,
 fetch or pull.`,
 		Example: `  tape tapes -n 10
   tape ls --project shop --since yesterday
   tape ls --grep retry
+  tape ls --starred --tag release
   tape ls -A --since monday   # of all projects
   tape log --tape 2`,
 		SuggestFor: []string{"list", "sessions"},
@@ -56,6 +62,9 @@ fetch or pull.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.team {
+				if o.starred || len(o.tags) > 0 {
+					return usagef("the team's list has no stars and tags: leave out --starred and --tag")
+				}
 				return teamcmd.Run(o.app.onTeam).List(cmd, teamcmd.List{Limit: o.limit, Project: o.project, Agent: o.agent, Grep: o.grep, Since: o.since, Until: o.until})
 			}
 			return o.run(cmd.Context())
@@ -68,6 +77,8 @@ fetch or pull.`,
 	f.StringVar(&o.since, "since", "", "show sessions with entries of `DATE` or later")
 	f.StringVar(&o.until, "until", "", "show sessions that were begun on `DATE` or earlier")
 	f.StringVar(&o.grep, "grep", "", "show sessions whose title, name, project or branch contains `TEXT`, in any case")
+	f.BoolVar(&o.starred, "starred", false, "show sessions that have a star")
+	f.StringArrayVar(&o.tags, "tag", nil, "show sessions that have the `TAG`; several: all of them")
 	f.BoolVar(&o.team, "team", false, "list the sessions of your team, from the server of tape login")
 	a.addAllWorkspaces(cmd)
 	f.Lookup("limit").DefValue = "0"
@@ -85,7 +96,7 @@ func (o *tapesOptions) run(ctx context.Context) error {
 		return err
 	}
 	list := slices.DeleteFunc(slices.Clone(all), func(t listedTape) bool {
-		return !within(t.Tape, project) || !has(t.Agent, o.agent) || t.Updated.Before(dates.Since) || !dates.Until.IsZero() && t.Started.After(dates.Until) ||
+		return !within(t.Tape, project) || o.starred && !t.Starred || !t.HasTags(o.tags) || !has(t.Agent, o.agent) || t.Updated.Before(dates.Since) || !dates.Until.IsZero() && t.Started.After(dates.Until) ||
 			o.since+o.until != "" && t.Empty() ||
 			!slices.ContainsFunc([]string{t.Title, t.Name, t.Project, t.Branch}, func(s string) bool { return has(s, o.grep) })
 	})

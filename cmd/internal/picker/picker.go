@@ -54,6 +54,14 @@ type Picker struct {
 	finished bool
 }
 
+// hashed returns tags as people type them: with and without the #.
+func hashed(tags []string) string {
+	if len(tags) == 0 {
+		return ""
+	}
+	return "#" + strings.Join(tags, " #")
+}
+
 // New returns a picker. It begins with the sessions of the current directory's project, if there are any.
 func New(o Options) *Picker {
 	p := &Picker{Options: o, filter: textinput.New(), texts: make([]string, len(o.Sessions)), width: 80, height: 24}
@@ -65,7 +73,7 @@ func New(o Options) *Picker {
 	p.filter.SetStyles(styles)
 	others := false
 	for i, s := range o.Sessions {
-		p.texts[i] = strings.ToLower(strings.Join([]string{s.Title, s.Apart, s.ProjectBranch(), s.Project, s.Agent, s.Name}, "\n"))
+		p.texts[i] = strings.ToLower(strings.Join([]string{s.Title, s.Apart, s.ProjectBranch(), s.Project, s.Agent, s.Name, hashed(s.Tags)}, "\n"))
 		p.here, others = p.here || s.Here, others || !s.Here
 	}
 	p.both = p.here && others

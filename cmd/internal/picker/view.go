@@ -8,6 +8,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"tape/internal/show/display"
+	"tape/internal/store/about"
 )
 
 var (
@@ -147,6 +148,9 @@ func fit(s Session, cells int) string {
 	if title == "" {
 		title = s.Name
 	}
+	if s.Starred {
+		title = "★ " + title
+	}
 	return display.Truncate(display.Line(title), cells-display.Width(suffix)) + suffix
 }
 
@@ -161,7 +165,7 @@ func (p *Picker) detail() string {
 	s := p.Sessions[p.shown[p.at]]
 	var parts []string
 	for _, part := range []string{s.Agent, s.Model, display.Span(s.Started, s.Updated), display.Count(s.Messages, "message", "messages"),
-		display.Count(s.ToolCalls, "tool call", "tool calls")} {
+		display.Count(s.ToolCalls, "tool call", "tool calls"), hashed(s.Tags), about.MarksText(s.Marks)} {
 		if part != "" {
 			parts = append(parts, display.Line(part))
 		}

@@ -40,9 +40,12 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 		{">", func(t *Tape) string {
 			return strconv.Itoa(t.Number) + display.Pad(CurrentMark(t.Current && !everywhere), 1)
 		}},
-		{"~TITLE", func(t *Tape) string { return FitLabel(t.Tape, left) }},
+		{"~TITLE", func(t *Tape) string {
+			return StarSign(t.Starred) + FitLabel(t.Tape, left-display.Width(StarSign(t.Starred)))
+		}},
 		{"UPDATED", func(t *Tape) string { return display.Briefly(s.Now(), t.Updated) }},
 	}
+	columns = append(columns, labelColumns(s, list)...)
 	agent := TapeColumn{"AGENT", func(t *Tape) string {
 		if w := s.Width(); w > 0 && w < 100 {
 			first, _, _ := strings.Cut(t.Agent, "-")
@@ -50,7 +53,7 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 		}
 		return t.Agent
 	}}
-	label := TapeColumn{"", func(t *Tape) string { return t.Label() }}
+	label := TapeColumn{"", func(t *Tape) string { return StarSign(t.Starred) + t.Label() }}
 	more := []TapeColumn{
 		{"PROJECT", func(t *Tape) string {
 			if w := s.Width(); w > 0 && w < 100 && everywhere {
@@ -105,6 +108,38 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 	return columns
 }
 
+// labelColumns are the columns for tags and marks, if a tape in the list has any.
+func labelColumns(s *stdio.Streams, list []*Tape) (columns []TapeColumn) {
+	const tagCells = 18
+	if slices.ContainsFunc(list, func(t *Tape) bool { return len(t.Tags) > 0 }) {
+		columns = append(columns, TapeColumn{"TAGS", func(t *Tape) string {
+			text := strings.Join(t.Tags, ", ")
+			if w := s.Width(); w > 0 && w < 100 {
+				return display.Truncate(text, tagCells)
+			}
+			return text
+		}})
+	}
+	if slices.ContainsFunc(list, func(t *Tape) bool { return len(t.Marks) > 0 }) {
+		columns = append(columns, TapeColumn{"MARKS", func(t *Tape) string {
+			brief := make([]string, len(t.Marks))
+			for i, m := range t.Marks {
+				brief[i] = m.Brief()
+			}
+			return strings.Join(brief, ", ")
+		}})
+	}
+	return columns
+}
+
+// StarSign is what lists show before the title of a tape with a star; "" for others.
+func StarSign(starred bool) string {
+	if starred {
+		return "★ "
+	}
+	return ""
+}
+
 // FitLabel returns the label of a tape. If its end tells it from others, the title before that is cut so that the label
 // fits into cells (0 or less: it is not cut). Other labels are not cut here.
 func FitLabel(t about.Tape, cells int) string {
@@ -147,10 +182,13 @@ func Facts(t about.Tape) (pairs []any) {
 		project = strings.TrimSpace(fmt.Sprintf("%s (%s)", project, t.Branch))
 	}
 	for _, p := range [][2]string{{"title", t.Title}, {"agent", strings.TrimSpace(t.Agent + " " + t.AgentVersion)}, {"model", t.Model},
-		{"project", project}, {"authors", strings.Join(t.Authors, ", ")}} {
+		{"project", project}, {"authors", strings.Join(t.Authors, ", ")}, {"tags", strings.Join(t.Tags, ", ")}, {"marks", about.MarksText(t.Marks)}} {
 		if p[1] != "" {
 			pairs = append(pairs, p[0], display.Truncate(p[1], 150))
 		}
+	}
+	if t.Starred {
+		pairs = append(pairs, "starred", "yes")
 	}
 	return pairs
 }

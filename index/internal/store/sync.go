@@ -197,6 +197,7 @@ func (d *DB) addEntries(ctx context.Context, t *repo.Tape, k TapeRow, s *query.S
 	if err != nil {
 		return err
 	}
+	facts.Marks = w.session.Marks()
 	about, err1 := json.Marshal(facts)
 	if err1 != nil {
 		return err1

@@ -21,11 +21,11 @@ import (
 // again says which tape [Again] imports again.
 type again struct {
 	tape  *repo.Tape
-	title string // the one that a person gave it
+	facts about.Tape // with what people gave it: title, star, tags
 }
 
 // Again replaces a tape by a new import of its transcript. The former history is archived ([Result.Archived]), and
-// the title that a person gave the tape is kept. Entries that were not imported, which [Result.Own] counts, are only
+// the title, star and tags that people gave the tape are kept. Entries that were not imported, which [Result.Own] counts, are only
 // in the archive. It refuses a file that is not the tape's transcript, and a tape that a transcript cannot replace:
 // one that was purged, or that another agent continued.
 func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version string, o Options) (res Result, err error) {
@@ -67,7 +67,7 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 		if format.Keys == nil {
 			imported = len(has) > 0
 		}
-		if !imported && e.ID > 1 && jsonl.GetString(e.Payload, "name") != about.TitleEvent {
+		if !imported && e.ID > 1 && !about.IsLabel(jsonl.GetString(e.Payload, "name")) {
 			own++
 		}
 	}
@@ -87,7 +87,7 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 		return nil
 	})
 	defer batch.Close()
-	o.again = &again{t, facts.Given}
+	o.again = &again{t, facts}
 	o.Tape = strings.TrimSuffix(t.Name(), "/"+info.Agent)
 	if err := batch.add(ctx, outcome{o: o, res: Result{File: path, Format: o.Format}}); err != nil {
 		return res, err
@@ -100,6 +100,30 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 	}
 	res.Own = own
 	return res, nil
+}
+
+// relabel gives the new tape the title, the star and the tags that people gave the old one.
+func (a *again) relabel(ctx context.Context, tx *repo.Tx) error {
+	var events []repo.Draft
+	if a.facts.Given != "" {
+		events = append(events, repo.Event(about.TitleEvent, record.NewObject(64).Str("title", a.facts.Given).Done()))
+	}
+	if a.facts.Starred {
+		events = append(events, repo.Event(about.StarEvent, about.StarData(true)))
+	}
+	if len(a.facts.Tags) > 0 {
+		data, err := about.Tape{}.TagData(a.facts.Tags, nil)
+		if err != nil {
+			return err
+		}
+		events = append(events, repo.Event(about.TagEvent, data))
+	}
+	for _, e := range events {
+		if _, err := tx.Append(ctx, e); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // fits refuses a transcript that would go to another tape, or to a fork of this one. A nil again accepts any.

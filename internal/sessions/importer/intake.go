@@ -432,9 +432,8 @@ func (in *intake) finish(ctx context.Context, cause error) error {
 		return in.err
 	}
 	in.merge(ctx, func(*openFork) bool { return true })
-	if in.err == nil && in.again != nil && in.again.title != "" {
-		_, err := in.tx.Append(ctx, repo.Event(about.TitleEvent, record.NewObject(64).Str("title", in.again.title).Done()))
-		in.fail(err)
+	if in.err == nil && in.again != nil {
+		in.fail(in.again.relabel(ctx, in.tx))
 	}
 	if in.err == nil {
 		in.fail(in.tx.Checkpoint(ctx))

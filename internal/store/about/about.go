@@ -39,6 +39,10 @@ type Tape struct {
 	Renamed string `json:"renamed,omitempty"` // by a person, in the agent
 	Given   string `json:"given,omitempty"`   // by a person, to the tape
 
+	Starred bool     `json:"starred,omitempty"` // by a person, see StarEvent
+	Tags    []string `json:"tags,omitempty"`    // by people, sorted, see TagEvent
+	Marks   []Mark   `json:"marks,omitempty"`   // set by the index, which counts what was done
+
 	// Unclaimed are titles whose leaf has not come yet, see wait.
 	Unclaimed []leafTitle `json:"unclaimed,omitempty"`
 
@@ -144,8 +148,8 @@ func (t *Tape) Add(e layout.Entry) {
 		}
 	case layout.KindEvent:
 		name := EventName(e.Payload)
-		if t.addTitle(e, name) {
-			return // a new title does not count as activity
+		if t.addTitle(e, name) || t.addLabel(e, name) {
+			return // a new title, star or tag does not count as activity
 		}
 		t.event(e, name)
 	}

@@ -49,6 +49,7 @@ type call struct {
 	ID, Tool string
 	Touches  []Touch `json:",omitempty"`
 	Shell    bool    `json:",omitempty"` // it may have done something although it failed
+	Same     uint64  `json:",omitempty"` // equal for calls that do the same
 }
 
 // result is the result of a call.
@@ -244,9 +245,11 @@ func (n *Note) readCalls(e layout.Entry, list []byte) {
 		c := call{ID: jsonl.GetString(raw, "id")}
 		tool, args := functionOf(raw)
 		c.Tool = cmp.Or(tool, "call")
-		if what := effectOf(c.Tool); what != nothing {
+		what := effectOf(c.Tool)
+		if what != nothing {
 			c.Touches, c.Shell = touchesOf(what, args), what == shell
 		}
+		c.Same = sameCall(c.Tool, what, args)
 		for i := range c.Touches {
 			c.Touches[i].Entry = e.ID
 		}
@@ -270,7 +273,7 @@ func readEvent(e layout.Entry) *Note {
 		if !e.Hidden() {
 			n.readSession(jsonl.Get(e.Payload, "data"))
 		}
-	case about.TitleEvent:
+	case about.TitleEvent, about.StarEvent, about.TagEvent:
 		n.aside = true
 	case "project.commit":
 		n.commit = strings.TrimSpace(short(jsonl.GetString(e.Payload, "data", "id")) + " " + short(jsonl.GetString(e.Payload, "data", "subject")))

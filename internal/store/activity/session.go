@@ -28,6 +28,10 @@ type Session struct {
 	Own     int64  `json:",omitempty"` // date of the first fact that the agent did not copy, in microseconds since 1970
 	Copying bool   `json:",omitempty"` // the last fact counts on another tape
 
+	LastFailed bool    `json:",omitempty"` // the last call that has a result
+	Again      bool    `json:",omitempty"` // a call failed three times
+	Failures   []again `json:",omitempty"` // calls that failed
+
 	reply []byte // of the last answer, see Note
 	sums  Sums
 }
@@ -131,6 +135,9 @@ func (s *Session) Add(id, at int64, n *Note, elsewhere bool) {
 	if elsewhere {
 		s.skip(n)
 		return
+	}
+	if n.turn {
+		s.LastFailed = false
 	}
 	if n.turn && !s.Helper {
 		s.work(at, s.Model).Turns++
@@ -344,8 +351,9 @@ func (s *Session) end(at int64, results []result, active int64) {
 			active = 0
 		}
 		if c.Failed = r.failed; c.Failed {
-			s.fail(at, c.Tool)
+			s.fail(at, c.call)
 		}
+		s.LastFailed = c.Failed
 		if !r.rejected && (!r.failed || c.Shell) {
 			for i := range c.Touches {
 				c.Touches[i].Path = inDir(s.Dir, c.Touches[i].Path)
@@ -359,9 +367,10 @@ func (s *Session) end(at int64, results []result, active int64) {
 	}
 }
 
-func (s *Session) fail(at int64, tool string) {
-	s.tool(at, tool).Failed++
+func (s *Session) fail(at int64, c call) {
+	s.tool(at, c.Tool).Failed++
 	s.work(at, s.Model).Failed++
+	s.countFailure(c)
 }
 
 // detail corrects what was assumed about a call: what it changed, and how long it ran.
@@ -372,8 +381,8 @@ func (s *Session) detail(at int64, d detail) {
 	}
 	c := &s.Done[i]
 	if d.failed && !c.Failed {
-		c.Failed = true
-		s.fail(at, c.Tool)
+		c.Failed, s.LastFailed = true, s.LastFailed || i == len(s.Done)-1
+		s.fail(at, c.call)
 	}
 	if d.known && len(c.Touches) == 1 && c.Touches[0].Writes > 0 {
 		t := c.Touches[0]
