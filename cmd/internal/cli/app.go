@@ -65,7 +65,7 @@ func Run(ctx context.Context, a *App, args []string) int {
 	root.SetOut(a.Out)
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = a.withSuggestion(ctx, err)
+	err = a.withFirstStep(cmd, a.withSuggestion(ctx, err))
 	a.tellRecording(cmd)
 	if closed := a.Close(); err == nil || isClosedPipe(err) && closed != nil {
 		err = closed

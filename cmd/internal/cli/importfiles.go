@@ -9,7 +9,6 @@ import (
 	"tape/cmd/internal/importing"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
-	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -47,7 +46,7 @@ func (o *importOptions) discover(ctx context.Context) error {
 		o.files = append(o.files, files...)
 	}
 	if len(found) == 0 {
-		return layout.NotFound("name the files: tape import FILE…", "no transcripts of sessions in %s by %s", quoted(project), strings.Join(agents.Names(), ", "))
+		return o.nothingHere(ctx, project, agents)
 	}
 	o.app.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), importing.ShortPath(&o.app.Streams, project, 0))
 	return nil

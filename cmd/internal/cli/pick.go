@@ -31,6 +31,13 @@ type PickOptions struct {
 // runAlone runs tape without a command. On a terminal the user chooses one of the sessions. If there are none, or
 // there is no terminal, it shows the help.
 func (a *App) runAlone(cmd *cobra.Command) error {
+	if a.Host == nil {
+		if imported, err := a.offerImport(cmd.Context()); err != nil {
+			return err
+		} else if imported {
+			a.store = nil
+		}
+	}
 	_, hostErr := findHost()
 	switch {
 	case a.Host != nil && os.Getenv(envHostFor) == "", a.Host == nil && (hostErr != nil || !a.canPick()):

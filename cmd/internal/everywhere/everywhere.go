@@ -25,7 +25,7 @@ func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f
 	}
 	tell(others, warn)
 	if len(dirs) == 0 {
-		return nil, layout.NotFound("tape init creates one; tape import --all imports the sessions of all projects", "you have no workspaces")
+		return nil, layout.NotFound("tape import --all imports the sessions that your agents have; tape init creates an empty workspace", "you have no workspaces")
 	}
 	results, errs := make([]T, len(dirs)), make([]error, len(dirs))
 	var wait sync.WaitGroup

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/walk"
@@ -215,4 +217,53 @@ func (s Session) isOf(dir string) bool {
 	head := make([]byte, 4<<10)
 	n, _ := src.R.ReadAt(head, 0)
 	return closer.Close() == nil && s.format.Files.MadeIn(head[:n], dir)
+}
+
+// errSome ends a walk at the first transcript.
+var errSome = errors.New("there is one")
+
+// Any reports whether agents have sessions. It stops at the first one, and reads no file.
+func Any(agents importer.Formats, getenv func(string) string) bool {
+	for _, agent := range agents {
+		if databases, _ := importer.Databases(agent, getenv); len(databases) > 0 {
+			return true
+		}
+		for _, folder := range importer.Folders(agent, getenv) {
+			err := walk.Files(folder, func(path string, st fs.FileInfo, err error) error {
+				if err == nil && st.Mode().IsRegular() && (importer.Formats{agent}).IsTranscript(path) {
+					return errSome
+				}
+				return nil
+			})
+			if errors.Is(err, errSome) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Elsewhere names the directories, other than here, in which agents have sessions: those with the most first, at most
+// most of them, and how many there are besides.
+func Elsewhere(ctx context.Context, s *stdio.Streams, agents importer.Formats, here string, most int) (names []string, more int, err error) {
+	found, err := Find(ctx, agents, s.Getenv, func(int) {})
+	if err != nil {
+		return nil, 0, err
+	}
+	counts := map[string]int{}
+	var dirs []string
+	for _, p := range found.Projects {
+		if p.Dir == here || len(p.Sessions) == 0 {
+			continue
+		}
+		if counts[p.Dir] == 0 {
+			dirs = append(dirs, p.Dir)
+		}
+		counts[p.Dir] += len(p.Sessions)
+	}
+	slices.SortStableFunc(dirs, func(x, y string) int { return cmp.Or(counts[y]-counts[x], strings.Compare(x, y)) })
+	for _, dir := range dirs[:min(most, len(dirs))] {
+		names = append(names, ShortPath(s, dir, 0)+fmt.Sprintf(" (%d)", counts[dir]))
+	}
+	return names, len(dirs) - len(names), nil
 }

@@ -164,8 +164,8 @@ func (p *Picker) detail() string {
 	}
 	s := p.Sessions[p.shown[p.at]]
 	var parts []string
-	for _, part := range []string{s.Agent, s.Model, display.Span(s.Started, s.Updated), display.Count(s.Messages, "message", "messages"),
-		display.Count(s.ToolCalls, "tool call", "tool calls"), hashed(s.Tags), about.MarksText(s.Marks)} {
+	for _, part := range []string{s.Agent, hashed(s.Tags), about.MarksText(s.Marks), s.Model, display.Span(s.Started, s.Updated), display.Count(s.Messages, "message", "messages"),
+		display.Count(s.ToolCalls, "tool call", "tool calls")} {
 		if part != "" {
 			parts = append(parts, display.Line(part))
 		}

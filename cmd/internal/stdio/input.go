@@ -89,15 +89,21 @@ func (s *Streams) Tell(format string, args ...any) { fmt.Fprintf(s.Stderr, forma
 
 // Ask asks on the terminal, and returns the line that is typed; "" at the end of the input.
 func (s *Streams) Ask(ctx context.Context, format string, args ...any) (string, error) {
+	answer, _, err := s.AskEnter(ctx, format, args...)
+	return answer, err
+}
+
+// AskEnter is Ask for a question to which Enter alone is an answer. entered is false at the end of the input.
+func (s *Streams) AskEnter(ctx context.Context, format string, args ...any) (answer string, entered bool, err error) {
 	fmt.Fprintf(s.Stderr, format, args...)
 	in, end := NewInput(ctx, s.Stdin)
 	defer end()
-	answer, err := bufio.NewReader(in).ReadString('\n')
+	answer, err = bufio.NewReader(in).ReadString('\n')
 	if ctx.Err() != nil {
-		return "", ctx.Err()
+		return "", false, ctx.Err()
 	}
 	if err != nil {
 		fmt.Fprintln(s.Stderr)
 	}
-	return strings.TrimSpace(answer), nil
+	return strings.TrimSpace(answer), err == nil, nil
 }
