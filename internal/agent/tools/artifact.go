@@ -37,7 +37,7 @@ func (s *Set) Keep(ctx context.Context, c hooks.ToolContext, tool, text string) 
 	}
 	shown, redrawn := text, false
 	if printed(tool) {
-		shown, redrawn = asShown(text)
+		shown, redrawn = display.AsShown(text, false)
 	}
 	chars := utf8.RuneCountInString(shown)
 	if chars <= LongestResult && !redrawn {

@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"tape/internal/serve/web/entries"
+	"tape/internal/show/block"
 	"tape/internal/show/comparison"
 	"tape/internal/show/display"
 	"tape/internal/show/plain"
-	"tape/internal/show/prose"
 	"tape/internal/store/query"
 	"tape/internal/text/entrydiff"
 	"tape/repo"
@@ -167,14 +167,14 @@ func sideOf(e repo.Entry) *diffSide {
 	if role := e.Role(); role != "" {
 		who = role
 	}
-	return &diffSide{ID: e.ID, Who: display.Line(who), Text: template.HTML(prose.Escape(text))} //nolint:gosec // escaped
+	return &diffSide{ID: e.ID, Who: display.Line(who), Text: template.HTML(block.Escape(text))} //nolint:gosec // escaped
 }
 
 // words returns two texts in which the differing words are marked.
 func words(a, b string) (left, right template.HTML) {
 	var l, r strings.Builder
 	for _, span := range entrydiff.Words(shortened(a), shortened(b), 200*time.Millisecond) {
-		text := prose.Escape(span.Text)
+		text := block.Escape(span.Text)
 		switch span.Op {
 		case entrydiff.Delete:
 			l.WriteString("<del>" + text + "</del>")

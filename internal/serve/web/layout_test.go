@@ -82,7 +82,7 @@ func TestLayout(t *testing.T) {
 	s.wide()
 	ctx := s.browser()
 	s.fits(ctx, "/", "/search?q=checkout", "/digest", "/stats", "/t/main", "/t/main/@5", "/t/main/-/stats", "/t/main/-/forks", "/t/main/-/outline", "/t/main/-/entry/6", "/t/main/-/links",
-		"/t/work", "/t/work/@3", "/t/work/@5", "/t/work/@7", "/t/work/-/stats", "/diff?tape=main&a=main&b=main%2Ftry-wal", "/diff?tape=main&a=main&b=work", "/t/wide", "/t/wide/@2", "/t/none")
+		"/t/work", "/t/work/@2", "/t/work/@3", "/t/work/@5", "/t/work/@7", "/t/work/end", "/t/work/-/stats", "/diff?tape=main&a=main&b=main%2Ftry-wal", "/diff?tape=main&a=main&b=work", "/t/wide", "/t/wide/@2", "/t/none")
 	dir := os.Getenv("TAPE_TEST_WORKSPACE")
 	if dir == "" {
 		return

@@ -12,7 +12,7 @@ import (
 
 	"tape/index"
 	"tape/internal/sessions/filter"
-	"tape/internal/show/prose"
+	"tape/internal/show/block"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -183,10 +183,10 @@ func marked(text string, spans [][2]int) template.HTML {
 		if sp[0] < at || sp[1] > len(text) || sp[0] > sp[1] {
 			continue
 		}
-		b.WriteString(prose.Escape(text[at:sp[0]]) + "<mark>" + prose.Escape(text[sp[0]:sp[1]]) + "</mark>")
+		b.WriteString(block.Escape(text[at:sp[0]]) + "<mark>" + block.Escape(text[sp[0]:sp[1]]) + "</mark>")
 		at = sp[1]
 	}
-	return template.HTML(b.String() + prose.Escape(text[at:])) //nolint:gosec // each piece is escaped above
+	return template.HTML(b.String() + block.Escape(text[at:])) //nolint:gosec // each piece is escaped above
 }
 
 // find lists the entries of a session that contain a text: the browser's own search finds

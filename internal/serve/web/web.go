@@ -22,6 +22,7 @@ import (
 	"tape/internal/serve/web/entries"
 	"tape/internal/serve/web/guard"
 	"tape/internal/sessions/importer"
+	"tape/internal/show/block"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
 	"tape/internal/show/prose"
@@ -247,21 +248,23 @@ func (s *View) show(r *request, name, title string, data any) error {
 
 func (s *View) funcs() template.FuncMap {
 	return template.FuncMap{
-		"line":    display.PageLine,
-		"asset":   func(name string) string { return s.Base + assetsPath + name },
-		"bytes":   func(n int) string { return display.Bytes(int64(n)) },
-		"took":    display.Work,
-		"num":     display.Number,
-		"esc":     url.PathEscape,
-		"changed": entries.Changed,
-		"person":  func(author string) string { return entries.PersonOf(author).Name },
-		"agent":   agentName,
-		"label":   labelOf,
-		"when":    when,
-		"args":    func(a, b any) struct{ A, B any } { return struct{ A, B any }{a, b} },
-		"list":    func(all ...any) []any { return all },
-		"clock":   clock,
-		"day":     s.dayName,
+		"line":  display.PageLine,
+		"asset": func(name string) string { return s.Base + assetsPath + name },
+		"bytes": func(n int) string { return display.Bytes(int64(n)) },
+		"took":  display.Work,
+		"num":   display.Number,
+		"esc":   url.PathEscape,
+		"changed": func(added, removed int64) template.HTML {
+			return template.HTML(block.Changed(added, removed)) //nolint:gosec // numbers
+		},
+		"person": func(author string) string { return entries.PersonOf(author).Name },
+		"agent":  agentName,
+		"label":  labelOf,
+		"when":   when,
+		"args":   func(a, b any) struct{ A, B any } { return struct{ A, B any }{a, b} },
+		"list":   func(all ...any) []any { return all },
+		"clock":  clock,
+		"day":    s.dayName,
 		"phase": func(name string) string {
 			if name == layout.FirstAnchor {
 				return "Start"

@@ -11,11 +11,14 @@ const KeptInPages = "\n\t" + joiners
 
 const joiners = "\u200c\u200d"
 
-// Page makes text safe to show in a page or a document.
-func Page(s string) string { return Safe(s, KeptInPages) }
+// Page makes text safe to show in a page or a document. What only moves a terminal's cursor or sets its colours is
+// dropped; see Styled.
+func Page(s string) string { return Safe(withoutControls(s), KeptInPages) }
 
 // PageLine makes a name or a line of text safe to show in a page.
-func PageLine(s string) string { return Safe(s, joiners) }
+func PageLine(s string) string {
+	return Safe(strings.ReplaceAll(withoutControls(s), "\n", " "), joiners)
+}
 
 // Title makes one line of text for a page, and cuts it to the given number of bytes.
 func Title(s string, most int) string {

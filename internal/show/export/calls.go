@@ -4,6 +4,7 @@ import (
 	"path"
 	"strings"
 
+	"tape/internal/show/block"
 	"tape/internal/show/callview"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -24,9 +25,7 @@ func (p *page) subject(v callview.View) {
 	default:
 		p.put(`<span class="brief" dir="auto">{}</span>`, text)
 	}
-	if v.Added+v.Removed > 0 {
-		p.put(` <span class="pm"><span class="plus">+{}</span> <span class="minus">−{}</span></span>`, v.Added, v.Removed)
-	}
+	p.put(" {}", markup(block.Changed(v.Added, v.Removed)))
 }
 
 // change shows what a call does to files, the command that it runs, or its tasks. If it reports false, the
@@ -40,7 +39,7 @@ func (p *page) change(v callview.View, e repo.Entry) (shown bool) {
 		p.data("", "$ "+v.Command, e)
 		return true
 	case callview.Tasks:
-		p.tasks(v.Tasks)
+		p.put("{}", markup(block.Tasks(v.Tasks)))
 		return true
 	case callview.Edit, callview.Write:
 		if v.Code != "" {
@@ -48,42 +47,28 @@ func (p *page) change(v callview.View, e repo.Entry) (shown bool) {
 			return true
 		}
 		for _, f := range v.Files {
-			if shown = shown || len(f.Hunks) > 0; len(v.Files) > 1 || f.Op != "" {
-				p.put("<p class=\"label\"><code>{}</code> {}</p>\n", display.Title(f.Path, nameMost), f.Op)
-			}
-			for _, h := range f.Hunks {
+			shown = shown || len(f.Hunks) > 0
+			p.put("<div class=\"filediff\">{}", markup(block.FileHead(f.Path, f.Op, f.Added, f.Removed)))
+			for i, h := range f.Hunks {
+				p.put("{}", markup(block.HunkHead(h.From, i == 0)))
 				p.diff(h.Lines, e)
 			}
+			p.put("</div>\n")
 		}
 	}
 	return shown
 }
 
-func (p *page) tasks(list []callview.Task) {
-	p.put("<ul class=\"tasks\">\n")
-	for _, t := range list {
-		sign := map[string]string{"done": "✓", "doing": "▸"}[t.State]
-		p.put("<li>{} <span dir=\"auto\">{}</span></li>\n", sign, display.Title(t.Text, nameMost))
-	}
-	p.put("</ul>\n")
-}
-
 // diff shows the lines of a change.
 func (p *page) diff(lines []display.TextLine, e repo.Entry) {
-	p.put("<pre class=\"diff\">\n")
-	size := 0
-	for i, l := range lines {
-		if size += len(l.Text); p.pieces != nil && p.pieces.Whole != nil && (i >= 2*shownLines || size > 2*p.limit(shownBytes)) {
-			p.put("</pre>\n")
-			p.elsewhere(strings.Repeat("\n", len(lines)-i), e)
-			return
-		}
-		tag := markup(map[byte]string{'+': "ins", '-': "del"}[l.Sign])
-		if tag == "" {
-			tag = "span"
-		}
-		p.put("<{}>{} {}</{}>", tag, string(l.Sign), l.Text, tag)
+	end, size := 0, 0
+	for end < len(lines) && (p.pieces == nil || p.pieces.Whole == nil || end < 2*shownLines && size <= 2*p.limit(shownBytes)) {
+		size += len(lines[end].Text)
+		end++
 	}
 	p.spent += size
-	p.put("</pre>\n")
+	p.put("<pre class=\"diff\">{}</pre>\n", markup(block.Diff(lines[:end])))
+	if end < len(lines) {
+		p.elsewhere(strings.Repeat("\n", len(lines)-end), e)
+	}
 }

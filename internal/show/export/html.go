@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tape/internal/show/block"
 	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
@@ -23,8 +24,8 @@ var colours string
 //go:embed page.css
 var pageRules string
 
-// Colours is the part of a style sheet that all pages share.
-func Colours() string { return colours }
+// Colours is the part of a style sheet that all pages share, with the style of blocks.
+func Colours() string { return colours + block.Style() }
 
 // How much of a text a page shows unfolded.
 const (
@@ -41,9 +42,11 @@ type page struct {
 	w           *output
 	renderProse func(text string, lines int) string // see Source.Prose
 	zone        string
-	dir         string // of the project: paths below it are relative
-	inside      bool   // a section is open
-	inHelper    bool   // what follows was done by a subagent
+	dir         string         // of the project: paths below it are relative
+	inside      bool           // a section is open
+	inHelper    bool           // what follows was done by a subagent
+	shape       callview.Shape // of the call that is open
+	inResult    bool
 
 	published bool // see Source.Published; what the model thought is shown
 	hidden    int  // events that were left out
@@ -72,7 +75,7 @@ func (p *page) put(format markup, args ...any) {
 		case markup:
 			p.w.text(string(arg))
 		case string:
-			p.w.text(inHTML.Replace(display.Page(arg)))
+			p.w.text(block.Escape(arg))
 		default:
 			p.w.printf("%d", arg)
 		}
@@ -80,8 +83,6 @@ func (p *page) put(format markup, args ...any) {
 	}
 	p.w.text(string(format))
 }
-
-var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
 
 func (p *page) begin(t top) {
 	p.zone, p.dir = t.zone, t.dir
@@ -241,6 +242,7 @@ func (p *page) stampWith(e repo.Entry, ref markup, ids ...any) {
 // call shows a call folded together with its results.
 func (p *page) call(c *conversation.Call, e repo.Entry) {
 	v := callview.Of(c, p.dir)
+	p.shape = v.Shape
 	p.put(`<details class="call"><summary><code>{}</code> `, display.Title(cmp.Or(v.Shape.Verb(), c.Name), nameMost))
 	p.subject(v)
 	switch {
@@ -272,7 +274,10 @@ func (p *page) late(of *conversation.Call, e repo.Entry) {
 	}
 }
 
-func (p *page) endCall() { p.put("</details>\n") }
+func (p *page) endCall() {
+	p.shape = ""
+	p.put("</details>\n")
+}
 
 // result begins a result; the first one of an entry has the entry's id.
 func (p *page) result(r conversation.Result) {
@@ -282,9 +287,13 @@ func (p *page) result(r conversation.Result) {
 	}
 	p.put(">\n")
 	p.label(r.Title(), r.Entry)
+	p.inResult = true
 }
 
-func (p *page) endResult() { p.put("</div>\n") }
+func (p *page) endResult() {
+	p.inResult = false
+	p.put("</div>\n")
+}
 
 // data writes text. Long text, and text with a name, is folded.
 func (p *page) data(name, text string, e repo.Entry) {
@@ -313,7 +322,21 @@ func (p *page) picture(it conversation.ContentPart, _ repo.Entry) {
 }
 
 // pre writes a block of text. HTML parsers drop the first newline.
-func (p *page) pre(text string) { p.put("<pre{}>\n{}</pre>\n", language(text), text) }
+func (p *page) pre(text string) {
+	class, inside := "", ""
+	switch {
+	case p.shape == callview.Command && p.inResult:
+		class = "term out"
+	case p.shape == callview.Command:
+		class = "term"
+	case p.shape == callview.Search && p.inResult:
+		class, inside = "matches", block.Matches(text)
+	}
+	if class != "" {
+		class = ` class="` + class + `"`
+	}
+	p.put("<pre{}{}>\n{}</pre>\n", markup(class), language(text), markup(cmp.Or(inside, block.Text(text))))
+}
 
 // events shows a run of events folded on one line.
 func (p *page) events(events []conversation.Event) {

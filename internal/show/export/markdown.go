@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"tape/internal/show/block"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -199,7 +200,7 @@ func (d *document) events(events []conversation.Event) {
 		d.thoughts(events)
 		return
 	}
-	d.w.printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), inHTML.Replace(display.Title(eventNames(events), 200)))
+	d.w.printf("\n<details><summary>%s: %s</summary>\n", display.Count(len(events), "event", "events"), block.Escape(display.Title(eventNames(events), 200)))
 	var list strings.Builder
 	for _, ev := range events {
 		e := ev.Entry

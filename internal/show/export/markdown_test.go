@@ -161,7 +161,7 @@ func TestMarkdownProse(t *testing.T) {
 		{"http://a.example/`<b>`", "> http://a.example/\\`&lt;b>\\`"},
 		{"cost $5 and $6 ~~~", "> cost \\$5 and \\$6 \\~~~"},
 		{"\\`<b>` and \\<b>", "> \\\\`<b>` and \\\\&lt;b>"},
-		{"\x1b[31m\u202e", "> \\x1b[31m&lt;U+202E>"},
+		{"\x1b[31m\u202e", "> &lt;U+202E>"},
 		{"[!WARNING]\nboo", "> \\[!WARNING]  \n> boo"},
 	} {
 		r := record(t)

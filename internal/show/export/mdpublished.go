@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"tape/internal/show/block"
 	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
@@ -14,7 +15,7 @@ import (
 
 // fold begins a fold; what and about are the line that stays visible.
 func (d *document) fold(what, about string) {
-	d.w.printf("\n%s<b>%s</b> %s</summary>\n", FoldBegins, inHTML.Replace(what), inHTML.Replace(about))
+	d.w.printf("\n%s<b>%s</b> %s</summary>\n", FoldBegins, block.Escape(what), block.Escape(about))
 }
 
 // folded begins a call, which is folded together with its results.

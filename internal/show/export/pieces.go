@@ -56,7 +56,7 @@ func (h *Subagent) Begin() []byte {
 const HelperEnd = "</details>\n"
 
 // Style is the stylesheet of pages.
-func Style() string { return colours + pageRules }
+func Style() string { return Colours() + pageRules }
 
 // Top has what stands above the conversation on a session's page.
 type Top struct {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/outline"
@@ -303,16 +304,24 @@ func renderToolCalls(r renderer, it *conversation.Item) {
 func renderCalls(r renderer, it *conversation.Item) {
 	for _, c := range it.Calls {
 		r.call(c, it.Entry)
+		command := callview.Of(c, "").Shape == callview.Command
 		for _, res := range c.Results {
-			renderResult(r, res)
+			renderResult(r, res, command)
 		}
 		r.endCall()
 	}
 }
 
-func renderResult(r renderer, res conversation.Result) {
+// renderResult renders a result. What a command printed is shown as on a terminal.
+func renderResult(r renderer, res conversation.Result, command bool) {
 	r.result(res)
 	parts := res.Parts
+	if command {
+		parts = slices.Clone(parts)
+		for i := range parts {
+			parts[i].Text, _ = display.AsShown(parts[i].Text, true)
+		}
+	}
 	if !slices.ContainsFunc(parts, func(p conversation.ContentPart) bool { return p.Text != "" }) {
 		parts = []conversation.ContentPart{{Text: "(empty)"}}
 	}
@@ -330,7 +339,7 @@ func renderResults(r renderer, it *conversation.Item) {
 	}
 	for _, res := range it.Results {
 		r.late(res.Of, it.Entry)
-		renderResult(r, res)
+		renderResult(r, res, false)
 		r.endCall()
 	}
 }

@@ -8,6 +8,8 @@ import (
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
+
+	"tape/internal/show/block"
 )
 
 // nodes renders the nodes for which goldmark's HTML is not what pages need.
@@ -41,9 +43,9 @@ func isLink(n ast.Node, dest []byte) bool {
 }
 
 func anchor(w util.BufWriter, dest, title []byte) {
-	put(w, `<a rel="noopener noreferrer nofollow" href="`+Escape(string(util.URLEscape(dest, true)))+`"`)
+	put(w, `<a rel="noopener noreferrer nofollow" href="`+block.Escape(string(util.URLEscape(dest, true)))+`"`)
 	if len(title) > 0 {
-		put(w, ` title="`+Escape(string(title))+`"`)
+		put(w, ` title="`+block.Escape(string(title))+`"`)
 	}
 	put(w, ">")
 }
@@ -54,9 +56,9 @@ func endLink(w util.BufWriter, n ast.Node, dest, title []byte) {
 	case isLink(n, dest):
 		put(w, "</a>")
 	case len(title) > 0:
-		put(w, " ("+Escape(string(dest)+" "+string(title))+")")
+		put(w, " ("+block.Escape(string(dest)+" "+string(title))+")")
 	default:
-		put(w, " ("+Escape(string(dest))+")")
+		put(w, " ("+block.Escape(string(dest))+")")
 	}
 }
 
@@ -75,7 +77,7 @@ func autoLink(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Walk
 		return ast.WalkContinue, nil
 	}
 	a := n.(*ast.AutoLink)
-	dest, label := a.URL(src), Escape(string(a.Label(src)))
+	dest, label := a.URL(src), block.Escape(string(a.Label(src)))
 	if a.AutoLinkType == ast.AutoLinkEmail {
 		dest = append([]byte("mailto:"), dest...)
 	}
@@ -116,7 +118,7 @@ func rawHTML(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkS
 	if segs := n.(*ast.RawHTML).Segments; entering {
 		for i := range segs.Len() {
 			seg := segs.At(i)
-			put(w, Escape(string(seg.Value(src))))
+			put(w, block.Escape(string(seg.Value(src))))
 		}
 	}
 	return ast.WalkSkipChildren, nil
@@ -129,7 +131,7 @@ func htmlBlock(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Wal
 		if b.HasClosure() {
 			text += string(b.ClosureLine.Value(src))
 		}
-		put(w, "<pre tabindex=\"0\">\n"+Escape(text)+"</pre>\n")
+		put(w, "<pre tabindex=\"0\">\n"+block.Escape(text)+"</pre>\n")
 	}
 	return ast.WalkSkipChildren, nil
 }
@@ -138,7 +140,7 @@ func htmlBlock(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.Wal
 func (n nodes) fenced(w util.BufWriter, src []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	if b := node.(*ast.FencedCodeBlock); entering {
 		if b.Info != nil {
-			put(w, `<p class="info">`+Escape(string(b.Info.Value(src)))+"</p>\n")
+			put(w, `<p class="info">`+block.Escape(string(b.Info.Value(src)))+"</p>\n")
 		}
 		put(w, string(n.Code(string(b.Lines().Value(src)), string(b.Language(src)))))
 	}
@@ -189,7 +191,7 @@ func cell(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStat
 	if lines := n.Lines(); n.NextSibling() == nil && lines.Len() > 0 {
 		rest, _, _ := bytes.Cut(src[lines.At(0).Stop:], []byte("\n"))
 		if text := strings.Trim(string(rest), " \t|"); text != "" {
-			put(w, " | "+Escape(text))
+			put(w, " | "+block.Escape(text))
 		}
 	}
 	put(w, "</"+tag+">\n")

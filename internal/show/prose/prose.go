@@ -25,6 +25,7 @@ import (
 	gtext "github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
+	"tape/internal/show/block"
 	"tape/internal/show/display"
 )
 
@@ -118,17 +119,17 @@ func plain(text string, lines int) string {
 		const lineBytes = 400 // a longer line counts as several
 		head, rest = display.Cut(text, lines, lines*lineBytes)
 	}
-	b.WriteString("<pre tabindex=\"0\">\n" + Escape(head) + "</pre>\n")
+	b.WriteString("<pre tabindex=\"0\">\n" + block.Escape(head) + "</pre>\n")
 	if rest != "" {
 		more(&b, rest)
-		b.WriteString("<pre tabindex=\"0\">\n" + Escape(rest) + "</pre>\n</details>\n")
+		b.WriteString("<pre tabindex=\"0\">\n" + block.Escape(rest) + "</pre>\n</details>\n")
 	}
 	return b.String()
 }
 
 // more opens the fold around the rest of a text.
 func more(b *bytes.Buffer, rest string) {
-	b.WriteString(`<details class="more"><summary>` + Escape(display.Amount(rest)) + "</summary>\n")
+	b.WriteString(`<details class="more"><summary>` + block.Escape(display.Amount(rest)) + "</summary>\n")
 }
 
 // costly reports whether parsing a text as Markdown might take seconds.
@@ -161,9 +162,6 @@ func deep(doc ast.Node) bool {
 	})
 	return most > maxDepth
 }
-
-// Escape returns text as HTML, safe to show.
-func Escape(s string) string { return template.HTMLEscapeString(display.Page(s)) }
 
 // Code returns code as HTML, in the colours of a language. language may be the name of a file.
 func (r *Renderer) Code(text, language string) template.HTML {

@@ -27,7 +27,7 @@ func TestMarkdown(t *testing.T) {
 		{"see https://example.org/a_(b)?c=1&d. And", `<p>see ` + toWeb + `https://example.org/a_(b)?c=1&amp;d">https://example.org/a_(b)?c=1&amp;d</a>. And</p>`},
 		{"(http://a.example) <http://b.example> <me@c.example>", `<p>(` + toWeb + `http://a.example">http://a.example</a>) ` + toWeb + `http://b.example">http://b.example</a> ` + toWeb + `mailto:me@c.example">me@c.example</a></p>`},
 		{"[a `b`](https://a.example 'c') ![d](https://d.example)", `<p>` + toWeb + `https://a.example" title="c">a <code>b</code></a> ` + toWeb + `https://d.example">image: d</a></p>`},
-		{"a\u202eb\x1b[1m", `<p>a&lt;U+202E&gt;b\x1b[1m</p>`},
+		{"a\u202eb\x1b[1m", `<p>a&lt;U+202E&gt;b</p>`},
 	} {
 		if got := strings.TrimSpace(string(r.HTML(c.in))); got != c.out {
 			t.Errorf("%q becomes\n%s\nwant\n%s", c.in, got, c.out)
@@ -90,8 +90,5 @@ func TestCode(t *testing.T) {
 	}
 	if got := string(r.Code(strings.Repeat("func\n", maxCode/5+1), "go")); strings.Contains(got, "<span") {
 		t.Error("code over the limit has colours")
-	}
-	if got, want := Escape("<a>\x1b\u202e"), `&lt;a&gt;\x1b&lt;U+202E&gt;`; got != want {
-		t.Errorf("Escape returns %s, want %s", got, want)
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"tape/internal/show/block"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/show/prose"
 	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -105,7 +105,7 @@ func (v *Viewer) data(name, text string, id int64) Body { return v.upTo(v.room()
 func (v *Viewer) upTo(most int, name, text string, id int64) Body {
 	text, rest := v.cut(text, most)
 	v.used += len(text)
-	return Body{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + prose.Escape(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
+	return Body{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + block.Text(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
 }
 
 // images are the URLs of the pictures of an entry.

@@ -4,14 +4,13 @@ import (
 	"cmp"
 	"html/template"
 	"path"
-	"strconv"
 	"strings"
 	"time"
 
+	"tape/internal/show/block"
 	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/show/prose"
 	"tape/repo"
 )
 
@@ -103,7 +102,7 @@ func (v *Viewer) arguments(out *Call, c *conversation.Call, shown callview.View)
 	case callview.Write:
 		add(v.Prose.Code(shown.Code, shown.Subject))
 	case callview.Command:
-		add(template.HTML(`<pre class="term" tabindex="0"><span class="ps">$ </span>` + prose.Escape(shown.Command) + "</pre>")) //nolint:gosec // escaped
+		add(template.HTML(`<pre class="term" tabindex="0"><span class="ps">$ </span>` + block.Text(shown.Command) + "</pre>")) //nolint:gosec // escaped
 	case callview.Tasks, callview.Read:
 	default:
 		if args := c.Args(); args != "" {
@@ -117,6 +116,9 @@ func (v *Viewer) results(out *Call, c *conversation.Call, shown callview.View) {
 	for _, r := range c.Results {
 		for _, p := range r.Parts {
 			text := strings.TrimRight(p.Text, "\n")
+			if shown.Shape == callview.Command {
+				text, _ = display.AsShown(text, true)
+			}
 			switch {
 			case p.File, text == "":
 			case p.Kind != "":
@@ -126,9 +128,9 @@ func (v *Viewer) results(out *Call, c *conversation.Call, shown callview.View) {
 				b.Folded = true
 				out.Body = append(out.Body, b)
 			case shown.Shape == callview.Command:
-				out.Body = append(out.Body, v.pre("term out", prose.Escape(text), r.Entry.ID))
+				out.Body = append(out.Body, v.pre("term out", block.Text(text), r.Entry.ID))
 			case shown.Shape == callview.Search:
-				out.Body = append(out.Body, v.pre("matches", matches(text), r.Entry.ID))
+				out.Body = append(out.Body, v.pre("matches", block.Matches(text), r.Entry.ID))
 			case shown.Shape == callview.Agent:
 				out.Body = append(out.Body, v.prose(text, r.Entry.ID))
 			default:
@@ -140,25 +142,4 @@ func (v *Viewer) results(out *Call, c *conversation.Call, shown callview.View) {
 
 func (v *Viewer) pre(class, html string, id int64) Body {
 	return Body{HTML: template.HTML(`<pre class="` + class + `" tabindex="0">` + html + "</pre>"), ID: id, Link: v.link(id)} //nolint:gosec // the caller escaped it
-}
-
-// matches shows the lines that a search found, PATH:LINE:TEXT or PATH, with each path as a heading of its lines.
-func matches(text string) string {
-	var b strings.Builder
-	last := ""
-	for line := range strings.Lines(text) {
-		file, rest, ok := strings.Cut(strings.TrimSuffix(line, "\n"), ":")
-		number, found, numbered := strings.Cut(rest, ":")
-		_, err := strconv.Atoi(number)
-		if !ok || !numbered || err != nil || file == "" {
-			b.WriteString(prose.Escape(line))
-			continue
-		}
-		if file != last {
-			b.WriteString("<b>" + prose.Escape(file) + "</b>\n")
-			last = file
-		}
-		b.WriteString(`<span class="no">` + prose.Escape(number) + "</span>" + prose.Escape(found) + "\n")
-	}
-	return b.String()
 }

@@ -1,4 +1,4 @@
-package tools
+package display
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func TestAsShown(t *testing.T) {
 		"100 %\r\n":                                     {"100 %\r\n", false},
 		"50 %\r100 %\r\nnext":                           {"100 %\nnext", true},
 	} {
-		if shown, redrawn := asShown(in); shown != want.shown || redrawn != want.redrawn {
+		if shown, redrawn := AsShown(in, false); shown != want.shown || redrawn != want.redrawn {
 			t.Errorf("%q is shown as %q (%v), want %q (%v)", in, shown, redrawn, want.shown, want.redrawn)
 		}
 	}
