@@ -4,30 +4,31 @@ import (
 	"fmt"
 	"strings"
 
+	"tape/internal/sessions/review"
 	"tape/internal/sessions/trace"
 	"tape/internal/show/display"
 )
 
 // markdown writes the review to paste into a pull request: a table of the commits, and below it what was asked and what
 // failed, folded.
-func (v *review) markdown() error {
-	v.Line("**" + v.plain(v.summary()) + "**")
+func (v *shownReview) markdown() error {
+	v.Line("**" + v.plain(v.Summary()) + "**")
 	v.Line("")
 	v.Line("| commit | what was asked | how it is known |")
 	v.Line("|---|---|---|")
-	for _, c := range v.credits {
+	for _, c := range v.Credits {
 		v.Line("| " + v.code(c.ID[:min(len(c.ID), 9)]) + " " + v.cell(c.Subject) + " | " + v.asked(c) + " | " + v.known(c) + " |")
 	}
 	v.folded("What failed on the way", v.failedLines())
 	var open []string
-	for _, r := range v.open {
-		open = append(open, "- "+v.plain(r.Prompt)+ended(r))
+	for _, r := range v.Open {
+		open = append(open, "- "+v.plain(r.Prompt)+after(": ", r.Ended()))
 	}
 	v.folded("Asked in these sessions, with nothing of it in these commits", open)
 	return v.Written()
 }
 
-func (v *review) asked(c trace.Credit) string {
+func (v *shownReview) asked(c trace.Credit) string {
 	var out []string
 	for _, s := range c.Shares {
 		if s.Prompt != "" {
@@ -37,7 +38,7 @@ func (v *review) asked(c trace.Credit) string {
 	return strings.Join(out, "<br>")
 }
 
-func (v *review) known(c trace.Credit) string {
+func (v *shownReview) known(c trace.Credit) string {
 	switch {
 	case c.Merge:
 		return "a merge"
@@ -46,14 +47,13 @@ func (v *review) known(c trace.Credit) string {
 	}
 	var out []string
 	for _, s := range c.Shares {
-		out = append(out, v.code(fmt.Sprintf("%s@%d", s.Tape, s.First))+" "+evidence(s, c))
+		out = append(out, v.code(fmt.Sprintf("%s@%d", s.Tape, s.First))+" "+review.Evidence(s, c))
 	}
 	return strings.Join(out, "<br>")
 }
 
-func (v *review) failedLines() (out []string) {
-	for _, k := range v.order {
-		r := v.requests[k]
+func (v *shownReview) failedLines() (out []string) {
+	for _, r := range v.Requests {
 		for _, f := range r.Failed {
 			out = append(out, "- "+v.plain(r.Prompt)+": "+v.code(f.Tool+" "+f.Brief))
 		}
@@ -61,7 +61,7 @@ func (v *review) failedLines() (out []string) {
 	return out
 }
 
-func (v *review) folded(title string, lines []string) {
+func (v *shownReview) folded(title string, lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -74,7 +74,7 @@ func (v *review) folded(title string, lines []string) {
 }
 
 // plain is a text on one line, without secrets, in which Markdown and HTML have no meaning.
-func (v *review) plain(text string) string { return escaped(v.Mask(text)) }
+func (v *shownReview) plain(text string) string { return escaped(v.mask(text)) }
 
 func escaped(text string) string {
 	var out strings.Builder
@@ -94,6 +94,6 @@ func escaped(text string) string {
 }
 
 // cell is plain for a text of which the beginning is enough.
-func (v *review) cell(text string) string { return escaped(display.Truncate(v.Mask(text), 120)) }
+func (v *shownReview) cell(text string) string { return escaped(display.Truncate(v.mask(text), 120)) }
 
-func (v *review) code(text string) string { return "<code>" + v.cell(text) + "</code>" }
+func (v *shownReview) code(text string) string { return "<code>" + v.cell(text) + "</code>" }

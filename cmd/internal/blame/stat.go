@@ -10,6 +10,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/git/projectgit"
+	"tape/internal/sessions/review"
 	"tape/internal/sessions/touched"
 	"tape/internal/sessions/trace"
 )
@@ -50,16 +51,16 @@ func StatFile(ctx context.Context, s *stdio.Streams, f *trace.Finder, project pr
 }
 
 // StatRange shows how many of the lines that the commits of a range added agents and people wrote.
-func StatRange(ctx context.Context, s *stdio.Streams, f *trace.Finder, r Range) error {
-	patches, err := r.Project.Range(ctx, r.Base, r.Head)
+func StatRange(ctx context.Context, s *stdio.Streams, f *trace.Finder, project projectgit.Repo, r review.Range) error {
+	patches, err := project.Range(ctx, r.Base, r.Head)
 	if err != nil {
 		return err
 	}
-	root, err := touched.Find(ctx, filepath.FromSlash(r.Project.Top))
+	root, err := touched.Find(ctx, filepath.FromSlash(project.Top))
 	if err != nil {
 		return err
 	}
-	credits, err := f.Review(ctx, r.Project, root, patches)
+	credits, err := f.Review(ctx, project, root, patches)
 	if err != nil {
 		return err
 	}

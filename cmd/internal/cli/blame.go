@@ -14,6 +14,7 @@ import (
 	"tape/index"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/projectgit"
+	"tape/internal/sessions/review"
 	"tape/internal/sessions/trace"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
@@ -142,12 +143,12 @@ func (o *blameOptions) statRange(ctx context.Context, store *repo.Store) error {
 	if err != nil {
 		return projectError(err)
 	}
-	r := blame.Range{Project: project}
-	if r.Name, r.Base, r.Head, err = rangeOf(ctx, project, o.file); err != nil {
+	r, err := review.Parse(ctx, project, o.file)
+	if err != nil {
 		return err
 	}
 	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error {
-		return rangeError(r.Name, blame.StatRange(ctx, &o.app.Streams, f, r))
+		return rangeError(r.Name, blame.StatRange(ctx, &o.app.Streams, f, project, r))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"tape/cmd/internal/blame"
 	"tape/internal/git/projectgit"
+	"tape/internal/sessions/review"
 	"tape/internal/sessions/trace"
 	"tape/internal/store/layout"
 	"tape/internal/store/prices"
@@ -67,8 +68,8 @@ func (o *reviewOptions) run(ctx context.Context, store *repo.Store) error {
 	if err != nil {
 		return projectError(err)
 	}
-	r := blame.Range{Project: project, Markdown: o.markdown, Mask: masking((*workspace.Store)(store))}
-	if r.Name, r.Base, r.Head, err = rangeOf(ctx, project, o.revision); err != nil {
+	r := blame.Reviewing{Project: project, Markdown: o.markdown, Mask: masking((*workspace.Store)(store))}
+	if r.Range, err = review.Parse(ctx, project, o.revision); err != nil {
 		return err
 	}
 	text, err := (*workspace.Store)(store).Setting("prices")
@@ -89,54 +90,6 @@ func rangeError(name string, err error) error {
 		return layout.Invalid("give a shorter one, such as HEAD~50..HEAD", "%s: %v", quoted(name), err)
 	}
 	return err
-}
-
-// rangeOf returns the range of commits that an argument means: its name, and the commits that it begins after and ends
-// with. Without a base, it is a single commit.
-func rangeOf(ctx context.Context, project projectgit.Repo, arg string) (name, base, head string, err error) {
-	from, to, isRange := strings.Cut(arg, "..")
-	if !isRange {
-		to = arg
-		isBranch := to == ""
-		if !isBranch {
-			if isBranch, err = project.IsBranch(ctx, to); err != nil {
-				return "", "", "", err
-			}
-		}
-		if !isBranch {
-			c, err := revision(ctx, project, to)
-			return to, "", c, err
-		}
-		if from, err = project.ReviewBase(ctx, orHead(to)); err != nil {
-			return "", "", "", err
-		}
-		if from == "" {
-			return "", "", "", layout.NotFound("name a range, such as HEAD~5..HEAD", "%s has no upstream, and there is no main branch to review it against", quoted(orHead(to)))
-		}
-		from = strings.TrimPrefix(strings.TrimPrefix(from, "refs/heads/"), "refs/remotes/")
-	}
-	from, to = orHead(from), orHead(strings.TrimPrefix(to, "."))
-	if base, err = revision(ctx, project, from); err == nil {
-		head, err = revision(ctx, project, to)
-	}
-	return from + ".." + to, base, head, err
-}
-
-func orHead(name string) string {
-	if name == "" {
-		return "HEAD"
-	}
-	return name
-}
-
-// revision returns the commit that a name means in a project.
-func revision(ctx context.Context, project projectgit.Repo, name string) (string, error) {
-	if !strings.HasPrefix(name, "-") {
-		if c, ok, err := project.Commit(ctx, name); ok || err != nil {
-			return c.ID, err
-		}
-	}
-	return "", layout.NotFound("git log --all --oneline lists commits; git fetch brings those of others", "there is no commit %s here", quoted(name))
 }
 
 // masking returns a function that replaces the secrets in a text by marks, as tape publish does.
