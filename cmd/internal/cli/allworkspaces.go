@@ -92,7 +92,9 @@ func (a *App) openEverywhere(ctx context.Context) (*repo.Tape, error) {
 	parts := strings.Split(a.tapeName, "/")
 	n, notNumber := strconv.Atoi(parts[0])
 	var workspace string
-	if err != nil && notNumber == nil {
+	if shown, ok := a.numberShown(a.tapeName); err != nil && ok && shown.Workspace != "" {
+		workspace, parts = shown.Workspace, append(strings.Split(shown.Tape, "/"), parts[1:]...)
+	} else if err != nil && notNumber == nil {
 		list, err := a.listTapes(ctx)
 		if err != nil {
 			return nil, err

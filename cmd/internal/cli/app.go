@@ -141,19 +141,23 @@ func (a *App) openTape(ctx context.Context) (*repo.Tape, error) {
 	if a.everywhere {
 		return a.openEverywhere(ctx)
 	}
+	if t, err := a.openShown(ctx, a.tapeName); t != nil || err != nil {
+		return t, err
+	}
 	store, err := a.openStore(ctx)
 	if err != nil {
-		return nil, err
+		return a.openOther(ctx, err)
 	}
 	find := store.Tape
 	if a.tapeName != "" {
 		find = func(ctx context.Context, name string) (*repo.Tape, error) { return a.findTape(ctx, store, name) }
 	}
 	t, err := find(ctx, a.wantedTape())
-	if err == nil {
-		a.StderrIfVerbose("tape: %s", t.Name())
+	if err != nil {
+		return a.openOther(ctx, err)
 	}
-	return t, err
+	a.StderrIfVerbose("tape: %s", t.Name())
+	return t, nil
 }
 
 // openTapeOrRemoved is openTape for commands that also work on a removed tape's archives.

@@ -13,6 +13,7 @@ import (
 	"tape/cmd/internal/hints"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/catalog"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -52,6 +53,68 @@ func (a *App) findTape(ctx context.Context, store *repo.Store, name string) (*re
 	return t, err
 }
 
+// listOfTapes is the name under which the numbers of the list of tapes are kept.
+const listOfTapes = "tapes"
+
+// numberShown returns what a name stands for that is a number of the list that the terminal has shown last.
+func (a *App) numberShown(name string) (shown stdio.Numbered, ok bool) {
+	number, _, _ := strings.Cut(name, "/")
+	if n, err := strconv.Atoi(number); err == nil && n > 0 && strconv.Itoa(n) == number {
+		shown, ok = a.NumberOf(listOfTapes, n)
+	}
+	return shown, ok
+}
+
+// openShown opens the tape of a name that the terminal has shown in a list of all workspaces: by its number, also from a
+// directory without a workspace. It returns nil if the name is none of these.
+func (a *App) openShown(ctx context.Context, name string) (*repo.Tape, error) {
+	shown, ok := a.numberShown(name)
+	if !ok || !shown.Anywhere || a.workspaceDir() != "" {
+		return nil, nil
+	}
+	if here, err := a.openStore(ctx); err == nil && here.Dir() == shown.Workspace {
+		return nil, nil
+	}
+	store, err := repo.Open(ctx, shown.Workspace, a.storeOptions())
+	if err != nil {
+		return nil, err
+	}
+	a.store = store
+	t, err := a.findTape(ctx, store, name)
+	if err == nil {
+		a.tapeName = t.Name()
+	}
+	return t, err
+}
+
+// openOther finds a session that is not in the current directory's workspace in the user's other ones, so that what a
+// list of all of them shows can be read. missing is returned if it is in none, or if that is no question.
+func (a *App) openOther(ctx context.Context, missing error) (*repo.Tape, error) {
+	if !a.reads || a.tapeName == "" || a.workspaceDir() != "" || !errors.Is(missing, repo.ErrNotFound) {
+		return nil, missing
+	}
+	const longestNumber = 4 // digits; ids of sessions may have digits only
+	if _, err := strconv.Atoi(a.tapeName); err == nil && len(a.tapeName) <= longestNumber {
+		return nil, missing
+	}
+	if a.store != nil && !workspace.IsOwn(a.store.Dir()) {
+		return nil, missing
+	}
+	was, name := a.store, a.tapeName
+	a.everywhere = true
+	t, err := a.openEverywhere(ctx)
+	a.everywhere = false
+	if errors.Is(err, repo.ErrInvalid) {
+		return nil, err
+	}
+	if err != nil {
+		a.store, a.tapeName = was, name
+		return nil, missing
+	}
+	a.StderrUnlessQuiet("%s is in the workspace of %s", quoted(name), display.Line(cmp.Or(workspace.ProjectOf(a.store.Dir()).Dir, a.store.Dir())))
+	return t, nil
+}
+
 // onlyReads reports whether a command neither changes nor sends tapes.
 func onlyReads(cmd *cobra.Command) bool {
 	path := strings.Fields(cmd.CommandPath())
@@ -63,12 +126,21 @@ func onlyReads(cmd *cobra.Command) bool {
 func (a *App) fullName(ctx context.Context, store *repo.Store, short string) (string, error) {
 	parts := strings.Split(short, "/")
 	if n, err := strconv.Atoi(parts[0]); err == nil && n > 0 && strconv.Itoa(n) == parts[0] {
-		list, err := a.listTapes(ctx)
-		if err != nil {
-			return "", err
+		shown, ok := a.numberShown(short)
+		if ok && shown.Anywhere && shown.Workspace != store.Dir() && a.workspaceDir() == "" {
+			return "", layout.Invalid("use --workspace "+shellWord(shown.Workspace)+", and the name "+shellWord(shown.Tape),
+				"number %d of the last list is a session of another workspace", n)
 		}
-		if n <= len(list) {
-			parts = append(strings.Split(list[n-1].Name, "/"), parts[1:]...)
+		if ok && shown.Workspace == store.Dir() {
+			parts = append(strings.Split(shown.Tape, "/"), parts[1:]...)
+		} else {
+			list, err := a.listTapes(ctx)
+			if err != nil {
+				return "", err
+			}
+			if n <= len(list) {
+				parts = append(strings.Split(list[n-1].Name, "/"), parts[1:]...)
+			}
 		}
 	}
 	tapes, err := catalog.All(ctx, store)

@@ -147,6 +147,9 @@ func (o *importOptions) run(ctx context.Context) error {
 			return err
 		}
 		m.Found = true
+		if err := o.toTheirTapes(ctx, m); err != nil || len(o.files) == 0 {
+			return cmp.Or(err, m.Failure())
+		}
 	}
 	store, err := o.ensureStore(ctx)
 	if err != nil {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/cmd/internal/importing"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
+	"tape/internal/store/continued"
+	"tape/internal/store/projects"
 	"tape/repo"
 )
 
@@ -49,6 +52,45 @@ func (o *importOptions) discover(ctx context.Context) error {
 		return o.nothingHere(ctx, project, agents)
 	}
 	o.app.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), importing.ShortPath(&o.app.Streams, project, 0))
+	return nil
+}
+
+// toTheirTapes imports the sessions that go on with a tape of another workspace of the user's: that is where they belong,
+// in whichever directory tape resume --in has begun them. The other ones stay in o.files.
+func (o *importOptions) toTheirTapes(ctx context.Context, m *importing.Import) error {
+	if o.app.workspaceDir() != "" || m.Options.Tape != "" {
+		return nil
+	}
+	others := projects.Continued()
+	if here, err := repo.Find("."); err == nil {
+		delete(others, here)
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	files := map[string][]string{}
+	o.files = slices.DeleteFunc(o.files, func(file string) bool {
+		info, err := importer.Identify(ctx, file)
+		for in, list := range others {
+			if err == nil && info.Session != "" && slices.ContainsFunc(list, func(s continued.Session) bool { return s.ID == info.Session }) {
+				files[in] = append(files[in], file)
+				return true
+			}
+		}
+		return false
+	})
+	for in, list := range files {
+		store, err := repo.Open(ctx, in, o.app.storeOptions())
+		if err != nil {
+			return err
+		}
+		theirs := &importing.Import{Streams: m.Streams, Version: m.Version, Source: m.Source, Options: m.Options, Found: true}
+		if err := theirs.Files(ctx, store, list); err != nil {
+			return err
+		}
+		m.Failed = append(m.Failed, theirs.Failed...)
+		tidy(ctx, store)
+	}
 	return nil
 }
 

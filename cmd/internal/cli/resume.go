@@ -45,7 +45,7 @@ func newResumeCmd(a *App) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.BoolVar(&show, "print", false, "show the command, and start nothing")
+	f.BoolVar(&show, "print", false, "show the command; start and write nothing")
 	f.StringVar(&in.Agent, "in", "", "go on in another `agent`: "+strings.Join(handover.Agents(), ", "))
 	f.StringVar(&in.From, "from", "", "with --in, the `anchor` to begin with")
 	a.addAllWorkspaces(cmd)

@@ -131,10 +131,8 @@ func (a *App) tapesNamed(ctx context.Context, names []string) (tapes []*repo.Tap
 			a.tapeName = name
 			t, err = a.openEverywhere(ctx)
 		} else {
-			var store *repo.Store
-			if store, err = a.openStore(ctx); err == nil {
-				t, err = a.findTape(ctx, store, name)
-			}
+			a.tapeName = name
+			t, err = a.openTape(ctx)
 		}
 		if err != nil {
 			return nil, err

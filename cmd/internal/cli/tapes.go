@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/rows"
+	"tape/cmd/internal/stdio"
 	"tape/cmd/internal/teamcmd"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
@@ -35,9 +37,10 @@ func newTapesCmd(a *App) *cobra.Command {
 tape ls is the same.
 
 A session's title is the one that you set, the one that its agent gave, or the first thing that a
-person asked. In place of a session's name you can use the number in front (until the order
-changes), the beginning of the name (if no other name begins with it), or - for the previous
-session. The current session is marked with *.
+person asked. In place of a session's name you can use the number in front, the beginning of the name
+(if no other name begins with it), or - for the previous session. On a terminal, a number means what
+the last list there showed, until a list is shown again; those of -A work from any directory. The
+current session is marked with *.
 
 Stars and tags are those of tape star and tape tag. Two marks say what happened, and grade nothing:
 "failed end" (it ended with an error, or its last call failed) and "failed 3×" (the same call failed
@@ -126,6 +129,15 @@ func (o *tapesOptions) run(ctx context.Context) error {
 		}
 		add(cells...)
 	}
+	dir := ""
+	if o.app.store != nil {
+		dir = o.app.store.Dir()
+	}
+	numbers := make(map[int]stdio.Numbered, len(list))
+	for _, t := range list {
+		numbers[t.Number] = stdio.Numbered{Workspace: cmp.Or(t.Workspace, dir), Tape: t.Name, Anywhere: o.app.everywhere}
+	}
+	o.app.KeepNumbers(listOfTapes, numbers)
 	err = l.Show(&o.app.Streams, list, nil)
 	if err != nil || o.app.JSON || o.app.everywhere {
 		return err

@@ -22,8 +22,8 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-// goOn runs tape resume --print on a session of two messages, on a machine that has Codex.
-func goOn(t *testing.T, in handover.Target) (out string, home string, err error) {
+// goOn runs tape resume --print, or --json, on a session of two messages, on a machine that has Codex.
+func goOn(t *testing.T, in handover.Target, asJSON bool) (out string, home string, err error) {
 	t.Helper()
 	home = t.TempDir()
 	bin := storetest.Mkdir(t, home, "bin")
@@ -34,29 +34,41 @@ func goOn(t *testing.T, in handover.Target) (out string, home string, err error)
 	tp := storetest.Tape(t, storetest.New(t, nil), "main")
 	storetest.Append(t, tp, repo.Message("user", "add a menu"), repo.Message("assistant", "It has tea."))
 	var b bytes.Buffer
-	s := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &b, Stderr: &b, Out: bufio.NewWriter(&b), Getenv: func(string) string { return "" }, Now: time.Now}
+	s := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &b, Stderr: &b, Out: bufio.NewWriter(&b), Getenv: func(string) string { return "" }, Now: time.Now, JSON: asJSON}
 	facts := func(context.Context, *repo.Tape) (about.Tape, error) { return about.Tape{}, nil }
 	brief := func(context.Context, *repo.Tape) (string, error) { return "the page\n", nil }
-	_, err = handover.Continue(t.Context(), s, tp, record.Where{Home: home, Getenv: s.Getenv}, in, true, facts, brief)
+	_, err = handover.Continue(t.Context(), s, tp, record.Where{Home: home, Getenv: s.Getenv}, in, !asJSON, facts, brief)
 	storetest.Must(t, s.Flush())
 	return b.String(), home, err
 }
 
 // If no agent on this machine has the session, a page for another agent is printed.
 func TestPage(t *testing.T) {
-	out, _, err := goOn(t, handover.Target{})
+	out, _, err := goOn(t, handover.Target{}, false)
 	if err != nil || !strings.Contains(out, "the session cannot go on here") || !strings.HasSuffix(out, "the page\n") {
 		t.Errorf("it does not print the page: %v\n%s", err, out)
 	}
 }
 
-// The session is written as a file of the other agent, and the printed command resumes that file's session.
-func TestElsewhere(t *testing.T) {
-	out, home, err := goOn(t, handover.Target{Agent: "codex"})
+// With --print nothing is written: the command that is shown does it.
+func TestOnlyShown(t *testing.T) {
+	out, home, err := goOn(t, handover.Target{Agent: "codex"}, false)
 	storetest.Must(t, err)
-	told, command, _ := strings.Cut(out, "\n")
-	id, ok := strings.CutPrefix(strings.TrimSuffix(told, " of Codex"), "2 messages and 0 calls written as session ")
-	if !ok || !strings.HasPrefix(command, "cd ") || !strings.HasSuffix(command, " && codex resume "+id+"\n") {
+	if !strings.Contains(out, "nothing is written yet; the command writes a session of Codex with 2 messages and 0 calls") || !strings.Contains(out, " resume main --in codex\n") {
+		t.Errorf("it says %q", out)
+	}
+	if _, err := os.Stat(filepath.Join(home, ".codex")); err == nil {
+		t.Error("it has written something")
+	}
+}
+
+// The session is written as a file of the other agent, and the command resumes that file's session.
+func TestElsewhere(t *testing.T) {
+	out, home, err := goOn(t, handover.Target{Agent: "codex"}, true)
+	storetest.Must(t, err)
+	_, id, _ := strings.Cut(out, `"command":["codex","resume","`)
+	id, _, ok := strings.Cut(id, `"]`)
+	if !ok || id == "" {
 		t.Fatalf("it says %q", out)
 	}
 	found, err := filepath.Glob(filepath.Join(home, ".codex", "sessions", "*", "*", "*", "*"+id+".jsonl"))
@@ -74,7 +86,7 @@ func TestRefused(t *testing.T) {
 		"name the agent: --in AGENT": {From: "plan"},
 		"the agents are: ":           {Agent: "vim"},
 	} {
-		if _, _, err := goOn(t, in); !errors.Is(err, repo.ErrInvalid) || !strings.Contains(strings.Join(hintsOf(err), "\n"), hint) {
+		if _, _, err := goOn(t, in, false); !errors.Is(err, repo.ErrInvalid) || !strings.Contains(strings.Join(hintsOf(err), "\n"), hint) {
 			t.Errorf("%+v: %v, %q, want the hint %q", in, err, hintsOf(err), hint)
 		}
 	}

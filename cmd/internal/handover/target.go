@@ -38,8 +38,10 @@ are safe. The directory is the one that the agent itself has noted on this machi
 Copilot CLI find it themselves, and are started in the current one. A program in the current
 directory is not run.
 
-With --json nothing is started: the result has tape, agent, command, dir and session; or, with an
-empty command, the reason in why and the page in brief. With --in it has what was written, too.`
+With --print nothing is started, and nothing is written either: with --in, the command that is shown
+writes the session. With --json nothing is started: the result has tape, agent, command, dir and
+session; or, with an empty command, the reason in why and the page in brief. With --in it has what
+was written, too.`
 
 // Target says in which agent a session goes on.
 type Target struct {
@@ -74,7 +76,7 @@ func writers() importer.Formats {
 func Agents() []string { return writers().Names() }
 
 // ResumeIn goes on with the session on a tape in another agent: it writes the session as that agent's own, and
-// starts the agent. With show, or as JSON, it starts nothing. code is the exit code of the agent.
+// starts the agent. With show, it writes and starts nothing; as JSON, it starts nothing. code is the exit code of the agent.
 func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Target, show bool) (code int, err error) {
 	f := writers().Find(in.Agent)
 	if f == nil {
@@ -101,6 +103,9 @@ func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.W
 	if p.Obstacle != "" {
 		return 0, layout.NotFound("", "the session cannot go on in %s: %s", f.Title, p.Obstacle)
 	}
+	if show {
+		return 0, wouldWrite(ctx, s, t, f, in, here)
+	}
 	done, err := transfer.Write(ctx, t, f, transfer.Options{From: in.From, Title: in.title, Dir: here, User: user, Program: p.Program, Now: time.Now()})
 	if err != nil {
 		return 0, err
@@ -111,7 +116,7 @@ func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.W
 		return 0, s.Emit(append(out, stdio.Object{{"file", stdio.OrNull(done.File)}, {"messages", done.Told.Messages}, {"calls", done.Told.Calls},
 			{"thoughts_left_out", done.Told.Thoughts}, {"pictures_as_text", done.Told.Pictures}}...))
 	}
-	s.StderrUnlessQuiet("%s", told(f, done))
+	s.StderrUnlessQuiet("%s", told("", " written as session "+done.Session+" of "+f.Title, done.Told))
 	return start(s, p, show)
 }
 
@@ -120,14 +125,42 @@ func planned(t *repo.Tape, p resume.Plan) stdio.Object {
 		{"session", stdio.OrNull(p.Session)}, {"lost", []string(nil)}}
 }
 
+// wouldWrite says what [ResumeIn] would write, and the command that does it. It writes nothing.
+func wouldWrite(ctx context.Context, s *stdio.Streams, t *repo.Tape, f *record.Format, in Target, here string) error {
+	count, err := transfer.Count(ctx, t, in.From)
+	if err != nil {
+		return err
+	}
+	command := []string{"tape", "resume", t.Name(), "--in", f.Name}
+	if workspace, err := repo.Find(here); err != nil || workspace != t.Store().Dir() {
+		command = append([]string{"tape", "--workspace", t.Store().Dir()}, command[1:]...)
+	}
+	if in.From != "" {
+		command = append(command, "--from", in.From)
+	}
+	if s.JSON {
+		p := resume.Plan{Agent: f.Name, Dir: here, Command: command}
+		return s.Emit(append(planned(t, p), stdio.Object{{"messages", count.Messages}, {"calls", count.Calls},
+			{"thoughts_left_out", count.Thoughts}, {"pictures_as_text", count.Pictures}}...))
+	}
+	s.StderrUnlessQuiet("nothing is written yet; the command writes %s", told("a session of "+f.Title+" with ", "", count))
+	for i, word := range command {
+		if !strings.HasPrefix(word, "--") {
+			command[i] = display.ShellWord(word)
+		}
+	}
+	s.PrintUnlessQuiet("%s", "cd "+display.ShellWord(here)+" && "+strings.Join(command, " "))
+	return nil
+}
+
 // told says what was written, and what was left out.
-func told(f *record.Format, done transfer.Done) string {
-	what := display.Count(done.Told.Messages, "message", "messages") + " and " + display.Count(done.Told.Calls, "call", "calls") + " written as session " + done.Session + " of " + f.Title
+func told(before, after string, count transfer.Told) string {
+	what := before + display.Count(count.Messages, "message", "messages") + " and " + display.Count(count.Calls, "call", "calls") + after
 	var lacks []string
-	if n := done.Told.Thoughts; n > 0 {
+	if n := count.Thoughts; n > 0 {
 		lacks = append(lacks, display.Count(n, "thought", "thoughts")+" left out")
 	}
-	if n := done.Told.Pictures; n > 0 {
+	if n := count.Pictures; n > 0 {
 		lacks = append(lacks, display.Count(n, "picture or document is", "pictures and documents are")+" only named")
 	}
 	if lacks != nil {

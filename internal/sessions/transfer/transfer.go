@@ -43,14 +43,25 @@ type Done struct {
 	Told    Told
 }
 
+// Count returns what Write would write of a tape. from is that of [Options].
+func Count(ctx context.Context, t *repo.Tape, from string) (Told, error) {
+	_, told, err := toWrite(ctx, t, from)
+	return told, err
+}
+
+func toWrite(ctx context.Context, t *repo.Tape, from string) (said []record.Said, told Told, err error) {
+	said, told, err = conversation(ctx, t, from)
+	if err == nil && len(said) == 0 {
+		err = layout.Invalid("", "tape %q has no messages to go on with", t.Name())
+	}
+	return said, told, err
+}
+
 // Write writes the session on a tape as a new session of the agent with the format f.
 func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done, error) {
-	said, told, err := conversation(ctx, t, o.From)
+	said, told, err := toWrite(ctx, t, o.From)
 	if err != nil {
 		return Done{}, err
-	}
-	if len(said) == 0 {
-		return Done{}, layout.Invalid("", "tape %q has no messages to go on with", t.Name())
 	}
 	var random [32]byte
 	if _, err := rand.Read(random[:]); err != nil {

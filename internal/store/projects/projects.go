@@ -169,6 +169,19 @@ func plainRemote(address string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(address, "/"), ".git")
 }
 
+// Continued returns the sessions that continue a tape under another name, by the user's own workspaces that have these
+// tapes. A workspace without any is not in it.
+func Continued() map[string]continued.List {
+	dirs, _, _ := workspace.OwnWorkspaces()
+	out := map[string]continued.List{}
+	for _, dir := range dirs {
+		if list, err := continued.Read(filepath.Join(dir, layout.GitDirName)); err == nil && len(list) > 0 {
+			out[dir] = list
+		}
+	}
+	return out
+}
+
 // Holders maps branches to the user's own workspaces, so that a recorded session stays in the workspace that
 // has it. It has the branches of all tapes. For an agent's session that continues a tape with another name,
 // it also has the branch that the session's own name would give.
