@@ -89,7 +89,7 @@ func (c *request) uploaded(t access) (io.Reader, error) {
 	if c.run == nil {
 		return c.r.Body, nil
 	}
-	err := c.s.lanes.Hold(c.ctx(), t.Tape, (*lanes.Lane).CheckFacts)
+	err := c.checkFacts(t, "")
 	if err != nil || t.unmasked || c.run.UploadsNow() < maxGuesses {
 		return c.r.Body, err
 	}

@@ -182,7 +182,7 @@ func TestEndedRunsTakeLittle(t *testing.T) {
 	p.fails(404, "not_found", "GET", "/static/"+list[0].SHA256, nil)
 }
 
-// TestFactsOfRuns: the server holds in memory which thread an artifact or a fork belongs to, so runs can add
+// TestFactsOfRuns: the server holds in memory which thread an artifact, a fork or a handoff belongs to, so runs can add
 // only a limited number.
 func TestFactsOfRuns(t *testing.T) {
 	p := newPeer(t)
@@ -207,6 +207,7 @@ func TestFactsOfRuns(t *testing.T) {
 	}
 	r.fails(413, "payload_too_large", "POST", "/artifacts", "x")
 	r.fails(413, "payload_too_large", "POST", "/tapes/c/fork", `{"name":"x"}`)
+	r.fails(413, "payload_too_large", "POST", "/tapes/c/handoff", `{"name":"x"}`)
 	p.want(201, "POST", "/artifacts?conversation_id=c", "x", nil)
 }
 

@@ -68,6 +68,20 @@ func (c *request) recordFork(t access, fork, start string) error {
 	return err
 }
 
+// checkFacts refuses another artifact, fork or handoff of a run where the conversation has too many, unless the tape
+// has the one that was asked for with this key.
+func (c *request) checkFacts(t access, key string) error {
+	if c.run == nil {
+		return nil
+	}
+	return c.s.lanes.Hold(c.ctx(), t.Tape, func(l *lanes.Lane) error {
+		if _, made := l.Lookup(lanes.KeyOf(c.runID(), key)); made {
+			return nil
+		}
+		return l.CheckFacts()
+	})
+}
+
 // handoffs returns the ids of the entries of a thread's handoffs, the oldest first.
 func (c *request) handoffs(t access) (ids []int64, err error) {
 	err = c.s.lanes.Hold(c.ctx(), t.Tape, func(l *lanes.Lane) error {

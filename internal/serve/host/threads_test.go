@@ -62,7 +62,7 @@ func TestThreadsKeepApart(t *testing.T) {
 		b.fails(404, "not_found", "GET", path, nil)
 	}
 	b.with("Idempotency-Key", "f2").fails(409, "conflict", "POST", "/tapes/c/fork", `{"name":"try"}`)
-	b.with("Idempotency-Key", "f2").fails(404, "not_found", "POST", "/tapes/c/fork", `{"name":"try"}`) // sent again
+	b.with("Idempotency-Key", "f2").fails(409, "conflict", "POST", "/tapes/c/fork", `{"name":"try"}`) // sent again
 	var list api.TapeList
 	b.want(200, "GET", "/tapes", nil, &list)
 	if len(list.Items) != 1 {

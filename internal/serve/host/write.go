@@ -111,6 +111,9 @@ func handoff(c *request) (any, error) {
 	request := lanes.RequestHash(data)
 	var out api.HandoffAnswer
 	if t.thread != "" {
+		if err := c.checkFacts(t, key); err != nil {
+			return nil, err
+		}
 		d, err := lanes.HandoffDraft(&q)
 		if err == nil {
 			d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, key, request, c.author())
@@ -180,8 +183,8 @@ func fork(c *request) (any, error) {
 	if err := c.resolveAnchor(t, &q.At); err != nil {
 		return nil, err
 	}
-	if t.thread != "" && c.run != nil {
-		if err := c.s.lanes.Hold(c.ctx(), t.Tape, (*lanes.Lane).CheckFacts); err != nil {
+	if t.thread != "" {
+		if err := c.checkFacts(t, ""); err != nil {
 			return nil, err
 		}
 	}
@@ -191,12 +194,12 @@ func fork(c *request) (any, error) {
 	}
 	f, err := t.ForkAt(c.ctx(), q.Name, q.At)
 	made := err == nil
-	if again && errors.Is(err, repo.ErrConflict) {
-		var s access
-		s, err = c.tape(t.Name() + "/" + q.Name)
-		f = s.Tape
-	} else {
-		again = false
+	if again = again && errors.Is(err, repo.ErrConflict); again {
+		s, hidden := c.tape(t.Name() + "/" + q.Name)
+		if p, ok := errors.AsType[*api.Problem](hidden); ok && p.Code == "not_found" {
+			return nil, api.Conflict("there is a fork %q that this run did not begin, or whose beginning was cut off: choose another name", q.Name)
+		}
+		f, err = s.Tape, hidden
 	}
 	if err != nil {
 		return nil, err

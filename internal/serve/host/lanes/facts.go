@@ -36,26 +36,27 @@ type facts struct {
 	artifacts map[string]map[string]ArtifactFact // by hash and thread
 	forks     map[string]ForkFact                // by name, for the last fork with that name
 	handoffs  map[string][]int64                 // ids of entries, by thread
+	handed    int                                // handoffs of all threads
 	entries   []int64                            // ids of the entries with facts
 }
 
-func (f *facts) count() int { return len(f.artifacts) + len(f.forks) }
+func (f *facts) count() int { return len(f.artifacts) + len(f.forks) + f.handed }
 
 func newFacts() facts {
 	return facts{artifacts: map[string]map[string]ArtifactFact{}, forks: map[string]ForkFact{}, handoffs: map[string][]int64{}}
 }
 
-// MaxFacts limits the artifacts and forks of a tape: at this number, runs cannot add more. The server keeps
-// in memory whose they are.
+// MaxFacts limits the artifacts, the forks and the handoffs of threads of a tape: at this number, runs cannot add
+// more. The server keeps in memory whose they are.
 const MaxFacts = 50_000
 
-// CheckFacts refuses another artifact or fork of a run if the tape has too many; the lane is held.
+// CheckFacts refuses another artifact, fork or handoff of a run if the tape has too many; the lane is held.
 func (l *Lane) CheckFacts() error {
 	n := l.facts.count()
 	if n < MaxFacts {
 		return nil
 	}
-	p := api.NewProblem(http.StatusRequestEntityTooLarge, "payload_too_large", "the conversation has %d artifacts and forks, and a run cannot add more: start another conversation", n)
+	p := api.NewProblem(http.StatusRequestEntityTooLarge, "payload_too_large", "the conversation has %d artifacts, forks and handoffs, and a run cannot add more: start another conversation", n)
 	p.Details["max_artifacts"] = MaxFacts
 	return p
 }
@@ -75,6 +76,7 @@ func (f *facts) apply(e repo.Entry) {
 		f.forks[jsonl.GetString(data, "fork")] = ForkFact{thread, jsonl.GetString(data, "start")}
 	case EventHandoff:
 		f.handoffs[thread] = append(f.handoffs[thread], e.ID)
+		f.handed++
 	default:
 		isFact = f.applyArtifacts(e, thread, name)
 	}
