@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"strings"
 
 	"tape/repo"
 )
@@ -73,7 +74,7 @@ type Plugin struct {
 
 // The kinds of events in a [Stream].
 const (
-	EventText       = "text"        // {"delta": text}
+	EventText       = "text"        // {"delta": text}; with "instead", what was said last and was no part of the answer, which delta replaces
 	EventReasoning  = "reasoning"   // {"delta": text}
 	EventToolCall   = "tool_call"   // {"id", "name", "arguments": JSON as text}
 	EventToolOutput = "tool_output" // {"id", "name", "text": the end of what the running tool has written, "bytes": how many in all}
@@ -93,6 +94,18 @@ type Event struct {
 
 // Text makes an event with a piece of the answer.
 func Text(delta string) Event { return Event{Kind: EventText, Data: map[string]any{"delta": delta}} }
+
+// AddText adds what an event of kind text says to what was said before.
+func AddText(text *strings.Builder, e Event) {
+	data := Envelope(e.Data)
+	if instead := data.Text("instead"); instead != "" {
+		if before, ok := strings.CutSuffix(text.String(), instead); ok {
+			text.Reset()
+			text.WriteString(before)
+		}
+	}
+	text.WriteString(data.Text("delta"))
+}
 
 // Stream yields the events of a model's answer as they come. It ends after an error.
 type Stream = iter.Seq2[Event, error]

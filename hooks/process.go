@@ -227,7 +227,7 @@ func (r *Runtime) readStream(ctx context.Context, m Envelope, events Stream, o O
 				e = Text(delta)
 			}
 			acted = acted && delta == ""
-			text.WriteString(delta)
+			AddText(&text, e)
 		case EventError:
 			r.NotifyError(ctx, StageModel, errors.New(cmp.Or(Envelope(e.Data).Text("message"), "the model failed")), m)
 		}

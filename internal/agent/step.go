@@ -209,6 +209,11 @@ func (r *turn) receive(stream hooks.Stream) (*reply, error) {
 		case hooks.EventUsage:
 			out.usage = e.Data
 		case hooks.EventFinal:
+			if said, ok := e.Data["text"].(string); ok && said != text.String() { // what was shown were thoughts in part
+				r.unsay(text.String(), said)
+				text.Reset()
+				text.WriteString(said)
+			}
 			r.endReply(out, e.Data)
 			continue // the turn ends with an event of its own
 		}

@@ -118,11 +118,10 @@ func (r *turn) collect(ctx context.Context, show func(end string, bytes int64)) 
 		}
 		switch e.Kind {
 		case hooks.EventText:
-			delta, _ := e.Data["delta"].(string)
-			if text.Len() == 0 {
-				delta = strings.TrimLeft(delta, "\n") // the blank line after an earlier step
+			if delta, _ := e.Data["delta"].(string); text.Len() == 0 {
+				e = hooks.Text(strings.TrimLeft(delta, "\n")) // the blank line after an earlier step
 			}
-			text.WriteString(delta)
+			hooks.AddText(&text, e)
 		case hooks.EventToolCall:
 			text.Reset() // what it said before is on the tape
 			if show != nil {

@@ -77,6 +77,11 @@ func (r *turn) askSummary(ctx context.Context, model, transcript string) (text s
 		switch e.Kind {
 		case hooks.EventText:
 			out.WriteString(hooks.Envelope(e.Data).Text("delta"))
+		case hooks.EventFinal:
+			if said := hooks.Envelope(e.Data).Text("text"); said != out.String() { // what came were thoughts in part
+				out.Reset()
+				out.WriteString(said)
+			}
 		case hooks.EventUsage:
 			usage = e.Data
 		}

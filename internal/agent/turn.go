@@ -111,6 +111,13 @@ func (r *turn) say(text string) {
 	}
 }
 
+// unsay replaces what was said last.
+func (r *turn) unsay(said, other string) {
+	e := hooks.Event{Kind: hooks.EventText, Data: map[string]any{"delta": other, "instead": said}}
+	hooks.AddText(&r.text, e)
+	r.emit(e)
+}
+
 // run is the loop.
 func (r *turn) run(ctx context.Context) error {
 	if done, err := r.resume(ctx); done || err != nil {

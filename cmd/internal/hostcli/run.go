@@ -113,7 +113,7 @@ func (t *oneTurn) event(e hooks.Event, stream bool) {
 			t.final.Reset()
 			t.acted = false
 		}
-		t.final.WriteString(delta)
+		hooks.AddText(&t.final, e)
 		if stream {
 			t.streamed.WriteString(delta)
 			_, _ = io.WriteString(t.o.Out, display.Text(delta))

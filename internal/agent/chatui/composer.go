@@ -244,6 +244,9 @@ func (c *composer) event(e hooks.Event) {
 	data := hooks.Envelope(e.Data)
 	switch e.Kind {
 	case hooks.EventText:
+		if data.Text("instead") != "" {
+			c.closeText()
+		}
 		c.closeThought()
 		c.text(data.Text("delta"))
 	case hooks.EventReasoning:

@@ -35,6 +35,9 @@ type answer struct {
 	usage     map[string]any
 	reason    string // why the model has stopped, in the server's words
 	ended     bool   // the server has said that the answer is complete
+	over      bool   // and nothing can follow
+	late      bool   // thoughts were shown as text, before a closing tag without an opening one
+	stray     string // a line that is of no event
 
 	kept      Kept                         // without By and Calls
 	thoughtIn string                       // the member in which a chat completion has its reasoning
@@ -42,6 +45,9 @@ type answer struct {
 	blockAt   []int                        // the indexes of Anthropic's thoughts
 	blockText []*[2]strings.Builder        // of each, its text and its signature
 	spoken    bool                         // the text of a response came in pieces
+	listed    bool                         // calls came in tool_calls
+	blocks    int                          // how many blocks of a message have begun
+	block     string                       // the type of the last block of a message
 	thinking  bool                         // and its reasoning
 }
 
@@ -84,9 +90,27 @@ func (a *answer) addReasoning(delta string) error {
 var (
 	cutReasons    = []string{"length", "max_tokens", "max_output_tokens", "max_completion_tokens"}
 	windowReasons = []string{"model_context_window_exceeded", "context_length_exceeded", "model_length"}
-	filterReasons = []string{"content_filter", "content-filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "sensitive", "guardrail_intervened"}
+	filterReasons = []string{"content_filter", "content-filter", "safety", "recitation", "blocklist", "prohibited_content", "spii", "sensitive", "guardrail_intervened", "content_filtered", "image_safety", "image_prohibited_content", "image_recitation", "language"}
 	errorReasons  = []string{"error", "network_error", "abort", "aborted", "failed", "cancelled", "malformed_function_call", "unexpected_tool_call", "insufficient_system_resource", "server_error", "timeout"}
 )
+
+// endThoughts makes a text of thoughts that did not end, although the model was taken for one that writes only the closing
+// tag, and thoughts of what came before a closing tag without an opening one.
+func (a *answer) endThoughts() error {
+	if a.think.assumed && a.think.open != "" && a.text.Len() == 0 && len(a.calls) == 0 {
+		said := strings.TrimSpace(a.reasoning.String())
+		a.reasoning.Reset()
+		return a.say(said)
+	}
+	if thought, said, found := lateTag(a.text.String()); found && a.reasoning.Len() == 0 {
+		a.text.Reset()
+		a.text.WriteString(said)
+		a.reasoning.WriteString(thought)
+		a.think.tags = thinkingTags()[0]
+		a.late = true
+	}
+	return nil
+}
 
 func (a *answer) stoppedBy(list []string) bool {
 	return slices.Contains(list, strings.ToLower(a.reason))
@@ -112,6 +136,8 @@ func (a *answer) complete() error {
 		return &failure{text: "the model refuses to answer" + said, way: "say it in other words, or choose another model"}
 	case a.stoppedBy(filterReasons):
 		return &failure{text: "the answer was stopped by a filter of the server, " + given, way: "say it in other words, or choose another model"}
+	case !a.ended && a.stray != "" && !a.saidAnything():
+		return &failure{text: "the server answered with what no model says: " + a.stray, passing: true}
 	case !a.ended:
 		return &failure{text: "the answer broke off: the stream ended without its last event", passing: true}
 	case !named && len(a.tools) > 0 && isCallText(a.text.String()):
@@ -133,7 +159,7 @@ func (a *answer) complete() error {
 // (NousResearch/hermes-agent#83023, jundot/omlx#2221).
 func isCallText(text string) bool {
 	text = strings.TrimSpace(text)
-	for _, tag := range []string{"<tool_call>", "<function=", "[TOOL_CALLS]", "<|tool_call", "<｜tool▁calls▁begin｜>", "<minimax:tool_call>"} {
+	for _, tag := range []string{"<tool_call>", "<function=", "[TOOL_CALLS]", "<|tool_call", "<｜tool▁calls▁begin｜>", "<minimax:tool_call>", "<|channel|>commentary to="} {
 		if strings.HasPrefix(text, tag) {
 			return true
 		}
@@ -186,88 +212,29 @@ func (a *answer) finish(by string) error {
 	return nil
 }
 
-// ownName returns the own name of the tool that the model knows by [view.ToolName].
+// ownName returns the own name of the tool that the model knows by [view.ToolName]. Models also write the name space
+// that their template gives to tools, and servers leave tokens of gpt-oss in a name (NorthlandPositronics/Cogtrix#2023).
 func (a *answer) ownName(name string) string {
-	for _, t := range a.tools {
-		if view.ToolName(t.Name) == name {
-			return t.Name
+	bare, _, _ := strings.Cut(strings.TrimSpace(name), "<|")
+	for _, space := range []string{"functions.", "functions:", "default_api.", "default_api:"} {
+		bare = strings.TrimPrefix(bare, space)
+	}
+	for _, possible := range []string{name, bare} {
+		for _, t := range a.tools {
+			if view.ToolName(t.Name) == possible {
+				return t.Name
+			}
 		}
 	}
 	return name
 }
 
-// thinkTags finds thoughts in tags at the beginning of a text, as models write them behind servers that do not take
-// them out: https://github.com/ggml-org/llama.cpp (--reasoning-format), https://docs.vllm.ai (reasoning outputs).
-type thinkTags struct {
-	held  string // not decided yet, or the possible beginning of the closing tag
-	open  string // the closing tag, while the thoughts last
-	tags  [2]string
-	said  bool // the answer has begun
-	after bool // only white space has come since the thoughts
-}
-
-func thinkingTags() [][2]string {
-	return [][2]string{{"<think>", "</think>"}, {"<thinking>", "</thinking>"}, {"<thought>", "</thought>"}, {"[THINK]", "[/THINK]"}, {"<seed:think>", "</seed:think>"}}
-}
-
-// split returns what is thought and what is said in the next piece of a text.
-func (t *thinkTags) split(delta string) (thought, said string) {
-	if t.said {
-		return "", delta
+// nextBlock says that a block of the answer begins. What is said after a call or a thought is not part of the sentence
+// before it.
+func (a *answer) nextBlock(kind string) error {
+	a.block = kind
+	if text := a.text.String(); kind != "text" || text == "" || strings.HasSuffix(text, "\n") {
+		return nil
 	}
-	t.held += delta
-	if t.open == "" {
-		begin := strings.TrimLeft(t.held, " \t\r\n")
-		possible := begin == ""
-		for _, tag := range thinkingTags() {
-			if rest, ok := strings.CutPrefix(begin, tag[0]); ok {
-				t.tags, t.open, t.held = tag, tag[1], strings.TrimLeft(rest, "\r\n")
-				break
-			}
-			possible = possible || strings.HasPrefix(tag[0], begin)
-		}
-		if t.open == "" {
-			switch {
-			case possible:
-				return "", ""
-			case t.after:
-				t.held = begin
-			}
-			t.said = true
-			said, t.held = t.held, ""
-			return "", said
-		}
-	}
-	thought, rest, closed := strings.Cut(t.held, t.open)
-	if !closed {
-		n := unfinished(t.held, t.open)
-		thought, t.held = t.held[:len(t.held)-n], t.held[len(t.held)-n:]
-		return thought, ""
-	}
-	t.open, t.held, t.after = "", "", true
-	more, said := t.split(rest)
-	return strings.TrimRight(thought, "\r\n") + more, said
-}
-
-// rest returns what was held back at the end of a text.
-func (t *thinkTags) rest() (thought, said string) {
-	held := t.held
-	t.held = ""
-	switch {
-	case t.open != "":
-		return held, ""
-	case t.after:
-		return "", ""
-	}
-	return "", held
-}
-
-// unfinished returns how many bytes at the end of a text may be the beginning of a tag.
-func unfinished(text, tag string) int {
-	for n := min(len(text), len(tag)-1); n > 0; n-- {
-		if strings.HasSuffix(text, tag[:n]) {
-			return n
-		}
-	}
-	return 0
+	return a.say("\n\n")
 }

@@ -27,11 +27,20 @@ func (q *request) chat(p *provider, model, system string, list []message, kept [
 		m.set("tool_calls", encode(calls))
 	})
 	filled(list, h)
+	if h.gave(withoutTools) {
+		told(list)
+	}
 	if h.gave(longIDs) {
 		shortIDs(list)
 	}
 	if h.gave(withoutBlanks) {
 		noBlanks(list)
+	}
+	if h.gave(onlyTexts) {
+		texts(list)
+	}
+	if h.gave(namelessResults) {
+		namedResults(list)
 	}
 	if h.gave(oneCallEach) {
 		list = oneCall(list)
@@ -81,7 +90,7 @@ func (q *request) chatTools(h habits) json.RawMessage {
 	}
 	var out []tool
 	for _, t := range q.tools {
-		out = append(out, tool{"function", function{view.ToolName(t.Name), t.Description, h.schema(t)}})
+		out = append(out, tool{"function", function{view.ToolName(t.Name), h.description(t), h.schema(t)}})
 	}
 	return encode(out)
 }
@@ -96,15 +105,18 @@ func (q *request) chatTools(h habits) json.RawMessage {
 // joinContent returns two contents as one: a text if both are.
 // chatEvent adds a chunk of a chat completion, or a whole one.
 func chatEvent(a *answer, data []byte) error {
-	if usage := jsonl.Get(data, "usage"); len(usage) > 0 && usage[0] == '{' {
-		a.addUsage(usage)
+	for _, path := range [][]string{{"usage"}, {"x_groq", "usage"}} {
+		if usage := jsonl.Get(data, path...); hasMembers(usage) {
+			a.addUsage(usage)
+		}
 	}
 	for choice := range jsonl.Elements(jsonl.Get(data, "choices")) {
 		if n := jsonl.Get(choice, "index"); len(n) > 0 && string(n) != "0" && string(n) != "null" {
 			continue // only one was asked for
 		}
 		delta := jsonl.Get(choice, "delta")
-		if message := jsonl.Get(choice, "message"); len(message) > 0 && message[0] == '{' {
+		// Perplexity's chunks have a delta and all that came before; others have the whole message at the end.
+		if message := jsonl.Get(choice, "message"); !hasMembers(delta) && hasMembers(message) && !a.saidAnything() {
 			delta = message
 		}
 		if err := a.addDelta(delta); err != nil {
@@ -118,8 +130,19 @@ func chatEvent(a *answer, data []byte) error {
 		if reason := jsonl.GetString(choice, "finish_reason"); reason != "" {
 			a.reason, a.ended = reason, true
 		}
+		if usage := jsonl.Get(choice, "usage"); hasMembers(usage) { // Moonshot: earendil-works/pi#2017
+			a.addUsage(usage)
+		}
 	}
 	return nil
+}
+
+// hasMembers reports whether a value is an object that is not empty.
+func hasMembers(raw []byte) bool { return len(raw) > 2 && raw[0] == '{' }
+
+// saidAnything reports whether a part of the answer has come.
+func (a *answer) saidAnything() bool {
+	return a.text.Len()+a.reasoning.Len()+len(a.calls)+len(a.think.held) > 0
 }
 
 // addUsage reads how many tokens a call took and gave, of which some were cached by the server.
@@ -183,12 +206,17 @@ func (a *answer) addDelta(d []byte) error {
 		return err
 	}
 	a.refusal.WriteString(jsonl.GetString(d, "refusal"))
-	for c := range jsonl.Elements(jsonl.Get(d, "tool_calls")) {
+	list := jsonl.Get(d, "tool_calls")
+	if hasMembers(list) { // one call, and not in a list
+		list = append(append([]byte("["), list...), ']')
+	}
+	for c := range jsonl.Elements(list) {
+		a.listed = true
 		if err := a.addPiece(chatPiece(c)); err != nil {
 			return err
 		}
 	}
-	if c := jsonl.Get(d, "function_call"); len(c) > 0 && c[0] == '{' { // before there were tools
+	if c := jsonl.Get(d, "function_call"); hasMembers(c) && !a.listed { // before there were tools
 		return a.addPiece(chatPiece(encode(map[string]json.RawMessage{"index": json.RawMessage("0"), "function": c})))
 	}
 	return nil
@@ -197,6 +225,9 @@ func (a *answer) addDelta(d []byte) error {
 // chatPiece reads a piece of a call. Members that the API does not name are kept: thought signatures.
 func chatPiece(c []byte) callPiece {
 	p := callPiece{index: -1, id: jsonl.GetString(c, "id"), name: jsonl.GetString(c, "function", "name"), arguments: rawText(jsonl.Get(c, "function", "arguments"))}
+	if jsonl.Get(c, "function") == nil { // some servers leave this level out
+		p.name, p.arguments = jsonl.GetString(c, "name"), rawText(jsonl.Get(c, "arguments"))
+	}
 	var n int
 	if raw := jsonl.Get(c, "index"); raw != nil && json.Unmarshal(raw, &n) == nil && string(raw) != "null" && n >= 0 {
 		p.index = n
@@ -205,7 +236,7 @@ func chatPiece(c []byte) callPiece {
 	inFunction := object{}
 	for name, v := range jsonl.Fields(c) {
 		switch name {
-		case "index", "id", "type", "function":
+		case "index", "id", "type", "function", "name", "arguments":
 		default:
 			others[name] = json.RawMessage(v)
 		}

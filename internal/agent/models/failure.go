@@ -132,7 +132,24 @@ func waitIn(h http.Header, now time.Time) (time.Duration, bool) {
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, at.Sub(now)), true
 	}
+	for _, name := range []string{"X-RateLimit-Reset", "Anthropic-Ratelimit-Unified-Reset"} {
+		if wait, ok := waitUntil(h.Get(name), now); ok {
+			return wait, true
+		}
+	}
 	return 0, false
+}
+
+// waitUntil returns how long it is to a time in seconds or milliseconds since 1970.
+func waitUntil(text string, now time.Time) (time.Duration, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1e9 {
+		return 0, false
+	}
+	if n < 1e12 {
+		n *= 1000
+	}
+	return max(0, time.UnixMilli(n).Sub(now)), true
 }
 
 // saidWait finds the time to wait in words: "Please try again in 1.378s", "Please retry in 34.5s", "retryDelay":"34s",
@@ -191,6 +208,8 @@ func errorIn(raw []byte) *failure {
 	}
 	f.text = strings.TrimSpace(strings.Join(words, " ") + " " + f.text)
 	if wait, ok := waitSaid(f.text + string(jsonl.Get(raw, "error", "details"))); ok {
+		f.wait, f.waits = wait, true
+	} else if wait, ok := waitUntil(jsonl.GetString(raw, "error", "metadata", "headers", "X-RateLimit-Reset"), time.Now()); ok { // OpenRouter
 		f.wait, f.waits = wait, true
 	}
 	return f

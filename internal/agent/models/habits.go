@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -35,6 +36,13 @@ const (
 	oneCallEach     = "several calls in one message"
 	withoutBlanks   = "empty texts"
 	longIDs         = "ids of calls of more than 9 letters"
+	onlyTexts       = "contents that are not texts"
+	namelessResults = "results without a name"
+	listedSystem    = "a list as system prompt"
+	withoutStore    = "store"
+	withoutStrict   = "strict"
+	withoutTools    = "tools"
+	thinksFirst     = "an opening tag of the thoughts" // the model's template has it at the end of the prompt
 	fillReasoning   = "calls without reasoning_content"
 	fillSignature   = "calls without a thought_signature"
 )
@@ -80,6 +88,12 @@ func (h habits) with(what, notice string) (change, bool) {
 	return change{what, notice, to}, !h.given[what]
 }
 
+// thinkingFirst is the change after an answer with a closing tag of thoughts alone.
+func (h habits) thinkingFirst() change {
+	ch, _ := h.with(thinksFirst, "")
+	return ch
+}
+
 func (h habits) copied() habits {
 	to := habits{given: map[string]bool{}, tool: map[string]int{}, image: map[string]bool{}, limit: h.limit}
 	maps.Copy(to.image, h.image)
@@ -87,52 +101,6 @@ func (h habits) copied() habits {
 	maps.Copy(to.tool, h.tool)
 	return to
 }
-
-// refused are words in a refusal, and what to give up then.
-type refused struct {
-	words []string
-	what  string
-	has   func(q request) bool
-}
-
-// refusals are what servers say when they do not take a part of a request. The first that fits counts.
-func refusals() []refused {
-	return []refused{
-		// Mistral, Databricks: Extra inputs are not permitted (earendil-works/pi#596, anomalyco/opencode#4698)
-		{[]string{"stream_options", "include_usage"}, withoutUsage, func(q request) bool { return q.usage }},
-		// messages.1.content.0.cache_control: Extra inputs are not permitted
-		{[]string{"cache_control", "cache control", "prompt caching"}, withoutCache, func(q request) bool { return q.cache }},
-		// An answer with calls was given by another model, or before reasoning was kept (earendil-works/pi#3635)
-		{[]string{"must be passed back", "reasoning_content is missing", "missing reasoning_content", "missing `reasoning_content`"}, fillReasoning, func(q request) bool { return q.api == apiChat }},
-		{[]string{"missing a thought_signature", "missing a `thought_signature`", "missing thought_signature", "missing a thought signature"}, fillSignature, func(q request) bool { return q.api == apiChat }},
-		{[]string{"reasoning_content", "reasoning_details", "reasoning_text", "extra_content", "thinking_blocks", "reasoning_opaque", "encrypted_content", "encrypted content", "thought_signature",
-			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block"}, withoutKept, func(q request) bool { return q.kept }},
-		// Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9 (anomalyco/opencode#1680, ml-explore/mlx-lm#1375)
-		{[]string{"length of 9", "length 9"}, longIDs, func(q request) bool { return q.api == apiChat }},
-		// This model only supports single tool-calls at once! (templates of Llama, vllm-project/vllm#25108)
-		{[]string{"single tool-call", "single tool call", "parallel tool call", "multiple tool calls", "parallel_tool_calls"}, oneCallEach, func(q request) bool { return q.api == apiChat }},
-		// The text field in the ContentBlock object at messages.3.content.0 is blank (Bedrock, OpenHands/OpenHands#5722);
-		// text content blocks must be non-empty (anomalyco/opencode#15715)
-		{[]string{"is blank", "must be non-empty", "non-empty content", "content must not be empty", "content cannot be empty", "empty content"}, withoutBlanks, func(q request) bool { return q.api == apiChat }},
-		// Conversation roles must alternate (templates of Mistral, Gemma); Unexpected role 'user' after role 'tool' (Mistral);
-		// function call turn comes immediately after a user turn (Gemini)
-		{[]string{"alternat", "unexpected role", "expected last role", "consecutive", "first message must", "must start with", "start with a user", "last message must", "2 or more assistant", "function call turn comes",
-			"conversation roles", "role order", "order of roles", "chat template", "jinja", "role must be", "roles must"}, alternating, func(q request) bool { return q.api == apiChat }},
-		// System role not supported (templates of Gemma); Developer instruction is not enabled for this model (Gemini)
-		{[]string{"system role", "system message", "role system", "role 'system'", "role \"system\"", "role: system", "developer instruction", "system instruction", "does not support system", "`system`", "system prompt is not", "system prompts are not", "unknown role", "invalid role", "unsupported role", "input should be 'user'"}, withoutSystem,
-			func(q request) bool { return q.system }},
-		{[]string{"streaming is not supported", "does not support stream", "stream is not supported", "streaming not supported", "unsupported value: 'stream'", "verified to stream"}, withoutStream, func(q request) bool { return !q.whole }},
-	}
-}
-
-// pictureWords are in refusals of pictures: No endpoints found that support image input (OpenRouter); image input is not
-// supported … mmproj (llama.cpp); At most 0 image(s) may be provided (vLLM); unknown variant `image_url` (DeepSeek);
-// Could not process image, image exceeds 5 MB maximum (Anthropic). (openclaw/openclaw#132050, anthropics/claude-code#56016)
-var pictureWords = []string{"image", "picture", "vision", "multimodal", "multi-modal", "modalit", "media", "audio", "video", "file_data", "document", "pdf", "content part", "content type", "must be a string", "mmproj"}
-
-// blindWords say that no picture at all is taken. Other refusals are about the pictures of that request: they are too
-// large, or broken (NousResearch/hermes-agent#76039, github/copilot-cli#3767, can1357/oh-my-pi#271).
-var blindWords = []string{"support image", "support vision", "support picture", "image input", "images are not supported", "not a multimodal", "not multimodal", "mmproj", "at most 0 image", "unknown variant", "must be a string", "does not support", "doesn't support", "not supported"}
 
 // withoutImages leaves out all pictures, or those of the request.
 func (h habits) withoutImages(text string, q request) (change, bool) {
@@ -147,7 +115,7 @@ func (h habits) withoutImages(text string, q request) (change, bool) {
 }
 
 func containsAny(text string, list []string) bool {
-	return slices.ContainsFunc(list, func(words string) bool { return strings.Contains(text, words) })
+	return slices.ContainsFunc(list, func(words string) bool { return inOrder(text, words) })
 }
 
 // without returns the habits with which a refused request may be made again. ok is false if nothing in it was refused
@@ -172,7 +140,11 @@ func (h habits) without(f *failure, q request) (ch change, ok bool) {
 	}
 	for _, r := range refusals() {
 		if containsAny(text, r.words) && r.has(q) {
-			if ch, ok := h.with(r.what, ""); ok {
+			notice := ""
+			if r.what == withoutTools {
+				notice = noTools(text)
+			}
+			if ch, ok := h.with(r.what, notice); ok {
 				return ch, true
 			}
 		}
@@ -190,6 +162,16 @@ func (h habits) without(f *failure, q request) (ch change, ok bool) {
 }
 
 var numbers = regexp.MustCompile(`\d[\d,_]*`)
+
+// numbersIn returns the whole numbers in a text.
+func numbersIn(text string) (list []int) {
+	for _, found := range numbers.FindAllString(text, -1) {
+		if n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(found)); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
 
 // inContext finds a window, its input and the output that was asked for: "exceed context limit: 188240 + 21333 > 200000"
 // of Anthropic; "maximum context length is 4096 tokens. However, you requested … (3000 in the messages, 2000 in the
@@ -228,9 +210,8 @@ func (h habits) lowered(text string, q request) (change, bool) {
 		return change{}, false
 	}
 	best := 0
-	for _, found := range numbers.FindAllString(text, -1) {
-		n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(found))
-		if err == nil && n < q.limit && n > best && n >= 256 && n != 400 && n != 422 {
+	for _, n := range numbersIn(text) {
+		if n < q.limit && n > best && n >= 256 && n != 400 && n != 422 {
 			best = n
 		}
 	}
@@ -252,7 +233,7 @@ func (h habits) lowered(text string, q request) (change, bool) {
 func (h habits) tools(list []hooks.Tool) []hooks.Tool {
 	var out []hooks.Tool
 	for _, t := range list {
-		if h.tool[t.Name] < 2 {
+		if h.tool[t.Name] < 2 && !h.gave(withoutTools) {
 			out = append(out, t)
 		}
 	}
@@ -276,6 +257,9 @@ func (h habits) withoutTool(text string, q request) (change, bool) {
 	if !about || len(q.tools) == 0 {
 		return change{}, false
 	}
+	if ch, ok := h.fewerTools(text, q); ok {
+		return ch, true
+	}
 	named := namedTools(text, q.tools)
 	if len(named) == 0 || len(named) > 1 && !h.gave(plainSchemas) {
 		return h.with(plainSchemas, "")
@@ -293,6 +277,31 @@ func (h habits) withoutTool(text string, q request) (change, bool) {
 		return change{"the tools " + list, "the server refuses the schema of " + list + ": the model goes on without it", to}, true
 	}
 	return change{"the whole schema of " + strings.Join(named, ", "), "", to}, true
+}
+
+// manyWords say that a request has too many tools: Invalid 'tools': array too long. Expected an array with maximum length
+// 128 (OpenAI, keinsaasforever/better-chatbot#197); at most 20 tools.
+var manyWords = []string{"array too long", "maximum length", "too many tools", "too many functions", "number of tools", "number of functions", "maximum of", "at most", "more than", "up to"}
+
+// fewerTools leaves out the last tools, if there are too many.
+func (h habits) fewerTools(text string, q request) (change, bool) {
+	most := 0
+	for _, n := range numbersIn(text) {
+		if n < len(q.tools) {
+			most = max(most, n)
+		}
+	}
+	if !containsAny(text, manyWords) || toolIndex.MatchString(text) || most < 4 {
+		return change{}, false
+	}
+	to := h.copied()
+	var out []string
+	for _, t := range q.tools[most:] {
+		to.tool[t.Name] = 2
+		out = append(out, t.Name)
+	}
+	list := strings.Join(out, ", ")
+	return change{"the tools " + list, fmt.Sprintf("the server takes at most %d tools: the model goes on without %s", most, shorten(list)), to}, true
 }
 
 // namedTools returns the tools that a refusal is about: by the longest name in it, or by their numbers.

@@ -2,10 +2,12 @@ package models
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -28,6 +30,14 @@ func refusing(t *testing.T, status int, refuses func(body []byte) string) *serve
 			stream(w, 1<<20, messagesAnswer...)
 			return
 		}
+		if strings.Contains(string(s.body), `"input":`) {
+			stream(w, 1<<20, `data: {"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"ok"}]}]}}`)
+			return
+		}
+		if strings.Contains(string(s.body), `"stream":false`) {
+			_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"ok"},"finish_reason":"stop"}]}`)
+			return
+		}
 		stream(w, 1<<20, chatAnswer...)
 	})
 	return s
@@ -47,6 +57,7 @@ func TestRefusedRequests(t *testing.T) {
 	const picture = `{"role":"user","content":[{"type":"text","text":"what is this"},{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}`
 	tools := []hooks.Tool{{Name: "good", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"type":"string"}}}`)},
 		{Name: "bad", Schema: json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"#/$defs/a"}},"$defs":{"a":{"type":["integer","null"]}}}`)}}
+	called := []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"good","arguments":"{}"}}]}`, `{"role":"tool","content":"x","tool_call_id":"a"}`}
 	for name, c := range map[string]struct {
 		model    string
 		messages []string
@@ -111,6 +122,36 @@ func TestRefusedRequests(t *testing.T) {
 			}, "skip_thought_signature_validator", 2, ""},
 		"one call at once": {"openai:x", []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"good","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"good","arguments":"{}"}}]}`, `{"role":"tool","content":"y","tool_call_id":"b"}`, `{"role":"tool","content":"x","tool_call_id":"a"}`}, 400,
 			has(`}},{"id"`, `{"error":{"message":"This model only supports single tool-calls at once!","type":"BadRequestError","code":400}}`), `{"role":"tool","content":"x","tool_call_id":"a"},{"content":""`, 2, ""},
+		// ollama/ollama#6027, pydantic/pydantic-ai#703
+		"no tools":          {"openai:x", nil, 400, has(`"tools"`, `{"error":{"message":"registry.ollama.ai/library/llama3:8b does not support tools","type":"api_error"}}`), "be brief", 2, "takes no tools"},
+		"no tools, a flag":  {"openai:x", nil, 500, has(`"tools"`, `{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}`), "be brief", 2, "--jinja"},
+		"no tools, earlier": {"openai:x", called, 404, has(`"tool`, `{"error":{"message":"No endpoints found that support tool use","code":404}}`), `[called good with {}]`, 2, "takes no tools"},
+		// keinsaasforever/better-chatbot#197
+		"too many tools": {"openai:x", nil, 400, has(`"t6"`, `{"error":{"message":"Invalid 'tools': array too long. Expected an array with maximum length 5, but got an array with length 7 instead.","param":"tools"}}`), `"t4"`, 2, "at most 5 tools"},
+		"a description":  {"openai:x", nil, 400, has(strings.Repeat("long ", 210), `{"error":{"message":"Invalid 'tools[1].function.description': string too long. Expected a string with maximum length 1024"}}`), `"long`, 2, ""},
+		"streamed tools": {"openai:x", nil, 400, has(`"stream":true`, `{"message":"This model doesn't support tool use in streaming mode."}`), `"good"`, 2, ""},
+		"an empty text":  {"openai:x", called, 400, has(`"content":""`, `{"error":{"message":"messages[1].content: must not be an empty string"}}`), `"content":null`, 2, ""},
+		"neither empty nor null": {"openai:x", called, 422, func(body []byte) string {
+			if strings.Contains(string(body), `"content":""`) || strings.Contains(string(body), `"content":null`) {
+				return `{"detail":[{"loc":["body","messages",1,"content"],"msg":"Input should be a valid non-empty string"}]}`
+			}
+			return ""
+		}, `"content":"(nothing)"`, 3, ""},
+		"a list of texts": {"openai:x", []string{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`}, 400, has(`"content":[`, `{"error":{"message":"messages[1].content: invalid type: sequence, expected a string"}}`), `"content":"ab"`, 2, ""},
+		// ollama/ollama#14214, langflow-ai/langflow#9437
+		"names of results": {"openai:x", called, 400, func(body []byte) string {
+			if !strings.Contains(string(body), `"name":"good","role":"tool"`) {
+				return `[{"error":{"code":400,"message":"* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty."}}]`
+			}
+			return ""
+		}, `"tool_call_id":"a"`, 2, ""},
+		"a system prompt in a list": {"anthropic:claude", nil, 400, has(`"system":[`, `{"error":{"message":"system: Input should be a valid string"}}`), `"system":"be brief"`, 2, ""},
+		"store":                     {"r:x", nil, 400, has(`"store"`, `{"error":{"message":"Unsupported parameter: store"}}`), `"instructions"`, 2, ""},
+		"include":                   {"r:x", nil, 400, has(`"include"`, `{"error":{"message":"Unknown parameter: 'include'."}}`), `"store"`, 2, ""},
+		"strict":                    {"r:x", nil, 400, has(`"strict"`, `{"error":{"message":"tools.0.strict: Extra inputs are not permitted"}}`), `"good"`, 2, ""},
+		// NousResearch/hermes-agent#36071
+		"thoughts modified": {"anthropic:claude", []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"x"},{"type":"text","text":"b"}]}`, `{"role":"user","content":"c"}`}, 400,
+			has(`"thinking"`, "{\"type\":\"error\",\"error\":{\"message\":\"messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.\"}}"), `"text":"b"`, 2, ""},
 		"no streaming": {"openai:x", nil, 400, has(`"stream":true`, `{"error":{"message":"Streaming is not supported for this model"}}`), `"stream":false`, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,7 +164,14 @@ func TestRefusedRequests(t *testing.T) {
 					messages = append(messages, json.RawMessage(m))
 				}
 			}
-			model := client(t, s, nil, Config{MaxTokens: 9000, BaseURLs: map[string]string{"local": s.URL}})
+			model := client(t, s, nil, Config{MaxTokens: 9000, APIs: map[string]string{"r": "responses"}, BaseURLs: map[string]string{"local": s.URL, "r": s.URL}})
+			tools := slices.Clone(tools)
+			if name == "a description" {
+				tools[1].Description = strings.Repeat("long ", 300)
+			}
+			for i := 2; name == "too many tools" && i < 7; i++ {
+				tools = append(tools, hooks.Tool{Name: fmt.Sprint("t", i)})
+			}
 			notices := ""
 			for range 2 { // the second request is right at once
 				for e, err := range model.Stream(t.Context(), Request{Model: c.model, System: "be brief", Messages: messages, Tools: tools}) {

@@ -3,6 +3,7 @@ package models
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,7 +44,7 @@ func (p *provider) call(ctx context.Context, q request, a *answer) error {
 		raw, _ := io.ReadAll(io.LimitReader(body, maxError)) // an error that breaks off says something, too
 		return refusalOf(res, raw)
 	}
-	err = silence.cause(ctx, p.read(res, body, q, a))
+	err = silence.cause(ctx, p.read(res, body, q, a, silence))
 	if f := (*failure)(nil); errors.As(err, &f) && !f.waits {
 		f.wait, f.waits = waitIn(res.Header, time.Now())
 	}
@@ -93,7 +94,7 @@ func (p *provider) newRequest(ctx context.Context, method, path string, body io.
 }
 
 // read reads an answer: a stream of events, or one object, whatever was asked for and whatever the server calls it.
-func (p *provider) read(res *http.Response, body *bufio.Reader, q request, a *answer) error {
+func (p *provider) read(res *http.Response, body *bufio.Reader, q request, a *answer, silence *silenceTimer) error {
 	first, err := firstByte(body)
 	switch {
 	case errors.Is(err, io.EOF):
@@ -114,23 +115,41 @@ func (p *provider) read(res *http.Response, body *bufio.Reader, q request, a *an
 		return a.whole(raw, res, q)
 	}
 	for e, err := range serverEvents(body) {
-		if err != nil {
+		switch {
+		case err != nil && a.ended: // and what else could come is not needed
+			return a.end()
+		case err != nil:
 			return err
-		}
-		if string(e.data) == streamEnd {
+		case string(bytes.TrimSpace(e.data)) == streamEnd:
 			a.ended = true
-			break
+			return a.end()
 		}
 		if err := a.streamed(e, q); err != nil {
 			return err
+		}
+		if a.over {
+			break
+		}
+		if a.ended {
+			silence.shorten(afterEnd)
 		}
 	}
 	return a.end()
 }
 
-// firstByte returns the first byte that is not white space, and leaves it to be read.
+// afterEnd is how long a server may send nothing when the answer is complete: it may have left out the last event, and
+// keep the connection.
+const afterEnd = 10 * time.Second
+
+// firstByte returns the first byte that is neither white space nor a byte order mark, and leaves it to be read.
 func firstByte(body *bufio.Reader) (byte, error) {
 	for {
+		if mark, err := body.Peek(1); err == nil && mark[0] == 0xEF {
+			if mark, err := body.Peek(3); err != nil || string(mark) != "\uFEFF" {
+				return 0xEF, nil
+			}
+			_, _ = body.Discard(3)
+		}
 		b, err := body.ReadByte()
 		if err != nil {
 			return 0, err
@@ -143,6 +162,10 @@ func firstByte(body *bufio.Reader) (byte, error) {
 
 // streamed adds an event of a stream.
 func (a *answer) streamed(e serverEvent, q request) error {
+	if e.stray {
+		a.stray = cmp.Or(a.stray, shorten(string(e.data)))
+		return nil
+	}
 	if e.data[0] == ':' {
 		return nil // a comment that a proxy has made an event of (anomalyco/opencode#50871)
 	}
@@ -174,8 +197,13 @@ func problemIn(event string, data []byte) []byte {
 	if event == "error" {
 		return data
 	}
-	if problem := jsonl.Get(data, "error"); len(problem) > 0 && string(problem) != "null" && string(problem) != `""` && string(problem) != "{}" && string(problem) != "false" {
-		return data
+	switch problem := jsonl.Get(data, "error"); string(problem) {
+	case "", "null", `""`, "{}", "false":
+	default:
+		f := errorIn(data)
+		if jsonl.Get(data, "choices") == nil || f.code != "" || f.text != string(data) { // not one of which all members are empty
+			return data
+		}
 	}
 	if status := jsonl.Get(data, "base_resp", "status_code"); len(status) > 0 && string(status) != "0" { // MiniMax
 		return jsonl.Get(data, "base_resp")
@@ -207,6 +235,7 @@ func (a *answer) whole(raw []byte, res *http.Response, q request) error {
 	}
 	if problem := problemIn("", raw); problem != nil || !isAnswer(raw) {
 		f := errorIn(raw)
+		f.text = cmp.Or(f.text, string(raw))
 		address := *res.Request.URL
 		address.RawQuery = ""
 		f.text = fmt.Sprintf("%s answered with an error, and the status %d: %s", address.Redacted(), res.StatusCode, f.text)
@@ -244,6 +273,9 @@ func (a *answer) end() error {
 			return err
 		}
 	}
+	if err := a.endThoughts(); err != nil {
+		return err
+	}
 	a.endCalls()
 	a.endBlocks()
 	return a.complete()
@@ -267,6 +299,11 @@ func withSilenceLimit(ctx context.Context, after time.Duration) (context.Context
 }
 
 func (w *silenceTimer) reset() { w.timer.Reset(w.after) }
+
+func (w *silenceTimer) shorten(after time.Duration) {
+	w.after = min(w.after, after)
+	w.reset()
+}
 
 func (w *silenceTimer) stop() {
 	w.timer.Stop()

@@ -7,6 +7,37 @@ import (
 	"tape/internal/text/jsonl"
 )
 
+// keepBlock keeps a block or an item, and where in the answer it was.
+func (a *answer) keepBlock(raw json.RawMessage) {
+	place := min(a.text.Len(), 1)
+	if n := len(a.calls); n > 0 {
+		place = 1 + n
+	}
+	a.kept.Before, a.kept.At = append(a.kept.Before, raw), append(a.kept.At, place)
+}
+
+// among returns the parts of an answer, texts and calls, with the blocks that were kept where they were: providers refuse
+// thoughts in another order than they have sent them.
+func (k Kept) among(parts []json.RawMessage, isCall func(part json.RawMessage) bool) (out []json.RawMessage) {
+	next, calls := 0, 0
+	upTo := func(place int) {
+		for ; next < len(k.Before) && (next >= len(k.At) || k.At[next] <= place); next++ {
+			out = append(out, k.Before[next])
+		}
+	}
+	for _, part := range parts {
+		place := 0
+		if isCall(part) {
+			calls++
+			place = calls
+		}
+		upTo(place)
+		out = append(out, part)
+	}
+	upTo(len(k.Calls) + 1)
+	return out
+}
+
 // keep adds a piece of a member that the server wants back.
 func (a *answer) keep(field string, v []byte) {
 	if a.pieces == nil {

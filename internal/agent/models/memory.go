@@ -68,7 +68,7 @@ func (h habits) keep(path, id string) error {
 	all := recall(path, now)
 	r := remembered{At: now, Limit: h.limit}
 	for what := range h.given {
-		if what != withoutPictures {
+		if what != withoutPictures && what != withoutTools {
 			r.Given = append(r.Given, what)
 		}
 	}

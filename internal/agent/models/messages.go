@@ -41,7 +41,7 @@ func (q *request) messages(system string, list []message, kept []Kept, h habits)
 		}
 	}
 	keptFor(list, kept, func(m *message, k Kept) {
-		m.set("content", encode(append(append([]json.RawMessage(nil), k.Before...), blocksOf(m.m["content"])...)))
+		m.set("content", encode(k.among(blocksOf(m.m["content"]), func(b json.RawMessage) bool { return jsonl.GetString(b, "type") == "tool_use" })))
 	})
 	q.cache = !h.gave(withoutCache)
 	if q.cache {
@@ -50,6 +50,8 @@ func (q *request) messages(system string, list []message, kept []Kept, h habits)
 	body := object{"max_tokens": encode(q.limit), "messages": encode(raws(list))}
 	if system != "" && h.gave(withoutSystem) {
 		body["messages"] = encode(raws(withSystem(system, list, true)))
+	} else if system != "" && h.gave(listedSystem) {
+		body["system"] = quoted(system)
 	} else if system != "" {
 		block := object{"type": quoted("text"), "text": quoted(system)}
 		if q.cache {
@@ -65,7 +67,7 @@ func (q *request) messages(system string, list []message, kept []Kept, h habits)
 	}
 	var tools []tool
 	for _, t := range q.tools {
-		tools = append(tools, tool{view.ToolName(t.Name), t.Description, h.schema(t), nil})
+		tools = append(tools, tool{view.ToolName(t.Name), h.description(t), h.schema(t), nil})
 	}
 	if len(tools) > 0 {
 		if q.cache {
@@ -118,16 +120,22 @@ func messagesEvent(a *answer, data []byte) error {
 	if raw := jsonl.Get(data, "index"); raw != nil && json.Unmarshal(raw, &n) == nil {
 		index = n
 	}
+	if index < 0 { // it belongs to the block that was begun last
+		if index = a.blocks - 1; jsonl.GetString(data, "type") == "content_block_start" || jsonl.GetString(data, "type") == "message" {
+			index++
+		}
+	}
 	switch jsonl.GetString(data, "type") {
 	case "message_start":
 		a.addBlockUsage(jsonl.Get(data, "message", "usage"))
 	case "message":
 		for block := range jsonl.Elements(jsonl.Get(data, "content")) {
-			if index++; index < maxCalls {
+			if index < maxCalls {
 				if err := a.beginBlock(index, block); err != nil {
 					return err
 				}
 			}
+			index++
 		}
 		a.addBlockUsage(jsonl.Get(data, "usage"))
 		a.reason, a.ended = jsonl.GetString(data, "stop_reason"), true
@@ -141,22 +149,30 @@ func messagesEvent(a *answer, data []byte) error {
 			a.reason, a.ended = reason, true
 		}
 	case "message_stop":
-		a.ended = true
+		a.ended, a.over = true, true
 	}
 	return nil
 }
 
 func (a *answer) beginBlock(index int, block []byte) error {
-	switch jsonl.GetString(block, "type") {
+	a.blocks++
+	kind := jsonl.GetString(block, "type")
+	if kind == "text" && a.block == "text" { // a text in pieces, because of citations
+		return a.addText(jsonl.GetString(block, "text"))
+	}
+	if err := a.nextBlock(kind); err != nil {
+		return err
+	}
+	switch kind {
 	case "tool_use":
-		input := string(jsonl.Get(block, "input"))
+		input := rawText(jsonl.Get(block, "input"))
 		if input == "{}" {
 			input = "" // the arguments come in pieces
 		}
 		return a.addPiece(callPiece{index: index, id: jsonl.GetString(block, "id"), name: jsonl.GetString(block, "name"), arguments: input})
 	case "thinking", "redacted_thinking":
 		a.blockAt = append(a.blockAt, index)
-		a.kept.Before = append(a.kept.Before, append(json.RawMessage(nil), block...))
+		a.keepBlock(append(json.RawMessage(nil), block...))
 		a.blockText = append(a.blockText, &[2]strings.Builder{})
 		thought := jsonl.GetString(block, "thinking")
 		a.blockText[len(a.blockText)-1][0].WriteString(thought)
@@ -191,7 +207,7 @@ func (a *answer) addToBlock(index int, delta []byte) error {
 
 // endBlocks puts the pieces of the thoughts together. A thought without a signature cannot go back.
 func (a *answer) endBlocks() {
-	signed := a.kept.Before[:0]
+	signed, at := a.kept.Before[:0], a.kept.At[:0]
 	for i, block := range a.kept.Before {
 		if i < len(a.blockText) && jsonl.GetString(block, "type") == "thinking" {
 			more := object{"thinking": quoted(a.blockText[i][0].String())}
@@ -201,10 +217,10 @@ func (a *answer) endBlocks() {
 			block = merged(block, encode(more))
 		}
 		if jsonl.GetString(block, "type") != "thinking" || jsonl.GetString(block, "signature") != "" {
-			signed = append(signed, block)
+			signed, at = append(signed, block), append(at, a.kept.At[i])
 		}
 	}
-	a.kept.Before = signed
+	a.kept.Before, a.kept.At = signed, at
 }
 
 // addBlockUsage reads the usage of a message. What was read from the cache, and written to it, counts as input, too.

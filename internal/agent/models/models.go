@@ -42,6 +42,7 @@ type Kept struct {
 	Message map[string]json.RawMessage `json:"message,omitempty"` // chat completions: members of the message
 	Call    []json.RawMessage          `json:"call,omitempty"`    // chat completions: members of each call, an object or null
 	Before  []json.RawMessage          `json:"before,omitempty"`  // blocks (messages) or items (responses) before the calls
+	At      []int                      `json:"at,omitempty"`      // of each in Before: 0, before the text; 1+n, after the text and n calls; none: all are 0
 }
 
 // ErrContextLength says that prompt and answer together are too long for the model.
@@ -138,7 +139,9 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 		a := &answer{model: model, emit: emit, tools: r.Tools}
 		h := c.habitsOf(p, name)
 		q := p.request(name, r, h)
-		a.limit = q.limit
+		if a.limit = q.limit; h.gave(thinksFirst) {
+			a.think = tagsAssumed()
+		}
 		failed := p.call(ctx, q, a)
 		switch {
 		case errors.Is(failed, errStopped):
@@ -146,6 +149,11 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case failed == nil:
+			if a.late {
+				if err := c.remember(p, name, h.thinkingFirst()); err != nil {
+					c.settings.log().Warn("how a server answers is not kept", "error", err)
+				}
+			}
 			return a.finish(p.id(name))
 		}
 		f := failureOf(failed)

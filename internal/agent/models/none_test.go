@@ -2,6 +2,7 @@ package models
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -44,11 +45,26 @@ func TestNoAnswer(t *testing.T) {
 		"filter":         {"openai:x", events(chat("content_filter", `{"content":""}`)...), "filter|content_filter|other words", 1},
 		"refusal":        {"openai:x", events(chat("stop", `{"refusal":"I will "}`, `{"refusal":"not."}`)...), "refuses to answer: I will not.", 1},
 		"reason error":   {"openai:x", events(chat("error", `{"content":""}`)...), "broke the answer off|tried 3 times", 3},
-		"error event":    {"openai:x", events("event: error\ndata: {\"message\":\"overloaded\"}"), "overloaded|tried 3 times", 3},
-		"error, a bug":   {"openai:x", events(`data: {"error":{"message":"no such tool parser","type":"BadRequestError","code":400}}`), "no such tool parser", 1},
-		"llama.cpp":      {"openai:x", events(`error: {"code":500,"message":"Failed to decode","type":"server_error"}`), "Failed to decode|tried 3 times", 3},
-		"no end":         {"openai:x", events(chatAnswer[0]), "broke off|tried 3 times", 3},
-		"no name":        {"openai:x", events(chat("tool_calls", piece("0", "a", "", `{"a":1}`))...), "without a name", 1},
+		"text, 200":      {"openai:x", plain("text/plain", "upstream connect error or disconnect"), "upstream connect error|tried 3 times", 3},
+		"null, 200":      {"openai:x", plain("application/json", "null"), "no model says: null", 3},
+		"{}, 200":        {"openai:x", plain("application/json", "{}"), "status 200: {}", 1},
+		"html with mark": {"openai:x", plain("text/html", "\uFEFF<html><title>Log in</title>"), `HTML "Log in"`, 1},
+		"no content":     {"openai:x", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }, "answered with nothing|tried 3 times", 3},
+		"image filter":   {"openai:x", events(chat("IMAGE_SAFETY", `{"content":""}`)...), "filter", 1},
+		"cancelled":      {"r:x", events(`data: {"type":"response.cancelled","response":{"status":"cancelled"}}`), "has been cancelled", 1},
+		"moved": {"openai:x", func(w http.ResponseWriter) {
+			w.Header().Set("Location", "/elsewhere")
+			w.WriteHeader(http.StatusMovedPermanently)
+		}, "it redirects to|/elsewhere|make it the address", 1},
+		"limit of a day": {"openai:x", func(w http.ResponseWriter) {
+			w.Header().Del("Retry-After-Ms")
+			_, _ = fmt.Fprintf(w, `{"error":{"message":"Rate limit exceeded: free-models-per-day","code":429,"metadata":{"headers":{"X-RateLimit-Reset":"%d"}}}}`, time.Now().Add(5*time.Hour).UnixMilli())
+		}, "free-models-per-day|try again in 5 h", 1},
+		"error event":  {"openai:x", events("event: error\ndata: {\"message\":\"overloaded\"}"), "overloaded|tried 3 times", 3},
+		"error, a bug": {"openai:x", events(`data: {"error":{"message":"no such tool parser","type":"BadRequestError","code":400}}`), "no such tool parser", 1},
+		"llama.cpp":    {"openai:x", events(`error: {"code":500,"message":"Failed to decode","type":"server_error"}`), "Failed to decode|tried 3 times", 3},
+		"no end":       {"openai:x", events(chatAnswer[0]), "broke off|tried 3 times", 3},
+		"no name":      {"openai:x", events(chat("tool_calls", piece("0", "a", "", `{"a":1}`))...), "without a name", 1},
 		"responses only": {"openai:x", func(w http.ResponseWriter) {
 			http.Error(w, `{"error":{"message":"Function tools are not supported with this model in /v1/chat/completions. Please use /v1/responses."}}`, 400)
 		}, `tape config apis '{"openai": "responses"}'`, 1},
@@ -90,7 +106,7 @@ func TestNoAnswer(t *testing.T) {
 				w.Header().Set("Retry-After-Ms", "1")
 				c.answer(w)
 			})
-			_, err := ask(t.Context(), client(t, s, nil, Config{}), c.model)
+			_, err := ask(t.Context(), client(t, s, nil, Config{APIs: map[string]string{"r": "responses"}, BaseURLs: map[string]string{"r": s.URL}}), c.model)
 			if err == nil {
 				t.Fatal("no error")
 			}

@@ -2,6 +2,7 @@ package models
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -112,18 +113,17 @@ func isOverflow(status int, code, text string) bool {
 
 // matches reports whether one of the patterns is in a text.
 func matches(text string, patterns []pattern) bool {
-	for _, p := range patterns {
-		rest, found := text, true
-		for words := range strings.SplitSeq(p.words, "…") {
-			_, after, ok := strings.Cut(rest, strings.TrimSpace(words))
-			if found = found && ok; !found {
-				break
-			}
-			rest = after
+	return slices.ContainsFunc(patterns, func(p pattern) bool { return inOrder(text, p.words) })
+}
+
+// inOrder reports whether words are in a text; "…" in them stands for anything.
+func inOrder(text, words string) bool {
+	for part := range strings.SplitSeq(words, "…") {
+		_, after, ok := strings.Cut(text, strings.TrimSpace(part))
+		if !ok {
+			return false
 		}
-		if found {
-			return true
-		}
+		text = after
 	}
-	return false
+	return true
 }

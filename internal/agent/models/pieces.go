@@ -1,8 +1,11 @@
 package models
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -13,6 +16,7 @@ import (
 // toolCall is a call of a tool, as it comes in pieces.
 type toolCall struct {
 	id, name, arguments string
+	item                string          // the id of a response's item, by which its pieces name it
 	last                string          // the last piece of the arguments
 	kept                json.RawMessage // members that the server wants back; nil: none
 }
@@ -21,6 +25,7 @@ type toolCall struct {
 type callPiece struct {
 	index     int // -1: none
 	id, name  string
+	item      string
 	arguments string
 	kept      json.RawMessage
 }
@@ -49,6 +54,7 @@ func (a *answer) addPiece(p callPiece) error {
 	if t.id == "" {
 		t.id = p.id
 	}
+	t.item = cmp.Or(t.item, p.item)
 	switch {
 	case t.name == "":
 		t.name = p.name
@@ -110,16 +116,13 @@ func (t *toolCall) addArguments(arguments string) error {
 	return nil
 }
 
-// endCalls makes the calls as the model meant them: those that came twice are one, and arguments of which each piece
-// had all that came before are the last piece.
+// endCalls makes the calls as the model meant them. Those that came twice are one.
 func (a *answer) endCalls() {
+	var once, apart []*toolCall
 	for _, t := range a.calls {
-		if !isObject(t.arguments) && isObject(t.last) {
-			t.arguments = t.last
-		}
+		apart = append(apart, t.mended()...)
 	}
-	var once []*toolCall
-	for _, t := range a.calls {
+	for _, t := range apart {
 		if !slices.ContainsFunc(once, func(o *toolCall) bool {
 			return o.id != "" && o.id == t.id && o.name == t.name && o.arguments == t.arguments
 		}) {
@@ -127,6 +130,61 @@ func (a *answer) endCalls() {
 		}
 	}
 	a.calls = once
+}
+
+// mended returns a call with the arguments that were meant: servers and models write null for none, the object within a
+// text or a block of code, and several objects one after the other, which are several calls. Arguments of which each
+// piece had all that came before are the last piece.
+// (vllm-project/vllm#54964, BerriAI/litellm#21331, unslothai/unsloth#10059)
+func (t *toolCall) mended() []*toolCall {
+	text := strings.TrimSpace(t.arguments)
+	if inner, ok := strings.CutPrefix(text, "```"); ok && strings.HasSuffix(inner, "```") {
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(inner, "json"), "```"))
+	}
+	if inner, ok := jsonl.String([]byte(text)); ok && isObject(inner) && json.Valid([]byte(text)) {
+		text = strings.TrimSpace(inner)
+	}
+	switch {
+	case text == "null":
+		t.arguments = ""
+	case isObject(text):
+		t.arguments = text
+	case strings.HasPrefix(text, "{"):
+		list := objectsIn(text)
+		if len(list) == 0 && isObject(t.last) {
+			list = []string{t.last}
+		}
+		if len(list) == 0 {
+			break
+		}
+		t.arguments = list[0]
+		out := []*toolCall{t}
+		for _, arguments := range list[1:] {
+			out = append(out, &toolCall{name: t.name, arguments: arguments})
+		}
+		return out
+	}
+	return []*toolCall{t}
+}
+
+// objectsIn returns the different objects of which a text consists, without those that the next one goes on with; nil if
+// it has anything else.
+func objectsIn(text string) (list []string) {
+	d := json.NewDecoder(strings.NewReader(text))
+	for {
+		var raw json.RawMessage
+		switch err := d.Decode(&raw); {
+		case errors.Is(err, io.EOF):
+			return list
+		case err != nil || raw[0] != '{':
+			return nil
+		case slices.Contains(list, string(raw)):
+		case len(list) > 0 && strings.HasPrefix(string(raw), strings.TrimSuffix(list[len(list)-1], "}")):
+			list[len(list)-1] = string(raw)
+		default:
+			list = append(list, string(raw))
+		}
+	}
 }
 
 // isObject reports whether a text is a whole JSON object.

@@ -73,7 +73,22 @@ func TestCallsInPieces(t *testing.T) {
 		"two without anything":   {[]string{piece("", "", "now", ""), piece("", "", "bash", a)}, []string{" now ", " bash " + a}},
 		"an object":              {[]string{`{"tool_calls":[{"id":"a","function":{"name":"bash","arguments":{"cmd":"echo A"}}}]}`}, []string{"a bash " + a}},
 		"a function_call":        {[]string{`{"function_call":{"name":"bash","arguments":""}}`, `{"function_call":{"arguments":"{\"cmd\":"}}`, `{"function_call":{"arguments":"\"echo A\"}"}}`}, []string{" bash " + a}},
-		"together":               {[]string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"cmd\":\"echo A\"}"}},{"index":0,"id":"b","function":{"name":"bash","arguments":"{\"cmd\":\"echo B\"}"}}]}`}, []string{"a bash " + a, "b bash " + b}},
+		"arguments first":        {[]string{piece("0", "", "", a[:5]), piece("0", "a", "bash", a[5:])}, []string{"a bash " + a}},
+		"numbers from 1":         {[]string{piece("1", "a", "bash", a), piece("2", "b", "bash", b)}, []string{"a bash " + a, "b bash " + b}},
+		"one call, and no list":  {[]string{`{"tool_calls":{"id":"a","function":{"name":"bash","arguments":"{\"cmd\":\"echo A\"}"}}}`}, []string{"a bash " + a}},
+		"without a function":     {[]string{`{"tool_calls":[{"id":"a","name":"bash","arguments":"{\"cmd\":\"echo A\"}"}]}`}, []string{"a bash " + a}},
+		"in both forms":          {[]string{piece("0", "a", "bash", a), `{"function_call":{"name":"bash","arguments":"{\"cmd\":\"echo A\"}"}}`}, []string{"a bash " + a}},
+		"null as arguments":      {[]string{piece("0", "a", "now", "null")}, []string{"a now "}},
+		// vllm-project/vllm#54964, quarkiverse/quarkus-langchain4j#2642
+		"encoded twice":      {[]string{piece("0", "a", "bash", `"{\"cmd\":\"echo A\"}"`)}, []string{"a bash " + a}},
+		"in a block of code": {[]string{piece("0", "a", "bash", "```json\n"+a+"\n```")}, []string{"a bash " + a}},
+		// BerriAI/litellm#21331, unslothai/unsloth#10059, google/adk-python#1038
+		"objects in a row":    {[]string{piece("0", "a", "bash", a), piece("0", "", "", b)}, []string{"a bash " + a, " bash " + b}},
+		"an object twice":     {[]string{piece("0", "a", "bash", a+a)}, []string{"a bash " + a}},
+		"nothing at first":    {[]string{piece("0", "a", "bash", "{}"), piece("0", "", "", a)}, []string{"a bash " + a}},
+		"a name space":        {[]string{piece("0", "a", "functions.bash", a)}, []string{"a bash " + a}},
+		"a token in the name": {[]string{piece("0", "a", "bash<|channel|>commentary", a)}, []string{"a bash " + a}}, // NorthlandPositronics/Cogtrix#2023
+		"together":            {[]string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":"{\"cmd\":\"echo A\"}"}},{"index":0,"id":"b","function":{"name":"bash","arguments":"{\"cmd\":\"echo B\"}"}}]}`}, []string{"a bash " + a, "b bash " + b}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -104,10 +119,12 @@ func TestThinkTags(t *testing.T) {
 		"[THINK]secret[/THINK]answer":                     {"secret", "answer"},
 		"<thinking>a < b</thinking> c":                    {"a < b", "c"},
 		"the tag <think> is not at the beginning</think>": {"", "the tag <think> is not at the beginning</think>"},
-		"<thin answer":          {"", "<thin answer"},
-		"  indented":            {"", "  indented"},
-		"<":                     {"", "<"},
-		"<think></think>answer": {"", "answer"},
+		"<thin answer":                          {"", "<thin answer"},
+		"  indented":                            {"", "  indented"},
+		"<":                                     {"", "<"},
+		"<think></think>answer":                 {"", "answer"},
+		"<|channel>thought\nhm<channel|>answer": {"hm", "answer"},
+		"<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>answer": {"hm", "answer"},
 	} {
 		for size := 1; size <= len(text); size += 3 {
 			var tags thinkTags
@@ -132,5 +149,50 @@ func TestPartsOfContent(t *testing.T) {
 	got, err := ask(t.Context(), client(t, s, nil, Config{}), "openai:x")
 	if want := `reasoning {"delta":"hm"} text {"delta":"ab"} reasoning {"delta":"so"}`; err != nil || strings.Join(got[:3], " ") != want {
 		t.Errorf("%v, %v, want %s", got, err, want)
+	}
+}
+
+// Of some models' thoughts only the end is marked: the template has the opening tag. Once that was seen, the next answer
+// begins with thoughts. (vllm-project/vllm#31045, vllm-project/vllm#13125)
+func TestThoughtsWithoutOpeningTag(t *testing.T) {
+	for text, want := range map[string][2]string{
+		"hm\n</think>\n\nthe answer":    {"hm", "the answer"},
+		"hm</think>391":                 {"hm", "391"},
+		"`</think>` ends them":          {"", "`</think>` ends them"},
+		"it is (</think>), I think":     {"", "it is (</think>), I think"},
+		"```\n</think>\n```":            {"", "```\n</think>\n```"},
+		"a</think>b</think>c":           {"", "a</think>b</think>c"},
+		"the tag <think> and\n</think>": {"", "the tag <think> and\n</think>"},
+	} {
+		if thought, said, _ := lateTag(text); thought != want[0] || said != want[1] {
+			t.Errorf("%q: thought %q, said %q", text, thought, said)
+		}
+	}
+	answers := []string{"hm\n</think>\n\none", "so\n</think>\n\ntwo", "<think>well</think>three", "four"}
+	s := serve(t, func(w http.ResponseWriter, call int) {
+		var deltas []string
+		for _, c := range answers[call-1] {
+			deltas = append(deltas, string(encode(map[string]string{"content": string(c)})))
+		}
+		stream(w, 1<<20, chat("stop", deltas...)...)
+	})
+	model := client(t, s, nil, Config{})
+	for i, want := range []string{"one hm", "two so", "three well", "four <nil>"} {
+		deltas, final := "", map[string]any(nil)
+		for e, err := range model.Stream(t.Context(), Request{Model: "openai:x"}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch e.Kind {
+			case hooks.EventText:
+				deltas += e.Data["delta"].(string)
+			case hooks.EventFinal:
+				final = e.Data
+			}
+		}
+		said := final["text"].(string)
+		if got := said + " " + strings.TrimSpace(fmt.Sprint(final[FinalReasoning])); got != want || i > 0 && deltas != said {
+			t.Errorf("answer %d: %q, want %q; in pieces %q", i, got, want, deltas)
+		}
 	}
 }

@@ -86,6 +86,58 @@ func noBlanks(list []message) {
 	}
 }
 
+// texts makes a text of each content that is a list without pictures, or nothing.
+func texts(list []message) {
+	for i := range list {
+		content := list[i].m["content"]
+		said, _ := textOf(content)
+		switch {
+		case len(content) > 0 && content[0] == '[' && !hasPicture(content):
+			list[i].set("content", quoted(said))
+		case said == "" && list[i].m != nil && (len(content) == 0 || content[0] != '['):
+			list[i].set("content", quoted("(nothing)"))
+		}
+	}
+}
+
+func hasPicture(content []byte) bool {
+	for part := range jsonl.Elements(content) {
+		if isPicture(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// namedResults gives each result the name of its tool.
+func namedResults(list []message) {
+	names := map[string]string{}
+	for i, m := range list {
+		for _, c := range m.calls() {
+			names[jsonl.GetString(c, "id")] = jsonl.GetString(c, "function", "name")
+		}
+		if id, ok := jsonl.String(m.m["tool_call_id"]); ok && names[id] != "" {
+			list[i].set("name", quoted(names[id]))
+		}
+	}
+}
+
+// told makes texts of calls and their results, for a server that knows neither.
+func told(list []message) {
+	for i, m := range list {
+		said, _ := textOf(m.m["content"])
+		for _, c := range m.calls() {
+			said += "\n[called " + jsonl.GetString(c, "function", "name") + " with " + jsonl.GetString(c, "function", "arguments") + "]"
+		}
+		switch {
+		case m.role() == "tool":
+			list[i] = textMessage("user", "[result] "+said)
+		case len(m.calls()) > 0:
+			list[i] = textMessage("assistant", strings.TrimSpace(said))
+		}
+	}
+}
+
 func withSystem(system string, list []message, joined bool) []message {
 	if joined {
 		for i, m := range list {

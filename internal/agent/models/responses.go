@@ -2,6 +2,7 @@ package models
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"tape/internal/text/jsonl"
@@ -13,13 +14,16 @@ import (
 func (q *request) responses(system string, list []message, kept []Kept, h habits) object {
 	list = withCalls(list)
 	keptFor(list, kept, func(m *message, k Kept) {
-		m.set("kept", encode(k.Before))
+		m.set("kept", encode(k))
 	})
 	var items []json.RawMessage
 	for _, m := range list {
 		items = append(items, itemsOf(m)...)
 	}
-	body := object{"input": encode(items), "store": json.RawMessage("false")}
+	body := object{"input": encode(items)}
+	if !h.gave(withoutStore) {
+		body["store"] = json.RawMessage("false")
+	}
 	if !h.gave(withoutKept) {
 		q.kept = true
 		body["include"] = json.RawMessage(`["reasoning.encrypted_content"]`)
@@ -35,11 +39,15 @@ func (q *request) responses(system string, list []message, kept []Kept, h habits
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
 		Parameters  json.RawMessage `json:"parameters"`
-		Strict      bool            `json:"strict"`
+		Strict      *bool           `json:"strict,omitempty"` // the API's default is true
 	}
 	var tools []tool
+	strict := new(bool)
+	if h.gave(withoutStrict) {
+		strict = nil
+	}
 	for _, t := range q.tools {
-		tools = append(tools, tool{"function", view.ToolName(t.Name), t.Description, h.schema(t), false})
+		tools = append(tools, tool{"function", view.ToolName(t.Name), h.description(t), h.schema(t), strict})
 	}
 	if len(tools) > 0 {
 		body["tools"] = encode(tools)
@@ -57,17 +65,16 @@ func itemsOf(m message) (items []json.RawMessage) {
 		said, _ := textOf(m.m["content"])
 		return []json.RawMessage{encode(map[string]any{"type": "function_call_output", "call_id": m.m["tool_call_id"], "output": said})}
 	}
-	for item := range jsonl.Elements(m.m["kept"]) {
-		items = append(items, item)
-	}
 	if parts := itemParts(m.m["content"], role == "assistant"); len(parts) > 0 {
 		items = append(items, encode(map[string]any{"role": role, "content": parts}))
 	}
+	var kept Kept
+	_ = json.Unmarshal(m.m["kept"], &kept) // nothing was kept
 	for _, c := range m.calls() {
 		items = append(items, encode(map[string]any{"type": "function_call", "call_id": jsonl.GetString(c, "id"),
 			"name": jsonl.GetString(c, "function", "name"), "arguments": jsonl.GetString(c, "function", "arguments")}))
 	}
-	return items
+	return kept.among(items, func(item json.RawMessage) bool { return jsonl.GetString(item, "type") == "function_call" })
 }
 
 func itemParts(content json.RawMessage, output bool) (parts []any) {
@@ -131,29 +138,52 @@ func responsesEvent(a *answer, data []byte) error {
 			return a.addReasoning("\n\n")
 		}
 	case "response.output_item.added":
-		if item := jsonl.Get(data, "item"); jsonl.GetString(item, "type") == "function_call" {
-			return a.addPiece(callPiece{index: index, id: jsonl.GetString(item, "call_id"), name: jsonl.GetString(item, "name")})
+		item := jsonl.Get(data, "item")
+		switch jsonl.GetString(item, "type") {
+		case "function_call":
+			return a.addPiece(itemPiece(index, item))
+		case "message":
+			return a.nextBlock("text")
 		}
 	case "response.function_call_arguments.delta":
-		if t := a.byIndex[index]; t != nil {
+		if t := a.callOfItem(index, data); t != nil {
 			return t.addArguments(delta)
+		}
+	case "response.function_call_arguments.done":
+		if t, arguments := a.callOfItem(index, data), rawText(jsonl.Get(data, "arguments")); t != nil && arguments != "" {
+			t.arguments, t.last = arguments, ""
 		}
 	case "response.output_item.done":
 		return a.addItem(index, jsonl.Get(data, "item"))
-	case "response.completed", "response.incomplete", "response.failed":
+	case "response.output_text.done":
+		if !a.spoken {
+			a.spoken = true
+			return a.addText(jsonl.GetString(data, "text"))
+		}
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled", "response.done":
 		return a.endResponse(jsonl.Get(data, "response"))
 	default:
 		if jsonl.GetString(data, "object") != "response" {
 			return nil
 		}
-		for item := range jsonl.Elements(jsonl.Get(data, "output")) {
-			if index++; index < maxCalls {
-				if err := a.addItem(index, item); err != nil {
-					return err
-				}
-			}
-		}
 		return a.endResponse(data)
+	}
+	return nil
+}
+
+// itemPiece reads an item that is a call.
+func itemPiece(index int, item []byte) callPiece {
+	return callPiece{index: index, id: jsonl.GetString(item, "call_id"), name: jsonl.GetString(item, "name"), item: jsonl.GetString(item, "id"), arguments: rawText(jsonl.Get(item, "arguments"))}
+}
+
+// callOfItem returns the call that an event is about; nil if there is none.
+func (a *answer) callOfItem(index int, event []byte) *toolCall {
+	if t := a.byIndex[index]; t != nil {
+		return t
+	}
+	id := jsonl.GetString(event, "item_id")
+	if i := slices.IndexFunc(a.calls, func(t *toolCall) bool { return id != "" && t.item == id }); i >= 0 {
+		return a.calls[i]
 	}
 	return nil
 }
@@ -164,7 +194,7 @@ func (a *answer) addItem(index int, item []byte) error {
 	case "function_call":
 		t := a.byIndex[index]
 		if t == nil {
-			return a.addPiece(callPiece{index: index, id: jsonl.GetString(item, "call_id"), name: jsonl.GetString(item, "name"), arguments: rawText(jsonl.Get(item, "arguments"))})
+			return a.addPiece(itemPiece(index, item))
 		}
 		if arguments := rawText(jsonl.Get(item, "arguments")); arguments != "" {
 			t.arguments, t.last = arguments, ""
@@ -182,12 +212,15 @@ func (a *answer) addItem(index int, item []byte) error {
 			var sent object
 			if json.Unmarshal(item, &sent) == nil {
 				delete(sent, "status") // output only
-				a.kept.Before = append(a.kept.Before, encode(sent))
+				a.keepBlock(encode(sent))
 			}
 		}
 	case "message":
 		if a.spoken {
 			return nil
+		}
+		if err := a.nextBlock("text"); err != nil {
+			return err
 		}
 		for part := range jsonl.Elements(jsonl.Get(item, "content")) {
 			a.refusal.WriteString(jsonl.GetString(part, "refusal"))
@@ -204,11 +237,22 @@ func (a *answer) endResponse(response []byte) error {
 	if usage := jsonl.Get(response, "usage"); len(usage) > 0 && usage[0] == '{' {
 		a.addUsage(usage)
 	}
-	a.ended = true
+	if !a.saidAnything() && a.refusal.Len() == 0 { // some servers send the output at the end alone
+		index := 0
+		for item := range jsonl.Elements(jsonl.Get(response, "output")) {
+			if err := a.addItem(index, item); err != nil {
+				return err
+			}
+			if index++; index == maxCalls {
+				break
+			}
+		}
+	}
+	a.ended, a.over = true, true
 	switch status := jsonl.GetString(response, "status"); status {
 	case "failed", "cancelled":
 		f := errorIn(jsonl.Get(response, "error"))
-		f.text = strings.TrimSpace("the server says that the response has failed: " + f.text)
+		f.text = strings.TrimSuffix("the server says that the response has "+map[string]string{"failed": "failed", "cancelled": "been cancelled"}[status]+": "+f.text, ": ")
 		f.passing = passes(f)
 		return f
 	case "incomplete":

@@ -21,6 +21,15 @@ func (h habits) schema(t hooks.Tool) []byte {
 	return encode(objectSchema(raw, plain))
 }
 
+// description returns a tool's description, which OpenAI's API takes up to 1024 characters of.
+func (h habits) description(t hooks.Tool) string {
+	const most = 1000
+	if text := t.Description; len(text) > most && (h.tool[t.Name] > 0 || h.gave(plainSchemas)) {
+		return strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return t.Description
+}
+
 func combines(schema []byte) bool {
 	for _, name := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "if"} {
 		if jsonl.Get(schema, name) != nil {

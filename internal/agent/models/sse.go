@@ -12,8 +12,9 @@ import (
 
 // serverEvent is a server-sent event: https://html.spec.whatwg.org/multipage/server-sent-events.html
 type serverEvent struct {
-	name string // "" if the server gives none
-	data []byte // valid until the next event
+	name  string // "" if the server gives none
+	data  []byte // valid until the next event
+	stray bool   // the data are a line that is of no event
 }
 
 // serverEvents reads the events of a stream. It is lenient: the last one needs no blank line after it, nor do those
@@ -28,8 +29,18 @@ func serverEvents(body io.Reader) iter.Seq2[serverEvent, error] {
 			e = serverEvent{data: e.data[:0]}
 			return ok
 		}
+		var rest []byte
+		next := func() (line []byte, err error) {
+			if len(rest) == 0 {
+				if rest, err = lines.next(); err != nil {
+					return nil, err
+				}
+			}
+			line, rest, _ = bytes.Cut(rest, []byte("\r")) // a line may end with it, and JSON has none
+			return line, nil
+		}
 		for {
-			line, err := lines.next()
+			line, err := next()
 			if err != nil {
 				if send() && !errors.Is(err, io.EOF) {
 					yield(serverEvent{}, err)
@@ -74,6 +85,11 @@ func serverEvents(body io.Reader) iter.Seq2[serverEvent, error] {
 				if string(field) == "error" {
 					e.name = "error"
 				}
+			case "", "id", "retry":
+			default:
+				if !yield(serverEvent{data: line, stray: true}, nil) {
+					return
+				}
 			}
 		}
 	}
@@ -84,20 +100,13 @@ const streamEnd = "[DONE]"
 
 // lineReader reads lines that end with \n or \r\n.
 type lineReader struct {
-	r     *bufio.Reader
-	line  []byte
-	began bool
+	r    *bufio.Reader
+	line []byte
 }
 
 // next returns a line without its end, valid until the next call. The error is io.EOF after the last one.
 func (l *lineReader) next() ([]byte, error) {
 	l.line = l.line[:0]
-	if !l.began {
-		l.began = true
-		if mark, err := l.r.Peek(3); err == nil && string(mark) == "\uFEFF" {
-			_, _ = l.r.Discard(3)
-		}
-	}
 	for {
 		piece, err := l.r.ReadSlice('\n')
 		l.line = append(l.line, piece...)
