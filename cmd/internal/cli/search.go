@@ -11,6 +11,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -18,6 +19,8 @@ type searchOptions struct {
 	app *App
 	filter.Params
 	anchor, after  string
+	remote         string
+	project        string
 	limit          int
 	sort           string
 	allTapes, team bool
@@ -27,6 +30,7 @@ type searchOptions struct {
 	noFold, searches             bool
 	context                      int
 	count, files                 bool
+	mostSessions                 int // with files; -1: all
 }
 
 const (
@@ -92,8 +96,11 @@ For text artifacts, the first 256 KiB are searched with the entries that refer t
 			return err
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !o.team && o.remote+o.project != "" {
+				return layout.Invalid("to search the sessions of all your projects: -A", "--remote and --project go with --team")
+			}
 			if o.team {
-				return teamcmd.Run(o.app.onTeam).Search(cmd, s, o.app.tapeName, o.allTapes || o.app.everywhere || o.files)
+				return teamcmd.Run(o.app.onTeam).Search(cmd, teamcmd.Search{Search: s, Remote: o.remote, Project: o.project}, o.app.tapeName, o.allTapes || o.app.everywhere || o.files)
 			}
 			return o.run(cmd.Context(), s)
 		},
@@ -111,7 +118,9 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.allTapes, "all-tapes", false, "search all sessions of the workspace")
 	o.app.addAllWorkspaces(cmd)
 	f.BoolVar(&o.team, "team", false, "search the sessions of your team, on the server of tape login; --tape is REMOTE/TAPE")
-	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits")
+	f.StringVar(&o.remote, "remote", "", "with --team: search the sessions of the team's remote `NAME`")
+	f.StringVar(&o.project, "project", "", "with --team: search sessions of projects whose path contains `TEXT`")
+	f.IntVarP(&o.limit, "limit", "n", defaultHits, "show at most `N` hits; with --files, `N` sessions")
 	f.StringVar(&o.sort, "sort", filter.Relevance, "the `ORDER`: relevance or newest")
 	f.IntVarP(&o.context, "context", "C", 0, "show `N` entries before and after each hit, too")
 	f.BoolVar(&o.substring, "substring", false, "QUERY is literal text")
@@ -148,8 +157,8 @@ func (o *searchOptions) search(text string, changed func(flag string) bool) (s i
 		return s, usagef("--substring and --regex exclude each other")
 	case o.count && o.files:
 		return s, usagef("--count and --files exclude each other")
-	case (o.count || o.files) && (changed("limit") || changed("context") || changed("sort") || o.noFold):
-		return s, usagef("--count and --files cover all matches: they cannot be combined with -n, -C, --sort or --no-fold")
+	case o.count && changed("limit"), (o.count || o.files) && (changed("context") || changed("sort") || o.noFold):
+		return s, usagef("--count and --files cover all matches: they cannot be combined with -C, --sort or --no-fold, nor --count with -n")
 	case o.ignoreCase && !o.substring && !o.regex:
 		return s, usagef("--ignore-case needs --substring or --regex; the search for words ignores case anyway")
 	case (o.exact || o.allWords || o.entries) && (o.substring || o.regex):
@@ -158,6 +167,9 @@ func (o *searchOptions) search(text string, changed func(flag string) bool) (s i
 		s.How = index.Substring
 	case o.regex:
 		s.How = index.Regexp
+	}
+	if o.mostSessions = -1; o.files && changed("limit") {
+		o.mostSessions = o.limit
 	}
 	if o.files {
 		s.NoFold, s.Query.Limit, s.PerSession = true, nil, 0

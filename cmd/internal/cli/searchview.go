@@ -1,8 +1,8 @@
 package cli
 
 import (
+	"cmp"
 	"context"
-	"slices"
 
 	"tape/cmd/internal/rows"
 	"tape/index"
@@ -22,14 +22,25 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	case o.count:
 		return o.app.Result(object{{"count", res.Matches}}.With("instead", res.Instead), "%d", res.Matches)
 	case o.files:
-		names, titles, err := o.tapesOnScreen(ctx)
+		left := 0
+		if o.mostSessions >= 0 {
+			res.Hits, left = rows.FirstSessions(res.Hits, o.mostSessions)
+		}
+		names, titles, err := o.sessionsOf(ctx, res.Hits)
+		if err == nil {
+			err = rows.HitsOfSessions(&o.app.Streams, res, names, titles)
+		}
+		if err == nil && left > 0 && !o.app.JSON {
+			o.app.BelowResults(display.Count(left, "other session has matches", "other sessions have matches") + "; -n shows more")
+		}
+		return err
+	case o.app.JSON:
+		_, titles, err := o.sessionsOf(ctx, res.Hits)
 		if err != nil {
 			return err
 		}
-		return rows.HitsOfSessions(&o.app.Streams, res, names, titles)
-	case o.app.JSON:
 		for _, h := range res.Hits {
-			if err := o.app.WriteLine(rows.HitJSON(h, res.Instead)); err != nil {
+			if err := o.app.WriteLine(rows.HitJSON(h, res.Instead, titles[rows.HitKey(h)])); err != nil {
 				return err
 			}
 		}
@@ -45,7 +56,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		}
 		return nil
 	}
-	names, titles, err := o.tapesOnScreen(ctx)
+	names, titles, err := o.sessionsOf(ctx, res.Hits)
 	if err != nil {
 		return err
 	}
@@ -63,20 +74,54 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	return nil
 }
 
-// tapesOnScreen returns the short names of all tapes, by name, and their titles, by [sessionOf], if hits of
-// several tapes are shown on a screen; otherwise nil.
-func (o *searchOptions) tapesOnScreen(ctx context.Context) (names, titles map[string]string, err error) {
-	if !o.allTapes || !o.app.Screen().Out {
+// sessionsOf returns the short names of tapes, if there is a screen, and what is shown above the hits of each session, by
+// [sessionOf]. Both are nil if a single session was searched.
+func (o *searchOptions) sessionsOf(ctx context.Context, hits []index.Hit) (names map[string]string, titles map[string]rows.Heading, err error) {
+	if !o.allTapes || len(hits) == 0 {
 		return nil, nil, nil
 	}
-	titles = map[string]string{}
-	var all []string
-	lists, err := inStores(ctx, o.app, o.app.tapesOf)
-	for _, t := range slices.Concat(lists...) {
-		all = append(all, t.Name)
-		titles[sessionOf(repo.Entry{Workspace: t.Workspace, Tape: t.Name})] = t.Title + t.Suffix()
+	of := map[string]map[string]bool{} // names of tapes, by workspace
+	for _, h := range hits {
+		if of[h.Workspace] == nil {
+			of[h.Workspace] = map[string]bool{}
+		}
+		of[h.Workspace][h.Tape], of[h.Workspace][cmp.Or(h.Session, h.Tape)] = true, true
 	}
-	return catalog.ShortNames(all), titles, err
+	titles = map[string]rows.Heading{}
+	for in, wanted := range of {
+		store, err := o.app.storeOf(ctx, repo.Entry{Workspace: in})
+		if err != nil {
+			return nil, nil, err
+		}
+		var tapes []*repo.Tape
+		for name := range wanted {
+			if t, err := store.Tape(ctx, name); err == nil { // else it was removed meanwhile
+				tapes = append(tapes, t)
+			}
+		}
+		facts, err := o.app.about(ctx, store, tapes)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, t := range facts {
+			h := rows.Heading{Title: t.Title}
+			if o.app.Screen().Out {
+				h.Title += t.Suffix()
+			}
+			if o.app.everywhere || !o.app.Screen().Out {
+				h.Project = t.ProjectBranch()
+			}
+			if o.app.JSON {
+				h.Project = t.Project
+			}
+			titles[sessionOf(repo.Entry{Workspace: in, Tape: t.Name})] = h
+		}
+	}
+	if !o.app.Screen().Out {
+		return nil, titles, nil
+	}
+	all, err := o.app.allTapes(ctx)
+	return catalog.ShortNames(catalog.Names(all)), titles, err
 }
 
 // others reports whether the workspace has tapes besides the one that was searched.

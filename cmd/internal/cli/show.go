@@ -32,8 +32,11 @@ shown as in tape log. An entry that tape search --team has found is REMOTE/TAPE@
 			if err := a.nameTape(tape); err != nil {
 				return err
 			}
+			if team {
+				return teamcmd.Run(a.onTeam).Show(cmd, args[0], view.oneline)
+			}
 			t, err := a.openTape(cmd.Context())
-			if team || teamcmd.Has(args[0], err, a.Getenv) {
+			if teamcmd.Has(args[0], err, a.Getenv) {
 				return teamcmd.Run(a.onTeam).Show(cmd, args[0], view.oneline)
 			}
 			if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/cmd/internal/teamclient"
+	"tape/cmd/internal/teamcmd"
 	"tape/index"
 	"tape/internal/serve/mcpserver"
 	"tape/internal/serve/team/find"
@@ -26,7 +27,7 @@ func searchTeam(ctx context.Context, s index.Search) (hits []find.Hit, more bool
 	if err != nil {
 		return nil, false, err
 	}
-	found, more, err := c.Find(ctx, s)
+	found, more, err := c.Find(ctx, teamcmd.Search{Search: s})
 	for _, h := range found {
 		hits = append(hits, find.Hit{Hit: h.Hit, Title: h.Title})
 	}

@@ -5,7 +5,6 @@ import (
 
 	"tape/cmd/internal/teamclient"
 	"tape/cmd/internal/teamcmd"
-	"tape/index"
 )
 
 // TeamLogin remembers a team's server and a token for it.
@@ -14,7 +13,7 @@ func (Host) TeamLogin(ctx context.Context, o teamcmd.Options, url, token string)
 }
 
 // TeamSearch asks the team's server.
-func (Host) TeamSearch(ctx context.Context, o teamcmd.Options, s index.Search) error {
+func (Host) TeamSearch(ctx context.Context, o teamcmd.Options, s teamcmd.Search) error {
 	c, err := teamclient.Open(o.Getenv)
 	if err != nil {
 		return err

@@ -14,13 +14,28 @@ import (
 	"tape/repo"
 )
 
-// SessionTitle shows the title of a session, in full, above its hits.
-func SessionTitle(s *stdio.Streams, title string) {
-	if title == "" {
-		return
+// Heading is what is shown above the hits of a session.
+type Heading struct{ Title, Project string }
+
+// SessionTitle shows the title of a session, in full, above its hits, and after it the project, if there is one.
+func SessionTitle(s *stdio.Streams, h Heading) {
+	lines := display.Wrap(display.Line(h.Title), s.Width())
+	if h.Title == "" {
+		lines = nil
 	}
-	for _, line := range display.Wrap(display.Line(title), s.Width()) {
-		s.Line(s.Style(stdio.Bold, line))
+	place := ""
+	if h.Project != "" {
+		place = s.Style(stdio.Dim, "in "+display.Line(h.Project))
+	}
+	for i, line := range lines {
+		line, cells := s.Style(stdio.Bold, line), display.Width(line)
+		if i == len(lines)-1 && place != "" && (s.Width() == 0 || cells+display.Width(h.Project)+len("  in ") <= s.Width()) {
+			line, place = line+"  "+place, ""
+		}
+		s.Line(line)
+	}
+	if place != "" {
+		s.Line(place)
 	}
 }
 
@@ -78,8 +93,9 @@ func showSnippet(s *stdio.Streams, h index.Hit) {
 	}
 }
 
-// HitJSON is a hit as JSON. instead is the query that was answered in place of the given one, or "".
-func HitJSON(h index.Hit, instead string) []byte {
+// HitJSON is a hit as JSON. instead is the query that was answered in place of the given one, or "". of is the heading of
+// the hit's session, or the zero value.
+func HitJSON(h index.Hit, instead string, of Heading) []byte {
 	out := h.JSON()
 	out = fmt.Appendf(out[:len(out)-1], `,"score":%s,"snippet":`, strconv.FormatFloat(h.Score, 'f', -1, 64))
 	out = append(append(jsonl.AppendString(out, h.Snippet), `,"matches":`...), stdio.Marshal(append([][2]int{}, h.Spans...))...)
@@ -92,6 +108,12 @@ func HitJSON(h index.Hit, instead string) []byte {
 	}
 	if h.Session != "" && h.Session != h.Tape {
 		out = jsonl.AppendString(append(out, `,"session":`...), h.Session)
+	}
+	for _, m := range [][2]string{{"title", of.Title}, {"project", of.Project}} {
+		if m[1] != "" {
+			out = fmt.Appendf(out, `,"%s":`, m[0])
+			out = jsonl.AppendString(out, m[1])
+		}
 	}
 	if h.More > 0 {
 		out = fmt.Appendf(out, `,"more":%d`, h.More)

@@ -29,7 +29,7 @@ func TestHit(t *testing.T) {
 	s, out := streams()
 	h := index.Hit{Entry: said(7, "a needle"), Snippet: "a needle\x1b", Spans: [][2]int{{2, 8}}, Similar: 3, Before: []repo.Entry{said(6, "before")}}
 	Hit(s, h, "")
-	SessionTitle(s, "A title\x1b")
+	SessionTitle(s, Heading{Title: "A title\x1b"})
 	Hit(s, h, "main")
 	if err := s.Flush(); err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ main@7  message/user  1 hour ago  plan  and 3 like it
 	if out.String() != want {
 		t.Errorf("%s\nnot\n%s", out, want)
 	}
-	if got := string(HitJSON(h, "needl")); !strings.Contains(got, `"snippet":"a needle\u001b","matches":[[2,8]],"similar":3,"instead":"needl","before":[{`) {
+	if got := string(HitJSON(h, "needl", Heading{})); !strings.Contains(got, `"snippet":"a needle\u001b","matches":[[2,8]],"similar":3,"instead":"needl","before":[{`) {
 		t.Errorf("as JSON: %s", got)
 	}
 }

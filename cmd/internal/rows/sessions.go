@@ -53,9 +53,24 @@ func More(res *index.Result) string {
 	return fmt.Sprintf("%d of %s matches; %s", shown, total, flag)
 }
 
+// FirstSessions returns the hits of the first sessions, at most most, and how many sessions are left.
+func FirstSessions(hits []index.Hit, most int) (shown []index.Hit, left int) {
+	place := map[string]int{}
+	for _, h := range hits {
+		key := SessionKey(h.Entry)
+		if _, known := place[key]; !known {
+			place[key] = len(place)
+		}
+		if place[key] < most {
+			shown = append(shown, h)
+		}
+	}
+	return shown, max(0, len(place)-most)
+}
+
 // HitsOfSessions shows the sessions with matches, each with the entries that match. names are short names of tapes;
 // titles are by [SessionKey].
-func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[string]string) error {
+func HitsOfSessions(s *stdio.Streams, res *index.Result, names map[string]string, titles map[string]Heading) error {
 	type session struct {
 		repo.Entry
 		ids []int64
@@ -73,7 +88,7 @@ func HitsOfSessions(s *stdio.Streams, res *index.Result, names, titles map[strin
 	for _, found := range list {
 		slices.Sort(found.ids)
 		if s.JSON {
-			if err := s.Emit(append(stdio.Object{{"tape", found.Tape}}.With("workspace", found.Workspace), stdio.Object{{"matches", len(found.ids)}, {"entries", found.ids}}...).With("instead", res.Instead)); err != nil {
+			if err := s.Emit(append(stdio.Object{{"tape", found.Tape}}.With("workspace", found.Workspace), stdio.Object{{"matches", len(found.ids)}, {"entries", found.ids}}...).With("title", titles[SessionKey(found.Entry)].Title).With("project", titles[SessionKey(found.Entry)].Project).With("instead", res.Instead)); err != nil {
 				return err
 			}
 			continue
@@ -95,7 +110,7 @@ func MoreOf(s *stdio.Streams, h index.Hit) {
 
 // Hits shows hits to people. With named, each has the name of its tape, or the short name in names. The hits of a
 // session are below its title, if titles, which is by [SessionKey], has one.
-func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[string]string) error {
+func Hits(s *stdio.Streams, hits []index.Hit, named bool, names map[string]string, titles map[string]Heading) error {
 	last := ""
 	for i, h := range hits {
 		if i > 0 {
@@ -105,7 +120,7 @@ func Hits(s *stdio.Streams, hits []index.Hit, named bool, names, titles map[stri
 		if named {
 			tape = cmp.Or(names[h.Tape], h.Tape)
 		}
-		if session := HitKey(h); session != last && titles[session] != "" {
+		if session := HitKey(h); session != last && titles[session] != (Heading{}) {
 			SessionTitle(s, titles[session])
 			last = session
 		}

@@ -71,7 +71,7 @@ func TestSearch(t *testing.T) {
 	s, c := serve(t, pages())
 	out, text := streams(true)
 	limit := 5
-	q := index.Search{Text: "timeout", Exact: true, Tapes: []string{"shop/s1"}, Query: repo.Query{Kinds: []string{"message"}, Limit: &limit}}
+	q := teamcmd.Search{Search: index.Search{Text: "timeout", Exact: true, Tapes: []string{"shop/s1"}, Query: repo.Query{Kinds: []string{"message"}, Limit: &limit}}}
 	if err := c.Search(t.Context(), out, q); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestSearch(t *testing.T) {
 	s, c = serve(t, pages())
 	out, text = streams(false)
 	limit = 1
-	if err := c.Search(t.Context(), out, index.Search{Text: "timeout", Query: repo.Query{Limit: &limit}}); err != nil {
+	if err := c.Search(t.Context(), out, teamcmd.Search{Search: index.Search{Text: "timeout", Query: repo.Query{Limit: &limit}}}); err != nil {
 		t.Fatal(err)
 	}
 	if got := text(); !strings.Contains(got, "Find the timeout") || !strings.Contains(got, "shop/s1@3") || !strings.Contains(got, "more entries match") || len(s.asked) != 1 {
@@ -98,7 +98,7 @@ func TestListWithoutEnd(t *testing.T) {
 		_, c := serve(t, map[string][]string{"/v1/search": {`{"items":[` + hit1 + `],"next_cursor":"p2"}`, second, second}})
 		out, _ := streams(true)
 		limit := 50
-		if err := c.Search(t.Context(), out, index.Search{Text: "timeout", Query: repo.Query{Limit: &limit}}); err == nil || !strings.Contains(err.Error(), "does not end") {
+		if err := c.Search(t.Context(), out, teamcmd.Search{Search: index.Search{Text: "timeout", Query: repo.Query{Limit: &limit}}}); err == nil || !strings.Contains(err.Error(), "does not end") {
 			t.Errorf("%v, want that the list does not end", err)
 		}
 	}
@@ -166,5 +166,39 @@ func TestToken(t *testing.T) {
 		if c, err := New(address, "t"); err != nil || c.IsPlain() != plain {
 			t.Errorf("%s is plain: %v, %v", address, !plain, err)
 		}
+	}
+}
+
+// TestShortNames: the beginning of a name is enough, also without the remote, if it means one session.
+func TestShortNames(t *testing.T) {
+	const list = `{"items":[{"remote":"shop","tape":"7c1e04d2-aaaa"},{"remote":"shop","tape":"7c1f0000-bbbb"},{"remote":"blog","tape":"0d7c1e04"}]}`
+	for name, want := range map[string]string{"shop/7c1e": "shop/7c1e04d2-aaaa", "7c1f": "shop/7c1f0000-bbbb", "other/x": "other/x", "shop/7c1e04d2-aaaa": "shop/7c1e04d2-aaaa"} {
+		_, c := serve(t, map[string][]string{"/v1/sessions": {list, list}})
+		if got, err := c.fullName(t.Context(), name); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, want)
+		}
+	}
+	_, c := serve(t, map[string][]string{"/v1/sessions": {list}})
+	if _, err := c.fullName(t.Context(), "shop/7c1"); !errors.Is(err, layout.ErrInvalid) {
+		t.Errorf("a name that two sessions begin with: %v", err)
+	}
+}
+
+// TestSearchWithin: a search can be of one remote and of projects. A remote that the user does not see is an error.
+func TestSearchWithin(t *testing.T) {
+	pages := func() map[string][]string {
+		return map[string][]string{"/v1/me": {`{"name":"ada","remotes":["shop"]}`}, "/v1/search": {`{"items":[]}`}}
+	}
+	s, c := serve(t, pages())
+	out, _ := streams(false)
+	if err := c.Search(t.Context(), out, teamcmd.Search{Search: index.Search{Text: "x"}, Remote: "shop", Project: "cart"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.asked[len(s.asked)-1]; !strings.Contains(got, "project=cart") || !strings.Contains(got, "remote=shop") {
+		t.Errorf("asked %q", got)
+	}
+	_, c = serve(t, pages())
+	if err := c.Search(t.Context(), out, teamcmd.Search{Search: index.Search{Text: "x"}, Remote: "bank"}); !errors.Is(err, layout.ErrNotFound) {
+		t.Errorf("a remote that is not seen: %v", err)
 	}
 }

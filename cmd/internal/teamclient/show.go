@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,9 +93,31 @@ func parameters(q repo.Query) url.Values {
 	return v
 }
 
-// Search shows the hits of a search. s.Tapes is nil, or has one REMOTE/TAPE or TAPE.
-func (c *Client) Search(ctx context.Context, out *stdio.Streams, s index.Search) error {
+// Search shows the hits of a search.
+func (c *Client) Search(ctx context.Context, out *stdio.Streams, s teamcmd.Search) error {
+	if len(s.Tapes) == 1 {
+		s.Tapes = []string{numbered(out, s.Tapes[0])}
+	}
+	if s.Remote != "" {
+		me, err := c.Me(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(me.Remotes, s.Remote) {
+			return layout.NotFound("those that you see: "+strings.Join(me.Remotes, ", "), "you see no remote called %q", s.Remote)
+		}
+	}
 	hits, more, err := c.Find(ctx, s)
+	if errors.Is(err, layout.ErrNotFound) && len(s.Tapes) == 1 {
+		name, nameErr := c.fullName(ctx, s.Tapes[0])
+		if nameErr != nil {
+			return nameErr
+		}
+		if name != s.Tapes[0] {
+			s.Tapes = []string{name}
+			hits, more, err = c.Find(ctx, s)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -111,7 +135,7 @@ type Hit struct {
 
 // Find returns the hits of a search, without a limit at most 1000. s.Tapes is nil, or has one REMOTE/TAPE or TAPE. more
 // says that there are others.
-func (c *Client) Find(ctx context.Context, s index.Search) (hits []Hit, more bool, err error) {
+func (c *Client) Find(ctx context.Context, s teamcmd.Search) (hits []Hit, more bool, err error) {
 	q := parameters(s.Query)
 	q.Set("q", s.Text)
 	q.Set("entries", "true")
@@ -128,6 +152,11 @@ func (c *Client) Find(ctx context.Context, s index.Search) (hits []Hit, more boo
 	}
 	if len(s.Tapes) == 1 {
 		setTape(q, s.Tapes[0])
+	}
+	for name, value := range map[string]string{"remote": s.Remote, "project": s.Project} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
 	const most = 100
 	left := 1000
@@ -171,12 +200,12 @@ func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 	if !out.JSON {
 		out.Page()
 	}
-	last := ""
+	last, names := "", shortNames(out, hits, func(h Hit) (string, string) { return h.Workspace, h.Tape })
 	for i, h := range hits {
 		found, remote := h.Hit, h.Workspace
 		found.Workspace = ""
 		if out.JSON {
-			line := rows.HitJSON(found, "")
+			line := rows.HitJSON(found, "", rows.Heading{})
 			line = jsonl.AppendString(append(line[:len(line)-1], `,"remote":`...), remote)
 			if err := out.WriteLine(append(line, '}')); err != nil {
 				return err
@@ -186,10 +215,10 @@ func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 		if i > 0 {
 			out.Line("")
 		}
-		name := remote + "/" + h.Tape
+		name := names[remote+"/"+h.Tape]
 		session := remote + "/" + cmp.Or(h.Session, h.Tape)
-		if session != last && h.Title != "" {
-			rows.SessionTitle(out, h.Title)
+		if session != last {
+			rows.SessionTitle(out, rows.Heading{Title: h.Title})
 		}
 		last = session
 		rows.Hit(out, found, name)
@@ -247,15 +276,106 @@ func (c *Client) Tapes(ctx context.Context, out *stdio.Streams, list teamcmd.Lis
 		all[i].label = labels[i]
 	}
 	catalog.TellApart(labels)
-	return stdio.Listing[session]{Head: []string{"~TITLE", "UPDATED", "?PROJECT", "AGENT", "TAPE", ">MESSAGES"}, None: "No matching sessions.", Paged: true,
+	names := shortNames(out, all, func(s session) (string, string) { return s.Remote, s.Tape })
+	numbers := map[int]stdio.Numbered{}
+	for i, s := range all {
+		numbers[i+1] = stdio.Numbered{Tape: s.Remote + "/" + s.Tape}
+	}
+	out.KeepNumbers(listOfTeam, numbers)
+	number := 0
+	err := stdio.Listing[session]{Head: []string{">", "~TITLE", "UPDATED", "??PROJECT", "?AGENT", "TAPE", "???>MESSAGES"}, None: "No matching sessions.", Paged: true,
 		Object: session.object,
 		Row: func(s session, add func(cells ...any)) {
-			updated := ""
-			if !s.Updated.IsZero() {
-				updated = display.Ago(out.Now(), s.Updated.Format(time.RFC3339), display.Minute)
-			}
-			add(s.label.Label(), updated, s.Project[strings.LastIndex(s.Project, "/")+1:], s.Agent, s.Remote+"/"+s.Tape, s.Messages)
+			number++
+			add(number, s.label.Label(), display.Briefly(out.Now(), s.Updated), s.Project[strings.LastIndex(s.Project, "/")+1:], s.Agent, names[s.Remote+"/"+s.Tape], s.Messages)
 		}}.Show(out, all, nil)
+	if err == nil && len(all) > 0 && !out.JSON && out.Screen().Out {
+		out.BelowResults("tape log --team " + names[all[0].Remote+"/"+all[0].Tape] + " shows a session, tape search --team WORDS searches them")
+	}
+	return err
+}
+
+// listOfTeam is the name under which the numbers of the list are kept.
+const listOfTeam = "team"
+
+// shortNames returns how sessions are called on a screen, by REMOTE/TAPE: the tape's part is short, as the commands take
+// it. Elsewhere, names are whole.
+func shortNames[T any](out *stdio.Streams, list []T, of func(T) (remote, tape string)) map[string]string {
+	tapes := make([]string, len(list))
+	for i, one := range list {
+		_, tapes[i] = of(one)
+	}
+	short := map[string]string{}
+	if out.Screen().Out {
+		short = catalog.ShortNames(tapes)
+	}
+	names := map[string]string{}
+	for _, one := range list {
+		remote, tape := of(one)
+		names[remote+"/"+tape] = remote + "/" + cmp.Or(short[tape], tape)
+	}
+	return names
+}
+
+// numbered returns the session that a number of the last list stands for, or else the name itself.
+func numbered(out *stdio.Streams, name string) string {
+	if n, err := strconv.Atoi(name); err == nil && n > 0 {
+		if shown, ok := out.NumberOf(listOfTeam, n); ok {
+			return shown.Tape
+		}
+	}
+	return name
+}
+
+// fullName returns the REMOTE/TAPE that a name stands for: the beginning of a name, or the name of a tape without its
+// remote. A name that is known nowhere is returned as it is: the server says what is wrong with it.
+func (c *Client) fullName(ctx context.Context, name string) (string, error) {
+	remote, tape, _ := strings.Cut(name, "/")
+	found, err := c.beginning(ctx, remote, tape)
+	if err == nil && len(found) == 0 { // without the remote
+		found, err = c.beginning(ctx, "", name)
+	}
+	if errors.Is(err, layout.ErrNotFound) {
+		return name, nil
+	}
+	if err != nil {
+		return "", err
+	}
+	switch len(found) {
+	case 0:
+		return name, nil
+	case 1:
+		return found[0], nil
+	}
+	const most = 8
+	hint := strings.Join(found[:min(len(found), most)], "\n")
+	return "", layout.Invalid(hint, "the names of %d sessions of the team begin with %q; give more of it", len(found), name)
+}
+
+// beginning returns the names, REMOTE/TAPE, of the sessions of a remote ("" means all) whose names begin so; a whole name
+// alone, if there is one.
+func (c *Client) beginning(ctx context.Context, remote, tape string) (found []string, err error) {
+	if tape == "" {
+		return nil, nil
+	}
+	q := url.Values{"grep": {tape}, "forks": {"true"}, "limit": {"100"}}
+	if remote != "" {
+		q.Set("remote", remote)
+	}
+	var whole []string
+	_, err = each(ctx, c, "/v1/sessions", q, func(s session) bool {
+		if s.Tape == tape {
+			whole = append(whole, s.Remote+"/"+s.Tape)
+		}
+		if len(catalog.MatchNames([]string{s.Tape}, strings.Split(tape, "/"))) == 1 {
+			found = append(found, s.Remote+"/"+s.Tape)
+		}
+		return true
+	})
+	if len(whole) > 0 {
+		found = whole
+	}
+	return found, err
 }
 
 func (s session) object() stdio.Object {
@@ -266,6 +386,13 @@ func (s session) object() stdio.Object {
 
 // Log shows entries of a session.
 func (c *Client) Log(ctx context.Context, out *stdio.Streams, e teamcmd.Entries) error {
+	if e.Tape != "" {
+		name, err := c.fullName(ctx, numbered(out, e.Tape))
+		if err != nil {
+			return err
+		}
+		e.Tape = name
+	}
 	remote, tape, ok := strings.Cut(e.Tape, "/")
 	if !ok || tape == "" {
 		return layout.Invalid("tape tapes --team lists them: REMOTE/TAPE", "%q does not name a session of the team", e.Tape)

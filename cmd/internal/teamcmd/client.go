@@ -16,9 +16,9 @@ import (
 
 // Search searches the team's sessions. tape is REMOTE/TAPE, or "" for all. others says that there are flags that only
 // a workspace can answer.
-func (run Run) Search(cmd *cobra.Command, s index.Search, tape string, others bool) error {
+func (run Run) Search(cmd *cobra.Command, s Search, tape string, others bool) error {
 	if others || s.How != index.Words || s.Context > 0 || s.Count || s.Query.Phase+s.Query.After != "" {
-		return layout.Invalid("of the other flags, it takes filters, -n, --sort, --exact, --no-fold and --searches", "--team searches all sessions of the team for words")
+		return layout.Invalid("of the other flags, it takes filters, --remote, --project, -n, --sort, --exact, --no-fold and --searches", "--team searches all sessions of the team for words")
 	}
 	if s.Tapes = nil; tape != "" {
 		s.Tapes = []string{tape}

@@ -25,7 +25,7 @@ type Host interface {
 	TeamTokens(ctx context.Context, o Options) error
 	TeamTokenRevoke(ctx context.Context, o Options, name string) error
 	TeamLogin(ctx context.Context, o Options, url, token string) error
-	TeamSearch(ctx context.Context, o Options, s index.Search) error
+	TeamSearch(ctx context.Context, o Options, s Search) error
 	TeamTapes(ctx context.Context, o Options, list List) error
 	TeamLog(ctx context.Context, o Options, e Entries) error
 }
@@ -42,6 +42,13 @@ type List struct {
 	Limit                int // -1: all
 	Project, Agent, Grep string
 	Since, Until         string
+}
+
+// Search is a search of the team's sessions. Its Tapes is nil, or has one REMOTE/TAPE, TAPE, or number of the last list.
+type Search struct {
+	index.Search
+	Remote  string // the whole name; "" means all
+	Project string // a part of it
 }
 
 // Entries says which entries of a session are shown: one, or those that a query selects.

@@ -17,7 +17,7 @@ import (
 type asked struct {
 	Host
 	entries Entries
-	search  index.Search
+	search  Search
 }
 
 func (a *asked) TeamLog(_ context.Context, _ Options, e Entries) error {
@@ -25,7 +25,7 @@ func (a *asked) TeamLog(_ context.Context, _ Options, e Entries) error {
 	return nil
 }
 
-func (a *asked) TeamSearch(_ context.Context, _ Options, s index.Search) error {
+func (a *asked) TeamSearch(_ context.Context, _ Options, s Search) error {
 	a.search = s
 	return nil
 }
@@ -57,18 +57,18 @@ func TestShow(t *testing.T) {
 // TestSearch: the team is searched for words, in all sessions or in one. What only a workspace can do is refused.
 func TestSearch(t *testing.T) {
 	a := &asked{}
-	if err := a.run().Search(nil, index.Search{Text: "timeout", Tapes: []string{"here"}}, "", false); err != nil || a.search.Tapes != nil {
+	if err := a.run().Search(nil, Search{Search: index.Search{Text: "timeout", Tapes: []string{"here"}}}, "", false); err != nil || a.search.Tapes != nil {
 		t.Errorf("%v, asked for %+v", err, a.search)
 	}
-	if err := a.run().Search(nil, index.Search{Text: "timeout"}, "shop/main", false); err != nil || !reflect.DeepEqual(a.search.Tapes, []string{"shop/main"}) {
+	if err := a.run().Search(nil, Search{Search: index.Search{Text: "timeout"}}, "shop/main", false); err != nil || !reflect.DeepEqual(a.search.Tapes, []string{"shop/main"}) {
 		t.Errorf("%v, asked for %+v", err, a.search)
 	}
 	for name, s := range map[string]index.Search{"regex": {How: index.Regexp}, "context": {Context: 2}, "count": {Count: true}, "phase": {Query: repo.Query{Phase: "review"}}} {
-		if err := a.run().Search(nil, s, "", false); !errors.Is(err, layout.ErrInvalid) {
+		if err := a.run().Search(nil, Search{Search: s}, "", false); !errors.Is(err, layout.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := a.run().Search(nil, index.Search{}, "", true); !errors.Is(err, layout.ErrInvalid) {
+	if err := a.run().Search(nil, Search{Search: index.Search{}}, "", true); !errors.Is(err, layout.ErrInvalid) {
 		t.Errorf("other flags: %v", err)
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"tape/internal/serve/team/oidc"
 	"tape/internal/serve/team/pages"
 	"tape/internal/serve/team/sync"
+	"tape/internal/show/display"
 	"tape/internal/store/layout"
 )
 
@@ -114,18 +115,25 @@ func (Host) TeamCheck(ctx context.Context, o teamcmd.Options) error {
 		return err
 	}
 	k := &checks{s: o.Streams}
-	k.database(ctx, c)
+	read := k.database(ctx, c)
 	for _, r := range c.Remotes {
-		k.tell("remote "+r.Name, checkRemote(ctx, r))
+		tapes, err := checkRemote(ctx, r)
+		is := display.Count(tapes, "tape", "tapes") + "; for the groups " + strings.Join(r.Groups, ", ") + "; "
+		if st, ok := read[r.Name]; ok && st.Synced != nil {
+			is += "last read " + display.Ago(o.Now(), st.Synced.Format(time.RFC3339), display.Minute) + ": " + display.Count(int(st.Tapes), "tape", "tapes") + ", " + display.Entries(st.Entries)
+		} else {
+			is += "not read yet: tape team sync"
+		}
+		k.tell("remote "+r.Name, is, err)
 	}
 	if login := issuerOf(c); login != nil {
-		k.tell("issuer", login.Reach(ctx))
+		k.tell("issuer", c.Auth.Issuer, login.Reach(ctx))
 	}
 	l, err := listen(ctx, c)
 	if err == nil {
 		err = l.Close()
 	}
-	k.tell("listen", err)
+	k.tell("listen", c.Listen+", which people call "+c.URL+"; they log in with "+c.Auth.Kind, err)
 	if k.failed > 0 {
 		return fmt.Errorf("%d of %d checks failed", k.failed, k.all)
 	}
@@ -137,21 +145,25 @@ type checks struct {
 	all, failed int
 }
 
-// tell prints the outcome of a check.
-func (k *checks) tell(what string, err error) {
+// tell prints the outcome of a check. is says what was found, if err is nil.
+func (k *checks) tell(what, is string, err error) {
 	k.all++
 	text, hint := "", ""
 	if err != nil {
 		k.failed++
+		is = ""
 		text, _, _ = strings.Cut(err.Error(), "\n") // only the first line of git's message
 		hint = hints.Of(err)
 	}
 	if k.s.JSON {
-		_ = k.s.Emit(stdio.Object{{"check", what}, {"ok", err == nil}, {"message", stdio.OrNull(text)}, {"hint", stdio.OrNull(hint)}})
+		_ = k.s.Emit(stdio.Object{{"check", what}, {"ok", err == nil}, {"message", stdio.OrNull(text)}, {"hint", stdio.OrNull(hint)}}.With("is", is))
 		return
 	}
 	if err == nil {
 		k.s.Printf("ok      %s\n", what)
+		if is != "" {
+			k.s.Printf("        %s\n", display.Line(is))
+		}
 		return
 	}
 	k.s.Printf("failed  %s: %s\n", what, text)
@@ -160,34 +172,66 @@ func (k *checks) tell(what string, err error) {
 	}
 }
 
-func (k *checks) database(ctx context.Context, c *config.Config) {
+// database checks the database, and returns how far each remote was read into it.
+func (k *checks) database(ctx context.Context, c *config.Config) (read map[string]db.RemoteStatus) {
 	d, err := db.Open(ctx, c.Database)
-	k.tell("database", err)
-	if err != nil {
-		return
+	is := ""
+	if err == nil {
+		defer d.Close()
+		is, err = d.Server(ctx)
 	}
-	defer d.Close()
+	k.tell("database", is, err)
+	if err != nil {
+		return nil
+	}
 	st, err := d.State(ctx)
 	if err == nil && st != db.Empty && st != db.Older { // tape team sync makes the tables
 		err = st.Err()
 	}
-	k.tell("tables", err)
+	is, read = "none yet: tape team sync makes them", map[string]db.RemoteStatus{}
+	if err == nil && st != db.Empty && st != db.Older {
+		is, err = k.tables(ctx, d, read)
+	}
+	k.tell("tables", is, err)
 	notes, err := d.Notes(ctx)
 	for _, note := range notes {
-		k.tell("database", errors.New(note))
+		k.tell("database", "", errors.New(note))
 	}
 	if err != nil {
-		k.tell("database", err)
+		k.tell("database", "", err)
 	}
+	return read
 }
 
-// checkRemote lists the branches of a remote, as a sync does, and fetches nothing.
-func checkRemote(ctx context.Context, r config.Remote) error {
+// tables says what is in the tables, and adds how far each remote was read.
+func (k *checks) tables(ctx context.Context, d *db.DB, read map[string]db.RemoteStatus) (is string, err error) {
+	all, err := d.Status(ctx)
+	if err != nil {
+		return "", err
+	}
+	var tapes, entries int64
+	for _, r := range all {
+		read[r.Remote] = r
+		tapes, entries = tapes+r.Tapes, entries+r.Entries
+	}
+	tokens, err := d.Tokens(ctx)
+	valid := 0
+	for _, t := range tokens {
+		if t.Valid(k.s.Now()) {
+			valid++
+		}
+	}
+	return display.Count(int(tapes), "tape", "tapes") + " with " + display.Entries(entries) + " of " + display.Count(len(all), "remote", "remotes") + "; " +
+		display.Count(valid, "valid token", "valid tokens"), err
+}
+
+// checkRemote counts the tapes of a remote, as a sync does, and fetches nothing.
+func checkRemote(ctx context.Context, r config.Remote) (tapes int, err error) {
 	if err := transport.CheckURL(r.URL); err != nil {
-		return layout.Invalid("give a path, user@host:path, or an address that begins with ssh://, https:// or file://", "%v", err)
+		return 0, layout.Invalid("give a path, user@host:path, or an address that begins with ssh://, https:// or file://", "%v", err)
 	}
 	if err := gitrun.CheckGit(); err != nil {
-		return layout.Classify(err)
+		return 0, layout.Classify(err)
 	}
 	return sync.CheckRemote(ctx, r.URL)
 }

@@ -185,7 +185,7 @@ func (Host) TeamTokenAdd(ctx context.Context, o teamcmd.Options, name string, gr
 	if err != nil {
 		return layout.Wrap(err, "--expires")
 	}
-	_, d, err := open(ctx, o, func(c *config.Config) error {
+	c, d, err := open(ctx, o, func(c *config.Config) error {
 		if len(groups) == 0 {
 			return layout.Invalid("the groups in team.toml: "+strings.Join(c.Groups(), ", "), "--groups is missing: the token would give access to nothing")
 		}
@@ -205,8 +205,14 @@ func (Host) TeamTokenAdd(ctx context.Context, o teamcmd.Options, name string, gr
 	if err != nil {
 		return err
 	}
-	return o.Result(stdio.Object{{"token", token}, {"name", name}, {"expires", stdio.DateOrNull(now.Add(lasts))}},
-		"%s\nIt is valid until %s, and is not shown again.", token, now.Add(lasts).Format("2006-01-02 15:04"))
+	if err := o.Result(stdio.Object{{"token", token}, {"name", name}, {"expires", stdio.DateOrNull(now.Add(lasts))}}, "%s", token); err != nil || o.JSON {
+		return err
+	}
+	if err := o.Flush(); err != nil {
+		return err
+	}
+	o.StderrUnlessQuiet("it is valid until %s, and is not shown again; %s runs: tape login %s --token-stdin", now.Add(lasts).Format("2006-01-02 15:04"), name, c.URL)
+	return nil
 }
 
 // TeamTokens lists all tokens.

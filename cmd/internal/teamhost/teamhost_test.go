@@ -15,6 +15,7 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/sync"
 	"tape/internal/store/layout"
+	"tape/internal/testkit/teamtest"
 )
 
 func options(t *testing.T, asJSON bool) (teamcmd.Options, func() string) {
@@ -112,5 +113,36 @@ kind = "tokens"
 	}
 	if got := text(); !strings.Contains(got, "failed  database:") || !strings.Contains(got, "failed  remote shop:") {
 		t.Errorf("tape team check says\n%s\nwant that database and remote shop failed", got)
+	}
+}
+
+// TestTokenAlone: the token is all that is printed on standard output, so that a program can take it; check says what there
+// is.
+func TestTokenAlone(t *testing.T) {
+	address := teamtest.Address(t)
+	var out, said bytes.Buffer
+	s := &stdio.Streams{Stdout: &out, Stderr: &said, Out: bufio.NewWriter(&out), Now: time.Now, Getenv: func(string) string { return "" }}
+	o := teamcmd.Options{Streams: s, Config: filepath.Join(t.TempDir(), "team.toml")}
+	text := "database = \"" + address + "\"\nurl = \"http://127.0.0.1:8700\"\nlisten = \"127.0.0.1:0\"\n[[remote]]\nname = \"shop\"\nurl = \"/nowhere.git\"\ngroups = [\"shop\"]\n[auth]\nkind = \"tokens\"\n"
+	if err := os.WriteFile(o.Config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := (Host{}).TeamTokenAdd(t.Context(), o, "ada", []string{"shop"}, "90d"); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Flush()
+	token, rest, _ := strings.Cut(out.String(), "\n")
+	if !strings.HasPrefix(token, "tape_team_") || rest != "" || !strings.Contains(said.String(), "tape login http://127.0.0.1:8700 --token-stdin") {
+		t.Errorf("printed %q, said %q", out.String(), said.String())
+	}
+	out.Reset()
+	if err := (Host{}).TeamCheck(t.Context(), o); err == nil {
+		t.Error("a remote that is nowhere is found")
+	}
+	_ = s.Flush()
+	for _, want := range []string{"ok      database\n        PostgreSQL ", "ok      tables\n        0 tapes with 0 entries of 0 remotes; 1 valid token\n", "failed  remote shop: ", "ok      listen\n        127.0.0.1:0, which people call http://127.0.0.1:8700; they log in with tokens\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("check prints\n%s\nwithout %q", out.String(), want)
+		}
 	}
 }

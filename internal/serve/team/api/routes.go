@@ -19,7 +19,7 @@ func routes() []route {
 	return []route{
 		{Method: http.MethodGet, Path: "/me", Summary: "Who the token's user is", Answer: reflect.TypeFor[Me](), Do: (*request).me},
 		{Method: http.MethodGet, Path: "/search", Summary: "Entries that have any of the words, session by session, the most relevant first", Answer: reflect.TypeFor[HitPage](),
-			Query: append([]openapi.Param{{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, limit, cursor, remote, {"tape", "string", "only this session"},
+			Query: append([]openapi.Param{{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, limit, cursor, remote, {"tape", "string", "only this session"}, {"project", "string", "only sessions with this part of the project"},
 				{"sort", "string", "relevance or newest"}, {"exact", "boolean", "all words, exactly as spelt"}, {"all_words", "boolean", "only entries that have all words"}, {"flat", "boolean", "the best entries first, of whichever session"}, {"per_session", "integer", "how many hits of a session at most; 0: all"}, {"no_fold", "boolean", "nearly identical entries one by one"},
 				{"searches", "boolean", "also what search tools wrote"}, {"entries", "boolean", "with the entries themselves"}}, filters()...), Do: (*request).search},
 		{Method: http.MethodGet, Path: "/sessions", Summary: "Sessions, those with the newest entries first", Answer: reflect.TypeFor[SessionPage](),

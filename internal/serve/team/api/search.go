@@ -63,9 +63,12 @@ func (c *request) search() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tapes, err := c.named(v.Get("tape"))
+	tapes, err := c.named(v.Get("tape"), v.Get("project"))
 	if err != nil {
 		return nil, err
+	}
+	if tapes != nil && len(tapes) == 0 {
+		return HitPage{Items: []Item{}}, nil
 	}
 	query, skip, err := c.place(v, "search")
 	if err != nil {
@@ -122,16 +125,18 @@ func (c *request) searchOf(v url.Values) (s index.Search, err error) {
 	return s, err
 }
 
-// named returns the ids of the sessions with a name. For "", it returns nil, which means all sessions.
-func (c *request) named(tape string) ([]int64, error) {
-	if tape == "" {
+// named returns the ids of the sessions with a name, and with a part of their project. For "" and "", it returns nil, which
+// means all sessions.
+func (c *request) named(tape, project string) ([]int64, error) {
+	if tape == "" && project == "" {
 		return nil, nil
 	}
-	list, err := c.source.Sessions(c.r.Context(), db.Choice{Name: tape, Most: mostHits})
-	if err == nil && len(list) == 0 {
+	const most = 100_000 // a project may have many sessions
+	list, err := c.source.Sessions(c.r.Context(), db.Choice{Name: tape, Project: project, Forks: true, Most: most})
+	if err == nil && len(list) == 0 && tape != "" {
 		err = layout.NotFound(listSessions, "there is no session %q", tape)
 	}
-	var ids []int64
+	ids := []int64{}
 	for _, s := range list {
 		ids = append(ids, s.ID)
 	}

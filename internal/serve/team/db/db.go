@@ -117,6 +117,13 @@ func causeOf(err error) string {
 	}
 }
 
+// Server says which server it is, and how large the database is.
+func (d *DB) Server(ctx context.Context) (text string, err error) {
+	err = d.pool.QueryRow(ctx, `SELECT 'PostgreSQL ' || current_setting('server_version') || ', database ' || current_database() || ' of ' ||
+		pg_size_pretty(pg_database_size(current_database())) || ', as user ' || current_user`).Scan(&text)
+	return text, inWords(err)
+}
+
 // State says what a database contains.
 type State int
 

@@ -29,7 +29,7 @@ type Choice struct {
 	Projects []string // whole names of folders; nil means all
 	Author   string   // the whole name of somebody who wrote in it
 	Under    string   // what the names begin with
-	Listed   bool     // without the tape that comes with a workspace, while nothing is on it
+	Listed   bool     // without empty ones, which have only their first anchor
 	Whole    bool     // without subagents, which belong to the session that started them
 	Skip     int      // how many to leave out at the beginning
 
@@ -54,7 +54,7 @@ const chosen = `remote = ANY ($1)
 	AND ($2 = '' OR name = $2) AND ($3 = '' OR title || ' ' || name || ' ' || project ILIKE $3) AND ($4 = '' OR agent ILIKE $4) AND ($5 = '' OR project ILIKE $5)
 	AND ($6::timestamptz IS NULL OR updated >= $6) AND ($7::timestamptz IS NULL OR started <= $7) AND ($8 OR ref NOT LIKE 'refs/heads/fork/%')
 	AND ($9::text[] IS NULL OR project = ANY ($9)) AND ($10 = '' OR $10 = ANY (` + people + `)) AND starts_with(name, $11)
-	AND NOT ($12 AND name = 'main' AND entries <= 1)
+	AND NOT ($12 AND entries <= 1)
 	AND NOT ($13 AND parent <> '' AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = t.parent))`
 
 // people are those who wrote in a session: its authors, or, if its entries name none, its owner.

@@ -119,20 +119,22 @@ func (m *mirror) heads() (names []string, heads map[string]gitstore.Hash, err er
 	return slices.SortedFunc(maps.Keys(heads), layout.CompareRefs), heads, nil
 }
 
-// CheckRemote lists the branches of a remote, as a sync does, and fetches nothing. It returns an error if git cannot read
-// the remote.
-func CheckRemote(ctx context.Context, url string) error {
+// CheckRemote counts the tapes of a remote, as a sync finds them, and fetches nothing. It returns an error if git cannot
+// read the remote.
+func CheckRemote(ctx context.Context, url string) (tapes int, err error) {
 	dir, err := os.MkdirTemp("", "tape-team-")
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer os.RemoveAll(dir)
 	git, err := gitstore.Init(filepath.Join(dir, layout.GitDirName), gitstore.InitOptions{Branch: "refs/heads/main"})
 	if err == nil {
-		_, _, err = transport.LsRemote(ctx, git, url, []string{layout.BranchPrefix}, transport.Options{})
+		var refs []gitstore.Ref
+		refs, _, err = transport.LsRemote(ctx, git, url, []string{layout.BranchPrefix}, transport.Options{})
+		tapes = len(refs)
 	}
 	if err != nil && strings.Contains(err.Error(), "dubious ownership") {
-		return layout.Invalid("git config --global --add safe.directory "+url+", as the user that runs this", "%s belongs to another user, so git does not read it", url)
+		return 0, layout.Invalid("git config --global --add safe.directory "+url+", as the user that runs this", "%s belongs to another user, so git does not read it", url)
 	}
-	return layout.Classify(err)
+	return tapes, layout.Classify(err)
 }

@@ -422,9 +422,10 @@ func TestKilled(t *testing.T) {
 // TestReachForeign: if git does not read a repository because another user owns it, the error has a hint.
 func TestReachForeign(t *testing.T) {
 	dir := bareRemote(t)
-	storetest.Must(t, sync.CheckRemote(t.Context(), dir))
+	_, err := sync.CheckRemote(t.Context(), dir)
+	storetest.Must(t, err)
 	t.Setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-	err := sync.CheckRemote(t.Context(), dir)
+	_, err = sync.CheckRemote(t.Context(), dir)
 	if err == nil || !strings.Contains(fmt.Sprint(layout.Hints(err)), "safe.directory "+dir) {
 		t.Errorf("error %v with the hints %v, want one about safe.directory", err, layout.Hints(err))
 	}
