@@ -8,6 +8,7 @@ import (
 	"tape/cmd/internal/cli"
 	"tape/cmd/internal/hostcli"
 	"tape/internal/agent/sandbox"
+	"tape/internal/sessions/importer/record"
 )
 
 // Set by the linker.
@@ -17,6 +18,7 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == sandbox.Arg {
 		os.Exit(sandbox.Child(os.Args[2:]))
 	}
+	record.Unzstd = hostcli.Unzstd
 	app := cli.OS(version, commit)
 	app.Host = hostcli.Host{}
 	os.Exit(cli.Main(app))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -103,6 +104,9 @@ If the current directory has no workspace yet, import creates one, as tape init 
 			}
 			if o.everything && (len(o.files) > 0 || o.app.tapeName != "") {
 				return usagef("--all imports the sessions of all projects: leave out FILE and --tape")
+			}
+			if o.app.Host == nil && importer.NeedsHost(cmd.Context(), o.files, o.agents(), o.app.Getenv) {
+				return o.app.startHost(cmd.Name(), os.Args[1:])
 			}
 			return o.run(cmd.Context())
 		},

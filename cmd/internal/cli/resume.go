@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"os"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"tape/cmd/internal/handover"
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/show/brief"
 	"tape/repo"
 )
@@ -38,6 +41,9 @@ func newResumeCmd(a *App) *cobra.Command {
 				return err
 			}
 			code, err := handover.Continue(ctx, &a.Streams, t, user, in, show, a.aboutTape, a.brief)
+			if errors.Is(err, record.ErrPacked) && a.Host == nil {
+				return a.startHost(cmd.Name(), os.Args[1:])
+			}
 			if err != nil {
 				return err
 			}

@@ -1,13 +1,16 @@
 package importer
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
-
-	"github.com/klauspost/compress/zstd"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/sessions/walk"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 )
@@ -22,6 +25,43 @@ const (
 	maxGrowth = 1000     // times the compressed size
 )
 
+// errPacked ends a walk at the first compressed file.
+var errPacked = errors.New("there is one")
+
+// NeedsHost reports whether an import meets something that only tape-host can unpack: in the named files and folders,
+// or, without names, among what the agents keep. It reads no file.
+func NeedsHost(ctx context.Context, names []string, agents Formats, getenv func(string) string) bool {
+	if record.Unzstd != nil {
+		return false
+	}
+	where := names
+	for _, agent := range agents {
+		if len(names) > 0 {
+			break
+		}
+		if agent.Files.Compressed {
+			where = append(where, Folders(agent, getenv)...)
+		}
+		if d := agent.Files.Database; d != nil && d.Compressed {
+			if list, _ := Databases(agent, getenv); len(list) > 0 {
+				return true
+			}
+		}
+	}
+	for _, name := range where {
+		err := walk.Files(name, func(path string, _ fs.FileInfo, _ error) error {
+			if f, _ := agents.DatabaseOf(path); strings.HasSuffix(path, compressed) || f != nil && f.Files.Database.Compressed {
+				return errPacked
+			}
+			return ctx.Err()
+		})
+		if errors.Is(err, errPacked) {
+			return true
+		}
+	}
+	return false
+}
+
 // unzstd opens a compressed file: it is unpacked to a temporary one.
 func unzstd(name string, f *os.File) (src record.Source, closer io.Closer, err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
@@ -29,7 +69,10 @@ func unzstd(name string, f *os.File) (src record.Source, closer io.Closer, err e
 	if err != nil {
 		return src, nil, err
 	}
-	in, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	if record.Unzstd == nil {
+		return src, nil, fmt.Errorf("%s: %w", display.Quoted(name), record.ErrPacked)
+	}
+	in, err := record.Unzstd(f, maxWindow)
 	if err != nil {
 		return src, nil, err
 	}

@@ -1,7 +1,10 @@
 package importer
 
 import (
+	"io"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 
 	"tape/internal/sessions/importer/bub"
 	"tape/internal/sessions/importer/claudecode"
@@ -10,10 +13,20 @@ import (
 	"tape/internal/sessions/importer/gemini"
 	"tape/internal/sessions/importer/openai"
 	"tape/internal/sessions/importer/opencode"
+	"tape/internal/sessions/importer/record"
 	"tape/internal/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
+func TestMain(m *testing.M) {
+	record.Unzstd = func(from io.Reader, maxWindow uint64) (io.ReadCloser, error) {
+		r, err := zstd.NewReader(from, zstd.WithDecoderMaxWindow(maxWindow))
+		if err != nil {
+			return nil, err
+		}
+		return r.IOReadCloser(), nil
+	}
+	testkit.Main(m, nil, nil)
+}
 
 // fixtures is where transcripts of real sessions are, beside the project.
 const fixtures = "../../../../shared/fixtures"

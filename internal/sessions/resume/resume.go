@@ -188,6 +188,9 @@ func transcript(ctx context.Context, f *record.Format, folder, id string) (path 
 			return ctx.Err() // skip also a folder that cannot be read
 		}
 		src, closer, err := importer.OpenSource(file, nil)
+		if errors.Is(err, record.ErrPacked) {
+			return err
+		}
 		if err != nil {
 			return nil
 		}

@@ -28,6 +28,7 @@ var Format = record.Format{
 		return strings.HasPrefix(stem, "rollout-") || strings.Contains(path, "/.codex/")
 	},
 	Files: record.Files{
+		Compressed: true, // rollouts to which nothing was written for a week (codex-rs/rollout in openai/codex)
 		Folders: func(user record.Where) []string {
 			return []string{filepath.Join(folder(user), "sessions"), filepath.Join(folder(user), archived)}
 		},

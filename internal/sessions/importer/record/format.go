@@ -69,6 +69,8 @@ type Files struct {
 	BeginsLike func(path string) string
 	// Ext is the end of the names of all transcripts; "" stands for ".json" and ".jsonl".
 	Ext string
+	// Compressed is set if the agent compresses some transcripts with zstd.
+	Compressed bool
 	// SubagentPrefix is the beginning of the names of subagents' files.
 	SubagentPrefix string
 	// IsNote reports whether a file in a folder of transcripts is not one, by its path with slashes and its name; nil: all
@@ -87,6 +89,8 @@ type Database struct {
 	// Tables are those that each database has, and that Sessions and Write ask. A database in which one is not a plain
 	// table is refused.
 	Tables []string
+	// Compressed is set if values may be compressed with zstd.
+	Compressed bool
 	// JSON are the names of columns whose texts are JSON, and become so in the answers.
 	JSON []string
 	// All returns the user's databases, which need not exist any more.
