@@ -3,11 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
+	"net/url"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/blame"
+	"tape/cmd/internal/servecmd"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/review"
 	"tape/internal/sessions/trace"
@@ -23,6 +25,7 @@ type reviewOptions struct {
 	app      *App
 	revision string
 	markdown bool
+	web      bool
 }
 
 func newReviewCmd(a *App) *cobra.Command {
@@ -42,6 +45,9 @@ The evidence is that of tape blame: the edits of sessions that have the commit's
 event of the agent's git commit. Nothing is guessed from times: what no session is known to have
 written is called by hand or unknown.
 
+--web opens the web view at the review: for each commit what it changed, file by file, beside the
+requests that led to it. It runs until it is interrupted, as tape serve does.
+
 All sessions of the workspace are examined; --tape selects one. Run it in the project. Secrets are
 masked with --markdown, which is for a pull request.
 
@@ -52,6 +58,7 @@ lines, files and failed.`,
 		Example: `  tape review
   tape review main..HEAD --markdown | gh pr comment --body-file -
   tape review HEAD
+  tape review my-branch --web
   tape review v1.2..v1.3 --json | jq .unknown_commits`,
 		Args: takes(0, "RANGE"),
 		RunE: a.inStore(func(ctx context.Context, store *repo.Store, args []string) error {
@@ -60,7 +67,35 @@ lines, files and failed.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&o.markdown, "markdown", false, "write Markdown, with secrets masked")
+	cmd.Flags().BoolVar(&o.web, "web", false, "open the page of the web view, with the changes beside what led to them")
+	terminal := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case !o.web:
+			return terminal(cmd, args)
+		case o.markdown:
+			return layout.Invalid("give one of them", "--web and --markdown exclude each other")
+		}
+		o.revision = strings.Join(args, "")
+		return a.onServe(o.inBrowser)(cmd, args)
+	}
 	return cmd
+}
+
+// inBrowser serves the web view, and opens its page of the review, until it is interrupted.
+func (o *reviewOptions) inBrowser(ctx context.Context, h servecmd.Host, in servecmd.App) error {
+	if o.app.tapeName != "" {
+		return layout.Invalid("leave --tape out", "the page of a review has all sessions")
+	}
+	project, err := projectgit.Open(ctx, ".")
+	if err != nil {
+		return projectError(err)
+	}
+	if _, err := review.Parse(ctx, project, o.revision); err != nil {
+		return err
+	}
+	start := "/review?" + url.Values{"range": {o.revision}}.Encode()
+	return h.Serve(ctx, servecmd.Options{App: in, Listen: servecmd.AnyPort, Open: true, Start: start, Project: project.Top})
 }
 
 func (o *reviewOptions) run(ctx context.Context, store *repo.Store) error {

@@ -103,7 +103,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	}
 	all := commands()
 	if a.Host != nil {
-		both := []string{"export", "import", "resume", "version", "search", "tapes", "log", "show"} // version, and those with flags that need tape-host
+		both := []string{"export", "import", "resume", "version", "search", "tapes", "log", "show", "review"} // version, and those with flags that need tape-host
 		all = append(hostCommands(), slices.DeleteFunc(commands(), func(c command) bool { return !slices.Contains(both, c.name) })...)
 	}
 	if len(args) > 0 && args[0] == "--version" {

@@ -54,7 +54,7 @@ func (Host) Serve(ctx context.Context, o servecmd.Options) error {
 	}
 	url := "http://" + listeners[0].Addr().String()
 	public := publicAddress(o, entrance.Path, listeners[0].Addr())
-	pages := web.New(ctx, web.Options{All: o.All, Store: o.Store, Write: o.Write, Base: entrance.Path, Path: "/v/" + s.Secret("the web view"), Note: s.Note, KeepConn: s.KeepConn,
+	pages := web.New(ctx, web.Options{All: o.All, Store: o.Store, Write: o.Write, Base: entrance.Path, Start: o.Start, Project: o.Project, Path: "/v/" + s.Secret("the web view"), Note: s.Note, KeepConn: s.KeepConn,
 		NewLink: func(code string) { o.NewLink(public + web.LinkPath(code)) }})
 	defer pages.Wait()
 	mux := http.NewServeMux()

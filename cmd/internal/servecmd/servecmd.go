@@ -27,6 +27,9 @@ type App struct {
 	Find    func(ctx context.Context, store *repo.Store, name string) (*repo.Tape, error)
 }
 
+// AnyPort is a free port of this machine.
+const AnyPort = "127.0.0.1:0"
+
 // Options say what is served, and how it can be reached.
 type Options struct {
 	App
@@ -37,6 +40,8 @@ type Options struct {
 	Proxies []string // addresses and networks of trusted proxies
 	Write   bool     // pages have forms that write
 	Open    bool     // open the page in a browser
+	Start   string   // the page that the link leads to: a path and a query, such as /review?range=HEAD; "" is the list
+	Project string   // the folder of the project whose commits are reviewed; "": that of the workspace
 }
 
 // Ready says how the server can be reached: by programs at url, by a browser once with a link to its public address.
@@ -99,7 +104,7 @@ Each start creates a new token, unless TAPE_SERVE_TOKEN has one of at least 32 c
 		}),
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.Listen, "listen", "127.0.0.1:0", "the `ADDRESS` to listen on; port 0 takes any that is free")
+	f.StringVar(&o.Listen, "listen", AnyPort, "the `ADDRESS` to listen on; port 0 takes any that is free")
 	f.StringVar(&o.Socket, "socket", "", "listen on the unix socket `PATH`, too")
 	f.BoolVar(&o.Open, "open", false, "open the page in a browser")
 	f.BoolVar(&o.Write, "write", false, "pages can hand off, fork, merge and rename")

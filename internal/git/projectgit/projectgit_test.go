@@ -233,3 +233,56 @@ func FuzzParseBlame(f *testing.F) {
 		}
 	})
 }
+
+// TestDiff: new, deleted, renamed, binary and mode-only files, lines that look like headers, and what is too much.
+func TestDiff(t *testing.T) {
+	dir, git := project(t)
+	write(t, dir, "a file", "1\n2\n3\n4\n5\n6\n7\n8\n9\n")
+	write(t, dir, "gone", "x\n")
+	write(t, dir, "moved", strings.Repeat("a line that says enough\n", 9))
+	git("add", ".")
+	git("commit", "-qm", "first")
+	write(t, dir, "a file", "1\n2\n3\n4\n5\n--- six\n7\n+++ b/x\n@@ -1 +1 @@\n")
+	git("rm", "-q", "gone")
+	git("mv", "moved", "größer")
+	write(t, dir, "none", "")
+	write(t, dir, "picture", "\x00\x01")
+	write(t, dir, "a\"quoted\tname", "")
+	git("add", ".")
+	git("commit", "-qm", "second")
+	r := Repo{Top: dir}
+	diff := func(most int) string {
+		t.Helper()
+		files, err := r.Diff(t.Context(), "HEAD", most)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		for _, f := range files {
+			fmt.Fprintf(&out, "%s (%s) new %t deleted %t binary %t +%d -%d left %d\n", f.Path, f.Former, f.New, f.Deleted, f.Binary, f.Added, f.Removed, f.Left)
+			for _, h := range f.Hunks {
+				fmt.Fprintf(&out, "%d: %s\n", h.New, strings.Join(h.Lines, "|"))
+			}
+		}
+		return out.String()
+	}
+	const want = `a file () new false deleted false binary false +3 -3 left 0
+3:  3| 4| 5|-6|+--- six| 7|-8|-9|++++ b/x|+@@ -1 +1 @@
+` + "a\"quoted\tname () new true deleted false binary false +0 -0 left 0\n" + `gone () new false deleted true binary false +0 -1 left 0
+0: -x
+größer (moved) new false deleted false binary false +0 -0 left 0
+none () new true deleted false binary false +0 -0 left 0
+picture () new true deleted false binary true +0 -0 left 0
+`
+	if got := diff(100); got != want {
+		t.Errorf("the changes are\n%s\nwant\n%s", got, want)
+	}
+	if got := diff(4); !strings.Contains(got, "+3 -3 left 6\n3:  3| 4| 5|-6\n") || !strings.Contains(got, "+0 -1 left 1") {
+		t.Errorf("at most 4 lines are\n%s", got)
+	}
+	git("branch", "other", "HEAD~")
+	branches, err := r.Branches(t.Context(), 9)
+	if err != nil || len(branches) != 2 || branches[0].Subject == "" || branches[0].Changed.IsZero() {
+		t.Errorf("the branches are %+v, %v", branches, err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
+	"tape/internal/serve/web"
 	"tape/internal/testkit/wait"
 	"tape/merge"
 	"tape/repo"
@@ -275,6 +276,8 @@ func TestAccessible(t *testing.T) {
 	must(t, err)
 	_, err = other.Append(t.Context(), nil, repo.Message("user", "Which colour?"), repo.Message("assistant", "| a | b |\n|---|---|\n| red | `green` |"))
 	must(t, err)
+	s.work()
+	s = newSiteOf(t, web.Options{Store: s.store, All: true, Write: true, Project: s.shopProject()})
 	ctx := s.browser()
 	axe := ""
 	if file := os.Getenv("TAPE_TEST_AXE"); file != "" {
@@ -283,7 +286,7 @@ func TestAccessible(t *testing.T) {
 		axe = string(text)
 	}
 	pages := map[string]string{"sessions": "/", "search": "/search?q=checkout", "session": "/t/main", "stats of a session": "/t/main/-/stats", "stats": "/stats", "digest": "/digest",
-		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "two sessions": "/diff?tape=main&a=main&b=other", "outline": "/t/main/-/outline", "entry": "/t/main/-/entry/6"}
+		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "two sessions": "/diff?tape=main&a=main&b=other", "outline": "/t/main/-/outline", "entry": "/t/main/-/entry/6", "work": "/t/work/@5", "branches": "/review", "review": "/review?range=pieces"}
 	for look, actions := range looks() {
 		s.run(ctx, actions...)
 		for name, path := range pages {
@@ -294,6 +297,7 @@ func TestAccessible(t *testing.T) {
 			if wide {
 				t.Errorf("%s, %s: the page is wider than the screen", name, look)
 			}
+			s.run(ctx, chromedp.Evaluate(`document.querySelectorAll("main details:not(.download, .change, .continue)").forEach(d => { d.open = true; })`, nil))
 			if axe != "" {
 				s.axe(ctx, axe, name+", "+look)
 			}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/http"
@@ -105,7 +106,7 @@ func (s *View) enter(w http.ResponseWriter, r *http.Request, code string) {
 	}
 	http.SetCookie(w, s.cookie(r, value))
 	// With a redirect, the browser would not send the cookie if another site or a file led here.
-	s.Plain(w, http.StatusOK, PlainPage{Title: "Welcome", To: s.root() + "/"})
+	s.Plain(w, http.StatusOK, PlainPage{Title: "Welcome", To: s.root() + cmp.Or(s.Start, "/")})
 }
 
 // refuse says how to get in. If no link works any more, it has a new one printed.

@@ -80,9 +80,11 @@ func TestLayout(t *testing.T) {
 	must(t, err)
 	s.work()
 	s.wide()
+	s = newSiteOf(t, web.Options{Store: s.store, All: true, Write: true, Project: s.shopProject()})
 	ctx := s.browser()
 	s.fits(ctx, "/", "/search?q=checkout", "/digest", "/stats", "/t/main", "/t/main/@5", "/t/main/-/stats", "/t/main/-/forks", "/t/main/-/outline", "/t/main/-/entry/6", "/t/main/-/links",
-		"/t/work", "/t/work/@2", "/t/work/@3", "/t/work/@5", "/t/work/@7", "/t/work/end", "/t/work/-/stats", "/diff?tape=main&a=main&b=main%2Ftry-wal", "/diff?tape=main&a=main&b=work", "/t/wide", "/t/wide/@2", "/t/none")
+		"/t/work", "/t/work/@2", "/t/work/@3", "/t/work/@5", "/t/work/@7", "/t/work/end", "/t/work/-/stats", "/diff?tape=main&a=main&b=main%2Ftry-wal", "/diff?tape=main&a=main&b=work", "/t/wide", "/t/wide/@2", "/t/none",
+		"/review", "/review?range=pieces", "/review?range=pieces..pieces", "/review?range=pieces~1")
 	dir := os.Getenv("TAPE_TEST_WORKSPACE")
 	if dir == "" {
 		return

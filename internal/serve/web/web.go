@@ -40,6 +40,9 @@ type Options struct {
 	Path  string           // with Store: the prefix of all pages below Base, which cannot be guessed
 	Now   func() time.Time // nil: time.Now
 
+	Start   string // with Store: the page below Base and Path that a link leads to, such as /review?range=HEAD; "" is the list
+	Project string // with Store: the folder of the project whose commits are reviewed; "": that of the workspace
+
 	// Source replaces Store: it returns the sessions that a request may show, of one place, or of all places for "".
 	// The pages then only read, and the caller has checked who asks. Errors: ErrNotFound.
 	Source func(r *http.Request, place string) (Source, error)
@@ -118,6 +121,7 @@ func (s *View) addWorkspacePages(in *http.ServeMux) {
 	in.HandleFunc("GET /stats", s.page(s.stats))
 	in.HandleFunc("GET /digest", s.page(s.digest))
 	in.HandleFunc("GET /diff", s.page(s.diff))
+	in.HandleFunc("GET /review", s.page(s.review))
 	in.HandleFunc("GET /t/{tape}/-/follow", s.page(s.follow))
 	in.HandleFunc("GET /t/{tape}/-/forks", s.page(s.forks))
 	in.HandleFunc("GET /t/{tape}/-/links", s.page(s.links))
@@ -229,6 +233,7 @@ type frame struct {
 	Page                     string // the template
 	Places                   Places
 	Workspace                bool   // workspaces have more pages than other sources
+	Reviews                  bool   // commits can be reviewed
 	Remote                   string // without Workspace: the remote of the sessions
 	Write, LogOut            bool
 	FormToken                string
@@ -239,7 +244,7 @@ type frame struct {
 func (s *View) show(r *request, name, title string, data any) error {
 	f := frame{Page: name, Title: title, Root: s.root(), Base: r.base, FormToken: formToken(r.Request), Places: r.from.Places(), Query: r.URL.Query().Get("q"),
 		Workspace: s.Source == nil, Write: s.Write, LogOut: s.LogOut == nil || s.LogOut(r.Request), Data: data}
-	if !f.Workspace {
+	if f.Reviews = s.hasProject(r.from); !f.Workspace {
 		f.Remote = f.Places.Here
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
