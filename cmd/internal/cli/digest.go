@@ -29,8 +29,8 @@ func newDigestCmd(a *App) *cobra.Command {
 		Use:   "digest [--since DATE] [--until DATE] [--project DIR] [--format FORMAT] [-A]",
 		Short: "Show what was done recently",
 		Long: `Show what was done, by day and project: in the seven days up to today or --until, or from --since on.
-Each session has its title, its other requests, the files that it changed, its commits, and how it
-ended.
+Each session has its title, its other requests, the files that it changed, its commits, how it ended,
+and what came out of its last turn: tests, commits, a command that failed at the end.
 
 A session is listed if somebody asked something in it in the range, under the day of its last request
 or commit there. What a subagent did counts for the session that started it. At most eight requests

@@ -2,22 +2,25 @@ package cli
 
 import (
 	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/filelist"
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/filter"
 	"tape/internal/sessions/touched"
 	"tape/repo"
 )
 
 func newFilesCmd(a *App) *cobra.Command {
+	limit := 0
 	cmd := &cobra.Command{
-		Use:   "files [PATH] [--tape NAME] [-A]",
-		Short: "Show which sessions read and wrote a file",
-		Long: `Show which sessions read and wrote a file, the latest first. Without PATH, show the files that the
-current session, or the one that --tape names, read and wrote.
+		Use:   "files [PATH] [--tape NAME] [-n N] [-A]",
+		Short: "Show which sessions read and wrote a file, or the last edits",
+		Long: `Show which sessions read and wrote a file, the latest first. Without PATH, show the last edits of all
+sessions, or the files that the session of --tape read and wrote.
 
 This is known from the agents' calls: tools that read and edit files, patches, and common shell
 commands (cat, sed -i, output to a file). A call that failed or was rejected does not count.
@@ -26,20 +29,64 @@ Lines are those that edits added and removed.
 PATH may be a folder, and the file need not exist any more. It is the same file in all git
 worktrees of the project, and under the names that it had in earlier commits. If no session used it,
 files of its name elsewhere are shown.`,
-		Example: `  tape files cmd/shop/main.go
+		Example: `  tape files                    # the last edits
+  tape files cmd/shop/main.go
   tape files internal/upload/   # of a folder
   tape files --tape 2           # what a session read and wrote
   tape log --file cmd/shop/main.go
   tape blame cmd/shop/main.go   # line by line`,
 		SuggestFor: []string{"touched", "file"},
 		Args:       takes(0, "PATH"),
-		RunE:       func(cmd *cobra.Command, args []string) error { return a.showFiles(cmd.Context(), first(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, most := first(args), (*int)(nil)
+			if _, err := filter.Count("--limit", &limit); err != nil {
+				return err
+			}
+			if cmd.Flags().Changed("limit") {
+				most = &limit
+			}
+			if path == "" && a.wantedTape() == "" {
+				return a.showEdits(cmd.Context(), limit)
+			}
+			return a.showFiles(cmd.Context(), path, most)
+		},
 	}
+	cmd.Flags().IntVarP(&limit, "limit", "n", lastEdits, "show at most `N` rows (without PATH and --tape: default 20)")
+	cmd.Flags().Lookup("limit").DefValue = "0"
 	a.addAllWorkspaces(cmd)
 	return cmd
 }
 
-func (a *App) showFiles(ctx context.Context, path string) (err error) {
+// lastEdits is how many edits are shown, unless -n says it.
+const lastEdits = 20
+
+// showEdits shows the last edits of all sessions.
+func (a *App) showEdits(ctx context.Context, most int) error {
+	if err := a.findShared(ctx); err != nil {
+		return err
+	}
+	lists, err := inStores(ctx, a, func(ctx context.Context, store *repo.Store) ([]filelist.Row, error) {
+		if most == 0 {
+			return nil, nil
+		}
+		rows, err := withIndex(a, store, func(x *index.Index) ([]filelist.Row, error) { return filelist.Edits(ctx, x, store, most) })
+		for i := range rows {
+			rows[i].Workspace = a.workspaceOf(store)
+		}
+		return rows, err
+	})
+	if err != nil {
+		return err
+	}
+	names, err := a.shortNames(ctx)
+	if err != nil {
+		return err
+	}
+	return filelist.ShowEdits(&a.Streams, slices.Concat(lists...), most, names)
+}
+
+// showFiles shows how a file was used, or, without a path, which files a session used. most is the number of rows; nil: all.
+func (a *App) showFiles(ctx context.Context, path string, most *int) (err error) {
 	var file *touched.File
 	if path != "" {
 		if file, err = touched.Find(ctx, path); err != nil {
@@ -50,7 +97,7 @@ func (a *App) showFiles(ctx context.Context, path string) (err error) {
 		return err
 	}
 	rows, err := filelist.Find(&a.Streams, file, func(file *touched.File) ([][]filelist.Row, error) {
-		return inSessions(ctx, a, path == "" && !a.everywhere, func(ctx context.Context, store *repo.Store, tapes []string) ([]filelist.Row, error) {
+		return inSessions(ctx, a, path == "", func(ctx context.Context, store *repo.Store, tapes []string) ([]filelist.Row, error) {
 			rows, err := withIndex(a, store, func(x *index.Index) ([]filelist.Row, error) {
 				return filelist.Rows(ctx, x, store, file, tapes)
 			})
@@ -67,7 +114,7 @@ func (a *App) showFiles(ctx context.Context, path string) (err error) {
 	if err != nil {
 		return err
 	}
-	return filelist.Show(&a.Streams, rows, path == "", names)
+	return filelist.Show(&a.Streams, rows, path == "", most, names)
 }
 
 // inSessions calls f with a workspace and the tapes of one session, its forks and subagents included: the session that

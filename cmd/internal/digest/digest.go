@@ -78,8 +78,8 @@ func (g Session) object(day string) stdio.Object {
 		id, subject, _ := strings.Cut(text, " ")
 		return stdio.Object{{"id", id}, {"subject", subject}}
 	})
-	return stdio.Object{{"day", day}, {"project", stdio.OrNull(g.About.Project)}, {"tape", g.About.Name}, {"title", stdio.OrNull(g.About.Title)},
-		{"prompts", prompts}, {"files", files}, {"commits", commits}, {"end", g.End()}}.With("workspace", g.Workspace)
+	return append(stdio.Object{{"day", day}}.With("outcome", g.Outcome), stdio.Object{{"project", stdio.OrNull(g.About.Project)}, {"tape", g.About.Name}, {"title", stdio.OrNull(g.About.Title)},
+		{"prompts", prompts}, {"files", files}, {"commits", commits}, {"end", g.End()}}...).With("workspace", g.Workspace)
 }
 
 type printer struct {
@@ -140,7 +140,19 @@ func (p *printer) session(g Session) {
 	if n := len(commits) - most; n > 0 {
 		p.item(stdio.Dim, "  ", "", "… and "+display.Count(n, "more commit", "more commits"))
 	}
-	p.item(stdio.Dim, "= ", "end: ", g.End())
+	if g.Outcome == "" || !saysNothing(g.End()) {
+		p.item(stdio.Dim, "= ", "end: ", g.End())
+	}
+	p.item(stdio.Dim, "→ ", "came out: ", g.Outcome)
+}
+
+// saysNothing reports whether an answer only says that it is the last one.
+func saysNothing(answer string) bool {
+	switch strings.ToLower(strings.Trim(answer, " .!…")) {
+	case "done", "all done", "ok", "okay", "finished", "completed", "complete":
+		return true
+	}
+	return false
 }
 
 // title shows a session's title and name. On a terminal, the name is at the end of the line.

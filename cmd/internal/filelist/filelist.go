@@ -76,9 +76,22 @@ func Rows(ctx context.Context, x *index.Index, store *repo.Store, file *touched.
 	if err != nil {
 		return nil, err
 	}
+	return rowsOf(ctx, x, store, uses, file != nil && file.Bases() != nil)
+}
+
+// Edits returns the last edits of a workspace, at most most.
+func Edits(ctx context.Context, x *index.Index, store *repo.Store, most int) ([]Row, error) {
+	uses, err := x.Files(ctx, index.FileFilter{Edits: most})
+	if err != nil {
+		return nil, err
+	}
+	return rowsOf(ctx, x, store, uses, false)
+}
+
+// rowsOf returns the rows for uses of files. If they are of one file, each session has one row.
+func rowsOf(ctx context.Context, x *index.Index, store *repo.Store, uses []index.FileUse, one bool) ([]Row, error) {
 	var rows []Row
 	opened := map[string]*repo.Tape{}
-	one := file != nil && file.Bases() != nil
 	for _, u := range uses {
 		if opened[u.Tape] == nil {
 			t, err := store.Tape(ctx, u.Tape)
@@ -122,14 +135,46 @@ func (r *Row) add(u index.FileUse) {
 	r.Reads, r.Writes, r.Added, r.Removed = r.Reads+u.Reads, r.Writes+u.Writes, r.Added+u.Added, r.Removed+u.Removed
 }
 
-// Show shows rows, the latest use first: by session, or, with byFile, by file. names are short names of tapes.
-func Show(s *stdio.Streams, rows []Row, byFile bool, names map[string]string) error {
+func latestFirst(rows []Row) {
 	slices.SortStableFunc(rows, func(a, b Row) int {
 		return cmp.Or(b.Last.Compare(a.Last), cmp.Compare(a.Tape, b.Tape), cmp.Compare(a.Path, b.Path))
 	})
+}
+
+// ShowEdits shows the last edits of sessions, at most most: file, lines, date, session.
+func ShowEdits(s *stdio.Streams, rows []Row, most int, names map[string]string) error {
+	latestFirst(rows)
+	rows = rows[:min(most, len(rows))]
+	dirs := map[string]bool{}
+	for _, r := range rows {
+		dirs[r.Project] = true
+	}
+	const others = len("  +1000 -1000  12 months ago  12345678  a session's title, cut")
+	left := 0
+	if s.Width() > 0 {
+		left = max(20, s.Width()-others)
+	}
+	l := stdio.Listing[Row]{None: "no session has edited a file", Paged: true, Object: Row.object, Head: []string{"FILE", "LINES", "LAST", "TAPE", "~SESSION"}}
+	l.Row = func(r Row, add func(cells ...any)) {
+		path := about.InProject(r.Project, r.Path)
+		if len(dirs) > 1 && path != r.Path { // of several projects
+			path = r.Project[strings.LastIndexByte(r.Project, '/')+1:] + "/" + path
+		}
+		add(display.TruncateStart(display.Line(path), left), r.lines(), display.Briefly(s.Now(), r.Last), cmp.Or(names[r.Tape], r.Tape), cmp.Or(r.Title, r.Tape))
+	}
+	return l.Show(s, rows, nil)
+}
+
+// Show shows rows, the latest use first, at most most (nil: all): by session, or, with byFile, by file. names are short
+// names of tapes.
+func Show(s *stdio.Streams, rows []Row, byFile bool, most *int, names map[string]string) error {
+	latestFirst(rows)
 	several := false
 	if !byFile && !s.JSON {
 		rows, several = bySession(rows)
+	}
+	if most != nil {
+		rows = rows[:min(*most, len(rows))]
 	}
 	l := stdio.Listing[Row]{None: "no session read or wrote it", Paged: true, Object: Row.object, Head: []string{"~SESSION", "TAPE"}}
 	lead := func(r Row) []any { return []any{cmp.Or(r.Title, r.Tape), cmp.Or(names[r.Tape], r.Tape)} }

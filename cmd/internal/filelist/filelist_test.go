@@ -26,7 +26,7 @@ func streams() (s *stdio.Streams, out, messages *bytes.Buffer) {
 func TestShow(t *testing.T) {
 	s, out, _ := streams()
 	rows := []Row{used("s1", "/p/a.go", 1, 2, 20), used("s2", "/p/a.go", 0, 0, 22), used("s1", "/p/b.go", 2, 3, 21)}
-	if err := Show(s, rows, false, nil); err != nil {
+	if err := Show(s, rows, false, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Out.Flush(); err != nil {

@@ -20,6 +20,7 @@ type Digest struct {
 	Files            []FileUse // the changed ones; Tape is empty
 	Ending           activity.Ending
 	Answer           string // the beginning of the last answer, or of the error
+	Outcome          string // what came out of the last turn: tests, commits, what failed at the end; "" if it does not say
 }
 
 // Said is what a person asked, or a commit that an agent made.
@@ -56,7 +57,7 @@ func (d *DB) Digests(f WorkFilter) ([]*Digest, error) {
 			if err := json.Unmarshal([]byte(rawDone), &done); err != nil {
 				return fmt.Errorf("%w: the activity of tape %q: %w", ErrInconsistent, name, err)
 			}
-			g.Ending, g.Answer = done.Ending, done.Answer
+			g.Ending, g.Answer, g.Outcome = done.Ending, done.Answer, done.Outcome()
 			return nil
 		}); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"fmt"
 	"time"
 )
 
@@ -12,6 +13,8 @@ type FileFilter struct {
 	Match func(path string) bool // nil: all
 	Since time.Time              // the zero value is no bound
 	Until time.Time
+	// Edits, if more than 0, limits FileUses to that many edits: the uses that wrote, the latest first, without reads.
+	Edits int
 }
 
 // FileUse says how a tape used a file; in a Digest, how a session did.
@@ -31,11 +34,16 @@ type Touch struct {
 	Added, Removed int64 // lines
 }
 
-// FileUses sums how each tape used each file, in the order of the tapes' numbers and of the paths.
+// FileUses sums how each tape used each file, in the order of the tapes' numbers and of the paths, or, with f.Edits, the
+// latest first.
 func (d *DB) FileUses(f FileFilter) (out []FileUse, err error) {
 	var u FileUse
 	var first, last sql.NullInt64
-	err = d.files(f, `t.name, p.path, sum(o.reads), sum(o.writes), sum(o.added), sum(o.removed), min(o.at), max(o.at)`, "t.no, p.no", "t.no, p.path",
+	order := "t.no, p.path"
+	if f.Edits > 0 {
+		order = fmt.Sprintf("max(o.at) DESC, t.no, p.path LIMIT %d", f.Edits)
+	}
+	err = d.files(f, `t.name, p.path, sum(o.reads), sum(o.writes), sum(o.added), sum(o.removed), min(o.at), max(o.at)`, "t.no, p.no", order,
 		[]any{&u.Tape, &u.Path, &u.Reads, &u.Writes, &u.Added, &u.Removed, &first, &last}, &u.Path, func() {
 			u.First, u.Last = dateOf(first), dateOf(last)
 			out = append(out, u)
@@ -70,6 +78,9 @@ func (d *DB) files(f FileFilter, columns, group, order string, dest []any, path 
 	}
 	if f.Tapes != nil {
 		c.in("t.name", f.Tapes)
+	}
+	if f.Edits > 0 {
+		c.add("o.writes > ?", 0)
 	}
 	if !f.Since.IsZero() {
 		c.add("o.at >= ?", f.Since.UnixMicro())

@@ -3,6 +3,7 @@ package activity
 import (
 	"hash/crc32"
 	"slices"
+	"strings"
 
 	"tape/internal/store/about"
 )
@@ -19,19 +20,31 @@ const (
 	maxFailures = 32
 )
 
-// sameCall returns a number that is the same for calls that do the same: the same command, or the same arguments. It is 0
-// for a call without arguments.
-func sameCall(tool string, what effect, args []byte) uint64 {
+// identify sets Run, and Same to a number that is the same for calls that do the same: the same command, or the same
+// arguments. It is 0 for a call without arguments.
+func (c *call) identify(what effect, args []byte) {
+	tool := c.Tool
 	if what == shell { // agents describe the same command in different words
 		if command, dir := commandOf(args); command != "" {
+			c.Run = display(command)
 			tool, args = dir, []byte(command)
 		}
 	}
 	if len(args) == 0 {
-		return 0
+		return
 	}
 	table := crc32.IEEETable
-	return uint64(crc32.Checksum(args, table))<<32 | uint64(crc32.Update(uint32(len(args)), table, []byte(tool))) //nolint:gosec // only told apart
+	c.Same = uint64(crc32.Checksum(args, table))<<32 | uint64(crc32.Update(uint32(len(args)), table, []byte(tool))) //nolint:gosec // only told apart
+}
+
+// display returns the beginning of a command, on one line.
+func display(command string) string {
+	const most = 60 // bytes
+	line := strings.Join(strings.Fields(command[:min(len(command), 4*most)]), " ")
+	if len(line) > most || len(command) > 4*most {
+		line = strings.ToValidUTF8(line[:min(len(line), most)], "") + "…"
+	}
+	return line
 }
 
 func (s *Session) countFailure(c call) {

@@ -50,6 +50,7 @@ type call struct {
 	Touches  []Touch `json:",omitempty"`
 	Shell    bool    `json:",omitempty"` // it may have done something although it failed
 	Same     uint64  `json:",omitempty"` // equal for calls that do the same
+	Run      string  `json:",omitempty"` // the beginning of the command that it runs
 }
 
 // result is the result of a call.
@@ -57,6 +58,7 @@ type result struct {
 	id       string // "": of the next call
 	failed   bool
 	rejected bool // by a person or the settings: the call was not run
+	tests    *TestRun
 }
 
 // detail is what an agent says about a call after its result.
@@ -209,7 +211,7 @@ func readMessage(e layout.Entry) *Note {
 	}
 	n.readCalls(e, jsonl.Get(e.Payload, "tool_calls"))
 	if id := jsonl.GetString(e.Payload, "tool_call_id"); id != "" {
-		n.results = []result{{id: id}}
+		n.results = []result{{id: id, tests: readTests(content)}}
 	}
 	if n.calls != nil && !hidden {
 		n.ending = Working
@@ -249,7 +251,7 @@ func (n *Note) readCalls(e layout.Entry, list []byte) {
 		if what != nothing {
 			c.Touches, c.Shell = touchesOf(what, args), what == shell
 		}
-		c.Same = sameCall(c.Tool, what, args)
+		c.identify(what, args)
 		for i := range c.Touches {
 			c.Touches[i].Entry = e.ID
 		}
@@ -335,6 +337,7 @@ func readResults(e layout.Entry) *Note {
 		if i := len(n.results); i < len(ids) {
 			r.id = ids[i]
 		}
+		r.tests = readTests(raw)
 		r.failed, r.rejected = Outcome(raw, r.id != "" && slices.Contains(wrong, r.id))
 		n.results = append(n.results, r)
 	}

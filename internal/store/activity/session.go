@@ -3,6 +3,7 @@ package activity
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
@@ -28,6 +29,7 @@ type Session struct {
 	Own     int64  `json:",omitempty"` // date of the first fact that the agent did not copy, in microseconds since 1970
 	Copying bool   `json:",omitempty"` // the last fact counts on another tape
 
+	Turn       Turn    `json:",omitzero"`  // the last one
 	LastFailed bool    `json:",omitempty"` // the last call that has a result
 	Again      bool    `json:",omitempty"` // a call failed three times
 	Failures   []again `json:",omitempty"` // calls that failed
@@ -137,7 +139,11 @@ func (s *Session) Add(id, at int64, n *Note, elsewhere bool) {
 		return
 	}
 	if n.turn {
-		s.LastFailed = false
+		s.LastFailed, s.Turn = false, Turn{}
+	}
+	if n.commit != "" {
+		s.Turn.Commits++
+		s.Turn.Commit, _, _ = strings.Cut(n.commit, " ")
 	}
 	if n.turn && !s.Helper {
 		s.work(at, s.Model).Turns++
@@ -353,7 +359,13 @@ func (s *Session) end(at int64, results []result, active int64) {
 		if c.Failed = r.failed; c.Failed {
 			s.fail(at, c.call)
 		}
-		s.LastFailed = c.Failed
+		s.LastFailed, s.Turn.Failed = c.Failed, ""
+		if c.Failed {
+			s.Turn.Failed = cmp.Or(c.Run, c.Tool)
+		}
+		if r.tests != nil && c.Shell {
+			s.Turn.Tests = r.tests
+		}
 		if !r.rejected && (!r.failed || c.Shell) {
 			for i := range c.Touches {
 				c.Touches[i].Path = inDir(s.Dir, c.Touches[i].Path)
@@ -381,7 +393,9 @@ func (s *Session) detail(at int64, d detail) {
 	}
 	c := &s.Done[i]
 	if d.failed && !c.Failed {
-		c.Failed, s.LastFailed = true, s.LastFailed || i == len(s.Done)-1
+		if c.Failed = true; i == len(s.Done)-1 {
+			s.LastFailed, s.Turn.Failed = true, cmp.Or(c.Run, c.Tool)
+		}
 		s.fail(at, c.call)
 	}
 	if d.known && len(c.Touches) == 1 && c.Touches[0].Writes > 0 {
