@@ -47,6 +47,8 @@ type answer struct {
 	spoken    bool                         // the text of a response came in pieces
 	listed    bool                         // calls came in tool_calls
 	blocks    int                          // how many blocks of a message have begun
+	order     []byte                       // of thoughts, texts and calls, as in [Kept.Order]
+	texts     []int                        // as in [Kept.Texts]
 	block     string                       // the type of the last block of a message
 	thinking  bool                         // and its reasoning
 }
@@ -68,6 +70,9 @@ func (a *answer) addText(delta string) error {
 }
 
 func (a *answer) say(delta string) error {
+	if n := len(a.order); n == 0 || a.order[n-1] != 'x' {
+		a.order, a.texts = append(a.order, 'x'), append(a.texts, a.text.Len())
+	}
 	a.text.WriteString(delta)
 	if a.text.Len() > maxAnswer {
 		return fmt.Errorf("the answer is longer than %d MiB", maxAnswer>>20)
@@ -204,6 +209,7 @@ func (a *answer) finish(by string) error {
 		data[FinalReasoning] = a.reasoning.String()
 	}
 	a.keeps()
+	a.keepOrder(len(own))
 	if len(own) > 0 && (len(a.kept.Message) > 0 || len(a.kept.Call) > 0 || len(a.kept.Before) > 0 || a.kept.Prefix != "") {
 		a.kept.By, a.kept.Calls = by, own
 		data[FinalKept] = a.kept
@@ -236,5 +242,6 @@ func (a *answer) nextBlock(kind string) error {
 	if text := a.text.String(); kind != "text" || text == "" || strings.HasSuffix(text, "\n") {
 		return nil
 	}
-	return a.say("\n\n")
+	a.text.WriteString("\n\n")
+	return a.send(hooks.EventText, map[string]any{"delta": "\n\n"})
 }

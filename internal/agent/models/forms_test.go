@@ -115,20 +115,20 @@ func TestKeptInOrder(t *testing.T) {
 	claude := []string{`data: {"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"T1","signature":"S1"}}`, `data: {"type":"content_block_start","index":1,"content_block":{"type":"text","text":"I look."}}`,
 		`data: {"type":"content_block_start","index":2,"content_block":{"type":"redacted_thinking","data":"S2"}}`, `data: {"type":"content_block_start","index":3,"content_block":{"type":"tool_use","id":"a","name":"bash","input":{}}}`,
 		`data: {"type":"content_block_start","index":4,"content_block":{"type":"thinking","thinking":"gone"}}`, `data: {"type":"content_block_start","index":5,"content_block":{"type":"thinking","thinking":"T3"}}`, `data: {"type":"content_block_delta","index":5,"delta":{"type":"signature_delta","signature":"S3"}}`,
-		`data: {"type":"content_block_start","index":6,"content_block":{"type":"tool_use","id":"b","name":"bash","input":{}}}`, `data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}`}
+		`data: {"type":"content_block_start","index":5,"content_block":{"type":"text","text":"So."}}`, `data: {"type":"content_block_start","index":6,"content_block":{"type":"tool_use","id":"b","name":"bash","input":{}}}`, `data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}`}
 	item := func(n string, more string) string {
 		return `data: {"type":"response.output_item.done","output_index":` + n + `,"item":{` + more + `}}`
 	}
 	openai := []string{item("0", `"type":"reasoning","id":"r1","summary":[],"encrypted_content":"S1"`), item("1", `"type":"message","content":[{"type":"output_text","text":"I look."}]`), item("2", `"type":"reasoning","id":"r2","summary":[],"encrypted_content":"S2"`),
-		item("3", `"type":"function_call","id":"x","call_id":"a","name":"bash","arguments":"{}"`), item("4", `"type":"reasoning","id":"r3","summary":[],"encrypted_content":"S3"`), item("5", `"type":"function_call","id":"y","call_id":"b","name":"bash","arguments":"{}"`),
+		item("3", `"type":"function_call","id":"x","call_id":"a","name":"bash","arguments":"{}"`), item("4", `"type":"reasoning","id":"r3","summary":[],"encrypted_content":"S3"`), item("4", `"type":"message","content":[{"type":"output_text","text":"So."}]`), item("5", `"type":"function_call","id":"y","call_id":"b","name":"bash","arguments":"{}"`),
 		`data: {"type":"response.completed","response":{"status":"completed"}}`}
 	for model, events := range map[string][]string{"anthropic:x": claude, "r:x": openai} {
 		s := serve(t, func(w http.ResponseWriter, _ int) { stream(w, 1<<20, events...) })
 		c := client(t, s, nil, Config{APIs: map[string]string{"r": "responses"}, BaseURLs: map[string]string{"r": s.URL}})
 		var kept Kept
-		messages := messagesOf(`{"role":"user","content":"hi"}`, `{"role":"assistant","content":"I look.","tool_calls":[{"id":"a","type":"function","function":{"name":"bash","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]}`)
+		messages := messagesOf(`{"role":"user","content":"hi"}`, `{"role":"assistant","content":"I look.\n\nSo.","tool_calls":[{"id":"a","type":"function","function":{"name":"bash","arguments":"{}"}},{"id":"b","type":"function","function":{"name":"bash","arguments":"{}"}}]}`)
 		if model == "anthropic:x" {
-			messages = messagesOf(`{"role":"user","content":"hi"}`, `{"role":"assistant","content":[{"type":"text","text":"I look."},{"type":"tool_use","id":"a","name":"bash","input":{}},{"type":"tool_use","id":"b","name":"bash","input":{}}]}`)
+			messages = messagesOf(`{"role":"user","content":"hi"}`, `{"role":"assistant","content":[{"type":"text","text":"I look.\n\nSo."},{"type":"tool_use","id":"a","name":"bash","input":{}},{"type":"tool_use","id":"b","name":"bash","input":{}}]}`)
 		}
 		for range 2 {
 			for e, err := range c.Stream(t.Context(), Request{Model: model, Messages: messages, Kept: []Kept{kept}}) {
@@ -141,7 +141,7 @@ func TestKeptInOrder(t *testing.T) {
 			}
 		}
 		at := -1
-		for _, words := range []string{`"S1"`, "I look.", `"S2"`, `"a"`, `"S3"`, `"b"`} {
+		for _, words := range []string{`"S1"`, `"I look."`, `"S2"`, `"a"`, `"S3"`, `"So."`, `"b"`} {
 			next := strings.Index(string(s.body), words)
 			if next <= at || strings.Contains(string(s.body), "gone") {
 				t.Errorf("%s: %s is at %d, after %d: %s", model, words, next, at, s.body)

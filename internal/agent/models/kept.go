@@ -7,34 +7,60 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// keepBlock keeps a block or an item, and where in the answer it was.
+// keepBlock keeps a block or an item.
 func (a *answer) keepBlock(raw json.RawMessage) {
-	place := min(a.text.Len(), 1)
-	if n := len(a.calls); n > 0 {
-		place = 1 + n
-	}
-	a.kept.Before, a.kept.At = append(a.kept.Before, raw), append(a.kept.At, place)
+	a.kept.Before = append(a.kept.Before, raw)
+	a.order = append(a.order, 't')
 }
 
-// among returns the parts of an answer, texts and calls, with the blocks that were kept where they were: providers refuse
-// thoughts in another order than they have sent them.
-func (k Kept) among(parts []json.RawMessage, isCall func(part json.RawMessage) bool) (out []json.RawMessage) {
-	next, calls := 0, 0
-	upTo := func(place int) {
-		for ; next < len(k.Before) && (next >= len(k.At) || k.At[next] <= place); next++ {
-			out = append(out, k.Before[next])
+// keepOrder keeps the order of the answer's parts, if it is not the one that messages have.
+func (a *answer) keepOrder(calls int) {
+	order := string(a.order)
+	simple := strings.TrimRight(order, "c")
+	simple = strings.TrimLeft(strings.TrimSuffix(simple, "x"), "t")
+	if simple != "" && len(a.kept.Before) == strings.Count(order, "t") && calls == strings.Count(order, "c") {
+		a.kept.Order, a.kept.Texts = order, a.texts
+	}
+}
+
+// among returns the parts of an answer, a text and calls, with what was kept where it was: providers refuse thoughts in
+// another order, or after another text, than they have sent them. textPart makes a part of a text.
+func (k Kept) among(parts []json.RawMessage, text string, textPart func(text string) json.RawMessage) (out []json.RawMessage) {
+	calls := parts
+	var said []string
+	if text != "" {
+		calls = parts[1:]
+		said = textsOf(text, k.Texts)
+	}
+	if k.Order == "" || strings.Count(k.Order, "t") != len(k.Before) || strings.Count(k.Order, "c") != len(calls) || strings.Count(k.Order, "x") != len(said) {
+		return append(append(out, k.Before...), parts...)
+	}
+	kept := k.Before
+	for _, kind := range k.Order {
+		switch kind {
+		case 't':
+			out, kept = append(out, kept[0]), kept[1:]
+		case 'c':
+			out, calls = append(out, calls[0]), calls[1:]
+		case 'x':
+			out, said = append(out, textPart(said[0])), said[1:]
 		}
 	}
-	for _, part := range parts {
-		place := 0
-		if isCall(part) {
-			calls++
-			place = calls
+	return out
+}
+
+// textsOf cuts a text where its parts begin; nil if it is not the text that was meant.
+func textsOf(text string, begins []int) (out []string) {
+	for i, begin := range begins {
+		end := len(text)
+		if i+1 < len(begins) {
+			end = begins[i+1]
 		}
-		upTo(place)
-		out = append(out, part)
+		if begin > end || end > len(text) || i > 0 && strings.TrimSpace(text[max(0, begin-1):begin]) != "" {
+			return nil
+		}
+		out = append(out, strings.TrimRight(text[begin:end], " \t\r\n"))
 	}
-	upTo(len(k.Calls) + 1)
 	return out
 }
 

@@ -41,7 +41,12 @@ func (q *request) messages(system string, list []message, kept []Kept, h habits)
 		}
 	}
 	keptFor(list, kept, func(m *message, k Kept) {
-		m.set("content", encode(k.among(blocksOf(m.m["content"]), func(b json.RawMessage) bool { return jsonl.GetString(b, "type") == "tool_use" })))
+		blocks := blocksOf(m.m["content"])
+		text := ""
+		if len(blocks) > 0 {
+			text = jsonl.GetString(blocks[0], "text")
+		}
+		m.set("content", encode(k.among(blocks, text, func(text string) json.RawMessage { return encode(map[string]string{"type": "text", "text": text}) })))
 	})
 	q.cache = !h.gave(withoutCache)
 	if q.cache {
@@ -207,7 +212,7 @@ func (a *answer) addToBlock(index int, delta []byte) error {
 
 // endBlocks puts the pieces of the thoughts together. A thought without a signature cannot go back.
 func (a *answer) endBlocks() {
-	signed, at := a.kept.Before[:0], a.kept.At[:0]
+	signed, order := a.kept.Before[:0], a.order
 	for i, block := range a.kept.Before {
 		if i < len(a.blockText) && jsonl.GetString(block, "type") == "thinking" {
 			more := object{"thinking": quoted(a.blockText[i][0].String())}
@@ -217,10 +222,26 @@ func (a *answer) endBlocks() {
 			block = merged(block, encode(more))
 		}
 		if jsonl.GetString(block, "type") != "thinking" || jsonl.GetString(block, "signature") != "" {
-			signed, at = append(signed, block), append(at, a.kept.At[i])
+			signed = append(signed, block)
+		} else if n := nth(order, 't', len(signed)); n >= 0 {
+			order = slices.Delete(order, n, n+1)
 		}
 	}
-	a.kept.Before, a.kept.At = signed, at
+	a.kept.Before, a.order = signed, order
+}
+
+// nth returns where a letter comes for the nth time, counted from 0; -1 if it does not.
+func nth(text []byte, letter byte, n int) int {
+	for i, b := range text {
+		if b != letter {
+			continue
+		}
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return -1
 }
 
 // addBlockUsage reads the usage of a message. What was read from the cache, and written to it, counts as input, too.

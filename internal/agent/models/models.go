@@ -42,7 +42,9 @@ type Kept struct {
 	Message map[string]json.RawMessage `json:"message,omitempty"` // chat completions: members of the message
 	Call    []json.RawMessage          `json:"call,omitempty"`    // chat completions: members of each call, an object or null
 	Before  []json.RawMessage          `json:"before,omitempty"`  // blocks (messages) or items (responses) before the calls
-	At      []int                      `json:"at,omitempty"`      // of each in Before: 0, before the text; 1+n, after the text and n calls; none: all are 0
+	// Order is the answer's order, if those in Before do not simply come first: t is one of them, x a text, c a call.
+	Order string `json:"order,omitempty"`
+	Texts []int  `json:"texts,omitempty"` // with Order: where in the answer's text each text begins, in bytes
 }
 
 // ErrContextLength says that prompt and answer together are too long for the model.

@@ -21,6 +21,7 @@ func overflowCodes() []pattern {
 		{"model_context_window_exceeded", "Anthropic, Z.ai, a reason to stop: https://docs.anthropic.com/en/api/handling-stop-reasons"},
 		{"prompt_too_long", "gateways to Anthropic: https://github.com/use-agent-os/agent-os/pull/627"},
 		{"contextwindowexceedederror", "LiteLLM: https://docs.litellm.ai/docs/exception_mapping"},
+		{"context_window_exceeded", "gateways, as a code: https://docs.litellm.ai/docs/exception_mapping"},
 		{"token_limit_exceeded", "Glean: https://developers.glean.com/errors/token-limit-exceeded"},
 	}
 }
@@ -78,6 +79,24 @@ func overflowTexts() []pattern {
 		{"input token count is … only supports up to", "Vertex AI: https://cloud.google.com/vertex-ai/generative-ai/docs"},
 		{"上下文长度", "servers in Chinese: the length of the context"},
 		{"输入长度超", "servers in Chinese: the input is too long"},
+		{"must have less than … tokens", "Text Generation Inference: https://github.com/huggingface/text-generation-inference (validation.rs)"},
+		{"tokens in the prompt cannot exceed", "Cohere: https://docs.cohere.com/reference/errors"},
+		{"max_model_len", "vLLM, SGLang: https://github.com/vllm-project/vllm"},
+		{"max_prompt_tokens", "SiliconFlow, as above"},
+		{"最大上下文", "servers in Chinese: the largest context"},
+		{"内容过长", "servers in Chinese: the content is too long"},
+		{"prompt length … exceed", "others, in words like those above, as the following lines"},
+		{"input length … exceed", "others"},
+		{"sequence length … exceed", "others"},
+		{"input exceeds … max", "others"},
+		{"input tokens … exceed", "others"},
+		{"tokens in the input … exceed", "others"},
+		{"too many input tokens", "others"},
+		{"at most … input tokens", "others"},
+		{"max_input_tokens", "others"},
+		{"context window … exceed", "others"},
+		{"too long for … context", "others"},
+		{"conversation is too long", "others"},
 		{"context length", "Bub takes it for an overflow: https://github.com/bubbuild/bub (model_runner.py)"},
 		{"maximum context", "Bub, as above"},
 		{"token limit", "Bub, as above"},
@@ -85,10 +104,11 @@ func overflowTexts() []pattern {
 	}
 }
 
-// rateLimits are words in errors about limits of rate and cost. Some of these errors also say that the
-// request is too large.
-func rateLimits() []string {
-	return []string{"rate_limit", "rate limit", "tokens per min", "tokens per day", "(tpm)", "quota", "too many requests", "throttl"}
+// otherLimits are words in errors about limits of rate and cost, and of the answer alone. Some of these errors also say
+// that the request is too large.
+func otherLimits() []string {
+	return []string{"rate_limit", "rate limit", "rate-limit", "ratelimit", "per min", "per hour", "per day", "per week", "per month", "hourly", "daily", "weekly", "monthly", "(tpm)", " tpm", "tpm limit",
+		"quota", "too many requests", "throttl", "credit", "billing", "subscription", "budget", "concurrent", "access token", "please wait", "output token limit"}
 }
 
 // overflow reports whether a failure says that the context is too long.
@@ -96,17 +116,16 @@ func (f *failure) overflow() bool { return isOverflow(f.status, f.code, f.text) 
 
 // isOverflow reports whether an error says that the context is too long.
 func isOverflow(status int, code, text string) bool {
-	if status == http.StatusTooManyRequests {
+	switch status {
+	case http.StatusTooManyRequests, http.StatusUnauthorized, http.StatusPaymentRequired:
 		return false
 	}
 	code, text = strings.ToLower(code), strings.ToLower(text)
 	if matches(code, overflowCodes()) || matches(text, overflowCodes()) {
 		return true
 	}
-	for _, words := range rateLimits() {
-		if strings.Contains(code, words) || strings.Contains(text, words) {
-			return false
-		}
+	if containsAny(code, otherLimits()) || containsAny(text, otherLimits()) {
+		return false
 	}
 	return status == http.StatusRequestEntityTooLarge || matches(text, overflowTexts())
 }

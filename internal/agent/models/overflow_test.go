@@ -63,6 +63,11 @@ func TestOverflowWords(t *testing.T) {
 		"Unable to submit request because the input token count is 40000 but model only supports up to 32768.", "该模型最大上下文长度为 32768", "输入长度超过限制",
 		"the context length is used up", "this is over the maximum context", "a token limit was reached",
 		"The decoder prompt (length 5951) is longer than the maximum model length of 4096.",
+		"Input validation error: `inputs` must have less than 4096 tokens. Given: 6000", "too many tokens: total number of tokens in the prompt cannot exceed 4081 - received 8000.",
+		"The engine prompt length 40000 exceeds the max_model_len 32768. Please reduce prompt.", "输入内容过长，超过模型最大上下文长度", `{"error":{"code":"context_window_exceeded"}}`,
+		"Prompt length (9000) exceeds the maximum (8192)", "Input length 9000 exceeds maximum allowed token size 8192", "Sequence length 9000 exceeds maximum 8192", "input exceeds maximum length",
+		"number of input tokens exceeds the model's limit of 32768", "The total number of tokens in the input and output exceeds the model limit 8192", "Too many input tokens. Max input tokens: 8192",
+		"This model supports at most 8192 input tokens", "request too long: max_input_tokens", "the context window of 8192 was exceeded", "Conversation too long for the context", "The conversation is too long",
 		"The prompt (total length 25938) is too long to fit into the model (context length 4096).",
 	}
 	for _, text := range said {
@@ -97,6 +102,8 @@ func TestNoOverflow(t *testing.T) {
 		"`max_new_tokens` must be <= 512",
 		"Range of max_tokens should be [1, 8192]",
 		"Invalid max_tokens value, the valid range of max_tokens is [1, 8192]",
+		"You have reached your daily token limit", "Monthly token limit exceeded for this API key", "Token limit of your subscription is used up", "RateLimitReached: the token limit is exceeded", "token limit exceeded: the access token has expired",
+		"Budget exceeded: token limit of the team", "max output token limit is 8192", "Too many tokens, please wait before trying again.", "TPM limit exceeded: token limit 40000",
 		"metadata length exceeds maximum allowed", "string too long. Expected a string with maximum length 64",
 		"Incorrect API key provided", "no such model", "",
 	} {

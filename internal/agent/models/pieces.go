@@ -43,7 +43,7 @@ func (a *answer) addPiece(p callPiece) error {
 			return fmt.Errorf("the answer has a call with the number %d, and may have %d", max(p.index, len(a.calls)), maxCalls)
 		}
 		t = &toolCall{}
-		a.calls = append(a.calls, t)
+		a.calls, a.order = append(a.calls, t), append(a.order, 'c')
 	}
 	if p.index >= 0 {
 		if a.byIndex == nil {

@@ -74,7 +74,13 @@ func itemsOf(m message) (items []json.RawMessage) {
 		items = append(items, encode(map[string]any{"type": "function_call", "call_id": jsonl.GetString(c, "id"),
 			"name": jsonl.GetString(c, "function", "name"), "arguments": jsonl.GetString(c, "function", "arguments")}))
 	}
-	return kept.among(items, func(item json.RawMessage) bool { return jsonl.GetString(item, "type") == "function_call" })
+	text := ""
+	if said := itemParts(m.m["content"], role == "assistant"); len(said) == 1 {
+		text, _ = textOf(m.m["content"])
+	}
+	return kept.among(items, text, func(text string) json.RawMessage {
+		return encode(map[string]any{"role": role, "content": itemParts(quoted(text), true)})
+	})
 }
 
 func itemParts(content json.RawMessage, output bool) (parts []any) {
