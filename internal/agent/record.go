@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -160,6 +161,11 @@ func (d *drafts) run(status string, usage map[string]any) {
 	}
 	if d.r.switched != "" {
 		data["model_switch"] = d.r.switched
+	}
+	if cost, ok := usage["cost"]; ok { // where imports have it
+		data["cost"] = cost
+		usage = maps.Clone(usage)
+		delete(usage, "cost")
 	}
 	if len(usage) > 0 {
 		data["usage"] = usage

@@ -157,7 +157,7 @@ func (a *answer) addUsage(usage []byte) {
 	}
 	first := func(paths ...[]string) int64 {
 		for _, path := range paths {
-			if n, ok := number(path...); ok {
+			if n, ok := number(path...); ok && n >= 0 {
 				return n
 			}
 		}
@@ -170,9 +170,16 @@ func (a *answer) addUsage(usage []byte) {
 	}
 	written := first([]string{"prompt_tokens_details", "cache_write_tokens"}, []string{"cache_creation_input_tokens"}) // OpenRouter, LiteLLM
 	a.usage = map[string]any{"input_tokens": in, "output_tokens": out, "cached_tokens": first([]string{"prompt_tokens_details", "cached_tokens"},
-		[]string{"input_tokens_details", "cached_tokens"}, []string{"prompt_cache_hit_tokens"}, []string{"cached_tokens"})} // the third is DeepSeek's, the last Moonshot's
+		[]string{"input_tokens_details", "cached_tokens"}, []string{"prompt_cache_hit_tokens"}, []string{"cached_tokens"}, []string{"cache_read_input_tokens"})} // the third is DeepSeek's, then Moonshot's and LiteLLM's
 	if written > 0 {
 		a.usage["cache_write_input_tokens"] = written
+	}
+	if thought := first([]string{"completion_tokens_details", "reasoning_tokens"}, []string{"output_tokens_details", "reasoning_tokens"}); thought > 0 {
+		a.usage["reasoning_output_tokens"] = thought
+	}
+	var cost float64 // OpenRouter's, in dollars: https://openrouter.ai/docs/use-cases/usage-accounting
+	if raw := jsonl.Get(usage, "cost"); raw != nil && json.Unmarshal(raw, &cost) == nil && cost > 0 {
+		a.usage["cost"] = cost
 	}
 }
 

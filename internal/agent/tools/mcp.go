@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -246,6 +247,7 @@ func (s *server) list(ctx context.Context, session *mcp.ClientSession) error {
 			return fmt.Errorf("list its tools: %w", err)
 		}
 		if len(offered) == maxTools {
+			s.problem(fmt.Sprintf("the MCP server %s has more than %d tools: the others are left out", s.name, maxTools))
 			s.log.Warn("an MCP server has too many tools", "server", s.name, "used", maxTools)
 			break
 		}
@@ -287,7 +289,11 @@ func (s *server) call(ctx context.Context, tool string, arguments json.RawMessag
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.As(err, &refused):
-		return "", fmt.Errorf("MCP server %s: %s", s.name, clip(refused.Message, maxDescription))
+		text := refused.Message
+		if len(refused.Data) > 0 {
+			text += "\n" + string(refused.Data)
+		}
+		return "", fmt.Errorf("MCP server %s: %s", s.name, clip(text, maxDescription))
 	default:
 		if within.Err() != nil {
 			err = fmt.Errorf("no answer within %s", answerTimeout)
@@ -333,18 +339,33 @@ func resultText(res *mcp.CallToolResult) string {
 	return strings.Join(parts, "\n")
 }
 
-// bounded cuts off long answers. Streams of events may be long: the SDK limits each event.
+// bounded cuts off long answers, and mends the messages in them. Streams of events may be long: the SDK limits each event.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	res, err := b.RoundTripper.RoundTrip(req)
-	if err == nil && !strings.HasPrefix(res.Header.Get("Content-Type"), "text/event-stream") {
+	if err != nil {
+		return res, err
+	}
+	switch kind := res.Header.Get("Content-Type"); {
+	case strings.HasPrefix(kind, "text/event-stream"):
+		res.Body = &mendedEvents{messageLines{Closer: res.Body, r: bufio.NewReader(res.Body)}}
+	default:
+		raw, failed := io.ReadAll(io.LimitReader(res.Body, maxMessage))
+		if failed != nil {
+			_ = res.Body.Close()
+			return nil, failed
+		}
+		if strings.HasPrefix(kind, "application/json") {
+			raw = mended(raw)
+		}
+		res.ContentLength = int64(len(raw))
 		res.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(res.Body, maxMessage), res.Body}
+		}{bytes.NewReader(raw), res.Body}
 	}
-	return res, err
+	return res, nil
 }
 
 // lastWords keeps the end of what a process writes to standard error.

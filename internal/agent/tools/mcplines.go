@@ -3,11 +3,14 @@ package tools
 import (
 	"bufio"
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"tape/internal/text/jsonl"
 )
 
 // messageLines passes on the lines of a server that are messages of the protocol. Servers also print banners and logs on
@@ -56,9 +59,20 @@ func (m *messageLines) line() (line []byte, err error) {
 
 func (m *messageLines) add(line []byte) {
 	whole := append(m.open, line...)
+	if batch := bytes.TrimSpace(whole); len(batch) > 0 && batch[0] == '[' && json.Valid(batch) { // of protocol 2025-03-26
+		for el := range jsonl.Elements(batch) {
+			if _, err := jsonrpc.DecodeMessage(el); err == nil {
+				m.rest = append(append(m.rest, mended(el)...), '\n')
+			}
+		}
+		if len(m.rest) > 0 {
+			m.open, m.skipped = nil, 0
+			return
+		}
+	}
 	for _, text := range [][]byte{line, whole} {
 		if _, err := jsonrpc.DecodeMessage(bytes.TrimSpace(text)); err == nil {
-			m.rest, m.open, m.skipped = append(bytes.TrimSpace(text), '\n'), nil, 0
+			m.rest, m.open, m.skipped = append(mended(bytes.TrimSpace(text)), '\n'), nil, 0
 			return
 		}
 	}

@@ -1,0 +1,62 @@
+package tools
+
+import (
+	"bufio"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// What a server sends in another form than the protocol's costs no more than itself. (kenn-io/msgvault#626,
+// anthropics/claude-code#88049, modelcontextprotocol/python-sdk#192)
+func TestMendedMessages(t *testing.T) {
+	for name, c := range map[string][2]string{
+		"as it should be":   {`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"}]}}`, ""},
+		"a notification":    {`{"jsonrpc":"2.0","method":"notifications/message","params":{"content":5}}`, ""},
+		"an id as text":     {`{"jsonrpc":"2.0","id":"7","result":{}}`, `{"id":7,"jsonrpc":"2.0","result":{}}`},
+		"a text as content": {`{"jsonrpc":"2.0","id":1,"result":{"content":"a"}}`, `{"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"a","type":"text"}]}}`},
+		"another kind": {`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"},{"type":"video"}]}}`,
+			`{"id":1,"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"a"},{"text":"{\"type\":\"video\"}","type":"text"}]}}`},
+		"a broken picture": {`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"image","data":"!","mimeType":"image/png"}]}}`,
+			`{"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"{\"type\":\"image\",\"data\":\"!\",\"mimeType\":\"image/png\"}","type":"text"}]}}`},
+		"an odd tool": {`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{}},{"name":"b","description":5,"inputSchema":{"type":"object"}},{"name":6}]}}`,
+			`{"id":1,"jsonrpc":"2.0","result":{"tools":[{"name":"a","inputSchema":{}},{"description":"","inputSchema":{"type":"object"},"name":"b"}]}}`},
+	} {
+		if c[1] == "" {
+			c[1] = c[0]
+		}
+		if got := string(mended([]byte(c[0]))); got != c[1] {
+			t.Errorf("%s: %s, want %s", name, got, c[1])
+		}
+	}
+	lines := &messageLines{r: bufio.NewReader(strings.NewReader("[1,2]\n[{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":\"2\",\"result\":{}}]\n{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}\n"))}
+	raw, err := io.ReadAll(lines)
+	if got := strings.Count(string(raw), "\n"); err != nil || got != 3 || !strings.Contains(string(raw), `"id":2`) {
+		t.Errorf("%v: %s", err, raw)
+	}
+}
+
+// The same over HTTP, in one object or as events.
+func TestMendedOverHTTP(t *testing.T) {
+	const odd, want = `{"jsonrpc":"2.0","id":"7","result":{}}`, `{"id":7,"jsonrpc":"2.0","result":{}}`
+	for kind, body := range map[string]string{"application/json": odd, "text/event-stream": "event: message\ndata:" + odd + "\n\n", "text/plain": "x" + want} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = io.WriteString(w, body)
+		}))
+		res, err := (&http.Client{Transport: bounded{http.DefaultTransport}}).Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		raw, err := io.ReadAll(res.Body)
+		if err != nil || !strings.Contains(string(raw), want) {
+			t.Errorf("%s: %v: %s", kind, err, raw)
+		}
+		if err := res.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		s.Close()
+	}
+}
