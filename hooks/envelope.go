@@ -20,6 +20,7 @@ const (
 	KeyActive        = "is_active"      // whether the message was meant for the agent
 	KeyContext       = "context"        // what the channel says about the message: sender, time, …
 	KeyStage         = "stage"          // with KindError: the stage of Plugin.OnError; unless it is StageTurn, the turn goes on
+	KeyPartial       = "partial"        // with KindError: what was said before it, for a channel that does not show a turn as it runs
 	KeyNoModel       = "no_model"       // true: the content is the prompt, because no model has run
 	KeyOutputChannel = "output_channel" // the channel for the answer, if not KeyChannel
 	KeyAdmission     = "admission"      // an Admission: what the sender wants to happen to the message if it comes during a turn

@@ -99,6 +99,16 @@ func (r *Runtime) NotifyError(ctx context.Context, stage string, err error, m En
 	}
 }
 
+// PartialError is an error after which the beginning of an answer is left.
+type PartialError struct {
+	Said string
+	Err  error
+}
+
+func (e *PartialError) Error() string { return e.Err.Error() }
+
+func (e *PartialError) Unwrap() error { return e.Err }
+
 // ErrorMessages is the observer that sends an error, as a message of [KindError], to the chat that
 // the turn came from. It sends nothing for a cancelled turn: the person who cancelled it knows.
 func ErrorMessages(r *Runtime) *Plugin {
@@ -117,6 +127,9 @@ func ErrorMessages(r *Runtime) *Plugin {
 		out[KeyStage] = stage
 		if errors.Is(err, ErrNoModel) {
 			out[KeyNoModel] = true
+		}
+		if p, ok := errors.AsType[*PartialError](err); ok && stage == StageTurn {
+			out[KeyPartial] = p.Said
 		}
 		if _, err := r.Dispatch(ctx, out); err != nil {
 			return fmt.Errorf("send an error message: %w", err)

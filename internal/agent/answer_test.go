@@ -84,8 +84,12 @@ func TestCutAnswer(t *testing.T) {
 			return says("cond.")
 		}, nil)
 		h.model.form = form
-		if _, err := h.turn(t.Context(), "m1", "list"); err == nil || !strings.Contains(err.Error(), "8192 tokens") || !strings.Contains(err.Error(), "max_tokens") {
+		_, err := h.turn(t.Context(), "m1", "list")
+		if err == nil || !strings.Contains(err.Error(), "8192 tokens") || !strings.Contains(err.Error(), "max_tokens") {
 			t.Errorf("the turn gives %v", err)
+		}
+		if p, ok := errors.AsType[*hooks.PartialError](err); !ok || p.Said != "First, se" {
+			t.Errorf("what was said is not with the error: %+v", p)
 		}
 		h.wantTape("anchor session/start", "system", "user: list", "error cut", "assistant: First, se", "run error", "loop.step error")
 		h.mustTurn("m2", "go on")

@@ -220,6 +220,9 @@ func (r *turn) fail(ctx context.Context, kind string, err error, reply *reply) e
 	}
 	d.run(status, usage)
 	d.step(statusError, err.Error())
+	if reply != nil && strings.TrimSpace(reply.text) != "" && status == statusError {
+		err = &hooks.PartialError{Said: reply.text, Err: err}
+	}
 	return errors.Join(err, d.save(ctx))
 }
 

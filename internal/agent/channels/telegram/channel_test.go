@@ -281,6 +281,8 @@ func TestWhatIsTyped(t *testing.T) {
 		{private(17, `"contact":{"phone_number":"+1","first_name":",rm\n,rm"}`), "[contact ,rm ,rm, +1]", ""},
 		{private(18, `"poll":{"question":"Lunch?","options":[{"text":"Pizza","voter_count":1},{"text":"Soup","voter_count":0}]},`+eve), "[forwarded from Eve @eve]\n[poll Lunch?: Pizza (1); Soup (0)]", ""},
 		{private(19, `"dice":{"emoji":"🎲","value":4}`), "[dice 🎲 4]", ""},
+		{private(120, `"game":{"title":"Chess"}`), "[game Chess]", ""},
+		{private(121, `"paid_media":{"star_count":5}`), "[paid media]", ""},
 		{private(20, `"checklist":{"title":"To do","tasks":[{"id":1,"text":"a","completion_date":5},{"id":2,"text":"b"}]}`), "[checklist To do: a (done); b (open)]", ""},
 	}
 	for _, c := range cases {

@@ -80,8 +80,6 @@ func explained(err error) error {
 	switch {
 	case errors.As(err, &unanswered) && unanswered.sent, errors.As(err, &refused) && refused.code >= 500 && refused.code != http.StatusServiceUnavailable:
 		return fmt.Errorf("%w; it is not known whether it arrived", err)
-	case errors.As(err, &refused) && refused.migrateTo != 0:
-		return fmt.Errorf("%w: %s: %d", err, becameSupergroup, refused.migrateTo)
 	case errors.As(err, &refused) && refused.code == 403:
 		return fmt.Errorf("%w: the bot has been blocked or removed there; to get its answers, start it or add it again", err)
 	}
@@ -101,6 +99,9 @@ func outgoing(m hooks.Envelope) ([]hooks.Media, string, error) {
 	}
 	var small []hooks.Media
 	text := strings.ToValidUTF8(m.Text(hooks.KeyContent), "\uFFFD")
+	if said := strings.ToValidUTF8(m.Text(hooks.KeyPartial), "\uFFFD"); said != "" {
+		text = strings.TrimSpace(said) + " […]\n\n" + text
+	}
 	for _, f := range media {
 		if len(f.Data) > maxMedia {
 			text += fmt.Sprintf("\n[%s: %.1f MB, larger than 2 MB, so it was not sent]", f.Name, float64(len(f.Data))/(1<<20))
@@ -132,10 +133,16 @@ type upload struct {
 	media hooks.Media
 }
 
-// place sends to a topic; if that is closed or gone, to the chat itself, also from then on.
+// place sends to a topic; if that is closed or gone, to the chat itself, and to a group that has become a supergroup under
+// its new id, also from then on.
 func (c *Channel) place(ctx context.Context, to *target, method string, params map[string]any, f *upload) error {
 	err := c.send(ctx, *to, method, params, f)
 	refused, ok := errors.AsType[*refusal](err)
+	if ok && refused.migrateTo != 0 {
+		c.log.Warn(becameSupergroup, "id", refused.migrateTo)
+		to.chat, to.thread = refused.migrateTo, 0
+		return c.send(ctx, *to, method, params, f)
+	}
 	if !ok || refused.code != 400 || to.thread == 0 || !strings.Contains(refused.description, "thread not found") && !strings.Contains(refused.description, "TOPIC_") {
 		return err
 	}

@@ -102,10 +102,13 @@ func TestSendMedia(t *testing.T) {
 func TestMigration(t *testing.T) {
 	h := start(t, func(o *Options) { o.AllowChats = []string{"-5", "-1005"} })
 	h.server.Know(-5)
+	h.server.Know(-1005)
 	h.server.Fail("sendMessage", botFault{Code: 400, Description: "Bad Request: group chat was upgraded to a supergroup chat", MigrateTo: -1005})
-	err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "-5", "content": "hi"})
-	if err == nil || !strings.Contains(err.Error(), "put its id into telegram.allow_chats: -1005") {
-		t.Errorf("error %v, want one that says what to do with the new id", err)
+	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "-5", "content": "hi"}); err != nil {
+		t.Error(err)
+	}
+	if list := h.server.Sent(); len(list) != 1 || list[0].Chat != -1005 || list[0].Text != "hi" || !strings.Contains(h.log.String(), "put its id into telegram.allow_chats") {
+		t.Errorf("sent %+v; the log says %s", list, h.log)
 	}
 	h.server.Push(`{"message":{"message_id":9,"from":{"id":7},"chat":{"id":-5,"type":"group"},"migrate_to_chat_id":-1005}}`)
 	h.server.Push(`{"message":{"message_id":1,"text":"/ask@` + botName + ` x","from":{"id":7},"chat":{"id":-1005,"type":"supergroup"}}}`)
@@ -115,6 +118,17 @@ func TestMigration(t *testing.T) {
 	}
 	if !strings.Contains(h.log.String(), "id=-1005") {
 		t.Errorf("the new id is not in the log: %s", h.log)
+	}
+}
+
+// What was said before an error is sent, too: the chat has not shown it.
+func TestPartialAnswer(t *testing.T) {
+	h := start(t, nil)
+	if err := h.c.Send(t.Context(), hooks.Envelope{"chat_id": "7", "kind": "error", "content": "Error: it was cut", hooks.KeyPartial: "First, se"}); err != nil {
+		t.Error(err)
+	}
+	if list := h.server.Sent(); len(list) != 1 || list[0].Text != "First, se […]\n\nError: it was cut" {
+		t.Errorf("sent %+v", list)
 	}
 }
 

@@ -101,6 +101,20 @@ type things struct {
 	Dice      *dice      `json:"dice"`
 	Checklist *checklist `json:"checklist"`
 	Story     *story     `json:"story"`
+
+	Game       *titled `json:"game"`
+	Invoice    *titled `json:"invoice"`
+	PaidMedia  *titled `json:"paid_media"`
+	Giveaway   *titled `json:"giveaway"`
+	Gift       *titled `json:"gift"`
+	UniqueGift *titled `json:"unique_gift"`
+	WebApp     *titled `json:"web_app_data"`
+}
+
+// titled is a thing of which little is told.
+type titled struct {
+	Title string `json:"title"`
+	Data  string `json:"data"`
 }
 
 type location struct {

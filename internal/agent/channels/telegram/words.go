@@ -38,12 +38,17 @@ func (t *things) words() string {
 	case t.Story != nil:
 		return bracketed("story", "of "+t.Story.Chat.name())
 	}
+	for what, thing := range map[string]*titled{"game": t.Game, "invoice": t.Invoice, "paid media": t.PaidMedia, "giveaway": t.Giveaway, "gift": t.Gift, "unique gift": t.UniqueGift, "data of an app": t.WebApp} {
+		if thing != nil {
+			return bracketed(what, cmp.Or(thing.Title, thing.Data))
+		}
+	}
 	return ""
 }
 
 // bracketed returns a note about a message, on one line.
 func bracketed(what, about string) string {
-	return "[" + what + " " + strings.Join(strings.Fields(about), " ") + "]"
+	return "[" + strings.TrimSpace(what+" "+strings.Join(strings.Fields(about), " ")) + "]"
 }
 
 func (l location) String() string { return fmt.Sprintf("%g, %g", l.Latitude, l.Longitude) }

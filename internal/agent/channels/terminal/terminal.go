@@ -116,6 +116,11 @@ func (t *Terminal) Send(_ context.Context, e hooks.Envelope) error {
 	content := display.Text(e.Text(hooks.KeyContent))
 	out := t.Out
 	if e.Text(hooks.KeyKind) == hooks.KindError {
+		if said := strings.TrimSpace(e.Text(hooks.KeyPartial)); said != "" {
+			if _, err := io.WriteString(out, display.Text(said)+"\n"); err != nil {
+				return err
+			}
+		}
 		out = t.Err
 	}
 	_, err := io.WriteString(out, strings.TrimSuffix(content, "\n")+"\n")
