@@ -140,7 +140,7 @@ func (o *Options) findEntries(ctx context.Context, t *repo.Tape) error {
 
 // source returns what to export: the phases from --from through --to.
 func (o *Options) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
-	src := export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Kinds: o.Kinds, Entries: o.entries(ctx, t), Prose: o.Prose}
+	src := export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Resumes: importer.All().Resumes, Kinds: o.Kinds, Entries: o.entries(ctx, t), Prose: o.Prose}
 	artifacts := o.As.Artifacts
 	if o.Inline {
 		artifacts = view.Inlined

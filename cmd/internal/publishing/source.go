@@ -42,7 +42,7 @@ func (p *publisher) source(ctx context.Context, t *repo.Tape) (src export.Source
 			}
 		}
 	})
-	src = export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Phases: phases, Prose: p.prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
+	src = export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Resumes: importer.All().Resumes, Phases: phases, Prose: p.prose, Whole: whole, Entries: view.Each(ctx, t, whole, view.WithPictures)}
 	return src, func() []string {
 		out := display.CountList(len(files), "file", "files")
 		if n := p.mask.CountOf(t.Name()); n > 0 {

@@ -11,6 +11,7 @@ import (
 
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/importer"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/prices"
@@ -259,4 +260,11 @@ func (l local) Containing(ctx context.Context, t Tape, text string, most int) (i
 
 func (l local) Prices() prices.List { return l.space.prices() }
 
-func (l local) Continue(Tape) []string { return nil }
+// Continue returns the command that resumes a session of an agent that can do it, wherever it is called.
+func (l local) Continue(t Tape) []string {
+	a := l.About(t)
+	if t.IsFork() || strings.Contains(t.Name(), "/agent-") || !importer.All().Resumes(a.Agent) {
+		return nil
+	}
+	return []string{"tape resume " + layout.ShellWord(t.Name()) + " --workspace " + layout.ShellWord(l.space.dir)}
+}

@@ -3,6 +3,7 @@ package web_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -79,4 +80,50 @@ func TestPrint(t *testing.T) {
 	if dir := os.Getenv("TAPE_TEST_PICTURES"); dir != "" {
 		must(t, os.WriteFile(filepath.Join(dir, "session.pdf"), pdf, 0o644))
 	}
+}
+
+// TestReading: with the switch, only prompts and answers are seen; the words of a hit are marked in its entry, also in
+// what has to be opened; code and the command that resumes the session can be copied.
+func TestReading(t *testing.T) {
+	s := newSite(t, false)
+	s.session()
+	s.work()
+	ctx := s.browser()
+	s.run(ctx, emulation.SetFocusEmulationEnabled(true),
+		browser.GrantPermissions([]browser.PermissionType{browser.PermissionTypeClipboardReadWrite, browser.PermissionTypeClipboardSanitizedWrite}),
+		chromedp.Navigate(s.url+"/t/work"))
+	seen := func(q string, want bool) {
+		t.Helper()
+		s.until(ctx, fmt.Sprintf("[...document.querySelectorAll(`#entries %s`)].some(e => e.checkVisibility()) === %t", q, want))
+	}
+	seen(".call", true)
+	s.click(ctx, "#only", `document.querySelector("#only").checked`)
+	for _, q := range []string{".call", ".group", ".calls", ".turn"} {
+		seen(q, false)
+	}
+	seen(".user", true)
+	seen(".assistant", true)
+	s.run(ctx, chromedp.Navigate(s.url+"/t/main"))
+	s.until(ctx, `document.querySelector("#only").checked`) // it stays
+	seen(".call", false)
+	s.run(ctx, chromedp.Navigate(s.url+"/t/main/@6")) // a call, by its link
+	s.until(ctx, `document.querySelector("#e6").checkVisibility() && !document.querySelector("#only").checked`)
+
+	s.run(ctx, chromedp.Navigate(s.url+"/search?q=backoff+provider"))
+	s.click(ctx, `.hits .one a[href*="@5?mark="]`, `document.activeElement.id === "e5"`)
+	s.until(ctx, `[...document.querySelectorAll("#e5 mark.hit")].map(m => m.textContent.toLowerCase()).sort().join() === "backoff,provider" && !document.querySelector("#e4 mark, #e3 mark")`)
+	s.run(ctx, chromedp.Navigate(s.url+"/t/main/@6?mark=a+line+of+the+log")) // in a result that is loaded when it is opened
+	s.until(ctx, `document.querySelector("#e6 .call[open] mark.hit")?.checkVisibility()`)
+
+	copied := func(click, want string) {
+		t.Helper()
+		s.click(ctx, click, `document.querySelector("`+click+`").textContent === "copied"`)
+		if got := s.clipboard(ctx); got != want {
+			t.Errorf("after a click on %s, the clipboard has %q, want %q", click, got, want)
+		}
+	}
+	s.run(ctx, chromedp.Navigate(s.url+"/t/main"), chromedp.Evaluate(`document.querySelector("#e5 pre.code").focus()`, nil))
+	copied("#e5 button.copy", "func main() { return }\n")
+	s.run(ctx, chromedp.Navigate(s.url+"/t/work"))
+	copied(".tools [data-copies]", "tape resume work --workspace "+s.store.Dir())
 }

@@ -47,6 +47,7 @@ type hitView struct {
 	Date    time.Time
 	Snippet template.HTML
 	Similar int
+	Mark    template.URL // the end of the link: the words that were found
 }
 
 type filterView struct{ Label, Name, Value, Example string }
@@ -114,7 +115,7 @@ func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 			continue
 		}
 		date, _ := h.Time() // zero: no date is shown
-		one.Hits = append(one.Hits, hitView{kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar})
+		one.Hits = append(one.Hits, hitView{kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar, markQuery(h.Snippet, h.Spans)})
 	}
 	for _, one := range d.Sessions {
 		slices.SortFunc(one.Hits, func(a, b hitView) int { return cmp.Compare(a.ID, b.ID) })
@@ -187,6 +188,24 @@ func marked(text string, spans [][2]int) template.HTML {
 		at = sp[1]
 	}
 	return template.HTML(b.String() + block.Escape(text[at:])) //nolint:gosec // each piece is escaped above
+}
+
+// markQuery is the query of a link to a hit, by which page.js marks the words that were found; "" if none are known.
+func markQuery(text string, spans [][2]int) template.URL {
+	const most, longest = 6, 60
+	v := url.Values{}
+	for _, sp := range spans {
+		if sp[0] < 0 || sp[0] >= sp[1] || sp[1] > len(text) || sp[1]-sp[0] > longest || len(v["mark"]) == most {
+			continue
+		}
+		if word := text[sp[0]:sp[1]]; !slices.ContainsFunc(v["mark"], func(w string) bool { return strings.EqualFold(w, word) }) {
+			v.Add("mark", word)
+		}
+	}
+	if len(v) == 0 {
+		return ""
+	}
+	return template.URL("?" + v.Encode()) //nolint:gosec // Encode escapes it
 }
 
 // find lists the entries of a session that contain a text: the browser's own search finds

@@ -44,6 +44,7 @@ type sessionPage struct {
 	Fork        bool
 	Exports     []export.Format
 	Continue    []string      // commands that continue the session
+	Resume      string        // the only one of them
 	Card, Turns template.HTML // the overview and the list of turns; "": page.js loads them later
 	Updated     time.Time
 }
@@ -81,6 +82,9 @@ func (s *View) session(r *request) error {
 	}
 	pending := s.outlineOf(r, t, d.Info)
 	d.About, d.Continue = r.from.About(t), r.from.Continue(t)
+	if len(d.Continue) == 1 {
+		d.Resume = d.Continue[0]
+	}
 	d.Updated, _ = repo.Entry{Date: d.Info.Updated}.Time() // zero: not live
 	d.Live = s.Now().Sub(d.Updated) < liveFor
 	if parent, _, ok := strings.Cut(t.Name(), "/agent-"); d.Fork {

@@ -108,6 +108,9 @@ func New(ctx context.Context, o Options) *View {
 	mux.HandleFunc("GET /assets/style.css", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeContent(w, r, "style.css", time.Time{}, strings.NewReader(export.Colours()+style))
 	})
+	mux.HandleFunc("GET /assets/copy.js", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "copy.js", time.Time{}, strings.NewReader(block.Script()))
+	})
 	mux.Handle("/w/{space}/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.inSpace(w, r, in) }))
 	mux.Handle("/", in)
 	if s.handler = s.guarded(mux); s.Source != nil {
@@ -270,6 +273,8 @@ func (s *View) funcs() template.FuncMap {
 		"list":   func(all ...any) []any { return all },
 		"clock":  clock,
 		"day":    s.dayName,
+		"only":   func() template.HTML { return block.Only },
+		"resume": func(command string) template.HTML { return template.HTML(block.Resume(command)) }, //nolint:gosec // it escapes
 		"phase": func(name string) string {
 			if name == layout.FirstAnchor {
 				return "Start"

@@ -83,6 +83,12 @@ func (l Formats) Title(name string) string {
 	return name
 }
 
+// Resumes reports whether a session of a format can be resumed in the program that writes it.
+func (l Formats) Resumes(name string) bool {
+	f := l.Find(name)
+	return f != nil && f.Resume != nil
+}
+
 // Names returns the names of the formats.
 func (l Formats) Names() (names []string) {
 	for _, f := range l.orAll() {

@@ -19,6 +19,22 @@ var style string
 // Style is the part of a style sheet that blocks need; it uses the colours of pages.
 func Style() string { return style }
 
+//go:embed copy.js
+var script string
+
+// Script is a script that adds buttons to copy blocks; pages do without it.
+func Script() string { return script }
+
+// Only is the switch that shows prompts and answers only, without a script: its page's style looks whether #only is
+// checked.
+const Only = `<label class="only"><input type="checkbox" id="only"> Prompts and answers only</label>`
+
+// Resume shows the command that resumes a session, to be copied.
+func Resume(command string) string {
+	command = Escape(command)
+	return `<details class="resume"><summary>Resume</summary><pre tabindex="0">` + command + `</pre></details> <button type="button" data-copies="` + command + `">Copy resume command</button>`
+}
+
 var inHTML = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;")
 
 // Escape returns text as HTML, also for an attribute in double quotes.

@@ -92,6 +92,8 @@ type Source struct {
 	Omitted func() []string
 	// AgentTitle is the name that people know an agent by; nil: its short name.
 	AgentTitle func(name string) string
+	// Resumes reports whether sessions of an agent can be resumed; pages then have the command. nil: none can.
+	Resumes func(agent string) bool
 	// Prose renders Markdown as HTML, folded after a number of lines. It is passed in because
 	// package prose would slow down the start of tape.
 	Prose func(text string, lines int) string

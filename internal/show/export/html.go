@@ -104,6 +104,7 @@ func (p *page) begin(t top) {
 <h1 dir="auto"{}>{}</h1>
 `, markup(base64.StdEncoding.EncodeToString(sum[:])), display.Title(t.title, 200), markup(Style()), language(t.title), display.Title(t.title, nameMost))
 	p.facts(t.facts)
+	p.put("{}", markup(t.tools()))
 	p.put("</header>\n<nav aria-label=\"Contents\">\n<h2>Contents</h2>\n")
 	for _, ph := range t.phases {
 		if !p.plain(ph) {

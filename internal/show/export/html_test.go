@@ -32,6 +32,7 @@ func attributes() map[string]map[string]*regexp.Regexp {
 		"a":       {"class": class, "href": `#(e\d+|p\d+|tape)|(https?://|mailto:)[!-~]+`, "title": `(?s).*`, "rel": "noopener noreferrer nofollow", "dir": "auto", "lang": lang},
 		"details": {"class": class, "id": entry}, "summary": {}, "pre": {"class": class, "lang": lang, "tabindex": "0"}, "code": {},
 		"ul": {}, "ol": {"start": `\d+`}, "li": {}, "blockquote": {}, "hr": {}, "br": {}, "img": {"loading": "lazy", "alt": "image/.*", "src": `data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+`}, "em": {}, "strong": {}, "del": {},
+		"label": {"class": class}, "input": {"type": "checkbox", "id": "only"}, "button": {"type": "button", "data-copies": "tape resume .*"},
 		"table": {"tabindex": "0"}, "thead": {}, "tbody": {}, "tr": {}, "th": {"align": "left|right|center"}, "td": {"align": "left|right|center"},
 	} {
 		out[element] = map[string]*regexp.Regexp{}
@@ -94,7 +95,7 @@ func checkPage(t *testing.T, page string) string {
 		}
 	}
 	walk(doc, false)
-	if tags := strings.Count(page, "</") + strings.Count(page, "<meta ") + strings.Count(page, "<br>") + strings.Count(page, "<hr>") + strings.Count(page, "<img "); tags != elements {
+	if tags := strings.Count(page, "</") + strings.Count(page, "<meta ") + strings.Count(page, "<br>") + strings.Count(page, "<hr>") + strings.Count(page, "<img ") + strings.Count(page, "<input "); tags != elements {
 		t.Errorf("%d elements, %d tags: the parser corrected something", elements, tags)
 	}
 	for id := range links {
@@ -127,7 +128,7 @@ func balanced(t *testing.T, page string) {
 			}
 			return
 		case html.StartTagToken:
-			if name, _ := z.TagName(); !slices.Contains([]string{"meta", "br", "hr", "img"}, string(name)) {
+			if name, _ := z.TagName(); !slices.Contains([]string{"meta", "br", "hr", "img", "input"}, string(name)) {
 				open = append(open, string(name))
 			}
 		case html.EndTagToken:

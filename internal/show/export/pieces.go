@@ -63,6 +63,7 @@ type Top struct {
 	Title string
 	Facts []string
 	Zone  string
+	Tools string // HTML: what can be done with the page
 
 	whole top
 }
@@ -70,7 +71,7 @@ type Top struct {
 // TopOf reads the whole source for the head of its page.
 func TopOf(ctx context.Context, src Source) (Top, error) {
 	t, err := src.top(ctx)
-	return Top{Title: t.title, Facts: t.facts, Zone: t.zone, whole: t}, err
+	return Top{Title: t.title, Facts: t.facts, Zone: t.zone, Tools: t.tools(), whole: t}, err
 }
 
 // Pieces renders the entries of a source as HTML, an item at a time, for pages that the caller puts together.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"tape/internal/show/block"
 	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
@@ -63,6 +64,7 @@ type top struct {
 	prompts map[int][]prompt // by phase
 	zone    string           // of times without a zone
 	dir     string           // of the project
+	resume  string           // the command that resumes the session; "" if none does
 	outline *outline.Outline // empty unless a subagent took part
 }
 
@@ -137,8 +139,20 @@ func (s Source) top(ctx context.Context) (top, error) {
 	t.dir = a.Project
 	t.title = cmp.Or(a.Title, "Tape "+s.Tape)
 	t.zone = display.Zone(a.Started)
+	if s.Resumes != nil && s.Resumes(a.Agent) {
+		t.resume = "tape resume " + display.ShellWord(s.Tape)
+	}
 	t.facts = s.facts(a, t)
 	return t, err
+}
+
+// tools are what can be done with a page.
+func (t top) tools() string {
+	out := `<p class="tools">` + block.Only + "</p>\n"
+	if t.resume != "" {
+		out += `<div class="tools">` + block.Resume(t.resume) + "</div>\n"
+	}
+	return out
 }
 
 // facts are the facts about the tape and the export.

@@ -31,8 +31,8 @@ var templates = template.Must(template.New("").Parse(`
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{{.Title}}</title>
 <link rel="stylesheet" href="{{.Up}}style.css">
-{{if .Search}}<script defer src="search.js"></script>
-{{end}}</head>
+<script defer src="{{.Up}}search.js"></script>
+</head>
 {{end}}
 {{define "page"}}{{template "head" .}}<body class="session">
 <a class="skip" href="#tape">Skip to the entries</a>
@@ -41,7 +41,7 @@ var templates = template.Must(template.New("").Parse(`
 <h1 dir="auto">{{.Title}}</h1>
 <p class="facts">{{range .Facts}}<span dir="auto">{{.}}</span>
 {{end}}</p>
-</header>
+{{.Tools}}</header>
 <nav aria-label="Contents">
 <h2>Contents</h2>
 <ol class="toc">
@@ -105,17 +105,16 @@ type link struct {
 
 type document struct {
 	Title, Up, Zone, Left, More, Back string
-	Search                            bool
 	Page                              int
 	Facts                             []string
 	Toc, Pages                        []link
-	Body                              template.HTML
+	Body, Tools                       template.HTML
 }
 
 // document is a page of the session.
 func (p *sessionPages) document(page int, left []string) []byte {
 	d := document{Title: p.x.Title, Up: "../../", Zone: display.ZoneName(p.x.Started), Left: strings.Join(left, "; "), Facts: append(factsOf(p.x), spanOf(p.x)...),
-		Body: template.HTML(p.bodies[page-1])} //nolint:gosec // export has escaped it
+		Body: template.HTML(p.bodies[page-1]), Tools: template.HTML(p.top.Tools)} //nolint:gosec // export has escaped them
 	for _, e := range p.contents(page) {
 		l := link{Text: display.Title(e.text, 120), Lang: display.Language(e.text), Phase: e.phase, Href: fmt.Sprintf("#e%d", e.id)}
 		if e.phase {
@@ -189,7 +188,6 @@ type row struct {
 
 type indexPage struct {
 	Title, Up, Count, Files string
-	Search                  bool
 	Facts                   []string
 	Days                    []day
 	Pages                   []link
@@ -226,7 +224,7 @@ func (s *Site) writeIndex() error {
 	}
 	for page := pages; page >= 1; page-- {
 		part := list[min(len(list), (page-1)*indexMost):min(len(list), page*indexMost)]
-		d := indexPage{Title: "Sessions", Search: true, Count: display.Count(len(list), "session", "sessions"), Files: s.searchNames(), Facts: projectsOf(list), Pages: pager(page, pages, indexName)}
+		d := indexPage{Title: "Sessions", Count: display.Count(len(list), "session", "sessions"), Files: s.searchNames(), Facts: projectsOf(list), Pages: pager(page, pages, indexName)}
 		for _, x := range part {
 			name := dayOf(x, "Monday, 2 January 2006")
 			if len(d.Days) == 0 || d.Days[len(d.Days)-1].Day != name {

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"tape/internal/show/block"
 	"tape/internal/show/export"
 	"tape/internal/store/layout"
 )
@@ -250,7 +251,7 @@ func (s *Site) End() error {
 	if err := s.write(styleFile, []byte("/* "+madeBy+" */\n"+export.Style()+siteStyle)); err != nil {
 		return err
 	}
-	if err := s.write(scriptFile, []byte("// "+madeBy+"\n"+searchScript)); err != nil {
+	if err := s.write(scriptFile, []byte("// "+madeBy+"\n"+block.Script()+searchScript)); err != nil {
 		return err
 	}
 	if _, err := s.folder.Size(jekyllFile); errors.Is(err, fs.ErrNotExist) {

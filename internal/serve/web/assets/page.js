@@ -1,13 +1,13 @@
 // What pages can do beside being read: the rest of a long session as it is scrolled to,
 // following, finding, keys, copying. Without script all of it has links.
 
+import "./copy.js";
+
 const MOST = 4; // windows of 100 entries in the page
 const $ = (q, from = document) => from.querySelector(q);
 const $$ = (q, from = document) => [...from.querySelectorAll(q)];
 const main = $("main[data-url]");
 const base = document.body.dataset.base;
-document.documentElement.classList.add("js");
-
 const said = text => { $("#said").textContent = text; };
 const get = async url => {
   const res = await fetch(url);
@@ -40,6 +40,17 @@ async function fill(d) {
     d.dataset.src = src;
     said(err.message);
   }
+}
+
+// "Prompts and answers only" stays while one reads sessions in this tab.
+const only = $("#only");
+if (only) {
+  only.checked = sessionStorage.getItem("only") === "yes";
+  only.addEventListener("change", () => {
+    sessionStorage.setItem("only", only.checked ? "yes" : "");
+    if (current && current.checkVisibility()) current.scrollIntoView({ block: "center" });
+    reading();
+  });
 }
 
 // Long sessions: windows come in at both ends and go at the other.
@@ -101,9 +112,45 @@ async function go(id) {
   select(el && el.closest("article"));
 }
 
+// The words of a hit are marked in its entry: in what is seen, or else in what has to be opened for it.
+async function markHit(article, words) {
+  $$("mark.hit").forEach(m => m.replaceWith(m.textContent));
+  words = words.filter(w => w.trim());
+  if (!article || !words.length) return;
+  const quoted = words.map(w => w.trim().replace(/[.*+?^${}()|[\]\\]/g, "\\$&").replace(/\s+/g, "\\s+"));
+  const pattern = new RegExp(quoted.sort((a, b) => b.length - a.length).join("|"), "giu");
+  const within = el => {
+    let n = 0;
+    const texts = [], walk = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode() && texts.length < 5000) if (!walk.currentNode.parentElement.closest(".who, .acts, mark")) texts.push(walk.currentNode);
+    for (const text of texts) {
+      for (const m of [...text.data.matchAll(pattern)].reverse()) {
+        if (!m[0] || ++n > 200) continue;
+        const mark = document.createElement("mark"), found = text.splitText(m.index);
+        mark.className = "hit";
+        found.splitText(m[0].length);
+        found.replaceWith(mark);
+        mark.append(found);
+      }
+    }
+    return n;
+  };
+  within(article);
+  const shown = () => $$("mark.hit", article).find(m => m.checkVisibility());
+  for (const d of $$("details.call", article).filter(d => d.dataset.src).slice(0, 5)) {
+    if (shown()) break;
+    await fill(d);
+    if (within(d)) break;
+  }
+  const hit = shown() || $("mark.hit", article);
+  for (let d = hit?.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+  if (hit && hit.getBoundingClientRect().bottom > innerHeight || hit?.getBoundingClientRect().top < 60) hit.scrollIntoView({ block: "center" });
+}
+
 let current = null;
 function select(a) {
   if (!a) return;
+  if (only && only.checked && !a.checkVisibility()) only.checked = false; // it is one of those that are not shown
   if (current) current.classList.remove("current");
   $$(".acts").forEach(x => x.remove());
   current = a;
@@ -238,6 +285,7 @@ function finder(form) {
     at = (at + 1) % ids.length;
     out.textContent = `${at + 1} of ${ids.length}`;
     await go(ids[at]);
+    await markHit(current, [asked]);
     box.focus({ preventScroll: true });
   });
 }
@@ -337,7 +385,7 @@ if (main) {
   if ("follow" in main.dataset) follow();
   finder($(".find"));
   const target = +main.dataset.target;
-  if (target) go(target);
+  if (target) go(target).then(() => markHit(current, new URLSearchParams(location.search).getAll("mark"))).catch(err => said(err.message));
   if ($("#turns[data-src]")) outline().catch(err => said(err.message));
   let frame = 0;
   addEventListener("scroll", () => { frame ||= requestAnimationFrame(() => { frame = 0; reading(); }); }, { passive: true });
