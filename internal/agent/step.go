@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -177,7 +178,11 @@ func (r *turn) answer(ctx context.Context) (*reply, error) {
 		r.sent += len(m)
 	}
 	began := time.Now()
-	out, err := r.receive(client.Stream(ctx, models.Request{Model: request.Model, System: r.system, Messages: request.Messages, Tools: r.tools, MaxTokens: request.MaxTokens, Kept: kept}))
+	call := models.Request{Model: request.Model, System: r.system, Messages: request.Messages, Tools: r.tools, MaxTokens: request.MaxTokens, Kept: kept}
+	if slices.EqualFunc(messages, request.Messages, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }) { // no plugin has changed them
+		call.Other = func(form view.Format) ([]json.RawMessage, error) { return r.messages(ctx, form) }
+	}
+	out, err := r.receive(client.Stream(ctx, call))
 	if ctx.Err() != nil {
 		return out, errors.Join(err, ctx.Err())
 	}

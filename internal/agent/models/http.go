@@ -127,6 +127,9 @@ func (p *provider) read(res *http.Response, body *bufio.Reader, q request, a *an
 		if err := a.streamed(e, q); err != nil {
 			return err
 		}
+		if e.name != "ping" {
+			silence.heard = time.Now()
+		}
 		if a.over {
 			break
 		}
@@ -281,19 +284,24 @@ func (a *answer) end() error {
 	return a.complete()
 }
 
-// silenceTimer cancels a call when its server sends nothing for too long.
+// silenceTimer cancels a call when its server sends nothing for too long. What only keeps the connection, such as the
+// comments of OpenRouter, counts for some time.
 type silenceTimer struct {
 	timer  *time.Timer
 	after  time.Duration
+	heard  time.Time // when the last event came
 	cancel context.CancelCauseFunc
 }
+
+// keptAlive is how many times longer than the limit of silence a server may only keep the connection.
+const keptAlive = 5
 
 var errSilence = errors.New("the server sends nothing")
 
 // withSilenceLimit returns a context that ends when the server sends nothing for the given time.
 func withSilenceLimit(ctx context.Context, after time.Duration) (context.Context, *silenceTimer) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	w := &silenceTimer{after: after, cancel: cancel}
+	w := &silenceTimer{after: after, heard: time.Now(), cancel: cancel}
 	w.timer = time.AfterFunc(after, func() { cancel(fmt.Errorf("%w for %s", errSilence, after)) })
 	return ctx, w
 }
@@ -326,7 +334,7 @@ type timedBody struct {
 
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
+	if n > 0 && time.Since(b.silence.heard) < keptAlive*b.silence.after {
 		b.silence.reset()
 	}
 	return n, err

@@ -29,6 +29,10 @@ type Request struct {
 	Tools     []hooks.Tool
 	MaxTokens int    // of the answer; 0: the setting, else what the model can give or the server's default
 	Kept      []Kept // of the answers among Messages, in their order
+
+	// Other returns the messages in another format, for a fallback that takes no other; nil: only those of the same
+	// format are called.
+	Other func(form view.Format) ([]json.RawMessage, error)
 }
 
 // Kept is what a server wants back together with the calls of one of its answers: reasoning and signatures. It is sent
@@ -85,11 +89,11 @@ const (
 
 // Stream calls a model. It yields text and reasoning as they come, then the complete calls of tools and
 // the usage, and at the end an error or an event of kind final, which names the model. Notices say what is
-// waited for, and what was left out of the request. If a model fails before its first word, the next fallback of
-// the same format is called, unless the context is too long ([ErrContextLength]) or ctx has ended.
+// waited for, and what was left out of the request. If a model fails before its first word, the next fallback is
+// called, unless the context is too long ([ErrContextLength]) or ctx has ended.
 func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 	return func(yield func(hooks.Event, error) bool) {
-		candidates, err := c.candidates(r.Model)
+		candidates, err := c.candidates(r)
 		if err != nil {
 			yield(hooks.Event{}, err)
 			return
@@ -97,7 +101,7 @@ func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 		var failures []error
 		for i, model := range candidates {
 			begun, stopped := false, false
-			err := c.ask(ctx, model, r, func(e hooks.Event) bool {
+			err := c.askIn(ctx, model, r, func(e hooks.Event) bool {
 				begun = begun || e.Kind == hooks.EventText
 				stopped = !yield(e, nil)
 				return !stopped
@@ -114,19 +118,33 @@ func (c *Client) Stream(ctx context.Context, r Request) hooks.Stream {
 	}
 }
 
-// candidates returns a model and the fallbacks that take the same format of messages.
-func (c *Client) candidates(model string) ([]string, error) {
-	p, _, err := c.settings.find(model)
+// candidates returns a request's model, and the fallbacks that can be asked the same.
+func (c *Client) candidates(r Request) ([]string, error) {
+	p, _, err := c.settings.find(r.Model)
 	if err != nil {
 		return nil, err
 	}
-	out := []string{model}
+	out := []string{r.Model}
 	for _, other := range c.settings.Fallbacks {
-		if q, _, err := c.settings.find(other); err == nil && q.form() == p.form() && !slices.Contains(out, other) {
+		if q, _, err := c.settings.find(other); err == nil && (q.form() == p.form() || r.Other != nil) && !slices.Contains(out, other) {
 			out = append(out, other)
 		}
 	}
 	return out, nil
+}
+
+// askIn calls a model with the messages in its format.
+func (c *Client) askIn(ctx context.Context, model string, r Request, emit func(hooks.Event) bool) error {
+	p, _, err := c.settings.find(r.Model)
+	if err != nil {
+		return err
+	}
+	if q, _, err := c.settings.find(model); err == nil && q.form() != p.form() {
+		if r.Messages, err = r.Other(q.form()); err != nil {
+			return err
+		}
+	}
+	return c.ask(ctx, model, r, emit)
 }
 
 // ask calls one model, again after failures that may pass, and again without what its server refuses. It returns nil if

@@ -230,6 +230,46 @@ func TestFallback(t *testing.T) {
 	}
 }
 
+// A fallback that takes another format of messages gets them in that format.
+func TestFallbackInAnotherForm(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, call int) {
+		if call == 1 {
+			http.Error(w, `{"error":{"message":"no such model"}}`, http.StatusNotFound)
+			return
+		}
+		stream(w, 1<<20, messagesAnswer...)
+	})
+	c := client(t, s, map[string]string{"TAPE_FALLBACK_MODELS": "anthropic:other"}, Config{})
+	r := Request{Model: "openai:one", Messages: messagesOf(`{"role":"user","content":"chat"}`), Other: func(form view.Format) ([]json.RawMessage, error) {
+		return messagesOf(`{"role":"user","content":"` + string(form) + `"}`), nil
+	}}
+	for _, err := range c.Stream(t.Context(), r) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.calls.Load() != 2 || !strings.Contains(string(s.body), `"`+string(view.Anthropic)+`"`) || strings.Contains(string(s.body), `"chat"`) {
+		t.Errorf("%d calls, the last: %s", s.calls.Load(), s.body)
+	}
+}
+
+// A server that only keeps the connection is not waited for without end.
+func TestOnlyKeptAlive(t *testing.T) {
+	for _, kept := range []string{": keep\n\n", "event: ping\ndata: {\"type\":\"ping\"}\n\n"} {
+		s := serve(t, nil)
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			for r.Context().Err() == nil {
+				_, _ = io.WriteString(w, kept)
+				w.(http.Flusher).Flush()
+			}
+		})
+		if _, err := ask(t.Context(), clientWithSilence(t, 20*time.Millisecond, s, nil, Config{}), "anthropic:x"); err == nil || !strings.Contains(err.Error(), "sends nothing") {
+			t.Errorf("error %v", err)
+		}
+	}
+}
+
 // After HTTP 429 the call is repeated at the time that the server names.
 func TestRetry(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
