@@ -30,6 +30,9 @@ func (q *request) chat(p *provider, model, system string, list []message, kept [
 	if h.gave(withoutTools) {
 		told(list)
 	}
+	if h.gave(sameIDs) {
+		uniqueIDs(list)
+	}
 	if h.gave(longIDs) {
 		shortIDs(list)
 	}

@@ -35,6 +35,7 @@ const (
 	plainSchemas    = "more than simple schemas"
 	oneCallEach     = "several calls in one message"
 	withoutBlanks   = "empty texts"
+	sameIDs         = "ids of calls that come again"
 	longIDs         = "ids of calls of more than 9 letters"
 	onlyTexts       = "contents that are not texts"
 	namelessResults = "results without a name"

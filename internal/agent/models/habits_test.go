@@ -146,9 +146,16 @@ func TestRefusedRequests(t *testing.T) {
 			return ""
 		}, `"tool_call_id":"a"`, 2, ""},
 		"a system prompt in a list": {"anthropic:claude", nil, 400, has(`"system":[`, `{"error":{"message":"system: Input should be a valid string"}}`), `"system":"be brief"`, 2, ""},
-		"store":                     {"r:x", nil, 400, has(`"store"`, `{"error":{"message":"Unsupported parameter: store"}}`), `"instructions"`, 2, ""},
-		"include":                   {"r:x", nil, 400, has(`"include"`, `{"error":{"message":"Unknown parameter: 'include'."}}`), `"store"`, 2, ""},
-		"strict":                    {"r:x", nil, 400, has(`"strict"`, `{"error":{"message":"tools.0.strict: Extra inputs are not permitted"}}`), `"good"`, 2, ""},
+		"ids that come again": {"openai:x", append(slices.Clone(called), called...), 400, func(body []byte) string {
+			if strings.Count(string(body), `"id":"a"`) > 1 {
+				return `{"message":"Duplicate tool call id in assistant messages"}`
+			}
+			return ""
+		}, `"tool_call_id":"a_2"`, 2, ""},
+		"and in responses": {"r:x", append(slices.Clone(called), called...), 400, func([]byte) string { return "" }, `"call_id":"a_2","output"`, 1, ""},
+		"store":            {"r:x", nil, 400, has(`"store"`, `{"error":{"message":"Unsupported parameter: store"}}`), `"instructions"`, 2, ""},
+		"include":          {"r:x", nil, 400, has(`"include"`, `{"error":{"message":"Unknown parameter: 'include'."}}`), `"store"`, 2, ""},
+		"strict":           {"r:x", nil, 400, has(`"strict"`, `{"error":{"message":"tools.0.strict: Extra inputs are not permitted"}}`), `"good"`, 2, ""},
 		// NousResearch/hermes-agent#36071
 		"thoughts modified": {"anthropic:claude", []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"x"},{"type":"text","text":"b"}]}`, `{"role":"user","content":"c"}`}, 400,
 			has(`"thinking"`, "{\"type\":\"error\",\"error\":{\"message\":\"messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.\"}}"), `"text":"b"`, 2, ""},

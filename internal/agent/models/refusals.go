@@ -23,6 +23,8 @@ func refusals() []refused {
 			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block", "redacted_thinking"}, withoutKept, func(q request) bool { return q.kept }},
 		// Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9 (anomalyco/opencode#1680, ml-explore/mlx-lm#1375)
 		{[]string{"length of 9", "length 9"}, longIDs, func(q request) bool { return q.api == apiChat }},
+		// Duplicate tool call id in assistant messages (Mistral)
+		{[]string{"duplicate…id", "duplicate…call", "must be unique"}, sameIDs, func(q request) bool { return q.api == apiChat }},
 		// This model only supports single tool-calls at once! (templates of Llama, vllm-project/vllm#25108)
 		{[]string{"single tool-call", "single tool call", "parallel tool call", "multiple tool calls", "parallel_tool_calls"}, oneCallEach, func(q request) bool { return q.api == apiChat }},
 		// GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty (Gemini, ollama/ollama#14214)

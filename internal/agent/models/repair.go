@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"tape/internal/text/jsonl"
@@ -69,6 +70,27 @@ func shortIDs(list []message) {
 		}
 		if id, ok := jsonl.String(list[i].m["tool_call_id"]); ok {
 			list[i].set("tool_call_id", short(id))
+		}
+	}
+}
+
+// uniqueIDs changes ids of calls that have come before: servers of local models begin to count again in each answer.
+func uniqueIDs(list []message) {
+	const longest = 36 // OpenAI takes 40
+	times, now := map[string]int{}, map[string]string{}
+	for i := range list {
+		calls := list[i].calls()
+		for n, c := range calls {
+			id := jsonl.GetString(c, "id")
+			now[id] = id
+			if times[id]++; times[id] > 1 {
+				now[id] = fmt.Sprintf("%s_%d", id[:min(len(id), longest)], times[id])
+				calls[n] = merged(c, encode(object{"id": quoted(now[id])}))
+				list[i].set("tool_calls", encode(calls))
+			}
+		}
+		if id, ok := jsonl.String(list[i].m["tool_call_id"]); ok && now[id] != "" && now[id] != id {
+			list[i].set("tool_call_id", quoted(now[id]))
 		}
 	}
 }

@@ -16,6 +16,7 @@ func (q *request) responses(system string, list []message, kept []Kept, h habits
 	keptFor(list, kept, func(m *message, k Kept) {
 		m.set("kept", encode(k))
 	})
+	uniqueIDs(list)
 	var items []json.RawMessage
 	for _, m := range list {
 		items = append(items, itemsOf(m)...)
