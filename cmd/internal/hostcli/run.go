@@ -114,7 +114,7 @@ func (t *oneTurn) event(e hooks.Event, stream bool) {
 			t.acted = false
 		}
 		hooks.AddText(&t.final, e)
-		if stream {
+		if stream && e.Data["instead"] == nil {
 			t.streamed.WriteString(delta)
 			_, _ = io.WriteString(t.o.Out, display.Text(delta))
 		}

@@ -244,8 +244,9 @@ func (c *composer) event(e hooks.Event) {
 	data := hooks.Envelope(e.Data)
 	switch e.Kind {
 	case hooks.EventText:
-		if data.Text("instead") != "" {
-			c.closeText()
+		if instead := data.Text("instead"); instead != "" && strings.HasSuffix(instead, data.Text("delta")) { // all of it is shown
+			hooks.AddText(&c.shown, e)
+			return
 		}
 		c.closeThought()
 		c.text(data.Text("delta"))

@@ -36,6 +36,7 @@ type answer struct {
 	reason    string // why the model has stopped, in the server's words
 	ended     bool   // the server has said that the answer is complete
 	over      bool   // and nothing can follow
+	plain     bool   // thoughts were expected first, and did not come
 	late      bool   // thoughts were shown as text, before a closing tag without an opening one
 	stray     string // a line that is of no event
 
@@ -103,9 +104,16 @@ var (
 // tag, and thoughts of what came before a closing tag without an opening one.
 func (a *answer) endThoughts() error {
 	if a.think.assumed && a.think.open != "" && a.text.Len() == 0 && len(a.calls) == 0 {
-		said := strings.TrimSpace(a.reasoning.String())
+		var tags thinkTags
+		thought, said := tags.split(a.reasoning.String())
+		more, rest := tags.rest()
 		a.reasoning.Reset()
-		return a.say(said)
+		a.reasoning.WriteString(thought + more)
+		a.think, a.plain = tags, true
+		if said = strings.TrimSpace(said + rest); said != "" {
+			return a.say(said)
+		}
+		return nil
 	}
 	if thought, said, found := lateTag(a.text.String()); found && a.reasoning.Len() == 0 {
 		a.text.Reset()

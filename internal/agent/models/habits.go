@@ -89,9 +89,12 @@ func (h habits) with(what, notice string) (change, bool) {
 	return change{what, notice, to}, !h.given[what]
 }
 
-// thinkingFirst is the change after an answer with a closing tag of thoughts alone.
-func (h habits) thinkingFirst() change {
+// thinkingFirst is the change after an answer with a closing tag of thoughts alone, or after one without any.
+func (h habits) thinkingFirst(yes bool) change {
 	ch, _ := h.with(thinksFirst, "")
+	if !yes {
+		delete(ch.to.given, thinksFirst)
+	}
 	return ch
 }
 

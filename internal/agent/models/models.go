@@ -169,8 +169,8 @@ func (c *Client) ask(ctx context.Context, model string, r Request, emit func(hoo
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case failed == nil:
-			if a.late {
-				if err := c.remember(p, name, h.thinkingFirst()); err != nil {
+			if a.late || a.plain {
+				if err := c.remember(p, name, h.thinkingFirst(a.late)); err != nil {
 					c.settings.log().Warn("how a server answers is not kept", "error", err)
 				}
 			}
