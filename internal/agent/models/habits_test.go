@@ -127,10 +127,18 @@ func TestRefusedRequests(t *testing.T) {
 		"no tools, a flag":  {"openai:x", nil, 500, has(`"tools"`, `{"error":{"code":500,"message":"tools param requires --jinja flag","type":"server_error"}}`), "be brief", 2, "--jinja"},
 		"no tools, earlier": {"openai:x", called, 404, has(`"tool`, `{"error":{"message":"No endpoints found that support tool use","code":404}}`), `[called good with {}]`, 2, "takes no tools"},
 		// keinsaasforever/better-chatbot#197
-		"too many tools": {"openai:x", nil, 400, has(`"t6"`, `{"error":{"message":"Invalid 'tools': array too long. Expected an array with maximum length 5, but got an array with length 7 instead.","param":"tools"}}`), `"t4"`, 2, "at most 5 tools"},
-		"a description":  {"openai:x", nil, 400, has(strings.Repeat("long ", 210), `{"error":{"message":"Invalid 'tools[1].function.description': string too long. Expected a string with maximum length 1024"}}`), `"long`, 2, ""},
-		"streamed tools": {"openai:x", nil, 400, has(`"stream":true`, `{"message":"This model doesn't support tool use in streaming mode."}`), `"good"`, 2, ""},
-		"an empty text":  {"openai:x", called, 400, has(`"content":""`, `{"error":{"message":"messages[1].content: must not be an empty string"}}`), `"content":null`, 2, ""},
+		"too many tools":          {"openai:x", nil, 400, has(`"t6"`, `{"error":{"message":"Invalid 'tools': array too long. Expected an array with maximum length 5, but got an array with length 7 instead.","param":"tools"}}`), `"t4"`, 2, "at most 5 tools"},
+		"a description":           {"openai:x", nil, 400, has(strings.Repeat("long ", 210), `{"error":{"message":"Invalid 'tools[1].function.description': string too long. Expected a string with maximum length 1024"}}`), `"long`, 2, ""},
+		"streamed tools":          {"openai:x", nil, 400, has(`"stream":true`, `{"message":"This model doesn't support tool use in streaming mode."}`), `"good"`, 2, ""},
+		"an empty text":           {"openai:x", called, 400, has(`"content":""`, `{"error":{"message":"messages[1].content: must not be an empty string"}}`), `"content":null`, 2, ""},
+		"an empty text in a list": {"openai:x", []string{`{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":""}]}`}, 400, has(`"text":""`, `{"error":{"code":"1214","message":"messages[1].content[1].text:不能为空"}}`), `"content":[{"type":"text","text":"a"}]`, 2, ""},
+		"numbers of calls": {"openai:x", append(slices.Clone(called), called...), 400, func(body []byte) string {
+			if strings.Count(string(body), `"id":"a"`) > 1 {
+				return `{"object":"error","message":"Not the same number of function calls and responses","type":"invalid_request_message_order","code":3230}`
+			}
+			return ""
+		}, `"tool_call_id":"a_2"`, 2, ""},
+		"streaming, a program": {"openai:x", nil, 501, has(`"stream":true`, `{"error":"Unsupported operation: streaming not implemented"}`), `"stream":false`, 2, ""},
 		"neither empty nor null": {"openai:x", called, 422, func(body []byte) string {
 			if strings.Contains(string(body), `"content":""`) || strings.Contains(string(body), `"content":null`) {
 				return `{"detail":[{"loc":["body","messages",1,"content"],"msg":"Input should be a valid non-empty string"}]}`

@@ -74,11 +74,15 @@ func TestCallsInPieces(t *testing.T) {
 		"an object":              {[]string{`{"tool_calls":[{"id":"a","function":{"name":"bash","arguments":{"cmd":"echo A"}}}]}`}, []string{"a bash " + a}},
 		"a function_call":        {[]string{`{"function_call":{"name":"bash","arguments":""}}`, `{"function_call":{"arguments":"{\"cmd\":"}}`, `{"function_call":{"arguments":"\"echo A\"}"}}`}, []string{" bash " + a}},
 		"arguments first":        {[]string{piece("0", "", "", a[:5]), piece("0", "a", "bash", a[5:])}, []string{"a bash " + a}},
-		"numbers from 1":         {[]string{piece("1", "a", "bash", a), piece("2", "b", "bash", b)}, []string{"a bash " + a, "b bash " + b}},
-		"one call, and no list":  {[]string{`{"tool_calls":{"id":"a","function":{"name":"bash","arguments":"{\"cmd\":\"echo A\"}"}}}`}, []string{"a bash " + a}},
-		"without a function":     {[]string{`{"tool_calls":[{"id":"a","name":"bash","arguments":"{\"cmd\":\"echo A\"}"}]}`}, []string{"a bash " + a}},
-		"in both forms":          {[]string{piece("0", "a", "bash", a), `{"function_call":{"name":"bash","arguments":"{\"cmd\":\"echo A\"}"}}`}, []string{"a bash " + a}},
-		"null as arguments":      {[]string{piece("0", "a", "now", "null")}, []string{"a now "}},
+		// ai-dynamo/dynamo#15054, openai/openai-python#3201
+		"one number twice": {[]string{`{"tool_calls":[{"index":0,"id":"a","function":{"name":"bash","arguments":""}},{"index":0,"function":{"arguments":"{\"cmd\":"}}]}`, piece("0", "", "", `"echo A"}`)}, []string{"a bash " + a}},
+		// NousResearch/hermes-agent#45164: Kimi, LM Studio
+		"another id in each piece": {[]string{piece("0", "t1", "bash", ""), piece("0", "t2", "", `{"`), piece("0", "t3", "", `cmd":`), piece("0", "t4", "", `"echo A`), piece("0", "t5", "", `"}`)}, []string{"t1 bash " + a}},
+		"numbers from 1":           {[]string{piece("1", "a", "bash", a), piece("2", "b", "bash", b)}, []string{"a bash " + a, "b bash " + b}},
+		"one call, and no list":    {[]string{`{"tool_calls":{"id":"a","function":{"name":"bash","arguments":"{\"cmd\":\"echo A\"}"}}}`}, []string{"a bash " + a}},
+		"without a function":       {[]string{`{"tool_calls":[{"id":"a","name":"bash","arguments":"{\"cmd\":\"echo A\"}"}]}`}, []string{"a bash " + a}},
+		"in both forms":            {[]string{piece("0", "a", "bash", a), `{"function_call":{"name":"bash","arguments":"{\"cmd\":\"echo A\"}"}}`}, []string{"a bash " + a}},
+		"null as arguments":        {[]string{piece("0", "a", "now", "null")}, []string{"a now "}},
 		// vllm-project/vllm#54964, quarkiverse/quarkus-langchain4j#2642
 		"encoded twice":      {[]string{piece("0", "a", "bash", `"{\"cmd\":\"echo A\"}"`)}, []string{"a bash " + a}},
 		"in a block of code": {[]string{piece("0", "a", "bash", "```json\n"+a+"\n```")}, []string{"a bash " + a}},

@@ -23,23 +23,24 @@ func refusals() []refused {
 			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block", "redacted_thinking"}, withoutKept, func(q request) bool { return q.kept }},
 		// Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9 (anomalyco/opencode#1680, ml-explore/mlx-lm#1375)
 		{[]string{"length of 9", "length 9"}, longIDs, func(q request) bool { return q.api == apiChat }},
-		// Duplicate tool call id in assistant messages (Mistral)
-		{[]string{"duplicate…id", "duplicate…call", "must be unique"}, sameIDs, func(q request) bool { return q.api == apiChat }},
+		// Duplicate tool call id in assistant message, Not the same number of function calls and responses (Mistral:
+		// langchain-ai/langchain#33648, NousResearch/hermes-agent#11722); Duplicate value for 'tool_call_id' (agno-agi/agno#5116)
+		{[]string{"duplicate…id", "duplicate…call", "must be unique", "same number of function calls"}, sameIDs, func(q request) bool { return q.api == apiChat }},
 		// This model only supports single tool-calls at once! (templates of Llama, vllm-project/vllm#25108)
 		{[]string{"single tool-call", "single tool call", "parallel tool call", "multiple tool calls", "parallel_tool_calls"}, oneCallEach, func(q request) bool { return q.api == apiChat }},
 		// GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty (Gemini, ollama/ollama#14214)
 		{[]string{"function_response.name", "name: field required", "field `name`", "name is required", "name cannot be empty"}, namelessResults, func(q request) bool { return q.api == apiChat }},
 		// The text field in the ContentBlock object at messages.3.content.0 is blank (Bedrock, OpenHands/OpenHands#5722);
-		// text content blocks must be non-empty (anomalyco/opencode#15715)
-		{[]string{"is blank", "empty", "must be null", "min_length", "at least 1 character"}, withoutBlanks, func(q request) bool { return q.api == apiChat }},
+		// text content blocks must be non-empty (anomalyco/opencode#15715); messages[6].content[1].text:不能为空 (Zhipu, zed-industries/zed#37302)
+		{[]string{"is blank", "empty", "must be null", "不能为空", "min_length", "at least 1 character"}, withoutBlanks, func(q request) bool { return q.api == apiChat }},
 		// Input should be a valid string; invalid type: sequence, expected a string; missing field `content`: of a message
 		// whose content is null, or a list
 		{[]string{"content…valid string", "content…must be a string", "messages…expected a string", "content…expected string", "field `content`", "content is required", "content field is required", "content: field required", "content…null", "content…empty"}, onlyTexts,
 			func(q request) bool { return q.api == apiChat }},
 		// system: Input should be a valid string; cannot unmarshal array into Go struct field .system of type string
 		{[]string{"system: input should be a valid string", "field .system", ".system of type string", "system must be a string"}, listedSystem, func(q request) bool { return q.api == apiMessages && q.system }},
-		// This model doesn't support tool use in streaming mode (Bedrock)
-		{[]string{"in streaming mode", "stream=true", "stream to false", "stream must be false", "stream=false"}, withoutStream, func(q request) bool { return !q.whole }},
+		// This model doesn't support tool use in streaming mode (Bedrock); streaming not implemented (aaif-goose/goose#4308)
+		{[]string{"in streaming mode", "stream…not implemented", "stream=true", "stream to false", "stream must be false", "stream=false"}, withoutStream, func(q request) bool { return !q.whole }},
 		{[]string{"'include'", "`include`", "\"include\"", "parameter: include", "body.include"}, withoutKept, func(q request) bool { return q.api == apiResponses && q.kept }},
 		{[]string{"'store'", "`store`", "\"store\"", "parameter: store", "body.store"}, withoutStore, func(q request) bool { return q.api == apiResponses }},
 		{[]string{"strict"}, withoutStrict, func(q request) bool { return q.api == apiResponses && len(q.tools) > 0 }},

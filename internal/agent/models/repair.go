@@ -98,6 +98,9 @@ func uniqueIDs(list []message) {
 func noBlanks(list []message) {
 	for i := range list {
 		text, plain := list[i].text()
+		if content := list[i].m["content"]; !plain && len(content) > 0 && content[0] == '[' {
+			list[i].set("content", fullParts(content))
+		}
 		switch {
 		case !plain || strings.TrimSpace(text) != "":
 		case len(list[i].calls()) > 0:
@@ -106,6 +109,20 @@ func noBlanks(list []message) {
 			list[i].set("content", quoted("(nothing)"))
 		}
 	}
+}
+
+// fullParts returns a content without the texts in it that are blank.
+func fullParts(content json.RawMessage) json.RawMessage {
+	out := []json.RawMessage{}
+	for part := range jsonl.Elements(content) {
+		if jsonl.GetString(part, "type") != "text" || strings.TrimSpace(jsonl.GetString(part, "text")) != "" {
+			out = append(out, part)
+		}
+	}
+	if len(out) == 0 {
+		return quoted("(nothing)")
+	}
+	return encode(out)
 }
 
 // texts makes a text of each content that is a list without pictures, or nothing.
