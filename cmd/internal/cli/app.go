@@ -61,7 +61,7 @@ func OS(version, commit string) *App {
 func Run(ctx context.Context, a *App, args []string) int {
 	a.Out = bufio.NewWriterSize(a.Stdout, 16<<10)
 	root := newRoot(a, args)
-	root.SetArgs(args)
+	root.SetArgs(asQuestion(root, args))
 	root.SetOut(a.Out)
 	root.SetErr(a.Stderr)
 	cmd, err := root.ExecuteContextC(ctx)

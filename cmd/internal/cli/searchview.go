@@ -54,6 +54,9 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		default:
 			o.app.StderrUnlessQuiet("no hits in this session; --all-tapes searches the others, too")
 		}
+		if loose := s.Loose(); loose != "" && o.limit != 0 {
+			o.app.StderrUnlessQuiet("entries with any of the words: tape search -- %s", shellWord(loose))
+		}
 		return nil
 	}
 	names, titles, err := o.sessionsOf(ctx, res.Hits)

@@ -138,6 +138,20 @@ func (s Search) AnyWords() bool {
 	return q != nil && !q.Single()
 }
 
+// Loose returns the text of a search for the same words, any of them, if this search wants more than that: "" otherwise.
+func (s Search) Loose() string {
+	if s.How != Words {
+		return ""
+	}
+	q := query.Parse(s.Text, query.Options{})
+	if words := q.Any(); words == nil {
+		return q.Loose()
+	} else if (s.AllWords || s.Exact) && !words.Single() {
+		return s.Text
+	}
+	return ""
+}
+
 func (s Search) limit() int {
 	if s.Query.Limit == nil {
 		return math.MaxInt

@@ -32,6 +32,7 @@ const maxFeatures = 128
 type feature struct {
 	unit
 	Feature
+	instead bool // it was tried in place of another word
 }
 
 // Asked returns the words of a query of any words, as they were typed, without those that do not count.
@@ -73,17 +74,31 @@ func (q *Query) Features() []Feature {
 }
 
 // Any returns the query that a text answers if it has any of the words, or some of their parts. It returns nil if the
-// query has quotes, operators, excluded words or words with *, or no words: then it means what it says. Words that
-// carry nothing, such as "the", do not count unless there are no others.
+// query has quotes, operators, excluded words or words with *, and is not a question, or if it has no words: then it means
+// what it says. Words that carry nothing, such as "the", do not count unless there are no others.
 func (q *Query) Any() *Query {
-	if q.strict || len(q.groups) != 1 || q.options.Exact {
+	if q.options.Exact || q.question == nil && (q.strict || len(q.groups) != 1) {
 		return nil
 	}
-	var words, content []string
-	for i := range q.groups[0] {
-		for _, w := range splitScripts(trimPunctuation(q.groups[0][i].raw)) {
+	from := q.question
+	if from == nil {
+		from = q.groups[0]
+	}
+	var words, content []unit
+	for i := range from {
+		typed := from[i : i+1]
+		if q.question == nil || !from[i].phrase {
+			typed = nil
+			for _, w := range splitScripts(trimPunctuation(from[i].raw)) {
+				typed = append(typed, unit{raw: w})
+			}
+		}
+		for _, w := range typed {
 			words = append(words, w)
-			if w = withoutStops(w); w != "" {
+			if !w.phrase {
+				w.raw = withoutStops(w.raw)
+			}
+			if w.raw != "" {
 				content = append(content, w)
 			}
 		}
@@ -93,12 +108,33 @@ func (q *Query) Any() *Query {
 	}
 	a := &Query{options: q.options, literal: q.literal, asked: []string{}}
 	for _, w := range content {
-		a.addWord(w)
+		a.addWord(w.raw, w.phrase)
 	}
 	if len(a.features) == 0 {
 		return nil
 	}
 	return a
+}
+
+// Loose returns the words of a query that means what it says, without its quotes, operators and excluded words, as a query
+// of any words; "" if that is one word, or the query is one of any words.
+func (q *Query) Loose() string {
+	var words []string
+	for _, units := range q.groups {
+		for i := range units {
+			if u := &units[i]; !u.not && u.runs > 0 {
+				words = append(words, strings.Fields(strings.ReplaceAll(strings.TrimRight(u.raw, "*"), `"`, " "))...)
+			}
+		}
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return isOperator(w) || strings.Trim(w, "-") == "" })
+	for i := range words {
+		words[i] = strings.TrimLeft(words[i], "-")
+	}
+	if len(words) < 2 || !q.strict {
+		return ""
+	}
+	return strings.Join(words, " ")
 }
 
 // Alone returns the queries that stand for a query of any words that has one word, in the order in which to try them:
@@ -125,9 +161,9 @@ func (q *Query) Alone() []*Query {
 // Single reports whether a query of any words has one word.
 func (q *Query) Single() bool { return len(q.asked) == 1 }
 
-// addWord adds a word with its parts.
-func (q *Query) addWord(raw string) {
-	u, ok := newUnit(raw, false, Options{})
+// addWord adds a word, or a phrase in a question, with its parts.
+func (q *Query) addWord(raw string, phrase bool) {
+	u, ok := newUnit(raw, phrase, Options{})
 	if !ok || u.runs == 0 || u.prefix || slices.ContainsFunc(q.features, func(f feature) bool { return f.Whole && f.ID == u.id }) {
 		return
 	}
@@ -162,7 +198,7 @@ func (q *Query) add(u unit, f Feature) {
 			q.begins[lit[0]] = true
 		}
 	}
-	q.features = append(q.features, feature{u, f})
+	q.features = append(q.features, feature{unit: u, Feature: f})
 }
 
 // Instead returns the query with words that are tried in place of one that no entry has.
@@ -171,11 +207,13 @@ func (q *Query) Instead(id string, words []string) *Query {
 	for _, f := range q.features {
 		if f.ID != id {
 			out.add(f.unit, f.Feature)
+			out.features[len(out.features)-1].instead = f.instead
 			continue
 		}
 		for _, w := range words {
 			if u, ok := newUnit(w, isOperator(w), Options{}); ok {
 				out.add(u, Feature{Factor: f.Factor * nearFactor, Word: f.Word, Whole: f.Whole})
+				out.features[len(out.features)-1].instead = true
 			}
 		}
 	}
@@ -250,23 +288,26 @@ func joinPairs(parts []string) []string {
 	return out
 }
 
-// parts returns the terms of a word that has several, and the factor of their weight: the runs of a path, the pairs of
-// characters of Chinese, the words of an identifier.
+// parts returns the terms of a word that has several, and the factor of their weight: the words of a phrase, the runs of
+// a path, the pairs of characters of Chinese, the words of an identifier. Of a word with a sign, such as --watch and .env,
+// they are the word without it.
 func (u *unit) parts() (parts []string, factor float64) {
-	p := &u.pieces[0]
 	factor = 1
-	for i := range p.runs {
-		r := &p.runs[i]
-		lit := string(p.lit[r.Start:r.End])
-		switch {
-		case r.class == text.Dense && utf8.RuneCountInString(lit) > 2:
-			parts = append(parts, pairs(lit)...)
-		case len(p.runs) > 1:
-			parts = append(parts, lit)
-		default:
-			factor = partFactor
-			for _, s := range r.parts {
-				parts = append(parts, string(p.lit[s.Start:s.End]))
+	for k := range u.pieces {
+		p := &u.pieces[k]
+		for i := range p.runs {
+			r := &p.runs[i]
+			lit := string(p.lit[r.Start:r.End])
+			switch {
+			case r.class == text.Dense && utf8.RuneCountInString(lit) > 2:
+				parts = append(parts, pairs(lit)...)
+			case u.runs > 1 || 1 < len(lit) && len(lit) < len(p.lit) && r.class == text.Lower:
+				parts = append(parts, lit)
+			default:
+				factor = partFactor
+				for _, s := range r.parts {
+					parts = append(parts, string(p.lit[s.Start:s.End]))
+				}
 			}
 		}
 	}

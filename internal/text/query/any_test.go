@@ -117,3 +117,36 @@ func TestAnyCountsAsWords(t *testing.T) {
 		}
 	}
 }
+
+// TestQuestions: in a question, quotes, dashes and operators belong to what is asked. Without one, they mean what they say.
+func TestQuestions(t *testing.T) {
+	t.Parallel()
+	const body = "go test -race hangs: the --watch flag, .env, C++ code and src/main.go of the dev server\nerror: AND is not an operator; don't use node_modules"
+	for _, q := range []string{
+		`why does "go test" fail`, "how did we fix the --watch flag", "why does go test -race hang", "why -race", "what about C++?", "where is .env kept",
+		"did test AND race fail", "is test NOT working", "does test OR build fail", "why does test* hang", "how do we use `go test`", "what is [test] (race)",
+		"server: where?", "how: src/*.go server 🚀", `what does "" do to the server`, `why "the dev server restarts`, "what about - server - now", "why does <test> hang",
+		"warum hängt -race beim test?", `¿por qué falla "go test"?`, "为什么 -race 失败", "is it don't use or \"do not use\"?", "what's wrong with node_modules/*", "who wrote src/main.go:12", "how to -- server",
+		"the server -race hangs?", "why is the flag called --watch-all", "what does -r mean for the server?",
+	} {
+		query := Parse(q, Options{})
+		if len(query.groups) == 0 {
+			t.Fatalf("%q is empty", q)
+		}
+		if words := query.Any(); words != nil {
+			query = words
+		}
+		if _, ok := query.Match([]byte(body)); !ok {
+			if q != "why -race" { // two words are no question
+				t.Errorf("%q does not find %q", q, body)
+			}
+		}
+	}
+	for q, want := range map[string]string{
+		`"go test" fail`: "go test fail", `test -race hang`: "test hang", "race OR test": "race test", "race AND -x": "", `"race"`: "", "race hang": "", "rac* hang": "rac hang",
+	} {
+		if got := Parse(q, Options{}).Loose(); got != want {
+			t.Errorf("%q without its syntax is %q, want %q", q, got, want)
+		}
+	}
+}

@@ -17,6 +17,8 @@ type token struct {
 	unit
 	op    bool // OR, AND or NOT, which is an operator if it has operands
 	stray bool // syntax without the words that it belongs to
+
+	dashed bool // it was typed with a dash, which excludes it
 }
 
 // Options changes how a query is read.
@@ -34,13 +36,17 @@ type Options struct {
 //	a b OR c        both a and b, or c
 //	pre*            any word that begins with pre
 //
-// AND may be between words. Invalid syntax (operators without operands, an unclosed quote) is searched as
+// In a question ("why does "go test" -race hang?"), these are part of what is asked, see [Query.Any]. AND may be between words. Invalid syntax (operators without operands, an unclosed quote) is searched as
 // words. At most 64 words and operators count. No input fails.
 func Parse(q string, o Options) *Query {
 	q = string([]rune(q)) // each invalid byte becomes U+FFFD
 	query := &Query{options: o, literal: foldPieces(o.trimmed(q))}
 	tokens, quoted := lex(q, o)
-	query.groups, query.strict = group(dropStray(tokens, o))
+	tokens = dropStray(tokens, o)
+	if isQuestion(q, tokens) { // before group, which changes the tokens
+		query.question = wordsOf(tokens)
+	}
+	query.groups, query.strict = group(tokens)
 	query.strict = query.strict || quoted
 	return query
 }
@@ -121,7 +127,7 @@ func (l *lexer) word() {
 	if rest, ok := strings.CutPrefix(raw, "-"); ok && rest != "" && rest[0] != '-' && rest[0] != '>' {
 		if u, ok := newUnit(rest, false, l.Options); ok && u.runs > 0 {
 			u.not = true
-			l.tokens = append(l.tokens, token{unit: u})
+			l.tokens = append(l.tokens, token{unit: u, dashed: true})
 			return
 		}
 	}

@@ -17,6 +17,8 @@ type Query struct {
 	literal []piece  // the whole query as it was typed
 	strict  bool     // it has quotes, operators and the like, so it means what it says
 
+	question []unit // the words of a question, in which quotes, operators and dashes are only part of what is asked
+
 	asked    []string // the words of a query of any words, see Any; nil for other queries
 	features []feature
 	terms    map[string]int // those of them that are single terms, numbered
@@ -143,7 +145,9 @@ func (q *Query) String() string {
 	if q.asked != nil {
 		var words []string
 		for i := range q.features {
-			if f := &q.features[i]; f.Whole && !slices.Contains(words, f.raw) {
+			f := &q.features[i]
+			inParts := slices.ContainsFunc(q.features, func(o feature) bool { return o.Word == f.Word && o.instead && !o.Whole })
+			if f.Whole != inParts && !slices.Contains(words, f.raw) {
 				words = append(words, f.raw)
 			}
 		}
