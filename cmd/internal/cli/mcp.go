@@ -12,12 +12,13 @@ import (
 
 // MCPOptions are the command line's options for the MCP server.
 type MCPOptions struct {
-	In    io.Reader
-	Out   io.Writer
-	Open  func(ctx context.Context) (*repo.Store, error) // the workspace, which may appear or change while the server runs
-	Tape  string                                         // the default tape
-	Write bool                                           // offer tools that write
-	Hint  func(repo.Hint) string                         // returns a hint as text
+	In      io.Reader
+	Out     io.Writer
+	Open    func(ctx context.Context) (*repo.Store, error)             // the workspace, which may appear or change while the server runs
+	OpenDir func(ctx context.Context, dir string) (*repo.Store, error) // another workspace of the user's
+	Tape    string                                                     // the default tape
+	Write   bool                                                       // offer tools that write
+	Hint    func(repo.Hint) string                                     // returns a hint as text
 
 	Version string
 }
@@ -41,13 +42,18 @@ These only read. With --write there are also tape_append, tape_handoff, tape_for
 tape_merge and tape_discard. No tool deletes or resets a session.
 
 The workspace is that of the current directory. It may be created later. After tape login,
-tape_search with scope=team searches the sessions of the team.`,
+tape_search with scope=team searches the sessions of the team, and tape_read with it reads them.
+With project=NAME, or * for all, the sessions of your other projects are searched, and read by name;
+not in a workspace that is somebody else's.`,
 		Example: `  tape mcp
   claude mcp add tape -- tape mcp
   codex mcp add tape -- tape mcp --write`,
 		RunE: a.hosted(func(ctx context.Context, host Host) error {
 			version, _ := a.build()
-			return host.MCP(ctx, MCPOptions{In: a.Stdin, Out: a.Stdout, Open: a.reopenStore, Tape: a.wantedTape(), Write: write,
+			return host.MCP(ctx, MCPOptions{In: a.Stdin, Out: a.Stdout, Open: a.reopenStore,
+				OpenDir: func(ctx context.Context, dir string) (*repo.Store, error) {
+					return repo.Open(ctx, dir, a.storeOptions())
+				}, Tape: a.wantedTape(), Write: write,
 				Hint: hints.Text, Version: version})
 		}),
 	}

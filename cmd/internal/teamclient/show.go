@@ -476,6 +476,37 @@ func (c *Client) entries(ctx context.Context, path string, e teamcmd.Entries) it
 	})
 }
 
+// Range returns entries of a session, REMOTE/TAPE, in their order: those from one id to another (0: the last), at most most;
+// with newest, the last ones instead. Errors: ErrNotFound if there is no such session.
+func (c *Client) Range(ctx context.Context, name string, from, to int64, most int, newest bool) (out []repo.Entry, err error) {
+	full, err := c.fullName(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	remote, tape, _ := strings.Cut(full, "/")
+	q := url.Values{"limit": {strconv.Itoa(max(1, most))}}
+	switch {
+	case newest:
+		q.Set("order", "desc")
+	case to > 0:
+		q.Set("to", strconv.FormatInt(to, 10))
+		fallthrough
+	default:
+		q.Set("from", strconv.FormatInt(max(1, from), 10))
+	}
+	var failed error
+	_, err = each(ctx, c, "/v1/sessions/"+url.PathEscape(remote)+"/"+url.PathEscape(tape)+"/entries", q, func(raw json.RawMessage) bool {
+		var e repo.Entry
+		e, failed = parse(raw)
+		out = append(out, e)
+		return failed == nil && len(out) < most
+	})
+	if newest {
+		slices.Reverse(out)
+	}
+	return out, cmp.Or(err, failed)
+}
+
 func parse(raw []byte) (repo.Entry, error) {
 	var place struct {
 		Tape   string `json:"tape"`

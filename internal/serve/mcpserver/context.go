@@ -17,6 +17,7 @@ type contextArgs struct {
 	Tape      string `json:"tape"`
 	From      string `json:"from"`
 	MaxTokens int    `json:"max_tokens"`
+	Project   string `json:"project"`
 }
 
 // Phases of a tape of up to wholeTape bytes are read into memory completely. If the tape is longer,
@@ -29,7 +30,7 @@ const (
 
 // context returns the messages that the next call of a model would get: the newest ones that fit.
 func (s *server) context(ctx context.Context, _ call, a contextArgs) (string, error) {
-	_, t, err := s.open(ctx, a.Tape)
+	_, t, err := s.openIn(ctx, a.Project, a.Tape)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +89,7 @@ func build(ctx context.Context, t *repo.Tape, o view.Options) (*view.Context, er
 		return nil, err
 	}
 	if info.Size <= wholeTape {
-		return view.Build(ctx, t, o)
+		return whole(ctx, t, o)
 	}
 	q := repo.Query{Phase: repo.Latest, Reverse: true}
 	first := repo.Query{Phase: repo.Latest, Limit: repo.N(1)}
@@ -115,5 +116,30 @@ func build(ctx context.Context, t *repo.Tape, o view.Options) (*view.Context, er
 		}
 	}
 	slices.Reverse(entries)
+	for i := range entries {
+		entries[i] = quiet(entries[i])
+	}
+	return view.Messages(entries, o)
+}
+
+// whole is [view.Build] without what only an agent's program needs.
+func whole(ctx context.Context, t *repo.Tape, o view.Options) (*view.Context, error) {
+	seq := t.Context(ctx)
+	if o.From != "" {
+		seq = t.Entries(ctx, repo.Query{From: o.From, To: repo.Latest, Inclusive: true})
+	}
+	var entries []repo.Entry
+	for e, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind == repo.KindEvent {
+			continue
+		}
+		if e, err = view.WithArtifacts(ctx, t, e); err != nil {
+			return nil, err
+		}
+		entries = append(entries, quiet(e))
+	}
 	return view.Messages(entries, o)
 }

@@ -16,6 +16,9 @@ type cursor struct {
 	From  int64    `json:"f,omitempty"` // the next entry or phase; in a list of sessions, when the last one began (for a team: was updated), in microseconds
 	Last  string   `json:"l,omitempty"` // the name of that last session (for a team: its id)
 	Kinds []string `json:"k,omitempty"`
+
+	Project string `json:"p,omitempty"`
+	Scope   string `json:"s,omitempty"`
 }
 
 func (c cursor) String() string {

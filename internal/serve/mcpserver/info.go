@@ -15,14 +15,15 @@ import (
 )
 
 type infoArgs struct {
-	Tape string `json:"tape"`
+	Tape    string `json:"tape"`
+	Project string `json:"project"`
 }
 
 const stateChars = 6_000 // of an anchor's payload
 
 // info describes a tape.
 func (s *server) info(ctx context.Context, _ call, a infoArgs) (string, error) {
-	store, t, err := s.open(ctx, a.Tape)
+	store, t, err := s.openIn(ctx, a.Project, a.Tape)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +68,7 @@ func infoOf(ctx context.Context, store *repo.Store, t *repo.Tape) (string, error
 
 // anchorText returns an anchor with the first stateChars characters of its payload.
 func anchorText(e repo.Entry) string {
-	return fmt.Sprintf("%s @%d %s %s\n", line(e.Anchor, 100), e.ID, when(e), clip(escaped(string(e.Payload)), stateChars))
+	return fmt.Sprintf("%s @%d %s %s\n", line(e.Anchor, 100), e.ID, when(e), clip(escaped(string(withoutNoise(e.Payload))), stateChars))
 }
 
 // aboutOf returns the facts about a tape; for a fork, only about its own entries.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -14,7 +15,11 @@ func (s *server) addPrompts(out *mcp.Server) {
 		out.AddPrompt(&mcp.Prompt{Name: name, Description: description,
 			Arguments: []*mcp.PromptArgument{{Name: argument, Description: about, Required: required}}},
 			func(ctx context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-				content, err := text(ctx, req.Params.Arguments[argument])
+				value := req.Params.Arguments[argument]
+				if required && strings.TrimSpace(value) == "" {
+					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "the argument " + argument + " is missing: " + about}
+				}
+				content, err := text(ctx, value)
 				if err != nil {
 					return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: s.errorText(err)}
 				}

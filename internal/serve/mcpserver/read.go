@@ -23,6 +23,8 @@ type readArgs struct {
 	Limit       int      `json:"limit"`
 	MaxChars    int      `json:"max_chars"`
 	Cursor      string   `json:"cursor"`
+	Project     string   `json:"project"`
+	Scope       string   `json:"scope"`
 }
 
 const (
@@ -36,6 +38,7 @@ type entryPage struct {
 	kinds    []string
 	limit    int
 	chars    int // of an entry
+	project  string
 }
 
 // read shows entries.
@@ -43,8 +46,15 @@ func (s *server) read(ctx context.Context, c call, a readArgs) (string, error) {
 	if err := a.check(); err != nil {
 		return "", err
 	}
-	r := entryPage{from: 1, limit: a.Limit, chars: a.MaxChars, kinds: a.Kinds}
-	_, t, err := s.open(ctx, a.Tape)
+	switch a.Scope {
+	case "", scopeWorkspace:
+	case scopeTeam:
+		return s.readTeam(ctx, a)
+	default:
+		return "", wrongScope(a.Scope)
+	}
+	r := entryPage{from: 1, limit: a.Limit, chars: a.MaxChars, kinds: a.Kinds, project: a.Project}
+	_, t, err := s.openIn(ctx, a.Project, a.Tape)
 	if err != nil {
 		return "", err
 	}
@@ -67,7 +77,7 @@ func (a *readArgs) check() error {
 			return err
 		}
 		from := entryID(max(1, at.From))
-		*a = readArgs{Tape: at.Tape, From: &from, Kinds: at.Kinds, Limit: a.Limit, MaxChars: a.MaxChars}
+		*a = readArgs{Tape: at.Tape, From: &from, Kinds: at.Kinds, Limit: a.Limit, MaxChars: a.MaxChars, Project: at.Project, Scope: at.Scope}
 	}
 	if _, err := (filter.Params{Kinds: a.Kinds}).Query(filter.InJSON, time.Now()); err != nil {
 		return err
@@ -160,7 +170,7 @@ func (r *entryPage) show(ctx context.Context, c call, t *repo.Tape, last int64) 
 		out.end("no entries here; the tape ends with @%d", last)
 	}
 	if next <= last {
-		out.end("next_cursor: %s", cursor{Of: "tape_read", Tape: t.Name(), From: next, Kinds: r.kinds})
+		out.end("next_cursor: %s", cursor{Of: "tape_read", Tape: t.Name(), From: next, Kinds: r.kinds, Project: r.project})
 	}
 	return out.String(), nil
 }

@@ -29,6 +29,7 @@ type searchArgs struct {
 	Limit          int    `json:"limit"`
 	IncludeCurrent bool   `json:"include_current"`
 	Scope          string `json:"scope"`
+	Project        string `json:"project"`
 }
 
 // Limits of an answer of tape_search.
@@ -50,31 +51,67 @@ func (s *server) search(ctx context.Context, c call, a searchArgs) (string, erro
 	}
 	q.Limit = repo.N(filter.Capped(a.Limit, 10, 30))
 	switch a.Scope {
-	case "", "workspace":
-	case "team":
+	case "", scopeWorkspace:
+	case scopeTeam:
 		return s.searchTeam(ctx, a, q)
 	default:
-		return "", layout.Invalid("give workspace or team", "scope is %q", a.Scope)
+		return "", wrongScope(a.Scope)
 	}
-	f := &searchRun{s: s, c: c}
-	one := a.Tape != "" || a.AllTapes != nil && !*a.AllTapes
-	if err := f.open(ctx, a.Tape, one); err != nil {
+	runs, err := s.searchRuns(ctx, c, a)
+	if err != nil {
 		return "", err
 	}
-	defer f.x.Close()
-	if !one && !a.IncludeCurrent {
-		if err := f.leaveOut(ctx); err != nil {
-			return "", err
-		}
-	}
+	defer runs.close()
 	res := &index.Result{}
-	if f.tapes == nil || len(f.tapes) > 0 {
-		res, err = f.find(ctx, index.Search{Text: a.Query, Query: q, PerSession: perSession, Width: excerptChars - len("…")})
+	if len(runs) > 1 || runs[0].tapes == nil || len(runs[0].tapes) > 0 {
+		res, err = runs.find(ctx, index.Search{Text: a.Query, Query: q, PerSession: perSession, Width: excerptChars - len("…")})
 		if err != nil {
 			return "", err
 		}
 	}
-	return f.show(ctx, res)
+	return runs.show(ctx, res, a.Project)
+}
+
+// searchRuns opens the workspaces that are searched, and their indexes.
+func (s *server) searchRuns(ctx context.Context, c call, a searchArgs) (runs searchRuns, err error) {
+	stores, err := s.stores(ctx, a.Project)
+	if err != nil {
+		return nil, err
+	}
+	one := a.Tape != "" || a.AllTapes != nil && !*a.AllTapes
+	if one && len(stores) > 1 {
+		return nil, layout.Invalid("name the project that the tape is of", "one tape is not of all projects")
+	}
+	for i, store := range stores {
+		f := &searchRun{s: s, c: c, store: store}
+		if one {
+			t, err := s.tapeIn(ctx, store, a.Tape, catalog.Find)
+			if err != nil {
+				return nil, err
+			}
+			f.tapes = []*repo.Tape{t}
+		}
+		// An index is for one goroutine, and cheap to open.
+		f.x = index.New(store, &index.Options{Progress: c.progress(ctx, "indexing")})
+		runs = append(runs, f)
+		if i == 0 && !one && !a.IncludeCurrent {
+			if err := f.leaveOut(ctx); err != nil {
+				runs.close()
+				return nil, err
+			}
+		}
+	}
+	return runs, nil
+}
+
+// The scopes of searches and reads.
+const (
+	scopeWorkspace = "workspace"
+	scopeTeam      = "team"
+)
+
+func wrongScope(scope string) error {
+	return layout.Invalid("give workspace or team", "scope is %q", scope)
 }
 
 // searchTeam finds entries of the whole team.
@@ -90,7 +127,11 @@ func (s *server) searchTeam(ctx context.Context, a searchArgs, q repo.Query) (st
 	if err != nil {
 		return "", err
 	}
-	return teamHits(hits, more, "the command tape show REMOTE/TAPE@id shows one"), nil
+	how := "the command tape show REMOTE/TAPE@id shows one"
+	if s.TeamEntries != nil {
+		how = "tape_read scope=team tape=REMOTE/TAPE around=@id shows one with what is around it, and so does the command tape show REMOTE/TAPE@id"
+	}
+	return teamHits(hits, more, how), nil
 }
 
 // searchRun is one search.
@@ -101,22 +142,8 @@ type searchRun struct {
 	x     *index.Index
 	tapes []*repo.Tape // nil: all
 	notes []string     // say what is left out
-}
 
-// open opens the workspace and its index. With one, only that tape is searched.
-func (f *searchRun) open(ctx context.Context, tape string, one bool) (err error) {
-	var t *repo.Tape
-	if one {
-		f.store, t, err = f.s.open(ctx, tape)
-		f.tapes = []*repo.Tape{t}
-	} else {
-		f.store, err = f.s.Open(ctx)
-	}
-	if err == nil {
-		// An index is for one goroutine, and cheap to open.
-		f.x = index.New(f.store, &index.Options{Progress: f.c.progress(ctx, "indexing")})
-	}
-	return err
+	names, sessionTexts map[string]string // short names of tapes, and what is said about sessions, by name
 }
 
 // leaveOut excludes the calling session from the search.
@@ -166,27 +193,38 @@ func (f *searchRun) find(ctx context.Context, search index.Search) (*index.Resul
 	return f.x.Search(ctx, search)
 }
 
-func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error) {
-	if names := (*workspace.Store)(f.store).LeftOut(); len(names) > 0 {
-		f.notes = append(f.notes, "damaged, and left out: "+line(strings.Join(names, ", "), 200))
+// show shows the result of a search. project is the one that was asked for, as the caller gave it.
+func (runs searchRuns) show(ctx context.Context, res *index.Result, project string) (string, error) {
+	var notes []string
+	for _, f := range runs {
+		if names := (*workspace.Store)(f.store).LeftOut(); len(names) > 0 {
+			f.notes = append(f.notes, "damaged, and left out: "+line(strings.Join(names, ", "), 200))
+		}
+		notes = append(notes, f.notes...)
 	}
 	if len(res.Hits) == 0 {
-		return strings.Join(append([]string{"no hits"}, f.notes...), "\n"), nil
+		return strings.Join(append([]string{"no hits"}, notes...), "\n"), nil
 	}
-	all, err := catalog.All(ctx, f.store)
-	if err != nil {
-		return "", err
-	}
-	names := catalog.ShortNames(catalog.Names(all))
-	sessions, err := f.sessions(ctx, res.Hits)
-	if err != nil {
-		return "", err
+	for _, f := range runs {
+		all, err := catalog.All(ctx, f.store)
+		if err != nil {
+			return "", err
+		}
+		f.names = catalog.ShortNames(catalog.Names(all))
+		own := slices.DeleteFunc(slices.Clone(res.Hits), func(h index.Hit) bool { return runs.of(h) != f })
+		if f.sessionTexts, err = f.sessions(ctx, own); err != nil {
+			return "", err
+		}
 	}
 	matches := fmt.Sprint(res.Matches)
 	if !res.Exact {
 		matches = "more than " + matches
 	}
-	out := newAnswer(searchChars, "%s of %s matches, the best session first; tape_read around=@id shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), matches)
+	how := "tape_read around=@id"
+	if project != "" {
+		how = "tape_read project=PROJECT around=@id"
+	}
+	out := newAnswer(searchChars, "%s of %s matches, the best session first; %s shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), matches, how)
 	if res.Instead != "" {
 		out.add("nothing has these words; these are hits for: " + display.Line(res.Instead) + "\n")
 	}
@@ -195,11 +233,14 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	}
 	shown, session := 0, ""
 	for _, h := range res.Hits {
-		text := ""
-		if of := sessionName(h); of != session || shown == 0 {
-			text, session = sessions[of], of
+		text, f := "", runs.of(h)
+		if of := h.Workspace + "\x00" + sessionName(h); of != session || shown == 0 {
+			text, session = f.sessionTexts[sessionName(h)], of
+			if project != "" {
+				text += "  project: " + line(projectOf(f.store.Dir()), titleChars) + "\n"
+			}
 		}
-		text += fmt.Sprintf("%s [%s] @%d %s: %s\n", when(h.Entry), line(cmp.Or(names[h.Tape], h.Tape), 100), h.ID, who(h.Entry), line(h.Snippet, excerptChars))
+		text += fmt.Sprintf("%s [%s] @%d %s: %s\n", when(h.Entry), line(cmp.Or(f.names[h.Tape], h.Tape), 100), h.ID, who(h.Entry), line(h.Snippet, excerptChars))
 		if h.More > 0 {
 			text += fmt.Sprintf("  and %s in this session\n", display.Count(h.More, "more hit", "more hits"))
 		}
@@ -211,7 +252,7 @@ func (f *searchRun) show(ctx context.Context, res *index.Result) (string, error)
 	if shown < len(res.Hits) {
 		out.end("%s more did not fit; narrow the search", display.Count(len(res.Hits)-shown, "hit", "hits"))
 	}
-	for _, note := range f.notes {
+	for _, note := range notes {
 		out.end("%s", note)
 	}
 	return out.String(), nil
@@ -265,6 +306,9 @@ func (f *searchRun) sessions(ctx context.Context, hits []index.Hit) (map[string]
 			how := done[i].Ending
 			if end := report.End(how, done[i].Answer); end != "" && how != activity.Asked && how != activity.Working {
 				text += "  ended: " + line(end, askedChars) + "\n"
+			}
+			if came := done[i].Outcome; came != "" {
+				text += "  came out: " + line(came, askedChars) + "\n"
 			}
 		}
 		out[t.Name] = text

@@ -33,6 +33,11 @@ type Options struct {
 	Hint  func(repo.Hint) string                         // returns the words of a hint
 	// Team, if not nil, searches the team's sessions. more reports whether there are other hits.
 	Team func(ctx context.Context, s index.Search) (hits []find.Hit, more bool, err error)
+	// TeamEntries, if not nil, reads entries of a session of the team, REMOTE/TAPE: those from one id to another, at most
+	// most; with newest, the last ones.
+	TeamEntries func(ctx context.Context, tape string, from, to int64, most int, newest bool) ([]repo.Entry, error)
+	// OpenDir opens another workspace of the user's; nil: as repo.Open does.
+	OpenDir func(ctx context.Context, dir string) (*repo.Store, error)
 
 	Version string
 }
@@ -112,10 +117,34 @@ func (s *server) openBy(ctx context.Context, tape string, find func(context.Cont
 	if err != nil {
 		return nil, nil, err
 	}
+	t, err := s.tapeIn(ctx, store, tape, find)
+	return store, t, err
+}
+
+// tapeIn opens a tape of a workspace that find finds by its name. "" is the default tape.
+func (s *server) tapeIn(ctx context.Context, store *repo.Store, tape string, find func(context.Context, *repo.Store, string) (*repo.Tape, error)) (*repo.Tape, error) {
 	if tape == "" {
-		t, err := store.Tape(ctx, s.Tape)
-		return store, t, err
+		return store.Tape(ctx, s.Tape)
 	}
 	t, err := find(ctx, store, tape)
-	return store, t, s.suggest(ctx, store, tape, err)
+	return t, s.suggest(ctx, store, tape, err)
+}
+
+// openIn is like open, in the workspace of one of the user's projects; "" is that of the current directory.
+func (s *server) openIn(ctx context.Context, project, tape string) (*repo.Store, *repo.Tape, error) {
+	if project == "" {
+		return s.open(ctx, tape)
+	}
+	if tape == "" {
+		return nil, nil, layout.Invalid("give tape, as hits and lists show it", "project needs tape")
+	}
+	if project == everyProject {
+		return nil, nil, layout.Invalid("name the project, as hits show it", "one tape is not of all projects")
+	}
+	stores, err := s.stores(ctx, project)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := s.tapeIn(ctx, stores[0], tape, catalog.Find)
+	return stores[0], t, err
 }

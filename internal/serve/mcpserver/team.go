@@ -317,7 +317,7 @@ func (t *team) context(ctx context.Context, _ call, a contextArgs) (string, erro
 		return "", err
 	}
 	slices.Reverse(list)
-	c, err := view.Messages(append([]repo.Entry{anchor}, list...), view.Options{MaxTokens: filter.Capped(a.MaxTokens, 8_000, 20_000), MaxBytes: maxChars - 4*cutNote})
+	c, err := view.Messages(append([]repo.Entry{quiet(anchor)}, list...), view.Options{MaxTokens: filter.Capped(a.MaxTokens, 8_000, 20_000), MaxBytes: maxChars - 4*cutNote})
 	if err != nil {
 		return "", err
 	}

@@ -94,7 +94,7 @@ func entryText(ctx context.Context, t *repo.Tape, e repo.Entry, chars int) (stri
 
 // formatEntry shows an entry like entryText, without the texts of its artifacts.
 func formatEntry(e repo.Entry, chars int) string {
-	body := strings.Join(plain.Whole(e), "\n  ")
+	body := strings.Join(plain.Whole(quiet(e)), "\n  ")
 	if n := utf8.RuneCountInString(body); n > chars {
 		body = clip(body, chars) + fmt.Sprintf(" [%d more characters]", n-chars)
 	}
