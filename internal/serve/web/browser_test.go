@@ -286,7 +286,7 @@ func TestAccessible(t *testing.T) {
 		axe = string(text)
 	}
 	pages := map[string]string{"sessions": "/", "search": "/search?q=checkout", "session": "/t/main", "stats of a session": "/t/main/-/stats", "stats": "/stats", "digest": "/digest",
-		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "two sessions": "/diff?tape=main&a=main&b=other", "outline": "/t/main/-/outline", "entry": "/t/main/-/entry/6", "work": "/t/work/@5", "branches": "/review", "review": "/review?range=pieces"}
+		"forks": "/t/main/-/forks", "diff": "/diff?tape=main&a=main&b=main%2Ftry-wal", "two sessions": "/diff?tape=main&a=main&b=other", "outline": "/t/main/-/outline", "entry": "/t/main/-/entry/6", "work": "/t/work/@5", "branches": "/review", "files": "/files", "review": "/review?range=pieces"}
 	for look, actions := range looks() {
 		s.run(ctx, actions...)
 		for name, path := range pages {

@@ -84,7 +84,7 @@ func TestLayout(t *testing.T) {
 	ctx := s.browser()
 	s.fits(ctx, "/", "/search?q=checkout", "/digest", "/stats", "/t/main", "/t/main/@5", "/t/main/-/stats", "/t/main/-/forks", "/t/main/-/outline", "/t/main/-/entry/6", "/t/main/-/links",
 		"/t/work", "/t/work/@2", "/t/work/@3", "/t/work/@5", "/t/work/@7", "/t/work/end", "/t/work/-/stats", "/diff?tape=main&a=main&b=main%2Ftry-wal", "/diff?tape=main&a=main&b=work", "/t/wide", "/t/wide/@2", "/t/none",
-		"/review", "/review?range=pieces", "/review?range=pieces..pieces", "/review?range=pieces~1")
+		"/files", "/?tag=release", "/review", "/review?range=pieces", "/review?range=pieces..pieces", "/review?range=pieces~1")
 	dir := os.Getenv("TAPE_TEST_WORKSPACE")
 	if dir == "" {
 		return
@@ -143,6 +143,7 @@ func (s *site) work() {
 	all = append(all, call("Bash", object{"command": "git commit -m 'Backoff: begin with 100 ms'"}, "[main 3f2a9c1] Backoff: begin with 100 ms\n 1 file changed", false)...)
 	all = append(all, repo.Message("assistant", "The backoff now begins with 100 ms; all 42 tests pass, commit 3f2a9c1."),
 		draft(s.T, "event", object{"name": "run", "data": object{"model": "claude-opus-4-5-20251101", "usage": object{"input_tokens": 120000, "output_tokens": 2340}}}, nil))
+	all = append(all, repo.Event("tape.star", []byte(`{"starred":true}`)), repo.Event("tape.tag", []byte(`{"add":["release","a-tag-of-many-characters-in-one-word"]}`)))
 	_, err = t.Append(s.Context(), nil, all...)
 	must(s.T, err)
 }

@@ -41,7 +41,7 @@ func (l local) Places() Places {
 // List lists the tapes of the workspaces, as the command tape tapes does.
 func (l local) List(ctx context.Context, q ListQuery) (*Listing, error) {
 	out := &Listing{}
-	agents, projects, people := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	agents, projects, people, tags := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	spaces := l.s.together(ctx, l)
 	for _, w := range spaces {
 		facts, err := w.about(ctx, nil)
@@ -62,6 +62,10 @@ func (l local) List(ctx context.Context, q ListQuery) (*Listing, error) {
 			for _, author := range a.Authors {
 				people[author] = true
 			}
+			for _, tag := range a.Tags {
+				tags[tag] = true
+			}
+			out.Stars = out.Stars || a.Starred
 			if !q.accepts(a) {
 				continue
 			}
@@ -72,7 +76,7 @@ func (l local) List(ctx context.Context, q ListQuery) (*Listing, error) {
 			out.Tapes = append(out.Tapes, t)
 		}
 	}
-	for to, from := range map[*[]string]map[string]bool{&out.Agents: agents, &out.Projects: projects, &out.People: people} {
+	for to, from := range map[*[]string]map[string]bool{&out.Agents: agents, &out.Projects: projects, &out.People: people, &out.Tags: tags} {
 		delete(from, "")
 		*to = slices.Sorted(maps.Keys(from))
 	}
@@ -92,7 +96,7 @@ func (l local) List(ctx context.Context, q ListQuery) (*Listing, error) {
 
 func (q ListQuery) accepts(a about.Tape) bool {
 	if q.Agent != "" && a.Agent != q.Agent || q.Project != "" && a.ProjectName() != q.Project || a.Updated.Before(q.Since) ||
-		q.Person != "" && !slices.Contains(a.Authors, q.Person) ||
+		q.Person != "" && !slices.Contains(a.Authors, q.Person) || q.Starred && !a.Starred || q.Tag != "" && !a.HasTags([]string{q.Tag}) ||
 		!q.Day[0].IsZero() && (a.Updated.Before(q.Day[0]) || !a.Started.Before(q.Day[1])) {
 		return false
 	}

@@ -110,9 +110,10 @@ func TestReading(t *testing.T) {
 	s.until(ctx, `document.querySelector("#e6").checkVisibility() && !document.querySelector("#only").checked`)
 
 	s.run(ctx, chromedp.Navigate(s.url+"/search?q=backoff+provider"))
-	s.click(ctx, `.hits .one a[href*="@5?mark="]`, `document.activeElement.id === "e5"`)
+	s.click(ctx, `.hits .one a[href$="@5"]`, `document.activeElement.id === "e5"`)
 	s.until(ctx, `[...document.querySelectorAll("#e5 mark.hit")].map(m => m.textContent.toLowerCase()).sort().join() === "backoff,provider" && !document.querySelector("#e4 mark, #e3 mark")`)
-	s.run(ctx, chromedp.Navigate(s.url+"/t/main/@6?mark=a+line+of+the+log")) // in a result that is loaded when it is opened
+	s.run(ctx, chromedp.Evaluate(`localStorage.setItem("tape mark", JSON.stringify(["/t/main/@6", ["a line of the log"]]))`, nil),
+		chromedp.Navigate(s.url+"/t/main/@6")) // in a result that is loaded when it is opened
 	s.until(ctx, `document.querySelector("#e6 .call[open] mark.hit")?.checkVisibility()`)
 
 	copied := func(click, want string) {

@@ -13,6 +13,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/block"
+	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -47,7 +48,7 @@ type hitView struct {
 	Date    time.Time
 	Snippet template.HTML
 	Similar int
-	Mark    template.URL // the end of the link: the words that were found
+	Mark    string // see markWords
 }
 
 type filterView struct{ Label, Name, Value, Example string }
@@ -115,7 +116,7 @@ func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 			continue
 		}
 		date, _ := h.Time() // zero: no date is shown
-		one.Hits = append(one.Hits, hitView{kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar, markQuery(h.Snippet, h.Spans)})
+		one.Hits = append(one.Hits, hitView{kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar, markWords(h.Snippet, h.Spans)})
 	}
 	for _, one := range d.Sessions {
 		slices.SortFunc(one.Hits, func(a, b hitView) int { return cmp.Compare(a.ID, b.ID) })
@@ -190,22 +191,19 @@ func marked(text string, spans [][2]int) template.HTML {
 	return template.HTML(b.String() + block.Escape(text[at:])) //nolint:gosec // each piece is escaped above
 }
 
-// markQuery is the query of a link to a hit, by which page.js marks the words that were found; "" if none are known.
-func markQuery(text string, spans [][2]int) template.URL {
+// markWords are the words that were found, one a line: page.js marks them in the entry that a hit leads to.
+func markWords(text string, spans [][2]int) string {
 	const most, longest = 6, 60
-	v := url.Values{}
+	var words []string
 	for _, sp := range spans {
-		if sp[0] < 0 || sp[0] >= sp[1] || sp[1] > len(text) || sp[1]-sp[0] > longest || len(v["mark"]) == most {
+		if sp[0] < 0 || sp[0] >= sp[1] || sp[1] > len(text) || sp[1]-sp[0] > longest || len(words) == most {
 			continue
 		}
-		if word := text[sp[0]:sp[1]]; !slices.ContainsFunc(v["mark"], func(w string) bool { return strings.EqualFold(w, word) }) {
-			v.Add("mark", word)
+		if word := display.Line(text[sp[0]:sp[1]]); !slices.ContainsFunc(words, func(w string) bool { return strings.EqualFold(w, word) }) {
+			words = append(words, word)
 		}
 	}
-	if len(v) == 0 {
-		return ""
-	}
-	return template.URL("?" + v.Encode()) //nolint:gosec // Encode escapes it
+	return strings.Join(words, "\n")
 }
 
 // find lists the entries of a session that contain a text: the browser's own search finds

@@ -56,6 +56,8 @@ type sessionList struct {
 	Days                                     []dayGroup
 	Next                                     int
 	Agent, Project, Person, Since, Day, Grep string
+	Tag                                      string
+	Starred                                  bool
 	DayName                                  string
 	Calendar                                 template.HTML
 	More                                     template.URL // the query of the next page
@@ -64,8 +66,8 @@ type sessionList struct {
 // sessions lists the sessions.
 func (s *View) sessions(r *request) error {
 	v := r.URL.Query()
-	d := sessionList{Agent: v.Get("agent"), Project: v.Get("project"), Person: v.Get("person"), Since: v.Get("since"), Day: v.Get("day"), Grep: v.Get("grep")}
-	want := ListQuery{Agent: d.Agent, Project: d.Project, Person: d.Person, Text: d.Grep, Most: sessionsShown}
+	d := sessionList{Agent: v.Get("agent"), Project: v.Get("project"), Person: v.Get("person"), Since: v.Get("since"), Day: v.Get("day"), Grep: v.Get("grep"), Tag: v.Get("tag"), Starred: v.Get("starred") != ""}
+	want := ListQuery{Agent: d.Agent, Project: d.Project, Person: d.Person, Text: d.Grep, Tag: d.Tag, Starred: d.Starred, Most: sessionsShown}
 	var err error
 	if want.Since, err = filter.Since("since", d.Since, s.Now()); err != nil {
 		return err

@@ -64,6 +64,8 @@ type Place struct{ Address, Name string }
 // ListQuery says which sessions are listed.
 type ListQuery struct {
 	Agent, Project, Person string       // whole names; "" means all
+	Tag                    string       // "" means all
+	Starred                bool         // only those with a star; as Tag, only for workspaces
 	Text                   string       // a part of a title, name or project, for workspaces also of a git branch; ignoring case
 	Since                  time.Time    // of the last entry; zero means all
 	Day                    [2]time.Time // begin and end of the day; zero means all days
@@ -76,6 +78,8 @@ type Listing struct {
 	All                      int // how many sessions are wanted, on all pages
 	From                     int // how many are on the pages before
 	Agents, Projects, People []string
+	Tags                     []string // only of workspaces
+	Stars                    bool     // a session has a star
 }
 
 // Only limits a search to the sessions with these values; "" means any.

@@ -23,7 +23,7 @@ func TestTogether(t *testing.T) {
 		must(t, err)
 	}
 	s.shows("/", "a retry in the shop", "a retry elsewhere", `href="/t/main"`, `href="/w/other%20place/t/main"`)
-	s.shows("/search?q=retry", "2 found", `href="/t/main/@2?mark=retry"`, `href="/w/other%20place/t/main/@2?mark=retry"`)
+	s.shows("/search?q=retry", "2 found", `href="/t/main/@2"`, `href="/w/other%20place/t/main/@2"`)
 	s.shows("/w/other%20place/t/main", "a retry elsewhere")
 	if page := s.shows("/w/other%20place/", "a retry elsewhere"); strings.Contains(page, "in the shop") {
 		t.Error("the list of one workspace has sessions of another")

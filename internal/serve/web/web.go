@@ -123,6 +123,7 @@ func New(ctx context.Context, o Options) *View {
 func (s *View) addWorkspacePages(in *http.ServeMux) {
 	in.HandleFunc("GET /stats", s.page(s.stats))
 	in.HandleFunc("GET /digest", s.page(s.digest))
+	in.HandleFunc("GET /files", s.page(s.files))
 	in.HandleFunc("GET /diff", s.page(s.diff))
 	in.HandleFunc("GET /review", s.page(s.review))
 	in.HandleFunc("GET /t/{tape}/-/follow", s.page(s.follow))

@@ -456,3 +456,36 @@ func TestWeight(t *testing.T) {
 		}
 	}
 }
+
+// TestLabels: stars, tags and marks are shown, sessions can be chosen by them, and forms set them.
+func TestLabels(t *testing.T) {
+	s := newSite(t, true)
+	s.session()
+	s.work()
+	s.shows("/", "#release", `aria-label="with a star"`, "2 sessions")
+	s.shows("/?tag=release", "1 session", "/t/work")
+	s.shows("/?starred=1", "1 session", "/t/work")
+	s.shows("/?tag=other", "No matching sessions")
+	page := s.shows("/t/main", "/-/do/star", "/-/do/tag")
+	token := regexp.MustCompile(`name="token" value="([0-9a-f]+)"`).FindStringSubmatch(page)[1]
+	post := func(what, field, value string, want int) {
+		t.Helper()
+		res, err := s.client.PostForm(s.url+"/t/main/-/do/"+what, url.Values{"token": {token}, field: {value}})
+		must(t, err)
+		res.Body.Close()
+		if res.StatusCode != want {
+			t.Errorf("%s=%s answers %d, want %d", field, value, res.StatusCode, want)
+		}
+	}
+	post("tag", "tags", "Release, checkout", http.StatusOK)
+	post("star", "starred", "true", http.StatusOK)
+	s.shows("/t/main", `href="/?tag=checkout"`, `value="checkout release"`, "Take the star away")
+	post("tag", "tags", "checkout", http.StatusOK)
+	post("tag", "tags", "-bad", http.StatusBadRequest)
+	s.shows("/?tag=release", "1 session")
+	s.shows("/?starred=1", "2 sessions")
+	s.shows("/files", `<span class="base">retry.go</span>`, "retry_with_backoff_test.go", "/t/work")
+	if page := s.shows("/files?path=RETRY.go", "retry.go"); strings.Contains(page, "case_1.go") {
+		t.Error("the filter of files lets others through")
+	}
+}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
+	"unicode"
 
 	"tape/internal/serve/web/guard"
 	"tape/internal/store/about"
@@ -48,6 +51,10 @@ func (s *View) do(r *request) error {
 		if data, err = json.Marshal(map[string]string{"title": f.Get("title")}); err == nil {
 			_, err = t.Append(r.Context(), nil, repo.Event(about.TitleEvent, data))
 		}
+	case "star":
+		_, err = t.Append(r.Context(), nil, repo.Event(about.StarEvent, about.StarData(f.Get("starred") == "true")))
+	case "tag":
+		err = s.setTags(r, t, strings.FieldsFunc(f.Get("tags"), func(c rune) bool { return c == ',' || unicode.IsSpace(c) }))
 	case "link":
 		made, err = s.addLink(r, t, f.Get("days"))
 	case "unlink":
@@ -65,4 +72,28 @@ func (s *View) do(r *request) error {
 	}
 	http.Redirect(r.w, r.Request, r.base+"/t/"+to, http.StatusSeeOther)
 	return nil
+}
+
+// setTags gives a session these tags, and takes the others away.
+func (s *View) setTags(r *request, t *repo.Tape, tags []string) error {
+	facts, err := r.local().space.about(r.Context(), []*repo.Tape{t})
+	if err != nil {
+		return err
+	}
+	was := facts[t.Branch()]
+	for i := range tags {
+		if tags[i], err = about.TagOf(tags[i]); err != nil {
+			return err
+		}
+	}
+	gone := slices.DeleteFunc(slices.Clone(was.Tags), func(tag string) bool { return slices.Contains(tags, tag) })
+	add := slices.DeleteFunc(tags, func(tag string) bool { return slices.Contains(was.Tags, tag) })
+	if len(gone)+len(add) == 0 {
+		return nil
+	}
+	data, err := was.TagData(add, gone)
+	if err == nil {
+		_, err = t.Append(r.Context(), nil, repo.Event(about.TagEvent, data))
+	}
+	return err
 }

@@ -74,7 +74,7 @@ func TestBrowser(t *testing.T) {
 	b.logIn("t-ada")
 	for path, wants := range map[string][]string{
 		"/sessions/":                             {"Of shop", "1 session", "Ada"},
-		"/sessions/search?q=needle":              {"<mark>needle</mark> 9 of shop", `href="/sessions/w/shop/t/main/@10?mark=needle"`},
+		"/sessions/search?q=needle":              {"<mark>needle</mark> 9 of shop", `href="/sessions/w/shop/t/main/@10"`},
 		"/sessions/w/shop/t/main":                {"needle 3 of shop", "tape clone /srv/shop.git", "tape resume main"},
 		"/sessions/w/shop/t/main/-/raw/4":        {`"content":"needle 3 of shop"`},
 		"/sessions/w/shop/t/main/-/find?q=x":     {"[3]"},

@@ -147,6 +147,21 @@ async function markHit(article, words) {
   if (hit && hit.getBoundingClientRect().bottom > innerHeight || hit?.getBoundingClientRect().top < 60) hit.scrollIntoView({ block: "center" });
 }
 
+// The page of a search says which words, and in which entry. The browser's other tabs may open it.
+const MARK = "tape mark";
+const ask = e => {
+  const a = e.target.closest?.("a[data-mark]");
+  if (a) localStorage.setItem(MARK, JSON.stringify([a.pathname, a.dataset.mark.split("\n")]));
+};
+document.addEventListener("click", ask, true);
+document.addEventListener("auxclick", ask, true);
+function wanted() {
+  const [path, words] = JSON.parse(localStorage.getItem(MARK) || "[]");
+  if (path !== location.pathname) return [];
+  localStorage.removeItem(MARK);
+  return words;
+}
+
 let current = null;
 function select(a) {
   if (!a) return;
@@ -385,7 +400,7 @@ if (main) {
   if ("follow" in main.dataset) follow();
   finder($(".find"));
   const target = +main.dataset.target;
-  if (target) go(target).then(() => markHit(current, new URLSearchParams(location.search).getAll("mark"))).catch(err => said(err.message));
+  if (target) go(target).then(() => markHit(current, wanted())).catch(err => said(err.message));
   if ($("#turns[data-src]")) outline().catch(err => said(err.message));
   let frame = 0;
   addEventListener("scroll", () => { frame ||= requestAnimationFrame(() => { frame = 0; reading(); }); }, { passive: true });
