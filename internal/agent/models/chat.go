@@ -2,6 +2,7 @@ package models
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"tape/internal/text/jsonl"
@@ -26,6 +27,7 @@ func (q *request) chat(p *provider, model, system string, list []message, kept [
 		}
 		m.set("tool_calls", encode(calls))
 	})
+	q.lists = slices.ContainsFunc(list, func(m message) bool { return len(m.m["content"]) > 0 && m.m["content"][0] == '[' })
 	filled(list, h)
 	if h.gave(withoutTools) {
 		told(list)

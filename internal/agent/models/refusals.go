@@ -37,6 +37,7 @@ func refusals() []refused {
 		// whose content is null, or a list
 		{[]string{"content…valid string", "content…must be a string", "messages…expected a string", "content…expected string", "field `content`", "content is required", "content field is required", "content: field required", "content…null", "content…empty"}, onlyTexts,
 			func(q request) bool { return q.api == apiChat }},
+		{[]string{"valid string", "be a string", "expected a string"}, onlyTexts, func(q request) bool { return q.lists }},
 		// system: Input should be a valid string; cannot unmarshal array into Go struct field .system of type string
 		{[]string{"system: input should be a valid string", "field .system", ".system of type string", "system must be a string"}, listedSystem, func(q request) bool { return q.api == apiMessages && q.system }},
 		// This model doesn't support tool use in streaming mode (Bedrock); streaming not implemented (aaif-goose/goose#4308)

@@ -28,6 +28,7 @@ type request struct {
 	event func(a *answer, data []byte) error
 
 	system, kept, usage, cache bool     // what it has
+	lists                      bool     // a content is a list
 	images                     []string // the pictures and files in it, by [pictureID]
 	tools                      []hooks.Tool
 }
