@@ -28,7 +28,7 @@ func newMCPCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mcp [--write]",
 		Short: "Let agents search and read recorded sessions (MCP server)",
-		Long: `Let an agent search and read the recorded sessions with the Model Context Protocol (MCP), over
+		Long: `Let an agent search and read recorded sessions by the Model Context Protocol (MCP), over
 standard input and output. The agent starts this command, which ends when its standard input
 ends.
 

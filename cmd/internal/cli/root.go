@@ -172,6 +172,7 @@ c copies the command that goes on with it.`,
 	flags.BoolVar(&a.NoPager, "no-pager", false, "show long output without a pager")
 	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "say more on standard error")
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(showHelp)
 	groups := []string{groupCore, groupTapes, groupForks, groupRemotes, groupExchange, groupAgents, groupWorkspace}
 	if a.Host != nil {
 		root.Long, root.Example = "tape-host is the part of tape that keeps running, and that makes pages of HTML. tape starts it: there is no need to call it.", ""

@@ -47,7 +47,7 @@ tokens, by the name of a model or its beginning. Without cache_read and cache_wr
 cost as much as input; without cache_write_1h, those that are kept in the cache for an hour cost
 1.6 times as much as cache_write.
 
-  tape config --global prices '{"claude-opus-4":{"input":5,"output":25,"cache_read":0.5,"cache_write":6.25}}'
+  tape config --global prices '{"claude-opus-4":{"input":5,"output":25}}'
 
 Sums are kept by the quarter of an hour, so --since and --until count whole quarters. Days are in
 your time zone.`,
