@@ -14,12 +14,12 @@ import (
 	"tape/repo"
 )
 
-// What TestRecall wants of its 77 questions. When this was written, 73 sessions were among the first five, and 64 first.
+// What TestRecall wants of its 77 questions. When this was written, 76 sessions were among the first five, and 66 first.
 // A change of the ranking may move a question or two, but not more.
 const (
-	wantFirstFive = 71
-	wantFirst     = 61
-	wantNoHit     = 2 // at most; both are German compounds of which the session has other parts
+	wantFirstFive = 74
+	wantFirst     = 63
+	wantNoHit     = 0 // at most
 )
 
 // A recallSession is a session of testdata/recall.txt, with the questions that it is the answer to.

@@ -50,6 +50,10 @@ func TestNearWords(t *testing.T) {
 		{"cahce schedular", "cache scheduler", []int64{2, 3, 5}},                   // two words with slips
 		{"cahce migration", "cache migration", []int64{3, 5, 7}},                   // no entry has both
 		{"cahce qqqqqqqq", "cache qqqqqqqq", []int64{3, 5}},                        // the other word has no similar one
+		{"migration schedulerfehler", "migration scheduler", []int64{2, 5, 7}},     // a compound, by a part
+		{"migration clusterdeployment", "migration deployment", []int64{2, 7}},     // by its ending
+		{"failed sched", "failed scheduler", []int64{2, 5}},                        // by a word that begins with it
+		{"schedulerfehler", "", nil},                                               // one word alone is not taken apart
 		{"cacheing", "cache", []int64{3, 5}},                                       // an ending
 		{"cache -cahce", "", []int64{3, 5}},                                        // an excluded word is not replaced
 		{`"cahce of"`, "", nil},                                                    // a phrase is not replaced

@@ -1,10 +1,10 @@
 package find
 
 import (
-	"cmp"
 	"slices"
 
 	"tape/internal/store/relevance"
+	"tape/internal/text/near"
 )
 
 // Survey is what the words of a search are worth among the entries that it searches.
@@ -12,7 +12,7 @@ type Survey struct {
 	Corpus relevance.Corpus
 	Bytes  float64               // of all entries
 	Found  map[string]int        // how many entries have a word, or a part of one
-	Near   map[string][]nearTerm // words that are similar to one that no entry has
+	Near   map[string][]near.Word // words that are similar to one that no entry has
 }
 
 // Add adds another survey, of other entries.
@@ -23,26 +23,26 @@ func (s *Survey) Add(o *Survey) {
 	s.Bytes += o.Bytes
 	s.Corpus.Average = max(1, s.Bytes/max(1, s.Corpus.Entries))
 	if s.Found == nil {
-		s.Found, s.Near = map[string]int{}, map[string][]nearTerm{}
+		s.Found, s.Near = map[string]int{}, map[string][]near.Word{}
 	}
 	for id, n := range o.Found {
 		s.Found[id] += n
 	}
 	for id, list := range o.Near {
 		for _, n := range list {
-			at := slices.IndexFunc(s.Near[id], func(has nearTerm) bool { return has.term == n.term })
+			at := slices.IndexFunc(s.Near[id], func(has near.Word) bool { return has.Word == n.Word })
 			if at < 0 {
 				s.Near[id] = append(s.Near[id], n)
 				continue
 			}
-			s.Near[id][at].entries += n.entries
+			s.Near[id][at].Entries += n.Entries
 		}
 	}
 }
 
 // survey surveys the words of the query.
 func (f *finder) survey() (*Survey, error) {
-	s := &Survey{Corpus: f.corpus(), Found: map[string]int{}, Near: map[string][]nearTerm{}}
+	s := &Survey{Corpus: f.corpus(), Found: map[string]int{}, Near: map[string][]near.Word{}}
 	for _, t := range f.eval.tapes {
 		s.Bytes += float64(t.bytes)
 	}
@@ -54,21 +54,9 @@ func (f *finder) survey() (*Survey, error) {
 		if s.Found[feature.ID] = docs.n; docs.n > 0 || !f.query.Plain(feature.ID) || f.s.AsSpelt {
 			continue
 		}
-		if s.Near[feature.ID], err = f.near(feature.ID); err != nil {
+		if s.Near[feature.ID], err = f.near(feature.ID, !f.query.Single()); err != nil {
 			return nil, err
 		}
 	}
 	return s, nil
-}
-
-// nearest returns the words with the fewest slips, of these the most frequent, at most so many.
-func nearest(list []nearTerm, most int) (out []string) {
-	list = slices.Clone(list)
-	slices.SortFunc(list, func(a, b nearTerm) int {
-		return cmp.Or(cmp.Compare(a.slips, b.slips), cmp.Compare(b.entries, a.entries), cmp.Compare(a.term, b.term))
-	})
-	for _, n := range list[:min(len(list), most)] {
-		out = append(out, n.term)
-	}
-	return out
 }

@@ -8,7 +8,7 @@ func Slips(n int) int { return min(n/4, 2) }
 
 // AtFirst returns the words that one may have meant, if the only slip is in the first letter.
 func AtFirst(letters []rune) []string {
-	const alphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
+	const alphabet = "abcdefghijklmnopqrstuvwxyz"
 	rest := string(letters[1:])
 	out := []string{rest, string(letters[1]) + string(letters[0]) + string(letters[2:])}
 	for _, r := range alphabet {
