@@ -38,6 +38,8 @@ type answer struct {
 	over      bool   // and nothing can follow
 	plain     bool   // thoughts were expected first, and did not come
 	late      bool   // thoughts were shown as text, before a closing tag without an opening one
+	bytes     []byte // the first bytes of a character
+	half      string // the first half of a character, as JSON has it
 	stray     string // a line that is of no event
 
 	kept      Kept                         // without By and Calls

@@ -2,8 +2,10 @@ package models
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"tape/internal/text/jsonl"
 	"tape/repo/view"
@@ -210,7 +212,7 @@ func (a *answer) addDelta(d []byte) error {
 			a.keep(field, v)
 		}
 	}
-	said, thought := textOf(jsonl.Get(d, "content"))
+	said, thought := textOf(a.whole16(jsonl.Get(d, "content")))
 	if err := a.addReasoning(thought); err != nil {
 		return err
 	}
@@ -232,6 +234,52 @@ func (a *answer) addDelta(d []byte) error {
 		return a.addPiece(chatPiece(encode(map[string]json.RawMessage{"index": json.RawMessage("0"), "function": c})))
 	}
 	return nil
+}
+
+// wholeCharacters returns an event in which no character is broken: the bytes of one that begins in an event and ends in
+// the next are joined. (YoungCan-Wang/WyckoffTradingAgent#338)
+func (a *answer) wholeCharacters(data []byte) []byte {
+	var out []byte
+	for len(data) > 0 {
+		if r, n := utf8.DecodeRune(data); r != utf8.RuneError || n > 1 {
+			out, data = append(out, data[:n]...), data[n:]
+			continue
+		}
+		n := 1 // the bytes that are of no character
+		for n < len(data) && data[n] >= utf8.RuneSelf && !utf8.RuneStart(data[n]) {
+			n++
+		}
+		broken := append(a.bytes, data[:n]...)
+		data, a.bytes = data[n:], nil
+		switch {
+		case utf8.Valid(broken):
+			out = append(out, broken...)
+		case utf8.RuneStart(broken[0]) && !utf8.FullRune(broken) && len(data) > 0 && data[0] == '"': // at the end of a text
+			a.bytes = broken
+		default:
+			out = append(out, "\uFFFD"...)
+		}
+	}
+	return out
+}
+
+// half16 finds the first half of a character of two UTF-16 units at the end of a JSON text (elie222/rakazo#416).
+var half16 = regexp.MustCompile(`\\u[dD][89abAB][0-9a-fA-F]{2}"$`)
+
+// whole16 returns a JSON text without half a character at its end, which comes with the next piece.
+func (a *answer) whole16(raw []byte) []byte {
+	if len(raw) < 2 || raw[0] != '"' {
+		return raw
+	}
+	if a.half != "" {
+		raw = append([]byte(`"`+a.half), raw[1:]...)
+		a.half = ""
+	}
+	if at := half16.FindIndex(raw); at != nil {
+		a.half = string(raw[at[0] : len(raw)-1])
+		raw = append(raw[:at[0]:at[0]], '"')
+	}
+	return raw
 }
 
 // chatPiece reads a piece of a call. Members that the API does not name are kept: thought signatures.

@@ -39,6 +39,9 @@ func TestForms(t *testing.T) {
 		"and at the end":                  {"openai:x", append(chat("", `{"content":"Hello"}`)[:1], `data: {"choices":[{"message":{"content":"Hello"},"finish_reason":"stop"}]}`), "Hello"},
 		"an error of nothing":             {"openai:x", []string{`data: {"error":{"message":"","code":null},"choices":[{"delta":{"content":"Hello"},"finish_reason":"stop"}]}`}, "Hello"},
 		"space after the end":             {"openai:x", append(chat("", `{"content":"Hello"}`)[:1], "data: [DONE] "), "Hello"},
+		"a character in halves":           {"openai:x", chat("stop", `{"content":"a\ud83d"}`, `{"content":"\ude00b"}`), "a😀b"},
+		"a character in bytes":            {"openai:x", chat("stop", "{\"content\":\"a\xe8\"}", "{\"content\":\"\x82\"}", "{\"content\":\"\xa1b\"}"), "a股b"},
+		"a broken character":              {"openai:x", chat("stop", "{\"content\":\"caf\xe9 x\"}", "{\"content\":\"y\xa1z\"}"), "caf\uFFFD xy\uFFFDz"},
 		"carriage returns":                {"openai:x", []string{strings.Join(chat("stop", `{"content":"Hel"}`, `{"content":"lo"}`), "\r\r")}, "Hello"},
 		// messages
 		"blocks without numbers": {"anthropic:x", []string{use("", "a", ""), input("", "A"), use("", "b", ""), input("", "B"), used}, `|a {"cmd":"A"}|b {"cmd":"B"}`},

@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"tape/internal/agent/keys"
 	"tape/internal/text/jsonl"
@@ -172,6 +173,9 @@ func (a *answer) streamed(e serverEvent, q request) error {
 	if e.data[0] == ':' {
 		return nil // a comment that a proxy has made an event of (anomalyco/opencode#50871)
 	}
+	if !utf8.Valid(e.data) {
+		e.data = a.wholeCharacters(e.data)
+	}
 	if !json.Valid(e.data) {
 		return &failure{text: "the server sent what is not JSON: " + shorten(string(e.data)), passing: true}
 	}
@@ -224,6 +228,7 @@ func problemIn(event string, data []byte) []byte {
 
 // whole adds an answer that came as one object.
 func (a *answer) whole(raw []byte, res *http.Response, q request) error {
+	raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	if !json.Valid(raw) {
 		// A stream of objects without fields is read as events.
 		for e, err := range serverEvents(bytes.NewReader(raw)) {
