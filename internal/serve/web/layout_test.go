@@ -84,7 +84,7 @@ func TestLayout(t *testing.T) {
 	ctx := s.browser()
 	s.fits(ctx, "/", "/search?q=checkout", "/digest", "/stats", "/t/main", "/t/main/@5", "/t/main/-/stats", "/t/main/-/forks", "/t/main/-/outline", "/t/main/-/entry/6", "/t/main/-/links",
 		"/t/work", "/t/work/@2", "/t/work/@3", "/t/work/@5", "/t/work/@7", "/t/work/end", "/t/work/-/stats", "/diff?tape=main&a=main&b=main%2Ftry-wal", "/diff?tape=main&a=main&b=work", "/t/wide", "/t/wide/@2", "/t/none",
-		"/files", "/?tag=release", "/review", "/review?range=pieces", "/review?range=pieces..pieces", "/review?range=pieces~1")
+		"/t/wide/-/export/html", "/t/work/-/export/html", "/files", "/?tag=release", "/review", "/review?range=pieces", "/review?range=pieces..pieces", "/review?range=pieces~1")
 	dir := os.Getenv("TAPE_TEST_WORKSPACE")
 	if dir == "" {
 		return
@@ -148,8 +148,7 @@ func (s *site) work() {
 	must(s.T, err)
 }
 
-// wide writes the session "wide", whose texts could break a layout, and "none", which is empty. The texts are of
-// kinds that were reported of other viewers: simonw/claude-code-transcripts, daaain/claude-code-log and others.
+// wide writes the session "wide", whose texts could break a layout, and "none", which is empty. 
 func (s *site) wide() {
 	s.Helper()
 	_, err := s.store.CreateTape(s.Context(), "none")

@@ -7,7 +7,8 @@ import (
 	"tape/internal/show/display"
 )
 
-// Colours of a terminal are classes, and no control byte is shown. (simonw/claude-code-transcripts#3, daaain/claude-code-log#22)
+// Colours of a terminal are classes, and no control byte is shown. (simonw/claude-code-transcripts#95,
+// meawoppl/agent-portal#1496)
 func TestText(t *testing.T) {
 	for in, want := range map[string]string{
 		"a <b> & \"c\"":                                       "a &lt;b&gt; &amp; &#34;c&#34;",

@@ -50,7 +50,7 @@ func New() *Renderer {
 	// (the first block parser): people who write such a line mean a rule.
 	blocks := parser.DefaultBlockParsers()[1:]
 	r.md = goldmark.New(
-		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(parser.DefaultInlineParsers()...))),
+		goldmark.WithParser(parser.NewParser(parser.WithBlockParsers(blocks...), parser.WithInlineParsers(append(parser.DefaultInlineParsers(), util.Prioritized(formulas{}, 50))...))),
 		goldmark.WithExtensions(extension.Table, extension.Strikethrough,
 			extension.TaskList, extension.NewLinkify(extension.WithLinkifyAllowedProtocols([]string{"http:", "https:"}))),
 		goldmark.WithRendererOptions(html.WithHardWraps()))

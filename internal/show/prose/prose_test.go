@@ -27,6 +27,7 @@ func TestMarkdown(t *testing.T) {
 		{"see https://example.org/a_(b)?c=1&d. And", `<p>see ` + toWeb + `https://example.org/a_(b)?c=1&amp;d">https://example.org/a_(b)?c=1&amp;d</a>. And</p>`},
 		{"(http://a.example) <http://b.example> <me@c.example>", `<p>(` + toWeb + `http://a.example">http://a.example</a>) ` + toWeb + `http://b.example">http://b.example</a> ` + toWeb + `mailto:me@c.example">me@c.example</a></p>`},
 		{"[a `b`](https://a.example 'c') ![d](https://d.example)", `<p>` + toWeb + `https://a.example" title="c">a <code>b</code></a> ` + toWeb + `https://d.example">image: d</a></p>`},
+		{`$$a_1*b_1*c_1 < x$$ and \(a_1*b_1*\frac{1}{2}\) for $5 or *$6*, \[later\]`, `<p>$$a_1*b_1*c_1 &lt; x$$ and \(a_1*b_1*\frac{1}{2}\) for $5 or <em>$6</em>, [later]</p>`},
 		{"a\u202eb\x1b[1m", `<p>a&lt;U+202E&gt;b</p>`},
 	} {
 		if got := strings.TrimSpace(string(r.HTML(c.in))); got != c.out {

@@ -82,13 +82,17 @@ func (v *Viewer) room() int {
 
 func (v *Viewer) most() int { return cmp.Or(v.Most, PageBytes) }
 
-// cut returns the beginning of a text up to a number of bytes, and how many are left out.
+// cut returns the beginning of a text up to a number of bytes, and how many are left out. It cuts between words, and a
+// text that is only a little longer stays whole.
 func (v *Viewer) cut(text string, end int) (string, int) {
-	if v.Whole || len(text) <= end {
+	if v.Whole || len(text) <= end+end/4 {
 		return text, 0
 	}
 	for end > 0 && !utf8.RuneStart(text[end]) {
 		end--
+	}
+	if i := strings.LastIndexAny(text[:end], " \n"); i > end/2 {
+		end = i
 	}
 	return text[:end], len(text) - end
 }

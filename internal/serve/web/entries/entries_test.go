@@ -127,8 +127,9 @@ func TestRoom(t *testing.T) {
 	}
 	list := session(lines...)
 	got := shown(t, list, nil)
-	if b := got[0].Body[0]; b.Rest != len(long)-bodyMost || b.Link != "/t/main/-/entry/1" {
-		t.Errorf("%d bytes are left out, want %d; the link is %s", b.Rest, len(long)-bodyMost, b.Link)
+	if b := got[0].Body[0]; b.Rest != 18000-4095 || // before a word
+		b.Link != "/t/main/-/entry/1" {
+		t.Errorf("%d bytes are left out, want %d; the link is %s", b.Rest, 18000-4095, b.Link)
 	}
 	if first, last := got[1].Calls[0], got[20].Calls[0]; len(first.Body) != 2 || first.Link != "" || last.Body != nil || last.Link != "/t/main/-/entry/40" {
 		t.Errorf("want the first call with its body, the last one with a link; got %+v and %+v", first, last)
