@@ -126,6 +126,13 @@ func containsAny(text string, list []string) bool {
 // that can be left out, or if that was tried.
 func (h habits) without(f *failure, q request) (ch change, ok bool) {
 	text := strings.ToLower(f.code + " " + f.text)
+	if found := affordable.FindStringSubmatch(text); found != nil && f.status == 402 {
+		if n, err := strconv.Atoi(found[1]); err == nil && n >= leastLowered && (q.limit == 0 || n < q.limit) {
+			to := h.copied()
+			to.once = n
+			return change{what: "so long an answer", to: to}, true
+		}
+	}
 	switch {
 	case f.status == 401 || f.status == 402 || f.status == 403 || f.status == 408 || f.status == 429:
 		return change{}, false
@@ -185,6 +192,10 @@ var inContext = []*regexp.Regexp{
 	regexp.MustCompile(`context length is (?P<all>\d+) tokens.*?\((?P<in>\d+) (?:in the|of the|of) (?:text )?(?:messages|input|prompt)[^)]*?(?P<out>\d+) (?:in|of) the (?:completion|output)`),
 	regexp.MustCompile(`context length is (?P<all>\d+) tokens.*?requested (?P<out>\d+) output tokens and your prompt contains at least (?P<in>\d+)`),
 }
+
+// affordable finds how long an answer may be for what is left of a user's credits (OpenRouter: can1357/oh-my-pi#9569,
+// Gitlawb/openclaude#1125).
+var affordable = regexp.MustCompile(`can only afford (\d+)`)
 
 // leastLowered is the fewest tokens that an answer is given when only the limit of the answer makes a request too long.
 const leastLowered = 2048

@@ -167,6 +167,8 @@ func TestRefusedRequests(t *testing.T) {
 		// NousResearch/hermes-agent#36071
 		"thoughts modified": {"anthropic:claude", []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"x"},{"type":"text","text":"b"}]}`, `{"role":"user","content":"c"}`}, 400,
 			has(`"thinking"`, "{\"type\":\"error\",\"error\":{\"message\":\"messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.\"}}"), `"text":"b"`, 2, ""},
+		"too few credits": { // can1357/oh-my-pi#9569
+			"local:x", nil, 402, has("9000", `{"error":{"message":"This request requires more credits, or fewer max_tokens. You requested up to 9000 tokens, but can only afford 3000.","code":402}}`), `"max_tokens":3000`, 2, ""},
 		"no streaming": {"openai:x", nil, 400, has(`"stream":true`, `{"error":{"message":"Streaming is not supported for this model"}}`), `"stream":false`, 2, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,8 +204,8 @@ func TestRefusedRequests(t *testing.T) {
 				}
 			}
 			again := c.requests + 1
-			if name == "too high for the rest" {
-				again = 2 * c.requests // it depends on the messages
+			if name == "too high for the rest" || name == "too few credits" {
+				again = 2 * c.requests // it depends on the messages, or what is left
 			}
 			if n := int(s.calls.Load()); n != again || c.notice == "" && notices != "" || strings.Count(notices, c.notice) != 1 && c.notice != "" {
 				t.Errorf("%d requests, want %d; said: %s", n, again, notices)

@@ -46,8 +46,8 @@ func (p *provider) request(model string, r Request, h habits) request {
 		q.limit = outputLimit(model)
 	}
 	for _, most := range []int{h.limit, h.once} {
-		if most > 0 {
-			q.limit = min(q.limit, most)
+		if most > 0 && (q.limit == 0 || most < q.limit) {
+			q.limit = most
 		}
 	}
 	list := decoded(r.Messages)

@@ -17,6 +17,9 @@ func (q *request) responses(system string, list []message, kept []Kept, h habits
 		m.set("kept", encode(k))
 	})
 	uniqueIDs(list)
+	if h.gave(withoutTools) {
+		told(list)
+	}
 	var items []json.RawMessage
 	for _, m := range list {
 		items = append(items, itemsOf(m)...)
