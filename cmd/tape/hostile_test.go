@@ -28,7 +28,7 @@ var hostileArgs = map[string]string{
 	"acp": "-- true", "anchors": "", "append": "--text x", "archives": "", "artifact list": "", "artifact show": "x", "artifact cat": "x",
 	"artifact": "list", "between": "1 2", "blame": "README", "chat": "", "clone": ". {T}/clone", "commit": "", "completion bash": "", "completion fish": "",
 	"completion zsh": "", "completion powershell": "", "completion": "", "config": "\nplugins\ncommit turn", "context": "\n--brief", "diff": "@1 @2", "digest": "\n--since 2000-01-01", "stats": "\n--by person",
-	"discard": "f --yes", "export": "", "fetch": "", "files": "README", "fork": "g", "forks": "", "gateway": "", "gc": "", "git": "install", "git install": "", "git uninstall": "",
+	"discard": "f --yes", "export": "", "fetch": "", "files": "README", "fork": "g", "forks": "", "gateway": "", "gc": "", "git": "install", "git install": "", "git link": "HEAD\n--remove", "git uninstall": "",
 	"handoff": "h", "help": "", "hook": "pre-commit\npost-merge\npost-commit", "hooks": "", "import": "", "index": "sync", "index sync": "", "index rebuild": "",
 	"index status": "", "index drop": "", "info": "", "init": "\n.", "log": "", "mcp": "", "merge": "f", "merge-driver": "README README README anchors/x", "new": "n",
 	"onboard": "", "pull": "", "purge": "@2 --yes", "push": "", "record": "status", "record install": "claude-code --user", "record uninstall": "claude-code --user",

@@ -14,14 +14,16 @@ import (
 func newGitCmd(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "git COMMAND",
-		Short: "Set up git diff, merge and hooks for tapes",
+		Short: "Set up git diff, merge and hooks for tapes; link commits",
 		Long: `Set up the git repository of the workspace: git diff, git log -p and git show print readable
 entries instead of lines of JSON, git merge merges tapes, and git commit and git push refuse
-changes that are not append-only.`,
+changes that are not append-only. tape git link notes in a project's repository which sessions led to
+its commits.`,
 		Example: `  tape git install
+  tape git link main..HEAD
   tape git uninstall`,
 	}
-	addSubcommands(cmd, newGitInstallCmd(a), newGitUninstallCmd(a))
+	addSubcommands(cmd, newGitInstallCmd(a), newGitUninstallCmd(a), newGitLinkCmd(a))
 	return cmd
 }
 

@@ -1,5 +1,6 @@
 // Package projectgit asks the git repository of a project that sessions were about: from which
-// commits lines come, what a commit is, which files it changed. It changes nothing there.
+// commits lines come, what a commit is, which files it changed. It changes nothing there, except for the
+// notes that a person asks for.
 //
 // Such a repository may be anybody's, and a transcript may name any directory. So git runs
 // without pager and hooks, without prompts and fetches, and runs none of the programs that the
