@@ -16,6 +16,7 @@ import (
 
 	"tape/internal/serve/web/entries"
 	"tape/internal/sessions/catalog"
+	"tape/internal/sessions/importer"
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
 	"tape/internal/show/export"
@@ -315,7 +316,7 @@ func (s *View) export(r *request) error {
 	if !ok {
 		return fmt.Errorf("%w: there is no format %q", repo.ErrNotFound, r.PathValue("format"))
 	}
-	src := export.Source{Tape: t.Name(), Phases: phases, AgentTitle: agentName, Prose: s.md.Folded}
+	src := export.Source{Tape: t.Name(), Phases: phases, AgentTitle: agentName, Resumes: importer.All().Resumes, Prose: s.md.Folded}
 	if id := r.URL.Query().Get("id"); id != "" { // one entry
 		src.Entries = t.Show(r.Context(), "@"+id)
 		src.Whole = src.Entries

@@ -463,6 +463,18 @@ func TestLabels(t *testing.T) {
 	s.session()
 	s.work()
 	s.shows("/", "#release", `aria-label="with a star"`, "2 sessions")
+	bad, err := s.store.CreateTape(t.Context(), "bad")
+	must(t, err)
+	_, err = bad.Append(t.Context(), nil, repo.Message("user", "Make it pass"))
+	must(t, err)
+	for i := range 3 {
+		id := fmt.Sprint(i)
+		_, err = bad.Append(t.Context(), nil, draft(t, "tool_call", object{"calls": []object{{"id": id, "type": "function", "function": object{"name": "Bash", "arguments": `{"command":"go test"}`}}}}, nil),
+			draft(t, "tool_result", object{"results": []any{"FAIL"}}, object{"call_ids": []string{id}, "is_error": []string{id}}))
+		must(t, err)
+	}
+	s.shows("/", "3 sessions", "ended in failures", "same call failed 3 times")
+	s.shows("/t/bad", "ended in failures", "same call failed 3 times")
 	s.shows("/?tag=release", "1 session", "/t/work")
 	s.shows("/?starred=1", "1 session", "/t/work")
 	s.shows("/?tag=other", "No matching sessions")
