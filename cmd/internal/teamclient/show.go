@@ -42,6 +42,7 @@ type hit struct {
 	Matched []string        `json:"matched"`
 	Missing []string        `json:"missing"`
 	Session string          `json:"session"`
+	Instead string          `json:"instead"`
 	More    int             `json:"more"`
 }
 
@@ -130,7 +131,8 @@ func (c *Client) Search(ctx context.Context, out *stdio.Streams, s teamcmd.Searc
 // Hit is a hit, with the title of its session. Its workspace is the remote.
 type Hit struct {
 	index.Hit
-	Title string
+	Title   string
+	Instead string // the query that was answered, if no entry has some of the words; "": the one that was asked
 }
 
 // Find returns the hits of a search, without a limit at most 1000. s.Tapes is nil, or has one REMOTE/TAPE or TAPE. more
@@ -169,7 +171,7 @@ func (c *Client) Find(ctx context.Context, s teamcmd.Search) (hits []Hit, more b
 	q.Set("limit", strconv.Itoa(min(left, most)))
 	var damaged error
 	more, err = each(ctx, c, "/v1/search", q, func(h hit) bool {
-		one := Hit{Title: h.Title}
+		one := Hit{Title: h.Title, Instead: h.Instead}
 		one.Entry, damaged = snapshot.ParseEntry(h.Entry, h.Tape, h.Anchor, h.Seq)
 		one.Workspace, one.Score, one.Snippet, one.Spans, one.Similar = h.Remote, h.Score, h.Snippet, h.Matches, h.Similar
 		one.Has, one.Lacks, one.Session, one.More = h.Matched, h.Missing, h.Session, h.More
@@ -198,6 +200,12 @@ func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 		return nil
 	}
 	if !out.JSON {
+		if hits[0].Instead != "" {
+			out.StderrUnlessQuiet("showing results for %s", display.Line(hits[0].Instead))
+		}
+		if !slices.ContainsFunc(hits, func(h Hit) bool { return len(h.Lacks) == 0 }) {
+			out.StderrUnlessQuiet("no entry has all of these words: entries with some of the words")
+		}
 		out.Page()
 	}
 	last, names := "", shortNames(out, hits, func(h Hit) (string, string) { return h.Workspace, h.Tape })
@@ -205,7 +213,7 @@ func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 		found, remote := h.Hit, h.Workspace
 		found.Workspace = ""
 		if out.JSON {
-			line := rows.HitJSON(found, "", rows.Heading{})
+			line := rows.HitJSON(found, h.Instead, rows.Heading{})
 			line = jsonl.AppendString(append(line[:len(line)-1], `,"remote":`...), remote)
 			if err := out.WriteLine(append(line, '}')); err != nil {
 				return err

@@ -116,6 +116,9 @@ func (t *team) search(ctx context.Context, _ call, a teamSearchArgs) (string, er
 	if err != nil {
 		return "", err
 	}
+	if res.Instead != "" && len(res.Hits) > 0 {
+		return "nothing has these words; these are hits for: " + display.Line(res.Instead) + "\n" + teamHits(res.Hits, res.More, "tape_read with tape and around=@id shows one with what is around it"), nil
+	}
 	return teamHits(res.Hits, res.More, "tape_read with tape and around=@id shows one with what is around it"), nil
 }
 
@@ -125,6 +128,9 @@ func teamHits(hits []find.Hit, more bool, how string) string {
 		return "no hits"
 	}
 	out := newAnswer(usualChars, "%s; %s", display.Count(len(hits), "hit", "hits"), how)
+	if !slices.ContainsFunc(hits, func(h find.Hit) bool { return len(h.Lacks) == 0 }) {
+		out.add("no entry has all of these words; the best one lacks: " + line(strings.Join(hits[0].Lacks, ", "), askedChars) + "\n")
+	}
 	for i, h := range hits {
 		if !out.add(fmt.Sprintf("%s %s [%s] @%d %s: %s\n", when(h.Entry), title(about.Tape{Name: h.Tape, Title: h.Title}), line(h.Workspace+"/"+h.Tape, 100),
 			h.ID, who(h.Entry), line(h.Snippet, excerptChars))) {

@@ -116,6 +116,10 @@ func (s source) Read(_ context.Context, keys map[db.Key]time.Time) (map[db.Key]d
 
 func (s source) Authors(context.Context) ([]string, error) { return []string{"Ada"}, nil }
 
+func (s source) WordsFrom(context.Context, string, func(string)) error { return nil }
+
+func (s source) KnownWords(context.Context, []string) ([]string, error) { return nil, nil }
+
 func (s source) ByID(ctx context.Context, _ []int64) (map[int64]db.Session, error) {
 	list, err := s.Sessions(ctx, db.Choice{Most: 10})
 	out := map[int64]db.Session{}

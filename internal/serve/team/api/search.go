@@ -37,6 +37,7 @@ type Item struct {
 	Matched []string        `json:"matched,omitempty"` // the words that it has, of a search for any words
 	Missing []string        `json:"missing,omitempty"`
 	Session string          `json:"session,omitempty"` // that it belongs to, if that is another tape
+	Instead string          `json:"instead,omitempty"` // the query that was answered, because no entry has some of the words
 	More    int             `json:"more,omitempty"`    // how many hits of its session are left out, at the last one shown
 }
 
@@ -85,7 +86,7 @@ func (c *request) search() (any, error) {
 	}
 	page := HitPage{Items: []Item{}}
 	for _, h := range res.Hits[min(skip, len(res.Hits)):] {
-		page.Items = append(page.Items, itemOf(h, v.Get("entries") == "true"))
+		page.Items = append(page.Items, itemOf(h, res.Instead, v.Get("entries") == "true"))
 	}
 	if res.More && len(page.Items) == limit {
 		next := c.cursors.Cursor(query, strconv.Itoa(all))
@@ -94,12 +95,12 @@ func (c *request) search() (any, error) {
 	return page, nil
 }
 
-// itemOf describes a hit; with whole, also its entry and how it was found.
-func itemOf(h find.Hit, whole bool) Item {
+// itemOf describes a hit; with whole, also its entry and how it was found: instead is the query that was answered.
+func itemOf(h find.Hit, instead string, whole bool) Item {
 	out := Item{Remote: h.Workspace, Tape: h.Tape, ID: h.ID, Title: h.Title, Date: h.Date, Kind: h.Kind, Role: h.Role(), Author: h.Author, Snippet: h.Snippet}
 	if whole {
 		out.Entry, out.Anchor, out.Seq, out.Score, out.Matches, out.Similar = h.Raw, h.Anchor, h.AnchorSeq, h.Score, h.Spans, h.Similar
-		out.Matched, out.Missing, out.More = h.Has, h.Lacks, h.More
+		out.Matched, out.Missing, out.Instead, out.More = h.Has, h.Lacks, instead, h.More
 		if h.Hit.Session != h.Tape {
 			out.Session = h.Hit.Session
 		}

@@ -24,7 +24,7 @@ import (
 // Version is the version of what is stored. Raise it when more than comments in schema.sql change, or the terms of an
 // entry, for example by a new property in package snapshot. [DB.Prepare] then replaces the tables, and the next sync
 // fills them.
-const Version = 6
+const Version = 7
 
 // patience is how long a statement of a user may take.
 const patience = 30 * time.Second
@@ -34,7 +34,7 @@ var schema string
 
 // dropDerived drops the tables that are filled from git, and their functions.
 const dropDerived = `
-DROP TABLE IF EXISTS entries, tapes, months, remotes CASCADE;
+DROP TABLE IF EXISTS entries, tapes, months, words, remotes CASCADE;
 DROP FUNCTION IF EXISTS tape_find, tape_best, tape_count, tape_seen CASCADE;
 `
 

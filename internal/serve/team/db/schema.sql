@@ -1,4 +1,4 @@
--- All tables but tape_team, tokens and audit are derived from git. tapes, entries and months have the column remote,
+-- All tables but tape_team, tokens and audit are derived from git. tapes, entries, months and words have the column remote,
 -- by which they can be spread over servers. No query joins across remotes.
 
 CREATE TABLE tape_team (
@@ -78,6 +78,14 @@ CREATE TABLE months (
 	PRIMARY KEY (remote, month)
 );
 
+-- The words of a remote's entries, without those that have digits: what is similar to one that no entry has. A word may be
+-- here that only other users' entries have, or none any more: it counts if entries are found with it.
+CREATE TABLE words (
+	remote int  NOT NULL,
+	word   text NOT NULL COLLATE "C",
+	PRIMARY KEY (remote, word)
+);
+
 CREATE TABLE tokens (
 	hash    bytea PRIMARY KEY,
 	name    text   NOT NULL,
@@ -109,11 +117,14 @@ ALTER TABLE entries ENABLE ROW LEVEL SECURITY;
 ALTER TABLE entries FORCE ROW LEVEL SECURITY;
 ALTER TABLE months ENABLE ROW LEVEL SECURITY;
 ALTER TABLE months FORCE ROW LEVEL SECURITY;
+ALTER TABLE words ENABLE ROW LEVEL SECURITY;
+ALTER TABLE words FORCE ROW LEVEL SECURITY;
 -- With tape.all, package db finds remotes by name, before it knows their ids.
 CREATE POLICY seen ON remotes USING (id = ANY (tape_seen()) OR current_setting('tape.all', true) = 'on');
 CREATE POLICY seen ON tapes USING (remote = ANY (tape_seen()));
 CREATE POLICY seen ON entries USING (remote = ANY (tape_seen()));
 CREATE POLICY seen ON months USING (remote = ANY (tape_seen()));
+CREATE POLICY seen ON words USING (remote = ANY (tape_seen()));
 
 -- tape_find returns entries that match a tsquery, the newest first, until there are enough. Under row security,
 -- PostgreSQL uses no index of words. So the function reads the partitions themselves, month by month, with the same set

@@ -21,6 +21,7 @@ type Writer struct {
 	remote int32
 	parts  map[string]bool  // partitions that exist
 	added  map[string]int64 // rows written, by partition
+	words  map[string]bool  // some of those that the table of words has
 }
 
 // Writer returns the writer of a remote. If another worker has the remote, Writer waits if wait is true;
@@ -30,7 +31,7 @@ func (d *DB) Writer(ctx context.Context, remote string, wait bool) (*Writer, err
 	if err != nil {
 		return nil, inWords(err)
 	}
-	w := &Writer{db: d, conn: conn, parts: map[string]bool{oldPart: true}, added: map[string]int64{}}
+	w := &Writer{db: d, conn: conn, parts: map[string]bool{oldPart: true}, added: map[string]int64{}, words: map[string]bool{}}
 	ok, err := w.lock(ctx, remote, wait)
 	if err != nil || !ok {
 		w.Close()
@@ -147,6 +148,8 @@ type Change struct {
 	tx     pgx.Tx
 	months map[string]*month // what it changes in the counts of months, by partition
 	added  map[string]int64  // rows written, by partition
+	words  map[string]bool   // that are new in the table of words
+	gone   map[string]bool   // that removed entries had
 }
 
 type month struct {
@@ -157,7 +160,7 @@ type month struct {
 // Begin begins a transaction.
 func (w *Writer) Begin(ctx context.Context) (*Change, error) {
 	tx, err := w.conn.Begin(ctx)
-	return &Change{w: w, tx: tx, months: map[string]*month{}, added: map[string]int64{}}, inWords(err)
+	return &Change{w: w, tx: tx, months: map[string]*month{}, added: map[string]int64{}, words: map[string]bool{}, gone: map[string]bool{}}, inWords(err)
 }
 
 // Rollback undoes the change.
@@ -196,6 +199,11 @@ func (c *Change) Add(ctx context.Context, tape int64, rows []Row) error {
 		}
 		byPart[part] = append(byPart[part], r)
 		c.count(part, at, 1, int64(r.Bytes))
+		for _, word := range r.Words {
+			if !c.w.words[word] && isWord(word) {
+				c.words[word] = true
+			}
+		}
 	}
 	columns := []string{"remote", "tape", "id", "date", "kind", "role", "author", "phase", "anchor", "sign", "bytes", "text", "line", "words"}
 	for part, list := range byPart {
@@ -233,14 +241,18 @@ func (c *Change) count(part string, at time.Time, entries, bytes int64) {
 
 // Drop removes the entries of a tape, and, with all, the tape. It returns how many entries were removed.
 func (c *Change) Drop(ctx context.Context, t Tape, all bool) (n int64, err error) {
-	rows, err := c.tx.Query(ctx, `WITH gone AS (DELETE FROM entries WHERE remote = $1 AND tape = $2 AND date >= $3 AND date <= $4 RETURNING date, bytes)
-		SELECT date_trunc('month', date, 'UTC'), count(*), sum(bytes) FROM gone GROUP BY 1`, c.w.remote, t.ID, t.Oldest, t.Newest)
+	rows, err := c.tx.Query(ctx, `WITH gone AS (DELETE FROM entries WHERE remote = $1 AND tape = $2 AND date >= $3 AND date <= $4 RETURNING date, bytes, words)
+		SELECT date_trunc('month', date, 'UTC'), count(*), sum(bytes), (SELECT array_agg(DISTINCT w) FROM gone, unnest(tsvector_to_array(words)) w) FROM gone GROUP BY 1`, c.w.remote, t.ID, t.Oldest, t.Newest)
 	if err != nil {
 		return 0, inWords(err)
 	}
 	var at time.Time
 	var entries, bytes int64
-	_, err = pgx.ForEachRow(rows, []any{&at, &entries, &bytes}, func() error {
+	var words []string
+	_, err = pgx.ForEachRow(rows, []any{&at, &entries, &bytes, &words}, func() error {
+		for _, word := range words {
+			c.gone[word] = c.gone[word] || isWord(word)
+		}
 		part, m := partOf(at.UTC())
 		c.count(part, m, -entries, -bytes)
 		n += entries
@@ -252,8 +264,11 @@ func (c *Change) Drop(ctx context.Context, t Tape, all bool) (n int64, err error
 	return n, inWords(err)
 }
 
-// Commit updates the counts of months, and commits the change.
+// Commit updates the counts of months and the table of words, and commits the change.
 func (c *Change) Commit(ctx context.Context) error {
+	if err := c.keepWords(ctx); err != nil {
+		return inWords(err)
+	}
 	for _, part := range slices.Sorted(maps.Keys(c.months)) {
 		m := c.months[part]
 		if _, err := c.tx.Exec(ctx, `INSERT INTO months (remote, month, part, entries, bytes) VALUES ($1, $2, $3, $4, $5)
@@ -267,6 +282,11 @@ func (c *Change) Commit(ctx context.Context) error {
 	for part, n := range c.added {
 		c.w.added[part] += n
 	}
+	const most = 1 << 20 // words in memory
+	if len(c.gone) > 0 || len(c.w.words) > most {
+		clear(c.w.words)
+	}
+	maps.Copy(c.w.words, c.words)
 	return nil
 }
 
@@ -295,7 +315,7 @@ func (d *DB) dropRemote(ctx context.Context, name string) error {
 	}
 	defer w.Close()
 	return inWords(pgx.BeginFunc(ctx, w.conn, func(tx pgx.Tx) error {
-		for _, rows := range []string{"entries WHERE remote", "tapes WHERE remote", "months WHERE remote", "remotes WHERE id"} {
+		for _, rows := range []string{"entries WHERE remote", "tapes WHERE remote", "months WHERE remote", "words WHERE remote", "remotes WHERE id"} {
 			if _, err := tx.Exec(ctx, `DELETE FROM `+rows+` = $1`, w.remote); err != nil {
 				return err
 			}

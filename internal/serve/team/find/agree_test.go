@@ -96,13 +96,18 @@ func TestAgree(t *testing.T) {
 			return phrases[0]
 		}
 		w := func() string { return vocabulary[r.IntN(len(vocabulary))] }
+		slip := func() string { // a word with a letter too many
+			word := []rune(w())
+			return string(word[:len(word)-1]) + "x" + string(word[len(word)-1:])
+		}
 		return [...]func() string{
+			slip, func() string { return slip() + " " + w() }, func() string { return "timeoutserver cachex " + w() }, func() string { return "HTTP2 snake " + slip() },
 			w, w, func() string { return w() + " " + w() }, func() string { return w() + " OR " + w() }, func() string { return w() + " -" + w() },
 			func() string { return `"` + w() + " " + w() + `"` }, func() string { return w()[:1] + "*" }, func() string { return w() + " " + w() + " " + w() },
-		}[r.IntN(8)]()
+		}[r.IntN(12)]()
 	}
 	for range testkit.Size(60, 600) {
-		q := index.Search{Text: ask(), Exact: r.IntN(4) == 0, AsSpelt: true, Newest: r.IntN(4) == 0, Query: repo.Query{Limit: repo.N(10)}}
+		q := index.Search{Text: ask(), Exact: r.IntN(4) == 0, Newest: r.IntN(4) == 0, Query: repo.Query{Limit: repo.N(10)}}
 		switch r.IntN(6) {
 		case 0:
 			q.Query.Kinds = []string{repo.KindMessage}
@@ -121,6 +126,9 @@ func TestAgree(t *testing.T) {
 		}
 		for _, h := range team.Hits {
 			got = append(got, fmt.Sprintf("%s@%d", h.Tape, h.ID))
+		}
+		if team.Some != local.Some || team.Instead != local.Instead {
+			t.Errorf("%q: the team answers %q (some %v), the workspace %q (%v)", q.Text, team.Instead, team.Some, local.Instead, local.Some)
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q newest %v, %+v:\nteam  %v\nlocal %v (%d matches)", q.Text, q.Newest, q.Query.Kinds, got, want, local.Matches)

@@ -67,6 +67,10 @@ func (r *rows) Authors(context.Context) ([]string, error) {
 	return []string{"Ada <ada@x>", "Bob <bob@x>"}, nil
 }
 
+func (r *rows) WordsFrom(context.Context, string, func(string)) error { return nil }
+
+func (r *rows) KnownWords(_ context.Context, words []string) ([]string, error) { return words, nil }
+
 func (r *rows) ByID(_ context.Context, ids []int64) (map[int64]db.Session, error) {
 	return map[int64]db.Session{7: {Remote: "shop", RemoteID: 1, Tape: db.Tape{ID: 7, Name: "main", Title: "A title"}}}, nil
 }

@@ -27,6 +27,8 @@ type Rows interface {
 	Entries(ctx context.Context, s db.Session, q db.Range, yield func(db.Stored) bool) error
 	Authors(ctx context.Context) ([]string, error)
 	ByID(ctx context.Context, ids []int64) (map[int64]db.Session, error)
+	WordsFrom(ctx context.Context, prefix string, yield func(word string)) error
+	KnownWords(ctx context.Context, words []string) ([]string, error)
 }
 
 // Source has the sessions that one user sees, and their entries. A [db.View] is one.
@@ -64,6 +66,11 @@ type Hit struct {
 type Result struct {
 	Hits []Hit
 	More bool // there are more than Hits
+	// Some says that a query of any words was answered, and that no entry has all of its words.
+	Some bool
+	// Instead is the query that was answered because no entry has some word of the original query; "" if that was
+	// answered.
+	Instead string
 }
 
 const (
@@ -126,7 +133,7 @@ func (f *finder) run(ctx context.Context) (*Result, error) {
 	}
 	anyWord := f.query.Any()
 	if anyWord == nil || f.s.Exact || f.s.AllWords {
-		return f.answer(ctx)
+		return f.strictly(ctx)
 	}
 	tries := []*query.Query{anyWord}
 	if anyWord.Single() {
@@ -136,8 +143,20 @@ func (f *finder) run(ctx context.Context) (*Result, error) {
 		tries = tries[:1]
 	}
 	var res *Result
-	for _, f.query = range tries {
-		if res, err = f.answer(ctx); err != nil || len(res.Hits) > 0 {
+	for i, q := range tries {
+		f.query = q
+		instead := ""
+		if i == len(tries)-1 && !f.s.AsSpelt {
+			if instead, err = f.tryNear(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if res, err = f.answer(ctx); err != nil {
+			return nil, err
+		}
+		if len(res.Hits) > 0 {
+			res.Instead = instead
+			res.Some, err = f.lacksAll(ctx)
 			break
 		}
 	}

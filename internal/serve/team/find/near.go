@@ -1,0 +1,120 @@
+package find
+
+import (
+	"context"
+	"slices"
+
+	"tape/internal/serve/team/db"
+	"tape/internal/store/relevance"
+	"tape/internal/text/near"
+)
+
+// tryNear replaces each word of a query of any words that no entry has by similar ones. It returns the query that is
+// answered instead, "" if that is the original one.
+func (f *finder) tryNear(ctx context.Context) (instead string, err error) {
+	from, parts := &words{ctx, f.rows}, !f.query.Single()
+	for _, feature := range f.query.Features() {
+		if !f.query.Plain(feature.ID) {
+			continue
+		}
+		words, err := f.similar(from, feature.ID, near.Most, parts)
+		if err != nil {
+			return "", err
+		}
+		if len(words) > 0 {
+			f.query = f.query.Instead(feature.ID, words)
+			instead = f.query.String()
+		}
+	}
+	return instead, nil
+}
+
+// similar returns words that are similar to one that no entry has.
+func (f *finder) similar(from *words, word string, most int, parts bool) ([]string, error) {
+	has, err := from.Count([]string{word})
+	if err != nil || has[0] > 0 {
+		return nil, err
+	}
+	list, err := near.Words(word, from, parts)
+	return near.Nearest(list, most), err
+}
+
+// strictly answers a query that means what it says. If no entry matches, it tries similar words.
+func (f *finder) strictly(ctx context.Context) (*Result, error) {
+	res, err := f.answer(ctx)
+	if err != nil || len(res.Hits) > 0 || f.s.Exact || f.s.AsSpelt {
+		return res, err
+	}
+	instead, from := f.query, &words{ctx, f.rows}
+	for _, word := range f.query.Words() {
+		if has, err := from.Count([]string{word}); err != nil {
+			return nil, err
+		} else if has[0] > 0 {
+			continue
+		}
+		list, err := f.similar(from, word, 1, false)
+		if err != nil || len(list) == 0 {
+			return res, err
+		}
+		instead = instead.Replace(word, list[0])
+	}
+	if instead == f.query {
+		return res, nil
+	}
+	f.query = instead
+	if res, err = f.answer(ctx); err == nil && len(res.Hits) > 0 {
+		res.Instead = instead.String()
+	}
+	return res, err
+}
+
+// lacksAll reports whether no entry has all words of a query of any words.
+func (f *finder) lacksAll(ctx context.Context) (bool, error) {
+	whole, parts := make([][]string, len(f.query.Asked())), make([][]string, len(f.query.Asked()))
+	for _, feature := range f.query.Every() {
+		list := parts
+		if feature.Whole {
+			list = whole
+		}
+		words, none := tsquery(feature.Expr)
+		if none {
+			words = quoted(relevance.Mark) // no entry has it
+		}
+		list[feature.Word] = append(list[feature.Word], words)
+	}
+	all := slices.Clone(f.filter)
+	for i := range whole {
+		if len(parts[i]) > 0 {
+			whole[i] = append(whole[i], and(parts[i]...))
+		}
+		all = append(all, or(whole[i]...))
+	}
+	list, err := f.rows.Find(ctx, db.Question{Words: and(all...), Tapes: f.tapes, Since: f.s.Query.Since, Until: f.s.Query.Until, Most: 1})
+	return len(list) == 0, err
+}
+
+// words is the words that one user sees.
+type words struct {
+	ctx  context.Context
+	rows Rows
+}
+
+func (w *words) Begin(prefix string, yield func(string)) error {
+	return w.rows.WordsFrom(w.ctx, prefix, yield)
+}
+
+func (w *words) Count(words []string) ([]int, error) {
+	known, err := w.rows.KnownWords(w.ctx, words)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int, len(words))
+	for _, word := range known {
+		found, _, err := w.rows.Count(w.ctx, quoted(word), mostCounted)
+		if err != nil {
+			return nil, err
+		}
+		out[slices.Index(words, word)] = int(found)
+	}
+	return out, nil
+}
