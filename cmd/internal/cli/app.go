@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,6 +49,8 @@ type App struct {
 
 	store *repo.Store
 
+	warned *sync.Map // the warnings of workspaces that were given
+
 	lockWait time.Duration // how long to wait for other writers; 0: the default
 }
 
@@ -59,7 +62,7 @@ func OS(version, commit string) *App {
 
 // Run runs the program with its arguments, its name not included, and returns its exit code.
 func Run(ctx context.Context, a *App, args []string) int {
-	a.Out = bufio.NewWriterSize(a.Stdout, 16<<10)
+	a.Out, a.warned = bufio.NewWriterSize(a.Stdout, 16<<10), &sync.Map{}
 	root := newRoot(a, args)
 	root.SetArgs(asQuestion(root, args))
 	root.SetOut(a.Out)
@@ -117,7 +120,17 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 }
 
 func (a *App) storeOptions() *repo.Options {
-	return &repo.Options{LockWait: a.lockWait, Warn: a.Warn, Now: a.Now, Attended: a.CanAsk()}
+	return &repo.Options{LockWait: a.lockWait, Warn: a.warnOnce, Now: a.Now, Attended: a.CanAsk()}
+}
+
+// warnOnce is Warn for what several readings of a workspace say. It may be called from several goroutines.
+func (a *App) warnOnce(text string) {
+	if a.warned != nil {
+		if _, known := a.warned.LoadOrStore(text, true); known {
+			return
+		}
+	}
+	a.Warn(text)
 }
 
 // workspaceDir returns the workspace that is named explicitly, or "".

@@ -19,12 +19,13 @@ type rmOptions struct {
 	app                         *App
 	purgeArchive, yes           bool
 	forget, remote, transcripts bool
+	dryRun                      bool
 }
 
 func newRmCmd(a *App) *cobra.Command {
 	o := &rmOptions{app: a}
 	cmd := &cobra.Command{
-		Use:        "rm NAME [--purge-archive] [--forget [--remote] [--transcripts]] [--yes]",
+		Use:        "rm NAME [--purge-archive] [--forget [--remote] [--transcripts] [--dry-run]] [--yes]",
 		SuggestFor: []string{"remove", "delete"},
 		Short:      "Remove a session",
 		Long: `Remove a session with its files, branch and tags. Its history becomes an archive, and tape restore
@@ -40,9 +41,10 @@ objects and the index, and stays away: imports, recordings and pulls leave it ou
 new NAME begins it again. The command names the files in which the agent itself still has the
 text, and asks whether to delete them, too; --transcripts deletes them without asking. --remote
 also deletes the session at all remotes; others are asked at their next pull. An interrupted
---forget is finished by the same command.`,
+--forget is finished by the same command. With --dry-run it says what would go, and removes nothing.`,
 		Example: `  tape rm review
   tape restore latest --tape review   # brings it back
+  tape rm 2 --forget --dry-run
   tape rm 2 --forget --remote`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: upTo(1, a.completeTapes()),
@@ -52,15 +54,17 @@ also deletes the session at all remotes; others are asked at their next pull. An
 	cmd.Flags().BoolVar(&o.forget, "forget", false, "remove it for good, and keep it away")
 	cmd.Flags().BoolVar(&o.remote, "remote", false, "with --forget: delete it at the remotes, too")
 	cmd.Flags().BoolVar(&o.transcripts, "transcripts", false, "with --forget: delete the agent's own files of the session, too")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "with --forget: say what would go, and remove nothing")
 	cmd.MarkFlagsMutuallyExclusive("forget", "purge-archive")
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd
 }
 
 func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) error {
-	if (o.remote || o.transcripts) && !o.forget {
-		return usagef("--remote and --transcripts go with --forget")
+	if (o.remote || o.transcripts || o.dryRun) && !o.forget {
+		return usagef("--remote, --transcripts and --dry-run go with --forget")
 	}
+	o.app.reads = o.dryRun
 	t, err := o.app.findTape(ctx, store, args[0])
 	if known, listErr := forgotten.Read((*workspace.Store)(store)); o.forget && errors.Is(err, repo.ErrNotFound) && known.Has(args[0]) {
 		return cmp.Or(listErr, o.runForget(ctx, store, args[0])) // finish an interrupted one
@@ -68,7 +72,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	if err != nil {
 		return err
 	}
-	if o.yes && (o.purgeArchive || o.forget) && t.Name() != args[0] {
+	if o.yes && !o.dryRun && (o.purgeArchive || o.forget) && t.Name() != args[0] {
 		return layout.Invalid("name it whole: "+shellWord(t.Name()), "%s is short for tape %s: --yes needs the whole name here", quoted(args[0]), quoted(t.Name()))
 	}
 	if o.forget {
@@ -107,7 +111,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 
 func (o *rmOptions) runForget(ctx context.Context, store *repo.Store, name string) error {
 	f := o.app.forgetting(store)
-	f.Name, f.Yes, f.AtRemotes, f.Transcripts = name, o.yes, o.remote, o.transcripts
+	f.Name, f.Yes, f.AtRemotes, f.Transcripts, f.DryRun = name, o.yes, o.remote, o.transcripts, o.dryRun
 	if t, err := store.Tape(ctx, name); err == nil && !o.yes {
 		facts, err := o.app.aboutTape(ctx, t)
 		if err != nil {

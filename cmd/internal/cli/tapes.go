@@ -15,6 +15,7 @@ import (
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/store/about"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -147,6 +148,7 @@ func (o *tapesOptions) run(ctx context.Context) error {
 	case listed:
 	case isFork(ctx, o.app.store, name): // forks are not in the list
 		o.app.PrintUnlessQuiet("the current one is the fork %s", quoted(name))
+	case slices.Contains((*workspace.Store)(o.app.store).LeftOut(), "tape/"+name): // it is damaged, which a warning says
 	case name == repo.DefaultTape:
 		o.app.PrintUnlessQuiet("the current tape is %s, which is empty", quoted(name))
 	}

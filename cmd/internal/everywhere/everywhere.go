@@ -55,7 +55,11 @@ func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f
 		case errors.Is(err, repo.ErrInvalid):
 			return nil, err
 		case !errors.Is(err, repo.ErrNotFound):
-			warn(fmt.Sprintf("the workspace %s is left out: %v", display.Line(dirs[i]), err))
+			text := fmt.Sprintf("the workspace %s is left out: %v", display.Line(dirs[i]), err)
+			if errors.Is(err, repo.ErrCorrupt) {
+				text += "; tape --workspace " + layout.ShellWord(dirs[i]) + " verify --repair mends what can be mended"
+			}
+			warn(text)
 		}
 		if first == nil {
 			first = err

@@ -32,6 +32,7 @@ type Forgetting struct {
 	Yes         bool // do not ask whether to remove it
 	AtRemotes   bool // delete it at the remotes, too
 	Transcripts bool // delete the agent's files, too
+	DryRun      bool // only say what would go
 
 	Derived func(ctx context.Context) error // as in purge.ForgetOptions
 }
@@ -53,6 +54,9 @@ func (o *Forgetting) Run(ctx context.Context) error {
 	at, err := o.remotes(ctx)
 	if err != nil {
 		return err
+	}
+	if o.DryRun {
+		return o.would(ctx, found, at, subagents)
 	}
 	if !o.Yes {
 		if err := o.ask(ctx, found.Files, at, len(subagents)); err != nil {
@@ -148,6 +152,59 @@ func (o *Forgetting) remotes(ctx context.Context) (names []string, err error) {
 		err = layout.Invalid("leave out --remote", "this workspace has no remote")
 	}
 	return names, err
+}
+
+// would says what would be removed, and removes nothing.
+func (o *Forgetting) would(ctx context.Context, found transcripts.Found, at, subagents []string) error {
+	entries := int64(0)
+	t, err := o.Store.Tape(ctx, o.Name)
+	if err != nil {
+		return err
+	}
+	sum, err := t.Summary(ctx)
+	if err != nil {
+		return err
+	}
+	entries = sum.Entries
+	forks, err := t.Forks(ctx)
+	if err != nil {
+		return err
+	}
+	var open []string
+	for _, f := range forks {
+		open = append(open, f.Name())
+	}
+	if o.JSON {
+		list := func(names []string) []string { return append([]string{}, names...) }
+		return o.Emit(stdio.Object{{"tape", o.Name}, {"forgotten", false}, {"entries", entries}, {"forks", list(open)}, {"subagents", list(subagents)},
+			{"transcripts", list(found.Files)}, {"programs", list(found.Programs)}, {"remotes", list(at)}, {"delete_transcripts", o.Transcripts}})
+	}
+	say := func(format string, args ...any) { o.PrintUnlessQuiet(format, args...) }
+	say("nothing is removed; without --dry-run, the session %s goes for good, with its %s and its archives", display.Quoted(o.Name), display.Entries(entries))
+	for _, name := range open {
+		say("  the fork %s goes", display.Quoted(name))
+	}
+	for _, name := range subagents {
+		say("  the session of its subagent %s goes", display.Quoted(name))
+	}
+	for _, path := range found.Files {
+		fate := "stays, and has the text: --transcripts deletes it"
+		if o.Transcripts {
+			fate = "is deleted"
+		}
+		say("  %s %s", display.Path(path, o.Where.User.Home), fate)
+	}
+	for _, program := range found.Programs {
+		say("  %s keeps it in its database", program)
+	}
+	for _, remote := range at {
+		say("  at %s it is deleted", display.Line(remote))
+	}
+	all, err := o.Store.Remotes(ctx)
+	if err == nil && len(at) == 0 && len(all) > 0 {
+		say("  remotes keep what was pushed: --remote deletes it there")
+	}
+	return err
 }
 
 // ask asks about everything before anything is done.
