@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -61,8 +62,8 @@ func definePreviewed[A any](name, description, properties string, required []str
 
 // Checked makes a tool refuse arguments that its schema does not allow, with an error that lists
 // the arguments. If the schema is not valid or has references, it accepts any. A string is
-// accepted as a number or boolean: models and comma commands write them so. A tool that panics
-// returns an error.
+// accepted as a number or boolean, or as a list or object that it has as JSON: models and comma
+// commands write them so. A tool that panics returns an error.
 func Checked(t hooks.Tool) hooks.Tool {
 	run, preview := t.Run, t.Preview
 	schema := sync.OnceValues(func() (*jsonschema.Resolved, error) {
@@ -74,6 +75,11 @@ func Checked(t hooks.Tool) hooks.Tool {
 		text, err := json.Marshal(&s)
 		if err == nil && (bytes.Contains(text, []byte(`"$ref"`)) || bytes.Contains(text, []byte(`"$dynamicRef"`))) {
 			err = errors.New("the schema has references")
+		}
+		for _, found := range typeNames.FindAllSubmatch(text, -1) { // int, str: Kuadrant/mcp-gateway#662
+			if name := string(found[1]); err == nil && !slices.Contains([]string{"string", "number", "integer", "boolean", "array", "object", "null"}, name) {
+				err = fmt.Errorf("the schema has the type %s", name)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -120,8 +126,10 @@ func Checked(t hooks.Tool) hooks.Tool {
 	return t
 }
 
-// validate checks arguments against a schema, and returns them with strings converted to numbers and
-// booleans where the schema has those.
+var typeNames = regexp.MustCompile(`"type":"([^"]*)"`)
+
+// validate checks arguments against a schema, and returns them with strings converted to what the schema has there:
+// numbers, booleans, lists and objects.
 func validate(s *jsonschema.Resolved, arguments json.RawMessage) (json.RawMessage, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(arguments, &members); err != nil || members == nil {
@@ -131,7 +139,7 @@ func validate(s *jsonschema.Resolved, arguments json.RawMessage) (json.RawMessag
 	for name, value := range members {
 		if p := s.Schema().Properties[name]; p != nil {
 			var text string
-			wanted := p.Type == "integer" || p.Type == "number" || p.Type == "boolean"
+			wanted := p.Type == "integer" || p.Type == "number" || p.Type == "boolean" || p.Type == "array" || p.Type == "object" // coder/coder#28044
 			if wanted && json.Unmarshal(value, &text) == nil && json.Valid([]byte(text)) {
 				members[name], changed = json.RawMessage(text), true
 			}

@@ -2,11 +2,15 @@ package tools
 
 import (
 	"bufio"
+	"context"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"tape/hooks"
 )
 
 // What a server sends in another form than the protocol's costs no more than itself. (kenn-io/msgvault#626,
@@ -58,5 +62,25 @@ func TestMendedOverHTTP(t *testing.T) {
 			t.Error(err)
 		}
 		s.Close()
+	}
+}
+
+// Arguments are checked leniently: what a schema means is not always what it says (Kuadrant/mcp-gateway#662), and models
+// write lists as texts (coder/coder#28044).
+func TestLenientArguments(t *testing.T) {
+	for _, c := range [][3]string{
+		{`{"type":"object","properties":{"n":{"type":"int"},"s":{"type":"str"}}}`, `{"n":1,"s":"x"}`, `{"n":1,"s":"x"}`},
+		{`{"type":"object","properties":{"list":{"type":"array","items":{"type":"string"}}}}`, `{"list":"[\"a\"]"}`, `{"list":["a"]}`},
+		{`{"type":"object","properties":{"o":{"type":"object"},"s":{"type":"string"}}}`, `{"o":"{\"a\":1}","s":"[1]"}`, `{"o":{"a":1},"s":"[1]"}`},
+		{`{"type":"object","properties":{"list":{"type":"array"}}}`, `{"list":"a, b"}`, ""},
+	} {
+		got := ""
+		tool := Checked(hooks.Tool{Name: "t", Schema: []byte(c[0]), Run: func(_ context.Context, _ hooks.ToolContext, arguments json.RawMessage) (string, error) {
+			got = string(arguments)
+			return "", nil
+		}})
+		if _, err := tool.Run(t.Context(), hooks.ToolContext{}, json.RawMessage(c[1])); got != c[2] || (err == nil) != (c[2] != "") {
+			t.Errorf("%s for %s: %s, %v, want %s", c[1], c[0], got, err, c[2])
+		}
 	}
 }
