@@ -43,6 +43,8 @@ type hitSession struct {
 const hitsOfSession = 5
 
 type hitView struct {
+	Tape    string // the session's, or that of a fork or subagent
+	Other   bool   // it is not the session's
 	Kind    string
 	ID      int64
 	Date    time.Time
@@ -55,6 +57,8 @@ type filterView struct{ Label, Name, Value, Example string }
 
 type searchPage struct {
 	Q, Tape, Instead        string
+	Some                    bool     // no entry has all words
+	Lacks                   []string // the words that the best hit lacks
 	TapeTitle               string
 	Agent, Project          string
 	Filters                 []filterView
@@ -93,21 +97,26 @@ func (s *View) search(r *request) error {
 	if err != nil {
 		return err
 	}
-	d.Instead, d.Matches, d.Exact = found.Instead, found.Matches, found.Exact
+	d.Instead, d.Matches, d.Exact, d.Some = found.Instead, found.Matches, found.Exact, found.Some
+	if len(found.Hits) > 0 {
+		d.Lacks = found.Hits[0].Lacks
+	}
 	d.count(found, v)
 	d.addHits(found.Hits[:min(len(found.Hits), hitsShown)], found.About)
 	return s.show(r, "search", "Search: "+d.Q, d)
 }
 
-// addHits groups hits by their sessions. Within one, they are in the order of the session.
+// addHits groups hits by their sessions, to which forks and subagents belong. Within one, they are in the order of the
+// session.
 func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 	known := map[string]*hitSession{} // by link
 	for _, h := range hits {
-		key := h.Workspace + "/t/" + h.Tape
+		session := cmp.Or(h.Session, h.Tape)
+		key := h.Workspace + "/t/" + session
 		one := known[key]
 		if one == nil {
 			a := facts[key]
-			one = &hitSession{Base: h.Workspace, Tape: h.Tape, Title: cmp.Or(labelOf(a), h.Tape), Project: a.ProjectName(), Agent: a.Agent, Date: a.Updated}
+			one = &hitSession{Base: h.Workspace, Tape: session, Title: cmp.Or(labelOf(a), session), Project: a.ProjectName(), Agent: a.Agent, Date: a.Updated}
 			known[key] = one
 			d.Sessions = append(d.Sessions, one)
 		}
@@ -116,10 +125,12 @@ func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 			continue
 		}
 		date, _ := h.Time() // zero: no date is shown
-		one.Hits = append(one.Hits, hitView{kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar, markWords(h.Snippet, h.Spans)})
+		one.Hits = append(one.Hits, hitView{h.Tape, h.Tape != session, kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar, markWords(h.Snippet, h.Spans)})
 	}
 	for _, one := range d.Sessions {
-		slices.SortFunc(one.Hits, func(a, b hitView) int { return cmp.Compare(a.ID, b.ID) })
+		slices.SortFunc(one.Hits, func(a, b hitView) int {
+			return cmp.Or(cmp.Compare(a.Tape, b.Tape), cmp.Compare(a.ID, b.ID))
+		})
 	}
 }
 

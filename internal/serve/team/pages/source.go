@@ -133,7 +133,7 @@ func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*we
 			return nil, err
 		}
 	}
-	out := &web.Found{Result: &index.Result{Exact: !res.More}, About: map[string]about.Tape{}, More: res.More}
+	out := &web.Found{Result: &index.Result{Exact: !res.More, Some: res.Some, Instead: res.Instead}, About: map[string]about.Tape{}, More: res.More}
 	for _, h := range res.Hits {
 		one := h.Hit
 		one.Workspace = s.baseOf(h.Session.Remote)
