@@ -24,6 +24,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/keys"
+	"tape/repo/view"
 )
 
 // Server is an MCP server in the settings. It has a command or an address; with both, the address is used. Env is
@@ -90,10 +91,14 @@ func (s *server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	client := mcp.NewClient(&mcp.Implementation{Name: "tape", Version: "1"}, &mcp.ClientOptions{
 		Capabilities:           &mcp.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) { s.changed.Store(true) }})
-	session, err := client.Connect(ctx, transport, nil)
+	var options *mcp.ClientSessionOptions
+	if s.URL == "" { // a program may leave server/discover, which newer versions begin with, without an answer
+		options = &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"}
+	}
+	session, err := client.Connect(ctx, transport, options)
 	if err != nil {
 		ended()
-		if errors.Is(err, mcp.ErrConnectionClosed) {
+		if errors.Is(err, mcp.ErrConnectionClosed) || strings.HasSuffix(err.Error(), "EOF") {
 			err = errors.New("it has ended")
 		}
 		return nil, fmt.Errorf("it did not start: %w%s", err, s.stderr)
@@ -262,7 +267,12 @@ func (s *server) list(ctx context.Context, session *mcp.ClientSession) error {
 			s.log.Warn("a tool of an MCP server cannot be used", "server", s.name, "tool", clip(t.Name, 100), "schema_bytes", len(raw))
 			continue
 		}
-		offered = append(offered, Checked(hooks.Tool{Name: s.name + "." + t.Name, Description: clip(t.Description, maxDescription), Schema: raw,
+		name := s.name + "." + t.Name
+		if other, ok := Find(offered, view.ToolName(name)); ok {
+			s.problem(fmt.Sprintf("the tool %s of the MCP server %s cannot be used: its name is that of %s to the model", clip(t.Name, 100), s.name, clip(other.Name, 100)))
+			continue
+		}
+		offered = append(offered, Checked(hooks.Tool{Name: name, Description: clip(t.Description, maxDescription), Schema: raw,
 			Run: func(ctx context.Context, _ hooks.ToolContext, arguments json.RawMessage) (string, error) {
 				return s.call(ctx, t.Name, arguments)
 			}}))

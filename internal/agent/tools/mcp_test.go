@@ -298,3 +298,22 @@ func TestMCPBanner(t *testing.T) {
 		t.Errorf("the problems are told again: %q", list)
 	}
 }
+
+// Two tools of a server that a model cannot tell apart are one, and the person is told.
+func TestMCPSameNames(t *testing.T) {
+	t.Parallel()
+	answers := `while read -r a; do
+	id=$(echo "$a" | sed 's/.*"id":\([0-9]*\).*/\1/')
+	case "$a" in
+	*'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":"2024-11-05","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"1"}}}';;
+	*tools/list*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"tools":[{"name":"a b","inputSchema":{"type":"object"}},{"name":"a.b","inputSchema":{"type":"object"}}]}}';;
+	esac
+done`
+	e := newEnv(t, func(o *Options) {
+		o.Servers = map[string]Server{"s": {Command: "sh", Args: []string{"-c", answers}}}
+	})
+	_, first := Find(e.All(t.Context()), "s.a b")
+	if list := e.Problems(); !first || len(list) != 1 || !strings.Contains(list[0], "the tool a.b of the MCP server s cannot be used: its name is that of s.a b") {
+		t.Errorf("the first is there: %v; the problems are %q", first, list)
+	}
+}
