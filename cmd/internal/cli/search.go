@@ -52,7 +52,8 @@ Words such as "the" and "why" do not count unless there are no others, so a ques
 asked as it comes to mind. A word that no entry has counts as up to three similar words, and
 tape says so; an identifier, a path and a run of Chinese also count by their parts. With
 --all-words an entry needs all words; quotes, a dash and OR mean what they say, and one word
-alone finds only that word. Hits come session by session, three of each, the session with
+alone finds only that word. In a question (it begins with a word such as why or how, or ends
+with ?) quotes, dashes and flags of other programs belong to what is asked. Hits come session by session, three of each, the session with
 the best three first; messages rank above tool output, new entries above old ones.
 
   why did the install fail   entries with install or fail; best those with both
@@ -81,6 +82,7 @@ For text artifacts, the first 256 KiB are searched with the entries that refer t
 --substring and --regex search only the entries.`,
 		Example: `  tape search timeout
   tape search why did the fish install fail on fresh machines --all-tapes
+  tape search how did we fix the --watch flag
   tape search '"connection reset" -test' --kind message
   tape search 数据库 --all-tapes
   tape search --regex 'E_[A-Z]+_\d+' --after implement

@@ -13,7 +13,7 @@ import (
 type cursor struct {
 	Of    string   `json:"o"` // the tool
 	Tape  string   `json:"t,omitempty"`
-	From  int64    `json:"f,omitempty"` // the next entry or phase; in a list of sessions, when the last one began (for a team: was updated), in microseconds
+	From  int64    `json:"f,omitempty"` // the next entry or phase; in a list of sessions, when the last one began, in microseconds
 	Last  string   `json:"l,omitempty"` // the name of that last session (for a team: its id)
 	Kinds []string `json:"k,omitempty"`
 

@@ -156,7 +156,7 @@ func (t *team) list(ctx context.Context, _ call, a listArgs) (string, error) {
 	if at.Tape != "" {
 		return t.anchors(ctx, at, limit)
 	}
-	choice := db.Choice{Listed: true, Most: limit + 1}
+	choice := db.Choice{Listed: true, Begun: true, Most: limit + 1} // none is lost that grows between two pages
 	if at.Last != "" {
 		date := time.UnixMicro(at.From).UTC()
 		choice.AfterTime = &date
@@ -180,8 +180,8 @@ func (t *team) list(ctx context.Context, _ call, a listArgs) (string, error) {
 			if i > 0 {
 				last := all[i-1]
 				from := int64(0)
-				if last.Updated != nil {
-					from = last.Updated.UnixMicro()
+				if last.Started != nil {
+					from = last.Started.UnixMicro()
 				}
 				out.end("next_cursor: %s", cursor{Of: at.Of, From: from, Last: fmt.Sprint(last.ID)})
 			}

@@ -33,20 +33,26 @@ type Choice struct {
 	Whole    bool     // without subagents, which belong to the session that started them
 	Skip     int      // how many to leave out at the beginning
 
-	// The last session of the previous page, its Updated and ID. nil: there is none.
+	Begun    bool     // in the order of their beginnings, which stays the same while sessions grow
+
+	// The last session of the previous page, its Updated (with Begun, Started) and ID. nil: there is none.
 	AfterTime *time.Time
 	AfterID   int64
 	Most      int // how many at most
 }
 
-// Sessions lists sessions, those with the newest entries first.
+// Sessions lists sessions, those with the newest entries first; with c.Begun, the newest first.
 func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error) {
 	if c.Remote != "" {
 		v = v.only(c.Remote)
 	}
+	at := "coalesce(updated, 'epoch')"
+	if c.Begun {
+		at = "coalesce(started, 'epoch')"
+	}
 	return v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes t WHERE `+chosen+`
-		AND ($14::timestamptz IS NULL OR (coalesce(updated, 'epoch'), -id) < ($14, -$15::bigint))
-		ORDER BY coalesce(updated, 'epoch') DESC, id OFFSET $16 LIMIT $17`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
+		AND ($14::timestamptz IS NULL OR (`+at+`, -id) < ($14, -$15::bigint))
+		ORDER BY `+at+` DESC, id OFFSET $16 LIMIT $17`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
 }
 
 // chosen is a Choice as a condition in SQL. Choice.args has its parameters from $2 on.
