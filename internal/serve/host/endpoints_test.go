@@ -470,3 +470,19 @@ func TestResultsSetState(t *testing.T) {
 	other := p.run(api.RunRequest{Conversation: "c", Scopes: []string{"history.page"}})
 	p.as(other.Token).fails(403, "forbidden", "POST", "/runs/"+other.RunID+"/results", batch)
 }
+
+// TestBegin: the admin begins a conversation without a run, and writes to it; a run cannot.
+func TestBegin(t *testing.T) {
+	p := newPeer(t)
+	p.fails(404, "not_found", "POST", "/tapes/support/entries", `{"entries":[{"kind":"message","payload":{"role":"user","content":"hello"}}]}`)
+	for _, created := range []bool{true, false} {
+		var got api.Begun
+		p.want(200, "PUT", "/tapes/support", nil, &got)
+		if got.ConversationID != "support" || got.Created != created {
+			t.Errorf("it is %+v, want created %v", got, created)
+		}
+	}
+	p.want(201, "POST", "/tapes/support/entries", `{"entries":[{"kind":"message","payload":{"role":"user","content":"hello"}}]}`, nil)
+	p.as(p.run(api.RunRequest{Conversation: "c"}).Token).fails(403, "forbidden", "PUT", "/tapes/other", nil)
+	p.fails(404, "not_found", "PUT", "/tapes/support%2Ftry", nil)
+}

@@ -82,6 +82,7 @@ func tapeRoutes() []route {
 	return []route{
 		{Method: "GET", Path: "/tapes", Summary: "List the tapes that the caller may see", Scope: "history.page", Answer: typeOf[api.TapeList](), Do: tapes,
 			Query: []param{{"after_cursor", "string", "for the next page"}, {"limit", "integer", "at most 100"}}},
+		{Method: "PUT", Path: "/tapes/{tape}", Summary: "Begin a conversation, without a run; one that exists stays as it is", Admin: true, Answer: typeOf[api.Begun](), Do: beginConversation},
 		{Method: "GET", Path: "/tapes/{tape}/anchors", Summary: "List the anchors of a tape", Scope: "history.page", Answer: typeOf[api.AnchorList](), Do: anchors},
 		{Method: "GET", Path: "/tapes/{tape}/context", Summary: "Get the messages for the next model call", Scope: "history.page", Answer: typeOf[api.ContextAnswer](), Do: tapeContext,
 			Query: []param{{"max_tokens", "integer", "default 8000, at most 200000"}}},

@@ -54,6 +54,24 @@ func (c *request) writeRequest(q any) (t access, data []byte, key string, err er
 	return t, data, key, err
 }
 
+// beginConversation makes the tape of a conversation, so that the admin can write to it before any run.
+func beginConversation(c *request) (any, error) {
+	name := c.r.PathValue("tape")
+	c.resource = name
+	if c.s.own.IsOwn(name) {
+		return nil, api.NotFound("tape")
+	}
+	_, err := c.s.Store.Tape(c.ctx(), name)
+	isNew := errors.Is(err, repo.ErrNotFound)
+	if err == nil || isNew {
+		err = c.s.own.EnsureConversation(c.ctx(), name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return api.Begun{ConversationID: name, Created: isNew}, nil
+}
+
 func appendEntries(c *request) (any, error) {
 	var q api.AppendRequest
 	t, data, key, err := c.writeRequest(&q)

@@ -17,6 +17,12 @@ type TapeList struct {
 	HasMore    bool       `json:"has_more"`
 }
 
+// Begun says which conversation there is now.
+type Begun struct {
+	ConversationID string `json:"conversation_id"`
+	Created        bool   `json:"created" jsonschema:"false: it existed already"`
+}
+
 // AnchorItem is an anchor with its phase.
 type AnchorItem struct {
 	Name    string          `json:"name"`
