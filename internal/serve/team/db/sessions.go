@@ -33,7 +33,7 @@ type Choice struct {
 	Whole    bool     // without subagents, which belong to the session that started them
 	Skip     int      // how many to leave out at the beginning
 
-	Begun    bool     // in the order of their beginnings, which stays the same while sessions grow
+	Begun bool // in the order of their beginnings, which stays the same while sessions grow
 
 	// The last session of the previous page, its Updated (with Begun, Started) and ID. nil: there is none.
 	AfterTime *time.Time

@@ -54,11 +54,17 @@ func (r *source) weigh(ctx context.Context) (terms []relevance.Term, err error) 
 	return terms, nil
 }
 
-// count returns how many entries have some words. Above mostCounted, it is an estimate.
-func (r *source) count(ctx context.Context, words string) (int, error) {
-	found, among, err := r.rows.Count(ctx, words, mostCounted)
+// count returns how many entries have some words. Above mostCounted, it is an estimate. It asks the database once.
+func (f *finder) count(ctx context.Context, words string) (int, error) {
+	if n, known := f.counts[words]; known {
+		return n, nil
+	}
+	found, among, err := f.rows.Count(ctx, words, mostCounted)
 	if found >= mostCounted && among > 0 { // suppose that they are as frequent in older entries
-		found = int64(float64(found) * r.corpus.Entries / float64(among))
+		found = int64(float64(found) * f.corpus.Entries / float64(among))
+	}
+	if err == nil {
+		f.counts[words] = int(found)
 	}
 	return int(found), err
 }

@@ -96,7 +96,7 @@ func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Res
 	if s.Context > 0 || s.Count || s.Query.Phase != "" || s.Query.After != "" {
 		return nil, layout.Invalid("read the session around a hit", "a team search returns only hits: it cannot count all matches, show neighbours or look at anchors")
 	}
-	f := &finder{rows: rows, s: s, tapes: tapes, limit: mostLimit, query: query.Parse(s.Text, query.Options{Exact: s.Exact})}
+	f := &finder{rows: rows, counts: map[string]int{}, s: s, tapes: tapes, limit: mostLimit, query: query.Parse(s.Text, query.Options{Exact: s.Exact})}
 	if s.Query.Limit != nil {
 		f.limit = min(*s.Query.Limit, mostLimit)
 	}
@@ -116,6 +116,7 @@ type finder struct {
 
 	filter []string // terms that an entry must have, as parts of a tsquery
 	corpus relevance.Corpus
+	counts map[string]int // of entries with some words
 }
 
 func (f *finder) run(ctx context.Context) (*Result, error) {

@@ -12,7 +12,7 @@ import (
 // tryNear replaces each word of a query of any words that no entry has by similar ones. It returns the query that is
 // answered instead, "" if that is the original one.
 func (f *finder) tryNear(ctx context.Context) (instead string, err error) {
-	from, parts := &words{ctx, f.rows}, !f.query.Single()
+	from, parts := &words{ctx, f}, !f.query.Single()
 	for _, feature := range f.query.Features() {
 		if !f.query.Plain(feature.ID) {
 			continue
@@ -31,8 +31,8 @@ func (f *finder) tryNear(ctx context.Context) (instead string, err error) {
 
 // similar returns words that are similar to one that no entry has.
 func (f *finder) similar(from *words, word string, most int, parts bool) ([]string, error) {
-	has, err := from.Count([]string{word})
-	if err != nil || has[0] > 0 {
+	has, err := f.count(from.ctx, quoted(word))
+	if err != nil || has > 0 {
 		return nil, err
 	}
 	list, err := near.Words(word, from, parts)
@@ -45,11 +45,11 @@ func (f *finder) strictly(ctx context.Context) (*Result, error) {
 	if err != nil || len(res.Hits) > 0 || f.s.Exact || f.s.AsSpelt {
 		return res, err
 	}
-	instead, from := f.query, &words{ctx, f.rows}
+	instead, from := f.query, &words{ctx, f}
 	for _, word := range f.query.Words() {
-		if has, err := from.Count([]string{word}); err != nil {
+		if has, err := f.count(ctx, quoted(word)); err != nil {
 			return nil, err
-		} else if has[0] > 0 {
+		} else if has > 0 {
 			continue
 		}
 		list, err := f.similar(from, word, 1, false)
@@ -95,8 +95,8 @@ func (f *finder) lacksAll(ctx context.Context) (bool, error) {
 
 // words is the words that one user sees.
 type words struct {
-	ctx  context.Context
-	rows Rows
+	ctx context.Context
+	*finder
 }
 
 func (w *words) Begin(prefix string, yield func(string)) error {
@@ -110,11 +110,11 @@ func (w *words) Count(words []string) ([]int, error) {
 	}
 	out := make([]int, len(words))
 	for _, word := range known {
-		found, _, err := w.rows.Count(w.ctx, quoted(word), mostCounted)
+		found, err := w.count(w.ctx, quoted(word))
 		if err != nil {
 			return nil, err
 		}
-		out[slices.Index(words, word)] = int(found)
+		out[slices.Index(words, word)] = found
 	}
 	return out, nil
 }
