@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -98,7 +99,7 @@ func (s *server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	session, err := client.Connect(ctx, transport, options)
 	if err != nil {
 		ended()
-		if errors.Is(err, mcp.ErrConnectionClosed) || strings.HasSuffix(err.Error(), "EOF") {
+		if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, syscall.EPIPE) || strings.HasSuffix(err.Error(), "EOF") || strings.HasSuffix(err.Error(), "broken pipe") {
 			err = errors.New("it has ended")
 		}
 		return nil, fmt.Errorf("it did not start: %w%s", err, s.stderr)
