@@ -15,7 +15,7 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
-	"tape/internal/serve/host/pages"
+
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -257,11 +257,11 @@ func (c *request) maskedContent(t access, a *repo.ArtifactInfo, run string, cont
 }
 
 func (c *request) contentPart(a repo.ArtifactInfo, content io.ReadSeeker) (any, error) {
-	offset, err := pages.Number(c.param, "offset", 0, a.Size)
+	offset, err := numberOf(c.param, "offset", 0, a.Size)
 	if err != nil {
 		return nil, err
 	}
-	length, err := pages.Number(c.param, "length", maxRead, maxRead)
+	length, err := numberOf(c.param, "length", maxRead, maxRead)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,7 @@ import (
 
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/auditlog"
-	"tape/internal/serve/host/own"
+
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -52,7 +51,7 @@ func TestAuditOfEveryCall(t *testing.T) {
 	a.want(200, "POST", "/runs/"+run.RunID+"/results", `{"results":[{"sequence":1,"type":"run.completed","data":{}}]}`, nil)
 	want++
 	seen := map[string]int{}
-	for e, err := range tapeOf(t, p.s.Store, own.Audit).Entries(t.Context(), repo.Query{Kinds: []string{"audit"}}) {
+	for e, err := range tapeOf(t, p.s.Store, auditTape).Entries(t.Context(), repo.Query{Kinds: []string{"audit"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +66,7 @@ func TestAuditOfEveryCall(t *testing.T) {
 		if jsonl.GetString(e.Payload, "run_id") != run.RunID {
 			continue
 		}
-		var r auditlog.Record
+		var r auditRecord
 		if err := json.Unmarshal(e.Payload, &r); err != nil {
 			t.Fatal(err)
 		}
@@ -86,13 +85,13 @@ func TestAuditOfEveryCall(t *testing.T) {
 }
 
 // audited returns the records of the audit, the oldest first.
-func (p *peer) audited() (out []auditlog.Record) {
+func (p *peer) audited() (out []auditRecord) {
 	p.t.Helper()
 	if err := p.s.audit.Flush(p.t.Context()); err != nil {
 		p.t.Fatal(err)
 	}
-	for e, err := range tapeOf(p.t, p.s.Store, own.Audit).Entries(p.t.Context(), repo.Query{Kinds: []string{auditlog.Kind}}) {
-		var r auditlog.Record
+	for e, err := range tapeOf(p.t, p.s.Store, auditTape).Entries(p.t.Context(), repo.Query{Kinds: []string{auditKind}}) {
+		var r auditRecord
 		if err == nil {
 			err = json.Unmarshal(e.Payload, &r)
 		}
@@ -133,7 +132,7 @@ func TestRefusalsShareRecords(t *testing.T) {
 		p.as("guess").fails(401, "unauthorized", "GET", "/history", nil)
 	}
 	*p.now = p.now.Add(time.Hour)
-	if all := p.audited(); !slices.ContainsFunc(all, func(r auditlog.Record) bool { return r.By == "unknown" && r.Count == 3 }) {
+	if all := p.audited(); !slices.ContainsFunc(all, func(r auditRecord) bool { return r.By == "unknown" && r.Count == 3 }) {
 		t.Errorf("no record of 3 further refusals: %+v", all)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/pages"
+
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -60,7 +60,7 @@ func TestAnchorsArePages(t *testing.T) {
 		for _, a := range got.Items {
 			size += len(a.State)
 		}
-		if size > pages.MaxBytes || !got.HasMore || len(got.Items) < 10 || got.Items[len(got.Items)-1].Name != "h19" {
+		if size > maxPageBytes || !got.HasMore || len(got.Items) < 10 || got.Items[len(got.Items)-1].Name != "h19" {
 			t.Errorf("thread %q: %d anchors with %d bytes, more: %t", thread, len(got.Items), size, got.HasMore)
 		}
 		r.want(http.StatusCreated, "POST", "/tapes/c"+thread+"/fork", `{"name":"f","at":"h0"}`, nil)

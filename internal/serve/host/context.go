@@ -7,7 +7,7 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/pages"
+
 	"tape/internal/serve/host/runs"
 	"tape/internal/serve/host/start"
 	"tape/internal/serve/host/transcript"
@@ -48,11 +48,11 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 			out.State[key] = value.JSON
 		}
 	}
-	last, more, err := c.scan(t, pages.Page{Limit: policy.MaxInlineEvents + 1}, transcript.Has)
+	last, more, err := c.scan(t, page{Limit: policy.MaxInlineEvents + 1}, transcript.Has)
 	if err != nil {
 		return out, err
 	}
-	end, _, err := c.scan(access{Tape: t.Tape, unmasked: true}, pages.Page{Limit: 1}, all)
+	end, _, err := c.scan(access{Tape: t.Tape, unmasked: true}, page{Limit: 1}, all)
 	if err != nil || len(end) == 0 {
 		return out, err
 	}
@@ -61,9 +61,9 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 	if len(last) > 0 {
 		out.Context.TranscriptSeq = last[0].ID
 	}
-	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e pages.Entry) bool { return e.ID < r.StartSeq && e.ID > 1 })
+	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e pageEntry) bool { return e.ID < r.StartSeq && e.ID > 1 })
 	if more && !out.Context.HasHistoryBefore { // the start is repeated, and the run itself has written all of last
-		before, _, err := c.scan(t, pages.Page{At: cursors.Position{ID: r.StartSeq}, Limit: 1}, func(e repo.Entry) bool { return e.ID > 1 && transcript.Has(e) })
+		before, _, err := c.scan(t, page{At: cursors.Position{ID: r.StartSeq}, Limit: 1}, func(e repo.Entry) bool { return e.ID > 1 && transcript.Has(e) })
 		if err != nil {
 			return out, err
 		}
@@ -74,7 +74,7 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 }
 
 // bootstrap returns the part of the history that a manifest asks for, the oldest first.
-func (c *request) bootstrap(t access, p api.InlinePolicy, last []pages.Entry, r *runs.Run) ([]api.Item, error) {
+func (c *request) bootstrap(t access, p api.InlinePolicy, last []pageEntry, r *runs.Run) ([]api.Item, error) {
 	var summary *api.Item
 	if start.WantsSummary(p) {
 		var err error

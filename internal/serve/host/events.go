@@ -15,7 +15,7 @@ import (
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
-	"tape/internal/serve/host/pages"
+
 	"tape/internal/serve/host/runs"
 	"tape/internal/serve/host/transcript"
 	"tape/internal/text/jsonl"
@@ -52,7 +52,7 @@ func events(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := pages.Parse(c.param, c.s.cursors, query)
+	p, err := parsePage(c.param, c.s.cursors, query)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func events(c *request) (any, error) {
 	return out, nil
 }
 
-func (s *Server) event(t access, e pages.Entry, query string) api.EventItem {
+func (s *Server) event(t access, e pageEntry, query string) api.EventItem {
 	return transcript.Event(t.Name(), e.Entry, s.cursors.At(query, e.At))
 }
 
@@ -89,7 +89,7 @@ func oneEvent(c *request) (any, error) {
 	if err != nil || id < 1 {
 		return nil, api.NotFound("event")
 	}
-	got, _, err := c.scan(t, pages.Page{At: cursors.Position{ID: id - 1}, Forward: true, Limit: 1}, all)
+	got, _, err := c.scan(t, page{At: cursors.Position{ID: id - 1}, Forward: true, Limit: 1}, all)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func eventStream(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.stream(t, pages.Page{Query: query}, keep, nil)
+	return c.stream(t, page{Query: query}, keep, nil)
 }
 
 // runEvents streams the entries of one run.
@@ -115,7 +115,7 @@ func runEvents(c *request) (any, error) {
 		return nil, err
 	}
 	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, lanes.MetaRun) == r.ID }
-	return c.stream(t, pages.Page{Query: cursors.Query("run", r.ID, t.Branch()), At: cursors.Position{ID: r.StartSeq - 1}}, keep, func() bool {
+	return c.stream(t, page{Query: cursors.Query("run", r.ID, t.Branch()), At: cursors.Position{ID: r.StartSeq - 1}}, keep, func() bool {
 		if r.Due(c.s.Now()) {
 			if err := c.s.expire(c.ctx(), r); err != nil {
 				c.s.Log.Error("a run's end was not recorded", "run", r.ID, "error", err)
@@ -136,7 +136,7 @@ const (
 // stream sends entries as they come, beginning after the last one that the client has, until the client goes
 // or the server ends. If ended is not nil, the stream also ends once that is true and all entries are sent;
 // otherwise it ends with the run that asked. It has one page in memory at a time.
-func (c *request) stream(t access, p pages.Page, keep func(repo.Entry) bool, ended func() bool) (any, error) {
+func (c *request) stream(t access, p page, keep func(repo.Entry) bool, ended func() bool) (any, error) {
 	last := c.r.Header.Get("Last-Event-ID")
 	if last == "" {
 		last = c.param("after_cursor")
@@ -176,7 +176,7 @@ func (c *request) stream(t access, p pages.Page, keep func(repo.Entry) bool, end
 	return nil, nil
 }
 
-func (c *request) follow(t access, p pages.Page, keep func(repo.Entry) bool, ended func() bool, write func(...[]byte) error) error {
+func (c *request) follow(t access, p page, keep func(repo.Entry) bool, ended func() bool, write func(...[]byte) error) error {
 	lastSent := time.Now()
 	for stamp := ""; ; {
 		last := ended != nil && ended() // this round is the last
@@ -189,7 +189,7 @@ func (c *request) follow(t access, p pages.Page, keep func(repo.Entry) bool, end
 		}
 		wait := pollEvery
 		for more := now != stamp || now == ""; more; {
-			var got []pages.Entry
+			var got []pageEntry
 			var seen repo.Entry
 			if c.alone = false; c.acquire(admission.PageWork) != nil {
 				return nil // the client has gone
@@ -208,7 +208,7 @@ func (c *request) follow(t access, p pages.Page, keep func(repo.Entry) bool, end
 			if err != nil {
 				return err
 			}
-			done, ok := c.s.limits.Answer(3 * pages.SizeOf(got)) // stored, and as JSON
+			done, ok := c.s.limits.Answer(3 * sizeOfPage(got)) // stored, and as JSON
 			c.release()
 			if !ok { // slow readers have all the memory: read the page again later
 				now, last, wait = "", false, busyWait
@@ -246,7 +246,7 @@ func (c *request) follow(t access, p pages.Page, keep func(repo.Entry) bool, end
 }
 
 // send writes a page of a stream.
-func (c *request) send(t access, p *pages.Page, got []pages.Entry, write func(...[]byte) error) error {
+func (c *request) send(t access, p *page, got []pageEntry, write func(...[]byte) error) error {
 	for _, e := range got {
 		data, err := json.Marshal(c.s.event(t, e, p.Query))
 		if err != nil {

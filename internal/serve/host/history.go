@@ -7,7 +7,7 @@ import (
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
-	"tape/internal/serve/host/pages"
+
 	"tape/internal/serve/host/transcript"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -19,8 +19,8 @@ func (t access) inThread(e repo.Entry) bool {
 }
 
 // view returns an entry as the caller sees it.
-func (c *request) view(t access, e repo.Entry) pages.Entry {
-	out := pages.Entry{Entry: e, At: c.s.cursors.PositionOf(e)}
+func (c *request) view(t access, e repo.Entry) pageEntry {
+	out := pageEntry{Entry: e, At: c.s.cursors.PositionOf(e)}
 	if !t.unmasked {
 		out.Entry = c.s.mask.Entry(e, mask.ArtifactsOf(c.ctx(), t.Tape))
 	}
@@ -32,12 +32,12 @@ func all(repo.Entry) bool { return true }
 
 // scan reads a page of the entries that keep accepts, and reports whether there are more. keep gets entries as
 // they are stored, not masked.
-func (c *request) scan(t access, p pages.Page, keep func(repo.Entry) bool) ([]pages.Entry, bool, error) {
+func (c *request) scan(t access, p page, keep func(repo.Entry) bool) ([]pageEntry, bool, error) {
 	rev, err := c.s.Store.Revision(c.ctx(), t.Tape, "")
 	if err != nil {
 		return nil, false, err
 	}
-	r := pages.Reader{Signer: c.s.cursors, Check: c.checkMemory, View: func(e repo.Entry) pages.Entry { return c.view(t, e) }}
+	r := pageReader{Signer: c.s.cursors, Check: c.checkMemory, View: func(e repo.Entry) pageEntry { return c.view(t, e) }}
 	return r.Read(c.ctx(), rev, p, func(e repo.Entry) bool { return keep(e) && t.inThread(e) })
 }
 
@@ -46,11 +46,11 @@ func history(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := pages.Parse(c.param, c.s.cursors, cursors.Query("history", t.Branch(), t.thread))
+	p, err := parsePage(c.param, c.s.cursors, cursors.Query("history", t.Branch(), t.thread))
 	if err != nil {
 		return nil, err
 	}
-	binary, err := pages.Flag(c.param, "include_attachments")
+	binary, err := flagOf(c.param, "include_attachments")
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func history(c *request) (any, error) {
 }
 
 // item returns an entry as an item of the transcript.
-func (s *Server) item(t access, e pages.Entry, binary bool) api.Item {
+func (s *Server) item(t access, e pageEntry, binary bool) api.Item {
 	return transcript.Item(t.Name(), e.Entry, s.cursors.At(cursors.Query("history", t.Branch(), t.thread), e.At), binary)
 }
 

@@ -18,11 +18,11 @@ import (
 	"tape/internal/git/disk"
 	"tape/internal/serve/front"
 	"tape/internal/serve/host/admission"
-	"tape/internal/serve/host/auditlog"
+
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
-	"tape/internal/serve/host/own"
+
 	"tape/internal/serve/host/runs"
 	"tape/repo"
 )
@@ -46,9 +46,9 @@ type Server struct {
 	admin   [sha256.Size]byte
 	mask    *mask.Masker
 	runs    runs.List
-	audit   *auditlog.Log
+	audit   *auditLog
 	disk    *disk.FS
-	own     *own.Tapes
+	own     *ownTapes
 	limits  *admission.Limits
 	ending  chan struct{} // closed when streams must end
 	lanes   lanes.Lanes
@@ -66,7 +66,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.Front == nil {
 		s.Front = &front.Front{}
 	}
-	s.audit = auditlog.New(o.Now, o.Log, s.writeAudit)
+	s.audit = newAuditLog(o.Now, o.Log, s.writeAudit)
 	for _, folder := range []string{"runs", "waiting", "lanes"} {
 		if err := s.disk.MkdirAll(s.private(folder)); err != nil {
 			return nil, err
@@ -74,11 +74,11 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	}
 	s.lanes.Dir, s.lanes.Disk = s.private("lanes"), s.disk
 	var err error
-	adopt := []string{own.Host, own.Audit}
+	adopt := []string{hostTape, auditTape}
 	if _, err := os.Stat(s.private("cursor.key")); err != nil {
 		adopt = nil // there was no server before
 	}
-	if s.own, err = own.Open(ctx, o.Store, s.disk, s.private("tapes.json"), adopt); err != nil {
+	if s.own, err = openOwn(ctx, o.Store, s.disk, s.private("tapes.json"), adopt); err != nil {
 		return nil, err
 	}
 	if s.cursors, err = cursors.Load(s.disk, s.private("cursor.key")); err != nil {
@@ -112,7 +112,7 @@ func (s *Server) KeepConn(r *http.Request) { admission.KeepConn(r.Context()) }
 
 // Note records in the audit what a browser did, or, if done is false, tried and was refused.
 func (s *Server) Note(action, resource string, done bool) {
-	r := auditlog.Record{By: "browser", Action: action, Resource: resource, Result: auditlog.OK}
+	r := auditRecord{By: "browser", Action: action, Resource: resource, Result: auditOK}
 	if !done {
 		r.Result = "refused"
 	}
@@ -121,7 +121,7 @@ func (s *Server) Note(action, resource string, done bool) {
 
 // writeAudit appends to the audit's tape.
 func (s *Server) writeAudit(ctx context.Context, drafts []repo.Draft) error {
-	t, err := s.own.Make(ctx, own.Audit)
+	t, err := s.own.Make(ctx, auditTape)
 	if err == nil {
 		_, err = t.Append(ctx, nil, drafts...)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/own"
+
 	"tape/internal/serve/host/start"
 	"tape/repo"
 )
@@ -16,7 +16,7 @@ import (
 // state.
 func TestTapesOfStrangers(t *testing.T) {
 	p := newPeer(t)
-	theirs, err := p.s.Store.CreateTape(t.Context(), own.Host)
+	theirs, err := p.s.Store.CreateTape(t.Context(), hostTape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +49,7 @@ func TestForksOfOwnTapes(t *testing.T) {
 	p := newPeer(t)
 	r := p.as(p.run(api.RunRequest{Conversation: "c", Actor: api.Party{ID: "ann"}, Scopes: start.Scopes()}).Token)
 	r.want(200, "PUT", "/state/actor/k", `"v"`, nil)
-	host, err := p.s.own.Find(t.Context(), own.Host)
+	host, err := p.s.own.Find(t.Context(), hostTape)
 	if err == nil {
 		_, err = host.ForkAt(t.Context(), "look", "")
 	}

@@ -16,7 +16,7 @@ import (
 
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/auditlog"
+
 	"tape/internal/serve/host/runs"
 	"tape/repo"
 )
@@ -120,7 +120,7 @@ func (s *Server) serve(c *request) {
 	if c.keyed && err == nil {
 		c.run.Failed.Refund()
 	}
-	c.result = cmp.Or(c.result, auditlog.OK)
+	c.result = cmp.Or(c.result, auditOK)
 	if err != nil {
 		c.result = api.ProblemOf(err).Code
 	}
@@ -145,7 +145,7 @@ func (s *Server) serve(c *request) {
 // recordAudit records every request of a run. Of other requests, it records those that change something or
 // have an unknown token.
 func (s *Server) recordAudit(c *request) {
-	r := auditlog.Record{Action: c.route.Method + " " + c.route.Path, Resource: cmp.Or(c.resource, fmt.Sprintf("%.200s", c.r.URL.Path)),
+	r := auditRecord{Action: c.route.Method + " " + c.route.Path, Resource: cmp.Or(c.resource, fmt.Sprintf("%.200s", c.r.URL.Path)),
 		Scope: c.route.Scope, Result: c.result, Bytes: c.bytes}
 	switch {
 	case c.run != nil:

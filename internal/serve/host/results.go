@@ -5,10 +5,9 @@ import (
 	"fmt"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/authorship"
+
 	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/own"
-	"tape/internal/serve/host/results"
+
 	"tape/internal/serve/host/runs"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -56,7 +55,7 @@ func postResults(c *request) (any, error) {
 		return nil, api.Unauthorized("the token is void: the run has ended")
 	}
 	for _, j := range outside {
-		host, err := c.s.own.Make(c.ctx(), own.Host)
+		host, err := c.s.own.Make(c.ctx(), hostTape)
 		if err == nil {
 			err = c.s.lanes.Append(c.ctx(), host, j)
 		}
@@ -101,13 +100,13 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequenc
 			return "", nil, nil, api.Invalid("sequence %d: the sequences of the run have %d gaps, and more are not allowed: count up by one", res.Sequence, runs.MaxRanges)
 		}
 		batch[res.Sequence] = true
-		if !results.InProtocol(res.Type) {
-			if err := authorship.CheckEvent(res.Type); err != nil {
+		if !inProtocol(res.Type) {
+			if err := checkEventName(res.Type); err != nil {
 				return "", nil, nil, err
 			}
 			out.Warnings = append(out.Warnings, fmt.Sprintf("the type %.60q of result %d is unknown; it is recorded as an event", res.Type, res.Sequence))
 		}
-		d, err := results.Draft(res)
+		d, err := resultDraft(res)
 		if err != nil {
 			return "", nil, nil, err
 		}
@@ -122,7 +121,7 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequenc
 		case "run.failed":
 			end = runs.Failed
 		case "state.updated":
-			state, tape, err := results.State(r, res, own.Host)
+			state, tape, err := resultState(r, res, hostTape)
 			if err == nil {
 				err = c.checkKey(jsonl.GetString(state.Payload, "key"))
 			}
@@ -156,7 +155,7 @@ func (s *Server) sequences(ctx context.Context, t *repo.Tape, r *runs.Run) (*run
 	if err != nil {
 		return nil, err
 	}
-	seen, end, err := results.Recorded(ctx, rev, r.ID, r.StartSeq)
+	seen, end, err := recordedResult(ctx, rev, r.ID, r.StartSeq)
 	if err != nil {
 		return nil, err
 	}

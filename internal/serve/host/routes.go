@@ -7,7 +7,6 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/openapi"
-	"tape/internal/serve/host/search"
 )
 
 // route is an endpoint. The server and its OpenAPI document are both built from the list of routes.
@@ -51,7 +50,7 @@ func readRoutes() []route {
 			Query: append(slices.Clone(conversation), param{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, param{"top_k", "integer", "number of hits: default 10, at most 50"},
 				param{"event_types", "string", "kinds of entries or names of events, separated by commas; a run also needs the scope events.read"},
 				param{"include_artifacts", "boolean", "if false, neither texts of artifacts nor references to them"},
-				param{"filters", "string", search.Shape()})},
+				param{"filters", "string", searchShape()})},
 		{Method: "GET", Path: "/events", Summary: "Get a page of all entries", Scope: "events.read", Answer: typeOf[api.EventPage](), Do: events,
 			Query: append(slices.Clone(pageParams), types)},
 		{Method: "GET", Path: "/events/stream", Summary: "Follow all entries", Scope: "events.read", Media: "text/event-stream", Do: eventStream,

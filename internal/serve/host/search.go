@@ -8,14 +8,13 @@ import (
 	"tape/index"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/mask"
-	"tape/internal/serve/host/pages"
-	"tape/internal/serve/host/search"
+
 	"tape/internal/serve/host/transcript"
 	"tape/repo"
 )
 
 func searchHistory(c *request) (any, error) {
-	f, err := search.FiltersOf(c.r.URL.Query())
+	f, err := searchFiltersOf(c.r.URL.Query())
 	if err != nil {
 		return nil, err
 	}
@@ -23,7 +22,7 @@ func searchHistory(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	top, err := pages.Number(c.param, "top_k", 10, 50)
+	top, err := numberOf(c.param, "top_k", 10, 50)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +75,7 @@ func searchHistory(c *request) (any, error) {
 			return nil, err
 		}
 		shown := c.view(t, e)
-		if size += len(shown.Raw); size > pages.MaxBytes && len(out.Items) > 0 {
+		if size += len(shown.Raw); size > maxPageBytes && len(out.Items) > 0 {
 			break
 		}
 		found := api.Found{Item: c.s.item(t, shown, false), Score: h.Score, Snippet: h.Snippet}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/own"
+
 	"tape/repo"
 )
 
@@ -39,7 +39,7 @@ func TestServeEnds(t *testing.T) {
 	p.as(run.Token).want(200, "GET", "/tapes", nil, nil)
 	end()
 	n := 0
-	for _, err := range tapeOf(t, p.s.Store, own.Audit).Entries(t.Context(), repo.Query{Kinds: []string{"audit"}}) {
+	for _, err := range tapeOf(t, p.s.Store, auditTape).Entries(t.Context(), repo.Query{Kinds: []string{"audit"}}) {
 		if err != nil {
 			t.Fatal(err)
 		}

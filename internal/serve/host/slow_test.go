@@ -14,7 +14,6 @@ import (
 
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/auditlog"
 )
 
 // slowMost is how much memory slow clients use together, as docs/host.md says.
@@ -125,7 +124,7 @@ func TestRangeErrors(t *testing.T) {
 	if head.Get("Content-Range") != "bytes */10" || head.Get("Content-Type") != "application/json" {
 		t.Errorf("the headers of a bad range are %v", head)
 	}
-	if all := p.audited(); !slices.ContainsFunc(all, func(r auditlog.Record) bool { return r.Result == "range_not_satisfiable" }) {
+	if all := p.audited(); !slices.ContainsFunc(all, func(r auditRecord) bool { return r.Result == "range_not_satisfiable" }) {
 		t.Errorf("the audit does not have the bad range: %+v", all)
 	}
 }

@@ -12,16 +12,8 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/own"
-	"tape/internal/serve/host/pages"
-	"tape/internal/serve/host/results"
-	"tape/internal/serve/host/state"
-	"tape/repo"
-)
 
-const (
-	maxState    = results.MaxState
-	maxStateKey = results.MaxStateKey
+	"tape/repo"
 )
 
 // stateKey returns the tape that holds the state of a scope, and the key with its owner. If changes, the caller
@@ -57,19 +49,19 @@ func (c *request) stateKey(changes bool) (tape string, k lanes.StateKey, err err
 		return "", k, api.Invalid("owner is missing: the admin must say whose state it is")
 	}
 	c.resource = k.Scope + "/" + k.Owner + "/" + k.Key
-	return own.Host, k, nil
+	return hostTape, k, nil
 }
 
 // stateOf returns the state of an owner on a tape, as the caller sees it. It is empty if the server's own tape
 // does not exist yet.
-func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes.StateKey) (*state.View, error) {
+func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes.StateKey) (*stateView, error) {
 	find := s.Store.Tape
-	if tape == own.Host {
+	if tape == hostTape {
 		find = s.own.Find
 	}
 	t, err := find(ctx, tape)
-	if tape == own.Host && errors.Is(err, repo.ErrNotFound) {
-		return &state.View{}, nil
+	if tape == hostTape && errors.Is(err, repo.ErrNotFound) {
+		return &stateView{}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -78,7 +70,7 @@ func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes
 	if a.unmasked {
 		marks = nil
 	}
-	return state.ViewOf(ctx, &s.lanes, t, owner, marks)
+	return stateViewOf(ctx, &s.lanes, t, owner, marks)
 }
 
 // anyTape returns the part of the caller's access that is the same for all tapes.
@@ -115,7 +107,7 @@ func listState(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := pages.Number(c.param, "limit", 100, 100)
+	limit, err := numberOf(c.param, "limit", 100, 100)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +123,7 @@ func listState(c *request) (any, error) {
 	}
 	keys := slices.DeleteFunc(all.Keys(), func(key string) bool { return key <= after })
 	n, size := 0, 0
-	for n < len(keys) && n < int(limit) && size <= pages.MaxBytes {
+	for n < len(keys) && n < int(limit) && size <= maxPageBytes {
 		size += all.Size(keys[n])
 		n++
 	}
@@ -190,7 +182,7 @@ func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Writte
 		return k, lanes.Written{}, err
 	}
 	find := c.s.Store.Tape
-	if tape == own.Host {
+	if tape == hostTape {
 		find = c.s.own.Make
 	}
 	t, err := find(c.ctx(), tape)

@@ -10,14 +10,14 @@ import (
 	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
-	"tape/internal/serve/host/pages"
+
 	"tape/internal/sessions/catalog"
 	"tape/repo"
 	"tape/repo/view"
 )
 
 func tapes(c *request) (any, error) {
-	limit, err := pages.Number(c.param, "limit", 100, 100)
+	limit, err := numberOf(c.param, "limit", 100, 100)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func anchors(c *request) (any, error) {
 			if err != nil {
 				return nil, err
 			}
-			if size += len(a.State); len(out.Items) == maxAnchors || size > pages.MaxBytes && len(out.Items) > 0 {
+			if size += len(a.State); len(out.Items) == maxAnchors || size > maxPageBytes && len(out.Items) > 0 {
 				out.HasMore = true
 				break
 			}
@@ -90,7 +90,7 @@ func anchors(c *request) (any, error) {
 		return nil, err
 	}
 	from, size := len(phases), 0
-	for from > 0 && len(phases)-from < maxAnchors && (from == len(phases) || size+len(phases[from-1].State) <= pages.MaxBytes) {
+	for from > 0 && len(phases)-from < maxAnchors && (from == len(phases) || size+len(phases[from-1].State) <= maxPageBytes) {
 		from--
 		size += len(phases[from].State)
 	}
@@ -132,7 +132,7 @@ func tapeContext(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tokens, err := pages.Number(c.param, "max_tokens", 8_000, maxTokens)
+	tokens, err := numberOf(c.param, "max_tokens", 8_000, maxTokens)
 	if err != nil {
 		return nil, err
 	}
@@ -230,7 +230,7 @@ func diff(c *request) (any, error) {
 		into *[]api.EventItem
 		more *bool
 	}{{a, &out.A, &out.AHasMore}, {b, &out.B, &out.BHasMore}} {
-		got, more, err := c.scan(side.t, pages.Page{At: cursors.Position{ID: out.Common}, Forward: true, Limit: 100}, all)
+		got, more, err := c.scan(side.t, page{At: cursors.Position{ID: out.Common}, Forward: true, Limit: 100}, all)
 		if err != nil {
 			return nil, err
 		}

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/authorship"
+
 	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/own"
+
 	"tape/merge"
 	"tape/repo"
 )
@@ -90,7 +90,7 @@ func appendEntries(c *request) (any, error) {
 			return nil, api.TooLarge("meta", maxMeta)
 		}
 		if c.run != nil {
-			if err := authorship.Check(e.Kind, e.Payload, e.Meta); err != nil {
+			if err := checkAuthorship(e.Kind, e.Payload, e.Meta); err != nil {
 				return nil, err
 			}
 		}
@@ -119,7 +119,7 @@ func handoff(c *request) (any, error) {
 		return nil, api.TooLarge("the handoff", maxHandoff)
 	}
 	if c.run != nil {
-		if err := authorship.CheckAnchor(q.State); err != nil {
+		if err := checkStateOwner(q.State); err != nil {
 			return nil, err
 		}
 	}
@@ -174,7 +174,7 @@ func (c *request) recordKey(t access, op, key string, body []byte) (again bool, 
 		}
 		c.keyed = true
 	}
-	host, err := c.s.own.Make(c.ctx(), own.Host)
+	host, err := c.s.own.Make(c.ctx(), hostTape)
 	if err != nil {
 		return false, err
 	}

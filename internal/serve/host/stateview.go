@@ -1,6 +1,4 @@
-// Package state shows the state on a tape to a caller of the server. It reads values from the tape when they
-// are asked for.
-package state
+package host
 
 import (
 	"cmp"
@@ -14,8 +12,10 @@ import (
 	"tape/repo"
 )
 
-// View is the state of one owner, as a caller sees it.
-type View struct {
+// How a caller of the server sees the state on a tape. Values are read from the tape when they are asked for.
+
+// stateView is the state of one owner, as a caller sees it.
+type stateView struct {
 	owner lanes.StateKey
 	marks *mask.Masker // nil: the caller sees secrets
 	rev   *repo.Revision
@@ -28,9 +28,9 @@ type place struct {
 	key string
 }
 
-// ViewOf returns the state of one owner on a tape. marks is nil for a caller that sees secrets.
-func ViewOf(ctx context.Context, all *lanes.Lanes, t *repo.Tape, owner lanes.StateKey, marks *mask.Masker) (*View, error) {
-	v := &View{owner: owner.Group(), marks: marks}
+// stateViewOf returns the state of one owner on a tape. marks is nil for a caller that sees secrets.
+func stateViewOf(ctx context.Context, all *lanes.Lanes, t *repo.Tape, owner lanes.StateKey, marks *mask.Masker) (*stateView, error) {
+	v := &stateView{owner: owner.Group(), marks: marks}
 	var stored map[string]lanes.StateValue
 	err := all.Hold(ctx, t, func(l *lanes.Lane) (err error) {
 		stored = l.State(owner)
@@ -51,13 +51,13 @@ func ViewOf(ctx context.Context, all *lanes.Lanes, t *repo.Tape, owner lanes.Sta
 }
 
 // Keys returns the keys in order.
-func (v *View) Keys() []string { return slices.Sorted(maps.Keys(v.at)) }
+func (v *stateView) Keys() []string { return slices.Sorted(maps.Keys(v.at)) }
 
 // Size is about how many bytes a key and its value have.
-func (v *View) Size(key string) int { return v.at[key].Size }
+func (v *stateView) Size(key string) int { return v.at[key].Size }
 
-// Value is a value and the entry that has it.
-type Value struct {
+// stateValue is a value and the entry that has it.
+type stateValue struct {
 	JSON json.RawMessage
 	Seq  int64
 }
@@ -67,8 +67,8 @@ const near = 1_000
 
 // Values returns the values of keys, by key. Keys that do not exist are left out. Errors: lanes.ErrRewritten if
 // a value is no longer where it was.
-func (v *View) Values(ctx context.Context, keys ...string) (map[string]Value, error) {
-	out, wanted := map[string]Value{}, []string{}
+func (v *stateView) Values(ctx context.Context, keys ...string) (map[string]stateValue, error) {
+	out, wanted := map[string]stateValue{}, []string{}
 	for _, key := range keys {
 		if _, ok := v.at[key]; ok {
 			wanted = append(wanted, key)
@@ -98,12 +98,12 @@ func (v *View) Values(ctx context.Context, keys ...string) (map[string]Value, er
 	return out, nil
 }
 
-func (v *View) value(e repo.Entry, at place) (Value, error) {
+func (v *stateView) value(e repo.Entry, at place) (stateValue, error) {
 	stored := v.owner
 	stored.Key = at.key
 	value, err := lanes.ValueOf(e, stored)
 	if v.marks != nil && err == nil {
 		value = v.marks.By(at.Run).Named(at.key, value)
 	}
-	return Value{value, at.Seq}, err
+	return stateValue{value, at.Seq}, err
 }

@@ -1,4 +1,4 @@
-package pages_test
+package host
 
 import (
 	"net/url"
@@ -6,18 +6,17 @@ import (
 	"testing"
 
 	"tape/internal/serve/host/cursors"
-	"tape/internal/serve/host/pages"
 )
 
 // Numbers are capped, and a number that is missing or too small becomes the default.
 func TestNumbersAreCapped(t *testing.T) {
 	for text, want := range map[string]int64{"": 50, "0": 50, "-3": 50, "7": 7, "101": 100, "99999999999999999999": 100, "-99999999999999999999": 50} {
-		got, err := pages.Number(func(string) string { return text }, "limit", 50, 100)
+		got, err := numberOf(func(string) string { return text }, "limit", 50, 100)
 		if err != nil || got != want {
 			t.Errorf("%q is %d (%v), want %d", text, got, err, want)
 		}
 	}
-	if _, err := pages.Number(func(string) string { return "seven" }, "limit", 50, 100); err == nil || !strings.Contains(err.Error(), "limit is not a number") {
+	if _, err := numberOf(func(string) string { return "seven" }, "limit", 50, 100); err == nil || !strings.Contains(err.Error(), "limit is not a number") {
 		t.Errorf("a word gives the error %v, want that limit is not a number", err)
 	}
 }
@@ -38,7 +37,7 @@ func TestPageParameters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := pages.Parse(v.Get, s, "q")
+		p, err := parsePage(v.Get, s, "q")
 		if want == "" && (err != nil || p.Limit != 50 || p.Forward != (query != "") || p.Forward && p.At.ID != 7) {
 			t.Errorf("%q gives %+v (%v), want 50 entries, forward from 7 with a cursor", query, p, err)
 		}

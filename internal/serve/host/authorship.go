@@ -1,6 +1,4 @@
-// Package authorship refuses entries in which a run poses as the server, the system or somebody else.
-// A reader of a tape must be able to tell who wrote what.
-package authorship
+package host
 
 import (
 	"net/http"
@@ -15,8 +13,11 @@ import (
 	"tape/repo"
 )
 
-// Check refuses an entry that a run must not write, with a Problem of status 403.
-func Check(kind string, payload, meta []byte) error {
+// Entries are refused in which a run poses as the server, the system or somebody else.
+// A reader of a tape must be able to tell who wrote what.
+
+// checkAuthorship refuses an entry that a run must not write, with a Problem of status 403.
+func checkAuthorship(kind string, payload, meta []byte) error {
 	if slices.Contains([]string{repo.KindSystem, repo.KindAnchor, "audit", "state", "host"}, family(kind)) {
 		return refused("kind", kind, "a run must not write entries of this kind")
 	}
@@ -27,7 +28,7 @@ func Check(kind string, payload, meta []byte) error {
 				"messages by others are part of its input, or appended by the admin")
 		}
 	case repo.KindEvent:
-		if err := CheckEvent(jsonl.GetString(payload, "name")); err != nil {
+		if err := checkEventName(jsonl.GetString(payload, "name")); err != nil {
 			return err
 		}
 	}
@@ -39,8 +40,8 @@ func Check(kind string, payload, meta []byte) error {
 	return nil
 }
 
-// CheckEvent refuses names of events that only the server, tape itself or an import writes.
-func CheckEvent(name string) error {
+// checkEventName refuses names of events that only the server, tape itself or an import writes.
+func checkEventName(name string) error {
 	if slices.Contains([]string{"run", "host", "audit", "artifact", "state", "fork", "thread", "session", "session_meta",
 		"tape", "import", "repair", "delivery"}, family(name)) {
 		return refused("name", name, "a run must not write events of this name: use another one")
@@ -60,8 +61,8 @@ func family(name string) string {
 	}, first)
 }
 
-// CheckAnchor refuses an anchor's state that names an owner other than "agent".
-func CheckAnchor(state []byte) error {
+// checkStateOwner refuses an anchor's state that names an owner other than "agent".
+func checkStateOwner(state []byte) error {
 	if owner := jsonl.Get(state, "owner"); owner != nil && string(owner) != `"agent"` {
 		return refused("state.owner", string(owner), "the owner of a run's handoff must be \"agent\"")
 	}

@@ -1,5 +1,4 @@
-// Package search reads the parameters of a search in the transcript.
-package search
+package host
 
 import (
 	"cmp"
@@ -17,26 +16,28 @@ import (
 	"tape/repo"
 )
 
-// Filters are the filters of a search, in JSON.
-type Filters struct {
+// The parameters of a search in the transcript.
+
+// searchFilters are the filters of a search, in JSON.
+type searchFilters struct {
 	filter.Params
 	EventTypes       []string `json:"event_types"`
 	Conversation     string   `json:"conversation_id"`
 	IncludeArtifacts *bool    `json:"include_artifacts"`
 }
 
-// Shape says in words what the JSON of Filters is.
-func Shape() string {
+// searchShape says in words what the JSON of Filters is.
+func searchShape() string {
 	return "a JSON object of " + strings.Join(append(filter.Names(), "event_types", "conversation_id", "include_artifacts"), ", ")
 }
 
-// FiltersOf reads the filters from a query, and from its parameter filters.
-func FiltersOf(q url.Values) (f Filters, err error) {
+// searchFiltersOf reads the filters from a query, and from its parameter filters.
+func searchFiltersOf(q url.Values) (f searchFilters, err error) {
 	if text := q.Get("filters"); text != "" {
 		d := json.NewDecoder(strings.NewReader(text))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&f); err != nil {
-			return f, api.Invalid("filters is not %s: %v", Shape(), err)
+			return f, api.Invalid("filters is not %s: %v", searchShape(), err)
 		}
 	}
 	own := q.Get("conversation_id")
@@ -58,10 +59,10 @@ func FiltersOf(q url.Values) (f Filters, err error) {
 }
 
 // Artifacts reports whether texts of artifacts are searched, and references to them shown: by default, yes.
-func (f Filters) Artifacts() bool { return f.IncludeArtifacts == nil || *f.IncludeArtifacts }
+func (f searchFilters) Artifacts() bool { return f.IncludeArtifacts == nil || *f.IncludeArtifacts }
 
 // Match reports whether the filters on kinds and types admit an entry that has one of the types of Search.
-func (f Filters) Match(e repo.Entry) bool {
+func (f searchFilters) Match(e repo.Entry) bool {
 	kind := transcript.KindOf(e)
 	if len(f.EventTypes) > 0 && len(f.Kinds) > 0 {
 		return slices.Contains(f.Kinds, kind)
@@ -72,7 +73,7 @@ func (f Filters) Match(e repo.Entry) bool {
 const maxQuery = 2_000 // bytes: a query of thousands of words takes long
 
 // Search returns the search that the index has to do. Its tapes and limit are not set.
-func (f Filters) Search(text string, now time.Time) (s index.Search, err error) {
+func (f searchFilters) Search(text string, now time.Time) (s index.Search, err error) {
 	if strings.TrimSpace(text) == "" {
 		return s, api.Invalid("q is missing: give words to search for")
 	}

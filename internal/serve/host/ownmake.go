@@ -1,4 +1,4 @@
-package own
+package host
 
 import (
 	"context"
@@ -14,15 +14,15 @@ import (
 // Uses of the server's own tapes, and their usual names. No run sees these tapes. They are made when they are
 // first written to, so that a server that is only read leaves no tapes behind.
 const (
-	Host  = "host"
-	Audit = "audit"
+	hostTape  = "host"
+	auditTape = "audit"
 )
 
 // IsOwn reports whether a name belongs to a tape of the server, also one that is not made yet, or to a fork
 // of such a tape, which a person may have begun.
-func (o *Tapes) IsOwn(name string) bool {
+func (o *ownTapes) IsOwn(name string) bool {
 	name, _, _ = strings.Cut(name, "/")
-	if name == Host || name == Audit {
+	if name == hostTape || name == auditTape {
 		return true
 	}
 	o.mu.Lock()
@@ -37,7 +37,7 @@ func (o *Tapes) IsOwn(name string) bool {
 
 // EnsureConversation makes the tape of a new conversation. If there is a tape PARENT, PARENT/NAME is a
 // fork, which must be open already.
-func (o *Tapes) EnsureConversation(ctx context.Context, name string) error {
+func (o *ownTapes) EnsureConversation(ctx context.Context, name string) error {
 	_, err := o.store.Tape(ctx, name)
 	if !errors.Is(err, repo.ErrNotFound) {
 		return err

@@ -1,5 +1,4 @@
-// Package pages reads the parameters of requests for pages, and the entries of a page.
-package pages
+package host
 
 import (
 	"cmp"
@@ -11,11 +10,13 @@ import (
 	"tape/repo"
 )
 
-// MaxBytes limits the entries of a page, in bytes, if it has more than one.
-const MaxBytes = 4 << 20
+// The parameters of requests for pages, and the entries of a page.
 
-// Page says which entries of a query are wanted: those before or after At.
-type Page struct {
+// maxPageBytes limits the entries of a page, in bytes, if it has more than one.
+const maxPageBytes = 4 << 20
+
+// page says which entries of a query are wanted: those before or after At.
+type page struct {
 	Query   string // what its cursors are bound to
 	At      cursors.Position
 	Forward bool // the oldest first
@@ -23,8 +24,8 @@ type Page struct {
 	Bytes   int // of the entries; 0: MaxBytes
 }
 
-// Parse reads the parameters of a page; param returns one by its name.
-func Parse(param func(name string) string, s cursors.Signer, query string) (p Page, err error) {
+// parsePage reads the parameters of a page; param returns one by its name.
+func parsePage(param func(name string) string, s cursors.Signer, query string) (p page, err error) {
 	p.Query = query
 	before, after := param("before_cursor"), param("after_cursor")
 	direction := param("direction")
@@ -42,14 +43,14 @@ func Parse(param func(name string) string, s cursors.Signer, query string) (p Pa
 			return p, err
 		}
 	}
-	n, err := Number(param, "limit", 50, 100)
+	n, err := numberOf(param, "limit", 50, 100)
 	p.Limit = int(n)
 	return p, err
 }
 
 // Cursors returns the cursors for the pages after and before a page. next is "" after the last page backward,
 // prev for a page without entries.
-func (p Page) Cursors(s cursors.Signer, got []Entry, more bool) (next, prev string) {
+func (p page) Cursors(s cursors.Signer, got []pageEntry, more bool) (next, prev string) {
 	if len(got) > 0 {
 		prev = s.At(p.Query, got[0].At)
 		if more || p.Forward {
@@ -61,32 +62,32 @@ func (p Page) Cursors(s cursors.Signer, got []Entry, more bool) (next, prev stri
 	return next, prev
 }
 
-func (p Page) maxBytes() int { return cmp.Or(p.Bytes, MaxBytes) }
+func (p page) maxBytes() int { return cmp.Or(p.Bytes, maxPageBytes) }
 
-// Entry is an entry as the caller sees it, with the position of the stored entry.
-type Entry struct {
+// pageEntry is an entry as the caller sees it, with the position of the stored entry.
+type pageEntry struct {
 	repo.Entry
 	At cursors.Position
 }
 
-// SizeOf returns the bytes of entries as they are stored.
-func SizeOf(list []Entry) (n int) {
+// sizeOfPage returns the bytes of entries as they are stored.
+func sizeOfPage(list []pageEntry) (n int) {
 	for _, e := range list {
 		n += len(e.Raw)
 	}
 	return n
 }
 
-// Reader reads pages for one caller.
-type Reader struct {
+// pageReader reads pages for one caller.
+type pageReader struct {
 	Signer cursors.Signer
 	Check  func(repo.Entry) error // refuses an entry that would take too much memory
-	View   func(repo.Entry) Entry
+	View   func(repo.Entry) pageEntry
 }
 
 // Read returns the entries of a page that keep admits, in the page's order, and whether there are more. If
 // the entry of the cursor is no longer where it was, the error is cursors.ErrMoved.
-func (r Reader) Read(ctx context.Context, rev *repo.Revision, p Page, keep func(repo.Entry) bool) (out []Entry, more bool, err error) {
+func (r pageReader) Read(ctx context.Context, rev *repo.Revision, p page, keep func(repo.Entry) bool) (out []pageEntry, more bool, err error) {
 	if p.Forward {
 		return r.forward(ctx, rev, p, keep)
 	}
@@ -137,7 +138,7 @@ func (r Reader) Read(ctx context.Context, rev *repo.Revision, p Page, keep func(
 	return out, more || len(found) > len(out), nil
 }
 
-func (r Reader) forward(ctx context.Context, rev *repo.Revision, p Page, keep func(repo.Entry) bool) (out []Entry, more bool, err error) {
+func (r pageReader) forward(ctx context.Context, rev *repo.Revision, p page, keep func(repo.Entry) bool) (out []pageEntry, more bool, err error) {
 	size, inPlace := 0, p.At.Hash == ""
 	for e, err := range rev.Entries(ctx, max(1, p.At.ID)) {
 		if err != nil {

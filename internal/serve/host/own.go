@@ -1,7 +1,4 @@
-// Package own finds the server's own tapes. A tape of the same name that came with a pull or a clone,
-// or that a person made, is not one: its state is not the server's. Which tapes the server made is
-// recorded beside the repository, where no clone or pull brings it.
-package own
+package host
 
 import (
 	"context"
@@ -17,8 +14,12 @@ import (
 	"tape/repo"
 )
 
-// Tapes are the own tapes of one server.
-type Tapes struct {
+// Which tapes are the server's own. A tape of the same name that came with a pull or a clone,
+// or that a person made, is not one: its state is not the server's. Which tapes the server made is
+// recorded beside the repository, where no clone or pull brings it.
+
+// ownTapes are the own tapes of one server.
+type ownTapes struct {
 	store *repo.Store
 	disk  *disk.FS
 	path  string
@@ -32,10 +33,10 @@ type record struct {
 	First string `json:"first_sha256"` // the hash of its first entry
 }
 
-// Open reads the record of the server's tapes. If there is none, the tapes named in adopt are taken
+// openOwn reads the record of the server's tapes. If there is none, the tapes named in adopt are taken
 // over: an earlier version of the server did not record them.
-func Open(ctx context.Context, store *repo.Store, d *disk.FS, path string, adopt []string) (*Tapes, error) {
-	o := &Tapes{store: store, disk: d, path: path, byUse: map[string]record{}}
+func openOwn(ctx context.Context, store *repo.Store, d *disk.FS, path string, adopt []string) (*ownTapes, error) {
+	o := &ownTapes{store: store, disk: d, path: path, byUse: map[string]record{}}
 	data, err := os.ReadFile(path)
 	if err == nil {
 		return o, json.Unmarshal(data, &o.byUse)
@@ -55,7 +56,7 @@ func Open(ctx context.Context, store *repo.Store, d *disk.FS, path string, adopt
 	return o, o.save()
 }
 
-func (o *Tapes) save() error {
+func (o *ownTapes) save() error {
 	data, err := json.Marshal(o.byUse)
 	if err != nil {
 		return err
@@ -64,7 +65,7 @@ func (o *Tapes) save() error {
 }
 
 // add notes that a tape is the server's for a use.
-func (o *Tapes) add(ctx context.Context, use string, t *repo.Tape) error {
+func (o *ownTapes) add(ctx context.Context, use string, t *repo.Tape) error {
 	first, err := firstHash(ctx, t)
 	o.byUse[use] = record{t.Name(), first}
 	return err
@@ -84,13 +85,13 @@ func firstHash(ctx context.Context, t *repo.Tape) (string, error) {
 
 // Find returns the server's tape for a use, Host or Audit. Errors: ErrNotFound if there is none yet, or if it
 // was deleted or replaced by another tape.
-func (o *Tapes) Find(ctx context.Context, use string) (*repo.Tape, error) {
+func (o *ownTapes) Find(ctx context.Context, use string) (*repo.Tape, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.find(ctx, use)
 }
 
-func (o *Tapes) find(ctx context.Context, use string) (*repo.Tape, error) {
+func (o *ownTapes) find(ctx context.Context, use string) (*repo.Tape, error) {
 	r, ok := o.byUse[use]
 	if !ok {
 		return nil, repo.ErrNotFound
@@ -107,7 +108,7 @@ func (o *Tapes) find(ctx context.Context, use string) (*repo.Tape, error) {
 }
 
 // Make returns the server's tape for a use. If there is none, it makes one under a free name.
-func (o *Tapes) Make(ctx context.Context, use string) (*repo.Tape, error) {
+func (o *ownTapes) Make(ctx context.Context, use string) (*repo.Tape, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t, err := o.find(ctx, use)

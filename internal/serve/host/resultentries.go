@@ -1,5 +1,4 @@
-// Package results turns the results that a run reports into entries.
-package results
+package host
 
 import (
 	"cmp"
@@ -14,15 +13,17 @@ import (
 	"tape/repo"
 )
 
+// The results that a run reports become entries.
+
 // Limits of a value of state and its key, in bytes.
 const (
-	MaxState    = 256 << 10
-	MaxStateKey = 200
+	maxState    = 256 << 10
+	maxStateKey = 200
 )
 
-// InProtocol reports whether the protocol has this type of result. Results of other types are recorded, too,
+// inProtocol reports whether the protocol has this type of result. Results of other types are recorded, too,
 // but with a warning.
-func InProtocol(name string) bool {
+func inProtocol(name string) bool {
 	switch name {
 	case "message.delta", "message.completed", "tool.call.started", "tool.call.completed", "state.updated", "action.requested", "run.completed", "run.failed":
 		return true
@@ -30,8 +31,8 @@ func InProtocol(name string) bool {
 	return false
 }
 
-// Draft returns the entry for a result: a message for message.completed, an event for any other type.
-func Draft(res api.RunResult) (repo.Draft, error) {
+// resultDraft returns the entry for a result: a message for message.completed, an event for any other type.
+func resultDraft(res api.RunResult) (repo.Draft, error) {
 	if res.Type != "message.completed" {
 		return repo.Event(res.Type, res.Data), nil
 	}
@@ -46,16 +47,16 @@ func Draft(res api.RunResult) (repo.Draft, error) {
 	return repo.Draft{Kind: repo.KindMessage, Payload: payload}, err
 }
 
-// State returns the entry that sets the state in a result of type state.updated, and the name of the tape for
+// resultState returns the entry that sets the state in a result of type state.updated, and the name of the tape for
 // it: the run's for the scope conversation, server for others.
-func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape string, err error) {
+func resultState(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape string, err error) {
 	var p lanes.StatePayload
 	err = json.Unmarshal(res.Data, &p)
 	switch {
-	case err != nil, p.Key == "", len(p.Key) > MaxStateKey, len(p.Value) == 0 && !p.Deleted:
+	case err != nil, p.Key == "", len(p.Key) > maxStateKey, len(p.Value) == 0 && !p.Deleted:
 		return d, "", api.Invalid("the data of result %d has to be {scope, key, value} or {scope, key, deleted}", res.Sequence)
-	case len(p.Value) > MaxState:
-		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), MaxState)
+	case len(p.Value) > maxState:
+		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), maxState)
 	}
 	p.Owner, tape = r.Owner(p.Scope), server
 	if p.Scope == lanes.ScopeConversation {
@@ -71,9 +72,9 @@ func State(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape st
 	return d, tape, cmp.Or(r.Require("state.write"), err)
 }
 
-// Recorded returns the sequence numbers of a run's results that are on its tape from an entry on. end is the
+// recordedResult returns the sequence numbers of a run's results that are on its tape from an entry on. end is the
 // status with which these results end the run, "" if they do not.
-func Recorded(ctx context.Context, rev *repo.Revision, runID string, from int64) (seen *runs.Sequences, end string, err error) {
+func recordedResult(ctx context.Context, rev *repo.Revision, runID string, from int64) (seen *runs.Sequences, end string, err error) {
 	seen = &runs.Sequences{}
 	for e, err := range rev.Entries(ctx, max(1, from)) {
 		if err != nil {

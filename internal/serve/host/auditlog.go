@@ -1,6 +1,4 @@
-// Package auditlog collects records of requests, and writes them in batches. Refused requests must
-// not fill the disk, so requests of one kind that come shortly after each other share a record.
-package auditlog
+package host
 
 import (
 	"cmp"
@@ -16,6 +14,9 @@ import (
 	"tape/repo"
 )
 
+// Records of requests are collected, and written in batches. Refused requests must not fill the disk, so requests of
+// one kind that come shortly after each other share a record.
+
 const (
 	maxWait    = time.Second // how long a record may wait
 	maxWaiting = 5_000       // records that may wait before they are written
@@ -24,11 +25,11 @@ const (
 	maxBursts  = 1_000       // bursts in memory; at this number, all are recorded at once
 )
 
-// Kind is the kind of an audit entry.
-const Kind = "audit"
+// auditKind is the kind of an audit entry.
+const auditKind = "audit"
 
-// Record is one request, or several of one kind.
-type Record struct {
+// auditRecord is one request, or several of one kind.
+type auditRecord struct {
 	RunID    string `json:"run_id"`
 	Runner   string `json:"runner"`
 	By       string `json:"by,omitempty"` // who asked, if not a run: admin, browser or unknown
@@ -40,15 +41,15 @@ type Record struct {
 	Count    int    `json:"count,omitempty"` // how many requests this record stands for, if more than one
 }
 
-// OK is the result of a request that succeeded.
-const OK = "ok"
+// auditOK is the result of a request that succeeded.
+const auditOK = "ok"
 
 // kind is what the requests that share a record have in common.
 type kind struct{ run, by, result, action, resource string }
 
-func (r Record) kind() kind {
+func (r auditRecord) kind() kind {
 	k := kind{run: r.RunID, by: r.By, result: r.Result}
-	if r.Result == OK {
+	if r.Result == auditOK {
 		k.action, k.resource = r.Action, r.Resource
 	}
 	return k
@@ -56,14 +57,14 @@ func (r Record) kind() kind {
 
 // burst is a series of requests of one kind.
 type burst struct {
-	first Record    // of the first request since the last record; Bytes and Count are those of all since then
-	order int       // the place of its first request among the first requests of all bursts
-	next  time.Time // when the next record may be written; zero: at once
-	last  time.Time // when the last request came
+	first auditRecord // of the first request since the last record; Bytes and Count are those of all since then
+	order int         // the place of its first request among the first requests of all bursts
+	next  time.Time   // when the next record may be written; zero: at once
+	last  time.Time   // when the last request came
 }
 
-// Log collects records.
-type Log struct {
+// auditLog collects records.
+type auditLog struct {
 	Now   func() time.Time
 	Write func(ctx context.Context, drafts []repo.Draft) error // durable when it returns
 	Log   *slog.Logger
@@ -76,13 +77,13 @@ type Log struct {
 	full    chan struct{} // asks for a flush
 }
 
-// New returns a log. Nothing is written before Run or Flush is called.
-func New(now func() time.Time, log *slog.Logger, write func(context.Context, []repo.Draft) error) *Log {
-	return &Log{Now: now, Log: log, Write: write, bursts: map[kind]*burst{}, full: make(chan struct{}, 1)}
+// newAuditLog returns a log. Nothing is written before Run or Flush is called.
+func newAuditLog(now func() time.Time, log *slog.Logger, write func(context.Context, []repo.Draft) error) *auditLog {
+	return &auditLog{Now: now, Log: log, Write: write, bursts: map[kind]*burst{}, full: make(chan struct{}, 1)}
 }
 
 // CheckRoom refuses requests when too many records wait.
-func (l *Log) CheckRoom() error {
+func (l *auditLog) CheckRoom() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) < maxHeld {
@@ -95,10 +96,10 @@ func (l *Log) CheckRoom() error {
 
 // Add records a request. Each successful request of a run has a record of its own. Refused requests of
 // one sender with the same result share a record, and so do equal requests of senders that are not runs.
-func (l *Log) Add(r Record) {
+func (l *auditLog) Add(r auditRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r.RunID != "" && r.Result == OK {
+	if r.RunID != "" && r.Result == auditOK {
 		l.append(r)
 		return
 	}
@@ -123,7 +124,7 @@ func (l *Log) Add(r Record) {
 }
 
 // append adds a record to those that wait; l.mu is held.
-func (l *Log) append(r Record) {
+func (l *auditLog) append(r auditRecord) {
 	if r.Count == 1 {
 		r.Count = 0
 	}
@@ -132,7 +133,7 @@ func (l *Log) append(r Record) {
 		panic(err) // cannot happen: strings and numbers
 	}
 	if len(l.waiting) < 2*maxHeld { // CheckRoom refuses requests long before
-		l.waiting = append(l.waiting, repo.Draft{Kind: Kind, Payload: payload, Date: repo.FormatDate(l.Now())})
+		l.waiting = append(l.waiting, repo.Draft{Kind: auditKind, Payload: payload, Date: repo.FormatDate(l.Now())})
 	}
 	if len(l.waiting) >= maxWaiting {
 		select {
@@ -144,7 +145,7 @@ func (l *Log) append(r Record) {
 
 // collect makes records of the bursts that are due, or of all, in the order of their first requests;
 // l.mu is held.
-func (l *Log) collect(all bool) {
+func (l *auditLog) collect(all bool) {
 	now := l.Now()
 	var due []*burst
 	for k, b := range l.bursts {
@@ -159,12 +160,12 @@ func (l *Log) collect(all bool) {
 	slices.SortFunc(due, func(a, b *burst) int { return cmp.Compare(a.order, b.order) })
 	for _, b := range due {
 		l.append(b.first)
-		b.first, b.next = Record{}, now.Add(burstEvery)
+		b.first, b.next = auditRecord{}, now.Add(burstEvery)
 	}
 }
 
 // Run writes the waiting records, until ctx ends.
-func (l *Log) Run(ctx context.Context) {
+func (l *auditLog) Run(ctx context.Context) {
 	tick := time.NewTicker(maxWait / 2)
 	defer tick.Stop()
 	for {
@@ -181,9 +182,9 @@ func (l *Log) Run(ctx context.Context) {
 }
 
 // Flush writes all records. When it returns nil, they are durable.
-func (l *Log) Flush(ctx context.Context) error { return l.flush(ctx, true) }
+func (l *auditLog) Flush(ctx context.Context) error { return l.flush(ctx, true) }
 
-func (l *Log) flush(ctx context.Context, all bool) error {
+func (l *auditLog) flush(ctx context.Context, all bool) error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.mu.Lock()

@@ -1,4 +1,4 @@
-package auditlog
+package host
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 // TestRecordsAreInOrder: bursts of one flush are recorded in the order of their first calls.
 func TestRecordsAreInOrder(t *testing.T) {
 	var got []string
-	l := New(time.Now, nil, func(_ context.Context, drafts []repo.Draft) error {
+	l := newAuditLog(time.Now, nil, func(_ context.Context, drafts []repo.Draft) error {
 		for _, d := range drafts {
-			var r Record
+			var r auditRecord
 			if err := json.Unmarshal(d.Payload, &r); err != nil {
 				t.Fatal(err)
 			}
@@ -27,7 +27,7 @@ func TestRecordsAreInOrder(t *testing.T) {
 	for from := range 2 { // in the second round, the bursts go on after they were recorded, and are ordered again
 		got = nil
 		for i := range 2 * runs {
-			l.Add(Record{RunID: strconv.Itoa((from + i) % runs), Result: "not_found"})
+			l.Add(auditRecord{RunID: strconv.Itoa((from + i) % runs), Result: "not_found"})
 		}
 		if err := l.Flush(t.Context()); err != nil || len(got) != runs {
 			t.Fatalf("%d records are written (%v), want one for each of %d runs: %q", len(got), err, runs, got)

@@ -1,4 +1,4 @@
-package state
+package host
 
 import (
 	"fmt"
@@ -9,12 +9,9 @@ import (
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/lanes"
 	"tape/internal/serve/host/mask"
-	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // Values are read wherever they are on the tape, the newest of each key, and masked for a caller that does
 // not see secrets.
@@ -40,14 +37,14 @@ func TestValues(t *testing.T) {
 	set("a", "3")
 	set("c", `"the password=Tr0ub4dor99"`)
 	owner := lanes.StateKey{Scope: lanes.ScopeConversation}
-	v, err := ViewOf(t.Context(), &lanes.Lanes{}, tp, owner, nil)
+	v, err := stateViewOf(t.Context(), &lanes.Lanes{}, tp, owner, nil)
 	storetest.Must(t, err)
 	got, err := v.Values(t.Context(), append(v.Keys(), "none")...)
 	storetest.Must(t, err)
 	if len(got) != 3 || string(got["a"].JSON) != "3" || string(got["b"].JSON) != "2" || !strings.Contains(string(got["c"].JSON), "Tr0ub") {
 		t.Errorf("the values are %v, want a=3, b=2 and the text of c", got)
 	}
-	masked, err := ViewOf(t.Context(), &lanes.Lanes{}, tp, owner, mask.New([]byte("key")))
+	masked, err := stateViewOf(t.Context(), &lanes.Lanes{}, tp, owner, mask.New([]byte("key")))
 	storetest.Must(t, err)
 	got, err = masked.Values(t.Context(), "c")
 	if err != nil || len(got) != 1 || strings.Contains(string(got["c"].JSON), "Tr0ub") || !strings.Contains(string(got["c"].JSON), "the password=[redacted") {

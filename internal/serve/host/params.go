@@ -1,4 +1,4 @@
-package pages
+package host
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"tape/internal/sessions/filter"
 )
 
-// Number reads a number, and lowers it to limit if it is greater. A number that is missing, 0 or negative
+// numberOf reads a number, and lowers it to limit if it is greater. A number that is missing, 0 or negative
 // becomes byDefault.
-func Number(param func(name string) string, name string, byDefault, limit int64) (int64, error) {
+func numberOf(param func(name string) string, name string, byDefault, limit int64) (int64, error) {
 	text := param(name)
 	if text == "" {
 		return byDefault, nil
@@ -28,8 +28,8 @@ func Number(param func(name string) string, name string, byDefault, limit int64)
 	return filter.Capped(n, byDefault, limit), nil
 }
 
-// Flag reads a parameter that is true or false; a missing one is false.
-func Flag(param func(name string) string, name string) (bool, error) {
+// flagOf reads a parameter that is true or false; a missing one is false.
+func flagOf(param func(name string) string, name string) (bool, error) {
 	switch param(name) {
 	case "", "false", "0":
 		return false, nil
