@@ -65,6 +65,8 @@ type Options struct {
 	Own func(gitDir string) bool
 	// OnIgnored gets the names of ignored settings of a folder that is not the user's own.
 	OnIgnored func(gitDir string, names []string)
+	// OnWait gets a sentence about what a git command waits for, after some seconds.
+	OnWait func(said string)
 }
 
 // Repo is one git repository. Its methods may be called from several goroutines.
@@ -81,6 +83,7 @@ type Repo struct {
 
 	own       func(gitDir string) bool
 	onIgnored func(gitDir string, names []string)
+	onWait    func(said string)
 
 	config *gitconfig.Config
 	cache  gitobject.Cache // see KeepObjects
@@ -92,7 +95,7 @@ func (r *Repo) GitDir() string { return r.gitDir }
 func newRepo(gitDir string, o *Options) *Repo {
 	r := &Repo{gitDir: gitDir, locks: gitlock.Locks{Wait: DefaultLockWait}}
 	if o != nil {
-		r.fs, r.locks.FS, r.own, r.onIgnored = o.FS, o.FS, o.Own, o.OnIgnored
+		r.fs, r.locks.FS, r.own, r.onIgnored, r.onWait = o.FS, o.FS, o.Own, o.OnIgnored, o.OnWait
 		if o.LockWait > 0 {
 			r.locks.Wait = o.LockWait
 		}
@@ -115,12 +118,19 @@ func (r *Repo) ReportIgnored(names []string) {
 	}
 }
 
+// ReportWait passes on what a git command waits for, see Options.OnWait.
+func (r *Repo) ReportWait(said string) {
+	if r.onWait != nil {
+		r.onWait(said)
+	}
+}
+
 // Owns reports whether another git folder is the user's own.
 func (r *Repo) Owns(gitDir string) bool { return r.own != nil && r.own(gitDir) }
 
-// SharedOptions returns Own and OnIgnored, for another repository of the same user.
+// SharedOptions returns Own, OnIgnored and OnWait, for another repository of the same user.
 func (r *Repo) SharedOptions() *Options {
-	return &Options{Own: r.own, OnIgnored: r.onIgnored}
+	return &Options{Own: r.own, OnIgnored: r.onIgnored, OnWait: r.onWait}
 }
 
 // Config returns the repository's configuration.

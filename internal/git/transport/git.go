@@ -65,14 +65,15 @@ type gitRun struct {
 	options Options
 	gitDir  string // another git folder with the repository's objects; empty: the repository's
 	env     []string
-	fetches bool // git reads from a remote: limit its memory, and how long the remote may be silent
-	local   bool // the remote is a path
+	fetches bool   // git reads from a remote: limit its memory, and how long the remote may be silent
+	local   bool   // the remote is a path
+	remote  string // for messages; empty if git talks to none
 }
 
 // fetchRun returns how to run a git that reads from a remote.
 func fetchRun(r *gitstore.Repo, m Remote, o Options) gitRun {
 	_, local := localDir(r, fetchAddress(r, m))
-	return gitRun{options: o, fetches: true, local: local}
+	return gitRun{options: o, fetches: true, local: local, remote: m.label()}
 }
 
 // asks reports whether git may ask the user for a password. For that it has to stay in the
@@ -80,7 +81,7 @@ func fetchRun(r *gitstore.Repo, m Remote, o Options) gitRun {
 func (g gitRun) asks() bool { return g.options.Progress != nil && !g.local }
 
 // runGit runs the git program and returns its standard output, also if git fails with a gitError. If
-// git fails or is stopped, its locks and temporary files are removed. A git that reads from a remote
+// git fails or is stopped, its locks and temporary files are removed. A git that talks to a remote
 // is stopped when the remote is silent for too long, unless it may ask for a password.
 func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) ([]byte, error) {
 	gitCtx, cancel := context.WithCancel(ctx)
@@ -91,8 +92,8 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	}
 	stdout, stderr := &boundedBuffer{most: maxRefBytes}, &stderrTail{progress: run.options.Progress}
 	cmd.Stdout, cmd.Stderr = stdout, stderr
-	idle := &idleTimer{limit: run.options.idle(), end: cancel}
-	if run.fetches && !run.asks() {
+	idle := newIdleTimer(r, run, cancel)
+	if run.remote != "" {
 		cmd.Stdout, cmd.Stderr = idle.watching(stdout), idle.watching(stderr)
 	}
 	started := time.Now()

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -128,6 +129,43 @@ func TestMuteSSH(t *testing.T) {
 	_, err = Fetch(context.Background(), s.r, "origin", mirror, Options{Idle: time.Second})
 	if !errors.Is(err, ErrRemote) || !strings.Contains(err.Error(), "silent for 1s") {
 		t.Errorf("a silent command gave %v, want ErrRemote because of the silence", err)
+	}
+}
+
+// Whoever waits for a silent remote is told so once, by its name, in fetches and pushes, and the wait ends.
+func TestSilentRemoteIsNamed(t *testing.T) {
+	command := filepath.Join(t.TempDir(), "ssh")
+	mustDo(t, os.WriteFile(command, []byte("#!/bin/sh\nexec sleep 600\n"), 0o700))
+	t.Setenv("GIT_SSH", "")
+	t.Setenv("GIT_SSH_COMMAND", command)
+	s := newSide(t, remotePeer{URL: "host:x.git"})
+	h := growing(t, s.r, gitstore.Hash{}, 1, "")[0]
+	var mu sync.Mutex
+	var said []string
+	r, err := gitstore.Open(s.GitDir, &gitstore.Options{Own: func(string) bool { return true }, OnWait: func(text string) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, text)
+	}})
+	mustDo(t, err)
+	idle := Options{Idle: 200 * time.Millisecond}
+	_, err = Fetch(context.Background(), r, "origin", mirror, idle)
+	if !errors.Is(err, ErrRemote) {
+		t.Errorf("the fetch gave %v, want ErrRemote", err)
+	}
+	m, err := findRemote(r, "origin")
+	mustDo(t, err)
+	if _, err = gitPush(context.Background(), r, m, []PushRef{branch("main", h)}, false, idle); !errors.Is(err, ErrRemote) {
+		t.Errorf("the push gave %v, want ErrRemote", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	want := []string{
+		"waiting for origin, which has been silent for 100ms; this ends after 200ms",
+		"waiting for origin, which has been silent for 100ms; this ends after 1s",
+	}
+	if !slices.Equal(said, want) {
+		t.Errorf("the user was told %q, want %q", said, want)
 	}
 }
 

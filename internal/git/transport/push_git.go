@@ -35,10 +35,8 @@ func gitPushRefs(ctx context.Context, r *gitstore.Repo, m Remote, o Options) (re
 
 // gitPush pushes refs with git push; if atomic, all or none of them.
 func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, atomic bool, o Options) ([]PushResult, error) {
-	args := []string{"-c", "push.followTags=false", "push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no"}
-	if o.Progress != nil {
-		args = append(args, "--progress")
-	}
+	// Progress shows that the remote is alive, see idleTimer.
+	args := []string{"-c", "push.followTags=false", "push", "--porcelain", "--progress", "--no-follow-tags", "--recurse-submodules=no"}
 	if atomic {
 		args = append(args, "--atomic")
 	}
@@ -51,7 +49,8 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 		}
 	}
 	args = append(args, "--", m.gitName())
-	run := gitRun{options: o}
+	_, local := localDir(r, pushAddress(r, m))
+	run := gitRun{options: o, local: local, remote: m.label()}
 	if len(refs) > gitstore.FewRefs && !slices.ContainsFunc(refs, func(ref PushRef) bool { return ref.New.IsZero() }) {
 		dir, err := outgoing(r, refs)
 		if err != nil {

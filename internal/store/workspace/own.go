@@ -272,7 +272,7 @@ func OpenGit(gitDir string) (*gitstore.Repo, error) {
 }
 
 func options(warn func(string)) *gitstore.Options {
-	return &gitstore.Options{Own: isOwn, OnIgnored: func(gitDir string, names []string) {
+	return &gitstore.Options{Own: isOwn, OnWait: warn, OnIgnored: func(gitDir string, names []string) {
 		n := readNote(gitDir)
 		// Which settings are ignored depends on the command; each is reported once.
 		all := slices.Concat(n.Reported, names)
