@@ -89,6 +89,7 @@ func words() map[layout.HintKind]string {
 		layout.ForgetOrShare:      "tape rm {1} --forget forgets it here, too; to share it all the same: git -C {2} push {3} :{4}",
 		layout.HandOffInstead:     "use tape handoff, which also commits and tags the phase",
 		layout.ImportElsewhere:    "if you have it elsewhere: tape import --again {1} FILE",
+		layout.CloneFrom:          "make a workspace of it with: tape clone {1} {2}",
 		layout.InitAt:             "create one with: tape init {1}",
 		layout.InitHere:           "create one with: tape init; tape tapes -A lists the sessions of all your projects",
 		layout.InstallGit:         "install git and try again; all commands except push, pull, fetch, clone, gc and purge work without it",

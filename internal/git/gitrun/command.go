@@ -64,11 +64,31 @@ func settings(ctx context.Context, r *gitstore.Repo) ([]string, error) {
 	}
 	for _, e := range local {
 		if gitconfig.Judge(e) == gitconfig.Refused {
+			if partial := partialBy(r, e); partial != nil {
+				return nil, partial
+			}
 			return nil, untrusted(r.GitDir(), "its own git configuration sets "+e.Name())
 		}
 	}
 	r.ReportIgnored(r.Ignored())
 	return r.Config().Overrides(local), nil
+}
+
+// partialBy returns the error for a partial clone if a setting makes the repository one: its git may fetch
+// what is missing at any time.
+func partialBy(r *gitstore.Repo, e gitconfig.Entry) error {
+	remote := e.Subsection
+	switch e.Section + "." + e.Key {
+	case "extensions.partialclone":
+		remote = e.Value
+	case "remote.promisor", "remote.partialclonefilter":
+	default:
+		return nil
+	}
+	if partial := r.Partial(remote); partial != nil {
+		return partial
+	}
+	return nil
 }
 
 func untrusted(gitDir, why string) error {

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -161,40 +160,6 @@ func Open(gitDir string, o *Options) (*Repo, error) {
 	return r, nil
 }
 
-// checkFormat refuses repositories that we would misread. Most have no [extensions] section; for these,
-// reading one small file is enough.
-func (r *Repo) checkFormat() error {
-	if st, err := os.Stat(filepath.Join(r.gitDir, "shallow")); err == nil && st.Size() > 0 {
-		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a shallow clone: the beginning of its history is missing",
-			Hint: "fetch the rest with: git fetch --unshallow"}
-	}
-	if err := r.checkLinks(); err != nil {
-		return err
-	}
-	raw, err := gitconfig.ReadFile(filepath.Join(r.gitDir, "config"))
-	if err != nil {
-		return fmt.Errorf("open repository %s: %w", r.gitDir, err)
-	}
-	raw = bytes.ToLower(raw)
-	r.bare = maybeBare(raw)
-	if !bytes.Contains(raw, []byte("extensions")) {
-		return nil
-	}
-	if v, _ := r.config.Value("extensions", "", "objectformat"); v != "" && v != "sha1" {
-		return &UnsupportedError{Dir: r.gitDir, What: "the repository uses " + v + " object names; only sha1 is supported",
-			Hint: "create the workspace with: git init --object-format=sha1"}
-	}
-	if v, _ := r.config.Value("extensions", "", "refstorage"); v != "" && v != "files" {
-		return &UnsupportedError{Dir: r.gitDir, What: "the repository keeps its refs as " + v + "; only plain ref files are supported",
-			Hint: "convert it with: git refs migrate --ref-format=files"}
-	}
-	if v, _ := r.config.Value("extensions", "", "partialclone"); v != "" {
-		return &UnsupportedError{Dir: r.gitDir, What: "the repository is a partial clone of " + v + ": objects may be missing",
-			Hint: "clone it again without --filter"}
-	}
-	return nil
-}
-
 // checkLinks refuses somebody else's .git folder if its configuration, or a folder that we write to, is a symbolic
 // link: the writes would go elsewhere. Deeper folders are checked before each write, and before git is run; see
 // checkFolders and CheckTree.
@@ -257,29 +222,6 @@ func (r *Repo) checkLink(path string) error {
 	name, _ := filepath.Rel(r.gitDir, path)
 	return &UnsupportedError{Dir: r.gitDir, What: name + " in it is a link to elsewhere, and the repository did not come from your own tape",
 		Hint: "if it is yours: " + TrustCommand(r.gitDir)}
-}
-
-// TrustCommand returns the command by which a user declares a repository their own.
-func TrustCommand(gitDir string) string {
-	dir := gitDir
-	if filepath.Base(dir) == ".git" {
-		dir = filepath.Dir(dir)
-	}
-	return "tape workspaces trust '" + strings.ReplaceAll(dir, "'", `'\''`) + "'"
-}
-
-// maybeBare reports whether the configuration has to be parsed to know if the repository is bare. Most
-// say "bare = false" themselves.
-func maybeBare(config []byte) bool {
-	for line := range bytes.Lines(config) {
-		if !bytes.Contains(line, []byte("bare")) {
-			continue
-		}
-		if string(bytes.Join(bytes.Fields(line), nil)) != "bare=false" {
-			return true
-		}
-	}
-	return false
 }
 
 // InitOptions says how a new repository is set up.

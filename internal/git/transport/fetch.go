@@ -31,9 +31,8 @@ func Fetch(ctx context.Context, r *gitstore.Repo, remote string, specs []RefSpec
 	if len(specs) == 0 {
 		return nil, errors.New("fetch: no refs given")
 	}
-	if r.Config().Bool("remote", m.Name, "promisor") {
-		return nil, &gitstore.UnsupportedError{Dir: r.GitDir(), What: "the repository is a partial clone: parts of its history are missing",
-			Hint: fmt.Sprintf("fetch the rest with: git fetch %[1]s && git fetch --refetch --no-filter %[1]s && git config --unset remote.%[1]s.promisor && git config --unset remote.%[1]s.partialclonefilter", m.Name)}
+	if partial := r.Partial(m.Name); partial != nil {
+		return nil, partial
 	}
 	for _, s := range specs {
 		if err := s.check(); err != nil {

@@ -31,6 +31,11 @@ func (v *verifier) fsck(ctx context.Context) error {
 	if err != nil || len(complaints) == 0 {
 		return err
 	}
+	if strings.Contains(complaints[0], "unknown repository extension") {
+		v.report.GitFsck = false
+		v.s.Warn("git fsck was left out: the installed git is older than the repository's extensions (" + strings.Join(complaints[1:], ", ") + ")")
+		return nil
+	}
 	again, err := v.runFsck(ctx)
 	fix := layout.FromCopy
 	if file := v.damagedIndex(); file != "" { // git fsck complains about a damaged index, and may stop there

@@ -29,6 +29,7 @@ const (
 	BeginMerge         HintKind = "begin-merge"
 	CheckOutAndCommit  HintKind = "check-out-and-commit" // folder, branch
 	CloneAll           HintKind = "clone-all"
+	CloneFrom          HintKind = "clone-from"  // folder of the repository, folder to make
 	CloseForks         HintKind = "close-forks" // a fork to name, or none
 	CollectLocks       HintKind = "collect-locks"
 	CopyFingerprint    HintKind = "copy-fingerprint"

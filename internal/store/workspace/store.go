@@ -190,6 +190,9 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 		return nil, fmt.Errorf("open workspace: %w", layout.Classify(err))
 	}
 	if !IsWorkspace(dir) {
+		if err := checkBare(dir); err != nil {
+			return nil, err
+		}
 		return nil, layout.NotFound("", "%s is not a workspace", dir).Try(layout.InitAt, dir)
 	}
 	if _, err := os.Lstat(filepath.Join(dir, layout.GitDirName, "HEAD")); errors.Is(err, fs.ErrNotExist) {
@@ -244,6 +247,18 @@ func IsWorkspace(dir string) bool {
 	return gitstore.HasRefs(gitDir, layout.BranchPrefix)
 }
 
+// checkBare returns an error if a folder is a bare or mirror clone of a workspace.
+func checkBare(dir string) error {
+	if _, err := os.Lstat(filepath.Join(dir, "HEAD")); err != nil || filepath.Base(dir) == layout.GitDirName || !gitstore.HasRefs(dir, layout.BranchPrefix) {
+		return nil //nolint:nilerr // it is no repository
+	}
+	beside, cut := strings.CutSuffix(dir, ".git")
+	if !cut {
+		beside += "-workspace"
+	}
+	return layout.NotFound("", "%s is a bare repository: it has tapes, and no files to record into", dir).Try(layout.CloneFrom, dir, beside)
+}
+
 // Home returns the folder for the workspaces of all project directories.
 func Home() (string, error) {
 	if dir := os.Getenv(EnvHome); dir != "" {
@@ -292,6 +307,9 @@ func Find(dir string) (string, error) {
 	for folder := start; ; folder = filepath.Dir(folder) {
 		if found := At(folder); found != "" {
 			return found, nil
+		}
+		if err := checkBare(folder); err != nil {
+			return "", err
 		}
 		if folder == filepath.Dir(folder) {
 			break
