@@ -224,6 +224,11 @@ func (r *Repo) checkLink(path string) error {
 		Hint: "if it is yours: " + TrustCommand(r.gitDir)}
 }
 
+// TrustCommand returns the command by which a user declares a repository their own.
+func TrustCommand(gitDir string) string {
+	return "tape workspaces trust " + quoteDir(gitDir)
+}
+
 // InitOptions says how a new repository is set up.
 type InitOptions struct {
 	Options

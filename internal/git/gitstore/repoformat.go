@@ -134,11 +134,6 @@ func (r *Repo) Partial(remote string) *UnsupportedError {
 		Hint: fmt.Sprintf("fetch the rest with: %[1]s fetch %[2]s && %[1]s fetch --refetch --no-filter %[2]s && %[1]s config --unset %[3]s", git, remote, unset)}
 }
 
-// TrustCommand returns the command by which a user declares a repository their own.
-func TrustCommand(gitDir string) string {
-	return "tape workspaces trust " + quoteDir(gitDir)
-}
-
 // GitCommand returns the beginning of a git command for a repository, for a user to type in any folder.
 func GitCommand(gitDir string) string { return "git -C " + quoteDir(gitDir) }
 
