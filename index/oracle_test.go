@@ -212,6 +212,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 			t.Errorf("%s: answered %q instead, though %d entries match", what, res.Instead, len(want))
 			return
 		}
+		chain := query.Parse(s.Text, query.Options{}).Any()
 		s.Text = res.Instead
 		want, err = matching(t, x, s)
 		for _, parts := range inParts(s) {
@@ -221,6 +222,13 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 		}
 		if err != nil || len(want) == 0 {
 			t.Errorf("%s: answered %q instead, which nothing matches (%v)", what, res.Instead, err)
+			return
+		}
+		// The parts of one word are not taken apart again, as they are when they are typed as words.
+		if chain != nil && chain.Single() && slices.ContainsFunc(query.Parse(res.Instead, query.Options{}).Any().Every(), func(f query.Feature) bool { return !f.Whole }) {
+			if res.Matches == 0 || res.Matches > len(want) {
+				t.Errorf("%s: answered %q instead with %d matches, want at most %d", what, res.Instead, res.Matches, len(want))
+			}
 			return
 		}
 	}

@@ -10,8 +10,8 @@ import (
 // Survey is what the words of a search are worth among the entries that it searches.
 type Survey struct {
 	Corpus relevance.Corpus
-	Bytes  float64               // of all entries
-	Found  map[string]int        // how many entries have a word, or a part of one
+	Bytes  float64                // of all entries
+	Found  map[string]int         // how many entries have a word, or a part of one
 	Near   map[string][]near.Word // words that are similar to one that no entry has
 }
 

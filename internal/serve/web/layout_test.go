@@ -148,7 +148,7 @@ func (s *site) work() {
 	must(s.T, err)
 }
 
-// wide writes the session "wide", whose texts could break a layout, and "none", which is empty. 
+// wide writes the session "wide", whose texts could break a layout, and "none", which is empty.
 func (s *site) wide() {
 	s.Helper()
 	_, err := s.store.CreateTape(s.Context(), "none")

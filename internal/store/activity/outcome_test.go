@@ -90,7 +90,7 @@ func TestOutcome(t *testing.T) {
 		"42 tests pass, commit 3f2a1b9c5d7e": join([]string{ask}, test("1 failed in 1s", true), test("42 passed in 1s", false), []string{commit}),
 		"2 commits, the last 3f2a1b9c5d7e":   {ask, commit, commit},
 		"1 test fails, failed at the end: go test ./...": join([]string{ask}, test("1 failed in 1s", true)),
-		"failed at the end: Edit":                             join([]string{ask}, test("42 passed in 1s", false), []string{ask}, calls("Edit", `{"file_path":"x"}`, "no such file", true)),
+		"failed at the end: Edit":                        join([]string{ask}, test("42 passed in 1s", false), []string{ask}, calls("Edit", `{"file_path":"x"}`, "no such file", true)),
 	} {
 		var s Session
 		add(&s, entries(lines...))
