@@ -156,7 +156,7 @@ func (o *Forgetting) remotes(ctx context.Context) (names []string, err error) {
 
 // would says what would be removed, and removes nothing.
 func (o *Forgetting) would(ctx context.Context, found transcripts.Found, at, subagents []string) error {
-	entries := int64(0)
+	var entries int64
 	t, err := o.Store.Tape(ctx, o.Name)
 	if err != nil {
 		return err
