@@ -49,8 +49,8 @@ func filled(text string) string {
 	return strings.Join(out, "\n")
 }
 
-// hanging breaks lines that are too wide. What follows is indented as far as the line's last column, such as what a flag
-// does, or a little more than the line.
+// hanging breaks lines that are too wide. The rest of a line is put below its last column, such as the words that say
+// what a flag does; a line without columns goes on with a little more indentation.
 func hanging(text string) string {
 	var out []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -10,8 +10,8 @@ import (
 	"tape/internal/text/query"
 )
 
-// asQuestion returns the arguments of a search for a question that names flags of other programs, as in "tape search how
-// did we fix the --watch flag", so that they are words: flags of tape first, then "--" and the words.
+// asQuestion changes the arguments of a search that is a question with flags of other programs in it, as in "tape search
+// how did we fix the --watch flag": tape's own flags come first, then "--", and the rest are words.
 func asQuestion(root *cobra.Command, args []string) []string {
 	if len(args) < 4 || args[0] != "search" || slices.Contains(args, "--") {
 		return args

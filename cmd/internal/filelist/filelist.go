@@ -79,7 +79,7 @@ func Rows(ctx context.Context, x *index.Index, store *repo.Store, file *touched.
 	return rowsOf(ctx, x, store, uses, file != nil && file.Bases() != nil)
 }
 
-// Edits returns the last edits of a workspace, at most most.
+// Edits returns the last edits in a workspace; most limits how many.
 func Edits(ctx context.Context, x *index.Index, store *repo.Store, most int) ([]Row, error) {
 	uses, err := x.Files(ctx, index.FileFilter{Edits: most})
 	if err != nil {

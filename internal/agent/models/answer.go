@@ -39,7 +39,7 @@ type answer struct {
 	plain     bool   // thoughts were expected first, and did not come
 	late      bool   // thoughts were shown as text, before a closing tag without an opening one
 	bytes     []byte // the first bytes of a character
-	half      string // the first half of a character, as JSON has it
+	half      string // the \uXXXX of a character's first half, whose second half is in the next event
 	stray     string // a line that is of no event
 
 	kept      Kept                         // without By and Calls

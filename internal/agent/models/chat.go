@@ -144,7 +144,7 @@ func chatEvent(a *answer, data []byte) error {
 	return nil
 }
 
-// hasMembers reports whether a value is an object that is not empty.
+// hasMembers reports whether a value is an object, and not {}.
 func hasMembers(raw []byte) bool { return len(raw) > 2 && raw[0] == '{' }
 
 // saidAnything reports whether a part of the answer has come.

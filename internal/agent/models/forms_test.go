@@ -10,7 +10,7 @@ import (
 	"tape/hooks"
 )
 
-// Streams that are not quite as documented give the answer that was meant.
+// TestForms: streams that differ a little from what is documented give the answer that was meant.
 func TestForms(t *testing.T) {
 	use := func(index, id, more string) string {
 		return `data: {"type":"content_block_start"` + index + `,"content_block":{"type":"tool_use","id":"` + id + `","name":"bash"` + more + `}}`

@@ -179,7 +179,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The model sees the last state of a progress bar, and the artifact has everything; a file is shown as it is.
+// Of a progress bar the model sees the last state, and the artifact has all of it. A file that is read is not changed so.
 func TestProgressBar(t *testing.T) {
 	e, _ := newArtifacts(t)
 	text := "\r 1 %\r 50 %\r100 %\ndone\n"

@@ -134,7 +134,7 @@ func (r *Repo) Partial(remote string) *UnsupportedError {
 		Hint: fmt.Sprintf("fetch the rest with: %[1]s fetch %[2]s && %[1]s fetch --refetch --no-filter %[2]s && %[1]s config --unset %[3]s", git, remote, unset)}
 }
 
-// GitCommand returns the beginning of a git command for a repository, for a user to type in any folder.
+// GitCommand returns how a git command for a repository begins, so that it works in any folder.
 func GitCommand(gitDir string) string { return "git -C " + quoteDir(gitDir) }
 
 // quoteDir returns the folder around a .git folder, or a bare repository, in quotation marks for a shell.

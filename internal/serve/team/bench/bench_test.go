@@ -124,11 +124,6 @@ func measure(t *testing.T, entries int) {
 		b.times(k.name+", ILIKE with trigrams, newest ten", queries[:10], b.sql(`SELECT remote, tape, id, left(text, 300) FROM plain WHERE text ILIKE '%' || $1 || '%' ORDER BY date DESC LIMIT 10`))
 		b.times(k.name+", ts_rank, best ten", queries[:10], b.sql(`SELECT remote, tape, id, left(text, 300) FROM plain, plainto_tsquery('simple', $1) q WHERE words @@ q ORDER BY ts_rank(words, q) DESC, date DESC LIMIT 10`))
 	}
-	var questions []string // of five words, of which some are in most entries
-	for i := range searches {
-		questions = append(questions, strings.Join([]string{word(1 + i%6), word(20 + i), word(2000 + i*40), word(4000 + i*30), word(150_000 + i*100)}, " "))
-	}
-	b.times("five words, tape over HTTP", questions, b.ask)
 	b.together()
 }
 

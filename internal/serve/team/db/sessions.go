@@ -29,7 +29,7 @@ type Choice struct {
 	Projects []string // whole names of folders; nil means all
 	Author   string   // the whole name of somebody who wrote in it
 	Under    string   // what the names begin with
-	Listed   bool     // without empty ones, which have only their first anchor
+	Listed   bool     // without sessions that have nothing but their first anchor
 	Whole    bool     // without subagents, which belong to the session that started them
 	Skip     int      // how many to leave out at the beginning
 
