@@ -42,15 +42,10 @@ func NeedsHost(ctx context.Context, names []string, agents Formats, getenv func(
 		if agent.Files.Compressed {
 			where = append(where, Folders(agent, getenv)...)
 		}
-		if d := agent.Files.Database; d != nil && d.Compressed {
-			if list, _ := Databases(agent, getenv); len(list) > 0 {
-				return true
-			}
-		}
 	}
 	for _, name := range where {
 		err := walk.Files(name, func(path string, _ fs.FileInfo, _ error) error {
-			if f, _ := agents.DatabaseOf(path); strings.HasSuffix(path, compressed) || f != nil && f.Files.Database.Compressed {
+			if strings.HasSuffix(path, compressed) {
 				return errPacked
 			}
 			return ctx.Err()

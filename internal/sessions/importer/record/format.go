@@ -89,8 +89,6 @@ type Database struct {
 	// Tables are those that each database has, and that Sessions and Write ask. A database in which one is not a plain
 	// table is refused.
 	Tables []string
-	// Compressed is set if values may be compressed with zstd.
-	Compressed bool
 	// JSON are the names of columns whose texts are JSON, and become so in the answers.
 	JSON []string
 	// All returns the user's databases, which need not exist any more.
