@@ -102,6 +102,8 @@ Settings are read once, at the beginning.`,
 	f.BoolVar(&o.stdin, "stdin", false, "append the entries on standard input, one a line")
 	f.BoolVar(&o.partial, "partial", false, "with --stdin: keep the good lines, report the bad ones")
 	f.BoolVar(&o.each, "each", false, "with --stdin: append and answer each line by itself")
+	exclude(cmd, "stdin", "kind", "payload", "text", "role", "meta", "date", "artifact", "type") // each line is a whole entry
+	cmd.MarkFlagsMutuallyExclusive("each", "partial")
 	return cmd
 }
 
@@ -110,15 +112,10 @@ func (o *appendOptions) check(cmd *cobra.Command, args []string) error {
 		return usagef("unexpected argument %s; a payload is given with --payload, or with - from standard input", quoted(args[0]))
 	}
 	o.dash, o.changed = len(args) > 0, cmd.Flags().Changed
-	if o.each && (o.partial || !o.stdin) {
-		return usagef("--each needs --stdin, and excludes --partial: each line is appended by itself anyway")
+	if o.each && !o.stdin {
+		return usagef("--each needs --stdin")
 	}
 	if o.stdin {
-		for _, flag := range []string{"kind", "payload", "text", "role", "meta", "date", "artifact", "type"} {
-			if o.changed(flag) {
-				return usagef("--%s cannot be combined with --stdin: each line is a whole entry", flag)
-			}
-		}
 		if o.dash {
 			return usagef("give --stdin for a stream of entries, or - for one payload")
 		}

@@ -77,6 +77,7 @@ are left out.
 	f.IntVar(&o.tail, "tail", 0, "keep the last `N` turns")
 	f.BoolVar(&o.system, "system", false, "write the value of the parameter system instead of the messages (anthropic)")
 	f.BoolVar(&o.asPage, "brief", false, "write a page to paste into another agent")
+	exclude(cmd, "brief", "from", "no-anchor", "format", "raw", "max-tokens", "max-bytes", "tail", "system")
 	completeFlag(cmd, "format", completeWords(contextFormats()...))
 	return cmd
 }
@@ -88,11 +89,6 @@ func contextFormats() []string {
 // check completes the options of the view, and refuses those that contradict each other.
 func (o *contextOptions) check(changed func(flag string) bool) error {
 	o.view.Format = view.Format(o.format)
-	for _, name := range []string{"from", "no-anchor", "format", "raw", "max-tokens", "max-bytes", "tail", "system"} {
-		if o.asPage && changed(name) {
-			return usagef("--brief and --%s exclude each other", name)
-		}
-	}
 	switch {
 	case changed("max-tokens") && o.view.MaxTokens < 1:
 		return usagef("--max-tokens must be at least 1")

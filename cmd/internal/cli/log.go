@@ -111,6 +111,9 @@ that read or wrote it, with what the person had asked. See tape files.`,
 	f.StringVar(&o.commit, "commit", "", "show what led to the `COMMIT` of the project")
 	f.StringVar(&o.file, "file", "", "show what was done with the file or folder `PATH`")
 	f.BoolVar(&o.team, "team", false, "show all of REMOTE/TAPE of your team, from the server of tape login")
+	cmd.MarkFlagsMutuallyExclusive("all", "anchor", "after")
+	exclude(cmd, "from", "anchor", "after", "all-tapes")
+	exclude(cmd, "all-tapes", "anchor", "after")
 	o.app.addAllWorkspaces(cmd)
 	o.addFlags(cmd)
 	return cmd
@@ -121,24 +124,20 @@ func (o *logOptions) query() (repo.Query, error) {
 	if err != nil {
 		return q, err
 	}
+	if o.allTapes && o.from+o.anchor+o.after != "" {
+		return q, usagef("--from, --anchor and --after are for one session: name it with --tape")
+	}
 	q.Phase, q.After = o.anchor, o.after
 	if o.from != "" {
 		id, err := strconv.ParseInt(strings.TrimPrefix(o.from, "@"), 10, 64)
-		switch {
-		case err != nil || id < 1 || o.from[0] != '@':
+		if err != nil || id < 1 || o.from[0] != '@' {
 			return q, usagef("--from %s is not an entry: entries are named @1, @2 …", quoted(o.from))
-		case o.allTapes || q.Phase+q.After != "":
-			return q, usagef("--from cannot be combined with --anchor, --after or --all-tapes")
 		}
 		q.FirstID = id
 		return q, nil
 	}
 	all, anchor, after := o.changed("all"), o.changed("anchor"), o.changed("after")
 	switch {
-	case all && anchor, all && after, anchor && after:
-		return q, usagef("--all, --anchor and --after exclude each other")
-	case o.allTapes && (anchor || after):
-		return q, usagef("--all-tapes cannot be combined with --anchor or --after")
 	case all && !o.all, !all && !anchor && !after && !o.allTapes && !o.Any():
 		q.Phase = repo.Latest
 	}

@@ -73,20 +73,18 @@ contain, and --abort undoes it, so that the fork stays open.`,
 	cmd.Flags().BoolVar(&o.abort, "abort", false, "undo such a merge")
 	cmd.Flags().BoolVar(&o.keep, "keep", false, "leave the fork open")
 	cmd.Flags().StringVar(&o.summary, "summary", "", "record this `TEXT` (- for standard input) instead of the fork's entries")
+	cmd.MarkFlagsMutuallyExclusive("continue", "abort")
+	exclude(cmd, "continue", "keep", "summary")
+	exclude(cmd, "abort", "keep", "summary")
 	return cmd
 }
 
 func (o *mergeOptions) args(cmd *cobra.Command, args []string) error {
 	o.short = cmd.Flags().Changed("summary")
-	switch {
-	case o.resume && o.abort:
-		return usagef("--continue and --abort exclude each other")
-	case !o.resume && !o.abort:
-		return takes(1, "FORK")(cmd, args)
-	case o.keep || o.short:
-		return usagef("--keep and --summary cannot be combined with --continue or --abort")
+	if o.resume || o.abort {
+		return takes(0)(cmd, args)
 	}
-	return takes(0)(cmd, args)
+	return takes(1, "FORK")(cmd, args)
 }
 
 // runContinue finishes a merge that git has begun in the tape's working tree.

@@ -28,6 +28,7 @@ func (o *settingsOptions) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.project, "project", false, "change the settings of the project in the current directory")
 	cmd.Flags().BoolVar(&o.local, "local", false, "change the project's settings that are not committed ("+agentsWith(hasLocal)+")")
 	cmd.Flags().BoolVarP(&o.dryRun, "dry-run", "n", false, "show what would be changed")
+	cmd.MarkFlagsMutuallyExclusive("user", "project", "local")
 	cmd.ValidArgsFunction = upTo(1, completeWords(importer.All().WithSettings().Names()...))
 	cmd.Args = takes(1, "AGENT")
 }
@@ -112,8 +113,6 @@ func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where,
 	switch {
 	case f == nil:
 		return nil, w, layout.Invalid("the agents are: "+strings.Join(all.Names(), ", "), "there is no agent %s", quoted(agent))
-	case o.user && (o.project || o.local) || o.project && o.local:
-		return nil, w, usagef("--user, --project and --local exclude each other")
 	case o.local && f.Agent.LocalHooks == "":
 		return nil, w, usagef("--local is for %s", agentsWith(hasLocal))
 	case o.Recall && f.Agent.RecallSources == nil:

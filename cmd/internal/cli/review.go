@@ -68,13 +68,11 @@ lines, files and failed.`,
 	}
 	cmd.Flags().BoolVar(&o.markdown, "markdown", false, "write Markdown, with secrets masked")
 	cmd.Flags().BoolVar(&o.web, "web", false, "open the page of the web view, with the changes beside what led to them")
+	cmd.MarkFlagsMutuallyExclusive("web", "markdown")
 	terminal := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		switch {
-		case !o.web:
+		if !o.web {
 			return terminal(cmd, args)
-		case o.markdown:
-			return layout.Invalid("give one of them", "--web and --markdown exclude each other")
 		}
 		o.revision = strings.Join(args, "")
 		return a.onServe(o.inBrowser)(cmd, args)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -151,7 +152,7 @@ c copies the command that goes on with it.`,
 		DisableFlagsInUseLine: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			a.reads = onlyReads(cmd)
-			return refuseEmpty(cmd)
+			return cmp.Or(refuseExcluding(cmd), refuseEmpty(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -233,6 +234,28 @@ func flagError(cmd *cobra.Command, err error) error {
 		out.hint = "in the workspace's folder, which tape info names: git log --graph --oneline --branches"
 	}
 	return out
+}
+
+// refuseExcluding refuses flags that MarkFlagsMutuallyExclusive has as a group. cobra would refuse them
+// later, in longer words, and not as an error of usage.
+func refuseExcluding(cmd *cobra.Command) (err error) {
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		for _, group := range f.Annotations["cobra_annotation_mutually_exclusive"] {
+			for other := range strings.FieldsSeq(group) {
+				if err == nil && other != f.Name && cmd.Flags().Changed(other) {
+					err = usagef("--%s and --%s exclude each other", f.Name, other)
+				}
+			}
+		}
+	})
+	return err
+}
+
+// exclude makes a group of one flag with each of the others, which may be given together.
+func exclude(cmd *cobra.Command, flag string, others ...string) {
+	for _, other := range others {
+		cmd.MarkFlagsMutuallyExclusive(flag, other)
+	}
 }
 
 // refuseEmpty refuses empty values of flags that select something: an unset variable in a script must

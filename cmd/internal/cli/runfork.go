@@ -60,6 +60,7 @@ the fork cannot be merged or discarded, the exit code is that of the failure.`,
 	f.BoolVar(&o.discard, "discard", false, "discard the fork afterwards")
 	f.BoolVar(&o.onSuccess, "merge-on-success", false, "merge the fork if the command exits with 0")
 	f.StringVar(&o.summary, "summary", "", "merge this `TEXT` instead of the fork's entries")
+	cmd.MarkFlagsMutuallyExclusive("merge", "discard", "merge-on-success")
 	return cmd
 }
 
@@ -98,8 +99,6 @@ func (f *forked) object() object {
 func (o *runForkOptions) check(cmd *cobra.Command, _ []string) error {
 	o.short = cmd.Flags().Changed("summary")
 	switch {
-	case o.merge && o.discard, o.merge && o.onSuccess, o.discard && o.onSuccess:
-		return usagef("--merge, --discard and --merge-on-success exclude each other")
 	case !o.short:
 		return nil
 	case !o.merge && !o.onSuccess:

@@ -135,6 +135,8 @@ func (o *searchOptions) addFlags(cmd *cobra.Command) {
 	f.BoolVar(&o.searches, "searches", false, "include entries that search tools wrote")
 	f.BoolVar(&o.count, "count", false, "print how many entries match")
 	f.BoolVar(&o.files, "files", false, "print the sessions that have matches, and which entries")
+	cmd.MarkFlagsMutuallyExclusive("substring", "regex")
+	cmd.MarkFlagsMutuallyExclusive("count", "files")
 }
 
 func (o *searchOptions) search(text string, changed func(flag string) bool) (s index.Search, err error) {
@@ -155,10 +157,6 @@ func (o *searchOptions) search(text string, changed func(flag string) bool) (s i
 	}
 	s.Query.Phase, s.Query.After = o.anchor, o.after
 	switch {
-	case o.substring && o.regex:
-		return s, usagef("--substring and --regex exclude each other")
-	case o.count && o.files:
-		return s, usagef("--count and --files exclude each other")
 	case o.count && changed("limit"), (o.count || o.files) && (changed("context") || changed("sort") || o.noFold):
 		return s, usagef("--count and --files cover all matches: they cannot be combined with -C, --sort or --no-fold, nor --count with -n")
 	case o.ignoreCase && !o.substring && !o.regex:
