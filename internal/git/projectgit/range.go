@@ -234,6 +234,19 @@ func (r Repo) LastChange(ctx context.Context, revision, path string) (time.Time,
 	return seconds(strings.TrimSpace(string(out))), err
 }
 
+// Lines returns the lines that a file has in a revision, without space around them; none if it is not there.
+func (r Repo) Lines(ctx context.Context, revision, path string) (map[string]bool, error) {
+	out, err := run(ctx, r.Top, nil, "cat-file", "blob", revision+":"+path)
+	if _, ok := errors.AsType[*gitError](err); ok {
+		return nil, nil
+	}
+	lines := map[string]bool{}
+	for line := range strings.Lines(string(out)) {
+		lines[strings.ToValidUTF8(strings.TrimSpace(line), "\ufffd")] = true
+	}
+	return lines, err
+}
+
 // stream runs git, and reads what it writes as it comes.
 func stream(ctx context.Context, dir string, settings []string, read func(*bufio.Reader) error, args ...string) error {
 	limited, cancel := context.WithTimeout(ctx, limit)

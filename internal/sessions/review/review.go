@@ -242,6 +242,9 @@ func Parse(ctx context.Context, project projectgit.Repo, arg string) (r Range, e
 		}
 		if !isBranch {
 			c, err := revision(ctx, project, to)
+			if c == to {
+				to = display.ShortID(to)
+			}
 			return Range{Name: to, Head: c}, err
 		}
 		if from, err = project.ReviewBase(ctx, orHead(to)); err != nil {

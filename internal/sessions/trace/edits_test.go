@@ -17,8 +17,8 @@ func TestSaysLittle(t *testing.T) {
 	if got := w.found(projectgit.Commit{ID: id}); got != "recorded a 2-5 add a retry" {
 		t.Errorf("the turn is %q, not that of the retry", got)
 	}
-	for text, want := range map[string]bool{"Yes": true, "LGTM, commit!": true, "let's go on": true, "提交": true, "继续": true,
-		"commit the parser": false, "yes, but rename it": false, "why?": false, "go on with the upload": false} {
+	for text, want := range map[string]bool{"Yes": true, "LGTM, commit!": true, "let's go on": true, "提交": true, "继续": true, "add commit push": true,
+		"commit the parser": false, "add a message": false, "yes, but rename it": false, "why?": false, "go on with the upload": false} {
 		if saysLittle(text) != want {
 			t.Errorf("saysLittle(%q) = %v", text, !want)
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"tape/internal/git/projectgit"
@@ -64,7 +66,10 @@ func (f *Finder) Review(ctx context.Context, project projectgit.Repo, root *touc
 						return nil, err
 					}
 				}
-				if err := c.credit(ctx, list, file, since); err != nil {
+				before := sync.OnceValues(func() (map[string]bool, error) {
+					return project.Lines(ctx, p.ID+"^", cmp.Or(file.Former, file.Path))
+				})
+				if err := c.credit(ctx, list, file, since, before); err != nil {
 					return nil, err
 				}
 			} else {
@@ -150,8 +155,10 @@ func countTelling(lines []string) (n int) {
 	return n
 }
 
-// credit adds what a commit did with a file. Edits count from since, when the commit before changed it.
-func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FilePatch, since time.Time) error {
+// credit adds what a commit did with a file. Edits count from since, when the commit before changed it; an earlier one
+// counts only for a line that the file did not have before. A line that the commit moved or indented is not the work
+// of the edit that wrote it for an earlier commit.
+func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FilePatch, since time.Time, before func() (map[string]bool, error)) error {
 	until := c.Committed.Add(slack)
 	if authored := c.Authored.Add(slack); authored.After(until) {
 		until = authored
@@ -172,7 +179,15 @@ func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FileP
 		telling := Telling(line)
 		if telling {
 			c.Lines++
-			last = edits.WriterOf(line, since, until)
+			if last = edits.WriterOf(line, since, until); last >= 0 && edits.list[last].At.Before(since) {
+				had, err := before()
+				if err != nil {
+					return err
+				}
+				if had[strings.TrimSpace(line)] {
+					last = -1
+				}
+			}
 		}
 		if last < 0 {
 			continue

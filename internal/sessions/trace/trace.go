@@ -200,7 +200,10 @@ const little = " a again agreed ahead all also amend and approved awesome can ch
 func saysLittle(prompt string) bool {
 	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(prompt, "'", "")), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	const most = 8
-	return len(words) <= most && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(little, " "+w+" ") })
+	git := slices.Contains(words, "commit") // "add commit push", but not "add a message"
+	return len(words) <= most && !slices.ContainsFunc(words, func(w string) bool {
+		return !strings.Contains(little, " "+w+" ") && !(git && (w == "add" || w == "git"))
+	})
 }
 
 // prompt is what a person asked on a tape.
