@@ -17,7 +17,6 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitlock"
-	"tape/internal/git/gitpack"
 )
 
 // inFlight is how many objects are compressed and synced at the same time. Syncs that run together
@@ -42,7 +41,7 @@ type Batch struct {
 
 	mu      sync.Mutex
 	growing map[Hash]*growing // see PutGrown
-	pack    *gitpack.Writer   // nil before the first object and after the pack is complete
+	pack    *packFile         // nil before the first object and after the pack is complete
 	files   []batchFile
 	dirs    map[string]bool // folders whose names have to be durable
 	seen    map[Hash]bool
@@ -147,7 +146,7 @@ func (b *Batch) write(h Hash, kind Kind, data []byte) (err error) {
 			err = fmt.Errorf("write object %s: %w", h, err)
 		}
 	}()
-	if err := gitpack.Deflate(tmp, fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data); err != nil {
+	if err := deflate(tmp, fmt.Appendf(nil, "%s %d\x00", kind, len(data)), data); err != nil {
 		return err
 	}
 	if err := tmp.Chmod(0o400); err != nil {

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-
-	"tape/internal/git/gitpack"
 )
 
 // NewPack starts a batch that writes its objects into one pack: for many objects, one file to sync
@@ -16,7 +14,7 @@ func (r *Repo) NewPack() *Batch {
 	return b
 }
 
-func (b *Batch) packWriter() (*gitpack.Writer, error) {
+func (b *Batch) packWriter() (*packFile, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.pack == nil {
@@ -24,7 +22,7 @@ func (b *Batch) packWriter() (*gitpack.Writer, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.pack = gitpack.New(file)
+		b.pack = newPackFile(file)
 	}
 	return b.pack, nil
 }

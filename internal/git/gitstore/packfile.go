@@ -1,5 +1,4 @@
-// Package gitpack writes objects into new pack files.
-package gitpack
+package gitstore
 
 import (
 	"bufio"
@@ -28,8 +27,8 @@ var compressors = sync.Pool{New: func() any {
 	return w
 }}
 
-// Deflate writes parts, one after the other, compressed as git compresses an object.
-func Deflate(w io.Writer, parts ...[]byte) error {
+// deflate writes parts, one after the other, compressed as git compresses an object.
+func deflate(w io.Writer, parts ...[]byte) error {
 	z := compressors.Get().(*zlib.Writer)
 	defer compressors.Put(z)
 	z.Reset(w)
@@ -41,8 +40,8 @@ func Deflate(w io.Writer, parts ...[]byte) error {
 	return z.Close()
 }
 
-// Writer writes objects into a pack file that does not have its final name yet. Several goroutines may add to it.
-type Writer struct {
+// packFile writes objects into a pack file that does not have its final name yet. Several goroutines may add to it.
+type packFile struct {
 	File *disk.File
 
 	mu    sync.Mutex
@@ -55,28 +54,28 @@ type Writer struct {
 // packHeader is the length of a pack's header: "PACK", a version, the number of objects.
 const packHeader = 12
 
-// New begins a pack in an empty file.
-func New(file *disk.File) *Writer {
-	p := &Writer{File: file, out: bufio.NewWriterSize(file, 256<<10), size: packHeader}
+// newPackFile begins a pack in an empty file.
+func newPackFile(file *disk.File) *packFile {
+	p := &packFile{File: file, out: bufio.NewWriterSize(file, 256<<10), size: packHeader}
 	_, _ = p.out.Write(make([]byte, packHeader)) // Finish fills in the count
 	return p
 }
 
 // Add appends a whole object. Only the write is serialized, not the compression.
-func (p *Writer) Add(h gitobject.Hash, kind gitobject.Kind, data []byte) error {
+func (p *packFile) Add(h gitobject.Hash, kind gitobject.Kind, data []byte) error {
 	return p.add(h, gitobject.PackedHead(kind, len(data)), data)
 }
 
 // AddPrefix appends an object that is the beginning of another one, which is added to the same pack, before or after.
-func (p *Writer) AddPrefix(h, of gitobject.Hash, whole, size int) error {
+func (p *packFile) AddPrefix(h, of gitobject.Hash, whole, size int) error {
 	head, delta := gitobject.PackedPrefix(of, whole, size)
 	return p.add(h, head, delta)
 }
 
-func (p *Writer) add(h gitobject.Hash, head, data []byte) error {
+func (p *packFile) add(h gitobject.Hash, head, data []byte) error {
 	buf := bytes.NewBuffer(make([]byte, 0, len(data)/3+64))
 	buf.Write(head)
-	if err := Deflate(buf, data); err != nil {
+	if err := deflate(buf, data); err != nil {
 		return err
 	}
 	p.mu.Lock()
@@ -89,7 +88,7 @@ func (p *Writer) add(h gitobject.Hash, head, data []byte) error {
 }
 
 // Finish completes the pack and syncs it. It returns the pack's name ("pack-<hash>") and the bytes of its index.
-func (p *Writer) Finish() (name string, index []byte, err error) {
+func (p *packFile) Finish() (name string, index []byte, err error) {
 	if err := p.out.Flush(); err != nil {
 		return "", nil, err
 	}

@@ -1,4 +1,4 @@
-package gitpack_test
+package gitstore
 
 //tape:race: goroutines add to one pack
 
@@ -12,12 +12,8 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitobject"
-	"tape/internal/git/gitpack"
-	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // Git accepts a pack that several goroutines wrote.
 func TestPackIsGits(t *testing.T) {
@@ -26,7 +22,7 @@ func TestPackIsGits(t *testing.T) {
 	var none *disk.FS
 	file, err := none.OpenFile(filepath.Join(dir, "new.pack"), os.O_CREATE|os.O_RDWR, 0o600)
 	j.OK(err)
-	p := gitpack.New(file)
+	p := newPackFile(file)
 	want := map[gitobject.Hash][]byte{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
