@@ -12,7 +12,6 @@ import (
 	"tape/internal/git/gitrun"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/transport"
-	"tape/internal/git/treefiles"
 	"tape/internal/store/layout"
 	"tape/internal/store/lineage"
 	"tape/internal/store/workspace"
@@ -20,10 +19,10 @@ import (
 
 // Branch is a branch of pages that is being changed.
 type Branch struct {
-	*treefiles.Folder
+	*Folder
 	// Local is the branch as it was here, if both it and the remote's have commits that the other lacks; otherwise nil.
 	// Commits that the remote once had do not count: its history started over without them.
-	Local *treefiles.Folder
+	Local *Folder
 
 	s           *workspace.Store
 	ref, remote string
@@ -130,7 +129,7 @@ func (b *Branch) has(h, other gitstore.Hash) (bool, error) {
 	return lineage.Contains(b.s, h, other)
 }
 
-func (b *Branch) folder(commit gitstore.Hash) (*treefiles.Folder, error) {
+func (b *Branch) folder(commit gitstore.Hash) (*Folder, error) {
 	tree := gitstore.ZeroHash
 	if !commit.IsZero() {
 		c, err := b.s.Git().Commit(commit)
@@ -139,7 +138,7 @@ func (b *Branch) folder(commit gitstore.Hash) (*treefiles.Folder, error) {
 		}
 		tree = c.Tree
 	}
-	return treefiles.Open(b.s.Git(), b.batch, tree)
+	return openFolder(b.s.Git(), b.batch, tree)
 }
 
 // IsNew reports whether the branch exists neither here nor at the remote.

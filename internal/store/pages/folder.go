@@ -1,5 +1,4 @@
-// Package treefiles is a folder of files in a git tree, which can be changed without a working tree.
-package treefiles
+package pages
 
 import (
 	"errors"
@@ -25,8 +24,8 @@ type node struct {
 	changed bool
 }
 
-// Open returns the folder of a tree; a zero tree is empty. Changes are put into batch, which the caller flushes.
-func Open(git *gitstore.Repo, batch *gitstore.Batch, tree gitstore.Hash) (*Folder, error) {
+// openFolder returns the folder of a tree; a zero tree is empty. Changes are put into batch, which the caller flushes.
+func openFolder(git *gitstore.Repo, batch *gitstore.Batch, tree gitstore.Hash) (*Folder, error) {
 	root, err := load(git, tree)
 	return &Folder{git, batch, root}, err
 }

@@ -1,4 +1,4 @@
-package treefiles_test
+package pages
 
 import (
 	"errors"
@@ -8,28 +8,24 @@ import (
 	"testing"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/git/treefiles"
-	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // What is written is in the tree, what is not touched stays, and empty folders go.
 func TestFolder(t *testing.T) {
 	s := storetest.New(t, nil)
 	git := storetest.Inner(s).Git()
 	tree := gitstore.ZeroHash
-	change := func(do func(f *treefiles.Folder)) {
+	change := func(do func(f *Folder)) {
 		t.Helper()
 		batch := git.NewBatch()
-		f, err := treefiles.Open(git, batch, tree)
+		f, err := openFolder(git, batch, tree)
 		storetest.Must(t, err)
 		do(f)
 		tree = f.Tree()
 		storetest.Must(t, batch.Flush(t.Context()))
 	}
-	change(func(f *treefiles.Folder) {
+	change(func(f *Folder) {
 		for _, name := range []string{"a", "d/b", "d/e/c", "other/x"} {
 			storetest.Must(t, f.Write(name, []byte("text of "+name)))
 		}
@@ -37,7 +33,7 @@ func TestFolder(t *testing.T) {
 			t.Error("a name led out of the folder")
 		}
 	})
-	change(func(f *treefiles.Folder) {
+	change(func(f *Folder) {
 		storetest.Must(t, f.Write("d/b", []byte("changed")))
 		storetest.Must(t, f.Remove("d/e/c"))
 		storetest.Must(t, f.Remove("none/at/all"))
@@ -52,7 +48,7 @@ func TestFolder(t *testing.T) {
 	if want := []string{"a", "d/b", "other/x"}; !slices.Equal(list, want) {
 		t.Errorf("the tree has %q, want %q", list, want)
 	}
-	change(func(f *treefiles.Folder) {
+	change(func(f *Folder) {
 		data, err := f.Read("d/b")
 		if size, sizeErr := f.Size("other/x"); err != nil || sizeErr != nil || string(data) != "changed" || size != int64(len("text of other/x")) {
 			t.Errorf("d/b is %q, %v, want \"changed\"; the size of other/x is %d, %v", data, err, size, sizeErr)
