@@ -3,29 +3,27 @@ package scan
 import (
 	"bytes"
 	"slices"
-
-	"tape/internal/text/needle"
 )
 
 // filter has strings that a stored line contains, as it is written, if its entry matches.
 type filter struct {
-	needles []needle.Needle   // the line has one of these; nil: any line may match
-	also    [][]needle.Needle // and it has one of each group
+	needles []needle   // the line has one of these; nil: any line may match
+	also    [][]needle // and it has one of each group
 }
 
 // Lines finds the stored lines of files that may match, without decoding them.
 type Lines struct {
 	filter
-	needle.Finder
-	first []needle.Needle // needles of the filter, then that of the extra text
-	file  []byte
+	finder finder
+	first  []needle // needles of the filter, then that of the extra text
+	file   []byte
 }
 
 // Lines returns a Lines that also finds the lines with an extra text, unless that is "".
 func (s *Scanner) Lines(text string) *Lines {
 	l := &Lines{filter: s.filter, first: s.filter.needles}
 	if text != "" {
-		l.first = needle.Append(slices.Clip(l.first), text, false)
+		l.first = appendNeedles(slices.Clip(l.first), text, false)
 	}
 	return l
 }
@@ -33,14 +31,14 @@ func (s *Scanner) Lines(text string) *Lines {
 // Reset starts over with another file.
 func (l *Lines) Reset(file []byte) {
 	l.file = file
-	l.Finder.Reset(l.first, file)
+	l.finder.reset(l.first, file)
 }
 
 // Next returns the first offset at or after from at which a line may match, or
 // the length of the file. The lines that it skips do not match.
 func (l *Lines) Next(from int) int {
 	for len(l.needles) > 0 {
-		at, which := l.Finder.Next(from)
+		at, which := l.finder.next(from)
 		if at == len(l.file) || which >= len(l.needles) {
 			return at
 		}
@@ -59,7 +57,7 @@ func (l *Lines) Next(from int) int {
 // hasAll reports whether a line has one needle of each group of also.
 func (l *Lines) hasAll(line []byte) bool {
 	for _, group := range l.also {
-		if !slices.ContainsFunc(group, func(n needle.Needle) bool { return n.Index(line) >= 0 }) {
+		if !slices.ContainsFunc(group, func(n needle) bool { return n.index(line) >= 0 }) {
 			return false
 		}
 	}

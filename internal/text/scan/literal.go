@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"tape/internal/text/needle"
 )
 
 // literal is text that a match has to contain.
@@ -36,24 +34,24 @@ func newFilter(groups ...[]literal) (f filter) {
 
 // newNeedles returns needles for literals: a line that contains one of the literals contains one of
 // the needles.
-func newNeedles(lits []literal) (all []needle.Needle) {
+func newNeedles(lits []literal) (all []needle) {
 	wide := false
 	for _, l := range lits {
 		s := l.core()
-		all = needle.Append(all, s, l.fold)
+		all = appendNeedles(all, s, l.fold)
 		wide = wide || strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 		// Two characters outside ASCII differ from letters of ASCII in case only.
 		if l.fold && strings.ContainsAny(s, "sS") {
-			all = needle.Append(needle.Append(all, "ſ", false), `\u017f`, true)
+			all = appendNeedles(appendNeedles(all, "ſ", false), `\u017f`, true)
 		}
 		if l.fold && strings.ContainsAny(s, "kK") {
-			all = needle.Append(needle.Append(all, "\u212A", false), `\u212a`, true)
+			all = appendNeedles(appendNeedles(all, "\u212A", false), `\u212a`, true)
 		}
 	}
 	if wide {
-		return needle.Append(all, `\u`, false)
+		return appendNeedles(all, `\u`, false)
 	}
-	return append(all, needle.Escape())
+	return append(all, escapeNeedle())
 }
 
 // core returns the longest part of a literal that has no other spellings in JSON than \u escapes

@@ -1,6 +1,4 @@
-// Package needle finds strings in stored lines and texts. It searches for the rarest byte of
-// each string, because bytes.IndexByte uses the vector instructions of the processor.
-package needle
+package scan
 
 import (
 	"bytes"
@@ -8,8 +6,8 @@ import (
 	"strings"
 )
 
-// Needle is a string to look for.
-type Needle struct {
+// needle is a string to look for, by its rarest byte: bytes.IndexByte uses the vector instructions of the processor.
+type needle struct {
 	s     []byte
 	fold  bool // ASCII in any case
 	at    int  // the offset of the rarest byte
@@ -17,10 +15,10 @@ type Needle struct {
 	ascii bool // the digit after s is 2 to 7, as in an escape of printable ASCII
 }
 
-// Append appends the needles that find s, which must not be empty. With fold, ASCII letters match
+// appendNeedles appends the needles that find s, which must not be empty. With fold, ASCII letters match
 // in any case, and there is one needle for each case of the rarest byte.
-func Append(to []Needle, s string, fold bool) []Needle {
-	n := Needle{s: []byte(s), fold: fold}
+func appendNeedles(to []needle, s string, fold bool) []needle {
+	n := needle{s: []byte(s), fold: fold}
 	for i := range len(s) {
 		if frequency(s[i]) < frequency(s[n.at]) {
 			n.at = i
@@ -35,9 +33,9 @@ func Append(to []Needle, s string, fold bool) []Needle {
 	return to
 }
 
-// Escape returns the needle for a \u escape of printable ASCII. Such escapes are rare. Escapes of
+// escapeNeedle returns the needle for a \u escape of printable ASCII. Such escapes are rare. Escapes of
 // control characters are frequent, and the needle does not find them.
-func Escape() Needle { return Needle{s: []byte(`\u00`), at: 2, c: '0', ascii: true} }
+func escapeNeedle() needle { return needle{s: []byte(`\u00`), at: 2, c: '0', ascii: true} }
 
 // frequency orders bytes by how often they occur in stored entries, which are prose and
 // source code in JSON.
@@ -46,8 +44,8 @@ func frequency(c byte) int {
 	return strings.IndexByte(rising, c)
 }
 
-// Index returns the first offset of the needle in b, or -1.
-func (n *Needle) Index(b []byte) int {
+// index returns the first offset of the needle in b, or -1.
+func (n *needle) index(b []byte) int {
 	for i := n.at; i < len(b); i++ {
 		next := bytes.IndexByte(b[i:], n.c)
 		if next < 0 {
@@ -60,7 +58,7 @@ func (n *Needle) Index(b []byte) int {
 	return -1
 }
 
-func (n *Needle) begins(b []byte) bool {
+func (n *needle) begins(b []byte) bool {
 	if len(b) < len(n.s) {
 		return false
 	}
@@ -71,34 +69,34 @@ func (n *Needle) begins(b []byte) bool {
 	return bytes.Equal(b, n.s) || n.fold && bytes.EqualFold(b, n.s)
 }
 
-// Finder finds several needles in one text. It searches the text once for each needle.
-type Finder struct {
-	needles []Needle
+// finder finds several needles in one text. It searches the text once for each needle.
+type finder struct {
+	needles []needle
 	text    []byte
-	next    []int // the next place of each needle
+	at      []int // the next place of each needle
 }
 
-// Reset starts over with needles and a text.
-func (f *Finder) Reset(needles []Needle, text []byte) {
-	f.needles, f.text, f.next = needles, text, f.next[:0]
+// reset starts over with needles and a text.
+func (f *finder) reset(needles []needle, text []byte) {
+	f.needles, f.text, f.at = needles, text, f.at[:0]
 	for range needles {
-		f.next = append(f.next, -1)
+		f.at = append(f.at, -1)
 	}
 }
 
-// Next returns the first offset of a needle at or after from, and the needle's index. If
+// next returns the first offset of a needle at or after from, and the needle's index. If
 // there is none, it returns the length of the text. from must not be less than in the last call.
-func (f *Finder) Next(from int) (at, which int) {
+func (f *finder) next(from int) (at, which int) {
 	at = len(f.text)
 	for k := range f.needles {
-		if f.next[k] < from {
-			f.next[k] = math.MaxInt
-			if i := f.needles[k].Index(f.text[from:]); i >= 0 {
-				f.next[k] = from + i
+		if f.at[k] < from {
+			f.at[k] = math.MaxInt
+			if i := f.needles[k].index(f.text[from:]); i >= 0 {
+				f.at[k] = from + i
 			}
 		}
-		if f.next[k] < at {
-			at, which = f.next[k], k
+		if f.at[k] < at {
+			at, which = f.at[k], k
 		}
 	}
 	return at, which

@@ -1,4 +1,4 @@
-package needle
+package scan
 
 import (
 	"math/rand/v2"
@@ -18,21 +18,21 @@ func TestNext(t *testing.T) {
 		}
 		return string(b)
 	}
-	var f Finder
+	var f finder
 	for range 10_000 {
 		from := alphabets[rng.IntN(len(alphabets))]
 		what, fold := random(from, 1+rng.IntN(9)), from[0] < utf8.RuneSelf && rng.IntN(2) == 0
-		needles := Append(nil, what, fold)
+		needles := appendNeedles(nil, what, fold)
 		escape := rng.IntN(8) == 0
 		if escape {
-			needles = append(needles, Escape())
+			needles = append(needles, escapeNeedle())
 		}
 		file := strings.Repeat("-", rng.IntN(100)) + random(from, rng.IntN(200)) + strings.Repeat("=", rng.IntN(100))
 		if rng.IntN(2) == 0 {
 			i := rng.IntN(len(file) + 1)
 			file = file[:i] + what + file[i:]
 		}
-		f.Reset(needles, []byte(file))
+		f.reset(needles, []byte(file))
 		for start := 0; ; start++ {
 			want := start
 			for ; want < len(file); want++ {
@@ -45,7 +45,7 @@ func TestNext(t *testing.T) {
 					break
 				}
 			}
-			got, _ := f.Next(start)
+			got, _ := f.next(start)
 			if got != want {
 				t.Fatalf("%q (ignore case %v) in %q from %d: %d, want %d", what, fold, file, start, got, want)
 			}
