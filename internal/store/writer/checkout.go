@@ -7,7 +7,6 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/aside"
-	"tape/internal/store/checkout"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
@@ -64,10 +63,10 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 	if err != nil {
 		return err
 	}
-	if err := (checkout.Tree{T: w.T, Wt: w.Wt, Known: known}).Write(from, v); err != nil {
+	if err := (WorkFiles{T: w.T, Wt: w.Wt, Known: known}).Write(from, v); err != nil {
 		return err
 	}
-	return checkout.RebuildIndex(ctx, s, w.Wt)
+	return RebuildIndex(ctx, s, w.Wt)
 }
 
 // checkNotElsewhere refuses to make a working tree for a tape if git is in the middle of rebasing or bisecting

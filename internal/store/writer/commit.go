@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"tape/internal/git/gitstore"
-	"tape/internal/store/checkout"
 	"tape/internal/store/commits"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -173,7 +172,7 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 		tx.incomplete = true
 		return nil
 	}
-	if err := checkout.UpdateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {
+	if err := updateIndex(ctx, w.T.Store(), w.Wt, slices.Collect(maps.Values(tx.changes))); err != nil {
 		w.T.Store().Warn("git status will be out of date until the next command: " + err.Error())
 		tx.incomplete = true
 	}

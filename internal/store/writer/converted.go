@@ -8,7 +8,6 @@ import (
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/aside"
-	"tape/internal/store/checkout"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -45,7 +44,7 @@ func Unconvert(ctx context.Context, t *workspace.Tape) error {
 					return err
 				}
 			}
-			return checkout.UpdateIndex(ctx, t.Store(), w.Wt, found)
+			return updateIndex(ctx, t.Store(), w.Wt, found)
 		})
 	}
 	return layout.Wrap(err, "put back the line ends of tape %q, which git has changed", t.Name())

@@ -5,7 +5,6 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/aside"
-	"tape/internal/store/checkout"
 	"tape/internal/store/journal"
 )
 
@@ -16,7 +15,7 @@ func (w *Writer) DropTree(ctx context.Context) error {
 		return err
 	}
 	if w.InMainTree() { // the folder and the undo record stay; if the branch is not deleted, the files come back
-		return checkout.Empty(context.WithoutCancel(ctx), w.T, w.Wt, w.Head)
+		return EmptyWorkTree(context.WithoutCancel(ctx), w.T, w.Wt, w.Head)
 	}
 	files := aside.Of(w.T, w.Wt.Dir, w.Head)
 	defer files.Tell()

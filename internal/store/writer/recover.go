@@ -12,7 +12,6 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/aside"
-	"tape/internal/store/checkout"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/lineage"
@@ -83,7 +82,7 @@ func (w *Writer) recover(ctx context.Context) error {
 		}
 	}
 	if u != nil || repaired || w.indexIsOld(before) {
-		err = checkout.RebuildIndex(ctx, w.T.Store(), w.Wt)
+		err = RebuildIndex(ctx, w.T.Store(), w.Wt)
 		if err != nil && !errors.Is(err, gitlock.ErrBusy) {
 			return err
 		}

@@ -1,13 +1,13 @@
-package checkout_test
+package writer_test
 
 import (
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"tape/internal/store/checkout"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
+	"tape/internal/store/writer"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 	"testing"
@@ -50,7 +50,7 @@ func TestWrite(t *testing.T) {
 	step(repo.Message("user", "three"))
 	wt, _, err := storetest.InnerTape(m).Worktree()
 	storetest.Must(t, err)
-	tree := checkout.Tree{T: storetest.InnerTape(m), Wt: wt}
+	tree := writer.WorkFiles{T: storetest.InnerTape(m), Wt: wt}
 	for _, h := range commits {
 		tree.Known = append(tree.Known, storetest.Hash(t, h))
 	}
@@ -90,10 +90,10 @@ func TestWrite(t *testing.T) {
 		at = to
 	}
 	write("", last)
-	storetest.Must(t, checkout.RebuildIndex(t.Context(), storetest.Inner(s), wt))
+	storetest.Must(t, writer.RebuildIndex(t.Context(), storetest.Inner(s), wt))
 	storetest.WantClean(t, s.Dir())
 
-	storetest.Must(t, checkout.Empty(t.Context(), storetest.InnerTape(m), wt, storetest.Hash(t, last)))
+	storetest.Must(t, writer.EmptyWorkTree(t.Context(), storetest.InnerTape(m), wt, storetest.Hash(t, last)))
 	if left := files(t, s.Dir()); len(left) > 0 {
 		t.Errorf("Empty has left the files %v", left)
 	}
@@ -101,6 +101,6 @@ func TestWrite(t *testing.T) {
 		t.Errorf("after Empty, git's index still has %s", out)
 	}
 	write("", last)
-	storetest.Must(t, checkout.RebuildIndex(t.Context(), storetest.Inner(s), wt))
+	storetest.Must(t, writer.RebuildIndex(t.Context(), storetest.Inner(s), wt))
 	storetest.WantClean(t, s.Dir())
 }

@@ -1,5 +1,4 @@
-// Package checkout writes the files of a commit into the working tree of a tape, and git's index.
-package checkout
+package writer
 
 import (
 	"context"
@@ -17,8 +16,8 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// Tree is the working tree of a tape. The tape's lock must be held.
-type Tree struct {
+// WorkFiles is the working tree of a tape. The tape's lock must be held.
+type WorkFiles struct {
 	T  *workspace.Tape
 	Wt gitstore.Worktree
 	// Known are commits whose files may be removed and overwritten: the new one, and those before it.
@@ -27,12 +26,12 @@ type Tree struct {
 	files *aside.Tree
 }
 
-func (w Tree) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
+func (w WorkFiles) anchors() string { return filepath.Join(w.Wt.Dir, layout.AnchorsDir) }
 
 // Write makes the working tree equal to a snapshot; a fork's gets only what can still change. from is the
 // commit that the working tree equals now; if it is "", and for a fork, all files are written. An interrupted
 // Write can be repeated, because each file is written completely.
-func (w Tree) Write(from string, v *snapshot.Snapshot) error {
+func (w WorkFiles) Write(from string, v *snapshot.Snapshot) error {
 	d, was := w.T.Store().FS(), &snapshot.Snapshot{}
 	w.files = aside.Of(w.T, w.Wt.Dir, append(slices.Clone(w.Known), v.Commit)...)
 	defer w.files.Tell()
@@ -79,7 +78,7 @@ func (w Tree) Write(from string, v *snapshot.Snapshot) error {
 	return d.SyncDir(w.anchors())
 }
 
-func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
+func (w WorkFiles) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 	path := filepath.Join(w.Wt.Dir, name)
 	old, _ := layout.FindEntry(was.Root, name)
 	next, ok := layout.FindEntry(v.Root, name)
@@ -99,7 +98,7 @@ func (w Tree) writeRootFile(was, v *snapshot.Snapshot, name string) error {
 }
 
 // removeOurs removes a README.md or .gitattributes that tape wrote, but not one that somebody else put there.
-func (w Tree) removeOurs(path string) error {
+func (w WorkFiles) removeOurs(path string) error {
 	if data, err := os.ReadFile(path); err != nil || !layout.WroteRootFile(filepath.Base(path), data) {
 		return nil //nolint:nilerr // an unreadable file is not ours
 	}
@@ -108,7 +107,7 @@ func (w Tree) removeOurs(path string) error {
 
 // writePhase writes the files of phase p that differ from those of old, the same phase in was; old is zero if was
 // lacks the phase.
-func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
+func (w WorkFiles) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 	d, dir := w.T.Store().FS(), filepath.Join(w.anchors(), p.Folder)
 	if err := d.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
@@ -161,7 +160,7 @@ func (w Tree) writePhase(was, v *snapshot.Snapshot, old, p layout.Phase) error {
 }
 
 // writeFile writes a new file directly, and an existing one, which somebody may be reading, by a rename.
-func (w Tree) writeFile(path string, data []byte) error {
+func (w WorkFiles) writeFile(path string, data []byte) error {
 	f, err := w.T.Store().FS().OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, disk.FilePerm)
 	if errors.Is(err, fs.ErrExist) {
 		return w.files.Replace(path, data)
@@ -177,7 +176,7 @@ func (w Tree) writeFile(path string, data []byte) error {
 }
 
 // writeArtifacts adds and removes a phase's artifacts. In a fork's working tree they stay in git.
-func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries []gitstore.TreeEntry) error {
+func (w WorkFiles) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries []gitstore.TreeEntry) error {
 	had, err1 := snapshot.ArtifactsOf(v.Git, before)
 	has, err2 := snapshot.ArtifactsOf(v.Git, entries)
 	if err := errors.Join(err1, err2); err != nil {
@@ -215,9 +214,9 @@ func (w Tree) writeArtifacts(v *snapshot.Snapshot, phase string, before, entries
 	return d.SyncDir(dir)
 }
 
-// Empty removes a tape's files from the workspace's folder, and all entries from git's index. head is the tape's
+// EmptyWorkTree removes a tape's files from the workspace's folder, and all entries from git's index. head is the tape's
 // newest commit.
-func Empty(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, head gitstore.Hash) error {
+func EmptyWorkTree(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, head gitstore.Hash) error {
 	files := aside.Of(t, wt.Dir, head)
 	defer files.Tell()
 	v, err := snapshot.AtCommit(t.Store(), head)

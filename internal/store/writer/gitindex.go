@@ -1,4 +1,4 @@
-package checkout
+package writer
 
 import (
 	"context"
@@ -36,9 +36,9 @@ func RebuildIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree)
 	return gitindex.Rebuild(ctx, s.Git(), wt, l.Out)
 }
 
-// UpdateIndex applies changes to git's index. It rebuilds an index that is missing, or of a kind that only git
+// updateIndex applies changes to git's index. It rebuilds an index that is missing, or of a kind that only git
 // can write.
-func UpdateIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, changes []gitindex.Change) error {
+func updateIndex(ctx context.Context, s *workspace.Store, wt gitstore.Worktree, changes []gitindex.Change) error {
 	if _, err := os.Lstat(filepath.Join(wt.GitDir, "index")); errors.Is(err, fs.ErrNotExist) {
 		return RebuildIndex(ctx, s, wt)
 	}

@@ -1,4 +1,4 @@
-package checkout_test
+package writer_test
 
 import (
 	"os"
