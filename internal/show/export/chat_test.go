@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/show/export/messages"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -84,7 +83,7 @@ func TestOpenAIStretches(t *testing.T) {
 		}
 		var b bytes.Buffer
 		w := bufio.NewWriter(&b)
-		m := messages.NewWriter(w, size, "", view.Options{})
+		m := newMessageWriter(w, size, "", view.Options{})
 		for _, e := range r.entries {
 			if err := m.Add(e); err != nil {
 				t.Fatal(err)

@@ -19,7 +19,6 @@ import (
 	"iter"
 	"slices"
 
-	"tape/internal/show/export/messages"
 	"tape/repo"
 	"tape/repo/view"
 )
@@ -146,7 +145,7 @@ func writeJSONL(ctx context.Context, w *output, src Source) error {
 
 // writeOpenAI writes the messages of all phases as one array, one message per line.
 func writeOpenAI(ctx context.Context, w *output, src Source) error {
-	m := messages.NewWriter(w.w, messages.StretchBytes, "\n", view.Options{})
+	m := newMessageWriter(w.w, stretchBytes, "\n", view.Options{})
 	w.text("[")
 	err := each(ctx, src.Entries, m.Add)
 	if err == nil {

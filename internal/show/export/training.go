@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 
-	"tape/internal/show/export/messages"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"tape/repo/view"
@@ -40,8 +39,8 @@ type trainingWriter struct {
 	src  Source
 	todo []repo.Phase // the phases without a line yet
 
-	messages *messages.Writer // of the open line; nil if there is none
-	ids      []int64          // of the entries that the messages are made of
+	messages *messageWriter // of the open line; nil if there is none
+	ids      []int64        // of the entries that the messages are made of
 	seq      int
 }
 
@@ -125,7 +124,7 @@ func (t *trainingWriter) begin(ph repo.Phase) error {
 	}
 	t.w.bytes(bytes.TrimSuffix(b.Bytes(), []byte("}\n")))
 	t.w.text(`,"messages":[`)
-	t.messages = messages.NewWriter(t.w.w, messages.StretchBytes, "", view.Options{NoAnchor: true})
+	t.messages = newMessageWriter(t.w.w, stretchBytes, "", view.Options{NoAnchor: true})
 	return t.w.failed()
 }
 

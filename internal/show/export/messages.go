@@ -1,5 +1,4 @@
-// Package messages writes the chat messages of a tape of any length while it is read.
-package messages
+package export
 
 import (
 	"bufio"
@@ -15,7 +14,7 @@ import (
 // the next anchor or message at which no call waits for its result. Once it has grown to many times its size, it
 // waits only for the results of the latest calls; a result that comes later is written as one without a call.
 const (
-	StretchBytes = 8 << 20
+	stretchBytes = 8 << 20
 	maxStretch   = 8 // times the size
 )
 
@@ -95,8 +94,8 @@ func (s *stretch) answer(id string) {
 	}
 }
 
-// Writer writes the messages of entries as the elements of a JSON array, without the brackets.
-type Writer struct {
+// messageWriter writes the messages of entries as the elements of a JSON array, without the brackets.
+type messageWriter struct {
 	Any bool // a message was written
 
 	w       *bufio.Writer
@@ -108,14 +107,14 @@ type Writer struct {
 	system  map[string]bool // contents of the system messages that were written; each is written once
 }
 
-// NewWriter returns a Writer that writes the text between before each message. Stretches have at least size bytes of
+// newMessageWriter returns a Writer that writes the text between before each message. Stretches have at least size bytes of
 // entries, except for the last one.
-func NewWriter(w *bufio.Writer, size int, between string, o view.Options) *Writer {
-	return &Writer{w: w, size: size, options: o, between: between, stretch: newStretch(), system: map[string]bool{}}
+func newMessageWriter(w *bufio.Writer, size int, between string, o view.Options) *messageWriter {
+	return &messageWriter{w: w, size: size, options: o, between: between, stretch: newStretch(), system: map[string]bool{}}
 }
 
 // Add adds the next entry of the tape.
-func (m *Writer) Add(e repo.Entry) error {
+func (m *messageWriter) Add(e repo.Entry) error {
 	if m.stretch.ends(e, m.size) {
 		if err := m.Flush(); err != nil {
 			return err
@@ -126,7 +125,7 @@ func (m *Writer) Add(e repo.Entry) error {
 }
 
 // Flush writes the messages of the current stretch.
-func (m *Writer) Flush() error {
+func (m *messageWriter) Flush() error {
 	c, err := view.Messages(m.stretch.entries, m.options)
 	if err != nil {
 		return err
