@@ -9,7 +9,6 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/models"
-	"tape/internal/agent/overflow"
 	"tape/internal/agent/tools"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -41,7 +40,7 @@ func (r *turn) handOff(d *drafts, a repo.Anchor) error {
 // handOffOverflow begins a new phase with the same prompt, because the context was too long. If a model can
 // summarize, the phase begins with a summary and the calls that the turn has made.
 func (r *turn) handOffOverflow(ctx context.Context, problem error) error {
-	carry := overflow.Carried(problem.Error(), r.sent, r.past.tight)
+	carry := carryAfter(problem.Error(), r.sent, r.past.tight)
 	r.past.handoffs++
 	r.past.tight++
 	d := r.drafts()

@@ -15,7 +15,6 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/models"
-	"tape/internal/agent/overflow"
 	"tape/internal/testkit"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -44,7 +43,7 @@ func (m *model) Form(name string) (view.Format, error) {
 }
 
 func (m *model) Stream(_ context.Context, r models.Request) hooks.Stream {
-	if r.System == overflow.System {
+	if r.System == summarySystem {
 		if m.summary == nil {
 			return fails("", errors.New("there is no summary in this test"))
 		}

@@ -11,7 +11,6 @@ import (
 
 	"tape/hooks"
 	"tape/internal/agent/models"
-	"tape/internal/agent/overflow"
 	"tape/repo"
 )
 
@@ -33,8 +32,8 @@ func (r *turn) summarize(ctx context.Context, d *drafts, allowed int) (string, e
 	if err != nil {
 		return "", err
 	}
-	for _, limit := range overflow.Limits(allowed) {
-		text, usage, err := r.askSummary(ctx, model, overflow.Transcript(messages, limit))
+	for _, limit := range summaryLimits(allowed) {
+		text, usage, err := r.askSummary(ctx, model, transcriptOf(messages, limit))
 		if errors.Is(err, models.ErrContextLength) {
 			continue
 		}
@@ -69,7 +68,7 @@ func (r *turn) askSummary(ctx context.Context, model, transcript string) (text s
 	}
 	began := time.Now()
 	var out strings.Builder
-	for e, failed := range r.agent.Model.Stream(ctx, models.Request{Model: call.Model, System: overflow.System, Messages: call.Messages, MaxTokens: call.MaxTokens}) {
+	for e, failed := range r.agent.Model.Stream(ctx, models.Request{Model: call.Model, System: summarySystem, Messages: call.Messages, MaxTokens: call.MaxTokens}) {
 		if failed != nil {
 			err = failed
 			break
@@ -110,5 +109,5 @@ func (r *turn) doneCalls(ctx context.Context, limit int) (string, error) {
 		}
 	}
 	slices.Reverse(own)
-	return overflow.Calls(own, limit), nil
+	return callsAsText(own, limit), nil
 }

@@ -1,4 +1,4 @@
-package overflow
+package agent
 
 import (
 	"encoding/json"
@@ -19,7 +19,7 @@ func TestTranscript(t *testing.T) {
 		json.RawMessage(`{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"bash","input":{"cmd":"ls"}}]}`),
 		json.RawMessage(`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":[{"type":"text","text":"a.txt"}]}]}`)}
 	for _, messages := range [][]json.RawMessage{openai, anthropic} {
-		text := Transcript(messages, 1000)
+		text := transcriptOf(messages, 1000)
 		at := -1
 		for _, want := range []string{"do it", `calls bash {"cmd":"ls"}`, "a.txt"} {
 			next := strings.Index(text, want)
@@ -29,12 +29,12 @@ func TestTranscript(t *testing.T) {
 			at = next
 		}
 	}
-	for _, limit := range Limits(0) {
+	for _, limit := range summaryLimits(0) {
 		var many []json.RawMessage
 		for i := range 2000 {
 			many = append(many, json.RawMessage(fmt.Sprintf(`{"role":"user","content":"%d %s"}`, i, strings.Repeat("日本", 100))))
 		}
-		if text := Transcript(many, limit); utf8.RuneCountInString(text) > limit+100 || !strings.Contains(text, "[user]\n0 ") || !strings.Contains(text, "1999 日") {
+		if text := transcriptOf(many, limit); utf8.RuneCountInString(text) > limit+100 || !strings.Contains(text, "[user]\n0 ") || !strings.Contains(text, "1999 日") {
 			t.Errorf("limit %d: %d characters, want the limit, and the first and last message", limit, utf8.RuneCountInString(text))
 		}
 	}
@@ -48,7 +48,7 @@ func TestCalls(t *testing.T) {
 	result := func(id, text string) repo.Entry {
 		return repo.Entry{Kind: repo.KindToolResult, Meta: json.RawMessage(`{"call_ids":["` + id + `"]}`), Payload: json.RawMessage(`{"results":["` + text + `"]}`)}
 	}
-	if got, want := Calls([]repo.Entry{call("a", "x"), call("b", "y"), result("b", "two"), result("a", "one"), call("c", "z"), {Kind: repo.KindToolCall, Payload: json.RawMessage(`1`)}}, shownOfCalls),
+	if got, want := callsAsText([]repo.Entry{call("a", "x"), call("b", "y"), result("b", "two"), result("a", "one"), call("c", "z"), {Kind: repo.KindToolCall, Payload: json.RawMessage(`1`)}}, shownOfCalls),
 		"- bash x\none\n- bash y\ntwo\n- bash z\n(it has no result)"; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -57,10 +57,10 @@ func TestCalls(t *testing.T) {
 		id := fmt.Sprint("n", i)
 		many = append(many, call(id, id), result(id, strings.Repeat("x", 2000)))
 	}
-	if got := Calls(many, shownOfCalls); len(got) > shownOfCalls+2000 || !strings.Contains(got, "- bash n99\n") || strings.Contains(got, "- bash n0\n") || !strings.HasPrefix(got, "(89 earlier calls") {
+	if got := callsAsText(many, shownOfCalls); len(got) > shownOfCalls+2000 || !strings.Contains(got, "- bash n99\n") || strings.Contains(got, "- bash n0\n") || !strings.HasPrefix(got, "(89 earlier calls") {
 		t.Errorf("%d bytes, want the newest calls after a note: %.60s", len(got), got)
 	}
-	if got := Calls(nil, 100); got != "" {
+	if got := callsAsText(nil, 100); got != "" {
 		t.Errorf("no entries: %q", got)
 	}
 }
