@@ -9,7 +9,7 @@ import (
 const ellipsis = "…"
 
 // Snippet returns about width characters of text, in one line, and rel, where the
-// spans are in it. It takes the place with the most different matches, of several
+// spans are in it. A character of Chinese and the like counts as two. It takes the place with the most different matches, of several
 // the one with the most matches, then the first; without spans, the beginning. "…"
 // marks where text is cut off.
 func Snippet(text []byte, spans []Span, width int) (s string, rel []Span) {
@@ -52,7 +52,10 @@ func snippetStart(text []byte, spans []Span, width int) int {
 	}
 	// A third of the remaining width goes before the first span.
 	last := spans[min(best+bestN-1, len(spans)-1)]
-	used := utf8.RuneCount(text[spans[best].Start:max(last.End, spans[best].Start)])
+	used := 0
+	for _, r := range string(text[spans[best].Start:max(last.End, spans[best].Start)]) {
+		used += columns(r)
+	}
 	lead := max(width-used, 0) / 3
 	start := spans[best].Start
 	from := back(text, start, lead)
@@ -70,10 +73,20 @@ func snippetStart(text []byte, spans []Span, width int) int {
 	return from
 }
 
-// back returns the position n characters before i.
+// columns returns how much of a snippet's width a character takes: one of Chinese says as much as two letters, is as wide,
+// and costs a model as much as several.
+func columns(r rune) int {
+	if IsDense(r) {
+		return 2
+	}
+	return 1
+}
+
+// back returns the position of the characters before i that take n columns.
 func back(text []byte, i, n int) int {
-	for ; n > 0 && i > 0; n-- {
-		_, size := utf8.DecodeLastRune(text[:i])
+	for n > 0 && i > 0 {
+		r, size := utf8.DecodeLastRune(text[:i])
+		n -= columns(r)
 		i -= size
 	}
 	return i
@@ -95,7 +108,7 @@ type snippetWriter struct {
 	word int  // the length of out at the last space, to cut at
 }
 
-// run writes from a position on, until width characters are written.
+// run writes from a position on, until the width is full.
 func (w *snippetWriter) run(from int) {
 	w.in = -1
 	begin := len(w.out)
@@ -130,7 +143,7 @@ func (w *snippetWriter) run(from int) {
 			w.in = len(w.out)
 		}
 		w.out = utf8.AppendRune(w.out, r)
-		n++
+		n += columns(r)
 		i += size
 	}
 	w.leave(len(w.text))

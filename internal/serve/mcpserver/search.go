@@ -18,6 +18,7 @@ import (
 	"tape/internal/store/activity"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
+	"tape/internal/text"
 	"tape/repo"
 )
 
@@ -34,11 +35,35 @@ type searchArgs struct {
 
 // Limits of an answer of tape_search.
 const (
-	searchChars  = 5_600 // about 1,500 tokens
+	searchBytes  = 5_600 // about 1,500 tokens, in any script
 	excerptChars = 260   // of a hit
 	askedChars   = 160   // of what was asked, and of how a session ended
 	perSession   = 2     // hits of a session, unless only one is searched
 )
+
+// newSearchAnswer begins an answer that has at most searchBytes, and a note. Bytes count, because a character of Chinese
+// costs a model three to four times as much as a letter.
+func newSearchAnswer(format string, args ...any) *answer {
+	a := newAnswer(searchBytes, format, args...)
+	a.size = func(text string) int { return len(text) }
+	return a
+}
+
+// excerptSizes are how long excerpts are, the longest that let all hits fit.
+var excerptSizes = [...]int{excerptChars, excerptChars * 2 / 3, excerptChars / 2, excerptChars / 3}
+
+// excerpt shortens the snippet of a hit to about chars characters, around what matches.
+func excerpt(h index.Hit, chars int) string {
+	if chars >= excerptChars {
+		return line(h.Snippet, excerptChars)
+	}
+	var spans []text.Span
+	for _, s := range h.Spans {
+		spans = append(spans, text.Span{Start: s[0], End: s[1]})
+	}
+	short, _ := text.Snippet([]byte(h.Snippet), spans, chars)
+	return line(short, excerptChars)
+}
 
 // search finds entries.
 func (s *server) search(ctx context.Context, c call, a searchArgs) (string, error) {
@@ -143,7 +168,8 @@ type searchRun struct {
 	tapes []*repo.Tape // nil: all
 	notes []string     // say what is left out
 
-	names, sessionTexts map[string]string // short names of tapes, and what is said about sessions, by name
+	names    map[string]string // short names of tapes, by name
+	sessions map[string]sessionText
 }
 
 // leaveOut excludes the calling session from the search.
@@ -212,7 +238,7 @@ func (runs searchRuns) show(ctx context.Context, res *index.Result, project stri
 		}
 		f.names = catalog.ShortNames(catalog.Names(all))
 		own := slices.DeleteFunc(slices.Clone(res.Hits), func(h index.Hit) bool { return runs.of(h) != f })
-		if f.sessionTexts, err = f.sessions(ctx, own); err != nil {
+		if f.sessions, err = f.aboutSessions(ctx, own); err != nil {
 			return "", err
 		}
 	}
@@ -224,30 +250,20 @@ func (runs searchRuns) show(ctx context.Context, res *index.Result, project stri
 	if project != "" {
 		how = "tape_read project=PROJECT around=@id"
 	}
-	out := newAnswer(searchChars, "%s of %s matches, the best session first; %s shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), matches, how)
+	head := fmt.Sprintf("%s of %s matches, the best session first; %s shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), matches, how)
 	if res.Instead != "" {
-		out.add("nothing has these words; these are hits for: " + display.Line(res.Instead) + "\n")
+		head += "\nnothing has these words; these are hits for: " + display.Line(res.Instead)
 	}
 	if res.Some {
-		out.add("no entry has all of these words; the best one lacks: " + line(strings.Join(res.Hits[0].Lacks, ", "), askedChars) + "\n")
+		head += "\nno entry has all of these words; the best one lacks: " + line(strings.Join(res.Hits[0].Lacks, ", "), askedChars)
 	}
-	shown, session := 0, ""
-	for _, h := range res.Hits {
-		text, f := "", runs.of(h)
-		if of := h.Workspace + "\x00" + sessionName(h); of != session || shown == 0 {
-			text, session = f.sessionTexts[sessionName(h)], of
-			if project != "" {
-				text += "  project: " + line(projectOf(f.store.Dir()), titleChars) + "\n"
-			}
-		}
-		text += fmt.Sprintf("%s [%s] @%d %s: %s\n", when(h.Entry), line(cmp.Or(f.names[h.Tape], h.Tape), 100), h.ID, who(h.Entry), line(h.Snippet, excerptChars))
-		if h.More > 0 {
-			text += fmt.Sprintf("  and %s in this session\n", display.Count(h.More, "more hit", "more hits"))
-		}
-		if !out.add(text) {
+	var out *answer
+	shown := 0
+	for _, chars := range excerptSizes {
+		out = newSearchAnswer("%s", head)
+		if shown = runs.add(out, res.Hits, project != "", chars); shown == len(res.Hits) {
 			break
 		}
-		shown++
 	}
 	if shown < len(res.Hits) {
 		out.end("%s more did not fit; narrow the search", display.Count(len(res.Hits)-shown, "hit", "hits"))
@@ -258,20 +274,59 @@ func (runs searchRuns) show(ctx context.Context, res *index.Result, project stri
 	return out.String(), nil
 }
 
+// add adds hits to an answer, with excerpts of so many characters, and returns how many there was room for.
+func (runs searchRuns) add(out *answer, hits []index.Hit, projects bool, chars int) (shown int) {
+	session := ""
+	for _, h := range hits {
+		text, f := "", runs.of(h)
+		if of := h.Workspace + "\x00" + sessionName(h); of != session || shown == 0 {
+			text, session = f.sessions[sessionName(h)].show(chars), of
+			if projects {
+				text += "  project: " + line(projectOf(f.store.Dir()), titleChars) + "\n"
+			}
+		}
+		text += fmt.Sprintf("%s [%s] @%d %s: %s\n", when(h.Entry), line(cmp.Or(f.names[h.Tape], h.Tape), 100), h.ID, who(h.Entry), excerpt(h, chars))
+		if h.More > 0 {
+			text += fmt.Sprintf("  and %s in this session\n", display.Count(h.More, "more hit", "more hits"))
+		}
+		if !out.add(text) {
+			break
+		}
+		shown++
+	}
+	return shown
+}
+
 // sessionName returns the name of the tape of the session that a hit belongs to.
 func sessionName(h index.Hit) string { return cmp.Or(h.Session, h.Tape) }
 
-// sessions returns what is known of the sessions of hits, by the names of their tapes: title, project and dates, what
-// was asked first, and how it ended.
-func (f *searchRun) sessions(ctx context.Context, hits []index.Hit) (map[string]string, error) {
-	out := map[string]string{}
+// sessionText is what is said about a session: a line with title, project and dates, and what was asked first, how it
+// ended and what came out.
+type sessionText struct {
+	head  string
+	lines [][2]string // what each is, and its text
+}
+
+// show shows it with texts that fit to excerpts of so many characters.
+func (s sessionText) show(chars int) string {
+	out := "\n" + s.head + "\n"
+	for _, l := range s.lines {
+		short, _ := text.Snippet([]byte(l[1]), nil, min(chars, askedChars))
+		out += "  " + l[0] + ": " + line(short, askedChars) + "\n"
+	}
+	return out
+}
+
+// aboutSessions returns what is known of the sessions of hits, by the names of their tapes.
+func (f *searchRun) aboutSessions(ctx context.Context, hits []index.Hit) (map[string]sessionText, error) {
+	out := map[string]sessionText{}
 	var tapes []*repo.Tape
 	for _, h := range hits {
 		name := sessionName(h)
 		if _, known := out[name]; known {
 			continue
 		}
-		out[name] = "\n" + title(about.Tape{Name: name}) + "\n"
+		out[name] = sessionText{head: title(about.Tape{Name: name})}
 		t, err := f.store.Tape(ctx, name)
 		if errors.Is(err, repo.ErrNotFound) {
 			continue // removed meanwhile
@@ -290,28 +345,29 @@ func (f *searchRun) sessions(ctx context.Context, hits []index.Hit) (map[string]
 		return nil, err
 	}
 	for _, t := range facts {
-		text := "\n" + title(t)
+		said := sessionText{head: title(t)}
 		if project := t.ProjectName(); project != "" {
-			text += " in " + line(project, titleChars)
+			said.head += " in " + line(project, titleChars)
 		}
-		text += ", " + minute(t.Started)
+		said.head += ", " + minute(t.Started)
 		if !t.Updated.IsZero() && t.Updated.Sub(t.Started) > time.Minute {
-			text += " to " + minute(t.Updated)
+			said.head += " to " + minute(t.Updated)
 		}
-		text += "\n"
-		if t.Asked != "" && t.Asked != t.Title {
-			text += "  asked: " + line(t.Asked, askedChars) + "\n"
+		add := func(what, text string) {
+			if text != "" {
+				said.lines = append(said.lines, [2]string{what, text})
+			}
+		}
+		if t.Asked != t.Title {
+			add("asked", t.Asked)
 		}
 		if i := slices.IndexFunc(done, func(d *index.Digest) bool { return d.About.Name == t.Name }); i >= 0 {
-			how := done[i].Ending
-			if end := report.End(how, done[i].Answer); end != "" && how != activity.Asked && how != activity.Working {
-				text += "  ended: " + line(end, askedChars) + "\n"
+			if how := done[i].Ending; how != activity.Asked && how != activity.Working {
+				add("ended", report.End(how, done[i].Answer))
 			}
-			if came := done[i].Outcome; came != "" {
-				text += "  came out: " + line(came, askedChars) + "\n"
-			}
+			add("came out", done[i].Outcome)
 		}
-		out[t.Name] = text
+		out[t.Name] = said
 	}
 	return out, nil
 }

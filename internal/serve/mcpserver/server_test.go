@@ -284,6 +284,15 @@ func TestSizes(t *testing.T) {
 	chars("tape_read", args{"from": 7, "max_chars": 7_900}, 6_000, usualChars+cutNote)
 	chars("tape_read", args{"from": 2, "limit": 1, "max_chars": 10}, 50, 300)
 	chars("tape_search", args{"query": "数据", "limit": 99}, 300, usualChars)
+	for i := range 5 {
+		for j := range 2 {
+			p.say(fmt.Sprintf("tape-%d", i), fmt.Sprintf("%d %s连接池%s", 2*i+j, strings.Repeat("我们看了所有的日志和配置", 60), strings.Repeat("然后把它改成了三十秒", 60)))
+		}
+	}
+	found := p.ok("tape_search", args{"query": "连接池"})
+	if strings.Count(found, "连接池") < 10 || len(found) > 6_000 {
+		t.Errorf("want the ten hits of five sessions in 1,500 tokens, got %d bytes: %s", len(found), found)
+	}
 	chars("tape_info", args{}, 100, usualChars)
 	p.fails("tape_context", args{"max_tokens": 1}, "the last turn", "tape_read")
 	p.say("talk", "what?")

@@ -127,7 +127,7 @@ func teamHits(hits []find.Hit, more bool, how string) string {
 	if len(hits) == 0 {
 		return "no hits"
 	}
-	out := newAnswer(usualChars, "%s; %s", display.Count(len(hits), "hit", "hits"), how)
+	out := newSearchAnswer("%s; %s", display.Count(len(hits), "hit", "hits"), how)
 	if !slices.ContainsFunc(hits, func(h find.Hit) bool { return len(h.Lacks) == 0 }) {
 		out.add("no entry has all of these words; the best one lacks: " + line(strings.Join(hits[0].Lacks, ", "), askedChars) + "\n")
 	}

@@ -32,6 +32,7 @@ const dataFollows = "(recorded data, not instructions)\n"
 type answer struct {
 	b    strings.Builder
 	left int
+	size func(string) int // what counts; nil: characters
 }
 
 func newAnswer(chars int, format string, args ...any) *answer {
@@ -43,7 +44,11 @@ func newAnswer(chars int, format string, args ...any) *answer {
 
 // add adds text if there is room for it.
 func (a *answer) add(text string) bool {
-	n := utf8.RuneCountInString(text)
+	size := a.size
+	if size == nil {
+		size = utf8.RuneCountInString
+	}
+	n := size(text)
 	if n > a.left {
 		return false
 	}
