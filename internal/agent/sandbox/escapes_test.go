@@ -20,12 +20,13 @@ echo a >a && git add a && git commit -q -m one
 printf '#!/bin/sh\nexit 0\n' >.git/hooks/pre-commit && chmod +x .git/hooks/pre-commit
 git config include.path ../.gitconfig.local && printf '[alias]\n\tx = status\n' >.gitconfig.local
 git init -q -b main vendor/lib && git -C vendor/lib config user.name U && git -C vendor/lib config core.pager less
+git config --add include.path ../.gitconfig.missing
 git worktree add -q trees/one -b one
 git init -q --bare .git/modules/sub && mkdir -p sub && echo 'gitdir: ../.git/modules/sub' >sub/.git && git config -f .git/modules/sub/config core.worktree ../../../sub && git config -f .git/modules/sub/config core.bare false
 `
 
 // bare writes what git takes for a bare repository, with a program, into the folder $1.
-const bare = `bare() { mkdir -p $1/refs $1/objects $1/hooks; echo 'ref: refs/heads/main' >$1/HEAD; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = %s\n' "$EVIL" >$1/config; }; `
+const bare = `bare() { mkdir -p "$1/refs" "$1/objects" "$1/hooks"; echo 'ref: refs/heads/main' >"$1/HEAD"; printf '[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = %s\n' "$EVIL" >"$1/config"; }; `
 
 // escapes are commands, each of which tries to let the user's git run $EVIL at the next "git status" (or commit) in the
 // project or in the folder that follows "cd".
@@ -77,6 +78,20 @@ var escapes = []struct{ name, line, in string }{
 	{"a daemon of a daemon", "(setsid sh -c '(setsid sh -c \"sleep 0.5; cp $EVIL .git/hooks/pre-commit\" &) ' &) >/dev/null 2>&1; sleep 0.1", ""},
 	{"names with capital letters and spaces", bare + "bare 'x y'; mkdir docs; printf 'gitdir: ../x y\\n' >docs/.git", "docs"},
 	{"a configuration that ends in the middle", "mkdir n; cd n; git init -q .; printf '\\n[CORE]FSMonitor=%s\\\\\\n' $EVIL >>.git/config", "n"},
+	{"HEAD with more than is read", bare + "bare docs/x; head -c 5000000 /dev/zero | tr '\\0' ' ' >>docs/x/HEAD", "docs/x"},
+	{"commondir with more than is read", bare + "bare o; rm o/HEAD; git config -f o/config --unset core.worktree; mkdir -p docs/.git; echo 'ref: refs/heads/main' >docs/.git/HEAD; { echo ../../o; head -c 5000000 /dev/zero | tr '\\0' '\n'; } >docs/.git/commondir", "docs"},
+	{"refs leads to the folder of the reader", bare + "bare docs/x; mv docs/x/refs docs/x/r; ln -s /proc/self/cwd/r docs/x/refs", "docs/x"},
+	{"a .git link to the folder of the reader", bare + "bare $XDG_CACHE_HOME/evil; mkdir docs; ln -s /proc/self/cwd/$(realpath -m --relative-to=$PWD/docs $XDG_CACHE_HOME/evil) docs/.git", "docs"},
+	{"a .git file that names the folder of the reader", bare + "bare $XDG_CACHE_HOME/evil; mkdir docs; echo gitdir: /proc/self/cwd/$(realpath -m --relative-to=$PWD/docs $XDG_CACHE_HOME/evil) >docs/.git", "docs"},
+	{"a .git file that leads through a link and up", bare + "bare $XDG_CACHE_HOME/a/evil; mkdir $XDG_CACHE_HOME/a/b docs; ln -s $XDG_CACHE_HOME/a/b docs/l; echo gitdir: l/../evil >docs/.git", "docs"},
+	{"a commondir that leads through a link and up", bare + "mkdir -p deep/in docs/.git; bare deep/o; rm deep/o/HEAD; git config -f deep/o/config --unset core.worktree; ln -s ../../deep/in docs/.git/l; echo 'ref: refs/heads/main' >docs/.git/HEAD; echo l/../o >docs/.git/commondir", "docs"},
+	{"a commondir in the folder of the reader", bare + "mkdir -p docs/.git; bare docs/o; rm docs/o/HEAD; git config -f docs/o/config --unset core.worktree; echo 'ref: refs/heads/main' >docs/.git/HEAD; echo /proc/self/cwd/o >docs/.git/commondir", "docs"},
+	{"a repository in shared memory", bare + "d=$(mktemp -d /dev/shm/tape-test-XXXXXX); bare $d; mkdir docs; echo gitdir: $d >docs/.git", "docs"},
+	{"a folder that is a link to shared memory", bare + "d=$(mktemp -d /dev/shm/tape-test-XXXXXX); bare $d; ln -s $d docs", "docs"},
+	{"a push to a repository in the cache", "git init -q --bare $XDG_CACHE_HOME/r; cp $EVIL $XDG_CACHE_HOME/r/hooks/post-receive; git remote add origin $XDG_CACHE_HOME/r; git init -q n; git -C n remote add origin $XDG_CACHE_HOME/r", "n"},
+	{"a rebase with a program", "mkdir .git/rebase-merge; cd .git/rebase-merge; echo exec $EVIL >git-rebase-todo; : >done; echo refs/heads/main >head-name; git rev-parse HEAD | tee onto >orig-head; : >interactive; echo 1 >msgnum; echo 1 >end", ""},
+	{"a mark of the order of bytes", "git init -q n; printf '\\357\\273\\277[core]repositoryformatversion=0\\n\\tfsmonitor=%s\\n' $EVIL >n/.git/config", "n"},
+	{"an included file that was not there", "git config -f .gitconfig.missing core.fsmonitor $EVIL", ""},
 	{"remote that is a program", "git init -q n; git -C n config remote.origin.url 'ext::sh -c '$EVIL; git -C n config protocol.ext.allow always", "n"},
 }
 
@@ -96,6 +111,9 @@ func TestEscapesThroughGit(t *testing.T) {
 					if err := os.WriteFile(evil, []byte("#!/bin/sh\necho x >"+proof+"\n"), 0o700); err != nil {
 						t.Fatal(err)
 					}
+					if strings.Contains(e.name, "shared memory") {
+						t.Cleanup(func() { removeFromSharedMemory(t, filepath.Join(project, "docs")) })
+					}
 					var s *Sandbox
 					for _, k := range kinds(t, Options{Project: project, Home: filepath.Join(dir, "home")}) {
 						if k.Kind() == which {
@@ -113,6 +131,8 @@ func TestEscapesThroughGit(t *testing.T) {
 						if strings.HasPrefix(e.name, "remote") {
 							_ = exec.Command("git", "-C", filepath.Join(project, in), "fetch", "-q").Run()
 						}
+						_ = exec.Command("git", "-C", filepath.Join(project, in), "push", "-q", "origin", "HEAD:x").Run()
+						_ = exec.Command("git", "-C", filepath.Join(project, in), "rebase", "--continue").Run()
 					}
 					if _, err := os.Stat(proof); err == nil {
 						t.Errorf("git ran the command's program; the command said:\n%s", out)
@@ -123,6 +143,21 @@ func TestEscapesThroughGit(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// removeFromSharedMemory removes the folder in /dev/shm to which a link, or a .git file in a folder, leads.
+func removeFromSharedMemory(t *testing.T, docs string) {
+	t.Helper()
+	to, err := os.Readlink(docs)
+	if err != nil {
+		raw, _ := os.ReadFile(filepath.Join(docs, ".git"))
+		to = strings.TrimSpace(strings.TrimPrefix(string(raw), "gitdir:"))
+	}
+	if strings.HasPrefix(to, sharedMemory+"/tape-test-") {
+		if err := os.RemoveAll(to); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

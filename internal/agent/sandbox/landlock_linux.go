@@ -97,7 +97,7 @@ func restrictScopes() error {
 // restrict restricts this thread. Each of paths begins with w if it may be written to, with h if it is hidden.
 func restrict(paths []string) error {
 	// The user's terminals are hidden: a program that reads from one gets what is typed there.
-	written, hidden := []string{"/dev/shm"}, []string{"/dev/pts"}
+	written, hidden := []string{sharedMemory}, []string{"/dev/pts"}
 	for _, path := range paths {
 		switch path[0] {
 		case 'w':

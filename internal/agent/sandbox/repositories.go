@@ -39,7 +39,11 @@ type found struct {
 	git      []string            // the folders that have HEAD, objects and refs
 	pointers map[string][]string // by such a folder: files and links called .git that lead to it
 	more     bool                // there are more folders than are watched
+	around   bool                // something leads through /proc, where a link may lead git elsewhere than this process
 }
+
+// magic is in paths whose meaning depends on the process that follows them, such as /proc/self/cwd.
+const magic = "proc/"
 
 // look returns the repositories in what commands may write. It reads only the folders that have changed.
 func (w *watch) look() found {
@@ -50,15 +54,21 @@ func (w *watch) look() found {
 	// The folders for temporary files and caches are looked at once a link of the project leads there.
 	for dir, has := range next {
 		for _, name := range has.links {
-			target, err := filepath.EvalSymlinks(filepath.Join(dir, name))
-			if err != nil {
-				continue
+			path := filepath.Join(dir, name)
+			target, err := filepath.EvalSymlinks(path)
+			if to, _ := os.Readlink(path); strings.Contains(to, magic) {
+				f.around = true
 			}
 			for _, root := range w.others {
-				if _, done := next[root]; !done && isIn(target, root) {
+				if _, done := next[root]; !done && err == nil && isIn(target, root) {
 					w.walk(root, next, &f)
 				}
 			}
+		}
+	}
+	if f.around {
+		for _, root := range w.others {
+			w.walk(root, next, &f)
 		}
 	}
 	w.folders = next
@@ -84,13 +94,17 @@ func (w *watch) walk(root string, next map[string]folder, f *found) {
 			continue
 		}
 		next[dir] = has
-		if has.head && valid(dir) {
+		if has.head && maybe(dir) {
 			f.git = append(f.git, dir)
 		}
 		if has.pointer {
 			path := filepath.Join(dir, dotGit)
-			if git := target(path); git != "" && w.writes(git) && valid(git) {
+			git := target(path)
+			if git != "" && w.writes(git) && maybe(git) {
 				f.git, f.pointers[git] = append(f.git, git), append(f.pointers[git], path)
+			}
+			if raw, err := readRegular(path); err == nil && strings.Contains(string(raw), magic) {
+				f.around = true
 			}
 		}
 		for _, name := range has.folders {
@@ -111,8 +125,13 @@ func (w *watch) entries(dir string) (folder, bool) {
 	}
 	has := folder{id: id, fresh: id == identity{} || time.Since(time.Unix(id.sec, id.nsec)) < tick}
 	list, err := os.ReadDir(dir)
+	if os.IsPermission(err) && w.settling {
+		// In a folder that cannot be listed, git still finds a repository.
+		_ = w.enter(dir, 0o700) // what cannot be read after that, git cannot enter either
+		list, err = os.ReadDir(dir)
+	}
 	if err != nil && len(list) == 0 {
-		return folder{}, false
+		return folder{id: id}, os.IsPermission(err)
 	}
 	for _, e := range list {
 		switch name := e.Name(); {
@@ -156,7 +175,36 @@ func target(path string) string {
 	if err != nil || !ok {
 		return ""
 	}
-	return resolved(under(filepath.Dir(path), strings.TrimRight(to, "\r\n")))
+	return follow(filepath.Dir(path), strings.TrimRight(to, "\r\n"))
+}
+
+// follow returns where a path leads that is meant below a folder, as the kernel follows it: after a link, ".." is
+// another folder than the path says.
+func follow(dir, path string) string {
+	if !filepath.IsAbs(path) {
+		path = dir + "/" + path
+	}
+	return filepath.Clean(resolved(path))
+}
+
+// maybe reports whether git may take a folder for a repository. Links, and what commondir names, can lead git elsewhere
+// than this process.
+func maybe(git string) bool {
+	if valid(git) {
+		return true
+	}
+	if !validHead(filepath.Join(git, headFile)) {
+		return false
+	}
+	if _, err := os.Lstat(filepath.Join(git, commonDir)); err == nil {
+		return true
+	}
+	for _, name := range stores {
+		if _, err := os.Lstat(filepath.Join(git, name)); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // valid reports whether git takes a folder for a repository: it looks at HEAD, objects and refs (git's
@@ -181,7 +229,7 @@ func validHead(path string) bool {
 	if to, err := os.Readlink(path); err == nil && strings.HasPrefix(to, "refs/") {
 		return true
 	}
-	raw, err := readRegular(path)
+	raw, err := readStart(path)
 	if err != nil {
 		return os.IsPermission(err)
 	}
@@ -195,18 +243,29 @@ func validHead(path string) bool {
 
 // commonOf returns the folder with the configuration, the hooks, objects and refs of a repository.
 func commonOf(git string) string {
-	raw, err := readRegular(filepath.Join(git, commonDir))
+	raw, err := readStart(filepath.Join(git, commonDir))
 	if err != nil {
 		return git
 	}
-	return resolved(under(git, strings.TrimRight(string(raw), "\r\n")))
+	return follow(git, strings.TrimRight(string(raw), "\r\n"))
 }
 
 // maxRead bounds the size of a file that is read.
 const maxRead = 4 << 20
 
-// readRegular reads a file that is neither a device nor a pipe, on which a command could let tape wait.
+// readRegular reads a file of at most maxRead bytes.
 func readRegular(path string) ([]byte, error) {
+	raw, err := readStart(path)
+	if err == nil && len(raw) > maxRead {
+		err = fmt.Errorf("%s has more than %d bytes", path, maxRead)
+	}
+	return raw, err
+}
+
+// readStart reads the first maxRead bytes of a file, and one more if there are more. Git reads no more of HEAD, and
+// takes spaces and newlines from the end of what it reads. The file is neither a device nor a pipe, on which a command
+// could let tape wait.
+func readStart(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -216,8 +275,8 @@ func readRegular(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxRead {
-		return nil, fmt.Errorf("%s is not a file of at most %d bytes", path, maxRead)
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no plain file", path)
 	}
-	return io.ReadAll(io.LimitReader(f, maxRead))
+	return io.ReadAll(io.LimitReader(f, maxRead+1))
 }

@@ -17,6 +17,7 @@ type repository struct {
 	stores [2]identity     // of the folders that stores names
 	parts  map[string]part // by path
 	runs   []string        // in words: settings and hooks, sorted
+	valid  bool            // git takes it for one
 }
 
 // part is a file or a link; the zero value is a path where nothing is.
@@ -30,7 +31,7 @@ const maxIncludes = 100
 
 // read returns what decides about the repository in a folder.
 func (w *watch) read(git string) repository {
-	r := repository{parts: map[string]part{}}
+	r := repository{parts: map[string]part{}, valid: valid(git)}
 	if info, err := os.Lstat(git); err == nil {
 		r.id = identityOf(info)
 	}
@@ -45,6 +46,11 @@ func (w *watch) read(git string) repository {
 	}
 	if p := r.add(filepath.Join(git, commonDir)); p.mode != 0 && !w.writes(commonOf(git)) {
 		r.runs = append(r.runs, commonDir+" "+p.text)
+	}
+	for line := range strings.Lines(r.add(filepath.Join(git, "rebase-merge", "git-rebase-todo")).text) {
+		if words := strings.Fields(line); len(words) > 0 && (words[0] == "exec" || words[0] == "x") {
+			r.runs = append(r.runs, "rebase "+strings.Join(words, " "))
+		}
 	}
 	slices.Sort(r.runs)
 	r.runs = slices.Compact(r.runs)
@@ -91,7 +97,7 @@ func (w *watch) readConfig(r *repository, path string) {
 		r.runs = append(r.runs, filepath.Base(path)+" that cannot be read: "+string(raw))
 	}
 	for _, e := range entries {
-		if harmless(e) || e.Section == "core" && e.Key == "worktree" && w.writes(resolved(under(filepath.Dir(path), e.Value))) {
+		if harmless(e) && !w.leadsOut(filepath.Dir(path), e) || e.Section == "core" && e.Key == "worktree" && w.writes(resolved(under(filepath.Dir(path), e.Value))) {
 			continue
 		}
 		r.runs = append(r.runs, e.Name()+" = "+e.Value)
@@ -104,6 +110,18 @@ func (w *watch) readConfig(r *repository, path string) {
 			w.readConfig(r, to)
 		}
 	}
+}
+
+// leadsOut reports whether a setting is the address of a repository in the folders for temporary files and caches, which
+// are not looked at: a push runs its hooks.
+func (w *watch) leadsOut(git string, e gitconfig.Entry) bool {
+	if e.Section != "remote" && e.Section != "branch" && e.Section != "submodule" || e.Key == "fetch" || e.Key == "merge" {
+		return false
+	}
+	to := strings.TrimPrefix(e.Value, "file://")
+	return strings.Contains(to, magic) || slices.ContainsFunc(w.others, func(dir string) bool {
+		return isIn(follow(git, to), dir) || isIn(follow(filepath.Dir(git), to), dir)
+	})
 }
 
 // under returns a path that is meant below a folder, unless it is absolute.

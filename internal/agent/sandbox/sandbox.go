@@ -108,7 +108,11 @@ func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	s.watch.begin([]string{tmp, cache})
+	others := []string{tmp, cache}
+	if k.bwrap == "" {
+		others = append(others, sharedMemory)
+	}
+	s.watch.begin(others)
 	writable := append(slices.Clone(s.watch.projects), cache)
 	argv := append([]string{cmd.Path}, cmd.Args[1:]...)
 	if k.bwrap != "" {
@@ -227,6 +231,9 @@ func (s *Sandbox) Close() {
 		s.tmp = ""
 	}
 }
+
+// sharedMemory is a folder that programs need for memory which they share. Bubblewrap gives commands one of their own.
+const sharedMemory = "/dev/shm"
 
 // hidden returns the existing files and folders that commands must not read, with links resolved.
 func (s *Sandbox) hidden() (out []string) {

@@ -19,13 +19,14 @@ type watch struct {
 	home, project    string   // the user's home, and the folder in which people call git
 	projects, others []string // folders that commands may write: that of the project and its repository, and those for temporary files and caches
 
-	mu      sync.Mutex
-	running int
-	folders map[string]folder
-	known   map[string]repository // what there was before the commands that run now, by the folder with HEAD
-	left    map[string]bool       // repositories that could not be put right
-	foreign []string              // the user's sockets in what commands may write that were there before the commands
-	told    bool                  // that there are more folders than are watched
+	mu       sync.Mutex
+	running  int
+	settling bool // check looks, not begin
+	folders  map[string]folder
+	known    map[string]repository // what there was before the commands that run now, by the folder with HEAD
+	left     map[string]bool       // repositories that could not be put right
+	foreign  []string              // the user's sockets in what commands may write that were there before the commands
+	told     bool                  // that there are more folders than are watched
 }
 
 // aside is added to the name of what a command left and what would make git run something.
@@ -67,8 +68,9 @@ func (w *watch) check(ended bool) error {
 	if ended {
 		w.running--
 	}
-	w.left = map[string]bool{}
+	w.left, w.settling = map[string]bool{}, true
 	f := w.look()
+	w.settling = false
 	var said []string
 	for _, git := range slices.Sorted(maps.Keys(w.known)) {
 		words, err := w.putBack(git)
@@ -106,7 +108,7 @@ func (w *watch) putBack(git string) (words string, err error) {
 		return w.bringBack(git, before)
 	}
 	var done []string
-	if !valid(git) || !w.open(git) {
+	if before.valid && (!valid(git) || !w.open(git)) {
 		lost, err := w.mend(git, before)
 		if err != nil {
 			return "", err
