@@ -19,6 +19,7 @@ import (
 	"tape/internal/sessions/importer/cursor"
 	"tape/internal/sessions/importer/droid"
 	"tape/internal/sessions/importer/gemini"
+	"tape/internal/sessions/importer/kimi"
 	"tape/internal/sessions/importer/openai"
 	"tape/internal/sessions/importer/opencode"
 	"tape/internal/sessions/importer/pi"
@@ -49,6 +50,7 @@ func All() Formats {
 		&crush.Format,
 		&cursor.Format,
 		&gemini.Format,
+		&kimi.Format,
 		&openai.Format,
 		&opencode.Format,
 		&pi.Format,

@@ -191,8 +191,9 @@ type Result struct {
 	ID, Key, Date  string
 	Content        []byte
 	Failed, Hidden bool
-	Stored         bool   // the tape has it
-	Whole          []byte // the whole text, if the program keeps that in a file of its own, see [Source.Kept]
+	Stored         bool     // the tape has it
+	Whole          []byte   // the whole text, if the program keeps that in a file of its own, see [Source.Kept]
+	Ends           []string // subagents that end with it
 }
 
 // maxHeld bounds the results that are held until the last one of a group comes, and so the size of
@@ -237,6 +238,7 @@ func (g *Group) AddResult(r Result, detail func(input []byte) *Entry) (stray *Gr
 		stray = &Group{calls: []pending{{}}}
 		in, i = stray, 0
 	}
+	in.Ends = append(in.Ends, r.Ends...)
 	call := &in.calls[i]
 	call.detail, call.commits = detail(call.input), commitsIn(call.input, r.Content)
 	if r.Stored {

@@ -1,0 +1,154 @@
+// Package kimi reads the sessions of Kimi CLI and of Kimi Code, which followed it.
+//
+// Both write what happens to a file wire.jsonl, of which the first line has the version of the protocol. Kimi CLI:
+// ~/.kimi/sessions/HASH/ID/wire.jsonl, where HASH is the MD5 of the directory, and kimi.json has the directories; lines
+// {timestamp, message: {type, payload}}, also those of subagents. Kimi Code:
+// ~/.kimi-code/sessions/PROJECT/ID/agents/AGENT/wire.jsonl, where AGENT is main or a subagent; lines {type, time, …}.
+// state.json in the folder of the session has its title. Sources: src/kimi_cli/wire, session.py, session_fork.py and
+// metadata.py in MoonshotAI/kimi-cli; packages/agent-core/src/agent/records and src/session/store in MoonshotAI/kimi-code;
+// internal/parser/kimi.go in kenn-io/agentsview; internal/sources/kimi.go in vshulcz/deja-vu.
+package kimi
+
+import (
+	"cmp"
+	"context"
+	"crypto/md5" //nolint:gosec // Kimi CLI names folders so
+	"encoding/hex"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+const (
+	wire           = "wire.jsonl"
+	mainAgent      = "main"
+	subagentPrefix = "agent-"
+)
+
+// Format is the format of Kimi.
+var Format = record.Format{
+	Name: "kimi", Title: "Kimi", Read: Read, Describe: Describe,
+	Record: func(m record.Members) record.Likeness {
+		typ := m.Text("type")
+		return record.Surely.If(typ == "" && m.Has("timestamp") && jsonl.GetString(m["message"], "type") != "" && jsonl.IsObject(jsonl.Get(m["message"], "payload")) ||
+			typ == "metadata" && m.Has("protocol_version") ||
+			typ == "context.append_message" && m.Has("message") || typ == "context.append_loop_event" && m.Has("event") ||
+			m.Has("time") && slices.Contains([]string{"turn.prompt", "config.update", "usage.record", "profile.bind", "llm.request"}, typ))
+	},
+	Path: func(path, _ string) bool {
+		return strings.Contains(path, "/.kimi/") || strings.Contains(path, "/.kimi-code/")
+	},
+	Files: record.Files{
+		Ext: wire,
+		Folders: func(user record.Where) []string {
+			return []string{filepath.Join(user.Folder(".kimi", "KIMI_SHARE_DIR"), "sessions"), filepath.Join(user.Folder(".kimi-code", "KIMI_CODE_HOME"), "sessions")}
+		},
+		IsNote:     isNote,
+		Beside:     func(path string) []string { return []string{filepath.Join(sessionDir(path), "state.json")} },
+		BeginsLike: parent,
+	},
+}
+
+// isNote leaves out what Kimi keeps beside a session: the context as the model has it, which repeats the session, the
+// state, and the transcripts of Kimi CLI's subagents, whose records the session's own has, too.
+func isNote(path, name string) bool {
+	if !strings.Contains(path, "/.kimi/") && !strings.Contains(path, "/.kimi-code/") {
+		return false
+	}
+	return name != wire || strings.Contains(path, "/subagents/")
+}
+
+// agent returns the agent of a transcript of Kimi Code; "" for one of Kimi CLI.
+func agent(path string) string {
+	if dir := filepath.Dir(path); filepath.Base(filepath.Dir(dir)) == "agents" {
+		return filepath.Base(dir)
+	}
+	return ""
+}
+
+// sessionDir returns the folder of the session that a transcript belongs to.
+func sessionDir(path string) string {
+	if agent(path) != "" {
+		return filepath.Dir(filepath.Dir(filepath.Dir(path)))
+	}
+	return filepath.Dir(path)
+}
+
+// stateOf returns what Kimi notes about a session.
+func stateOf(path string) []byte {
+	raw := record.Source{Name: filepath.Join(sessionDir(path), wire)}.Beside("state.json")
+	if jsonl.Valid(raw) != nil || !jsonl.IsObject(raw) {
+		return nil
+	}
+	return raw
+}
+
+// parent returns the transcript whose history the one in a file begins with. Kimi Code names it. Kimi CLI only gives the
+// fork the title "Fork: …", and copies the lines.
+func parent(path string) string {
+	state, dir := stateOf(path), sessionDir(path)
+	if id := jsonl.GetString(state, "forkedFrom"); id != "" && filepath.Base(id) == id && agent(path) != "" {
+		return filepath.Join(filepath.Dir(dir), id, "agents", agent(path), wire)
+	}
+	if agent(path) != "" || !isFork(state) {
+		return ""
+	}
+	first := firstPrompt(path)
+	others, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", wire))
+	for _, other := range others {
+		if first != "" && other != path && !isFork(stateOf(other)) && firstPrompt(other) == first {
+			return other
+		}
+	}
+	return ""
+}
+
+func isFork(state []byte) bool {
+	return strings.HasPrefix(jsonl.GetString(state, "custom_title"), "Fork: ")
+}
+
+// Describe reads the beginning of a session, and what is noted beside it.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	cwd, model := "", ""
+	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
+		info.Began(record.Or(jsonl.Get(raw, "time"), jsonl.Get(raw, "timestamp")))
+		cwd = cmp.Or(cwd, jsonl.GetString(raw, "cwd"))
+		model = cmp.Or(model, jsonl.GetString(raw, "modelAlias"), jsonl.GetString(raw, "model"))
+		return at.Opens() && (info.Started == "" || cwd == "" || model == "")
+	})
+	info.Complete = info.Started != ""
+	state := record.NewObject(256)
+	if path, err := filepath.Abs(src.Name); err == nil && src.Name != "-" {
+		info.Session = filepath.Base(sessionDir(path))
+		if name := agent(path); name != "" && name != mainAgent {
+			info.Agent = subagentPrefix + strings.TrimPrefix(name, subagentPrefix)
+		}
+		state.Str("sessionId", info.Session)
+		cwd = cmp.Or(jsonl.GetString(stateOf(path), "workDir"), cwd, directory(src, path))
+		if from := parent(path); from != "" && info.Agent == "" {
+			state.Str("forked_from", filepath.Base(sessionDir(from)))
+		}
+	}
+	for _, of := range [][2]string{{"cwd", cwd}, {"model", model}} {
+		if of[1] != "" {
+			state.Str(of[0], of[1])
+		}
+	}
+	info.State = state.OrNil()
+	return err
+}
+
+// directory returns the directory of a session of Kimi CLI, which kimi.json has.
+func directory(src record.Source, path string) string {
+	hash := filepath.Base(filepath.Dir(filepath.Dir(path)))
+	for dir := range jsonl.Elements(jsonl.Get(src.Beside("../../../kimi.json"), "work_dirs")) {
+		sum := md5.Sum([]byte(jsonl.GetString(dir, "path"))) //nolint:gosec // no secret
+		if name := hex.EncodeToString(sum[:]); name == hash || jsonl.GetString(dir, "kaos")+"_"+name == hash {
+			return jsonl.GetString(dir, "path")
+		}
+	}
+	return ""
+}

@@ -1,0 +1,314 @@
+package kimi
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/base64"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+type reader struct {
+	*record.Forked
+	counts record.Counter
+	runs   map[string]string // the request to the model that goes on, by fork
+	agents map[string]string // subagents, by the call that started them
+	model  string
+	asked  []byte // the content of a prompt of Kimi Code, until it is in the context
+	spent  *record.Entry
+	usage  []byte // of spent
+}
+
+// Read makes the entries of a session. Subagents of Kimi CLI are forks.
+func Read(ctx context.Context, r *record.Reading) error {
+	c := &reader{Forked: record.NewForked(r), runs: map[string]string{}, agents: map[string]string{}}
+	err := record.Each(ctx, r.Source, isRecord, nil, c)
+	if !r.Open {
+		c.passUsage()
+		if path, err := filepath.Abs(r.Name); err == nil && r.Name != "-" && (agent(path) == "" || agent(path) == mainAgent) {
+			state := stateOf(path)
+			c.title(cmp.Or(jsonl.GetString(state, "custom_title"), jsonl.GetString(state, "customTitle"), jsonl.GetString(state, "title")))
+		}
+	}
+	c.End()
+	return err
+}
+
+func isRecord(raw []byte) bool {
+	m := record.MembersOf(raw)
+	return m.Has("type") || m.Has("timestamp", "message")
+}
+
+func (c *reader) title(title string) {
+	data := record.NewObject(64).Str("title", title).Done()
+	if key := "title:" + record.ContentKey(data, 1); title != "" && !c.Seen(c.Reading.Home, key) {
+		c.In("").Put(record.Event(key, "", "tape.title", data))
+	}
+}
+
+// firstPrompt returns the line with the first prompt of a session of Kimi CLI, with its date.
+func firstPrompt(path string) (first string) {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil || !st.Mode().IsRegular() {
+		return ""
+	}
+	_ = record.Scan(context.Background(), record.Source{Name: path, R: f, Size: st.Size()}, isRecord, nil, func(at record.Span, raw []byte) bool {
+		if jsonl.GetString(raw, "message", "type") == "TurnBegin" {
+			first = string(raw)
+		}
+		return first == "" && at.Opens()
+	}) // what cannot be read has no prompt
+	return first
+}
+
+// Record makes the entries of a line.
+func (c *reader) Record(_ record.Span, raw []byte) {
+	c.Stats.Records++
+	key := c.counts.Key(raw)
+	if jsonl.GetString(raw, "type") != "" {
+		c.code(key, record.Date(record.Or(jsonl.Get(raw, "time"), jsonl.Get(raw, "created_at"))), raw)
+		return
+	}
+	c.cli("", key, record.Date(jsonl.Get(raw, "timestamp")), jsonl.Get(raw, "message"))
+}
+
+// cli makes the entries of a message of Kimi CLI.
+func (c *reader) cli(fork, key, date string, m []byte) {
+	t, data, typ := c.In(fork), jsonl.Get(m, "payload"), jsonl.GetString(m, "type")
+	switch typ {
+	case "TurnBegin", "SteerInput":
+		t.Put(record.Message(key, date, "user", c.content(jsonl.Get(data, "user_input"))))
+	case "StepBegin":
+		c.runs[fork] = key
+	case "TurnEnd":
+	case "ContentPart":
+		c.part(fork, key, date, data)
+	case "ToolCall":
+		arguments := jsonl.GetString(data, "function", "arguments")
+		t.Call(record.NewCall(jsonl.GetString(data, "id"), jsonl.GetString(data, "function", "name"), []byte(arguments), key, date))
+	case "ToolResult":
+		result := jsonl.Get(data, "return_value")
+		content := c.content(jsonl.Get(result, "output"))
+		if record.Blank(content) {
+			content = record.Compact(record.Or(jsonl.Get(result, "message"), content))
+		}
+		id := jsonl.GetString(data, "tool_call_id")
+		res := record.Result{ID: id, Key: key, Date: date, Content: content, Failed: string(jsonl.Get(result, "is_error")) == "true"}
+		if agent := c.agents[id]; agent != "" {
+			res.Ends = []string{agent}
+		}
+		t.Result(res, record.NewObject(256).Rest(result, "output", "is_error").OrNil())
+	case "SubagentEvent":
+		call := cmp.Or(jsonl.GetString(data, "parent_tool_call_id"), jsonl.GetString(data, "task_tool_call_id"))
+		agent := subagentPrefix + cmp.Or(jsonl.GetString(data, "agent_id"), call)
+		c.agents[call] = agent
+		c.cli(agent, key, date, jsonl.Get(data, "event"))
+	default:
+		if usage := jsonl.Get(data, "token_usage"); typ == "StatusUpdate" && jsonl.IsObject(usage) {
+			run := record.NewObject(256).Raw("message_id", jsonl.Get(data, "message_id")).Raw("usage", tokens(usage)).Rest(data, "message_id", "token_usage")
+			t.InRun(c.runs[fork])(record.Event(key, date, record.EventRun, run.Done()))
+			return
+		}
+		rest := record.NewObject(256).Rest(data).Done()
+		if typ != "StatusUpdate" || len(rest) > len("{}") {
+			t.Put(record.Event(key, date, cmp.Or(typ, "record"), rest))
+		}
+	}
+}
+
+// tokens returns the usage of a request under the names of Anthropic.
+func tokens(usage []byte) []byte {
+	return record.NewObject(128).As(usage, map[string]string{
+		"input_other": "input_tokens", "output": "output_tokens", "input_cache_read": "cache_read_input_tokens", "input_cache_creation": "cache_creation_input_tokens",
+		"inputOther": "input_tokens", "inputCacheRead": "cache_read_input_tokens", "inputCacheCreation": "cache_creation_input_tokens",
+	}).Done()
+}
+
+// part makes the entry of a part of an answer.
+func (c *reader) part(fork, key, date string, part []byte) {
+	put := c.In(fork).InRun(c.runs[fork])
+	switch typ := jsonl.GetString(part, "type"); typ {
+	case "text":
+		put(record.Message(key, date, "assistant", record.Or(jsonl.Get(part, "text"), `""`)))
+	case "think":
+		if text := record.Or(jsonl.Get(part, "think"), string(record.Or(jsonl.Get(part, "text"), `""`))); !record.Blank(text) {
+			put(record.Event(key, date, record.EventThinking, record.NewObject(len(text)+32).Raw("thinking", text).Rest(part, "type", "think", "text").Done()))
+		}
+	default:
+		put(record.Message(key, date, "assistant", record.Array([][]byte{c.media(part)})))
+	}
+}
+
+// content returns a content that may be a text or parts. Pictures are as OpenAI's API has them.
+func (c *reader) content(content []byte) []byte {
+	if len(content) == 0 || content[0] != '[' {
+		return record.Compact(record.Or(content, `""`))
+	}
+	var parts [][]byte
+	for part := range jsonl.Elements(content) {
+		parts = append(parts, c.media(part))
+	}
+	plain, _ := record.Plain(record.Array(parts))
+	return plain
+}
+
+// media returns a part under the names that Kimi CLI gives. Kimi Code keeps large files in a folder "blobs", and refers
+// to one as "blobref:TYPE;NAME".
+func (c *reader) media(part []byte) []byte {
+	for _, kind := range []string{"image", "audio", "video"} {
+		file := jsonl.Get(part, kind+"Url")
+		if file == nil {
+			continue
+		}
+		url := jsonl.GetString(file, "url")
+		if ref, ok := strings.CutPrefix(url, "blobref:"); ok {
+			typ, name, _ := strings.Cut(ref, ";")
+			if data := c.Kept(filepath.Dir(c.Name), "blobs", name); data != nil {
+				url = "data:" + typ + ";base64," + base64.StdEncoding.EncodeToString(data)
+			}
+		}
+		o := record.NewObject(len(url)+64).Str("url", url).Rest(file, "url")
+		return record.NewObject(len(url)+128).Raw("type", jsonl.Get(part, "type")).Raw(kind+"_url", o.Done()).Rest(part, "type", kind+"Url").Done()
+	}
+	return record.Compact(part)
+}
+
+// code makes the entries of a line of Kimi Code.
+func (c *reader) code(key, date string, raw []byte) {
+	t, typ := c.In(""), jsonl.GetString(raw, "type")
+	c.model = cmp.Or(jsonl.GetString(raw, "modelAlias"), c.model)
+	switch typ {
+	case "turn.prompt", "turn.steer":
+		if input := jsonl.Get(raw, "input"); input != nil && !record.Blank(input) {
+			c.asked = c.content(input)
+			p := record.Message(key, date, "user", c.asked)
+			p.Extra = record.NewObject(64).Rest(raw, "type", "time", "input").OrNil()
+			t.Put(p)
+		}
+	case "context.append_message":
+		c.message(key, date, jsonl.Get(raw, "message"))
+	case "context.append_loop_event":
+		c.step(key, date, jsonl.Get(raw, "event"))
+	case "context.apply_compaction":
+		state := record.NewObject(1024).Raw("summary", jsonl.Get(raw, "summary")).Rest(raw, "type", "time", "summary")
+		t.Put(record.Anchor(key, date, "compaction", state.Done()))
+	case "context.clear":
+		t.Put(record.Anchor(key, date, "clear", nil))
+	case "usage.record":
+		c.record(key, date, raw)
+	case "config.update", "profile.bind":
+		if prompt := jsonl.Get(raw, "systemPrompt"); prompt != nil && !record.Blank(prompt) {
+			t.Put(record.Entry{Kind: record.KindSystem, Keys: []string{key + "/system"}, Date: date, Payload: record.With(nil, "content", prompt)})
+		}
+		t.Put(record.Event(key, date, typ, record.NewObject(256).Rest(raw, "type", "time", "systemPrompt").Done()))
+	case "metadata":
+		if rest := record.NewObject(64).Rest(raw, "type", "created_at", "protocol_version").OrNil(); rest != nil {
+			t.Put(record.Event(key, date, typ, rest))
+		}
+	default:
+		t.Put(record.Event(key, date, typ, record.NewObject(256).Rest(raw, "type", "time").Done()))
+	}
+}
+
+// message makes the entries of a message of Kimi Code, which has the whole of it.
+func (c *reader) message(key, date string, m []byte) {
+	t, content, origin := c.In(""), jsonl.Get(m, "content"), jsonl.GetString(m, "origin", "kind")
+	extra := record.NewObject(64).Rest(m, "role", "content", "toolCalls", "toolCallId", "isError").OrNil()
+	switch role := jsonl.GetString(m, "role"); role {
+	case "assistant":
+		i := 0
+		for part := range jsonl.Elements(content) {
+			c.part("", record.BlockKey(key, i), date, part)
+			i++
+		}
+		for call := range jsonl.Elements(jsonl.Get(m, "toolCalls")) {
+			name := cmp.Or(jsonl.GetString(call, "name"), jsonl.GetString(call, "function", "name"))
+			arguments := cmp.Or(jsonl.GetString(call, "arguments"), jsonl.GetString(call, "function", "arguments"))
+			t.Call(record.NewCall(jsonl.GetString(call, "id"), name, []byte(arguments), record.BlockKey(key+"/call", i), date))
+			i++
+		}
+	case "tool":
+		res := record.Result{ID: jsonl.GetString(m, "toolCallId"), Key: key, Date: date, Content: c.content(content), Failed: string(jsonl.Get(m, "isError")) == "true"}
+		t.Result(res, extra)
+	case "system":
+		t.Put(record.Entry{Kind: record.KindSystem, Keys: []string{key}, Date: date, Payload: record.With(nil, "content", c.content(content)), Extra: extra})
+	default:
+		switch {
+		case c.asked != nil && bytes.Equal(c.content(content), c.asked):
+			c.asked = nil // the prompt is on the tape
+		case origin == "" || origin == "user" || origin == "skill_activation" || origin == "plugin_command":
+			p := record.Message(key, date, cmp.Or(role, "user"), c.content(content))
+			p.Extra = extra
+			t.Put(p)
+		default: // nobody said it
+			t.Put(record.Event(key, date, "context."+origin, record.NewObject(256).Raw("content", c.content(content)).Rest(m, "role", "content").Done()))
+		}
+	}
+}
+
+// step makes the entries of what a model did, and of results.
+func (c *reader) step(key, date string, event []byte) {
+	t, typ := c.In(""), jsonl.GetString(event, "type")
+	switch typ {
+	case "step.begin":
+		c.runs[""] = cmp.Or(jsonl.GetString(event, "uuid"), key)
+	case "content.part":
+		c.part("", key, date, jsonl.Get(event, "part"))
+	case "tool.call":
+		t.Call(record.NewCall(jsonl.GetString(event, "toolCallId"), jsonl.GetString(event, "name"), record.Compact(record.Or(jsonl.Get(event, "args"), "{}")), key, date))
+	case "tool.result":
+		result := jsonl.Get(event, "result")
+		res := record.Result{ID: jsonl.GetString(event, "toolCallId"), Key: key, Date: date, Content: c.content(jsonl.Get(result, "output")), Failed: string(jsonl.Get(result, "isError")) == "true"}
+		t.Result(res, record.NewObject(256).Rest(result, "output", "isError").OrNil())
+	case "step.end":
+		c.passUsage()
+		data := record.NewObject(256).Rest(event, "type", "uuid", "turnId", "step", "usage", "messageId")
+		if usage := jsonl.Get(event, "usage"); jsonl.IsObject(usage) {
+			id := cmp.Or(jsonl.GetString(event, "messageId"), jsonl.GetString(event, "uuid"), key)
+			c.usage = record.Compact(usage)
+			p := record.Event(key, date, record.EventRun, data.Str("message_id", id).Raw("usage", tokens(usage)).Done())
+			p.RunID = c.runs[""]
+			c.spent = &p
+		}
+	default:
+		t.Put(record.Event(key, date, cmp.Or(typ, "event"), record.NewObject(256).Rest(event, "type").Done()))
+	}
+}
+
+// record makes the entry of a record of tokens. After a step, it repeats what the step has, and adds the model.
+func (c *reader) record(key, date string, raw []byte) {
+	usage, model := jsonl.Get(raw, "usage"), jsonl.GetString(raw, "model")
+	if c.spent != nil && bytes.Equal(record.Compact(usage), c.usage) {
+		c.model = cmp.Or(model, c.model)
+		c.passUsage()
+		return
+	}
+	c.passUsage()
+	if jsonl.IsObject(usage) {
+		data := record.NewObject(256).Str("message_id", key).Raw("usage", tokens(usage)).Rest(raw, "type", "time", "usage").Done()
+		c.In("").Put(record.Event(key, date, record.EventRun, data))
+	}
+}
+
+// passUsage emits the tokens of the step that has ended.
+func (c *reader) passUsage() {
+	if c.spent == nil {
+		return
+	}
+	p := *c.spent
+	c.spent = nil
+	if data := jsonl.Get(p.Payload, "data"); c.model != "" {
+		p.Payload = record.Event("", "", record.EventRun, record.With(data, "model", record.Quote(c.model))).Payload
+	}
+	c.In("").Put(p)
+}

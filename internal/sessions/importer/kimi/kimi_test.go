@@ -1,0 +1,165 @@
+package kimi_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/formattest"
+	"tape/internal/sessions/importer/kimi"
+	"tape/internal/sessions/importer/record"
+)
+
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
+// cli is a session of Kimi CLI.
+var cli = []string{
+	`{"type":"metadata","protocol_version":"1.10"}`,
+	`{"timestamp":1767225600.25,"message":{"type":"TurnBegin","payload":{"user_input":[{"type":"text","text":"ask"},{"type":"image_url","image_url":{"url":"https://example.org/a.png","id":null}}]}}}`,
+	`{"timestamp":1767225601.5,"message":{"type":"StepBegin","payload":{"n":1}}}`,
+	`{"timestamp":1767225602.5,"message":{"type":"ContentPart","payload":{"type":"think","think":"hm","encrypted":null}}}`,
+	`{"timestamp":1767225603.5,"message":{"type":"ToolCall","payload":{"type":"function","id":"Task:0","function":{"name":"Task","arguments":"{\"prompt\":\"look\"}"},"extras":null}}}`,
+	`{"timestamp":1767225604.5,"message":{"type":"StatusUpdate","payload":{"context_usage":0.5,"token_usage":{"input_other":10,"output":5,"input_cache_read":3,"input_cache_creation":0},"message_id":"m1","plan_mode":false}}}`,
+	`{"timestamp":1767225605.5,"message":{"type":"SubagentEvent","payload":{"parent_tool_call_id":"Task:0","agent_id":"a1","event":{"type":"ContentPart","payload":{"type":"text","text":"looked"}}}}}`,
+	`{"timestamp":1767225606.5,"message":{"type":"ToolResult","payload":{"tool_call_id":"Task:0","return_value":{"is_error":true,"output":"","message":"it failed","display":[]}}}}`,
+	`{"timestamp":1767225607.5,"message":{"type":"ContentPart","payload":{"type":"text","text":"so"}}}`,
+	`{"timestamp":1767225608.5,"message":{"type":"TurnEnd","payload":{}}}`,
+	`{"timestamp":1767225609.5,"message":{"type":"SteerInput","payload":{"user_input":"more"}}}`,
+	`{"timestamp":1767225610.5,"message":{"type":"Notification","payload":{"id":"n1","title":"done"}}}`,
+}
+
+// code is a session of Kimi Code.
+var code = []string{
+	`{"type":"metadata","protocol_version":"1.4","created_at":1767225600000}`,
+	`{"type":"config.update","cwd":"/w","modelAlias":"kimi/m","systemPrompt":"You are Kimi.","time":1767225600100}`,
+	`{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"today is Monday"}],"toolCalls":[],"origin":{"kind":"injection","variant":"date"}},"time":1767225600200}`,
+	`{"type":"turn.prompt","input":[{"type":"text","text":"ask"}],"origin":{"kind":"user"},"time":1767225600300}`,
+	`{"type":"context.append_message","message":{"role":"user","content":[{"type":"text","text":"ask"}],"toolCalls":[],"origin":{"kind":"user"}},"time":1767225600301}`,
+	`{"type":"context.append_loop_event","event":{"type":"step.begin","uuid":"s1","turnId":"t1","step":0},"time":1767225601000}`,
+	`{"type":"context.append_loop_event","event":{"type":"content.part","uuid":"c1","turnId":"t1","step":0,"stepUuid":"s1","part":{"type":"think","think":"hm"}},"time":1767225601100}`,
+	`{"type":"context.append_loop_event","event":{"type":"tool.call","uuid":"k1","turnId":"t1","step":0,"stepUuid":"s1","toolCallId":"call-1","name":"Bash","args":{"command":"ls"}},"time":1767225601200}`,
+	`{"type":"context.append_loop_event","event":{"type":"tool.result","parentUuid":"k1","toolCallId":"call-1","result":{"output":"a.go","note":"cut"}},"time":1767225601300}`,
+	`{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s1","turnId":"t1","step":0,"usage":{"inputOther":10,"output":5,"inputCacheRead":3,"inputCacheCreation":2},"finishReason":"tool_use"},"time":1767225601400}`,
+	`{"type":"usage.record","model":"m","usage":{"inputOther":10,"output":5,"inputCacheRead":3,"inputCacheCreation":2},"usageScope":"turn","time":1767225601401}`,
+	`{"type":"context.append_loop_event","event":{"type":"content.part","uuid":"c2","turnId":"t1","step":1,"stepUuid":"s2","part":{"type":"text","text":"so"}},"time":1767225602100}`,
+	`{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s2","turnId":"t1","step":1,"usage":{"inputOther":1,"output":2,"inputCacheRead":0,"inputCacheCreation":0}},"time":1767225602400}`,
+	`{"type":"context.apply_compaction","summary":"all done","compactedCount":2,"tokensBefore":100,"tokensAfter":30,"time":1767225603000}`,
+	`{"type":"usage.record","model":"m","usage":{"inputOther":7,"output":8,"inputCacheRead":0,"inputCacheCreation":0},"usageScope":"session","time":1767225603001}`,
+}
+
+func FuzzKimi(f *testing.F) { imp.Fuzz(f, kimi.Format.Name, cli) }
+
+func FuzzKimiCode(f *testing.F) { imp.Fuzz(f, kimi.Format.Name, code) }
+
+func TestGrows(t *testing.T) { imp.Grows(t, kimi.Format.Name, cli, 1) }
+
+func TestDetected(t *testing.T) {
+	for _, sample := range [][]string{cli, code, cli[1:], code[2:]} {
+		if got, _ := imp.Detect("x.jsonl", formattest.Lines(sample...)); got != kimi.Format.Name {
+			t.Errorf("taken for %q: %s", got, sample[0])
+		}
+	}
+}
+
+// write writes files below a folder.
+func write(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, text := range files {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func read(t *testing.T, path string) []record.Item {
+	t.Helper()
+	src, closer, err := importer.OpenSource(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	var items []record.Item
+	if _, err := importer.Read(t.Context(), &kimi.Format, src, func(string, string) bool { return false }, func(i record.Item) error {
+		items = append(items, i)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return items
+}
+
+// TestCLI: the directory is in kimi.json, the title in state.json. The other files are not transcripts.
+func TestCLI(t *testing.T) {
+	dir := t.TempDir()
+	const session, fork = ".kimi/sessions/1cce3e60ac2d51100ef178d6509a4972/s1/", ".kimi/sessions/1cce3e60ac2d51100ef178d6509a4972/s2/"
+	whole := string(formattest.Lines(cli...))
+	write(t, dir, map[string]string{
+		session + "wire.jsonl": whole, session + "state.json": `{"version":1,"custom_title":"The door"}`, session + "context.jsonl": `{"role":"user","content":"ask"}`,
+		session + "subagents/a1/wire.jsonl": whole, ".kimi/kimi.json": `{"work_dirs":[{"path":"/v","kaos":"local"},{"path":"/w","kaos":"local"}]}`,
+		fork + "wire.jsonl": whole, fork + "state.json": `{"custom_title":"Fork: The door"}`,
+	})
+	if files, err := importer.Files(t.Context(), filepath.Join(dir, ".kimi")); err != nil || len(files) != 2 {
+		t.Errorf("files %v, %v; want those of two sessions", files, err)
+	}
+	path := filepath.Join(dir, session, "wire.jsonl")
+	info, err := importer.Identify(t.Context(), path)
+	if err != nil || info.Session != "s1" || string(info.State) != `{"sessionId":"s1","cwd":"/w"}` {
+		t.Errorf("%+v (%s), %v", info, info.State, err)
+	}
+	info, err = importer.Identify(t.Context(), filepath.Join(dir, fork, "wire.jsonl"))
+	if err != nil || info.Session != "s2" || !strings.Contains(string(info.State), `"forked_from":"s1"`) {
+		t.Errorf("%+v (%s), %v", info, info.State, err)
+	}
+	formattest.Want(t, read(t, path),
+		`message {"role":"user","content":[{"type":"text","text":"ask"},{"type":"image_url","image_url":{"url":"https://example.org/a.png","id":null}}]}`,
+		`event {"name":"thinking","data":{"thinking":"hm"}}`,
+		`tool_call {"calls":[{"id":"Task:0","type":"function","function":{"name":"Task","arguments":"{\"prompt\":\"look\"}"}}]}`,
+		`event {"name":"run","data":{"message_id":"m1","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":0},"context_usage":0.5}}`,
+		`agent-a1message {"role":"assistant","content":"looked"}`,
+		`tool_result {"results":["it failed"]} ends agent-a1`,
+		`message {"role":"assistant","content":"so"}`,
+		`message {"role":"user","content":"more"}`,
+		`event {"name":"Notification","data":{"id":"n1","title":"done"}}`,
+		`event {"name":"tape.title","data":{"title":"The door"}}`)
+}
+
+// TestCode: a prompt that is in the context, too, is one message, and the tokens of a step count once.
+func TestCode(t *testing.T) {
+	dir := t.TempDir()
+	const session = ".kimi-code/sessions/wd_w_0123456789ab/session_1/"
+	write(t, dir, map[string]string{
+		session + "agents/main/wire.jsonl": string(formattest.Lines(code...)), session + "agents/agent-0/wire.jsonl": string(formattest.Lines(code...)),
+		session + "state.json": `{"title":"The door","workDir":"/w/x","forkedFrom":"session_0"}`, session + "agents/main/blobs/x": "png",
+	})
+	path := filepath.Join(dir, session, "agents", "main", "wire.jsonl")
+	info, err := importer.Identify(t.Context(), path)
+	if err != nil || info.Session != "session_1" || info.Agent != "" || string(info.State) != `{"sessionId":"session_1","forked_from":"session_0","cwd":"/w/x","model":"kimi/m"}` {
+		t.Errorf("%+v (%s), %v", info, info.State, err)
+	}
+	sub, err := importer.Identify(t.Context(), filepath.Join(dir, session, "agents", "agent-0", "wire.jsonl"))
+	if err != nil || sub.Session != "session_1" || sub.Agent != "agent-0" {
+		t.Errorf("%+v, %v", sub, err)
+	}
+	const run = `event {"name":"run","data":{`
+	formattest.Want(t, read(t, path),
+		`system {"content":"You are Kimi."}`,
+		`event {"name":"config.update","data":{"cwd":"/w","modelAlias":"kimi/m"}}`,
+		`event {"name":"context.injection","data":{"content":"today is Monday","origin":{"kind":"injection","variant":"date"}}}`,
+		`message {"role":"user","content":"ask"}`,
+		`event {"name":"thinking","data":{"thinking":"hm"}}`,
+		`tool_call {"calls":[{"id":"call-1","type":"function","function":{"name":"Bash","arguments":"{\"command\":\"ls\"}"}}]}`,
+		`tool_result {"results":["a.go"]}`,
+		`event {"name":"tool.detail","data":{"call_id":"call-1","note":"cut"}}`,
+		run+`"finishReason":"tool_use","message_id":"s1","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2},"model":"m"}}`,
+		`message {"role":"assistant","content":"so"}`,
+		`anchor {"name":"compaction","state":{"summary":"all done","compactedCount":2,"tokensBefore":100,"tokensAfter":30}}`,
+		run+`"message_id":"s2","usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"model":"m"}}`,
+		run+`"message_id":"sha256:5cc60349de21de42a49c74941ff289a1#1","usage":{"input_tokens":7,"output_tokens":8,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"model":"m","usageScope":"session"}}`,
+		`event {"name":"tape.title","data":{"title":"The door"}}`)
+}
