@@ -37,6 +37,7 @@ type Formats []*record.Format
 func All() Formats {
 	return Formats{
 		&acp.Format,
+		&acp.Grok,
 		&bub.Format,
 		&chatgpt.Format,
 		&claudeai.Format,

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"bytes"
+	"cmp"
 	"maps"
 	"slices"
 
@@ -58,7 +59,7 @@ func (c *reader) write() {
 // name returns the name that the agent gives to the tool, or else the tool's kind.
 func (t *call) name() string {
 	for _, agent := range jsonl.Fields(t.fields["_meta"]) {
-		if name := jsonl.GetString(agent, "toolName"); name != "" {
+		if name := cmp.Or(jsonl.GetString(agent, "toolName"), jsonl.GetString(agent, "name")); name != "" {
 			return name
 		}
 	}

@@ -32,7 +32,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		c.passUsage()
 		if path, err := filepath.Abs(r.Name); err == nil && r.Name != "-" && (agent(path) == "" || agent(path) == mainAgent) {
 			state := stateOf(path)
-			c.title(cmp.Or(jsonl.GetString(state, "custom_title"), jsonl.GetString(state, "customTitle"), jsonl.GetString(state, "title")))
+			c.In("").PutTitle(cmp.Or(jsonl.GetString(state, "custom_title"), jsonl.GetString(state, "customTitle"), jsonl.GetString(state, "title")))
 		}
 	}
 	c.End()
@@ -42,13 +42,6 @@ func Read(ctx context.Context, r *record.Reading) error {
 func isRecord(raw []byte) bool {
 	m := record.MembersOf(raw)
 	return m.Has("type") || m.Has("timestamp", "message")
-}
-
-func (c *reader) title(title string) {
-	data := record.NewObject(64).Str("title", title).Done()
-	if key := "title:" + record.ContentKey(data, 1); title != "" && !c.Seen(c.Reading.Home, key) {
-		c.In("").Put(record.Event(key, "", "tape.title", data))
-	}
 }
 
 // firstPrompt returns the line with the first prompt of a session of Kimi CLI, with its date.

@@ -151,6 +151,14 @@ func (t *Conversation) Put(p Entry) {
 	t.Reading.Put(p)
 }
 
+// PutTitle emits the title that the program has for the session, unless the tape has it.
+func (t *Conversation) PutTitle(title string) {
+	data := NewObject(len(title)+16).Str("title", title).Done()
+	if key := "title:" + ContentKey(data, 1); title != "" && !t.Has(key) {
+		t.Put(Event(key, "", "tape.title", data))
+	}
+}
+
 // InRun returns Put for the entries of a request to the model.
 func (t *Conversation) InRun(id string) func(Entry) {
 	return func(p Entry) {

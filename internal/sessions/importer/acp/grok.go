@@ -1,0 +1,228 @@
+package acp
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+const (
+	updates     = "updates.jsonl"
+	summary     = "summary.json"
+	checkpoints = "compaction_checkpoints"
+)
+
+// Grok is the format of xAI's Grok Build, the program grok: the updates of the protocol, with updates of its own, in
+// ~/.grok/sessions/DIRECTORY/ID/updates.jsonl, as lines {timestamp, method, params}. summary.json beside it has the
+// title, the model, the directory and the session that this one was forked from or is a subagent of. Sources: src/session/storage
+// and src/extensions/notification.rs of xai-grok-shell in xai-org/grok-build; internal/parser/grok.go in kenn-io/agentsview;
+// internal/sources/grok.go in vshulcz/deja-vu.
+var Grok = record.Format{
+	Name: "grok", Title: "Grok", Read: readGrok, Describe: describeGrok,
+	Record: func(m record.Members) record.Likeness {
+		return record.Surely.If(jsonl.GetString(m["params"], "update", "sessionUpdate") != "" && !m.Has("jsonrpc"))
+	},
+	Path: func(path, _ string) bool { return strings.Contains(path, "/.grok/sessions/") },
+	Files: record.Files{
+		Ext: updates,
+		Folders: func(user record.Where) []string {
+			return []string{filepath.Join(user.Folder(".grok", "GROK_HOME"), "sessions")}
+		},
+		IsNote: func(path, name string) bool { return strings.Contains(path, "/.grok/") && name != updates },
+		Beside: func(path string) []string { return []string{filepath.Join(filepath.Dir(path), summary)} },
+	},
+}
+
+type grok struct {
+	reader
+	summary []byte
+	gone    []rewound
+	index   []byte // of the prompt that goes on
+}
+
+// rewound are lines that the user went back behind.
+type rewound struct{ from, to int }
+
+func readGrok(ctx context.Context, r *record.Reading) error {
+	c := &grok{reader: reader{Conversation: record.Conversation{Reading: r}, requests: map[string]request{}, calls: map[string]*call{}}, summary: summaryOf(r.Source)}
+	if kind := jsonl.GetString(c.summary, "session_kind"); strings.Contains(kind, "fork") {
+		r.Own = record.Date(jsonl.Get(c.summary, "forked_at"))
+	}
+	var err error
+	if c.gone, err = rewinds(ctx, r.Source); err != nil {
+		return err
+	}
+	err = record.Each(ctx, r.Source, isUpdate, nil, c)
+	if !r.Open || r.Idle { // otherwise the last message may go on
+		c.end()
+		c.write()
+	}
+	c.Flush()
+	if !r.Open {
+		c.Hidden = false
+		c.PutTitle(cmp.Or(jsonl.GetString(c.summary, "generated_title"), jsonl.GetString(c.summary, "session_summary")))
+	}
+	return err
+}
+
+func isUpdate(raw []byte) bool { return jsonl.Get(raw, "params", "update") != nil }
+
+func summaryOf(src record.Source) []byte {
+	raw := bytes.TrimSpace(src.Beside(summary))
+	if !jsonl.IsObject(raw) || jsonl.Valid(raw) != nil {
+		return nil
+	}
+	return raw
+}
+
+// promptOf returns the number of the prompt that a user's message belongs to, nil if it has none. is is false for
+// another update.
+func promptOf(raw []byte) (index []byte, is bool) {
+	update := jsonl.Get(raw, "params", "update")
+	if jsonl.GetString(update, "sessionUpdate") != "user_message_chunk" || string(jsonl.Get(update, "_meta", "hostTurn")) == "true" {
+		return nil, false
+	}
+	return jsonl.Get(update, "_meta", "promptIndex"), true
+}
+
+// rewinds returns the lines between a prompt and the marker that says that the user went back behind it. Once a prompt
+// has a number, those without one are none.
+func rewinds(ctx context.Context, src record.Source) (out []rewound, err error) {
+	var starts []int
+	numbered, inside, last := false, false, ""
+	err = record.Scan(ctx, src, isUpdate, nil, func(at record.Span, raw []byte) bool {
+		if index, is := promptOf(raw); is {
+			numbered = numbered || index != nil
+			if (!inside || numbered && last != string(index)) && (!numbered || index != nil) {
+				starts = append(starts, at.Line)
+			}
+			inside, last = true, string(index)
+			return true
+		}
+		inside = false
+		target := jsonl.Get(raw, "params", "update", "target_prompt_index")
+		if n, err := strconv.Atoi(string(target)); err == nil && n >= 0 && n < len(starts) {
+			out = append(out, rewound{starts[n], at.Line})
+			starts = starts[:n]
+		}
+		return true
+	})
+	return out, err
+}
+
+// Record makes the entries of a line.
+func (c *grok) Record(at record.Span, raw []byte) {
+	c.Stats.Records++
+	key, params := c.Counts.Key(raw), jsonl.Get(raw, "params")
+	date := cmp.Or(record.Date(jsonl.Get(params, "_meta", "agentTimestampMs")), record.Date(jsonl.Get(raw, "timestamp")))
+	hidden := false
+	for _, r := range c.gone {
+		hidden = hidden || r.from <= at.Line && at.Line < r.to
+	}
+	index, prompt := promptOf(raw)
+	if hidden != c.Hidden || prompt && !bytes.Equal(index, c.index) {
+		c.end()
+	}
+	if prompt {
+		c.index = bytes.Clone(index)
+	}
+	if hidden != c.Hidden {
+		c.write()
+		c.Flush()
+		c.Hidden = hidden
+	}
+	u := jsonl.Get(params, "update")
+	switch jsonl.GetString(u, "sessionUpdate") {
+	case "turn_completed":
+		c.end()
+		c.write()
+		c.spent(key, date, u)
+	case "model_changed":
+		c.use(jsonl.Get(u, "model_id"))
+		c.reader.update(key, date, u)
+	case "compaction_checkpoint":
+		c.end()
+		c.write()
+		c.compaction(key, date, u)
+	default:
+		c.reader.update(key, date, u)
+	}
+}
+
+// spent emits the tokens and the cost of a turn, by model. The input contains what came from the cache, and what was
+// written to it; 10,000,000,000 ticks are a dollar.
+func (c *grok) spent(key, date string, u []byte) {
+	usage, id := jsonl.Get(u, "usage"), jsonl.GetString(u, "prompt_id")
+	put := func(key, model string, spent []byte, more *record.Object) {
+		cached, written := jsonl.Get(spent, "cachedReadTokens"), jsonl.Get(spent, "cacheCreationTokens")
+		tokens := record.NewObject(160).Raw("input_tokens", record.Difference(record.Difference(jsonl.Get(spent, "inputTokens"), cached), written)).
+			Raw("output_tokens", jsonl.Get(spent, "outputTokens")).Raw("cache_read_input_tokens", record.Or(cached, "0")).
+			Raw("cache_creation_input_tokens", record.Or(written, "0")).Raw("reasoning_output_tokens", jsonl.Get(spent, "reasoningTokens"))
+		data := record.NewObject(256).Raw("model", record.Quote(model)).Str("message_id", id+"/"+model).Raw("usage", tokens.Done())
+		if ticks, err := strconv.ParseFloat(string(jsonl.Get(spent, "costUsdTicks")), 64); err == nil {
+			data.Raw("cost", strconv.AppendFloat(nil, ticks/1e10, 'f', -1, 64))
+		}
+		c.Put(record.Event(key, date, record.EventRun, data.All(more.Done()).Done()))
+	}
+	rest := record.NewObject(128).Rest(u, "sessionUpdate", "usage").Rest(usage, "inputTokens", "outputTokens", "cachedReadTokens", "cacheCreationTokens", "reasoningTokens", "totalTokens", "costUsdTicks", "modelUsage")
+	models := false
+	for name, spent := range jsonl.Fields(jsonl.Get(usage, "modelUsage")) {
+		models = true
+		put(key+"/"+name, name, spent, rest)
+		rest = record.NewObject(2)
+	}
+	switch {
+	case models:
+	case jsonl.Get(usage, "inputTokens") != nil:
+		put(key, cmp.Or(record.Text(c.model), jsonl.GetString(c.summary, "current_model_id")), usage, rest)
+	default:
+		c.Put(record.Event(key, date, record.EventRun, rest.Done()))
+	}
+}
+
+// compaction emits what the model saw instead of the conversation so far, which is in a file beside.
+func (c *grok) compaction(key, date string, u []byte) {
+	data := record.NewObject(256).Rest(u, "sessionUpdate").Done()
+	raw := c.Kept(filepath.Dir(c.Name), checkpoints, jsonl.GetString(u, "checkpoint_file"))
+	var texts []string
+	if jsonl.Valid(raw) == nil {
+		for item := range jsonl.Elements(jsonl.Get(raw, "compacted_history")) {
+			if text, plain := record.Plain(jsonl.Get(item, "content")); plain && jsonl.GetString(item, "type") == "user" {
+				texts = append(texts, record.Text(text))
+			}
+		}
+	}
+	if texts == nil {
+		c.Put(record.Event(key, date, "compaction_checkpoint", data))
+		return
+	}
+	c.Put(record.Anchor(key, date, "compaction", record.NewObject(1024).Str("summary", strings.Join(texts, "\n\n")).All(data).Done()))
+}
+
+func describeGrok(ctx context.Context, src record.Source, info *record.Info) error {
+	sum := summaryOf(src)
+	err := record.Scan(ctx, src, isUpdate, nil, func(at record.Span, raw []byte) bool {
+		info.Began(jsonl.Get(raw, "params", "_meta", "agentTimestampMs"))
+		info.Began(jsonl.Get(raw, "timestamp"))
+		info.Session = cmp.Or(info.Session, jsonl.GetString(raw, "params", "sessionId"))
+		return at.Opens() && (info.Started == "" || info.Session == "")
+	})
+	info.Session, info.Complete = cmp.Or(jsonl.GetString(sum, "info", "id"), info.Session), info.Started != ""
+	if path, err := filepath.Abs(src.Name); err == nil && src.Name != "-" && info.Session == "" {
+		info.Session = filepath.Base(filepath.Dir(path))
+	}
+	state := record.NewObject(256).Str("sessionId", info.Session).Raw("cwd", jsonl.Get(sum, "info", "cwd")).Raw("model", jsonl.Get(sum, "current_model_id")).Raw("gitBranch", jsonl.Get(sum, "head_branch"))
+	if parent, kind := jsonl.GetString(sum, "parent_session_id"), jsonl.GetString(sum, "session_kind"); parent != "" && strings.HasPrefix(kind, "subagent") {
+		info.Agent, info.Session = "agent-"+info.Session, parent
+	} else if parent != "" {
+		state.Str("forked_from", parent)
+	}
+	info.State = state.Done()
+	return err
+}
