@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/acp"
+	"tape/internal/sessions/importer/amp"
 	"tape/internal/sessions/importer/bub"
 	"tape/internal/sessions/importer/chatgpt"
 	"tape/internal/sessions/importer/claudeai"
@@ -19,9 +20,11 @@ import (
 	"tape/internal/sessions/importer/cursor"
 	"tape/internal/sessions/importer/droid"
 	"tape/internal/sessions/importer/gemini"
+	"tape/internal/sessions/importer/hermes"
 	"tape/internal/sessions/importer/kimi"
 	"tape/internal/sessions/importer/openai"
 	"tape/internal/sessions/importer/opencode"
+	"tape/internal/sessions/importer/openhands"
 	"tape/internal/sessions/importer/pi"
 	"tape/internal/sessions/importer/qwen"
 	"tape/internal/sessions/importer/record"
@@ -38,6 +41,7 @@ func All() Formats {
 	return Formats{
 		&acp.Format,
 		&acp.Grok,
+		&amp.Format,
 		&bub.Format,
 		&chatgpt.Format,
 		&claudeai.Format,
@@ -51,9 +55,11 @@ func All() Formats {
 		&crush.Format,
 		&cursor.Format,
 		&gemini.Format,
+		&hermes.Format,
 		&kimi.Format,
 		&openai.Format,
 		&opencode.Format,
+		&openhands.Format,
 		&pi.Format,
 		&droid.Format, // after pi, whose records may have all members of Droid's
 		&vscodechat.Format,
