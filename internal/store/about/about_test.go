@@ -80,6 +80,10 @@ func TestTitle(t *testing.T) {
 		"<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>":              "",
 		"<command-message>compact</command-message>\n<command-name>/compact</command-name>\n<command-args>the tests</command-args>":     "",
 		" \n\t": "",
+		"<pasted_content id=\"1\">\nthe log of the build\n</pasted_content>":                    "the log of the build",
+		"<pasted_content id=\"1\">\nthe log of the build\n</pasted_content>\nwhy does it fail?": "why does it fail?",
+		"<command-message>effort</command-message>\n<command-name>/effort</command-name>":       "",
+		"<command-message>tasks</command-message>\n<command-name>/tasks</command-name>":         "",
 	} {
 		if got := tapeOf(entries(said(text))).Title; got != want {
 			t.Errorf("title of %.60q: %q, want %q", text, got, want)
@@ -101,6 +105,28 @@ func TestFirstAsked(t *testing.T) {
 	))
 	if got.Title != "why?" || got.Messages != 7 {
 		t.Errorf("want 7 messages with the title why?, got %+v", got)
+	}
+}
+
+// TestWhoTyped: what an agent notes about who wrote a user's message decides whether that is a prompt.
+func TestWhoTyped(t *testing.T) {
+	for extra, want := range map[string]string{
+		`{"origin":{"kind":"human"}}`:                                     "<my_notes>milk</my_notes>",
+		`{"queued":{"origin":{"kind":"human"}}}`:                          "<my_notes>milk</my_notes>",
+		`{"origin":{"kind":"human"},"isMeta":true}`:                       "",
+		`{"origin":{"kind":"peer"}}`:                                      "",
+		`{"origin":{"kind":"auto-continuation"},"promptSource":"system"}`: "",
+		`{"promptSource":"system"}`:                                       "",
+		`{"promptSource":"typed"}`:                                        "",
+	} {
+		e := layout.Entry{Kind: "message", Payload: []byte(`{"role":"user","content":"<my_notes>milk</my_notes>"}`), Meta: []byte(`{"source":{"extra":` + extra + `}}`)}
+		if got := Prompt(e); got != want {
+			t.Errorf("%s: the prompt is %q, want %q", extra, got, want)
+		}
+	}
+	e := layout.Entry{Kind: "message", Payload: []byte(`{"role":"user","content":"go on"}`), Meta: []byte(`{"source":{"extra":{"origin":{"kind":"task-notification"}}}}`)}
+	if IsPrompt(e) {
+		t.Error("a notice counts as a prompt")
 	}
 }
 

@@ -8,12 +8,15 @@ import (
 
 // localCommands are commands that the programs run themselves, in alphabetical order: the model does not see them.
 var localCommands = []string{
-	"about", "add-dir", "agents", "approvals", "auth", "bashes", "bug", "chat", "checkpoint", "clear", "color", "commands", "compact", "compress", "config",
-	"context", "copy", "corgi", "cost", "cwd", "diff", "directory", "docs", "doctor", "editor", "effort", "exit", "export", "extensions",
-	"fast", "feedback", "fork", "help", "hooks", "ide", "install-github-app", "keybindings", "login", "logout", "mcp", "memory",
-	"migrate-installer", "mode", "model", "models", "new", "output-style", "permissions", "plugin", "privacy", "privacy-settings", "quit", "redo", "release-notes",
-	"reload-plugins", "remote-control", "rename", "reset", "restore", "resume", "rewind", "session", "sessions", "settings", "share", "stats", "status", "statusline",
-	"terminal-setup", "theme", "themes", "todos", "tools", "undo", "upgrade", "usage", "vim",
+	"about", "add-dir", "advisor", "agents", "approvals", "auth", "background", "bashes", "brief", "btw", "bug", "chat", "checkpoint",
+	"chrome", "clear", "color", "commands", "compact", "compress", "config", "context", "copy", "corgi", "cost", "cwd", "desktop", "diff",
+	"directory", "docs", "doctor", "editor", "effort", "exit", "export", "extensions", "extra-usage", "fast", "feedback", "focus", "fork",
+	"heapdump", "help", "hooks", "ide", "install-github-app", "keybindings", "login", "logout", "mcp", "memory", "migrate-installer",
+	"mobile", "mode", "model", "models", "new", "output-style", "passes", "permissions", "plugin", "powerup", "privacy", "privacy-settings",
+	"ps", "quit", "rate-limit-options", "recap", "redo", "release-notes", "reload-plugins", "reload-skills", "remote-control", "remote-env",
+	"rename", "reset", "restore", "resume", "rewind", "rollout", "sandbox", "session", "sessions", "settings", "share", "skills", "stats",
+	"status", "statusline", "stickers", "tasks", "teleport", "terminal-setup", "theme", "themes", "todos", "tools", "tui", "undo", "upgrade",
+	"usage", "vim", "voice", "web-setup",
 }
 
 // isSlashCommand reports whether a text is a command for the program, such as /review the branch.

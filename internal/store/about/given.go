@@ -47,7 +47,7 @@ func (t *Tape) addTitle(e layout.Entry, name string) bool {
 	if !ok || e.Hidden() || jsonl.Get(e.Meta, "origin", "fork") != nil {
 		return false
 	}
-	if title := headline(asked(jsonl.GetString(e.Payload, "data", by.member))); title != "" {
+	if title := headline(asked(jsonl.GetString(e.Payload, "data", by.member), false)); title != "" {
 		if by.byPerson {
 			t.Renamed = title
 		} else {
@@ -63,7 +63,7 @@ func (t *Tape) addTitle(e layout.Entry, name string) bool {
 func (t *Tape) formerTitle(e layout.Entry) {
 	state := jsonl.Get(e.Payload, "state")
 	if t.Messages > 0 && !e.Hidden() && jsonl.Get(state, "leaf") != nil && jsonl.Get(e.Meta, "source") != nil {
-		if title := headline(asked(jsonl.GetString(state, "summary"))); title != "" {
+		if title := headline(asked(jsonl.GetString(state, "summary"), false)); title != "" {
 			t.Called = title
 			t.choose()
 		}
@@ -80,7 +80,7 @@ type leafTitle struct {
 // wait keeps a title until its leaf comes. Only the last few are kept.
 func (t *Tape) wait(data []byte) {
 	const most, longest = 4, 100
-	leaf, title := jsonl.GetString(data, "leafUuid"), headline(asked(jsonl.GetString(data, "summary")))
+	leaf, title := jsonl.GetString(data, "leafUuid"), headline(asked(jsonl.GetString(data, "summary"), false))
 	if leaf == "" || len(leaf) > longest || title == "" {
 		return
 	}

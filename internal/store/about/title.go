@@ -2,6 +2,7 @@ package about
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -58,31 +59,60 @@ func IsPrompt(e layout.Entry) bool { return request(e) != "" }
 
 // request returns what a person asked in an entry.
 func request(e layout.Entry) (said string) {
-	if e.Role() != "user" || string(jsonl.Get(e.Meta, "source", "extra", "isMeta")) == "true" {
+	if e.Role() != "user" {
+		return ""
+	}
+	noted, typed := source(e)
+	if noted && !typed {
 		return ""
 	}
 	content := jsonl.Get(e.Payload, "content")
 	if text, ok := jsonl.String(content); ok {
-		return asked(text)
+		return asked(text, typed)
 	}
 	for part := range jsonl.Elements(content) {
 		if string(jsonl.Get(part, "synthetic")) == "true" { // opencode
 			continue
 		}
 		text, _ := jsonl.String(jsonl.Get(part, "text"))
-		if said = asked(text); said != "" {
+		if said = asked(text, typed); said != "" {
 			break
 		}
 	}
 	return said
 }
 
+// source reports whether the agent has noted who wrote a user's message, and whether that was a person.
+func source(e layout.Entry) (noted, typed bool) {
+	extra := jsonl.Get(e.Meta, "source", "extra")
+	if extra == nil {
+		return false, false
+	}
+	if string(jsonl.Get(extra, "isMeta")) == "true" || string(jsonl.Get(extra, "promptSource")) == `"system"` {
+		return true, false
+	}
+	kind := cmp.Or(jsonl.GetString(extra, "origin", "kind"), jsonl.GetString(extra, "queued", "origin", "kind"))
+	return kind != "", kind != "" && IsPersons(kind)
+}
+
+// IsPersons reports whether Claude Code gives a message of a person an origin of this kind; people also write by channels,
+// such as Telegram. Others are from the program or from other agents: task-notification, auto-continuation, peer,
+// coordinator (seen with version 2.1.266).
+func IsPersons(kind string) bool { return kind == "human" || kind == "channel" }
+
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// pasted is the tag that Claude Code puts around what a person pasted.
+const pasted = "pasted_content"
+
+// programTags are the beginnings of the tags that Claude Code puts into what a person typed.
+var programTags = []string{"system-", "command-", "local-command-", "bash-", "ide_", "task-", "user-prompt-", "session-start-"}
 
 // injected returns the name of the tag that a text begins with, if a program put the text there;
 // else "". Programs write texts of their own into the user's messages, mostly in tags with a
-// hyphen or underscore in their names, which HTML's tags do not have.
-func injected(text string) string {
+// hyphen or underscore in their names, which HTML's tags do not have. If a person is known to have typed
+// the text, other tags are that person's.
+func injected(text string, typed bool) string {
 	name, ok := strings.CutPrefix(text, "<")
 	end := strings.IndexAny(name, " >")
 	if !ok || end < 0 {
@@ -91,6 +121,9 @@ func injected(text string) string {
 	name = name[:end]
 	sign := strings.TrimLeft(name, letters)
 	if name != "INSTRUCTIONS" && name != "skill" && (sign == name || len(sign) < 2 || strings.Trim(sign, letters+"-_") != "") {
+		return ""
+	}
+	if typed && name != pasted && !slices.ContainsFunc(programTags, func(tag string) bool { return strings.HasPrefix(name, tag) }) {
 		return ""
 	}
 	return name
@@ -111,14 +144,14 @@ const editorHeading = "## My request for Codex:"
 
 // ByPerson reports whether the text of a user's message is a person's request, not a text of a program or a command
 // such as /review.
-func ByPerson(text string) bool { return asked(text) != "" }
+func ByPerson(text string) bool { return asked(text, false) != "" }
 
 // IsCommand reports whether a text is a command for the agent's program, such as /review the branch.
 func IsCommand(text string) bool { return isSlashCommand(strings.TrimSpace(text)) }
 
 // asked returns what a person asked in a text; "" if a program wrote all of it, or if it is a command that the program
 // runs itself, such as /model. Other commands ask for something: /review the branch.
-func asked(text string) string {
+func asked(text string, typed bool) string {
 	if _, after, ok := strings.Cut(text, editorHeading); ok {
 		text = after
 	}
@@ -127,9 +160,15 @@ func asked(text string) string {
 		if command := SentCommand(text); command != "" {
 			return command
 		}
-		tag := injected(text)
+		tag := injected(text, typed)
 		if tag == "" {
 			break
+		}
+		if tag == pasted { // by a person: what was said after it, else what was pasted
+			_, inner, _ := strings.Cut(text, ">")
+			inner, after, _ := strings.Cut(inner, "</"+pasted+">")
+			text = cmp.Or(strings.TrimSpace(after), strings.TrimSpace(inner))
+			continue
 		}
 		_, after, closed := strings.Cut(text, "</"+tag+">")
 		if !closed {

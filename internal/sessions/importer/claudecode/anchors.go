@@ -58,10 +58,13 @@ func boundaryFacts(raw []byte) []byte {
 	for name, v := range jsonl.Fields(raw) {
 		switch {
 		case name == "compactMetadata":
-			o.As(v, map[string]string{"preTokens": "pre_tokens", "summary": "", "preservedSegment": ""})
-			// The messages from head to tail stay in the model's context, after the summary.
+			o.As(v, map[string]string{"preTokens": "pre_tokens", "summary": "", "preservedSegment": "", "preservedMessages": ""})
+			// The messages from head to tail stay in the model's context, after the summary. Newer versions list them.
+			list := jsonl.Get(v, "preservedMessages")
 			if kept := jsonl.Get(v, "preservedSegment"); jsonl.IsObject(kept) {
 				o.Raw("kept", record.NewObject(128).As(kept, map[string]string{"headUuid": "first", "tailUuid": "last", "anchorUuid": "after"}).Done())
+			} else if ids := jsonl.Strings(jsonl.Get(list, "uuids")); len(ids) > 0 {
+				o.Raw("kept", record.NewObject(128).Str("first", ids[0]).Str("last", ids[len(ids)-1]).Raw("after", jsonl.Get(list, "anchorUuid")).Done())
 			}
 		case name == "content" && string(v) == `"Conversation compacted"`, name == "level", name == "subtype":
 		case isLineField(name) || record.Blank(v):

@@ -26,7 +26,7 @@ var Format = record.Format{
 	},
 	Files: record.Files{
 		Folders: folders,
-		Holds:   func(name, dir string) bool { return strings.HasPrefix(name, record.Dashed(dir)) },
+		Holds:   holds,
 		Subagents: func(path, _ string) string {
 			return filepath.Join(strings.TrimSuffix(path, filepath.Ext(path)), "subagents")
 		},
@@ -80,6 +80,13 @@ func folders(user record.Where) []string {
 		out = append(out, filepath.Join(cmp.Or(user.Getenv("XDG_CONFIG_HOME"), filepath.Join(user.Home, ".config")), "claude", "projects"))
 	}
 	return out
+}
+
+// holds reports whether a folder may have sessions of a directory. A long name is cut, and ends with a hash.
+func holds(name, dir string) bool {
+	const longest = 200
+	dashed := record.Dashed(dir)
+	return strings.HasPrefix(name, dashed[:min(len(dashed), longest)])
 }
 
 // isBeside reports whether a file is one that Claude Code keeps for its transcripts: the facts of a subagent, the journal of

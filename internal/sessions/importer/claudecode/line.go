@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 )
 
@@ -21,6 +22,7 @@ type line struct {
 	side, digest, meta       bool
 	forked                   bool // copied from another session
 	background               bool // written by a session that goes on in the background
+	byProgram                bool // the program, or another agent, wrote what looks like a prompt
 	more                     bool // it has fields that entries do not have elsewhere
 	env                      [len(envelope)][]byte
 }
@@ -67,6 +69,10 @@ func (l *line) parse(raw []byte) {
 			l.forked, l.more = v[0] == '{', true
 		case "sessionKind":
 			l.background, l.more = string(v) == `"bg"`, true
+		case "origin":
+			l.byProgram, l.more = l.byProgram || !about.IsPersons(record.Text(first(v, "kind"))), true
+		case "promptSource":
+			l.byProgram, l.more = l.byProgram || string(v) == `"system"`, true
 		case "parentToolUseID":
 			l.call, l.more = v, true
 		case "attachment":

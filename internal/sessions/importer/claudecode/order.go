@@ -86,12 +86,21 @@ func (c *scan) markChain() {
 	i := len(c.recs) - 1
 	for ; i >= 0; i-- {
 		r := &c.recs[i]
+		if r.kind == kindRewound {
+			i = int(c.leaves[int32(i)])
+			break
+		}
 		if r.tape == 0 && (r.kind == kindUser || r.kind == kindAssistant || r.kind == kindDigest) && !r.is(flagDuplicate) {
 			break
 		}
 	}
-	for i >= 0 && !c.recs[i].is(flagOnChain) {
+	for i >= 0 {
 		r := &c.recs[i]
+		if r.is(flagOnChain) {
+			// What a compaction kept was written after it, as its own ancestor.
+			i--
+			continue
+		}
 		r.flags |= flagOnChain
 		if p := c.parentOf(i); p >= 0 {
 			i = int(p)

@@ -1,7 +1,9 @@
 package claudecode
 
 import (
+	"maps"
 	"slices"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -16,7 +18,8 @@ import (
 type queue struct {
 	waiting []waiting         // in the queue
 	removed map[int32]waiting // by the line that says it was removed: the prompt
-	shown   map[uint64]int    // how many attachments have a prompt, by its hash
+	shown   []waiting         // the prompts that attachments have
+	step    int               // how many lines of answers there are so far
 	unknown bool              // a prompt was removed that no line before has
 	latest  map[uint64]int32  // by its hash, the line that says that a prompt was removed, since the last answer
 }
@@ -26,19 +29,21 @@ type waiting struct {
 	hash uint64
 	rec  int32 // the line that has its text
 	note bool  // a program put it there
+	step int   // the model's, in which it left the queue
 }
 
 // noteQueue notes what a line says about the queue.
 func (c *scan) noteQueue(r *rec, l *line, i int32) {
 	switch {
-	case l.typ == "attachment" && isTyped(l.attachment):
+	case l.typ == "attachment" && !l.meta && isTyped(l.attachment):
 		r.kind = kindUser
 		r.flags |= flagQueued
-		c.shown[c.hash(jsonl.Get(l.attachment, "prompt"))]++
+		c.shown = append(c.shown, waiting{hash: c.hashSaid(jsonl.Get(l.attachment, "prompt")), step: c.step})
 	case r.kind == kindAssistant:
 		clear(c.latest)
+		c.step++
 	case r.is(flagPrompt) && r.tape == c.home: // the prompt got a line of its own after all
-		h := c.hash(first(l.message, "content"))
+		h := c.hashSaid(first(l.message, "content"))
 		if i, ok := c.latest[h]; ok {
 			delete(c.removed, i)
 			delete(c.latest, h)
@@ -51,7 +56,7 @@ func (c *scan) noteQueue(r *rec, l *line, i int32) {
 func (c *scan) operate(operation string, content []byte, i int32) {
 	w := waiting{rec: i}
 	if len(content) > 2 {
-		w.hash, w.note = c.hash(content), !isPrompt(content)
+		w.hash, w.note = c.hashSaid(content), !isPrompt(content)
 	}
 	if operation == "enqueue" {
 		c.waiting = append(c.waiting, w)
@@ -68,22 +73,42 @@ func (c *scan) operate(operation string, content []byte, i int32) {
 	if w.hash == 0 {
 		c.unknown = true
 	} else if !w.note {
+		w.step = c.step
 		c.removed[i], c.latest[w.hash] = w, i
 	}
 }
 
-// settleQueue marks the lines that say that a prompt was removed, unless an attachment shows the prompt.
-func (c *scan) settleQueue() {
-	for i := range c.recs {
-		w, ok := c.removed[int32(i)]
-		switch {
-		case !ok:
-		case c.shown[w.hash] > 0:
-			c.shown[w.hash]--
-			delete(c.removed, int32(i))
-		default:
-			c.recs[i].flags |= flagQueued
+// hashSaid returns a hash of what a prompt says. The queue has its text, an attachment may have the same text in a list,
+// with the pictures.
+func (c *scan) hashSaid(content []byte) uint64 {
+	var texts []string
+	for block := range jsonl.Elements(content) {
+		if text := jsonl.GetString(block, "text"); text != "" {
+			texts = append(texts, text)
 		}
+	}
+	if content[0] == '"' {
+		texts = []string{record.Text(content)}
+	}
+	return c.hash([]byte(strings.TrimSpace(strings.Join(texts, "\n"))))
+}
+
+// settleQueue marks the lines that say that a prompt was removed, unless an attachment shows the prompt: one with the same
+// text, else another one of the same step of the model, such as one in which the person's pasted text was put in.
+func (c *scan) settleQueue() {
+	for _, same := range []func(a, b waiting) bool{
+		func(a, b waiting) bool { return a.hash == b.hash },
+		func(a, b waiting) bool { return a.step == b.step },
+	} {
+		for _, i := range slices.Sorted(maps.Keys(c.removed)) {
+			if at := slices.IndexFunc(c.shown, func(w waiting) bool { return same(w, c.removed[i]) }); at >= 0 {
+				c.shown = slices.Delete(c.shown, at, at+1)
+				delete(c.removed, i)
+			}
+		}
+	}
+	for i := range c.removed {
+		c.recs[i].flags |= flagQueued
 	}
 }
 

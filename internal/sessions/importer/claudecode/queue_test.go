@@ -119,3 +119,64 @@ func TestUuidAgain(t *testing.T) {
 		formattest.ClaudeAnswer("a1", "u2", "m2", `{"type":"text","text":"2"}`),
 	}, spoken("user", `"one"`), spoken("assistant", `"1"`), spoken("user", `"two"`), spoken("assistant", `"2"`))
 }
+
+// TestQueuedTwice: a prompt that is in the queue as a text, and in the attachment as a list or with what was pasted, is one
+// message.
+func TestQueuedTwice(t *testing.T) {
+	const picture = `[{"type":"text","text":"look at [Image #1]"},{"type":"image","source":{"data":"AA"}}]`
+	wantMessages(t, []string{
+		formattest.ClaudeUser("u1", "", `"begin"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", callBlock("c1")),
+		queueLine("enqueue", "look at [Image #1]"),
+		queueLine("enqueue", "read [Pasted text #1]"),
+		formattest.ClaudeUser("r1", "a1", formattest.ClaudeResult("c1", `"ok"`)),
+		queueLine("remove", ""),
+		queueLine("remove", "read [Pasted text #1]"),
+		queuedLine("q1", "r1", picture, `,"commandMode":"prompt","origin":{"kind":"human"}`),
+		queuedLine("q2", "q1", `"read <pasted_content>x</pasted_content>"`, `,"commandMode":"prompt"`),
+		formattest.ClaudeAnswer("a2", "q2", "m2", `{"type":"text","text":"done"}`),
+	}, spoken("user", `"begin"`), spoken("user", picture), spoken("user", `"read <pasted_content>x</pasted_content>"`), spoken("assistant", `"done"`))
+}
+
+// TestRewound: where the person went back to at the end is in a line of its own (version 2.1.261).
+func TestRewound(t *testing.T) {
+	lines := []string{
+		formattest.ClaudeUser("u1", "", `"one"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"text","text":"1"}`),
+		formattest.ClaudeUser("u2", "a1", `"two"`),
+		formattest.ClaudeAnswer("a2", "u2", "m2", `{"type":"text","text":"2"}`),
+	}
+	back := func(leaf string) string {
+		return `{"type":"last-prompt","leafUuid":` + leaf + `,"explicit":true,"rewound":true,"sessionId":"s-1"}`
+	}
+	one, two := []string{spoken("user", `"one"`), spoken("assistant", `"1"`)}, []string{spoken("user", `"two"`), spoken("assistant", `"2"`)}
+	wantMessages(t, append(lines[:4:4], back(`"a1"`)), one[0], one[1], "-"+two[0], "-"+two[1])
+	wantMessages(t, append(lines[:4:4], back(`null`)), "-"+one[0], "-"+one[1], "-"+two[0], "-"+two[1])
+	wantMessages(t, append(lines[:4:4], back(`"a1"`), formattest.ClaudeUser("u3", "a1", `"three"`)), one[0], one[1], "-"+two[0], "-"+two[1], spoken("user", `"three"`))
+}
+
+// TestKeptIsAncestor: what a compaction kept may be written after it, as a child of the summary, while the compaction names
+// it as its parent (daaain/claude-code-log). What was said before was not taken back.
+func TestKeptIsAncestor(t *testing.T) {
+	wantMessages(t, []string{
+		formattest.ClaudeUser("u1", "", `"one"`),
+		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"text","text":"1"}`),
+		formattest.ClaudeUser("u2", "a1", `"wrong"`),
+		formattest.ClaudeUser("u3", "a1", `"two"`),
+		strings.Replace(formattest.ClaudeLine("b1", "", `"type":"system","subtype":"compact_boundary","logicalParentUuid":"a3","compactMetadata":{"preservedMessages":{"anchorUuid":"d1","uuids":["u3","a3"]}}`), "\n", "", 1),
+		formattest.ClaudeLine("d1", "b1", `"type":"user","isCompactSummary":true,"message":{"role":"user","content":"so far"}`),
+		formattest.ClaudeAnswer("a3", "d1", "m3", `{"type":"text","text":"2"}`),
+		formattest.ClaudeUser("u4", "a3", `"three"`),
+	}, spoken("user", `"one"`), spoken("assistant", `"1"`), "-"+spoken("user", `"wrong"`), spoken("user", `"two"`), spoken("assistant", `"2"`), spoken("user", `"three"`))
+}
+
+// TestLongDirectory: the name of the folder of a long directory is cut, and ends with a hash.
+func TestLongDirectory(t *testing.T) {
+	long := "/home/dev/" + strings.Repeat("deep-directory/", 20) + "end"
+	name := record.Dashed(long)
+	for folder, want := range map[string]bool{name[:200] + "-1x2y3z": true, name[:150]: false, "-home-other": false} {
+		if got := claudecode.Format.Files.Holds(folder, long); got != want {
+			t.Errorf("%s holds sessions of a long directory: %v, want %v", folder, got, want)
+		}
+	}
+}

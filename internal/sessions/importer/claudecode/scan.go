@@ -20,7 +20,8 @@ const (
 	kindBoundary // a compaction happened here
 	kindDigest   // the summary of a compaction
 	kindClear
-	kindTitle // of this session, not of another one
+	kindTitle   // of this session, not of another one
+	kindRewound // the person went back to a line, its leaf
 	kindDamaged
 )
 
@@ -73,7 +74,7 @@ type scan struct {
 	moved       map[int32]uint16        // the fields of the envelope that a record changed, as bits
 	reasons     map[int32]string        // why lines are damaged
 	counts      record.Counter
-	leaves      map[int32]int32   // by record with a title: the last line of the conversation that has the title
+	leaves      map[int32]int32   // by record with a title, or a rewind: the last line of the conversation that is meant
 	unknownLeaf bool              // a title names a line that was not read
 	previous    map[uint16]uint64 // by tape: the uuid of the last line, for lines that do not say what they follow
 	others      map[uint64]bool   // uuids with a content, of records whose uuid came before with another content
@@ -87,7 +88,7 @@ func newScan(r *record.Reading, start *opening) *scan {
 		agents:   agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}},
 		launches: launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}},
 		env:      make([][len(envelope)]uint64, 1),
-		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, previous: map[uint16]uint64{}, others: map[uint64]bool{}, queue: queue{removed: map[int32]waiting{}, shown: map[uint64]int{}, latest: map[uint64]int32{}}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
+		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, previous: map[uint16]uint64{}, others: map[uint64]bool{}, queue: queue{removed: map[int32]waiting{}, latest: map[uint64]int32{}}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
 	}
 	switch {
 	case start.agent == "":
@@ -247,7 +248,7 @@ func (c *scan) classify(r *rec, l *line) {
 			r.kind = kindDigest
 		case isClear(content):
 			r.kind = kindClear
-		case !l.meta && isPrompt(content):
+		case !l.meta && !l.byProgram && isPrompt(content):
 			r.flags |= flagPrompt
 		}
 	case l.typ == "assistant" && jsonl.IsObject(l.message):
@@ -262,9 +263,17 @@ func (c *scan) classify(r *rec, l *line) {
 	}
 }
 
-// entitle marks a line that has a title of this session. Claude Code also writes titles of other sessions
-// into a file; leafUuid says which conversation has the title.
+// entitle marks a line that has a title of this session, or says that the person went back. Claude Code also writes titles
+// of other sessions into a file; leafUuid says which conversation has the title, or the last line that is left of it,
+// null for none.
 func (c *scan) entitle(r *rec, l *line, i int32) {
+	if l.typ == "last-prompt" && string(l.get("rewound")) == "true" {
+		r.kind, c.leaves[i] = kindRewound, -1
+		if leaf, ok := c.byID[c.hash(l.get("leafUuid"))]; ok {
+			c.leaves[i] = leaf
+		}
+		return
+	}
 	if l.typ != "summary" || !bytes.HasPrefix(l.get("summary"), []byte{'"'}) {
 		return
 	}

@@ -149,7 +149,7 @@ type reader struct {
 	first   int64             // the offset of the session's first record; -1 until it was read
 	details map[string][]byte // the program's details of calls that have no result yet
 
-	rolledBack []rolledBack
+	rolledBack record.TakenBack
 }
 
 // Read makes the entries of a session.

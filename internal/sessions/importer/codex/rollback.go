@@ -1,9 +1,7 @@
 package codex
 
 import (
-	"bytes"
 	"context"
-	"io"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/about"
@@ -13,17 +11,14 @@ import (
 // A thread_rolled_back says that the last num_turns turns of the user were taken back (openai/codex#9140): the model
 // does not see them any more. What they did stays in the file.
 
-// rolledBack is a part of the file that was taken back, as offsets.
-type rolledBack struct{ from, to int64 }
-
 const rollbackEvent = "thread_rolled_back"
 
 // findRolledBack returns the parts of a session that were taken back.
-func findRolledBack(ctx context.Context, src record.Source) ([]rolledBack, error) {
-	if has, err := mentions(src, `"`+rollbackEvent+`"`); !has || err != nil {
+func findRolledBack(ctx context.Context, src record.Source) (record.TakenBack, error) {
+	if has, err := src.Mentions(`"` + rollbackEvent + `"`); !has || err != nil {
 		return nil, err
 	}
-	var out []rolledBack
+	var out record.TakenBack
 	var turns []int64 // where each turn begins that was not taken back
 	opened := int64(-1)
 	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
@@ -33,7 +28,7 @@ func findRolledBack(ctx context.Context, src record.Source) ([]rolledBack, error
 			n, _ := number(jsonl.Get(it.payload, "num_turns"))
 			if n = min(n, int64(len(turns))); n > 0 {
 				first := len(turns) - int(n)
-				out = append(out, rolledBack{turns[first], at.Off})
+				out = append(out, record.Part{From: turns[first], To: at.Off})
 				turns = turns[:first]
 			}
 			opened = -1
@@ -64,30 +59,4 @@ func (it item) asks() (asks bool) {
 		asks = asks || jsonl.GetString(part, "type") == "input_image" || about.ByPerson(jsonl.GetString(part, "text"))
 	}
 	return asks
-}
-
-// isTakenBack reports whether the record at an offset was taken back.
-func (c *reader) isTakenBack(off int64) bool {
-	for _, r := range c.rolledBack {
-		if r.from <= off && off < r.to {
-			return true
-		}
-	}
-	return false
-}
-
-// mentions reports whether a source has a text, which is short.
-func mentions(src record.Source, text string) (bool, error) {
-	const block = 1 << 20
-	buf := make([]byte, block+len(text))
-	for off := src.Start.Off; off < src.Size; off += block {
-		n, err := src.R.ReadAt(buf[:min(int64(len(buf)), src.Size-off)], off)
-		if err != nil && err != io.EOF {
-			return false, err
-		}
-		if bytes.Contains(buf[:n], []byte(text)) {
-			return true, nil
-		}
-	}
-	return false, nil
 }

@@ -32,7 +32,7 @@ const maxQueue = 256
 // Record handles a line.
 func (c *reader) Record(at record.Span, raw []byte) {
 	it := parse(raw)
-	it.hidden = c.isTakenBack(at.Off)
+	it.hidden = c.rolledBack.Has(at.Off)
 	c.Stats.Records++
 	if c.first < 0 {
 		c.first = at.Off

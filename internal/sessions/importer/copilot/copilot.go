@@ -20,19 +20,23 @@ type reader struct {
 	started map[string][]byte // the data of calls that run
 	segment
 	running map[string]bool // subagents that may go on
+	rewound record.TakenBack
 	held    bool            // a running subagent has begun: the records from there on are read once it has ended
 }
 
 // Read makes the entries of a session. Subagents are forks.
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Forked: record.NewForked(r), started: map[string][]byte{}}
+	var err error
+	if c.rewound, err = findRewound(ctx, r.Source); err != nil {
+		return err
+	}
 	if r.Open {
-		var err error
 		if c.running, err = running(ctx, r.Source); err != nil {
 			return err
 		}
 	}
-	err := record.Each(ctx, r.Source, isRecord, nil, c)
+	err = record.Each(ctx, r.Source, isRecord, nil, c)
 	c.End()
 	return err
 }
@@ -58,7 +62,7 @@ func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("type", "data"
 const subagentPrefix = "agent-"
 
 // Record makes the entries of a line.
-func (c *reader) Record(_ record.Span, raw []byte) {
+func (c *reader) Record(at record.Span, raw []byte) {
 	c.Stats.Records++
 	typ := jsonl.GetString(raw, "type")
 	key := c.Key(jsonl.GetString(raw, "id"), raw)
@@ -78,6 +82,10 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	e := element{
 		reader: c, Conversation: c.In(agent), key: key, data: record.Or(jsonl.Get(raw, "data"), "{}"),
 		date: record.Date(jsonl.Get(raw, "timestamp")),
+	}
+	if hidden := c.rewound.Has(at.Off); hidden != e.Hidden {
+		e.Flush()
+		e.Hidden = hidden
 	}
 	switch typ {
 	case "user.message":
@@ -110,6 +118,8 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 			return
 		}
 		e.event(typ)
+	case "session.context_cleared":
+		e.Put(record.Anchor(key, e.date, "clear", record.Or(e.rest(), "{}")))
 	case "subagent.completed":
 		// The result of the call comes next.
 		c.In("").Put(record.Entry{

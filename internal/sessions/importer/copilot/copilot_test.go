@@ -12,6 +12,8 @@ import (
 	"tape/internal/sessions/importer/copilot"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
 )
 
 var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
@@ -87,6 +89,36 @@ func TestUsage(t *testing.T) {
 	}
 	if !slices.Equal(runs, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(runs, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestWhoTyped: texts of skills, messages of agents and what goes on by itself are no prompts; what was taken back is not in
+// the context.
+func TestWhoTyped(t *testing.T) {
+	line := func(n int, typ, data string) string {
+		return fmt.Sprintf(`{"type":%q,"data":%s,"id":"e%d","timestamp":"2026-01-01T00:00:%02d.000Z","parentId":null}`, typ, data, n, n)
+	}
+	items, _ := imp.Items(t, copilot.Format.Name, "events.jsonl", formattest.Lines(
+		line(1, "session.start", `{"sessionId":"c-1"}`),
+		line(2, "user.message", `{"content":"make a pdf","delivery":"idle"}`),
+		line(3, "user.message", `{"content":"# How to make PDFs","source":"skill-pdf"}`),
+		line(4, "user.message", `{"content":"and a title","delivery":"steering"}`),
+		line(5, "user.message", `{"content":"go on","isAutopilotContinuation":true}`),
+		line(6, "user.message", `{"content":"review it","source":"agent-a1"}`),
+		line(7, "user.message", `{"content":"wrong way"}`),
+		line(8, "assistant.message", `{"content":"oh"}`),
+		line(9, "session.snapshot_rewind", `{"upToEventId":"e7","eventsRemoved":2}`),
+		line(10, "session.context_cleared", `{"messagesCleared":4}`),
+		line(11, "user.message", `{"content":"the end"}`)), formattest.Seen{})
+	var typed []string
+	for _, it := range items {
+		e := layout.Entry{Kind: it.Entry.Kind, Payload: it.Entry.Payload, Meta: it.Entry.Meta}
+		if asked := about.Prompt(e); asked != "" && !e.Hidden() {
+			typed = append(typed, asked)
+		}
+	}
+	if strings.Join(typed, ", ") != "make a pdf, and a title, the end" {
+		t.Errorf("typed %q in\n%s", typed, formattest.Show(items))
 	}
 }
 

@@ -2,7 +2,10 @@ package copilot
 
 import (
 	"cmp"
+	"context"
+	"slices"
 	"strconv"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -30,7 +33,18 @@ func (e element) person() {
 	text, _ := record.Plain(record.Or(jsonl.Get(e.data, "content"), `""`))
 	p := record.Message(e.key, e.date, "user", text)
 	p.Extra = e.rest("content", "transformedContent") // the second is the content with the date
+	if !e.typed() {
+		p.Extra = record.NotTyped(p.Extra)
+	}
 	e.Put(p)
+}
+
+// typed reports whether a person wrote a message: others are the texts of skills, messages of other agents, notices, and
+// what makes Copilot go on by itself (UserMessageData in nodejs/src/generated/session-events.ts of github/copilot-sdk).
+func (e element) typed() bool {
+	source := jsonl.GetString(e.data, "source")
+	return string(jsonl.Get(e.data, "isAutopilotContinuation")) != "true" && jsonl.Get(e.data, "inputOrigin") == nil &&
+		!slices.ContainsFunc([]string{"skill", "agent", "system", "schedule", "autopilot"}, func(by string) bool { return strings.HasPrefix(source, by) })
 }
 
 // answer emits what the model said. A session.usage_record before it has the usage.
@@ -53,6 +67,26 @@ func (e element) answer() {
 		input := record.Compact(record.Or(jsonl.Get(c, "arguments"), "{}"))
 		e.Call(record.NewCall(jsonl.GetString(c, "toolCallId"), jsonl.GetString(c, "name"), input, record.BlockKey(e.key, i), e.date))
 	}
+}
+
+// rewindEvent says that the person went back to the event data.upToEventId: it and what followed it were removed.
+const rewindEvent = "session.snapshot_rewind"
+
+// findRewound returns the parts of a session that the person took back, as far as the file still has them.
+func findRewound(ctx context.Context, src record.Source) (record.TakenBack, error) {
+	var out record.TakenBack
+	if has, err := src.Mentions(`"` + rewindEvent + `"`); !has || err != nil {
+		return nil, err
+	}
+	at := map[string]int64{}
+	err := record.Scan(ctx, src, isRecord, nil, func(span record.Span, raw []byte) bool {
+		at[jsonl.GetString(raw, "id")] = span.Off
+		if from, ok := at[jsonl.GetString(raw, "data", "upToEventId")]; ok && jsonl.GetString(raw, "type") == rewindEvent {
+			out = append(out, record.Part{From: from, To: span.Off})
+		}
+		return true
+	})
+	return out, err
 }
 
 // segment is what is known of the usage since the session was started or resumed. Older versions note only the output of

@@ -37,10 +37,36 @@ func (e element) person(parts []byte) {
 	if said == nil && i > 0 {
 		return
 	}
+	if jsonl.GetString(e.raw, "subtype") == midTurn && len(said) > 0 {
+		said[0] = withoutPrefix(said[0])
+	}
 	content, _ := record.Plain(record.Array(said))
 	p := record.Message(e.key, e.date, "user", content)
-	p.Extra = e.extra()
+	if p.Extra = e.extra(); !e.typed() {
+		p.Extra = record.NotTyped(p.Extra)
+	}
 	e.Put(p)
+}
+
+// midTurn is the subtype of what a person typed while the model worked.
+const midTurn = "mid_turn_user_message"
+
+// typed reports whether a person wrote a record of type user: others are notices of background tasks, jobs of the clock,
+// and what a goal says (ChatRecord in packages/core/src/services/chatRecordingService.ts of QwenLM/qwen-code).
+func (e element) typed() bool {
+	subtype, by := jsonl.GetString(e.raw, "subtype"), jsonl.GetString(e.raw, "provenance")
+	return (subtype == "" || subtype == midTurn) && (by == "" || by == "real_user")
+}
+
+// withoutPrefix returns a part without the words that Qwen Code puts before what was typed while the model worked.
+func withoutPrefix(part []byte) []byte {
+	text := jsonl.GetString(part, "text")
+	if rest, ok := strings.CutPrefix(text, "\n[User message received "); ok {
+		if _, said, ok := strings.Cut(rest, "]: "); ok {
+			return record.NewObject(len(part)).Str("text", said).All(part, "text").Done()
+		}
+	}
+	return part
 }
 
 // answer emits what the model said, and what it cost.

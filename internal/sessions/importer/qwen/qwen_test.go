@@ -8,6 +8,8 @@ import (
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/qwen"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
 )
 
 var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
@@ -59,6 +61,30 @@ func TestQwen(t *testing.T) {
 	}
 	if again, _ := imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(sample...), seen); len(again) > 0 {
 		t.Errorf("read again, want no entries: %s", formattest.Show(again))
+	}
+}
+
+// TestWhoTyped: notices and what a goal says are no prompts; what was typed while the model worked has its own words.
+func TestWhoTyped(t *testing.T) {
+	user := func(id, parent, more, text string) string {
+		return `{"uuid":"` + id + `","parentUuid":` + parent + `,"sessionId":"q-1","timestamp":"2026-01-01T00:00:01.000Z","type":"user",` + more + `"cwd":"/w","message":{"role":"user","parts":[{"text":"` + text + `"}]}}`
+	}
+	items, _ := imp.Items(t, qwen.Format.Name, "x.jsonl", formattest.Lines(
+		user("a", "null", `"provenance":"real_user",`, "list"),
+		user("b", `"a"`, `"subtype":"mid_turn_user_message","provenance":"real_user","systemPayload":{"displayText":"and sort"},`, `\n[User message received during tool execution]: and sort`),
+		user("c", `"b"`, `"subtype":"notification","provenance":"system",`, "a job is done"),
+		user("d", `"c"`, `"subtype":"cron",`, "check"),
+		user("e", `"d"`, `"provenance":"goal_runtime",`, "go on"),
+	), formattest.Seen{})
+	var typed []string
+	for _, it := range items {
+		e := layout.Entry{Kind: it.Entry.Kind, Payload: it.Entry.Payload, Meta: it.Entry.Meta}
+		if asked := about.Prompt(e); asked != "" {
+			typed = append(typed, asked)
+		}
+	}
+	if len(items) != 5 || strings.Join(typed, ", ") != "list, and sort" {
+		t.Errorf("%d entries, typed %q", len(items), typed)
 	}
 }
 
