@@ -181,12 +181,18 @@ func IDs(ids []int64) string {
 // KeepEnds shortens a text to the given number of characters at each of its ends. Between them it says how many
 // were left out.
 func KeepEnds(text string, each int) string {
-	runes := []rune(text)
-	left := len(runes) - 2*each
+	left := utf8.RuneCountInString(text) - 2*each
 	if left <= 0 {
 		return text
 	}
-	return fmt.Sprintf("%s\n[… %d characters …]\n%s", string(runes[:each]), left, string(runes[len(runes)-each:]))
+	begin, end := 0, len(text)
+	for range each {
+		_, n := utf8.DecodeRuneInString(text[begin:])
+		begin += n
+		_, n = utf8.DecodeLastRuneInString(text[:end])
+		end -= n
+	}
+	return fmt.Sprintf("%s\n[… %d characters …]\n%s", string([]rune(text[:begin])), left, string([]rune(text[end:])))
 }
 
 // ShortID is the first 12 characters of a commit's id.

@@ -21,7 +21,7 @@ type reader struct {
 	segment
 	running map[string]bool // subagents that may go on
 	rewound record.TakenBack
-	held    bool            // a running subagent has begun: the records from there on are read once it has ended
+	held    bool // a running subagent has begun: the records from there on are read once it has ended
 }
 
 // Read makes the entries of a session. Subagents are forks.

@@ -299,7 +299,7 @@ func (r *Reading) PutResults(fork string, g *Group) {
 	}
 	var parts []Entry
 	if last >= 0 {
-		p.Payload = NewObject(g.held+5*len(results)+16).Raw("results", Array(results)).Done()
+		p.Payload = NewObject(g.held+5*len(results)+16).List("results", results).Done()
 		for i := range g.calls {
 			g.calls[i].result.Content = nil
 		}

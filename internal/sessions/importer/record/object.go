@@ -110,6 +110,20 @@ func With(obj []byte, name string, v []byte) []byte {
 	return NewObject(len(obj)+len(name)+len(v)).All(obj).Raw(name, v).Done()
 }
 
+// List adds a list of values that are valid JSON.
+func (o *Object) List(name string, elements [][]byte) *Object {
+	o.key(name)
+	o.b = append(o.b, '[')
+	for i, el := range elements {
+		if i > 0 {
+			o.b = append(o.b, ',')
+		}
+		o.b = append(o.b, el...)
+	}
+	o.b = append(o.b, ']')
+	return o
+}
+
 // Array returns a JSON array.
 func Array(elements [][]byte) []byte {
 	return slices.Concat([]byte("["), bytes.Join(elements, []byte(",")), []byte("]"))
