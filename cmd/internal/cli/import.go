@@ -57,7 +57,7 @@ out: the kinds of those in no known format are named, while files that agents ke
 sessions, and sessions in which nobody says anything, are not. - is standard input. Each file
 becomes a tape named after its session, unless --tape gives a name. An export of claude.ai or
 ChatGPT, the zip file or its conversations.json, gives a tape for each conversation. A database,
-crush.db or opencode.db, gives one for each session; crush.db/ID names a single session. If another
+such as opencode.db, gives one for each session; opencode.db/ID names a single session. If another
 Bub workspace has a session of the same name, the tape is named after the file. If a file has
 grown, importing it again adds only the new entries. For each file, import prints the number of
 new entries, known entries and damaged lines, which are kept as events named import.damaged. An

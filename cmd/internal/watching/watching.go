@@ -81,6 +81,9 @@ func (w *Watch) Begin(args []string) (map[string]time.Time, error) {
 // databases returns the folders of the agents' databases that are not watched yet.
 func (w *Watch) databases() (out []string) {
 	for _, agent := range importer.All().WithFolders() {
+		if agent.Files.Database != nil && agent.Files.Database.Unwatched {
+			continue
+		}
 		databases, _ := importer.Databases(agent, w.Getenv)
 		for _, kept := range databases {
 			if dir := filepath.Dir(kept.Path); !slices.Contains(w.dirs, dir) && !slices.Contains(out, dir) {

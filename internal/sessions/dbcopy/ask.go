@@ -26,6 +26,7 @@ const (
 const (
 	limitLength = 0  // SQLITE_LIMIT_LENGTH
 	full        = 13 // SQLITE_FULL
+	tooBig      = 18 // SQLITE_TOOBIG
 )
 
 // connect opens the connection, and reads the schema for the first time.
@@ -121,6 +122,9 @@ func (d *DB) failed(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	var code interface{ Code() int }
+	if errors.As(err, &code) && code.Code()&0xff == tooBig {
+		return layout.Invalid("", "%s has a value of more than %d MiB", d.path, maxValue>>20)
+	}
 	if errors.As(err, &code) && code.Code()&0xff == full {
 		return layout.Invalid("", "%s has too much for one session: more than %d MiB", d.path, maxAnswer>>20)
 	}

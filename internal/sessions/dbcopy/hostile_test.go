@@ -129,7 +129,7 @@ func TestLimits(t *testing.T) {
 	}
 	ignore := func([]string, []any) error { return nil }
 	for _, c := range []struct{ question, want string }{
-		{"SELECT a FROM big", "damaged"},
+		{"SELECT a FROM big", "a value of more than"},
 		{"SELECT m.a FROM many m, (WITH RECURSIVE c(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM c) SELECT a FROM c)", "too much"},
 	} {
 		if err := d.Ask(t.Context(), ignore, c.question); !errors.Is(err, layout.ErrInvalid) || !strings.Contains(err.Error(), c.want) {

@@ -42,10 +42,18 @@ func NeedsHost(ctx context.Context, names []string, agents Formats, getenv func(
 		if agent.Files.Compressed {
 			where = append(where, Folders(agent, getenv)...)
 		}
+		if kept := agent.Files.Database; kept != nil && kept.Compressed {
+			if list, _ := Databases(agent, getenv); len(list) > 0 {
+				return true
+			}
+		}
 	}
 	for _, name := range where {
+		if f, _, _ := agents.inDatabase(name); f != nil && f.Files.Database.Compressed {
+			return true
+		}
 		err := walk.Files(name, func(path string, _ fs.FileInfo, _ error) error {
-			if strings.HasSuffix(path, compressed) {
+			if f, _ := agents.DatabaseOf(path); strings.HasSuffix(path, compressed) || f != nil && f.Files.Database.Compressed {
 				return errPacked
 			}
 			return ctx.Err()

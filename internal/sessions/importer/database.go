@@ -59,7 +59,7 @@ type InDatabase struct {
 
 // Sessions returns the sessions in a database, see [record.Database.Sessions]. f.Files.Database must be set.
 func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatabase, err error) {
-	db, err := dbcopy.Open(ctx, path, f.Files.Database.Tables...)
+	db, err := dbcopy.Open(ctx, path, tables(f)...)
 	if err != nil {
 		return nil, err
 	}
@@ -75,10 +75,24 @@ func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatab
 		if s.ID == "" || s.ID != filepath.Base(s.ID) {
 			continue // it cannot be part of a path
 		}
+		if elsewhere := f.Files.Database.Elsewhere; elsewhere != nil && elsewhere(path, s.ID) {
+			continue
+		}
 		changed, _ := time.Parse(time.RFC3339, s.Changed) // "" is not a date
 		out = append(out, InDatabase{filepath.Join(path, s.ID), s.ID, s.Parent, s.Dir, changed})
 	}
 	return out, nil
+}
+
+// tables returns the tables that may be asked in a database with the name of a format's: [ofTables] may find that it is
+// another format's.
+func tables(f *record.Format) (out []string) {
+	for _, other := range All() {
+		if kept := other.Files.Database; kept != nil && kept.File == f.Files.Database.File {
+			out = slices.Concat(out, kept.Tables, kept.Later)
+		}
+	}
+	return out
 }
 
 // asking returns the function with which a format asks a database.
@@ -208,7 +222,7 @@ func (c *databaseCopy) open(ctx context.Context, f *record.Format, path string) 
 		return c.db, nil
 	}
 	c.close()
-	db, err := dbcopy.Open(ctx, path, f.Files.Database.Tables...)
+	db, err := dbcopy.Open(ctx, path, tables(f)...)
 	if err == nil {
 		c.path, c.db = path, db
 	}

@@ -59,7 +59,7 @@ func Files(ctx context.Context, name string) ([]File, error) {
 			return nil
 		}
 		if list, ok, err := All().databaseSessions(ctx, path); ok {
-			if err != nil {
+			if err != nil && !errors.Is(err, ErrUnknownFormat) { // another program's may have such a name
 				list = []File{{Name: path, Found: true, Problem: err}}
 			}
 			for i := range list {

@@ -20,6 +20,7 @@ import (
 	"tape/internal/sessions/importer/cursor"
 	"tape/internal/sessions/importer/droid"
 	"tape/internal/sessions/importer/gemini"
+	"tape/internal/sessions/importer/goose"
 	"tape/internal/sessions/importer/hermes"
 	"tape/internal/sessions/importer/kimi"
 	"tape/internal/sessions/importer/openai"
@@ -30,6 +31,7 @@ import (
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/importer/tasks"
 	"tape/internal/sessions/importer/vscodechat"
+	"tape/internal/sessions/importer/zed"
 )
 
 // Formats is a list of formats. The nil list stands for [All].
@@ -57,12 +59,14 @@ func All() Formats {
 		&gemini.Format,
 		&hermes.Format,
 		&kimi.Format,
+		&goose.Format,
 		&openai.Format,
 		&opencode.Format,
 		&openhands.Format,
 		&pi.Format,
 		&droid.Format, // after pi, whose records may have all members of Droid's
 		&vscodechat.Format,
+		&zed.Format,
 		&qwen.Format, // last, because its records have all members of Claude Code's
 	}
 }

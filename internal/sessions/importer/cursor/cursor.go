@@ -2,7 +2,8 @@
 //
 // A transcript is a file of lines {role, message: {content}}, ~/.cursor/projects/PROJECT/agent-transcripts/ID.jsonl or
 // ID/ID.jsonl; those of subagents are in ID/subagents. PROJECT is the directory with dashes. The content is in Anthropic's
-// form, but calls have no ids, and their results, tokens and dates are not in it. Cursor is not public; read from other
+// form, but calls have no ids, and their results, tokens and dates are not in it. Sessions of the editor without a
+// transcript are in a database, see composer.go. Cursor is not public; read from other
 // people's descriptions: internal/parser/cursor.go in kenn-io/agentsview, jhlee0409/claude-code-history-viewer#304, and
 // fixtures/registry/cursor in vshulcz/deja-vu.
 package cursor
@@ -27,6 +28,9 @@ const (
 var Format = record.Format{
 	Name: "cursor", Title: "Cursor", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
+		if m.Has("cursor") {
+			return record.Surely
+		}
 		role := m.Text("role")
 		return record.Likely.If((role == "user" || role == "assistant") && jsonl.Get(m["message"], "content") != nil && !m.Has("type") && !m.Has("content") && !m.Has("uuid"))
 	},
@@ -37,26 +41,40 @@ var Format = record.Format{
 		Subagents: func(path, _ string) string {
 			return filepath.Join(filepath.Dir(path), subagents)
 		},
+		Database: &composers,
 	},
 }
 
 func folder(user record.Where) string { return user.Folder(".cursor", "CURSOR_CONFIG_DIR") }
 
-type reader struct{ record.Conversation }
+type reader struct {
+	record.Conversation
+	record.Once
+	facts []byte // of a composer
+	date  string // of its last bubble with a date
+}
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{record.Conversation{Reading: r}}
+	c := &reader{Conversation: record.Conversation{Reading: r}}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
+	c.end()
 	c.End()
 	return err
 }
 
-func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("role", "message") }
+func isRecord(raw []byte) bool {
+	m := record.MembersOf(raw)
+	return m.Has("role", "message") || m.Has("cursor")
+}
 
 // Record makes the entries of a line.
 func (c *reader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
+	if kind := jsonl.GetString(raw, "cursor"); kind != "" {
+		c.fromComposer(kind, raw)
+		return
+	}
 	key, content := c.Counts.Key(raw), jsonl.Get(raw, "message", "content")
 	if jsonl.GetString(raw, "role") == "assistant" {
 		c.PutAnswer(content, record.Blocks{Key: key})
@@ -88,8 +106,16 @@ func query(text string) (said, more string) {
 	return strings.TrimSpace(text[from+len(begin) : to]), strings.TrimSpace(text[:from] + text[to+len(end):])
 }
 
-// Describe tells the session by its file's name.
-func Describe(_ context.Context, src record.Source, info *record.Info) error {
+// Describe tells the session by its file's name, or by the facts of a composer.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	composer := false
+	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
+		composer = composer || jsonl.Get(raw, "cursor") != nil
+		return composer && describeComposer(raw, info) && at.Line < record.OpeningLines
+	})
+	if composer || err != nil {
+		return err
+	}
 	path, err := filepath.Abs(src.Name)
 	if err != nil || src.Name == "-" {
 		return nil //nolint:nilerr // it has no name

@@ -12,8 +12,10 @@ type Blocks struct {
 	Key, Date string
 	Run       string // the request to the model; "" is Key
 	// Text changes a text, a JSON string; nil leaves the block out. Text may be nil.
-	Text  func(text []byte) []byte
-	Extra []byte // fields of the message without a place elsewhere, for the first entry with a text
+	Text func(text []byte) []byte
+	// Detail returns what a result has that the model did not see, an object, or nil. It may be nil.
+	Detail func(result []byte) []byte
+	Extra  []byte // fields of the message without a place elsewhere, for the first entry with a text
 }
 
 // key returns the key of block i. Block 0 has the key of the message.
@@ -54,8 +56,12 @@ func (t *Conversation) PutPerson(content []byte, b Blocks) {
 			return
 		}
 		result, _ := Plain(Or(jsonl.Get(block, "content"), "null"))
+		var detail []byte
+		if b.Detail != nil {
+			detail = b.Detail(block)
+		}
 		t.Result(Result{ID: jsonl.GetString(block, "tool_use_id"), Key: b.key(i), Date: b.Date, Content: result,
-			Failed: string(jsonl.Get(block, "is_error")) == "true"}, nil)
+			Failed: string(jsonl.Get(block, "is_error")) == "true"}, detail)
 	})
 	if said == nil {
 		return

@@ -89,8 +89,16 @@ type Database struct {
 	// Tables are those that each database has, and that Sessions and Write ask. A database in which one is not a plain
 	// table is refused.
 	Tables []string
+	// Later are tables that only newer versions have.
+	Later []string
+	// Compressed is set if values may be compressed with zstd: see [Unpack].
+	Compressed bool
 	// JSON are the names of columns whose texts are JSON, and become so in the answers.
 	JSON []string
+	// Unwatched is set if the program writes to the database all the time, and it may be large: tape watch leaves it out.
+	Unwatched bool
+	// Elsewhere reports whether a session is also in a file that the format reads, and so left out; nil: none is.
+	Elsewhere func(path, id string) bool
 	// All returns the user's databases, which need not exist any more.
 	All func(user Where) []DatabaseFile
 	// Sessions returns the sessions in a database. Those of subagents have a Parent, and come after the others; they are
