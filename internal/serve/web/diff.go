@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/serve/web/entries"
 	"tape/internal/show/block"
 	"tape/internal/show/comparison"
 	"tape/internal/show/display"
@@ -148,7 +147,7 @@ func (d *diffPage) add(row comparison.EntryRow, old, now repo.Entry) {
 	case row.Edited:
 		out = diffRow{Kind: query.ChangeEdited, Left: sideOf(old), Right: sideOf(now)}
 		for _, p := range (query.Change{Kind: query.ChangeEdited, Entry: now, Old: old}).Differences() {
-			out.Lines += entries.Lines(display.DiffLines(p))
+			out.Lines += linesHTML(display.DiffLines(p))
 		}
 	case row.Right == 0:
 		out = diffRow{Kind: query.ChangeRemoved, Left: sideOf(old)}

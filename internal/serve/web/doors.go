@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"tape/internal/serve/front"
-	"tape/internal/serve/web/guard"
 )
 
 // Paths that need no session, or end one.
@@ -123,7 +122,7 @@ func (s *View) refuse(w http.ResponseWriter, r *http.Request) {
 // leave ends a session, if the form comes from one of its pages.
 func (s *View) leave(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-	if r.Method != http.MethodPost || !guard.Same(r.PostFormValue("token"), formToken(r)) {
+	if r.Method != http.MethodPost || !sameToken(r.PostFormValue("token"), formToken(r)) {
 		s.Plain(w, http.StatusForbidden, PlainPage{Title: "Not shown", Text: "Log out with the button of a page."})
 		return
 	}
@@ -157,4 +156,4 @@ func (s *View) note(action, resource string, ok bool) {
 	}
 }
 
-func formToken(r *http.Request) string { return guard.Derive(cookieOf(r), "forms of the web view") }
+func formToken(r *http.Request) string { return derivedToken(cookieOf(r), "forms of the web view") }

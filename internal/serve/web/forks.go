@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/serve/web/graph"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/about"
 	"tape/repo"
@@ -20,7 +19,7 @@ type forksPage struct {
 	Names               map[string]string // by fork: the subagent's task, or the fork's name without TAPE/
 	Closed              []repo.ForkInfo
 	Others              []about.Tape // sessions to compare with, the newest first
-	Graph               graph.Graph
+	Graph               historyGraph
 	More                bool
 }
 
@@ -78,7 +77,7 @@ func (s *View) forks(r *request) error {
 		c.Subject = strings.TrimSuffix(c.Subject, ": "+c.Tape) // "start: NAME": the graph shows the name
 		list = append(list, c)
 	}
-	d.Graph = graph.Of(list, t.Name())
+	d.Graph = graphOf(list, t.Name())
 	if d.Names, err = s.forkNames(r, t, d); err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"tape/index"
-	"tape/internal/serve/web/bars"
 	"tape/internal/show/display"
 	"tape/internal/show/draw"
 	"tape/internal/show/outline"
@@ -283,14 +282,14 @@ const rowsShown = 200
 type sessionStats struct {
 	overview
 	Title                  string
-	Models, Tools, PhaseOf []bars.Row
+	Models, Tools, PhaseOf []barRow
 	Touched                []outline.File
 	MoreFiles              int
 }
 
 func (d *sessionStats) fill() {
-	d.Models, d.Tools = bars.Models(d.Outline), bars.Tools(d.Outline)
-	d.PhaseOf = bars.Phases(d.Outline, func(seq int) string { return d.Base + "/t/" + url.PathEscape(d.Tape) + "/" + strconv.Itoa(seq) })
+	d.Models, d.Tools = modelBars(d.Outline), toolBars(d.Outline)
+	d.PhaseOf = phaseBars(d.Outline, func(seq int) string { return d.Base + "/t/" + url.PathEscape(d.Tape) + "/" + strconv.Itoa(seq) })
 	for _, f := range d.Files[:min(len(d.Files), rowsShown)] {
 		f.Path = about.InProject(d.Dir, f.Path)
 		d.Touched = append(d.Touched, f)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"tape/internal/git/projectgit"
-	"tape/internal/serve/web/entries"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/review"
 	"tape/internal/sessions/trace"
@@ -234,7 +233,7 @@ func changedFileOf(f projectgit.FileDiff, most int) changedFile {
 			for n, l := range h.Lines {
 				lines[n] = display.TextLine{Sign: l[0], Text: strings.ReplaceAll(l[1:], "\t", "    ")}
 			}
-			b.WriteString(block.HunkHead(h.New, i == 0) + string(entries.Lines(lines)))
+			b.WriteString(block.HunkHead(h.New, i == 0) + string(linesHTML(lines)))
 		}
 		if b.Len() <= most {
 			out.HTML = template.HTML(b.String()) //nolint:gosec // package block escapes

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/serve/web/entries"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/conversation"
@@ -38,7 +37,7 @@ type sessionPage struct {
 	Info        repo.Info
 	Parent      string // of a fork or a subagent
 	ParentTitle string
-	People      []entries.Person
+	People      []person
 	Window      windowView
 	Target      int64 // the entry of the link; 0: none
 	Live        bool
@@ -54,7 +53,7 @@ type windowView struct {
 	Base, Tape       string
 	First, Last, End int64 // End: the last entry of the tape
 	Previous, Next   int64 // 0: none
-	Entries          []entries.Entry
+	Entries          []shownEntry
 }
 
 // session shows the window of a tape that has the entry or anchor in the path.
@@ -97,14 +96,14 @@ func (s *View) session(r *request) error {
 		d.ParentTitle = s.titleOf(r, d.Parent)
 	}
 	for _, author := range d.About.Authors {
-		d.People = append(d.People, entries.PersonOf(author))
+		d.People = append(d.People, personOf(author))
 	}
 	if o := pending.soon(soon); o != nil {
 		if d.Card, d.Turns, err = s.head(s.overview(r, t, d.About, o, 0)); err != nil {
 			return err
 		}
 	}
-	if d.Window, err = s.windowAt(r, t, from, d.Info.Entries, entries.PageBytes-len(d.Card)-len(d.Turns)); err != nil {
+	if d.Window, err = s.windowAt(r, t, from, d.Info.Entries, pageBytes-len(d.Card)-len(d.Turns)); err != nil {
 		return err
 	}
 	return s.show(r, "session", s.titleOf(r, t.Name()), d)
@@ -183,7 +182,7 @@ func (s *View) windowAt(r *request, t Tape, id, end int64, most int) (windowView
 }
 
 // entries returns what is shown of the items that begin within a range of ids.
-func (s *View) entries(r *request, t Tape, first, last int64, most int) ([]entries.Entry, error) {
+func (s *View) entries(r *request, t Tape, first, last int64, most int) ([]shownEntry, error) {
 	v := s.viewer(r, t, first, last)
 	v.Turns, v.Most = s.lastOutline(r, t), most
 	err := conversation.Each(r.Context(), until(r.from.From(r.Context(), t, max(1, first-around)), last+around), v.Item)
@@ -191,8 +190,8 @@ func (s *View) entries(r *request, t Tape, first, last int64, most int) ([]entri
 }
 
 // viewer returns a viewer for the items of a tape that begin within a range of ids.
-func (s *View) viewer(r *request, t Tape, first, last int64) *entries.Viewer {
-	return &entries.Viewer{Prose: s.md, Base: r.base, Tape: t.Name(), First: first, Last: last, Dir: r.from.About(t).Project, NoFiles: s.Source != nil,
+func (s *View) viewer(r *request, t Tape, first, last int64) *entryViewer {
+	return &entryViewer{Prose: s.md, Base: r.base, Tape: t.Name(), First: first, Last: last, Dir: r.from.About(t).Project, NoFiles: s.Source != nil,
 		Subagent: func(agent string) string {
 			name := t.Name() + "/agent-" + agent
 			if _, err := r.from.Tape(r.Context(), name); agent == "" || err != nil {
@@ -227,13 +226,13 @@ func (s *View) window(r *request) error {
 	if err != nil {
 		return err
 	}
-	w, err := s.windowAt(r, t, from, info.Entries, entries.PageBytes)
+	w, err := s.windowAt(r, t, from, info.Entries, pageBytes)
 	if err != nil {
 		return err
 	}
 	if after, err := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64); err == nil {
 		// Only new entries, and those with a new result.
-		w.Entries = slices.DeleteFunc(w.Entries, func(e entries.Entry) bool { return e.LastID <= after })
+		w.Entries = slices.DeleteFunc(w.Entries, func(e shownEntry) bool { return e.LastID <= after })
 	}
 	r.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	return s.pages.ExecuteTemplate(r.w, "window", w)
@@ -282,7 +281,7 @@ func (s *View) image(r *request) error {
 		return err
 	}
 	n, err := strconv.Atoi(r.PathValue("n"))
-	mime, data := entries.Picture(e, n)
+	mime, data := pictureOf(e, n)
 	if err != nil || mime == "" {
 		return fmt.Errorf("%w: the entry has no such image", repo.ErrNotFound)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tape/index"
-	"tape/internal/serve/web/entries"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/show/draw"
@@ -42,7 +41,7 @@ type ListedSession struct {
 type listedTape struct {
 	*ListedSession
 	Live   bool
-	People []entries.Person
+	People []person
 }
 
 // dayGroup is the sessions of a day.
@@ -112,7 +111,7 @@ func (d *sessionList) group(s *View) {
 	for _, one := range d.Tapes {
 		t := listedTape{ListedSession: one, Live: !one.Updated.IsZero() && s.Now().Sub(one.Updated) < liveFor}
 		for _, author := range one.Authors {
-			t.People = append(t.People, entries.PersonOf(author))
+			t.People = append(t.People, personOf(author))
 		}
 		if t.Live {
 			live = append(live, t)

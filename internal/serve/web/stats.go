@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tape/index"
-	"tape/internal/serve/web/bars"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/show/draw"
@@ -24,8 +23,8 @@ type statsPage struct {
 	Tokens                index.Tokens
 	Cost, Unpriced        string
 	Days                  template.HTML
-	Groups                []bars.Group
-	Tools                 []bars.Row
+	Groups                []barGroup
+	Tools                 []barRow
 	Ranges                []rangeLink
 }
 
@@ -80,13 +79,13 @@ func (s *View) stats(r *request) error {
 		if err != nil {
 			return err
 		}
-		d.Groups = append(d.Groups, bars.GroupOf(g.by, g.title, g.column, list, agentName))
+		d.Groups = append(d.Groups, barGroupOf(g.by, g.title, g.column, list, agentName))
 	}
 	tools, err := rows(index.ByTool)
 	if err != nil {
 		return err
 	}
-	d.Tools = bars.ToolsOf(tools)
+	d.Tools = toolBarsOf(tools)
 	if d.Agents, d.Projects, err = s.choices(r, spaces); err != nil {
 		return err
 	}

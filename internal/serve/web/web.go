@@ -19,8 +19,6 @@ import (
 	"sync"
 	"time"
 
-	"tape/internal/serve/web/entries"
-	"tape/internal/serve/web/guard"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/block"
 	"tape/internal/show/display"
@@ -70,7 +68,7 @@ type View struct {
 	Options
 	handler    http.Handler
 	background sync.WaitGroup
-	doors      guard.Doors
+	doors      browserDoors
 	pages      *template.Template
 	md         *prose.Renderer
 	mu         sync.Mutex        // for spaces and outlines
@@ -84,7 +82,7 @@ func New(ctx context.Context, o Options) *View {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &View{Options: o, md: prose.New(), spaces: map[string]*space{}, outlines: outlines{}, doors: guard.Doors{Now: o.Now}}
+	s := &View{Options: o, md: prose.New(), spaces: map[string]*space{}, outlines: outlines{}, doors: browserDoors{Now: o.Now}}
 	s.later = func(f func(context.Context)) { s.background.Go(func() { f(ctx) }) }
 	s.pages = template.Must(template.New("").Funcs(s.funcs()).ParseFS(pageFiles, "pages/*.html"))
 	in := http.NewServeMux()
@@ -266,7 +264,7 @@ func (s *View) funcs() template.FuncMap {
 		"changed": func(added, removed int64) template.HTML {
 			return template.HTML(block.Changed(added, removed)) //nolint:gosec // numbers
 		},
-		"person": func(author string) string { return entries.PersonOf(author).Name },
+		"person": func(author string) string { return personOf(author).Name },
 		"agent":  agentName,
 		"label":  labelOf,
 		"when":   when,

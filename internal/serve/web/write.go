@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode"
 
-	"tape/internal/serve/web/guard"
 	"tape/internal/store/about"
 	"tape/merge"
 	"tape/repo"
@@ -26,7 +25,7 @@ func (s *View) do(r *request) error {
 	if err := r.ParseForm(); err != nil {
 		return fmt.Errorf("%w: %w", repo.ErrInvalid, err)
 	}
-	if !guard.Same(r.PostForm.Get("token"), formToken(r.Request)) {
+	if !sameToken(r.PostForm.Get("token"), formToken(r.Request)) {
 		return fmt.Errorf("%w: the form is from another server, or from one that has ended; reload the page", errForbidden)
 	}
 	t, err := r.tape()

@@ -1,4 +1,4 @@
-package entries
+package web
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ const (
 	minTook      = time.Second // shorter times are not shown
 )
 
-// Call is a call as a page shows it: a line, and a body to open.
-type Call struct {
+// shownCall is a call as a page shows it: a line, and a body to open.
+type shownCall struct {
 	Shape, Verb, Tool string
 	Dir, Base         string // of a path; else Subject
 	Subject           string
@@ -30,7 +30,7 @@ type Call struct {
 	Failed            bool
 	Outcome           string  // "" if the call went well
 	IDs               []int64 // of the results
-	Body              []Body
+	Body              []entryBody
 	Tasks             []callview.Task
 	Images            []string
 	Files             []repo.Artifact
@@ -40,10 +40,10 @@ type Call struct {
 }
 
 // call makes what is shown of a call with its results. A long body is loaded when it is opened.
-func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
+func (v *entryViewer) call(c *conversation.Call, from repo.Entry) shownCall {
 	shown := callview.Of(c, v.Dir)
 	name := display.Line(c.Name)
-	out := Call{Shape: string(shown.Shape), Tool: name, Verb: cmp.Or(shown.Shape.Verb(), name), Took: c.Took(),
+	out := shownCall{Shape: string(shown.Shape), Tool: name, Verb: cmp.Or(shown.Shape.Verb(), name), Took: c.Took(),
 		Added: shown.Added, Removed: shown.Removed, MoreFiles: max(0, len(shown.Files)+shown.More-1), Failed: c.Failed(), ID: from.ID, Tasks: shown.Tasks}
 	if o := c.Outcome(); o != "ok" {
 		out.Outcome = o
@@ -86,8 +86,8 @@ func (v *Viewer) call(c *conversation.Call, from repo.Entry) Call {
 }
 
 // arguments shows what a call was asked to do.
-func (v *Viewer) arguments(out *Call, c *conversation.Call, shown callview.View) {
-	add := func(html template.HTML) { out.Body = append(out.Body, Body{HTML: html, ID: out.ID}) }
+func (v *entryViewer) arguments(out *shownCall, c *conversation.Call, shown callview.View) {
+	add := func(html template.HTML) { out.Body = append(out.Body, entryBody{HTML: html, ID: out.ID}) }
 	switch shown.Shape {
 	case callview.Edit:
 		for _, f := range shown.Files {
@@ -112,7 +112,7 @@ func (v *Viewer) arguments(out *Call, c *conversation.Call, shown callview.View)
 }
 
 // results shows what came of a call.
-func (v *Viewer) results(out *Call, c *conversation.Call, shown callview.View) {
+func (v *entryViewer) results(out *shownCall, c *conversation.Call, shown callview.View) {
 	for _, r := range c.Results {
 		for _, p := range r.Parts {
 			text := strings.TrimRight(p.Text, "\n")
@@ -140,6 +140,6 @@ func (v *Viewer) results(out *Call, c *conversation.Call, shown callview.View) {
 	}
 }
 
-func (v *Viewer) pre(class, html string, id int64) Body {
-	return Body{HTML: template.HTML(`<pre class="` + class + `" tabindex="0">` + html + "</pre>"), ID: id, Link: v.link(id)} //nolint:gosec // the caller escaped it
+func (v *entryViewer) pre(class, html string, id int64) entryBody {
+	return entryBody{HTML: template.HTML(`<pre class="` + class + `" tabindex="0">` + html + "</pre>"), ID: id, Link: v.link(id)} //nolint:gosec // the caller escaped it
 }

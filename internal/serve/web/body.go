@@ -1,4 +1,4 @@
-package entries
+package web
 
 import (
 	"bytes"
@@ -28,8 +28,8 @@ const (
 )
 
 // parts are the texts of an item after its summary, without pictures and artifacts.
-func (v *Viewer) parts(it *conversation.Item, speaker conversation.Speaker) []Body {
-	var out []Body
+func (v *entryViewer) parts(it *conversation.Item, speaker conversation.Speaker) []entryBody {
+	var out []entryBody
 	add := func(name, text string) {
 		b := v.data(name, text, it.Entry.ID)
 		b.Folded, b.Echo = true, name == oneLine(text)
@@ -70,7 +70,7 @@ func oneLine(text string) string {
 }
 
 // room is how many bytes a body may have.
-func (v *Viewer) room() int {
+func (v *entryViewer) room() int {
 	switch most := v.most(); {
 	case v.used > most:
 		return bodyFewest
@@ -80,11 +80,11 @@ func (v *Viewer) room() int {
 	return bodyMost
 }
 
-func (v *Viewer) most() int { return cmp.Or(v.Most, PageBytes) }
+func (v *entryViewer) most() int { return cmp.Or(v.Most, pageBytes) }
 
 // cut returns the beginning of a text up to a number of bytes, and how many are left out. It cuts between words, and a
 // text that is only a little longer stays whole.
-func (v *Viewer) cut(text string, end int) (string, int) {
+func (v *entryViewer) cut(text string, end int) (string, int) {
 	if v.Whole || len(text) <= end+end/4 {
 		return text, 0
 	}
@@ -97,23 +97,25 @@ func (v *Viewer) cut(text string, end int) (string, int) {
 	return text[:end], len(text) - end
 }
 
-func (v *Viewer) prose(text string, id int64) Body {
+func (v *entryViewer) prose(text string, id int64) entryBody {
 	text, rest := v.cut(display.SkipBlankLines(text), v.room())
 	html := v.Prose.HTML(text)
 	v.used += len(html)
-	return Body{HTML: html, Rest: rest, ID: id, Link: v.link(id)}
+	return entryBody{HTML: html, Rest: rest, ID: id, Link: v.link(id)}
 }
 
-func (v *Viewer) data(name, text string, id int64) Body { return v.upTo(v.room(), name, text, id) }
+func (v *entryViewer) data(name, text string, id int64) entryBody {
+	return v.upTo(v.room(), name, text, id)
+}
 
-func (v *Viewer) upTo(most int, name, text string, id int64) Body {
+func (v *entryViewer) upTo(most int, name, text string, id int64) entryBody {
 	text, rest := v.cut(text, most)
 	v.used += len(text)
-	return Body{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + block.Text(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
+	return entryBody{Name: display.Line(name), HTML: template.HTML(`<pre tabindex="0">` + block.Text(text) + "</pre>"), Rest: rest, ID: id, Link: v.link(id)} //nolint:gosec // escaped
 }
 
 // images are the URLs of the pictures of an entry.
-func (v *Viewer) images(e repo.Entry) []string {
+func (v *entryViewer) images(e repo.Entry) []string {
 	var out []string
 	if bytes.Contains(e.Payload, []byte("image/")) {
 		pictures(e.Payload, func(string, string) bool {
@@ -129,8 +131,8 @@ func (v *Viewer) images(e repo.Entry) []string {
 	return out
 }
 
-// Picture returns picture n of an entry, counted from 0, in base64. mime is "" if there is none.
-func Picture(e repo.Entry, n int) (mime, data string) {
+// pictureOf returns picture n of an entry, counted from 0, in base64. mime is "" if there is none.
+func pictureOf(e repo.Entry, n int) (mime, data string) {
 	pictures(e.Payload, func(m, d string) bool {
 		if n == 0 {
 			mime, data = m, d

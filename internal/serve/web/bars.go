@@ -1,5 +1,6 @@
-// Package bars makes the rows of tables with bars: what models, tools, phases, projects, agents and people did.
-package bars
+package web
+
+// The rows of tables with bars: what models, tools, phases, projects, agents and people did.
 
 import (
 	"cmp"
@@ -21,44 +22,44 @@ const (
 	rowsOfSessions = 40
 )
 
-// Row is a row of a table.
-type Row struct {
+// barRow is a row of a table.
+type barRow struct {
 	Name, Link    string
 	Cells         []string
 	Calls, Failed int64 // if the row is a tool
 	Bar           template.HTML
 }
 
-// Group is a table of sums over sessions.
-type Group struct {
+// barGroup is a table of sums over sessions.
+type barGroup struct {
 	Title, Column, Shows string // Shows: what the bars show
 	Priced               bool
-	Rows                 []Sum
+	Rows                 []barSum
 }
 
-// Sum is a row of a Group.
-type Sum struct {
+// barSum is a row of a Group.
+type barSum struct {
 	report.Row
 	Name, Cost string
 	All        index.Tokens
 	Bar        template.HTML
 }
 
-// Models are the models of a session; their bars show the tokens that they wrote.
-func Models(o *outline.Outline) (out []Row) {
+// modelBars are the models of a session; their bars show the tokens that they wrote.
+func modelBars(o *outline.Outline) (out []barRow) {
 	most := int64(0)
 	for _, m := range o.Models {
 		most = max(most, m.Tokens.Output)
 	}
 	for _, m := range o.Models {
-		out = append(out, Row{Name: cmp.Or(m.Name, "unknown"), Bar: draw.Bar(share(m.Tokens.Output, most), 0),
+		out = append(out, barRow{Name: cmp.Or(m.Name, "unknown"), Bar: draw.Bar(share(m.Tokens.Output, most), 0),
 			Cells: []string{display.Number(m.Tokens.Input), display.Number(m.Tokens.CacheRead), display.Number(m.Tokens.Output)}})
 	}
 	return out
 }
 
-// Tools are the tools of a session; their bars show their calls.
-func Tools(o *outline.Outline) (out []Row) {
+// toolBars are the tools of a session; their bars show their calls.
+func toolBars(o *outline.Outline) (out []barRow) {
 	most := int64(0)
 	for _, t := range o.Tools {
 		most = max(most, t.Calls)
@@ -69,8 +70,8 @@ func Tools(o *outline.Outline) (out []Row) {
 	return out
 }
 
-// ToolsOf are the tools of several sessions, those with the most calls first.
-func ToolsOf(rows []report.Row) (out []Row) {
+// toolBarsOf are the tools of several sessions, those with the most calls first.
+func toolBarsOf(rows []report.Row) (out []barRow) {
 	slices.SortStableFunc(rows, func(a, b report.Row) int { return cmp.Compare(b.Calls, a.Calls) })
 	for _, row := range rows[:min(len(rows), rowsOfSessions)] {
 		out = append(out, tool(row.Key, row.Calls, row.Failed, row.Active, rows[0].Calls))
@@ -78,12 +79,12 @@ func ToolsOf(rows []report.Row) (out []Row) {
 	return out
 }
 
-func tool(name string, calls, failed int64, active time.Duration, most int64) Row {
-	return Row{Name: name, Calls: calls, Failed: failed, Cells: []string{display.Work(active)}, Bar: draw.Bar(share(calls, most), share(failed, most))}
+func tool(name string, calls, failed int64, active time.Duration, most int64) barRow {
+	return barRow{Name: name, Calls: calls, Failed: failed, Cells: []string{display.Work(active)}, Bar: draw.Bar(share(calls, most), share(failed, most))}
 }
 
-// Phases are the phases of a session; their bars show their tokens. link returns the address of a phase.
-func Phases(o *outline.Outline, link func(seq int) string) (out []Row) {
+// phaseBars are the phases of a session; their bars show their tokens. link returns the address of a phase.
+func phaseBars(o *outline.Outline, link func(seq int) string) (out []barRow) {
 	most := int64(0)
 	for _, p := range o.Phases {
 		most = max(most, p.Tokens)
@@ -93,16 +94,16 @@ func Phases(o *outline.Outline, link func(seq int) string) (out []Row) {
 		if !p.From.IsZero() {
 			began = p.From.Local().Format(display.Minute)
 		}
-		out = append(out, Row{Name: p.Name, Link: link(p.Seq), Bar: draw.Bar(share(p.Tokens, most), 0),
+		out = append(out, barRow{Name: p.Name, Link: link(p.Seq), Bar: draw.Bar(share(p.Tokens, most), 0),
 			Cells: []string{began, display.Work(p.To.Sub(p.From)), display.Number(p.Entries), display.Number(p.Tokens)}})
 	}
 	return out
 }
 
-// GroupOf is a table of sums over sessions. Its bars show cost if prices are known; otherwise the tokens that models
+// barGroupOf is a table of sums over sessions. Its bars show cost if prices are known; otherwise the tokens that models
 // wrote, and the time of everything else.
-func GroupOf(by index.By, title, column string, rows []report.Row, agent func(name string) string) Group {
-	g := Group{Title: title, Column: column, Shows: "Share of time"}
+func barGroupOf(by index.By, title, column string, rows []report.Row, agent func(name string) string) barGroup {
+	g := barGroup{Title: title, Column: column, Shows: "Share of time"}
 	for _, row := range rows {
 		g.Priced = g.Priced || row.Priced
 	}
@@ -128,7 +129,7 @@ func GroupOf(by index.By, title, column string, rows []report.Row, agent func(na
 		case index.ByPerson:
 			name, _, _ = strings.Cut(name, " <")
 		}
-		g.Rows = append(g.Rows, Sum{Row: row, Name: name, Cost: row.CostText(), All: row.AllTokens(), Bar: draw.Bar(measure(row)/max(most, 1e-9), 0)})
+		g.Rows = append(g.Rows, barSum{Row: row, Name: name, Cost: row.CostText(), All: row.AllTokens(), Bar: draw.Bar(measure(row)/max(most, 1e-9), 0)})
 	}
 	return g
 }

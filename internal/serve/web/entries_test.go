@@ -1,4 +1,4 @@
-package entries
+package web
 
 import (
 	"encoding/json"
@@ -13,8 +13,8 @@ import (
 	"tape/repo"
 )
 
-// session makes an entry of each line: KIND | PAYLOAD | META, where META may be missing.
-func session(lines ...string) []repo.Entry {
+// sessionEntries makes an entry of each line: KIND | PAYLOAD | META, where META may be missing.
+func sessionEntries(lines ...string) []repo.Entry {
 	var out []repo.Entry
 	for i, l := range lines {
 		f := strings.SplitN(l+" | {}", " | ", 4)
@@ -31,9 +31,9 @@ func calling(id, name string, args any) string {
 }
 
 // shown is what a page shows of all entries.
-func shown(t *testing.T, list []repo.Entry, change func(*Viewer)) []Entry {
+func shown(t *testing.T, list []repo.Entry, change func(*entryViewer)) []shownEntry {
 	t.Helper()
-	v := &Viewer{Prose: prose.New(), Tape: "main", Dir: "/shop", First: 1, Last: int64(len(list))}
+	v := &entryViewer{Prose: prose.New(), Tape: "main", Dir: "/shop", First: 1, Last: int64(len(list))}
 	if change != nil {
 		change(v)
 	}
@@ -51,7 +51,7 @@ func shown(t *testing.T, list []repo.Entry, change func(*Viewer)) []Entry {
 }
 
 // told returns a line for each entry: its kind, how it looks, its id, its group if it is one, and its calls.
-func told(list []Entry) (out []string) {
+func told(list []shownEntry) (out []string) {
 	for _, e := range list {
 		line := fmt.Sprintf("%s %s @%d", e.Kind, e.Look, e.ID)
 		if e.GoesOn {
@@ -78,7 +78,7 @@ func b2i(b bool) int {
 // TestSession: prompts and answers stand by themselves. What a subagent did is in a group with the name of its task.
 // The events of a turn are in a group at its end. Somebody who goes on speaking is not named again.
 func TestSession(t *testing.T) {
-	list := session(
+	list := sessionEntries(
 		`anchor | {"name":"session/start","state":{}}`,
 		`message | {"role":"user","content":"Fix it"}`,
 		`event | {"name":"thinking","data":{"thinking":"Let me see."}}`,
@@ -102,7 +102,7 @@ func TestSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := shown(t, list, func(v *Viewer) { v.Turns = o })
+	got := shown(t, list, func(v *entryViewer) { v.Turns = o })
 	want := []string{`group  @1 "" 1 inside, 0 calls`, `message user @2`, `event thinking @3`, `message assistant @4 goes on`, `calls  @5 goes on [Edit cmd/a.go ]`, `calls  @7 goes on [Run go test failed]`,
 		`helper  @9 "Review it" 2 inside, 1 calls`, `group  @11 "" 1 inside, 0 calls`, `message user @12`, `message user @13`}
 	if told := told(got); !slices.Equal(told, want) {
@@ -111,8 +111,8 @@ func TestSession(t *testing.T) {
 	if prompt := got[1]; prompt.Turn == nil || prompt.Turn.Calls != 3 || prompt.Turn.Failed != 1 {
 		t.Errorf("the turn of the prompt is %+v, want 3 calls, 1 failed", prompt.Turn)
 	}
-	whole := shown(t, list, func(v *Viewer) { v.Whole = true })
-	if slices.ContainsFunc(whole, func(e Entry) bool { return e.Kind == "group" || e.Kind == "helper" }) {
+	whole := shown(t, list, func(v *entryViewer) { v.Whole = true })
+	if slices.ContainsFunc(whole, func(e shownEntry) bool { return e.Kind == "group" || e.Kind == "helper" }) {
 		t.Errorf("with Whole, entries are in groups: %q", told(whole))
 	}
 }
@@ -125,7 +125,7 @@ func TestRoom(t *testing.T) {
 		id := fmt.Sprint("c", i)
 		lines = append(lines, calling(id, "Bash", map[string]string{"command": "make"}), `tool_result | {"results":["`+long[:3000]+`"]} | {"call_ids":["`+id+`"]}`)
 	}
-	list := session(lines...)
+	list := sessionEntries(lines...)
 	got := shown(t, list, nil)
 	if b := got[0].Body[0]; b.Rest != 18000-4095 || // before a word
 		b.Link != "/t/main/-/entry/1" {
@@ -134,8 +134,8 @@ func TestRoom(t *testing.T) {
 	if first, last := got[1].Calls[0], got[20].Calls[0]; len(first.Body) != 2 || first.Link != "" || last.Body != nil || last.Link != "/t/main/-/entry/40" {
 		t.Errorf("want the first call with its body, the last one with a link; got %+v and %+v", first, last)
 	}
-	for _, e := range shown(t, list, func(v *Viewer) { v.Whole = true }) {
-		if slices.ContainsFunc(e.Body, func(b Body) bool { return b.Rest > 0 }) || slices.ContainsFunc(e.Calls, func(c Call) bool { return c.Link != "" || len(c.Body) == 0 }) {
+	for _, e := range shown(t, list, func(v *entryViewer) { v.Whole = true }) {
+		if slices.ContainsFunc(e.Body, func(b entryBody) bool { return b.Rest > 0 }) || slices.ContainsFunc(e.Calls, func(c shownCall) bool { return c.Link != "" || len(c.Body) == 0 }) {
 			t.Errorf("with Whole, @%d is not complete", e.ID)
 		}
 	}
@@ -153,8 +153,8 @@ func TestHostile(t *testing.T) {
 	}
 	lines = append(lines, `message | {"role":"user","content":"`+evil+`"}`, `event | {"name":"`+evil+`","data":{"`+evil+`":"`+evil+`"}}`, `error | {"kind":"`+evil+`","message":"`+evil+`"}`)
 	texts := 0
-	var check func(list []Entry)
-	check = func(list []Entry) {
+	var check func(list []shownEntry)
+	check = func(list []shownEntry) {
 		for _, e := range list {
 			check(e.Events)
 			bodies := e.Body
@@ -168,21 +168,21 @@ func TestHostile(t *testing.T) {
 			}
 		}
 	}
-	if check(shown(t, session(lines...), nil)); texts < 20 {
+	if check(shown(t, sessionEntries(lines...), nil)); texts < 20 {
 		t.Errorf("only %d texts are shown, want at least 20", texts)
 	}
 }
 
 // TestPicture: pictures are found wherever they are in an entry.
 func TestPicture(t *testing.T) {
-	e := session(`message | {"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"aG8="}}]}`)[0]
+	e := sessionEntries(`message | {"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},{"type":"image","source":{"type":"base64","media_type":"image/gif","data":"aG8="}}]}`)[0]
 	for n, want := range []string{"image/png aGk=", "image/gif aG8=", " "} {
-		if mime, data := Picture(e, n); mime+" "+data != want {
+		if mime, data := pictureOf(e, n); mime+" "+data != want {
 			t.Errorf("picture %d: %s %s, want %s", n, mime, data, want)
 		}
 	}
-	artifact := session(`message | {"role":"user","content":[{"type":"image","mime_type":"image/png","artifact":"x"}]}`)[0] // its bytes are not in the entry
-	if mime, _ := Picture(artifact, 0); mime != "" {
+	artifact := sessionEntries(`message | {"role":"user","content":[{"type":"image","mime_type":"image/png","artifact":"x"}]}`)[0] // its bytes are not in the entry
+	if mime, _ := pictureOf(artifact, 0); mime != "" {
 		t.Errorf("an artifact is shown as %s without data", mime)
 	}
 	if got := shown(t, []repo.Entry{e}, nil)[0].Images; !slices.Equal(got, []string{"/t/main/-/image/1/0", "/t/main/-/image/1/1"}) {

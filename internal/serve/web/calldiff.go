@@ -1,4 +1,4 @@
-package entries
+package web
 
 import (
 	"html/template"
@@ -14,12 +14,12 @@ func diffOf(f callview.File) template.HTML {
 	var b strings.Builder
 	b.WriteString(`<div class="filediff">` + block.FileHead(f.Path, f.Op, f.Added, f.Removed))
 	for i, h := range f.Hunks {
-		b.WriteString(block.HunkHead(h.From, i == 0) + string(Lines(h.Lines)))
+		b.WriteString(block.HunkHead(h.From, i == 0) + string(linesHTML(h.Lines)))
 	}
 	return template.HTML(b.String() + "</div>") //nolint:gosec // package block escapes
 }
 
-// Lines is a changed text with its differences marked.
-func Lines(list []display.TextLine) template.HTML {
+// linesHTML is a changed text with its differences marked.
+func linesHTML(list []display.TextLine) template.HTML {
 	return template.HTML(`<pre class="diff" tabindex="0">` + block.Diff(list) + "</pre>") //nolint:gosec // package block escapes
 }

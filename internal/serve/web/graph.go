@@ -1,11 +1,10 @@
-// Package graph lays out the history of a tape for a drawing: a row for each commit, a column for each tape.
-package graph
+package web
 
 import "tape/repo"
 
-// Graph is a history with a row for each commit. Every tape has a lane, which is a column, from its newest commit, or
+// historyGraph is a history with a row for each commit. Every tape has a lane, which is a column, from its newest commit, or
 // the commit that merged it, down to its beginning. Other tapes may have the lane above and below that.
-type Graph struct {
+type historyGraph struct {
 	Rows  []commitView
 	Lanes []laneName
 	Width int // pixels
@@ -34,14 +33,14 @@ const (
 
 func laneX(lane int) int { return laneWidth*lane + laneWidth/2 }
 
-// Of lays out commits, the newest first. The tape's own lane is the first.
-func Of(list []repo.Commit, own string) Graph {
+// graphOf lays out commits, the newest first. The tape's own lane is the first.
+func graphOf(list []repo.Commit, own string) historyGraph {
 	row := make(map[string]int, len(list))
 	for i, c := range list {
 		row[c.ID] = i
 	}
 	lanes := lanesOf(list, row, own)
-	g := Graph{Rows: make([]commitView, len(list))}
+	g := historyGraph{Rows: make([]commitView, len(list))}
 	most, named := 0, map[string]bool{}
 	for i, c := range list {
 		lane := lanes[c.Tape]
@@ -61,7 +60,7 @@ func Of(list []repo.Commit, own string) Graph {
 }
 
 // connect draws the line from a commit to one of its parents, in the outer of their lanes.
-func (g *Graph) connect(from int, parent string, row map[string]int, merged bool) {
+func (g *historyGraph) connect(from int, parent string, row map[string]int, merged bool) {
 	child := &g.Rows[from]
 	to, shown := row[parent]
 	lane := child.Lane

@@ -1,4 +1,4 @@
-package guard
+package web
 
 import (
 	"context"
@@ -15,9 +15,9 @@ const (
 	maxSessions = 100 // before another one begins, the oldest one ends
 )
 
-// Doors admits browsers: with a link, which works once and for a minute, a browser gets a session.
+// browserDoors admits browsers: with a link, which works once and for a minute, a browser gets a session.
 // Links and sessions end with the server, because they are not stored.
-type Doors struct {
+type browserDoors struct {
 	Now func() time.Time
 
 	mu       sync.Mutex
@@ -32,28 +32,28 @@ type session struct {
 	end   context.CancelFunc
 }
 
-// Code returns 256 random bits in base64, for URLs and cookies.
-func Code() string {
+// newCode returns 256 random bits in base64, for URLs and cookies.
+func newCode() string {
 	b := make([]byte, 32)
 	rand.Read(b)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
 // Link returns the code of a new link. It replaces the former one, which no longer works.
-func (d *Doors) Link() string {
+func (d *browserDoors) Link() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.newLink()
 }
 
-func (d *Doors) newLink() string {
-	code := Code()
+func (d *browserDoors) newLink() string {
+	code := newCode()
 	d.link, d.until = sha256.Sum256([]byte(code)), d.Now().Add(linkTime)
 	return code
 }
 
 // LinkIfNone is Link if the last link was used or has expired; otherwise it returns "".
-func (d *Doors) LinkIfNone() string {
+func (d *browserDoors) LinkIfNone() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.Now().Before(d.until) {
@@ -64,7 +64,7 @@ func (d *Doors) LinkIfNone() string {
 
 // Open uses up a link, and begins a session. It returns the value for the session's cookie, or "" if no link with
 // that code works.
-func (d *Doors) Open(code string) string {
+func (d *browserDoors) Open(code string) string {
 	hash := sha256.Sum256([]byte(code))
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +85,7 @@ func (d *Doors) Open(code string) string {
 		d.sessions[oldest].end()
 		delete(d.sessions, oldest)
 	}
-	value := Code()
+	value := newCode()
 	s := &session{since: d.Now()}
 	s.ctx, s.end = context.WithCancel(context.Background())
 	d.sessions[sha256.Sum256([]byte(value))] = s
@@ -94,7 +94,7 @@ func (d *Doors) Open(code string) string {
 
 // Session returns the context of a cookie's session, which ends with the session; nil if there is
 // none.
-func (d *Doors) Session(cookie string) context.Context {
+func (d *browserDoors) Session(cookie string) context.Context {
 	hash := sha256.Sum256([]byte(cookie))
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -111,7 +111,7 @@ func (d *Doors) Session(cookie string) context.Context {
 }
 
 // Close ends a session.
-func (d *Doors) Close(cookie string) {
+func (d *browserDoors) Close(cookie string) {
 	hash := sha256.Sum256([]byte(cookie))
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -1,4 +1,4 @@
-package bars
+package web
 
 import (
 	"strings"
@@ -22,7 +22,7 @@ func TestShows(t *testing.T) {
 		shows string
 		half  string // the name of the row with the shorter bar
 	}{{index.ByProject, plain, "Share of time", "b"}, {index.ByAgent, plain, "Share of time", "Agent b"}, {index.ByModel, plain, "Share of tokens", ""}, {index.ByProject, priced, "Share of cost", "a"}} {
-		g := GroupOf(c.by, "Title", "Column", c.rows, agent)
+		g := barGroupOf(c.by, "Title", "Column", c.rows, agent)
 		if g.Shows != c.shows || len(g.Rows) != 2 {
 			t.Errorf("%v: %q, %d rows; want %q, 2 rows", c.by, g.Shows, len(g.Rows), c.shows)
 		}
@@ -37,7 +37,7 @@ func TestShows(t *testing.T) {
 // Every page counts as cached the tokens that were read from the cache, and not those that were written to it.
 func TestCached(t *testing.T) {
 	o := &outline.Outline{Models: []outline.Model{{Name: "opus", Tokens: activity.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 40}}}}
-	if rows := Models(o); strings.Join(rows[0].Cells, " ") != "1 3 2" {
+	if rows := modelBars(o); strings.Join(rows[0].Cells, " ") != "1 3 2" {
 		t.Errorf("the cells are %q, want 1 3 2", rows[0].Cells)
 	}
 }

@@ -1,6 +1,6 @@
-// Package entries makes what the templates of pages need of a session's entries: who speaks, calls in their shapes,
-// texts of which a full page has only the beginning.
-package entries
+package web
+
+// What the templates of pages need of a session's entries: who speaks, calls in their shapes, texts of which a full page has only the beginning.
 
 import (
 	"cmp"
@@ -20,29 +20,29 @@ import (
 	"tape/repo"
 )
 
-// Entry is an item of a conversation as a page shows it.
-type Entry struct {
+// shownEntry is an item of a conversation as a page shows it.
+type shownEntry struct {
 	Base, Tape, Anchor string
 	Kind, Look, Who    string
 	GoesOn             bool // the same speaker as in the item before
-	Person             *Person
+	Person             *person
 	Fork               string // the fork that it was merged from, or ""
 	Aside              string // why it is not in the conversation
 	ID, LastID         int64
 	Seq                int
 	Date               time.Time
-	Body               []Body
-	Calls              []Call
+	Body               []entryBody
+	Calls              []shownCall
 	Images             []string
 	Files              []repo.Artifact
 	NoFiles            bool // artifacts are only named
 	Turn               *outline.Turn
-	Events             []Entry // of a group, or of a subagent
-	CallsIn            int     // of a subagent
+	Events             []shownEntry // of a group, or of a subagent
+	CallsIn            int          // of a subagent
 }
 
-// Body is a text. Name is its heading; of a folded one, the line that is shown.
-type Body struct {
+// entryBody is a text. Name is its heading; of a folded one, the line that is shown.
+type entryBody struct {
 	Name   string
 	HTML   template.HTML
 	Folded bool
@@ -52,8 +52,8 @@ type Body struct {
 	Link   string // to the whole text
 }
 
-// Person is somebody who wrote entries, with a colour of their own: a class of the style sheet.
-type Person struct {
+// person is somebody who wrote entries, with a colour of their own: a class of the style sheet.
+type person struct {
 	Name   string
 	Colour int
 }
@@ -61,53 +61,53 @@ type Person struct {
 // colours is how many colours people have.
 const colours = 8
 
-// PersonOf returns the person for an author, NAME <ADDRESS>.
-func PersonOf(author string) Person {
+// personOf returns the person for an author, NAME <ADDRESS>.
+func personOf(author string) person {
 	name, _, _ := strings.Cut(author, " <")
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(author))
-	return Person{display.Line(cmp.Or(name, author)), int(h.Sum32() % colours)}
+	return person{display.Line(cmp.Or(name, author)), int(h.Sum32() % colours)}
 }
 
-// PageBytes is about how many bytes of HTML a page of entries may have before anything is opened.
-const PageBytes = 110_000
+// pageBytes is about how many bytes of HTML a page of entries may have before anything is opened.
+const pageBytes = 110_000
 
-// Viewer makes what a page shows of the items that begin within a range of ids.
-type Viewer struct {
+// entryViewer makes what a page shows of the items that begin within a range of ids.
+type entryViewer struct {
 	Prose       *prose.Renderer
 	Base, Tape  string // the prefix of links; the session
 	Dir         string // of the session's project: paths below it are relative
 	First, Last int64
-	Most        int                       // about how many bytes of HTML the entries may have; 0: PageBytes
+	Most        int                       // about how many bytes of HTML the entries may have; 0: pageBytes
 	Whole       bool                      // texts are complete, and nothing is put into groups
 	Turns       *outline.Outline          // nil if it is not known yet
 	Subagent    func(agent string) string // the address of a subagent's session; "" if it has none
 	NoFiles     bool                      // artifacts cannot be opened here: they are named, without links
 
-	out     []Entry
-	group   *Entry // events since the last prompt
+	out     []shownEntry
+	group   *shownEntry // events since the last prompt
 	speaker string
 	used    int // bytes of HTML
 }
 
 // Entries returns what Item has made.
-func (v *Viewer) Entries() []Entry {
+func (v *entryViewer) Entries() []shownEntry {
 	v.close()
 	return v.out
 }
 
-func (v *Viewer) within(e repo.Entry) bool { return e.ID >= v.First && e.ID <= v.Last }
+func (v *entryViewer) within(e repo.Entry) bool { return e.ID >= v.First && e.ID <= v.Last }
 
-func (v *Viewer) link(id int64) string {
+func (v *entryViewer) link(id int64) string {
 	return v.Base + "/t/" + url.PathEscape(v.Tape) + "/-/entry/" + strconv.FormatInt(id, 10)
 }
 
-func (v *Viewer) entry(e repo.Entry, kind, look, who string) Entry {
+func (v *entryViewer) entry(e repo.Entry, kind, look, who string) shownEntry {
 	at, _ := e.Time() // zero: no date is shown
-	out := Entry{Base: v.Base, Tape: v.Tape, Anchor: e.Anchor, Kind: kind, Look: look, Who: display.Line(who), ID: e.ID, LastID: e.ID,
+	out := shownEntry{Base: v.Base, Tape: v.Tape, Anchor: e.Anchor, Kind: kind, Look: look, Who: display.Line(who), ID: e.ID, LastID: e.ID,
 		Seq: e.AnchorSeq, Date: at, Files: repo.References(e), NoFiles: v.NoFiles, Fork: conversation.Fork(e)}
 	if author := e.Author(); author != "" {
-		p := PersonOf(author)
+		p := personOf(author)
 		out.Person = &p
 	}
 	if e.Hidden() {
@@ -119,7 +119,7 @@ func (v *Viewer) entry(e repo.Entry, kind, look, who string) Entry {
 }
 
 // Item takes the next item of a conversation.
-func (v *Viewer) Item(it *conversation.Item) error {
+func (v *entryViewer) Item(it *conversation.Item) error {
 	if it.Kind == conversation.Events {
 		for _, ev := range it.Events {
 			if v.within(ev.Entry) {
@@ -177,7 +177,7 @@ func (v *Viewer) Item(it *conversation.Item) error {
 }
 
 // add adds an entry. Somebody who goes on speaking is not named again. What a subagent did is in a group of its own.
-func (v *Viewer) add(e Entry) {
+func (v *entryViewer) add(e shownEntry) {
 	if outline.IsSubagent(e.Fork) && !v.Whole {
 		v.addHelper(e)
 		return
@@ -199,10 +199,10 @@ func (v *Viewer) add(e Entry) {
 }
 
 // addHelper adds an entry to the group of its subagent, which is named by its task.
-func (v *Viewer) addHelper(e Entry) {
+func (v *entryViewer) addHelper(e shownEntry) {
 	n := len(v.out)
 	if n == 0 || v.out[n-1].Kind != "helper" || v.out[n-1].Fork != e.Fork {
-		group := Entry{Base: v.Base, Tape: v.Tape, Kind: "helper", ID: e.ID, Fork: e.Fork, Who: display.Line(path.Base(e.Fork))}
+		group := shownEntry{Base: v.Base, Tape: v.Tape, Kind: "helper", ID: e.ID, Fork: e.Fork, Who: display.Line(path.Base(e.Fork))}
 		if v.Turns != nil {
 			if h := v.Turns.SubagentOf(e.Fork); h != nil && h.Task != "" {
 				group.Who = display.PageLine(h.Task)
@@ -224,30 +224,30 @@ func (v *Viewer) addHelper(e Entry) {
 }
 
 // addEvent adds an event to the group of its turn.
-func (v *Viewer) addEvent(e Entry) {
+func (v *entryViewer) addEvent(e shownEntry) {
 	if v.Whole {
 		v.out = append(v.out, e)
 		return
 	}
 	if v.group == nil {
-		v.group = &Entry{Base: v.Base, Tape: v.Tape, Kind: "group", ID: e.ID}
+		v.group = &shownEntry{Base: v.Base, Tape: v.Tape, Kind: "group", ID: e.ID}
 	}
 	v.group.Events = append(v.group.Events, e)
 	v.group.LastID = max(v.group.LastID, e.LastID)
 }
 
 // close ends the group of a turn.
-func (v *Viewer) close() {
+func (v *entryViewer) close() {
 	if v.group != nil {
 		v.out = append(v.out, *v.group)
 		v.group = nil
 	}
 }
 
-func (v *Viewer) event(ev conversation.Event) {
+func (v *entryViewer) event(ev conversation.Event) {
 	e, text := ev.Entry, ev.Thinking()
 	out := v.entry(e, "event", "event", ev.Name())
-	var b Body
+	var b entryBody
 	if text != "" {
 		out.Look = "thinking"
 		b = v.prose(text, e.ID)
@@ -259,7 +259,7 @@ func (v *Viewer) event(ev conversation.Event) {
 	b.Name = oneLine(text)
 	v.used += lineBytes/2 + len(b.Name)
 	if text != "" {
-		out.Body = []Body{b}
+		out.Body = []entryBody{b}
 	}
 	if out.Look == "thinking" {
 		v.add(out)
