@@ -11,7 +11,6 @@ import (
 
 	"tape/index"
 	"tape/internal/show/display"
-	"tape/internal/show/draw"
 	"tape/internal/show/outline"
 	"tape/internal/show/report"
 )
@@ -52,7 +51,7 @@ func modelBars(o *outline.Outline) (out []barRow) {
 		most = max(most, m.Tokens.Output)
 	}
 	for _, m := range o.Models {
-		out = append(out, barRow{Name: cmp.Or(m.Name, "unknown"), Bar: draw.Bar(share(m.Tokens.Output, most), 0),
+		out = append(out, barRow{Name: cmp.Or(m.Name, "unknown"), Bar: barSVG(share(m.Tokens.Output, most), 0),
 			Cells: []string{display.Number(m.Tokens.Input), display.Number(m.Tokens.CacheRead), display.Number(m.Tokens.Output)}})
 	}
 	return out
@@ -80,7 +79,7 @@ func toolBarsOf(rows []report.Row) (out []barRow) {
 }
 
 func tool(name string, calls, failed int64, active time.Duration, most int64) barRow {
-	return barRow{Name: name, Calls: calls, Failed: failed, Cells: []string{display.Work(active)}, Bar: draw.Bar(share(calls, most), share(failed, most))}
+	return barRow{Name: name, Calls: calls, Failed: failed, Cells: []string{display.Work(active)}, Bar: barSVG(share(calls, most), share(failed, most))}
 }
 
 // phaseBars are the phases of a session; their bars show their tokens. link returns the address of a phase.
@@ -94,7 +93,7 @@ func phaseBars(o *outline.Outline, link func(seq int) string) (out []barRow) {
 		if !p.From.IsZero() {
 			began = p.From.Local().Format(display.Minute)
 		}
-		out = append(out, barRow{Name: p.Name, Link: link(p.Seq), Bar: draw.Bar(share(p.Tokens, most), 0),
+		out = append(out, barRow{Name: p.Name, Link: link(p.Seq), Bar: barSVG(share(p.Tokens, most), 0),
 			Cells: []string{began, display.Work(p.To.Sub(p.From)), display.Number(p.Entries), display.Number(p.Tokens)}})
 	}
 	return out
@@ -129,7 +128,7 @@ func barGroupOf(by index.By, title, column string, rows []report.Row, agent func
 		case index.ByPerson:
 			name, _, _ = strings.Cut(name, " <")
 		}
-		g.Rows = append(g.Rows, barSum{Row: row, Name: name, Cost: row.CostText(), All: row.AllTokens(), Bar: draw.Bar(measure(row)/max(most, 1e-9), 0)})
+		g.Rows = append(g.Rows, barSum{Row: row, Name: name, Cost: row.CostText(), All: row.AllTokens(), Bar: barSVG(measure(row)/max(most, 1e-9), 0)})
 	}
 	return g
 }

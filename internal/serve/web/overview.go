@@ -13,7 +13,6 @@ import (
 
 	"tape/index"
 	"tape/internal/show/display"
-	"tape/internal/show/draw"
 	"tape/internal/show/outline"
 	"tape/internal/show/report"
 	"tape/internal/store/about"
@@ -169,7 +168,7 @@ func (s *View) overview(r *request, t Tape, a about.Tape, o *outline.Outline, sk
 		d.Helpers = append(d.Helpers, helper{Task: labelOf(h), Link: r.base + "/t/" + url.PathEscape(h.Name), Calls: h.ToolCalls})
 	}
 	d.Cost = s.cost(r, o)
-	d.Strip = draw.Strip(o.Strip, func(id int64) string { return link + strconv.FormatInt(id, 10) })
+	d.Strip = stripSVG(o.Strip, func(id int64) string { return link + strconv.FormatInt(id, 10) })
 	d.turns(skip)
 	return d
 }

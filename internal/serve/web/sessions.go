@@ -11,7 +11,6 @@ import (
 	"tape/index"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
-	"tape/internal/show/draw"
 	"tape/internal/store/about"
 )
 
@@ -163,9 +162,9 @@ func (s *View) calendar(r *request) (template.HTML, error) {
 	for _, w := range sums {
 		by[w.Key] = w
 	}
-	var days []draw.Day
+	var days []drawnDay
 	for t := since; !t.After(today); t = t.AddDate(0, 0, 1) {
-		d := draw.Day{Date: t, Title: t.Format("Monday, 2 January 2006")}
+		d := drawnDay{Date: t, Title: t.Format("Monday, 2 January 2006")}
 		if w := by[t.Format(time.DateOnly)]; w != nil && (w.Active > 0 || w.Turns > 0) {
 			d.Value = max(float64(w.Sessions), w.Active.Minutes())
 			d.Title += ": " + display.Count(w.Sessions, "session", "sessions")
@@ -176,7 +175,7 @@ func (s *View) calendar(r *request) (template.HTML, error) {
 		}
 		days = append(days, d)
 	}
-	return draw.Calendar(days, "Activity in the last year"), nil
+	return calendarSVG(days, "Activity in the last year"), nil
 }
 
 // containsFold reports whether a text contains a part, in any case of letters.

@@ -10,7 +10,6 @@ import (
 	"tape/index"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
-	"tape/internal/show/draw"
 	"tape/internal/show/report"
 	"tape/internal/store/about"
 )
@@ -135,10 +134,10 @@ func (s *View) drawDays(r *request, rows []report.Row) template.HTML {
 		first = last.AddDate(0, 0, -most)
 	}
 	highest := time.Duration(0)
-	var days []draw.Day
+	var days []drawnDay
 	for t := first; !t.After(last); t = t.AddDate(0, 0, 1) {
 		row, ok := by[t.Format(time.DateOnly)]
-		day := draw.Day{Date: t, Value: row.Active.Minutes(), Title: t.Format("Monday, 2 January 2006")}
+		day := drawnDay{Date: t, Value: row.Active.Minutes(), Title: t.Format("Monday, 2 January 2006")}
 		if ok {
 			day.Title += ": " + display.Count(row.Sessions, "session", "sessions") + ", " + cmp.Or(display.Work(row.Active), "no time")
 			if cost := row.CostText(); cost != "" {
@@ -149,5 +148,5 @@ func (s *View) drawDays(r *request, rows []report.Row) template.HTML {
 		highest = max(highest, row.Active)
 		days = append(days, day)
 	}
-	return draw.Days(days, "Active time by day", display.Work(highest))
+	return daysSVG(days, "Active time by day", display.Work(highest))
 }

@@ -1,4 +1,4 @@
-package draw
+package web
 
 import (
 	"encoding/xml"
@@ -44,30 +44,30 @@ func parsed(t *testing.T, drawing template.HTML) {
 func TestDrawings(t *testing.T) {
 	const evil = `"><script>alert(1)</script>`
 	day := time.Date(2026, 2, 26, 0, 0, 0, 0, time.UTC)
-	var days []Day
+	var days []drawnDay
 	for i := range 380 {
-		days = append(days, Day{Date: day.AddDate(0, 0, i), Value: float64(i % 7), Title: evil, Link: "/?day=" + evil})
+		days = append(days, drawnDay{Date: day.AddDate(0, 0, i), Value: float64(i % 7), Title: evil, Link: "/?day=" + evil})
 	}
-	calendar := Calendar(days, evil)
+	calendar := calendarSVG(days, evil)
 	parsed(t, calendar)
 	if n := strings.Count(string(calendar), "<rect"); n != 380 {
 		t.Errorf("the calendar has %d days, not 380", n)
 	}
-	parsed(t, Days(days, evil, "3 h"))
-	parsed(t, Bar(2, 3))
-	parsed(t, Bar(math.NaN(), -1))
+	parsed(t, daysSVG(days, evil, "3 h"))
+	parsed(t, barSVG(2, 3))
+	parsed(t, barSVG(math.NaN(), -1))
 	s := outline.Strip{Bins: make([]outline.Bin, outline.Bins), Marks: []outline.Mark{{Entry: 3, Sign: outline.Prompt, At: 0.2}, {Entry: 9, Sign: outline.Handoff, At: 1}},
 		Pauses: []outline.Pause{{At: 0.5, Long: time.Hour}}}
 	s.Bins[7] = outline.Bin{Entry: 4, Calls: 3, Errors: 1}
-	strip := Strip(s, func(int64) string { return "/t/" + evil })
+	strip := stripSVG(s, func(int64) string { return "/t/" + evil })
 	parsed(t, strip)
 	for _, want := range []string{"3 calls, 1 failed", "a pause of 1 h", `data-go="3"`, `data-go="9"`, `class="bad"`} {
 		if !strings.Contains(strings.ReplaceAll(string(strip), "\u00a0", " "), want) {
 			t.Errorf("the strip lacks %q: %s", want, strip)
 		}
 	}
-	for _, empty := range []template.HTML{Calendar(nil, ""), Days(nil, "", ""), Strip(outline.Strip{}, nil),
-		Strip(outline.Strip{Bins: make([]outline.Bin, outline.Bins), Marks: []outline.Mark{{Entry: 3, Sign: outline.Prompt}}}, nil)} {
+	for _, empty := range []template.HTML{calendarSVG(nil, ""), daysSVG(nil, "", ""), stripSVG(outline.Strip{}, nil),
+		stripSVG(outline.Strip{Bins: make([]outline.Bin, outline.Bins), Marks: []outline.Mark{{Entry: 3, Sign: outline.Prompt}}}, nil)} {
 		if empty != "" {
 			t.Errorf("without days or calls, the drawing is not empty: %s", empty)
 		}

@@ -1,6 +1,6 @@
-// Package draw makes the drawings of pages: inline SVG without script or styles of its own, whose colours come from
-// the page's style sheet by classes.
-package draw
+package web
+
+// Drawings of pages: inline SVG without script or styles of its own, whose colours come from the page's style sheet by classes.
 
 import (
 	"fmt"
@@ -22,8 +22,8 @@ func num(f float64) string { return strconv.FormatFloat(math.Round(f*10)/10, 'f'
 
 func done(b *strings.Builder) template.HTML { return template.HTML(b.String()) } //nolint:gosec // each piece is escaped or a number
 
-// Day is what was done on a day.
-type Day struct {
+// drawnDay is what was done on a day.
+type drawnDay struct {
 	Date  time.Time
 	Value float64 // in any unit
 	Title string  // in words
@@ -33,9 +33,9 @@ type Day struct {
 // levels is how many shades the days of a calendar have.
 const levels = 4
 
-// Calendar draws days in columns of weeks that begin on Monday. The days must be consecutive; the first column
+// calendarSVG draws days in columns of weeks that begin on Monday. The days must be consecutive; the first column
 // has the week of the first day.
-func Calendar(days []Day, label string) template.HTML {
+func calendarSVG(days []drawnDay, label string) template.HTML {
 	if len(days) == 0 {
 		return ""
 	}
@@ -81,8 +81,8 @@ func Calendar(days []Day, label string) template.HTML {
 	return done(&b)
 }
 
-// Days draws days as columns. most is the highest value as text, and stands at the top.
-func Days(days []Day, label, most string) template.HTML {
+// daysSVG draws days as columns. most is the highest value as text, and stands at the top.
+func daysSVG(days []drawnDay, label, most string) template.HTML {
 	if len(days) == 0 {
 		return ""
 	}
@@ -112,8 +112,8 @@ func Days(days []Day, label, most string) template.HTML {
 	return done(&b)
 }
 
-// Bar draws a share of a whole as a bar, and bad, a part of the share, in the colour of errors. Both are from 0 to 1.
-func Bar(share, bad float64) template.HTML {
+// barSVG draws a share of a whole as a bar, and bad, a part of the share, in the colour of errors. Both are from 0 to 1.
+func barSVG(share, bad float64) template.HTML {
 	share, bad = bound(share), min(bound(bad), bound(share))
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="bar" viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true" focusable="false"><rect class="rest" width="100" height="8"/><rect class="share" width="%s" height="8"/>`, num(share*100))
@@ -131,10 +131,10 @@ func bound(f float64) float64 {
 	return max(0, min(f, 1))
 }
 
-// Strip draws the course of a session from left to right: prompts above, calls as columns below, failed calls in the
+// stripSVG draws the course of a session from left to right: prompts above, calls as columns below, failed calls in the
 // colour of errors, handoffs as lines over the whole height, pauses as gaps. A session without calls has no drawing.
 // link returns the address of an entry.
-func Strip(s outline.Strip, link func(entry int64) string) template.HTML {
+func stripSVG(s outline.Strip, link func(entry int64) string) template.HTML {
 	const width, top, height = 960, 14, 46
 	most := 0
 	for _, bin := range s.Bins {
