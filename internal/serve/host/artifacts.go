@@ -13,8 +13,6 @@ import (
 
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/mask"
 
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -67,13 +65,13 @@ func addArtifact(c *request) (any, error) {
 	}
 	more := map[string]any{}
 	if expires != "" {
-		more[lanes.MetaExpires] = expires
+		more[metaExpires] = expires
 	}
-	d := repo.Event(lanes.EventArtifact, data)
-	if d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, "", "", more); err != nil {
+	d := repo.Event(eventArtifact, data)
+	if d.Meta, err = stampMeta(nil, c.runID(), t.thread, "", "", more); err != nil {
 		return nil, err
 	}
-	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: []repo.Draft{d}}); err != nil {
+	if err := c.s.queues.Append(c.ctx(), t.Tape, &writeJob{Drafts: []repo.Draft{d}}); err != nil {
 		return nil, err
 	}
 	seen := c.artifactView(t, a, c.runID())
@@ -109,7 +107,7 @@ func (c *request) artifactView(t access, a repo.Artifact, run string) repo.Artif
 	if t.unmasked {
 		return a
 	}
-	return c.s.mask.Shown(a, run, mask.ArtifactsOf(c.ctx(), t.Tape))
+	return c.s.mask.Shown(a, run, artifactsOf(c.ctx(), t.Tape))
 }
 
 // artifactHash returns the hash of an artifact by the id that the caller sees. The admin may give a prefix of
@@ -163,7 +161,7 @@ func artifactAnswer(t access, a repo.Artifact, expires string) api.ArtifactAnswe
 }
 
 // artifact opens the artifact that the path names, if the caller may see it.
-func (c *request) artifact() (t access, a repo.ArtifactInfo, content io.ReadSeekCloser, fact lanes.ArtifactFact, err error) {
+func (c *request) artifact() (t access, a repo.ArtifactInfo, content io.ReadSeekCloser, fact artifactFact, err error) {
 	if t, err = c.tape(c.param("conversation_id")); err != nil {
 		return
 	}
@@ -241,13 +239,13 @@ func (c *request) maskedContent(t access, a *repo.ArtifactInfo, run string, cont
 		return content, nil
 	}
 	stored := a.SHA256
-	seen := c.s.mask.Artifact(stored, mask.ArtifactsOf(c.ctx(), t.Tape))
+	seen := c.s.mask.Artifact(stored, artifactsOf(c.ctx(), t.Tape))
 	a.Artifact = c.artifactView(t, a.Artifact, run)
 	switch {
 	case seen.ID == stored:
 		return content, nil
 	case seen.Withheld:
-		return nil, api.TooLarge("the artifact, for a run whose policy is not unmasked,", mask.MaxContent)
+		return nil, api.TooLarge("the artifact, for a run whose policy is not unmasked,", maxMasked)
 	}
 	if err := c.readAlone(); err != nil { // masking a file with many secrets takes many times its size
 		return nil, err

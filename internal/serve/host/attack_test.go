@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/runs"
 	"tape/repo"
 )
 
@@ -151,7 +149,7 @@ func (r hookedReader) Read(data []byte) (int, error) {
 func TestGapsOfSequences(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c"})
-	for i := range int64(runs.MaxRanges) {
+	for i := range int64(maxRanges) {
 		p.s.runs.Get(run.RunID).Seen.Add(2 * (i + 1))
 	}
 	post := func(sequence int) (int, string) {
@@ -195,7 +193,7 @@ func TestFactsOfRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = tape.Update(t.Context(), func(tx *repo.Tx) error {
-		for i := range lanes.MaxFacts {
+		for i := range maxFacts {
 			if err := tx.AppendLine(t.Context(), fmt.Appendf(nil, `{"kind":"event","payload":{"name":"fork.started","data":{"fork":"f%d"}}}`, i)); err != nil {
 				return err
 			}

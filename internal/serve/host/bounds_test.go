@@ -18,7 +18,6 @@ import (
 
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
 
 	"tape/internal/testkit"
 	"tape/repo"
@@ -74,7 +73,7 @@ func TestStateIsBounded(t *testing.T) {
 	run := p.run(api.RunRequest{Runner: "r", Conversation: "c", Actor: api.Party{ID: "ann"}})
 	r := p.as(run.Token)
 	value := `"` + strings.Repeat("x", maxState-2) + `"`
-	fits := lanes.MaxState / (maxState + 100)
+	fits := maxStateBytes / (maxState + 100)
 	for i := range fits {
 		r.want(http.StatusOK, "PUT", fmt.Sprint("/state/actor/k", i), value, nil)
 		if i%30 == 29 {

@@ -6,37 +6,33 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
-	"tape/internal/serve/host/lanes"
 
-	"tape/internal/serve/host/runs"
-	"tape/internal/serve/host/start"
-	"tape/internal/serve/host/transcript"
 	"tape/repo"
 )
 
 // contextOf returns the context with which a run's agent starts.
-func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunContext, error) {
+func (c *request) contextOf(t access, r *run, q *api.RunRequest) (api.RunContext, error) {
 	t.thread, t.unmasked = r.Thread, r.Policy.Unmasked
-	policy := start.PolicyOf(q.Manifest)
-	given, err := start.GivenAs(q, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
+	policy := policyOf(q.Manifest)
+	given, err := givenAs(q, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
 	if err != nil {
 		return api.RunContext{}, err
 	}
 	out := api.RunContext{RunID: r.ID, Trigger: "event", Event: api.OrNull(given.Event), Conversation: r.Tape, Actor: given.Actor, Subject: given.Subject, Input: given.Input,
 		Delivery: api.OrNull(given.Delivery), Resources: map[string]json.RawMessage{}, State: map[string]json.RawMessage{}, Config: given.Config, Bootstrap: []api.Item{},
 		Runtime: api.Runtime{Runner: r.Runner, Binding: r.Binding, Scopes: r.Scopes, Deadline: r.Deadline,
-			SessionKey: start.SessionKey(q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread)}}
+			SessionKey: sessionKey(q.Workspace, q.Bot, r.Binding, r.Runner, r.Tape, r.Thread)}}
 	if q.Event == nil {
 		out.Trigger = "input"
 	}
 	for _, st := range r.Contents() {
 		out.Resources[st.Name] = st.Value
 		if q.Manifest.WantsStaticContextRef {
-			out.Resources[st.Name] = start.RefOf(st)
+			out.Resources[st.Name] = refOf(st)
 		}
 	}
 	if r.May("state.read") {
-		all, err := c.s.stateOf(c.ctx(), t, r.Tape, lanes.StateKey{Scope: lanes.ScopeConversation, Thread: r.Thread})
+		all, err := c.s.stateOf(c.ctx(), t, r.Tape, stateKey{Scope: scopeConversation, Thread: r.Thread})
 		if err != nil {
 			return out, err
 		}
@@ -48,7 +44,7 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 			out.State[key] = value.JSON
 		}
 	}
-	last, more, err := c.scan(t, page{Limit: policy.MaxInlineEvents + 1}, transcript.Has)
+	last, more, err := c.scan(t, page{Limit: policy.MaxInlineEvents + 1}, isShown)
 	if err != nil {
 		return out, err
 	}
@@ -63,7 +59,7 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 	}
 	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e pageEntry) bool { return e.ID < r.StartSeq && e.ID > 1 })
 	if more && !out.Context.HasHistoryBefore { // the start is repeated, and the run itself has written all of last
-		before, _, err := c.scan(t, page{At: cursors.Position{ID: r.StartSeq}, Limit: 1}, func(e repo.Entry) bool { return e.ID > 1 && transcript.Has(e) })
+		before, _, err := c.scan(t, page{At: cursors.Position{ID: r.StartSeq}, Limit: 1}, func(e repo.Entry) bool { return e.ID > 1 && isShown(e) })
 		if err != nil {
 			return out, err
 		}
@@ -74,9 +70,9 @@ func (c *request) contextOf(t access, r *runs.Run, q *api.RunRequest) (api.RunCo
 }
 
 // bootstrap returns the part of the history that a manifest asks for, the oldest first.
-func (c *request) bootstrap(t access, p api.InlinePolicy, last []pageEntry, r *runs.Run) ([]api.Item, error) {
+func (c *request) bootstrap(t access, p api.InlinePolicy, last []pageEntry, r *run) ([]api.Item, error) {
 	var summary *api.Item
-	if start.WantsSummary(p) {
+	if wantsSummary(p) {
 		var err error
 		if summary, err = c.summary(t); err != nil {
 			return nil, err
@@ -86,7 +82,7 @@ func (c *request) bootstrap(t access, p api.InlinePolicy, last []pageEntry, r *r
 	for i, e := range last {
 		items[i] = c.s.item(t, e, false)
 	}
-	return start.Inlined(p, summary, items, r.StartSeq), nil
+	return inlinedItems(p, summary, items, r.StartSeq), nil
 }
 
 // summary returns the newest handoff that the caller sees and that has a summary; nil if none of the last 50 has.
@@ -118,11 +114,11 @@ func (c *request) summary(t access) (*api.Item, error) {
 		}
 		shown := c.view(t, e)
 		if t.thread != "" {
-			if shown.Entry, err = lanes.AsAnchor(shown.Entry); err != nil {
+			if shown.Entry, err = asAnchor(shown.Entry); err != nil {
 				return nil, err
 			}
 		}
-		if transcript.TextOf(shown.Kind, shown.Payload) != "" {
+		if textOf(shown.Kind, shown.Payload) != "" {
 			item := c.s.item(t, shown, false)
 			return &item, nil
 		}
@@ -131,7 +127,7 @@ func (c *request) summary(t access) (*api.Item, error) {
 }
 
 // apis lists the endpoints that a run may use.
-func apis(r *runs.Run) []string {
+func apis(r *run) []string {
 	out := []string{}
 	for _, rt := range routes() {
 		if !rt.Admin && !rt.Open && (rt.Scope == "" || r.May(rt.Scope)) {
@@ -143,7 +139,7 @@ func apis(r *runs.Run) []string {
 
 func getStatic(c *request) (any, error) {
 	hash := c.r.PathValue("sha256")
-	list := []*runs.Run{c.run}
+	list := []*run{c.run}
 	if c.run == nil {
 		list = c.s.runs.All()
 	}

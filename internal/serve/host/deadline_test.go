@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/runs"
 	"tape/internal/testkit/wait"
 )
 
@@ -57,7 +56,7 @@ func TestStreamsEndAtTheDeadline(t *testing.T) {
 	}
 	var got api.RunAnswer
 	p.want(200, "GET", "/runs/"+run.RunID, nil, &got)
-	if got.Status != runs.Expired {
+	if got.Status != expired {
 		t.Errorf("the run is %s, want expired", got.Status)
 	}
 	a := p.as(run.Token)
@@ -87,7 +86,7 @@ func TestExpiryIsRecorded(t *testing.T) {
 	done := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
 	p.as(done.Token).want(200, "POST", "/runs/"+done.RunID+"/results", `{"results":[{"sequence":1,"type":"run.completed","data":{}}]}`, nil)
 	r := p.s.runs.Get(done.RunID)
-	r.Status = runs.Running // as if the server had died before it saved that
+	r.Status = running // as if the server had died before it saved that
 	if err := p.s.runs.Save(r); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +103,7 @@ func TestExpiryIsRecorded(t *testing.T) {
 	var got, other api.RunAnswer
 	p.want(200, "GET", "/runs/"+run.RunID, nil, &got)
 	p.want(200, "GET", "/runs/"+done.RunID, nil, &other)
-	if got.Status != runs.Expired || other.Status != runs.Completed {
+	if got.Status != expired || other.Status != completed {
 		t.Errorf("the runs are %s and %s, want expired and completed", got.Status, other.Status)
 	}
 	var page api.EventPage

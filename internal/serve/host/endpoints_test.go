@@ -214,7 +214,7 @@ func TestLaneFollowsOtherWriters(t *testing.T) {
 	}
 }
 
-// TestCheckpoint: the next server continues from the lane's checkpoint, and reads the whole tape if
+// TestCheckpoint: the next server continues from the queue's checkpoint, and reads the whole tape if
 // it was rewritten.
 func TestCheckpoint(t *testing.T) {
 	p := newPeer(t)

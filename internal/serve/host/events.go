@@ -13,11 +13,7 @@ import (
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/mask"
 
-	"tape/internal/serve/host/runs"
-	"tape/internal/serve/host/transcript"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -37,9 +33,9 @@ func (c *request) eventQuery() (t access, query string, keep func(repo.Entry) bo
 		if len(types) == 0 {
 			return true
 		}
-		name, kind := transcript.TypeOf(e), e.Kind
+		name, kind := itemType(e), e.Kind
 		if !t.unmasked {
-			own := c.s.mask.By(mask.Writer(e))
+			own := c.s.mask.By(writerOf(e))
 			name, kind = own.Text(name), own.Text(kind)
 		}
 		return slices.Contains(types, name) || slices.Contains(types, kind)
@@ -69,7 +65,7 @@ func events(c *request) (any, error) {
 }
 
 func (s *Server) event(t access, e pageEntry, query string) api.EventItem {
-	return transcript.Event(t.Name(), e.Entry, s.cursors.At(query, e.At))
+	return eventItem(t.Name(), e.Entry, s.cursors.At(query, e.At))
 }
 
 // oneEvent returns an entry by its number on the tape, or by its event_id.
@@ -114,7 +110,7 @@ func runEvents(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, lanes.MetaRun) == r.ID }
+	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, metaRun) == r.ID }
 	return c.stream(t, page{Query: cursors.Query("run", r.ID, t.Branch()), At: cursors.Position{ID: r.StartSeq - 1}}, keep, func() bool {
 		if r.Due(c.s.Now()) {
 			if err := c.s.expire(c.ctx(), r); err != nil {
@@ -122,7 +118,7 @@ func runEvents(c *request) (any, error) {
 				return true
 			}
 		}
-		return r.StatusNow() != runs.Running
+		return r.StatusNow() != running
 	})
 }
 
@@ -253,7 +249,7 @@ func (c *request) send(t access, p *page, got []pageEntry, write func(...[]byte)
 			return err
 		}
 		p.At = e.At
-		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.At(p.Query, p.At), transcript.NameOf(e.Entry))
+		head := fmt.Sprintf("id: %s\nevent: %s\ndata: ", c.s.cursors.At(p.Query, p.At), nameOf(e.Entry))
 		if err := write([]byte(head), data, []byte("\n\n")); err != nil {
 			return err
 		}

@@ -5,24 +5,21 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/mask"
 
-	"tape/internal/serve/host/transcript"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
 // inThread reports whether an entry is in the thread to which the access is limited.
 func (t access) inThread(e repo.Entry) bool {
-	return t.thread == "" || jsonl.GetString(e.Meta, lanes.MetaThread) == t.thread
+	return t.thread == "" || jsonl.GetString(e.Meta, metaThread) == t.thread
 }
 
 // view returns an entry as the caller sees it.
 func (c *request) view(t access, e repo.Entry) pageEntry {
 	out := pageEntry{Entry: e, At: c.s.cursors.PositionOf(e)}
 	if !t.unmasked {
-		out.Entry = c.s.mask.Entry(e, mask.ArtifactsOf(c.ctx(), t.Tape))
+		out.Entry = c.s.mask.Entry(e, artifactsOf(c.ctx(), t.Tape))
 	}
 	return out
 }
@@ -54,7 +51,7 @@ func history(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, more, err := c.scan(t, p, transcript.Has)
+	got, more, err := c.scan(t, p, isShown)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func history(c *request) (any, error) {
 
 // item returns an entry as an item of the transcript.
 func (s *Server) item(t access, e pageEntry, binary bool) api.Item {
-	return transcript.Item(t.Name(), e.Entry, s.cursors.At(cursors.Query("history", t.Branch(), t.thread), e.At), binary)
+	return itemOf(t.Name(), e.Entry, s.cursors.At(cursors.Query("history", t.Branch(), t.thread), e.At), binary)
 }
 
 // masked masks JSON, unless the caller sees secrets.

@@ -20,10 +20,7 @@ import (
 	"tape/internal/serve/host/admission"
 
 	"tape/internal/serve/host/cursors"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/mask"
 
-	"tape/internal/serve/host/runs"
 	"tape/repo"
 )
 
@@ -44,14 +41,14 @@ type Server struct {
 	mux     *http.ServeMux
 	cursors cursors.Signer
 	admin   [sha256.Size]byte
-	mask    *mask.Masker
-	runs    runs.List
+	mask    *Masker
+	runs    runList
 	audit   *auditLog
 	disk    *disk.FS
 	own     *ownTapes
 	limits  *admission.Limits
 	ending  chan struct{} // closed when streams must end
-	lanes   lanes.Lanes
+	queues   tapeQueues
 }
 
 // New returns a server of a workspace. It continues the runs of earlier servers.
@@ -72,7 +69,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 			return nil, err
 		}
 	}
-	s.lanes.Dir, s.lanes.Disk = s.private("lanes"), s.disk
+	s.queues.Dir, s.queues.Disk = s.private("lanes"), s.disk
 	var err error
 	adopt := []string{hostTape, auditTape}
 	if _, err := os.Stat(s.private("cursor.key")); err != nil {
@@ -88,7 +85,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.mask = mask.New(marks)
+	s.mask = newMasker(marks)
 	if err := s.runs.Load(s.disk, s.private("runs"), o.Now(), o.Log); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package transcript
+package host
 
 import (
 	"encoding/json"
@@ -6,27 +6,26 @@ import (
 	"strconv"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
 const maxText = 4_000 // characters of a text in a transcript
 
-// Item returns an entry as an item of a transcript. Without binary, base64 content is left out.
-func Item(conversation string, e repo.Entry, cursor string, binary bool) api.Item {
+// itemOf returns an entry as an item of a transcript. Without binary, base64 content is left out.
+func itemOf(conversation string, e repo.Entry, cursor string, binary bool) api.Item {
 	id := fmt.Sprintf("%s@%d", conversation, e.ID)
-	out := api.Item{TranscriptID: id, EventID: id, ConversationID: conversation, ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Role: RoleOf(e), ItemType: KindOf(e),
+	out := api.Item{TranscriptID: id, EventID: id, ConversationID: conversation, ThreadID: jsonl.GetString(e.Meta, metaThread), Role: roleOf(e), ItemType: kindOf(e),
 		Seq: e.ID, Cursor: cursor, CreatedAt: e.Date, Metadata: e.Meta, AttachmentRefs: []json.RawMessage{}}
 	for _, a := range repo.References(e) {
 		out.AttachmentRefs = append(out.AttachmentRefs, a.Reference())
 	}
 	payload := e.Payload
 	if !binary {
-		payload, out.ContentRedacted = WithoutBinary(payload)
+		payload, out.ContentRedacted = withoutBinary(payload)
 	}
-	text := TextOf(e.Kind, payload)
-	if cut := Cut(text, maxText); cut != text {
+	text := textOf(e.Kind, payload)
+	if cut := cutText(text, maxText); cut != text {
 		text, out.Truncated = cut, true
 	}
 	out.Content, out.ContentJSON = text, payload
@@ -42,8 +41,8 @@ func Item(conversation string, e repo.Entry, cursor string, binary bool) api.Ite
 	return out
 }
 
-// Event returns an entry as an item of a list of events.
-func Event(conversation string, e repo.Entry, cursor string) api.EventItem {
-	return api.EventItem{EventID: fmt.Sprintf("%s@%d", conversation, e.ID), ConversationID: conversation, ThreadID: jsonl.GetString(e.Meta, lanes.MetaThread), Type: TypeOf(e),
+// eventItem returns an entry as an item of a list of events.
+func eventItem(conversation string, e repo.Entry, cursor string) api.EventItem {
+	return api.EventItem{EventID: fmt.Sprintf("%s@%d", conversation, e.ID), ConversationID: conversation, ThreadID: jsonl.GetString(e.Meta, metaThread), Type: itemType(e),
 		Seq: e.ID, Cursor: cursor, CreatedAt: e.Date, Data: e.Payload, Metadata: e.Meta}
 }

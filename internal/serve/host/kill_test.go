@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
 	"tape/internal/testkit"
 	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
@@ -106,7 +105,7 @@ func TestKill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		run = jsonl.GetString(e.Meta, lanes.MetaRun)
+		run = jsonl.GetString(e.Meta, metaRun)
 	}
 	const writers, each = 8, 150
 	var wg sync.WaitGroup

@@ -16,8 +16,6 @@ import (
 	"unicode/utf16"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/mask"
-	"tape/internal/serve/host/start"
 	"tape/internal/testkit"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -28,7 +26,7 @@ import (
 type twins struct {
 	t       *testing.T
 	rnd     *rand.Rand
-	m       *mask.Masker
+	m       *Masker
 	real    *peer
 	marked  *peer
 	runs    [2]*peer
@@ -55,12 +53,12 @@ func newTwins(t *testing.T) *twins {
 		*to = &peer{t: t, now: &now, token: adminToken}
 		(*to).start(store)
 	}
-	x.m = mask.New(key)
+	x.m = newMasker(key)
 	for i, p := range []*peer{x.real, x.marked} {
 		if _, err := p.s.Store.CreateTape(t.Context(), "c"); err != nil { // no run begins there: their ids differ
 			t.Fatal(err)
 		}
-		x.runs[i] = p.as(p.run(api.RunRequest{Conversation: "own", Scopes: start.Scopes()}).Token)
+		x.runs[i] = p.as(p.run(api.RunRequest{Conversation: "own", Scopes: allScopes()}).Token)
 	}
 	return x
 }

@@ -8,7 +8,6 @@ import (
 
 	"tape/internal/serve/host/api"
 
-	"tape/internal/serve/host/start"
 	"tape/repo"
 )
 
@@ -47,7 +46,7 @@ func TestTapesOfStrangers(t *testing.T) {
 // TestForksOfOwnTapes: a fork of a tape of the server is the server's, too.
 func TestForksOfOwnTapes(t *testing.T) {
 	p := newPeer(t)
-	r := p.as(p.run(api.RunRequest{Conversation: "c", Actor: api.Party{ID: "ann"}, Scopes: start.Scopes()}).Token)
+	r := p.as(p.run(api.RunRequest{Conversation: "c", Actor: api.Party{ID: "ann"}, Scopes: allScopes()}).Token)
 	r.want(200, "PUT", "/state/actor/k", `"v"`, nil)
 	host, err := p.s.own.Find(t.Context(), hostTape)
 	if err == nil {

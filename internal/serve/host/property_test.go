@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/transcript"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -243,7 +242,7 @@ func TestCursorsWhileOthersWrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if transcript.Has(e) && view.inThread(e) {
+			if isShown(e) && view.inThread(e) {
 				want++
 			}
 		}

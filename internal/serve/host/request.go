@@ -17,7 +17,6 @@ import (
 	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
 
-	"tape/internal/serve/host/runs"
 	"tape/repo"
 )
 
@@ -32,7 +31,7 @@ type request struct {
 	r     *http.Request
 	s     *Server
 	route *route
-	run   *runs.Run // the caller; nil is the admin
+	run   *run // the caller; nil is the admin
 
 	running bool     // the run had not ended when the request came
 	keyed   bool     // the request has left a record of its key
@@ -114,7 +113,7 @@ func (s *Server) serve(c *request) {
 	}()
 	answer, err := c.handle()
 	if err != nil && c.running && !c.s.Now().Before(c.run.Deadline) {
-		err = runs.PastDeadline() // the deadline caused the error, whatever that says
+		err = pastDeadline()      // the deadline caused the error, whatever that says
 		c.w.Extend(2 * lastWords) // one second to send the answer, one to drain the request's body
 	}
 	if c.keyed && err == nil {
@@ -124,7 +123,7 @@ func (s *Server) serve(c *request) {
 	if err != nil {
 		c.result = api.ProblemOf(err).Code
 	}
-	ended := err == nil && c.route.Ends && c.pathRun().StatusNow() != runs.Running
+	ended := err == nil && c.route.Ends && c.pathRun().StatusNow() != running
 	if ended { // the audit of a run is durable before its end is answered
 		data, _ := json.Marshal(answer) // s.answer reports the error
 		c.bytes = int64(len(data)) + 1
@@ -234,7 +233,7 @@ func (c *request) authenticate() error {
 	}
 	hash := sha256.Sum256([]byte(token))
 	admin := subtle.ConstantTimeCompare(hash[:], c.s.admin[:]) == 1
-	var run *runs.Run
+	var run *run
 	if !admin {
 		if run = c.s.runs.ByToken(hash); run == nil {
 			return api.Unauthorized("the token is unknown, or its run has ended")
@@ -258,7 +257,7 @@ func (c *request) authenticate() error {
 }
 
 // pathRun returns the run that the path names.
-func (c *request) pathRun() *runs.Run { return c.s.runs.Get(c.r.PathValue("run_id")) }
+func (c *request) pathRun() *run { return c.s.runs.Get(c.r.PathValue("run_id")) }
 
 func (c *request) ctx() context.Context { return c.r.Context() }
 

@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/runs"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -49,8 +47,8 @@ func resultDraft(res api.RunResult) (repo.Draft, error) {
 
 // resultState returns the entry that sets the state in a result of type state.updated, and the name of the tape for
 // it: the run's for the scope conversation, server for others.
-func resultState(r *runs.Run, res api.RunResult, server string) (d repo.Draft, tape string, err error) {
-	var p lanes.StatePayload
+func resultState(r *run, res api.RunResult, server string) (d repo.Draft, tape string, err error) {
+	var p statePayload
 	err = json.Unmarshal(res.Data, &p)
 	switch {
 	case err != nil, p.Key == "", len(p.Key) > maxStateKey, len(p.Value) == 0 && !p.Deleted:
@@ -59,7 +57,7 @@ func resultState(r *runs.Run, res api.RunResult, server string) (d repo.Draft, t
 		return d, "", api.TooLarge(fmt.Sprintf("the value of result %d", res.Sequence), maxState)
 	}
 	p.Owner, tape = r.Owner(p.Scope), server
-	if p.Scope == lanes.ScopeConversation {
+	if p.Scope == scopeConversation {
 		tape = r.Tape
 	} else if p.Owner == "" {
 		return d, "", api.NotFound("scope: " + p.Scope)
@@ -67,15 +65,15 @@ func resultState(r *runs.Run, res api.RunResult, server string) (d repo.Draft, t
 	if p.Deleted {
 		p.Value = json.RawMessage("null")
 	}
-	d.Kind = lanes.KindState
+	d.Kind = kindState
 	d.Payload, err = json.Marshal(p)
 	return d, tape, cmp.Or(r.Require("state.write"), err)
 }
 
 // recordedResult returns the sequence numbers of a run's results that are on its tape from an entry on. end is the
 // status with which these results end the run, "" if they do not.
-func recordedResult(ctx context.Context, rev *repo.Revision, runID string, from int64) (seen *runs.Sequences, end string, err error) {
-	seen = &runs.Sequences{}
+func recordedResult(ctx context.Context, rev *repo.Revision, runID string, from int64) (seen *runSequences, end string, err error) {
+	seen = &runSequences{}
 	for e, err := range rev.Entries(ctx, max(1, from)) {
 		if err != nil {
 			return nil, "", err
@@ -90,9 +88,9 @@ func recordedResult(ctx context.Context, rev *repo.Revision, runID string, from 
 		seen.Add(m.Sequence)
 		switch jsonl.GetString(e.Payload, "name") {
 		case "run.completed":
-			end = runs.Completed
+			end = completed
 		case "run.failed":
-			end = runs.Failed
+			end = failed
 		}
 	}
 	return seen, end, nil

@@ -6,9 +6,6 @@ import (
 
 	"tape/internal/serve/host/api"
 
-	"tape/internal/serve/host/lanes"
-
-	"tape/internal/serve/host/runs"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -49,21 +46,21 @@ func postResults(c *request) (any, error) {
 		return nil, err
 	}
 	if r.Over(c.s.Now()) && len(fresh) > 0 {
-		if s := r.StatusNow(); s == runs.Running || s == runs.Expired {
-			return nil, runs.PastDeadline()
+		if s := r.StatusNow(); s == running || s == expired {
+			return nil, pastDeadline()
 		}
 		return nil, api.Unauthorized("the token is void: the run has ended")
 	}
 	for _, j := range outside {
 		host, err := c.s.own.Make(c.ctx(), hostTape)
 		if err == nil {
-			err = c.s.lanes.Append(c.ctx(), host, j)
+			err = c.s.queues.Append(c.ctx(), host, j)
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	if err := c.s.lanes.Append(c.ctx(), t.Tape, &lanes.Job{Drafts: fresh}); err != nil {
+	if err := c.s.queues.Append(c.ctx(), t.Tape, &writeJob{Drafts: fresh}); err != nil {
 		return nil, err
 	}
 	for _, res := range q.Results {
@@ -83,7 +80,7 @@ func postResults(c *request) (any, error) {
 
 // draftsOf returns the entries for the new results: drafts for the run's tape, and outside for the server's own
 // tape. end is the run's status if a result ends it, else "". out gets the counts and the warnings.
-func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequences, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*lanes.Job, err error) {
+func (c *request) draftsOf(r *run, list []api.RunResult, seen *runSequences, out *api.ResultsAnswer) (end string, drafts []repo.Draft, outside []*writeJob, err error) {
 	batch := map[int64]bool{}
 	for _, res := range list {
 		switch {
@@ -97,7 +94,7 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequenc
 			out.Ignored++
 			continue
 		case !seen.HasRoom(res.Sequence) && !batch[res.Sequence-1]:
-			return "", nil, nil, api.Invalid("sequence %d: the sequences of the run have %d gaps, and more are not allowed: count up by one", res.Sequence, runs.MaxRanges)
+			return "", nil, nil, api.Invalid("sequence %d: the sequences of the run have %d gaps, and more are not allowed: count up by one", res.Sequence, maxRanges)
 		}
 		batch[res.Sequence] = true
 		if !inProtocol(res.Type) {
@@ -110,16 +107,16 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequenc
 		if err != nil {
 			return "", nil, nil, err
 		}
-		if d.Meta, err = lanes.Stamp(nil, r.ID, r.Thread, "", "", map[string]any{lanes.MetaSeq: res.Sequence, "author": r.Runner}); err != nil {
+		if d.Meta, err = stampMeta(nil, r.ID, r.Thread, "", "", map[string]any{metaSeq: res.Sequence, "author": r.Runner}); err != nil {
 			return "", nil, nil, err
 		}
 		drafts = append(drafts, d)
 		out.Accepted++
 		switch res.Type {
 		case "run.completed":
-			end = runs.Completed
+			end = completed
 		case "run.failed":
-			end = runs.Failed
+			end = failed
 		case "state.updated":
 			state, tape, err := resultState(r, res, hostTape)
 			if err == nil {
@@ -134,8 +131,8 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequenc
 				continue
 			}
 			key := fmt.Sprint("result ", res.Sequence)
-			j := &lanes.Job{Key: lanes.KeyOf(r.ID, key), Request: lanes.RequestHash(res.Data)}
-			if state.Meta, err = lanes.Stamp(nil, r.ID, "", key, j.Request, nil); err != nil {
+			j := &writeJob{Key: keyOf(r.ID, key), Request: requestHash(res.Data)}
+			if state.Meta, err = stampMeta(nil, r.ID, "", key, j.Request, nil); err != nil {
 				return "", nil, nil, err
 			}
 			j.Drafts = []repo.Draft{state}
@@ -147,7 +144,7 @@ func (c *request) draftsOf(r *runs.Run, list []api.RunResult, seen *runs.Sequenc
 
 // sequences returns the sequences of a run's results that are on the tape. After a restart it reads them from
 // there. r.Results must be locked.
-func (s *Server) sequences(ctx context.Context, t *repo.Tape, r *runs.Run) (*runs.Sequences, error) {
+func (s *Server) sequences(ctx context.Context, t *repo.Tape, r *run) (*runSequences, error) {
 	if r.Seen != nil {
 		return r.Seen, nil
 	}

@@ -17,10 +17,10 @@ type param = openapi.Param
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 var ( //nolint:gochecknoglobals // the parameters of several routes
-	conversation = []param{{"conversation_id", "string", "default: the run's own"}, {"thread_id", "string", "only one thread of the conversation"}}
-	pageParams   = append(slices.Clone(conversation), param{"before_cursor", "string", "entries older than this cursor"}, param{"after_cursor", "string", "entries newer than this cursor, oldest first"},
+	conversationParams = []param{{"conversation_id", "string", "default: the run's own"}, {"thread_id", "string", "only one thread of the conversation"}}
+	pageParams         = append(slices.Clone(conversationParams), param{"before_cursor", "string", "entries older than this cursor"}, param{"after_cursor", "string", "entries newer than this cursor, oldest first"},
 		param{"limit", "integer", "default 50, at most 100"}, param{"direction", "string", "backward (newest first, the default) or forward"})
-	owner = append(slices.Clone(conversation), param{"owner", "string", "for the admin: the owner of the state, if the scope is not conversation"})
+	ownerParams = append(slices.Clone(conversationParams), param{"owner", "string", "for the admin: the owner of the state, if the scope is not conversation"})
 )
 
 func routes() []route {
@@ -47,15 +47,15 @@ func readRoutes() []route {
 		{Method: "GET", Path: "/history", Summary: "Get a page of the transcript", Scope: "history.page", Answer: typeOf[api.Page](), Do: history,
 			Query: append(slices.Clone(pageParams), param{"include_attachments", "boolean", "include binary content"})},
 		{Method: "GET", Path: "/history/search", Summary: "Search the transcript", Scope: "history.search", Answer: typeOf[api.Hits](), Do: searchHistory,
-			Query: append(slices.Clone(conversation), param{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, param{"top_k", "integer", "number of hits: default 10, at most 50"},
+			Query: append(slices.Clone(conversationParams), param{"q", "string", "words, \"a phrase\", -not, OR, prefix*"}, param{"top_k", "integer", "number of hits: default 10, at most 50"},
 				param{"event_types", "string", "kinds of entries or names of events, separated by commas; a run also needs the scope events.read"},
 				param{"include_artifacts", "boolean", "if false, neither texts of artifacts nor references to them"},
 				param{"filters", "string", searchShape()})},
 		{Method: "GET", Path: "/events", Summary: "Get a page of all entries", Scope: "events.read", Answer: typeOf[api.EventPage](), Do: events,
 			Query: append(slices.Clone(pageParams), types)},
 		{Method: "GET", Path: "/events/stream", Summary: "Follow all entries", Scope: "events.read", Media: "text/event-stream", Do: eventStream,
-			Query: append(slices.Clone(conversation), types, param{"after_cursor", "string", "the same as Last-Event-ID"})},
-		{Method: "GET", Path: "/events/{event_id}", Summary: "Get an entry", Scope: "events.read", Answer: typeOf[api.EventItem](), Do: oneEvent, Query: conversation},
+			Query: append(slices.Clone(conversationParams), types, param{"after_cursor", "string", "the same as Last-Event-ID"})},
+		{Method: "GET", Path: "/events/{event_id}", Summary: "Get an entry", Scope: "events.read", Answer: typeOf[api.EventItem](), Do: oneEvent, Query: conversationParams},
 		{Method: "GET", Path: "/static/{sha256}", Summary: "Get static content of a run", Answer: typeOf[api.StaticAnswer](), Do: getStatic},
 	}
 }
@@ -64,16 +64,16 @@ func artifactAndStateRoutes() []route {
 	return []route{
 		{Method: "POST", Path: "/artifacts", Summary: "Store an artifact; the body is its content", Scope: "artifacts.write", Code: http.StatusCreated, Raw: true,
 			Answer: typeOf[api.ArtifactAnswer](), Do: addArtifact,
-			Query: append(slices.Clone(conversation), param{"name", "string", "the file's name"}, param{"expires_at", "string", "when runs can no longer see it"})},
-		{Method: "GET", Path: "/artifacts/{artifact_id}", Summary: "Get the metadata of an artifact", Scope: "artifacts.read", Answer: typeOf[api.ArtifactAnswer](), Do: getArtifact, Query: conversation},
+			Query: append(slices.Clone(conversationParams), param{"name", "string", "the file's name"}, param{"expires_at", "string", "when runs can no longer see it"})},
+		{Method: "GET", Path: "/artifacts/{artifact_id}", Summary: "Get the metadata of an artifact", Scope: "artifacts.read", Answer: typeOf[api.ArtifactAnswer](), Do: getArtifact, Query: conversationParams},
 		{Method: "GET", Path: "/artifacts/{artifact_id}/content", Summary: "Get an artifact's content: all of it, a Range, or, with offset or length, a part as JSON", Scope: "artifacts.read",
 			Answer: typeOf[api.ArtifactPart](), Media: "*/*", Do: artifactContent,
-			Query: append(slices.Clone(conversation), param{"offset", "integer", "where the part begins, in bytes"}, param{"length", "integer", "bytes, at most 1 MiB"})},
+			Query: append(slices.Clone(conversationParams), param{"offset", "integer", "where the part begins, in bytes"}, param{"length", "integer", "bytes, at most 1 MiB"})},
 		{Method: "GET", Path: "/state/{scope}", Summary: "List the keys and values of a scope", Scope: "state.read", Answer: typeOf[api.StateList](), Do: listState,
-			Query: append(slices.Clone(owner), param{"after_cursor", "string", "for the next page"}, param{"limit", "integer", "at most 100"})},
-		{Method: "GET", Path: "/state/{scope}/{key}", Summary: "Get a value", Scope: "state.read", Answer: typeOf[api.StateAnswer](), Do: getState, Query: owner},
-		{Method: "PUT", Path: "/state/{scope}/{key}", Summary: "Set a value; the body is any JSON", Scope: "state.write", Raw: true, Answer: typeOf[api.StateAnswer](), Do: putState, Query: owner},
-		{Method: "DELETE", Path: "/state/{scope}/{key}", Summary: "Remove a value", Scope: "state.write", Answer: typeOf[api.Deleted](), Do: deleteState, Query: owner},
+			Query: append(slices.Clone(ownerParams), param{"after_cursor", "string", "for the next page"}, param{"limit", "integer", "at most 100"})},
+		{Method: "GET", Path: "/state/{scope}/{key}", Summary: "Get a value", Scope: "state.read", Answer: typeOf[api.StateAnswer](), Do: getState, Query: ownerParams},
+		{Method: "PUT", Path: "/state/{scope}/{key}", Summary: "Set a value; the body is any JSON", Scope: "state.write", Raw: true, Answer: typeOf[api.StateAnswer](), Do: putState, Query: ownerParams},
+		{Method: "DELETE", Path: "/state/{scope}/{key}", Summary: "Remove a value", Scope: "state.write", Answer: typeOf[api.Deleted](), Do: deleteState, Query: ownerParams},
 	}
 }
 

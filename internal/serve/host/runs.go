@@ -12,9 +12,6 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/runs"
-	"tape/internal/serve/host/start"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -54,7 +51,7 @@ func startRun(c *request) (any, error) {
 	c.s.runs.Starting.Lock()
 	defer c.s.runs.Starting.Unlock()
 	r := c.s.runs.ByKey(key)
-	if r != nil && r.Request != lanes.RequestHash(data) {
+	if r != nil && r.Request != requestHash(data) {
 		return nil, api.Conflict("the Idempotency-Key was used for another request")
 	}
 	if r != nil && r.Over(c.s.Now()) { // its token would be void
@@ -65,7 +62,7 @@ func startRun(c *request) (any, error) {
 		if r, t, err = c.newRun(&q); err != nil {
 			return nil, err
 		}
-		r.Key, r.Request = key, lanes.RequestHash(data)
+		r.Key, r.Request = key, requestHash(data)
 		if err := c.recordStart(t.Tape, r, &q); err != nil {
 			return nil, err
 		}
@@ -90,7 +87,7 @@ func startRun(c *request) (any, error) {
 }
 
 // newRun checks a request, makes its conversation if there is none, and returns a run with what it is allowed to do.
-func (c *request) newRun(q *api.RunRequest) (*runs.Run, access, error) {
+func (c *request) newRun(q *api.RunRequest) (*run, access, error) {
 	switch {
 	case q.Runner == "":
 		return nil, access{}, api.Invalid("runner is missing")
@@ -103,11 +100,11 @@ func (c *request) newRun(q *api.RunRequest) (*runs.Run, access, error) {
 	if c.s.own.IsOwn(name) {
 		return nil, access{}, api.Invalid("the tape %s is the server's own", name)
 	}
-	scopes, err := start.Granted(q)
+	scopes, err := grantedScopes(q)
 	if err != nil {
 		return nil, access{}, err
 	}
-	if err := start.CheckManifest(q.Manifest); err != nil {
+	if err := checkManifest(q.Manifest); err != nil {
 		return nil, access{}, err
 	}
 	if err := c.s.own.EnsureConversation(c.ctx(), name); err != nil {
@@ -122,22 +119,22 @@ func (c *request) newRun(q *api.RunRequest) (*runs.Run, access, error) {
 	if q.DeadlineS > 0 {
 		life = min(time.Duration(min(q.DeadlineS, int64(maxDeadline/time.Second)))*time.Second, maxDeadline)
 	}
-	r := runs.New(runs.Record{ID: "run_" + hex.EncodeToString(random(12)), Runner: q.Runner, Binding: q.Binding,
-		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: runs.Running, Started: now,
+	r := newRun(runRecord{ID: "run_" + hex.EncodeToString(random(12)), Runner: q.Runner, Binding: q.Binding,
+		Tape: name, Thread: q.Thread, Actor: q.Actor.ID, Subject: q.Subject.ID, Scopes: scopes, Policy: q.Policy, Status: running, Started: now,
 		Deadline: now.Add(life)}, now)
 	t.thread, t.unmasked = r.Thread, q.Policy.Unmasked
-	r.Static, err = start.Statics(q.Static, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
+	r.Static, err = statics(q.Static, func(v json.RawMessage) json.RawMessage { return c.s.masked(t, v) })
 	return r, t, err
 }
 
 // recordStart records that a run has begun, and its input.
-func (c *request) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) error {
-	started, err := start.StartedEvent(r.ID, q)
+func (c *request) recordStart(t *repo.Tape, r *run, q *api.RunRequest) error {
+	started, err := startedEvent(r.ID, q)
 	if err != nil {
 		return err
 	}
 	drafts := []repo.Draft{started}
-	input, ok, err := start.InputMessage(q.Input)
+	input, ok, err := inputMessage(q.Input)
 	if err != nil {
 		return err
 	}
@@ -150,15 +147,15 @@ func (c *request) recordStart(t *repo.Tape, r *runs.Run, q *api.RunRequest) erro
 
 // record appends entries of a run and its thread, and returns the id of the first.
 func (s *Server) record(ctx context.Context, t *repo.Tape, run, thread string, drafts ...repo.Draft) (first int64, err error) {
-	meta, err := lanes.Stamp(nil, run, thread, "", "", nil)
+	meta, err := stampMeta(nil, run, thread, "", "", nil)
 	if err != nil {
 		return 0, err
 	}
 	for i := range drafts {
 		drafts[i].Meta = meta
 	}
-	j := &lanes.Job{Drafts: drafts}
-	err = s.lanes.Append(ctx, t, j)
+	j := &writeJob{Drafts: drafts}
+	err = s.queues.Append(ctx, t, j)
 	return j.Out.First, err
 }
 
@@ -169,7 +166,7 @@ func heartbeat(c *request) (any, error) { return c.pathRun().Answer(), nil }
 
 func cancelRun(c *request) (any, error) {
 	r := c.pathRun()
-	if err := c.s.end(c.ctx(), r, runs.Cancelled); err != nil {
+	if err := c.s.end(c.ctx(), r, cancelled); err != nil {
 		return nil, err
 	}
 	return r.Answer(), nil
@@ -177,13 +174,13 @@ func cancelRun(c *request) (any, error) {
 
 // end ends a run that has not ended. It records on the tape that the run was cancelled or has expired; any other
 // end was recorded by a result.
-func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
+func (s *Server) end(ctx context.Context, r *run, status string) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	if r.Status != runs.Running {
+	if r.Status != running {
 		return nil
 	}
-	if status == runs.Cancelled || status == runs.Expired {
+	if status == cancelled || status == expired {
 		t, err := s.Store.Tape(ctx, r.Tape)
 		if err == nil {
 			_, err = s.record(ctx, t, r.ID, r.Thread, repo.Event("run."+status, nil))
@@ -192,10 +189,10 @@ func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 			return err
 		}
 	}
-	before := r.Record
+	before := r.runRecord
 	r.Status, r.Ended, r.Static = status, s.Now().UTC(), nil // nobody can ask for the contents any more
 	if err := s.runs.Save(r); err != nil {
-		r.Record = before
+		r.runRecord = before
 		return err
 	}
 	return nil
@@ -203,11 +200,11 @@ func (s *Server) end(ctx context.Context, r *runs.Run, status string) error {
 
 // expire ends a run whose deadline has passed. The tape may already have the run's end, if an earlier server
 // stopped before it saved the run.
-func (s *Server) expire(ctx context.Context, r *runs.Run) error {
+func (s *Server) expire(ctx context.Context, r *run) error {
 	ctx = context.WithoutCancel(ctx)
 	r.Results.Lock()
 	defer r.Results.Unlock()
-	status := runs.Expired
+	status := expired
 	t, err := s.Store.Tape(ctx, r.Tape)
 	if err == nil {
 		_, err = s.sequences(ctx, t, r)

@@ -7,9 +7,7 @@ import (
 
 	"tape/index"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/mask"
 
-	"tape/internal/serve/host/transcript"
 	"tape/repo"
 )
 
@@ -83,7 +81,7 @@ func searchHistory(c *request) (any, error) {
 			found.Score = 0
 		}
 		if found.ContentRedacted {
-			found.Snippet = transcript.Cut(found.Content, 300)
+			found.Snippet = cutText(found.Content, 300)
 		}
 		if !f.Artifacts() {
 			found.AttachmentRefs = []json.RawMessage{}
@@ -117,5 +115,5 @@ func (c *request) indexOptions(t access) *index.Options {
 		return &index.Options{}
 	}
 	return &index.Options{Shown: &index.Shown{Version: fmt.Sprintf("%s 3 %x", c.s.Version, c.s.cursors.Sign("index")[:4]),
-		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, mask.ArtifactsOf(c.ctx(), t)) }}}
+		Entry: func(t *repo.Tape, e repo.Entry) repo.Entry { return c.s.mask.Entry(e, artifactsOf(c.ctx(), t)) }}}
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/start"
 )
 
 // The number of matches does not give a secret away. One of 24 digits could once be guessed digit by digit, in 157
@@ -130,7 +129,7 @@ func TestStartIsMasked(t *testing.T) {
 	if strings.Contains(string(said), "Ab3dE9") || !strings.Contains(string(said), "no, [redacted:") {
 		t.Errorf("the steering is not masked: %s", said)
 	}
-	seen, _ := start.Statics(q.Static, func(json.RawMessage) json.RawMessage { return run.Context.Resources["system"] })
+	seen, _ := statics(q.Static, func(json.RawMessage) json.RawMessage { return run.Context.Resources["system"] })
 	a.want(200, "GET", "/static/"+seen[0].SHA256, nil, nil)
 	q.Policy.Unmasked = true
 	if run := p.run(q); run.Context.Input.Text != q.Input.Text || !strings.Contains(string(run.Context.Resources["system"]), secret) {

@@ -11,7 +11,6 @@ import (
 
 	"tape/index"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/transcript"
 	"tape/internal/sessions/filter"
 	"tape/repo"
 )
@@ -63,11 +62,11 @@ func (f searchFilters) Artifacts() bool { return f.IncludeArtifacts == nil || *f
 
 // Match reports whether the filters on kinds and types admit an entry that has one of the types of Search.
 func (f searchFilters) Match(e repo.Entry) bool {
-	kind := transcript.KindOf(e)
+	kind := kindOf(e)
 	if len(f.EventTypes) > 0 && len(f.Kinds) > 0 {
 		return slices.Contains(f.Kinds, kind)
 	}
-	return len(f.EventTypes) > 0 || transcript.Has(e)
+	return len(f.EventTypes) > 0 || isShown(e)
 }
 
 const maxQuery = 2_000 // bytes: a query of thousands of words takes long
@@ -88,7 +87,7 @@ func (f searchFilters) Search(text string, now time.Time) (s index.Search, err e
 	}
 	s = index.Search{Text: text, Query: q, Width: 300, NoFold: true, Own: !f.Artifacts(), Types: f.EventTypes}
 	if len(s.Types) == 0 {
-		for kind, types := range transcript.Types() {
+		for kind, types := range itemTypes() {
 			if len(f.Kinds) == 0 || slices.Contains(f.Kinds, kind) {
 				s.Types = append(s.Types, types...)
 			}

@@ -11,19 +11,18 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
-	"tape/internal/serve/host/lanes"
 
 	"tape/repo"
 )
 
 // stateKey returns the tape that holds the state of a scope, and the key with its owner. If changes, the caller
 // must be allowed to change the conversation.
-func (c *request) stateKey(changes bool) (tape string, k lanes.StateKey, err error) {
-	k = lanes.StateKey{Scope: c.r.PathValue("scope"), Key: c.r.PathValue("key")}
+func (c *request) stateKey(changes bool) (tape string, k stateKey, err error) {
+	k = stateKey{Scope: c.r.PathValue("scope"), Key: c.r.PathValue("key")}
 	if len(k.Key) > maxStateKey || !utf8.ValidString(k.Key) {
 		return "", k, api.Invalid("the key has more than %d bytes, or is not UTF-8", maxStateKey)
 	}
-	if k.Scope == lanes.ScopeConversation {
+	if k.Scope == scopeConversation {
 		t, err := c.tape(c.param("conversation_id"))
 		if err != nil {
 			return "", k, err
@@ -54,7 +53,7 @@ func (c *request) stateKey(changes bool) (tape string, k lanes.StateKey, err err
 
 // stateOf returns the state of an owner on a tape, as the caller sees it. It is empty if the server's own tape
 // does not exist yet.
-func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes.StateKey) (*stateView, error) {
+func (s *Server) stateOf(ctx context.Context, a access, tape string, owner stateKey) (*stateView, error) {
 	find := s.Store.Tape
 	if tape == hostTape {
 		find = s.own.Find
@@ -70,13 +69,13 @@ func (s *Server) stateOf(ctx context.Context, a access, tape string, owner lanes
 	if a.unmasked {
 		marks = nil
 	}
-	return stateViewOf(ctx, &s.lanes, t, owner, marks)
+	return stateViewOf(ctx, &s.queues, t, owner, marks)
 }
 
 // anyTape returns the part of the caller's access that is the same for all tapes.
 func (c *request) anyTape() access { return access{unmasked: c.run == nil || c.run.Policy.Unmasked} }
 
-func stateAnswer(k lanes.StateKey, value json.RawMessage, seq int64) api.StateAnswer {
+func stateAnswer(k stateKey, value json.RawMessage, seq int64) api.StateAnswer {
 	return api.StateAnswer{Scope: k.Scope, Key: k.Key, Value: value, Version: fmt.Sprintf("%q", fmt.Sprint(seq))}
 }
 
@@ -148,7 +147,7 @@ func putState(c *request) (any, error) {
 	if !json.Valid(data) || !utf8.Valid(data) {
 		return nil, api.Invalid("the body is not JSON")
 	}
-	k, w, err := c.writeState(lanes.StatePayload{Value: data})
+	k, w, err := c.writeState(statePayload{Value: data})
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +157,7 @@ func putState(c *request) (any, error) {
 }
 
 func deleteState(c *request) (any, error) {
-	if _, _, err := c.writeState(lanes.StatePayload{Deleted: true, Value: json.RawMessage("null")}); err != nil {
+	if _, _, err := c.writeState(statePayload{Deleted: true, Value: json.RawMessage("null")}); err != nil {
 		return nil, err
 	}
 	return api.Deleted{Deleted: true}, nil
@@ -173,13 +172,13 @@ func (c *request) checkKey(key string) error {
 }
 
 // writeState writes or deletes a value, if If-Match and If-None-Match allow it.
-func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Written, error) {
+func (c *request) writeState(p statePayload) (stateKey, writtenJob, error) {
 	tape, k, err := c.stateKey(true)
 	if err != nil {
-		return k, lanes.Written{}, err
+		return k, writtenJob{}, err
 	}
 	if err := c.checkKey(k.Key); err != nil {
-		return k, lanes.Written{}, err
+		return k, writtenJob{}, err
 	}
 	find := c.s.Store.Tape
 	if tape == hostTape {
@@ -187,28 +186,28 @@ func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Writte
 	}
 	t, err := find(c.ctx(), tape)
 	if err != nil {
-		return k, lanes.Written{}, err
+		return k, writtenJob{}, err
 	}
 	a := c.anyTape()
 	a.Tape, a.thread = t, k.Thread
 	if p.Value, err = c.resolveArtifacts(a, p.Value); err != nil {
-		return k, lanes.Written{}, err
+		return k, writtenJob{}, err
 	}
 	p.Scope, p.Owner, p.Key = k.Scope, k.Owner, k.Key
 	payload, err := json.Marshal(p)
 	if err != nil {
-		return k, lanes.Written{}, err
+		return k, writtenJob{}, err
 	}
-	meta, err := lanes.Stamp(nil, c.runID(), k.Thread, "", "", nil)
+	meta, err := stampMeta(nil, c.runID(), k.Thread, "", "", nil)
 	if err != nil {
-		return k, lanes.Written{}, err
+		return k, writtenJob{}, err
 	}
 	match, absent := c.r.Header.Get("If-Match"), c.r.Header.Get("If-None-Match")
 	if absent != "" && absent != "*" {
-		return k, lanes.Written{}, api.Invalid("If-None-Match can only be *: there is no value yet")
+		return k, writtenJob{}, api.Invalid("If-None-Match can only be *: there is no value yet")
 	}
-	j := &lanes.Job{Drafts: []repo.Draft{{Kind: lanes.KindState, Payload: payload, Meta: meta}}}
-	j.Ready = func(l *lanes.Lane) error { // the lane is up to date and held; other jobs are written after this one
+	j := &writeJob{Drafts: []repo.Draft{{Kind: kindState, Payload: payload, Meta: meta}}}
+	j.Ready = func(l *tapeQueue) error { // the queue is up to date and held; other jobs are written after this one
 		v, ok := l.Value(k)
 		switch {
 		case p.Deleted && !ok:
@@ -221,6 +220,6 @@ func (c *request) writeState(p lanes.StatePayload) (lanes.StateKey, lanes.Writte
 		return nil
 	}
 	j.Alone = match != "" || absent != "" || p.Deleted
-	err = c.s.lanes.Append(c.ctx(), t, j)
+	err = c.s.queues.Append(c.ctx(), t, j)
 	return k, j.Out, err
 }

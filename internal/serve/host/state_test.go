@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/mask"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
@@ -29,22 +27,22 @@ func TestValues(t *testing.T) {
 		storetest.Must(t, err)
 	}
 	set := func(key, value string) {
-		storetest.Append(t, tp, repo.Draft{Kind: lanes.KindState, Payload: fmt.Appendf(nil, `{"scope":"conversation","key":%q,"value":%s}`, key, value)})
+		storetest.Append(t, tp, repo.Draft{Kind: kindState, Payload: fmt.Appendf(nil, `{"scope":"conversation","key":%q,"value":%s}`, key, value)})
 	}
 	set("a", "1")
 	set("b", "2")
 	fill(near + 10)
 	set("a", "3")
 	set("c", `"the password=Tr0ub4dor99"`)
-	owner := lanes.StateKey{Scope: lanes.ScopeConversation}
-	v, err := stateViewOf(t.Context(), &lanes.Lanes{}, tp, owner, nil)
+	owner := stateKey{Scope: scopeConversation}
+	v, err := stateViewOf(t.Context(), &tapeQueues{}, tp, owner, nil)
 	storetest.Must(t, err)
 	got, err := v.Values(t.Context(), append(v.Keys(), "none")...)
 	storetest.Must(t, err)
 	if len(got) != 3 || string(got["a"].JSON) != "3" || string(got["b"].JSON) != "2" || !strings.Contains(string(got["c"].JSON), "Tr0ub") {
 		t.Errorf("the values are %v, want a=3, b=2 and the text of c", got)
 	}
-	masked, err := stateViewOf(t.Context(), &lanes.Lanes{}, tp, owner, mask.New([]byte("key")))
+	masked, err := stateViewOf(t.Context(), &tapeQueues{}, tp, owner, newMasker([]byte("key")))
 	storetest.Must(t, err)
 	got, err = masked.Values(t.Context(), "c")
 	if err != nil || len(got) != 1 || strings.Contains(string(got["c"].JSON), "Tr0ub") || !strings.Contains(string(got["c"].JSON), "the password=[redacted") {

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/mask"
 	"tape/repo"
 )
 
@@ -16,23 +14,23 @@ import (
 
 // stateView is the state of one owner, as a caller sees it.
 type stateView struct {
-	owner lanes.StateKey
-	marks *mask.Masker // nil: the caller sees secrets
+	owner stateKey
+	marks *Masker // nil: the caller sees secrets
 	rev   *repo.Revision
 	at    map[string]place // by the keys that the caller sees
 }
 
 // place is where a value is, under the key on the tape.
 type place struct {
-	lanes.StateValue
+	StateValue
 	key string
 }
 
 // stateViewOf returns the state of one owner on a tape. marks is nil for a caller that sees secrets.
-func stateViewOf(ctx context.Context, all *lanes.Lanes, t *repo.Tape, owner lanes.StateKey, marks *mask.Masker) (*stateView, error) {
+func stateViewOf(ctx context.Context, all *tapeQueues, t *repo.Tape, owner stateKey, marks *Masker) (*stateView, error) {
 	v := &stateView{owner: owner.Group(), marks: marks}
-	var stored map[string]lanes.StateValue
-	err := all.Hold(ctx, t, func(l *lanes.Lane) (err error) {
+	var stored map[string]StateValue
+	err := all.Hold(ctx, t, func(l *tapeQueue) (err error) {
 		stored = l.State(owner)
 		v.rev, err = t.Store().Revision(ctx, t, "")
 		return err
@@ -65,7 +63,7 @@ type stateValue struct {
 // near is how many entries apart two values may be that are read in one pass.
 const near = 1_000
 
-// Values returns the values of keys, by key. Keys that do not exist are left out. Errors: lanes.ErrRewritten if
+// Values returns the values of keys, by key. Keys that do not exist are left out. Errors: errRewritten if
 // a value is no longer where it was.
 func (v *stateView) Values(ctx context.Context, keys ...string) (map[string]stateValue, error) {
 	out, wanted := map[string]stateValue{}, []string{}
@@ -92,7 +90,7 @@ func (v *stateView) Values(ctx context.Context, keys ...string) (map[string]stat
 			}
 		}
 		if len(wanted) == before {
-			return nil, lanes.ErrRewritten()
+			return nil, errRewritten()
 		}
 	}
 	return out, nil
@@ -101,7 +99,7 @@ func (v *stateView) Values(ctx context.Context, keys ...string) (map[string]stat
 func (v *stateView) value(e repo.Entry, at place) (stateValue, error) {
 	stored := v.owner
 	stored.Key = at.key
-	value, err := lanes.ValueOf(e, stored)
+	value, err := valueOf(e, stored)
 	if v.marks != nil && err == nil {
 		value = v.marks.By(at.Run).Named(at.key, value)
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/runs"
 )
 
 const (
@@ -26,7 +25,7 @@ func steer(c *request) (any, error) {
 	r := c.pathRun()
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	if r.Status != runs.Running {
+	if r.Status != running {
 		return nil, api.Conflict("the run has ended")
 	}
 	if len(r.Steering) >= maxSteering {

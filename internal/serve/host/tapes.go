@@ -8,8 +8,6 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/host/cursors"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/mask"
 
 	"tape/internal/sessions/catalog"
 	"tape/repo"
@@ -120,7 +118,7 @@ func (c *request) anchorView(t access) (func(repo.Phase) (string, json.RawMessag
 		if err != nil {
 			return "", nil, err
 		}
-		own := c.s.mask.By(mask.Writer(e))
+		own := c.s.mask.By(writerOf(e))
 		return own.Text(p.Name), own.JSON(api.OrEmpty(p.State)), nil
 	}, err
 }
@@ -183,7 +181,7 @@ func (c *request) contextEntries(t access) (out []repo.Entry, err error) {
 		}
 		e = c.view(t, e).Entry
 		if e.ID == last {
-			if e, err = lanes.AsAnchor(e); err != nil {
+			if e, err = asAnchor(e); err != nil {
 				return nil, err
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -47,12 +46,12 @@ func (c *request) checkFork(name string) error {
 }
 
 // forkFact returns which thread began the newest fork with a name.
-func (c *request) forkFact(parent, fork string) (f lanes.ForkFact, ok bool, err error) {
+func (c *request) forkFact(parent, fork string) (f forkFact, ok bool, err error) {
 	t, err := c.s.Store.Tape(c.ctx(), parent)
 	if err != nil {
 		return f, false, err
 	}
-	err = c.s.lanes.Hold(c.ctx(), t, func(l *lanes.Lane) error {
+	err = c.s.queues.Hold(c.ctx(), t, func(l *tapeQueue) error {
 		f, ok = l.Fork(fork)
 		return nil
 	})
@@ -61,7 +60,7 @@ func (c *request) forkFact(parent, fork string) (f lanes.ForkFact, ok bool, err 
 
 // recordFork records that the run's thread began a fork.
 func (c *request) recordFork(t access, fork, start string) error {
-	d, err := lanes.ForkDraft(fork, start)
+	d, err := forkDraft(fork, start)
 	if err == nil {
 		_, err = c.s.record(c.ctx(), t.Tape, c.runID(), t.thread, d)
 	}
@@ -74,8 +73,8 @@ func (c *request) checkFacts(t access, key string) error {
 	if c.run == nil {
 		return nil
 	}
-	return c.s.lanes.Hold(c.ctx(), t.Tape, func(l *lanes.Lane) error {
-		if _, made := l.Lookup(lanes.KeyOf(c.runID(), key)); made {
+	return c.s.queues.Hold(c.ctx(), t.Tape, func(l *tapeQueue) error {
+		if _, made := l.Lookup(keyOf(c.runID(), key)); made {
 			return nil
 		}
 		return l.CheckFacts()
@@ -84,7 +83,7 @@ func (c *request) checkFacts(t access, key string) error {
 
 // handoffs returns the ids of the entries of a thread's handoffs, the oldest first.
 func (c *request) handoffs(t access) (ids []int64, err error) {
-	err = c.s.lanes.Hold(c.ctx(), t.Tape, func(l *lanes.Lane) error {
+	err = c.s.queues.Hold(c.ctx(), t.Tape, func(l *tapeQueue) error {
 		ids = l.Handoffs(t.thread)
 		return nil
 	})
@@ -107,7 +106,7 @@ func (c *request) threadAnchors(t access) iter.Seq2[api.AnchorItem, error] {
 		for i, id := range slices.Backward(ids) {
 			e, err := entryAt(c.ctx(), rev, id)
 			if err == nil {
-				e, err = lanes.AsAnchor(c.view(t, e).Entry)
+				e, err = asAnchor(c.view(t, e).Entry)
 			}
 			if !yield(api.AnchorItem{Name: jsonl.GetString(e.Payload, "name"), Seq: id, Phase: i + 1, State: jsonl.Get(e.Payload, "state")}, err) {
 				return
@@ -126,12 +125,12 @@ func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, err
 // artifactFact returns what the tape records about an artifact. The artifact must have been given to the thread
 // that the access is limited to, and must not have expired under any name, neither on this tape nor on those
 // that it is a fork of. Otherwise a run gets api.NotFound.
-func (c *request) artifactFact(t access, id string) (fact lanes.ArtifactFact, err error) {
+func (c *request) artifactFact(t access, id string) (fact artifactFact, err error) {
 	ok := false
 	for tape, first := t.Tape, true; ; first = false {
-		err = c.s.lanes.Hold(c.ctx(), tape, func(l *lanes.Lane) error {
+		err = c.s.queues.Hold(c.ctx(), tape, func(l *tapeQueue) error {
 			k, found := l.Artifact(id, t.thread)
-			fact.Expires = lanes.Earlier(fact.Expires, k.Expires)
+			fact.Expires = earlier(fact.Expires, k.Expires)
 			if first {
 				fact.Name, fact.MIMEType, fact.Run, ok = k.Name, k.MIMEType, k.Run, found
 			}

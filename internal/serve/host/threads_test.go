@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/lanes"
-	"tape/internal/serve/host/start"
 	"tape/repo"
 )
 
@@ -116,9 +114,9 @@ func TestThreadsKeepApart(t *testing.T) {
 func TestManyHandoffs(t *testing.T) {
 	p := newPeer(t)
 	run := p.run(api.RunRequest{Conversation: "c", Thread: "one"})
-	d, err := lanes.HandoffDraft(&api.HandoffRequest{Name: "next"})
+	d, err := handoffDraft(&api.HandoffRequest{Name: "next"})
 	if err == nil {
-		d.Meta, err = lanes.Stamp(d.Meta, "", "one", "", "", nil)
+		d.Meta, err = stampMeta(d.Meta, "", "one", "", "", nil)
 	}
 	if err == nil {
 		_, err = tapeOf(t, p.s.Store, "c").Append(t.Context(), nil, slices.Repeat([]repo.Draft{d}, 2005)...)
@@ -139,7 +137,7 @@ func TestThreadReadsWhileLaneIsHeld(t *testing.T) {
 	a := p.as(p.run(api.RunRequest{Conversation: "c", Thread: "one"}).Token)
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // instead of waiting forever
 	defer stop()
-	err := p.s.lanes.Hold(ctx, tapeOf(t, p.s.Store, "c"), func(*lanes.Lane) error {
+	err := p.s.queues.Hold(ctx, tapeOf(t, p.s.Store, "c"), func(*tapeQueue) error {
 		answer, err := a.send(ctx, "GET", "/history", nil)
 		if err == nil {
 			err = answer.Body.Close()
@@ -274,7 +272,7 @@ func TestCrossConversationOnlyReads(t *testing.T) {
 	p := newPeer(t)
 	p.run(api.RunRequest{Conversation: "other"})
 	p.run(api.RunRequest{Conversation: "c/d"}) // no fork, though it is named like one
-	run := p.run(api.RunRequest{Conversation: "c", Scopes: start.Scopes()})
+	run := p.run(api.RunRequest{Conversation: "c", Scopes: allScopes()})
 	a := p.as(run.Token)
 	for _, name := range []string{"other", "c/d"} {
 		p.want(200, "PUT", "/state/conversation/k?conversation_id="+name, `"kept"`, nil)

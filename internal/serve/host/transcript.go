@@ -1,5 +1,4 @@
-// Package transcript shows entries as parts of a conversation: who speaks, and the text.
-package transcript
+package host
 
 import (
 	"bytes"
@@ -18,23 +17,23 @@ const (
 	toolCompleted = "tool.call.completed"
 )
 
-// Types maps each kind in a transcript to the kinds of entries and names of events that it comprises.
-func Types() map[string][]string {
+// itemTypes maps each kind in a transcript to the kinds of entries and names of events that it comprises.
+func itemTypes() map[string][]string {
 	return map[string][]string{repo.KindMessage: {repo.KindMessage}, repo.KindSystem: {repo.KindSystem}, repo.KindAnchor: {repo.KindAnchor},
 		repo.KindToolCall: {repo.KindToolCall, toolStarted}, repo.KindToolResult: {repo.KindToolResult, toolCompleted}}
 }
 
-// Has reports whether an entry is in the transcript.
-func Has(e repo.Entry) bool {
-	switch KindOf(e) {
+// isShown reports whether an entry is in the transcript.
+func isShown(e repo.Entry) bool {
+	switch kindOf(e) {
 	case repo.KindMessage, repo.KindSystem, repo.KindToolCall, repo.KindToolResult, repo.KindAnchor:
 		return true
 	}
 	return false
 }
 
-// KindOf returns an entry's kind in the transcript: a run's results about tools are calls and results.
-func KindOf(e repo.Entry) string {
+// kindOf returns an entry's kind in the transcript: a run's results about tools are calls and results.
+func kindOf(e repo.Entry) string {
 	if e.Kind == repo.KindEvent {
 		switch jsonl.GetString(e.Payload, "name") {
 		case toolStarted:
@@ -46,9 +45,9 @@ func KindOf(e repo.Entry) string {
 	return e.Kind
 }
 
-// RoleOf returns who speaks in an entry.
-func RoleOf(e repo.Entry) string {
-	switch KindOf(e) {
+// roleOf returns who speaks in an entry.
+func roleOf(e repo.Entry) string {
+	switch kindOf(e) {
 	case repo.KindToolCall:
 		return "assistant"
 	case repo.KindToolResult:
@@ -59,8 +58,8 @@ func RoleOf(e repo.Entry) string {
 	return e.Role()
 }
 
-// TypeOf returns an event's name, or an entry's kind.
-func TypeOf(e repo.Entry) string {
+// itemType returns an event's name, or an entry's kind.
+func itemType(e repo.Entry) string {
 	if e.Kind == repo.KindEvent {
 		if name := jsonl.GetString(e.Payload, "name"); name != "" {
 			return name
@@ -69,18 +68,18 @@ func TypeOf(e repo.Entry) string {
 	return e.Kind
 }
 
-// NameOf is TypeOf without control characters: a line end would end the event's line in a stream.
-func NameOf(e repo.Entry) string {
+// nameOf is itemType without control characters: a line end would end the event's line in a stream.
+func nameOf(e repo.Entry) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' {
 			return ' '
 		}
 		return r
-	}, TypeOf(e))
+	}, itemType(e))
 }
 
-// TextOf returns the text of an entry with a kind and a payload; of an anchor, it is the summary.
-func TextOf(kind string, payload []byte) string {
+// textOf returns the text of an entry with a kind and a payload; of an anchor, it is the summary.
+func textOf(kind string, payload []byte) string {
 	switch kind {
 	case repo.KindAnchor:
 		return conversation.Of(repo.Entry{Kind: kind, Payload: payload}).Summary
@@ -104,8 +103,8 @@ func toolText(data []byte) string {
 	return ""
 }
 
-// Cut returns a text, cut to limit characters.
-func Cut(text string, limit int) string {
+// cutText returns a text, cut to limit characters.
+func cutText(text string, limit int) string {
 	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
 		return text
 	}
@@ -119,9 +118,9 @@ func Cut(text string, limit int) string {
 	return text
 }
 
-// WithoutBinary removes encoded content, and reports whether there was any: data URLs, and sources of type
+// withoutBinary removes encoded content, and reports whether there was any: data URLs, and sources of type
 // base64.
-func WithoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
+func withoutBinary(payload json.RawMessage) (json.RawMessage, bool) {
 	if !bytes.Contains(payload, []byte("base64")) {
 		return payload, false
 	}

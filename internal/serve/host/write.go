@@ -10,8 +10,6 @@ import (
 
 	"tape/internal/serve/host/api"
 
-	"tape/internal/serve/host/lanes"
-
 	"tape/merge"
 	"tape/repo"
 )
@@ -81,9 +79,9 @@ func appendEntries(c *request) (any, error) {
 	if len(q.Entries) == 0 || len(q.Entries) > maxEntries {
 		return nil, api.Invalid("a request must have 1 to %d entries, not %d", maxEntries, len(q.Entries))
 	}
-	j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: lanes.RequestHash(data)}
+	j := &writeJob{Key: keyOf(c.runID(), key), Request: requestHash(data)}
 	for _, e := range q.Entries {
-		if e.Kind == lanes.KindState {
+		if e.Kind == kindState {
 			return nil, api.Invalid("state is written with PUT /v1/state")
 		}
 		if len(e.Meta) > maxMeta {
@@ -97,13 +95,13 @@ func appendEntries(c *request) (any, error) {
 		if e.Payload, err = c.resolveArtifacts(t, e.Payload); err != nil {
 			return nil, err
 		}
-		meta, err := lanes.Stamp(e.Meta, c.runID(), t.thread, key, j.Request, c.author())
+		meta, err := stampMeta(e.Meta, c.runID(), t.thread, key, j.Request, c.author())
 		if err != nil {
 			return nil, err
 		}
 		j.Drafts = append(j.Drafts, repo.Draft{Kind: e.Kind, Payload: e.Payload, Meta: meta, Date: e.Date})
 	}
-	if err := c.s.lanes.Append(c.ctx(), t.Tape, j); err != nil {
+	if err := c.s.queues.Append(c.ctx(), t.Tape, j); err != nil {
 		return nil, err
 	}
 	return api.Appended{FirstSeq: j.Out.First, LastSeq: j.Out.Last, Repeated: j.Again}, nil
@@ -126,32 +124,32 @@ func handoff(c *request) (any, error) {
 	if q.State, err = c.resolveArtifacts(t, q.State); err != nil {
 		return nil, err
 	}
-	request := lanes.RequestHash(data)
+	request := requestHash(data)
 	var out api.HandoffAnswer
 	if t.thread != "" {
 		if err := c.checkFacts(t, key); err != nil {
 			return nil, err
 		}
-		d, err := lanes.HandoffDraft(&q)
+		d, err := handoffDraft(&q)
 		if err == nil {
-			d.Meta, err = lanes.Stamp(nil, c.runID(), t.thread, key, request, c.author())
+			d.Meta, err = stampMeta(nil, c.runID(), t.thread, key, request, c.author())
 		}
 		if err != nil {
 			return nil, err
 		}
-		j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: request, Drafts: []repo.Draft{d}}
-		err = c.s.lanes.Append(c.ctx(), t.Tape, j)
+		j := &writeJob{Key: keyOf(c.runID(), key), Request: request, Drafts: []repo.Draft{d}}
+		err = c.s.queues.Append(c.ctx(), t.Tape, j)
 		return api.HandoffAnswer{Name: q.Name, Seq: j.Out.First, Repeated: j.Again}, err
 	}
-	err = c.s.lanes.Hold(c.ctx(), t.Tape, func(l *lanes.Lane) error {
-		if before, ok := l.Lookup(lanes.KeyOf(c.runID(), key)); ok {
+	err = c.s.queues.Hold(c.ctx(), t.Tape, func(l *tapeQueue) error {
+		if before, ok := l.Lookup(keyOf(c.runID(), key)); ok {
 			if before.Request != request {
 				return api.Conflict("the Idempotency-Key was used for another request")
 			}
 			out = api.HandoffAnswer{Name: q.Name, Seq: before.First, Repeated: true}
 			return nil
 		}
-		meta, err := lanes.Stamp(nil, c.runID(), t.thread, key, request, c.author())
+		meta, err := stampMeta(nil, c.runID(), t.thread, key, request, c.author())
 		if err != nil {
 			return err
 		}
@@ -178,17 +176,17 @@ func (c *request) recordKey(t access, op, key string, body []byte) (again bool, 
 	if err != nil {
 		return false, err
 	}
-	j := &lanes.Job{Key: lanes.KeyOf(c.runID(), key), Request: lanes.RequestHash([]byte(op), []byte(t.Branch()), body)}
+	j := &writeJob{Key: keyOf(c.runID(), key), Request: requestHash([]byte(op), []byte(t.Branch()), body)}
 	data, err := json.Marshal(map[string]string{"tape": t.Name(), "operation": op})
 	if err != nil {
 		return false, err
 	}
 	d := repo.Event("host.request", data)
-	if d.Meta, err = lanes.Stamp(nil, c.runID(), "", key, j.Request, nil); err != nil {
+	if d.Meta, err = stampMeta(nil, c.runID(), "", key, j.Request, nil); err != nil {
 		return false, err
 	}
 	j.Drafts = []repo.Draft{d}
-	err = c.s.lanes.Append(c.ctx(), host, j)
+	err = c.s.queues.Append(c.ctx(), host, j)
 	return j.Again, err
 }
 

@@ -1,4 +1,4 @@
-package runs
+package host
 
 import (
 	"crypto/sha256"
@@ -17,20 +17,20 @@ import (
 	"tape/internal/git/disk"
 )
 
-// List has all runs that are not forgotten. Load has to be called first.
-type List struct {
+// runList has all runs that are not forgotten. Load has to be called first.
+type runList struct {
 	Starting sync.Mutex // held while a run is started
 
 	mu     sync.Mutex
-	all    map[string]*Run // by id
-	tokens map[string]*Run // by the hash of their tokens
+	all    map[string]*run // by id
+	tokens map[string]*run // by the hash of their tokens
 	folder string
 	disk   *disk.FS
 }
 
 // Load reads the runs of an earlier server, and forgets those that ended long ago.
-func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) error {
-	l.all, l.tokens, l.folder, l.disk = map[string]*Run{}, map[string]*Run{}, folder, d
+func (l *runList) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) error {
+	l.all, l.tokens, l.folder, l.disk = map[string]*run{}, map[string]*run{}, folder, d
 	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
 	if err != nil {
 		return err
@@ -40,9 +40,9 @@ func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) 
 		if err != nil {
 			return err
 		}
-		r := New(Record{}, now)
+		r := newRun(runRecord{}, now)
 		r.Seen = nil
-		if err := json.Unmarshal(data, &r.Record); err != nil {
+		if err := json.Unmarshal(data, &r.runRecord); err != nil {
 			log.Warn("a run's file cannot be read and is left alone", "file", file, "error", err)
 			continue
 		}
@@ -50,7 +50,7 @@ func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) 
 		if ended.IsZero() {
 			ended = r.Deadline
 		}
-		if now.Sub(ended) > keepEnded && r.Status != Running { // the end of a running run has to be recorded first
+		if now.Sub(ended) > keepEnded && r.Status != running { // the end of a running run has to be recorded first
 			if err := d.Remove(file); err != nil {
 				return err
 			}
@@ -62,8 +62,8 @@ func (l *List) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) 
 }
 
 // Save stores a run. The caller holds r.Mu, or nobody else knows r.
-func (l *List) Save(r *Run) error {
-	data, err := json.Marshal(r.Record)
+func (l *runList) Save(r *run) error {
+	data, err := json.Marshal(r.runRecord)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (l *List) Save(r *Run) error {
 }
 
 // CountUpload counts an upload with secrets in a run's record, so that the limit holds after a restart, too.
-func (l *List) CountUpload(r *Run) error {
+func (l *runList) CountUpload(r *run) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	r.Uploads++
@@ -79,21 +79,21 @@ func (l *List) CountUpload(r *Run) error {
 }
 
 // Get returns a run by its id; nil if there is none.
-func (l *List) Get(id string) *Run {
+func (l *runList) Get(id string) *run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.all[id]
 }
 
 // ByToken returns the run whose token has a hash; nil if there is none.
-func (l *List) ByToken(hash [sha256.Size]byte) *Run {
+func (l *runList) ByToken(hash [sha256.Size]byte) *run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tokens[hex.EncodeToString(hash[:])]
 }
 
 // ByKey returns the run that was started by a request with a key; nil if there is none.
-func (l *List) ByKey(key string) *Run {
+func (l *runList) ByKey(key string) *run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.all {
@@ -105,7 +105,7 @@ func (l *List) ByKey(key string) *Run {
 }
 
 // Put adds a run, or, if it is known, replaces its token.
-func (l *List) Put(r *Run) {
+func (l *runList) Put(r *run) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for hash, other := range l.tokens {
@@ -117,17 +117,17 @@ func (l *List) Put(r *Run) {
 }
 
 // All returns all runs.
-func (l *List) All() []*Run {
+func (l *runList) All() []*run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Values(l.all))
 }
 
 // Forget removes the runs that ended long ago.
-func (l *List) Forget(now time.Time) error {
+func (l *runList) Forget(now time.Time) error {
 	for _, r := range l.All() {
 		r.Mu.Lock()
-		old, hash := r.Status != Running && now.Sub(r.Ended) > keepEnded, r.TokenHash
+		old, hash := r.Status != running && now.Sub(r.Ended) > keepEnded, r.TokenHash
 		r.Mu.Unlock()
 		if !old {
 			continue
@@ -144,6 +144,6 @@ func (l *List) Forget(now time.Time) error {
 }
 
 // Due returns the runs whose deadline has passed and whose end is not recorded yet.
-func (l *List) Due(now time.Time) []*Run {
-	return slices.DeleteFunc(l.All(), func(r *Run) bool { return !r.Due(now) })
+func (l *runList) Due(now time.Time) []*run {
+	return slices.DeleteFunc(l.All(), func(r *run) bool { return !r.Due(now) })
 }

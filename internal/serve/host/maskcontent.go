@@ -1,4 +1,4 @@
-package mask
+package host
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ type content struct {
 // Content masks the content of a file. Text in UTF-8 or UTF-16 is masked as a whole; in any other content,
 // only readable parts are masked, and the other bytes stay. With too many secrets, a mark replaces all of it.
 func (m *Masker) Content(data []byte) []byte {
-	c := &content{m, MaxSecrets}
+	c := &content{m, maxSecrets}
 	out := c.mask(data)
 	if c.left < 0 {
 		return []byte(m.withheld())

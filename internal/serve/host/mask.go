@@ -1,6 +1,6 @@
-// Package mask shows entries, values and contents without their secrets. For readers and for queries,
-// masked entries look like a tape on which the marks were written from the beginning.
-package mask
+package host
+
+// How entries, values and contents look without their secrets. For readers and for queries, they look like a tape on which the marks were written from the beginning.
 
 import (
 	"bytes"
@@ -23,9 +23,9 @@ type Masker struct {
 	artifacts *artifacts
 }
 
-// New returns a Masker whose marks are keyed with a secret of the workspace. So nobody can find out by
+// newMasker returns a Masker whose marks are keyed with a secret of the workspace. So nobody can find out by
 // guessing what a mark stands for.
-func New(key []byte) *Masker {
+func newMasker(key []byte) *Masker {
 	return &Masker{key: key, scanner: secrets.New(), artifacts: &artifacts{}}
 }
 
@@ -47,28 +47,28 @@ func (m *Masker) By(run string) *Masker {
 	return m.Derive(byRun, run)
 }
 
-// Writer returns the id of the run that wrote an entry, "" if it was not a run. A run's input comes from the
+// writerOf returns the id of the run that wrote an entry, "" if it was not a run. A run's input comes from the
 // admin, although it has the run's id.
-func Writer(e repo.Entry) string {
+func writerOf(e repo.Entry) string {
 	if e.Role() == "user" || e.Kind == repo.KindEvent && jsonl.GetString(e.Payload, "name") == "run.started" {
 		return ""
 	}
 	return jsonl.GetString(e.Meta, "run_id")
 }
 
-// MaxSecrets is how many secrets an entry, a value or a file may have for a masked run. With more, a mark
+// maxSecrets is how many secrets an entry, a value or a file may have for a masked run. With more, a mark
 // replaces all of it, because masking many secrets takes much memory and time.
-const MaxSecrets = 20_000
+const maxSecrets = 20_000
 
-// withheld returns the mark for content with more than MaxSecrets secrets. It differs for each file, because
+// withheld returns the mark for content with more than maxSecrets secrets. It differs for each file, because
 // the id of a file is the hash of what a run sees of it.
 func (m *Masker) withheld() string {
-	return fmt.Sprintf("[withheld:%s: more than %d secrets]", secrets.KeyedFingerprint(m.key, "withheld"), MaxSecrets)
+	return fmt.Sprintf("[withheld:%s: more than %d secrets]", secrets.KeyedFingerprint(m.key, "withheld"), maxSecrets)
 }
 
 // JSON masks a JSON value.
 func (m *Masker) JSON(value json.RawMessage) json.RawMessage {
-	out, _ := m.json(value, MaxSecrets)
+	out, _ := m.json(value, maxSecrets)
 	return out
 }
 
@@ -87,7 +87,7 @@ func (m *Masker) json(value json.RawMessage, limit int) (out json.RawMessage, fo
 
 // Text masks a text in UTF-8.
 func (m *Masker) Text(text string) string {
-	return string((&content{m, MaxSecrets}).utf8([]byte(text)))
+	return string((&content{m, maxSecrets}).utf8([]byte(text)))
 }
 
 // utf8 masks a text in UTF-8, and counts its secrets.
@@ -120,8 +120,8 @@ func (m *Masker) Named(name string, value json.RawMessage) json.RawMessage {
 
 // line masks the line of an entry. References to artifacts stay as they are.
 func (m *Masker) line(e repo.Entry) []byte {
-	raw, found := m.json(e.Raw, MaxSecrets)
-	if found > MaxSecrets {
+	raw, found := m.json(e.Raw, maxSecrets)
+	if found > maxSecrets {
 		raw = m.bare(e)
 	}
 	payload := jsonl.Get(raw, "payload")
@@ -131,8 +131,8 @@ func (m *Masker) line(e repo.Entry) []byte {
 			raw = bytes.ReplaceAll(raw, member("value", value), member("value", m.Named(name, value)))
 		}
 	}
-	if meta := jsonl.Get(raw, "meta"); bytes.Contains(meta, []byte(requestHash)) {
-		raw = bytes.Replace(raw, meta, without(meta, requestHash), 1)
+	if meta := jsonl.Get(raw, "meta"); bytes.Contains(meta, []byte(maskedRequestHash)) {
+		raw = bytes.Replace(raw, meta, without(meta, maskedRequestHash), 1)
 	}
 	if e.Kind == repo.KindEvent && jsonl.GetString(payload, "name") == purgeEvent {
 		for found := range jsonl.Elements(jsonl.Get(payload, "data", "fingerprints")) {
@@ -161,8 +161,8 @@ func (m *Masker) bare(e repo.Entry) []byte {
 	return raw
 }
 
-// requestHash is the member of an entry's meta with a hash of the whole request, which would confirm a guess.
-const requestHash = "request_sha256"
+// maskedRequestHash is the member of an entry's meta with a hash of the whole request, which would confirm a guess.
+const maskedRequestHash = "request_sha256"
 
 // without returns a JSON object without the member of a name.
 func without(object []byte, name string) []byte {
@@ -183,8 +183,8 @@ func member(name string, value []byte) []byte {
 
 // Entry masks an entry, and the references to artifacts in it: an artifact that masking changes has another
 // id, hash and size for the reader.
-func (m *Masker) Entry(e repo.Entry, open Open) repo.Entry {
-	run, refs := Writer(e), repo.References(e)
+func (m *Masker) Entry(e repo.Entry, open openArtifact) repo.Entry {
+	run, refs := writerOf(e), repo.References(e)
 	raw := m.By(run).line(e)
 	for _, a := range refs {
 		if seen := m.artifacts.seen(m, a.SHA256, open); seen.ID != a.SHA256 {

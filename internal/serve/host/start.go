@@ -1,6 +1,4 @@
-// Package start decides what a run starts with: its scopes, how much of the history comes with its
-// context, and how its input is recorded.
-package start
+package host
 
 import (
 	"bytes"
@@ -34,8 +32,8 @@ const (
 	hybrid        = "hybrid"
 )
 
-// CheckManifest refuses unknown values in a manifest.
-func CheckManifest(m api.Manifest) error {
+// checkManifest refuses unknown values in a manifest.
+func checkManifest(m api.Manifest) error {
 	if !slices.Contains([]string{"", bootstrapNone, bootstrapCurrent, bootstrapTail, bootstrapSummary}, m.Bootstrap) {
 		return api.Invalid("there is no bootstrap %.40q: none, current_event, recent_tail or summary_tail", m.Bootstrap)
 	}
@@ -45,11 +43,11 @@ func CheckManifest(m api.Manifest) error {
 	return nil
 }
 
-// PolicyOf decides how much of the history is inlined. That depends on the owner of the context: an
+// policyOf decides how much of the history is inlined. That depends on the owner of the context: an
 // agent that manages its own gets at most the current event, whatever the bootstrap says; if the host
 // begins the context, the default is a recent tail. A manifest that names no owner but asks for
 // history leaves the beginning to the host.
-func PolicyOf(m api.Manifest) api.InlinePolicy {
+func policyOf(m api.Manifest) api.InlinePolicy {
 	p := api.InlinePolicy{Bootstrap: m.Bootstrap, MaxInlineEvents: m.MaxInlineEvents, MaxInlineBytes: m.MaxInlineBytes, Ownership: m.Ownership}
 	if m.MaxRound > 0 && p.Bootstrap == "" {
 		p.Bootstrap, p.MaxInlineEvents = bootstrapTail, 2*min(m.MaxRound, maxInline)
@@ -89,13 +87,13 @@ func givenUp(m api.Manifest) (without []string) {
 	return without
 }
 
-// WantsSummary reports whether the newest summary comes before the tail.
-func WantsSummary(p api.InlinePolicy) bool { return p.Bootstrap == bootstrapSummary }
+// wantsSummary reports whether the newest summary comes before the tail.
+func wantsSummary(p api.InlinePolicy) bool { return p.Bootstrap == bootstrapSummary }
 
-// Inlined returns the items that come with the context, the oldest first. last has the last items of the
+// inlinedItems returns the items that come with the context, the oldest first. last has the last items of the
 // transcript, the newest first; summary is that of the last handoff, or nil; first is the run's first entry.
 // The summary takes its part of the limits first, and the last items get the rest.
-func Inlined(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64) []api.Item {
+func inlinedItems(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64) []api.Item {
 	out := []api.Item{}
 	room, limit := p.MaxInlineBytes, p.MaxInlineEvents
 	fits := func(item api.Item) bool {
@@ -127,8 +125,8 @@ func Inlined(p api.InlinePolicy, summary *api.Item, last []api.Item, first int64
 	return out
 }
 
-// SessionKey joins parts such that different parts give different keys: a slash in a part becomes %2F.
-func SessionKey(parts ...string) string {
+// sessionKey joins parts such that different parts give different keys: a slash in a part becomes %2F.
+func sessionKey(parts ...string) string {
 	escape := strings.NewReplacer("/", "%2F", "%2F", "%252F", "%25", "%2525")
 	for i, part := range parts {
 		parts[i] = escape.Replace(part)
@@ -136,9 +134,9 @@ func SessionKey(parts ...string) string {
 	return strings.Join(parts, "/")
 }
 
-// Public returns the variables that a run may get: without secrets, by their names or values, and
+// publicConfig returns the variables that a run may get: without secrets, by their names or values, and
 // without names that begin with _. The same holds for members of their values.
-func Public(config map[string]json.RawMessage) map[string]json.RawMessage {
+func publicConfig(config map[string]json.RawMessage) map[string]json.RawMessage {
 	scanner, out := secrets.New(), map[string]json.RawMessage{}
 	for name, raw := range config {
 		var value any
@@ -177,8 +175,8 @@ func withoutPrivate(scanner *secrets.Scanner, value any) any {
 	return value
 }
 
-// StartedEvent returns the event run.started.
-func StartedEvent(runID string, q *api.RunRequest) (repo.Draft, error) {
+// startedEvent returns the event run.started.
+func startedEvent(runID string, q *api.RunRequest) (repo.Draft, error) {
 	data := map[string]any{"run_id": runID, "runner": q.Runner, "binding": q.Binding, "actor": q.Actor.ID, "event": q.Event}
 	if q.Subject != (api.Party{}) {
 		data["subject"] = q.Subject
@@ -190,9 +188,9 @@ func StartedEvent(runID string, q *api.RunRequest) (repo.Draft, error) {
 	return repo.Event("run.started", raw), err
 }
 
-// InputMessage returns the message that the run answers; ok is false if the input is empty. Attachments, and
+// inputMessage returns the message that the run answers; ok is false if the input is empty. Attachments, and
 // contents that are not text, such as pictures, are recorded as they are.
-func InputMessage(in api.Input) (d repo.Draft, ok bool, err error) {
+func inputMessage(in api.Input) (d repo.Draft, ok bool, err error) {
 	if len(in.Contents) == 0 && len(in.Attachments) == 0 {
 		return repo.Message("user", in.Text), in.Text != "", nil
 	}

@@ -1,4 +1,4 @@
-package lanes
+package host
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 )
 
 // catchUp applies the entries that were added since its last call, or all entries if the tape was rewritten.
-func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
+func (l *tapeQueue) catchUp(ctx context.Context, t *repo.Tape) error {
 	stamp, last, err := t.Stamp()
 	if err != nil || stamp != "" && stamp == l.stamp {
 		return err
@@ -36,9 +36,9 @@ func (l *Lane) catchUp(ctx context.Context, t *repo.Tape) error {
 }
 
 // read applies the entries after the last applied one, or all, if that one is no longer on the tape.
-func (l *Lane) read(ctx context.Context, rev *repo.Revision) error {
+func (l *tapeQueue) read(ctx context.Context, rev *repo.Revision) error {
 	if l.last > 0 {
-		e, err := entryAt(ctx, rev, l.last)
+		e, err := tapeEntryAt(ctx, rev, l.last)
 		if err != nil {
 			return err
 		}
@@ -46,12 +46,12 @@ func (l *Lane) read(ctx context.Context, rev *repo.Revision) error {
 			return l.applyFrom(ctx, rev, l.last+1)
 		}
 	}
-	l.last, l.keys, l.order, l.state, l.facts, l.file.last = 0, map[string]Written{}, nil, state{}, newFacts(), 0
+	l.last, l.keys, l.order, l.state, l.facts, l.file.last = 0, map[string]writtenJob{}, nil, state{}, newFacts(), 0
 	return l.applyFrom(ctx, rev, 1)
 }
 
-// entryAt returns the entry with an id, or the next one if that is missing; the zero entry if there is none.
-func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, error) {
+// tapeEntryAt returns the entry with an id, or the next one if that is missing; the zero entry if there is none.
+func tapeEntryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, error) {
 	for e, err := range rev.Entries(ctx, id) {
 		return e, err
 	}
@@ -59,7 +59,7 @@ func entryAt(ctx context.Context, rev *repo.Revision, id int64) (repo.Entry, err
 }
 
 // applyFrom applies the entries from an id on.
-func (l *Lane) applyFrom(ctx context.Context, rev *repo.Revision, from int64) error {
+func (l *tapeQueue) applyFrom(ctx context.Context, rev *repo.Revision, from int64) error {
 	var last repo.Entry
 	for e, err := range rev.Entries(ctx, from) {
 		if err != nil {
@@ -75,9 +75,9 @@ func (l *Lane) applyFrom(ctx context.Context, rev *repo.Revision, from int64) er
 	return nil
 }
 
-// applyOwn applies entries that the lane itself has written, if it was up to date before. With withStamp, it
+// applyOwn applies entries that the queue itself has written, if it was up to date before. With withStamp, it
 // also notes the tape's stamp, by which the next catchUp knows whether others have written since.
-func (l *Lane) applyOwn(t *repo.Tape, entries []repo.Entry, withStamp bool) {
+func (l *tapeQueue) applyOwn(t *repo.Tape, entries []repo.Entry, withStamp bool) {
 	if len(entries) == 0 || l.last == 0 || entries[0].ID != l.last+1 {
 		return
 	}
@@ -95,10 +95,10 @@ func (l *Lane) applyOwn(t *repo.Tape, entries []repo.Entry, withStamp bool) {
 
 func hash(e repo.Entry) string { return fmt.Sprintf("%x", sha256.Sum256(e.Raw)) }
 
-// apply adds an entry to what the lane knows of the tape.
-func (l *Lane) apply(e repo.Entry) {
+// apply adds an entry to what the queue knows of the tape.
+func (l *tapeQueue) apply(e repo.Entry) {
 	l.last = e.ID
-	if e.Kind == KindState {
+	if e.Kind == kindState {
 		l.applyState(e)
 	}
 	l.facts.apply(e)
@@ -109,10 +109,10 @@ func (l *Lane) apply(e repo.Entry) {
 	if key == "" {
 		return
 	}
-	key = RequestHash([]byte(jsonl.GetString(e.Meta, MetaRun) + "\x00" + key))
+	key = requestHash([]byte(jsonl.GetString(e.Meta, metaRun) + "\x00" + key))
 	w, ok := l.keys[key]
 	if !ok {
-		w = Written{First: e.ID, Request: jsonl.GetString(e.Meta, metaRequest)}
+		w = writtenJob{First: e.ID, Request: jsonl.GetString(e.Meta, metaRequest)}
 		l.order = append(l.order, key)
 	}
 	w.Last = e.ID

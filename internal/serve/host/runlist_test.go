@@ -1,4 +1,4 @@
-package runs
+package host
 
 import (
 	"crypto/sha256"
@@ -18,7 +18,7 @@ import (
 
 func at(hours int) time.Time { return time.Date(2026, 11, 20, 9+hours, 0, 0, 0, time.UTC) }
 
-func status(err error) int {
+func endOf(err error) int {
 	var p *api.Problem
 	if errors.As(err, &p) {
 		return p.Status
@@ -35,37 +35,37 @@ func TestVoidTokensAreRefused(t *testing.T) {
 		alsoEnded bool
 		want      int
 	}{
-		"running":                   {Running, 59, false, 0},
-		"idle":                      {Running, 61, false, http.StatusUnauthorized},
-		"over":                      {Completed, 1, false, http.StatusUnauthorized},
-		"over, its status asked":    {Completed, 1, true, 0},
-		"over for long":             {Completed, 61, true, http.StatusUnauthorized},
-		"expired":                   {Expired, 1, false, http.StatusGatewayTimeout},
-		"expired, its status asked": {Expired, 1, true, 0},
-		"cancelled":                 {Cancelled, 1, false, http.StatusUnauthorized},
-		"failed":                    {Failed, 1, false, http.StatusUnauthorized},
+		"running":                   {running, 59, false, 0},
+		"idle":                      {running, 61, false, http.StatusUnauthorized},
+		"over":                      {completed, 1, false, http.StatusUnauthorized},
+		"over, its status asked":    {completed, 1, true, 0},
+		"over for long":             {completed, 61, true, http.StatusUnauthorized},
+		"expired":                   {expired, 1, false, http.StatusGatewayTimeout},
+		"expired, its status asked": {expired, 1, true, 0},
+		"cancelled":                 {cancelled, 1, false, http.StatusUnauthorized},
+		"failed":                    {failed, 1, false, http.StatusUnauthorized},
 	} {
-		r := New(Record{Status: c.status, Deadline: at(1).Add(30 * time.Minute)}, at(0))
-		if got := status(r.CheckToken(at(0).Add(time.Duration(c.minutes)*time.Minute), c.alsoEnded)); got != c.want {
+		r := newRun(runRecord{Status: c.status, Deadline: at(1).Add(30 * time.Minute)}, at(0))
+		if got := endOf(r.CheckToken(at(0).Add(time.Duration(c.minutes)*time.Minute), c.alsoEnded)); got != c.want {
 			t.Errorf("%s: status %d, want %d", name, got, c.want)
 		}
 	}
-	r := New(Record{Status: Running, Deadline: at(2)}, at(0))
+	r := newRun(runRecord{Status: running, Deadline: at(2)}, at(0))
 	for minute := 50; minute < 120; minute += 50 { // each call is a use
 		if err := r.CheckToken(at(0).Add(time.Duration(minute)*time.Minute), false); err != nil {
 			t.Errorf("minute %d: a token in use is refused: %v", minute, err)
 		}
 	}
-	if got := status(r.CheckToken(at(2), false)); got != http.StatusGatewayTimeout || !r.Due(at(2)) || !r.Over(at(2)) || r.StatusNow() != Running {
+	if got := endOf(r.CheckToken(at(2), false)); got != http.StatusGatewayTimeout || !r.Due(at(2)) || !r.Over(at(2)) || r.StatusNow() != running {
 		t.Errorf("at its deadline: status %d, due %v, over %v, %s; want 504, due, over and still running", got, r.Due(at(2)), r.Over(at(2)), r.StatusNow())
 	}
 }
 
 // A run may do what its scopes allow, in its conversation and the forks of it.
 func TestScopes(t *testing.T) {
-	r := New(Record{Scopes: []string{"append"}, Tape: "c", Actor: "ann", Runner: "r"}, at(0))
+	r := newRun(runRecord{Scopes: []string{"append"}, Tape: "c", Actor: "ann", Runner: "r"}, at(0))
 	for scope, want := range map[string]int{"append": 0, "": 0, "fork": http.StatusForbidden} {
-		if got := status(r.Require(scope)); got != want {
+		if got := endOf(r.Require(scope)); got != want {
 			t.Errorf("the scope %q: status %d, want %d", scope, got, want)
 		}
 	}
@@ -84,21 +84,21 @@ func TestScopes(t *testing.T) {
 // The next server has the runs, by id, token and key, except those that ended long ago.
 func TestListIsKept(t *testing.T) {
 	dir, log := t.TempDir(), slog.New(slog.DiscardHandler)
-	var l List
+	var l runList
 	if err := l.Load(nil, dir, at(0), log); err != nil {
 		t.Fatal(err)
 	}
 	hash := func(token string) string { sum := sha256.Sum256([]byte(token)); return hex.EncodeToString(sum[:]) }
-	records := map[string]Record{
-		"runs":     {Status: Running, Deadline: at(1), Key: "k", Steering: []api.Steer{{Text: "left"}}, Static: []api.StaticAnswer{{Name: "s", SHA256: "0", Value: []byte(`1`)}}},
-		"over":     {Status: Completed, Deadline: at(1), Ended: at(0)},
-		"old":      {Status: Completed, Deadline: at(1), Ended: at(-200)},
-		"old, due": {Status: Running, Deadline: at(-200)},
+	records := map[string]runRecord{
+		"runs":     {Status: running, Deadline: at(1), Key: "k", Steering: []api.Steer{{Text: "left"}}, Static: []api.StaticAnswer{{Name: "s", SHA256: "0", Value: []byte(`1`)}}},
+		"over":     {Status: completed, Deadline: at(1), Ended: at(0)},
+		"old":      {Status: completed, Deadline: at(1), Ended: at(-200)},
+		"old, due": {Status: running, Deadline: at(-200)},
 	}
 	for id, r := range records {
 		r.ID, r.TokenHash = id, hash("of "+id)
 		records[id] = r
-		l.Put(New(r, at(0)))
+		l.Put(newRun(r, at(0)))
 		if err := l.Save(l.Get(id)); err != nil {
 			t.Fatal(err)
 		}
@@ -106,15 +106,15 @@ func TestListIsKept(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "torn.json"), []byte(`{"run_id":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var next List
+	var next runList
 	if err := next.Load(nil, dir, at(0), log); err != nil {
 		t.Fatal(err)
 	}
 	var ids, due []string
 	for _, r := range next.All() {
 		ids = append(ids, r.ID)
-		if !reflect.DeepEqual(r.Record, records[r.ID]) {
-			t.Errorf("%s is\n%+v, was\n%+v", r.ID, r.Record, records[r.ID])
+		if !reflect.DeepEqual(r.runRecord, records[r.ID]) {
+			t.Errorf("%s is\n%+v, was\n%+v", r.ID, r.runRecord, records[r.ID])
 		}
 		if r != next.Get(r.ID) || r != next.ByToken(sha256.Sum256([]byte("of "+r.ID))) {
 			t.Errorf("%s is not found", r.ID)

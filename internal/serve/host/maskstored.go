@@ -1,4 +1,4 @@
-package mask
+package host
 
 import (
 	"cmp"
@@ -9,13 +9,13 @@ import (
 	"tape/repo"
 )
 
-// ArtifactsOf returns the function that opens the artifacts of a tape.
-func ArtifactsOf(ctx context.Context, t *repo.Tape) Open {
+// artifactsOf returns the function that opens the artifacts of a tape.
+func artifactsOf(ctx context.Context, t *repo.Tape) openArtifact {
 	return func(hash string) (io.ReadCloser, error) { return t.Artifact(ctx, hash) }
 }
 
 // Shown returns an artifact as a masked run sees it. run is the run that added it, "" for others.
-func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
+func (m *Masker) Shown(a repo.Artifact, run string, open openArtifact) repo.Artifact {
 	seen, own := m.Artifact(a.SHA256, open), m.By(run)
 	a.ID, a.SHA256, a.Size = seen.ID, seen.ID, seen.Size
 	a.Name, a.MIMEType = own.Text(a.Name), own.Text(a.MIMEType)
@@ -26,7 +26,7 @@ func (m *Masker) Shown(a repo.Artifact, run string, open Open) repo.Artifact {
 // than the hash, the hash is not accepted: that would confirm a guess of the content.
 func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string, error) {
 	hash, ok := m.Real(id)
-	if ok || m.Artifact(id, ArtifactsOf(ctx, t)).ID == id {
+	if ok || m.Artifact(id, artifactsOf(ctx, t)).ID == id {
 		return cmp.Or(hash, id), nil
 	}
 	list, err := t.Artifacts(ctx)
@@ -34,7 +34,7 @@ func (m *Masker) StoredID(ctx context.Context, t *repo.Tape, id string) (string,
 		return "", err
 	}
 	for _, a := range list {
-		if m.Artifact(a.SHA256, ArtifactsOf(ctx, t)).ID == id {
+		if m.Artifact(a.SHA256, artifactsOf(ctx, t)).ID == id {
 			return a.SHA256, nil
 		}
 	}

@@ -1,4 +1,4 @@
-package lanes
+package host
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"tape/repo"
 )
 
-// A lane that has read many entries writes a checkpoint, from which the next server continues: reading
+// A queue that has read many entries writes a checkpoint, from which the next server continues: reading
 // a million entries takes a second. It has numbers and hashes but no content of the tape, so a purge
 // can ignore it. It is valid if the last entry that it covers is still on the tape.
 
@@ -26,7 +26,7 @@ type checkpoint struct {
 	last int64  // the last entry that the present one covers; 0: there is none
 }
 
-// checkpointVersion is raised when a lane follows something else than before. Checkpoints of other versions
+// checkpointVersion is raised when a queue follows something else than before. Checkpoints of other versions
 // are ignored.
 const checkpointVersion = 2
 
@@ -41,12 +41,12 @@ type saved struct {
 
 type savedKey struct {
 	Key string `json:"key"`
-	Written
+	writtenJob
 }
 
 // save writes a checkpoint if many entries came since the last one, unless the tape has too many values or facts.
 // A failure does no harm.
-func (l *Lane) save() {
+func (l *tapeQueue) save() {
 	if l.file.path == "" || l.last-l.file.last < checkpointEvery || l.state.count > checkpointState || len(l.facts.entries) > checkpointFacts {
 		return
 	}
@@ -67,7 +67,7 @@ func (l *Lane) save() {
 }
 
 // load continues from the checkpoint, if there is one. read checks whether it belongs to this tape.
-func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
+func (l *tapeQueue) load(ctx context.Context, rev *repo.Revision) error {
 	data, err := os.ReadFile(l.file.path)
 	var from saved
 	if err != nil || json.Unmarshal(data, &from) != nil || from.Last < 1 || from.Version != checkpointVersion {
@@ -75,7 +75,7 @@ func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 	}
 	l.state = state{}
 	for _, seq := range from.State {
-		e, err := entryAt(ctx, rev, seq)
+		e, err := tapeEntryAt(ctx, rev, seq)
 		if err != nil {
 			return err
 		}
@@ -83,16 +83,16 @@ func (l *Lane) load(ctx context.Context, rev *repo.Revision) error {
 	}
 	l.facts = newFacts()
 	for _, seq := range from.Facts {
-		e, err := entryAt(ctx, rev, seq)
+		e, err := tapeEntryAt(ctx, rev, seq)
 		if err != nil {
 			return err
 		}
 		l.facts.apply(e)
 	}
 	l.last, l.raw, l.file.last = from.Last, from.Raw, from.Last
-	l.keys, l.order = make(map[string]Written, len(from.Keys)), make([]string, 0, len(from.Keys))
+	l.keys, l.order = make(map[string]writtenJob, len(from.Keys)), make([]string, 0, len(from.Keys))
 	for _, k := range from.Keys {
-		l.keys[k.Key] = k.Written
+		l.keys[k.Key] = k.writtenJob
 		l.order = append(l.order, k.Key)
 	}
 	return nil

@@ -1,4 +1,4 @@
-package lanes
+package host
 
 import (
 	"cmp"
@@ -12,33 +12,33 @@ import (
 	"tape/repo"
 )
 
-// Lanes are the lanes of all tapes. A lane can be made again from its tape, so idle lanes are dropped
+// tapeQueues are the queues of all tapes. A queue can be made again from its tape, so idle queues are dropped
 // when all together take too much memory.
-type Lanes struct {
+type tapeQueues struct {
 	Dir  string // for checkpoints; "": none are written
 	Disk *disk.FS
 
 	mu       sync.Mutex
-	byBranch map[string]*Lane
+	byBranch map[string]*tapeQueue
 	calls    int64 // so far
-	total    int64 // memory of all lanes in bytes, estimated
+	total    int64 // memory of all queues in bytes, estimated
 }
 
-// maxMemory is the memory of all lanes, in bytes, above which idle ones are dropped.
+// maxMemory is the memory of all queues, in bytes, above which idle ones are dropped.
 const maxMemory = 64 << 20
 
-// enter returns the lane of a tape. It is not dropped before leave is called.
-func (s *Lanes) enter(t *repo.Tape) *Lane {
+// enter returns the queue of a tape. It is not dropped before leave is called.
+func (s *tapeQueues) enter(t *repo.Tape) *tapeQueue {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l := s.byBranch[t.Branch()]
 	if l == nil {
-		l = &Lane{file: checkpoint{disk: s.Disk}}
+		l = &tapeQueue{file: checkpoint{disk: s.Disk}}
 		if s.Dir != "" {
 			l.file.path = filepath.Join(s.Dir, url.PathEscape(t.Branch())+".json")
 		}
 		if s.byBranch == nil {
-			s.byBranch = map[string]*Lane{}
+			s.byBranch = map[string]*tapeQueue{}
 		}
 		s.byBranch[t.Branch()] = l
 	}
@@ -47,8 +47,8 @@ func (s *Lanes) enter(t *repo.Tape) *Lane {
 	return l
 }
 
-// leave ends the use of a lane that enter returned.
-func (s *Lanes) leave(l *Lane) {
+// leave ends the use of a queue that enter returned.
+func (s *tapeQueues) leave(l *tapeQueue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.users--
@@ -60,8 +60,8 @@ func (s *Lanes) leave(l *Lane) {
 	}
 }
 
-// dropIdle drops idle lanes, the least recently called first, until a quarter of maxMemory is free. s.mu is held.
-func (s *Lanes) dropIdle() {
+// dropIdle drops idle queues, the least recently called first, until a quarter of maxMemory is free. s.mu is held.
+func (s *tapeQueues) dropIdle() {
 	var idle []string
 	for branch, l := range s.byBranch {
 		if l.users == 0 {
@@ -78,15 +78,15 @@ func (s *Lanes) dropIdle() {
 	}
 }
 
-// unlock estimates the memory of the lane, and releases it.
-func (l *Lane) unlock() {
-	const lane, key, value, fact = 1 << 10, 200, 400, 1_500 // bytes of each
-	l.memory.Store(lane + key*int64(len(l.order)) + value*int64(l.state.count) + fact*int64(l.facts.count()))
+// unlock estimates the memory of the queue, and releases it.
+func (l *tapeQueue) unlock() {
+	const queue, key, value, fact = 1 << 10, 200, 400, 1_500 // bytes of each
+	l.memory.Store(queue + key*int64(len(l.order)) + value*int64(l.state.count) + fact*int64(l.facts.count()))
 	l.follow.Unlock()
 }
 
-// Hold brings a tape's lane up to date, and calls fn while nothing is written through the lane.
-func (s *Lanes) Hold(ctx context.Context, t *repo.Tape, fn func(l *Lane) error) error {
+// Hold brings a tape's queue up to date, and calls fn while nothing is written through the queue.
+func (s *tapeQueues) Hold(ctx context.Context, t *repo.Tape, fn func(l *tapeQueue) error) error {
 	l := s.enter(t)
 	defer s.leave(l)
 	l.follow.Lock()

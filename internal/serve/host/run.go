@@ -1,6 +1,4 @@
-// Package runs keeps the server's runs: what each may do, the hash of its token, when it ends. Each
-// run is stored in a file.
-package runs
+package host
 
 import (
 	"net/http"
@@ -20,15 +18,15 @@ const (
 
 // The statuses of a run.
 const (
-	Running   = "running"
-	Completed = "completed"
-	Failed    = "failed"
-	Cancelled = "cancelled"
-	Expired   = "expired" // by its deadline
+	running   = "running"
+	completed = "completed"
+	failed    = "failed"
+	cancelled = "cancelled"
+	expired   = "expired" // by its deadline
 )
 
-// Record is what is stored of a run: the hash of its token, not the token.
-type Record struct {
+// runRecord is what is stored of a run: the hash of its token, not the token.
+type runRecord struct {
 	ID        string             `json:"run_id"`
 	TokenHash string             `json:"token_sha256"`
 	Key       string             `json:"idempotency_key,omitempty"`
@@ -51,9 +49,9 @@ type Record struct {
 	Uploads   int                `json:"uploads,omitempty"` // of files with secrets
 }
 
-// Run is a run of this server or of an earlier one.
-type Run struct {
-	Record // Mu guards what may change
+// run is a run of this server or of an earlier one.
+type run struct {
+	runRecord // Mu guards what may change
 
 	Rate    admission.Rate
 	Failed  admission.Rate // of requests that leave a record although they fail
@@ -61,21 +59,21 @@ type Run struct {
 	Mu      sync.Mutex
 	lastUse time.Time // of the token
 
-	Results   sync.Mutex // held while a batch of results is recorded; guards Seen and MissedEnd
-	Seen      *Sequences // the results that are on the tape; nil: not read yet
-	MissedEnd string     // an end that is on the tape but not in the record
+	Results   sync.Mutex    // held while a batch of results is recorded; guards Seen and MissedEnd
+	Seen      *runSequences // the results that are on the tape; nil: not read yet
+	MissedEnd string        // an end that is on the tape but not in the record
 }
 
-// New returns a run that has no results yet, and whose token was used now.
-func New(r Record, now time.Time) *Run {
-	return &Run{Record: r, lastUse: now, Seen: &Sequences{}, Failed: admission.Rate{PerSecond: 0.1, Burst: 50}}
+// newRun returns a run that has no results yet, and whose token was used now.
+func newRun(r runRecord, now time.Time) *run {
+	return &run{runRecord: r, lastUse: now, Seen: &runSequences{}, Failed: admission.Rate{PerSecond: 0.1, Burst: 50}}
 }
 
 // May reports whether a run has a scope.
-func (r *Run) May(scope string) bool { return slices.Contains(r.Scopes, scope) }
+func (r *run) May(scope string) bool { return slices.Contains(r.Scopes, scope) }
 
 // Require refuses a request if the run does not have the scope that it needs.
-func (r *Run) Require(scope string) error {
+func (r *run) Require(scope string) error {
 	if scope == "" || r.May(scope) {
 		return nil
 	}
@@ -85,73 +83,73 @@ func (r *Run) Require(scope string) error {
 }
 
 // Owner returns the owner of the state that a run sees in a scope; "" for conversation, or if it sees none.
-func (r *Run) Owner(scope string) string {
+func (r *run) Owner(scope string) string {
 	return map[string]string{"actor": r.Actor, "subject": r.Subject, "runner": r.Runner}[scope]
 }
 
 // Owns reports whether a name belongs to the run's conversation, or can belong to a fork of it.
-func (r *Run) Owns(name string) bool { return name == r.Tape || strings.HasPrefix(name, r.Tape+"/") }
+func (r *run) Owns(name string) bool { return name == r.Tape || strings.HasPrefix(name, r.Tape+"/") }
 
 // CheckToken refuses a void token, and notes the use of a valid one. With alsoEnded, it also accepts the
 // token of a run that has ended.
-func (r *Run) CheckToken(now time.Time, alsoEnded bool) error {
+func (r *run) CheckToken(now time.Time, alsoEnded bool) error {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	switch {
 	case now.Sub(r.lastUse) > idleAfter:
 		return api.Unauthorized("the token is void: it was not used for an hour")
-	case r.Status != Running && alsoEnded:
-	case r.Status == Expired, r.Status == Running && !now.Before(r.Deadline):
-		return PastDeadline()
-	case r.Status != Running:
+	case r.Status != running && alsoEnded:
+	case r.Status == expired, r.Status == running && !now.Before(r.Deadline):
+		return pastDeadline()
+	case r.Status != running:
 		return api.Unauthorized("the token is void: the run is over")
 	}
 	r.lastUse = now
 	return nil
 }
 
-// PastDeadline is the error of a request after the deadline.
-func PastDeadline() error {
+// pastDeadline is the error of a request after the deadline.
+func pastDeadline() error {
 	return api.NewProblem(http.StatusGatewayTimeout, "deadline_exceeded", "the run's deadline has passed")
 }
 
 // Over reports whether a run has ended, even if that is not recorded yet.
-func (r *Run) Over(now time.Time) bool {
+func (r *run) Over(now time.Time) bool {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	return r.Status != Running || !now.Before(r.Deadline)
+	return r.Status != running || !now.Before(r.Deadline)
 }
 
 // StatusNow returns a run's status.
-func (r *Run) StatusNow() string {
+func (r *run) StatusNow() string {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Status
 }
 
 // UploadsNow returns how many files with secrets a run has uploaded.
-func (r *Run) UploadsNow() int {
+func (r *run) UploadsNow() int {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Uploads
 }
 
 // Due reports whether a run's deadline has passed, and its end is not recorded yet.
-func (r *Run) Due(now time.Time) bool {
+func (r *run) Due(now time.Time) bool {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
-	return r.Status == Running && !now.Before(r.Deadline)
+	return r.Status == running && !now.Before(r.Deadline)
 }
 
 // Contents returns the static contents of a run; nil after its end.
-func (r *Run) Contents() []api.StaticAnswer {
+func (r *run) Contents() []api.StaticAnswer {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return r.Static
 }
 
 // Answer describes the run.
-func (r *Run) Answer() api.RunAnswer {
+func (r *run) Answer() api.RunAnswer {
 	r.Mu.Lock()
 	defer r.Mu.Unlock()
 	return api.RunAnswer{RunID: r.ID, Runner: r.Runner, Binding: r.Binding, ConversationID: r.Tape, ThreadID: r.Thread, Status: r.Status,

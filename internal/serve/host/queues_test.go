@@ -1,4 +1,4 @@
-package lanes
+package host
 
 //tape:race: clients write at once
 
@@ -17,12 +17,9 @@ import (
 	"testing"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
-
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 func status(err error) int {
 	var p *api.Problem
@@ -33,12 +30,12 @@ func status(err error) int {
 }
 
 // job returns a request with a key that appends some messages.
-func job(t *testing.T, key string, texts ...string) *Job {
+func job(t *testing.T, key string, texts ...string) *writeJob {
 	t.Helper()
-	j := &Job{Key: KeyOf("r", key), Request: RequestHash([]byte(strings.Join(texts, "\n")))}
+	j := &writeJob{Key: keyOf("r", key), Request: requestHash([]byte(strings.Join(texts, "\n")))}
 	for _, text := range texts {
 		d := repo.Message("user", text)
-		meta, err := Stamp(nil, "r", "", key, j.Request, nil)
+		meta, err := stampMeta(nil, "r", "", key, j.Request, nil)
 		storetest.Must(t, err)
 		d.Meta = meta
 		j.Drafts = append(j.Drafts, d)
@@ -51,16 +48,16 @@ func job(t *testing.T, key string, texts ...string) *Job {
 func TestWritesTogether(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
-	lanes := &Lanes{}
+	queues := &tapeQueues{}
 	var wg sync.WaitGroup
-	jobs := make([]*Job, 40)
+	jobs := make([]*writeJob, 40)
 	for i := range jobs {
 		jobs[i] = job(t, "", fmt.Sprint(i, " a"), fmt.Sprint(i, " b"))
 		if i%10 == 9 {
-			jobs[i].Ready = func(*Lane) error { return api.Conflict("not now") }
+			jobs[i].Ready = func(*tapeQueue) error { return api.Conflict("not now") }
 		}
 		wg.Go(func() {
-			if err := lanes.Append(t.Context(), tp, jobs[i]); (status(err) == http.StatusConflict) != (i%10 == 9) {
+			if err := queues.Append(t.Context(), tp, jobs[i]); (status(err) == http.StatusConflict) != (i%10 == 9) {
 				t.Errorf("request %d: %v; want a conflict for each tenth request, else no error", i, err)
 			}
 		})
@@ -81,11 +78,11 @@ func TestWritesTogether(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // the client has gone
-	storetest.Must(t, lanes.Append(ctx, tp, job(t, "", "all the same")))
-	if err := lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{{Kind: "no payload", Payload: []byte("{")}}}); !errors.Is(err, repo.ErrInvalid) {
+	storetest.Must(t, queues.Append(ctx, tp, job(t, "", "all the same")))
+	if err := queues.Append(t.Context(), tp, &writeJob{Drafts: []repo.Draft{{Kind: "no payload", Payload: []byte("{")}}}); !errors.Is(err, repo.ErrInvalid) {
 		t.Errorf("an invalid entry: %v, want ErrInvalid", err)
 	}
-	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{}))
+	storetest.Must(t, queues.Append(t.Context(), tp, &writeJob{}))
 }
 
 // A request with a key is carried out once, however often and to whichever server it is sent. The same key
@@ -93,12 +90,12 @@ func TestWritesTogether(t *testing.T) {
 func TestKeys(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
-	lanes := &Lanes{}
+	queues := &tapeQueues{}
 	var wg sync.WaitGroup
-	outs := make([]*Job, 6)
+	outs := make([]*writeJob, 6)
 	for i := range outs {
 		outs[i] = job(t, "k", "one", "two")
-		wg.Go(func() { storetest.Must(t, lanes.Append(t.Context(), tp, outs[i])) })
+		wg.Go(func() { storetest.Must(t, queues.Append(t.Context(), tp, outs[i])) })
 	}
 	wg.Wait()
 	fresh := 0
@@ -116,23 +113,23 @@ func TestKeys(t *testing.T) {
 	}
 	storetest.Append(t, tp, repo.Message("user", "of somebody else"))
 	again := job(t, "k", "one", "two")
-	if err := (&Lanes{}).Append(t.Context(), tp, again); err != nil || !again.Again || again.Out != outs[0].Out {
+	if err := (&tapeQueues{}).Append(t.Context(), tp, again); err != nil || !again.Again || again.Out != outs[0].Out {
 		t.Errorf("another server answers the repeated request with %+v, %v; want %+v", again.Out, err, outs[0].Out)
 	}
-	if got := status(lanes.Append(t.Context(), tp, job(t, "k", "another"))); got != http.StatusConflict {
+	if got := status(queues.Append(t.Context(), tp, job(t, "k", "another"))); got != http.StatusConflict {
 		t.Errorf("another request with the same key: status %d, want 409", got)
 	}
 	// After a reset of the tape, its keys are forgotten.
 	_, err := tp.Reset(t.Context(), true)
 	storetest.Must(t, err)
-	if j := job(t, "k", "one", "two"); lanes.Append(t.Context(), tp, j) != nil || j.Again || j.Out.First != 2 {
+	if j := job(t, "k", "one", "two"); queues.Append(t.Context(), tp, j) != nil || j.Again || j.Out.First != 2 {
 		t.Errorf("after a reset, the request should be new and write @2: %+v", j)
 	}
 }
 
 // setting returns an entry that sets a key of a state, or deletes it if value is "".
 func setting(scope, owner, key, value string) repo.Draft {
-	p := StatePayload{Scope: scope, Owner: owner, Key: key, Value: json.RawMessage(value), Deleted: value == ""}
+	p := statePayload{Scope: scope, Owner: owner, Key: key, Value: json.RawMessage(value), Deleted: value == ""}
 	if p.Deleted {
 		p.Value = json.RawMessage("null")
 	}
@@ -140,22 +137,22 @@ func setting(scope, owner, key, value string) repo.Draft {
 	if err != nil {
 		panic(err)
 	}
-	return repo.Draft{Kind: KindState, Payload: raw}
+	return repo.Draft{Kind: kindState, Payload: raw}
 }
 
 // stateOn returns the state of one owner, as "key=value " for each key.
-func stateOn(t *testing.T, lanes *Lanes, tp *repo.Tape, owner StateKey) (out string) {
+func stateOn(t *testing.T, queues *tapeQueues, tp *repo.Tape, owner stateKey) (out string) {
 	t.Helper()
-	storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error {
+	storetest.Must(t, queues.Hold(t.Context(), tp, func(l *tapeQueue) error {
 		rev, err := tp.Store().Revision(t.Context(), tp, "")
 		storetest.Must(t, err)
 		all := l.State(owner)
 		for _, key := range slices.Sorted(maps.Keys(all)) {
 			k := owner
 			k.Key = key
-			e, err := entryAt(t.Context(), rev, all[key].Seq)
+			e, err := tapeEntryAt(t.Context(), rev, all[key].Seq)
 			storetest.Must(t, err)
-			value, err := ValueOf(e, k)
+			value, err := valueOf(e, k)
 			storetest.Must(t, err)
 			out += fmt.Sprintf("%s=%s ", key, value)
 		}
@@ -165,22 +162,22 @@ func stateOn(t *testing.T, lanes *Lanes, tp *repo.Tape, owner StateKey) (out str
 }
 
 // The newest value of a key counts, whoever wrote it, and no owner can store more than the limit.
-func TestState(t *testing.T) {
+func TestQueueState(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
-	lanes := &Lanes{}
-	set := func(drafts ...repo.Draft) error { return lanes.Append(t.Context(), tp, &Job{Drafts: drafts}) }
-	storetest.Must(t, set(setting("actor", "ann", "a", "1"), setting("actor", "bob", "a", "2"), setting(ScopeConversation, "", "gone", "3")))
-	storetest.Must(t, set(setting("actor", "ann", "a", "1.50"), setting(ScopeConversation, "", "gone", "")))
+	queues := &tapeQueues{}
+	set := func(drafts ...repo.Draft) error { return queues.Append(t.Context(), tp, &writeJob{Drafts: drafts}) }
+	storetest.Must(t, set(setting("actor", "ann", "a", "1"), setting("actor", "bob", "a", "2"), setting(scopeConversation, "", "gone", "3")))
+	storetest.Must(t, set(setting("actor", "ann", "a", "1.50"), setting(scopeConversation, "", "gone", "")))
 	storetest.Append(t, tp, setting("actor", "bob", "b", `"by hand"`))
-	for _, l := range []*Lanes{lanes, {}} {
-		for owner, want := range map[StateKey]string{{Scope: "actor", Owner: "ann"}: "a=1.50 ", {Scope: "actor", Owner: "bob"}: `a=2 b="by hand" `, {Scope: ScopeConversation}: ""} {
+	for _, l := range []*tapeQueues{queues, {}} {
+		for owner, want := range map[stateKey]string{{Scope: "actor", Owner: "ann"}: "a=1.50 ", {Scope: "actor", Owner: "bob"}: `a=2 b="by hand" `, {Scope: scopeConversation}: ""} {
 			if got := stateOn(t, l, tp, owner); got != want {
 				t.Errorf("the state of %+v is %s, want %s", owner, got, want)
 			}
 		}
 	}
-	big := `"` + strings.Repeat("x", MaxState/2) + `"`
+	big := `"` + strings.Repeat("x", maxStateBytes/2) + `"`
 	if got := status(set(setting("actor", "eve", "one", big), setting("actor", "eve", "two", big))); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("two values at once: status %d, want 413", got)
 	}
@@ -199,31 +196,33 @@ func TestState(t *testing.T) {
 // An owner has a limited number of keys, because the server keeps them in memory.
 func TestTooManyKeysOfState(t *testing.T) {
 	tp := storetest.Tape(t, storetest.New(t, nil), "main")
-	lanes := &Lanes{}
+	queues := &tapeQueues{}
 	var drafts []repo.Draft
-	for i := range MaxKeys + 1 {
+	for i := range maxKeys + 1 {
 		drafts = append(drafts, setting("actor", "ann", fmt.Sprint(i), "1"))
 	}
-	if got := status(lanes.Append(t.Context(), tp, &Job{Drafts: drafts})); got != http.StatusRequestEntityTooLarge {
+	if got := status(queues.Append(t.Context(), tp, &writeJob{Drafts: drafts})); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("too many keys at once: status %d, want 413", got)
 	}
-	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: drafts[:MaxKeys-1]}))
+	storetest.Must(t, queues.Append(t.Context(), tp, &writeJob{Drafts: drafts[:maxKeys-1]}))
 	ann := func(key, value string) repo.Draft { return setting("actor", "ann", key, value) }
-	together := []*Job{ // there is room for one key
+	together := []*writeJob{ // there is room for one key
 		{Drafts: []repo.Draft{ann("a", "1"), ann("b", "1")}},
 		{Drafts: []repo.Draft{ann("c", "1"), ann("c", "2")}},
 		{Drafts: []repo.Draft{ann("d", "1")}},
 		{Drafts: []repo.Draft{ann("1", ""), ann("e", "1")}},
 	}
-	l := lanes.enter(tp)
+	l := queues.enter(tp)
 	storetest.Must(t, l.write(t.Context(), tp, together))
-	lanes.leave(l)
+	queues.leave(l)
 	for i, j := range together {
 		if got := status(j.err); (got == http.StatusRequestEntityTooLarge) != (i%2 == 0) {
 			t.Errorf("job %d of those written together: status %d; want 413 for the first and the third, which have no room", i, got)
 		}
 	}
-	set := func(d repo.Draft) int { return status(lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{d}})) }
+	set := func(d repo.Draft) int {
+		return status(queues.Append(t.Context(), tp, &writeJob{Drafts: []repo.Draft{d}}))
+	}
 	if got := set(setting("actor", "ann", "more", "1")); got != http.StatusRequestEntityTooLarge {
 		t.Errorf("one more key: status %d, want 413", got)
 	}
@@ -233,47 +232,47 @@ func TestTooManyKeysOfState(t *testing.T) {
 		}
 	}
 	// A repetition writes nothing, so it needs no room.
-	keyed := func() *Job {
+	keyed := func() *writeJob {
 		d := setting("actor", "ann", "keyed", "1")
 		var err error
-		d.Meta, err = Stamp(d.Meta, "r", "", "k", "request", nil)
+		d.Meta, err = stampMeta(d.Meta, "r", "", "k", "request", nil)
 		storetest.Must(t, err)
-		return &Job{Key: KeyOf("r", "k"), Request: "request", Drafts: []repo.Draft{d}}
+		return &writeJob{Key: keyOf("r", "k"), Request: "request", Drafts: []repo.Draft{d}}
 	}
 	set(ann("more", ""))
-	storetest.Must(t, lanes.Append(t.Context(), tp, keyed()))
+	storetest.Must(t, queues.Append(t.Context(), tp, keyed()))
 	set(ann("keyed", ""))
 	set(ann("more", "1"))
-	if j := keyed(); lanes.Append(t.Context(), tp, j) != nil || !j.Again {
+	if j := keyed(); queues.Append(t.Context(), tp, j) != nil || !j.Again {
 		t.Errorf("a request that was carried out is refused when it is repeated: %+v", j)
 	}
 }
 
-// Lanes of many tapes use no more memory than the limit, whatever the tapes contain. What was dropped is read
+// Queues of many tapes use no more memory than the limit, whatever the tapes contain. What was dropped is read
 // again when it is needed.
 func TestIdleLanesAreDropped(t *testing.T) {
 	s := storetest.New(t, nil)
-	lanes := &Lanes{}
+	queues := &tapeQueues{}
 	first := storetest.Tape(t, s, "main")
-	storetest.Must(t, lanes.Append(t.Context(), first, job(t, "k", "one")))
-	storetest.Must(t, lanes.Append(t.Context(), first, &Job{Drafts: []repo.Draft{setting("actor", "ann", "a", "1")}}))
+	storetest.Must(t, queues.Append(t.Context(), first, job(t, "k", "one")))
+	storetest.Must(t, queues.Append(t.Context(), first, &writeJob{Drafts: []repo.Draft{setting("actor", "ann", "a", "1")}}))
 	for i := range 3 {
 		tp, err := s.CreateTape(t.Context(), fmt.Sprint("t", i))
 		storetest.Must(t, err)
-		storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error {
-			for n := range maxMemory / 1_500 { // about as much as all lanes may use
-				l.facts.forks[fmt.Sprint(n)] = ForkFact{}
+		storetest.Must(t, queues.Hold(t.Context(), tp, func(l *tapeQueue) error {
+			for n := range maxMemory / 1_500 { // about as much as all queues may use
+				l.facts.forks[fmt.Sprint(n)] = forkFact{}
 			}
 			return nil
 		}))
 	}
-	if n := len(lanes.byBranch); n > 1 || lanes.total > maxMemory {
-		t.Errorf("there are %d lanes with %d bytes, want 1 with at most %d", n, lanes.total, maxMemory)
+	if n := len(queues.byBranch); n > 1 || queues.total > maxMemory {
+		t.Errorf("there are %d queues with %d bytes, want 1 with at most %d", n, queues.total, maxMemory)
 	}
-	if got := stateOn(t, lanes, first, StateKey{Scope: "actor", Owner: "ann"}); got != "a=1 " {
+	if got := stateOn(t, queues, first, stateKey{Scope: "actor", Owner: "ann"}); got != "a=1 " {
 		t.Errorf("the state is %q, want a=1", got)
 	}
-	if j := job(t, "k", "one"); lanes.Append(t.Context(), first, j) != nil || !j.Again {
+	if j := job(t, "k", "one"); queues.Append(t.Context(), first, j) != nil || !j.Again {
 		t.Errorf("the request is carried out again: %+v", j)
 	}
 }
@@ -284,28 +283,28 @@ func TestFacts(t *testing.T) {
 	tp := storetest.Tape(t, s, "main")
 	a := storetest.AddArtifact(t, tp, "a.txt", "the content")
 	stamped := func(d repo.Draft, run, thread string) repo.Draft {
-		meta, err := Stamp(d.Meta, run, thread, "", "", nil)
+		meta, err := stampMeta(d.Meta, run, thread, "", "", nil)
 		storetest.Must(t, err)
 		d.Meta = meta
 		return d
 	}
 	named := storetest.ReferTo("look", a)
 	named.Payload = []byte(strings.Replace(string(named.Payload), `"user"`, `"assistant"`, 1))
-	fork, err := ForkDraft("x", "abc")
+	fork, err := forkDraft("x", "abc")
 	storetest.Must(t, err)
-	handoff, err := HandoffDraft(&api.HandoffRequest{Name: "plan", Summary: "so far", State: json.RawMessage(`{"n":1}`)})
+	handoff, err := handoffDraft(&api.HandoffRequest{Name: "plan", Summary: "so far", State: json.RawMessage(`{"n":1}`)})
 	storetest.Must(t, err)
 	storetest.Append(t, tp, stamped(named, "r", "t"), stamped(fork, "", "t"), stamped(handoff, "", "t"))
-	lanes := &Lanes{}
-	withLane := func(f func(l *Lane)) {
+	queues := &tapeQueues{}
+	withLane := func(f func(l *tapeQueue)) {
 		t.Helper()
-		storetest.Must(t, lanes.Hold(t.Context(), tp, func(l *Lane) error { f(l); return nil }))
+		storetest.Must(t, queues.Hold(t.Context(), tp, func(l *tapeQueue) error { f(l); return nil }))
 	}
-	withLane(func(l *Lane) {
+	withLane(func(l *tapeQueue) {
 		if k, ok := l.Artifact(a.SHA256, "t"); ok {
 			t.Errorf("a run's mention of an artifact counts: %+v", k)
 		}
-		if f, ok := l.Fork("x"); !ok || f != (ForkFact{Thread: "t", Start: "abc"}) {
+		if f, ok := l.Fork("x"); !ok || f != (forkFact{Thread: "t", Start: "abc"}) {
 			t.Errorf("the fork is %+v, %v; want thread t, start abc", f, ok)
 		}
 		if got := l.Handoffs("t"); len(got) != 1 || got[0] != 4 || len(l.Handoffs("")) > 0 {
@@ -313,7 +312,7 @@ func TestFacts(t *testing.T) {
 		}
 	})
 	storetest.Append(t, tp, stamped(storetest.ReferTo("mine", a), "r", "t"))
-	withLane(func(l *Lane) {
+	withLane(func(l *tapeQueue) {
 		if _, ok := l.Artifact(a.SHA256, "other"); ok {
 			t.Error("the artifact of thread t also belongs to another thread")
 		}
@@ -321,12 +320,12 @@ func TestFacts(t *testing.T) {
 			t.Errorf("the input's artifact is %+v, %v; want the name %s", k, ok, a.Name)
 		}
 	})
-	e, err := AsAnchor(storetest.Entries(t, tp, repo.Query{})[3])
+	e, err := asAnchor(storetest.Entries(t, tp, repo.Query{})[3])
 	if err != nil || e.Kind != repo.KindAnchor || string(e.Payload) != `{"name":"plan","state":{"n":1,"summary":"so far"}}` {
 		t.Errorf("as an anchor: %s, %v", e.Payload, err)
 	}
 	for _, q := range []api.HandoffRequest{{Name: " "}, {Name: "x", State: json.RawMessage(`[1]`)}} {
-		if _, err := HandoffDraft(&q); status(err) != http.StatusUnprocessableEntity {
+		if _, err := handoffDraft(&q); status(err) != http.StatusUnprocessableEntity {
 			t.Errorf("%+v: %v, want status 422", q, err)
 		}
 	}
@@ -340,24 +339,24 @@ func TestStamp(t *testing.T) {
 		{"r", "", "k2", `{"idempotency_key":"k2","own":1.50,"request_sha256":"h","run_id":"r"}`},
 		{"", "", "", `{"own":1.50,"thread_id":"forged"}`}, // an admin's request may be of any thread
 	} {
-		if got, err := Stamp(meta, c.run, c.thread, c.key, "h", nil); err != nil || string(got) != c.want {
+		if got, err := stampMeta(meta, c.run, c.thread, c.key, "h", nil); err != nil || string(got) != c.want {
 			t.Errorf("%s, %v; want %s", got, err, c.want)
 		}
 	}
-	if _, err := Stamp(json.RawMessage(`[]`), "", "", "", "", nil); status(err) != http.StatusUnprocessableEntity {
+	if _, err := stampMeta(json.RawMessage(`[]`), "", "", "", "", nil); status(err) != http.StatusUnprocessableEntity {
 		t.Errorf("meta that is not an object: %v, want status 422", err)
 	}
 }
 
 // A server that finds a checkpoint, or a bad one, has the tape's state and keys. After a reset it has none of
 // them. A checkpoint has no texts of the tape.
-func TestCheckpoint(t *testing.T) {
+func TestQueueCheckpoint(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
 	dir := t.TempDir()
-	lanes := &Lanes{Dir: dir}
-	storetest.Must(t, lanes.Append(t.Context(), tp, job(t, "k", "one")))
-	storetest.Must(t, lanes.Append(t.Context(), tp, &Job{Drafts: []repo.Draft{setting("actor", "ann", "a", "1")}}))
+	queues := &tapeQueues{Dir: dir}
+	storetest.Must(t, queues.Append(t.Context(), tp, job(t, "k", "one")))
+	storetest.Must(t, queues.Append(t.Context(), tp, &writeJob{Drafts: []repo.Draft{setting("actor", "ann", "a", "1")}}))
 	_, err := tp.Update(t.Context(), func(tx *repo.Tx) error {
 		for i := range checkpointEvery {
 			if err := tx.AppendLine(t.Context(), fmt.Appendf(nil, `{"kind":"message","payload":{"role":"user","content":"%d"}}`, i)); err != nil {
@@ -367,7 +366,7 @@ func TestCheckpoint(t *testing.T) {
 		return nil
 	})
 	storetest.Must(t, err)
-	storetest.Must(t, lanes.Hold(t.Context(), tp, func(*Lane) error { return nil }))
+	storetest.Must(t, queues.Hold(t.Context(), tp, func(*tapeQueue) error { return nil }))
 	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("checkpoints: %q, %v", files, err)
@@ -378,12 +377,12 @@ func TestCheckpoint(t *testing.T) {
 	}
 	check := func(what string, known bool) { // known: the tape has the state and the key
 		t.Helper()
-		next := &Lanes{Dir: dir}
-		if got := stateOn(t, next, tp, StateKey{Scope: "actor", Owner: "ann"}); (got == "a=1 ") != known {
+		next := &tapeQueues{Dir: dir}
+		if got := stateOn(t, next, tp, stateKey{Scope: "actor", Owner: "ann"}); (got == "a=1 ") != known {
 			t.Errorf("%s: the state is %q, known should be %v", what, got, known)
 		}
-		storetest.Must(t, next.Hold(t.Context(), tp, func(l *Lane) error {
-			if _, ok := l.Lookup(KeyOf("r", "k")); ok != known {
+		storetest.Must(t, next.Hold(t.Context(), tp, func(l *tapeQueue) error {
+			if _, ok := l.Lookup(keyOf("r", "k")); ok != known {
 				t.Errorf("%s: the key is known: %v, want %v", what, ok, known)
 			}
 			return nil

@@ -1,4 +1,4 @@
-package lanes
+package host
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"tape/repo"
 )
 
-// HandoffDraft returns the anchor of a thread: an event, which begins no phase of the tape. It refuses a
+// handoffDraft returns the anchor of a thread: an event, which begins no phase of the tape. It refuses a
 // missing name, and a state that is not an object.
-func HandoffDraft(q *api.HandoffRequest) (repo.Draft, error) {
+func handoffDraft(q *api.HandoffRequest) (repo.Draft, error) {
 	if strings.TrimSpace(q.Name) == "" {
 		return repo.Draft{}, api.Invalid("name is missing")
 	}
@@ -19,11 +19,11 @@ func HandoffDraft(q *api.HandoffRequest) (repo.Draft, error) {
 		return repo.Draft{}, api.Invalid("state is not a JSON object")
 	}
 	data, err := json.Marshal(map[string]any{"name": q.Name, "summary": q.Summary, "state": api.OrEmpty(q.State)})
-	return repo.Event(EventHandoff, data), err
+	return repo.Event(eventHandoff, data), err
 }
 
-// AsAnchor turns the event of a thread's handoff into an anchor, as the thread sees it.
-func AsAnchor(e repo.Entry) (repo.Entry, error) {
+// asAnchor turns the event of a thread's handoff into an anchor, as the thread sees it.
+func asAnchor(e repo.Entry) (repo.Entry, error) {
 	data := jsonl.Get(e.Payload, "data")
 	var state map[string]json.RawMessage
 	if err := json.Unmarshal(jsonl.Get(data, "state"), &state); err != nil {

@@ -1,18 +1,18 @@
-package runs
+package host
 
 import "slices"
 
-// Sequences is a set of the sequence numbers of a run's results. It is kept as ranges, because numbers
+// runSequences is a set of the sequence numbers of a run's results. It is kept as ranges, because numbers
 // that count up make one range, however many they are.
-type Sequences struct{ ranges []span }
+type runSequences struct{ ranges []span }
 
 type span struct{ first, last int64 }
 
-// MaxRanges limits the ranges of a set, which is in memory.
-const MaxRanges = 10_000
+// maxRanges limits the ranges of a set, which is in memory.
+const maxRanges = 10_000
 
 // find returns the index of the first range that ends at n or later.
-func (s *Sequences) find(n int64) int {
+func (s *runSequences) find(n int64) int {
 	i, _ := slices.BinarySearchFunc(s.ranges, n, func(r span, n int64) int {
 		if r.last < n {
 			return -1
@@ -23,18 +23,18 @@ func (s *Sequences) find(n int64) int {
 }
 
 // Has reports whether a number is in the set.
-func (s *Sequences) Has(n int64) bool {
+func (s *runSequences) Has(n int64) bool {
 	i := s.find(n)
 	return i < len(s.ranges) && s.ranges[i].first <= n
 }
 
-// HasRoom reports whether a number can be added: it needs no new range, or there are fewer than MaxRanges.
-func (s *Sequences) HasRoom(n int64) bool {
-	return len(s.ranges) < MaxRanges || s.Has(n-1) || s.Has(n) || s.Has(n+1)
+// HasRoom reports whether a number can be added: it needs no new range, or there are fewer than maxRanges.
+func (s *runSequences) HasRoom(n int64) bool {
+	return len(s.ranges) < maxRanges || s.Has(n-1) || s.Has(n) || s.Has(n+1)
 }
 
 // Add adds a number.
-func (s *Sequences) Add(n int64) {
+func (s *runSequences) Add(n int64) {
 	i := s.find(n)
 	if i < len(s.ranges) && s.ranges[i].first <= n {
 		return

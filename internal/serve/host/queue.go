@@ -1,6 +1,4 @@
-// Package lanes writes to tapes for many clients at once. What arrives during a write is written together
-// by the next one, and a request with an idempotency key is done once.
-package lanes
+package host
 
 import (
 	"context"
@@ -18,71 +16,71 @@ import (
 
 // Members of an entry's meta that the server writes. Of these, an admin may set thread_id.
 const (
-	MetaRun     = "run_id"
-	MetaSeq     = "sequence"
-	MetaThread  = "thread_id"
+	metaRun     = "run_id"
+	metaSeq     = "sequence"
+	metaThread  = "thread_id"
 	metaKey     = "idempotency_key"
 	metaRequest = "request_sha256"
-	MetaExpires = "expires_at"
+	metaExpires = "expires_at"
 )
 
 // keysKept is how many of a tape's last requests with a key, at least, are recognised when they are repeated.
 const keysKept = 10_000
 
-// Lane is the queue of writes to one tape. It follows the tape: its keyed requests, its state, and
+// tapeQueue is the queue of writes to one tape. It follows the tape: its keyed requests, its state, and
 // what belongs to whom.
-type Lane struct {
+type tapeQueue struct {
 	mu    sync.Mutex
-	queue []*Job
+	queue []*writeJob
 	busy  bool
 
-	users   int   // calls that use it now; Lanes.mu guards this field and the next two
-	lastUse int64 // the value of Lanes.calls when it was called last
-	counted int64 // its part of Lanes.total
+	users   int   // calls that use it now; Queues.mu guards this field and the next two
+	lastUse int64 // the value of Queues.calls when it was called last
+	counted int64 // its part of Queues.total
 
 	memory atomic.Int64 // in bytes, estimated
 
-	follow sync.Mutex         // guards the fields below
-	stamp  string             // of the tape when the lane was up to date
-	last   int64              // the last applied entry; 0: all have to be read
-	raw    string             // the hash of that entry, to notice that the tape was rewritten
-	keys   map[string]Written // by their hashes
-	order  []string           // these hashes, the oldest first
+	follow sync.Mutex            // guards the fields below
+	stamp  string                // of the tape when the queue was up to date
+	last   int64                 // the last applied entry; 0: all have to be read
+	raw    string                // the hash of that entry, to notice that the tape was rewritten
+	keys   map[string]writtenJob // by their hashes
+	order  []string              // these hashes, the oldest first
 	state  state
 	facts  facts
 	file   checkpoint
 }
 
-// Written says what a request has written.
-type Written struct {
+// writtenJob says what a request has written.
+type writtenJob struct {
 	First, Last int64  // ids of entries
-	Request     string // the RequestHash of the request
+	Request     string // the requestHash of the request
 }
 
-// Job is one request's entries.
-type Job struct {
+// writeJob is one request's entries.
+type writeJob struct {
 	Drafts  []repo.Draft
-	Key     string              // from KeyOf; "" if the request has none
-	Request string              // its RequestHash
-	Ready   func(l *Lane) error // if set, called before the job is written; an error refuses the job
-	Alone   bool                // the answer of Ready depends on what other jobs write
+	Key     string                   // from keyOf; "" if the request has none
+	Request string                   // its requestHash
+	Ready   func(l *tapeQueue) error // if set, called before the job is written; an error refuses the job
+	Alone   bool                     // the answer of Ready depends on what other jobs write
 	done    chan struct{}
-	Out     Written
+	Out     writtenJob
 	Again   bool // an earlier request with the same key has written the entries
 	err     error
 }
 
-// Lookup returns what an earlier request with the key has written; the lane is held.
-func (l *Lane) Lookup(key string) (w Written, ok bool) {
+// Lookup returns what an earlier request with the key has written; the queue is held.
+func (l *tapeQueue) Lookup(key string) (w writtenJob, ok bool) {
 	if key != "" {
-		w, ok = l.keys[RequestHash([]byte(key))]
+		w, ok = l.keys[requestHash([]byte(key))]
 	}
 	return w, ok
 }
 
 // Append writes a job's entries, all or none, and returns when they are durable. The results are in the job. It
 // does not end with ctx.
-func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
+func (s *tapeQueues) Append(ctx context.Context, t *repo.Tape, j *writeJob) error {
 	if len(j.Drafts) == 0 {
 		return nil
 	}
@@ -107,7 +105,7 @@ func (s *Lanes) Append(ctx context.Context, t *repo.Tape, j *Job) error {
 }
 
 // drain writes the queued jobs until the queue is empty.
-func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
+func (l *tapeQueue) drain(ctx context.Context, t *repo.Tape) {
 	for {
 		l.mu.Lock()
 		jobs := l.queue
@@ -116,11 +114,11 @@ func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 		if len(jobs) == 0 {
 			return
 		}
-		alone := len(jobs) == 1 || slices.ContainsFunc(jobs, func(j *Job) bool { return j.Alone })
+		alone := len(jobs) == 1 || slices.ContainsFunc(jobs, func(j *writeJob) bool { return j.Alone })
 		if alone || l.write(ctx, t, jobs) != nil {
 			for _, j := range jobs { // one of them may be the cause of the error
-				j.Out, j.Again = Written{}, false
-				if err := l.write(ctx, t, []*Job{j}); err != nil {
+				j.Out, j.Again = writtenJob{}, false
+				if err := l.write(ctx, t, []*writeJob{j}); err != nil {
 					j.err = err
 				}
 			}
@@ -131,22 +129,22 @@ func (l *Lane) drain(ctx context.Context, t *repo.Tape) {
 	}
 }
 
-func (j *Job) hasState() bool {
-	return slices.ContainsFunc(j.Drafts, func(d repo.Draft) bool { return d.Kind == KindState })
+func (j *writeJob) hasState() bool {
+	return slices.ContainsFunc(j.Drafts, func(d repo.Draft) bool { return d.Kind == kindState })
 }
 
 // write writes jobs in one transaction. The returned error concerns all jobs; an error of one job is stored
 // in the job.
-func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
+func (l *tapeQueue) write(ctx context.Context, t *repo.Tape, jobs []*writeJob) error {
 	l.follow.Lock()
 	defer l.unlock()
-	needsState := slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
+	needsState := slices.ContainsFunc(jobs, func(j *writeJob) bool { return j.Ready != nil || j.Key != "" || j.hasState() })
 	if needsState {
 		if err := l.catchUp(ctx, t); err != nil {
 			return err
 		}
 	}
-	fresh, room := jobs[:0:0], room{&l.state, map[StateKey]int{}, map[StateKey]total{}}
+	fresh, room := jobs[:0:0], room{&l.state, map[stateKey]int{}, map[stateKey]total{}}
 	for _, j := range jobs {
 		j.err = nil
 		if j.Ready != nil {
@@ -167,9 +165,9 @@ func (l *Lane) write(ctx context.Context, t *repo.Tape, jobs []*Job) error {
 }
 
 // writeFresh writes the jobs that are not repetitions. One entry takes one sync, several take three.
-func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entries []repo.Entry, err error) {
-	now := map[string]Written{}
-	repeated := func(j *Job) bool {
+func (l *tapeQueue) writeFresh(ctx context.Context, t *repo.Tape, jobs []*writeJob) (entries []repo.Entry, err error) {
+	now := map[string]writtenJob{}
+	repeated := func(j *writeJob) bool {
 		before, ok := l.Lookup(j.Key)
 		if !ok {
 			before, ok = now[j.Key]
@@ -189,7 +187,7 @@ func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entri
 			return nil, nil
 		}
 		if entries, err = t.Append(ctx, nil, j.Drafts...); err == nil {
-			j.Out = Written{First: entries[0].ID, Last: entries[0].ID, Request: j.Request}
+			j.Out = writtenJob{First: entries[0].ID, Last: entries[0].ID, Request: j.Request}
 		}
 		return entries, err
 	}
@@ -198,7 +196,7 @@ func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entri
 			if repeated(j) {
 				continue
 			}
-			j.Out = Written{First: tx.LastID() + 1, Request: j.Request}
+			j.Out = writtenJob{First: tx.LastID() + 1, Request: j.Request}
 			for _, d := range j.Drafts {
 				e, err := tx.AppendEntry(ctx, d)
 				if err != nil {
@@ -214,8 +212,8 @@ func (l *Lane) writeFresh(ctx context.Context, t *repo.Tape, jobs []*Job) (entri
 	return entries, err
 }
 
-// Stamp sets the server's members in an entry's meta, and those of more. They replace the client's.
-func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[string]any) (json.RawMessage, error) {
+// stampMeta sets the server's members in an entry's meta, and those of more. They replace the client's.
+func stampMeta(meta json.RawMessage, runID, thread, key, request string, more map[string]any) (json.RawMessage, error) {
 	m := map[string]any{}
 	if len(meta) > 0 {
 		var own map[string]json.RawMessage
@@ -226,15 +224,15 @@ func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[st
 			m[k] = v
 		}
 	}
-	for _, k := range []string{MetaRun, MetaSeq, metaKey, metaRequest, MetaExpires} {
+	for _, k := range []string{metaRun, metaSeq, metaKey, metaRequest, metaExpires} {
 		delete(m, k)
 	}
 	if runID != "" {
-		delete(m, MetaThread) // a run writes to its own thread only
-		m[MetaRun] = runID
+		delete(m, metaThread) // a run writes to its own thread only
+		m[metaRun] = runID
 	}
 	if thread != "" {
-		m[MetaThread] = thread
+		m[metaThread] = thread
 	}
 	if key != "" {
 		m[metaKey], m[metaRequest] = key, request
@@ -243,8 +241,8 @@ func Stamp(meta json.RawMessage, runID, thread, key, request string, more map[st
 	return json.Marshal(m)
 }
 
-// RequestHash returns a hash of a request's parts. It tells different requests with the same key apart.
-func RequestHash(parts ...[]byte) string {
+// requestHash returns a hash of a request's parts. It tells different requests with the same key apart.
+func requestHash(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write(p)
@@ -253,8 +251,8 @@ func RequestHash(parts ...[]byte) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// KeyOf returns a request's key for a lane, "" if it has none. For requests of the admin, runID is "".
-func KeyOf(runID, key string) string {
+// keyOf returns a request's key for a queue, "" if it has none. For requests of the admin, runID is "".
+func keyOf(runID, key string) string {
 	if key == "" {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package mask
+package host
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func encoded(text string, order binary.AppendByteOrder, mark bool) (out []byte) 
 
 // Content is masked in any encoding, and is otherwise unchanged.
 func TestContent(t *testing.T) {
-	m := New([]byte("key"))
+	m := newMasker([]byte("key"))
 	mark := m.Text(token)
 	if mark == token || !strings.HasPrefix(mark, "[redacted:github-token:k") {
 		t.Fatalf("a token is shown as %q, want a keyed mark", mark)
@@ -65,7 +65,7 @@ func TestContent(t *testing.T) {
 
 // Nobody without the key can compute a mark, and marks that were stored without a key are shown with one.
 func TestMarksAreKeyed(t *testing.T) {
-	a, b := New([]byte("one")), New([]byte("two"))
+	a, b := newMasker([]byte("one")), newMasker([]byte("two"))
 	if a.Text(token) == b.Text(token) || a.Text(a.Text(token)) != a.Text(token) {
 		t.Errorf("with two keys, the marks are %s and %s, want different ones; masking again gives %s, want no change", a.Text(token), b.Text(token), a.Text(a.Text(token)))
 	}
@@ -77,13 +77,13 @@ func TestMarksAreKeyed(t *testing.T) {
 	print := strings.Split(strings.Trim(unkeyed, "]"), ":")[2]
 	for _, raw := range []string{`{"id":1,"kind":"event","payload":{},"meta":{"secrets":["github-token:` + print + `"]},"date":"d"}`,
 		`{"id":1,"kind":"event","payload":{"name":"tape.purged","data":{"fingerprints":["` + print + `"]}},"meta":{},"date":"d"}`} {
-		if e := a.Entry(entry(t, raw), nil); bytes.Contains(e.Raw, []byte(print)) || !bytes.Contains(e.Raw, []byte(secrets.KeyedFingerprint([]byte("one"), print))) {
+		if e := a.Entry(maskedEntry(t, raw), nil); bytes.Contains(e.Raw, []byte(print)) || !bytes.Contains(e.Raw, []byte(secrets.KeyedFingerprint([]byte("one"), print))) {
 			t.Errorf("the fingerprint is not shown as the keyed one: %s", e.Raw)
 		}
 	}
 }
 
-func entry(t *testing.T, raw string) repo.Entry {
+func maskedEntry(t *testing.T, raw string) repo.Entry {
 	t.Helper()
 	e := repo.Entry{ID: 1, Raw: []byte(raw)}
 	var line struct {
@@ -99,10 +99,10 @@ func entry(t *testing.T, raw string) repo.Entry {
 
 // The name of a value in state can make it a secret.
 func TestStateIsMasked(t *testing.T) {
-	m := New([]byte("key"))
+	m := newMasker([]byte("key"))
 	for _, raw := range []string{`{"id":1,"kind":"state","payload":{"scope":"actor","key":"db_password","value":"Tr0ub4dor&3x"},"meta":{},"date":"d"}`,
 		`{"id":1,"kind":"event","payload":{"name":"state.updated","data":{"scope":"actor","key":"db_password","value":{"now":"x","password":"Tr0ub4dor&3x"}}},"meta":{},"date":"d"}`} {
-		if e := m.Entry(entry(t, raw), nil); bytes.Contains(e.Payload, []byte("Tr0ub4dor")) || !json.Valid(e.Raw) {
+		if e := m.Entry(maskedEntry(t, raw), nil); bytes.Contains(e.Payload, []byte("Tr0ub4dor")) || !json.Valid(e.Raw) {
 			t.Errorf("a secret is shown, or the line is not JSON: %s", e.Raw)
 		}
 	}
@@ -110,8 +110,8 @@ func TestStateIsMasked(t *testing.T) {
 
 // If a file has a secret, its id, hash and size would confirm a guess; those of other files stay.
 func TestReferences(t *testing.T) {
-	m := New([]byte("key"))
-	contents := map[string]string{strings.Repeat("a", 64): "clean", strings.Repeat("b", 64): "use " + token, strings.Repeat("c", 64): strings.Repeat("x", MaxContent+1)}
+	m := newMasker([]byte("key"))
+	contents := map[string]string{strings.Repeat("a", 64): "clean", strings.Repeat("b", 64): "use " + token, strings.Repeat("c", 64): strings.Repeat("x", maxMasked+1)}
 	open := func(hash string) (io.ReadCloser, error) {
 		if text, ok := contents[hash]; ok {
 			return io.NopCloser(strings.NewReader(text)), nil
@@ -121,7 +121,7 @@ func TestReferences(t *testing.T) {
 	for _, hash := range []string{"a", "b", "c", "d"} {
 		hash = strings.Repeat(hash, 64)
 		ref := layout.Artifact{MIMEType: "text/plain", Name: token, Size: int64(len(contents[hash])), SHA256: hash}.Reference()
-		e := m.Entry(entry(t, fmt.Sprintf(`{"id":1,"kind":"event","payload":{"name":"x","data":{"text":"see %s","artifact":%s}},"meta":{},"date":"d"}`, hash, ref)), open)
+		e := m.Entry(maskedEntry(t, fmt.Sprintf(`{"id":1,"kind":"event","payload":{"name":"x","data":{"text":"see %s","artifact":%s}},"meta":{},"date":"d"}`, hash, ref)), open)
 		got := repo.References(e)
 		clean := hash[0] == 'a'
 		if len(got) != 1 || strings.Contains(string(e.Raw), hash) != clean || (got[0].Size == int64(len(contents[hash]))) != clean && hash[0] != 'd' || strings.Contains(string(e.Raw), token) {
@@ -136,13 +136,13 @@ func TestReferences(t *testing.T) {
 
 // TestVeryManySecrets: content that would take too long to mask is withheld, and takes little memory.
 func TestVeryManySecrets(t *testing.T) {
-	m := New([]byte("key"))
+	m := newMasker([]byte("key"))
 	var lines strings.Builder
-	for i := 0; lines.Len() < MaxContent-100; i++ {
+	for i := 0; lines.Len() < maxMasked-100; i++ {
 		fmt.Fprintf(&lines, "%s%08d\n", token[:32], i*7919%100_000_000)
 	}
 	many := lines.String()
-	some := many[:(MaxSecrets+10)*41]
+	some := many[:(maxSecrets+10)*41]
 	for name, content := range map[string]string{"utf-8": many, "utf-16": string(encoded(some, binary.LittleEndian, true)),
 		"binary": strings.ReplaceAll(some, "\n", "\x00\xff")} {
 		var before, after runtime.MemStats
@@ -152,7 +152,7 @@ func TestVeryManySecrets(t *testing.T) {
 		if took := (after.TotalAlloc - before.TotalAlloc) >> 20; took > 500 {
 			t.Errorf("%s: masking allocates %d MiB, want at most 500", name, took)
 		}
-		if !strings.HasPrefix(got, "[withheld:k") || !strings.HasSuffix(got, fmt.Sprintf(": more than %d secrets]", MaxSecrets)) {
+		if !strings.HasPrefix(got, "[withheld:k") || !strings.HasSuffix(got, fmt.Sprintf(": more than %d secrets]", maxSecrets)) {
 			t.Errorf("%s: shown as %.100s, want a mark that it is withheld", name, got)
 		}
 		if again := string(m.File(name+"2", []byte(content))); again == got {
@@ -162,7 +162,7 @@ func TestVeryManySecrets(t *testing.T) {
 	text := jsonl.AppendString(nil, some)
 	mark := m.Text(some)
 	for _, payload := range []string{`{"role":"assistant","content":` + string(text) + `}`, `{"name":"x","data":{"key":"password","value":` + string(text) + `}}`} {
-		e := m.Entry(entry(t, `{"id":1,"kind":"message","payload":`+payload+`,"meta":{"thread_id":"one","x":"`+token+`"},"date":"d"}`), nil)
+		e := m.Entry(maskedEntry(t, `{"id":1,"kind":"message","payload":`+payload+`,"meta":{"thread_id":"one","x":"`+token+`"},"date":"d"}`), nil)
 		if !json.Valid(e.Raw) || bytes.Contains(e.Raw, []byte("ghp_")) || jsonl.GetString(e.Payload, "content") != mark || jsonl.GetString(e.Meta, "thread_id") != "one" || bytes.Contains(e.Meta, []byte(token)) || e.Kind != "message" {
 			t.Errorf("only the payload should be withheld, and meta masked: %.300s", e.Raw)
 		}

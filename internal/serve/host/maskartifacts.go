@@ -1,4 +1,4 @@
-package mask
+package host
 
 import (
 	"bytes"
@@ -12,15 +12,15 @@ import (
 	"tape/repo"
 )
 
-// MaxContent is the longest artifact that a masked run may read, in bytes.
-const MaxContent = 16 << 20
+// maxMasked is the longest artifact that a masked run may read, in bytes.
+const maxMasked = 16 << 20
 
-// Open opens an artifact by its hash.
-type Open func(hash string) (io.ReadCloser, error)
+// openArtifact opens an artifact by its hash.
+type openArtifact func(hash string) (io.ReadCloser, error)
 
-// Seen is an artifact as a masked run sees it. If it has a secret, id and size are those of the masked
+// seenSecrets is an artifact as a masked run sees it. If it has a secret, id and size are those of the masked
 // content: the hash of the original would confirm a guess.
-type Seen struct {
+type seenSecrets struct {
 	ID       string
 	Size     int64
 	Withheld bool // its content is too long to be masked, or missing; the id says nothing about it
@@ -29,7 +29,7 @@ type Seen struct {
 // artifacts caches what masked runs see of artifacts, by their hashes, which never change.
 type artifacts struct {
 	mu     sync.Mutex
-	cache  map[string]Seen
+	cache  map[string]seenSecrets
 	hashes map[string]string // by the ids that masked runs see, if these are not the hashes
 
 	reading sync.Mutex // so that only one content is in memory at a time
@@ -39,7 +39,7 @@ type artifacts struct {
 const maxCached = 100_000
 
 // seen returns an artifact as a masked run sees it, from the cache if possible.
-func (a *artifacts) seen(m *Masker, hash string, open Open) Seen {
+func (a *artifacts) seen(m *Masker, hash string, open openArtifact) seenSecrets {
 	a.mu.Lock()
 	seen, ok := a.cache[hash]
 	a.mu.Unlock()
@@ -51,7 +51,7 @@ func (a *artifacts) seen(m *Masker, hash string, open Open) Seen {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if a.cache == nil || len(a.cache) >= maxCached {
-			a.cache, a.hashes = map[string]Seen{}, map[string]string{}
+			a.cache, a.hashes = map[string]seenSecrets{}, map[string]string{}
 		}
 		a.cache[hash] = seen
 		if seen.ID != hash {
@@ -62,10 +62,10 @@ func (a *artifacts) seen(m *Masker, hash string, open Open) Seen {
 }
 
 // inspect reads and masks an artifact. An artifact that cannot be read is withheld for now: final is false.
-func (m *Masker) inspect(hash string, open Open) (seen Seen, final bool) {
+func (m *Masker) inspect(hash string, open openArtifact) (seen seenSecrets, final bool) {
 	mac := hmac.New(sha256.New, m.key)
 	mac.Write([]byte("artifact\x00" + hash))
-	withheld := Seen{ID: fmt.Sprintf("%x", mac.Sum(nil)), Withheld: true}
+	withheld := seenSecrets{ID: fmt.Sprintf("%x", mac.Sum(nil)), Withheld: true}
 	r, err := open(hash)
 	if err != nil {
 		return withheld, false
@@ -73,18 +73,18 @@ func (m *Masker) inspect(hash string, open Open) (seen Seen, final bool) {
 	defer r.Close()
 	m.artifacts.reading.Lock()
 	defer m.artifacts.reading.Unlock()
-	data, err := io.ReadAll(io.LimitReader(r, MaxContent+1))
+	data, err := io.ReadAll(io.LimitReader(r, maxMasked+1))
 	switch {
 	case err != nil:
 		return withheld, false
-	case len(data) > MaxContent:
+	case len(data) > maxMasked:
 		return withheld, true
 	}
 	masked := m.File(hash, data)
 	if bytes.Equal(masked, data) {
-		return Seen{ID: hash, Size: int64(len(data))}, true
+		return seenSecrets{ID: hash, Size: int64(len(data))}, true
 	}
-	return Seen{ID: fmt.Sprintf("%x", sha256.Sum256(masked)), Size: int64(len(masked))}, true
+	return seenSecrets{ID: fmt.Sprintf("%x", sha256.Sum256(masked)), Size: int64(len(masked))}, true
 }
 
 // file returns a Masker with marks of its own for one artifact.
@@ -94,7 +94,9 @@ func (m *Masker) file(hash string) *Masker { return m.Derive("artifact", hash) }
 func (m *Masker) File(hash string, data []byte) []byte { return m.file(hash).Content(data) }
 
 // Artifact returns an artifact as a masked run sees it.
-func (m *Masker) Artifact(hash string, open Open) Seen { return m.artifacts.seen(m, hash, open) }
+func (m *Masker) Artifact(hash string, open openArtifact) seenSecrets {
+	return m.artifacts.seen(m, hash, open)
+}
 
 // Real returns the hash of an artifact by the id that a masked run sees instead of it. It knows only artifacts that
 // this server has shown since the cache was emptied last.
@@ -106,7 +108,7 @@ func (m *Masker) Real(id string) (hash string, ok bool) {
 }
 
 // rename replaces an artifact's id and size in a line that refers to it.
-func rename(line []byte, a repo.Artifact, seen Seen) []byte {
+func rename(line []byte, a repo.Artifact, seen seenSecrets) []byte {
 	size := func(n int64) []byte {
 		return append(strconv.AppendInt([]byte(`"size_bytes":`), n, 10), `,"sha256":"`+a.SHA256...) // as repo.Artifact.Reference writes it
 	}

@@ -1,4 +1,4 @@
-package runs
+package host
 
 import (
 	"math/rand/v2"
@@ -7,7 +7,7 @@ import (
 
 // A set has the numbers that were added in any order, and numbers that count up take only one range.
 func TestSequences(t *testing.T) {
-	var s Sequences
+	var s runSequences
 	want := map[int64]bool{}
 	for range 3_000 {
 		n := 1 + rand.Int64N(1_000)
@@ -30,7 +30,7 @@ func TestSequences(t *testing.T) {
 	if len(s.ranges) != 1 {
 		t.Errorf("numbers that count up are %v, want one range", s.ranges)
 	}
-	for i := range int64(MaxRanges) {
+	for i := range int64(maxRanges) {
 		s.Add(2_000 + 2*i)
 	}
 	if s.HasRoom(1_500) || !s.HasRoom(1_001) || !s.HasRoom(2_001) || !s.HasRoom(2_000) {

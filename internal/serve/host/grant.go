@@ -1,4 +1,4 @@
-package start
+package host
 
 import (
 	"crypto/sha256"
@@ -10,16 +10,16 @@ import (
 	"tape/internal/serve/host/api"
 )
 
-// Scopes lists all scopes.
-func Scopes() []string {
+// allScopes lists all scopes.
+func allScopes() []string {
 	return []string{"history.page", "history.search", "events.read", "artifacts.read", "artifacts.write", "state.read", "state.write",
 		"append", "fork", "cross_conversation"}
 }
 
-// Granted returns the scopes that manifest, policy and request all have, without those that the manifest gives up.
+// grantedScopes returns the scopes that manifest, policy and request all have, without those that the manifest gives up.
 // A missing list means all scopes, but the request has to name cross_conversation.
-func Granted(q *api.RunRequest) ([]string, error) {
-	out, without := Scopes(), givenUp(q.Manifest)
+func grantedScopes(q *api.RunRequest) ([]string, error) {
+	out, without := allScopes(), givenUp(q.Manifest)
 	out = slices.DeleteFunc(out, func(s string) bool {
 		return s == "cross_conversation" && !slices.Contains(q.Scopes, s) || slices.Contains(without, s)
 	})
@@ -28,7 +28,7 @@ func Granted(q *api.RunRequest) ([]string, error) {
 			continue
 		}
 		for _, name := range *list {
-			if !slices.Contains(Scopes(), name) {
+			if !slices.Contains(allScopes(), name) {
 				return nil, api.Invalid("there is no scope %.60q", name)
 			}
 		}
@@ -37,14 +37,14 @@ func Granted(q *api.RunRequest) ([]string, error) {
 	return out, nil
 }
 
-// View returns a value as the run may see it.
-type View func(json.RawMessage) json.RawMessage
+// payloadView returns a value as the run may see it.
+type payloadView func(json.RawMessage) json.RawMessage
 
-// GivenAs returns the part of a request that the run's context repeats, as the run may see it. Of its config only
+// givenAs returns the part of a request that the run's context repeats, as the run may see it. Of its config only
 // what is Public.
-func GivenAs(q *api.RunRequest, view View) (api.Given, error) {
+func givenAs(q *api.RunRequest, view payloadView) (api.Given, error) {
 	out := api.Given{Config: map[string]json.RawMessage{}}
-	raw, err := json.Marshal(api.Given{Event: q.Event, Input: q.Input, Actor: q.Actor, Subject: q.Subject, Delivery: q.Delivery, Config: Public(q.Config)})
+	raw, err := json.Marshal(api.Given{Event: q.Event, Input: q.Input, Actor: q.Actor, Subject: q.Subject, Delivery: q.Delivery, Config: publicConfig(q.Config)})
 	if err == nil {
 		err = json.Unmarshal(view(raw), &out)
 	}
@@ -53,9 +53,9 @@ func GivenAs(q *api.RunRequest, view View) (api.Given, error) {
 
 const maxStatic = 1 << 20 // of a run, in bytes
 
-// Statics returns static contents as the run sees them, sorted by name. Their hashes are of what the run
+// statics returns static contents as the run sees them, sorted by name. Their hashes are of what the run
 // sees: the hash of the original would confirm a guess.
-func Statics(given map[string]json.RawMessage, view View) ([]api.StaticAnswer, error) {
+func statics(given map[string]json.RawMessage, view payloadView) ([]api.StaticAnswer, error) {
 	var out []api.StaticAnswer
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -69,8 +69,8 @@ func Statics(given map[string]json.RawMessage, view View) ([]api.StaticAnswer, e
 	return out, nil
 }
 
-// RefOf returns the reference that can replace static content.
-func RefOf(s api.StaticAnswer) json.RawMessage {
+// refOf returns the reference that can replace static content.
+func refOf(s api.StaticAnswer) json.RawMessage {
 	data, err := json.Marshal(map[string]string{"ref": "/v1/static/" + s.SHA256, "version": s.SHA256[:12], "sha256": s.SHA256})
 	if err != nil {
 		panic(err) // cannot happen: strings

@@ -1,4 +1,4 @@
-package start
+package host
 
 import (
 	"encoding/json"
@@ -22,24 +22,24 @@ func raw(texts ...string) (out []json.RawMessage) {
 func TestGranted(t *testing.T) {
 	no := false
 	list := func(scopes ...string) *[]string { return &scopes }
-	all := slices.DeleteFunc(Scopes(), func(s string) bool { return s == "cross_conversation" })
+	all := slices.DeleteFunc(allScopes(), func(s string) bool { return s == "cross_conversation" })
 	for i, c := range []struct {
 		q    api.RunRequest
 		want []string
 	}{
 		{api.RunRequest{}, all},
-		{api.RunRequest{Scopes: Scopes()}, Scopes()},
+		{api.RunRequest{Scopes: allScopes()}, allScopes()},
 		{api.RunRequest{Scopes: []string{}}, []string{}},
-		{api.RunRequest{Scopes: Scopes(), Policy: api.Policy{Scopes: list("append", "cross_conversation")}}, []string{"append", "cross_conversation"}},
+		{api.RunRequest{Scopes: allScopes(), Policy: api.Policy{Scopes: list("append", "cross_conversation")}}, []string{"append", "cross_conversation"}},
 		{api.RunRequest{Policy: api.Policy{Scopes: list("append", "fork")}, Manifest: api.Manifest{Scopes: list("fork", "state.read")}}, []string{"fork"}},
 		{api.RunRequest{Scopes: []string{"history.page", "append"}, Manifest: api.Manifest{SupportsHistoryPull: &no}}, []string{"append"}},
 	} {
-		got, err := Granted(&c.q)
+		got, err := grantedScopes(&c.q)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("request %d: %q (%v), want %q", i, got, err, c.want)
 		}
 	}
-	if _, err := Granted(&api.RunRequest{Scopes: []string{"everything"}}); err == nil {
+	if _, err := grantedScopes(&api.RunRequest{Scopes: []string{"everything"}}); err == nil {
 		t.Error("an unknown scope is granted")
 	}
 }
@@ -64,13 +64,13 @@ func TestInlined(t *testing.T) {
 		{"summary_tail", 1, 4, "4"},
 		{"summary_tail", 100, 7, "7 8 9"},
 	} {
-		p := PolicyOf(api.Manifest{Bootstrap: c.bootstrap, MaxInlineEvents: c.events, Ownership: hybrid})
+		p := policyOf(api.Manifest{Bootstrap: c.bootstrap, MaxInlineEvents: c.events, Ownership: hybrid})
 		var summary *api.Item
 		if c.summary > 0 {
 			summary = &api.Item{Seq: c.summary, Content: fmt.Sprint(c.summary)}
 		}
 		var got []string
-		for _, item := range Inlined(p, summary, last, 8) {
+		for _, item := range inlinedItems(p, summary, last, 8) {
 			got = append(got, item.Content)
 		}
 		if strings.Join(got, " ") != c.want {
@@ -78,27 +78,27 @@ func TestInlined(t *testing.T) {
 		}
 	}
 	big := []api.Item{{Seq: 2, Content: strings.Repeat("x", 600)}, {Seq: 1, Content: strings.Repeat("x", 600)}}
-	if got := Inlined(api.InlinePolicy{Bootstrap: bootstrapTail, MaxInlineEvents: 9, MaxInlineBytes: 1500}, nil, big, 1); len(got) != 1 || got[0].Seq != 2 {
+	if got := inlinedItems(api.InlinePolicy{Bootstrap: bootstrapTail, MaxInlineEvents: 9, MaxInlineBytes: 1500}, nil, big, 1); len(got) != 1 || got[0].Seq != 2 {
 		t.Errorf("of two items that are too large together, %d are inlined, want the newest", len(got))
 	}
 	for _, m := range []api.Manifest{{Bootstrap: "all"}, {Ownership: "mine"}} {
-		if CheckManifest(m) == nil {
+		if checkManifest(m) == nil {
 			t.Errorf("the manifest %+v is accepted", m)
 		}
 	}
-	if p := PolicyOf(api.Manifest{MaxRound: 1 << 40, MaxInlineBytes: 1 << 40}); p.MaxInlineEvents != maxInline || p.MaxInlineBytes != maxInlineBytes {
+	if p := policyOf(api.Manifest{MaxRound: 1 << 40, MaxInlineBytes: 1 << 40}); p.MaxInlineEvents != maxInline || p.MaxInlineBytes != maxInlineBytes {
 		t.Errorf("the bounds are %+v, want %d items and %d bytes", p, maxInline, maxInlineBytes)
 	}
 }
 
 // Different parts give different keys.
 func TestSessionKey(t *testing.T) {
-	if got := SessionKey("w", "b", "100%"); got != "w/b/100%" {
+	if got := sessionKey("w", "b", "100%"); got != "w/b/100%" {
 		t.Errorf("a percent sign is changed: %s, want w/b/100%%", got)
 	}
 	seen := map[string][]string{}
 	for _, parts := range [][]string{{"a/b", "c"}, {"a", "b/c"}, {"a%2Fb", "c"}, {"a%252Fb", "c"}, {"a%25", "2Fb/c"}, {"a%", "2Fb/c"}, {"", "a/b/c"}} {
-		key := SessionKey(slices.Clone(parts)...)
+		key := sessionKey(slices.Clone(parts)...)
 		if other, ok := seen[key]; ok || strings.Count(key, "/") != 1 {
 			t.Errorf("the key of %q is %s, want one slash; other parts with this key: %q", parts, key, other)
 		}
@@ -109,7 +109,7 @@ func TestSessionKey(t *testing.T) {
 // A run gets no variable that contains a secret.
 func TestPublic(t *testing.T) {
 	key := "sk-ant-" + "api03-" + strings.Repeat("Ab3", 30) + "AA"
-	got := Public(map[string]json.RawMessage{
+	got := publicConfig(map[string]json.RawMessage{
 		"model": json.RawMessage(`"m"`), "n": json.RawMessage(`1.50`), "_own": json.RawMessage(`1`), "api_key": json.RawMessage(`"x"`),
 		"torn": json.RawMessage(`{`), "said": json.RawMessage(`"` + key + `"`),
 		"deep": json.RawMessage(`{"list":["a","` + key + `",{"password":"p","kept":true}],"_x":1}`),
@@ -132,13 +132,13 @@ func TestInputMessage(t *testing.T) {
 		{api.Input{Text: "look", Contents: raw(`{"type":"image_url"}`)}, `{"content":[{"text":"look","type":"text"},{"type":"image_url"}],"role":"user"}`},
 		{api.Input{Attachments: raw(`{"name":"a"}`)}, `{"attachments":[{"name":"a"}],"content":"","role":"user"}`},
 	} {
-		d, ok, err := InputMessage(c.in)
+		d, ok, err := inputMessage(c.in)
 		if err != nil || ok != (c.want != "") || ok && string(d.Payload) != c.want {
 			t.Errorf("%+v is %s, %v, %v; want %s", c.in, d.Payload, ok, err, c.want)
 		}
 	}
 	for _, in := range []api.Input{{Contents: raw(`"text"`)}, {Attachments: raw(`[]`)}, {Contents: raw(``)}} {
-		if _, _, err := InputMessage(in); err == nil {
+		if _, _, err := inputMessage(in); err == nil {
 			t.Errorf("an input with parts that are not objects is accepted: %+v", in)
 		}
 	}
@@ -147,11 +147,11 @@ func TestInputMessage(t *testing.T) {
 // The address of static content is the hash of what the run may see.
 func TestStatics(t *testing.T) {
 	seen := func(json.RawMessage) json.RawMessage { return json.RawMessage(`"masked"`) }
-	got, err := Statics(map[string]json.RawMessage{"b": json.RawMessage(`"secret"`), "a": json.RawMessage(`1`)}, seen)
-	if err != nil || len(got) != 2 || got[0].Name != "a" || got[0].SHA256 != got[1].SHA256 || !strings.Contains(string(RefOf(got[1])), "/v1/static/"+got[1].SHA256) {
+	got, err := statics(map[string]json.RawMessage{"b": json.RawMessage(`"secret"`), "a": json.RawMessage(`1`)}, seen)
+	if err != nil || len(got) != 2 || got[0].Name != "a" || got[0].SHA256 != got[1].SHA256 || !strings.Contains(string(refOf(got[1])), "/v1/static/"+got[1].SHA256) {
 		t.Errorf("%+v (%v), want a and b with the hash of what the run sees", got, err)
 	}
-	if _, err := Statics(map[string]json.RawMessage{"a": make([]byte, maxStatic+1)}, seen); err == nil {
+	if _, err := statics(map[string]json.RawMessage{"a": make([]byte, maxStatic+1)}, seen); err == nil {
 		t.Error("static contents over the limit are accepted")
 	}
 }
