@@ -38,8 +38,9 @@ func (f *finder) tryNear() (instead string, err error) {
 		}
 	}
 	for _, feature := range f.query.Features() {
-		if words := near.Nearest(known.Near[feature.ID], near.Most); len(words) > 0 && known.Found[feature.ID] == 0 {
-			f.query = f.query.Instead(feature.ID, words)
+		list := known.Near[feature.ID]
+		if words := near.Nearest(list, near.Most); len(words) > 0 && known.Found[feature.ID] == 0 {
+			f.query = f.query.Instead(feature.ID, words, near.InParts(list))
 			instead = f.query.String()
 		}
 	}

@@ -31,8 +31,8 @@ type Source interface {
 
 // Words returns the words that are similar to the given one. The first letters are usually right, so words with the same
 // first two letters are tried first, then words with the same first letter, then single slips in the first letter. Words
-// with digits are not replaced, and replace nothing. With parts, the last resort is the longest beginning and ending that
-// are words, as in compounds of German, or words that begin with it.
+// with digits are not replaced, and replace nothing. With parts, the last resort is what the word begins and ends with, as in
+// compounds of German, or words that begin with it.
 func Words(word string, from Source, parts bool) (found []Word, err error) {
 	letters := []rune(word)
 	slips := Slips(len(letters))
@@ -126,7 +126,7 @@ func inParts(letters []rune, from Source) ([]Word, error) {
 		}
 		return out
 	}
-	if out := append(longest(strings.HasPrefix), longest(strings.HasSuffix)...); len(out) > 0 {
+	if out := append(longest(strings.HasSuffix), longest(strings.HasPrefix)...); len(out) > 0 {
 		return out, nil
 	}
 	const most = 200 // words are counted
@@ -140,6 +140,11 @@ func inParts(letters []rune, from Source) ([]Word, error) {
 		return nil, err
 	}
 	return counted(words, Part, from)
+}
+
+// InParts reports whether the words are only parts of the word, or contain it.
+func InParts(list []Word) bool {
+	return !slices.ContainsFunc(list, func(w Word) bool { return w.Slips != Part })
 }
 
 // Nearest returns the words with the fewest slips, of these the most frequent, at most so many.

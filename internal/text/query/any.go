@@ -20,9 +20,10 @@ type Feature struct {
 
 // The factors of features. The whole of a word with several terms counts in addition to its terms.
 const (
-	wholeFactor = 0.5 // a path, or more than two characters of Chinese, in one piece
-	partFactor  = 0.5 // a part of an identifier
-	nearFactor  = 0.7 // a word that is spelt nearly like the one that was asked for
+	wholeFactor = 0.5  // a path, or more than two characters of Chinese, in one piece
+	partFactor  = 0.5  // a part of an identifier
+	nearFactor  = 0.7  // a word that is spelt nearly like the one that was asked for
+	halfFactor  = 0.35 // what a word begins or ends with, or a longer word: the two halves of a compound have as much as one near word
 )
 
 // maxFeatures bounds the features of a query; the rest is ignored.
@@ -201,8 +202,13 @@ func (q *Query) add(u unit, f Feature) {
 	q.features = append(q.features, feature{unit: u, Feature: f})
 }
 
-// Instead returns the query with words that are tried in place of one that no entry has.
-func (q *Query) Instead(id string, words []string) *Query {
+// Instead returns the query with words that are tried in place of one that no entry has. inParts says that they are its
+// parts, or contain it.
+func (q *Query) Instead(id string, words []string, inParts bool) *Query {
+	factor := nearFactor
+	if inParts {
+		factor = halfFactor
+	}
 	out := &Query{options: q.options, literal: q.literal, asked: q.asked}
 	for _, f := range q.features {
 		if f.ID != id {
@@ -212,7 +218,7 @@ func (q *Query) Instead(id string, words []string) *Query {
 		}
 		for _, w := range words {
 			if u, ok := newUnit(w, isOperator(w), Options{}); ok {
-				out.add(u, Feature{Factor: f.Factor * nearFactor, Word: f.Word, Whole: f.Whole})
+				out.add(u, Feature{Factor: f.Factor * factor, Word: f.Word, Whole: f.Whole})
 				out.features[len(out.features)-1].instead = true
 			}
 		}

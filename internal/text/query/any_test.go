@@ -81,7 +81,7 @@ func TestAnyFound(t *testing.T) {
 // TestInstead: a word that nothing has is replaced by several.
 func TestInstead(t *testing.T) {
 	t.Parallel()
-	q := Parse("conecton pool", Options{}).Any().Instead("conecton", []string{"connection", "connections"})
+	q := Parse("conecton pool", Options{}).Any().Instead("conecton", []string{"connection", "connections"}, false)
 	m, ok := q.Match([]byte("many connections"))
 	has, lacks := q.Found(m)
 	if !ok || q.String() != "connection connections pool" || !slices.Equal(has, []string{"connections"}) || !slices.Equal(lacks, []string{"pool"}) {

@@ -20,7 +20,7 @@ func TestSnippet(t *testing.T) {
 		{"a\n\n\tb\x1ec \x1b[0m d", "b", 40, "a [b] c [0m d"},
 		{long, "needle", 40, "…it the [needle] here after it after it…"},
 		{long, "", 24, "before it before it…"},
-		{"x " + strings.Repeat("数据库", 40) + "锚" + strings.Repeat("点", 50), "锚点", 10, "…据库[锚点]点点点点点点…"},
+		{"x " + strings.Repeat("数据库", 40) + "锚" + strings.Repeat("点", 50), "锚点", 10, "…库[锚点]点点…"},
 		{"one " + strings.Repeat("pad ", 50) + "two three two", "two", 20, "…[two] three [two]"},
 		{"", "", 10, ""},
 		{"a b", "", 0, ""},

@@ -51,6 +51,9 @@ type HitPage struct {
 const (
 	usualHits, mostHits       = 20, 100
 	usualEntries, mostEntries = 50, 1000
+	// mostSkipped is above the number of hits that there are at most before a page of them. A cursor has that number, and
+	// the limit of the first page times mostSkipped.
+	mostSkipped = 10_000
 )
 
 // search answers a search.
@@ -71,16 +74,16 @@ func (c *request) search() (any, error) {
 	if tapes != nil && len(tapes) == 0 {
 		return HitPage{Items: []Item{}}, nil
 	}
-	query, skip, err := c.place(v, "search")
+	query, at, err := c.place(v, "search")
 	if err != nil {
 		return nil, err
 	}
+	skip, first := at%mostSkipped, cmp.Or(at/mostSkipped, limit)
 	if err := c.Server.search(c.r.Context(), c.user.Name, s.Text, false); err != nil {
 		return nil, err
 	}
 	all := skip + limit
-	s.Query.Limit = &all
-	res, err := find.Search(c.r.Context(), c.source, s, tapes)
+	res, err := find.Pages(c.r.Context(), c.source, s, tapes, first, all)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +91,8 @@ func (c *request) search() (any, error) {
 	for _, h := range res.Hits[min(skip, len(res.Hits)):] {
 		page.Items = append(page.Items, itemOf(h, res.Instead, v.Get("entries") == "true"))
 	}
-	if res.More && len(page.Items) == limit {
-		next := c.cursors.Cursor(query, strconv.Itoa(all))
+	if res.More && len(page.Items) == limit && all < mostSkipped {
+		next := c.cursors.Cursor(query, strconv.Itoa(first*mostSkipped+all))
 		page.Next = &next
 	}
 	return page, nil

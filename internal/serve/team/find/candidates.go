@@ -88,12 +88,16 @@ func (r *source) Best(ctx context.Context, terms []relevance.Term, n int, full m
 			q.Units, q.Weights = append(q.Units, quoted(relevance.MarkOften+u.Expr.Term)), append(q.Weights, more)
 		}
 	}
-	few, whole := r.few()
-	if !whole {
-		q.Words = and(append([]string{few}, r.filter...)...)
+	rare, common := r.few()
+	if len(common) == 0 {
+		list, err := r.rows.Best(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return r.candidates(ctx, list, n, full)
 	}
-	list, err := r.rows.Best(ctx, q)
-	if err == nil && !whole && len(list) < q.Most {
+	list, err := r.compared(ctx, q, rare, common)
+	if err == nil && len(list) < q.Most {
 		var newest []db.Found
 		newest, err = r.rows.Find(ctx, r.question(r.words, q.Most))
 		list = append(list, newest...)
@@ -104,25 +108,99 @@ func (r *source) Best(ctx context.Context, terms []relevance.Term, n int, full m
 	return r.candidates(ctx, list, n, full)
 }
 
-// few returns a tsquery for at most about mostCounted entries: with one of the rarest words, or with all of the others.
-// whole says that these are all.
-func (r *source) few() (words string, whole bool) {
-	var rare, others []string
-	sum := 0
-	for _, u := range r.units {
-		if sum += u.found; sum <= mostCounted {
-			rare = append(rare, u.words)
-		} else {
-			others = append(others, u.words)
+// compared returns the best of the entries that have a rare word or all of the common ones. If very many have all of these,
+// only the newest of them are compared, or, if the query is one word, those of the kinds that weigh most.
+func (r *source) compared(ctx context.Context, q db.Question, rare, common []unit) ([]db.Found, error) {
+	const many = 10 * mostCounted
+	all := ""
+	if len(rare) == 0 || len(common) > 1 {
+		all = and(wordsOf(common)...)
+	}
+	with := func(words string) db.Question {
+		q.Words = and(append([]string{words}, r.filter...)...)
+		return q
+	}
+	if all == "" || common[0].found <= many { // the rarest comes first
+		return r.rows.Best(ctx, with(or(append(wordsOf(rare), all)...)))
+	}
+	if len(r.units) == 1 {
+		return r.ofKinds(ctx, r.units[0], q.Most)
+	}
+	newest, err := r.rows.Find(ctx, r.question(with(all).Words, mostCounted))
+	if err != nil {
+		return nil, err
+	}
+	if len(newest) < mostCounted {
+		return r.rows.Best(ctx, with(or(append(wordsOf(rare), all)...)))
+	}
+	few := with(all)
+	few.Since = newest[len(newest)-1].Date
+	list, err := r.rows.Best(ctx, few)
+	if err != nil || len(rare) == 0 {
+		return list, err
+	}
+	more, err := r.rows.Best(ctx, with(or(wordsOf(rare)...)))
+	list = append(list, more...)
+	slices.SortStableFunc(list, func(a, b db.Found) int {
+		return cmp.Or(cmp.Compare(b.Sum*relevance.KindWeight(b.Kind), a.Sum*relevance.KindWeight(a.Kind)), b.Date.Compare(a.Date), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
+	})
+	return list, err
+}
+
+func wordsOf(list []unit) (out []string) {
+	for _, u := range list {
+		out = append(out, u.words)
+	}
+	return out
+}
+
+// ofKinds returns the best entries with one word: those of the kind with the greatest weight, of the same weight the newest.
+// The database finds these without looking at most entries.
+func (r *source) ofKinds(ctx context.Context, u unit, most int) (out []db.Found, err error) {
+	type class struct {
+		words         string
+		guess, weight float64
+	}
+	var classes []class
+	var known []string
+	often := quoted(relevance.MarkOften + u.Expr.Term)
+	for _, k := range relevance.ByWeight {
+		kinds := anyOf(relevance.MarkKind, k.Names)
+		known = append(known, kinds)
+		words := and(r.words, kinds)
+		if u.Expr.Op == query.Term && relevance.IsTalk(k.Names[0]) {
+			classes = append(classes, class{and(words, often), relevance.Guess(u.Weight, true), k.Weight})
+			words = and(words, "!"+often)
+		}
+		classes = append(classes, class{words, relevance.Guess(u.Weight, false), k.Weight})
+	}
+	classes = append(classes, class{and(r.words, "!"+or(known...)), relevance.Guess(u.Weight, false), relevance.OtherWeight})
+	slices.SortStableFunc(classes, func(a, b class) int { return cmp.Compare(b.guess*b.weight, a.guess*a.weight) })
+	for _, c := range classes {
+		list, err := r.rows.Find(ctx, r.question(c.words, most-len(out)))
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range list {
+			f.Sum = c.guess
+			out = append(out, f)
+		}
+		if len(out) >= most {
+			break
 		}
 	}
-	if len(others) == 0 {
-		return "", true
+	return out, nil
+}
+
+// few returns the rarest terms, which together about mostCounted entries have, and the others, which are common.
+func (r *source) few() (rare, common []unit) {
+	sum := 0
+	for i, u := range r.units {
+		if sum += u.found; sum > mostCounted {
+			return r.units[:i], r.units[i:]
+		}
 	}
-	if len(rare) > 0 && len(others) == 1 {
-		return or(rare...), false
-	}
-	return or(append(rare, and(others...))...), false
+	return r.units, nil
 }
 
 // Newest returns the newest entries.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,9 @@ type rows struct {
 	list  []db.Stored
 	kinds []string
 	asked []db.Question
+
+	found    int64 // how many entries each word is in, as far as Count says; 0: one
+	compared int   // times that Best was asked
 }
 
 func (r *rows) add(kind, body, date string) {
@@ -35,7 +39,7 @@ func (r *rows) add(kind, body, date string) {
 }
 
 func (r *rows) Totals(context.Context) (db.Totals, error) {
-	return db.Totals{Entries: int64(len(r.list)), Bytes: int64(100 * len(r.list)), Newest: r.list[len(r.list)-1].Date}, nil
+	return db.Totals{Entries: max(int64(len(r.list)), 10*r.found), Bytes: int64(100 * len(r.list)), Newest: r.list[len(r.list)-1].Date}, nil
 }
 
 func (r *rows) Find(_ context.Context, q db.Question) (out []db.Found, err error) {
@@ -47,9 +51,14 @@ func (r *rows) Find(_ context.Context, q db.Question) (out []db.Found, err error
 	return out[:min(len(out), q.Most)], nil
 }
 
-func (r *rows) Best(ctx context.Context, q db.Question) ([]db.Found, error) { return r.Find(ctx, q) }
+func (r *rows) Best(ctx context.Context, q db.Question) ([]db.Found, error) {
+	r.compared++
+	return r.Find(ctx, q)
+}
 
-func (r *rows) Count(context.Context, string, int) (int64, int64, error) { return 1, 1, nil }
+func (r *rows) Count(context.Context, string, int) (int64, int64, error) {
+	return max(1, r.found), max(int64(len(r.list)), 10*r.found), nil
+}
 
 func (r *rows) Read(_ context.Context, dates map[db.Key]time.Time) (map[db.Key]db.Stored, error) {
 	out := map[db.Key]db.Stored{}
@@ -157,5 +166,26 @@ func TestRefused(t *testing.T) {
 		if _, err := find.Search(t.Context(), &rows{}, s, nil); !errors.Is(err, layout.ErrInvalid) || len(layout.Hints(err)) == 0 {
 			t.Errorf("%+v: %v, want ErrInvalid with a hint", s, err)
 		}
+	}
+}
+
+// TestCommonWord: for a word that very many entries have, the database need not compare all of them: it is asked for the
+// newest of the first kinds.
+func TestCommonWord(t *testing.T) {
+	t.Parallel()
+	r := &rows{found: 100_000}
+	for i := range 40 {
+		r.add("message", "error "+strconv.Itoa(i), "2026-05-01T00:00:"+strconv.Itoa(10+i)+"Z")
+	}
+	res := search(t, r, index.Search{Text: "error", Query: repo.Query{Limit: repo.N(5)}})
+	if len(res.Hits) != 5 || r.compared > 0 {
+		t.Fatalf("%d hits, and all entries were compared %d times; want 5 and 0", len(res.Hits), r.compared)
+	}
+	first := r.asked[0]
+	if want := "'\ue000oerror'"; !strings.Contains(first.Words, want) || !strings.Contains(first.Words, "'\ue000kmessage'") {
+		t.Errorf("first asked for %q, want messages with %s", first.Words, want)
+	}
+	if first.Most > 1000 {
+		t.Errorf("asked for %d entries", first.Most)
 	}
 }

@@ -106,6 +106,45 @@ func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Res
 	return f.run(ctx)
 }
 
+// Pages answers a search with all hits of its first pages, upTo of them; first is the length of the first page. How many
+// entries are compared depends on how many hits are asked for, and so may their order. So each page has what is left of the
+// hits of a longer search, and no hit comes twice.
+func Pages(ctx context.Context, rows Rows, s index.Search, tapes []int64, first, upTo int) (*Result, error) {
+	s.Query.Limit = &first
+	res, err := Search(ctx, rows, s, tapes)
+	if err != nil {
+		return nil, err
+	}
+	type key struct{ tape, id int64 }
+	seen := map[key]bool{}
+	for n := first; ; {
+		for _, h := range res.Hits {
+			seen[key{h.Session.ID, h.ID}] = true
+		}
+		if n = min(2*n, mostLimit); !res.More || len(res.Hits) >= upTo || len(res.Hits) >= mostLimit {
+			break
+		}
+		s.Query.Limit = &n
+		longer, err := Search(ctx, rows, s, tapes)
+		if err != nil {
+			return nil, err
+		}
+		had := len(res.Hits)
+		for _, h := range longer.Hits {
+			if !seen[key{h.Session.ID, h.ID}] && len(res.Hits) < n {
+				res.Hits = append(res.Hits, h)
+			}
+		}
+		if res.More = longer.More; len(res.Hits) == had {
+			break
+		}
+	}
+	if len(res.Hits) > upTo {
+		res.Hits, res.More = res.Hits[:upTo], true
+	}
+	return res, nil
+}
+
 // finder is one search.
 type finder struct {
 	rows  Rows

@@ -17,12 +17,12 @@ func (f *finder) tryNear(ctx context.Context) (instead string, err error) {
 		if !f.query.Plain(feature.ID) {
 			continue
 		}
-		words, err := f.similar(from, feature.ID, near.Most, parts)
+		list, err := f.similar(from, feature.ID, parts)
 		if err != nil {
 			return "", err
 		}
-		if len(words) > 0 {
-			f.query = f.query.Instead(feature.ID, words)
+		if words := near.Nearest(list, near.Most); len(words) > 0 {
+			f.query = f.query.Instead(feature.ID, words, near.InParts(list))
 			instead = f.query.String()
 		}
 	}
@@ -30,13 +30,23 @@ func (f *finder) tryNear(ctx context.Context) (instead string, err error) {
 }
 
 // similar returns words that are similar to one that no entry has.
-func (f *finder) similar(from *words, word string, most int, parts bool) ([]string, error) {
-	has, err := f.count(from.ctx, quoted(word))
+func (f *finder) similar(from *words, word string, parts bool) ([]near.Word, error) {
+	has, err := f.searched(from.ctx, word)
 	if err != nil || has > 0 {
 		return nil, err
 	}
-	list, err := near.Words(word, from, parts)
-	return near.Nearest(list, most), err
+	return near.Words(word, from, parts)
+}
+
+// searched returns how many of the searched entries have a word. Of a few sessions, it does not count more than it needs
+// to compare words.
+func (f *finder) searched(ctx context.Context, word string) (int, error) {
+	const most = 100
+	if f.tapes == nil {
+		return f.count(ctx, quoted(word))
+	}
+	list, err := f.rows.Find(ctx, db.Question{Words: quoted(word), Tapes: f.tapes, Most: most})
+	return len(list), err
 }
 
 // strictly answers a query that means what it says. If no entry matches, it tries similar words.
@@ -47,16 +57,16 @@ func (f *finder) strictly(ctx context.Context) (*Result, error) {
 	}
 	instead, from := f.query, &words{ctx, f}
 	for _, word := range f.query.Words() {
-		if has, err := f.count(ctx, quoted(word)); err != nil {
+		if has, err := f.searched(ctx, word); err != nil {
 			return nil, err
 		} else if has > 0 {
 			continue
 		}
-		list, err := f.similar(from, word, 1, false)
+		list, err := f.similar(from, word, false)
 		if err != nil || len(list) == 0 {
 			return res, err
 		}
-		instead = instead.Replace(word, list[0])
+		instead = instead.Replace(word, near.Nearest(list, 1)[0])
 	}
 	if instead == f.query {
 		return res, nil
@@ -110,7 +120,7 @@ func (w *words) Count(words []string) ([]int, error) {
 	}
 	out := make([]int, len(words))
 	for _, word := range known {
-		found, err := w.count(w.ctx, quoted(word))
+		found, err := w.searched(w.ctx, word)
 		if err != nil {
 			return nil, err
 		}
