@@ -19,8 +19,10 @@ func logical(t testing.TB, path string) []string {
 	for _, q := range []string{
 		`SELECT 'entry', tape, id, kind, anchor_name, anchor_seq, file_path, line_offset, created_at, summary, byte_offset, byte_length
 			FROM entries ORDER BY tape, id`,
-		`SELECT 'line', t.name, l.doc & 0xffffffff, l.created, l.sign FROM lines l JOIN tapes t ON t.no = l.doc >> 32 ORDER BY 2, 3`,
-		`SELECT 'phase', t.name, p.seq, p.name, p.folder, p.first_id FROM phases p JOIN tapes t ON t.no = p.tape ORDER BY 2, 3`,
+		`SELECT 'line', t.name, l.doc & 0xffffffff, l.created, l.sign, l.summary FROM lines l JOIN tapes t ON t.no = l.doc >> 32 ORDER BY 2, 3`,
+		`SELECT 'label', t.name, b.block & 0x3ffffff, k.kind, k.summary FROM label_blocks b JOIN labels k ON k.no = b.label JOIN tapes t ON t.no = b.block >> 26
+			ORDER BY 2, 3, 4, 5`,
+		`SELECT 'phase', t.name, p.seq, p.name, p.folder, p.first_id, p.last_id FROM phases p JOIN tapes t ON t.no = p.tape ORDER BY 2, 3`,
 		`SELECT 'dates', t.name, (d.block << 10 & 0xffffffff), d.low, d.high, d.undated, d.bytes FROM dates d JOIN tapes t ON t.no = d.block >> 22 ORDER BY 2, 3`,
 		`SELECT 'work', t.name, w.quarter, w.model, w.person, w.turns, w.active, w.input, w.output, w.cache_read, w.cache_write, w.cache_long, w.noted_cost, w.calls, w.failed
 			FROM work w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4, 5`,
@@ -32,6 +34,7 @@ func logical(t testing.TB, path string) []string {
 			FROM tapes t LEFT JOIN tapes p ON p.no = t.parent ORDER BY t.branch`,
 		`SELECT 'strange rows', (SELECT count(*) FROM lines WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM files WHERE tape NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM label_blocks WHERE block >> 26 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM phases WHERE tape NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM work WHERE tape NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM tools WHERE tape NOT IN (SELECT no FROM tapes)),

@@ -136,7 +136,7 @@ func TestNoTextInIndex(t *testing.T) {
 }
 
 // TestQueriesOfOtherPrograms runs the queries in docs/format.md. Each finds something, and none scans
-// the table of entries.
+// a table.
 func TestQueriesOfOtherPrograms(t *testing.T) {
 	t.Parallel()
 	s := testStore(t)
@@ -156,19 +156,25 @@ func TestQueriesOfOtherPrograms(t *testing.T) {
 	if len(queries) != 5 {
 		t.Fatalf("docs/format.md has %d queries, want 5", len(queries))
 	}
-	found := []int{1, 2, 8, 7, 1}
+	// In a workspace with one tape, people leave it out.
+	for _, query := range queries {
+		if strings.Contains(query, " tape = 'main' AND ") {
+			queries = append(queries, strings.ReplaceAll(query, " tape = 'main' AND ", " "))
+		}
+	}
+	found := []int{1, 2, 8, 7, 1, 2, 7}
 	for i, query := range queries {
 		query = strings.TrimSuffix(query, ";")
 		if got := len(rowsOf(t, s.IndexFile(), query)); got != found[i] {
 			t.Errorf("%s\nfinds %d entries, want %d", query, got, found[i])
 		}
 		for _, step := range rowsOf(t, s.IndexFile(), "EXPLAIN QUERY PLAN "+query) {
-			if strings.Contains(step, "SCAN lines") {
-				t.Errorf("%s\nreads every entry: %s", query, step)
+			if strings.Contains(step, "SCAN ") && !strings.Contains(step, "VIRTUAL TABLE INDEX") || strings.Contains(step, "AUTOMATIC") {
+				t.Errorf("%s\nreads every row of a table: %s", query, step)
 			}
 		}
 	}
-	for part, want := range map[string]string{"%then a retry%": "user: a timeout, then a retry", "%take Redis%": "assistant: we take Redis", "%disk%": "io: disk gone"} {
+	for part, want := range map[string]string{"%then a retry%": "user: a timeout, then a retry", "%disk%": "io: disk gone"} {
 		rows := rowsOf(t, s.IndexFile(), "SELECT summary FROM entries WHERE summary LIKE '"+part+"'")
 		if len(rows) != 1 || !strings.HasPrefix(rows[0], want) {
 			t.Errorf("summary LIKE %s finds %q, want %q", part, rows, want)

@@ -70,7 +70,14 @@ func (f *finder) read(ctx context.Context, c *candidate) ([]byte, error) {
 // entry reads an entry from the files of the tape that holds it, because the working tree of a fork does not
 // have its parent's files.
 func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err error) {
-	key := phaseKey{store.TapeOf(c.doc), c.Seq}
+	file, ok := f.files[c.File]
+	if !ok {
+		if file, err = f.db.File(c.File); err != nil {
+			return e, err
+		}
+		f.files[c.File] = file
+	}
+	key := phaseKey{store.TapeOf(c.doc), file.Seq}
 	phase, ok := f.phases[key]
 	if !ok {
 		if phase, err = f.db.Phase(key.tape, key.seq); err != nil {
@@ -78,19 +85,12 @@ func (f *finder) entry(ctx context.Context, c *candidate) (e repo.Entry, err err
 		}
 		f.phases[key] = phase
 	}
-	name, ok := f.names[c.File]
-	if !ok {
-		if name, err = f.db.FileName(c.File); err != nil {
-			return e, err
-		}
-		f.names[c.File] = name
-	}
 	r, err := f.readers.get(ctx, c.holder, f.commits[c.holder.Branch()])
 	if err != nil {
 		return e, err
 	}
-	c.At.Folder, c.At.File = phase.Folder, name
-	if e, err = r.Entry(c.At, phase.Name, c.Seq); err != nil {
+	c.At.Folder, c.At.File = phase.Folder, file.Name
+	if e, err = r.Entry(c.At, phase.Name, file.Seq); err != nil {
 		return e, fmt.Errorf("%w: %w", store.ErrInconsistent, err)
 	}
 	e = r.Attach(e)

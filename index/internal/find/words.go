@@ -17,7 +17,7 @@ import (
 // entry as the caller may see it, and false if the caller may not see it.
 func InIndex(ctx context.Context, db *store.DB, targets []*store.Target, has store.Has, s Search, seen func(repo.Entry) (repo.Entry, bool)) (*Result, error) {
 	f := &finder{db: db, s: s, seen: seen, has: has, byNo: map[int64]store.TapeRow{}, byBranch: make(map[string]*repo.Tape, len(targets)),
-		readers: readers{}, phases: map[phaseKey]store.Phase{}, names: map[int64]string{}, lines: map[int64]store.Line{}, commits: map[string]gitstore.Hash{}}
+		readers: readers{}, phases: map[phaseKey]store.Phase{}, files: map[int64]store.File{}, lines: map[int64]store.Line{}, commits: map[string]gitstore.Hash{}}
 	wanted := map[string]bool{}
 	for _, name := range s.Tapes {
 		wanted[name] = true
@@ -62,7 +62,7 @@ type finder struct {
 
 	readers readers
 	phases  map[phaseKey]store.Phase
-	names   map[int64]string // of files
+	files   map[int64]store.File
 	lines   map[int64]store.Line
 }
 

@@ -25,6 +25,8 @@ type DB struct {
 	listed    bool                   // About was called for several tapes
 	parsed    map[string]parsedAbout // by branch, see About
 	unsettled map[int64]bool         // numbers of tapes, see settle
+	kinds     map[int64]string       // of labels, see kindOf
+	labels    map[labelKey]int64     // their numbers, see labelOf
 	scratch   string                 // folder for temporary files, if the index is being built
 }
 
@@ -42,7 +44,7 @@ func Open(path string, pragmas ...string) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{pool: pool, stmts: map[string]statement{}, unsettled: map[int64]bool{}}
+	d := &DB{pool: pool, stmts: map[string]statement{}, unsettled: map[int64]bool{}, kinds: map[int64]string{}, labels: map[labelKey]int64{}}
 	if d.conn, err = pool.Conn(context.Background()); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
@@ -140,6 +142,8 @@ func (d *DB) within(begin string, f func() error) error {
 		err = d.Script("COMMIT")
 	}
 	if err != nil {
+		clear(d.kinds) // labels may be gone, and others get their numbers
+		clear(d.labels)
 		return errors.Join(err, d.Script("ROLLBACK"))
 	}
 	return nil

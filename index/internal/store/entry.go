@@ -52,7 +52,8 @@ func (w *wordCollector) add(tape int64, e repo.Entry) Line {
 	if relevance.IsSearch(e) {
 		w.mark(relevance.MarkSearch, "")
 	}
-	l := Line{id: e.ID, Kind: e.Kind, summary: summaryOf(e, w.text[:own]), Seq: e.AnchorSeq, At: e.At, Sign: int64(relevance.FoldKey(e.Kind, w.text[:own]))}
+	l := Line{id: e.ID, Kind: e.Kind, seq: e.AnchorSeq, At: e.At, Sign: int64(relevance.FoldKey(e.Kind, w.text[:own]))}
+	l.label, l.summary = summaryOf(e)
 	if at, ok := e.Time(); ok {
 		l.Created, l.dated = at.UnixMicro(), true
 	}
@@ -85,13 +86,13 @@ const (
 	maxAnchorSummary = 16 << 10
 )
 
-// summaryOf describes an entry in a line: who said what, which tools, which event, which kind of error; for
-// an anchor, the summary of the handoff. body is the entry's text.
-func summaryOf(e repo.Entry, body []byte) string {
-	s, most := "", maxSummary
+// summaryOf describes an entry in a line: who speaks, which tools, which event; these are labels, which many entries
+// share. An error and an anchor have a summary of their own: how the message begins, and the summary of the handoff.
+// What a person asks is in the table said.
+func summaryOf(e repo.Entry) (label, own string) {
 	switch e.Kind {
 	case repo.KindMessage:
-		s = e.Role() + ": " + opening(body)
+		label = e.Role()
 	case repo.KindToolCall:
 		var names []string
 		for call := range jsonl.Elements(jsonl.Get(e.Payload, "calls")) {
@@ -99,20 +100,23 @@ func summaryOf(e repo.Entry, body []byte) string {
 				names = append(names, name)
 			}
 		}
-		s = strings.Join(names, ", ")
+		label = strings.Join(names, ", ")
 	case repo.KindEvent:
-		s = jsonl.GetString(e.Payload, "name")
+		label = jsonl.GetString(e.Payload, "name")
 	case repo.KindError:
-		s = jsonl.GetString(e.Payload, "kind") + ": " + opening([]byte(jsonl.GetString(e.Payload, "message")))
+		own = cut(jsonl.GetString(e.Payload, "kind")+": "+opening(jsonl.GetString(e.Payload, "message")), maxSummary)
 	case repo.KindAnchor:
-		s, most = jsonl.GetString(e.Payload, "state", "summary"), maxAnchorSummary
+		own = cut(jsonl.GetString(e.Payload, "state", "summary"), maxAnchorSummary)
 	}
-	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+	return cut(label, maxSummary), own
 }
 
+// cut returns at most the first bytes of a text.
+func cut(s string, most int) string { return strings.ToValidUTF8(s[:min(len(s), most)], "") }
+
 // opening is the beginning of a text, on one line.
-func opening(body []byte) string {
-	return strings.Join(strings.FieldsFunc(string(body[:min(len(body), maxSummary)]), func(r rune) bool {
+func opening(body string) string {
+	return strings.Join(strings.FieldsFunc(body[:min(len(body), maxSummary)], func(r rune) bool {
 		return r == text.Sep || unicode.IsSpace(r)
 	}), " ")
 }

@@ -123,7 +123,11 @@ func (d *DB) Fill(ctx context.Context, tapes []*Target, progress func(entries in
 	if err := d.Script(schema(d.View)); err != nil {
 		return 0, err
 	}
-	return d.CatchUp(ctx, tapes, progress)
+	added, err := d.CatchUp(ctx, tapes, progress)
+	if err == nil {
+		err = d.Script(lateIndexes)
+	}
+	return added, err
 }
 
 // Remove removes an index, if there is one.

@@ -11,14 +11,15 @@ import (
 // Line is what the index has of an entry.
 type Line struct {
 	Kind    string
-	Created int64 // microseconds since 1970; 0 if not dated
-	Seq     int
+	Created int64           // microseconds since 1970; 0 if not dated
 	File    int64           // its number; 0 before the entry is stored
 	At      layout.Position // without folder and file if read from the index
 	Sign    int64
 
 	id      int64
-	summary string
+	seq     int
+	label   string // what its summary has in common with others
+	summary string // of its own
 	dated   bool
 	anchor  string // the name of an anchor
 	note    *activity.Note
@@ -28,13 +29,50 @@ type Line struct {
 func (d *DB) Line(doc int64) (Line, error) {
 	var l Line
 	var created sql.NullInt64
-	ok, err := d.row("SELECT kind, created, seq, file, line, offset, length, sign FROM lines WHERE doc = ?", []any{doc},
-		&l.Kind, &created, &l.Seq, &l.File, &l.At.Line, &l.At.Offset, &l.At.Length, &l.Sign)
+	var label int64
+	ok, err := d.row("SELECT label, created, file, line, offset, length, sign FROM lines WHERE doc = ?", []any{doc},
+		&label, &created, &l.File, &l.At.Line, &l.At.Offset, &l.At.Length, &l.Sign)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: there is no line %d", ErrInconsistent, IDOf(doc))
 	}
+	if err == nil {
+		l.Kind, err = d.kindOf(label)
+	}
 	l.Created = created.Int64
 	return l, err
+}
+
+// kindOf is the kind of entries with a label.
+func (d *DB) kindOf(label int64) (kind string, err error) {
+	if kind, ok := d.kinds[label]; ok {
+		return kind, nil
+	}
+	ok, err := d.row("SELECT kind FROM labels WHERE no = ?", []any{label}, &kind)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: there is no label %d", ErrInconsistent, label)
+	}
+	if err == nil {
+		d.kinds[label] = kind
+	}
+	return kind, err
+}
+
+type labelKey struct{ kind, summary string }
+
+// labelOf is the number of a label. The first entry that has it makes it.
+func (d *DB) labelOf(kind, summary string) (no int64, err error) {
+	key := labelKey{kind, summary}
+	if no, ok := d.labels[key]; ok {
+		return no, nil
+	}
+	ok, err := d.row("SELECT no FROM labels WHERE kind = ? AND summary = ?", []any{kind, summary}, &no)
+	if err == nil && !ok {
+		_, err = d.row("INSERT INTO labels (kind, summary) VALUES (?, ?) RETURNING no", []any{kind, summary}, &no)
+	}
+	if err == nil {
+		d.labels[key] = no
+	}
+	return no, err
 }
 
 // Phase is a phase of a tape.
@@ -49,14 +87,25 @@ func (d *DB) Phase(tape int64, seq int) (p Phase, err error) {
 	return p, err
 }
 
+// putPhase adds a phase of a tape, and ends the one before.
 func (d *DB) putPhase(tape int64, seq int, p Phase) error {
-	return d.exec("INSERT INTO phases (tape, seq, name, folder, first_id) VALUES (?, ?, ?, ?, ?)", tape, seq, p.Name, p.Folder, p.first)
+	const open = 1<<tapeShift - 1
+	if err := d.exec("UPDATE phases SET last_id = ? WHERE tape = ? AND last_id = ?", p.first-1, tape, open); err != nil {
+		return err
+	}
+	return d.exec("INSERT INTO phases (tape, seq, name, folder, first_id, last_id) VALUES (?, ?, ?, ?, ?, ?)", tape, seq, p.Name, p.Folder, p.first, open)
 }
 
-// FileName is the name of a file in the folder of its phase; "" if there is none with this number.
-func (d *DB) FileName(no int64) (name string, err error) {
-	_, err = d.row("SELECT name FROM files WHERE no = ?", []any{no}, &name)
-	return name, err
+// File is a file of a tape.
+type File struct {
+	Seq  int    // of its phase
+	Name string // in the folder of the phase
+}
+
+// File reads a file; the zero value if there is none with this number.
+func (d *DB) File(no int64) (f File, err error) {
+	_, err = d.row("SELECT seq, name FROM files WHERE no = ?", []any{no}, &f.Seq, &f.Name)
+	return f, err
 }
 
 // Dated calls f with each block, from that of the first document to that of the last, in which a document has

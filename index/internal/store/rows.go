@@ -2,11 +2,10 @@ package store
 
 import (
 	"database/sql"
+	"slices"
 	"strings"
-	"time"
 
 	"tape/internal/store/activity"
-	"tape/repo"
 )
 
 // rowWriter writes the lines of one tape, and sums them up.
@@ -21,6 +20,8 @@ type rowWriter struct {
 	bytes    int64
 	newest   sql.NullInt64
 	dates    dateRange
+	labelled int64   // the last block of 64 documents that was added to
+	labels   []int64 // that are in this block
 	session  activity.Session
 	facts    []fact
 	progress func(int64)
@@ -40,18 +41,18 @@ type fileKey struct {
 }
 
 const (
-	lineColumns = 11
+	lineColumns = 9
 	rowsAtOnce  = 50
 )
 
 func insertLines(n int) string {
-	const row = "(?,?,?,?,?,?,?,?,?,?,?)"
-	return "INSERT INTO lines (doc, kind, summary, created, created_at, seq, file, line, offset, length, sign) VALUES " + row + strings.Repeat(","+row, n-1)
+	const row = "(?,?,?,?,?,?,?,?,?)"
+	return "INSERT INTO lines (doc, label, file, line, offset, length, created, sign, summary) VALUES " + row + strings.Repeat(","+row, n-1)
 }
 
 func (w *rowWriter) add(l Line) error {
 	if l.anchor != "" {
-		if err := w.db.putPhase(w.tape, l.Seq, Phase{l.anchor, l.At.Folder, l.id}); err != nil {
+		if err := w.db.putPhase(w.tape, l.seq, Phase{l.anchor, l.At.Folder, l.id}); err != nil {
 			return err
 		}
 	}
@@ -67,14 +68,18 @@ func (w *rowWriter) add(l Line) error {
 	if err := w.date(doc, l); err != nil {
 		return err
 	}
-	var summary, created, createdAt any
+	label, err := w.label(doc, l)
+	if err != nil {
+		return err
+	}
+	var summary, created any
 	if l.summary != "" {
 		summary = l.summary
 	}
 	if l.dated {
-		created, createdAt = l.Created, repo.FormatDate(time.UnixMicro(l.Created))
+		created = l.Created
 	}
-	w.args = append(w.args, doc, l.Kind, summary, created, createdAt, l.Seq, file, l.At.Line, l.At.Offset, l.At.Length, l.Sign)
+	w.args = append(w.args, doc, label, file, l.At.Line, l.At.Offset, l.At.Length, created, l.Sign, summary)
 	if w.added++; w.db.Most > 0 && w.before+w.added > w.db.Most {
 		return ErrTooMany
 	}
@@ -99,11 +104,11 @@ func (w *rowWriter) flush() error {
 }
 
 func (w *rowWriter) file(l Line) (int64, error) {
-	key := fileKey{l.Seq, l.At.File}
+	key := fileKey{l.seq, l.At.File}
 	if no, ok := w.files[key]; ok {
 		return no, nil
 	}
-	args := []any{w.tape, l.Seq, l.At.File}
+	args := []any{w.tape, l.seq, l.At.File}
 	var no int64
 	ok, err := w.db.row("SELECT no FROM files WHERE tape = ? AND seq = ? AND name = ?", args, &no)
 	if err == nil && !ok {
@@ -111,6 +116,20 @@ func (w *rowWriter) file(l Line) (int64, error) {
 	}
 	w.files[key] = no
 	return no, err
+}
+
+// label returns the number of a line's label, and adds the document's block to those that have the label.
+func (w *rowWriter) label(doc int64, l Line) (int64, error) {
+	no, err := w.db.labelOf(l.Kind, l.label)
+	block := doc >> labelShift
+	if block != w.labelled {
+		w.labels, w.labelled = w.labels[:0], block
+	}
+	if err != nil || slices.Contains(w.labels, no) {
+		return no, err
+	}
+	w.labels = append(w.labels, no)
+	return no, w.db.exec("INSERT OR IGNORE INTO label_blocks (label, block) VALUES (?, ?)", no, block)
 }
 
 // date updates the range of dates and the bytes of a block of documents.

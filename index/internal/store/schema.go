@@ -9,7 +9,7 @@ import (
 
 // SchemaVersion changes when the stored data does: the tables, the words of an entry, or the rules for summaries,
 // for what tapes are about and for what was done in them. An index of another version is rebuilt.
-const SchemaVersion = 22<<8 + len(snapshot.Properties)
+const SchemaVersion = 23<<8 + len(snapshot.Properties)
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065
@@ -29,8 +29,13 @@ func schema(v View) string {
 // of SQLite's tokenizers, it folds words most like package text.
 const wordsTable = "CREATE VIRTUAL TABLE entries_fts USING fts5 (text, content = '', detail = none, columnsize = 0, tokenize = 'unicode61 remove_diacritics 2');"
 
+// lateIndexes are made when a new index has its rows: that is twice as fast, and fills the pages. This one is for the
+// view: the program itself finds lines by words and by doc.
+const lateIndexes = "CREATE INDEX lines_created_at ON lines (created_at);"
+
 const (
-	tapeShift = 32 // also in schema.sql
+	tapeShift  = 32 // also in schema.sql
+	labelShift = 6  // also in schema.sql: documents share a row of label_blocks
 	// BlockShift converts documents to blocks: 1024 share a row of the table dates.
 	BlockShift = 10
 )

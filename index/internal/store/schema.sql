@@ -38,9 +38,12 @@ CREATE TABLE phases (
 	name TEXT NOT NULL,
 	folder TEXT NOT NULL,
 	first_id INTEGER NOT NULL,
+	last_id INTEGER NOT NULL, -- 0xffffffff while the phase is open
 	PRIMARY KEY (tape, seq)
 ) WITHOUT ROWID;
+-- These two indexes are for the view.
 CREATE INDEX phases_name ON phases (name);
+CREATE INDEX phases_seq ON phases (seq);
 CREATE TABLE files (
 	no INTEGER PRIMARY KEY,
 	tape INTEGER NOT NULL,
@@ -48,23 +51,34 @@ CREATE TABLE files (
 	name TEXT NOT NULL,
 	UNIQUE (tape, seq, name)
 );
+-- What many entries have in common: the kind and, as summary, the role, the tools or the name of the event.
+CREATE TABLE labels (
+	no INTEGER PRIMARY KEY,
+	kind TEXT NOT NULL,
+	summary TEXT NOT NULL, -- '' if there is none
+	UNIQUE (kind, summary)
+);
 CREATE TABLE lines (
 	doc INTEGER PRIMARY KEY,
-	kind TEXT NOT NULL,
-	summary TEXT,
-	created INTEGER,
-	created_at TEXT, -- created as a text, for the view
-	seq INTEGER NOT NULL,
+	label INTEGER NOT NULL,
 	file INTEGER NOT NULL,
 	line INTEGER NOT NULL,
 	offset INTEGER NOT NULL,
 	length INTEGER NOT NULL,
-	sign INTEGER NOT NULL
+	created INTEGER, -- microseconds since 1970
+	sign INTEGER NOT NULL,
+	summary TEXT, -- of an error or an anchor
+	created_at TEXT GENERATED ALWAYS AS ( -- created as a text, for the view; the remainder is never negative
+		strftime('%Y-%m-%dT%H:%M:%S', (created - (created % 1000000 + 1000000) % 1000000) / 1000000, 'unixepoch')
+		|| '.' || substr((created % 1000000 + 1000000) % 1000000 + 1000000, 2) || '+00:00') VIRTUAL
 );
--- These indexes are for the view: the program itself finds lines by words and by doc.
-CREATE INDEX lines_kind ON lines (kind);
-CREATE INDEX lines_seq ON lines (seq); -- also within one tape, because every index has doc
-CREATE INDEX lines_created_at ON lines (created_at);
+-- In which blocks of 64 documents (doc >> 6) a label is. That is all that the view needs to find the entries of a kind:
+-- an index with a row for each of them would be ten times as large.
+CREATE TABLE label_blocks (
+	label INTEGER NOT NULL,
+	block INTEGER NOT NULL,
+	PRIMARY KEY (label, block)
+) WITHOUT ROWID;
 CREATE TABLE dates (
 	block INTEGER PRIMARY KEY,
 	low INTEGER,
@@ -144,20 +158,27 @@ CREATE INDEX said_at ON said (at);
 
 CREATE VIEW entries AS SELECT
 	lines.doc & 0xffffffff AS id,
-	lines.kind AS kind,
+	labels.kind AS kind,
 	phases.name AS anchor_name,
-	lines.seq AS anchor_seq,
+	phases.seq AS anchor_seq,
 	'anchors/' || phases.folder || '/' || files.name AS file_path,
 	lines.line AS line_offset,
 	lines.created_at AS created_at,
-	lines.summary AS summary,
+	ifnull(lines.summary, nullif(labels.summary, '') || ifnull(': ' || said.text, '')) AS summary,
 	tapes.name AS tape,
 	lines.offset AS byte_offset,
 	lines.length AS byte_length,
 	lines.doc AS rowid
 FROM lines
-	-- The range means the same as the shift, and lets SQLite use lines_seq.
-	JOIN phases ON phases.tape = lines.doc >> 32 AND phases.seq = lines.seq
-		AND lines.doc BETWEEN phases.tape << 32 AND (phases.tape << 32) + 0xffffffff
+	JOIN files ON files.no = +lines.file
+	-- SQLite begins with what the query asks for. From a phase or a label it goes to a range of lines, and likelihood says
+	-- that such a range is short. The plus signs keep it from beginning with files: lines have no index of these.
+	JOIN phases ON phases.tape = +files.tape AND phases.seq = +files.seq
+		AND likelihood(lines.doc >= (phases.tape << 32) + phases.first_id, 0.00001)
+		AND likelihood(lines.doc <= (phases.tape << 32) + phases.last_id, 0.1)
 	JOIN tapes ON tapes.no = phases.tape
-	JOIN files ON files.no = lines.file;
+	JOIN label_blocks ON label_blocks.label = lines.label AND label_blocks.block = lines.doc >> 6
+		AND likelihood(lines.doc >= label_blocks.block << 6, 0.001)
+		AND likelihood(lines.doc <= (label_blocks.block << 6) + 63, 0.1)
+	JOIN labels ON labels.no = label_blocks.label
+	LEFT JOIN said ON said.doc = lines.doc AND NOT said.is_commit;

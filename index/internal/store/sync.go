@@ -265,6 +265,7 @@ func (d *DB) dropTape(no int64) error {
 	first, last := DocOf(no, 0), DocOf(no+1, 0)-1
 	return errors.Join(
 		d.exec("DELETE FROM lines WHERE doc BETWEEN ? AND ?", first, last),
+		d.exec("DELETE FROM label_blocks WHERE label IN (SELECT no FROM labels) AND block BETWEEN ? AND ?", first>>labelShift, last>>labelShift),
 		d.exec("DELETE FROM dates WHERE block BETWEEN ? AND ?", first>>BlockShift, last>>BlockShift),
 		d.exec("DELETE FROM files WHERE tape = ?", no),
 		d.exec("DELETE FROM phases WHERE tape = ?", no),
