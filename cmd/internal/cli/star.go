@@ -101,7 +101,10 @@ func (a *App) runTag(ctx context.Context, name string, tags []string, remove boo
 	}
 	text := "has no tags"
 	if len(facts.Tags) > 0 {
-		text = "has the tags " + strings.Join(facts.Tags, ", ")
+		text = "has the tag " + facts.Tags[0]
+		if len(facts.Tags) > 1 {
+			text = "has the tags " + strings.Join(facts.Tags, ", ")
+		}
 	}
 	return a.Result(labels(t, facts), "tape %s %s", quoted(t.Name()), text)
 }

@@ -45,7 +45,6 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 		}},
 		{"UPDATED", func(t *Tape) string { return display.Briefly(s.Now(), t.Updated) }},
 	}
-	columns = append(columns, labelColumns(s, list)...)
 	agent := TapeColumn{"AGENT", func(t *Tape) string {
 		if w := s.Width(); w > 0 && w < 100 {
 			first, _, _ := strings.Cut(t.Agent, "-")
@@ -82,6 +81,7 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 	if slices.ContainsFunc(list, func(t *Tape) bool { return t.Agent != "" }) {
 		more = slices.Insert(more, BoolInt(everywhere), agent) // in a list of all workspaces, the project says more
 	}
+	more = slices.Insert(more, BoolInt(everywhere), labelColumns(s, list)...)
 	for _, c := range columns {
 		if c.Head != "~TITLE" {
 			left -= cellsOf(c, list) + len("  ")
@@ -94,7 +94,7 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 	longest := cellsOf(label, list)
 	for _, c := range more {
 		title := plenty
-		if c.Head == "PROJECT" || c.Head == "AGENT" {
+		if slices.Contains([]string{"PROJECT", "AGENT", "TAGS", "MARKS"}, c.Head) {
 			title = enough
 		}
 		if constant(c) {
@@ -124,7 +124,9 @@ func labelColumns(s *stdio.Streams, list []*Tape) (columns []TapeColumn) {
 		columns = append(columns, TapeColumn{"MARKS", func(t *Tape) string {
 			brief := make([]string, len(t.Marks))
 			for i, m := range t.Marks {
-				brief[i] = m.Brief()
+				if brief[i] = m.Brief(); i > 0 && s.Width() > 0 && s.Width() < 100 { // failed end, 3×
+					brief[i] = strings.TrimPrefix(brief[i], "failed ")
+				}
 			}
 			return strings.Join(brief, ", ")
 		}})

@@ -14,21 +14,23 @@ import (
 	"tape/internal/sessions/filter"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
 type listArgs struct {
-	Tape   string `json:"tape"`
-	Limit  int    `json:"limit"`
-	Cursor string `json:"cursor"`
+	Tape    string `json:"tape"`
+	Project string `json:"project"`
+	Limit   int    `json:"limit"`
+	Cursor  string `json:"cursor"`
 }
 
 const summaryChars = 200 // of a summary, or another text in a list
 
 // list lists sessions, or the anchors of one session.
 func (s *server) list(ctx context.Context, c call, a listArgs) (string, error) {
-	at := cursor{Of: "tape_list", Tape: a.Tape, From: math.MaxInt64}
+	at := cursor{Of: "tape_list", Tape: a.Tape, Project: a.Project, From: math.MaxInt64}
 	if a.Cursor != "" {
 		var err error
 		if at, err = parseCursor(a.Cursor, at.Of); err != nil {
@@ -45,9 +47,16 @@ func (s *server) list(ctx context.Context, c call, a listArgs) (string, error) {
 // listSessions lists sessions by their beginning, the newest first. That order stays the same while
 // tapes grow.
 func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int) (string, error) {
-	store, err := s.Open(ctx)
+	if at.Project == everyProject {
+		return "", layout.Invalid("name one; tape_search takes *", "a list is of one project")
+	}
+	stores, err := s.stores(ctx, at.Project)
 	if err != nil {
 		return "", err
+	}
+	store, where := stores[0], "the workspace"
+	if at.Project != "" {
+		where = "project " + line(projectOf(store.Dir()), titleChars)
 	}
 	x := index.New(store, &index.Options{Progress: c.progress(ctx, "indexing")})
 	defer x.Close()
@@ -67,11 +76,11 @@ func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int)
 	from := sort.Search(len(list), func(i int) bool {
 		return cmp.Or(cmp.Compare(at.From, began(list[i])), strings.Compare(list[i].Name, at.Last)) > 0
 	})
-	out := newAnswer(usualChars, "%s in the workspace; tape_list tape=NAME lists the anchors of one", display.Count(len(list), "tape", "tapes"))
+	out := newAnswer(usualChars, "%s in %s; tape_list tape=NAME lists the anchors of one", display.Count(len(list), "tape", "tapes"), where)
 	for i, t := range list[from:] {
 		if i == limit || !out.add(sessionLine(t, short[t.Name], t.Name == store.CurrentTape())) {
 			last := list[from+i-1]
-			out.end("next_cursor: %s", cursor{Of: at.Of, From: began(last), Last: last.Name})
+			out.end("next_cursor: %s", cursor{Of: at.Of, Project: at.Project, From: began(last), Last: last.Name})
 			break
 		}
 	}
@@ -112,7 +121,7 @@ func sessionLine(t about.Tape, short string, current bool) string {
 
 // listAnchors lists anchors, the newest first, since that is where work continues.
 func (s *server) listAnchors(ctx context.Context, at cursor, limit int) (string, error) {
-	_, t, err := s.open(ctx, at.Tape)
+	_, t, err := s.openIn(ctx, at.Project, at.Tape)
 	if err != nil {
 		return "", err
 	}
@@ -134,7 +143,7 @@ func (s *server) listAnchors(ctx context.Context, at cursor, limit int) (string,
 			continue
 		}
 		if shown == limit || !out.add(anchorLine(p)) {
-			out.end("next_cursor: %s", cursor{Of: at.Of, Tape: t.Name(), From: int64(p.Seq)})
+			out.end("next_cursor: %s", cursor{Of: at.Of, Tape: t.Name(), Project: at.Project, From: int64(p.Seq)})
 			break
 		}
 		shown++

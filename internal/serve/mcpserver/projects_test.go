@@ -58,6 +58,13 @@ func TestOtherProjects(t *testing.T) {
 	if got := p.ok("tape_read", args{"project": "blog", "tape": "main", "around": "@2"}); !strings.Contains(got, "giraffes") {
 		t.Errorf("it reads %s", got)
 	}
+	if got := p.ok("tape_list", args{"project": "blog"}); !strings.HasPrefix(got, "1 tape in project blog;") || !strings.Contains(got, "giraffes") {
+		t.Errorf("it lists %s", got)
+	}
+	if got := p.ok("tape_list", args{"project": "blog", "tape": "main"}); !strings.Contains(got, "001 session/start") {
+		t.Errorf("it lists %s", got)
+	}
+	p.fails("tape_list", args{"project": "*"}, "a list is of one project", "tape_search takes *")
 	p.ok("tape_context", args{"project": "blog", "tape": "main"})
 	p.ok("tape_info", args{"project": "blog", "tape": "main"})
 	p.fails("tape_read", args{"project": "cellar", "tape": "main"}, `none of the user's projects is called "cellar"`, "the projects are: blog, shop")
@@ -74,6 +81,7 @@ func TestOtherProjects(t *testing.T) {
 	q := connect(t, shop, Options{Open: func(ctx context.Context) (*repo.Store, error) { return repo.Open(ctx, dir, nil) }})
 	q.fails("tape_search", args{"query": "giraffes", "project": "*"}, "somebody else's")
 	q.fails("tape_read", args{"project": "blog", "tape": "main"}, "somebody else's")
+	q.fails("tape_list", args{"project": "blog"}, "somebody else's")
 }
 
 // TestReadTeam: a hit of the team can be read where it was found.

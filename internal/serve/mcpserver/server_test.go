@@ -46,7 +46,7 @@ func TestInitialize(t *testing.T) {
 	if want := []string{"tape_context", "tape_info", "tape_list", "tape_read", "tape_search"}; !slices.Equal(names, want) {
 		t.Errorf("the tools are %v, want %v", names, want)
 	}
-	p.fails("tape_list", args{"limt": 3}, `there is no parameter "limt"`, "hint: there are: cursor, limit, tape")
+	p.fails("tape_list", args{"limt": 3}, `there is no parameter "limt"`, "hint: there are: cursor, limit, project, tape")
 	p.fails("tape_list", args{"limit": "three"}, "limit cannot be a JSON string")
 	if _, err := p.CallTool(t.Context(), &mcp.CallToolParams{Name: "tape_append", Arguments: args{"text": "x"}}); err == nil {
 		t.Error("tape_append can be called without --write")

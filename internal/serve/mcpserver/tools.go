@@ -19,7 +19,8 @@ const (
 
 	propProjects = `"project":{"type":"string","description":"one of the user's other projects, by name; *: all"}`
 
-	listProps = `"tape":{"type":"string","description":"list the anchors of this tape"},"limit":{"type":"integer","default":20,"maximum":100},` + propCursor
+	listProps = `"tape":{"type":"string","description":"list the anchors of this tape"},"limit":{"type":"integer","default":20,"maximum":100},` +
+		propProject + "," + propCursor
 
 	readProps = propTape + `,"around":{"type":"string","description":"entry, as @17"},` +
 		`"after_anchor":{"type":"string","description":"anchor name, 002 or latest"},"from":{"type":"string","description":"entry, as @17"},` +

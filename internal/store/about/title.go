@@ -133,7 +133,7 @@ func injected(text string, typed bool) string {
 var programTexts = []string{
 	"[Request interrupted", "Caveat: The messages below", "This session is being continued from a previous conversation",
 	"# AGENTS.md instructions", "Base directory for this skill:", "[Image: ", "<image name=[", "<image>", "</image>",
-	"Stop hook feedback:",                                                                     // Claude Code
+	"Stop hook feedback:", "Read the output file to retrieve the result: ", "Full transcript available at: ", // Claude Code
 	"Message Type: ",                                                                          // Codex: another agent
 	"I ran the following shell command:", "You have stopped calling tools without finishing.", // Gemini CLI
 	"Continue if you have next steps, or stop and ask for clarification", // opencode

@@ -109,8 +109,9 @@ func Workspaces() ([]string, error) {
 }
 
 // MovedHere returns the workspaces of projects whose directory is gone and may be dir now. Those with the same git
-// remote come first, then those whose directory had the same name. sure is true if the first one's directory has the
-// same remote and is dir itself, moved or renamed: a remote alone can be anybody's.
+// remote come first, then those whose directory had the same name. If nothing speaks for any, the only one is returned.
+// sure is true if the first one's directory has the same remote and is dir itself, moved or renamed: a remote alone can
+// be anybody's.
 func MovedHere(dir string) (found []string, sure bool, err error) {
 	all, err := Workspaces()
 	if err != nil {
@@ -135,6 +136,9 @@ func MovedHere(dir string) (found []string, sure bool, err error) {
 			continue
 		}
 		lists[at] = append(lists[at], ws)
+	}
+	if n := len(lists[3]); n > 1 || len(slices.Concat(lists[:3]...)) > 0 {
+		lists[3] = nil
 	}
 	return slices.Concat(lists[:]...), sure && len(lists[0]) == 1, nil
 }
