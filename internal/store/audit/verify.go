@@ -82,6 +82,9 @@ func Verify(ctx context.Context, s *workspace.Store) (*Report, error) {
 	if err := v.fsck(ctx); err != nil {
 		return nil, fmt.Errorf("verify: %w", err)
 	}
+	if partial := v.s.Git().Partial(layout.DefaultRemote); partial != nil && v.missing {
+		return nil, fmt.Errorf("verify: %w", partial) // what git has not brought is not damaged
+	}
 	v.report.Checked.Commits = v.audit.commits
 	v.report.OK = len(v.report.Problems) == 0
 	return v.report, nil
@@ -92,6 +95,8 @@ type verifier struct {
 	s      *workspace.Store
 	audit  *audit // of all histories
 	report *Report
+
+	missing bool // there are objects that git does not have
 }
 
 // tapes lists tapes and forks, each after its parent.
@@ -145,6 +150,7 @@ func (v *verifier) problem(tape string, err error) {
 	if err == nil {
 		return
 	}
+	v.missing = v.missing || errors.Is(err, gitstore.ErrNotFound) || strings.HasSuffix(err.Error(), ": "+gitstore.ErrNotFound.Error())
 	p := Problem{Tape: tape, Message: err.Error()}
 	if c, ok := errors.AsType[*layout.CorruptError](err); ok {
 		p.File, p.Line, p.Message, p.Fix = v.short(c.File), c.Line, c.Msg, c.Fix

@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/internal/git/gitconfig"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
@@ -30,7 +32,7 @@ type Bring func(ctx context.Context) (gitDir string, done func(), err error)
 // to report; it stops nothing else.
 func Git(ctx context.Context, s *workspace.Store, bring Bring) ([]string, error) {
 	g := &gitMender{s: s, git: s.Git(), files: aside.OfGit(s), bring: bring, refs: map[string]gitstore.Hash{}}
-	for _, step := range []func(context.Context) error{g.kinds, g.heads, g.indexes, g.mirrors, g.packed, g.objects, g.branches, g.logs, g.tags, g.links} {
+	for _, step := range []func(context.Context) error{g.kinds, g.config, g.heads, g.indexes, g.mirrors, g.packed, g.objects, g.branches, g.logs, g.tags, g.links} {
 		if err := step(ctx); err != nil {
 			return g.said, layout.Wrap(err, "repair %s", g.git.GitDir())
 		}
@@ -118,6 +120,36 @@ func (g *gitMender) kinds(context.Context) error {
 	}
 	return nil
 }
+
+// config writes git's configuration again if git cannot read it: what a new workspace has, and the lines that can be read.
+func (g *gitMender) config(context.Context) error {
+	path := g.git.Config().Path()
+	raw, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if _, parseErr := gitconfig.Entries(raw); parseErr == nil && err == nil {
+		return nil
+	}
+	text := []byte(gitconfig.Initial())
+	for line := range bytes.Lines(raw) {
+		if len(text) > maxConfig || bytes.ContainsRune(line, 0) {
+			continue
+		}
+		next := append(slices.Clip(text), append(bytes.TrimRight(line, "\r\n"), '\n')...)
+		if _, err := gitconfig.Entries(next); err == nil {
+			text = next
+		}
+	}
+	if err := g.files.Replace(path, text); err != nil {
+		return err
+	}
+	g.say("%s could not be read: it was made again, with the lines that can be read", path)
+	return nil
+}
+
+// maxConfig is more than any configuration of a workspace has.
+const maxConfig = 64 << 10
 
 // heads writes a HEAD that holds no branch again: the folder of a working tree says whose it is.
 func (g *gitMender) heads(ctx context.Context) error {

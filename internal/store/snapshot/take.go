@@ -101,7 +101,21 @@ func TreeOf(t *workspace.Tape, rec journal.Record, head gitstore.Hash) (wt gitst
 	if errors.Is(err, gitstore.ErrNotFound) {
 		return wt, false, nil
 	}
-	return wt, err == nil && !journal.CheckingOut(rec, head), err
+	return wt, err == nil && !journal.CheckingOut(rec, head) && !notCheckedOut(t, wt, rec), err
+}
+
+// notCheckedOut reports whether the branch has never had files here: git clone --no-checkout leaves neither them nor an
+// index. A partial clone has to check them out, because that brings what they need.
+func notCheckedOut(t *workspace.Tape, wt gitstore.Worktree, rec journal.Record) bool {
+	if rec.Gen != 0 || rec.Head != "" || t.Store().Git().Partial(layout.DefaultRemote) != nil {
+		return false
+	}
+	for _, path := range []string{wt.IndexPath(), filepath.Join(wt.Dir, layout.TapeFile), filepath.Join(wt.Dir, layout.AnchorsDir)} {
+		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+			return false
+		}
+	}
+	return true
 }
 
 // worktreeView starts a snapshot of a working tree. The record must have been read before the files: a later

@@ -88,10 +88,10 @@ func readConfig(path string) (c Config, found bool, err error) {
 		return c, false, nil
 	}
 	if st, statErr := os.Stat(filepath.Dir(path)); err != nil && statErr == nil && !st.IsDir() {
-		return c, true, damagedSettings(filepath.Dir(path), "not a folder")
+		return c, true, displacedSettings(filepath.Dir(path), "not a folder")
 	}
 	if st, statErr := os.Lstat(path); err != nil && statErr == nil && !st.Mode().IsRegular() {
-		return c, true, damagedSettings(path, "not a plain file")
+		return c, true, displacedSettings(path, "not a plain file")
 	}
 	if err != nil {
 		return c, false, fmt.Errorf("read settings: %w", layout.Classify(err))
@@ -100,6 +100,11 @@ func readConfig(path string) (c Config, found bool, err error) {
 		return c, true, damagedSettings(path, "not a JSON object: "+err.Error())
 	}
 	return c, true, c.parseKnown(path)
+}
+
+// displacedSettings is the error for something else in the place of the settings. The hint is a command.
+func displacedSettings(path, msg string) error {
+	return &layout.CorruptError{File: path, Msg: msg, Fix: "mv " + layout.ShellWord(path) + " " + layout.ShellWord(path+".displaced") + ", and then set again what was set: tape config lists the settings"}
 }
 
 func damagedSettings(path, msg string) error {

@@ -22,14 +22,15 @@ import (
 type mirror struct {
 	dir   string
 	url   string
+	o     *workspace.Options
 	store *workspace.Store
 	fresh bool // nothing was fetched into it yet
 }
 
 // openMirror opens the copy. If it is missing, damaged, or of another address, it starts a new one.
-func openMirror(ctx context.Context, cache string, r config.Remote) (*mirror, error) {
-	m := &mirror{dir: filepath.Join(cache, r.Name), url: r.URL}
-	s, err := workspace.Open(ctx, m.dir, nil)
+func openMirror(ctx context.Context, cache string, r config.Remote, o *workspace.Options) (*mirror, error) {
+	m := &mirror{dir: filepath.Join(cache, r.Name), url: r.URL, o: o}
+	s, err := workspace.Open(ctx, m.dir, o)
 	if err == nil {
 		if all, err := remotes.Remotes(ctx, s); err == nil && len(all) == 1 && m.isSame() {
 			m.store = s
@@ -57,7 +58,7 @@ func (m *mirror) recreate(ctx context.Context) error {
 	if err := os.MkdirAll(filepath.Dir(m.dir), 0o700); err != nil {
 		return fmt.Errorf("make the cache: %w", err)
 	}
-	s, err := workspace.Create(m.dir, workspace.DefaultTape, nil)
+	s, err := workspace.Create(m.dir, workspace.DefaultTape, m.o)
 	if err == nil {
 		err = remotes.AddRemote(ctx, s, layout.DefaultRemote, m.url)
 	}

@@ -121,7 +121,7 @@ type job struct {
 
 func (j *job) run(ctx context.Context) error {
 	var err error
-	if j.m, err = openMirror(ctx, j.o.Config.Cache, j.r); err != nil {
+	if j.m, err = openMirror(ctx, j.o.Config.Cache, j.r, &workspace.Options{Warn: func(said string) { j.o.Log.Warn(said, "remote", j.r.Name) }}); err != nil {
 		return err
 	}
 	refused, err := j.m.fetch(ctx)
