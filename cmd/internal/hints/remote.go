@@ -4,7 +4,7 @@ import "strings"
 
 // remoteWords are parts of what git and servers say, and what to do then.
 var remoteWords = []struct{ said, hint string }{
-	{"transport 'file' not allowed", "git's setting protocol.file.allow forbids addresses that are paths; git config --global protocol.file.allow always permits them"},
+	{"transport 'file' not allowed", "git's setting protocol.file.allow, or a variable GIT_ALLOW_PROTOCOL or GIT_PROTOCOL_FROM_USER, forbids addresses that are paths; without such a variable, git config --global protocol.file.allow always permits them"},
 	{"dubious ownership", "the repository there belongs to another user; if you trust it, run the git config command that git names"},
 	{"hash algorithm", "the remote has SHA-256 ids, and tapes have SHA-1: make it anew with git init --bare --object-format=sha1"},
 	{"mismatched algorithms", "the remote has SHA-256 ids, and tapes have SHA-1: make it anew with git init --bare --object-format=sha1"},

@@ -148,7 +148,7 @@ func gitGC(ctx context.Context, r *gitstore.Repo, prune string) error {
 // has commits, within leastWindow and packWindow. After very many commits it counts no further, and
 // returns packWindow.
 func windowFor(ctx context.Context, r *gitstore.Repo) (int, error) {
-	refs, err := r.Refs("refs/heads/")
+	refs, _, err := r.ReadableRefs("refs/heads/") // git gc will report the others
 	if err != nil {
 		return 0, err
 	}

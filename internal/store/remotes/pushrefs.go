@@ -26,7 +26,7 @@ func Under(refs []gitstore.Ref, prefix string) []gitstore.Ref {
 func (p *push) list() error {
 	p.local = nil
 	for _, prefix := range []string{layout.TagPrefix, layout.ArchivePrefix, layout.BranchPrefix, layout.ForkPrefix} {
-		refs, err := p.s.Git().Refs(prefix)
+		refs, _, err := p.s.Git().ReadableRefs(prefix) // what is damaged stops nothing else
 		if err != nil {
 			return err
 		}

@@ -32,7 +32,7 @@ type Bring func(ctx context.Context) (gitDir string, done func(), err error)
 // to report; it stops nothing else.
 func Git(ctx context.Context, s *workspace.Store, bring Bring) ([]string, error) {
 	g := &gitMender{s: s, git: s.Git(), files: aside.OfGit(s), bring: bring, refs: map[string]gitstore.Hash{}}
-	for _, step := range []func(context.Context) error{g.kinds, g.config, g.heads, g.indexes, g.mirrors, g.packed, g.objects, g.branches, g.logs, g.tags, g.links} {
+	for _, step := range []func(context.Context) error{g.kinds, g.config, g.heads, g.indexes, g.mirrors, g.packed, g.objects, g.branches, g.logs, g.tags, g.strangers, g.links} {
 		if err := step(ctx); err != nil {
 			return g.said, layout.Wrap(err, "repair %s", g.git.GitDir())
 		}
@@ -69,6 +69,13 @@ func (g *gitMender) kinds(context.Context) error {
 		}
 		g.say("%s was not a %s", path, map[bool]string{true: "folder", false: "plain file"}[folder])
 		return g.files.Keep(path)
+	}
+	// Git takes no folder without refs for a repository; backups and synchronization leave empty folders out.
+	if _, err := os.Lstat(g.path("refs")); errors.Is(err, fs.ErrNotExist) {
+		if err := g.s.FS().MkdirAll(g.path("refs", "heads")); err != nil {
+			return err
+		}
+		g.say("%s was missing", g.path("refs"))
 	}
 	private := g.s.PrivatePath()
 	for _, name := range []string{"locks", "tmp", "seals", "bookmarks", layout.TornDirName} {
@@ -146,6 +153,29 @@ func (g *gitMender) config(context.Context) error {
 	}
 	g.say("%s could not be read: it was made again, with the lines that can be read", path)
 	return nil
+}
+
+// strangers moves files away that are among the refs and never were any: desktop.ini, copies that programs make which
+// synchronize folders. Git neither fetches nor packs while they are there.
+func (g *gitMender) strangers(context.Context) error {
+	return filepath.WalkDir(g.path("refs"), func(path string, d fs.DirEntry, err error) error {
+		name := filepath.ToSlash(strings.TrimPrefix(path, g.path()+string(filepath.Separator)))
+		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), ".") || strings.HasSuffix(name, ".lock") {
+			return err // git does not look at these
+		}
+		if gitstore.CheckRefName(name) == nil {
+			_, hasLog := os.Lstat(g.path("logs", filepath.FromSlash(name)))
+			_, hasRecord := g.record(name)
+			if _, err := g.git.Ref(name); !errors.Is(err, gitstore.ErrDamagedRef) || hasLog == nil || hasRecord {
+				return nil
+			}
+			if raw, err := os.ReadFile(path); err != nil || len(bytes.Trim(raw, "\x00 \n")) == 0 {
+				return nil //nolint:nilerr // it may have been one; verify reports it
+			}
+		}
+		g.say("%s is not a ref", path)
+		return g.files.Keep(path)
+	})
 }
 
 // maxConfig is more than any configuration of a workspace has.

@@ -141,7 +141,8 @@ func ListPhases(worktree string) ([]layout.Phase, error) {
 	}
 	out := make([]layout.Phase, 0, len(names))
 	for _, name := range names {
-		if seq, _, ok := layout.ParseFolder(name); ok {
+		// Programs that synchronize folders make copies such as "002_work 2" and "002_work (Ada's conflicted copy)".
+		if seq, slug, ok := layout.ParseFolder(name); ok && slug == layout.Slugify(slug, layout.SlugLimit) {
 			out = append(out, layout.Phase{Seq: seq, Folder: name})
 		}
 	}
