@@ -28,7 +28,13 @@ type again struct {
 // the title, star and tags that people gave the tape are kept. Entries that were not imported, which [Result.Own] counts, are only
 // in the archive. It refuses a file that is not the tape's transcript, and a tape that a transcript cannot replace:
 // one that was purged, or that another agent continued.
-func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version string, o Options) (res Result, err error) {
+func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version string, o Options) (Result, error) {
+	return remake(ctx, s, t, path, version, o, OpenFile)
+}
+
+// remake does what [Again] says, with a file that open opens. If that is of a live session, a tape with entries that were
+// not imported stays as it is.
+func remake(ctx context.Context, s *repo.Store, t *repo.Tape, path, version string, o Options, open Opener) (res Result, err error) {
 	var format *record.Format
 	known := map[string]bool{} // keys of the transcript's beginning; the tape must have one of them
 	info, err := identify(ctx, path, func(f *record.Format, src record.Source) error {
@@ -81,8 +87,11 @@ func Again(ctx context.Context, s *repo.Store, t *repo.Tape, path, version strin
 	if elsewhere {
 		return res, layout.Invalid("", "tape %q was continued in another agent, so no single transcript has all of it", t.Name())
 	}
+	if o.live && own > 0 {
+		return res, nil
+	}
 	var failed error
-	batch := NewBatch(s, version, OpenFile, func(r Result, err error) error {
+	batch := NewBatch(s, version, open, func(r Result, err error) error {
 		res, failed = r, err
 		return nil
 	})

@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/forks"
 	"tape/internal/store/join"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
@@ -33,8 +35,8 @@ type Live struct {
 // reads the file from the beginning and adds what the tape lacks.
 //
 // It holds back what may still change: incomplete answers, calls without results. So the tape becomes
-// what one import of the final file would make it, except that prompts that a person takes back later
-// are not hidden.
+// what one import of the final file would make it. If a person takes back what is on the tape already,
+// the tape is made anew, see [Again], unless others have it or it has entries that were not imported.
 //
 // Each call commits what is new; with the commit policy "turn", it also commits before each prompt of a
 // person.
@@ -48,10 +50,32 @@ func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result,
 		return nil, err
 	}
 	res, err := importLive(ctx, s, path, src, o)
+	if err == nil && res.tookBack {
+		err = anew(ctx, s, path, src, o, res)
+	}
 	if o.SessionEnded && err == nil {
 		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // nobody needs it any more
 	}
 	return res, errors.Join(err, closer.Close())
+}
+
+// anew makes the tape of a live session anew, because it has in its context what a person took back.
+func anew(ctx context.Context, s *repo.Store, path string, src record.Source, o Live, res *Result) error {
+	t, err := s.Tape(ctx, res.Tape)
+	if err != nil {
+		return err
+	}
+	remotes, err := t.Distances(ctx)
+	if err != nil || slices.ContainsFunc(remotes, func(r repo.Distance) bool { return r.Shared }) || forks.CheckNoneOpen(ctx, (*workspace.Tape)(t)) != nil {
+		return err
+	}
+	src.Open, src.Idle = !o.SessionEnded, o.TurnEnded
+	open := func(string) (record.Source, io.Closer, error) { return src, io.NopCloser(nil), nil }
+	_, err = remake(ctx, s, t, path, o.Version, Options{Formats: o.Formats, Format: res.Format, live: true}, open)
+	if errors.Is(err, repo.ErrInvalid) { // it stays as it is
+		err = nil
+	}
+	return err
 }
 
 func importLive(ctx context.Context, s *repo.Store, path string, src record.Source, o Live) (*Result, error) {

@@ -296,6 +296,80 @@ func TestContinueTakenBack(t *testing.T) {
 	}
 }
 
+// TestContinueAnew: what a person takes back after it was recorded leaves the context, as if the file had been imported
+// once. A tape with entries of one's own stays as it is.
+func TestContinueAnew(t *testing.T) {
+	claude := func(uuid, parent, role, text string) string {
+		return fmt.Sprintf(`{"parentUuid":%s,"sessionId":"s","cwd":"/w","type":%q,"uuid":%q,"timestamp":"2026-03-01T10:00:01Z","message":{"role":%[2]q,"id":"m%[3]s","stop_reason":"end_turn","content":[{"type":"text","text":%[4]q}]}}`, parent, role, uuid, text)
+	}
+	codex := func(typ, payload string) string {
+		return fmt.Sprintf(`{"timestamp":"2026-03-01T10:00:01Z","type":%q,"payload":%s}`, typ, payload)
+	}
+	codexTurn := func(id string) string {
+		return codex("event_msg", `{"type":"task_started","turn_id":"`+id+`"}`) + "\n" + codex("turn_context", `{"turn_id":"`+id+`","cwd":"/w","model":"x"}`) + "\n" +
+			codex("response_item", `{"type":"message","role":"user","content":[{"type":"input_text","text":"ask `+id+`"}]}`) + "\n" +
+			codex("response_item", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"re `+id+`"}]}`) + "\n" +
+			codex("event_msg", `{"type":"task_complete","turn_id":"`+id+`"}`)
+	}
+	gemini := func(id, typ, text string) string {
+		return fmt.Sprintf(`{"id":%q,"timestamp":"2026-03-01T10:00:01.000Z","type":%q,"content":[{"text":%q}]}`, id, typ, text)
+	}
+	pi := func(id, parent, role, text string) string {
+		return fmt.Sprintf(`{"type":"message","id":%q,"parentId":%s,"timestamp":"2026-03-01T10:00:01.000Z","message":{"role":%q,"content":[{"type":"text","text":%q}]}}`, id, parent, role, text)
+	}
+	for format, parts := range map[string][2][]string{
+		ClaudeCode: {
+			{claude("u1", "null", "user", "one"), claude("a1", `"u1"`, "assistant", "1"), claude("u2", `"a1"`, "user", "wrong"), claude("a2", `"u2"`, "assistant", "2")},
+			{claude("u3", `"a1"`, "user", "two"), claude("a3", `"u3"`, "assistant", "3")},
+		},
+		"codex": {
+			{codex("session_meta", `{"id":"019f0000-0000-7000-8000-00000000000a","cwd":"/w"}`), codexTurn("1"), codexTurn("2")},
+			{codex("event_msg", `{"type":"thread_rolled_back","num_turns":1}`), codexTurn("3")},
+		},
+		"gemini": {
+			{`{"sessionId":"s","projectHash":"h","startTime":"2026-03-01T10:00:00.000Z"}`, gemini("1", "user", "one"), gemini("2", "gemini", "1"), gemini("3", "user", "wrong"), gemini("4", "gemini", "2")},
+			{`{"$rewindTo":"3"}`, gemini("5", "user", "two"), gemini("6", "gemini", "3")},
+		},
+		"pi": {
+			{`{"type":"session","version":3,"id":"p","timestamp":"2026-03-01T10:00:00.000Z","cwd":"/w"}`, pi("a", "null", "user", "one"), pi("b", `"a"`, "assistant", "1"), pi("c", `"b"`, "user", "wrong"), pi("d", `"c"`, "assistant", "2")},
+			{pi("e", `"b"`, "user", "two"), pi("f", `"e"`, "assistant", "3")},
+		},
+	} {
+		before, after := lines(parts[0]...), lines(append(parts[0], parts[1]...)...)
+		path := filepath.Join(t.TempDir(), "s.jsonl")
+		live, own, once := testStore(t), testStore(t), testStore(t)
+		var tape string
+		for i, b := range [][]byte{before, before, after, after} {
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range []*repo.Store{live, own} {
+				res, err := Continue(t.Context(), s, path, Live{Format: format, TurnEnded: true, SessionEnded: i == 3})
+				if err != nil {
+					t.Fatalf("%s: %v", format, err)
+				}
+				tape = res.Tape
+			}
+			if i == 0 {
+				tp, err := own.Tape(t.Context(), tape)
+				if err == nil {
+					_, err = tp.Append(t.Context(), nil, repo.Message("user", "a note of one's own"))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		mustImport(t, once, path, Options{Format: format})
+		if got, want := tapeLines(t, live, tape), tapeLines(t, once, tape); !slices.Equal(got, want) {
+			t.Errorf("%s: recorded live:\n%s\nimported once:\n%s", format, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		if !strings.Contains(strings.Join(tapeLines(t, own, tape), "\n"), "a note of one's own") {
+			t.Errorf("%s: an entry that was not imported is gone", format)
+		}
+	}
+}
+
 // exports returns what opencode would have exported of a session while it grew.
 func exports(t *testing.T, b []byte) (stages []stage) {
 	var doc struct {

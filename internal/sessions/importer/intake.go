@@ -38,14 +38,15 @@ type intake struct {
 	again  *again
 
 	beginning
-	tx      *repo.Tx              // nil while the tape does not exist
-	have    map[[16]byte]int      // numbers of the tape's entries, by key
-	matched map[int]struct{}      // numbers of entries that the file has as well
-	out     map[[16]byte]struct{} // keys of what is left out
-	names   map[string]string     // of forks, by subagent
-	forks   []*openFork           // in the order in which they began
-	held    int                   // bytes of their entries
-	limit   int                   // for held
+	tx        *repo.Tx              // nil while the tape does not exist
+	have      map[[16]byte]int      // numbers of the tape's entries, by key
+	matched   map[int]struct{}      // numbers of entries that the file has as well
+	out       map[[16]byte]struct{} // keys of what is left out
+	inContext map[[16]byte]struct{} // of a live session: keys of users' messages in the tape's context
+	names     map[string]string     // of forks, by subagent
+	forks     []*openFork           // in the order in which they began
+	held      int                   // bytes of their entries
+	limit     int                   // for held
 
 	turn  turn
 	grown int // bytes of entries since the last commit of a turn
@@ -70,7 +71,7 @@ const maxForks = 16 << 20 // bytes
 
 func newIntake(store *repo.Store, bulk *writer.Bulk, f *record.Format, info record.Info, o Options, res *Result) *intake {
 	return &intake{turn: turn{secrets: (*workspace.Store)(store).Config().Scanner}, store: store, bulk: bulk, format: f, info: info, res: res, noSubs: o.NoSubagents, live: o.live, inline: o.Inline, again: o.again, limit: maxForks,
-		have: map[[16]byte]int{}, matched: map[int]struct{}{}, out: map[[16]byte]struct{}{}, names: map[string]string{}}
+		have: map[[16]byte]int{}, matched: map[int]struct{}{}, out: map[[16]byte]struct{}{}, inContext: map[[16]byte]struct{}{}, names: map[string]string{}}
 }
 
 // read reads a file onto the tape. It makes a new tape once the file has all that the tape's opening needs.
@@ -80,6 +81,7 @@ func (in *intake) read(ctx context.Context, src record.Source) (*record.Reading,
 	r.IsCopy = in.findCopies(ctx, src)
 	r.Seen = func(sub, key string) bool { return in.seen(ctx, sub, key) }
 	r.Emit = func(item record.Item) error { return in.add(ctx, item) }
+	r.TookBack = in.takenBack
 	var err error
 	in.unfinished = src.Open
 	if in.openTape(ctx); in.err == nil && (in.tx != nil || in.info.Complete || !src.Open) {
@@ -145,6 +147,9 @@ func (in *intake) loadKeys(ctx context.Context, tape *repo.Tape) error {
 		}
 		for _, key := range has {
 			in.have[keyHash(key)] = in.entries
+			if in.live && tape.Name() == in.res.Tape && e.Role() == "user" && !e.Hidden() {
+				in.inContext[keyHash(key)] = struct{}{}
+			}
 		}
 	}
 	return nil
@@ -163,7 +168,17 @@ func (in *intake) seen(ctx context.Context, sub, key string) bool {
 	if ok {
 		in.matched[entry] = struct{}{}
 	}
+	if strings.HasPrefix(sub, record.BranchPrefix) {
+		in.takenBack(key)
+	}
 	return ok
+}
+
+// takenBack notes that a person took back an entry that the tape may have in its context.
+func (in *intake) takenBack(key string) {
+	if _, ok := in.inContext[keyHash(key)]; ok {
+		in.res.tookBack = true
+	}
 }
 
 // forkName returns the name of a subagent's fork, with a number if a tape, an open fork or another subagent has the

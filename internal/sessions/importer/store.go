@@ -51,6 +51,7 @@ type Result struct {
 	Empty     bool     // nobody says anything in it, so it is no session; nothing was imported
 	Archived  string   // by Again: the ref of the former history
 	Own       int      // by Again: entries of the former history that were not imported
+	tookBack  bool     // a person took back what is in the context of a live session's tape
 	record.Stats
 }
 

@@ -290,6 +290,19 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestGeminiUsage: cached tokens are a part of the input, however much the model thought; what tools gave it is input, too.
+func TestGeminiUsage(t *testing.T) {
+	for format, usage := range map[string]string{
+		"gemini": `{"input_tokens":100,"cached_input_tokens":40,"output_tokens":10,"reasoning_output_tokens":60,"tool_tokens":7,"total_tokens":177}`,
+		"qwen":   `{"input_tokens":107,"cached_input_tokens":40,"output_tokens":10,"reasoning_output_tokens":60,"total_tokens":177}`,
+	} {
+		e := layout.Entry{Kind: layout.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":` + usage + `}}`), Meta: []byte(`{"source":{"format":"` + format + `"}}`)}
+		if u, _ := UsageOf(e); u.Input != 67 || u.CacheRead != 40 || u.Output != 70 {
+			t.Errorf("%s: input %d, cached %d, output %d; want 67, 40, 70", format, u.Input, u.CacheRead, u.Output)
+		}
+	}
+}
+
 // TestLongGivenTitle: a title that an agent gave is as short as others.
 func TestLongGivenTitle(t *testing.T) {
 	got := tapeOf(entries(said("why?"), [3]string{"event", `{"name":"ai-title","data":{"aiTitle":"` + strings.Repeat("long ", 100) + `\nmore"}}`, `{"source":{"format":"claude-code"}}`}))

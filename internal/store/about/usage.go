@@ -54,9 +54,15 @@ func readUsage(usage json.RawMessage, format string) Usage {
 	}
 	total, hasTotal := number("total_tokens")
 	_, withoutCache := number("cache_read_input_tokens") // input does not count cached tokens
+	// In Gemini's form, input counts cached tokens, and the total also what the model thought and what tools gave it
+	// (junhoyeo/tokscale#531).
+	ofGemini := format == "gemini" || format == "qwen"
+	if tools, _ := number("tool_tokens"); ofGemini && hasTotal && total >= input+output+reasoning+tools {
+		input += tools
+	}
 	fresh := input
 	switch {
-	case withoutCache, format == "opencode", hasTotal && cached+written > 0 && total >= input+cached+written+output:
+	case withoutCache, format == "opencode", !ofGemini && hasTotal && cached+written > 0 && total >= input+cached+written+output:
 		input += cached + written
 	default:
 		fresh = max(0, input-cached-written)

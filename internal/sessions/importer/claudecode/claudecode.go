@@ -140,6 +140,9 @@ func (c *reader) fresh(s *source, key string) bool {
 	stored := c.r.Seen(s.fork, key)
 	if stored {
 		c.r.Skipped(s.date)
+		if s.hidden {
+			c.r.WasTakenBack(key)
+		}
 	}
 	return !stored
 }

@@ -86,6 +86,9 @@ func (c *scan) fits() bool {
 	}
 	for i := range c.recs[1:] {
 		r := &c.recs[1+i]
+		if r.kind == kindRewound {
+			return false
+		}
 		if r.is(flagNoID) {
 			continue
 		}

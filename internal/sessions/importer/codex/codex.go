@@ -159,7 +159,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		c.restoreState(record.State(r.From.State))
 	}
 	var err error
-	if c.rolledBack, err = findRolledBack(ctx, r.Source); err != nil {
+	if c.rolledBack, err = findRolledBack(ctx, r); err != nil {
 		return err
 	}
 	err = record.Each(ctx, r.Source, isRecord, nil, c)

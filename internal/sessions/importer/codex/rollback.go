@@ -13,15 +13,19 @@ import (
 
 const rollbackEvent = "thread_rolled_back"
 
-// findRolledBack returns the parts of a session that were taken back.
-func findRolledBack(ctx context.Context, src record.Source) (record.TakenBack, error) {
-	if has, err := src.Mentions(`"` + rollbackEvent + `"`); !has || err != nil {
+// findRolledBack returns the parts of a session that were taken back. The turns before the place where reading begins are
+// not known.
+func findRolledBack(ctx context.Context, r *record.Reading) (record.TakenBack, error) {
+	switch has, err := r.Mentions(`"` + rollbackEvent + `"`); {
+	case !has || err != nil:
 		return nil, err
+	case r.From != nil:
+		return nil, record.ErrNotRestartable
 	}
 	var out record.TakenBack
 	var turns []int64 // where each turn begins that was not taken back
 	opened := int64(-1)
-	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
+	err := record.Scan(ctx, r.Source, isRecord, nil, func(at record.Span, raw []byte) bool {
 		it := parse(raw)
 		switch {
 		case it.kind == rollbackEvent:

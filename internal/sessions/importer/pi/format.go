@@ -24,10 +24,13 @@ var Format = record.Format{
 	Head: func(head []byte) record.Likeness {
 		return record.Likely.If(record.ContainsAll(head, `{"type":"session"`, `"timestamp"`, `"cwd"`))
 	},
-	Path: func(path, _ string) bool { return strings.Contains(path, "/.pi/") },
+	Path: func(path, _ string) bool { return strings.Contains(path, "/.pi/") || strings.Contains(path, "/.omp/") },
 	Files: record.Files{
-		Ext:     ".jsonl",
-		Folders: func(user record.Where) []string { return []string{sessions(user)} },
+		Ext: ".jsonl",
+		// omp (oh-my-pi) is made from pi, and writes the same format.
+		Folders: func(user record.Where) []string {
+			return []string{sessions(user), filepath.Join(user.Home, ".omp", "agent", "sessions")}
+		},
 	},
 	Writer: &writer,
 	Resume: &record.Resume{

@@ -65,6 +65,10 @@ func (p *reader) Record(_ record.Span, raw []byte) {
 			state = record.With(state, "kept", record.NewObject(64).Raw("first", first).Done())
 		}
 		e.Put(record.Anchor(key, e.date, "compaction", state))
+	case "title": // of omp: a line with a place of its own before the header (junhoyeo/tokscale#807)
+		if title := jsonl.GetString(raw, "title"); title != "" {
+			e.Put(record.Event(key, e.date, "tape.title", record.NewObject(64).Str("title", title).Done()))
+		}
 	case "session_info":
 		data := record.NewObject(64).Raw("title", jsonl.Get(raw, "name"))
 		e.Put(record.Event(key, e.date, "tape.title", data.Done()))

@@ -1,11 +1,14 @@
 package pi_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/pi"
+	"tape/internal/sessions/importer/record"
 )
 
 var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
@@ -60,5 +63,21 @@ func TestForkedFrom(t *testing.T) {
 	info, err := imp.Describe(t.Context(), pi.Format.Name, formattest.Source("x.jsonl", formattest.Lines(sample...)))
 	if want := `{"cwd":"/w","forked_from":"p-0"}`; err != nil || info.Session != "p-1" || string(info.State) != want {
 		t.Errorf("%s %s, %v; want %s", info.Session, info.State, err, want)
+	}
+}
+
+// TestOmp: omp writes the session's title in a line before the header (junhoyeo/tokscale#802).
+func TestOmp(t *testing.T) {
+	lines := append([]string{`{"type":"title","v":1,"title":"Files","pad":"    "}`}, sample[:3]...)
+	items, _ := imp.Items(t, pi.Format.Name, "x.jsonl", formattest.Lines(lines...), formattest.Seen{})
+	if got := formattest.Show(items); !strings.HasPrefix(got, `event {"name":"tape.title","data":{"title":"Files"}}`) {
+		t.Errorf("the title is missing in %s", got)
+	}
+	if format, ok := imp.Detect("x.jsonl", formattest.Lines(lines...)); !ok || format != pi.Format.Name {
+		t.Errorf("the file is read as %q", format)
+	}
+	user := record.Where{Home: "/h", Getenv: func(string) string { return "" }}
+	if !slices.Contains(pi.Format.Files.Folders(user), "/h/.omp/agent/sessions") {
+		t.Errorf("sessions are looked for in %v", pi.Format.Files.Folders(user))
 	}
 }

@@ -145,6 +145,9 @@ func (t *Conversation) Put(p Entry) {
 	}
 	if t.Has(p.Keys[0]) {
 		t.Skipped(p.Date)
+		if t.Hidden {
+			t.WasTakenBack(p.Keys[0])
+		}
 		return
 	}
 	p.Hidden = t.Hidden

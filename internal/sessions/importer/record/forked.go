@@ -45,6 +45,9 @@ func (f *Forked) End() {
 // Damaged emits the event for a line that cannot be read.
 func (f *Forked) Damaged(at Span, reason string) { f.In("").Damaged(at, reason) }
 
+// BranchPrefix is the beginning of the names of forks with what a person took back.
+const BranchPrefix = "branch-"
+
 // Branches tells apart the branches of records that form a tree. The session is the path from the root to
 // the last record. The records beside that path were abandoned.
 type Branches struct {
@@ -82,7 +85,7 @@ func (b *Branches) Of(id string) string {
 		return ""
 	}
 	if b.names[id] == "" {
-		b.names[id] = "branch-" + id
+		b.names[id] = BranchPrefix + id
 		if name := b.names[b.parents[id]]; name != "" {
 			b.names[id] = name
 		}

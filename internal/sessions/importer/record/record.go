@@ -150,10 +150,12 @@ type Reading struct {
 	// IsCopy reports whether an entry with a key is from the history of another session, with which this one begins; nil:
 	// that is not known.
 	IsCopy func(key string) bool
-	Own    string   // set if the session began with the history of another one: the date of its own beginning
-	Err    error    // the first error; nothing is emitted after it
-	From   *Restart // where an earlier reading stopped; nil: read from the beginning
-	Last   *Restart // where a later reading can begin; nil: only at the beginning
+	// TookBack is told of entries that the tape has and that a person took back; nil: nobody asks.
+	TookBack func(key string)
+	Own      string   // set if the session began with the history of another one: the date of its own beginning
+	Err      error    // the first error; nothing is emitted after it
+	From     *Restart // where an earlier reading stopped; nil: read from the beginning
+	Last     *Restart // where a later reading can begin; nil: only at the beginning
 }
 
 // Fail keeps the first error.
@@ -235,6 +237,13 @@ func named(name, member string, v []byte) []byte {
 
 // Skipped notes the date of an entry that is left out because the tape has it.
 func (r *Reading) Skipped(date string) { r.Date = cmp.Or(date, r.Date) }
+
+// WasTakenBack notes that a person took back an entry that the tape has.
+func (r *Reading) WasTakenBack(key string) {
+	if r.TookBack != nil {
+		r.TookBack(key)
+	}
+}
 
 // Enough reports whether the reading has failed.
 func (r *Reading) Enough() bool { return r.Err != nil }

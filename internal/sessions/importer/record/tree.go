@@ -100,8 +100,8 @@ func (t *tree) reversed(list []int) []int {
 // branchName returns a valid name of a fork for any id.
 func branchName(id string) string {
 	if IsUUID(id) {
-		return "branch-" + id
+		return BranchPrefix + id
 	}
 	sum := SumOf(id)
-	return "branch-" + hex.EncodeToString(sum[:])
+	return BranchPrefix + hex.EncodeToString(sum[:])
 }
