@@ -119,7 +119,8 @@ func (c *scan) markChain() {
 	}
 }
 
-// markAbandoned marks prompts that the user took back, and all that follows from them.
+// markAbandoned marks prompts that the user took back, and all that follows from them. A prompt without a uuid is on no
+// branch.
 func (c *scan) markAbandoned(order []int32) {
 	for _, i := range order {
 		r := &c.recs[i]
@@ -128,7 +129,7 @@ func (c *scan) markAbandoned(order []int32) {
 		}
 		if p := c.parentOf(int(i)); p >= 0 && c.recs[p].is(flagAbandoned) {
 			r.flags |= flagAbandoned
-		} else if r.is(flagPrompt) && r.tape == 0 && !r.is(flagDuplicate) {
+		} else if r.is(flagPrompt) && r.tape == 0 && !r.is(flagDuplicate|flagNoID) {
 			r.flags |= flagAbandoned
 		}
 	}

@@ -108,6 +108,15 @@ func TestNoParents(t *testing.T) {
 	}, spoken("user", `"one"`), spoken("assistant", `"1"`), spoken("user", `"two"`), spoken("user", `"three"`))
 }
 
+// TestNoUuids: lines without a uuid are in their order, and none was taken back.
+func TestNoUuids(t *testing.T) {
+	line := func(typ, content string) string {
+		return `{"type":"` + typ + `","sessionId":"s-1","timestamp":"2026-03-01T10:00:00Z","message":{"role":"` + typ + `","content":` + content + `}}`
+	}
+	wantMessages(t, []string{line("user", `"one"`), line("assistant", `"1"`), line("user", `"one"`), line("assistant", `"2"`), line("user", `"three"`)},
+		spoken("user", `"one"`), spoken("assistant", `"1"`), spoken("user", `"one"`), spoken("assistant", `"2"`), spoken("user", `"three"`))
+}
+
 // TestUuidAgain: a line whose uuid came before, with another text, is another entry (anthropics/claude-code#24304).
 func TestUuidAgain(t *testing.T) {
 	wantMessages(t, []string{

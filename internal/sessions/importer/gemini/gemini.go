@@ -28,11 +28,21 @@ type reader struct {
 	done    record.Counter             // keys of this pass
 	last    string                     // the date of the last message
 	lastAt  string                     // the same at the last mark
+	session string                     // its id, if that can be the name of a folder
 }
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
 	g := &reader{Conversation: record.Conversation{Reading: r}}
+	whole := r.Source
+	whole.Start = record.Span{}
+	var info record.Info
+	if err := Describe(ctx, whole, &info); err != nil {
+		return err
+	}
+	if info.Agent == "" && record.IsUUID(info.Session) {
+		g.session = info.Session
+	}
 	header := record.NewObject(256)
 	field := func(name string, raw []byte) { header.Raw(name, raw) }
 	if r.From != nil {

@@ -1,13 +1,17 @@
 package gemini_test
 
 import (
+	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/gemini"
+	"tape/internal/sessions/importer/record"
 )
 
 var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
@@ -81,5 +85,42 @@ func FuzzGemini(f *testing.F) { imp.Fuzz(f, gemini.Format.Name, geminiSample) }
 func TestDetected(t *testing.T) {
 	if got, ok := imp.Detect("x", formattest.Lines(geminiSample...)); !ok || got != gemini.Format.Name {
 		t.Errorf("taken for %q, want %q", got, gemini.Format.Name)
+	}
+}
+
+// TestKeptOutput: the whole of a result is read from the session's own folder, whatever path the transcript gives.
+func TestKeptOutput(t *testing.T) {
+	const id, other = "9e1a0000-0000-4000-8000-000000000001", "9e1a0000-0000-4000-8000-000000000002"
+	dir := t.TempDir()
+	for name, text := range map[string]string{"tool-outputs/session-" + id + "/ls_1.txt": "the whole", "tool-outputs/session-" + other + "/ls_2.txt": "of another session", "secret.txt": "secret"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range []struct{ session, named, want string }{
+		{id, "/home/dev/.gemini/tmp/shop/tool-outputs/session-" + id + "/ls_1.txt", "the whole"},
+		{id, "/elsewhere/ls_1.txt", "the whole"},
+		{id, "/home/dev/.gemini/tmp/shop/tool-outputs/session-" + other + "/ls_2.txt", ""},
+		{id, "../../secret.txt", ""},
+		{"../..", "secret.txt", ""},
+	} {
+		data := formattest.Lines(`{"sessionId":"`+x.session+`","projectHash":"ff","startTime":"2026-01-01T00:00:00.000Z"}`,
+			`{"id":"1","timestamp":"2026-01-01T00:00:01.000Z","type":"user","content":[{"text":"list"}]}`,
+			`{"id":"2","timestamp":"2026-01-01T00:00:02.000Z","type":"gemini","content":"","model":"g","toolCalls":[{"id":"t1","name":"ls","args":{},"status":"success","result":[{"functionResponse":{"id":"t1","name":"ls","response":{"output":"Output too large. Showing first 2 and last 2 characters. For full output see: `+x.named+`\nab\n\n... [9 characters omitted] ...\n\nyz"}}}]}]}`)
+		src := record.Source{Name: filepath.Join(dir, "chats", "session-1.jsonl"), R: bytes.NewReader(data), Size: int64(len(data))}
+		got := ""
+		_, err := importer.Read(t.Context(), &gemini.Format, src, func(string, string) bool { return false }, func(it record.Item) error {
+			for _, w := range it.Whole {
+				got += string(w)
+			}
+			return nil
+		})
+		if err != nil || got != x.want {
+			t.Errorf("session %s names %s: %q, want %q (%v)", x.session, x.named, got, x.want, err)
+		}
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -171,8 +173,24 @@ func (m *message) result(key, id string, c []byte) {
 	if m.first(r.Key) {
 		m.noteID("result", id)
 		r.Content = response(result)
+		r.Whole = m.kept(r.Content)
 		m.Result(r, extra)
 	}
+}
+
+// kept returns the whole text of a result that was too large for the model: the program keeps it in the project's folder,
+// in tool-outputs/session-ID (saveTruncatedToolOutput in google-gemini/gemini-cli).
+func (g *reader) kept(content []byte) []byte {
+	const too, before = "Output too large.", "For full output see:"
+	text := record.Text(content)
+	start, _, _ := strings.Cut(text[:min(len(text), 8<<10)], "\n... ")
+	_, named, found := strings.Cut(start, before)
+	named, _, _ = strings.Cut(named, "\n")
+	chats := filepath.Dir(g.Name)
+	if !found || !strings.Contains(start[:min(len(start), 100)], too) || g.session == "" || filepath.Base(chats) != "chats" {
+		return nil
+	}
+	return g.Kept(filepath.Dir(chats), "tool-outputs/session-"+g.session, named)
 }
 
 // response returns a result without its wrapping.
