@@ -7,6 +7,7 @@ import (
 
 	"tape/internal/sessions/importer/acp"
 	"tape/internal/sessions/importer/amp"
+	"tape/internal/sessions/importer/antigravity"
 	"tape/internal/sessions/importer/bub"
 	"tape/internal/sessions/importer/chatgpt"
 	"tape/internal/sessions/importer/claudeai"
@@ -23,6 +24,7 @@ import (
 	"tape/internal/sessions/importer/goose"
 	"tape/internal/sessions/importer/hermes"
 	"tape/internal/sessions/importer/kimi"
+	"tape/internal/sessions/importer/kiro"
 	"tape/internal/sessions/importer/openai"
 	"tape/internal/sessions/importer/opencode"
 	"tape/internal/sessions/importer/openhands"
@@ -44,6 +46,7 @@ func All() Formats {
 		&acp.Format,
 		&acp.Grok,
 		&amp.Format,
+		&antigravity.Format,
 		&bub.Format,
 		&chatgpt.Format,
 		&claudeai.Format,
@@ -59,6 +62,8 @@ func All() Formats {
 		&gemini.Format,
 		&hermes.Format,
 		&kimi.Format,
+		&kiro.Chat,
+		&kiro.Format,
 		&goose.Format,
 		&openai.Format,
 		&opencode.Format,

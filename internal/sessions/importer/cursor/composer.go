@@ -37,15 +37,8 @@ func databases(user record.Where) (out []record.DatabaseFile) {
 
 // hasTranscript reports whether the agent keeps a transcript of a session, in the home directory that the database is in.
 func hasTranscript(path, id string) bool {
-	for dir, above := path, filepath.Dir(path); dir != above; dir, above = above, filepath.Dir(above) {
-		place := filepath.Join(above, ".cursor", "projects", "*", transcripts)
-		for _, file := range []string{id + ".jsonl", filepath.Join(id, id+".jsonl")} {
-			if found, _ := filepath.Glob(filepath.Join(place, file)); record.IsUUID(id) && len(found) > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	place := filepath.Join(".cursor", "projects", "*", transcripts)
+	return record.IsUUID(id) && (record.FolderAboveHas(path, filepath.Join(place, id+".jsonl")) || record.FolderAboveHas(path, filepath.Join(place, id, id+".jsonl")))
 }
 
 // sessions lists the composers that have a bubble, those of subagents after the others.

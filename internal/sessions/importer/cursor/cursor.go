@@ -82,7 +82,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	}
 	var added []string
 	c.PutPerson(content, record.Blocks{Key: key, Text: func(text []byte) []byte {
-		said, more := query(record.Text(text))
+		said, more := record.Within(record.Text(text), "user_query")
 		if more != "" {
 			added = append(added, more)
 		}
@@ -94,16 +94,6 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	if added != nil {
 		c.Put(record.Event(key+"/context", "", "context", record.NewObject(256).Str("text", strings.Join(added, "\n\n")).Done()))
 	}
-}
-
-// query takes what a person said out of the element that Cursor puts around it. more is what Cursor adds.
-func query(text string) (said, more string) {
-	const begin, end = "<user_query>", "</user_query>"
-	from, to := strings.Index(text, begin), strings.LastIndex(text, end)
-	if from < 0 || to < from {
-		return text, ""
-	}
-	return strings.TrimSpace(text[from+len(begin) : to]), strings.TrimSpace(text[:from] + text[to+len(end):])
 }
 
 // Describe tells the session by its file's name, or by the facts of a composer.

@@ -2,6 +2,7 @@ package record
 
 import (
 	"cmp"
+	"strings"
 
 	"tape/internal/text/jsonl"
 )
@@ -95,4 +96,15 @@ func (t *Conversation) PutAnswer(content []byte, b Blocks) {
 			put(Event(key, b.Date, "part."+typ, NewObject(len(block)).Rest(block, "type").Done()))
 		}
 	})
+}
+
+// Within takes what a person said out of the element that a program puts around it. more is what the program adds. Of a
+// text without such an element, all is said.
+func Within(text, element string) (said, more string) {
+	begin, end := "<"+element+">", "</"+element+">"
+	from, to := strings.Index(text, begin), strings.LastIndex(text, end)
+	if from < 0 || to < from {
+		return text, ""
+	}
+	return strings.TrimSpace(text[from+len(begin) : to]), strings.TrimSpace(text[:from] + text[to+len(end):])
 }

@@ -143,6 +143,16 @@ type Resume struct {
 	Has func(user Where, id, here string) (dir string)
 }
 
+// FolderAboveHas reports whether a folder that a file is in has a file with a name below it; the name is a pattern.
+func FolderAboveHas(file, name string) bool {
+	for dir, above := file, filepath.Dir(file); dir != above; dir, above = above, filepath.Dir(above) {
+		if found, _ := filepath.Glob(filepath.Join(above, name)); len(found) > 0 { // the pattern is valid
+			return true
+		}
+	}
+	return false
+}
+
 // FileContains reports whether a file contains a text; false if the file cannot be read.
 func FileContains(file, text string) bool {
 	if st, err := os.Stat(file); err != nil || !st.Mode().IsRegular() {
