@@ -47,14 +47,14 @@ func newSearchCmd(a *App) *cobra.Command {
 		Long: `Search the text of entries: messages, tool names, arguments, results, error messages, names
 and summaries of anchors.
 
-An entry is found if it has any word of the query: the more of them, and the rarer, the better.
-Words such as "the" and "why" do not count unless there are no others, so a question can be
-asked as it comes to mind. A word that no entry has counts as up to three similar words, and
-tape says so; an identifier, a path and a run of Chinese also count by their parts. With
---all-words an entry needs all words; quotes, a dash and OR mean what they say, and one word
-alone finds only that word. In a question (it begins with a word such as why or how, or ends
-with ?) quotes, dashes and flags of other programs belong to what is asked. Hits come session by session, three of each, the session with
-the best three first; messages rank above tool output, new entries above old ones.
+An entry is found if it has any word of the query: the more of them, and the rarer, the higher it
+comes; words such as "the" and "why" do not count unless there are no others. A word that no entry
+has counts as up to three similar ones, and tape says so; an identifier, a path and a run of Chinese
+also count by their parts. Quotes, -word, OR, timeo*, --all-words and --exact mean what they say, and
+so does one word alone if some entry has it; in a question (it begins with a word such as why or how,
+or ends with ?) they are only part of what is asked. Messages rank above calls and output, and new
+entries above old ones. Hits come session by session, with forks and subagents, the session with the
+best three hits first; three of each are shown.
 
   why did the install fail   entries with install or fail; best those with both
   conecton pool             connection, as no entry has conecton
