@@ -250,7 +250,7 @@ func (runs searchRuns) show(ctx context.Context, res *index.Result, project stri
 	if project != "" {
 		how = "tape_read project=PROJECT around=@id"
 	}
-	head := fmt.Sprintf("%s of %s matches, the best session first; %s shows one with what is around it", display.Count(len(res.Hits), "hit", "hits"), matches, how)
+	head := fmt.Sprintf("%s of %s matches, the best session first; %s shows one with what is around it; tape=NAME searches one session alone", display.Count(len(res.Hits), "hit", "hits"), matches, how)
 	if res.Instead != "" {
 		head += "\nnothing has these words; these are hits for: " + display.Line(res.Instead)
 	}
