@@ -21,6 +21,9 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 	if len(head) == 0 {
 		return nil
 	}
+	if f := l.ofText(head); f != nil {
+		return f
+	}
 	hinted := l.byPath(name)
 	if hinted != nil && hinted.Named != nil && hinted.Named(head) {
 		return hinted
@@ -50,6 +53,16 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 		best = hinted
 	}
 	return best
+}
+
+// ofText returns the format of a file that is no JSON, or nil.
+func (l Formats) ofText(head []byte) *record.Format {
+	for _, f := range l {
+		if f.Text && f.Head(head) == record.Surely {
+			return f
+		}
+	}
+	return nil
 }
 
 // isCompanion reports whether a file, which is in no format, is one that an agent keeps beside its transcripts.

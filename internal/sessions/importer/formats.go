@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/acp"
+	"tape/internal/sessions/importer/aider"
 	"tape/internal/sessions/importer/amp"
 	"tape/internal/sessions/importer/antigravity"
 	"tape/internal/sessions/importer/bub"
@@ -45,6 +46,7 @@ func All() Formats {
 	return Formats{
 		&acp.Format,
 		&acp.Grok,
+		&aider.Format,
 		&amp.Format,
 		&antigravity.Format,
 		&bub.Format,

@@ -32,7 +32,7 @@ var Format = record.Format{
 		return record.Surely.If(isEvent(m) || isBase(m))
 	},
 	Head: func(head []byte) record.Likeness {
-		return record.Surely.If((head[0] == '[' || record.ContainsAll(head, `"items"`)) && record.ContainsAll(head, `"kind"`, `Event"`, `"llm_message"`, `"timestamp"`) ||
+		return record.Surely.If((head[0] == '[' || head[0] == '{' && record.ContainsAll(head, `"items"`)) && record.ContainsAll(head, `"kind"`, `Event"`, `"llm_message"`, `"timestamp"`) ||
 			head[0] == '{' && record.ContainsAll(head, `"agent"`, `"llm"`, `"usage_id"`) && jsonl.Get(head, "id") != nil)
 	},
 	Path: func(path, _ string) bool { return strings.HasSuffix(path, "/"+base) },

@@ -20,6 +20,8 @@ type Format struct {
 	Title    string // what people call the program
 	Read     func(context.Context, *Reading) error
 	Describe func(context.Context, Source, *Info) error
+	// Text is set if a file is no JSON, so that records in it are only quoted. Head recognises it.
+	Text bool
 	// Many is set if a file may be a list of sessions. Read and Describe get one session at a time.
 	Many bool
 

@@ -1,0 +1,265 @@
+// Package aider reads the chat history of Aider.
+//
+// Aider appends to .aider.chat.history.md in the project's folder, as Markdown: "# aider chat started at DATE" begins a
+// chat, lines that begin with "#### " are what a person typed, those with "> " what Aider printed, and the others the
+// answers. Aider ends the lines of the first two kinds with two spaces; an answer may have such lines without them. There
+// are no other dates, no ids, and of tokens rounded numbers. A file is one session, in which each chat is a phase. Sources:
+// append_chat_history and its callers in aider/io.py, split_chat_history_markdown in aider/utils.py and
+// calculate_and_show_tokens_and_cost in aider/coders/base_coder.py in Aider-AI/aider; docs/registry/aider.md in
+// vshulcz/deja-vu; internal/parser/aider.go in kenn-io/agentsview.
+package aider
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
+)
+
+const (
+	file  = ".aider.chat.history.md"
+	begin = "# aider chat started at "
+	typed = "####"
+	shown = ">"
+)
+
+// Format is the format of Aider.
+var Format = record.Format{
+	Name: "aider", Title: "Aider", Read: Read, Describe: Describe, Text: true,
+	Record: func(record.Members) record.Likeness { return record.Unlike }, // it has no records
+	Head: func(head []byte) record.Likeness {
+		return record.Surely.If(head[0] != '{' && head[0] != '[' && (bytes.HasPrefix(head, []byte(begin)) || bytes.Contains(head, []byte("\n"+begin))))
+	},
+	Files: record.Files{Ext: file},
+}
+
+type reader struct {
+	record.Conversation
+	chats  record.Counter
+	strict bool   // lines that Aider wrote end with two spaces
+	chat   string // the key of the chat
+	date   string
+	model  string
+	head   bool // what Aider prints before the first prompt
+	n      int  // lines of the chat so far
+	kind   string
+	first  int // line of the block
+	lines  []string
+	fenced bool
+}
+
+// Read makes the entries of a file.
+func Read(ctx context.Context, r *record.Reading) error {
+	c := &reader{Conversation: record.Conversation{Reading: r}, chat: "before", head: true}
+	if err := eachLine(ctx, r.Source, func(_ record.Span, line string, _ error) bool {
+		c.strict = c.strict || strings.HasPrefix(line, typed+" ") && strings.HasSuffix(line, "  ")
+		return !c.strict
+	}); err != nil {
+		return err
+	}
+	err := eachLine(ctx, r.Source, func(at record.Span, line string, bad error) bool {
+		if at.Off+at.Size == r.Size && at.Size > 0 { // without a newline: it may go on
+			c.Unfinished(at)
+			return false
+		}
+		if bad != nil {
+			c.put()
+			c.Damaged(at, bad.Error())
+			return true
+		}
+		c.line(line)
+		return !c.Enough()
+	})
+	if !r.Open { // otherwise the last block may go on
+		c.put()
+	}
+	c.End()
+	return err
+}
+
+// eachLine calls see with the lines of a file, until see returns false.
+func eachLine(ctx context.Context, src record.Source, see func(at record.Span, line string, bad error) bool) error {
+	sc := jsonl.NewScanner(io.NewSectionReader(src.R, 0, src.Size), record.MaxRecord)
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, err := sc.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil && !errors.Is(err, jsonl.ErrTooLong):
+			return err
+		}
+		text := strings.TrimSuffix(strings.ToValidUTF8(string(line), "\uFFFD"), "\r")
+		if !see(record.Span{Off: sc.Offset(), Size: int64(len(line)), Line: sc.Line()}, text, err) {
+			return nil
+		}
+	}
+}
+
+// is reports whether a line is one that Aider begins with a mark.
+func (c *reader) is(line, mark string) bool {
+	return strings.HasPrefix(line, mark+" ") && (strings.HasSuffix(line, "  ") || !c.strict && !c.fenced)
+}
+
+func (c *reader) line(line string) {
+	c.n++
+	if date, ok := strings.CutPrefix(line, begin); ok {
+		c.put()
+		c.chat = "chat:" + c.chats.Key([]byte(date))
+		c.date, c.model, c.head, c.n, c.fenced = record.Date(record.Quote(strings.TrimSpace(date))), "", true, 0, false
+		c.Stats.Records++
+		c.Put(record.Anchor(c.chat, c.date, "chat", nil))
+		return
+	}
+	kind := "assistant"
+	switch {
+	case c.is(line, typed):
+		kind, c.head, line = "user", false, strings.TrimRight(strings.TrimPrefix(line[len(typed):], " "), " ")
+	case c.is(line, shown) || c.head:
+		kind, line = "output", strings.TrimRight(strings.TrimPrefix(strings.TrimPrefix(line, shown), " "), " ")
+	case strings.HasPrefix(line, "```"):
+		c.fenced = !c.fenced
+	}
+	if kind != "assistant" {
+		c.fenced = false
+	}
+	if kind != c.kind {
+		c.put()
+		c.kind, c.first = kind, c.n
+	}
+	if kind == "output" && c.fact(line) {
+		return
+	}
+	c.lines = append(c.lines, line)
+}
+
+var (
+	modelLine  = regexp.MustCompile(`^(?:Main m|M)odel: (\S+)`)
+	commitLine = regexp.MustCompile(`^Commit ([0-9a-f]{7,40}) (.+)`)
+	tokensLine = regexp.MustCompile(`^Tokens: (.+?)\.(?: Cost: \$([0-9.]+) message.*)?$`)
+	tokensPart = regexp.MustCompile(`([0-9][0-9.,]*)([kM]?) (sent|cache write|cache hit|received)`)
+)
+
+// fact emits the event of a line that says what a request took, or which commit was made.
+func (c *reader) fact(line string) bool {
+	var name string
+	data := record.NewObject(160)
+	if m := modelLine.FindStringSubmatch(line); m != nil {
+		c.model = m[1]
+	}
+	if m := commitLine.FindStringSubmatch(line); m != nil {
+		name = record.EventCommit
+		data.Str("id", m[1]).Str("subject", m[2])
+	} else if m := tokensLine.FindStringSubmatch(line); m != nil {
+		usage := record.NewObject(128)
+		as := map[string]string{"sent": "input_tokens", "cache write": "cache_write_input_tokens", "cache hit": "cached_input_tokens", "received": "output_tokens"}
+		for _, part := range tokensPart.FindAllStringSubmatch(m[1], -1) {
+			n, err := strconv.ParseFloat(strings.ReplaceAll(part[1], ",", ""), 64)
+			if err != nil || n > 1e12 {
+				return false
+			}
+			n *= map[string]float64{"": 1, "k": 1e3, "M": 1e6}[part[2]]
+			usage.Raw(as[part[3]], strconv.AppendInt(nil, int64(n+0.5), 10))
+		}
+		if usage.Empty() {
+			return false
+		}
+		name = record.EventRun
+		if c.model != "" {
+			data.Str("model", c.model)
+		}
+		data.Raw("usage", usage.Done()).Raw("rounded", []byte("true"))
+		if cost, err := strconv.ParseFloat(strings.TrimSuffix(m[2], "."), 64); err == nil {
+			data.Raw("cost", strconv.AppendFloat(nil, cost, 'f', -1, 64))
+		}
+		data.Str("text", line)
+	}
+	if name == "" {
+		return false
+	}
+	c.put()
+	c.kind, c.first = "output", c.n+1
+	c.Put(record.Event(c.chat+"/"+strconv.Itoa(c.n), c.date, name, data.Done()))
+	return true
+}
+
+// put emits the block that ends. If a part of it is on the tape, because an import was made while it grew, it emits the rest.
+func (c *reader) put() {
+	lines := c.lines
+	c.lines = nil
+	key := c.chat + "/" + strconv.Itoa(c.first)
+	upTo := func(n int) string { return key + "+" + strconv.Itoa(n) }
+	keys := []string{key, upTo(len(lines))}
+	if c.Has(key) {
+		known := len(lines)
+		for known > 0 && !c.Has(upTo(known)) {
+			known--
+		}
+		if known == 0 || known == len(lines) {
+			c.Skipped(c.date)
+			return
+		}
+		lines, keys = lines[known:], keys[1:]
+	}
+	text := strings.TrimRight(strings.TrimLeft(strings.Join(lines, "\n"), "\n"), " \n")
+	if strings.TrimSpace(text) == "" {
+		return
+	}
+	c.Stats.Records++
+	var p record.Entry
+	switch {
+	case c.kind == "output" || c.kind == "":
+		p = record.Event("", c.date, "output", record.NewObject(len(text)+16).Str("text", text).Done())
+	case c.kind == "user" && isCommand(text):
+		p = record.Event("", c.date, "command", record.NewObject(len(text)+16).Str("text", text).Done())
+	default:
+		p = record.Message("", c.date, c.kind, record.Quote(text))
+	}
+	p.Keys = keys
+	c.Put(p)
+}
+
+// isCommand reports whether a person typed a command that Aider runs by itself.
+func isCommand(text string) bool {
+	name, rest, _ := strings.Cut(text, " ")
+	switch name {
+	case "/ask", "/code", "/architect", "/context", "/help":
+		return rest == ""
+	}
+	return strings.HasPrefix(text, "!") || len(name) > 1 && name[0] == '/' && strings.Trim(name[1:], "abcdefghijklmnopqrstuvwxyz-") == ""
+}
+
+// Describe tells the session by its folder, which is the project's.
+func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+	path, err := filepath.Abs(src.Name)
+	if err != nil || src.Name == "-" {
+		path = ""
+	}
+	state := record.NewObject(128)
+	if path != "" && filepath.Base(path) == file {
+		dir := filepath.Dir(path)
+		sum := record.SumOf(dir)
+		info.Session = "aider-" + filepath.Base(dir)
+		info.Full = info.Session + "-" + hex.EncodeToString(sum[:4])
+		state.Str("cwd", dir)
+	}
+	err = eachLine(ctx, src, func(_ record.Span, line string, _ error) bool {
+		if date, ok := strings.CutPrefix(line, begin); ok {
+			info.Began(record.Quote(strings.TrimSpace(date)))
+		}
+		return info.Started == ""
+	})
+	info.Complete = info.Started != ""
+	info.State = state.Str("dates", "of the chat").Done()
+	return err
+}

@@ -1,0 +1,131 @@
+package aider_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/aider"
+	"tape/internal/sessions/importer/formattest"
+)
+
+var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
+
+const history = `
+# aider chat started at 2026-01-01 00:00:00
+
+> /usr/bin/aider --message mend the door
+and the window  
+> Aider v0.86.2  
+> Model: gpt-4o with diff edit format  
+
+#### /add a.go  
+> Added a.go to the chat  
+
+#### mend the door  
+####   
+#### and the window  
+
+I look:
+
+#### Step 1
+> a quote
+
+` + "```" + `
+# a heading
+` + "```" + `
+
+> Tokens: 3.3k sent, 1k cache hit, 399 received. Cost: $0.0014 message, $0.02 session.  
+> Applied edit to a.go  
+> Commit cb524ea mend: the door  
+
+# aider chat started at 2026-01-02 00:00:00
+
+#### more  
+`
+
+const run = `event {"name":"run","data":{"model":"gpt-4o","usage":{"input_tokens":3300,"cached_input_tokens":1000,"output_tokens":399},"rounded":true,"cost":0.0014,"text":"Tokens: 3.3k sent, 1k cache hit, 399 received. Cost: $0.0014 message, $0.02 session."}}`
+
+func TestAider(t *testing.T) {
+	seen := formattest.Seen{}
+	items, _ := imp.Items(t, aider.Format.Name, "x", []byte(history), seen)
+	formattest.Want(t, items,
+		`anchor {"name":"chat"}`,
+		`event {"name":"output","data":{"text":"/usr/bin/aider --message mend the door\nand the window\nAider v0.86.2\nModel: gpt-4o with diff edit format"}}`,
+		`event {"name":"command","data":{"text":"/add a.go"}}`,
+		`event {"name":"output","data":{"text":"Added a.go to the chat"}}`,
+		`message {"role":"user","content":"mend the door\n\nand the window"}`,
+		`message {"role":"assistant","content":"I look:\n\n#### Step 1\n> a quote\n\n`+"```"+`\n# a heading\n`+"```"+`"}`,
+		run,
+		`event {"name":"output","data":{"text":"Applied edit to a.go"}}`,
+		`event {"name":"project.commit","data":{"id":"cb524ea","subject":"mend: the door"}}`,
+		`anchor {"name":"chat"}`,
+		`message {"role":"user","content":"more"}`)
+	if items, _ := imp.Items(t, aider.Format.Name, "x", []byte(history), seen); len(items) != 0 {
+		t.Errorf("read again: %s", formattest.Show(items))
+	}
+}
+
+// TestGrows: what is read while the file grows is all of it, in its order, and nothing twice.
+func TestGrows(t *testing.T) {
+	lines := strings.SplitAfter(history, "\n")
+	words := func(text string) string {
+		return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \\\n", r) }), " ")
+	}
+	for n := range lines {
+		seen := formattest.Seen{}
+		first, _ := imp.Items(t, aider.Format.Name, "x", []byte(strings.Join(lines[:n], "")+lines[n][:len(lines[n])/2]), seen)
+		second, _ := imp.Items(t, aider.Format.Name, "x", []byte(history), seen)
+		var got string
+		for _, it := range append(first, second...) {
+			got += " " + string(it.Entry.Payload)
+		}
+		for _, word := range []string{"Aider v0.86.2", "Added a.go", "mend the door", "and the window", "I look", "a quote", "a heading", "399 received", "Applied edit", "cb524ea", `"content":"more"`} {
+			if has := strings.Count(words(got), words(word)); has == 0 || word != "mend the door" && word != "and the window" && word != "399 received" && has > 1 {
+				t.Errorf("after %d lines: %q comes %d times in %s", n, word, has, got)
+			}
+		}
+	}
+}
+
+// TestLax: editors remove the spaces at the ends of lines. Then fences show what belongs to an answer.
+func TestLax(t *testing.T) {
+	text := strings.ReplaceAll("# aider chat started at 2026-01-01 00:00:00\n\n#### ask\n\nso\n```\n#### no\n```\n> done\n", "  \n", "\n")
+	items, _ := imp.Items(t, aider.Format.Name, "x", []byte(text), formattest.Seen{})
+	formattest.Want(t, items, `anchor {"name":"chat"}`, `message {"role":"user","content":"ask"}`, `message {"role":"assistant","content":"so\n`+"```"+`\n#### no\n`+"```"+`"}`, `event {"name":"output","data":{"text":"done"}}`)
+}
+
+// TestFound: in a folder, only files of this name are histories.
+func TestFound(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "shop")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, ".aider.chat.history.md")
+	for _, name := range []string{path, filepath.Join(dir, "README.md")} {
+		if err := os.WriteFile(name, []byte(history), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files, err := importer.Files(t.Context(), dir); err != nil || len(files) != 1 || files[0].Name != path {
+		t.Errorf("%v, %v", files, err)
+	}
+	info, err := importer.Identify(t.Context(), path)
+	if err != nil || info.Format != aider.Format.Name || info.Session != "aider-shop" || info.Started != "2026-01-01T00:00:00.000000+00:00" || !strings.Contains(string(info.State), `"cwd":`) {
+		t.Errorf("%+v (%s), %v", info, info.State, err)
+	}
+}
+
+func FuzzAider(f *testing.F) {
+	f.Add([]byte(history))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		imp.Detect("x", b)
+		seen := formattest.Seen{}
+		imp.Items(t, aider.Format.Name, "x", b, seen)
+		if again, _ := imp.Items(t, aider.Format.Name, "x", b, seen); len(again) > 0 {
+			t.Errorf("read again, want no entries, got: %s", formattest.Show(again))
+		}
+	})
+}
