@@ -112,12 +112,15 @@ func isFork(state []byte) bool {
 
 // Describe reads the beginning of a session, and what is noted beside it.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	cwd, model := "", ""
+	cwd, model, asked := "", "", false
 	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		info.Began(record.Or(jsonl.Get(raw, "time"), jsonl.Get(raw, "timestamp")))
 		cwd = cmp.Or(cwd, jsonl.GetString(raw, "cwd"))
+		if name := jsonl.GetString(raw, "model"); jsonl.GetString(raw, "type") == "llm.request" && !asked && name != "" {
+			asked, model = true, name
+		}
 		model = cmp.Or(model, jsonl.GetString(raw, "modelAlias"), jsonl.GetString(raw, "model"))
-		return at.Opens() && (info.Started == "" || cwd == "" || model == "")
+		return at.Opens() && (info.Started == "" || cwd == "" || !asked)
 	})
 	info.Complete = info.Started != ""
 	state := record.NewObject(256)
@@ -127,7 +130,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			info.Agent = subagentPrefix + strings.TrimPrefix(name, subagentPrefix)
 		}
 		state.Str("sessionId", info.Session)
-		cwd = cmp.Or(jsonl.GetString(stateOf(path), "workDir"), cwd, directory(src, path))
+		cwd = cmp.Or(jsonl.GetString(stateOf(path), "workDir"), jsonl.GetString(stateOf(path), "cwd"), cwd, directory(src, path))
 		if from := parent(path); from != "" && info.Agent == "" {
 			state.Str("forked_from", filepath.Base(sessionDir(from)))
 		}

@@ -19,14 +19,23 @@ type reader struct {
 	runs   map[string]string // the request to the model that goes on, by fork
 	agents map[string]string // subagents, by the call that started them
 	model  string
-	asked  []byte // the content of a prompt of Kimi Code, until it is in the context
+	asked  []byte            // the content of a prompt of Kimi Code, until it is in the context
+	names  map[string]string // of models, by the names that the user gives them
+	whole  bool              // the file has what is in the context, not only what is told to others
 	spent  *record.Entry
 	usage  []byte // of spent
+	ended  bool   // spent is of a step that has ended
 }
 
 // Read makes the entries of a session. Subagents of Kimi CLI are forks.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Forked: record.NewForked(r), runs: map[string]string{}, agents: map[string]string{}}
+	c := &reader{Forked: record.NewForked(r), runs: map[string]string{}, agents: map[string]string{}, names: map[string]string{}}
+	if err := record.Scan(ctx, r.Source, isRecord, nil, func(_ record.Span, raw []byte) bool {
+		c.whole = strings.HasPrefix(jsonl.GetString(raw, "type"), "context.")
+		return !c.whole
+	}); err != nil {
+		return err
+	}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open {
 		c.passUsage()
@@ -185,8 +194,12 @@ func (c *reader) code(key, date string, raw []byte) {
 		if input := jsonl.Get(raw, "input"); input != nil && !record.Blank(input) {
 			c.asked = c.content(input)
 			p := record.Message(key, date, "user", c.asked)
-			p.Extra = record.NewObject(64).Rest(raw, "type", "time", "input").OrNil()
+			p.Extra = record.NewObject(64).Rest(raw, "type", "time", "agentId", "input", "turnId").OrNil()
 			t.Put(p)
+		}
+	case "agent.message.appended": // newer versions repeat each message so
+		if m := jsonl.Get(raw, "message", "message"); !c.whole && m != nil {
+			c.message(key, date, m)
 		}
 	case "context.append_message":
 		c.message(key, date, jsonl.Get(raw, "message"))
@@ -199,17 +212,26 @@ func (c *reader) code(key, date string, raw []byte) {
 		t.Put(record.Anchor(key, date, "clear", nil))
 	case "usage.record":
 		c.record(key, date, raw)
+	case "llm.request":
+		c.names[jsonl.GetString(raw, "modelAlias")] = jsonl.GetString(raw, "model")
+		t.Put(record.Event(key, date, typ, record.NewObject(256).Rest(raw, "type", "time", "agentId").Done()))
+	case "llm.tools_snapshot", "mcp.tools_discovered": // descriptions of tools would only be in the way
+		var tools [][]byte
+		for tool := range jsonl.Elements(jsonl.Get(raw, "tools")) {
+			tools = append(tools, record.Or(jsonl.Get(tool, "name"), "null"))
+		}
+		t.Put(record.Event(key, date, typ, record.NewObject(256).Raw("tools", record.Array(tools)).Rest(raw, "type", "time", "agentId", "tools").Done()))
 	case "config.update", "profile.bind":
 		if prompt := jsonl.Get(raw, "systemPrompt"); prompt != nil && !record.Blank(prompt) {
 			t.Put(record.Entry{Kind: record.KindSystem, Keys: []string{key + "/system"}, Date: date, Payload: record.With(nil, "content", prompt)})
 		}
-		t.Put(record.Event(key, date, typ, record.NewObject(256).Rest(raw, "type", "time", "systemPrompt").Done()))
+		t.Put(record.Event(key, date, typ, record.NewObject(256).Rest(raw, "type", "time", "agentId", "systemPrompt").Done()))
 	case "metadata":
 		if rest := record.NewObject(64).Rest(raw, "type", "created_at", "protocol_version").OrNil(); rest != nil {
 			t.Put(record.Event(key, date, typ, rest))
 		}
 	default:
-		t.Put(record.Event(key, date, typ, record.NewObject(256).Rest(raw, "type", "time").Done()))
+		t.Put(record.Event(key, date, typ, record.NewObject(256).Rest(raw, "type", "time", "agentId").Done()))
 	}
 }
 
@@ -254,6 +276,7 @@ func (c *reader) step(key, date string, event []byte) {
 	t, typ := c.In(""), jsonl.GetString(event, "type")
 	switch typ {
 	case "step.begin":
+		c.passUsage()
 		c.runs[""] = cmp.Or(jsonl.GetString(event, "uuid"), key)
 	case "content.part":
 		c.part("", key, date, jsonl.Get(event, "part"))
@@ -264,44 +287,62 @@ func (c *reader) step(key, date string, event []byte) {
 		res := record.Result{ID: jsonl.GetString(event, "toolCallId"), Key: key, Date: date, Content: c.content(jsonl.Get(result, "output")), Failed: string(jsonl.Get(result, "isError")) == "true"}
 		t.Result(res, record.NewObject(256).Rest(result, "output", "isError").OrNil())
 	case "step.end":
-		c.passUsage()
 		data := record.NewObject(256).Rest(event, "type", "uuid", "turnId", "step", "usage", "messageId")
-		if usage := jsonl.Get(event, "usage"); jsonl.IsObject(usage) {
+		usage := jsonl.Get(event, "usage")
+		if !c.same(usage) || c.ended {
+			c.passUsage()
+		}
+		if jsonl.IsObject(usage) {
 			id := cmp.Or(jsonl.GetString(event, "messageId"), jsonl.GetString(event, "uuid"), key)
-			c.usage = record.Compact(usage)
-			p := record.Event(key, date, record.EventRun, data.Str("message_id", id).Raw("usage", tokens(usage)).Done())
-			p.RunID = c.runs[""]
-			c.spent = &p
+			c.hold(key, date, usage, data.Str("message_id", id))
+			c.ended = true
 		}
 	default:
 		t.Put(record.Event(key, date, cmp.Or(typ, "event"), record.NewObject(256).Rest(event, "type").Done()))
 	}
 }
 
-// record makes the entry of a record of tokens. After a step, it repeats what the step has, and adds the model.
+// record makes the entry of a record of tokens. Of a step, it has what the end of the step has, and comes right before or
+// after that.
 func (c *reader) record(key, date string, raw []byte) {
 	usage, model := jsonl.Get(raw, "usage"), jsonl.GetString(raw, "model")
-	if c.spent != nil && bytes.Equal(record.Compact(usage), c.usage) {
-		c.model = cmp.Or(model, c.model)
+	c.model = cmp.Or(model, c.model)
+	if c.ended && c.same(usage) {
 		c.passUsage()
 		return
 	}
 	c.passUsage()
 	if jsonl.IsObject(usage) {
-		data := record.NewObject(256).Str("message_id", key).Raw("usage", tokens(usage)).Rest(raw, "type", "time", "usage").Done()
-		c.In("").Put(record.Event(key, date, record.EventRun, data))
+		c.hold(key, date, usage, record.NewObject(256).Str("message_id", key).Rest(raw, "type", "time", "agentId", "usage", "model"))
+		c.ended = false
 	}
 }
 
-// passUsage emits the tokens of the step that has ended.
+// same reports whether tokens are those that are held.
+func (c *reader) same(usage []byte) bool {
+	return c.spent != nil && bytes.Equal(record.Compact(usage), c.usage)
+}
+
+// hold keeps the event with the tokens of a step until its end and its record were read. What was held of the same step has
+// its first key.
+func (c *reader) hold(key, date string, usage []byte, data *record.Object) {
+	if c.spent != nil {
+		key = c.spent.Keys[0]
+	}
+	p := record.Event(key, date, record.EventRun, data.Raw("usage", tokens(usage)).Done())
+	p.RunID = c.runs[""]
+	c.spent, c.usage = &p, record.Compact(usage)
+}
+
+// passUsage emits the tokens that are held.
 func (c *reader) passUsage() {
 	if c.spent == nil {
 		return
 	}
 	p := *c.spent
 	c.spent = nil
-	if data := jsonl.Get(p.Payload, "data"); c.model != "" {
-		p.Payload = record.Event("", "", record.EventRun, record.With(data, "model", record.Quote(c.model))).Payload
+	if model := cmp.Or(c.names[c.model], c.model); model != "" {
+		p.Payload = record.Event("", "", record.EventRun, record.With(jsonl.Get(p.Payload, "data"), "model", record.Quote(model))).Payload
 	}
 	c.In("").Put(p)
 }

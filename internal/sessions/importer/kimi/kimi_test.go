@@ -49,6 +49,35 @@ var code = []string{
 	`{"type":"usage.record","model":"m","usage":{"inputOther":7,"output":8,"inputCacheRead":0,"inputCacheCreation":0},"usageScope":"session","time":1767225603001}`,
 }
 
+// later has records of a newer version: tokens come before the step ends, and messages are told to others, too.
+var later = []string{
+	`{"type":"metadata","protocol_version":"1.5","created_at":1767225600000}`,
+	`{"type":"turn.prompt","agentId":"main","input":[{"type":"text","text":"ask"}],"origin":{"kind":"user"},"time":1767225600300}`,
+	`{"type":"context.append_message","agentId":"main","message":{"role":"user","content":[{"type":"text","text":"ask"}],"toolCalls":[],"origin":{"kind":"user"}},"time":1767225600301}`,
+	`{"message":{"message":{"role":"user","content":[{"type":"text","text":"ask"}]},"meta":{"source":"input"}},"type":"agent.message.appended","time":1767225600302,"kind":"event"}`,
+	`{"type":"context.append_loop_event","event":{"type":"step.begin","uuid":"s1","turnId":"0","step":1},"time":1767225601000}`,
+	`{"type":"llm.tools_snapshot","agentId":"main","hash":"h","tools":[{"name":"Bash","description":"long"}],"time":1767225601001}`,
+	`{"type":"llm.request","agentId":"main","model":"m","modelAlias":"mine","time":1767225601002}`,
+	`{"type":"usage.record","agentId":"main","model":"mine","usage":{"inputOther":10,"output":5,"inputCacheRead":3,"inputCacheCreation":2},"usageScope":"turn","time":1767225601003}`,
+	`{"type":"context.append_loop_event","event":{"type":"content.part","uuid":"c1","stepUuid":"s1","part":{"type":"text","text":"so"}},"time":1767225601100}`,
+	`{"type":"context.append_loop_event","event":{"type":"step.end","uuid":"s1","usage":{"inputOther":10,"output":5,"inputCacheRead":3,"inputCacheCreation":2}},"time":1767225601400}`,
+	`{"message":{"message":{"role":"assistant","content":[{"type":"text","text":"so"}],"toolCalls":[]}},"type":"agent.message.appended","time":1767225601401,"kind":"event"}`,
+}
+
+// TestLater: each message and the tokens of each step are there once. Where nothing else has the messages, they are read
+// from what is told to others.
+func TestLater(t *testing.T) {
+	items, _ := imp.Items(t, kimi.Format.Name, "x.jsonl", formattest.Lines(later...), formattest.Seen{})
+	formattest.Want(t, items,
+		`message {"role":"user","content":"ask"}`,
+		`event {"name":"llm.tools_snapshot","data":{"tools":["Bash"],"hash":"h"}}`,
+		`event {"name":"llm.request","data":{"model":"m","modelAlias":"mine"}}`,
+		`message {"role":"assistant","content":"so"}`,
+		`event {"name":"run","data":{"message_id":"s1","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2},"model":"m"}}`)
+	items, _ = imp.Items(t, kimi.Format.Name, "x.jsonl", formattest.Lines(later[0], later[3], later[10]), formattest.Seen{})
+	formattest.Want(t, items, `message {"role":"user","content":"ask"}`, `message {"role":"assistant","content":"so"}`)
+}
+
 func FuzzKimi(f *testing.F) { imp.Fuzz(f, kimi.Format.Name, cli) }
 
 func FuzzKimiCode(f *testing.F) { imp.Fuzz(f, kimi.Format.Name, code) }
@@ -160,6 +189,6 @@ func TestCode(t *testing.T) {
 		`message {"role":"assistant","content":"so"}`,
 		`anchor {"name":"compaction","state":{"summary":"all done","compactedCount":2,"tokensBefore":100,"tokensAfter":30}}`,
 		run+`"message_id":"s2","usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"model":"m"}}`,
-		run+`"message_id":"sha256:5cc60349de21de42a49c74941ff289a1#1","usage":{"input_tokens":7,"output_tokens":8,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"model":"m","usageScope":"session"}}`,
+		run+`"message_id":"sha256:5cc60349de21de42a49c74941ff289a1#1","usageScope":"session","usage":{"input_tokens":7,"output_tokens":8,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"model":"m"}}`,
 		`event {"name":"tape.title","data":{"title":"The door"}}`)
 }
