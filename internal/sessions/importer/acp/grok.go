@@ -137,7 +137,7 @@ func (c *grok) Record(at record.Span, raw []byte) {
 		c.Flush()
 		c.Hidden = hidden
 	}
-	u := jsonl.Get(params, "update")
+	u := readable(jsonl.Get(params, "update"))
 	switch jsonl.GetString(u, "sessionUpdate") {
 	case "turn_completed":
 		c.end()
@@ -153,6 +153,36 @@ func (c *grok) Record(at record.Span, raw []byte) {
 	default:
 		c.reader.update(key, date, u)
 	}
+}
+
+// readable returns the update of a call with what the model saw as its content. Grok has the whole output as a list of
+// bytes.
+func readable(u []byte) []byte {
+	raw := jsonl.Get(u, "rawOutput")
+	if jsonl.GetString(u, "sessionUpdate") != "tool_call_update" || !jsonl.IsObject(raw) {
+		return u
+	}
+	out := record.NewObject(len(u)).All(u, "rawOutput", "content")
+	if seen := jsonl.Get(raw, "output_for_prompt"); seen != nil {
+		block := record.NewObject(len(seen)+64).Str("type", "text").Raw("text", seen).Done()
+		out.Raw("content", record.Array([][]byte{record.With(nil, "content", block)}))
+	} else {
+		out.Raw("content", jsonl.Get(u, "content"))
+	}
+	whole := jsonl.Get(raw, "output")
+	if len(whole) == 0 || whole[0] != '[' {
+		return out.Raw("rawOutput", record.Without(raw, "output_for_prompt")).Done()
+	}
+	var text []byte
+	for e := range jsonl.Elements(whole) {
+		b, err := strconv.ParseUint(string(e), 10, 8)
+		if err != nil {
+			return u
+		}
+		text = append(text, byte(b))
+	}
+	plain := record.Quote(strings.ToValidUTF8(string(text), "\uFFFD"))
+	return out.Raw("rawOutput", record.NewObject(len(plain)).All(raw, "output", "output_for_prompt").Raw("output", plain).Done()).Done()
 }
 
 // spent emits the tokens and the cost of a turn, by model. The input contains what came from the cache, and what was
