@@ -9,7 +9,7 @@ import (
 	"os"
 	"slices"
 
-	"tape/cmd/internal/recall"
+	"tape/cmd/internal/agentside"
 	"tape/hooks/githooks"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
@@ -47,7 +47,7 @@ func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 		_ = startCatchingUp(places)
 	}
 	if slices.Contains(args, "--recall") && slices.Contains(f.Agent.RecallSources, jsonl.GetString(payload, "source")) {
-		recall.Write(ctx, a.Stdout, cmp.Or(n.Project, jsonl.GetString(payload, "cwd")))
+		agentside.TellHandoff(ctx, a.Stdout, cmp.Or(n.Project, jsonl.GetString(payload, "cwd")))
 	}
 }
 

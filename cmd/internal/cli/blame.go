@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/blame"
+	"tape/cmd/internal/reports"
 	"tape/index"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/projectgit"
@@ -130,9 +130,9 @@ func (o *blameOptions) run(ctx context.Context, store *repo.Store) error {
 	case err != nil:
 		return projectError(err)
 	}
-	show := blame.Show
+	show := reports.ShowBlame
 	if o.stat {
-		show = blame.StatFile
+		show = reports.StatFile
 	}
 	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error { return show(ctx, &o.app.Streams, f, project, o.file, runs) })
 }
@@ -148,7 +148,7 @@ func (o *blameOptions) statRange(ctx context.Context, store *repo.Store) error {
 		return err
 	}
 	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error {
-		return rangeError(r.Name, blame.StatRange(ctx, &o.app.Streams, f, project, r))
+		return rangeError(r.Name, reports.StatRange(ctx, &o.app.Streams, f, project, r))
 	})
 }
 

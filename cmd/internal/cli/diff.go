@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/comparison"
+	"tape/cmd/internal/reports"
 	"tape/cmd/internal/rows"
 	"tape/index"
 	"tape/internal/sessions/catalog"
@@ -116,7 +116,7 @@ func (o *diffOptions) revision(ctx context.Context, t *repo.Tape, target string,
 
 // sessions shows how two sessions differ.
 func (o *diffOptions) sessions(ctx context.Context, store *repo.Store, from, to *query.Revision) error {
-	sides := [2]comparison.Side{{Revision: from}, {Revision: to}}
+	sides := [2]reports.ComparedSide{{Revision: from}, {Revision: to}}
 	for i := range sides {
 		t, err := store.Tape(ctx, sides[i].Revision.Tape())
 		if err != nil {
@@ -131,7 +131,7 @@ func (o *diffOptions) sessions(ctx context.Context, store *repo.Store, from, to 
 			return err
 		}
 	}
-	differ, err := comparison.Show(ctx, &o.app.Streams, sides[0], sides[1])
+	differ, err := reports.ShowComparison(ctx, &o.app.Streams, sides[0], sides[1])
 	if err == nil && !differ {
 		o.app.StderrUnlessQuiet("no prompt, answer or file differs")
 	}

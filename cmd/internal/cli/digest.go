@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/digest"
+	"tape/cmd/internal/reports"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
@@ -46,15 +46,15 @@ or commit there. What a subagent did counts for the session that started it. At 
 	f.StringVar(&o.since, "since", "", "show what was asked on `DATE` or later (default: the last seven days)")
 	f.StringVar(&o.until, "until", "", "show what was asked on `DATE` or earlier")
 	f.StringVar(&o.project, "project", "", "show sessions of projects in `DIR`, or whose name contains it")
-	f.StringVar(&o.format, "format", digest.Formats[0], "the `FORMAT`: "+strings.Join(digest.Formats[:], " or "))
-	completeFlag(cmd, "format", completeWords(digest.Formats[:]...))
+	f.StringVar(&o.format, "format", reports.DigestFormats[0], "the `FORMAT`: "+strings.Join(reports.DigestFormats[:], " or "))
+	completeFlag(cmd, "format", completeWords(reports.DigestFormats[:]...))
 	a.addAllWorkspaces(cmd)
 	return cmd
 }
 
 func (o *digestOptions) run(ctx context.Context) error {
-	if !slices.Contains(digest.Formats[:], o.format) {
-		return usagef("--format must be %s, not %q", strings.Join(digest.Formats[:], " or "), o.format)
+	if !slices.Contains(reports.DigestFormats[:], o.format) {
+		return usagef("--format must be %s, not %q", strings.Join(reports.DigestFormats[:], " or "), o.format)
 	}
 	q, err := filter.Params{Since: o.since, Until: o.until}.Query(filter.AsFlag, o.app.Now())
 	if err != nil {
@@ -66,13 +66,13 @@ func (o *digestOptions) run(ctx context.Context) error {
 	if err := o.app.findShared(ctx); err != nil {
 		return err
 	}
-	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (list []digest.Session, err error) {
+	lists, err := inStores(ctx, o.app, func(ctx context.Context, store *repo.Store) (list []reports.DigestSession, err error) {
 		name := projects.Names(store.Dir())
 		f := index.WorkFilter{Since: q.Since, Until: q.Until, Zone: o.app.Now().Location(), Project: projectFilter(o.project, name)}
 		found, err := withIndex(o.app, store, func(x *index.Index) ([]*index.Digest, error) { return x.Digests(ctx, f) })
 		for _, g := range found {
 			g.About.ProjectLabel = name(g.About.Project)
-			list = append(list, digest.Session{Session: report.Session{Digest: g, Workspace: o.app.workspaceOf(store)}})
+			list = append(list, reports.DigestSession{Session: report.Session{Digest: g, Workspace: o.app.workspaceOf(store)}})
 		}
 		return list, err
 	})
@@ -90,7 +90,7 @@ func (o *digestOptions) run(ctx context.Context) error {
 			list[i].Short = names[list[i].About.Name]
 		}
 	}
-	err = digest.Show(&o.app.Streams, list, o.format)
+	err = reports.ShowDigest(&o.app.Streams, list, o.format)
 	if err == nil && len(list) == 0 && o.since+o.until == "" {
 		o.app.StderrUnlessQuiet("only the last seven days were searched; tape digest --since 30d looks further back")
 	}

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/filelist"
+	"tape/cmd/internal/reports"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
@@ -65,11 +65,11 @@ func (a *App) showEdits(ctx context.Context, most int) error {
 	if err := a.findShared(ctx); err != nil {
 		return err
 	}
-	lists, err := inStores(ctx, a, func(ctx context.Context, store *repo.Store) ([]filelist.Row, error) {
+	lists, err := inStores(ctx, a, func(ctx context.Context, store *repo.Store) ([]reports.FileRow, error) {
 		if most == 0 {
 			return nil, nil
 		}
-		rows, err := withIndex(a, store, func(x *index.Index) ([]filelist.Row, error) { return filelist.Edits(ctx, x, store, most) })
+		rows, err := withIndex(a, store, func(x *index.Index) ([]reports.FileRow, error) { return reports.FileEdits(ctx, x, store, most) })
 		for i := range rows {
 			rows[i].Workspace = a.workspaceOf(store)
 		}
@@ -82,7 +82,7 @@ func (a *App) showEdits(ctx context.Context, most int) error {
 	if err != nil {
 		return err
 	}
-	return filelist.ShowEdits(&a.Streams, slices.Concat(lists...), most, names)
+	return reports.ShowFileEdits(&a.Streams, slices.Concat(lists...), most, names)
 }
 
 // showFiles shows how a file was used, or, without a path, which files a session used. most is the number of rows; nil: all.
@@ -96,10 +96,10 @@ func (a *App) showFiles(ctx context.Context, path string, most *int) (err error)
 	if err := a.findShared(ctx); err != nil {
 		return err
 	}
-	rows, err := filelist.Find(&a.Streams, file, func(file *touched.File) ([][]filelist.Row, error) {
-		return inSessions(ctx, a, path == "", func(ctx context.Context, store *repo.Store, tapes []string) ([]filelist.Row, error) {
-			rows, err := withIndex(a, store, func(x *index.Index) ([]filelist.Row, error) {
-				return filelist.Rows(ctx, x, store, file, tapes)
+	rows, err := reports.FindFile(&a.Streams, file, func(file *touched.File) ([][]reports.FileRow, error) {
+		return inSessions(ctx, a, path == "", func(ctx context.Context, store *repo.Store, tapes []string) ([]reports.FileRow, error) {
+			rows, err := withIndex(a, store, func(x *index.Index) ([]reports.FileRow, error) {
+				return reports.FileRows(ctx, x, store, file, tapes)
 			})
 			for i := range rows {
 				rows[i].Workspace = a.workspaceOf(store)
@@ -114,7 +114,7 @@ func (a *App) showFiles(ctx context.Context, path string, most *int) (err error)
 	if err != nil {
 		return err
 	}
-	return filelist.Show(&a.Streams, rows, path == "", most, names)
+	return reports.ShowFiles(&a.Streams, rows, path == "", most, names)
 }
 
 // inSessions calls f with a workspace and the tapes of one session, its forks and subagents included: the session that

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/importing"
+	"tape/cmd/internal/agentside"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
@@ -127,7 +127,7 @@ func (o *importOptions) run(ctx context.Context) error {
 	const softLimit = 128 << 20 // bytes
 	debug.SetMemoryLimit(softLimit)
 	version, commit := o.app.build()
-	m := &importing.Import{Streams: &o.app.Streams, Version: version + " " + commit, Source: o.open(ctx),
+	m := &agentside.Import{Streams: &o.app.Streams, Version: version + " " + commit, Source: o.open(ctx),
 		Options: importer.Options{Format: o.format, Tape: o.app.wantedTape(), NoSubagents: o.alone, Inline: o.inline}}
 	if o.again != "" {
 		return o.runAgain(ctx, m)
@@ -140,7 +140,7 @@ func (o *importOptions) run(ctx context.Context) error {
 		if o.app.CanAsk() {
 			places.AskClone = o.app.isClone
 		}
-		err := m.Everything(ctx, importing.Everything{Agents: o.agents(), Workspace: o.app.workspaceDir(), Open: o.app.openRecording, Imported: imported, Places: places})
+		err := m.Everything(ctx, agentside.Everything{Agents: o.agents(), Workspace: o.app.workspaceDir(), Open: o.app.openRecording, Imported: imported, Places: places})
 		for _, line := range apart {
 			o.app.StderrUnlessQuiet("%s", line)
 		}
@@ -162,7 +162,7 @@ func (o *importOptions) run(ctx context.Context) error {
 	if err := m.Files(ctx, store, o.files); err != nil {
 		return err
 	}
-	name, err := importing.LeaveEmpty(ctx, store, m.Tapes)
+	name, err := agentside.LeaveEmpty(ctx, store, m.Tapes)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,7 @@ func (o *importOptions) run(ctx context.Context) error {
 }
 
 // runAgain imports a tape again from its transcript.
-func (o *importOptions) runAgain(ctx context.Context, m *importing.Import) error {
+func (o *importOptions) runAgain(ctx context.Context, m *agentside.Import) error {
 	if o.app.tapeName != "" || o.everything || len(o.files) > 1 {
 		return usagef("--again takes the tape, and at most one FILE")
 	}
@@ -195,7 +195,7 @@ func (o *importOptions) runAgain(ctx context.Context, m *importing.Import) error
 // imported finishes an import into a workspace: if the current tape is empty, it makes the newest of tapes current.
 // Then it packs.
 func imported(ctx context.Context, store *repo.Store, tapes []string) error {
-	_, err := importing.LeaveEmpty(ctx, store, tapes)
+	_, err := agentside.LeaveEmpty(ctx, store, tapes)
 	tidy(ctx, store)
 	return err
 }
@@ -231,7 +231,7 @@ func (o *importOptions) ensureStore(ctx context.Context) (*repo.Store, error) {
 	}
 	o.app.noteProject(store)
 	if !o.app.JSON {
-		o.app.PrintUnlessQuiet("created workspace %s", importing.ShortPath(&o.app.Streams, dir, 0))
+		o.app.PrintUnlessQuiet("created workspace %s", agentside.ShortPath(&o.app.Streams, dir, 0))
 	}
 	return store, nil
 }

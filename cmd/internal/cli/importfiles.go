@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/cmd/internal/importing"
+	"tape/cmd/internal/agentside"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
 	"tape/internal/store/continued"
@@ -51,13 +51,13 @@ func (o *importOptions) discover(ctx context.Context) error {
 	if len(found) == 0 {
 		return o.nothingHere(ctx, project, agents)
 	}
-	o.app.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), importing.ShortPath(&o.app.Streams, project, 0))
+	o.app.StderrUnlessQuiet("found %s, of sessions in %s", strings.Join(found, ", "), agentside.ShortPath(&o.app.Streams, project, 0))
 	return nil
 }
 
 // toTheirTapes imports the sessions that go on with a tape of another workspace of the user's: that is where they belong,
 // in whichever directory tape resume --in has begun them. The other ones stay in o.files.
-func (o *importOptions) toTheirTapes(ctx context.Context, m *importing.Import) error {
+func (o *importOptions) toTheirTapes(ctx context.Context, m *agentside.Import) error {
 	if o.app.workspaceDir() != "" || m.Options.Tape != "" {
 		return nil
 	}
@@ -84,7 +84,7 @@ func (o *importOptions) toTheirTapes(ctx context.Context, m *importing.Import) e
 		if err != nil {
 			return err
 		}
-		theirs := &importing.Import{Streams: m.Streams, Version: m.Version, Source: m.Source, Options: m.Options, Found: true}
+		theirs := &agentside.Import{Streams: m.Streams, Version: m.Version, Source: m.Source, Options: m.Options, Found: true}
 		if err := theirs.Files(ctx, store, list); err != nil {
 			return err
 		}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"tape/cmd/internal/blame"
+	"tape/cmd/internal/reports"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/trace"
 	"tape/internal/show/display"
@@ -59,10 +59,10 @@ func (o *logOptions) showCommit(ctx context.Context, f *trace.Finder, project pr
 		if commit.Subject == "" {
 			return layout.NotFound("run this in the project's git repository: there, a commit is also found by its subject and files", "no tape has recorded a commit %s", quoted(commit.ID))
 		}
-		why, err := blame.Why(ctx, &o.app.Streams, f, commit)
+		why, err := reports.Why(ctx, &o.app.Streams, f, commit)
 		return cmp.Or(err, error(layout.NotFound("", "nothing is known of commit %s (%s): %s", shortID(commit.ID), display.Truncate(display.Line(commit.Subject), 60), why.Text)))
 	}
-	if mark := blame.Mark(turns[0], commit); mark != "" {
+	if mark := reports.Mark(turns[0], commit); mark != "" {
 		o.app.AboveResults(mark)
 	}
 	facts, err := o.app.about(ctx, f.Store, nil)

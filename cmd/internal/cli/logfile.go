@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tape/cmd/internal/filelist"
+	"tape/cmd/internal/reports"
 	"tape/index"
 	"tape/internal/sessions/filter"
 	"tape/internal/sessions/touched"
@@ -36,7 +36,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 	}
 	lists, err := inSessions(ctx, o.app, false, func(ctx context.Context, store *repo.Store, tapes []string) (s session, err error) {
 		s.store = store
-		f := filelist.Filter(file, tapes)
+		f := reports.FileFilter(file, tapes)
 		f.Since, f.Until = dates.Since, dates.Until
 		s.touches, err = withIndex(o.app, store, func(x *index.Index) ([]index.Touch, error) { return x.Touches(ctx, f) })
 		return s, err

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/importing"
+	"tape/cmd/internal/agentside"
 	"tape/internal/sessions/importer"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
@@ -23,7 +23,7 @@ func (a *App) withFirstStep(cmd *cobra.Command, err error) error {
 	if cmd == nil || !errors.Is(err, repo.ErrNotFound) || !slices.ContainsFunc(repo.Hints(err), missing) || writes(cmd) {
 		return err
 	}
-	if !importing.Any(importer.All().WithFolders(), a.Getenv) {
+	if !agentside.AnySessions(importer.All().WithFolders(), a.Getenv) {
 		return err
 	}
 	hint := "your agents have sessions: tape import --all imports them, tape import only those of this directory"
@@ -44,7 +44,7 @@ func writes(cmd *cobra.Command) bool {
 func (o *importOptions) nothingHere(ctx context.Context, project string, agents importer.Formats) error {
 	const most = 5
 	hint := "name the files: tape import FILE…"
-	names, more, err := importing.Elsewhere(ctx, &o.app.Streams, agents, project, most)
+	names, more, err := agentside.SessionsElsewhere(ctx, &o.app.Streams, agents, project, most)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (a *App) offerImport(ctx context.Context) (imported bool, err error) {
 	if own, _, err := workspace.OwnWorkspaces(); err != nil || len(own) > 0 {
 		return false, nil //nolint:nilerr // the help is shown
 	}
-	if _, err := repo.Find("."); err == nil || !importing.Any(importer.All().WithFolders(), a.Getenv) {
+	if _, err := repo.Find("."); err == nil || !agentside.AnySessions(importer.All().WithFolders(), a.Getenv) {
 		return false, nil
 	}
 	answer, entered, err := a.AskEnter(ctx, "Your agents have sessions that tape does not have yet. Enter imports them all:\nthey stay on this machine, and the agents' files stay as they are. [Y/n] ")

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/status"
+	"tape/cmd/internal/agentside"
 )
 
 func newRecordStatusCmd(a *App) *cobra.Command {
@@ -17,7 +17,7 @@ func newRecordStatusCmd(a *App) *cobra.Command {
 		Long: `Show for each agent whether its sessions are recorded: which settings have the hooks, what
 prevents the agent from calling them, when it last called one, how far its transcripts were
 read, and what failed. Status reflects hook calls that were received. With --json, state is one of
-` + strings.Join(status.Words(), ", ") + `.`,
+` + strings.Join(agentside.StatusWords(), ", ") + `.`,
 		Example: `  tape record status
   tape record status --json`,
 		RunE: func(*cobra.Command, []string) error { return a.recordStatus() },
@@ -41,7 +41,7 @@ func (a *App) recordStatus() error {
 	if err != nil {
 		return err
 	}
-	for _, st := range status.Of(places, user, here, program, a.Now(), a.Warn) {
+	for _, st := range agentside.StatusOf(places, user, here, program, a.Now(), a.Warn) {
 		if err := st.Show(&a.Streams); err != nil {
 			return err
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/blame"
+	"tape/cmd/internal/reports"
 	"tape/cmd/internal/servecmd"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/review"
@@ -101,7 +101,7 @@ func (o *reviewOptions) run(ctx context.Context, store *repo.Store) error {
 	if err != nil {
 		return projectError(err)
 	}
-	r := blame.Reviewing{Project: project, Markdown: o.markdown, Mask: masking((*workspace.Store)(store))}
+	r := reports.Reviewing{Project: project, Markdown: o.markdown, Mask: masking((*workspace.Store)(store))}
 	if r.Range, err = review.Parse(ctx, project, o.revision); err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (o *reviewOptions) run(ctx context.Context, store *repo.Store) error {
 		return err
 	}
 	return o.app.withFinder(ctx, store, project, func(f *trace.Finder) error {
-		return rangeError(r.Name, blame.Review(ctx, &o.app.Streams, f, r))
+		return rangeError(r.Name, reports.ShowReview(ctx, &o.app.Streams, f, r))
 	})
 }
 

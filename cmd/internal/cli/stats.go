@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/stats"
+	"tape/cmd/internal/reports"
 	"tape/index"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/report"
@@ -115,7 +115,7 @@ func (o *statsOptions) run(ctx context.Context) error {
 		return err
 	}
 	sums := report.Merge(lists, func(key string) string { return key })
-	return stats.Show(&o.app.Streams, report.Rows(sums, by, list), by)
+	return reports.ShowStats(&o.app.Streams, report.Rows(sums, by, list), by)
 }
 
 // groupsOf returns how work is grouped, by one or two groups.

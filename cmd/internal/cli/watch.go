@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/watching"
+	"tape/cmd/internal/agentside"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/recorder"
 	"tape/internal/show/display"
@@ -64,7 +64,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 	if err != nil {
 		return err
 	}
-	w := &watching.Watch{Streams: &a.Streams, Recorder: a.newRecorder(places), Places: places, Program: cmp.Or(a.Version, "dev"), Workspace: a.workspaceDir()}
+	w := &agentside.Watch{Streams: &a.Streams, Recorder: a.newRecorder(places), Places: places, Program: cmp.Or(a.Version, "dev"), Workspace: a.workspaceDir()}
 	imported := w.Recorder.Imported
 	w.Recorder.Imported = func(ctx context.Context, s *repo.Store, tape string) error {
 		a.StderrUnlessQuiet("%s  %s", a.Now().Local().Format(time.TimeOnly), display.Line(tape))
@@ -75,7 +75,7 @@ func (a *App) watch(ctx context.Context, host Host, args []string, poll, once bo
 		return err
 	}
 	w.CatchUp(ctx) // an interrupted watch may have left something
-	return host.Watch(ctx, WatchOptions{Dirs: dirs, Later: w.Later, Poll: poll, Once: once, Is: watching.MayHaveSessions, Changed: w.Changed,
+	return host.Watch(ctx, WatchOptions{Dirs: dirs, Later: w.Later, Poll: poll, Once: once, Is: agentside.MayHaveSessions, Changed: w.Changed,
 		Again: recorder.EndedAfter + time.Minute,
 		Warn:  func(err error) { a.Warn("the folders are checked at intervals: " + err.Error()) }})
 }

@@ -15,8 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/agentside"
 	"tape/cmd/internal/hints"
-	"tape/cmd/internal/importing"
 	"tape/internal/sessions/recorder"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -126,7 +126,7 @@ func (a *App) runWorkspaces(cmd *cobra.Command, _ []string) error {
 				With("linked", workspace.Linked(w.dir)).With("merged", w.merged)
 		},
 		Row: func(w listedWorkspace, add func(cells ...any)) {
-			name := importing.ShortPath(&a.Streams, w.project.Dir, a.Width())
+			name := agentside.ShortPath(&a.Streams, w.project.Dir, a.Width())
 			switch {
 			case name == "":
 				name = filepath.Base(w.dir)

@@ -1,0 +1,69 @@
+package reports
+
+import (
+	"bufio"
+	"bytes"
+	"strings"
+	"testing"
+	"time"
+
+	"tape/cmd/internal/stdio"
+	"tape/index"
+	"tape/internal/sessions/touched"
+)
+
+func used(tape, path string, writes, added int64, day int) FileRow {
+	return FileRow{FileUse: index.FileUse{Tape: tape, Path: path, Writes: writes, Added: added, Last: time.Date(2026, 11, day, 9, 0, 0, 0, time.UTC)}, Title: "about " + tape}
+}
+
+func streams() (s *stdio.Streams, out, messages *bytes.Buffer) {
+	out, messages = &bytes.Buffer{}, &bytes.Buffer{}
+	return &stdio.Streams{Out: bufio.NewWriter(out), Stderr: messages, Now: func() time.Time { return time.Date(2026, 11, 30, 9, 0, 0, 0, time.UTC) },
+		Getenv: func(name string) string { return map[string]string{"HOME": "/home/mei"}[name] }}, out, messages
+}
+
+// Each session has one row with the sums of its files; the latest session comes first.
+func TestShowFiles(t *testing.T) {
+	s, out, _ := streams()
+	rows := []FileRow{used("s1", "/p/a.go", 1, 2, 20), used("s2", "/p/a.go", 0, 0, 22), used("s1", "/p/b.go", 2, 3, 21)}
+	if err := ShowFiles(s, rows, false, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{"SESSION TAPE LAST FILES READ WRITTEN LINES", "about s2 s2 8d ago 1", "about s1 s1 9d ago 2 3 +5"}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("it shows\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// If no session used a file, people see those that used files of its name; programs see nothing.
+func TestFindByName(t *testing.T) {
+	file := &touched.File{Name: "/elsewhere/a.go", Names: []string{"/elsewhere/a.go"}}
+	rows := func(f *touched.File) ([][]FileRow, error) {
+		var found []FileRow
+		for _, r := range []FileRow{used("s1", "/home/mei/p/a.go", 1, 2, 20), used("s1", "/home/mei/p/ba.go", 1, 2, 20)} {
+			if f.Is(r.Path) {
+				found = append(found, r)
+			}
+		}
+		return [][]FileRow{nil, found}, nil
+	}
+	s, _, messages := streams()
+	found, err := FindFile(s, file, rows)
+	if err != nil || len(found) != 1 || found[0].Path != "/home/mei/p/a.go" {
+		t.Errorf("found %v, %v; want the use of the file with that name", found, err)
+	}
+	if want := "no session read or wrote /elsewhere/a.go; files of that name elsewhere: ~/p/a.go\n"; messages.String() != want {
+		t.Errorf("it says %q, want %q", messages, want)
+	}
+	s.JSON = true
+	if found, err := FindFile(s, file, rows); err != nil || len(found) != 0 {
+		t.Errorf("with --json: %v, %v; want nothing", found, err)
+	}
+}
