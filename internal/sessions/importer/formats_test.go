@@ -108,3 +108,22 @@ func TestFixturesComplete(t *testing.T) {
 		})
 	}
 }
+
+// TestFolders: transcripts are looked for where the environment of the agents says that they are.
+func TestFolders(t *testing.T) {
+	for _, x := range []struct{ format, variable, value, want string }{
+		{"claude-code", "", "", "/h/.claude/projects /h/.config/claude/projects"},
+		{"claude-code", "XDG_CONFIG_HOME", "/x", "/h/.claude/projects /x/claude/projects"},
+		{"claude-code", "CLAUDE_CONFIG_DIR", "/a, /b", "/a/projects /b/projects"},
+		{"codex", "CODEX_HOME", "/a,/b", "/a/sessions /a/archived_sessions /b/sessions /b/archived_sessions"},
+		{"gemini", "GEMINI_CLI_HOME", "/g", "/g/.gemini/tmp"},
+		{"qwen", "QWEN_HOME", "/q", "/q/projects"},
+		{"qwen", "QWEN_RUNTIME_DIR", "/r", "/r/projects"},
+		{"copilot", "COPILOT_HOME", "/c", "/c/session-state"},
+	} {
+		got := Folders(All().Find(x.format), func(name string) string { return map[string]string{"HOME": "/h", x.variable: x.value}[name] })
+		if strings.Join(got, " ") != x.want {
+			t.Errorf("%s with %s=%s: %q, want %s", x.format, x.variable, x.value, got, x.want)
+		}
+	}
+}

@@ -75,7 +75,10 @@ func like(m record.Members) record.Likeness {
 // folders returns the folders with transcripts. Since version 1.0.30 Claude Code may have them below the folder for
 // settings of XDG (ryoppippi/ccusage#8).
 func folders(user record.Where) []string {
-	out := []string{filepath.Join(folder(user), "projects")}
+	var out []string
+	for _, dir := range user.Places(".claude", configDir) {
+		out = append(out, filepath.Join(dir, "projects"))
+	}
 	if user.Getenv(configDir) == "" {
 		out = append(out, filepath.Join(cmp.Or(user.Getenv("XDG_CONFIG_HOME"), filepath.Join(user.Home, ".config")), "claude", "projects"))
 	}

@@ -29,8 +29,11 @@ var Format = record.Format{
 	},
 	Files: record.Files{
 		Compressed: true, // rollouts to which nothing was written for a week (codex-rs/rollout in openai/codex)
-		Folders: func(user record.Where) []string {
-			return []string{filepath.Join(folder(user), "sessions"), filepath.Join(folder(user), archived)}
+		Folders: func(user record.Where) (out []string) {
+			for _, dir := range user.Places(".codex", home) {
+				out = append(out, filepath.Join(dir, "sessions"), filepath.Join(dir, archived))
+			}
+			return out
 		},
 	},
 	Writer: &writer,
@@ -67,11 +70,12 @@ var Format = record.Format{
 }
 
 const (
+	home     = "CODEX_HOME"
 	settings = "config.toml"
 	archived = "archived_sessions" // codex unarchive takes them out again
 )
 
-func folder(w record.Where) string { return w.Folder(".codex", "CODEX_HOME") }
+func folder(w record.Where) string { return w.Folder(".codex", home) }
 
 func like(m record.Members) record.Likeness {
 	switch typ := m.Text("type"); {

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
@@ -61,4 +62,8 @@ var Format = record.Format{
 
 const hookName = "tape"
 
-func folder(w record.Where) string { return w.Folder(".gemini", "") }
+// folder returns the folder of a project's settings, or that of the user, which may be in another place than the home
+// directory (homedir in packages/core/src/utils/paths.ts of google-gemini/gemini-cli).
+func folder(w record.Where) string {
+	return filepath.Join(cmp.Or(w.Project, w.Getenv("GEMINI_CLI_HOME"), w.Home), ".gemini")
+}

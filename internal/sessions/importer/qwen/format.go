@@ -1,6 +1,7 @@
 package qwen
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 
@@ -25,8 +26,10 @@ var Format = record.Format{
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.qwen/") },
 	Files: record.Files{
-		Ext:     ".jsonl",
-		Folders: func(user record.Where) []string { return []string{filepath.Join(folder(user), "projects")} },
+		Ext: ".jsonl",
+		Folders: func(user record.Where) []string {
+			return []string{filepath.Join(cmp.Or(user.Getenv("QWEN_RUNTIME_DIR"), folder(user)), "projects")}
+		},
 		Subagents: func(path, session string) string {
 			return filepath.Join(filepath.Dir(filepath.Dir(path)), "subagents", session)
 		},
@@ -50,4 +53,4 @@ var Format = record.Format{
 	},
 }
 
-func folder(w record.Where) string { return w.Folder(".qwen", "") }
+func folder(w record.Where) string { return w.Folder(".qwen", "QWEN_HOME") }

@@ -281,6 +281,20 @@ func (w Where) Folder(name, variable string) string {
 	return filepath.Join(w.Home, name)
 }
 
+// Places returns the folders that an environment variable names, else the one with that name in the home directory.
+// Several have commas between them, as in other programs that read sessions (ryoppippi/ccusage).
+func (w Where) Places(name, variable string) (out []string) {
+	for dir := range strings.SplitSeq(w.Getenv(variable), ",") {
+		if dir = strings.TrimSpace(dir); dir != "" {
+			out = append(out, dir)
+		}
+	}
+	if out == nil {
+		out = []string{filepath.Join(w.Home, name)}
+	}
+	return out
+}
+
 // Dashed returns the name that Claude Code and Qwen Code give to the folder of a directory: with a dash for
 // everything but ASCII letters and digits.
 func Dashed(dir string) string {
