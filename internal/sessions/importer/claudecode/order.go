@@ -94,11 +94,19 @@ func (c *scan) markChain() {
 			break
 		}
 	}
+	before := func(i int) int { // the line of the conversation before one
+		for i--; i >= 0; i-- {
+			if r := &c.recs[i]; r.tape == 0 && !r.is(flagNoID|flagDuplicate|flagOnChain) {
+				break
+			}
+		}
+		return i
+	}
 	for i >= 0 {
 		r := &c.recs[i]
 		if r.is(flagOnChain) {
 			// What a compaction kept was written after it, as its own ancestor.
-			i--
+			i = before(i)
 			continue
 		}
 		r.flags |= flagOnChain
@@ -111,11 +119,7 @@ func (c *scan) markChain() {
 		}
 		// The parent was damaged, is in another file, or the program was restarted here: go on with the
 		// line before.
-		for i--; i >= 0; i-- {
-			if r := &c.recs[i]; r.tape == 0 && !r.is(flagNoID|flagDuplicate) {
-				break
-			}
-		}
+		i = before(i)
 	}
 }
 

@@ -172,11 +172,13 @@ func TestKeptIsAncestor(t *testing.T) {
 		formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"text","text":"1"}`),
 		formattest.ClaudeUser("u2", "a1", `"wrong"`),
 		formattest.ClaudeUser("u3", "a1", `"two"`),
+		formattest.ClaudeSide("x", formattest.ClaudeUser("s1", "", `"of a subagent"`)),
+		queueLine("dequeue", ""),
 		strings.Replace(formattest.ClaudeLine("b1", "", `"type":"system","subtype":"compact_boundary","logicalParentUuid":"a3","compactMetadata":{"preservedMessages":{"anchorUuid":"d1","uuids":["u3","a3"]}}`), "\n", "", 1),
 		formattest.ClaudeLine("d1", "b1", `"type":"user","isCompactSummary":true,"message":{"role":"user","content":"so far"}`),
 		formattest.ClaudeAnswer("a3", "d1", "m3", `{"type":"text","text":"2"}`),
 		formattest.ClaudeUser("u4", "a3", `"three"`),
-	}, spoken("user", `"one"`), spoken("assistant", `"1"`), "-"+spoken("user", `"wrong"`), spoken("user", `"two"`), spoken("assistant", `"2"`), spoken("user", `"three"`))
+	}, spoken("user", `"one"`), spoken("assistant", `"1"`), "-"+spoken("user", `"wrong"`), spoken("user", `"two"`), "-"+spoken("user", `"of a subagent"`), spoken("assistant", `"2"`), spoken("user", `"three"`))
 }
 
 // TestLongDirectory: the name of the folder of a long directory is cut, and ends with a hash.
