@@ -34,8 +34,8 @@ func newReviewCmd(a *App) *cobra.Command {
 		Use:   "review [BASE..HEAD | BRANCH | COMMIT]",
 		Short: "Show which requests led to the commits of a branch",
 		Long: `For each commit of a range, show the request and the session that led to it, how that is known, and
-which calls failed on the way. Below, what was asked in these sessions meanwhile with nothing of it in
-the commits, then sums: sessions, people, agents, time, tokens and cost.
+which calls failed on the way. Below, what was asked in these sessions up to the last commit with
+nothing of it in the commits, then sums: sessions, people, agents, time, tokens and cost.
 
 Without an argument, the range is the current branch against its upstream or, if that is the same
 branch at a remote, against the main branch. BRANCH, also the head of a pull request that was

@@ -133,7 +133,7 @@ func (p *printer) session(g DigestSession) {
 	const most = 3
 	commits := g.UniqueCommits()
 	for _, c := range commits[:min(most, len(commits))] {
-		p.item(stdio.Cyan, "* ", "committed: ", c)
+		p.item(stdio.Cyan, "* ", "committed: ", display.ShortCommit(c))
 	}
 	if n := len(commits) - most; n > 0 {
 		p.item(stdio.Dim, "  ", "", "… and "+display.Count(n, "more commit", "more commits"))

@@ -233,6 +233,7 @@ func changedFileOf(f projectgit.FileDiff, most int) changedFile {
 			for n, l := range h.Lines {
 				lines[n] = display.TextLine{Sign: l[0], Text: strings.ReplaceAll(l[1:], "\t", "    ")}
 			}
+			display.MarkWords(lines)
 			b.WriteString(block.HunkHead(h.New, i == 0) + string(linesHTML(lines)))
 		}
 		if b.Len() <= most {

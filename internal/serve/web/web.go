@@ -288,8 +288,9 @@ func (s *View) funcs() template.FuncMap {
 			}
 			return s.ago(t)
 		},
-		"dir":  func(name string) string { dir, _ := path.Split(display.Line(name)); return dir },
-		"base": func(name string) string { return path.Base(display.Line(name)) },
+		"dir":    func(name string) string { dir, _ := path.Split(display.Line(name)); return dir },
+		"base":   func(name string) string { return path.Base(display.Line(name)) },
+		"commit": display.ShortCommit,
 		"clip": func(text string, cells int) string {
 			return display.Truncate(display.PageLine(strings.Join(strings.Fields(text), " ")), cells)
 		},

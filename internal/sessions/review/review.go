@@ -6,9 +6,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"tape/index"
 	"tape/internal/git/projectgit"
@@ -37,7 +39,7 @@ type Review struct {
 	Sessions []string              // the tapes that led to the commits, each once
 	Agents   map[string]about.Tape // by tape
 	Requests []*Request            // those that led to the commits, as they come
-	Open     []*Request            // asked in the sessions meanwhile, with nothing of it in the commits
+	Open     []*Request            // asked in the sessions up to the last commit, with nothing of it in the commits
 	Sum      report.Row            // of Requests
 
 	requests map[string]*Request // by tape and first entry
@@ -103,17 +105,25 @@ func (v *Review) gather(ctx context.Context, f *trace.Finder, list prices.List) 
 	}
 	v.Sum.Sessions = int64(len(v.Sessions))
 	v.Sum.Price(list)
+	var end time.Time // of the range
+	for _, c := range v.Credits {
+		for _, at := range []time.Time{c.Committed, c.Authored} {
+			if at.After(end) {
+				end = at
+			}
+		}
+	}
 	for _, name := range v.Sessions {
 		var err error
 		if v.Agents[name], err = f.Of(ctx, name); err != nil {
 			return err
 		}
-		beside, err := f.Requests(ctx, name, spans[name].first, spans[name].last)
+		beside, err := f.Requests(ctx, name, spans[name].first, math.MaxInt64)
 		if err != nil {
 			return err
 		}
 		for _, r := range beside {
-			if v.requests[key(r.Tape, r.First)] != nil {
+			if v.requests[key(r.Tape, r.First)] != nil || r.First > spans[name].last && r.Date.After(end) {
 				continue
 			}
 			if found, err := v.read(ctx, f, r); err != nil {

@@ -198,6 +198,15 @@ func KeepEnds(text string, each int) string {
 // ShortID is the first 12 characters of a commit's id.
 func ShortID(commit string) string { return fmt.Sprintf("%.12s", commit) }
 
+// ShortCommit shortens the id with which a text begins that has a commit's id and subject.
+func ShortCommit(text string) string {
+	id, subject, ok := strings.Cut(text, " ")
+	if !ok {
+		return ShortID(id)
+	}
+	return ShortID(id) + " " + subject
+}
+
 // Quoted quotes a name for a sentence, and shortens a long one.
 func Quoted(name string) string { return Truncate(strconv.Quote(name), 80) }
 

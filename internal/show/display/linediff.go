@@ -3,6 +3,7 @@ package display
 import (
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"tape/internal/text/entrydiff"
@@ -153,4 +154,52 @@ func (d *lineDiff) context(n int) []TextLine {
 		skipped = !near
 	}
 	return out
+}
+
+// MarkWords marks what differs between lines of a diff that took each other's place: between the first of a run of
+// removed lines and the first of the added lines after it, and so on, if both runs have the same number of lines.
+// Lines that have little in common stay as they are, and so do long ones.
+func MarkWords(list []TextLine) {
+	const longest = 400 // bytes
+	run := func(from int, sign byte) int {
+		n := from
+		for n < len(list) && list[n].Sign == sign {
+			n++
+		}
+		return n
+	}
+	for from := 0; from < len(list); {
+		middle := run(from, '-')
+		end := run(middle, '+')
+		if n := middle - from; n > 0 && n == end-middle {
+			for i := from; i < middle; i++ {
+				if old, new := &list[i], &list[i+n]; max(len(old.Text), len(new.Text)) <= longest {
+					old.Marks, new.Marks = changedWords(old.Text, new.Text)
+				}
+			}
+		}
+		from = max(end, from+1)
+	}
+}
+
+// changedWords returns the ranges of two lines that differ; none if they have less than half of the shorter one in
+// common, without the space around them.
+func changedWords(old, new string) (gone, came [][2]int) {
+	var a, b TextLine
+	same := 0
+	for _, s := range entrydiff.Words(strings.ToValidUTF8(old, "?"), strings.ToValidUTF8(new, "?"), 50*time.Millisecond) {
+		if s.Op == entrydiff.Equal {
+			same += len(strings.TrimSpace(s.Text))
+		}
+		if s.Op != entrydiff.Insert {
+			a.add(s.Text, s.Op == entrydiff.Delete)
+		}
+		if s.Op != entrydiff.Delete {
+			b.add(s.Text, s.Op == entrydiff.Insert)
+		}
+	}
+	if least := min(len(strings.TrimSpace(old)), len(strings.TrimSpace(new))); 2*same < least || a.Text != old || b.Text != new {
+		return nil, nil
+	}
+	return a.Marks, b.Marks
 }

@@ -113,3 +113,25 @@ func TestLongLine(t *testing.T) {
 		t.Errorf("the marks %v of %q are not the change", m, got.Text)
 	}
 }
+
+// What changed in a line that took another's place is marked, and nothing where lines have little in common or are not
+// of the same number.
+func TestMarkWords(t *testing.T) {
+	for text, want := range map[string]string{
+		" a|-wait for 5 s|+wait for 30 s| b":                                 " a|-wait for [5] s|+wait for [30] s| b",
+		"-  retry(upload, 3)|-  log(err)|+  retry(upload, 5)|+  log(err, n)": "-  retry(upload, [3])|-  log(err)|+  retry(upload, [5])|+  log(err[, n])",
+		"-  x := one()|+      x := one()":                                    "-  x := one()|+[    ]  x := one()",
+		"-return nil|+for range list {":                                      "-return nil|+for range list {",
+		"-one two three|+one two four|+five":                                 "-one two three|+one two four|+five",
+		"+one two three|-one two four":                                       "+one two three|-one two four",
+	} {
+		var list []TextLine
+		for _, line := range strings.Split(text, "|") {
+			list = append(list, TextLine{Sign: line[0], Text: line[1:]})
+		}
+		MarkWords(list)
+		if got := shownLines(list); got != want {
+			t.Errorf("%s is shown as %s, not %s", text, got, want)
+		}
+	}
+}

@@ -27,10 +27,11 @@ const ownDir = "own"
 
 // note is the content of the file for a .git folder.
 type note struct {
-	Dir      string   `json:"dir"`            // path of the workspace
-	Own      bool     `json:"own"`            // the user's own
-	ToldGone bool     `json:"gone,omitempty"` // the user was told that the workspace is no longer in Dir
-	Reported []string `json:"told,omitempty"` // ignored settings that the user was warned of
+	Dir      string   `json:"dir"`              // path of the workspace
+	Own      bool     `json:"own"`              // the user's own
+	Hidden   bool     `json:"hidden,omitempty"` // a copy that a program keeps: in no list
+	ToldGone bool     `json:"gone,omitempty"`   // the user was told that the workspace is no longer in Dir
+	Reported []string `json:"told,omitempty"`   // ignored settings that the user was warned of
 }
 
 // notePath returns the path of the note about a .git folder.
@@ -165,6 +166,16 @@ func (w LeftOut) Told() {
 	}
 }
 
+// Hide keeps the workspace, which is not below Home, out of OwnWorkspaces: it is a copy that a program keeps for itself.
+func (s *Store) Hide() error {
+	n := readNote(s.git.GitDir())
+	if n.Hidden {
+		return nil
+	}
+	n.Hidden = true
+	return writeNote(s.git.GitDir(), n)
+}
+
 // OwnWorkspaces returns the folders of the user's own workspaces, below Home and elsewhere. others are the
 // workspaces below Home that are somebody else's, and the user's own that are gone, unless the user was told
 // so.
@@ -196,7 +207,7 @@ func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 	for _, name := range names {
 		path := filepath.Join(home, ownDir, name)
 		n := noteIn(path)
-		if seen[name] || !n.Own {
+		if seen[name] || !n.Own || n.Hidden {
 			continue
 		}
 		id, err := folderIdentity(filepath.Join(n.Dir, layout.GitDirName))

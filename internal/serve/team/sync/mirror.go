@@ -34,7 +34,7 @@ func openMirror(ctx context.Context, cache string, r config.Remote, o *workspace
 	if err == nil {
 		if all, err := remotes.Remotes(ctx, s); err == nil && len(all) == 1 && m.isSame() {
 			m.store = s
-			return m, nil
+			return m, s.Hide()
 		}
 	}
 	return m, m.recreate(ctx)
@@ -59,6 +59,9 @@ func (m *mirror) recreate(ctx context.Context) error {
 		return fmt.Errorf("make the cache: %w", err)
 	}
 	s, err := workspace.Create(m.dir, workspace.DefaultTape, m.o)
+	if err == nil {
+		err = s.Hide()
+	}
 	if err == nil {
 		err = remotes.AddRemote(ctx, s, layout.DefaultRemote, m.url)
 	}

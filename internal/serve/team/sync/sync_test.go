@@ -20,6 +20,7 @@ import (
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/sync"
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/internal/testkit/teamtest"
@@ -185,6 +186,11 @@ func TestSync(t *testing.T) {
 		t.Errorf("a fork was deleted: %+v, want 1 removed entry", r)
 	}
 	m.same("without the fork")
+	own, _, err := workspace.OwnWorkspaces()
+	storetest.Must(t, err)
+	if slices.ContainsFunc(own, func(dir string) bool { return strings.HasPrefix(dir, m.config.Cache) }) {
+		t.Errorf("the copy in the cache is among the user's workspaces: %q", own)
+	}
 }
 
 // TestRandomHistory: after any history, the database has the lines of the workspace.
