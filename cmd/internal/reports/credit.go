@@ -83,7 +83,14 @@ func creditedRun(ctx context.Context, edits *trace.Edits, r projectgit.Run, line
 	}
 	last, how := fallback, trace.LastEdit
 	for n := r.First; n <= r.Last; n++ {
-		switch i := edits.WriterOf(lines[n-1], since, until); {
+		i := -1
+		if r.Committed() {
+			i = edits.WriterOf(lines[n-1], since, authored)
+		}
+		if i < 0 {
+			i = edits.WriterOf(lines[n-1], since, until)
+		}
+		switch {
 		case i >= 0:
 			last, how = i, trace.Edited
 		case trace.Telling(lines[n-1]):

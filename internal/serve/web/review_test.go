@@ -71,7 +71,8 @@ func (s *site) shopProject() string {
 		at("3:18Z", "message", object{"role": "assistant", "content": "Where?"}, object{}),
 		at("3:19Z", "message", object{"role": "user", "content": "Never mind, write the manual instead"}, object{}),
 		at("3:20Z", "tool_call", call("3", "Write", object{"file_path": filepath.Join(dir, "docs/manual.md"), "content": "# The manual of uploads\n"}), object{}),
-		at("3:21Z", "tool_result", object{"results": []any{"written"}}, object{"call_ids": []string{"3"}}))
+		at("3:21Z", "tool_result", object{"results": []any{"written"}}, object{"call_ids": []string{"3"}}),
+		at("3:22Z", "event", object{"name": "project.commit", "data": object{"id": "3f2a1b9c5d7e8f90aabbccddeeff001122334455", "subject": "Write the manual"}}, object{"source": object{"format": "claude-code"}}))
 	must(s.T, err)
 	write("upload.go", after)
 	write("docs/manual.md", "# The manual of uploads\n")
@@ -93,9 +94,10 @@ func TestReview(t *testing.T) {
 	s = newSiteOf(t, web.Options{Store: s.store, Project: dir, Start: "/review?range=pieces"})
 	s.shows(s.view.Link(), "/review?range=pieces")
 	s.shows("/review", "pieces", "By hand", `action="/review"`)
+	s.shows("/t/upload/-/outline", "<li>3f2a1b9c5d7e Write the manual</li>")
 	page := s.shows("/review?range=main..pieces", "Uploads: send files in pieces", "wrote 2 of 3 lines", "wrote 1 of 3 lines", "in <em>pieces</em>", "go test ./upload/...", "Failed on the way", "<code>Send</code> sends pieces now",
 		"By hand or unknown: no recorded session wrote it", "/t/upload/@3", "1 request in these sessions", "Show the progress in the terminal",
-		"<ins>+ // Send sends a &lt;file&gt; in pieces", "<del>- // Send sends a file.", "not a text", "was docs/manual.md", "no line has changed", "All changes of this commit", "1 by hand or unknown")
+		"<ins>+ // Send sends a <b>&lt;</b>file<b>&gt; in pieces of a mebibyte</b>.</ins>", "<del>- // Send sends a file.", "not a text", "was docs/manual.md", "no line has changed", "All changes of this commit", "1 by hand or unknown")
 	if strings.Count(page, "one of many lines") > 0 {
 		t.Error("the page of two commits has all of a large file")
 	}

@@ -152,6 +152,23 @@ func (e *Edits) Last(since, until time.Time) int {
 	return -1
 }
 
+// LastIn returns the index of the last edit between two times that may be in a file with these lines, or -1. An edit that
+// wrote lines of which the file has none was made in another branch, or undone.
+func (e *Edits) LastIn(has map[string]bool, since, until time.Time) int {
+	for i := e.Last(since, until); i >= 0 && !e.list[i].At.Before(since); i-- {
+		wrote, stands := false, false
+		for line := range e.list[i].lines {
+			if Telling(line) {
+				wrote, stands = true, stands || has[line]
+			}
+		}
+		if stands || !wrote {
+			return i
+		}
+	}
+	return -1
+}
+
 // Turn returns the turn of the edit with an index.
 func (e *Edits) Turn(ctx context.Context, i int, how How) (Turn, error) {
 	if t, ok := e.turns[i]; ok {

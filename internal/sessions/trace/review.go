@@ -36,8 +36,8 @@ type Share struct {
 const slack = time.Second
 
 // Review finds the turns that led to the commits of a range, which come in the order of Range. A line is credited to
-// the edit that wrote it. A file that was edited since the commit before, but has no line of an edit, is credited to
-// the last edit. Where that leaves something open, the turn in which the agent made the commit counts. Nothing follows
+// the edit that wrote it. A file that was edited since the commit before, where the commit has no line of an edit, is
+// credited to the last edit of which the file has a line, or which only removed some. Where that leaves something open, the turn in which the agent made the commit counts. Nothing follows
 // from times alone: a commit may be without a share. root is the project's folder.
 func (f *Finder) Review(ctx context.Context, project projectgit.Repo, root *touched.File, patches []projectgit.Patch) ([]Credit, error) {
 	edits, err := f.editsOf(ctx, root, patches)
@@ -69,7 +69,8 @@ func (f *Finder) Review(ctx context.Context, project projectgit.Repo, root *touc
 				before := sync.OnceValues(func() (map[string]bool, error) {
 					return project.Lines(ctx, p.ID+"^", cmp.Or(file.Former, file.Path))
 				})
-				if err := c.credit(ctx, list, file, since, before); err != nil {
+				after := func() (map[string]bool, error) { return project.Lines(ctx, p.ID, file.Path) }
+				if err := c.credit(ctx, list, file, since, before, after); err != nil {
 					return nil, err
 				}
 			} else {
@@ -157,12 +158,9 @@ func countTelling(lines []string) (n int) {
 
 // credit adds what a commit did with a file. Edits count from since, when the commit before changed it; an earlier one
 // counts only for a line that the file did not have before. A line that the commit moved or indented is not the work
-// of the edit that wrote it for an earlier commit.
-func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FilePatch, since time.Time, before func() (map[string]bool, error)) error {
-	until := c.Committed.Add(slack)
-	if authored := c.Authored.Add(slack); authored.After(until) {
-		until = authored
-	}
+// of the edit that wrote it for an earlier commit. before and after read the file's lines.
+func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FilePatch, since time.Time, before, after func() (map[string]bool, error)) error {
+	authored, committed := c.Authored.Add(slack), c.Committed.Add(slack)
 	add := func(i int, how How) (*Share, error) {
 		t, err := edits.Turn(ctx, i, how)
 		if err != nil {
@@ -179,7 +177,10 @@ func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FileP
 		telling := Telling(line)
 		if telling {
 			c.Lines++
-			if last = edits.WriterOf(line, since, until); last >= 0 && edits.list[last].At.Before(since) {
+			if last = edits.WriterOf(line, since, authored); last < 0 && committed.After(authored) { // amended, or rebased
+				last = edits.WriterOf(line, since, committed)
+			}
+			if last >= 0 && edits.list[last].At.Before(since) {
 				had, err := before()
 				if err != nil {
 					return err
@@ -205,11 +206,14 @@ func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FileP
 	if known > 0 {
 		return nil
 	}
-	if i := edits.Last(since, c.Authored.Add(slack)); i >= 0 {
-		_, err := add(i, LastEdit)
+	has, err := after()
+	if err != nil {
 		return err
 	}
-	return nil
+	if i := edits.LastIn(has, since, authored); i >= 0 {
+		_, err = add(i, LastEdit)
+	}
+	return err
 }
 
 // has reports whether a turn has a share.

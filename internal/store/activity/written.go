@@ -50,13 +50,22 @@ func writtenBy(what effect, args []byte, base string) []string {
 	return nil
 }
 
-// newLines returns the lines that an edit puts into a file.
+// newLines returns the lines that an edit puts into a file, without those that it leaves as they were.
 func newLines(args []byte) (out []string) {
 	for edit := range jsonl.Elements(jsonl.Get(args, "edits")) {
 		out = append(out, newLines(edit)...)
 	}
-	_, after := replaced(args)
-	return append(out, lines(after)...)
+	before, after := replaced(args)
+	kept := map[string]int{}
+	for _, line := range lines(before) {
+		kept[line]++
+	}
+	for _, line := range lines(after) {
+		if kept[line]--; kept[line] < 0 {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // patchedLines returns the lines that a patch adds to files named base.

@@ -62,6 +62,11 @@
     for (const at of near ? [near, near.previousElementSibling, near.nextElementSibling].filter(x => x).flatMap(x => lines(x)) : [])
       if (overlap(box, at) > 1.5 && ![...lines(acts)].some(x => overlap(x, at) > 1 && Math.abs(x.top - at.top) < 1)) { say("a menu covers text", acts); break; }
   }
+  // The name of a changed file is beside its mark.
+  for (const s of document.querySelectorAll(".filediff > summary")) {
+    const path = s.querySelector(".path");
+    if (path && path.getBoundingClientRect().top - s.getBoundingClientRect().top > 16) say("a name is below its mark", s);
+  }
   // Menus, one by one, are inside of the window.
   for (const d of document.querySelectorAll("details.spaces, details.download, details.change, details.continue")) {
     d.open = true;
