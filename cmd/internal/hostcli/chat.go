@@ -12,7 +12,6 @@ import (
 	"golang.org/x/term"
 
 	"tape/cmd/internal/cli"
-	"tape/cmd/internal/picker"
 	"tape/cmd/internal/stdio"
 	"tape/hooks"
 	"tape/internal/agent"
@@ -311,11 +310,11 @@ func (c *chatScreen) pick(ctx context.Context, in io.Reader, out io.Writer) (str
 	if len(list) == 0 {
 		return "", errors.New("there are no sessions yet; ,sessions NAME begins one")
 	}
-	rows := make([]picker.Session, len(list))
+	rows := make([]pickerSession, len(list))
 	for i, t := range list {
-		rows[i] = picker.Session{Tape: t}
+		rows[i] = pickerSession{Tape: t}
 	}
-	chosen, err := picker.New(picker.Options{Sessions: rows, In: in, Out: out, Env: os.Environ(), Now: time.Now}).Pick(ctx)
+	chosen, err := newPicker(pickerOptions{Sessions: rows, In: in, Out: out, Env: os.Environ(), Now: time.Now}).Pick(ctx)
 	if err != nil || chosen < 0 {
 		return "", err
 	}

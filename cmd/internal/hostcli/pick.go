@@ -5,16 +5,15 @@ import (
 	"os"
 
 	"tape/cmd/internal/cli"
-	"tape/cmd/internal/picker"
 )
 
 // Pick shows the list of sessions, and the logs of those that are chosen, until the person leaves.
 func (Host) Pick(ctx context.Context, o cli.PickOptions) error {
-	list := make([]picker.Session, len(o.Sessions))
+	list := make([]pickerSession, len(o.Sessions))
 	for i, t := range o.Sessions {
-		list[i] = picker.Session{Tape: t, Here: o.Here[i]}
+		list[i] = pickerSession{Tape: t, Here: o.Here[i]}
 	}
-	p := picker.New(picker.Options{Sessions: list, In: o.App.Stdin, Out: os.Stdout, Env: os.Environ(), Now: o.App.Now, Resume: o.Resume})
+	p := newPicker(pickerOptions{Sessions: list, In: o.App.Stdin, Out: os.Stdout, Env: os.Environ(), Now: o.App.Now, Resume: o.Resume})
 	for {
 		session, err := p.Pick(ctx)
 		if err != nil || session < 0 || !o.Open(session) {

@@ -1,4 +1,4 @@
-package picker
+package hostcli
 
 import (
 	"strconv"
@@ -17,7 +17,7 @@ var (
 	accent = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
 )
 
-func (m model) View() tea.View {
+func (m pickerModel) View() tea.View {
 	if m.finished {
 		return tea.NewView("")
 	}
@@ -41,7 +41,7 @@ func (m model) View() tea.View {
 }
 
 // head is the filter, with how many sessions match.
-func (p *Picker) head() string {
+func (p *sessionPicker) head() string {
 	count := strconv.Itoa(len(p.shown))
 	if total := p.total(); total != len(p.shown) {
 		count += " of " + strconv.Itoa(total)
@@ -67,7 +67,7 @@ func (p *Picker) head() string {
 }
 
 // total is how many sessions there are without the filter.
-func (p *Picker) total() (n int) {
+func (p *sessionPicker) total() (n int) {
 	for _, s := range p.Sessions {
 		if !p.here || s.Here {
 			n++
@@ -80,7 +80,7 @@ func (p *Picker) total() (n int) {
 type columns struct{ title, project, agent, updated int }
 
 // columns returns the widths for these sessions. A part that leaves too little room for the title is left out.
-func (p *Picker) columns(lines []Session) (c columns) {
+func (p *sessionPicker) columns(lines []pickerSession) (c columns) {
 	for _, s := range lines {
 		c.project = max(c.project, display.Width(display.Line(s.ProjectBranch())))
 		c.agent = max(c.agent, display.Width(display.Line(s.Agent)))
@@ -102,13 +102,13 @@ func (p *Picker) columns(lines []Session) (c columns) {
 	return c
 }
 
-func (p *Picker) list() []string {
+func (p *sessionPicker) list() []string {
 	if len(p.shown) == 0 {
 		lines := []string{"  " + display.Truncate("No matching sessions.", max(1, p.width-2))}
 		return append(lines, make([]string, p.rows()-1)...)
 	}
 	end := min(p.top+p.rows(), len(p.shown))
-	var visible []Session
+	var visible []pickerSession
 	for _, i := range p.shown[p.top:end] {
 		visible = append(visible, p.Sessions[i])
 	}
@@ -120,7 +120,7 @@ func (p *Picker) list() []string {
 	return append(lines, make([]string, max(0, p.rows()-len(lines)))...)
 }
 
-func (p *Picker) row(s Session, c columns, isChosen bool) string {
+func (p *sessionPicker) row(s pickerSession, c columns, isChosen bool) string {
 	mark, title := "  ", display.Pad(fit(s, c.title), c.title)
 	if isChosen {
 		mark, title = accent.Render("▸ "), chosen.Render(title)
@@ -139,7 +139,7 @@ func (p *Picker) row(s Session, c columns, isChosen bool) string {
 
 // fit returns a title for a number of cells. The end that tells it from others is kept if it needs at most half of
 // them.
-func fit(s Session, cells int) string {
+func fit(s pickerSession, cells int) string {
 	suffix := display.Line(s.Suffix())
 	if s.Title == "" || display.Width(suffix)*2 > cells {
 		suffix = ""
@@ -155,7 +155,7 @@ func fit(s Session, cells int) string {
 }
 
 // detail says more about the chosen session, or what a key has done.
-func (p *Picker) detail() string {
+func (p *sessionPicker) detail() string {
 	if p.said != "" {
 		return display.Truncate(display.Line(p.said), p.width)
 	}
@@ -174,7 +174,7 @@ func (p *Picker) detail() string {
 }
 
 // foot names the keys, as far as there is room.
-func (p *Picker) foot() string {
+func (p *sessionPicker) foot() string {
 	if p.around() < 5 && p.said != "" {
 		return p.detail()
 	}

@@ -1,9 +1,6 @@
-// Package picker lets a person choose a session on a terminal: what tape shows when it is called alone, and
-// tape chat for ,sessions.
-//
-// A key that is a letter goes to the filter, except c, which copies the command that resumes the chosen
-// session. After /, while somebody types, and in the chat's list, c is a letter, too.
-package picker
+package hostcli
+
+// The list of sessions from which a person chooses on a terminal: what tape shows when it is called alone, and tape chat for ,sessions. A key that is a letter goes to the filter, except c, which copies the command that resumes the chosen session. After /, while somebody types, and in the chat's list, c is a letter, too.
 
 import (
 	"context"
@@ -19,15 +16,15 @@ import (
 	"tape/internal/store/about"
 )
 
-// Session is a line of the list.
-type Session struct {
+// pickerSession is a line of the list.
+type pickerSession struct {
 	about.Tape
 	Here bool // of the current directory's project
 }
 
-// Options are what the picker shows and does.
-type Options struct {
-	Sessions []Session // the newest first
+// pickerOptions are what the picker shows and does.
+type pickerOptions struct {
+	Sessions []pickerSession // the newest first
 	In       io.Reader
 	Out      io.Writer
 	Env      []string // tells the terminal's abilities
@@ -37,9 +34,9 @@ type Options struct {
 	Resume func(session int) (command string, err error)
 }
 
-// Picker shows a list of sessions that can be filtered. Filter and position stay from one Pick to the next.
-type Picker struct {
-	Options
+// sessionPicker shows a list of sessions that can be filtered. Filter and position stay from one Pick to the next.
+type sessionPicker struct {
+	pickerOptions
 	filter   textinput.Model
 	typing   bool     // letters go to the filter, c as well
 	here     bool     // only sessions of the current directory's project are listed
@@ -62,9 +59,9 @@ func hashed(tags []string) string {
 	return "#" + strings.Join(tags, " #")
 }
 
-// New returns a picker. It begins with the sessions of the current directory's project, if there are any.
-func New(o Options) *Picker {
-	p := &Picker{Options: o, filter: textinput.New(), texts: make([]string, len(o.Sessions)), width: 80, height: 24}
+// newPicker returns a picker. It begins with the sessions of the current directory's project, if there are any.
+func newPicker(o pickerOptions) *sessionPicker {
+	p := &sessionPicker{pickerOptions: o, filter: textinput.New(), texts: make([]string, len(o.Sessions)), width: 80, height: 24}
 	p.filter.Prompt, p.filter.Placeholder = "> ", "type to filter"
 	p.filter.CharLimit = 200
 	p.filter.Focus()
@@ -82,17 +79,17 @@ func New(o Options) *Picker {
 }
 
 // Pick shows the list, and returns which session was chosen, or -1 if the person left.
-func (p *Picker) Pick(ctx context.Context) (session int, err error) {
+func (p *sessionPicker) Pick(ctx context.Context) (session int, err error) {
 	p.picked, p.finished, p.said = -1, false, ""
-	_, err = tea.NewProgram(model{p}, tea.WithContext(ctx), tea.WithInput(p.In), tea.WithOutput(p.Out), tea.WithEnvironment(p.Env)).Run()
+	_, err = tea.NewProgram(pickerModel{p}, tea.WithContext(ctx), tea.WithInput(p.In), tea.WithOutput(p.Out), tea.WithEnvironment(p.Env)).Run()
 	if errors.Is(err, tea.ErrInterrupted) || errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return -1, context.Canceled
 	}
 	return p.picked, err
 }
 
-// model is the picker as the library knows it.
-type model struct{ *Picker }
+// pickerModel is the picker as the library knows it.
+type pickerModel struct{ *sessionPicker }
 
 // resumed is the message with what Resume returned.
 type resumed struct {
@@ -100,9 +97,9 @@ type resumed struct {
 	err     error
 }
 
-func (m model) Init() tea.Cmd { return nil }
+func (m pickerModel) Init() tea.Cmd { return nil }
 
-func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+func (m pickerModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -124,7 +121,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 }
 
 // key does what a key asks for.
-func (p *Picker) key(msg tea.KeyPressMsg) tea.Cmd {
+func (p *sessionPicker) key(msg tea.KeyPressMsg) tea.Cmd {
 	switch key := msg.String(); key {
 	case "ctrl+c":
 		return p.leave(-1)
@@ -175,13 +172,13 @@ func (p *Picker) key(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-func (p *Picker) leave(session int) tea.Cmd {
+func (p *sessionPicker) leave(session int) tea.Cmd {
 	p.picked, p.finished = session, true
 	return tea.Quit
 }
 
 // typed gives a key or a pasted text to the filter.
-func (p *Picker) typed(msg tea.Msg) tea.Cmd {
+func (p *sessionPicker) typed(msg tea.Msg) tea.Cmd {
 	before := p.filter.Value()
 	var cmd tea.Cmd
 	if p.filter, cmd = p.filter.Update(msg); p.filter.Value() != before {
@@ -191,7 +188,7 @@ func (p *Picker) typed(msg tea.Msg) tea.Cmd {
 	return cmd
 }
 
-func (p *Picker) copyCommand() tea.Cmd {
+func (p *sessionPicker) copyCommand() tea.Cmd {
 	if len(p.shown) == 0 {
 		return nil
 	}
@@ -203,7 +200,7 @@ func (p *Picker) copyCommand() tea.Cmd {
 }
 
 // applyFilter finds the sessions that have all words of the filter.
-func (p *Picker) applyFilter() {
+func (p *sessionPicker) applyFilter() {
 	words := strings.Fields(strings.ToLower(p.filter.Value()))
 	p.shown, p.at, p.top = p.shown[:0], 0, 0
 next:
@@ -220,23 +217,23 @@ next:
 	}
 }
 
-func (p *Picker) move(by int) {
+func (p *sessionPicker) move(by int) {
 	p.typing = false
 	p.at = max(0, min(p.at+by, len(p.shown)-1))
 	p.scroll()
 }
 
 // scroll keeps the chosen session in sight.
-func (p *Picker) scroll() {
+func (p *sessionPicker) scroll() {
 	p.top = max(p.at-p.rows()+1, min(p.top, p.at))
 	p.top = max(0, min(p.top, len(p.shown)-p.rows()))
 }
 
 // rows is how many sessions there is room for.
-func (p *Picker) rows() int { return max(1, p.height-p.around()) }
+func (p *sessionPicker) rows() int { return max(1, p.height-p.around()) }
 
 // around is how many lines are used for other things: the filter, a space, what is chosen, the keys.
-func (p *Picker) around() int {
+func (p *sessionPicker) around() int {
 	switch {
 	case p.height >= 10:
 		return 5
@@ -249,4 +246,4 @@ func (p *Picker) around() int {
 }
 
 // updated is when the session was last updated, for the list.
-func (p *Picker) updated(s Session) string { return display.Briefly(p.Now(), s.Updated) }
+func (p *sessionPicker) updated(s pickerSession) string { return display.Briefly(p.Now(), s.Updated) }

@@ -1,4 +1,4 @@
-package picker
+package hostcli
 
 import (
 	"bytes"
@@ -19,13 +19,13 @@ import (
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 
-func session(title, project string, here bool) Session {
-	return Session{Tape: about.Tape{Name: "n-" + title[:min(4, len(title))], Title: title, Project: project, Agent: "claude-code", Model: "m", Messages: 2,
+func session(title, project string, here bool) pickerSession {
+	return pickerSession{Tape: about.Tape{Name: "n-" + title[:min(4, len(title))], Title: title, Project: project, Agent: "claude-code", Model: "m", Messages: 2,
 		Started: now.Add(-2 * time.Hour), Updated: now.Add(-time.Hour)}, Here: here}
 }
 
-func pickerOf(sessions ...Session) *Picker {
-	return New(Options{Sessions: sessions, Now: func() time.Time { return now },
+func pickerOf(sessions ...pickerSession) *sessionPicker {
+	return newPicker(pickerOptions{Sessions: sessions, Now: func() time.Time { return now },
 		Resume: func(i int) (string, error) {
 			if sessions[i].Agent == "" {
 				return "", errors.New("the agent is not installed here")
@@ -35,7 +35,7 @@ func pickerOf(sessions ...Session) *Picker {
 }
 
 // press sends keys, and what they lead to, to the picker. A word of several letters is typed.
-func press(p *Picker, keys ...string) (quit bool) {
+func press(p *sessionPicker, keys ...string) (quit bool) {
 	special := map[string]tea.Key{"enter": {Code: tea.KeyEnter}, "esc": {Code: tea.KeyEscape}, "tab": {Code: tea.KeyTab}, "up": {Code: tea.KeyUp},
 		"down": {Code: tea.KeyDown}, "pgdown": {Code: tea.KeyPgDown}, "end": {Code: tea.KeyEnd}, "home": {Code: tea.KeyHome}, "backspace": {Code: tea.KeyBackspace}}
 	for _, key := range keys {
@@ -47,48 +47,48 @@ func press(p *Picker, keys ...string) (quit bool) {
 			}
 		}
 		for _, e := range events {
-			_, cmd := model{p}.Update(tea.KeyPressMsg(e))
+			_, cmd := pickerModel{p}.Update(tea.KeyPressMsg(e))
 			for cmd != nil {
 				msg := cmd()
 				if _, ok := msg.(tea.QuitMsg); ok {
 					quit = true
 				}
-				_, cmd = model{p}.Update(msg)
+				_, cmd = pickerModel{p}.Update(msg)
 			}
 		}
 	}
 	return quit
 }
 
-// screen is what is seen, without colours.
-func screen(p *Picker) string { return ansi.Strip(model{p}.View().Content) }
+// pickerScreen is what is seen, without colours.
+func pickerScreen(p *sessionPicker) string { return ansi.Strip(pickerModel{p}.View().Content) }
 
-func resize(p *Picker, width, height int) {
-	model{p}.Update(tea.WindowSizeMsg{Width: width, Height: height})
+func resize(p *sessionPicker, width, height int) {
+	pickerModel{p}.Update(tea.WindowSizeMsg{Width: width, Height: height})
 }
 
 func TestFilter(t *testing.T) {
 	p := pickerOf(session("add a health check", "/work/shop", true), session("why does the cart test fail?", "/work/shop", true), session("Cart total", "/work/blog", false))
-	if s := screen(p); !strings.Contains(s, "2 · this project") || strings.Contains(s, "blog") {
+	if s := pickerScreen(p); !strings.Contains(s, "2 · this project") || strings.Contains(s, "blog") {
 		t.Errorf("not the sessions of this project:\n%s", s)
 	}
 	press(p, "tab", "/", "cart") // after a slash c is a letter
-	if s := screen(p); !strings.Contains(s, "2 of 3 · all projects") || strings.Contains(s, "health") {
+	if s := pickerScreen(p); !strings.Contains(s, "2 of 3 · all projects") || strings.Contains(s, "health") {
 		t.Errorf("not the sessions with cart in all projects:\n%s", s)
 	}
 	press(p, " blog")
-	if s := screen(p); !strings.Contains(s, "1 of 3") {
+	if s := pickerScreen(p); !strings.Contains(s, "1 of 3") {
 		t.Errorf("not the one session that has both words, one in the project's name:\n%s", s)
 	}
 	press(p, "zzz")
-	if s := screen(p); !strings.Contains(s, "No matching sessions.") || !strings.Contains(s, "0 of 3") {
+	if s := pickerScreen(p); !strings.Contains(s, "No matching sessions.") || !strings.Contains(s, "0 of 3") {
 		t.Errorf("it does not say that nothing matches:\n%s", s)
 	}
 	if press(p, "enter", "down", "c") {
 		t.Error("enter without a session must do nothing")
 	}
-	if press(p, "esc") || !strings.Contains(screen(p), "3 · all projects") {
-		t.Errorf("esc does not clear the filter:\n%s", screen(p))
+	if press(p, "esc") || !strings.Contains(pickerScreen(p), "3 · all projects") {
+		t.Errorf("esc does not clear the filter:\n%s", pickerScreen(p))
 	}
 	if !press(p, "esc") || p.picked != -1 {
 		t.Error("esc without a filter does not leave")
@@ -111,15 +111,15 @@ func TestCopy(t *testing.T) {
 	gone.Agent = ""
 	p := pickerOf(session("one", "/a", false), gone)
 	press(p, "c")
-	if s := screen(p); !strings.Contains(s, "Copied: cd /work && agent --resume n-one") || strings.Contains(s, "> c") {
+	if s := pickerScreen(p); !strings.Contains(s, "Copied: cd /work && agent --resume n-one") || strings.Contains(s, "> c") {
 		t.Errorf("c does not copy:\n%s", s)
 	}
 	press(p, "down", "c")
-	if s := screen(p); !strings.Contains(s, "This session cannot go on here: the agent is not installed here") {
+	if s := pickerScreen(p); !strings.Contains(s, "This session cannot go on here: the agent is not installed here") {
 		t.Errorf("no reason is given:\n%s", s)
 	}
 	press(p, "tw", "c")
-	if s := screen(p); !strings.Contains(s, "> twc") {
+	if s := pickerScreen(p); !strings.Contains(s, "> twc") {
 		t.Errorf("c does not go to the filter while somebody types:\n%s", s)
 	}
 }
@@ -128,18 +128,18 @@ func TestCopy(t *testing.T) {
 func TestNoCopy(t *testing.T) {
 	p := pickerOf(session("one", "/a", false), session("cart", "/a", false))
 	p.Resume = nil
-	if s := screen(p); strings.Contains(s, "copy") {
+	if s := pickerScreen(p); strings.Contains(s, "copy") {
 		t.Errorf("a key is offered that does nothing:\n%s", s)
 	}
 	press(p, "cart")
-	if s := screen(p); !strings.Contains(s, "> cart") || !strings.Contains(s, "1 of 2") {
+	if s := pickerScreen(p); !strings.Contains(s, "> cart") || !strings.Contains(s, "1 of 2") {
 		t.Errorf("c does not go to the filter:\n%s", s)
 	}
 }
 
 // TestScroll keeps the chosen session in sight, also when the window changes.
 func TestScroll(t *testing.T) {
-	var many []Session
+	var many []pickerSession
 	for i := range 5000 {
 		many = append(many, session(fmt.Sprintf("session number %d", i), "/work/shop", false))
 	}
@@ -148,19 +148,19 @@ func TestScroll(t *testing.T) {
 	for _, step := range []struct {
 		key, want string
 	}{{"end", "▸ session number 4999"}, {"up", "▸ session number 4998"}, {"pgdown", "▸ session number 4999"}, {"home", "▸ session number 0 "}} {
-		if press(p, step.key); !strings.Contains(screen(p), step.want) {
-			t.Fatalf("after %s there is no %q:\n%s", step.key, step.want, screen(p))
+		if press(p, step.key); !strings.Contains(pickerScreen(p), step.want) {
+			t.Fatalf("after %s there is no %q:\n%s", step.key, step.want, pickerScreen(p))
 		}
 	}
 	press(p, "end")
 	for _, size := range [][2]int{{20, 8}, {80, 3}, {10, 1}, {1, 1}, {200, 60}, {80, 24}} {
 		resize(p, size[0], size[1])
-		if size[0] >= 20 && !strings.Contains(screen(p), "▸ session") {
-			t.Errorf("at %v the chosen session is out of sight:\n%s", size, screen(p))
+		if size[0] >= 20 && !strings.Contains(pickerScreen(p), "▸ session") {
+			t.Errorf("at %v the chosen session is out of sight:\n%s", size, pickerScreen(p))
 		}
 	}
-	if press(p, "backspace", "4321"); !strings.Contains(screen(p), "1 of 5000") {
-		t.Errorf("the filter does not find one of many:\n%s", screen(p))
+	if press(p, "backspace", "4321"); !strings.Contains(pickerScreen(p), "1 of 5000") {
+		t.Errorf("the filter does not find one of many:\n%s", pickerScreen(p))
 	}
 }
 
@@ -169,8 +169,8 @@ func TestKeysInLittleRoom(t *testing.T) {
 	p := pickerOf(session("here", "/work/a", true), session("there", "/work/b", false))
 	resize(p, 60, 20)
 	for _, want := range []string{"enter open", "esc quit", "tab all projects", "copy command"} {
-		if !strings.Contains(screen(p), want) {
-			t.Errorf("the list lacks %q:\n%s", want, screen(p))
+		if !strings.Contains(pickerScreen(p), want) {
+			t.Errorf("the list lacks %q:\n%s", want, pickerScreen(p))
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestKeysInLittleRoom(t *testing.T) {
 func TestOddTitles(t *testing.T) {
 	odd := []string{strings.Repeat("long ", 2000), "👩‍👩‍👧‍👦🎉🎉🎉 emoji 🏳️‍🌈 in a title that is rather long for a line", "עברית من اليمين إلى اليسار " + strings.Repeat("שלום ", 30),
 		strings.Repeat("数据库迁移", 30), "two\nlines\tand a tab", "\x1b[31mred\x1b[0m \x1b]0;title\x07", "\u202egnp.exe", "\xff\xfe broken", ""}
-	var list []Session
+	var list []pickerSession
 	for _, title := range odd {
 		s := session(title, "/work/"+title, true)
 		s.Apart = "main 2026-11-26 12:00"
@@ -190,7 +190,7 @@ func TestOddTitles(t *testing.T) {
 			p := pickerOf(list...)
 			resize(p, width, height)
 			for range list {
-				content := model{p}.View().Content
+				content := pickerModel{p}.View().Content
 				lines := strings.Split(content, "\n")
 				if len(lines) > height {
 					t.Fatalf("%d lines on a screen of %d", len(lines), height)
