@@ -21,7 +21,6 @@ import (
 	"tape/internal/serve/front"
 	"tape/internal/serve/host"
 	"tape/internal/serve/links"
-	"tape/internal/serve/links/linkpage"
 	"tape/internal/serve/web"
 	"tape/internal/show/prose"
 	"tape/internal/store/layout"
@@ -59,7 +58,7 @@ func (Host) Serve(ctx context.Context, o servecmd.Options) error {
 	defer pages.Wait()
 	mux := http.NewServeMux()
 	mux.Handle("/", pages)
-	mux.Handle(links.Path, linkpage.New(linkpage.Handler{Store: o.Store, All: o.All, Now: time.Now, Note: s.Note,
+	mux.Handle(links.Path, newLinkPages(linkPages{Store: o.Store, All: o.All, Now: time.Now, Note: s.Note,
 		Write: func(ctx context.Context, w io.Writer, t *repo.Tape) error {
 			return publishing.Page(ctx, w, t, prose.New().Folded)
 		}}))

@@ -1,5 +1,6 @@
-// Package linkpage shows the sessions that links lead to, each as one page that needs nothing else from the server.
-package linkpage
+package hostcli
+
+// The sessions that links lead to, each as one page that needs nothing else from the server.
 
 import (
 	"cmp"
@@ -16,8 +17,8 @@ import (
 	"tape/repo"
 )
 
-// Handler answers requests for links.
-type Handler struct {
+// linkPages answers requests for links.
+type linkPages struct {
 	Store *repo.Store
 	All   bool // links of the user's other workspaces work, too
 	Now   func() time.Time
@@ -30,14 +31,14 @@ type Handler struct {
 // atOnce is how many pages are made at the same time. A slow reader does not count: a page is first made in a file.
 const atOnce = 2
 
-// New completes a handler whose exported fields are set.
-func New(h Handler) *Handler {
+// newLinkPages completes a handler whose exported fields are set.
+func newLinkPages(h linkPages) *linkPages {
 	h.turns = make(chan struct{}, atOnce)
 	return &h
 }
 
 // ServeHTTP answers requests below links.Path.
-func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *linkPages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	head := w.Header()
 	head.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox")
 	head.Set("X-Content-Type-Options", "nosniff")
@@ -67,7 +68,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // send makes the page of a tape and sends it.
-func (h *Handler) send(w http.ResponseWriter, r *http.Request, t *repo.Tape) error {
+func (h *linkPages) send(w http.ResponseWriter, r *http.Request, t *repo.Tape) error {
 	select {
 	case h.turns <- struct{}{}:
 	case <-r.Context().Done():

@@ -1,4 +1,4 @@
-package linkpage_test
+package hostcli
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"tape/internal/serve/links"
-	"tape/internal/serve/links/linkpage"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
@@ -25,7 +24,7 @@ type server struct {
 	store, other *repo.Store
 	now          time.Time
 	noted        []string
-	h            *linkpage.Handler
+	h            *linkPages
 }
 
 func newServer(t *testing.T, all bool) *server {
@@ -44,7 +43,7 @@ func newServer(t *testing.T, all bool) *server {
 	_, err := s.store.CreateTape(t.Context(), "second")
 	storetest.Must(t, err)
 	storetest.Append(t, storetest.Tape(t, s.store, "second"), repo.Message("user", "second of shop"))
-	s.h = linkpage.New(linkpage.Handler{Store: s.store, All: all, Now: func() time.Time { return s.now },
+	s.h = newLinkPages(linkPages{Store: s.store, All: all, Now: func() time.Time { return s.now },
 		Note: func(action, resource string, done bool) {
 			s.noted = append(s.noted, fmt.Sprint(action, " ", resource, " ", done))
 		},
@@ -81,7 +80,7 @@ func (s *server) shows(method, path string, want int, has, hasNot string) {
 }
 
 // TestLink: a link shows its session and no other, until it expires or is revoked.
-func TestLink(t *testing.T) {
+func TestLinkPage(t *testing.T) {
 	s := newServer(t, false)
 	first, one := s.add(s.store, "main")
 	second, two := s.add(s.store, "second")
@@ -137,7 +136,7 @@ func TestAll(t *testing.T) {
 	s := newServer(t, true)
 	_, link := s.add(s.other, "main")
 	s.shows("GET", link, 200, "main of bank", "shop")
-	s.h = linkpage.New(linkpage.Handler{Store: s.store, Now: s.h.Now, Note: s.h.Note, Write: s.h.Write})
+	s.h = newLinkPages(linkPages{Store: s.store, Now: s.h.Now, Note: s.h.Note, Write: s.h.Write})
 	s.shows("GET", link, 404, "leads nowhere", "bank")
 }
 
