@@ -12,7 +12,6 @@ import (
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/resume"
-	"tape/internal/sessions/transfer"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
@@ -106,7 +105,7 @@ func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.W
 	if show {
 		return 0, wouldWrite(ctx, s, t, f, in, here)
 	}
-	done, err := transfer.Write(ctx, t, f, transfer.Options{From: in.From, Title: in.title, Dir: here, User: user, Program: p.Program, Now: time.Now()})
+	done, err := resume.WriteAs(ctx, t, f, resume.WriteOptions{From: in.From, Title: in.title, Dir: here, User: user, Program: p.Program, Now: time.Now()})
 	if err != nil {
 		return 0, err
 	}
@@ -127,7 +126,7 @@ func planned(t *repo.Tape, p resume.Plan) stdio.Object {
 
 // wouldWrite says what [ResumeIn] would write, and the command that does it. It writes nothing.
 func wouldWrite(ctx context.Context, s *stdio.Streams, t *repo.Tape, f *record.Format, in Target, here string) error {
-	count, err := transfer.Count(ctx, t, in.From)
+	count, err := resume.CountTold(ctx, t, in.From)
 	if err != nil {
 		return err
 	}
@@ -154,7 +153,7 @@ func wouldWrite(ctx context.Context, s *stdio.Streams, t *repo.Tape, f *record.F
 }
 
 // told says what was written, and what was left out.
-func told(before, after string, count transfer.Told) string {
+func told(before, after string, count resume.Told) string {
 	what := before + display.Count(count.Messages, "message", "messages") + " and " + display.Count(count.Calls, "call", "calls") + after
 	var lacks []string
 	if n := count.Thoughts; n > 0 {

@@ -1,4 +1,4 @@
-// Package resume finds out how a recorded session can be resumed in the agent that made it.
+// Package resume finds out how a recorded session can be resumed in the agent that made it, and writes it for another one.
 //
 // A tape may be a stranger's, so it chooses nothing that runs: the program and its options come from
 // the format, the directory from the agent's own files on this machine, never from the tape. From

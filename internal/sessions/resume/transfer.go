@@ -1,9 +1,4 @@
-// Package transfer writes the session of a tape in the format of another agent, so that this agent can go on with it.
-//
-// It writes what a model would be sent: messages, calls and results from the last anchor on, or from another
-// one. On the tape it notes the keys of all that it has written, and in the workspace which tape the new session
-// belongs to. So an import of the new session adds only what the agent has added, and to the same tape.
-package transfer
+package resume
 
 import (
 	"bytes"
@@ -26,8 +21,8 @@ import (
 	"tape/repo"
 )
 
-// Options say what is written, and where.
-type Options struct {
+// WriteOptions say what is written, and where.
+type WriteOptions struct {
 	From    string // the anchor to begin with; "": the tape's context is written
 	Title   string
 	Dir     string // where the agent is to run; absolute
@@ -36,15 +31,15 @@ type Options struct {
 	Now     time.Time
 }
 
-// Done says what was written.
-type Done struct {
+// Written says what was written.
+type Written struct {
 	Session string // its id
 	File    string // its transcript; "" if the agent's program has imported it
 	Told    Told
 }
 
-// Count returns what Write would write of a tape. from is that of [Options].
-func Count(ctx context.Context, t *repo.Tape, from string) (Told, error) {
+// CountTold returns what Write would write of a tape. from is that of [Options].
+func CountTold(ctx context.Context, t *repo.Tape, from string) (Told, error) {
 	_, told, err := toWrite(ctx, t, from)
 	return told, err
 }
@@ -57,15 +52,15 @@ func toWrite(ctx context.Context, t *repo.Tape, from string) (said []record.Said
 	return said, told, err
 }
 
-// Write writes the session on a tape as a new session of the agent with the format f.
-func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done, error) {
+// WriteAs writes the session on a tape as a new session of the agent with the format f.
+func WriteAs(ctx context.Context, t *repo.Tape, f *record.Format, o WriteOptions) (Written, error) {
 	said, told, err := toWrite(ctx, t, o.From)
 	if err != nil {
-		return Done{}, err
+		return Written{}, err
 	}
 	var random [32]byte
 	if _, err := rand.Read(random[:]); err != nil {
-		return Done{}, err
+		return Written{}, err
 	}
 	s := &record.Session{ID: record.UUID(random), Title: o.Title, Dir: o.Dir, Began: o.Now.Truncate(time.Millisecond), Messages: said}
 	if f.Writer.NewID != nil {
@@ -73,12 +68,12 @@ func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done
 	}
 	files, err := f.Writer.Files(o.User.User(), s)
 	if err != nil {
-		return Done{}, fmt.Errorf("write a session of %s: %w", f.Title, err)
+		return Written{}, fmt.Errorf("write a session of %s: %w", f.Title, err)
 	}
 	transcript := &files[len(files)-1]
-	done := Done{Session: s.ID, File: transcript.Path, Told: told}
+	done := Written{Session: s.ID, File: transcript.Path, Told: told}
 	if err := note(ctx, t, f, s.ID, transcript.Data); err != nil {
-		return Done{}, err
+		return Written{}, err
 	}
 	if f.Writer.Import != nil {
 		done.File = ""
@@ -86,7 +81,7 @@ func Write(ctx context.Context, t *repo.Tape, f *record.Format, o Options) (Done
 	}
 	for _, file := range files {
 		if err := create(file); err != nil {
-			return Done{}, fmt.Errorf("write a session of %s: %w", f.Title, err)
+			return Written{}, fmt.Errorf("write a session of %s: %w", f.Title, err)
 		}
 	}
 	return done, nil
@@ -134,7 +129,7 @@ func create(file record.File) error {
 }
 
 // runImport runs the agent's program to import a transcript.
-func runImport(ctx context.Context, f *record.Format, o Options, transcript *record.File) error {
+func runImport(ctx context.Context, f *record.Format, o WriteOptions, transcript *record.File) error {
 	dir, err := os.MkdirTemp("", "tape-session-*")
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package transfer
+package resume
 
 import (
 	"bytes"
@@ -143,7 +143,7 @@ func TestRoundTrip(t *testing.T) {
 					t.Fatal(err)
 				}
 				now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-				done, err := Write(t.Context(), tape, f, Options{Dir: "/home/dev/shop", User: user(home), Now: now})
+				done, err := WriteAs(t.Context(), tape, f, WriteOptions{Dir: "/home/dev/shop", User: user(home), Now: now})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -174,7 +174,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // goOn writes a session again with more messages, as if the agent had added them.
-func goOn(t *testing.T, f *record.Format, home string, done Done, said []record.Said, now time.Time) {
+func goOn(t *testing.T, f *record.Format, home string, done Written, said []record.Said, now time.Time) {
 	t.Helper()
 	s := &record.Session{ID: done.Session, Dir: "/home/dev/shop", Began: now, Messages: said}
 	files, err := f.Writer.Files(user(home), s)
@@ -294,7 +294,7 @@ func TestEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Write(t.Context(), tape, writers(home)[0], Options{Dir: "/x", User: user(home), Now: time.Now()})
+	_, err = WriteAs(t.Context(), tape, writers(home)[0], WriteOptions{Dir: "/x", User: user(home), Now: time.Now()})
 	if list, _ := os.ReadDir(home); err == nil || len(list) > 0 {
 		t.Errorf("written: %v; the error is %v", list, err)
 	}
