@@ -19,35 +19,35 @@ func logical(t testing.TB, path string) []string {
 	for _, q := range []string{
 		`SELECT 'entry', tape, id, kind, anchor_name, anchor_seq, file_path, line_offset, created_at, summary, byte_offset, byte_length
 			FROM entries ORDER BY tape, id`,
-		`SELECT 'line', t.name, l.doc & 0xffffffff, l.created, l.sign, l.summary FROM lines l JOIN tapes t ON t.no = l.doc >> 32 ORDER BY 2, 3`,
-		`SELECT 'label', t.name, b.block & 0x3ffffff, k.kind, k.summary FROM label_blocks b JOIN labels k ON k.no = b.label JOIN tapes t ON t.no = b.block >> 26
+		`SELECT 'line', t.name, l.doc & 0x3ffffff, l.created, l.sign, l.summary FROM lines l JOIN tapes t ON t.no = l.doc >> 26 ORDER BY 2, 3`,
+		`SELECT 'label', t.name, b.block & 0xfffff, k.kind, k.summary FROM label_blocks b JOIN labels k ON k.no = b.label JOIN tapes t ON t.no = b.block >> 20
 			ORDER BY 2, 3, 4, 5`,
 		`SELECT 'phase', t.name, p.seq, p.name, p.folder, p.first_id, p.last_id FROM phases p JOIN tapes t ON t.no = p.tape ORDER BY 2, 3`,
-		`SELECT 'dates', t.name, (d.block << 10 & 0xffffffff), d.low, d.high, d.undated, d.bytes FROM dates d JOIN tapes t ON t.no = d.block >> 22 ORDER BY 2, 3`,
+		`SELECT 'dates', t.name, (d.block << 10 & 0x3ffffff), d.low, d.high, d.undated, d.bytes FROM dates d JOIN tapes t ON t.no = d.block >> 16 ORDER BY 2, 3`,
 		`SELECT 'work', t.name, w.quarter, w.model, w.person, w.turns, w.active, w.input, w.output, w.cache_read, w.cache_write, w.cache_long, w.noted_cost, w.calls, w.failed
 			FROM work w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4, 5`,
 		`SELECT 'tool', t.name, w.quarter, w.name, w.calls, w.failed, w.active FROM tools w JOIN tapes t ON t.no = w.tape ORDER BY 2, 3, 4`,
-		`SELECT 'touch', t.name, o.doc & 0xffffffff, p.path, p.base, o.at, o.reads, o.writes, o.added, o.removed
-			FROM touches o JOIN paths p ON p.no = o.path JOIN tapes t ON t.no = o.doc >> 32 ORDER BY 2, 3, 4`,
-		`SELECT 'said', t.name, s.doc & 0xffffffff, s.at, s.is_commit, s.text FROM said s JOIN tapes t ON t.no = s.doc >> 32 ORDER BY 2, 3`,
+		`SELECT 'touch', t.name, o.doc & 0x3ffffff, p.path, p.base, o.at, o.reads, o.writes, o.added, o.removed
+			FROM touches o JOIN paths p ON p.no = o.path JOIN tapes t ON t.no = o.doc >> 26 ORDER BY 2, 3, 4`,
+		`SELECT 'said', t.name, s.doc & 0x3ffffff, s.at, s.is_commit, s.text FROM said s JOIN tapes t ON t.no = s.doc >> 26 ORDER BY 2, 3`,
 		`SELECT 'tape', t.name, t.branch, p.name, t.base, t.base_bytes, t.entries, t.bytes, t.newest, t.mark, t.about, t.project, t.agent, t.session, t.activity
 			FROM tapes t LEFT JOIN tapes p ON p.no = t.parent ORDER BY t.branch`,
-		`SELECT 'strange rows', (SELECT count(*) FROM lines WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
+		`SELECT 'strange rows', (SELECT count(*) FROM lines WHERE doc >> 26 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM files WHERE tape NOT IN (SELECT no FROM tapes)),
-			(SELECT count(*) FROM label_blocks WHERE block >> 26 NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM label_blocks WHERE block >> 20 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM phases WHERE tape NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM work WHERE tape NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM tools WHERE tape NOT IN (SELECT no FROM tapes)),
-			(SELECT count(*) FROM touches WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
-			(SELECT count(*) FROM said WHERE doc >> 32 NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM touches WHERE doc >> 26 NOT IN (SELECT no FROM tapes)),
+			(SELECT count(*) FROM said WHERE doc >> 26 NOT IN (SELECT no FROM tapes)),
 			(SELECT count(*) FROM lines) - (SELECT count(*) FROM entries),
 			(SELECT count(*) FROM tapes WHERE parent != 0 AND parent NOT IN (SELECT no FROM tapes))`,
 	} {
 		out = append(out, rowsOf(t, path, q)...)
 	}
 	// SQLite's own reader lists the words, so that our reader is not checked against itself.
-	return append(out, rowsOf(t, path, `SELECT 'word', v.term, t.name, v.doc & 0xffffffff FROM temp.vocabulary v JOIN tapes t ON t.no = v.doc >> 32
-		ORDER BY v.term, t.name, v.doc & 0xffffffff`)...)
+	return append(out, rowsOf(t, path, `SELECT 'word', v.term, t.name, v.doc & 0x3ffffff FROM temp.vocabulary v JOIN tapes t ON t.no = v.doc >> 26
+		ORDER BY v.term, t.name, v.doc & 0x3ffffff`)...)
 }
 
 // rowsOf reads rows of a database file; temp.vocabulary has the words of its index.

@@ -181,7 +181,7 @@ func TestWordsOfAResetTape(t *testing.T) {
 	if err := x.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := rowsOf(t, s.IndexFile(), "SELECT count(*) FROM temp.vocabulary WHERE doc >> 32 NOT IN (SELECT no FROM tapes)"); got[0] != "0 | " {
+	if got := rowsOf(t, s.IndexFile(), "SELECT count(*) FROM temp.vocabulary WHERE doc >> 26 NOT IN (SELECT no FROM tapes)"); got[0] != "0 | " {
 		t.Errorf("words of tapes that are not in the index: got %s, want 0", got[0])
 	}
 }

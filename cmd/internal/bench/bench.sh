@@ -4,10 +4,12 @@
 #
 # ENTRIES (1000000) is the length of the long tape, TAPES (5000) how many tapes there are in the
 # workspace with many, RUNS (25) the pairs of each row. ONLY='append search' runs some parts. DIR
-# keeps the workspaces for the next run. rg, jq and sqlite3 are used where they are installed.
+# keeps the workspaces for the next run. FORMER is an earlier build of tape, for searches beside it.
+# rg, jq and sqlite3 are used where they are installed.
 set -eu
 [ $# = 1 ] || { sed -n 's/^# \{0,1\}//p' "$0" >&2; exit 2; }
 tape=$(realpath "$1")
+FORMER=${FORMER:+$(realpath "$FORMER")}
 entries=${ENTRIES:-1000000} tapes=${TAPES:-5000} runs=${RUNS:-25}
 few=$((runs / 5 + 1))
 if [ -n "${DIR:-}" ]; then
@@ -155,14 +157,27 @@ part_between() {
 
 part_index() {
 	indexed
-	# SQLite's own FTS5 over the same texts, without care for power cuts.
+	# A table with the columns of the view entries, its indexes and the words of the same texts, filled by SQLite itself
+	# without care for power cuts.
 	rm -f texts.db other.db
-	bench rows "$entries" >texts
-	sqlite3 -cmd '.mode tabs' texts.db 'CREATE TABLE e (id INTEGER PRIMARY KEY, kind, payload, t)' '.import texts e'
-	echo "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; ATTACH 'texts.db' AS e; CREATE VIRTUAL TABLE f USING fts5(t, content='');
-		BEGIN; INSERT INTO f (rowid, t) SELECT id, t FROM e.e; COMMIT;" >fill.sql
+	bench seed "$entries" >texts
+	sqlite3 -cmd '.mode tabs' texts.db 'CREATE TABLE e (id INTEGER PRIMARY KEY, kind, date, t)' '.import texts e'
+	echo "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; ATTACH 'texts.db' AS e;
+		CREATE TABLE entries (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, anchor_name TEXT, anchor_seq INTEGER, file_path TEXT NOT NULL,
+			line_offset INTEGER NOT NULL, created_at TEXT NOT NULL, summary TEXT);
+		CREATE INDEX by_kind ON entries (kind); CREATE INDEX by_anchor ON entries (anchor_name);
+		CREATE INDEX by_seq ON entries (anchor_seq); CREATE INDEX by_date ON entries (created_at);
+		CREATE VIRTUAL TABLE entries_fts USING fts5(text, content='');
+		BEGIN; INSERT INTO entries SELECT id, kind, 'session/start', 1, 'anchors/001_session-start/messages.' || id / 1000 || '.jsonl', id % 1000, date, substr(t, 1, 80) FROM e.e;
+		INSERT INTO entries_fts (rowid, text) SELECT id, t FROM e.e; COMMIT;" >fill.sql
 	pair -n 3 -b 'rm -f other.db' 'index rebuild' tape index rebuild --workspace "$long" ::: sqlite3 -bail other.db '.read fill.sql'
-	ls -l "$long/index.db" | awk '{printf "  index.db: %d MB\n", $5 / 1048576}'
+	cat "$long"/anchors/*/* | wc -c | awk -v size="$(wc -c <"$long/index.db")" '{printf "  index.db: %d MB, %.2f of the text\n", size / 1048576, size / $1}'
+	if [ -n "${FORMER:-}" ]; then
+		rm -rf former && cp -r "$long" former && "$FORMER" index rebuild --workspace former >/dev/null
+		for words in "$rare" "$often" "$two"; do
+			pair -n "$runs" "search: $words; the former program" tape search "$words" --workspace "$long" ::: "$FORMER" search "$words" --workspace former
+		done
+	fi
 }
 
 part_all() {

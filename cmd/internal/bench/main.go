@@ -17,6 +17,7 @@ const usage = `usage:
   bench transcripts N BYTES DIR                       N Claude Code sessions in a folder
   bench tapes N                                       N tapes of ten phases for git fast-import
   bench rows N                                        N rows for PostgreSQL's COPY
+  bench seed N                                        N rows of entries with their texts, for sqlite3's .import
   bench words                                         words of the entries, as shell variables`
 
 func main() {
@@ -54,6 +55,11 @@ func bench(args []string, out io.Writer) error {
 		for i := range numbers[0] {
 			e := t.entry()
 			fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", i+1, e.kind, e.payload, e.text)
+		}
+	case "seed 1":
+		for i := range numbers[0] {
+			e := t.entry()
+			fmt.Fprintf(w, "%d\t%s\t%s\t%s\n", i+1, e.kind, e.date, e.text)
 		}
 	case "tapes 1":
 		for i := range numbers[0] {

@@ -84,7 +84,7 @@ func (d *DB) addSaid(f WorkFilter, found map[int64]*Digest) error {
 	var at sql.NullInt64
 	var isCommit bool
 	var said Said
-	return d.rows("SELECT t.session, t.name, s.doc, s.at, s.is_commit, s.text FROM said s JOIN tapes t INDEXED BY worked ON t.no = s.doc >> 32"+c.String()+" ORDER BY s.at, s.doc", c.args,
+	return d.rows("SELECT t.session, t.name, s.doc, s.at, s.is_commit, s.text FROM said s JOIN tapes t INDEXED BY worked ON t.no = s.doc >> 26"+c.String()+" ORDER BY s.at, s.doc", c.args,
 		[]any{&session, &said.Tape, &doc, &at, &isCommit, &said.Text}, func() error {
 			g := found[session]
 			if g == nil {
@@ -112,7 +112,7 @@ func (d *DB) addFiles(f WorkFilter, in string, found map[int64]*Digest) error {
 	var first, last sql.NullInt64
 	var u FileUse
 	return d.rows(`SELECT t.session, p.path, sum(o.reads), sum(o.writes), sum(o.added), sum(o.removed), min(o.at), max(o.at)
-		FROM tapes t JOIN touches o ON o.doc BETWEEN t.no << 32 AND (t.no << 32) + 0xffffffff JOIN paths p ON p.no = o.path`+
+		FROM tapes t JOIN touches o ON o.doc BETWEEN t.no << 26 AND (t.no << 26) + 0x3ffffff JOIN paths p ON p.no = o.path`+
 		c.String()+" GROUP BY t.session, p.no HAVING sum(o.writes) > 0 ORDER BY min(o.at), p.path", c.args,
 		[]any{&session, &u.Path, &u.Reads, &u.Writes, &u.Added, &u.Removed, &first, &last}, func() error {
 			u.First, u.Last = dateOf(first), dateOf(last)

@@ -52,7 +52,7 @@ func (w *wordCollector) add(tape int64, e repo.Entry) Line {
 	if relevance.IsSearch(e) {
 		w.mark(relevance.MarkSearch, "")
 	}
-	l := Line{id: e.ID, Kind: e.Kind, seq: e.AnchorSeq, At: e.At, Sign: int64(relevance.FoldKey(e.Kind, w.text[:own]))}
+	l := Line{id: e.ID, Kind: e.Kind, seq: e.AnchorSeq, At: e.At, Sign: int64(int32(relevance.FoldKey(e.Kind, w.text[:own])))} //nolint:gosec // 32 bits tell the candidates of a search apart
 	l.label, l.summary = summaryOf(e)
 	if at, ok := e.Time(); ok {
 		l.Created, l.dated = at.UnixMicro(), true

@@ -17,12 +17,12 @@ import (
 // sums of such tapes are made anew, from all their entries, once all tapes are in the index.
 
 // otherFacts is the condition that b is the same fact as a, on another tape.
-const otherFacts = "FROM facts a JOIN facts b ON b.fact = a.fact AND b.doc >> 32 <> a.doc >> 32 WHERE a.doc BETWEEN ? AND ?"
+const otherFacts = "FROM facts a JOIN facts b ON b.fact = a.fact AND b.doc >> 26 <> a.doc >> 26 WHERE a.doc BETWEEN ? AND ?"
 
 // sharing returns the tapes that have some of the facts in a range of documents of one tape.
 func (d *DB) sharing(first, last int64) (tapes []int64, err error) {
 	var no int64
-	err = d.rows("SELECT DISTINCT b.doc >> 32 "+otherFacts, []any{first, last}, []any{&no}, func() error {
+	err = d.rows("SELECT DISTINCT b.doc >> 26 "+otherFacts, []any{first, last}, []any{&no}, func() error {
 		tapes = append(tapes, no)
 		return nil
 	})
@@ -65,8 +65,8 @@ type fact struct{ id, fact int64 }
 func (d *DB) elsewhere(tape int64) (map[int64]bool, error) {
 	ids := map[int64]bool{}
 	var doc int64
-	err := d.rows("SELECT DISTINCT a.doc FROM facts a JOIN facts b ON b.fact = a.fact AND b.doc >> 32 <> a.doc >> 32"+
-		" JOIN tapes t ON t.no = a.doc >> 32 JOIN tapes o ON o.no = b.doc >> 32"+
+	err := d.rows("SELECT DISTINCT a.doc FROM facts a JOIN facts b ON b.fact = a.fact AND b.doc >> 26 <> a.doc >> 26"+
+		" JOIN tapes t ON t.no = a.doc >> 26 JOIN tapes o ON o.no = b.doc >> 26"+
 		" WHERE a.doc BETWEEN ? AND ? AND (o.rank, o.name) < (t.rank, t.name)", []any{DocOf(tape, 0), DocOf(tape+1, 0) - 1}, []any{&doc}, func() error {
 		ids[IDOf(doc)] = true
 		return nil
@@ -158,7 +158,7 @@ func (d *DB) Owners(facts map[int64]bool) (map[int64]Owner, error) {
 	out := map[int64]Owner{}
 	for f := range facts {
 		var o Owner
-		ok, err := d.row("SELECT t.rank, t.name FROM facts f JOIN tapes t ON t.no = f.doc >> 32 WHERE f.fact = ? ORDER BY t.rank, t.name LIMIT 1", []any{f}, &o.Rank, &o.Name)
+		ok, err := d.row("SELECT t.rank, t.name FROM facts f JOIN tapes t ON t.no = f.doc >> 26 WHERE f.fact = ? ORDER BY t.rank, t.name LIMIT 1", []any{f}, &o.Rank, &o.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -89,9 +89,9 @@ func (d *DB) files(f FileFilter, columns, group, order string, dest []any, path 
 		c.add("o.at <= ?", f.Until.UnixMicro())
 	}
 	// If only tapes are given, a range of documents instead of the shift lets SQLite use touches_doc.
-	from := `touches o JOIN tapes t ON t.no = o.doc >> 32 JOIN paths p ON p.no = o.path`
+	from := `touches o JOIN tapes t ON t.no = o.doc >> 26 JOIN paths p ON p.no = o.path`
 	if f.Bases == nil && f.Tapes != nil {
-		from = `tapes t JOIN touches o ON o.doc BETWEEN t.no << 32 AND (t.no << 32) + 0xffffffff JOIN paths p ON p.no = o.path`
+		from = `tapes t JOIN touches o ON o.doc BETWEEN t.no << 26 AND (t.no << 26) + 0x3ffffff JOIN paths p ON p.no = o.path`
 	}
 	query := "SELECT " + columns + " FROM " + from + c.String()
 	if group != "" {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"database/sql"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -55,6 +56,9 @@ func (w *rowWriter) add(l Line) error {
 		if err := w.db.putPhase(w.tape, l.seq, Phase{l.anchor, l.At.Folder, l.id}); err != nil {
 			return err
 		}
+	}
+	if l.id >= 1<<tapeShift {
+		return fmt.Errorf("a tape has more than %d entries, which the index cannot hold; tape search --substring needs no index", 1<<tapeShift-1)
 	}
 	file, err := w.file(l)
 	if err != nil {

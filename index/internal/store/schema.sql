@@ -1,4 +1,4 @@
--- The document number of an entry, doc, is the number of its tape, shifted by 32 bits, plus
+-- The document number of an entry, doc, is the number of its tape, shifted by 26 bits, plus
 -- the entry's id. Numbers of tapes, files and documents mean nothing outside of this file;
 -- the view entries is for other programs.
 --
@@ -38,7 +38,7 @@ CREATE TABLE phases (
 	name TEXT NOT NULL,
 	folder TEXT NOT NULL,
 	first_id INTEGER NOT NULL,
-	last_id INTEGER NOT NULL, -- 0xffffffff while the phase is open
+	last_id INTEGER NOT NULL, -- 0x3ffffff while the phase is open
 	PRIMARY KEY (tape, seq)
 ) WITHOUT ROWID;
 -- These two indexes are for the view.
@@ -157,7 +157,7 @@ CREATE TABLE said (
 CREATE INDEX said_at ON said (at);
 
 CREATE VIEW entries AS SELECT
-	lines.doc & 0xffffffff AS id,
+	lines.doc & 0x3ffffff AS id,
 	labels.kind AS kind,
 	phases.name AS anchor_name,
 	phases.seq AS anchor_seq,
@@ -174,8 +174,8 @@ FROM lines
 	-- SQLite begins with what the query asks for. From a phase or a label it goes to a range of lines, and likelihood says
 	-- that such a range is short. The plus signs keep it from beginning with files: lines have no index of these.
 	JOIN phases ON phases.tape = +files.tape AND phases.seq = +files.seq
-		AND likelihood(lines.doc >= (phases.tape << 32) + phases.first_id, 0.00001)
-		AND likelihood(lines.doc <= (phases.tape << 32) + phases.last_id, 0.1)
+		AND likelihood(lines.doc >= (phases.tape << 26) + phases.first_id, 0.00001)
+		AND likelihood(lines.doc <= (phases.tape << 26) + phases.last_id, 0.1)
 	JOIN tapes ON tapes.no = phases.tape
 	JOIN label_blocks ON label_blocks.label = lines.label AND label_blocks.block = lines.doc >> 6
 		AND likelihood(lines.doc >= label_blocks.block << 6, 0.001)
