@@ -155,11 +155,11 @@ func TestFormats(t *testing.T) {
 				t.Errorf("%s accepts the unsafe id %q", f.Name, id)
 			}
 		}
-		if !slices.ContainsFunc([]string{own, "ses_dfd8d52f0ffetm7uUBEmlaKx4g", "1767225600000_ab12c"}, r.IsID) {
+		if !slices.ContainsFunc([]string{own, "ses_dfd8d52f0ffetm7uUBEmlaKx4g", "1767225600000_ab12c", "20260101_12"}, r.IsID) {
 			t.Errorf("%s accepts none of the agents' ids", f.Name)
 		}
 	}
-	if want := []string{"claude", "cline", "codex", "copilot", "crush", "gemini", "opencode", "pi", "qwen"}; !slices.Equal(programs, want) {
+	if want := []string{"claude", "cline", "codex", "copilot", "crush", "gemini", "goose", "opencode", "pi", "qwen"}; !slices.Equal(programs, want) {
 		t.Errorf("the programs are %q, not %q", programs, want)
 	}
 }
