@@ -17,6 +17,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -44,11 +45,18 @@ var Format = record.Format{
 			return append([]string{cli}, ofEditor(user, "workspace-sessions")...)
 		},
 		IsNote: func(path, name string) bool {
-			return strings.Contains(path, "/sessions/cli/") && strings.HasSuffix(name, ".json") || strings.Contains(path, "/workspace-sessions/") && name == "sessions.json"
+			return strings.Contains(path, "/sessions/cli/") && isFacts(path) || strings.Contains(path, "/workspace-sessions/") && name == "sessions.json"
 		},
 		Beside:   func(path string) []string { return []string{strings.TrimSuffix(path, ".jsonl") + ".json"} },
 		Database: &conversations,
 	},
+}
+
+// isFacts reports whether a file has what is known of the session in the transcript beside it.
+func isFacts(path string) bool {
+	session, ok := strings.CutSuffix(filepath.FromSlash(path), ".json")
+	_, err := os.Lstat(session + ".jsonl")
+	return ok && err == nil
 }
 
 // Chat is the format of the files that earlier versions of the editor kept.

@@ -125,3 +125,19 @@ func TestChat(t *testing.T) {
 	formattest.Want(t, items, `event {"name":"human","data":{"content":"<identity>be Kiro</identity>"}}`, `message {"role":"user","content":"plan it"}`, `message {"role":"assistant","content":"Here."}`,
 		`event {"name":"tool","data":{"content":"done"}}`, `event {"name":"execution","data":{"executionId":"e-1","metadata":{"modelId":"m","startTime":1752000000000}}}`)
 }
+
+// A file of JSON is left out beside its transcript only: other agents may have such a folder, too.
+func TestIsNote(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sessions", "cli")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "1.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"1.json": true, "1.jsonl": false, "2.json": false} {
+		if got := kiro.Format.Files.IsNote(filepath.ToSlash(filepath.Join(dir, name)), name); got != want {
+			t.Errorf("IsNote(%s) is %v", name, got)
+		}
+	}
+}
