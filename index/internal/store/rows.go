@@ -58,7 +58,7 @@ func (w *rowWriter) add(l Line) error {
 		}
 	}
 	if l.id >= 1<<tapeShift {
-		return fmt.Errorf("a tape has more than %d entries, which the index cannot hold; tape search --substring needs no index", 1<<tapeShift-1)
+		return fmt.Errorf("a tape has more than %d entries, which the index cannot hold; the search for a substring needs no index", 1<<tapeShift-1)
 	}
 	file, err := w.file(l)
 	if err != nil {

@@ -104,7 +104,7 @@ func readConfig(path string) (c Config, found bool, err error) {
 
 // displacedSettings is the error for something else in the place of the settings. The hint is a command.
 func displacedSettings(path, msg string) error {
-	return &layout.CorruptError{File: path, Msg: msg, Fix: "mv " + layout.ShellWord(path) + " " + layout.ShellWord(path+".displaced") + ", and then set again what was set: tape config lists the settings"}
+	return &layout.CorruptError{File: path, Msg: msg, Fix: "mv " + layout.ShellWord(path) + " " + layout.ShellWord(path+".displaced") + ", and then set again what was set"}
 }
 
 func damagedSettings(path, msg string) error {
