@@ -24,7 +24,7 @@ func TestClosedFolder(t *testing.T) {
 		if err := unix.Capset(&header, &none[0]); err != nil {
 			t.Error(err)
 		}
-		w.begin(nil)
+		w.begin(nil, "")
 		mustRun(t, project, "git init -q docs/x && git -C docs/x config core.fsmonitor /bin/false && chmod 0111 docs/x docs")
 		said <- w.check(true)
 	}()
@@ -38,4 +38,38 @@ func TestClosedFolder(t *testing.T) {
 		t.Errorf("the user's folder is %v, %v", info.Mode(), err)
 	}
 	mustRun(t, project, "chmod 0700 mine")
+}
+
+// In shared memory, a command makes no repository, not even of files beside those of other programs, and what these make
+// meanwhile stays as it is.
+func TestSharedMemory(t *testing.T) {
+	shared, err := os.MkdirTemp(sharedMemory, "tape-test-")
+	if err != nil {
+		t.Skip("there is no shared memory: ", err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(shared) })
+	project := resolved(t.TempDir())
+	mustRun(t, project, "git init -q . && echo 'echo x >"+project+"/proof' >evil.sh && chmod +x evil.sh")
+	for _, s := range kinds(t, Options{Project: project, Home: filepath.Join(project, "home")}) {
+		if s.Kind() != "Landlock" {
+			continue
+		}
+		others := filepath.Join(shared, "others")
+		mustRun(t, shared, "git init -q others && git -C others config core.fsmonitor /bin/false")
+		out, _ := confined(t, s, project, "echo 1 >"+shared+"/memory && ln -s /proc/self/cwd around; mkdir "+shared+"/x; git init -q --bare evil; git -C evil config core.fsmonitor $PWD/evil.sh; mv evil/HEAD .; mkdir docs link;"+
+			" cp HEAD "+shared+"; echo $PWD/evil >"+shared+"/commondir; echo gitdir: "+shared+" >docs/.git; ln -s "+shared+" link/.git; ln -s "+shared+" to")
+		mustRun(t, project, "for d in docs link to; do git -C $d status; done >/dev/null 2>&1; true")
+		if _, err := os.Stat(filepath.Join(project, "proof")); err == nil {
+			t.Errorf("git ran the command's program; the command said:\n%s", out)
+		}
+		if _, err := os.Stat(filepath.Join(shared, "memory")); err != nil {
+			t.Errorf("a command cannot share memory: %v; it said:\n%s", err, out)
+		}
+		if _, err := os.Stat(filepath.Join(shared, "x")); err == nil {
+			t.Error("a command made a folder in shared memory")
+		}
+		if _, err := os.Stat(filepath.Join(others, ".git", headFile)); err != nil {
+			t.Errorf("the repository of another program: %v", err)
+		}
+	}
 }

@@ -22,7 +22,9 @@ const (
 	toWrite = toFile | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_CHAR |
 		unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG | unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK | unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
-	all = toRead | toList | toWrite
+	// Without folders and links of its own, a command can make no repository there.
+	toShare = toFile | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE | unix.LANDLOCK_ACCESS_FS_MAKE_REG
+	all     = toRead | toList | toWrite
 )
 
 // The first version of Landlock that restricts truncation, and the first that restricts signals.
@@ -97,7 +99,7 @@ func restrictScopes() error {
 // restrict restricts this thread. Each of paths begins with w if it may be written to, with h if it is hidden.
 func restrict(paths []string) error {
 	// The user's terminals are hidden: a program that reads from one gets what is typed there.
-	written, hidden := []string{sharedMemory}, []string{"/dev/pts"}
+	written, hidden := []string{}, []string{"/dev/pts"}
 	for _, path := range paths {
 		switch path[0] {
 		case 'w':
@@ -115,7 +117,7 @@ func restrict(paths []string) error {
 			rights uint64
 			to     []string
 		}{
-			{toList, []string{"/"}}, {toRead, readable("/", hidden)}, {toWrite, written}, {toFile, []string{"/dev/null", "/dev/zero", "/dev/full"}},
+			{toList, []string{"/"}}, {toRead, readable("/", hidden)}, {toWrite, written}, {toShare, []string{sharedMemory}}, {toFile, []string{"/dev/null", "/dev/zero", "/dev/full"}},
 		} {
 			for _, path := range give.to {
 				if err := r.allow(path, give.rights); err != nil {

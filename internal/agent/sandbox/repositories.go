@@ -59,8 +59,14 @@ func (w *watch) look() found {
 			if to, _ := os.Readlink(path); strings.Contains(to, magic) {
 				f.around = true
 			}
+			if err != nil {
+				continue
+			}
+			if w.shares(target) && maybe(target) {
+				f.git, f.pointers[target] = append(f.git, target), append(f.pointers[target], path)
+			}
 			for _, root := range w.others {
-				if _, done := next[root]; !done && err == nil && isIn(target, root) {
+				if _, done := next[root]; !done && isIn(target, root) {
 					w.walk(root, next, &f)
 				}
 			}
@@ -100,7 +106,7 @@ func (w *watch) walk(root string, next map[string]folder, f *found) {
 		if has.pointer {
 			path := filepath.Join(dir, dotGit)
 			git := target(path)
-			if git != "" && w.writes(git) && maybe(git) {
+			if git != "" && (w.writes(git) || w.shares(git)) && maybe(git) {
 				f.git, f.pointers[git] = append(f.git, git), append(f.pointers[git], path)
 			}
 			if raw, err := readRegular(path); err == nil && strings.Contains(string(raw), magic) {
@@ -111,6 +117,11 @@ func (w *watch) walk(root string, next map[string]folder, f *found) {
 			todo = append(todo, filepath.Join(dir, name))
 		}
 	}
+}
+
+// shares reports whether a path is among the files of other programs, where commands may make files, too.
+func (w *watch) shares(path string) bool {
+	return w.shared != "" && isIn(path, w.shared) && !w.writes(path)
 }
 
 // entries returns what is in a folder, from memory if it has not changed.

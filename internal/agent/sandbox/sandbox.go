@@ -108,11 +108,11 @@ func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	others := []string{tmp, cache}
-	if k.bwrap == "" {
-		others = append(others, sharedMemory)
+	shared := sharedMemory
+	if k.bwrap != "" {
+		shared = ""
 	}
-	s.watch.begin(others)
+	s.watch.begin([]string{tmp, cache}, shared)
 	writable := append(slices.Clone(s.watch.projects), cache)
 	argv := append([]string{cmd.Path}, cmd.Args[1:]...)
 	if k.bwrap != "" {
@@ -233,6 +233,7 @@ func (s *Sandbox) Close() {
 }
 
 // sharedMemory is a folder that programs need for memory which they share. Bubblewrap gives commands one of their own.
+// With Landlock, they may make files in that of all programs.
 const sharedMemory = "/dev/shm"
 
 // hidden returns the existing files and folders that commands must not read, with links resolved.

@@ -18,6 +18,7 @@ import (
 type watch struct {
 	home, project    string   // the user's home, and the folder in which people call git
 	projects, others []string // folders that commands may write: that of the project and its repository, and those for temporary files and caches
+	shared           string   // a folder in which commands may make files beside those of other programs; "" if there is none
 
 	mu       sync.Mutex
 	running  int
@@ -33,13 +34,13 @@ type watch struct {
 const aside = ".from-command"
 
 // begin is called before a command. What there is now is the user's, unless another command runs.
-func (w *watch) begin(others []string) {
+func (w *watch) begin(others []string, shared string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.running++; w.running > 1 {
 		return
 	}
-	w.others, w.foreign = others, userSockets(w.home, w.project)
+	w.others, w.shared, w.foreign = others, shared, userSockets(w.home, w.project)
 	f := w.look()
 	known := map[string]repository{}
 	for _, git := range f.git {
@@ -84,7 +85,7 @@ func (w *watch) check(ended bool) error {
 		if _, ok := w.known[git]; ok {
 			continue
 		}
-		words, err := w.disable(git)
+		words, err := w.disable(git, f.pointers[git])
 		if err != nil {
 			w.left[git] = true
 			words = fmt.Sprintf("a command made the repository %s, in which git runs programs, and this could not be undone: %v; do not call git there", git, err)
@@ -241,8 +242,9 @@ func (w *watch) moveBack(path string, id identity) (from string, err error) {
 	return "", nil
 }
 
-// disable takes HEAD from a repository that a command made and in which git would run something.
-func (w *watch) disable(git string) (words string, err error) {
+// disable takes HEAD from a repository that a command made and in which git would run something. What leads to one among
+// the files of other programs is renamed instead.
+func (w *watch) disable(git string, pointers []string) (words string, err error) {
 	if _, err := os.Lstat(git); err != nil {
 		return "", nil // it was moved back
 	}
@@ -255,6 +257,14 @@ func (w *watch) disable(git string) (words string, err error) {
 		if !slices.ContainsFunc(now.runs, func(text string) bool { return !slices.Contains(r.runs, text) }) {
 			return "", nil
 		}
+	}
+	if !w.writes(git) {
+		for _, path := range pointers {
+			if err := w.setAside(path); err != nil {
+				return "", err
+			}
+		}
+		return fmt.Sprintf("a command made %s lead to %s, where git would run programs: this now has %s in its name", strings.Join(pointers, ", "), git, aside), nil
 	}
 	if err := w.enter(git, 0o700); err != nil {
 		return "", err
