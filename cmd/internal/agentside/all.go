@@ -36,7 +36,7 @@ func (m *Import) Everything(ctx context.Context, all Everything) error {
 	}
 	m.Found, m.unknown = true, found.unknown
 	if m.Failed = found.Unread; found.Files+len(m.Failed) == 0 {
-		return layout.NotFound("name the files: tape import FILE…", "no sessions of %s", strings.Join(all.Agents.Names(), ", "))
+		return layout.NotFound("name the files: tape import FILE…", "no sessions of %s", ListOf(all.Agents))
 	}
 	m.files, m.brief = found.Files+len(m.Failed), true
 	for _, err := range m.Failed {
@@ -128,4 +128,13 @@ func (m *Import) project(ctx context.Context, p foundProject, all *Everything, w
 		}
 	}
 	return nil
+}
+
+// ListOf names agents; all of them are too many for a sentence.
+func ListOf(agents importer.Formats) string {
+	const most = 4
+	if len(agents) > most {
+		return "any agent that tape knows"
+	}
+	return strings.Join(agents.Names(), ", ")
 }

@@ -54,7 +54,7 @@ func (o *importOptions) nothingHere(ctx context.Context, project string, agents 
 		}
 		hint = "there are sessions in " + strings.Join(names, ", ") + "\ntape import --all imports those of all directories"
 	}
-	return layout.NotFound(hint, "no transcripts of sessions in %s by %s", quoted(project), strings.Join(agents.Names(), ", "))
+	return layout.NotFound(hint, "no transcripts of sessions in %s by %s", quoted(project), agentside.ListOf(agents))
 }
 
 // offerImport asks, on a terminal, a user without any workspace whether to import the sessions of the agents. It reports

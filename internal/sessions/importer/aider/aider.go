@@ -19,6 +19,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -143,27 +144,32 @@ func (c *reader) line(line string) {
 	c.lines = append(c.lines, line)
 }
 
+// lazy compiles an expression when it is first used: a command that reads no history does not wait for it.
+func lazy(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
 var (
-	modelLine  = regexp.MustCompile(`^(?:Main m|M)odel: (\S+)`)
-	commitLine = regexp.MustCompile(`^Commit ([0-9a-f]{7,40}) (.+)`)
-	tokensLine = regexp.MustCompile(`^Tokens: (.+?)\.(?: Cost: \$([0-9.]+) message.*)?$`)
-	tokensPart = regexp.MustCompile(`([0-9][0-9.,]*)([kM]?) (sent|cache write|cache hit|received)`)
+	modelLine  = lazy(`^(?:Main m|M)odel: (\S+)`)
+	commitLine = lazy(`^Commit ([0-9a-f]{7,40}) (.+)`)
+	tokensLine = lazy(`^Tokens: (.+?)\.(?: Cost: \$([0-9.]+) message.*)?$`)
+	tokensPart = lazy(`([0-9][0-9.,]*)([kM]?) (sent|cache write|cache hit|received)`)
 )
 
 // fact emits the event of a line that says what a request took, or which commit was made.
 func (c *reader) fact(line string) bool {
 	var name string
 	data := record.NewObject(160)
-	if m := modelLine.FindStringSubmatch(line); m != nil {
+	if m := modelLine().FindStringSubmatch(line); m != nil {
 		c.model = m[1]
 	}
-	if m := commitLine.FindStringSubmatch(line); m != nil {
+	if m := commitLine().FindStringSubmatch(line); m != nil {
 		name = record.EventCommit
 		data.Str("id", m[1]).Str("subject", m[2])
-	} else if m := tokensLine.FindStringSubmatch(line); m != nil {
+	} else if m := tokensLine().FindStringSubmatch(line); m != nil {
 		usage := record.NewObject(128)
 		as := map[string]string{"sent": "input_tokens", "cache write": "cache_write_input_tokens", "cache hit": "cached_input_tokens", "received": "output_tokens"}
-		for _, part := range tokensPart.FindAllStringSubmatch(m[1], -1) {
+		for _, part := range tokensPart().FindAllStringSubmatch(m[1], -1) {
 			n, err := strconv.ParseFloat(strings.ReplaceAll(part[1], ",", ""), 64)
 			if err != nil || n > 1e12 {
 				return false
