@@ -48,7 +48,7 @@ type Server struct {
 	own     *ownTapes
 	limits  *admission.Limits
 	ending  chan struct{} // closed when streams must end
-	queues   tapeQueues
+	queues  tapeQueues
 }
 
 // New returns a server of a workspace. It continues the runs of earlier servers.
