@@ -204,8 +204,9 @@ func orderOf(all []*rankedEntry, asked []string, flat bool) (out []string) {
 		})
 	}
 	shown := map[string]int{}
+	several := slices.ContainsFunc(all, func(e *rankedEntry) bool { return e.tape != all[0].tape })
 	for _, e := range hits {
-		if shown[e.tape]++; flat || shown[e.tape] <= 3 || len(best) == 1 {
+		if shown[e.tape]++; flat || shown[e.tape] <= 3 || !several {
 			out = append(out, fmt.Sprintf("%s %.3f", e.key, e.score))
 		}
 	}
