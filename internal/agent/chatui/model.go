@@ -117,7 +117,7 @@ func (m *model) open() {
 	}
 	m.opened = true
 	defer m.ui.sized.Store(true)
-	if _, isFile := o.Out.(*os.File); o.Once || !isFile { // there is no prompt to wait for, or no way to see it
+	if _, isFile := o.Out.(*os.File); !isFile { // there is no way to see that the first view is drawn
 		defer m.ui.drawn()
 	}
 	if o.Once {

@@ -43,19 +43,13 @@ func TestClosedFolder(t *testing.T) {
 // In shared memory, a command makes no repository, not even of files beside those of other programs, and what these make
 // meanwhile stays as it is.
 func TestSharedMemory(t *testing.T) {
-	shared, err := os.MkdirTemp(sharedMemory, "tape-test-")
-	if err != nil {
-		t.Skip("there is no shared memory: ", err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(shared) })
-	project := resolved(t.TempDir())
+	project, shared := resolved(t.TempDir()), resolved(t.TempDir())
 	mustRun(t, project, "git init -q . && echo 'echo x >"+project+"/proof' >evil.sh && chmod +x evil.sh")
 	for _, s := range kinds(t, Options{Project: project, Home: filepath.Join(project, "home")}) {
 		if s.Kind() != "Landlock" {
 			continue
 		}
-		others := filepath.Join(shared, "others")
-		mustRun(t, shared, "git init -q others && git -C others config core.fsmonitor /bin/false")
+		s.memory = shared
 		out, _ := confined(t, s, project, "echo 1 >"+shared+"/memory && ln -s /proc/self/cwd around; mkdir "+shared+"/x; git init -q --bare evil; git -C evil config core.fsmonitor $PWD/evil.sh; mv evil/HEAD .; mkdir docs link;"+
 			" cp HEAD "+shared+"; echo $PWD/evil >"+shared+"/commondir; echo gitdir: "+shared+" >docs/.git; ln -s "+shared+" link/.git; ln -s "+shared+" to")
 		mustRun(t, project, "for d in docs link to; do git -C $d status; done >/dev/null 2>&1; true")
@@ -68,8 +62,12 @@ func TestSharedMemory(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(shared, "x")); err == nil {
 			t.Error("a command made a folder in shared memory")
 		}
-		if _, err := os.Stat(filepath.Join(others, ".git", headFile)); err != nil {
-			t.Errorf("the repository of another program: %v", err)
+		others := filepath.Join(shared, "others")
+		mustRun(t, shared, "rm -f HEAD commondir memory; git init -q others && git -C others config core.fsmonitor /bin/false")
+		out, _ = confined(t, s, project, "echo 1 >"+shared+"/memory; git -C "+others+" config core.fsmonitor $PWD/evil.sh")
+		if _, err := os.Stat(filepath.Join(shared, "memory")); err == nil {
+			t.Errorf("a command writes where another program has a repository; it said:\n%s", out)
 		}
+		mustRun(t, others, `[ "$(git config core.fsmonitor)" = /bin/false ] && [ -f .git/HEAD ]`)
 	}
 }

@@ -96,16 +96,19 @@ func restrictScopes() error {
 	return confineThread(unix.LandlockRulesetAttr{Scoped: scopes}, func(ruleset) error { return nil })
 }
 
-// restrict restricts this thread. Each of paths begins with w if it may be written to, with h if it is hidden.
+// restrict restricts this thread. Each of paths begins with w if it may be written to, with h if it is hidden,
+// with s if files may be made there.
 func restrict(paths []string) error {
 	// The user's terminals are hidden: a program that reads from one gets what is typed there.
-	written, hidden := []string{}, []string{"/dev/pts"}
+	written, hidden, shared := []string{}, []string{"/dev/pts"}, []string{}
 	for _, path := range paths {
 		switch path[0] {
 		case 'w':
 			written = append(written, path[1:])
 		case 'h':
 			hidden = append(hidden, path[1:])
+		case 's':
+			shared = append(shared, path[1:])
 		}
 	}
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: all}
@@ -117,7 +120,7 @@ func restrict(paths []string) error {
 			rights uint64
 			to     []string
 		}{
-			{toList, []string{"/"}}, {toRead, readable("/", hidden)}, {toWrite, written}, {toShare, []string{sharedMemory}}, {toFile, []string{"/dev/null", "/dev/zero", "/dev/full"}},
+			{toList, []string{"/"}}, {toRead, readable("/", hidden)}, {toWrite, written}, {toShare, shared}, {toFile, []string{"/dev/null", "/dev/zero", "/dev/full"}},
 		} {
 			for _, path := range give.to {
 				if err := r.allow(path, give.rights); err != nil {

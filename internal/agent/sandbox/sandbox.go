@@ -16,6 +16,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,9 +37,10 @@ type Options struct {
 
 // Sandbox confines commands. Its methods may be called from several goroutines.
 type Sandbox struct {
-	o     Options
-	kind  func() kind
-	watch watch
+	o      Options
+	kind   func() kind
+	watch  watch
+	memory string // sharedMemory, or what stands for it in tests
 
 	mu  sync.Mutex
 	tmp string // the folder for temporary files; "" before the first command and after Close
@@ -54,7 +56,7 @@ type kind struct {
 // New returns a sandbox. It looks for a way to confine commands when it first needs one.
 func New(o Options) *Sandbox {
 	project := resolved(o.Project)
-	s := &Sandbox{o: o, watch: watch{home: o.Home, project: project, projects: []string{project}}}
+	s := &Sandbox{o: o, memory: sharedMemory, watch: watch{home: o.Home, project: project, projects: []string{project}}}
 	if common := commonGitDir(o.Project); common != "" {
 		s.watch.projects = append(s.watch.projects, common)
 	}
@@ -108,9 +110,9 @@ func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 	if err != nil {
 		return err
 	}
-	shared := sharedMemory
-	if k.bwrap != "" {
-		shared = ""
+	shared := ""
+	if k.bwrap == "" {
+		shared = withoutRepositories(s.memory)
 	}
 	s.watch.begin([]string{tmp, cache}, shared)
 	writable := append(slices.Clone(s.watch.projects), cache)
@@ -119,7 +121,7 @@ func (s *Sandbox) Confine(cmd *exec.Cmd) error {
 		cmd.Path, cmd.Args = k.bwrap, append(s.bubblewrap(tmp, writable, cmd.Dir), argv...)
 		tmp = os.TempDir()
 	} else {
-		cmd.Path, cmd.Args = s.o.Self, append(s.landlock(append(writable, tmp)), argv...)
+		cmd.Path, cmd.Args = s.o.Self, append(s.landlock(append(writable, tmp), shared), argv...)
 	}
 	cmd.Env = environment(cmd.Env, tmp, cache)
 	return nil
@@ -172,8 +174,11 @@ func kernelSettings() (args []string) {
 }
 
 // landlock returns the arguments that come before the command: those of [Child].
-func (s *Sandbox) landlock(writable []string) []string {
+func (s *Sandbox) landlock(writable []string, shared string) []string {
 	args := []string{s.o.Self, Arg, whole}
+	if shared != "" {
+		args = append(args, "s"+shared)
+	}
 	for _, path := range writable {
 		args = append(args, "w"+path)
 	}
@@ -235,6 +240,23 @@ func (s *Sandbox) Close() {
 // sharedMemory is a folder that programs need for memory which they share. Bubblewrap gives commands one of their own.
 // With Landlock, they may make files in that of all programs.
 const sharedMemory = "/dev/shm"
+
+// withoutRepositories returns a folder for shared memory; "" if commands must not make files there, for they could write
+// the configuration of another program's repository. Memory is shared by files, so there are few folders.
+func withoutRepositories(memory string) string {
+	const most = 10_000
+	seen := 0
+	err := filepath.WalkDir(memory, func(_ string, e fs.DirEntry, _ error) error {
+		if seen++; seen > most || e != nil && (e.Name() == dotGit || e.Name() == headFile) {
+			return fs.ErrExist
+		}
+		return nil // what cannot be read, the user's commands cannot change either
+	})
+	if err != nil {
+		return ""
+	}
+	return memory
+}
 
 // hidden returns the existing files and folders that commands must not read, with links resolved.
 func (s *Sandbox) hidden() (out []string) {
