@@ -48,7 +48,7 @@ func (c *reader) lateDigest(i int32) {
 	}
 	s := c.fetchMember(i)
 	p := record.Message(s.key, s.date, "user", jsonl.Get(s.message, "content"))
-	p.Extra = s.rest(userFields...)
+	p.Extra = record.NotTyped(s.rest(userFields...))
 	c.put(&s, p)
 }
 

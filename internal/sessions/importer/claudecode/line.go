@@ -23,6 +23,7 @@ type line struct {
 	forked                   bool // copied from another session
 	background               bool // written by a session that goes on in the background
 	byProgram                bool // the program, or another agent, wrote what looks like a prompt
+	unseen                   bool // the person sees it only in the transcript's view: a summary, never a prompt
 	more                     bool // it has fields that entries do not have elsewhere
 	env                      [len(envelope)][]byte
 }
@@ -77,7 +78,9 @@ func (l *line) parse(raw []byte) {
 			l.call, l.more = v, true
 		case "attachment":
 			l.attachment = v
-		case "content", "leafUuid", "summary", "sourceToolAssistantUUID", "isVisibleInTranscriptOnly":
+		case "isVisibleInTranscriptOnly":
+			l.unseen = v[0] == 't'
+		case "content", "leafUuid", "summary", "sourceToolAssistantUUID":
 		default:
 			if i := slices.Index(envelope[:], key); i >= 0 {
 				l.env[i] = v

@@ -97,6 +97,25 @@ func TestSentCommand(t *testing.T) {
 	}, spoken("user", `"hi"`), "-"+spoken("user", deploy), spoken("user", model), spoken("assistant", `"hello"`))
 }
 
+// TestTranscriptOnly: what is visible in the transcript's view alone, such as a summary that comes without its boundary, or
+// after the boundary was imported, is no prompt.
+func TestTranscriptOnly(t *testing.T) {
+	boundary := formattest.ClaudeLine("b1", "a1", `"type":"system","subtype":"compact_boundary","content":"Conversation compacted","compactMetadata":{"trigger":"auto"}`)
+	lines := []string{
+		formattest.ClaudeUser("u1", "", `"fix the tests"`),
+		formattest.ClaudeLine("u2", "u1", `"type":"user","isVisibleInTranscriptOnly":true,"message":{"role":"user","content":"This session is being continued"}`),
+		formattest.ClaudeAnswer("a1", "u2", "m1", `{"type":"text","text":"done"}`),
+		boundary,
+	}
+	seen := formattest.Seen{}
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(lines...), seen)
+	lines = append(lines, formattest.ClaudeLine("d1", "b1", `"type":"user","isCompactSummary":true,"isVisibleInTranscriptOnly":true,"message":{"role":"user","content":"so far"}`))
+	late, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(lines...), seen)
+	if got := strings.Join(formattest.Typed(append(items, late...)), ", "); got != "fix the tests" || len(late) != 1 {
+		t.Errorf("typed %q, want only what a person asked: %s", got, formattest.Show(late))
+	}
+}
+
 // TestNoParents: lines without parentUuid are in their order (daaain/claude-code-log, vshulcz/deja-vu).
 func TestNoParents(t *testing.T) {
 	bare := func(line string) string { return strings.Replace(line, `"parentUuid":null,`, "", 1) }

@@ -21,6 +21,9 @@ func (c *reader) user(s *source) {
 		if d := s.toolUseResult; d != nil && !record.Blank(d) {
 			extra = record.With(extra, "toolUseResult", d)
 		}
+		if s.unseen {
+			extra = record.NotTyped(extra)
+		}
 		payload := record.NewObject(len(s.message)).Str("role", "user").All(s.message, "role")
 		c.userMessage(s, []string{s.key}, record.Entry{Payload: payload.Done(), Extra: extra})
 		return

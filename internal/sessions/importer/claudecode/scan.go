@@ -248,7 +248,7 @@ func (c *scan) classify(r *rec, l *line) {
 			r.kind = kindDigest
 		case isClear(content):
 			r.kind = kindClear
-		case !l.meta && !l.byProgram && isPrompt(content):
+		case !l.meta && !l.byProgram && !l.unseen && isPrompt(content):
 			r.flags |= flagPrompt
 		}
 	case l.typ == "assistant" && jsonl.IsObject(l.message):

@@ -78,6 +78,9 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	blocks := record.Blocks{Key: key, Date: date, Run: jsonl.GetString(message, "id")}
 	switch typ {
 	case "user":
+		if string(jsonl.Get(raw, "isSynthetic")) == "true" { // the summary of a compaction, or what a hook says
+			blocks.Extra = record.NotTyped(nil)
+		}
 		t.PutPerson(jsonl.Get(message, "content"), blocks)
 	case "assistant":
 		t.PutAnswer(jsonl.Get(message, "content"), blocks)

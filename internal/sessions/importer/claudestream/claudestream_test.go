@@ -55,3 +55,13 @@ func TestKilled(t *testing.T) {
 		`message {"role":"assistant","content":"done"}`,
 		`event {"name":"run","data":{"model":"m","message_id":"m2","usage":{"input_tokens":3,"output_tokens":1}}}`)
 }
+
+// TestSynthetic: the summary of a compaction, which the program prints as a message of the user, is no prompt.
+func TestSynthetic(t *testing.T) {
+	user := `{"type":"user","message":{"role":"user","content":"fix it"},"parent_tool_use_id":null,"session_id":"s-1","uuid":"8","isReplay":true}`
+	summary := `{"type":"user","message":{"role":"user","content":"This session is being continued"},"parent_tool_use_id":null,"session_id":"s-1","uuid":"9","isReplay":false,"isSynthetic":true}`
+	items, _ := imp.Items(t, claudestream.Format.Name, "a.jsonl", formattest.Lines(sample[0], user, summary), formattest.Seen{})
+	if got := formattest.Typed(items); len(items) != 3 || len(got) != 1 || got[0] != "fix it" {
+		t.Errorf("typed %q, want only what a person asked", got)
+	}
+}

@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 )
 
@@ -125,6 +127,16 @@ func (x Importer) Items(t testing.TB, format, name string, b []byte, seen Seen) 
 		seen[k] = true
 	}
 	return items, stats
+}
+
+// Typed returns what persons asked in items.
+func Typed(items []record.Item) (typed []string) {
+	for _, it := range items {
+		if asked := about.Prompt(layout.Entry{Kind: it.Entry.Kind, Payload: it.Entry.Payload, Meta: it.Entry.Meta}); asked != "" {
+			typed = append(typed, asked)
+		}
+	}
+	return typed
 }
 
 // Show writes items as lines, for comparing.

@@ -112,8 +112,9 @@ func (e element) result() {
 		content := record.Or(jsonl.Get(answer, "response"), "null")
 		failed := jsonl.Get(content, "error")
 		content = record.Or(record.Or(failed, jsonl.Get(content, "output")), content)
+		id := jsonl.GetString(answer, "id")
 		e.Result(record.Result{
-			ID: jsonl.GetString(answer, "id"), Key: record.BlockKey(e.key, i), Date: e.date, Content: content,
+			ID: id, Key: record.BlockKey(e.key, i), Date: e.date, Content: content, Whole: e.kept(id, content),
 			Failed: failed != nil || status == "error" || status == "cancelled" ||
 				jsonl.GetString(answer, "name") == "run_shell_command" && hasFailed(shown, content),
 		}, record.NewObject(64).Rest(shown, "callId").OrNil())

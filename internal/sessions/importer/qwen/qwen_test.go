@@ -8,8 +8,6 @@ import (
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/qwen"
-	"tape/internal/store/about"
-	"tape/internal/store/layout"
 )
 
 var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
@@ -76,14 +74,7 @@ func TestWhoTyped(t *testing.T) {
 		user("d", `"c"`, `"subtype":"cron",`, "check"),
 		user("e", `"d"`, `"provenance":"goal_runtime",`, "go on"),
 	), formattest.Seen{})
-	var typed []string
-	for _, it := range items {
-		e := layout.Entry{Kind: it.Entry.Kind, Payload: it.Entry.Payload, Meta: it.Entry.Meta}
-		if asked := about.Prompt(e); asked != "" {
-			typed = append(typed, asked)
-		}
-	}
-	if len(items) != 5 || strings.Join(typed, ", ") != "list, and sort" {
+	if typed := formattest.Typed(items); len(items) != 5 || strings.Join(typed, ", ") != "list, and sort" {
 		t.Errorf("%d entries, typed %q", len(items), typed)
 	}
 }
