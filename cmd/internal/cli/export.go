@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/exporting"
+	"tape/cmd/internal/sharing"
 	"tape/internal/sessions/filter"
 	"tape/internal/show/export"
 	"tape/internal/store/layout"
@@ -16,7 +16,7 @@ import (
 
 type exportOptions struct {
 	app *App
-	exporting.Options
+	sharing.Export
 	format string
 }
 
@@ -101,5 +101,5 @@ func (o *exportOptions) run(ctx context.Context, t *repo.Tape, _ []string) error
 	if err != nil {
 		return err
 	}
-	return o.Options.Write(ctx, &o.app.Streams, t)
+	return o.Export.Write(ctx, &o.app.Streams, t)
 }

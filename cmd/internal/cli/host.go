@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/choosing"
 	"tape/cmd/internal/publishcmd"
 	"tape/cmd/internal/servecmd"
+	"tape/cmd/internal/sharing"
 	"tape/cmd/internal/stdio"
 	"tape/cmd/internal/teamcmd"
 	"tape/internal/store/about"
@@ -97,7 +97,7 @@ func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publ
 			return err
 		}
 		return explainRemote(run(ctx, host, publishcmd.App{Streams: &a.Streams, Store: store, About: facts, Build: a.buildID(), Find: a.findTape,
-			IsHostTape: choosing.IsHostTape, InProject: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
+			IsHostTape: sharing.IsHostTape, InProject: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
 	})
 }
 

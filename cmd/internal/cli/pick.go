@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/handover"
+	"tape/cmd/internal/agentside"
 	"tape/cmd/internal/stdio"
 	"tape/internal/store/about"
 	"tape/internal/store/workspace"
@@ -130,5 +130,5 @@ func (a *App) resumePicked(ctx context.Context, l listedTape) (string, error) {
 	if err = cmp.Or(err, userErr); err != nil {
 		return "", err
 	}
-	return handover.CommandOf(ctx, t, user)
+	return agentside.CommandOf(ctx, t, user)
 }

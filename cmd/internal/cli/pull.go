@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/forgetting"
 	"tape/cmd/internal/rows"
+	"tape/cmd/internal/sharing"
 	"tape/internal/show/display"
 	"tape/merge"
 	"tape/repo"
@@ -96,7 +96,7 @@ func (o *pullOptions) run(ctx context.Context, store *repo.Store, remote string)
 	tidy(ctx, store)
 	err = rows.Statuses(&o.app.Streams, done, rows.RefWords{repo.RefNew: "new here", repo.RefFastForward: "pulled", repo.RefMerged: "pulled, and merged with local entries",
 		repo.RefDeleted: "closed, because it was merged"}, false)
-	if forgetErr := forgetting.AfterPull(ctx, remote, o.app.forgetting(store)); err == nil {
+	if forgetErr := sharing.ForgetAfterPull(ctx, remote, o.app.forgetting(store)); err == nil {
 		err = forgetErr
 	}
 	if now := store.CurrentTape(); now != before && !o.app.JSON {

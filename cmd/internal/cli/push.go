@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/choosing"
 	"tape/cmd/internal/rows"
+	"tape/cmd/internal/sharing"
 	"tape/repo"
 )
 
@@ -67,7 +67,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 	named := len(o.Tapes) > 0
 	if !named {
 		var err error
-		if o.Tapes, err = choosing.WithoutEmpty(ctx, store); err != nil {
+		if o.Tapes, err = sharing.WithoutEmpty(ctx, store); err != nil {
 			return err
 		}
 	}
@@ -122,21 +122,21 @@ func (o *pushOptions) askFirst(ctx context.Context, store *repo.Store, remote st
 	if err != nil {
 		return err
 	}
-	var list []choosing.Session
+	var list []sharing.Session
 	for _, t := range tapes {
 		at := slices.IndexFunc(t.Remotes, func(d repo.Distance) bool { return d.Remote == remote })
-		ofHost, err := choosing.IsHostTape(ctx, store, t.Name)
+		ofHost, err := sharing.IsHostTape(ctx, store, t.Name)
 		if err != nil {
 			return err
 		}
 		if at >= 0 && !t.Remotes[at].Shared && !ofHost {
-			list = append(list, choosing.Session{Tape: t.Tape, New: t.Remotes[at].Ahead})
+			list = append(list, sharing.Session{Tape: t.Tape, New: t.Remotes[at].Ahead})
 		}
 	}
 	if shared := len(tapes) - len(list); len(list) < 2 || shared > 1 {
 		return nil
 	}
-	if o.Tapes, err = choosing.Ask(ctx, &o.app.Streams, remote, list); err != nil && len(repo.Hints(err)) == 0 {
+	if o.Tapes, err = sharing.AskSessions(ctx, &o.app.Streams, remote, list); err != nil && len(repo.Hints(err)) == 0 {
 		return &cliError{msg: err.Error(), cause: err, hint: "tape push --tape NAME pushes one of them, --all all of them without asking"}
 	}
 	return err

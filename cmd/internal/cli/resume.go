@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/handover"
+	"tape/cmd/internal/agentside"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/importer/record"
@@ -18,11 +18,11 @@ import (
 )
 
 func newResumeCmd(a *App) *cobra.Command {
-	show, in := false, handover.Target{}
+	show, in := false, agentside.Target{}
 	cmd := &cobra.Command{
 		Use:   "resume [TAPE] [--in AGENT [--from ANCHOR]] [--print]",
 		Short: "Go on with a session, in the agent that made it or in another one",
-		Long:  handover.Help,
+		Long:  agentside.Help,
 		Example: `  tape resume
   tape resume 3          # in the list of tape tapes
   tape resume --in codex # go on in Codex
@@ -40,7 +40,7 @@ func newResumeCmd(a *App) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			code, err := handover.Continue(ctx, &a.Streams, t, user, in, show, a.aboutTape, a.brief)
+			code, err := agentside.Continue(ctx, &a.Streams, t, user, in, show, a.aboutTape, a.brief)
 			if errors.Is(err, record.ErrPacked) && a.Host == nil {
 				return a.startHost(cmd.Name(), os.Args[1:])
 			}
@@ -52,7 +52,7 @@ func newResumeCmd(a *App) *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVar(&show, "print", false, "show the command; start and write nothing")
-	f.StringVar(&in.Agent, "in", "", "go on in another `agent`: "+strings.Join(handover.Agents(), ", "))
+	f.StringVar(&in.Agent, "in", "", "go on in another `agent`: "+strings.Join(agentside.Agents(), ", "))
 	f.StringVar(&in.From, "from", "", "with --in, the `anchor` to begin with")
 	a.addAllWorkspaces(cmd)
 	return cmd

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/forgetting"
+	"tape/cmd/internal/sharing"
 	"tape/internal/show/display"
 	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
@@ -123,8 +123,8 @@ func (o *rmOptions) runForget(ctx context.Context, store *repo.Store, name strin
 }
 
 // forgetting returns what all commands that forget sessions share.
-func (a *App) forgetting(store *repo.Store) forgetting.Forgetting {
-	f := forgetting.Forgetting{Streams: &a.Streams, Store: store, Derived: a.rebuildIndex}
+func (a *App) forgetting(store *repo.Store) sharing.Forgetting {
+	f := sharing.Forgetting{Streams: &a.Streams, Store: store, Derived: a.rebuildIndex}
 	f.Where.Recorder, _ = a.places() // without a home directory there are no transcripts
 	f.Where.User, _ = a.userSettings()
 	return f

@@ -16,8 +16,8 @@ import (
 	"strings"
 	"syscall"
 
-	"tape/cmd/internal/masking"
 	"tape/cmd/internal/publishcmd"
+	"tape/cmd/internal/sharing"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
@@ -45,7 +45,7 @@ type result struct {
 type publisher struct {
 	publishcmd.Options
 	prose     func(string, int) string // see export.Source
-	mask      *masking.Masker
+	mask      *sharing.Masker
 	out       result
 	startOver bool // the branch begins again with one commit
 }
@@ -112,7 +112,7 @@ func Page(ctx context.Context, w io.Writer, t *repo.Tape, prose func(string, int
 
 func newPublisher(store *repo.Store, prose func(string, int) string) *publisher {
 	inner := (*workspace.Store)(store)
-	return &publisher{prose: prose, mask: masking.New(inner)}
+	return &publisher{prose: prose, mask: sharing.NewMasker(inner)}
 }
 
 func (p *publisher) folder(ctx context.Context) error {

@@ -1,4 +1,4 @@
-package exporting
+package sharing
 
 import (
 	"reflect"
@@ -19,7 +19,7 @@ func TestExportBounds(t *testing.T) {
 		{"a", "", repo.Query{From: "a", To: repo.Latest, Inclusive: true}},
 		{"a", "b", repo.Query{From: "a", To: "b", Inclusive: true}},
 	} {
-		o := &Options{From: c.from, To: c.to}
+		o := &Export{From: c.from, To: c.to}
 		if got := o.bounds(); !reflect.DeepEqual(got, c.want) {
 			t.Errorf("from %q to %q: %+v, not %+v", c.from, c.to, got, c.want)
 		}

@@ -1,5 +1,4 @@
-// Package choosing asks which sessions a first push sends.
-package choosing
+package sharing
 
 import (
 	"context"
@@ -23,18 +22,18 @@ type Session struct {
 	New int64 // entries that would be sent
 }
 
-// most is how many sessions are listed. Those after them can be chosen by number, too.
-const most = 200
+// mostSessions is how many sessions are listed. Those after them can be chosen by number, too.
+const mostSessions = 200
 
-// Ask lists sessions and returns the names of those that the person wants to push; nil means all. It returns an
+// AskSessions lists sessions and returns the names of those that the person wants to push; nil means all. It returns an
 // error if the person chooses none.
-func Ask(ctx context.Context, s *stdio.Streams, remote string, list []Session) ([]string, error) {
+func AskSessions(ctx context.Context, s *stdio.Streams, remote string, list []Session) ([]string, error) {
 	s.Tell("%s would be pushed to %s for the first time:", display.Count(len(list), "session", "sessions"), display.Line(remote))
-	for _, line := range lines(s, list[:min(most, len(list))]) {
+	for _, line := range sessionLines(s, list[:min(mostSessions, len(list))]) {
 		s.Tell("%s", line)
 	}
-	if len(list) > most {
-		s.Tell("  … and %d more", len(list)-most)
+	if len(list) > mostSessions {
+		s.Tell("  … and %d more", len(list)-mostSessions)
 	}
 	answer, err := s.Ask(ctx, "Push which? [numbers such as 1 3-5, all, or none] ")
 	if err != nil {
@@ -56,8 +55,8 @@ func Ask(ctx context.Context, s *stdio.Streams, remote string, list []Session) (
 	return names, nil
 }
 
-// lines returns the rows of the list: number, title, date, project, entries.
-func lines(s *stdio.Streams, list []Session) []string {
+// sessionLines returns the rows of the list: number, title, date, project, entries.
+func sessionLines(s *stdio.Streams, list []Session) []string {
 	const gap, leastTitle, mostProject = 2, 20, 20 // in cells
 	var projects, dates, counts []string
 	widths := [3]int{}
@@ -70,7 +69,7 @@ func lines(s *stdio.Streams, list []Session) []string {
 	}
 	number := len(strconv.Itoa(len(list)))
 	title := leastTitle
-	catalog.TellApart(sessions(list))
+	catalog.TellApart(aboutOf(list))
 	for _, x := range list {
 		title = max(title, display.Width(display.Line(x.Label())))
 	}
@@ -91,7 +90,7 @@ func lines(s *stdio.Streams, list []Session) []string {
 	return out
 }
 
-func sessions(list []Session) (out []*about.Tape) {
+func aboutOf(list []Session) (out []*about.Tape) {
 	for i := range list {
 		out = append(out, &list[i].Tape)
 	}

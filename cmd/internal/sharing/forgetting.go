@@ -1,5 +1,4 @@
-// Package forgetting removes a session for good: here, at remotes, and among the agent's own files.
-package forgetting
+package sharing
 
 import (
 	"cmp"
@@ -283,8 +282,8 @@ func (o *Forgetting) report(found transcripts.Found, deleted, gone, still []stri
 	return nil
 }
 
-// AfterPull asks about the sessions that somebody has forgotten at a remote. Without a terminal they stay.
-func AfterPull(ctx context.Context, remote string, with Forgetting) error {
+// ForgetAfterPull asks about the sessions that somebody has forgotten at a remote. Without a terminal they stay.
+func ForgetAfterPull(ctx context.Context, remote string, with Forgetting) error {
 	s := (*workspace.Store)(with.Store)
 	names, err := remotes.ForgottenAt(ctx, s, remote)
 	if err != nil {

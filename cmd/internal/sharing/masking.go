@@ -1,5 +1,4 @@
-// Package masking replaces secrets in what is given away: pages and exports.
-package masking
+package sharing
 
 import (
 	"bytes"
@@ -42,8 +41,8 @@ func (m *Masker) mark(f secrets.Finding) string {
 	return f.Keyed(m.key).Mark()
 }
 
-// New returns a masker for the secrets of a workspace.
-func New(s *workspace.Store) *Masker { return &Masker{s: s, scanner: s.Config().Scanner()} }
+// NewMasker returns a masker for the secrets of a workspace.
+func NewMasker(s *workspace.Store) *Masker { return &Masker{s: s, scanner: s.Config().Scanner()} }
 
 // Value masks a JSON value of a tape.
 func (m *Masker) Value(tape string, raw []byte) []byte {

@@ -1,6 +1,4 @@
-// Package handover goes on with a session: it starts the agent in place of this program, or shows the page
-// with which another agent goes on.
-package handover
+package agentside
 
 import (
 	"context"
@@ -49,10 +47,10 @@ func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Whe
 // start starts the agent of a plan in place of this program. With show, it only prints the command.
 func start(s *stdio.Streams, p resume.Plan, show bool) (code int, err error) {
 	if show {
-		s.PrintUnlessQuiet("%s", Command(p))
+		s.PrintUnlessQuiet("%s", command(p))
 		return 0, nil
 	}
-	s.StderrUnlessQuiet("%s", Command(p))
+	s.StderrUnlessQuiet("%s", command(p))
 	if err := s.Flush(); err != nil {
 		return 0, err
 	}
@@ -77,10 +75,10 @@ func CommandOf(ctx context.Context, t *repo.Tape, user record.Where) (string, er
 	if err != nil {
 		return "", err
 	}
-	return Command(p), nil
+	return command(p), nil
 }
 
-// Command returns the command of a plan for a shell.
-func Command(p resume.Plan) string {
+// command returns the command of a plan for a shell.
+func command(p resume.Plan) string {
 	return "cd " + display.ShellWord(p.Dir) + " && " + strings.Join(p.Command, " ") // its words need no quotes, see record.Resume
 }

@@ -1,4 +1,4 @@
-package exporting
+package sharing
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // writeArtifacts writes the artifacts of the exported entries to a folder. Artifacts that are not
 // in the workspace are left out.
-func (o *Options) writeArtifacts(ctx context.Context, s *stdio.Streams, t *repo.Tape) error {
+func (o *Export) writeArtifacts(ctx context.Context, s *stdio.Streams, t *repo.Tape) error {
 	if err := os.MkdirAll(o.Artifacts, 0o700); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (o *Options) writeArtifacts(ctx context.Context, s *stdio.Streams, t *repo.
 }
 
 // checkArtifacts returns an error if an artifact has secrets: a file that is named after its content cannot be masked.
-func (o *Options) checkArtifacts(ctx context.Context, t *repo.Tape) error {
+func (o *Export) checkArtifacts(ctx context.Context, t *repo.Tape) error {
 	if o.mask == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (o *Options) checkArtifacts(ctx context.Context, t *repo.Tape) error {
 	return nil
 }
 
-func (o *Options) writeArtifact(ctx context.Context, t *repo.Tape, id string) error {
+func (o *Export) writeArtifact(ctx context.Context, t *repo.Tape, id string) error {
 	r, err := t.Artifact(ctx, id)
 	if err != nil {
 		return err

@@ -1,5 +1,4 @@
-// Package exporting writes a tape, or some of its phases, in one of the formats of package export.
-package exporting
+package sharing
 
 import (
 	"bytes"
@@ -10,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tape/cmd/internal/masking"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
@@ -20,8 +18,8 @@ import (
 	"tape/repo/view"
 )
 
-// Options say what to export, and where to.
-type Options struct {
+// Export say what to export, and where to.
+type Export struct {
 	As        export.Format
 	From, To  string // the first and the last phase, by anchor; or entries, as @17; "": those of the tape
 	Kinds     []string
@@ -31,18 +29,18 @@ type Options struct {
 	Secrets   bool   // they are written as they are, not masked
 
 	first, last int64 // ids of From and To, if they are entries
-	mask        *masking.Masker
+	mask        *Masker
 
 	Prose func(text string, lines int) string // see export.Source
 }
 
 // Write writes the export of a tape.
-func (o *Options) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) error {
+func (o *Export) Write(ctx context.Context, s *stdio.Streams, t *repo.Tape) error {
 	if err := o.findEntries(ctx, t); err != nil {
 		return err
 	}
 	if !o.Secrets {
-		o.mask = masking.New((*workspace.Store)(t.Store()))
+		o.mask = NewMasker((*workspace.Store)(t.Store()))
 	}
 	src, err := o.source(ctx, t)
 	if err != nil {
@@ -93,7 +91,7 @@ func (s *shown) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-func (o *Options) masked() int {
+func (o *Export) masked() int {
 	if o.mask == nil {
 		return 0
 	}
@@ -101,7 +99,7 @@ func (o *Options) masked() int {
 }
 
 // masking masks the secrets of entries.
-func (o *Options) masking(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+func (o *Export) masking(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
 	if o.mask == nil || entries == nil {
 		return entries
 	}
@@ -119,7 +117,7 @@ func (o *Options) masking(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.E
 
 // findEntries resolves --from and --to that are entries (@17): it keeps their ids as bounds, and replaces them by
 // their phases.
-func (o *Options) findEntries(ctx context.Context, t *repo.Tape) error {
+func (o *Export) findEntries(ctx context.Context, t *repo.Tape) error {
 	for _, end := range []struct {
 		target *string
 		id     *int64
@@ -139,7 +137,7 @@ func (o *Options) findEntries(ctx context.Context, t *repo.Tape) error {
 }
 
 // source returns what to export: the phases from --from through --to.
-func (o *Options) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
+func (o *Export) source(ctx context.Context, t *repo.Tape) (export.Source, error) {
 	src := export.Source{Tape: t.Name(), AgentTitle: importer.All().Title, Resumes: importer.All().Resumes, Kinds: o.Kinds, Entries: o.entries(ctx, t), Prose: o.Prose}
 	artifacts := o.As.Artifacts
 	if o.Inline {
@@ -177,7 +175,7 @@ func (o *Options) source(ctx context.Context, t *repo.Tape) (export.Source, erro
 	if o.From != "" {
 		q := o.bounds()
 		q.Limit = repo.N(1)
-		first, err := firstOf(ctx, t, q)
+		first, err := firstEntry(ctx, t, q)
 		if err != nil {
 			return src, err
 		}
@@ -205,7 +203,7 @@ func until(entries iter.Seq2[repo.Entry, error], after func(repo.Entry) bool) it
 
 // bounds returns a query for the phases from --from through --to; without --from, only for the last
 // of them; without both, for all.
-func (o *Options) bounds() repo.Query {
+func (o *Export) bounds() repo.Query {
 	switch {
 	case o.From == o.To || o.From == "":
 		return repo.Query{Phase: o.To}
@@ -215,7 +213,7 @@ func (o *Options) bounds() repo.Query {
 	return repo.Query{From: o.From, To: o.To, Inclusive: true}
 }
 
-func (o *Options) entries(ctx context.Context, t *repo.Tape) iter.Seq2[repo.Entry, error] {
+func (o *Export) entries(ctx context.Context, t *repo.Tape) iter.Seq2[repo.Entry, error] {
 	q := o.bounds()
 	q.Kinds, q.FirstID, q.LastID = o.Kinds, o.first, o.last
 	if o.From != "" || o.To == "" {
@@ -231,14 +229,14 @@ func (o *Options) entries(ctx context.Context, t *repo.Tape) iter.Seq2[repo.Entr
 	}
 }
 
-func (o *Options) lastPhase(ctx context.Context, t *repo.Tape) (int, error) {
+func (o *Export) lastPhase(ctx context.Context, t *repo.Tape) (int, error) {
 	q := o.bounds()
 	q.Tail = repo.N(1)
-	last, err := firstOf(ctx, t, q)
+	last, err := firstEntry(ctx, t, q)
 	return last.AnchorSeq, err
 }
 
-func firstOf(ctx context.Context, t *repo.Tape, q repo.Query) (repo.Entry, error) {
+func firstEntry(ctx context.Context, t *repo.Tape, q repo.Query) (repo.Entry, error) {
 	for e, err := range t.Entries(ctx, q) {
 		return e, err
 	}

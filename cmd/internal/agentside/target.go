@@ -1,4 +1,4 @@
-package handover
+package agentside
 
 import (
 	"cmp"
@@ -49,7 +49,7 @@ type Target struct {
 	title string
 }
 
-// Continue is [Resume], or [ResumeIn] if in names an agent. facts says what a tape is about.
+// Continue is [Resume], or [resumeIn] if in names an agent. facts says what a tape is about.
 func Continue(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Target, show bool,
 	facts func(context.Context, *repo.Tape) (about.Tape, error), brief func(context.Context, *repo.Tape) (string, error)) (code int, err error) {
 	switch {
@@ -63,7 +63,7 @@ func Continue(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.W
 		return 0, err
 	}
 	in.title = cmp.Or(known.Given, known.Renamed, known.Called)
-	return ResumeIn(ctx, s, t, user, in, show)
+	return resumeIn(ctx, s, t, user, in, show)
 }
 
 // writers are the formats in which a session can be written.
@@ -74,9 +74,9 @@ func writers() importer.Formats {
 // Agents returns the names of the agents in which a session can go on.
 func Agents() []string { return writers().Names() }
 
-// ResumeIn goes on with the session on a tape in another agent: it writes the session as that agent's own, and
+// resumeIn goes on with the session on a tape in another agent: it writes the session as that agent's own, and
 // starts the agent. With show, it writes and starts nothing; as JSON, it starts nothing. code is the exit code of the agent.
-func ResumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Target, show bool) (code int, err error) {
+func resumeIn(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Where, in Target, show bool) (code int, err error) {
 	f := writers().Find(in.Agent)
 	if f == nil {
 		return 0, layout.Invalid("the agents are: "+strings.Join(Agents(), ", "), "sessions cannot be written for %s", display.Quoted(in.Agent))
@@ -124,7 +124,7 @@ func planned(t *repo.Tape, p resume.Plan) stdio.Object {
 		{"session", stdio.OrNull(p.Session)}, {"lost", []string(nil)}}
 }
 
-// wouldWrite says what [ResumeIn] would write, and the command that does it. It writes nothing.
+// wouldWrite says what [resumeIn] would write, and the command that does it. It writes nothing.
 func wouldWrite(ctx context.Context, s *stdio.Streams, t *repo.Tape, f *record.Format, in Target, here string) error {
 	count, err := resume.CountTold(ctx, t, in.From)
 	if err != nil {

@@ -1,4 +1,4 @@
-package exporting
+package sharing
 
 import (
 	"bytes"

@@ -1,4 +1,4 @@
-package choosing
+package sharing
 
 import (
 	"slices"
