@@ -190,6 +190,9 @@ func (c *reader) saveState() {
 	s.Bytes(c.marked.model)
 	s.Bytes([]byte(c.marked.scope))
 	s.Counter(&c.facts)
+	if c.marked.recorded {
+		s.Bytes([]byte(usageRecord))
+	}
 	c.Last.State = s
 }
 
@@ -197,6 +200,7 @@ func (c *reader) restoreState(s record.State) {
 	c.Counts, c.said, c.items = s.TakeCounter(), s.TakeCounter(), s.TakeCounter()
 	c.context, c.model = s.TakeBytes(), s.TakeBytes()
 	c.scope, c.facts = string(s.TakeBytes()), s.TakeCounter()
+	c.recorded = len(s.TakeBytes()) > 0
 	c.first = 0
 }
 
@@ -211,6 +215,8 @@ func (c *reader) emit(it item, key string) {
 		c.item(it, key)
 	case "event_msg":
 		c.event(it, key)
+	case usageRecord:
+		c.usage(it, key)
 	case "turn_context":
 		if m := jsonl.Get(it.payload, "model"); m != nil {
 			c.model = bytes.Clone(m)

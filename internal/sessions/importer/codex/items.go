@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -113,9 +114,14 @@ func (c *reader) reasoning(it item, key string) {
 }
 
 func (c *reader) event(it item, key string) {
-	if it.kind == "token_count" {
+	switch it.kind {
+	case "token_count":
 		c.tokens(it, key)
 		return
+	case "thread_settings_applied": // since then turns have another model
+		if m := jsonl.Get(it.payload, "thread_settings", "model"); m != nil {
+			c.model = bytes.Clone(m)
+		}
 	}
 	repeated := it.repeated
 	it.repeats(func(who, said string) {
@@ -190,12 +196,16 @@ func (c *reader) tokens(it item, key string) {
 	if used == nil && jsonl.Get(it.payload, "total_tokens") != nil {
 		used = it.payload // in the first versions
 	}
-	if used != nil {
-		name = record.EventRun
-		data.Raw("model", c.model)
-		data.Raw("usage", pick(used, "input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens", "reasoning_output_tokens", "total_tokens"))
+	if it.repeated {
+		data.All(info)
+	} else {
+		if used != nil {
+			name = record.EventRun
+			data.Raw("model", c.model)
+			data.Raw("usage", counts(used))
+		}
+		data.Rest(info, "last_token_usage")
 	}
-	data.Rest(info, "last_token_usage")
 	data.Rest(pick(it.payload, "rate_limits"))
 	c.counted(it, record.Event(key, it.date, name, data.Done()))
 }

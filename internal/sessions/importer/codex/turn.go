@@ -17,7 +17,9 @@ type turn struct {
 	marked struct {
 		context, model []byte
 		scope          string
+		recorded       bool
 	} // at the last mark
+	recorded bool // there was a token_usage_record, see usage.go
 }
 
 type queued struct {
@@ -51,6 +53,11 @@ func (c *reader) Record(at record.Span, raw []byte) {
 	switch {
 	case it.typ == "response_item":
 		it.repeats(c.itemSays)
+	case it.typ == usageRecord:
+		c.releaseUsage()
+		q.waits, c.recorded = true, true
+	case it.kind == "token_count" && c.recorded:
+		q.repeated = !c.pairUsage(it, key)
 	case it.bounds() || len(c.queue) >= maxQueue:
 		c.releaseAll()
 	case it.repeating():
@@ -72,7 +79,7 @@ func (c *reader) mark(at record.Span) {
 	c.said.Mark()
 	c.items.Mark()
 	c.facts.Mark()
-	c.marked.context, c.marked.model, c.marked.scope = c.context, c.model, c.scope
+	c.marked.context, c.marked.model, c.marked.scope, c.marked.recorded = c.context, c.model, c.scope, c.recorded
 }
 
 // inherited reports whether a record is from the history of a subagent's parent, which has a file of its
