@@ -62,7 +62,8 @@ that contains the file.
 With --json, each group of lines is an object with file, first_line, last_line, commit, author,
 date, subject and turns. A turn has tape, title, first_id, last_id, prompt, date and how: edited,
 last_edit, recorded, probably, or open. If nothing is known, unknown gives the reason:
-not_committed, no_sessions, before_sessions, nothing_recorded, or shallow.`,
+not_committed, no_sessions, before_sessions, nothing_recorded, shallow, or, where edits have other
+lines of the commit: no_edit, or says_little for lines such as a bracket.`,
 		Example: `  tape blame cmd/shop/main.go
   tape blame cmd/shop/main.go:42
   tape blame cmd/shop/main.go:42-60 --json

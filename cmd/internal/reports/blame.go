@@ -43,22 +43,33 @@ func findTurns(ctx context.Context, s *stdio.Streams, f *trace.Finder, project p
 	if err != nil {
 		return nil, err
 	}
-	var commits []projectgit.Commit
+	var commits, parts []projectgit.Commit // parts: those of which edits wrote other lines
 	for _, b := range list {
-		if b.turns == nil && b.Committed() && !slices.ContainsFunc(commits, func(c projectgit.Commit) bool { return c.ID == b.Commit.ID }) {
-			commits = append(commits, *b.Commit)
+		to := &commits
+		if b.unknown.Code != "" {
+			to = &parts
+		}
+		if b.turns == nil && b.Committed() && !slices.ContainsFunc(*to, func(c projectgit.Commit) bool { return c.ID == b.Commit.ID }) {
+			*to = append(*to, *b.Commit)
 		}
 	}
 	turns, err := f.Turns(ctx, commits)
 	if err != nil {
 		return nil, err
 	}
+	recorded, err := f.Recorded(ctx, parts)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(turns, recorded)
 	for i := range list {
 		b := &list[i]
 		if b.turns == nil {
-			b.turns = turns[b.Commit.ID]
+			if b.turns = turns[b.Commit.ID]; b.turns != nil {
+				b.unknown = unknownCommit{}
+			}
 		}
-		if b.turns == nil || b.Boundary && project.Shallow {
+		if b.turns == nil && b.unknown.Code == "" || b.Boundary && project.Shallow {
 			if b.unknown, err = whyUnknown(ctx, s, f, project, b.Run); err != nil {
 				return nil, err
 			}

@@ -35,17 +35,18 @@ func credited(ctx context.Context, f *trace.Finder, project projectgit.Repo, nam
 	for len(runs) > 0 && len(lines) < runs[len(runs)-1].Last { // the file has changed meanwhile
 		lines = append(lines, "")
 	}
-	dates := map[string]time.Time{}
+	c := &crediting{ctx: ctx, project: project, edits: edits, lines: lines, now: now, by: make([]int, len(lines)), dates: map[string]time.Time{}, known: map[string]bool{}}
 	for _, r := range runs {
-		dates[r.Commit.ID] = r.Commit.Authored
+		c.dates[r.Commit.ID] = r.Commit.Authored
+	}
+	for _, r := range runs {
+		if err := c.find(r); err != nil {
+			return nil, err
+		}
 	}
 	var out []blamed
 	for _, r := range runs {
-		since, err := previousDate(ctx, project, r, dates)
-		if err != nil {
-			return nil, err
-		}
-		parts, err := creditedRun(ctx, edits, r, lines, since, now)
+		parts, err := c.run(r)
 		if err != nil {
 			return nil, err
 		}
@@ -54,55 +55,126 @@ func credited(ctx context.Context, f *trace.Finder, project projectgit.Repo, nam
 	return out, nil
 }
 
-// previousDate returns the author date of the file's commit before the one of a run; zero if there is none.
-func previousDate(ctx context.Context, project projectgit.Repo, r projectgit.Run, dates map[string]time.Time) (time.Time, error) {
+// crediting finds the edits that wrote the lines of a file.
+type crediting struct {
+	ctx     context.Context
+	project projectgit.Repo
+	edits   *trace.Edits
+	lines   []string
+	now     time.Time
+	by      []int                // for each line the index of the edit that wrote it, or -1
+	dates   map[string]time.Time // of commits
+	known   map[string]bool      // commits with lines of which an edit is known
+}
+
+// previous returns the author date of the file's commit before the one of a run; zero if there is none.
+func (c *crediting) previous(r projectgit.Run) (time.Time, error) {
 	id := r.Commit.Previous
-	if _, known := dates[id]; id != "" && !known {
-		c, _, err := project.Commit(ctx, id)
+	if _, known := c.dates[id]; id != "" && !known {
+		before, _, err := c.project.Commit(c.ctx, id)
 		if err != nil {
 			return time.Time{}, err
 		}
-		dates[id] = c.Authored
+		c.dates[id] = before.Authored
 	}
-	return dates[id], nil
+	return c.dates[id], nil
 }
 
-// creditedRun splits one run. Edits count from since, the date of the file's commit before it. For lines that are not
-// committed, they count until now.
-func creditedRun(ctx context.Context, edits *trace.Edits, r projectgit.Run, lines []string, since, now time.Time) (out []blamed, err error) {
+// find finds the edits that wrote the lines of a run. They count from the date of the file's commit before it; for lines
+// that are not committed, until now.
+func (c *crediting) find(r projectgit.Run) error {
+	since, err := c.previous(r)
+	if err != nil {
+		return err
+	}
 	until, authored := r.Commit.Committed.Add(slack), r.Commit.Authored.Add(slack)
 	if authored.After(until) {
 		until = authored
 	}
 	if !r.Committed() {
-		until = now
+		until, authored = c.now, c.now
 	}
-	fallback := -1 // the edit that lines are credited to if no edit has them
-	if r.Committed() {
-		fallback = edits.Last(since, authored)
-	}
-	last, how := fallback, trace.LastEdit
 	for n := r.First; n <= r.Last; n++ {
-		i := -1
-		if r.Committed() {
-			i = edits.WriterOf(lines[n-1], since, authored)
-		}
+		i := c.edits.WriterOf(c.lines[n-1], since, authored)
 		if i < 0 {
-			i = edits.WriterOf(lines[n-1], since, until)
+			i = c.edits.WriterOf(c.lines[n-1], since, until)
 		}
-		switch {
-		case i >= 0:
-			last, how = i, trace.Edited
-		case trace.Telling(lines[n-1]):
-			last, how = fallback, trace.LastEdit
+		if c.by[n-1] = i; i >= 0 {
+			c.known[r.Commit.ID] = true
 		}
-		b := blamed{Run: projectgit.Run{First: n, Last: n, Commit: r.Commit, Boundary: r.Boundary}}
-		if last >= 0 {
-			turn, err := edits.Turn(ctx, last, how)
-			if err != nil {
-				return nil, err
+	}
+	return nil
+}
+
+// fallback returns the edit to which lines of a commit are credited that no edit has, or -1. As in trace's Review, there
+// is none if the commit has lines of an edit: then these were written by hand, or by a program such as a formatter.
+func (c *crediting) fallback(r projectgit.Run) (int, error) {
+	if !r.Committed() || c.known[r.Commit.ID] {
+		return -1, nil
+	}
+	since, err := c.previous(r)
+	authored := r.Commit.Authored.Add(slack)
+	if err != nil || c.edits.Last(since, authored) < 0 {
+		return -1, err
+	}
+	has, err := c.project.Lines(c.ctx, r.Commit.ID, r.Path)
+	if err != nil {
+		return -1, err
+	}
+	last := c.edits.LastIn(has, since, authored)
+	if last < 0 {
+		return -1, nil
+	}
+	patches, err := c.project.Range(c.ctx, "", r.Commit.ID) // lines that are gone by now may have been of an edit
+	for _, p := range patches {
+		for _, file := range p.Files {
+			for _, line := range file.Added {
+				if file.Path == r.Path && c.edits.WriterOf(line, since, authored) >= 0 {
+					c.known[r.Commit.ID] = true
+					return -1, nil
+				}
 			}
-			b.turns = []trace.Turn{turn}
+		}
+	}
+	return last, err
+}
+
+// run splits one run. A line that tells nothing goes with the one before it, or else with the one after it.
+func (c *crediting) run(r projectgit.Run) (out []blamed, err error) {
+	fallback, err := c.fallback(r)
+	if err != nil {
+		return nil, err
+	}
+	first := r.First // a line of which there is something to say
+	for first <= r.Last && !trace.Telling(c.lines[first-1]) {
+		first++
+	}
+	b := blamed{Run: r}
+	if first > r.Last {
+		if r.Committed() && c.known[r.Commit.ID] {
+			b.unknown = unknownCommit{"says_little", "too short to say who wrote it"}
+		}
+		return []blamed{b}, nil
+	}
+	for n := first; n <= r.Last; n++ {
+		if n == first || trace.Telling(c.lines[n-1]) {
+			b = blamed{Run: projectgit.Run{Commit: r.Commit, Boundary: r.Boundary, Path: r.Path}}
+			i, how := c.by[n-1], trace.Edited
+			if i < 0 {
+				i, how = fallback, trace.LastEdit
+			}
+			if i >= 0 {
+				turn, err := c.edits.Turn(c.ctx, i, how)
+				if err != nil {
+					return nil, err
+				}
+				b.turns = []trace.Turn{turn}
+			} else if r.Committed() && c.known[r.Commit.ID] {
+				b.unknown = unknownCommit{"no_edit", "by hand or unknown: no recorded edit has them"}
+			}
+		}
+		if b.First, b.Last = n, n; n == first {
+			b.First = r.First
 		}
 		if k := len(out) - 1; k >= 0 && sameTurn(out[k].turns, b.turns) {
 			out[k].Last = n

@@ -22,7 +22,8 @@ var (
 type Run struct {
 	First, Last int // from 1
 	Commit      *Commit
-	Boundary    bool // the history begins with the commit, or is cut off there
+	Path        string // of the file in the commit, from the project's folder
+	Boundary    bool   // the history begins with the commit, or is cut off there
 }
 
 // Committed reports whether the lines are in a commit.
@@ -94,6 +95,7 @@ func parseBlame(out []byte) (runs []Run, err error) {
 		case "boundary":
 			boundaries[current.Commit] = true
 		case "filename":
+			current.Path = value
 			runs = append(runs, current)
 			current = Run{}
 		}

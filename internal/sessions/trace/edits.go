@@ -73,32 +73,54 @@ func (f *Finder) Edits(ctx context.Context, files ...*touched.File) ([]*Edits, e
 
 func baseOf(recorded string) string { return path.Base(strings.ReplaceAll(recorded, `\`, "/")) }
 
+// resultsWithin is how many entries after an edit may say what came out of it.
+const resultsWithin = 64
+
 // readEdits passes on the edits of one tape.
 func (f *Finder) readEdits(ctx context.Context, touches []index.Touch, add func(edit)) error {
 	t, err := f.Store.Tape(ctx, touches[0].Tape)
 	if err != nil {
 		return err
 	}
+	type reading struct {
+		index.Touch
+		texts []activity.Text
+	}
+	var read []reading
 	for entry, err := range t.Entries(ctx, repo.Query{Kinds: []string{repo.KindToolCall, repo.KindEvent, repo.KindMessage}}) {
 		if err != nil {
 			return err
 		}
-		for len(touches) > 0 && touches[0].Entry < entry.ID {
-			touches = touches[1:]
-		}
-		if len(touches) == 0 {
-			break
-		}
-		for _, touch := range touches {
-			if touch.Entry != entry.ID {
+		for _, r := range slices.Backward(read) { // the result of an edit, instead of its arguments
+			if r.Entry < entry.ID-resultsWithin {
 				break
 			}
-			one := edit{touch, map[string]bool{}}
-			for _, line := range activity.Written(entry, baseOf(touch.Path)) {
+			if result, ok := activity.Result(entry, baseOf(r.Path)); ok {
+				for i := range r.texts {
+					if r.texts[i].Call == result.Call {
+						r.texts[i].Lines = result.Lines
+					}
+				}
+			}
+		}
+		for len(touches) > 0 && touches[0].Entry <= entry.ID {
+			if touches[0].Entry == entry.ID {
+				read = append(read, reading{touches[0], activity.Written(entry, baseOf(touches[0].Path))})
+			}
+			touches = touches[1:]
+		}
+		if len(touches) == 0 && (len(read) == 0 || read[len(read)-1].Entry < entry.ID-resultsWithin) {
+			break
+		}
+	}
+	for _, r := range read {
+		one := edit{r.Touch, map[string]bool{}}
+		for _, text := range r.texts {
+			for _, line := range text.Lines {
 				one.lines[strings.TrimSpace(line)] = true
 			}
-			add(one)
 		}
+		add(one)
 	}
 	return nil
 }
