@@ -22,13 +22,13 @@ var plugin []byte
 var Format = record.Format{
 	Name: "opencode", Title: "opencode", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
-		return record.Likely.If(jsonl.IsObject(m["info"]) && m.HasMessages("parts"))
+		return max(record.Likely.If(jsonl.IsObject(m["info"]) && m.HasMessages("parts")), record.Surely.If(isStored(m)))
 	},
 	Head: func(head []byte) record.Likeness {
 		return record.Surely.If(bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)) &&
-			(record.ContainsAll(head, `"messages"`) || record.ContainsAll(head, `"ses_`)))
+			(record.ContainsAll(head, `"messages"`) || record.ContainsAll(head, `"ses_`)) || head[0] == '{' && isStored(record.MembersOf(head)))
 	},
-	Files:  record.Files{Database: &kept},
+	Files:  record.Files{Database: &kept, Folders: folders, IsNote: isNote, Beside: beside},
 	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "opencode", Args: []string{"--session"}, IsID: isID, Entry: "session", Member: "id", Has: has,

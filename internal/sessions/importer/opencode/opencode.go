@@ -1,4 +1,5 @@
-// Package opencode reads the sessions of opencode, as `opencode export` writes them.
+// Package opencode reads the sessions of opencode, as `opencode export` writes them, from its database, and from the files
+// of older versions.
 //
 // A session is one document {info, messages: [{info, parts: […]}]}. Each step of the model is a message
 // with texts, reasoning, and calls with their results as its parts. A compaction is a user message that
@@ -34,7 +35,12 @@ type reader struct {
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Conversation: record.Conversation{Reading: r}}
-	err := record.Each(ctx, r.Source, isRecord, c.field, c)
+	var err error
+	if session := stored(r.Source); session != nil {
+		err = c.files(ctx, session)
+	} else {
+		err = record.Each(ctx, r.Source, isRecord, c.field, c)
+	}
 	if c.last != nil && (!r.Open || complete(c.last)) {
 		c.message(c.last)
 	}
@@ -169,13 +175,14 @@ func rest(part []byte, but ...string) []byte {
 
 // Describe reads the beginning of a session.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	var session []byte
-	see := func(record.Span, []byte) bool { return false }
-	err := record.Scan(ctx, src, isRecord, func(name string, raw []byte) {
-		if name == "info" {
-			session = raw
-		}
-	}, see)
+	session, err := stored(src), error(nil)
+	if session == nil {
+		err = record.Scan(ctx, src, isRecord, func(name string, raw []byte) {
+			if name == "info" {
+				session = raw
+			}
+		}, func(record.Span, []byte) bool { return false })
+	}
 	if session == nil {
 		return err
 	}
