@@ -11,11 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/publishcmd"
-	"tape/cmd/internal/servecmd"
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/sharing"
 	"tape/cmd/internal/stdio"
-	"tape/cmd/internal/teamcmd"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -32,9 +30,9 @@ type Host interface {
 	Hooks(ctx context.Context, o AgentOptions) ([]HookLine, error)
 	Onboard(ctx context.Context, o AgentOptions) error
 	CheckSetup(ctx context.Context, o AgentOptions) error
-	servecmd.Host
-	teamcmd.Host
-	publishcmd.Host
+	hostcmd.ServeHost
+	hostcmd.TeamHost
+	hostcmd.PublishHost
 	Pick(ctx context.Context, p PickOptions) error
 	// Prose renders Markdown as HTML, for tape export --format html.
 	Prose() func(text string, lines int) string
@@ -57,10 +55,12 @@ func hostCommands() []command {
 		{"gateway", groupAgents, newGatewayCmd},
 		{"hooks", groupAgents, newHooksCmd},
 		{"onboard", groupAgents, newOnboardCmd},
-		{"serve", groupAgents, func(a *App) *cobra.Command { return servecmd.New(servecmd.Run{Host: a.onServe, Store: a.onLinks}) }},
-		{"team", groupRemotes, func(a *App) *cobra.Command { return teamcmd.New(a.onTeam) }},
-		{"login", groupRemotes, func(a *App) *cobra.Command { return teamcmd.NewLogin(a.onTeam) }},
-		{"publish", groupExchange, func(a *App) *cobra.Command { return publishcmd.New(a.onPublish) }},
+		{"serve", groupAgents, func(a *App) *cobra.Command {
+			return hostcmd.NewServe(hostcmd.ServeRun{Host: a.onServe, Store: a.onLinks})
+		}},
+		{"team", groupRemotes, func(a *App) *cobra.Command { return hostcmd.NewTeam(a.onTeam) }},
+		{"login", groupRemotes, func(a *App) *cobra.Command { return hostcmd.NewLogin(a.onTeam) }},
+		{"publish", groupExchange, func(a *App) *cobra.Command { return hostcmd.NewPublish(a.onPublish) }},
 	}
 }
 
@@ -78,15 +78,15 @@ func (a *App) hosted(run func(ctx context.Context, host Host) error) runFunc {
 }
 
 // onTeam runs a command about a team in tape-host.
-func (a *App) onTeam(run func(ctx context.Context, h teamcmd.Host, o teamcmd.Options) error) runFunc {
+func (a *App) onTeam(run func(ctx context.Context, h hostcmd.TeamHost, o hostcmd.TeamOptions) error) runFunc {
 	return a.hosted(func(ctx context.Context, host Host) error {
 		version, _ := a.build()
-		return run(ctx, host, teamcmd.Options{Streams: &a.Streams, Version: version})
+		return run(ctx, host, hostcmd.TeamOptions{Streams: &a.Streams, Version: version})
 	})
 }
 
 // onPublish runs tape publish in tape-host.
-func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publishcmd.App) error) runFunc {
+func (a *App) onPublish(run func(ctx context.Context, h hostcmd.PublishHost, in hostcmd.PublishApp) error) runFunc {
 	return a.hosted(func(ctx context.Context, host Host) error {
 		store, err := a.openStore(ctx)
 		if err != nil {
@@ -96,7 +96,7 @@ func (a *App) onPublish(run func(ctx context.Context, h publishcmd.Host, in publ
 		if err != nil {
 			return err
 		}
-		return explainRemote(run(ctx, host, publishcmd.App{Streams: &a.Streams, Store: store, About: facts, Build: a.buildID(), Find: a.findTape,
+		return explainRemote(run(ctx, host, hostcmd.PublishApp{Streams: &a.Streams, Store: store, About: facts, Build: a.buildID(), Find: a.findTape,
 			IsHostTape: sharing.IsHostTape, InProject: func(t about.Tape, project string) bool { return within(t, projectNamed(project)) }}))
 	})
 }
@@ -106,7 +106,7 @@ const envServeToken = "TAPE_SERVE_TOKEN"
 
 // onServe runs tape serve in tape-host. Its pages show all workspaces, unless one is named. The API serves that of
 // the current directory, or, if there is none, the one that was used last.
-func (a *App) onServe(run func(ctx context.Context, h servecmd.Host, in servecmd.App) error) runFunc {
+func (a *App) onServe(run func(ctx context.Context, h hostcmd.ServeHost, in hostcmd.ServeApp) error) runFunc {
 	return a.hosted(func(ctx context.Context, host Host) error {
 		store, err := a.openStore(ctx)
 		all := a.workspaceDir() == ""
@@ -117,14 +117,14 @@ func (a *App) onServe(run func(ctx context.Context, h servecmd.Host, in servecmd
 			return err
 		}
 		version, _ := a.build()
-		return run(ctx, host, servecmd.App{Streams: &a.Streams, Store: store, All: all, Token: a.Getenv(envServeToken), Version: version})
+		return run(ctx, host, hostcmd.ServeApp{Streams: &a.Streams, Store: store, All: all, Token: a.Getenv(envServeToken), Version: version})
 	})
 }
 
 // onLinks runs a command of tape serve link.
-func (a *App) onLinks(run func(ctx context.Context, in servecmd.App) error) runFunc {
+func (a *App) onLinks(run func(ctx context.Context, in hostcmd.ServeApp) error) runFunc {
 	return a.inStore(func(ctx context.Context, store *repo.Store, _ []string) error {
-		return run(ctx, servecmd.App{Streams: &a.Streams, Store: store, Find: a.findTape})
+		return run(ctx, hostcmd.ServeApp{Streams: &a.Streams, Store: store, Find: a.findTape})
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/stdio"
-	"tape/cmd/internal/teamcmd"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -89,7 +89,7 @@ that read or wrote it, with what the person had asked. See tape files.`,
 				if err != nil {
 					return err
 				}
-				return teamcmd.Run(o.app.onTeam).Log(cmd, teamcmd.Entries{Tape: cmp.Or(first(args), o.app.tapeName), Query: q, Oneline: o.oneline, Full: o.full, Events: o.events})
+				return hostcmd.TeamRun(o.app.onTeam).Log(cmd, hostcmd.TeamEntries{Tape: cmp.Or(first(args), o.app.tapeName), Query: q, Oneline: o.oneline, Full: o.full, Events: o.events})
 			}
 			tape, at := catalog.Entry(first(args))
 			if tape == "" {

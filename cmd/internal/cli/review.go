@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/reports"
-	"tape/cmd/internal/servecmd"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/review"
 	"tape/internal/sessions/trace"
@@ -81,7 +81,7 @@ lines, files and failed.`,
 }
 
 // inBrowser serves the web view, and opens its page of the review, until it is interrupted.
-func (o *reviewOptions) inBrowser(ctx context.Context, h servecmd.Host, in servecmd.App) error {
+func (o *reviewOptions) inBrowser(ctx context.Context, h hostcmd.ServeHost, in hostcmd.ServeApp) error {
 	if o.app.tapeName != "" {
 		return layout.Invalid("leave --tape out", "the page of a review has all sessions")
 	}
@@ -93,7 +93,7 @@ func (o *reviewOptions) inBrowser(ctx context.Context, h servecmd.Host, in serve
 		return err
 	}
 	start := "/review?" + url.Values{"range": {o.revision}}.Encode()
-	return h.Serve(ctx, servecmd.Options{App: in, Listen: servecmd.AnyPort, Open: true, Start: start, Project: project.Top})
+	return h.Serve(ctx, hostcmd.ServeOptions{ServeApp: in, Listen: hostcmd.AnyPort, Open: true, Start: start, Project: project.Top})
 }
 
 func (o *reviewOptions) run(ctx context.Context, store *repo.Store) error {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/teamcmd"
+	"tape/cmd/internal/hostcmd"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
@@ -102,7 +102,7 @@ For text artifacts, the first 256 KiB are searched with the entries that refer t
 				return layout.Invalid("to search the sessions of all your projects: -A", "--remote and --project go with --team")
 			}
 			if o.team {
-				return teamcmd.Run(o.app.onTeam).Search(cmd, teamcmd.Search{Search: s, Remote: o.remote, Project: o.project}, o.app.tapeName, o.allTapes || o.app.everywhere || o.files)
+				return hostcmd.TeamRun(o.app.onTeam).Search(cmd, hostcmd.TeamSearch{Search: s, Remote: o.remote, Project: o.project}, o.app.tapeName, o.allTapes || o.app.everywhere || o.files)
 			}
 			return o.run(cmd.Context(), s)
 		},

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/teamcmd"
+	"tape/cmd/internal/hostcmd"
 	"tape/internal/sessions/catalog"
 )
 
@@ -33,11 +33,11 @@ shown as in tape log. An entry that tape search --team has found is REMOTE/TAPE@
 				return err
 			}
 			if team {
-				return teamcmd.Run(a.onTeam).Show(cmd, args[0], view.oneline)
+				return hostcmd.TeamRun(a.onTeam).Show(cmd, args[0], view.oneline)
 			}
 			t, err := a.openTape(cmd.Context())
-			if teamcmd.Has(args[0], err, a.Getenv) {
-				return teamcmd.Run(a.onTeam).Show(cmd, args[0], view.oneline)
+			if hostcmd.TeamHas(args[0], err, a.Getenv) {
+				return hostcmd.TeamRun(a.onTeam).Show(cmd, args[0], view.oneline)
 			}
 			if err != nil {
 				return err

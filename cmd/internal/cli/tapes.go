@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
-	"tape/cmd/internal/teamcmd"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
 	"tape/internal/store/about"
@@ -69,7 +69,7 @@ fetch or pull.`,
 				if o.starred || len(o.tags) > 0 {
 					return usagef("the team's list has no stars and tags: leave out --starred and --tag")
 				}
-				return teamcmd.Run(o.app.onTeam).List(cmd, teamcmd.List{Limit: o.limit, Project: o.project, Agent: o.agent, Grep: o.grep, Since: o.since, Until: o.until})
+				return hostcmd.TeamRun(o.app.onTeam).List(cmd, hostcmd.TeamList{Limit: o.limit, Project: o.project, Agent: o.agent, Grep: o.grep, Since: o.since, Until: o.until})
 			}
 			return o.run(cmd.Context())
 		},

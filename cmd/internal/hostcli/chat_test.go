@@ -15,6 +15,7 @@ import (
 	"tape/cmd/internal/agentstest/model"
 	"tape/cmd/internal/cli"
 	"tape/internal/agent/sandbox"
+	"tape/internal/testkit"
 	"tape/internal/testkit/screen"
 	"tape/repo"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 		app.Host = Host{}
 		os.Exit(cli.Main(app))
 	}
-	os.Exit(m.Run())
+	testkit.Main(m, nil, nil)
 }
 
 // tool makes a call of a script: the tool's name, and its arguments as JSON.

@@ -1,5 +1,5 @@
-// Package hostcli implements the commands of tape-host. Their names, flags and help are in package
-// cli, which both programs use.
+// Package hostcli does the work of the commands of tape-host: what keeps running, pages of HTML, the team. Their names,
+// flags and help are in packages cli and hostcmd, which both programs use.
 package hostcli
 
 import "tape/cmd/internal/teamhost"

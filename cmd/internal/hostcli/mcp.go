@@ -5,8 +5,7 @@ import (
 	"os"
 
 	"tape/cmd/internal/cli"
-	"tape/cmd/internal/teamclient"
-	"tape/cmd/internal/teamcmd"
+	"tape/cmd/internal/hostcmd"
 	"tape/index"
 	"tape/internal/serve/mcpserver"
 	"tape/internal/serve/team/find"
@@ -16,7 +15,7 @@ import (
 // MCP serves an agent until standard input ends.
 func (Host) MCP(ctx context.Context, o cli.MCPOptions) error {
 	with := mcpserver.Options{Open: o.Open, OpenDir: o.OpenDir, Tape: o.Tape, Write: o.Write, Hint: o.Hint, Version: o.Version}
-	if _, err := teamclient.Open(os.Getenv); err == nil {
+	if _, err := openTeam(os.Getenv); err == nil {
 		with.Team, with.TeamEntries = searchTeam, teamEntries
 	}
 	return mcpserver.Serve(ctx, with, o.In, o.Out)
@@ -24,11 +23,11 @@ func (Host) MCP(ctx context.Context, o cli.MCPOptions) error {
 
 // searchTeam searches on the team's server.
 func searchTeam(ctx context.Context, s index.Search) (hits []find.Hit, more bool, err error) {
-	c, err := teamclient.Open(os.Getenv) // the user may have logged in again
+	c, err := openTeam(os.Getenv) // the user may have logged in again
 	if err != nil {
 		return nil, false, err
 	}
-	found, more, err := c.Find(ctx, teamcmd.Search{Search: s})
+	found, more, err := c.Find(ctx, hostcmd.TeamSearch{Search: s})
 	for _, h := range found {
 		hits = append(hits, find.Hit{Hit: h.Hit, Title: h.Title})
 	}
@@ -37,7 +36,7 @@ func searchTeam(ctx context.Context, s index.Search) (hits []find.Hit, more bool
 
 // teamEntries reads entries of a session from the team's server.
 func teamEntries(ctx context.Context, tape string, from, to int64, most int, newest bool) ([]repo.Entry, error) {
-	c, err := teamclient.Open(os.Getenv)
+	c, err := openTeam(os.Getenv)
 	if err != nil {
 		return nil, err
 	}

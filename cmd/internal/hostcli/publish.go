@@ -3,12 +3,11 @@ package hostcli
 import (
 	"context"
 
-	"tape/cmd/internal/publishcmd"
-	"tape/cmd/internal/publishing"
+	"tape/cmd/internal/hostcmd"
 	"tape/internal/show/prose"
 )
 
 // Publish writes the pages of sessions.
-func (Host) Publish(ctx context.Context, o publishcmd.Options) error {
-	return publishing.Run(ctx, o, prose.New().Folded)
+func (Host) Publish(ctx context.Context, o hostcmd.PublishOptions) error {
+	return publishSessions(ctx, o, prose.New().Folded)
 }

@@ -16,8 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"tape/cmd/internal/publishing"
-	"tape/cmd/internal/servecmd"
+	"tape/cmd/internal/hostcmd"
 	"tape/internal/serve/front"
 	"tape/internal/serve/host"
 	"tape/internal/serve/links"
@@ -30,7 +29,7 @@ import (
 const shortestToken = 32
 
 // Serve answers requests until it is interrupted.
-func (Host) Serve(ctx context.Context, o servecmd.Options) error {
+func (Host) Serve(ctx context.Context, o hostcmd.ServeOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	switch {
@@ -60,7 +59,7 @@ func (Host) Serve(ctx context.Context, o servecmd.Options) error {
 	mux.Handle("/", pages)
 	mux.Handle(links.Path, newLinkPages(linkPages{Store: o.Store, All: o.All, Now: time.Now, Note: s.Note,
 		Write: func(ctx context.Context, w io.Writer, t *repo.Tape) error {
-			return publishing.Page(ctx, w, t, prose.New().Folded)
+			return writePage(ctx, w, t, prose.New().Folded)
 		}}))
 	s.Handler = mux
 	if err := links.SetAddress(o.Store, o.All, public); err != nil {
@@ -85,7 +84,7 @@ func (Host) Serve(ctx context.Context, o servecmd.Options) error {
 }
 
 // publicAddress is where browsers find the server: at its first name, by https if a proxy is in front of it.
-func publicAddress(o servecmd.Options, path string, at net.Addr) string {
+func publicAddress(o hostcmd.ServeOptions, path string, at net.Addr) string {
 	switch {
 	case len(o.Hosts) == 0:
 		return "http://" + at.String() + path

@@ -3,18 +3,17 @@ package hostcli
 import (
 	"context"
 
-	"tape/cmd/internal/teamclient"
-	"tape/cmd/internal/teamcmd"
+	"tape/cmd/internal/hostcmd"
 )
 
 // TeamLogin remembers a team's server and a token for it.
-func (Host) TeamLogin(ctx context.Context, o teamcmd.Options, url, token string) error {
-	return teamclient.Login(ctx, o.Streams, url, token)
+func (Host) TeamLogin(ctx context.Context, o hostcmd.TeamOptions, url, token string) error {
+	return loginToTeam(ctx, o.Streams, url, token)
 }
 
 // TeamSearch asks the team's server.
-func (Host) TeamSearch(ctx context.Context, o teamcmd.Options, s teamcmd.Search) error {
-	c, err := teamclient.Open(o.Getenv)
+func (Host) TeamSearch(ctx context.Context, o hostcmd.TeamOptions, s hostcmd.TeamSearch) error {
+	c, err := openTeam(o.Getenv)
 	if err != nil {
 		return err
 	}
@@ -22,8 +21,8 @@ func (Host) TeamSearch(ctx context.Context, o teamcmd.Options, s teamcmd.Search)
 }
 
 // TeamTapes lists the team's sessions.
-func (Host) TeamTapes(ctx context.Context, o teamcmd.Options, list teamcmd.List) error {
-	c, err := teamclient.Open(o.Getenv)
+func (Host) TeamTapes(ctx context.Context, o hostcmd.TeamOptions, list hostcmd.TeamList) error {
+	c, err := openTeam(o.Getenv)
 	if err != nil {
 		return err
 	}
@@ -31,8 +30,8 @@ func (Host) TeamTapes(ctx context.Context, o teamcmd.Options, list teamcmd.List)
 }
 
 // TeamLog shows entries of one of the team's sessions.
-func (Host) TeamLog(ctx context.Context, o teamcmd.Options, e teamcmd.Entries) error {
-	c, err := teamclient.Open(o.Getenv)
+func (Host) TeamLog(ctx context.Context, o hostcmd.TeamOptions, e hostcmd.TeamEntries) error {
+	c, err := openTeam(o.Getenv)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	"tape/cmd/internal/cli"
 	"tape/internal/sessions/acp"
-	"tape/internal/sessions/watch"
 )
 
 // rescanEvery is the time between scans of folders for which the system reports no changes.
@@ -14,15 +13,15 @@ const rescanEvery = 2 * time.Second
 
 // Watch reports transcripts that change, until ctx ends; with Once, only those that have changed so far.
 func (Host) Watch(ctx context.Context, o cli.WatchOptions) error {
-	w := watch.Options{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Rescan: rescanEvery, Poll: o.Poll, Once: o.Once}
+	w := watchOptions{Is: o.Is, Changed: o.Changed, Again: o.Again, Warn: o.Warn, Rescan: rescanEvery, Poll: o.Poll, Once: o.Once}
 	w.Dirs = dirsOf(o.Dirs)
-	w.Later = func() []watch.Dir { return dirsOf(o.Later()) }
-	return watch.Run(ctx, w)
+	w.Later = func() []watchedFolder { return dirsOf(o.Later()) }
+	return watchFolders(ctx, w)
 }
 
-func dirsOf(since map[string]time.Time) (out []watch.Dir) {
+func dirsOf(since map[string]time.Time) (out []watchedFolder) {
 	for dir, at := range since {
-		out = append(out, watch.Dir{Path: dir, Since: at})
+		out = append(out, watchedFolder{Path: dir, Since: at})
 	}
 	return out
 }

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"tape/cmd/internal/hints"
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/stdio"
-	"tape/cmd/internal/teamcmd"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/transport"
 	"tape/internal/serve/mcpserver"
@@ -38,7 +38,7 @@ func (s store) Source(ctx context.Context, remotes []string) (find.Source, error
 }
 
 // TeamServe answers the team's requests until it is interrupted.
-func (Host) TeamServe(ctx context.Context, o teamcmd.Options) error {
+func (Host) TeamServe(ctx context.Context, o hostcmd.TeamOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c, d, err := open(ctx, o, nil, prepare(o))
@@ -109,7 +109,7 @@ func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
 }
 
 // TeamCheck tries everything that team.toml names: the database, the remotes, the issuer and the address.
-func (Host) TeamCheck(ctx context.Context, o teamcmd.Options) error {
+func (Host) TeamCheck(ctx context.Context, o hostcmd.TeamOptions) error {
 	c, err := config.Load(config.FileName(o.Config, o.Getenv), o.Getenv)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/stdio"
-	"tape/cmd/internal/teamcmd"
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/sync"
@@ -24,7 +24,7 @@ type Host struct{}
 
 // open reads team.toml, connects to the database, and calls begin, which prepares the database or checks its schema.
 // Before it connects, it calls check, if set, which may refuse the arguments of the command.
-func open(ctx context.Context, o teamcmd.Options, check func(*config.Config) error,
+func open(ctx context.Context, o hostcmd.TeamOptions, check func(*config.Config) error,
 	begin func(*db.DB, context.Context) error) (*config.Config, *db.DB, error) {
 	c, err := config.Load(config.FileName(o.Config, o.Getenv), o.Getenv)
 	if err == nil && check != nil {
@@ -45,7 +45,7 @@ func open(ctx context.Context, o teamcmd.Options, check func(*config.Config) err
 }
 
 // prepare returns a function that creates the tables, or those of an older version again, and says so.
-func prepare(o teamcmd.Options) func(*db.DB, context.Context) error {
+func prepare(o hostcmd.TeamOptions) func(*db.DB, context.Context) error {
 	return func(d *db.DB, ctx context.Context) error {
 		note, err := d.Prepare(ctx)
 		if err == nil && note != "" {
@@ -57,7 +57,7 @@ func prepare(o teamcmd.Options) func(*db.DB, context.Context) error {
 
 // TeamSync brings the team's database up to date with the named remotes, or all if there are none. If watch is
 // positive, it does so again and again, with this pause, until ctx ends.
-func (Host) TeamSync(ctx context.Context, o teamcmd.Options, remotes []string, watch time.Duration) error {
+func (Host) TeamSync(ctx context.Context, o hostcmd.TeamOptions, remotes []string, watch time.Duration) error {
 	c, d, err := open(ctx, o, func(c *config.Config) error {
 		_, err := c.Named(remotes)
 		return err
@@ -132,7 +132,7 @@ func showResult(s *stdio.Streams, r sync.Result, watching bool) {
 }
 
 // TeamStatus shows for each remote when it was last read, and what failed.
-func (Host) TeamStatus(ctx context.Context, o teamcmd.Options) error {
+func (Host) TeamStatus(ctx context.Context, o hostcmd.TeamOptions) error {
 	c, d, err := open(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err
@@ -177,7 +177,7 @@ func dateOf(t *time.Time) any {
 }
 
 // TeamTokenAdd makes a token and shows it.
-func (Host) TeamTokenAdd(ctx context.Context, o teamcmd.Options, name string, groups []string, expires string) error {
+func (Host) TeamTokenAdd(ctx context.Context, o hostcmd.TeamOptions, name string, groups []string, expires string) error {
 	if !config.GoodName(strings.NewReplacer("@", "", "+", "").Replace(name)) {
 		return layout.Invalid("a name has letters, digits, dots, dashes, underscores and @, at most 64", "%q is not a name for a token", name)
 	}
@@ -216,7 +216,7 @@ func (Host) TeamTokenAdd(ctx context.Context, o teamcmd.Options, name string, gr
 }
 
 // TeamTokens lists all tokens.
-func (Host) TeamTokens(ctx context.Context, o teamcmd.Options) error {
+func (Host) TeamTokens(ctx context.Context, o hostcmd.TeamOptions) error {
 	_, d, err := open(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err
@@ -251,7 +251,7 @@ func (Host) TeamTokens(ctx context.Context, o teamcmd.Options) error {
 }
 
 // TeamTokenRevoke revokes a token.
-func (Host) TeamTokenRevoke(ctx context.Context, o teamcmd.Options, name string) error {
+func (Host) TeamTokenRevoke(ctx context.Context, o hostcmd.TeamOptions, name string) error {
 	_, d, err := open(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err

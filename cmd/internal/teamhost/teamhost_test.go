@@ -10,19 +10,19 @@ import (
 	"testing"
 	"time"
 
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/stdio"
-	"tape/cmd/internal/teamcmd"
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/sync"
 	"tape/internal/store/layout"
 	"tape/internal/testkit/teamtest"
 )
 
-func options(t *testing.T, asJSON bool) (teamcmd.Options, func() string) {
+func options(t *testing.T, asJSON bool) (hostcmd.TeamOptions, func() string) {
 	t.Helper()
 	out := &bytes.Buffer{}
 	s := &stdio.Streams{Stdout: out, Stderr: out, Out: bufio.NewWriter(out), JSON: asJSON, Now: time.Now, Getenv: func(string) string { return "" }}
-	return teamcmd.Options{Streams: s, Config: filepath.Join(t.TempDir(), "team.toml")}, func() string {
+	return hostcmd.TeamOptions{Streams: s, Config: filepath.Join(t.TempDir(), "team.toml")}, func() string {
 		defer out.Reset()
 		_ = s.Flush()
 		return out.String()
@@ -122,7 +122,7 @@ func TestTokenAlone(t *testing.T) {
 	address := teamtest.Address(t)
 	var out, said bytes.Buffer
 	s := &stdio.Streams{Stdout: &out, Stderr: &said, Out: bufio.NewWriter(&out), Now: time.Now, Getenv: func(string) string { return "" }}
-	o := teamcmd.Options{Streams: s, Config: filepath.Join(t.TempDir(), "team.toml")}
+	o := hostcmd.TeamOptions{Streams: s, Config: filepath.Join(t.TempDir(), "team.toml")}
 	text := "database = \"" + address + "\"\nurl = \"http://127.0.0.1:8700\"\nlisten = \"127.0.0.1:0\"\n[[remote]]\nname = \"shop\"\nurl = \"/nowhere.git\"\ngroups = [\"shop\"]\n[auth]\nkind = \"tokens\"\n"
 	if err := os.WriteFile(o.Config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package watch
+package hostcli
 
 //tape:race: files change while it looks
 
@@ -20,7 +20,7 @@ type watched struct {
 	told chan string
 }
 
-func start(t *testing.T, o Options) *watched {
+func start(t *testing.T, o watchOptions) *watched {
 	t.Helper()
 	w := &watched{t, make(chan string, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -37,7 +37,7 @@ func start(t *testing.T, o Options) *watched {
 		return nil
 	}
 	ended := make(chan error)
-	go func() { ended <- Run(ctx, o) }()
+	go func() { ended <- watchFolders(ctx, o) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -77,7 +77,7 @@ func write(t *testing.T, elem ...string) {
 	}
 }
 
-func TestWatch(t *testing.T) {
+func TestWatchFolders(t *testing.T) {
 	for _, poll := range []bool{false, true} {
 		t.Run(fmt.Sprintf("poll %v", poll), func(t *testing.T) {
 			dir := t.TempDir()
@@ -87,7 +87,7 @@ func TestWatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			write(t, dir, "old", "before.jsonl")
-			w := start(t, Options{Dirs: []Dir{{dir, long.Add(time.Minute)}, {dir + " later", time.Now()}}, Poll: poll})
+			w := start(t, watchOptions{Dirs: []watchedFolder{{dir, long.Add(time.Minute)}, {dir + " later", time.Now()}}, Poll: poll})
 			if got := <-w.told; got != "before.jsonl" {
 				t.Errorf("the first report is %s, not before.jsonl", got)
 			}
@@ -111,10 +111,10 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// TestAgain: a file is reported again later, because no event says that a session is over.
-func TestAgain(t *testing.T) {
+// TestWatchAgain: a file is reported again later, because no event says that a session is over.
+func TestWatchAgain(t *testing.T) {
 	dir := t.TempDir()
-	w := start(t, Options{Dirs: []Dir{{Path: dir}}, Again: 200 * time.Millisecond})
+	w := start(t, watchOptions{Dirs: []watchedFolder{{Path: dir}}, Again: 200 * time.Millisecond})
 	write(t, dir, "a.jsonl")
 	w.want("a.jsonl")
 	w.want("a.jsonl")
@@ -125,13 +125,13 @@ func TestAgain(t *testing.T) {
 func TestMissingFolder(t *testing.T) {
 	dir := t.TempDir()
 	file, now := filepath.Join(dir, "a.jsonl"), time.Now()
-	dirs := []Dir{{dir, now}, {dir + " missing", now}}
+	dirs := []watchedFolder{{dir, now}, {dir + " missing", now}}
 	events, err := fsnotify.NewWatcher()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer events.Close()
-	w := &watch{Options: Options{Dirs: dirs, Is: func(path string) bool { return path == file }}, events: events, blind: true, dirty: map[string]bool{}, again: map[string]time.Time{}}
+	w := &watch{watchOptions: watchOptions{Dirs: dirs, Is: func(path string) bool { return path == file }}, events: events, blind: true, dirty: map[string]bool{}, again: map[string]time.Time{}}
 	w.scan(dirs)
 	w.scanned, w.took = now.Add(-time.Hour), time.Hour
 	write(t, file)
@@ -151,7 +151,7 @@ func TestOnce(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a.jsonl")
 	var got []string
-	err := Run(t.Context(), Options{Dirs: []Dir{{Path: dir}}, Once: true, Rescan: time.Second, Is: func(string) bool { return true },
+	err := watchFolders(t.Context(), watchOptions{Dirs: []watchedFolder{{Path: dir}}, Once: true, Rescan: time.Second, Is: func(string) bool { return true },
 		Changed: func(_ context.Context, paths []string) error { got = paths; return nil }})
 	if err != nil || len(got) != 1 {
 		t.Errorf("reported %q, not one file: %v", got, err)

@@ -1,4 +1,4 @@
-package publishcmd_test
+package hostcmd_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/publishcmd"
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/stdio"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
@@ -22,26 +22,26 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // host records what it was asked to publish.
-type host struct{ got *publishcmd.Options }
+type publishHost struct{ got *hostcmd.PublishOptions }
 
-func (h host) Publish(_ context.Context, o publishcmd.Options) error {
+func (h publishHost) Publish(_ context.Context, o hostcmd.PublishOptions) error {
 	*h.got = o
 	return nil
 }
 
 // chosen runs the command in a workspace with the tapes main, old, of-shop and of-host, of which the last belongs to
 // tape serve.
-func chosen(t *testing.T, s *repo.Store, args ...string) (publishcmd.Options, []string, error) {
+func chosen(t *testing.T, s *repo.Store, args ...string) (hostcmd.PublishOptions, []string, error) {
 	t.Helper()
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.Local)
 	facts := map[string]about.Tape{
 		"tape/main": {Updated: now, Asked: "x"}, "tape/old": {Updated: now.AddDate(0, -1, 0), Asked: "x"},
 		"tape/of-shop": {Updated: now, Project: "/home/me/shop", Asked: "x"}, "tape/of-host": {Updated: now, Asked: "x"}, "fork/main/x": {Updated: now, Asked: "x"},
 	}
-	var got publishcmd.Options
-	cmd := publishcmd.New(func(run func(context.Context, publishcmd.Host, publishcmd.App) error) func(*cobra.Command, []string) error {
+	var got hostcmd.PublishOptions
+	cmd := hostcmd.NewPublish(func(run func(context.Context, hostcmd.PublishHost, hostcmd.PublishApp) error) func(*cobra.Command, []string) error {
 		return func(cmd *cobra.Command, _ []string) error {
-			return run(cmd.Context(), host{&got}, publishcmd.App{Streams: &stdio.Streams{Now: func() time.Time { return now }}, Store: s, About: facts, Build: "1",
+			return run(cmd.Context(), publishHost{&got}, hostcmd.PublishApp{Streams: &stdio.Streams{Now: func() time.Time { return now }}, Store: s, About: facts, Build: "1",
 				Find:       func(ctx context.Context, s *repo.Store, name string) (*repo.Tape, error) { return s.Tape(ctx, name) },
 				IsHostTape: func(_ context.Context, _ *repo.Store, name string) (bool, error) { return name == "of-host", nil },
 				InProject:  func(f about.Tape, project string) bool { return strings.Contains(f.Project, project) }})

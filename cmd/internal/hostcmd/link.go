@@ -1,4 +1,4 @@
-package servecmd
+package hostcmd
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 	"tape/repo"
 )
 
-func newLink(run Run) *cobra.Command {
+func newLink(run ServeRun) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "link COMMAND",
 		Short: "Make, list and revoke links to single sessions",
@@ -41,18 +41,18 @@ by tape publish. A link works while tape serve runs, until it expires or is revo
 workspace, or for all of yours.`,
 		Example: "  tape serve link add main\n  tape serve link add 2 --expires 12h",
 		Args:    cobra.ExactArgs(1), PreRunE: one,
-		RunE: run.Store(func(ctx context.Context, in App) error { return in.addLink(ctx, name, expires) }),
+		RunE: run.Store(func(ctx context.Context, in ServeApp) error { return in.addLink(ctx, name, expires) }),
 	}
 	add.Flags().StringVar(&expires, "expires", "7d", "how long the link works: a `TIME` such as 12h, 7d or 4w")
 	list := &cobra.Command{Use: "list", Short: "List the links that still work: numbers, sessions, dates", Args: cobra.NoArgs,
-		RunE: run.Store(func(_ context.Context, in App) error { return in.listLinks() })}
+		RunE: run.Store(func(_ context.Context, in ServeApp) error { return in.listLinks() })}
 	revoke := &cobra.Command{Use: "revoke NUMBER", Short: "End a link at once", Args: cobra.ExactArgs(1), PreRunE: one,
-		RunE: run.Store(func(ctx context.Context, in App) error { return in.revokeLink(ctx, name) })}
+		RunE: run.Store(func(ctx context.Context, in ServeApp) error { return in.revokeLink(ctx, name) })}
 	cmd.AddCommand(add, list, revoke)
 	return cmd
 }
 
-func (a App) addLink(ctx context.Context, name, expires string) error {
+func (a ServeApp) addLink(ctx context.Context, name, expires string) error {
 	lasts, err := stdio.ReadDuration(expires)
 	if err != nil {
 		return layout.Wrap(err, "--expires")
@@ -81,7 +81,7 @@ func (a App) addLink(ctx context.Context, name, expires string) error {
 	return nil
 }
 
-func (a App) listLinks() error {
+func (a ServeApp) listLinks() error {
 	all, err := links.All(a.Store, a.Now())
 	return stdio.Listing[links.Link]{Head: []string{">NUMBER", "SESSION", "MADE", "EXPIRES"}, None: "No links work.",
 		Object: func(l links.Link) stdio.Object {
@@ -92,7 +92,7 @@ func (a App) listLinks() error {
 		}}.Show(a.Streams, all, err)
 }
 
-func (a App) revokeLink(ctx context.Context, number string) error {
+func (a ServeApp) revokeLink(ctx context.Context, number string) error {
 	id, err := strconv.Atoi(number)
 	if err != nil {
 		return layout.Invalid("tape serve link list has the numbers", "%q is not the number of a link", number)

@@ -1,4 +1,4 @@
-package publishing_test
+package hostcli
 
 import (
 	"bufio"
@@ -12,24 +12,20 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"tape/cmd/internal/publishcmd"
-	"tape/cmd/internal/publishing"
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/stdio"
 	"tape/internal/store/about"
-	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
-
 // publish publishes, and returns what the program said.
-func publish(t *testing.T, s *repo.Store, o publishcmd.Options) (said string, err error) {
+func publish(t *testing.T, s *repo.Store, o hostcmd.PublishOptions) (said string, err error) {
 	t.Helper()
 	var out bytes.Buffer
 	st := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &out, Out: bufio.NewWriter(&out), Getenv: func(string) string { return "" }, Now: time.Now}
-	o.App = publishcmd.App{Streams: st, Store: s, Build: "1", About: o.App.About}
-	err = publishing.Run(t.Context(), o, func(text string, _ int) string { return "<p>" + html.EscapeString(text) + "</p>" })
+	o.PublishApp = hostcmd.PublishApp{Streams: st, Store: s, Build: "1", About: o.PublishApp.About}
+	err = publishSessions(t.Context(), o, func(text string, _ int) string { return "<p>" + html.EscapeString(text) + "</p>" })
 	storetest.Must(t, st.Out.Flush())
 	return out.String(), err
 }
@@ -60,7 +56,7 @@ func TestSideBySide(t *testing.T) {
 		own := storetest.Reopen(t, s.Dir())
 		list := tapes(t, own, name)
 		group.Go(func() error {
-			_, err := publish(t, own, publishcmd.Options{Branch: "pages", Tapes: list})
+			_, err := publish(t, own, hostcmd.PublishOptions{Branch: "pages", Tapes: list})
 			return err
 		})
 	}
@@ -87,15 +83,15 @@ func TestAgain(t *testing.T) {
 		return err == nil
 	}
 	for i, c := range []struct {
-		o        publishcmd.Options
+		o        hostcmd.PublishOptions
 		one, two bool
 		said     string
 	}{
-		{publishcmd.Options{Tapes: tapes(t, s, "one")}, true, false, "1 session published"},
-		{publishcmd.Options{Tapes: tapes(t, s, "two")}, true, true, "1 session unchanged"},
-		{publishcmd.Options{Remove: []string{"one"}}, false, true, "1 session published"},
-		{publishcmd.Options{Tapes: tapes(t, s, "one", "two")}, false, true, "1 session was left out"},
-		{publishcmd.Options{Tapes: tapes(t, s, "one", "two"), Named: []string{"one"}}, true, true, "2 sessions published"},
+		{hostcmd.PublishOptions{Tapes: tapes(t, s, "one")}, true, false, "1 session published"},
+		{hostcmd.PublishOptions{Tapes: tapes(t, s, "two")}, true, true, "1 session unchanged"},
+		{hostcmd.PublishOptions{Remove: []string{"one"}}, false, true, "1 session published"},
+		{hostcmd.PublishOptions{Tapes: tapes(t, s, "one", "two")}, false, true, "1 session was left out"},
+		{hostcmd.PublishOptions{Tapes: tapes(t, s, "one", "two"), Named: []string{"one"}}, true, true, "2 sessions published"},
 	} {
 		c.o.Dir = dir
 		said, err := publish(t, s, c.o)
@@ -104,10 +100,10 @@ func TestAgain(t *testing.T) {
 			t.Errorf("call %d: the site has one: %v, two: %v, want %v, %v; it says %s", i, page("one"), page("two"), c.one, c.two, said)
 		}
 	}
-	if _, err := publish(t, s, publishcmd.Options{Dir: dir, Remove: []string{"none"}}); err == nil {
+	if _, err := publish(t, s, hostcmd.PublishOptions{Dir: dir, Remove: []string{"none"}}); err == nil {
 		t.Error("a session that the pages do not have was taken out")
 	}
-	if _, err := publish(t, s, publishcmd.Options{Dir: t.TempDir()}); err == nil {
+	if _, err := publish(t, s, hostcmd.PublishOptions{Dir: t.TempDir()}); err == nil {
 		t.Error("no error, though no session was chosen")
 	}
 }
@@ -121,7 +117,7 @@ func TestOutdatedBranch(t *testing.T) {
 	b := storetest.Clone(t, remote)
 	call := func(s *repo.Store, push, named, remove, want string) {
 		t.Helper()
-		o := publishcmd.Options{Branch: "pages", Push: push, Named: strings.Fields(named), Remove: strings.Fields(remove)}
+		o := hostcmd.PublishOptions{Branch: "pages", Push: push, Named: strings.Fields(named), Remove: strings.Fields(remove)}
 		o.Tapes = tapes(t, s, o.Named...)
 		_, err := publish(t, s, o)
 		storetest.Must(t, err)
@@ -159,7 +155,7 @@ func TestNewerPage(t *testing.T) {
 	call := func(s *repo.Store, name string, updated int) string {
 		t.Helper()
 		facts := map[string]about.Tape{"tape/one": {Updated: time.Unix(int64(updated), 0)}}
-		said, err := publish(t, s, publishcmd.Options{App: publishcmd.App{About: facts}, Branch: "pages", Push: "origin", Named: []string{name}, Tapes: tapes(t, s, name)})
+		said, err := publish(t, s, hostcmd.PublishOptions{PublishApp: hostcmd.PublishApp{About: facts}, Branch: "pages", Push: "origin", Named: []string{name}, Tapes: tapes(t, s, name)})
 		storetest.Must(t, err)
 		return said
 	}
@@ -191,7 +187,7 @@ func TestLinkInFolder(t *testing.T) {
 	if err := os.Symlink(elsewhere, filepath.Join(dir, "sessions")); err != nil {
 		t.Skip(err)
 	}
-	if _, err := publish(t, s, publishcmd.Options{Dir: dir, Tapes: tapes(t, s, "one")}); err == nil {
+	if _, err := publish(t, s, hostcmd.PublishOptions{Dir: dir, Tapes: tapes(t, s, "one")}); err == nil {
 		t.Error("published through a link")
 	}
 	if list, err := os.ReadDir(elsewhere); err != nil || len(list) > 0 {

@@ -1,6 +1,4 @@
-// Package servecmd has the flags and help of tape serve, whose work is done in tape-host, and the commands for links
-// to single sessions.
-package servecmd
+package hostcmd
 
 import (
 	"context"
@@ -12,13 +10,13 @@ import (
 	"tape/repo"
 )
 
-// Host is what the command needs of tape-host.
-type Host interface {
-	Serve(ctx context.Context, o Options) error
+// ServeHost is what the command needs of tape-host.
+type ServeHost interface {
+	Serve(ctx context.Context, o ServeOptions) error
 }
 
-// App is what the commands need of the command line.
-type App struct {
+// ServeApp is what the commands need of the command line.
+type ServeApp struct {
 	*stdio.Streams
 	Store   *repo.Store
 	All     bool   // the pages show all of the user's workspaces together
@@ -30,9 +28,9 @@ type App struct {
 // AnyPort is a free port of this machine.
 const AnyPort = "127.0.0.1:0"
 
-// Options say what is served, and how it can be reached.
-type Options struct {
-	App
+// ServeOptions say what is served, and how it can be reached.
+type ServeOptions struct {
+	ServeApp
 	Listen  string   // an address of this machine or, with Proxies, any
 	Socket  string   // "" is none
 	Hosts   []string // names of the server in public addresses
@@ -45,7 +43,7 @@ type Options struct {
 }
 
 // Ready says how the server can be reached: by programs at url, by a browser once with a link to its public address.
-func (o Options) Ready(url, public, link string) error {
+func (o ServeOptions) Ready(url, public, link string) error {
 	if err := o.Result(stdio.Object{{"url", url}, {"token", o.Token}, {"link", link}},
 		"%s\nThe link works once, within a minute; whoever opens %s/ later gets a new one here.\nFor programs: %s/v1 with the token %s", link, public, url, o.Token); err != nil {
 		return err
@@ -54,7 +52,7 @@ func (o Options) Ready(url, public, link string) error {
 }
 
 // NewLink shows a new link for a browser.
-func (o Options) NewLink(link string) {
+func (o ServeOptions) NewLink(link string) {
 	if o.JSON {
 		fmt.Fprintf(o.Stderr, "%s\n", stdio.Marshal(stdio.Object{{"link", link}}))
 		return
@@ -62,15 +60,15 @@ func (o Options) NewLink(link string) {
 	fmt.Fprintf(o.Stderr, "A new link, which works once, within a minute: %s\n", link)
 }
 
-// Run is how the command line runs the commands.
-type Run struct {
-	Host  func(run func(ctx context.Context, h Host, in App) error) func(*cobra.Command, []string) error // in tape-host
-	Store func(run func(ctx context.Context, in App) error) func(*cobra.Command, []string) error         // in any program
+// ServeRun is how the command line runs the commands.
+type ServeRun struct {
+	Host  func(run func(ctx context.Context, h ServeHost, in ServeApp) error) func(*cobra.Command, []string) error // in tape-host
+	Store func(run func(ctx context.Context, in ServeApp) error) func(*cobra.Command, []string) error              // in any program
 }
 
-// New returns tape serve.
-func New(run Run) *cobra.Command {
-	var o Options
+// NewServe returns tape serve.
+func NewServe(run ServeRun) *cobra.Command {
+	var o ServeOptions
 	cmd := &cobra.Command{
 		Use:   "serve [--listen ADDRESS] [--socket PATH] [--open] [--write] [--host NAME]… [--base-path PATH] [--trusted-proxy ADDRESS]…",
 		Short: "Serve sessions to a browser, and over HTTP to agents in any language",
@@ -98,8 +96,8 @@ Each start creates a new token, unless TAPE_SERVE_TOKEN has one of at least 32 c
   tape serve --socket ~/.tape/serve.sock
   tape serve --listen 127.0.0.1:7357 --host tape.example.org --base-path /me --trusted-proxy 127.0.0.1`,
 		Args: cobra.NoArgs,
-		RunE: run.Host(func(ctx context.Context, h Host, in App) error {
-			o.App = in
+		RunE: run.Host(func(ctx context.Context, h ServeHost, in ServeApp) error {
+			o.ServeApp = in
 			return h.Serve(ctx, o)
 		}),
 	}

@@ -1,4 +1,4 @@
-package teamcmd
+package hostcmd
 
 import (
 	"context"
@@ -15,30 +15,30 @@ import (
 
 // asked is what a command asked a host to do.
 type asked struct {
-	Host
-	entries Entries
-	search  Search
+	TeamHost
+	entries TeamEntries
+	search  TeamSearch
 }
 
-func (a *asked) TeamLog(_ context.Context, _ Options, e Entries) error {
+func (a *asked) TeamLog(_ context.Context, _ TeamOptions, e TeamEntries) error {
 	a.entries = e
 	return nil
 }
 
-func (a *asked) TeamSearch(_ context.Context, _ Options, s Search) error {
+func (a *asked) TeamSearch(_ context.Context, _ TeamOptions, s TeamSearch) error {
 	a.search = s
 	return nil
 }
 
-func (a *asked) run() Run {
-	return func(f func(context.Context, Host, Options) error) func(*cobra.Command, []string) error {
-		return func(*cobra.Command, []string) error { return f(context.Background(), a, Options{}) }
+func (a *asked) run() TeamRun {
+	return func(f func(context.Context, TeamHost, TeamOptions) error) func(*cobra.Command, []string) error {
+		return func(*cobra.Command, []string) error { return f(context.Background(), a, TeamOptions{}) }
 	}
 }
 
-// TestShow: an entry is named as searches print it. A tape's name may have slashes and @.
-func TestShow(t *testing.T) {
-	for target, want := range map[string]Entries{
+// TestTeamShow: an entry is named as searches print it. A tape's name may have slashes and @.
+func TestTeamShow(t *testing.T) {
+	for target, want := range map[string]TeamEntries{
 		"shop/main@17":     {Tape: "shop/main", ID: 17},
 		"shop/a@b/agent@3": {Tape: "shop/a@b/agent", ID: 3},
 		"shop/main":        {}, "@17": {}, "shop/main@": {}, "shop/main@0": {}, "shop/main@-1": {}, "shop/main@x": {},
@@ -54,28 +54,28 @@ func TestShow(t *testing.T) {
 	}
 }
 
-// TestSearch: the team is searched for words, in all sessions or in one. What only a workspace can do is refused.
-func TestSearch(t *testing.T) {
+// TestTeamSearch: the team is searched for words, in all sessions or in one. What only a workspace can do is refused.
+func TestTeamSearch(t *testing.T) {
 	a := &asked{}
-	if err := a.run().Search(nil, Search{Search: index.Search{Text: "timeout", Tapes: []string{"here"}}}, "", false); err != nil || a.search.Tapes != nil {
+	if err := a.run().Search(nil, TeamSearch{Search: index.Search{Text: "timeout", Tapes: []string{"here"}}}, "", false); err != nil || a.search.Tapes != nil {
 		t.Errorf("%v, asked for %+v", err, a.search)
 	}
-	if err := a.run().Search(nil, Search{Search: index.Search{Text: "timeout"}}, "shop/main", false); err != nil || !reflect.DeepEqual(a.search.Tapes, []string{"shop/main"}) {
+	if err := a.run().Search(nil, TeamSearch{Search: index.Search{Text: "timeout"}}, "shop/main", false); err != nil || !reflect.DeepEqual(a.search.Tapes, []string{"shop/main"}) {
 		t.Errorf("%v, asked for %+v", err, a.search)
 	}
 	for name, s := range map[string]index.Search{"regex": {How: index.Regexp}, "context": {Context: 2}, "count": {Count: true}, "phase": {Query: repo.Query{Phase: "review"}}} {
-		if err := a.run().Search(nil, Search{Search: s}, "", false); !errors.Is(err, layout.ErrInvalid) {
+		if err := a.run().Search(nil, TeamSearch{Search: s}, "", false); !errors.Is(err, layout.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := a.run().Search(nil, Search{Search: index.Search{}}, "", true); !errors.Is(err, layout.ErrInvalid) {
+	if err := a.run().Search(nil, TeamSearch{Search: index.Search{}}, "", true); !errors.Is(err, layout.ErrInvalid) {
 		t.Errorf("other flags: %v", err)
 	}
 }
 
-// TestHas: the team's server is asked for a missing entry only if a server is known and the name can be one of the
+// TestTeamHas: the team's server is asked for a missing entry only if a server is known and the name can be one of the
 // team's.
-func TestHas(t *testing.T) {
+func TestTeamHas(t *testing.T) {
 	t.Setenv("TAPE_HOME", t.TempDir())
 	known := func(string) string { return "https://tape.example.org" }
 	none := func(string) string { return "" }
@@ -89,7 +89,7 @@ func TestHas(t *testing.T) {
 		{"shop/main@17", missing, known, true}, {"shop/main@17", missing, none, false}, {"shop/main@17", nil, known, false},
 		{"main@17", missing, known, false}, {"shop/main", missing, known, false},
 	} {
-		if got := Has(c.target, c.err, c.getenv); got != c.want {
+		if got := TeamHas(c.target, c.err, c.getenv); got != c.want {
 			t.Errorf("%s, %v: %v, want %v", c.target, c.err, got, c.want)
 		}
 	}

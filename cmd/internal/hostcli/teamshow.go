@@ -1,4 +1,4 @@
-package teamclient
+package hostcli
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
-	"tape/cmd/internal/teamcmd"
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
@@ -27,8 +27,8 @@ import (
 	"tape/repo"
 )
 
-// hit is a hit in the server's answer.
-type hit struct {
+// teamHitRow is a hit in the server's answer.
+type teamHitRow struct {
 	Remote  string          `json:"remote"`
 	Tape    string          `json:"tape"`
 	Title   string          `json:"title"`
@@ -46,7 +46,7 @@ type hit struct {
 	More    int             `json:"more"`
 }
 
-type page[T any] struct {
+type teamPage[T any] struct {
 	Items []T     `json:"items"`
 	Next  *string `json:"next_cursor"`
 }
@@ -55,10 +55,10 @@ type page[T any] struct {
 const mostPages = 100_000
 
 // each gets page after page, until yield returns false. more says that there are items after the last one.
-func each[T any](ctx context.Context, c *Client, path string, q url.Values, yield func(T) bool) (more bool, err error) {
+func each[T any](ctx context.Context, c *teamClient, path string, q url.Values, yield func(T) bool) (more bool, err error) {
 	seen := map[string]bool{} // a server that gives a cursor again would never end
 	for pages := 0; ; pages++ {
-		var p page[T]
+		var p teamPage[T]
 		if err := c.get(ctx, path, q, &p); err != nil {
 			return false, err
 		}
@@ -95,7 +95,7 @@ func parameters(q repo.Query) url.Values {
 }
 
 // Search shows the hits of a search.
-func (c *Client) Search(ctx context.Context, out *stdio.Streams, s teamcmd.Search) error {
+func (c *teamClient) Search(ctx context.Context, out *stdio.Streams, s hostcmd.TeamSearch) error {
 	if len(s.Tapes) == 1 {
 		s.Tapes = []string{numbered(out, s.Tapes[0])}
 	}
@@ -128,8 +128,8 @@ func (c *Client) Search(ctx context.Context, out *stdio.Streams, s teamcmd.Searc
 	return showHits(out, hits, more)
 }
 
-// Hit is a hit, with the title of its session. Its workspace is the remote.
-type Hit struct {
+// teamHit is a hit, with the title of its session. Its workspace is the remote.
+type teamHit struct {
 	index.Hit
 	Title   string
 	Instead string // the query that was answered, if no entry has some of the words; "": the one that was asked
@@ -137,7 +137,7 @@ type Hit struct {
 
 // Find returns the hits of a search, without a limit at most 1000. s.Tapes is nil, or has one REMOTE/TAPE or TAPE. more
 // says that there are others.
-func (c *Client) Find(ctx context.Context, s teamcmd.Search) (hits []Hit, more bool, err error) {
+func (c *teamClient) Find(ctx context.Context, s hostcmd.TeamSearch) (hits []teamHit, more bool, err error) {
 	q := parameters(s.Query)
 	q.Set("q", s.Text)
 	q.Set("entries", "true")
@@ -170,8 +170,8 @@ func (c *Client) Find(ctx context.Context, s teamcmd.Search) (hits []Hit, more b
 	}
 	q.Set("limit", strconv.Itoa(min(left, most)))
 	var damaged error
-	more, err = each(ctx, c, "/v1/search", q, func(h hit) bool {
-		one := Hit{Title: h.Title, Instead: h.Instead}
+	more, err = each(ctx, c, "/v1/search", q, func(h teamHitRow) bool {
+		one := teamHit{Title: h.Title, Instead: h.Instead}
 		one.Entry, damaged = snapshot.ParseEntry(h.Entry, h.Tape, h.Anchor, h.Seq)
 		one.Workspace, one.Score, one.Snippet, one.Spans, one.Similar = h.Remote, h.Score, h.Snippet, h.Matches, h.Similar
 		one.Has, one.Lacks, one.Session, one.More = h.Matched, h.Missing, h.Session, h.More
@@ -194,7 +194,7 @@ func setTape(q url.Values, name string) {
 	q.Set("tape", name)
 }
 
-func showHits(out *stdio.Streams, hits []Hit, more bool) error {
+func showHits(out *stdio.Streams, hits []teamHit, more bool) error {
 	if len(hits) == 0 {
 		out.StderrUnlessQuiet("no hits")
 		return nil
@@ -203,12 +203,12 @@ func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 		if hits[0].Instead != "" {
 			out.StderrUnlessQuiet("showing results for %s", display.Line(hits[0].Instead))
 		}
-		if !slices.ContainsFunc(hits, func(h Hit) bool { return len(h.Lacks) == 0 }) {
+		if !slices.ContainsFunc(hits, func(h teamHit) bool { return len(h.Lacks) == 0 }) {
 			out.StderrUnlessQuiet("no entry has all of these words: entries with some of the words")
 		}
 		out.Page()
 	}
-	last, names := "", shortNames(out, hits, func(h Hit) (string, string) { return h.Workspace, h.Tape })
+	last, names := "", shortNames(out, hits, func(h teamHit) (string, string) { return h.Workspace, h.Tape })
 	for i, h := range hits {
 		found, remote := h.Hit, h.Workspace
 		found.Workspace = ""
@@ -241,8 +241,8 @@ func showHits(out *stdio.Streams, hits []Hit, more bool) error {
 	return nil
 }
 
-// session is a session in the server's list.
-type session struct {
+// teamSession is a session in the server's list.
+type teamSession struct {
 	Remote, Tape, Title, Agent, Model, Project string
 	Authors                                    []string
 	Started, Updated                           time.Time
@@ -254,7 +254,7 @@ type session struct {
 }
 
 // Tapes shows a list of sessions.
-func (c *Client) Tapes(ctx context.Context, out *stdio.Streams, list teamcmd.List) error {
+func (c *teamClient) Tapes(ctx context.Context, out *stdio.Streams, list hostcmd.TeamList) error {
 	q := url.Values{}
 	for name, value := range map[string]string{"project": list.Project, "agent": list.Agent, "grep": list.Grep, "since": list.Since, "until": list.Until} {
 		if value != "" {
@@ -266,10 +266,10 @@ func (c *Client) Tapes(ctx context.Context, out *stdio.Streams, list teamcmd.Lis
 	if left < 0 {
 		left = 1 << 30
 	}
-	var all []session
+	var all []teamSession
 	if left > 0 {
 		q.Set("limit", strconv.Itoa(min(left, most)))
-		_, err := each(ctx, c, "/v1/sessions", q, func(s session) bool {
+		_, err := each(ctx, c, "/v1/sessions", q, func(s teamSession) bool {
 			all = append(all, s)
 			left--
 			return left > 0
@@ -284,16 +284,16 @@ func (c *Client) Tapes(ctx context.Context, out *stdio.Streams, list teamcmd.Lis
 		all[i].label = labels[i]
 	}
 	catalog.TellApart(labels)
-	names := shortNames(out, all, func(s session) (string, string) { return s.Remote, s.Tape })
+	names := shortNames(out, all, func(s teamSession) (string, string) { return s.Remote, s.Tape })
 	numbers := map[int]stdio.Numbered{}
 	for i, s := range all {
 		numbers[i+1] = stdio.Numbered{Tape: s.Remote + "/" + s.Tape}
 	}
 	out.KeepNumbers(listOfTeam, numbers)
 	number := 0
-	err := stdio.Listing[session]{Head: []string{">", "~TITLE", "UPDATED", "??PROJECT", "?AGENT", "TAPE", "???>MESSAGES"}, None: "No matching sessions.", Paged: true,
-		Object: session.object,
-		Row: func(s session, add func(cells ...any)) {
+	err := stdio.Listing[teamSession]{Head: []string{">", "~TITLE", "UPDATED", "??PROJECT", "?AGENT", "TAPE", "???>MESSAGES"}, None: "No matching sessions.", Paged: true,
+		Object: teamSession.object,
+		Row: func(s teamSession, add func(cells ...any)) {
 			number++
 			add(number, s.label.Label(), display.Briefly(out.Now(), s.Updated), s.Project[strings.LastIndex(s.Project, "/")+1:], s.Agent, names[s.Remote+"/"+s.Tape], s.Messages)
 		}}.Show(out, all, nil)
@@ -306,14 +306,14 @@ func (c *Client) Tapes(ctx context.Context, out *stdio.Streams, list teamcmd.Lis
 // listOfTeam is the name under which the numbers of the list are kept.
 const listOfTeam = "team"
 
-func (s session) object() stdio.Object {
+func (s teamSession) object() stdio.Object {
 	return stdio.Object{{"remote", s.Remote}, {"tape", s.Tape}, {"title", s.Title}, {"agent", stdio.OrNull(s.Agent)}, {"model", stdio.OrNull(s.Model)}, {"project", stdio.OrNull(s.Project)},
 		{"authors", s.Authors}, {"started", stdio.DateOrNull(s.Started)}, {"updated", stdio.DateOrNull(s.Updated)}, {"entries", s.Entries}, {"messages", s.Messages},
 		{"tool_calls", s.Calls}, {"anchors", s.Anchors}}
 }
 
 // Log shows entries of a session.
-func (c *Client) Log(ctx context.Context, out *stdio.Streams, e teamcmd.Entries) error {
+func (c *teamClient) Log(ctx context.Context, out *stdio.Streams, e hostcmd.TeamEntries) error {
 	if e.Tape != "" {
 		name, err := c.fullName(ctx, numbered(out, e.Tape))
 		if err != nil {
@@ -351,7 +351,7 @@ func (c *Client) Log(ctx context.Context, out *stdio.Streams, e teamcmd.Entries)
 }
 
 // entries yields entries of a session. Their Raw also has the names of tape and remote.
-func (c *Client) entries(ctx context.Context, path string, e teamcmd.Entries) iter.Seq2[repo.Entry, error] {
+func (c *teamClient) entries(ctx context.Context, path string, e hostcmd.TeamEntries) iter.Seq2[repo.Entry, error] {
 	q := parameters(e.Query)
 	left := 1 << 30
 	backwards := e.Query.Reverse
@@ -406,7 +406,7 @@ func (c *Client) entries(ctx context.Context, path string, e teamcmd.Entries) it
 
 // Range returns entries of a session, REMOTE/TAPE, in their order: those from one id to another (0: the last), at most most;
 // with newest, the last ones instead. Errors: ErrNotFound if there is no such session.
-func (c *Client) Range(ctx context.Context, name string, from, to int64, most int, newest bool) (out []repo.Entry, err error) {
+func (c *teamClient) Range(ctx context.Context, name string, from, to int64, most int, newest bool) (out []repo.Entry, err error) {
 	full, err := c.fullName(ctx, name)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package servecmd_test
+package hostcmd_test
 
 import (
 	"bufio"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/servecmd"
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/stdio"
 	"tape/internal/serve/links"
 	storetest "tape/internal/testkit/store"
@@ -18,9 +18,9 @@ import (
 )
 
 // host records the options with which the server was started.
-type host struct{ got servecmd.Options }
+type host struct{ got hostcmd.ServeOptions }
 
-func (h *host) Serve(_ context.Context, o servecmd.Options) error {
+func (h *host) Serve(_ context.Context, o hostcmd.ServeOptions) error {
 	h.got = o
 	return o.Ready("http://127.0.0.1:7357", "https://tape.example.org/me", "https://tape.example.org/me/?link=x")
 }
@@ -30,12 +30,12 @@ func run(t *testing.T, s *repo.Store, h *host, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
 	st := &stdio.Streams{Stdout: &out, Stderr: &out, Out: bufio.NewWriter(&out), Now: time.Now}
-	in := servecmd.App{Streams: st, Store: s, Token: "secret", Find: func(ctx context.Context, s *repo.Store, name string) (*repo.Tape, error) { return s.Tape(ctx, name) }}
-	cmd := servecmd.New(servecmd.Run{
-		Host: func(f func(context.Context, servecmd.Host, servecmd.App) error) func(*cobra.Command, []string) error {
+	in := hostcmd.ServeApp{Streams: st, Store: s, Token: "secret", Find: func(ctx context.Context, s *repo.Store, name string) (*repo.Tape, error) { return s.Tape(ctx, name) }}
+	cmd := hostcmd.NewServe(hostcmd.ServeRun{
+		Host: func(f func(context.Context, hostcmd.ServeHost, hostcmd.ServeApp) error) func(*cobra.Command, []string) error {
 			return func(cmd *cobra.Command, _ []string) error { return f(cmd.Context(), h, in) }
 		},
-		Store: func(f func(context.Context, servecmd.App) error) func(*cobra.Command, []string) error {
+		Store: func(f func(context.Context, hostcmd.ServeApp) error) func(*cobra.Command, []string) error {
 			return func(cmd *cobra.Command, _ []string) error { return f(cmd.Context(), in) }
 		}})
 	cmd.SetArgs(args)

@@ -1,4 +1,4 @@
-package teamclient
+package hostcli
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ func numbered(out *stdio.Streams, name string) string {
 
 // fullName returns the REMOTE/TAPE that a name stands for: the beginning of a name, or the name of a tape without its
 // remote. A name that is known nowhere is returned as it is: the server says what is wrong with it.
-func (c *Client) fullName(ctx context.Context, name string) (string, error) {
+func (c *teamClient) fullName(ctx context.Context, name string) (string, error) {
 	remote, tape, _ := strings.Cut(name, "/")
 	found, err := c.beginning(ctx, remote, tape)
 	if err == nil && len(found) == 0 { // without the remote
@@ -69,7 +69,7 @@ func (c *Client) fullName(ctx context.Context, name string) (string, error) {
 
 // beginning returns the names, REMOTE/TAPE, of the sessions of a remote ("" means all) whose names begin so; a whole name
 // alone, if there is one.
-func (c *Client) beginning(ctx context.Context, remote, tape string) (found []string, err error) {
+func (c *teamClient) beginning(ctx context.Context, remote, tape string) (found []string, err error) {
 	if tape == "" {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (c *Client) beginning(ctx context.Context, remote, tape string) (found []st
 		q.Set("remote", remote)
 	}
 	var whole []string
-	_, err = each(ctx, c, "/v1/sessions", q, func(s session) bool {
+	_, err = each(ctx, c, "/v1/sessions", q, func(s teamSession) bool {
 		if s.Tape == tape {
 			whole = append(whole, s.Remote+"/"+s.Tape)
 		}

@@ -1,6 +1,4 @@
-// Package watch reports the files in folders that were written to: by events of the system or, if the
-// system cannot watch all folders, by scanning them regularly.
-package watch
+package hostcli
 
 import (
 	"context"
@@ -15,11 +13,11 @@ import (
 	"tape/internal/sessions/walk"
 )
 
-// Options say what is watched.
-type Options struct {
-	Dirs []Dir
+// watchOptions say what is watched.
+type watchOptions struct {
+	Dirs []watchedFolder
 	// Later returns folders to watch from now on, too. It is called at each Rescan; nil: there are none.
-	Later func() []Dir
+	Later func() []watchedFolder
 	Is    func(path string) bool // whether a file counts
 	// Changed gets the files that were written to. Its error ends the watch.
 	Changed func(ctx context.Context, paths []string) error
@@ -45,17 +43,17 @@ const (
 // share bounds the time for scans to 1/share of the whole.
 const share = 50
 
-// Dir is a folder with everything below it. It need not exist yet.
-type Dir struct {
+// watchedFolder is a folder with everything below it. It need not exist yet.
+type watchedFolder struct {
 	Path  string
 	Since time.Time // files whose last write was before it are not reported
 }
 
 type watch struct {
-	Options
+	watchOptions
 	events  *fsnotify.Watcher
 	blind   bool                 // the system does not watch all folders
-	absent  []Dir                // the Dirs that do not exist
+	absent  []watchedFolder      // the Dirs that do not exist
 	scanned time.Time            // when the last scan of all folders began
 	took    time.Duration        // how long it took
 	dirty   map[string]bool      // files to report
@@ -63,9 +61,9 @@ type watch struct {
 	again   map[string]time.Time // last changes of files to report again
 }
 
-// Run reports files until ctx ends. It reports the files that were written before it at once.
-func Run(ctx context.Context, o Options) (err error) {
-	w := &watch{Options: o, blind: o.Poll, dirty: map[string]bool{}, again: map[string]time.Time{}}
+// watchFolders reports files until ctx ends. It reports the files that were written before it at once.
+func watchFolders(ctx context.Context, o watchOptions) (err error) {
+	w := &watch{watchOptions: o, blind: o.Poll, dirty: map[string]bool{}, again: map[string]time.Time{}}
 	if w.events, err = fsnotify.NewWatcher(); err != nil {
 		return err
 	}
@@ -146,7 +144,7 @@ func (w *watch) mark(path string) {
 const coarse = 2 * time.Second
 
 // scan walks all folders.
-func (w *watch) scan(dirs []Dir) {
+func (w *watch) scan(dirs []watchedFolder) {
 	began := time.Now()
 	w.absent = w.walkAll(dirs)
 	w.scanned, w.took = began, time.Since(began)
@@ -154,7 +152,7 @@ func (w *watch) scan(dirs []Dir) {
 
 // walkAll marks the files in folders that were written to since the folders' Since. It returns the folders that do
 // not exist.
-func (w *watch) walkAll(dirs []Dir) (absent []Dir) {
+func (w *watch) walkAll(dirs []watchedFolder) (absent []watchedFolder) {
 	for _, dir := range dirs {
 		if !w.walk(dir.Path, dir.Since.Add(-coarse)) {
 			absent = append(absent, dir)
@@ -164,7 +162,7 @@ func (w *watch) walkAll(dirs []Dir) (absent []Dir) {
 }
 
 // dirsSince returns all folders, with another Since, except that folders that did not exist keep theirs.
-func (w *watch) dirsSince(since time.Time) []Dir {
+func (w *watch) dirsSince(since time.Time) []watchedFolder {
 	dirs := slices.Clone(w.Dirs)
 	for i := range dirs {
 		if !slices.Contains(w.absent, dirs[i]) {

@@ -1,5 +1,4 @@
-// Package publishcmd is the command tape publish: its flags, and the choice of sessions. tape-host writes the pages.
-package publishcmd
+package hostcmd
 
 import (
 	"context"
@@ -16,13 +15,13 @@ import (
 	"tape/repo"
 )
 
-// Host is what the command needs of tape-host.
-type Host interface {
-	Publish(ctx context.Context, o Options) error
+// PublishHost is what the command needs of tape-host.
+type PublishHost interface {
+	Publish(ctx context.Context, o PublishOptions) error
 }
 
-// App is what the command needs of the command line.
-type App struct {
+// PublishApp is what the command needs of the command line.
+type PublishApp struct {
 	*stdio.Streams
 	Store      *repo.Store
 	About      map[string]about.Tape // what tapes are about, by branch
@@ -32,9 +31,9 @@ type App struct {
 	InProject  func(t about.Tape, project string) bool                                 // whether a tape matches --project
 }
 
-// Options say what to publish, and where.
-type Options struct {
-	App
+// PublishOptions say what to publish, and where.
+type PublishOptions struct {
+	PublishApp
 	Dir    string // a folder
 	File   string // or one file, for one session
 	Branch string // or a branch
@@ -47,16 +46,16 @@ type Options struct {
 	Refuse bool         // publish nothing if secrets are found, instead of masking them
 }
 
-type flags struct {
-	Options
+type publishFlags struct {
+	PublishOptions
 	names, remove  []string
 	since, project string
 	all, pushed    bool
 }
 
-// New makes the command. run calls its argument in tape-host.
-func New(run func(func(ctx context.Context, host Host, in App) error) func(*cobra.Command, []string) error) *cobra.Command {
-	o := &flags{}
+// NewPublish makes the command. run calls its argument in tape-host.
+func NewPublish(run func(func(ctx context.Context, host PublishHost, in PublishApp) error) func(*cobra.Command, []string) error) *cobra.Command {
+	o := &publishFlags{}
 	cmd := &cobra.Command{
 		Use:   "publish DIR | -o FILE | --branch BRANCH [--push REMOTE] [--tape NAME]… [--since DATE] [--project DIR] [--all] [--remove NAME]…",
 		Short: "Write sessions as web pages, into a folder, a branch or one file",
@@ -92,12 +91,12 @@ the branch before still has the session.`,
 		if err := o.check(); err != nil {
 			return err
 		}
-		return run(func(ctx context.Context, host Host, in App) error {
-			o.App = in
+		return run(func(ctx context.Context, host PublishHost, in PublishApp) error {
+			o.PublishApp = in
 			if err := o.choose(ctx); err != nil {
 				return err
 			}
-			return host.Publish(ctx, o.Options)
+			return host.Publish(ctx, o.PublishOptions)
 		})(cmd, args)
 	}
 	f := cmd.Flags()
@@ -116,7 +115,7 @@ the branch before still has the session.`,
 }
 
 // check refuses flags that do not go together.
-func (o *flags) check() error {
+func (o *publishFlags) check() error {
 	places := 0
 	for _, place := range []string{o.Dir, o.File, o.Branch} {
 		if place != "" {
@@ -138,7 +137,7 @@ func (o *flags) check() error {
 }
 
 // choose finds the tapes that the flags name or describe.
-func (o *flags) choose(ctx context.Context) error {
+func (o *publishFlags) choose(ctx context.Context) error {
 	q, err := filter.Params{Since: o.since}.Query(filter.AsFlag, o.Now())
 	if err != nil {
 		return err
@@ -181,7 +180,7 @@ func (o *flags) choose(ctx context.Context) error {
 
 // mayPublish reports whether a session may be published: not if it is one of tape serve or, with --pushed, if the
 // remote lacks it.
-func (o *flags) mayPublish(ctx context.Context, t *repo.Tape) (bool, error) {
+func (o *publishFlags) mayPublish(ctx context.Context, t *repo.Tape) (bool, error) {
 	if own, err := o.IsHostTape(ctx, o.Store, t.Name()); own || err != nil || !o.pushed {
 		return !own, err
 	}

@@ -1,4 +1,4 @@
-package publishing
+package hostcli
 
 import (
 	"context"

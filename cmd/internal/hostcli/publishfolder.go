@@ -1,4 +1,4 @@
-package publishing
+package hostcli
 
 import (
 	"errors"
@@ -11,28 +11,30 @@ import (
 	"tape/internal/store/layout"
 )
 
-// dir is a folder on disk. A file is written beside its place and renamed, so that a full disk or an interruption
+// publishFolder is a folder on disk. A file is written beside its place and renamed, so that a full disk or an interruption
 // leaves the old one or the new one. Files are for a web server, so others may read them.
-type dir struct {
+type publishFolder struct {
 	path string
 	root *os.Root        // no name leads out of the folder, not even through a link
 	made map[string]bool // folders that exist
 	dirs map[string]bool // folders to sync
 }
 
-func openDir(name string) (*dir, error) {
+func openDir(name string) (*publishFolder, error) {
 	if err := os.MkdirAll(name, 0o755); err != nil { //nolint:gosec // for a web server
 		return nil, layout.Classify(err)
 	}
 	root, err := os.OpenRoot(name)
-	return &dir{path: name, root: root, made: map[string]bool{}, dirs: map[string]bool{}}, err
+	return &publishFolder{path: name, root: root, made: map[string]bool{}, dirs: map[string]bool{}}, err
 }
 
-func (d *dir) close() { _ = d.root.Close() }
+func (d *publishFolder) close() { _ = d.root.Close() }
 
-func (d *dir) Read(name string) ([]byte, error) { return d.root.ReadFile(filepath.FromSlash(name)) }
+func (d *publishFolder) Read(name string) ([]byte, error) {
+	return d.root.ReadFile(filepath.FromSlash(name))
+}
 
-func (d *dir) Size(name string) (int64, error) {
+func (d *publishFolder) Size(name string) (int64, error) {
 	st, err := d.root.Stat(filepath.FromSlash(name))
 	if err != nil {
 		return 0, err
@@ -40,7 +42,7 @@ func (d *dir) Size(name string) (int64, error) {
 	return st.Size(), nil
 }
 
-func (d *dir) Write(name string, data []byte) error {
+func (d *publishFolder) Write(name string, data []byte) error {
 	in := path.Dir(name)
 	if !d.made[in] {
 		if err := d.root.MkdirAll(filepath.FromSlash(in), 0o755); err != nil {
@@ -60,7 +62,7 @@ func (d *dir) Write(name string, data []byte) error {
 	return layout.Classify(err)
 }
 
-func (d *dir) Remove(name string) error {
+func (d *publishFolder) Remove(name string) error {
 	err := d.root.Remove(filepath.FromSlash(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -73,7 +75,7 @@ func (d *dir) Remove(name string) error {
 
 // Sync syncs the folders. Files are not synced one by one: the list has their sizes, so that a file that a power
 // cut has emptied is written again.
-func (d *dir) Sync() error {
+func (d *publishFolder) Sync() error {
 	var fsys *disk.FS
 	for in := range d.dirs {
 		if err := fsys.SyncDir(filepath.Join(d.path, filepath.FromSlash(in))); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -1,6 +1,4 @@
-// Package publishing writes sessions as web pages into a folder, a branch or a single file, with their secrets
-// masked. The site itself is made by internal/show/site.
-package publishing
+package hostcli
 
 import (
 	"cmp"
@@ -16,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"tape/cmd/internal/publishcmd"
+	"tape/cmd/internal/hostcmd"
 	"tape/cmd/internal/sharing"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
@@ -33,8 +31,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// result is the result for programs.
-type result struct {
+// published is the result for programs.
+type published struct {
 	Pages     int `json:"pages"`     // sessions that are published
 	Written   int `json:"written"`   // files
 	Unchanged int `json:"unchanged"` // sessions
@@ -43,15 +41,15 @@ type result struct {
 
 // publisher is one run of tape publish.
 type publisher struct {
-	publishcmd.Options
+	hostcmd.PublishOptions
 	prose     func(string, int) string // see export.Source
 	mask      *sharing.Masker
-	out       result
+	out       published
 	startOver bool // the branch begins again with one commit
 }
 
-// Run publishes. prose renders Markdown, see export.Source.
-func Run(ctx context.Context, o publishcmd.Options, prose func(string, int) string) error {
+// publishSessions publishes. prose renders Markdown, see export.Source.
+func publishSessions(ctx context.Context, o hostcmd.PublishOptions, prose func(string, int) string) error {
 	inner := (*workspace.Store)(o.Store)
 	for _, fingerprint := range o.Allow {
 		if err := inner.AllowSecret(fingerprint); err != nil {
@@ -59,7 +57,7 @@ func Run(ctx context.Context, o publishcmd.Options, prose func(string, int) stri
 		}
 	}
 	p := newPublisher(o.Store, prose) // after AllowSecret, which changes what is a secret
-	p.Options = o
+	p.PublishOptions = o
 	unlock, err := inner.LockPrivate(ctx, "publish.lock")
 	if o.Branch == "" && (errors.Is(err, syscall.EROFS) || errors.Is(err, fs.ErrPermission)) {
 		unlock, err = func() error { return nil }, nil // a backup or a snapshot, where nobody can take the lock
@@ -90,7 +88,7 @@ func (p *publisher) file(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.out = result{Pages: 1, Written: 1, Masked: p.mask.Count()}
+	p.out = published{Pages: 1, Written: 1, Masked: p.mask.Count()}
 	return p.Result(p.out, "wrote %s%s", display.Line(p.File), p.masked())
 }
 
@@ -105,8 +103,8 @@ func (p *publisher) page(ctx context.Context, w io.Writer, t *repo.Tape) error {
 	return f.Write(ctx, w, src)
 }
 
-// Page writes a tape as one page that needs no other file, with its secrets masked. prose is as for Run.
-func Page(ctx context.Context, w io.Writer, t *repo.Tape, prose func(string, int) string) error {
+// writePage writes a tape as one page that needs no other file, with its secrets masked. prose is as for Run.
+func writePage(ctx context.Context, w io.Writer, t *repo.Tape, prose func(string, int) string) error {
 	return newPublisher(t.Store(), prose).page(ctx, w, t)
 }
 

@@ -1,6 +1,4 @@
-// Package teamcmd has the flags and help of tape team and tape login, and what other commands do with --team. The
-// work is done in tape-host.
-package teamcmd
+package hostcmd
 
 import (
 	"context"
@@ -15,44 +13,44 @@ import (
 	"tape/repo"
 )
 
-// Host does the work.
-type Host interface {
-	TeamSync(ctx context.Context, o Options, remotes []string, watch time.Duration) error
-	TeamServe(ctx context.Context, o Options) error
-	TeamCheck(ctx context.Context, o Options) error
-	TeamStatus(ctx context.Context, o Options) error
-	TeamTokenAdd(ctx context.Context, o Options, name string, groups []string, expires string) error
-	TeamTokens(ctx context.Context, o Options) error
-	TeamTokenRevoke(ctx context.Context, o Options, name string) error
-	TeamLogin(ctx context.Context, o Options, url, token string) error
-	TeamSearch(ctx context.Context, o Options, s Search) error
-	TeamTapes(ctx context.Context, o Options, list List) error
-	TeamLog(ctx context.Context, o Options, e Entries) error
+// TeamHost does the work.
+type TeamHost interface {
+	TeamSync(ctx context.Context, o TeamOptions, remotes []string, watch time.Duration) error
+	TeamServe(ctx context.Context, o TeamOptions) error
+	TeamCheck(ctx context.Context, o TeamOptions) error
+	TeamStatus(ctx context.Context, o TeamOptions) error
+	TeamTokenAdd(ctx context.Context, o TeamOptions, name string, groups []string, expires string) error
+	TeamTokens(ctx context.Context, o TeamOptions) error
+	TeamTokenRevoke(ctx context.Context, o TeamOptions, name string) error
+	TeamLogin(ctx context.Context, o TeamOptions, url, token string) error
+	TeamSearch(ctx context.Context, o TeamOptions, s TeamSearch) error
+	TeamTapes(ctx context.Context, o TeamOptions, list TeamList) error
+	TeamLog(ctx context.Context, o TeamOptions, e TeamEntries) error
 }
 
-// Options are what all commands have.
-type Options struct {
+// TeamOptions are what all commands have.
+type TeamOptions struct {
 	*stdio.Streams
 	Config  string // the file of settings, "" for the usual one
 	Version string
 }
 
-// List says which sessions are listed.
-type List struct {
+// TeamList says which sessions are listed.
+type TeamList struct {
 	Limit                int // -1: all
 	Project, Agent, Grep string
 	Since, Until         string
 }
 
-// Search is a search of the team's sessions. Its Tapes is nil, or has one REMOTE/TAPE, TAPE, or number of the last list.
-type Search struct {
+// TeamSearch is a search of the team's sessions. Its Tapes is nil, or has one REMOTE/TAPE, TAPE, or number of the last list.
+type TeamSearch struct {
 	index.Search
 	Remote  string // the whole name; "" means all
 	Project string // a part of it
 }
 
-// Entries says which entries of a session are shown: one, or those that a query selects.
-type Entries struct {
+// TeamEntries says which entries of a session are shown: one, or those that a query selects.
+type TeamEntries struct {
 	Tape          string // REMOTE/TAPE
 	ID            int64  // 0: those that Query selects
 	Query         repo.Query
@@ -60,11 +58,11 @@ type Entries struct {
 	Events        bool
 }
 
-// Run returns the function that a command runs: in tape it starts tape-host, in tape-host it calls run.
-type Run func(run func(ctx context.Context, h Host, o Options) error) func(cmd *cobra.Command, args []string) error
+// TeamRun returns the function that a command runs: in tape it starts tape-host, in tape-host it calls run.
+type TeamRun func(run func(ctx context.Context, h TeamHost, o TeamOptions) error) func(cmd *cobra.Command, args []string) error
 
-// New returns tape team.
-func New(run Run) *cobra.Command {
+// NewTeam returns tape team.
+func NewTeam(run TeamRun) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "team COMMAND",
 		Short: "Run the server that makes a team's sessions searchable",
@@ -74,24 +72,24 @@ dropped: the next sync fills it again from the remotes.
 
 The settings are in the file that --config or TAPE_TEAM_CONFIG names, or else in team.toml in the current
 folder. docs/team.md shows how to set up a server, step by step.`,
-		RunE: help,
+		RunE: listCommands,
 	}
 	var config string
 	cmd.PersistentFlags().StringVar(&config, "config", "", "the `FILE` of settings (default: TAPE_TEAM_CONFIG, else team.toml)")
-	with := func(f func(ctx context.Context, h Host, o Options) error) func(cmd *cobra.Command, args []string) error {
-		return run(func(ctx context.Context, h Host, o Options) error {
+	with := func(f func(ctx context.Context, h TeamHost, o TeamOptions) error) func(cmd *cobra.Command, args []string) error {
+		return run(func(ctx context.Context, h TeamHost, o TeamOptions) error {
 			o.Config = config
 			return f(ctx, h, o)
 		})
 	}
-	cmd.AddCommand(newSync(with), simple(with, "serve", "Answer the team's searches over HTTP", serveHelp, Host.TeamServe),
-		simple(with, "check", "Try everything that team.toml says, and say what is wrong", checkHelp, Host.TeamCheck),
-		simple(with, "status", "Show when each remote was last read, and what failed", statusHelp, Host.TeamStatus), newToken(with))
+	cmd.AddCommand(newSync(with), teamCommand(with, "serve", "Answer the team's searches over HTTP", serveHelp, TeamHost.TeamServe),
+		teamCommand(with, "check", "Try everything that team.toml says, and say what is wrong", checkHelp, TeamHost.TeamCheck),
+		teamCommand(with, "status", "Show when each remote was last read, and what failed", statusHelp, TeamHost.TeamStatus), newToken(with))
 	return cmd
 }
 
-// help is run by a command that only has commands below it.
-func help(cmd *cobra.Command, args []string) error {
+// listCommands is run by a command that only has commands below it.
+func listCommands(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return layout.Invalid(cmd.CommandPath()+" --help lists them", "there is no command %q", cmd.CommandPath()+" "+args[0])
 	}
@@ -112,12 +110,12 @@ changed.`
 many tapes and entries the database has, and why the last sync failed.`
 )
 
-func simple(with Run, name, short, long string, do func(Host, context.Context, Options) error) *cobra.Command {
+func teamCommand(with TeamRun, name, short, long string, do func(TeamHost, context.Context, TeamOptions) error) *cobra.Command {
 	return &cobra.Command{Use: name, Short: short, Long: long, Args: cobra.NoArgs,
-		RunE: with(func(ctx context.Context, h Host, o Options) error { return do(h, ctx, o) })}
+		RunE: with(func(ctx context.Context, h TeamHost, o TeamOptions) error { return do(h, ctx, o) })}
 }
 
-func newSync(with Run) *cobra.Command {
+func newSync(with TeamRun) *cobra.Command {
 	var watch time.Duration
 	var remotes []string
 	cmd := &cobra.Command{
@@ -140,16 +138,16 @@ removed, the seconds, and the error or null.`,
 			}
 			return nil
 		},
-		RunE: with(func(ctx context.Context, h Host, o Options) error { return h.TeamSync(ctx, o, remotes, watch) }),
+		RunE: with(func(ctx context.Context, h TeamHost, o TeamOptions) error { return h.TeamSync(ctx, o, remotes, watch) }),
 	}
 	cmd.Flags().DurationVar(&watch, "watch", 0, "keep running, and read the remotes again each `TIME`")
 	return cmd
 }
 
-func newToken(with Run) *cobra.Command {
+func newToken(with TeamRun) *cobra.Command {
 	cmd := &cobra.Command{Use: "token COMMAND", Short: "Make, list and revoke tokens",
 		Long: `Make, list and revoke tokens. A token lets its holder search and read the sessions of some groups until it
-expires. The database stores only a hash of it.`, RunE: help}
+expires. The database stores only a hash of it.`, RunE: listCommands}
 	var groups []string
 	var expires, name string
 	one := func(_ *cobra.Command, args []string) error {
@@ -160,21 +158,21 @@ expires. The database stores only a hash of it.`, RunE: help}
 		Use: "add NAME --groups GROUP,... [--expires TIME]", Short: "Make a token and show it, once",
 		Long:    "Make a token and show it, once. NAME says whose it is, and appears in the record of searches.",
 		Example: "  tape team token add ada --groups shop,leads --expires 90d",
-		Args:    takes("NAME"), PreRunE: one,
-		RunE: with(func(ctx context.Context, h Host, o Options) error {
+		Args:    takesOne("NAME"), PreRunE: one,
+		RunE: with(func(ctx context.Context, h TeamHost, o TeamOptions) error {
 			return h.TeamTokenAdd(ctx, o, name, groups, expires)
 		}),
 	}
 	add.Flags().StringSliceVar(&groups, "groups", nil, "the `GROUPS` of team.toml whose remotes it shows, separated by commas")
 	add.Flags().StringVar(&expires, "expires", "90d", "how long it is valid: a `TIME` such as 12h, 90d or 52w")
-	revoke := &cobra.Command{Use: "revoke NAME", Short: "Make a token void at once", Args: takes("NAME"), PreRunE: one,
-		RunE: with(func(ctx context.Context, h Host, o Options) error { return h.TeamTokenRevoke(ctx, o, name) })}
-	cmd.AddCommand(add, simple(with, "list", "List all tokens: names, groups, dates", "", Host.TeamTokens), revoke)
+	revoke := &cobra.Command{Use: "revoke NAME", Short: "Make a token void at once", Args: takesOne("NAME"), PreRunE: one,
+		RunE: with(func(ctx context.Context, h TeamHost, o TeamOptions) error { return h.TeamTokenRevoke(ctx, o, name) })}
+	cmd.AddCommand(add, teamCommand(with, "list", "List all tokens: names, groups, dates", "", TeamHost.TeamTokens), revoke)
 	return cmd
 }
 
-// takes checks that a command gets one argument. name is what errors call it.
-func takes(name string) cobra.PositionalArgs {
+// takesOne checks that a command gets one argument. name is what errors call it.
+func takesOne(name string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		hint := "usage: " + cmd.UseLine()
 		switch {
@@ -188,7 +186,7 @@ func takes(name string) cobra.PositionalArgs {
 }
 
 // NewLogin returns tape login.
-func NewLogin(run Run) *cobra.Command {
+func NewLogin(run TeamRun) *cobra.Command {
 	var url string
 	var stdin bool
 	cmd := &cobra.Command{
@@ -201,14 +199,14 @@ with an account, at URL/token.
 The token is read from standard input, tried, and kept in $TAPE_HOME/credentials.json, which only you can
 read. The address becomes the setting team. TAPE_TEAM and TAPE_TEAM_TOKEN take precedence over both.`,
 		Example: "  tape login https://tape.example.org --token-stdin <token.txt",
-		Args:    takes("URL"),
+		Args:    takesOne("URL"),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if url = args[0]; !stdin {
 				return layout.Invalid("make one at "+strings.TrimRight(url, "/")+"/token, then run tape login "+url+" --token-stdin and paste it", "a token is needed, and not as an argument, which others could see")
 			}
 			return nil
 		},
-		RunE: run(func(ctx context.Context, h Host, o Options) error {
+		RunE: run(func(ctx context.Context, h TeamHost, o TeamOptions) error {
 			const longest = 4096
 			token, err := o.ReadText(ctx, longest, layout.Invalid("give only the token", "standard input is longer than %d bytes, which is too long for a token", longest))
 			if err != nil {

@@ -1,5 +1,4 @@
-// Package teamclient asks a team's server, for the commands with --team.
-package teamclient
+package hostcli
 
 import (
 	"cmp"
@@ -22,26 +21,26 @@ import (
 )
 
 const (
-	// Setting is the name of the setting that has the server's address, and of the key that has its token.
-	Setting = "team"
+	// teamSetting is the name of the setting that has the server's address, and of the key that has its token.
+	teamSetting = "team"
 
 	envServer = "TAPE_TEAM"
 	envToken  = "TAPE_TEAM_TOKEN"
 )
 
-// Client asks a server.
-type Client struct {
+// teamClient asks a server.
+type teamClient struct {
 	url, token string
 	http       http.Client
 }
 
-// Open returns a client. Server and token come from the environment; what is missing there, from tape login. Errors:
+// openTeam returns a client. Server and token come from the environment; what is missing there, from tape login. Errors:
 // ErrNotFound if no server is known, or no token for it; ErrInvalid, as from New.
-func Open(getenv func(string) string) (*Client, error) {
+func openTeam(getenv func(string) string) (*teamClient, error) {
 	server, token := getenv(envServer), getenv(envToken)
 	if server == "" {
 		var err error
-		if server, err = workspace.GlobalSetting(Setting); err != nil {
+		if server, err = workspace.GlobalSetting(teamSetting); err != nil {
 			return nil, err
 		}
 	}
@@ -57,12 +56,12 @@ func Open(getenv func(string) string) (*Client, error) {
 		if err != nil {
 			return nil, err
 		}
-		known, _ := workspace.GlobalSetting(Setting)
-		if token = all[Setting]; token == "" || strings.TrimRight(known, "/") != strings.TrimRight(server, "/") {
+		known, _ := workspace.GlobalSetting(teamSetting)
+		if token = all[teamSetting]; token == "" || strings.TrimRight(known, "/") != strings.TrimRight(server, "/") {
 			return nil, layout.NotFound("tape login "+server+" --token-stdin remembers one; or set "+envToken, "no token for %s is known", server)
 		}
 	}
-	return New(server, token)
+	return newTeamClient(server, token)
 }
 
 func keysFile() (string, error) {
@@ -70,8 +69,8 @@ func keysFile() (string, error) {
 	return keys.File(home), err
 }
 
-// New returns a client for a server; ErrInvalid if its address or the token is malformed.
-func New(server, token string) (*Client, error) {
+// newTeamClient returns a client for a server; ErrInvalid if its address or the token is malformed.
+func newTeamClient(server, token string) (*teamClient, error) {
 	u, err := url.Parse(server)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, layout.Invalid("give an address such as https://tape.example.org", "%q is not the address of a server", server)
@@ -79,14 +78,14 @@ func New(server, token string) (*Client, error) {
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
 		return nil, layout.Invalid("tape team token add makes one", "the token is missing or malformed")
 	}
-	c := &Client{url: strings.TrimRight(server, "/"), token: token}
+	c := &teamClient{url: strings.TrimRight(server, "/"), token: token}
 	c.http.Timeout = time.Minute
 	c.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // no other server gets the token
 	return c, nil
 }
 
 // IsPlain reports whether the token crosses a network unencrypted.
-func (c *Client) IsPlain() bool {
+func (c *teamClient) IsPlain() bool {
 	u, err := url.Parse(c.url)
 	if err != nil || u.Scheme == "https" {
 		return false
@@ -96,19 +95,19 @@ func (c *Client) IsPlain() bool {
 }
 
 // Remember keeps the server and its token for the next commands.
-func (c *Client) Remember() error {
-	if err := workspace.SetGlobalSetting(Setting, c.url); err != nil {
+func (c *teamClient) Remember() error {
+	if err := workspace.SetGlobalSetting(teamSetting, c.url); err != nil {
 		return err
 	}
 	file, err := keysFile()
 	if err != nil {
 		return err
 	}
-	return keys.Write((*disk.FS)(nil), file, Setting, c.token)
+	return keys.Write((*disk.FS)(nil), file, teamSetting, c.token)
 }
 
 // get asks for something and decodes the answer.
-func (c *Client) get(ctx context.Context, path string, query url.Values, into any) error {
+func (c *teamClient) get(ctx context.Context, path string, query url.Values, into any) error {
 	address := c.url + path
 	if len(query) > 0 {
 		address += "?" + query.Encode()
@@ -145,7 +144,7 @@ func (c *Client) get(ctx context.Context, path string, query url.Values, into an
 }
 
 // refused returns why the server refused a request.
-func (c *Client) refused(status int, body []byte) error {
+func (c *teamClient) refused(status int, body []byte) error {
 	var said struct {
 		Error struct {
 			Message string
@@ -170,20 +169,20 @@ func (c *Client) refused(status int, body []byte) error {
 	return fmt.Errorf("%s: %s", c.url, said.Error.Message)
 }
 
-// Me says who the token's user is.
-type Me struct {
+// teamUser says who the token's user is.
+type teamUser struct {
 	Name            string
 	Groups, Remotes []string
 }
 
-// Me asks who the token's user is.
-func (c *Client) Me(ctx context.Context) (m Me, err error) {
+// teamUser asks who the token's user is.
+func (c *teamClient) Me(ctx context.Context) (m teamUser, err error) {
 	return m, c.get(ctx, "/v1/me", nil, &m)
 }
 
-// Login tries a token, and remembers it with its server.
-func Login(ctx context.Context, out *stdio.Streams, server, token string) error {
-	c, err := New(server, token)
+// loginToTeam tries a token, and remembers it with its server.
+func loginToTeam(ctx context.Context, out *stdio.Streams, server, token string) error {
+	c, err := newTeamClient(server, token)
 	if err != nil {
 		return err
 	}
