@@ -43,9 +43,11 @@ type App struct {
 	everywhere bool                      // --all-workspaces, see allworkspaces.go
 	elsewhere  map[string]map[int64]bool // by workspace, what counts in another one, see findShared
 
-	reads      bool // the command only reads, see findTape
-	takesOver  bool // the command itself asks about settings of a former version
-	toldFormer bool // the user was told about those settings
+	command    string // with what comes before the name of a tape, for hints
+	reads      bool   // the command only reads, see findTape
+	numbered   bool   // the workspace is that of a number, see storeShown
+	takesOver  bool   // the command itself asks about settings of a former version
+	toldFormer bool   // the user was told about those settings
 
 	store *repo.Store
 
@@ -190,6 +192,17 @@ type runFunc = func(cmd *cobra.Command, args []string) error
 // inStore runs a command that needs the workspace, but no tape.
 func (a *App) inStore(run func(ctx context.Context, store *repo.Store, args []string) error) runFunc {
 	return opened(a.openStore, run)
+}
+
+// inStoreOf is inStore for a command whose first argument names a tape, which may be a number of a list of all
+// workspaces.
+func (a *App) inStoreOf(run func(ctx context.Context, store *repo.Store, args []string) error) runFunc {
+	return func(cmd *cobra.Command, args []string) error {
+		if _, err := a.storeShown(cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		return a.inStore(run)(cmd, args)
+	}
 }
 
 // onTape runs a command on the selected tape.

@@ -11,6 +11,7 @@ import (
 	"tape/cmd/internal/rows"
 	"tape/index"
 	"tape/internal/sessions/catalog"
+	"tape/internal/store/layout"
 	"tape/internal/store/query"
 	"tape/repo"
 )
@@ -49,7 +50,20 @@ each tool.`,
   tape diff @17 latest --json`,
 		Args:              takes(1, "A", "B"),
 		ValidArgsFunction: upTo(2, a.completePoints),
-		RunE:              a.onTape(o.run),
+		RunE:              func(cmd *cobra.Command, args []string) error {
+			if _, err := a.storeShown(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			if other, ok := a.numberShown(first(args[1:])); ok && a.workspaceDir() == "" {
+				if here, err := a.openStore(cmd.Context()); err != nil {
+					return err
+				} else if other.Workspace != here.Dir() {
+					return layout.Invalid("tape diff compares sessions of one workspace; tape log "+shellWord(args[1])+" reads that one",
+						"number %s of the last list is a session of another workspace", args[1])
+				}
+			}
+			return a.onTape(o.run)(cmd, args)
+		},
 	}
 	cmd.Flags().BoolVar(&o.stat, "stat", false, "show numbers instead of entries")
 	return cmd

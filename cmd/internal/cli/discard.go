@@ -31,7 +31,7 @@ tape forks --closed shows the commit, too. A remote keeps what was pushed to it.
   tape discard main/try-redis/cluster --yes`,
 		Args:              takes(1, "FORK"),
 		ValidArgsFunction: upTo(1, a.completeForks),
-		RunE:              a.inStore(o.run),
+		RunE:              a.inStoreOf(o.run),
 	}
 	cmd.Flags().BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 	return cmd

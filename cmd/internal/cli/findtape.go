@@ -65,9 +65,9 @@ func (a *App) numberShown(name string) (shown stdio.Numbered, ok bool) {
 	return shown, ok
 }
 
-// openShown opens the tape of a name that the terminal has shown in a list of all workspaces: by its number, also from a
-// directory without a workspace. It returns nil if the name is none of these.
-func (a *App) openShown(ctx context.Context, name string) (*repo.Tape, error) {
+// storeShown opens the workspace of a name that the terminal has shown in a list of all workspaces: by its number, also
+// from a directory without a workspace. It returns nil if the name is none of these, or is in the selected workspace.
+func (a *App) storeShown(ctx context.Context, name string) (*repo.Store, error) {
 	shown, ok := a.numberShown(name)
 	if !ok || !shown.Anywhere || a.workspaceDir() != "" {
 		return nil, nil
@@ -76,10 +76,26 @@ func (a *App) openShown(ctx context.Context, name string) (*repo.Tape, error) {
 		return nil, nil
 	}
 	store, err := repo.Open(ctx, shown.Workspace, a.storeOptions())
-	if err != nil {
+	if err == nil {
+		a.store, a.numbered = store, true
+	}
+	return store, err
+}
+
+// inWorkspaceFlag selects the workspace in a command that is shown; "" if the current directory does.
+func (a *App) inWorkspaceFlag() string {
+	if !a.numbered {
+		return ""
+	}
+	return " --workspace " + shellWord(a.store.Dir())
+}
+
+// openShown opens the tape of such a name, or returns nil.
+func (a *App) openShown(ctx context.Context, name string) (*repo.Tape, error) {
+	store, err := a.storeShown(ctx, name)
+	if store == nil || err != nil {
 		return nil, err
 	}
-	a.store = store
 	t, err := a.findTape(ctx, store, name)
 	if err == nil {
 		a.tapeName = t.Name()
@@ -128,8 +144,7 @@ func (a *App) fullName(ctx context.Context, store *repo.Store, short string) (st
 	if n, err := strconv.Atoi(parts[0]); err == nil && n > 0 && strconv.Itoa(n) == parts[0] {
 		shown, ok := a.numberShown(short)
 		if ok && shown.Anywhere && shown.Workspace != store.Dir() && a.workspaceDir() == "" {
-			return "", layout.Invalid("use --workspace "+shellWord(shown.Workspace)+", and the name "+shellWord(shown.Tape),
-				"number %d of the last list is a session of another workspace", n)
+			return "", a.ofOther(short)
 		}
 		if ok && shown.Workspace == store.Dir() {
 			parts = append(strings.Split(shown.Tape, "/"), parts[1:]...)
@@ -148,6 +163,13 @@ func (a *App) fullName(ctx context.Context, store *repo.Store, short string) (st
 		return "", err
 	}
 	return catalog.FullName(namesOf(tapes, (*repo.Tape).Name), parts)
+}
+
+// ofOther returns an error about a number of a list of all workspaces, with the command that works.
+func (a *App) ofOther(number string) error {
+	shown, _ := a.numberShown(number)
+	return layout.Invalid(a.command+" "+shellWord(shown.Tape)+" --workspace "+shellWord(shown.Workspace)+" does it there",
+		"number %s of the last list is a session of another workspace", number)
 }
 
 // withSuggestion adds similar names to an error about a missing name.

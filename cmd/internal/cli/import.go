@@ -178,11 +178,8 @@ func (o *importOptions) runAgain(ctx context.Context, m *agentside.Import) error
 	if o.app.tapeName != "" || o.everything || len(o.files) > 1 {
 		return usagef("--again takes the tape, and at most one FILE")
 	}
-	store, err := o.app.openStore(ctx)
-	if err != nil {
-		return err
-	}
-	t, err := o.app.findTape(ctx, store, o.again)
+	o.app.tapeName = o.again
+	t, err := o.app.openTape(ctx)
 	if err != nil {
 		return err
 	}

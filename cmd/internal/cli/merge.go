@@ -66,7 +66,7 @@ contain, and --abort undoes it, so that the fork stays open.`,
 			case o.abort:
 				return a.onTape(o.runAbort)(cmd, args)
 			}
-			return a.inStore(o.run)(cmd, args)
+			return a.inStoreOf(o.run)(cmd, args)
 		},
 	}
 	cmd.Flags().BoolVar(&o.resume, "continue", false, "finish a merge that git has stopped at a conflict")

@@ -71,6 +71,7 @@ func (o *pushOptions) run(ctx context.Context, store *repo.Store, remote string)
 			return err
 		}
 	}
+	o.app.command += " --tape"
 	for i, name := range o.Tapes {
 		t, err := o.app.findTape(ctx, store, name)
 		if err != nil {

@@ -54,11 +54,8 @@ func (o *renameOptions) tapeOf(ctx context.Context, args []string) (*repo.Tape, 
 	if len(args) == 0 {
 		return o.app.openTape(ctx)
 	}
-	store, err := o.app.openStore(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return o.app.findTape(ctx, store, args[0])
+	o.app.tapeName = args[0]
+	return o.app.openTape(ctx)
 }
 
 func (o *renameOptions) run(ctx context.Context, args []string) error {

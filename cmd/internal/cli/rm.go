@@ -48,7 +48,7 @@ also deletes the session at all remotes; others are asked at their next pull. An
   tape rm 2 --forget --remote`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: upTo(1, a.completeTapes()),
-		RunE:              a.inStore(o.run),
+		RunE:              a.inStoreOf(o.run),
 	}
 	cmd.Flags().BoolVar(&o.purgeArchive, "purge-archive", false, "keep no archive, and remove the former ones")
 	cmd.Flags().BoolVar(&o.forget, "forget", false, "remove it for good, and keep it away")
@@ -87,7 +87,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	}
 	if !o.yes {
 		if !o.app.CanAsk() {
-			return layout.Invalid("tape rm "+shellWord(t.Name())+" --yes does it without asking", "rm asks before it removes a tape, and there is no terminal to ask on")
+			return layout.Invalid("tape rm "+shellWord(t.Name())+o.app.inWorkspaceFlag()+" --yes does it without asking", "rm asks before it removes a tape, and there is no terminal to ask on")
 		}
 		fate := "will be archived"
 		if o.purgeArchive {
@@ -104,7 +104,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	}
 	text := "removed tape " + quoted(t.Name()) + " with " + display.Entries(facts.Entries)
 	if ref != "" {
-		text += "; tape restore latest --tape " + shellWord(t.Name()) + " brings it back"
+		text += "; tape restore latest --tape " + shellWord(t.Name()) + o.app.inWorkspaceFlag() + " brings it back"
 	}
 	return o.app.Result(object{{"removed", t.Name()}, {"entries", facts.Entries}, {"archived", orNull(ref)}}, "%s", text)
 }

@@ -151,7 +151,7 @@ c copies the command that goes on with it.`,
 		SilenceUsage:          true,
 		DisableFlagsInUseLine: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
-			a.reads = onlyReads(cmd)
+			a.command, a.reads = cmd.CommandPath(), onlyReads(cmd)
 			return cmp.Or(refuseExcluding(cmd), refuseEmpty(cmd))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 
 	"tape/cmd/internal/rows"
 	"tape/internal/show/display"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -31,7 +33,7 @@ tape push, and passwords in the remote's address are left out.`,
   tape share telegram:123 --remote team --forks`,
 		Args:              takes(1, "TAPE"),
 		ValidArgsFunction: upTo(1, a.completeTapes()),
-		RunE:              a.inStore(o.run),
+		RunE:              a.inStoreOf(o.run),
 	}
 	cmd.Flags().StringVar(&o.remote, "remote", "", "push to `REMOTE` (default: origin, or the only one)")
 	cmd.Flags().BoolVar(&o.forks, "forks", false, "share the forks of the session, too")
@@ -42,6 +44,9 @@ tape push, and passwords in the remote's address are left out.`,
 
 func (o *shareOptions) run(ctx context.Context, store *repo.Store, args []string) error {
 	remote, err := findRemote(ctx, store, o.remote)
+	if o.app.numbered && o.remote == "" && errors.Is(err, repo.ErrNotFound) {
+		return layout.NotFound("tape remote add origin URL"+o.app.inWorkspaceFlag()+" names one", "the workspace of that session has no remote")
+	}
 	if err != nil {
 		return err
 	}

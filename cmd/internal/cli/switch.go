@@ -31,7 +31,16 @@ Use --tape to select another session for a single command, and TAPE_NAME for a s
   tape switch --create experiment`,
 		Args:              takes(1, "NAME"),
 		ValidArgsFunction: upTo(1, a.completeTapes()),
-		RunE:              a.inStore(o.run),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			other, err := a.storeShown(cmd.Context(), args[0])
+			if err == nil && other != nil {
+				err = a.ofOther(args[0])
+			}
+			if err != nil {
+				return err
+			}
+			return a.inStore(o.run)(cmd, args)
+		},
 	}
 	cmd.Flags().BoolVarP(&o.create, "create", "c", false, "create the session if there is none of that name")
 	return cmd
