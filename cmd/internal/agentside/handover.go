@@ -36,7 +36,11 @@ func Resume(ctx context.Context, s *stdio.Streams, t *repo.Tape, user record.Whe
 	case s.JSON:
 		return 0, s.Emit(planned(t, p).With("why", p.Obstacle).With("brief", page))
 	case p.Obstacle != "":
-		s.StderrUnlessQuiet("the session cannot go on here: %s; this page is for another agent:", display.Line(p.Obstacle))
+		s.StderrUnlessQuiet("the session cannot go on here: %s", display.Line(p.Obstacle))
+		if p.Moved != "" {
+			s.StderrUnlessQuiet("where the project is now, it goes on with: cd %s && tape resume %s --in %s", display.ShellWord(p.Moved), display.ShellWord(t.Name()), p.Agent)
+		}
+		s.StderrUnlessQuiet("this page is for another agent:")
 		s.Page()
 		s.Printf("%s", page)
 		return 0, s.Written()

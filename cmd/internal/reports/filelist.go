@@ -24,6 +24,7 @@ type FileRow struct {
 	Workspace string // "" if only one workspace is read
 	Title     string
 	Project   string // the session's directory
+	name      string // of the project
 	files     int    // how many files the sums are of, see bySession
 }
 
@@ -117,7 +118,7 @@ func rowsOf(ctx context.Context, x *index.Index, store *repo.Store, uses []index
 	}
 	for i := range rows {
 		about := known[opened[rows[i].Tape].Branch()]
-		rows[i].Title, rows[i].Project = about.Title, about.Project
+		rows[i].Title, rows[i].Project, rows[i].name = about.Title, about.Project, about.ProjectName()
 	}
 	return rows, nil
 }
@@ -148,20 +149,40 @@ func ShowFileEdits(s *stdio.Streams, rows []FileRow, most int, names map[string]
 	for _, r := range rows {
 		dirs[r.Project] = true
 	}
-	const others = len("  +1000 -1000  12 months ago  12345678  a session's title, cut")
+	projects := projectsOf(rows)
+	others := len("  +1000 -1000  12 months ago  12345678  a session's title, cut") + projects
 	left := 0
 	if s.Width() > 0 {
 		left = max(20, s.Width()-others)
 	}
 	l := stdio.Listing[FileRow]{None: "no session has edited a file", Paged: true, Object: FileRow.object, Head: []string{"FILE", "LINES", "LAST", "TAPE", "~SESSION"}}
+	if projects > 0 {
+		l.Head = slices.Insert(l.Head, 0, "PROJECT")
+	}
 	l.Row = func(r FileRow, add func(cells ...any)) {
 		path := about.InProject(r.Project, r.Path)
-		if len(dirs) > 1 && path != r.Path { // of several projects
+		if projects == 0 && len(dirs) > 1 && path != r.Path { // of several directories
 			path = r.Project[strings.LastIndexByte(r.Project, '/')+1:] + "/" + path
 		}
-		add(display.TruncateStart(display.Line(path), left), r.lines(), display.Briefly(s.Now(), r.Last), cmp.Or(names[r.Tape], r.Tape), cmp.Or(r.Title, r.Tape))
+		cells := []any{display.TruncateStart(display.Line(path), left), r.lines(), display.Briefly(s.Now(), r.Last), cmp.Or(names[r.Tape], r.Tape), cmp.Or(r.Title, r.Tape)}
+		if projects > 0 {
+			cells = slices.Insert(cells, 0, any(r.name))
+		}
+		add(cells...)
 	}
 	return l.Show(s, rows, nil)
+}
+
+// projectsOf returns how wide a column with the projects of rows is: 0 if they are of one workspace.
+func projectsOf(rows []FileRow) (width int) {
+	const most = 20
+	several := slices.ContainsFunc(rows, func(r FileRow) bool { return r.Workspace != rows[0].Workspace })
+	for _, r := range rows {
+		if several {
+			width = max(width, min(most, len("  ")+display.Width(r.name)))
+		}
+	}
+	return width
 }
 
 // ShowFiles shows rows, the latest use first, at most most (nil: all): by session, or, with byFile, by file. names are short
@@ -187,6 +208,11 @@ func ShowFiles(s *stdio.Streams, rows []FileRow, byFile bool, most *int, names m
 		lead = func(r FileRow) []any {
 			return []any{display.TruncateStart(display.Line(about.InProject(r.Project, r.Path)), left)}
 		}
+	}
+	if projectsOf(rows) > 0 && !byFile {
+		l.Head = slices.Insert(l.Head, 0, "PROJECT")
+		of := lead
+		lead = func(r FileRow) []any { return append([]any{r.name}, of(r)...) }
 	}
 	narrow := s.Width() > 0 && s.Width() < 70
 	l.Head = append(l.Head, "LAST")
@@ -248,7 +274,7 @@ func (r FileRow) lines() string {
 }
 
 func (r FileRow) object() stdio.Object {
-	return append(stdio.Object{{"tape", r.Tape}}.With("workspace", r.Workspace), stdio.Object{{"title", stdio.OrNull(r.Title)}, {"path", r.Path},
+	return append(stdio.Object{{"tape", r.Tape}}.With("workspace", r.Workspace), stdio.Object{{"title", stdio.OrNull(r.Title)}, {"project", stdio.OrNull(r.Project)}, {"path", r.Path},
 		{"reads", r.Reads}, {"writes", r.Writes}, {"added", r.Added}, {"removed", r.Removed},
 		{"first", stdio.DateOrNull(r.First)}, {"last", stdio.DateOrNull(r.Last)}}...)
 }

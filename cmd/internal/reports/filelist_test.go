@@ -42,6 +42,25 @@ func TestShowFiles(t *testing.T) {
 	}
 }
 
+// Edits of several workspaces have a column with the project, which a cut path does not hide.
+func TestEditsOfProjects(t *testing.T) {
+	s, out, _ := streams()
+	rows := []FileRow{used("s1", "/p/shop/a.go", 1, 2, 20), used("s2", "/p/blog/a.go", 1, 1, 22)}
+	for i, name := range []string{"shop", "blog"} {
+		rows[i].Workspace, rows[i].Project, rows[i].name = "/w/"+name, "/p/"+name, name
+	}
+	if err := ShowFileEdits(s, rows, 20, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Out.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(out.String()), " ")
+	if want := "PROJECT FILE LINES LAST TAPE SESSION blog a.go +1 8d ago s2 about s2 shop a.go +2 10d ago s1 about s1"; got != want {
+		t.Errorf("it shows %s\nwant %s", got, want)
+	}
+}
+
 // If no session used a file, people see those that used files of its name; programs see nothing.
 func TestFindByName(t *testing.T) {
 	file := &touched.File{Name: "/elsewhere/a.go", Names: []string{"/elsewhere/a.go"}}

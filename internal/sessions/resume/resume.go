@@ -7,7 +7,6 @@
 package resume
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,6 +32,7 @@ type Plan struct {
 	Dir      string   // where to start the program
 	Program  string   // its path
 	Command  []string // the program's name and arguments
+	Moved    string   // its directory is gone, and the project is here now
 	Obstacle string   // why the session cannot be resumed, as the end of a sentence; "" if it can
 }
 
@@ -84,11 +84,27 @@ func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan
 			break
 		}
 	}
-	if p.Dir == "" {
-		p.Obstacle = cmp.Or(p.Obstacle, f.Title+" does not have it on this machine, or has deleted it")
+	if p.Obstacle == "" && p.Dir == "" {
+		p.Obstacle = f.Title + " does not have it on this machine, or has deleted it"
+	}
+	if p.Obstacle != "" {
+		if p.Dir != "" && f.Writer != nil {
+			p.Moved = movedTo((*workspace.Store)(t.Store()))
+		}
+		p.Dir = ""
 		return p, nil
 	}
 	return In(f, p.Session, p.Dir), nil
+}
+
+// movedTo returns a directory of the workspace's project that is there; "" if none is.
+func movedTo(w *workspace.Store) string {
+	for _, dir := range append([]string{workspace.ProjectOf(w.Dir()).Dir}, workspace.Linked(w.Dir())...) {
+		if st, err := os.Stat(dir); err == nil && st.IsDir() {
+			return dir
+		}
+	}
+	return ""
 }
 
 // In plans how a session is resumed in a directory. It checks only whether the program is installed.
@@ -152,7 +168,7 @@ func recorded(ctx context.Context, t *repo.Tape) (f *record.Format, ids []string
 }
 
 // locate returns the directory in which a session is resumed, or why it cannot be; neither if the agent does
-// not have it. For an agent whose sessions do not depend on the directory it is the current one, where the user
+// not have it, and both if the directory is gone. For an agent whose sessions do not depend on the directory it is the current one, where the user
 // would start the agent.
 func locate(ctx context.Context, f *record.Format, id string, user record.Where, here string) (dir, why string, err error) {
 	if f.Resume.Has != nil {
@@ -174,7 +190,7 @@ func locate(ctx context.Context, f *record.Format, id string, user record.Where,
 		case !filepath.IsAbs(dir):
 			return "", "its transcript does not name its directory: " + path, nil
 		case err != nil || !st.IsDir():
-			return "", "its directory is gone: " + dir, nil
+			return dir, "its directory is gone: " + dir, nil
 		}
 		return dir, "", nil
 	}
