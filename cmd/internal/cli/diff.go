@@ -50,7 +50,7 @@ each tool.`,
   tape diff @17 latest --json`,
 		Args:              takes(1, "A", "B"),
 		ValidArgsFunction: upTo(2, a.completePoints),
-		RunE:              func(cmd *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			if _, err := a.storeShown(cmd.Context(), args[0]); err != nil {
 				return err
 			}
