@@ -160,6 +160,13 @@ func (f *finder) database(ctx context.Context, agent *record.Format, kept record
 		f.sessions[s.Tape] = s.place
 		f.add(s, s.place)
 	}
+	switch {
+	case errors.Is(err, importer.ErrOtherProgram):
+		return nil
+	case errors.Is(err, importer.ErrUnknownFormat):
+		f.unknown.add(kept.Path)
+		return nil
+	}
 	return err
 }
 

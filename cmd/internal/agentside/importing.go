@@ -106,6 +106,8 @@ func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.Fi
 		m.bar.Clear()
 		m.count(res)
 		switch {
+		case err == nil && res.Empty && len(res.Problems) > 0 && !m.Found:
+			return m.reportEmpty(res)
 		case err != nil && m.wasFound(res.File) && errors.Is(err, importer.ErrUnknownFormat):
 			m.unknown.add(res.File)
 			fallthrough
@@ -232,10 +234,14 @@ func (m *Import) report(res importer.Result) error {
 // wasFound reports whether nobody has named a file.
 func (m *Import) wasFound(file string) bool { return m.Found || m.found[file] }
 
-// reportEmpty reports a file that somebody named, in which nobody says anything.
+// reportEmpty reports a file that somebody named, in which nobody says anything, perhaps because it is damaged.
 func (m *Import) reportEmpty(res importer.Result) error {
+	said := "nobody says anything in it"
+	if len(res.Problems) > 0 {
+		said = "nobody says anything in what can be read of it: " + res.Problems[0].Msg
+	}
 	return m.Result(append(stdio.Object{{"file", res.File}, {"tape", nil}}.With("workspace", m.workspace), stdio.Object{{"format", res.Format}, {"imported", 0},
-		{"skipped", 0}, {"damaged", res.Damaged}, {"anchors", 0}, {"empty", true}}...), "%s: no session, nobody says anything in it", ShortPath(m.Streams, res.File, 60))
+		{"skipped", 0}, {"damaged", res.Damaged}, {"anchors", 0}, {"empty", true}}...), "%s: no session, %s", ShortPath(m.Streams, res.File, 60), said)
 }
 
 // sayUnknown names the kinds of files that are in no known format.

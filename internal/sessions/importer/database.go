@@ -143,6 +143,9 @@ func (l Formats) DatabaseOf(file string) (f *record.Format, path string) {
 	return nil, ""
 }
 
+// ErrOtherProgram says that a database only has the name of an agent's: it has none of that one's tables.
+var ErrOtherProgram = fmt.Errorf("%w: another program's database", ErrUnknownFormat)
+
 // ofTables returns the format of a database by its tables: f, or another one whose databases have such a name, too.
 func ofTables(ctx context.Context, f *record.Format, db *dbcopy.DB) (*record.Format, error) {
 	has := map[string]bool{}
@@ -153,13 +156,21 @@ func ofTables(ctx context.Context, f *record.Format, db *dbcopy.DB) (*record.For
 	if err != nil {
 		return nil, err
 	}
+	lacks := func(name string) bool { return !has[name] }
+	err = ErrOtherProgram
 	for _, other := range All() {
 		kept := other.Files.Database
-		if kept != nil && kept.File == f.Files.Database.File && !slices.ContainsFunc(kept.Tables, func(name string) bool { return !has[name] }) {
+		if kept == nil || kept.File != f.Files.Database.File {
+			continue
+		}
+		if !slices.ContainsFunc(kept.Tables, lacks) {
 			return other, nil
 		}
+		if slices.ContainsFunc(kept.Tables, func(name string) bool { return has[name] }) {
+			err = ErrUnknownFormat
+		}
 	}
-	return nil, ErrUnknownFormat
+	return nil, err
 }
 
 // inDatabase splits the path of a session in a database into the database and the session's id. For any other path, f

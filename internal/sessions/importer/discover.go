@@ -32,7 +32,9 @@ func Discover(ctx context.Context, f *record.Format, project string, getenv func
 			continue
 		}
 		list, err := Sessions(ctx, f, kept.Path)
-		unread = errors.Join(unread, err)
+		if !errors.Is(err, ErrOtherProgram) {
+			unread = errors.Join(unread, err)
+		}
 		for _, s := range list {
 			if p.contains(cmp.Or(s.Dir, kept.Dir)) {
 				out = append(out, s.Path)

@@ -42,6 +42,29 @@ func TestDetect(t *testing.T) {
 	}
 }
 
+// TestNoMarks: what looks like a format only in part is in none (kenn-io/agentsview's fixtures of omnigent, amp and Grok).
+func TestNoMarks(t *testing.T) {
+	for name, text := range map[string]string{
+		"a message of omnigent":     `{"role":"assistant","agent":"polly","content":[{"type":"output_text","text":"on it"}]}`,
+		"messages without content":  `{"id":"thread-1","messages":[{"role":"user","text":"Hello"}]}`,
+		"Grok's model history":      `{"type":"system","content":"You are Grok"}` + "\n" + `{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Inspect"}]}`,
+		"the same, pretty-printed":  "{\n \"id\": \"thread-1\",\n \"messages\": [\n {\"role\": \"user\", \"text\": \"Hello\"}\n ]\n}",
+		"reasoning of another kind": `{"type":"reasoning","text":"hm"}`,
+	} {
+		if f := All().Detect("x.json", []byte(text)); f != nil {
+			t.Errorf("%s: taken for %s", name, f.Name)
+		}
+	}
+	if !All().isCompanion([]byte(`{"type":"system","content":"You are Grok"}`)) {
+		t.Error("Grok's chat_history.jsonl is no companion of its sessions")
+	}
+	for path, want := range map[string]bool{"/w/conversations/1/events/event-00001-0a1b2c3d.json": false, "/w/events/event-party.json": true, "/w/events/event-1-party.json": true} {
+		if got := All().IsTranscript(path); got != want {
+			t.Errorf("%s may be a transcript: %v, want %v", path, got, want)
+		}
+	}
+}
+
 // Settings and other files beside the sessions of an agent are not taken for transcripts.
 func TestDetectSettings(t *testing.T) {
 	for _, name := range []string{"/home/ada/.copilot/session-state/1/rewind-file-snapshots/tracking.json", "/home/ada/.qwen/projects/p/chats/1.runtime.json", "/home/ada/.cline/data/settings/cli-notices.json", "/home/ada/.pi/agent/models.json"} {

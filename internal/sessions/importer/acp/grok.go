@@ -28,6 +28,10 @@ var Grok = record.Format{
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(jsonl.GetString(m["params"], "update", "sessionUpdate") != "" && !m.Has("jsonrpc"))
 	},
+	// What the model gets, chat_history.jsonl: the updates have all of it.
+	Companion: func(m record.Members) bool {
+		return m.Has("type", "content") && (m.Has("prompt_index") || m.Has("synthetic_reason") || len(m) == 2 && m.Text("type") == "system" && m.Text("content") != "")
+	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.grok/sessions/") },
 	Files: record.Files{
 		Ext: updates,

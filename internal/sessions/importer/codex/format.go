@@ -81,8 +81,8 @@ func like(m record.Members) record.Likeness {
 	switch typ := m.Text("type"); {
 	case m.Has("payload", "type", "timestamp"), m.Has("instructions", "timestamp"), m.Has("record_type"):
 		return record.Surely
-	case m.Has("role") && typ == "message", strings.HasPrefix(typ, "function_call"), typ == "reasoning":
-		return record.Likely // of the versions without envelopes
+	case m.Has("role") && typ == "message", strings.HasPrefix(typ, "function_call"):
+		return record.Likely // of the versions without envelopes; others have lines of type reasoning, too
 	}
 	return record.Unlike
 }

@@ -43,10 +43,16 @@ var Format = record.Format{
 			return []string{cmp.Or(user.Getenv("OPENHANDS_CONVERSATIONS_DIR"), filepath.Join(dir, "conversations"))}
 		},
 		IsNote: func(path, name string) bool {
-			return strings.HasPrefix(name, "event-") && strings.HasSuffix(filepath.ToSlash(filepath.Dir(path)), "/"+events) || name == "TASKS.json" && strings.Contains(path, "/conversations/")
+			return isEventFile(name) && strings.HasSuffix(filepath.ToSlash(filepath.Dir(path)), "/"+events) || name == "TASKS.json" && strings.Contains(path, "/conversations/")
 		},
 		Beside: func(path string) []string { return []string{filepath.Join(filepath.Dir(path), events)} },
 	},
+}
+
+// isEventFile reports whether a name is that of an event's file: event-00012-1f2e….json.
+func isEventFile(name string) bool {
+	id, is := strings.CutSuffix(strings.TrimPrefix(name, "event-"+number(name)+"-"), ".json")
+	return is && len(number(name)) >= 5 && len(id) >= 8 && strings.Trim(strings.ToLower(id), "0123456789abcdef-") == ""
 }
 
 func isBase(m record.Members) bool {
