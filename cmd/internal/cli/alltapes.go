@@ -8,8 +8,8 @@ import (
 	"slices"
 
 	"tape/internal/sessions/catalog"
-	"tape/internal/show/console"
 	"tape/internal/show/display"
+	"tape/internal/show/plain"
 	"tape/internal/store/about"
 	"tape/internal/store/query"
 	"tape/repo"
@@ -67,14 +67,14 @@ func (o *logOptions) runAll(ctx context.Context, q repo.Query) error {
 }
 
 // headings returns a function that returns the heading of an entry. The keys of sessions are those of [sessionOf].
-func (a *App) headings(ctx context.Context, sessions map[string]about.Tape) (func(repo.Entry) console.Session, error) {
+func (a *App) headings(ctx context.Context, sessions map[string]about.Tape) (func(repo.Entry) plain.Session, error) {
 	names, err := a.shortNames(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return func(e repo.Entry) console.Session {
+	return func(e repo.Entry) plain.Session {
 		t := sessions[sessionOf(e)]
-		return console.Session{Title: display.Line(cmp.Or(t.Label(), e.Tape)), Name: cmp.Or(names[e.Tape], e.Tape), Dir: t.Project}
+		return plain.Session{Title: display.Line(cmp.Or(t.Label(), e.Tape)), Name: cmp.Or(names[e.Tape], e.Tape), Dir: t.Project}
 	}, nil
 }
 

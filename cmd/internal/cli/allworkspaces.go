@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/everywhere"
 	"tape/cmd/internal/rows"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
@@ -41,7 +40,7 @@ func inStores[T any](ctx context.Context, a *App, f func(context.Context, *repo.
 	if a.workspace != "" {
 		return nil, usagef("--workspace and --all-workspaces exclude each other")
 	}
-	return everywhere.Each(ctx, a.storeOptions(), a.Warn, f)
+	return inEachWorkspace(ctx, a.storeOptions(), a.Warn, f)
 }
 
 // nameTape selects the tape that an argument names, as --tape does. "" changes nothing. It refuses a second name.

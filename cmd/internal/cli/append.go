@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/appending"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -79,12 +78,12 @@ Settings are read once, at the beginning.`,
 		Args:    takes(0, "-"),
 		PreRunE: o.check,
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
-			stream := appending.Options{Anchor: o.anchor, Partial: o.partial, Describe: describeError, Class: func(err error) error { return codeOf(err).class }}
+			stream := streamOptions{Anchor: o.anchor, Partial: o.partial, Describe: describeError, Class: func(err error) error { return codeOf(err).class }}
 			switch {
 			case o.each:
-				return appending.Each(ctx, &o.app.Streams, t, stream)
+				return appendEach(ctx, &o.app.Streams, t, stream)
 			case o.stdin:
-				return appending.Stream(ctx, &o.app.Streams, t, stream)
+				return appendStream(ctx, &o.app.Streams, t, stream)
 			}
 			return o.run(ctx, t)
 		}),
@@ -207,11 +206,11 @@ func (o *appendOptions) run(ctx context.Context, t *repo.Tape) (err error) {
 	}
 	d := o.draft(payload)
 	if o.artifact != "" {
-		a, err := appending.Artifact(ctx, t, o.artifact, o.mimeType)
+		a, err := storeArtifact(ctx, t, o.artifact, o.mimeType)
 		if err != nil {
 			return err
 		}
-		d = appending.Refer(d, a)
+		d = referTo(d, a)
 	}
 	done, err := t.Append(ctx, &repo.AppendOptions{Anchor: o.anchor, Author: true}, d)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/appending"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -153,7 +152,7 @@ func (o *catOptions) run(ctx context.Context, t *repo.Tape, args []string) error
 	if err != nil {
 		return err
 	}
-	if appending.TypeOf(data) != appending.PlainText {
+	if mediaTypeOf(data) != plainTextType {
 		return layout.Invalid("write it to a file: tape artifact cat ID >FILE", "the artifact is not text, and standard output is a terminal")
 	}
 	o.app.Page()

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/completion"
 	"tape/internal/sessions/catalog"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -41,7 +40,7 @@ func completeWords(words ...string) completer {
 func completeNames(names func(ctx context.Context) ([]string, error)) completer {
 	return func(cmd *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		list, _ := names(cmd.Context())
-		return slices.DeleteFunc(list, func(name string) bool { return !completion.Offers(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
+		return slices.DeleteFunc(list, func(name string) bool { return !offers(name, prefix) }), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

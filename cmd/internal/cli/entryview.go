@@ -12,8 +12,8 @@ import (
 
 	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
-	"tape/internal/show/console"
 	"tape/internal/show/display"
+	"tape/internal/show/plain"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -26,7 +26,7 @@ type entryView struct {
 	asOnTerminal          bool // also in a pipe, show the conversation as on a terminal
 	newestFirst           bool
 
-	partial bool                  // the tape may have more, see console.Screen
+	partial bool                  // the tape may have more, see plain.Screen
 	wanted  func(repo.Entry) bool // nil: all entries
 }
 
@@ -52,7 +52,7 @@ func (v *entryView) addFlags(cmd *cobra.Command) {
 }
 
 // conversation returns the screen for a conversation, or nil if each entry is shown by itself.
-func (a *App) conversation(v entryView) *console.Screen {
+func (a *App) conversation(v entryView) *plain.Screen {
 	if a.JSON || v.oneline {
 		return nil
 	}
@@ -62,14 +62,14 @@ func (a *App) conversation(v entryView) *console.Screen {
 		width, _ = strconv.Atoi(a.Getenv("COLUMNS"))
 		width = cmp.Or(max(0, width), 80)
 	}
-	return &console.Screen{Width: width, Whole: v.full || whole, Events: v.events || whole,
+	return &plain.Screen{Width: width, Whole: v.full || whole, Events: v.events || whole,
 		Reverse: v.newestFirst, Partial: v.partial, Wanted: v.wanted, Zone: a.Now().Location(), Style: rows.Style(&a.Streams)}
 }
 
 // showEntries shows entries of a tape as v says, by default as a conversation. If t is nil, the entries are
 // of several tapes, and heading returns the session of each. In a pipe nothing is shortened. Texts in
 // artifacts are only named, unless v.full is set.
-func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, heading func(repo.Entry) console.Session) error {
+func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[repo.Entry, error], v entryView, heading func(repo.Entry) plain.Session) error {
 	if t != nil && a.everywhere {
 		entries = inWorkspace(t.Store().Dir(), entries)
 	}
@@ -101,7 +101,7 @@ func (a *App) showEntries(ctx context.Context, t *repo.Tape, entries iter.Seq2[r
 	if v.full {
 		entries = a.withTexts(ctx, t, entries)
 	}
-	left, err := console.Show(ctx, stdio.Results{Writer: a.Out}, screen, entries)
+	left, err := plain.Show(ctx, stdio.Results{Writer: a.Out}, screen, entries)
 	if err == nil && left > 0 {
 		a.PrintUnlessQuiet("\n%s", a.Style(stdio.Dim, display.Count(left, "event is", "events are")+" left out; --events shows them"))
 	}
@@ -204,7 +204,7 @@ func reversed(entries iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error]
 	}
 }
 
-func (a *App) showLines(entries iter.Seq2[repo.Entry, error], heading func(repo.Entry) console.Session) error {
+func (a *App) showLines(entries iter.Seq2[repo.Entry, error], heading func(repo.Entry) plain.Session) error {
 	show := func(e repo.Entry) error { return a.WriteLine(e.JSON()) }
 	if !a.JSON {
 		a.Page()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/completion"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -97,7 +96,7 @@ func (a *App) completeForks(cmd *cobra.Command, _ []string, prefix string) ([]st
 		forks, err := store.Forks(ctx)
 		at := a.selectedName(ctx, store) + "/"
 		return namesOf(forks, func(f *repo.Tape) string {
-			if name := strings.TrimPrefix(f.Name(), at); completion.Offers(name, prefix) {
+			if name := strings.TrimPrefix(f.Name(), at); offers(name, prefix) {
 				return name
 			}
 			return f.Name()

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/completion"
 	"tape/cmd/internal/stdio"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -62,7 +61,7 @@ func (o *forkOptions) run(ctx context.Context, t *repo.Tape, args []string) erro
 	word := shellWord(f.Name())
 	if o.move {
 		o.app.PrintUnlessQuiet("it is the current tape now; tape switch %s goes back", shellWord(t.Name()))
-	} else if completion.Offers(f.Name(), "") {
+	} else if offers(f.Name(), "") {
 		o.app.PrintUnlessQuiet("use it with: tape --tape %s COMMAND, or: export TAPE_NAME=%s", word, word)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/show/brief"
+	"tape/internal/show/plain"
 	"tape/repo"
 )
 
@@ -93,6 +93,6 @@ func (a *App) brief(ctx context.Context, t *repo.Tape) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		return brief.Write(ctx, t, facts, files, "tape log --all --tape "+shellWord(t.Name()))
+		return plain.ForAgent(ctx, t, facts, files, "tape log --all --tape "+shellWord(t.Name()))
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"tape/cmd/internal/completion"
 	"tape/internal/sessions/filter"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -123,7 +122,7 @@ func newRoot(a *App, args []string) *cobra.Command {
 	root.AddCommand(helpTopics()...)
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultCompletionCmd(args...)
-	completion.Change(root, func(shell string) error { return usagef("there is no completion for %s", quoted(shell)) })
+	changeCompletion(root, func(shell string) error { return usagef("there is no completion for %s", quoted(shell)) })
 	completeFlag(root, "tape", a.completeTapes())
 	return root
 }

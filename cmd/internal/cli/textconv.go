@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/gitside"
-	"tape/internal/show/textconv"
+	"tape/internal/show/plain"
 )
 
 func newTextconvCmd(a *App) *cobra.Command {
@@ -33,6 +33,6 @@ func (a *App) runTextconv(ctx context.Context, name string) error {
 		return err
 	}
 	// Write everything at once: if tape fails, the configured driver prints the raw file, and no part of ours may come before it.
-	_, _ = a.Out.Write(textconv.File(raw))
+	_, _ = a.Out.Write(plain.Textconv(raw))
 	return a.Written()
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/cli"
-	"tape/cmd/internal/completion"
 	"tape/cmd/internal/stdio"
 )
 
@@ -57,7 +56,7 @@ func generate(dir string) error {
 
 func completions(root *cobra.Command, files map[string][]byte) error {
 	for name, gen := range map[string]func(*bytes.Buffer) error{
-		"tape.bash": func(b *bytes.Buffer) error { return completion.WriteBash(root, b, true) },
+		"tape.bash": func(b *bytes.Buffer) error { return cli.WriteBashCompletion(root, b, true) },
 		"_tape":     func(b *bytes.Buffer) error { return root.GenZshCompletion(b) },
 		"tape.fish": func(b *bytes.Buffer) error { return root.GenFishCompletion(b, true) },
 		"tape.ps1":  func(b *bytes.Buffer) error { return root.GenPowerShellCompletionWithDesc(b) },

@@ -18,8 +18,8 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
-	"tape/internal/show/console"
 	"tape/internal/show/display"
+	"tape/internal/show/plain"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
@@ -342,7 +342,7 @@ func (c *teamClient) Log(ctx context.Context, out *stdio.Streams, e hostcmd.Team
 	out.Page()
 	screen := out.Screen()
 	whole := !screen.Out || e.Full || e.ID > 0
-	_, err := console.Show(ctx, stdio.Results{Writer: out.Out}, &console.Screen{Width: screen.Width, Whole: whole, Events: e.Events || whole, Partial: true,
+	_, err := plain.Show(ctx, stdio.Results{Writer: out.Out}, &plain.Screen{Width: screen.Width, Whole: whole, Events: e.Events || whole, Partial: true,
 		Reverse: e.Query.Reverse, Zone: out.Now().Location(), Style: rows.Style(out),
 		More: func(entry repo.Entry) string {
 			return "tape show --team " + display.ShellWord(e.Tape) + "@" + strconv.FormatInt(entry.ID, 10)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"tape/cmd/internal/stdio"
-	"tape/internal/show/console"
 	"tape/internal/show/display"
 	"tape/internal/show/plain"
 	"tape/repo"
@@ -30,10 +29,10 @@ const (
 )
 
 // Style returns a function that colours the pieces of a conversation.
-func Style(s *stdio.Streams) func(console.Style, string) string {
-	return func(style console.Style, text string) string {
-		return s.Style([...]string{console.StyleQuiet: stdio.Dim, console.StyleHeading: stdio.Bold + ";" + stdio.Yellow, console.StyleUser: stdio.Bold + ";" + stdio.Green,
-			console.StyleAssistant: stdio.Bold + ";" + stdio.Cyan, console.StyleOther: stdio.Bold + ";" + stdio.Purple, console.StyleTool: stdio.Blue, console.StyleBad: stdio.Red, console.StylePlain: ""}[style], text)
+func Style(s *stdio.Streams) func(plain.Style, string) string {
+	return func(style plain.Style, text string) string {
+		return s.Style([...]string{plain.StyleQuiet: stdio.Dim, plain.StyleHeading: stdio.Bold + ";" + stdio.Yellow, plain.StyleUser: stdio.Bold + ";" + stdio.Green,
+			plain.StyleAssistant: stdio.Bold + ";" + stdio.Cyan, plain.StyleOther: stdio.Bold + ";" + stdio.Purple, plain.StyleTool: stdio.Blue, plain.StyleBad: stdio.Red, plain.StylePlain: ""}[style], text)
 	}
 }
 

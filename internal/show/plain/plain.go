@@ -1,4 +1,5 @@
-// Package plain renders a single entry as plain text: for a line of a list, a diff, or a model.
+// Package plain has sessions as text without markup: a conversation on a terminal, a single entry for a line of a list
+// or a model, a stored file for git diff, and the page with which another agent goes on.
 package plain
 
 import (

@@ -1,4 +1,4 @@
-package brief_test
+package plain_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"tape/index"
-	"tape/internal/show/brief"
+	"tape/internal/show/plain"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -45,7 +45,7 @@ func page(t *testing.T, entries ...repo.Draft) string {
 	if _, err := tape.Append(t.Context(), nil, entries...); err != nil {
 		t.Fatal(err)
 	}
-	text, err := brief.Write(t.Context(), tape, about.Tape{Title: "the title", Project: "/w"},
+	text, err := plain.ForAgent(t.Context(), tape, about.Tape{Title: "the title", Project: "/w"},
 		[]index.FileUse{{Path: "/w/a.go", Writes: 2, Added: 3, Removed: 1}, {Path: "/w/b.go", Reads: 1}}, "the command")
 	if err != nil {
 		t.Fatal(err)

@@ -1,5 +1,4 @@
-// Package appending appends what commands read: a stream of entries, and the content of artifacts.
-package appending
+package cli
 
 import (
 	"bytes"
@@ -17,8 +16,8 @@ import (
 	"tape/repo"
 )
 
-// Options apply to a stream of entries.
-type Options struct {
+// streamOptions apply to a stream of entries.
+type streamOptions struct {
 	Anchor  string // append only if its phase is open; "": any
 	Partial bool   // keep the valid lines, and report the others
 	// Describe returns an error as JSON, and Class its error class, which decides the exit code.
@@ -32,7 +31,7 @@ const maxRejected = 1000
 // stream appends the lines of standard input in one transaction.
 type stream struct {
 	*stdio.Streams
-	Options
+	streamOptions
 	t        *repo.Tape
 	lines    *jsonl.Scanner
 	first    []byte // the first line, read before the tape was locked
@@ -43,9 +42,9 @@ type stream struct {
 	refused  error // without Partial: the error of the bad line that ended the stream
 }
 
-// Stream appends the entries on standard input in one transaction. Without Partial, a bad line ends it, and
+// appendStream appends the entries on standard input in one transaction. Without Partial, a bad line ends it, and
 // nothing is appended. The error is ErrInvalid if a line was bad.
-func Stream(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options) error {
+func appendStream(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o streamOptions) error {
 	s, end := newStream(ctx, streams, t, o)
 	defer end()
 	// Wait for the first line before the tape is locked.
@@ -65,9 +64,9 @@ func Stream(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options
 	return s.report(done)
 }
 
-func newStream(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options) (*stream, func()) {
+func newStream(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o streamOptions) (*stream, func()) {
 	in, end := stdio.NewInput(ctx, streams.Stdin)
-	return &stream{Streams: streams, Options: o, t: t, lines: jsonl.NewScanner(in, maxLine(t))}, end
+	return &stream{Streams: streams, streamOptions: o, t: t, lines: jsonl.NewScanner(in, maxLine(t))}, end
 }
 
 func maxLine(t *repo.Tape) int { return (*workspace.Store)(t.Store()).Config().MaxLine }

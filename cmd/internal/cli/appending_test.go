@@ -1,4 +1,4 @@
-package appending_test
+package cli
 
 import (
 	"bufio"
@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"tape/cmd/internal/appending"
 	"tape/cmd/internal/stdio"
 	"tape/internal/store/layout"
 	storetest "tape/internal/testkit/store"
@@ -36,8 +35,8 @@ func said(t *testing.T, tp *repo.Tape) string {
 	return strings.TrimSpace(strings.TrimPrefix(strings.Join(storetest.Said(t, tp), " "), "[session/start]"))
 }
 
-func options(partial bool) appending.Options {
-	return appending.Options{Partial: partial, Class: func(err error) error { return repo.ErrInvalid },
+func options(partial bool) streamOptions {
+	return streamOptions{Partial: partial, Class: func(err error) error { return repo.ErrInvalid },
 		Describe: func(err error) stdio.Object { return stdio.Object{{"message", err.Error()}} }}
 }
 
@@ -58,7 +57,7 @@ func TestStream(t *testing.T) {
 		s := storetest.New(t, nil)
 		tp := storetest.Tape(t, s, "main")
 		st, out := streams(c.in)
-		if err := appending.Stream(t.Context(), st, tp, options(c.partial)); !errors.Is(err, c.class) {
+		if err := appendStream(t.Context(), st, tp, options(c.partial)); !errors.Is(err, c.class) {
 			t.Errorf("%q: error %v, want %v", c.in, err, c.class)
 		}
 		storetest.Must(t, st.Flush())
@@ -76,7 +75,7 @@ func TestEach(t *testing.T) {
 	s := storetest.New(t, nil)
 	tp := storetest.Tape(t, s, "main")
 	st, out := streams(one + bad + two)
-	if err := appending.Each(t.Context(), st, tp, options(false)); !errors.Is(err, repo.ErrInvalid) {
+	if err := appendEach(t.Context(), st, tp, options(false)); !errors.Is(err, repo.ErrInvalid) {
 		t.Errorf("with a bad line the error is %v, not ErrInvalid", err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -91,10 +90,10 @@ func TestEach(t *testing.T) {
 // A file's type is guessed from its content, and a payload gets a reference to the artifact.
 func TestArtifact(t *testing.T) {
 	for content, want := range map[string]string{
-		"plain\n": appending.PlainText, "\x89PNG\r\n\x1a\n…": "image/png", "\xff\xd8\xff\xe0": "image/jpeg", "GIF89a…": "image/gif", "%PDF-1.7": "application/pdf",
+		"plain\n": plainTextType, "\x89PNG\r\n\x1a\n…": "image/png", "\xff\xd8\xff\xe0": "image/jpeg", "GIF89a…": "image/gif", "%PDF-1.7": "application/pdf",
 		"a\x00b": layout.AnyType, "text until \xff": layout.AnyType,
 	} {
-		if got := appending.TypeOf([]byte(content)); got != want {
+		if got := mediaTypeOf([]byte(content)); got != want {
 			t.Errorf("%q is %s, not %s", content, got, want)
 		}
 	}
@@ -102,20 +101,20 @@ func TestArtifact(t *testing.T) {
 	tp := storetest.Tape(t, s, "main")
 	file := filepath.Join(t.TempDir(), "notes.txt")
 	storetest.Must(t, os.WriteFile(file, []byte("plain\n"), 0o600))
-	a, err := appending.Artifact(t.Context(), tp, file, "")
+	a, err := storeArtifact(t.Context(), tp, file, "")
 	storetest.Must(t, err)
-	if a.Name != "notes.txt" || a.MIMEType != appending.PlainText {
-		t.Errorf("the artifact is %+v, want the name notes.txt and the type %s", a, appending.PlainText)
+	if a.Name != "notes.txt" || a.MIMEType != plainTextType {
+		t.Errorf("the artifact is %+v, want the name notes.txt and the type %s", a, plainTextType)
 	}
-	storetest.Append(t, tp, appending.Refer(repo.Message("user", "see"), a))
+	storetest.Append(t, tp, referTo(repo.Message("user", "see"), a))
 	storetest.WantArtifact(t, tp, a, "plain\n")
 	for payload, want := range map[string]string{`{}`: `{"artifact":`, `{"a":1} `: `{"a":1,"artifact":`, `[]`: `[]`} {
-		if got := string(appending.Refer(repo.Draft{Payload: []byte(payload)}, a).Payload); !strings.HasPrefix(got, want) {
+		if got := string(referTo(repo.Draft{Payload: []byte(payload)}, a).Payload); !strings.HasPrefix(got, want) {
 			t.Errorf("%s becomes %s, want %s…", payload, got, want)
 		}
 	}
 	for _, no := range []string{filepath.Dir(file), file + ".gone"} {
-		if _, err := appending.Artifact(t.Context(), tp, no, ""); !errors.Is(err, repo.ErrInvalid) {
+		if _, err := storeArtifact(t.Context(), tp, no, ""); !errors.Is(err, repo.ErrInvalid) {
 			t.Errorf("%s: error %v, want ErrInvalid", no, err)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package everywhere reads all of the user's workspaces together.
-package everywhere
+package cli
 
 import (
 	"context"
@@ -14,11 +13,11 @@ import (
 	"tape/repo"
 )
 
-// Each calls f with each of the user's own workspaces, with several at once, and returns the results in the
+// inEachWorkspace calls f with each of the user's own workspaces, with several at once, and returns the results in the
 // order of the workspaces' folders. A workspace that is not the user's own, is gone, or cannot be read is
 // left out, and warn says so. One in which f finds nothing (ErrNotFound) is left out silently. The error is
 // that of the first workspace if all fail, or ErrInvalid if one returns that: then the user's input is wrong.
-func Each[T any](ctx context.Context, o *repo.Options, warn func(text string), f func(context.Context, *repo.Store) (T, error)) ([]T, error) {
+func inEachWorkspace[T any](ctx context.Context, o *repo.Options, warn func(text string), f func(context.Context, *repo.Store) (T, error)) ([]T, error) {
 	dirs, others, err := workspace.OwnWorkspaces()
 	if err != nil {
 		return nil, err

@@ -1,5 +1,4 @@
-// Package textconv renders the files of a tape's phases for git diff.
-package textconv
+package plain
 
 import (
 	"bytes"
@@ -11,7 +10,6 @@ import (
 
 	"tape/internal/show/conversation"
 	"tape/internal/show/display"
-	"tape/internal/show/plain"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 )
@@ -43,10 +41,10 @@ func quietEvent(e layout.Entry) bool {
 	return e.Kind == layout.KindEvent && conversation.Event{Entry: e}.Thinking() == ""
 }
 
-// File renders each line of a file without regard to the others, so that lines added to the file only add to
+// Textconv renders each line of a file without regard to the others, so that lines added to the file only add to
 // the rendering. A blank line goes before each entry except the first and quiet events. If the last line lacks its
 // newline, so does the rendering, and git says so.
-func File(raw []byte) []byte {
+func Textconv(raw []byte) []byte {
 	out := bytes.NewBuffer(make([]byte, 0, len(raw)+len(raw)/8))
 	for line := range bytes.Lines(raw) {
 		text, ended := bytes.CutSuffix(line, []byte("\n"))
@@ -70,15 +68,15 @@ func diffLine(out *bytes.Buffer, line []byte) {
 		out.WriteString(display.Safe(string(line), "\t"))
 		return
 	}
-	heading := fmt.Sprintf("@%d %s  %s  %s", e.ID, display.Truncate(display.Line(plain.Kind(e)), diffKind), diffDate(e.Date), checksum(line))
+	heading := fmt.Sprintf("@%d %s  %s  %s", e.ID, display.Truncate(display.Line(Kind(e)), diffKind), diffDate(e.Date), checksum(line))
 	out.WriteString(heading)
 	if quiet {
-		text := strings.ReplaceAll(strings.Join(plain.Short(e), " "), "\t", " ")
+		text := strings.ReplaceAll(strings.Join(Short(e), " "), "\t", " ")
 		out.WriteString("  " + display.Truncate(text, diffCells-display.Width(heading)-2))
 		return
 	}
 	limit := diffLimit(e.Kind)
-	for _, text := range plain.Short(e) {
+	for _, text := range Short(e) {
 		text = strings.ReplaceAll(strings.TrimRight(text, " \t"), "\t", "    ")
 		if limit > 0 {
 			text = display.Shorten(text, limit)

@@ -1,5 +1,4 @@
-// Package console shows a conversation on a terminal, or as plain text.
-package console
+package plain
 
 import (
 	"bufio"

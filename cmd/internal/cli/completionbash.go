@@ -1,5 +1,4 @@
-// Package completion writes scripts that complete commands in a shell.
-package completion
+package cli
 
 import (
 	"bytes"
@@ -37,8 +36,8 @@ __tape_filedir()
 }
 `
 
-// WriteBash writes the script that completes commands in bash.
-func WriteBash(root *cobra.Command, w io.Writer, descriptions bool) error {
+// WriteBashCompletion writes the script that completes commands in bash.
+func WriteBashCompletion(root *cobra.Command, w io.Writer, descriptions bool) error {
 	var script bytes.Buffer
 	if err := root.GenBashCompletionV2(&script, descriptions); err != nil {
 		return err

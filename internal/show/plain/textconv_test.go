@@ -1,4 +1,4 @@
-package textconv
+package plain
 
 import (
 	"bytes"
@@ -68,12 +68,12 @@ func TestTextconvAppends(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 500 {
 		before, added := randomLines(r), randomLines(r)
-		want := File(before)
+		want := Textconv(before)
 		if first, _, _ := bytes.Cut(added, []byte("\n")); len(before) > 0 && len(added) > 0 && !isQuiet(first) {
 			want = append(want, '\n')
 		}
-		want = append(want, File(added)...)
-		got := File(append(bytes.Clone(before), added...))
+		want = append(want, Textconv(added)...)
+		got := Textconv(append(bytes.Clone(before), added...))
 		if !bytes.Equal(got, want) {
 			t.Fatalf("%q and then %q becomes\n%s\nwant\n%s", before, added, got, want)
 		}
@@ -93,7 +93,7 @@ func isQuiet(line []byte) bool {
 // wrapped at the width.
 func checkRendered(t *testing.T, raw []byte) {
 	t.Helper()
-	shown := string(File(raw))
+	shown := string(Textconv(raw))
 	if !utf8.ValidString(shown) || display.Safe(shown, "\n\t") != shown {
 		t.Fatalf("%q becomes unsafe text: %q", raw, shown)
 	}
@@ -149,21 +149,21 @@ func TestTextconvLong(t *testing.T) {
 	for name, long := range map[string]string{
 		"lines": strings.Repeat("a line\n", 5000), "line": strings.Repeat("x", 100_000), "wide": strings.Repeat("世", 100_000),
 	} {
-		shown := File(result(long + "a"))
+		shown := Textconv(result(long + "a"))
 		if n := bytes.Count(shown, []byte("\n")); n > 12 || !bytes.Contains(shown, []byte("…")) {
 			t.Errorf("%s: %d lines, want at most 12 and a mark where text is cut:\n%.2000s", name, n, shown)
 		}
-		if bytes.Equal(shown, File(result(long+"b"))) {
+		if bytes.Equal(shown, Textconv(result(long+"b"))) {
 			t.Errorf("%s: a change in the part that was cut off does not show", name)
 		}
 	}
 	call := fmt.Sprintf(`{"function":{"name":"bash","arguments":"%s"}}`, strings.Repeat("long ", 100))
-	calls := File(fmt.Appendf(nil, `{"id":2,"kind":"tool_call","payload":{"calls":[%s,%s]}}`+"\n", call, call))
+	calls := Textconv(fmt.Appendf(nil, `{"id":2,"kind":"tool_call","payload":{"calls":[%s,%s]}}`+"\n", call, call))
 	if bytes.Count(calls, []byte("\n")) != 3 || bytes.Count(calls, []byte("    bash(long")) != 2 {
 		t.Errorf("two calls are not two lines:\n%s", calls)
 	}
 	text := strings.TrimSpace(strings.Repeat("every word of a message ", 1000))
-	shown := string(File(fmt.Appendf(nil, `{"id":1,"kind":"message","payload":{"role":"user","content":%q}}`, text)))
+	shown := string(Textconv(fmt.Appendf(nil, `{"id":1,"kind":"message","payload":{"role":"user","content":%q}}`, text)))
 	_, shown, _ = strings.Cut(shown, "\n")
 	if got := strings.Join(strings.Fields(shown), " "); got != text {
 		t.Errorf("a message is not shown in full:\n%s", shown)
@@ -178,6 +178,6 @@ func BenchmarkTextconv(b *testing.B) {
 	}
 	b.SetBytes(int64(len(raw)))
 	for b.Loop() {
-		File(raw)
+		Textconv(raw)
 	}
 }

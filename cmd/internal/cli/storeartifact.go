@@ -1,4 +1,4 @@
-package appending
+package cli
 
 import (
 	"bytes"
@@ -13,11 +13,11 @@ import (
 	"tape/repo"
 )
 
-// PlainText is the MIME type of texts.
-const PlainText = "text/plain; charset=utf-8"
+// plainTextType is the MIME type of texts.
+const plainTextType = "text/plain; charset=utf-8"
 
-// TypeOf guesses the MIME type of a content. It returns layout.AnyType if it recognizes none.
-func TypeOf(data []byte) string {
+// mediaTypeOf guesses the MIME type of a content. It returns layout.AnyType if it recognizes none.
+func mediaTypeOf(data []byte) string {
 	has := func(prefix string) bool { return bytes.HasPrefix(data, []byte(prefix)) }
 	switch {
 	case has("\x89PNG\r\n\x1a\n"):
@@ -29,14 +29,14 @@ func TypeOf(data []byte) string {
 	case has("%PDF-"):
 		return "application/pdf"
 	case utf8.Valid(data) && bytes.IndexByte(data, 0) < 0:
-		return PlainText
+		return plainTextType
 	}
 	return layout.AnyType
 }
 
-// Artifact adds the content of a file to the tape. If mimeType is "", the type is guessed. The error is ErrInvalid if
+// storeArtifact adds the content of a file to the tape. If mimeType is "", the type is guessed. The error is ErrInvalid if
 // the file cannot be opened or is a folder.
-func Artifact(ctx context.Context, t *repo.Tape, file, mimeType string) (repo.Artifact, error) {
+func storeArtifact(ctx context.Context, t *repo.Tape, file, mimeType string) (repo.Artifact, error) {
 	f, err := os.Open(file)
 	if err != nil {
 		return repo.Artifact{}, layout.Invalid("", "--artifact: %v", err)
@@ -52,7 +52,7 @@ func Artifact(ctx context.Context, t *repo.Tape, file, mimeType string) (repo.Ar
 	}
 	a := repo.Artifact{MIMEType: mimeType, Name: filepath.Base(file)}
 	if a.MIMEType == "" {
-		a.MIMEType = TypeOf(data)
+		a.MIMEType = mediaTypeOf(data)
 	}
 	if !utf8.ValidString(a.Name) {
 		a.Name = ""
@@ -60,8 +60,8 @@ func Artifact(ctx context.Context, t *repo.Tape, file, mimeType string) (repo.Ar
 	return t.AddArtifact(ctx, a, bytes.NewReader(data))
 }
 
-// Refer adds the reference to a draft's payload. Append refuses a payload that is not an object.
-func Refer(d repo.Draft, a repo.Artifact) repo.Draft {
+// referTo adds the reference to a draft's payload. Append refuses a payload that is not an object.
+func referTo(d repo.Draft, a repo.Artifact) repo.Draft {
 	if body, ok := bytes.CutSuffix(bytes.TrimSpace(d.Payload), []byte("}")); ok {
 		if body = bytes.TrimSpace(body); !bytes.HasSuffix(body, []byte("{")) {
 			body = append(body, ',')

@@ -1,5 +1,4 @@
-// Package brief writes what an agent needs to go on with a session that it did not make: a page to paste.
-package brief
+package plain
 
 import (
 	"cmp"
@@ -42,9 +41,9 @@ type request struct {
 	text string
 }
 
-// Write returns the page of a tape as Markdown. facts say what the tape is about, files what was done with files, and
-// more is the command that shows the whole session. Write reads the entries backwards, and no further than it has to.
-func Write(ctx context.Context, t *repo.Tape, facts about.Tape, files []index.FileUse, more string) (string, error) {
+// ForAgent returns the page of a tape as Markdown. facts say what the tape is about, files what was done with files, and
+// more is the command that shows the whole session. ForAgent reads the entries backwards, and no further than it has to.
+func ForAgent(ctx context.Context, t *repo.Tape, facts about.Tape, files []index.FileUse, more string) (string, error) {
 	p, err := read(ctx, t)
 	if err != nil {
 		return "", err

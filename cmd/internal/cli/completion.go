@@ -1,4 +1,4 @@
-package completion
+package cli
 
 import (
 	"strings"
@@ -8,9 +8,9 @@ import (
 	"tape/internal/show/display"
 )
 
-// Change changes cobra's command completion: the script for bash works without the bash-completion package, and
+// changeCompletion changes cobra's command completion: the script for bash works without the bash-completion package, and
 // a shell that is unknown is refused with an error.
-func Change(root *cobra.Command, refuse func(shell string) error) {
+func changeCompletion(root *cobra.Command, refuse func(shell string) error) {
 	withoutPackage(root)
 	cmd, _, err := root.Find([]string{"completion"})
 	if err != nil || cmd == root {
@@ -44,12 +44,12 @@ func withoutPackage(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		return WriteBash(root, cmd.OutOrStdout(), !plain)
+		return WriteBashCompletion(root, cmd.OutOrStdout(), !plain)
 	}
 }
 
-// Offers reports whether a recorded name can be completed: it has the prefix, is not absurdly long,
+// offers reports whether a recorded name can be completed: it has the prefix, is not absurdly long,
 // and is safe to show.
-func Offers(name, prefix string) bool {
+func offers(name, prefix string) bool {
 	return strings.HasPrefix(name, prefix) && len(name) <= 200 && display.Line(name) == name
 }

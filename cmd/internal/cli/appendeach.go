@@ -1,4 +1,4 @@
-package appending
+package cli
 
 import (
 	"cmp"
@@ -30,9 +30,9 @@ type answer struct {
 	err  error
 }
 
-// Each appends the lines of standard input one by one, for as long as it is open, and answers each. If lines
+// appendEach appends the lines of standard input one by one, for as long as it is open, and answers each. If lines
 // were not appended, it returns an error at the end, of the class of the first.
-func Each(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o Options) error {
+func appendEach(ctx context.Context, streams *stdio.Streams, t *repo.Tape, o streamOptions) error {
 	s, end := newStream(ctx, streams, t, o)
 	defer end()
 	e := &each{stream: s, assert: &repo.AppendOptions{Anchor: o.Anchor}}
