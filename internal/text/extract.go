@@ -22,13 +22,14 @@ type extractor struct {
 	numbers bool // take numbers, too
 	skipIDs bool // leave out the values that only connect entries
 	calls   bool // arguments of tools are JSON in a string
+	quiet   bool // leave out what only a program needs
 	depth   int
 }
 
 // AppendEntry appends the searched text of an entry: its strings, decoded and
 // separated by Sep, without the keys. Of messages, calls, system prompts and events,
 // it takes numbers only from the arguments of tools. Data that is not text, such as
-// an image in base64, is left out. payload has to be valid JSON; otherwise some of
+// an image in base64, is left out, and so are lists of ids, and what a compaction repeats, in anchors and events. payload has to be valid JSON; otherwise some of
 // its text may be missing.
 func AppendEntry(dst []byte, kind string, payload []byte) []byte {
 	// Decoded text is hardly ever longer than the JSON.
@@ -38,6 +39,7 @@ func AppendEntry(dst []byte, kind string, payload []byte) []byte {
 	x.skipIDs = x.calls || kind == "system"
 	x.numbers = !x.skipIDs && kind != "event"
 	nameFirst := kind == "anchor" || kind == "event"
+	x.quiet = nameFirst
 	if nameFirst {
 		x.field([]byte(jsonl.GetString(x.src, "name")))
 	}
@@ -109,6 +111,11 @@ func (x *extractor) items(i int, omit string) int {
 func (x *extractor) member(key []byte, i int, omit string) int {
 	if omit != "" && string(key) == omit {
 		return x.skip(i)
+	}
+	if x.quiet && (string(key) == RepeatedHistory || bytes.HasPrefix(x.src[i:], []byte(`["`)) && BeginsWithUUID(x.src[i+2:])) {
+		if end := x.skip(i); string(key) == RepeatedHistory || AreIDs(x.src[i:end]) {
+			return end
+		}
 	}
 	if x.skipIDs {
 		switch string(key) {

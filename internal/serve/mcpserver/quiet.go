@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 
+	"tape/internal/text"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -17,17 +18,15 @@ func quiet(e repo.Entry) repo.Entry {
 	return e
 }
 
-const repeatedHistory = "replacement_history"
-
 func withoutNoise(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 || !bytes.Contains(raw, []byte(repeatedHistory)) && !hasIDs(raw) {
+	if len(raw) == 0 || !bytes.Contains(raw, []byte(text.RepeatedHistory)) && !hasIDs(raw) {
 		return raw
 	}
 	switch raw[0] {
 	case '{':
 		out := []byte("{")
 		for key, v := range jsonl.Fields(raw) {
-			if key == repeatedHistory || areIDs(v) {
+			if key == text.RepeatedHistory || text.AreIDs(v) {
 				continue
 			}
 			if len(out) > 1 {
@@ -49,9 +48,6 @@ func withoutNoise(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// uuidLength is that of a UUID: 8-4-4-4-12 hexadecimal digits.
-const uuidLength = 36
-
 // hasIDs reports whether a list in raw may begin with a UUID.
 func hasIDs(raw []byte) bool {
 	for {
@@ -59,32 +55,8 @@ func hasIDs(raw []byte) bool {
 		if at < 0 {
 			return false
 		}
-		if raw = raw[at+len(`["`):]; len(raw) >= uuidLength && isUUID(raw[:uuidLength]) {
+		if raw = raw[at+len(`["`):]; text.BeginsWithUUID(raw) {
 			return true
 		}
 	}
-}
-
-// areIDs reports whether a value is a list of nothing but UUIDs.
-func areIDs(raw []byte) bool {
-	list := jsonl.Strings(raw)
-	for _, id := range list {
-		if !isUUID([]byte(id)) {
-			return false
-		}
-	}
-	return len(list) > 0
-}
-
-func isUUID(text []byte) bool {
-	if len(text) != uuidLength {
-		return false
-	}
-	for i, c := range text {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (c == '-') || !dash && !bytes.ContainsRune([]byte("0123456789abcdefABCDEF"), rune(c)) {
-			return false
-		}
-	}
-	return true
 }
