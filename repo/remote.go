@@ -58,6 +58,8 @@ type (
 	PurgeOptions = purge.PurgeOptions
 	// Purged is what a purge did.
 	Purged = purge.Purged
+	// HookError: a hook of git on this machine stopped a push.
+	HookError = transport.HookError
 	// SecretsError stops a push that would have sent secrets.
 	SecretsError = outgoing.SecretsError
 	// RewrittenError says that one side of a merge does not begin with what both sides began with: its

@@ -59,6 +59,9 @@ begins with ssh://, https:// or file://. The repository is not contacted.`,
 
 func (a *App) runRemotes(ctx context.Context, store *repo.Store, _ []string) error {
 	remotes, err := store.Remotes(ctx)
+	if err == nil && len(remotes) == 0 {
+		err = remotesUnread(store)
+	}
 	return listing[repo.Remote]{
 		None: "there are no remotes; tape remote add origin URL names one",
 		Head: []string{"", ""},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -88,12 +89,14 @@ func (o *statsOptions) run(ctx context.Context) error {
 	if err := o.app.findShared(ctx); err != nil {
 		return err
 	}
+	var leftOut atomic.Int64 // damaged sessions
 	lists, err := inSessions(ctx, o.app, false, func(ctx context.Context, store *repo.Store, tapes []string) ([]*index.Work, error) {
 		f := f
 		f.Tapes = tapes
 		name := projects.Names(store.Dir())
 		f.Project = projectFilter(o.project, name)
 		sums, err := withIndex(o.app, store, func(x *index.Index) ([]*index.Work, error) { return x.Work(ctx, by, f) })
+		leftOut.Add(int64(len((*workspace.Store)(store).LeftOut())))
 		return report.Merge([][]*index.Work{sums}, func(key string) string {
 			return index.RenameKey(key, func(part int, key string) string {
 				if by.Parts()[part] == index.ByProject {
@@ -115,7 +118,7 @@ func (o *statsOptions) run(ctx context.Context) error {
 		return err
 	}
 	sums := report.Merge(lists, func(key string) string { return key })
-	return reports.ShowStats(&o.app.Streams, report.Rows(sums, by, list), by)
+	return reports.ShowStats(&o.app.Streams, report.Rows(sums, by, list), by, leftOut.Load())
 }
 
 // groupsOf returns how work is grouped, by one or two groups.

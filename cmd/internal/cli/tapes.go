@@ -115,7 +115,9 @@ func (o *tapesOptions) run(ctx context.Context) error {
 		catalog.TellApart(listed) // only those that are shown matter
 	}
 	none := "No matching sessions."
-	if len(all) == 0 {
+	if len(all) == 0 && o.app.store != nil && len((*workspace.Store)(o.app.store).LeftOut()) > 0 {
+		none = "No session can be read."
+	} else if len(all) == 0 {
 		none = "No sessions yet: tape import reads those of your agents, tape record install AGENT records new ones."
 	}
 	l := listing[listedTape]{None: none, Paged: true, Object: tapeObject}

@@ -10,6 +10,7 @@ import (
 
 	"tape/cmd/internal/hints"
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -41,6 +42,9 @@ func (a *App) withRemote(tapes *[]string, run func(ctx context.Context, store *r
 // findRemote finds the named remote, else origin, else the only one.
 func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remote, error) {
 	all, err := store.Remotes(ctx)
+	if err == nil {
+		err = remotesUnread(store)
+	}
 	if err != nil {
 		return repo.Remote{}, err
 	}
@@ -59,11 +63,21 @@ func findRemote(ctx context.Context, store *repo.Store, named string) (repo.Remo
 	return repo.Remote{}, layout.Invalid("name one of them: "+strings.Join(names, ", "), "there are several remotes, and none is called %s", repo.DefaultRemote)
 }
 
+// remotesUnread returns an error if git's configuration, which names the remotes, is damaged.
+func remotesUnread(store *repo.Store) error {
+	config := (*workspace.Store)(store).Git().Config()
+	if err := config.Damage(); err != nil {
+		return &layout.CorruptError{File: config.Path(), Msg: "remotes cannot be read: " + err.Error()}
+	}
+	return nil
+}
+
 // explainRemote adds a way out to an error of a transfer that has none.
 func explainRemote(err error) error {
 	if err == nil || hints.Of(err) != "" {
 		return err
 	}
+	var hook *repo.HookError
 	out := &cliError{msg: err.Error(), cause: err}
 	if out.hint = hints.OfRemote(out.msg); out.hint != "" {
 		return out
@@ -74,6 +88,8 @@ func explainRemote(err error) error {
 	case errors.Is(err, repo.ErrAuth):
 		out.hint = "https: set up a git credential helper, or use a token as the password\n" +
 			"ssh: ssh-add -l shows whether the agent has your key; ssh to the host by hand asks about its key"
+	case errors.As(err, &hook):
+		out.hint = hook.Hint
 	case errors.Is(err, repo.ErrRemote):
 		out.hint = "check the address (tape remote list shows those of remotes), and that it can be reached"
 	default:

@@ -21,10 +21,11 @@ type column struct {
 	cell func(report.Row) string
 }
 
-// ShowStats shows rows: a table with bars or, without groups, a line for each sum.
-func ShowStats(s *stdio.Streams, rows []report.Row, by index.By) error {
+// ShowStats shows rows: a table with bars or, without groups, a line for each sum. leftOut is how many damaged sessions
+// do not count.
+func ShowStats(s *stdio.Streams, rows []report.Row, by index.By, leftOut int64) error {
 	if by == index.ByNothing {
-		return showOne(s, rows)
+		return showOne(s, rows, leftOut)
 	}
 	l := stdio.Listing[report.Row]{None: "No matching sessions.", Paged: true, Object: func(r report.Row) stdio.Object { return object(r, by) }}
 	for _, part := range by.Parts() {
@@ -199,13 +200,13 @@ func short(n int64) string {
 }
 
 // showOne shows the sums of all.
-func showOne(s *stdio.Streams, rows []report.Row) error {
+func showOne(s *stdio.Streams, rows []report.Row, leftOut int64) error {
 	if len(rows) == 0 {
 		rows = []report.Row{{}}
 	}
 	r := rows[0]
 	if s.JSON {
-		return s.Emit(object(r, index.ByNothing))
+		return s.Emit(object(r, index.ByNothing).With("left_out", leftOut))
 	}
 	t := r.AllTokens()
 	number := func(n int64) string {

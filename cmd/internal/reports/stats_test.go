@@ -16,7 +16,7 @@ func shown(t *testing.T, by index.By, asJSON bool, rows ...report.Row) string {
 	t.Helper()
 	out := &bytes.Buffer{}
 	s := &stdio.Streams{Stdout: out, Stderr: out, Out: bufio.NewWriter(out), JSON: asJSON, Getenv: func(string) string { return "" }}
-	if err := ShowStats(s, rows, by); err != nil {
+	if err := ShowStats(s, rows, by, 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Flush(); err != nil {

@@ -81,6 +81,8 @@ func harmlessKeys(section string) []string {
 		return []string{"prune", "prunetags", "fsckobjects", "unpacklimit", "parallel", "writecommitgraph", "output", "showforcedupdates", "recursesubmodules", "negotiationalgorithm"}
 	case "push":
 		return []string{"default", "autosetupremote", "followtags", "recursesubmodules", "useforceifincludes", "negotiate", "usebitmaps"}
+	case "uploadpack":
+		return []string{"allowfilter", "allowanysha1inwant", "allowtipsha1inwant", "allowreachablesha1inwant", "allowrefinwant", "hiderefs", "keepalive"}
 	case "transfer":
 		return []string{"fsckobjects", "unpacklimit", "hiderefs"}
 	case "http":

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tape/internal/git/gitlock"
@@ -145,6 +147,35 @@ func Entries(raw []byte) (out []Entry, err error) {
 	}
 	return out, nil
 }
+
+// Damage says why git reads nothing of the repository's own configuration, nil if it reads it or there is none.
+func (c *Config) Damage() error {
+	raw, err := ReadFile(c.Path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return Damage(raw)
+}
+
+// Damage says the same of the content of a file.
+func Damage(raw []byte) error {
+	entries, err := Entries(raw)
+	for _, e := range entries {
+		if !e.IsVersion() {
+			continue
+		}
+		if _, numErr := strconv.Atoi(e.Value); numErr != nil {
+			err = errors.Join(err, fmt.Errorf("core.repositoryformatversion is %q, which is no number", e.Value))
+		}
+	}
+	return err
+}
+
+// IsVersion reports whether an entry says which version the repository's format has.
+func (e Entry) IsVersion() bool { return e.Section == "core" && e.Key == "repositoryformatversion" }
 
 // Quote returns a value in a form from which git reads the same value, whatever it contains.
 func Quote(value string) string {

@@ -46,10 +46,12 @@ func (r *Repo) checkFormat() error {
 	}
 	version := 0
 	for _, e := range entries {
-		if e.Section != "core" || e.Key != "repositoryformatversion" {
+		if !e.IsVersion() {
 			continue
 		}
-		if version, err = strconv.Atoi(e.Value); err != nil || version < 0 || version > 1 {
+		if version, err = strconv.Atoi(e.Value); err != nil {
+			version = 1 // damaged, see gitconfig.Damage: all extensions count
+		} else if version < 0 || version > 1 {
 			return r.newerFormat("its format is version " + strconv.Quote(e.Value) + ", and tape knows versions 0 and 1")
 		}
 	}

@@ -83,13 +83,40 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 		said = remoteLines(failed.stderr)
 	}
 	results := parsePush(string(out), said)
-	switch {
+	switch hook := pushHook(r, o); {
+	case failed != nil && hook != "" && len(out) == 0 && strings.Contains(failed.stderr, "error: failed to push some refs"):
+		return nil, &HookError{Hook: hook, Err: err, Hint: "nothing was sent; mend that program, or, if git's setting core.hooksPath names it for all repositories, set another one here: " +
+			gitstore.GitCommand(r.GitDir()) + " config core.hooksPath .git/hooks"}
 	case err == nil && len(results) < len(refs):
 		return nil, fmt.Errorf("%w: it reported on %d of %d refs", ErrRemote, len(results), len(refs))
 	case len(results) < len(refs) || err != nil && !slices.ContainsFunc(results, isRejected):
 		return nil, classify(err)
 	}
 	return results, nil
+}
+
+// HookError says that a hook of git on this machine stopped a push.
+type HookError struct {
+	Hook string // the path of the program
+	Hint string // what to do about it
+	Err  error  // what the hook said
+}
+
+func (e *HookError) Error() string {
+	return "git's hook " + e.Hook + " stopped the push: " + e.Err.Error()
+}
+
+func (e *HookError) Unwrap() error { return e.Err }
+
+// pushHook returns the file that git runs before it sends anything, "" if there is none. If it fails, git says nothing
+// about any ref.
+func pushHook(r *gitstore.Repo, o Options) string {
+	dir, _ := r.HooksDir()
+	path := filepath.Join(dir, "pre-push")
+	if _, err := os.Stat(path); err != nil || dir == "" || o.NoHook {
+		return ""
+	}
+	return path
 }
 
 // outgoing makes a git folder that has only the refs to be pushed, and the objects of this repository.

@@ -79,7 +79,11 @@ func aboutEach(ctx context.Context, x *index.Index, store *repo.Store, tapes []*
 		}
 	}
 	facts = map[string]about.Tape{}
+	named := (*workspace.Store)(store).LeftOut()
 	for _, t := range tapes {
+		if slices.Contains(named, t.Branch()) {
+			continue
+		}
 		one, err := x.About(ctx, []*repo.Tape{t})
 		if err != nil && !errors.Is(err, repo.ErrCorrupt) {
 			return nil, nil, err

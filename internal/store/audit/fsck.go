@@ -16,6 +16,10 @@ import (
 // fsck lets git check its own structures, if git is installed. While somebody commits, git fsck may
 // report objects that it did not see when it listed them, so only what two runs report counts.
 func (v *verifier) fsck(ctx context.Context) error {
+	if err := v.s.Git().Config().Damage(); err != nil {
+		v.problem("", &layout.CorruptError{File: v.s.Git().Config().Path(), Msg: err.Error(), Fix: "tape verify --repair makes git's configuration again, with the lines that can be read"})
+		return nil
+	}
 	var refused *gitstore.UnsupportedError
 	switch err := gitrun.Runnable(ctx, v.s.Git()); {
 	case errors.Is(err, gitrun.ErrNoGit):

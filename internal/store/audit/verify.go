@@ -108,6 +108,10 @@ func (v *verifier) tapes() (out []*workspace.Tape) {
 		}
 		first := len(out)
 		for _, ref := range refs {
+			if of := v.s.CopyOf(ref); of != "" {
+				v.note("", ref.Name, "a program that synchronizes folders made it, as a copy of %s; tape verify --repair takes it away", strings.TrimPrefix(of, "refs/heads/"))
+				continue
+			}
 			t, err := v.s.TapeOfBranch(ref.Name)
 			if errors.Is(err, gitstore.ErrNotFound) {
 				continue // closed meanwhile

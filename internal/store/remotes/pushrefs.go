@@ -30,7 +30,7 @@ func (p *push) list() error {
 		if err != nil {
 			return err
 		}
-		p.local = append(p.local, refs...)
+		p.local = append(p.local, slices.DeleteFunc(refs, func(ref gitstore.Ref) bool { return p.s.CopyOf(ref) != "" })...)
 	}
 	slices.SortFunc(p.local, func(a, b gitstore.Ref) int { return strings.Compare(a.Name, b.Name) })
 	return nil

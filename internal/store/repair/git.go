@@ -32,7 +32,7 @@ type Bring func(ctx context.Context) (gitDir string, done func(), err error)
 // to report; it stops nothing else.
 func Git(ctx context.Context, s *workspace.Store, bring Bring) ([]string, error) {
 	g := &gitMender{s: s, git: s.Git(), files: aside.OfGit(s), bring: bring, refs: map[string]gitstore.Hash{}}
-	for _, step := range []func(context.Context) error{g.kinds, g.config, g.heads, g.indexes, g.mirrors, g.packed, g.objects, g.branches, g.logs, g.tags, g.strangers, g.links} {
+	for _, step := range []func(context.Context) error{g.kinds, g.config, g.heads, g.indexes, g.mirrors, g.packed, g.objects, g.branches, g.copies, g.logs, g.tags, g.strangers, g.links} {
 		if err := step(ctx); err != nil {
 			return g.said, layout.Wrap(err, "repair %s", g.git.GitDir())
 		}
@@ -135,7 +135,7 @@ func (g *gitMender) config(context.Context) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if _, parseErr := gitconfig.Entries(raw); parseErr == nil && err == nil {
+	if err == nil && gitconfig.Damage(raw) == nil {
 		return nil
 	}
 	text := []byte(gitconfig.Initial())
@@ -144,7 +144,7 @@ func (g *gitMender) config(context.Context) error {
 			continue
 		}
 		next := append(slices.Clip(text), append(bytes.TrimRight(line, "\r\n"), '\n')...)
-		if _, err := gitconfig.Entries(next); err == nil {
+		if gitconfig.Damage(next) == nil {
 			text = next
 		}
 	}

@@ -44,6 +44,9 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 	if st, err := os.Stat(filepath.Dir(dir)); err == nil && !st.IsDir() {
 		return nil, false, layout.Invalid("name a folder, for example by TAPE_HOME", "%s is a file, so there can be no workspace in it", filepath.Dir(dir))
 	}
+	if err := workspace.CheckSeparated(dir); err != nil {
+		return nil, false, err
+	}
 	gitDir := filepath.Join(dir, layout.GitDirName)
 	if !workspace.IsWorkspace(dir) {
 		// An Init that was cut off at its first step leaves an empty folder.

@@ -190,7 +190,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 		return nil, fmt.Errorf("open workspace: %w", layout.Classify(err))
 	}
 	if !IsWorkspace(dir) {
-		if err := checkBare(dir); err != nil {
+		if err := errors.Join(checkBare(dir), CheckSeparated(dir)); err != nil {
 			return nil, err
 		}
 		return nil, layout.NotFound("", "%s is not a workspace", dir).Try(layout.InitAt, dir)
@@ -259,6 +259,24 @@ func checkBare(dir string) error {
 	return layout.NotFound("", "%s is a bare repository: it has tapes, and no files to record into", dir).Try(layout.CloneFrom, dir, beside)
 }
 
+// CheckSeparated returns an error if git init --separate-git-dir has moved the repository of a workspace out of its folder.
+func CheckSeparated(dir string) error {
+	file := filepath.Join(dir, layout.GitDirName)
+	if st, err := os.Lstat(file); err != nil || !st.Mode().IsRegular() {
+		return nil //nolint:nilerr // most folders have no such file
+	}
+	gitDir, err := gitstore.ReadPath(file)
+	if err != nil {
+		return nil //nolint:nilerr // it leads nowhere
+	}
+	if st, err := os.Stat(filepath.Join(gitDir, layout.PrivateDir)); err != nil || !st.IsDir() || filepath.Base(filepath.Dir(gitDir)) == "worktrees" {
+		return nil //nolint:nilerr // it is no workspace's, or it belongs to a tape's or fork's working tree
+	}
+	to, word := layout.ShellWord(file), layout.ShellWord
+	return layout.NotFound("move it back: rm "+to+" && mv "+word(gitDir)+" "+to+" && git -C "+word(dir)+" worktree repair",
+		"the repository of the workspace %s is elsewhere: in %s", dir, gitDir)
+}
+
 // Home returns the folder for the workspaces of all project directories.
 func Home() (string, error) {
 	if dir := os.Getenv(EnvHome); dir != "" {
@@ -308,7 +326,7 @@ func Find(dir string) (string, error) {
 		if found := At(folder); found != "" {
 			return found, nil
 		}
-		if err := checkBare(folder); err != nil {
+		if err := errors.Join(checkBare(folder), CheckSeparated(folder)); err != nil {
 			return "", err
 		}
 		if folder == filepath.Dir(folder) {

@@ -277,6 +277,10 @@ func (s *Store) listUnder(ctx context.Context, prefix string, nameAt func(branch
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
+		if of := s.CopyOf(ref); of != "" {
+			s.leaveOut(ref.Name, errCopy(of))
+			continue
+		}
 		name := ""
 		if nameAt != nil {
 			name = nameAt(strings.TrimPrefix(ref.Name, "refs/heads/"), ref.Hash)

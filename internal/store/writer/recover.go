@@ -81,7 +81,7 @@ func (w *Writer) recover(ctx context.Context) error {
 			return err
 		}
 	}
-	if u != nil || repaired || w.indexIsOld(before) {
+	if u != nil || repaired || w.indexIsOld(before) || modTime(w.Wt.IndexPath()) == 0 { // git clone --no-checkout makes none
 		err = RebuildIndex(ctx, w.T.Store(), w.Wt)
 		if err != nil && !errors.Is(err, gitlock.ErrBusy) {
 			return err

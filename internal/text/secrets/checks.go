@@ -99,7 +99,8 @@ func (w *walker) url(text []byte, start, end int) {
 		return
 	}
 	at, to := -1, end
-	for to < len(text) && to-end < longest && !endsUser(text[to]) {
+	isShare := endsInOne(bytes.ToLower(text[:start][max(0, start-8):]), []string{"smb", "cifs"}) // smb://DOMAIN;user:password@host
+	for to < len(text) && to-end < longest && (!endsUser(text[to]) || isShare && at < 0 && bytes.IndexByte([]byte(`;\`), text[to]) >= 0) {
 		if text[to] == '@' {
 			at = to
 		}

@@ -6,20 +6,26 @@ import "bytes"
 type option struct {
 	program, name string
 	glued         bool // the value only counts without a space before it: mysql -p asks
+	spaced        bool // it only counts after a space: openssl has -key and -keyout, too
+	after         byte // the password follows this byte of the value: user%password; 0: it is the value
 }
 
 func options() []option {
 	var out []option
 	for _, program := range []string{"mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlshow", "mysqlcheck", "mariadb", "mariadb-dump", "mariadb-admin"} {
-		out = append(out, option{program, "-p", true})
+		out = append(out, option{program: program, name: "-p", glued: true})
 	}
 	for _, program := range []string{"mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "mycli"} {
-		out = append(out, option{program, "-p", false})
+		out = append(out, option{program: program, name: "-p"})
 	}
 	for _, program := range []string{"ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldapwhoami", "ldappasswd"} {
-		out = append(out, option{program, "-w", false})
+		out = append(out, option{program: program, name: "-w"})
 	}
-	return append(out, option{"login", "-p", false}, option{"redis-cli", "-a", false}, option{"sqlcmd", "-P", false}, option{"ipmitool", "-P", false}, option{"unzip", "-P", false}, option{"7z", "-p", true}, option{"xfreerdp", "/p:", true})
+	for _, program := range []string{"smbclient", "rpcclient", "smbget"} {
+		out = append(out, option{program: program, name: "-U", after: '%'})
+	}
+	return append(out, option{program: "login", name: "-p"}, option{program: "redis-cli", name: "-a"}, option{program: "sqlcmd", name: "-P"}, option{program: "ipmitool", name: "-P"},
+		option{program: "unzip", name: "-P"}, option{program: "7z", name: "-p", glued: true}, option{program: "xfreerdp", name: "/p:", glued: true}, option{program: "openssl", name: "-k", spaced: true})
 }
 
 // loginPrograms have a command login that takes a password.
@@ -43,7 +49,7 @@ func given(o option) func(w *walker, text []byte, start, end int) {
 				continue
 			}
 			at := i + len(o.name)
-			if o.glued && (text[at] <= ' ' || isQuote(text[at]) && isQuote(text[i-1])) {
+			if o.glued && (text[at] <= ' ' || isQuote(text[at]) && isQuote(text[i-1])) || o.spaced && text[at] > ' ' && !isQuote(text[at]) {
 				continue
 			}
 			if !o.glued {
@@ -51,6 +57,12 @@ func given(o option) func(w *walker, text []byte, start, end int) {
 			}
 			v := assignment{name: start, command: true}
 			if v.read(w.s, text, at) {
+				if n := bytes.IndexByte(text[v.from:v.to], o.after); o.after != 0 {
+					v.from += n + 1
+					if n < 0 {
+						return
+					}
+				}
 				w.givenPassword(text, v, nil, ruleCommand)
 			}
 			return

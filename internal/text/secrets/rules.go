@@ -84,6 +84,12 @@ func allTriggers(alphabets map[byte]*set) []trigger {
 		trigger{literal: "curl", check: (*walker).curl},
 		trigger{literal: "sshpass", check: (*walker).sshpass},
 	)
+	for _, literal := range []string{"--password-stdin", "passwd --stdin", "--passphrase-fd 0", "--with-token", "sudo -s", "chpasswd"} {
+		out = append(out, trigger{literal: literal, check: (*walker).standardInput})
+	}
+	for _, literal := range []string{"net use", "net user", "net.exe use", "net.exe user"} {
+		out = append(out, trigger{literal: literal, check: (*walker).windowsNet})
+	}
 	for _, literal := range []string{"-----BEGIN ", "eyJhbGci"} {
 		t, _ := encodedTrigger(literal)
 		out = append(out, t)
