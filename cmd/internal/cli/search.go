@@ -11,6 +11,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -31,6 +32,8 @@ type searchOptions struct {
 	context                      int
 	count, files                 bool
 	mostSessions                 int // with files; -1: all
+
+	facts map[string]about.Tape // of the sessions with hits, if one workspace was searched, by branch
 }
 
 const (
@@ -228,7 +231,16 @@ func (o *searchOptions) find(ctx context.Context, s index.Search) (*index.Result
 	if err != nil {
 		return nil, err
 	}
-	return o.searchIn(s)(ctx, store)
+	if !o.allTapes || o.count {
+		return o.searchIn(s)(ctx, store)
+	}
+	return withIndex(o.app, store, func(x *index.Index) (*index.Result, error) {
+		res, err := x.Search(ctx, s)
+		if err == nil && len(res.Hits) > 0 {
+			o.facts, err = o.app.aboutIn(ctx, x, store, tapesOf(ctx, store, res.Hits))
+		}
+		return res, err
+	})
 }
 
 // searchIn returns a function that searches a workspace.

@@ -83,28 +83,21 @@ func (o *searchOptions) sessionsOf(ctx context.Context, hits []index.Hit) (names
 	if !o.allTapes || len(hits) == 0 {
 		return nil, nil, nil
 	}
-	of := map[string]map[string]bool{} // names of tapes, by workspace
+	of := map[string][]index.Hit{} // by workspace
 	for _, h := range hits {
-		if of[h.Workspace] == nil {
-			of[h.Workspace] = map[string]bool{}
-		}
-		of[h.Workspace][h.Tape], of[h.Workspace][cmp.Or(h.Session, h.Tape)] = true, true
+		of[h.Workspace] = append(of[h.Workspace], h)
 	}
 	titles = map[string]rows.Heading{}
 	for in, wanted := range of {
-		store, err := o.app.storeOf(ctx, repo.Entry{Workspace: in})
-		if err != nil {
-			return nil, nil, err
-		}
-		var tapes []*repo.Tape
-		for name := range wanted {
-			if t, err := store.Tape(ctx, name); err == nil { // else it was removed meanwhile
-				tapes = append(tapes, t)
+		facts := o.facts
+		if facts == nil {
+			store, err := o.app.storeOf(ctx, repo.Entry{Workspace: in})
+			if err != nil {
+				return nil, nil, err
 			}
-		}
-		facts, err := o.app.about(ctx, store, tapes)
-		if err != nil {
-			return nil, nil, err
+			if facts, err = o.app.about(ctx, store, tapesOf(ctx, store, wanted)); err != nil {
+				return nil, nil, err
+			}
 		}
 		for _, t := range facts {
 			h := rows.Heading{Title: t.Title}
@@ -125,6 +118,23 @@ func (o *searchOptions) sessionsOf(ctx context.Context, hits []index.Hit) (names
 	}
 	all, err := o.app.allTapes(ctx)
 	return catalog.ShortNames(catalog.Names(all)), titles, err
+}
+
+// tapesOf returns the tapes of hits in a workspace, and those of their sessions.
+func tapesOf(ctx context.Context, store *repo.Store, hits []index.Hit) (tapes []*repo.Tape) {
+	known := map[string]bool{}
+	for _, h := range hits {
+		for _, name := range []string{h.Tape, cmp.Or(h.Session, h.Tape)} {
+			if known[name] {
+				continue
+			}
+			known[name] = true
+			if t, err := store.Tape(ctx, name); err == nil { // else it was removed meanwhile
+				tapes = append(tapes, t)
+			}
+		}
+	}
+	return tapes
 }
 
 // others reports whether the workspace has tapes besides the one that was searched.

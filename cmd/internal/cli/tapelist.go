@@ -76,13 +76,16 @@ func (a *App) tapesOf(ctx context.Context, store *repo.Store) ([]listedTape, err
 // about asks the index what tapes are about, by branch; nil means all. It warns of damaged tapes, which
 // get only their names.
 func (a *App) about(ctx context.Context, store *repo.Store, tapes []*repo.Tape) (map[string]about.Tape, error) {
-	return withIndex(a, store, func(x *index.Index) (map[string]about.Tape, error) {
-		facts, damaged, err := catalog.About(ctx, x, store, tapes)
-		for _, d := range damaged {
-			a.Warn(d.Error())
-		}
-		return facts, err
-	})
+	return withIndex(a, store, func(x *index.Index) (map[string]about.Tape, error) { return a.aboutIn(ctx, x, store, tapes) })
+}
+
+// aboutIn is about with an index that is open.
+func (a *App) aboutIn(ctx context.Context, x *index.Index, store *repo.Store, tapes []*repo.Tape) (map[string]about.Tape, error) {
+	facts, damaged, err := catalog.About(ctx, x, store, tapes)
+	for _, d := range damaged {
+		a.Warn(d.Error())
+	}
+	return facts, err
 }
 
 // aboutTape returns what a tape is about. A fork is read, since the index has only its own entries.
