@@ -293,7 +293,7 @@ type RewrittenError struct {
 }
 
 func (e *RewrittenError) Error() string {
-	return fmt.Sprintf("the history of %q was changed: it does not begin with the entries that both sides began with", e.Name)
+	return fmt.Sprintf("the history of %q is another one: it does not begin with the entries that both sides began with", e.Name)
 }
 
 // Is makes every RewrittenError an ErrConflict.
@@ -301,5 +301,5 @@ func (e *RewrittenError) Is(target error) bool { return target == layout.ErrConf
 
 // Hints returns what to do about the error.
 func (e *RewrittenError) Hints() []layout.Hint {
-	return layout.Words("nothing was changed; go back to the history that was recorded (git reflog shows it), or keep the fork as a tape of its own")
+	return layout.Words("nothing was changed; tape pull gets what another clone has; if somebody changed the history, go back to what was recorded (git reflog shows it), or keep the fork as a tape of its own")
 }
