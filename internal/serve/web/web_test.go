@@ -496,7 +496,7 @@ func TestLabels(t *testing.T) {
 	post("tag", "tags", "-bad", http.StatusBadRequest)
 	s.shows("/?tag=release", "1 session")
 	s.shows("/?starred=1", "2 sessions")
-	s.shows("/files", `<span class="base">retry.go</span>`, "retry_with_backoff_test.go", "/t/work")
+	s.shows("/files", `<span class="base">retry.go</span></span><span class="lines">`, "retry_with_backoff_test.go", "/t/work")
 	if page := s.shows("/files?path=RETRY.go", "retry.go"); strings.Contains(page, "case_1.go") {
 		t.Error("the filter of files lets others through")
 	}
