@@ -10,7 +10,6 @@ import (
 	"tape/internal/store/query"
 	"tape/internal/store/remotes"
 	"tape/internal/store/repair"
-	"tape/internal/store/setup"
 	"tape/internal/store/upkeep"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
@@ -33,7 +32,7 @@ type (
 	// Options say how a workspace is used. Nil means the defaults.
 	Options = workspace.Options
 	// InitOptions say how a workspace is created. Nil means the defaults.
-	InitOptions = setup.InitOptions
+	InitOptions = writer.InitOptions
 	// Report is what Verify found.
 	Report = audit.Report
 	// GCOptions say what GC removes. Nil means the defaults.
@@ -49,7 +48,7 @@ func (s *Store) in() *workspace.Store { return (*workspace.Store)(s) }
 // Init creates the workspace in dir, with its first tape, and reports whether it did. A workspace that
 // exists is opened, and an interrupted Init is completed.
 func Init(ctx context.Context, dir string, o *InitOptions) (*Store, bool, error) {
-	s, created, err := setup.Init(ctx, dir, o)
+	s, created, err := writer.Init(ctx, dir, o)
 	return (*Store)(s), created, err
 }
 

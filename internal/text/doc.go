@@ -1,6 +1,6 @@
 // Package text is the part of search that deals with text alone: which text of
 // an entry is searched ([AppendEntry]), how it is split into the terms of an
-// index ([Tokenizer]), which texts are nearly the same ([Signature]), and how a
+// index ([Tokenizer]), which words are near a misspelled one ([Words]), which texts are nearly the same ([Signature]), and how a
 // hit is shown ([Snippet]).
 //
 // All of it works on folded text ([Folder]). Folding removes differences that

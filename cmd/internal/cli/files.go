@@ -10,7 +10,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/sessions/filter"
-	"tape/internal/sessions/touched"
+	"tape/internal/sessions/trace"
 	"tape/repo"
 )
 
@@ -87,16 +87,16 @@ func (a *App) showEdits(ctx context.Context, most int) error {
 
 // showFiles shows how a file was used, or, without a path, which files a session used. most is the number of rows; nil: all.
 func (a *App) showFiles(ctx context.Context, path string, most *int) (err error) {
-	var file *touched.File
+	var file *trace.File
 	if path != "" {
-		if file, err = touched.Find(ctx, path); err != nil {
+		if file, err = trace.FileNamed(ctx, path); err != nil {
 			return err
 		}
 	}
 	if err := a.findShared(ctx); err != nil {
 		return err
 	}
-	rows, err := reports.FindFile(&a.Streams, file, func(file *touched.File) ([][]reports.FileRow, error) {
+	rows, err := reports.FindFile(&a.Streams, file, func(file *trace.File) ([][]reports.FileRow, error) {
 		return inSessions(ctx, a, path == "", func(ctx context.Context, store *repo.Store, tapes []string) ([]reports.FileRow, error) {
 			rows, err := withIndex(a, store, func(x *index.Index) ([]reports.FileRow, error) {
 				return reports.FileRows(ctx, x, store, file, tapes)

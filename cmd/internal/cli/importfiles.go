@@ -10,7 +10,6 @@ import (
 	"tape/cmd/internal/agentside"
 	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
-	"tape/internal/store/continued"
 	"tape/internal/store/projects"
 	"tape/repo"
 )
@@ -72,7 +71,7 @@ func (o *importOptions) toTheirTapes(ctx context.Context, m *agentside.Import) e
 	o.files = slices.DeleteFunc(o.files, func(file string) bool {
 		info, err := importer.Identify(ctx, file)
 		for in, list := range others {
-			if err == nil && info.Session != "" && slices.ContainsFunc(list, func(s continued.Session) bool { return s.ID == info.Session }) {
+			if err == nil && info.Session != "" && slices.ContainsFunc(list, func(s projects.ContinuedSession) bool { return s.ID == info.Session }) {
 				files[in] = append(files[in], file)
 				return true
 			}

@@ -10,7 +10,7 @@ import (
 	"tape/cmd/internal/reports"
 	"tape/index"
 	"tape/internal/sessions/filter"
-	"tape/internal/sessions/touched"
+	"tape/internal/sessions/trace"
 	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -25,7 +25,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	file, err := touched.Find(ctx, o.file)
+	file, err := trace.FileNamed(ctx, o.file)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (o *logOptions) runFile(ctx context.Context) error {
 			sessions[sessionOf(repo.Entry{Workspace: o.app.workspaceOf(s.store), Tape: t.Name})] = t
 		}
 		if len(s.touches) > 0 {
-			parts = append(parts, inWorkspace(o.app.workspaceOf(s.store), touched.Entries(ctx, s.store, s.touches)))
+			parts = append(parts, inWorkspace(o.app.workspaceOf(s.store), trace.TouchedEntries(ctx, s.store, s.touches)))
 		}
 	}
 	if len(parts) == 0 {

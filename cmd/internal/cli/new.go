@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/internal/store/forgotten"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -20,7 +20,7 @@ of that name was forgotten (tape rm --forget), imports and pulls accept it again
   tape new -- -odd-name`,
 		Args: takes(1, "NAME"),
 		RunE: a.inStore(func(ctx context.Context, store *repo.Store, args []string) error {
-			if err := forgotten.Unforget(ctx, (*workspace.Store)(store), args[0]); err != nil {
+			if err := projects.Unforget(ctx, (*workspace.Store)(store), args[0]); err != nil {
 				return err
 			}
 			t, err := store.CreateTape(ctx, args[0])

@@ -9,8 +9,8 @@ import (
 
 	"tape/cmd/internal/sharing"
 	"tape/internal/show/display"
-	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -66,7 +66,7 @@ func (o *rmOptions) run(ctx context.Context, store *repo.Store, args []string) e
 	}
 	o.app.reads = o.dryRun
 	t, err := o.app.findTape(ctx, store, args[0])
-	if known, listErr := forgotten.Read((*workspace.Store)(store)); o.forget && errors.Is(err, repo.ErrNotFound) && known.Has(args[0]) {
+	if known, listErr := projects.ReadForgotten((*workspace.Store)(store)); o.forget && errors.Is(err, repo.ErrNotFound) && known.Has(args[0]) {
 		return cmp.Or(listErr, o.runForget(ctx, store, args[0])) // finish an interrupted one
 	}
 	if err != nil {

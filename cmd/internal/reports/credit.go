@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"tape/internal/git/projectgit"
-	"tape/internal/sessions/touched"
 	"tape/internal/sessions/trace"
 )
 
@@ -18,7 +17,7 @@ const slack = time.Second
 // credited splits runs of lines by the edits that wrote them. A line that says little, such as a bracket, is credited
 // with the line before it. Runs without edits have no turns.
 func credited(ctx context.Context, f *trace.Finder, project projectgit.Repo, name string, runs []projectgit.Run, now time.Time) ([]blamed, error) {
-	file, err := touched.Find(ctx, name)
+	file, err := trace.FileNamed(ctx, name)
 	if err != nil {
 		return nil, err
 	}

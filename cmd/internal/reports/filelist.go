@@ -12,7 +12,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/index"
-	"tape/internal/sessions/touched"
+	"tape/internal/sessions/trace"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
 	"tape/repo"
@@ -30,7 +30,7 @@ type FileRow struct {
 
 // FindFile returns the rows for a file, or for all files if it is nil. If there are none, people get the rows for files of
 // that name in other folders, and a line on standard error says so.
-func FindFile(s *stdio.Streams, file *touched.File, rows func(*touched.File) ([][]FileRow, error)) ([]FileRow, error) {
+func FindFile(s *stdio.Streams, file *trace.File, rows func(*trace.File) ([][]FileRow, error)) ([]FileRow, error) {
 	lists, err := rows(file)
 	out := slices.Concat(lists...)
 	if err != nil || len(out) > 0 || s.JSON || file == nil || file.Bases() == nil {
@@ -62,7 +62,7 @@ func elsewhere(s *stdio.Streams, rows []FileRow) string {
 }
 
 // FileFilter returns the filter for uses of a file by some tapes. nil stands for any file, and for all tapes.
-func FileFilter(file *touched.File, tapes []string) index.FileFilter {
+func FileFilter(file *trace.File, tapes []string) index.FileFilter {
 	f := index.FileFilter{Tapes: tapes}
 	if file != nil {
 		f.Bases, f.Match = file.Bases(), file.Is
@@ -71,7 +71,7 @@ func FileFilter(file *touched.File, tapes []string) index.FileFilter {
 }
 
 // FileRows returns the uses of files in a workspace. If file is one file, and no folder, each session has one row.
-func FileRows(ctx context.Context, x *index.Index, store *repo.Store, file *touched.File, tapes []string) ([]FileRow, error) {
+func FileRows(ctx context.Context, x *index.Index, store *repo.Store, file *trace.File, tapes []string) ([]FileRow, error) {
 	uses, err := x.Files(ctx, FileFilter(file, tapes))
 	if err != nil {
 		return nil, err

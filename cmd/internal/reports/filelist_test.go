@@ -9,7 +9,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/index"
-	"tape/internal/sessions/touched"
+	"tape/internal/sessions/trace"
 )
 
 func used(tape, path string, writes, added int64, day int) FileRow {
@@ -63,8 +63,8 @@ func TestEditsOfProjects(t *testing.T) {
 
 // If no session used a file, people see those that used files of its name; programs see nothing.
 func TestFindByName(t *testing.T) {
-	file := &touched.File{Name: "/elsewhere/a.go", Names: []string{"/elsewhere/a.go"}}
-	rows := func(f *touched.File) ([][]FileRow, error) {
+	file := &trace.File{Name: "/elsewhere/a.go", Names: []string{"/elsewhere/a.go"}}
+	rows := func(f *trace.File) ([][]FileRow, error) {
 		var found []FileRow
 		for _, r := range []FileRow{used("s1", "/home/mei/p/a.go", 1, 2, 20), used("s1", "/home/mei/p/ba.go", 1, 2, 20)} {
 			if f.Is(r.Path) {

@@ -11,7 +11,6 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/review"
-	"tape/internal/sessions/touched"
 	"tape/internal/sessions/trace"
 )
 
@@ -56,7 +55,7 @@ func StatRange(ctx context.Context, s *stdio.Streams, f *trace.Finder, project p
 	if err != nil {
 		return err
 	}
-	root, err := touched.Find(ctx, filepath.FromSlash(project.Top))
+	root, err := trace.FileNamed(ctx, filepath.FromSlash(project.Top))
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/transcripts"
 	"tape/internal/show/display"
-	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/purge"
 	"tape/internal/store/remotes"
 	"tape/internal/store/workspace"
@@ -304,7 +304,7 @@ func ForgetAfterPull(ctx context.Context, remote string, with Forgetting) error 
 			return err
 		}
 		if !yes {
-			err = forgotten.Keep(ctx, s, name)
+			err = projects.KeepForgotten(ctx, s, name)
 		} else {
 			err = o.Run(ctx)
 		}

@@ -1,7 +1,7 @@
 package find
 
 import (
-	"tape/internal/text/near"
+	"tape/internal/text"
 	"tape/internal/text/query"
 )
 
@@ -20,7 +20,7 @@ func (f *finder) nearQuery() (*query.Query, error) {
 		if err != nil || len(terms) == 0 {
 			return nil, err
 		}
-		out, changed = out.Replace(word, near.Nearest(terms, 1)[0]), true
+		out, changed = out.Replace(word, text.Nearest(terms, 1)[0]), true
 	}
 	if !changed {
 		return nil, nil
@@ -39,18 +39,18 @@ func (f *finder) tryNear() (instead string, err error) {
 	}
 	for _, feature := range f.query.Features() {
 		list := known.Near[feature.ID]
-		if words := near.Nearest(list, near.Most); len(words) > 0 && known.Found[feature.ID] == 0 {
-			f.query = f.query.Instead(feature.ID, words, near.InParts(list))
+		if words := text.Nearest(list, text.Most); len(words) > 0 && known.Found[feature.ID] == 0 {
+			f.query = f.query.Instead(feature.ID, words, text.InParts(list))
 			instead = f.query.String()
 		}
 	}
 	return instead, nil
 }
 
-// near returns the words in scope that are similar to the given one, see [near.Words]. Only entries in scope count, so that
+// near returns the words in scope that are similar to the given one, see [text.Words]. Only entries in scope count, so that
 // other entries in the index cannot change the answer.
-func (f *finder) near(word string, parts bool) ([]near.Word, error) {
-	return near.Words(word, (*words)(f), parts)
+func (f *finder) near(word string, parts bool) ([]text.Word, error) {
+	return text.Words(word, (*words)(f), parts)
 }
 
 // words is the words of the index.

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tape/internal/store/relevance"
-	"tape/internal/text/near"
+	"tape/internal/text"
 )
 
 // Survey is what the words of a search are worth among the entries that it searches.
@@ -12,7 +12,7 @@ type Survey struct {
 	Corpus relevance.Corpus
 	Bytes  float64                // of all entries
 	Found  map[string]int         // how many entries have a word, or a part of one
-	Near   map[string][]near.Word // words that are similar to one that no entry has
+	Near   map[string][]text.Word // words that are similar to one that no entry has
 }
 
 // Add adds another survey, of other entries.
@@ -23,14 +23,14 @@ func (s *Survey) Add(o *Survey) {
 	s.Bytes += o.Bytes
 	s.Corpus.Average = max(1, s.Bytes/max(1, s.Corpus.Entries))
 	if s.Found == nil {
-		s.Found, s.Near = map[string]int{}, map[string][]near.Word{}
+		s.Found, s.Near = map[string]int{}, map[string][]text.Word{}
 	}
 	for id, n := range o.Found {
 		s.Found[id] += n
 	}
 	for id, list := range o.Near {
 		for _, n := range list {
-			at := slices.IndexFunc(s.Near[id], func(has near.Word) bool { return has.Word == n.Word })
+			at := slices.IndexFunc(s.Near[id], func(has text.Word) bool { return has.Word == n.Word })
 			if at < 0 {
 				s.Near[id] = append(s.Near[id], n)
 				continue
@@ -42,7 +42,7 @@ func (s *Survey) Add(o *Survey) {
 
 // survey surveys the words of the query.
 func (f *finder) survey() (*Survey, error) {
-	s := &Survey{Corpus: f.corpus(), Found: map[string]int{}, Near: map[string][]near.Word{}}
+	s := &Survey{Corpus: f.corpus(), Found: map[string]int{}, Near: map[string][]text.Word{}}
 	for _, t := range f.eval.tapes {
 		s.Bytes += float64(t.bytes)
 	}

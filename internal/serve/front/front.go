@@ -1,6 +1,7 @@
 // Package front decides how a request was sent: by which name and scheme its client called the server, from which
 // address, below which path, and whether a page of another site sent it. What a proxy says about that counts only if
-// the proxy is trusted.
+// the proxy is trusted. It also has what else the servers share: how much clients may use, signed cursors, and the
+// OpenAPI document.
 package front
 
 import (

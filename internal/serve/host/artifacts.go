@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 
 	"tape/internal/store/layout"
@@ -214,7 +214,7 @@ func artifactContent(c *request) (any, error) {
 		}
 		return c.contentPart(a, content)
 	}
-	spooled, err := admission.Spool(c.s.private("waiting"), content, file)
+	spooled, err := front.Spool(c.s.private("waiting"), content, file)
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func artifactContent(c *request) (any, error) {
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": a.Name}))
 	h.Set("Content-Security-Policy", "sandbox")
 	h.Set("ETag", `"`+a.SHA256+`"`)
-	admission.ServeContent(c.w, c.r, spooled, func(status int) {
+	front.ServeContent(c.w, c.r, spooled, func(status int) {
 		c.s.fail(c, api.NewProblem(status, "range_not_satisfiable", "the content has no such range: Content-Range has its length"))
 	})
 	c.bytes = a.Size

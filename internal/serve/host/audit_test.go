@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 
 	"tape/internal/text/jsonl"
@@ -113,7 +113,7 @@ func TestRefusalsShareRecords(t *testing.T) {
 		refused[code]++
 		p.as("guess").fails(401, "unauthorized", "GET", "/history", nil)
 	}
-	if refused[404] != admission.RateBurst || refused[429] != 300-admission.RateBurst {
+	if refused[404] != front.RateBurst || refused[429] != 300-front.RateBurst {
 		t.Fatalf("refusals by status: %v", refused)
 	}
 	got := map[string][]int{}

@@ -16,7 +16,7 @@ import (
 	"sync"
 	"testing"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 
 	"tape/internal/testkit"
@@ -145,7 +145,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	done()
 	p.want(http.StatusOK, "GET", "/events?conversation_id=c", nil, nil)
 	c := newRequest(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), p.s, &route{Method: http.MethodGet})
-	long := repo.Entry{Raw: make([]byte, admission.HeavyEntry+1)}
+	long := repo.Entry{Raw: make([]byte, front.HeavyEntry+1)}
 	if err := c.checkMemory(long); !errors.Is(err, errHeavy) {
 		t.Errorf("a long entry is read beside others: %v", err)
 	}
@@ -179,7 +179,7 @@ func TestWaitsEnd(t *testing.T) {
 	t.Parallel()
 	p := newPeer(t)
 	r := p.as(p.run(api.RunRequest{Conversation: "c", DeadlineS: 1}).Token)
-	done, err := p.s.limits.Work(t.Context(), admission.AllWork)
+	done, err := p.s.limits.Work(t.Context(), front.AllWork)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestTokenGetsIn(t *testing.T) {
 	}
 	ask()
 	var strangers []net.Conn
-	for range admission.MaxConns - 1 {
+	for range front.MaxConns - 1 {
 		c, err := net.Dial("tcp", address) //nolint:noctx // it is the server of this test
 		if err != nil {
 			t.Fatal(err)

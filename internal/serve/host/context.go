@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/cursors"
 
 	"tape/repo"
 )
@@ -53,13 +53,13 @@ func (c *request) contextOf(t access, r *run, q *api.RunRequest) (api.RunContext
 		return out, err
 	}
 	out.Context = api.ContextAccess{ConversationID: r.Tape, ThreadID: r.Thread, EventSeq: end[0].ID, InlinePolicy: policy, AvailableAPIs: apis(r)}
-	out.Context.LatestCursor = c.s.cursors.At(cursors.Query("history", t.Branch(), t.thread), end[0].At)
+	out.Context.LatestCursor = c.s.cursors.At(front.CursorQuery("history", t.Branch(), t.thread), end[0].At)
 	if len(last) > 0 {
 		out.Context.TranscriptSeq = last[0].ID
 	}
 	out.Context.HasHistoryBefore = slices.ContainsFunc(last, func(e pageEntry) bool { return e.ID < r.StartSeq && e.ID > 1 })
 	if more && !out.Context.HasHistoryBefore { // the start is repeated, and the run itself has written all of last
-		before, _, err := c.scan(t, page{At: cursors.Position{ID: r.StartSeq}, Limit: 1}, func(e repo.Entry) bool { return e.ID > 1 && isShown(e) })
+		before, _, err := c.scan(t, page{At: front.Position{ID: r.StartSeq}, Limit: 1}, func(e repo.Entry) bool { return e.ID > 1 && isShown(e) })
 		if err != nil {
 			return out, err
 		}

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"net/http"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 	"tape/repo"
 )
@@ -31,7 +31,7 @@ func (s *Server) fail(c *request, err error) {
 		h.Set("Connection", "close") // a stranger must not keep a connection
 	}
 	c.result = p.Code
-	admission.Refuse(c.w, c.r)
+	front.Refuse(c.w, c.r)
 	s.answer(c, p.Status, api.ErrorAnswer{Error: *p})
 }
 
@@ -44,7 +44,7 @@ func (s *Server) answer(c *request, status int, body any) {
 	written, ok := s.limits.Answer(len(data))
 	c.release() // a request never holds memory for reading and for its answer at the same time
 	if !ok {
-		s.fail(c, admission.Busy())
+		s.fail(c, front.Busy())
 		return
 	}
 	defer written()
@@ -75,7 +75,7 @@ var errHeavy = errors.New("a long entry")
 // checkMemory refuses a long entry of a GET until the request reads alone: answering takes several copies of the
 // entry in memory.
 func (c *request) checkMemory(e repo.Entry) error {
-	if len(e.Raw) <= admission.HeavyEntry || c.alone || c.route.Method != http.MethodGet {
+	if len(e.Raw) <= front.HeavyEntry || c.alone || c.route.Method != http.MethodGet {
 		return nil
 	}
 	return errHeavy
@@ -84,5 +84,5 @@ func (c *request) checkMemory(e repo.Entry) error {
 // readAlone waits until no other request reads.
 func (c *request) readAlone() error {
 	c.alone = true
-	return c.acquire(admission.AllWork)
+	return c.acquire(front.AllWork)
 }

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/cursors"
 
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -40,7 +39,7 @@ func (c *request) eventQuery() (t access, query string, keep func(repo.Entry) bo
 		}
 		return slices.Contains(types, name) || slices.Contains(types, kind)
 	}
-	return t, cursors.Query("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
+	return t, front.CursorQuery("events", t.Branch(), t.thread, strings.Join(types, ",")), keep, nil
 }
 
 func events(c *request) (any, error) {
@@ -85,14 +84,14 @@ func oneEvent(c *request) (any, error) {
 	if err != nil || id < 1 {
 		return nil, api.NotFound("event")
 	}
-	got, _, err := c.scan(t, page{At: cursors.Position{ID: id - 1}, Forward: true, Limit: 1}, all)
+	got, _, err := c.scan(t, page{At: front.Position{ID: id - 1}, Forward: true, Limit: 1}, all)
 	if err != nil {
 		return nil, err
 	}
 	if len(got) == 0 || got[0].ID != id {
 		return nil, api.NotFound("event")
 	}
-	return c.s.event(t, got[0], cursors.Query("events", t.Branch(), t.thread, "")), nil
+	return c.s.event(t, got[0], front.CursorQuery("events", t.Branch(), t.thread, "")), nil
 }
 
 func eventStream(c *request) (any, error) {
@@ -111,7 +110,7 @@ func runEvents(c *request) (any, error) {
 		return nil, err
 	}
 	keep := func(e repo.Entry) bool { return len(e.Meta) > 2 && jsonl.GetString(e.Meta, metaRun) == r.ID }
-	return c.stream(t, page{Query: cursors.Query("run", r.ID, t.Branch()), At: cursors.Position{ID: r.StartSeq - 1}}, keep, func() bool {
+	return c.stream(t, page{Query: front.CursorQuery("run", r.ID, t.Branch()), At: front.Position{ID: r.StartSeq - 1}}, keep, func() bool {
 		if r.Due(c.s.Now()) {
 			if err := c.s.expire(c.ctx(), r); err != nil {
 				c.s.Log.Error("a run's end was not recorded", "run", r.ID, "error", err)
@@ -187,7 +186,7 @@ func (c *request) follow(t access, p page, keep func(repo.Entry) bool, ended fun
 		for more := now != stamp || now == ""; more; {
 			var got []pageEntry
 			var seen repo.Entry
-			if c.alone = false; c.acquire(admission.PageWork) != nil {
+			if c.alone = false; c.acquire(front.PageWork) != nil {
 				return nil // the client has gone
 			}
 			page := func() error {

@@ -3,8 +3,8 @@ package host
 import (
 	"encoding/json"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/cursors"
 
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -43,7 +43,7 @@ func history(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := parsePage(c.param, c.s.cursors, cursors.Query("history", t.Branch(), t.thread))
+	p, err := parsePage(c.param, c.s.cursors, front.CursorQuery("history", t.Branch(), t.thread))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func history(c *request) (any, error) {
 
 // item returns an entry as an item of the transcript.
 func (s *Server) item(t access, e pageEntry, binary bool) api.Item {
-	return itemOf(t.Name(), e.Entry, s.cursors.At(cursors.Query("history", t.Branch(), t.thread), e.At), binary)
+	return itemOf(t.Name(), e.Entry, s.cursors.At(front.CursorQuery("history", t.Branch(), t.thread), e.At), binary)
 }
 
 // masked masks JSON, unless the caller sees secrets.

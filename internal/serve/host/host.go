@@ -17,9 +17,6 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/serve/front"
-	"tape/internal/serve/host/admission"
-
-	"tape/internal/serve/host/cursors"
 
 	"tape/repo"
 )
@@ -39,14 +36,14 @@ type Options struct {
 type Server struct {
 	Options
 	mux     *http.ServeMux
-	cursors cursors.Signer
+	cursors front.Signer
 	admin   [sha256.Size]byte
 	mask    *Masker
 	runs    runList
 	audit   *auditLog
 	disk    *disk.FS
 	own     *ownTapes
-	limits  *admission.Limits
+	limits  *front.Limits
 	ending  chan struct{} // closed when streams must end
 	queues  tapeQueues
 }
@@ -59,7 +56,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), disk: disk.WithPermissionsOf(o.Store.Dir()), ending: make(chan struct{}), limits: admission.New()}
+	s := &Server{Options: o, admin: sha256.Sum256([]byte(o.Token)), disk: disk.WithPermissionsOf(o.Store.Dir()), ending: make(chan struct{}), limits: front.NewLimits()}
 	if s.Front == nil {
 		s.Front = &front.Front{}
 	}
@@ -78,7 +75,7 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	if s.own, err = openOwn(ctx, o.Store, s.disk, s.private("tapes.json"), adopt); err != nil {
 		return nil, err
 	}
-	if s.cursors, err = cursors.Load(s.disk, s.private("cursor.key")); err != nil {
+	if s.cursors, err = front.LoadSigner(s.disk, s.private("cursor.key")); err != nil {
 		return nil, err
 	}
 	marks, err := o.Store.MarkKey()
@@ -105,7 +102,7 @@ func (s *Server) Secret(purpose string) string {
 
 // KeepConn keeps the connection of a browser that is logged in from being closed during a request when there
 // are many.
-func (s *Server) KeepConn(r *http.Request) { admission.KeepConn(r.Context()) }
+func (s *Server) KeepConn(r *http.Request) { front.KeepConn(r.Context()) }
 
 // Note records in the audit what a browser did, or, if done is false, tried and was refused.
 func (s *Server) Note(action, resource string, done bool) {
@@ -156,14 +153,14 @@ const drainTimeout = 10 * time.Second
 // Serve answers requests until ctx ends or a listener fails, and then those that have begun, for at most
 // drainTimeout. It ends streams at once.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
-	web := &http.Server{Handler: s, ReadHeaderTimeout: admission.HeaderTime, IdleTimeout: admission.IdleTime, MaxHeaderBytes: 64 << 10,
-		ConnContext: admission.WithConn, ConnState: admission.ConnState, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
+	web := &http.Server{Handler: s, ReadHeaderTimeout: front.HeaderTime, IdleTimeout: front.IdleTime, MaxHeaderBytes: 64 << 10,
+		ConnContext: front.WithConn, ConnState: front.ConnState, ErrorLog: slog.NewLogLogger(s.Log.Handler(), slog.LevelWarn)}
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	written := make(chan struct{})
 	go func() { defer close(written); s.background(writing) }()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
-		go func() { failed <- web.Serve(admission.Listen(l, admission.MaxConns)) }()
+		go func() { failed <- web.Serve(front.Listen(l, front.MaxConns)) }()
 	}
 	var err error
 	select {

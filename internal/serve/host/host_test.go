@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 	"tape/internal/testkit"
 	"tape/repo"
@@ -275,7 +275,7 @@ func TestTokensEnd(t *testing.T) {
 	*p.now = p.now.Add(61 * time.Minute)
 	a.fails(401, "unauthorized", "GET", "/history", nil)
 	a = p.as(p.run(api.RunRequest{Conversation: "c"}).Token)
-	for range admission.RateBurst {
+	for range front.RateBurst {
 		a.want(200, "GET", "/tapes", nil, nil)
 	}
 	code, _, head := a.ask("GET", "/tapes", nil)

@@ -5,8 +5,8 @@ import (
 	"context"
 	"slices"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/cursors"
 	"tape/repo"
 )
 
@@ -18,14 +18,14 @@ const maxPageBytes = 4 << 20
 // page says which entries of a query are wanted: those before or after At.
 type page struct {
 	Query   string // what its cursors are bound to
-	At      cursors.Position
+	At      front.Position
 	Forward bool // the oldest first
 	Limit   int
 	Bytes   int // of the entries; 0: MaxBytes
 }
 
 // parsePage reads the parameters of a page; param returns one by its name.
-func parsePage(param func(name string) string, s cursors.Signer, query string) (p page, err error) {
+func parsePage(param func(name string) string, s front.Signer, query string) (p page, err error) {
 	p.Query = query
 	before, after := param("before_cursor"), param("after_cursor")
 	direction := param("direction")
@@ -50,7 +50,7 @@ func parsePage(param func(name string) string, s cursors.Signer, query string) (
 
 // Cursors returns the cursors for the pages after and before a page. next is "" after the last page backward,
 // prev for a page without entries.
-func (p page) Cursors(s cursors.Signer, got []pageEntry, more bool) (next, prev string) {
+func (p page) Cursors(s front.Signer, got []pageEntry, more bool) (next, prev string) {
 	if len(got) > 0 {
 		prev = s.At(p.Query, got[0].At)
 		if more || p.Forward {
@@ -67,7 +67,7 @@ func (p page) maxBytes() int { return cmp.Or(p.Bytes, maxPageBytes) }
 // pageEntry is an entry as the caller sees it, with the position of the stored entry.
 type pageEntry struct {
 	repo.Entry
-	At cursors.Position
+	At front.Position
 }
 
 // sizeOfPage returns the bytes of entries as they are stored.
@@ -80,13 +80,13 @@ func sizeOfPage(list []pageEntry) (n int) {
 
 // pageReader reads pages for one caller.
 type pageReader struct {
-	Signer cursors.Signer
+	Signer front.Signer
 	Check  func(repo.Entry) error // refuses an entry that would take too much memory
 	View   func(repo.Entry) pageEntry
 }
 
 // Read returns the entries of a page that keep admits, in the page's order, and whether there are more. If
-// the entry of the cursor is no longer where it was, the error is cursors.ErrMoved.
+// the entry of the cursor is no longer where it was, the error is front.CursorMoved.
 func (r pageReader) Read(ctx context.Context, rev *repo.Revision, p page, keep func(repo.Entry) bool) (out []pageEntry, more bool, err error) {
 	if p.Forward {
 		return r.forward(ctx, rev, p, keep)
@@ -122,7 +122,7 @@ func (r pageReader) Read(ctx context.Context, rev *repo.Revision, p page, keep f
 			}
 		}
 		if !inPlace {
-			return nil, false, cursors.ErrMoved(p.At)
+			return nil, false, front.CursorMoved(p.At)
 		}
 		slices.Reverse(part)
 		found = append(found, part...)
@@ -163,7 +163,7 @@ func (r pageReader) forward(ctx context.Context, rev *repo.Revision, p page, kee
 		out = append(out, view)
 	}
 	if !inPlace {
-		return nil, false, cursors.ErrMoved(p.At)
+		return nil, false, front.CursorMoved(p.At)
 	}
 	return out, false, nil
 }

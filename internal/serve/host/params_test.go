@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/serve/host/cursors"
+	"tape/internal/serve/front"
 )
 
 // Numbers are capped, and a number that is missing or too small becomes the default.
@@ -23,15 +23,15 @@ func TestNumbersAreCapped(t *testing.T) {
 
 // A page goes forward from after_cursor, and contradictions are refused.
 func TestPageParameters(t *testing.T) {
-	s := cursors.Signer{Key: make([]byte, 32)}
-	cursor := s.At("q", cursors.Position{ID: 7})
+	s := front.Signer{Key: make([]byte, 32)}
+	cursor := s.At("q", front.Position{ID: 7})
 	for query, want := range map[string]string{
 		"":                                  "",
 		"after_cursor=" + cursor:            "",
 		"before_cursor=x&after_cursor=y":    "exclude each other",
 		"direction=up":                      "forward or backward",
 		"direction=backward&after_cursor=y": "contradict each other",
-		"after_cursor=" + s.At("other", cursors.Position{ID: 7}): "does not belong to this query",
+		"after_cursor=" + s.At("other", front.Position{ID: 7}): "does not belong to this query",
 	} {
 		v, err := url.ParseQuery(query)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 
 	"tape/repo"
@@ -27,7 +27,7 @@ const (
 
 // request is one request to the API.
 type request struct {
-	w     *admission.Writer
+	w     *front.Writer
 	r     *http.Request
 	s     *Server
 	route *route
@@ -45,9 +45,9 @@ type request struct {
 }
 
 func newRequest(w http.ResponseWriter, r *http.Request, s *Server, rt *route) *request {
-	out, ok := w.(*admission.Writer)
+	out, ok := w.(*front.Writer)
 	if !ok {
-		out = admission.NewWriter(w)
+		out = front.NewWriter(w)
 	}
 	return &request{w: out, r: r, s: s, route: rt, release: func() {}}
 }
@@ -92,8 +92,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	w = admission.NewWriter(w)
-	r.Body = admission.Body(w, r)
+	w = front.NewWriter(w)
+	r.Body = front.Body(w, r)
 	asked, err := s.Front.Admit(r)
 	if err != nil {
 		s.fail(newRequest(w, r, s, nil), api.NewProblem(http.StatusForbidden, "forbidden", "%s", err))
@@ -207,7 +207,7 @@ func (c *request) admit() error {
 			left = afterEnd
 		}
 		c.w.Until = time.Now().Add(left)
-		admission.Shorten(c.r, c.w.Until)
+		front.Shorten(c.r, c.w.Until)
 		if stream {
 			c.w.Until = c.w.Until.Add(lastWords) // it reports how the run ended
 		} else {
@@ -218,9 +218,9 @@ func (c *request) admit() error {
 	if c.route.Open || c.route.Method != http.MethodGet {
 		return nil
 	}
-	work := int64(admission.PageWork)
+	work := int64(front.PageWork)
 	if strings.HasPrefix(c.route.Path, "/artifacts/") {
-		work = admission.ArtifactWork
+		work = front.ArtifactWork
 	}
 	return c.acquire(work)
 }
@@ -239,7 +239,7 @@ func (c *request) authenticate() error {
 			return api.Unauthorized("the token is unknown, or its run has ended")
 		}
 	}
-	admission.KeepConn(c.ctx())
+	front.KeepConn(c.ctx())
 	c.run = run
 	named := c.r.PathValue("run_id")
 	if named != "" && (c.s.runs.Get(named) == nil || run != nil && run.ID != named) {

@@ -5,14 +5,14 @@ import (
 	"reflect"
 	"slices"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/openapi"
 )
 
 // route is an endpoint. The server and its OpenAPI document are both built from the list of routes.
-type route = openapi.Endpoint[*request]
+type route = front.Endpoint[*request]
 
-type param = openapi.Param
+type param = front.Param
 
 func typeOf[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
@@ -92,7 +92,7 @@ func tapeRoutes() []route {
 		{Method: "POST", Path: "/tapes/{tape}/discard", Summary: "Discard a fork", Scope: "fork", Key: true, Body: typeOf[api.CloseRequest](), Answer: typeOf[api.CloseAnswer](), Do: discardFork},
 		{Method: "GET", Path: "/diff", Summary: "Compare two conversations: the entries that they do not share", Scope: "history.page", Answer: typeOf[api.DiffAnswer](), Do: diff,
 			Query: []param{{"a", "string", "a conversation"}, {"b", "string", "the other conversation"}}},
-		{Method: "GET", Path: "/openapi.json", Summary: "Get this document", Open: true, Answer: typeOf[map[string]any](), Do: func(c *request) (any, error) { return openapi.Document(c.s.Version, routes()) }},
+		{Method: "GET", Path: "/openapi.json", Summary: "Get this document", Open: true, Answer: typeOf[map[string]any](), Do: func(c *request) (any, error) { return front.OpenAPI(c.s.Version, routes()) }},
 		{Method: "GET", Path: "/health", Summary: "Check that the server answers", Open: true, Answer: typeOf[api.Health](), Do: func(c *request) (any, error) { return api.Health{Status: "ok", Version: c.s.Version}, nil }},
 	}
 }

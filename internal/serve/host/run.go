@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 )
 
@@ -53,9 +53,9 @@ type runRecord struct {
 type run struct {
 	runRecord // Mu guards what may change
 
-	Rate    admission.Rate
-	Failed  admission.Rate // of requests that leave a record although they fail
-	Use     admission.Use
+	Rate    front.Rate
+	Failed  front.Rate // of requests that leave a record although they fail
+	Use     front.Use
 	Mu      sync.Mutex
 	lastUse time.Time // of the token
 
@@ -66,7 +66,7 @@ type run struct {
 
 // newRun returns a run that has no results yet, and whose token was used now.
 func newRun(r runRecord, now time.Time) *run {
-	return &run{runRecord: r, lastUse: now, Seen: &runSequences{}, Failed: admission.Rate{PerSecond: 0.1, Burst: 50}}
+	return &run{runRecord: r, lastUse: now, Seen: &runSequences{}, Failed: front.Rate{PerSecond: 0.1, Burst: 50}}
 }
 
 // May reports whether a run has a scope.

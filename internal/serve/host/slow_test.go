@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/serve/host/admission"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
 )
 
@@ -93,17 +93,17 @@ func TestSlowClientsTakeLittle(t *testing.T) {
 	}
 	got = count(12, masked.Token, "GET /v1/events/stream", "")
 	check("streams", got)
-	if got["200"] != admission.MaxStreams || got["429"] != 12-admission.MaxStreams {
-		t.Errorf("streams by status: %v, want %d times 200 and the rest 429", got, admission.MaxStreams)
+	if got["200"] != front.MaxStreams || got["429"] != 12-front.MaxStreams {
+		t.Errorf("streams by status: %v, want %d times 200 and the rest 429", got, front.MaxStreams)
 	}
 	check("pages", count(20, adminToken, "GET /v1/events?conversation_id=c", ""))
 	p.want(200, "GET", "/tapes", nil, nil) // a small request is still answered
-	got = count(admission.MaxRequests+8, sends.Token, "POST /v1/tapes/c/entries", "Expect: 100-continue\r\nContent-Length: 16000000\r\n")
-	if got["100"] != admission.MaxRequests || got["429"] != 8 {
-		t.Errorf("bodies by status: %v, want %d times 100 and the rest 429", got, admission.MaxRequests)
+	got = count(front.MaxRequests+8, sends.Token, "POST /v1/tapes/c/entries", "Expect: 100-continue\r\nContent-Length: 16000000\r\n")
+	if got["100"] != front.MaxRequests || got["429"] != 8 {
+		t.Errorf("bodies by status: %v, want %d times 100 and the rest 429", got, front.MaxRequests)
 	}
 	body := make([]byte, 6<<20)
-	for _, c := range open[len(open)-admission.MaxRequests-8:] {
+	for _, c := range open[len(open)-front.MaxRequests-8:] {
 		go func() { _, _ = c.Write(body) }() // those that are refused take nothing
 	}
 	check("bodies", got)

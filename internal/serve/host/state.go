@@ -9,8 +9,8 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/cursors"
 
 	"tape/repo"
 )
@@ -114,7 +114,7 @@ func listState(c *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	query, after := cursors.Query("state", tape, prefix.Scope, prefix.Owner, prefix.Thread), ""
+	query, after := front.CursorQuery("state", tape, prefix.Scope, prefix.Owner, prefix.Thread), ""
 	if cursor := c.param("after_cursor"); cursor != "" {
 		if after, err = c.s.cursors.Read(query, cursor); err != nil {
 			return nil, err

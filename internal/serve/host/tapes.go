@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/cursors"
 
 	"tape/internal/sessions/catalog"
 	"tape/repo"
@@ -23,7 +23,7 @@ func tapes(c *request) (any, error) {
 	if c.run != nil {
 		owner = c.run.ID
 	}
-	query, after := cursors.Query("tapes", owner), ""
+	query, after := front.CursorQuery("tapes", owner), ""
 	if cursor := c.param("after_cursor"); cursor != "" {
 		if after, err = c.s.cursors.Read(query, cursor); err != nil {
 			return nil, err
@@ -228,13 +228,13 @@ func diff(c *request) (any, error) {
 		into *[]api.EventItem
 		more *bool
 	}{{a, &out.A, &out.AHasMore}, {b, &out.B, &out.BHasMore}} {
-		got, more, err := c.scan(side.t, page{At: cursors.Position{ID: out.Common}, Forward: true, Limit: 100}, all)
+		got, more, err := c.scan(side.t, page{At: front.Position{ID: out.Common}, Forward: true, Limit: 100}, all)
 		if err != nil {
 			return nil, err
 		}
 		*side.more = more
 		for _, e := range got {
-			*side.into = append(*side.into, c.s.event(side.t, e, cursors.Query("events", side.t.Branch(), side.t.thread, "")))
+			*side.into = append(*side.into, c.s.event(side.t, e, front.CursorQuery("events", side.t.Branch(), side.t.thread, "")))
 		}
 	}
 	return out, nil

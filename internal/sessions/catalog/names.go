@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/store/layout"
-	"tape/internal/text/near"
+	"tape/internal/text"
 	"tape/repo"
 )
 
@@ -167,7 +167,7 @@ func Nearest(word string, names []string) []string {
 		case strings.HasPrefix(lower, string(folded)):
 			slips = 0
 		default:
-			slips = near.Distance(folded, []rune(lower), allowed)
+			slips = text.Distance(folded, []rune(lower), allowed)
 		}
 		if slips <= allowed && !slices.Contains(found[slips], name) {
 			found[slips] = append(found[slips], name)

@@ -10,8 +10,8 @@ import (
 	"tape/internal/sessions/importer/record"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
-	"tape/internal/store/continued"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/rewrite"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
@@ -67,7 +67,7 @@ func remake(ctx context.Context, s *repo.Store, t *repo.Tape, path, version stri
 		if e.Kind == repo.KindEvent {
 			event = jsonl.GetString(e.Payload, "name")
 		}
-		purged, elsewhere = purged || event == rewrite.PurgedEvent, elsewhere || event == continued.Event
+		purged, elsewhere = purged || event == rewrite.PurgedEvent, elsewhere || event == projects.Event
 		imported := slices.ContainsFunc(has, func(key string) bool { return known[key] })
 		matches = matches || imported
 		if format.Keys == nil {

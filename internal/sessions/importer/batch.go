@@ -11,8 +11,7 @@ import (
 
 	"tape/internal/git/projectgit"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/store/continued"
-	"tape/internal/store/forgotten"
+	"tape/internal/store/projects"
 	"tape/internal/store/query"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
@@ -175,7 +174,7 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 	}
 	chosen := out.o.Tape // nobody has to look whether the tape is of this session
 	if chosen == "" {
-		continuations, err := continued.Of((*workspace.Store)(b.store))
+		continuations, err := projects.ContinuedIn((*workspace.Store)(b.store))
 		if err != nil {
 			return 0, fmt.Errorf("import %s: %w", out.res.File, err)
 		}
@@ -220,7 +219,7 @@ func (b *Batch) importFile(ctx context.Context, out *outcome) (size int64, err e
 // skipForgotten reports whether a session was forgotten, under its tape's name or one of names, and notes that in out. It reads the list each
 // time, because a session may be forgotten during an import.
 func (b *Batch) skipForgotten(out *outcome, names ...string) (bool, error) {
-	list, err := forgotten.Read((*workspace.Store)(b.store))
+	list, err := projects.ReadForgotten((*workspace.Store)(b.store))
 	if out.res.Forgotten = slices.ContainsFunc(append(names, out.res.Tape), list.Has); out.res.Forgotten {
 		out.key, out.inBulk = "", false
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 )
 
@@ -34,7 +34,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 	if err := b.File(t.Context(), file, Options{Format: Auto, Tape: "other"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := forgotten.Add(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
+	if err := projects.AddForgotten(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	if err := b.Flush(t.Context()); err != nil {
@@ -53,7 +53,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 	if err := os.WriteFile(agent, []byte(strings.ReplaceAll(strings.ReplaceAll(forgettable, `"s-1"`, `"s-2","agentId":"y"`), `"uuid"`, `"isSidechain":true,"uuid"`)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := forgotten.Add(t.Context(), (*workspace.Store)(s), layout.TapeSlug("s-2/agent-y")); err != nil {
+	if err := projects.AddForgotten(t.Context(), (*workspace.Store)(s), layout.TapeSlug("s-2/agent-y")); err != nil {
 		t.Fatal(err)
 	}
 	if res := mustImport(t, s, agent, Options{}); !res.Forgotten || res.Tape != "s-2/agent-y" {
@@ -66,7 +66,7 @@ func TestForgottenSessionsAreLeftOut(t *testing.T) {
 	if _, err := s.CreateTape(t.Context(), "s-1"); err == nil {
 		t.Error("a tape with the forgotten name was created")
 	}
-	if err := forgotten.Unforget(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
+	if err := projects.Unforget(t.Context(), (*workspace.Store)(s), "s-1"); err != nil {
 		t.Fatal(err)
 	}
 	if res := mustImport(t, s, file, Options{}); res.Imported == 0 {

@@ -9,7 +9,6 @@ import (
 	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/show/display"
-	"tape/internal/store/continued"
 	"tape/internal/store/layout"
 	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
@@ -23,7 +22,7 @@ import (
 // IsOf returns nil if the tape with the name of a session is of this session: of the same agent, whose format is given,
 // and begun in the same project as dir. Otherwise it returns an error that says whose the tape is.
 func IsOf(ctx context.Context, s *repo.Store, session, format, dir string) error {
-	list, err := continued.Of((*workspace.Store)(s))
+	list, err := projects.ContinuedIn((*workspace.Store)(s))
 	if err != nil || list.Tape(format, session) != "" {
 		return err
 	}

@@ -19,7 +19,7 @@ import (
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/walk"
-	"tape/internal/store/continued"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -40,7 +40,7 @@ type Plan struct {
 // the current directory. If the session was written for other agents, it is resumed in the latest of these
 // that still has it.
 func Of(ctx context.Context, t *repo.Tape, user record.Where, here string) (Plan, error) {
-	list, err := continued.Of((*workspace.Store)(t.Store()))
+	list, err := projects.ContinuedIn((*workspace.Store)(t.Store()))
 	if err != nil {
 		return Plan{}, err
 	}
@@ -129,7 +129,7 @@ func IDs(ctx context.Context, t *repo.Tape) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := continued.Of((*workspace.Store)(t.Store()))
+	list, err := projects.ContinuedIn((*workspace.Store)(t.Store()))
 	for _, s := range list.With(t.Name()) {
 		ids = append(ids, s.ID)
 	}

@@ -14,8 +14,8 @@ import (
 	"tape/internal/git/disk"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/store/continued"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 	"tape/repo"
@@ -99,11 +99,11 @@ func note(ctx context.Context, t *repo.Tape, f *record.Format, id string, transc
 	if err != nil {
 		return err
 	}
-	e := repo.Event(continued.Event, record.NewObject(64).Str("agent", f.Name).Str("session", id).Done())
+	e := repo.Event(projects.Event, record.NewObject(64).Str("agent", f.Name).Str("session", id).Done())
 	if e.Meta = record.WithKeys(nil, f.Name, keys); len(e.Meta) > jsonl.DefaultMaxLine/2 {
 		return layout.Invalid("begin with a later anchor: --from ANCHOR", "tape %q is too long to be written as one session", t.Name())
 	}
-	if err := continued.Add(ctx, (*workspace.Store)(t.Store()), continued.Session{Agent: f.Name, ID: id, Tape: t.Name()}); err != nil {
+	if err := projects.AddContinued(ctx, (*workspace.Store)(t.Store()), projects.ContinuedSession{Agent: f.Name, ID: id, Tape: t.Name()}); err != nil {
 		return err
 	}
 	if _, err := t.Append(ctx, nil, e); err != nil {

@@ -14,7 +14,6 @@ import (
 
 	"tape/index"
 	"tape/internal/git/projectgit"
-	"tape/internal/sessions/touched"
 	"tape/internal/sessions/trace"
 	"tape/internal/show/display"
 	"tape/internal/show/outline"
@@ -57,7 +56,7 @@ func Of(ctx context.Context, f *trace.Finder, project projectgit.Repo, r Range, 
 	if err != nil {
 		return nil, err
 	}
-	root, err := touched.Find(ctx, filepath.FromSlash(project.Top))
+	root, err := trace.FileNamed(ctx, filepath.FromSlash(project.Top))
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"unicode"
 
 	"tape/index"
-	"tape/internal/sessions/touched"
 	"tape/internal/store/activity"
 	"tape/repo"
 )
@@ -29,7 +28,7 @@ type edit struct {
 }
 
 // Edits returns the edits of files, in the order of the files.
-func (f *Finder) Edits(ctx context.Context, files ...*touched.File) ([]*Edits, error) {
+func (f *Finder) Edits(ctx context.Context, files ...*File) ([]*Edits, error) {
 	out := make([]*Edits, len(files))
 	byBase := map[string][]int{}
 	for i, file := range files {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"tape/internal/git/projectgit"
-	"tape/internal/sessions/touched"
 	"tape/repo"
 )
 
@@ -51,7 +50,7 @@ func TestEdits(t *testing.T) {
 	w.add("b", 10, "{}", "retry more often")
 	w.edit("b", 11, "retry(upload, 5)\nlog(err)")
 	w.edit("a", 20, "retry(upload, 3)")
-	file, err := touched.Find(t.Context(), "/p/f.go")
+	file, err := FileNamed(t.Context(), "/p/f.go")
 	if err != nil {
 		t.Fatal(err)
 	}

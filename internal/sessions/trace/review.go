@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tape/internal/git/projectgit"
-	"tape/internal/sessions/touched"
 	"tape/internal/store/about"
 	"tape/repo"
 )
@@ -39,7 +38,7 @@ const slack = time.Second
 // the edit that wrote it. A file that was edited since the commit before, where the commit has no line of an edit, is
 // credited to the last edit of which the file has a line, or which only removed some. Where that leaves something open, the turn in which the agent made the commit counts. Nothing follows
 // from times alone: a commit may be without a share. root is the project's folder.
-func (f *Finder) Review(ctx context.Context, project projectgit.Repo, root *touched.File, patches []projectgit.Patch) ([]Credit, error) {
+func (f *Finder) Review(ctx context.Context, project projectgit.Repo, root *File, patches []projectgit.Patch) ([]Credit, error) {
 	edits, err := f.editsOf(ctx, root, patches)
 	if err != nil {
 		return nil, err
@@ -92,7 +91,7 @@ func (f *Finder) Review(ctx context.Context, project projectgit.Repo, root *touc
 // project does not have, of which only the id is known, has those of Turns.
 func (f *Finder) LedTo(ctx context.Context, project projectgit.Repo, c projectgit.Commit) ([]Turn, error) {
 	if project.Top != "" && !c.Authored.IsZero() {
-		root, err := touched.Find(ctx, filepath.FromSlash(project.Top))
+		root, err := FileNamed(ctx, filepath.FromSlash(project.Top))
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +118,7 @@ func (f *Finder) LedTo(ctx context.Context, project projectgit.Repo, c projectgi
 }
 
 // editsOf returns the edits of all files that commits changed, by their paths after the commit.
-func (f *Finder) editsOf(ctx context.Context, root *touched.File, patches []projectgit.Patch) (map[string]*Edits, error) {
+func (f *Finder) editsOf(ctx context.Context, root *File, patches []projectgit.Patch) (map[string]*Edits, error) {
 	names := map[string][]string{} // a file's path, then its former ones
 	var order []string
 	for _, p := range patches {
@@ -135,7 +134,7 @@ func (f *Finder) editsOf(ctx context.Context, root *touched.File, patches []proj
 			}
 		}
 	}
-	files := make([]*touched.File, len(order))
+	files := make([]*File, len(order))
 	for i, name := range order {
 		files[i] = root.In(names[name]...)
 	}

@@ -1,5 +1,5 @@
 // Package trace finds the turns that led to the commits of a project. A turn is a part of a session, from
-// what a person asked to the commit.
+// what a person asked to the commit. Which recorded paths are a file of the project is decided here too.
 package trace
 
 import (

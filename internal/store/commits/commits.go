@@ -1,5 +1,5 @@
 // Package commits makes the commits of a tape: each on top of the one before, with its author, dates and signature.
-// It moves no branch.
+// It moves no branch. The tags of handoffs are made, restored and removed here too.
 package commits
 
 import (

@@ -11,7 +11,6 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 )
@@ -139,7 +138,7 @@ func start(ctx context.Context, w *writer.Writer, parent *workspace.Tape, head g
 		return err
 	}
 	// Tags left by a closed fork of the same name would count as tags of this one.
-	if err := tags.Prune(ctx, w.T, nil); err != nil {
+	if err := commits.PruneTags(ctx, w.T, nil); err != nil {
 		return err
 	}
 	return w.MoveTo(ctx, next, w.Head)

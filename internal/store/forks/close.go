@@ -9,10 +9,10 @@ import (
 	"slices"
 
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/query"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 )
@@ -110,7 +110,7 @@ func Drop(ctx context.Context, w *writer.Writer, message string) error {
 	if err := s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), Old: w.Head, Message: message}); err != nil {
 		return err
 	}
-	if err := tags.Prune(ctx, t, nil); err != nil {
+	if err := commits.PruneTags(ctx, t, nil); err != nil {
 		s.Warn("tags of " + layout.OneLine(t.Name()) + " are left until tape gc removes them: " + err.Error())
 	}
 	snapshot.RemoveSeals(t)

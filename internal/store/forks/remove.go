@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 )
@@ -38,7 +38,7 @@ func Remove(ctx context.Context, t *workspace.Tape, archive bool) (ref string, e
 		}
 		// The tags go before the branch: if this is interrupted, the next writer creates them
 		// again.
-		if err := tags.Prune(ctx, t, nil); err != nil {
+		if err := commits.PruneTags(ctx, t, nil); err != nil {
 			return err
 		}
 		return Drop(context.WithoutCancel(ctx), w, "tape: remove")

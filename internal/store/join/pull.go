@@ -9,14 +9,13 @@ import (
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
-	"tape/internal/store/forgotten"
 	"tape/internal/store/forks"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/lineage"
+	"tape/internal/store/projects"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 )
@@ -122,7 +121,7 @@ func (p *pull) create(ctx context.Context) error {
 	} else if err := writer.CheckNoFork(t); err != nil {
 		return err
 	}
-	if err := forgotten.Check(t); err != nil {
+	if err := projects.CheckForgotten(t); err != nil {
 		return err
 	}
 	if owner, err := snapshot.TapeAt(p.s, t.Ref(), p.theirs); errors.Is(err, layout.ErrConflict) || err == nil && owner.Name() != t.Name() {
@@ -131,12 +130,12 @@ func (p *pull) create(ctx context.Context) error {
 		return err
 	}
 	who := p.s.Git().Committer(p.s.Now())
-	if err := tags.Prune(ctx, t, nil); err != nil { // left by a former tape of that name
+	if err := commits.PruneTags(ctx, t, nil); err != nil { // left by a former tape of that name
 		return err
 	}
 	// The tags come first: if this is interrupted, tags without a tape do no harm, but a tape without its
 	// tags is broken.
-	if err := errors.Join(adoptTags(ctx, t, p.remote, p.theirs), tags.OfNew(ctx, t, p.theirs)); err != nil {
+	if err := errors.Join(adoptTags(ctx, t, p.remote, p.theirs), commits.TagNew(ctx, t, p.theirs)); err != nil {
 		return err
 	}
 	err := p.s.Git().UpdateRef(ctx, gitstore.RefUpdate{Name: t.Ref(), New: p.theirs, Message: "tape: pull from " + p.remote, Who: who})

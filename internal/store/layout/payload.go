@@ -3,8 +3,8 @@ package layout
 import (
 	"slices"
 	"strings"
+	"tape/internal/text"
 	"tape/internal/text/jsonl"
-	"tape/internal/text/near"
 	"time"
 )
 
@@ -23,7 +23,7 @@ func SimilarKind(kind string) string {
 	}
 	for n := range most + 1 {
 		for _, known := range KnownKinds() {
-			if near.Distance(folded, []rune(known), most) == n && (n < most || folded[0] == rune(known[0])) {
+			if text.Distance(folded, []rune(known), most) == n && (n < most || folded[0] == rune(known[0])) {
 				return known
 			}
 		}
@@ -46,7 +46,7 @@ func SimilarRole(role string) string {
 	}
 	for _, known := range KnownRoles() {
 		most := 1 + len(known)/6
-		if n := near.Distance(folded, []rune(known), most); n <= most && (n < 2 || folded[0] == rune(known[0])) {
+		if n := text.Distance(folded, []rune(known), most); n <= most && (n < 2 || folded[0] == rune(known[0])) {
 			return known
 		}
 	}

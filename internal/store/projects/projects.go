@@ -1,5 +1,6 @@
 // Package projects says which workspace the sessions of a project go to, and what a project is called. All worktrees of
 // a repository are one project, which git proves. Other clones are if the user linked them: anybody can name a remote.
+// It has the lists of sessions that were forgotten, and of those that go on with a tape of another name.
 package projects
 
 import (
@@ -7,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"tape/internal/store/continued"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 )
@@ -171,11 +171,11 @@ func plainRemote(address string) string {
 
 // Continued returns the sessions that continue a tape under another name, by the user's own workspaces that have these
 // tapes. A workspace without any is not in it.
-func Continued() map[string]continued.List {
+func Continued() map[string]ContinuedList {
 	dirs, _, _ := workspace.OwnWorkspaces()
-	out := map[string]continued.List{}
+	out := map[string]ContinuedList{}
 	for _, dir := range dirs {
-		if list, err := continued.Read(filepath.Join(dir, layout.GitDirName)); err == nil && len(list) > 0 {
+		if list, err := ReadContinued(filepath.Join(dir, layout.GitDirName)); err == nil && len(list) > 0 {
 			out[dir] = list
 		}
 	}
@@ -197,7 +197,7 @@ func Holders() map[string]string {
 		for _, ref := range refs {
 			out[ref.Name] = dir
 		}
-		list, _ := continued.Read(git.GitDir())
+		list, _ := ReadContinued(git.GitDir())
 		for _, s := range list {
 			out[layout.BranchPrefix+layout.TapeSlug(s.ID)] = dir
 		}

@@ -13,10 +13,10 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
-	"tape/internal/store/forgotten"
 	"tape/internal/store/forks"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
@@ -144,7 +144,7 @@ func (f *forget) do(ctx context.Context) error {
 // check refuses, before anything is changed, what removing the working trees and branches would refuse, and a
 // tape that neither exists nor was forgotten.
 func (f *forget) check(ctx context.Context) error {
-	known, err := forgotten.Read(f.s)
+	known, err := projects.ReadForgotten(f.s)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (f *forget) announce(ctx context.Context) error {
 	for _, name := range f.note.Also {
 		slugs = append(slugs, layout.TapeSlug(name))
 	}
-	return forgotten.Add(ctx, f.s, slugs...)
+	return projects.AddForgotten(ctx, f.s, slugs...)
 }
 
 func readForgetNote(s *workspace.Store) (n forgetNote, err error) {

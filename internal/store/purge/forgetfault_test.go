@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"tape/internal/store/forgotten"
+	"tape/internal/store/projects"
 	"tape/internal/store/purge"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
@@ -57,7 +57,7 @@ func TestSoakForgetFaults(t *testing.T) {
 			return !f.Hit()
 		}
 		s := storetest.OpenFaulty(t, dir, nil)
-		known, err2 := forgotten.Read(storetest.Inner(s))
+		known, err2 := projects.ReadForgotten(storetest.Inner(s))
 		storetest.Must(t, err2)
 		if _, ok := storetest.AllLines(t, s)["Gone"]; !ok && !known.Has("Gone") {
 			t.Error("the tape is gone, but is not noted as forgotten")

@@ -14,10 +14,9 @@ import (
 	"tape/internal/git/gitrun"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/transport"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
-	"tape/internal/store/setup"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 	"time"
@@ -292,7 +291,7 @@ func (c *clone) makeBranches(ctx context.Context, s *workspace.Store, statuses [
 		}
 		t, err := s.TapeOfBranch(u.Name)
 		if err == nil {
-			err = tags.OfNew(ctx, t, u.New)
+			err = commits.TagNew(ctx, t, u.New)
 		}
 		if err != nil {
 			return err
@@ -323,7 +322,7 @@ func (c *clone) checkOut(ctx context.Context, s *workspace.Store) error {
 	}
 	if t == nil {
 		s.FirstGitSetup(ctx)
-		_, err := setup.FirstTape(ctx, s, workspace.DefaultTape)
+		_, err := writer.FirstTape(ctx, s, workspace.DefaultTape)
 		return err
 	}
 	if err := s.Git().SetHead(ctx, s.Git().GitDir(), t.Ref()); err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/transport"
-	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 )
 
@@ -109,7 +109,7 @@ func refsOf(refs []gitstore.Ref, slugs []string, name string) (out []gitstore.Re
 // forgottenRefs returns patterns of refs that a fetch leaves out, because their tapes were forgotten here. A
 // named tape that was forgotten is an ErrConflict.
 func forgottenRefs(ctx context.Context, s *workspace.Store, remote string, named []string, o transport.Options) ([]string, error) {
-	here, err := forgotten.Read(s)
+	here, err := projects.ReadForgotten(s)
 	if err != nil || !here.Any() {
 		return nil, err
 	}
@@ -165,7 +165,7 @@ func ForgottenAt(ctx context.Context, s *workspace.Store, remote string) ([]stri
 	if err != nil || len(marks) == 0 {
 		return nil, layout.Classify(err)
 	}
-	here, err := forgotten.Read(s)
+	here, err := projects.ReadForgotten(s)
 	if err != nil {
 		return nil, err
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"tape/hooks/githooks"
-	"tape/internal/store/forgotten"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/purge"
 	"tape/internal/store/remotes"
 	storetest "tape/internal/testkit/store"
@@ -105,7 +105,7 @@ func TestForgetAtARemote(t *testing.T) {
 			t.Errorf("pushing the forgotten %s: %s, want it rejected", status.Tape, status.Status)
 		}
 	}
-	storetest.Must(t, forgotten.Keep(t.Context(), storetest.Inner(other), "Gone"))
+	storetest.Must(t, projects.KeepForgotten(t.Context(), storetest.Inner(other), "Gone"))
 	if names, err = remotes.ForgottenAt(t.Context(), storetest.Inner(other), "origin"); err != nil || len(names) > 0 {
 		t.Errorf("after Keep, forgotten tapes are %q, %v; want none", names, err)
 	}

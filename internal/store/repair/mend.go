@@ -10,11 +10,11 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/aside"
+	"tape/internal/store/commits"
 	"tape/internal/store/join"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 )
@@ -165,7 +165,7 @@ func complete(ctx context.Context, t *workspace.Tape) error {
 		made, err = writer.Finish(ctx, t, true)
 	} else {
 		err = writer.Write(ctx, t, func(w *writer.Writer) (err error) {
-			made, err = tags.Ensure(ctx, t, w.Head, true)
+			made, err = commits.EnsureTags(ctx, t, w.Head, true)
 			return err
 		})
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/about"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 )
 
@@ -192,8 +192,8 @@ func (r *Rewriter) message(ctx context.Context, h gitstore.Hash, message string,
 			return "", err
 		}
 		switch {
-		case tags.CommitText(was) == text:
-			text = tags.CommitText(is)
+		case commits.CommitText(was) == text:
+			text = commits.CommitText(is)
 		case changed && len(r.mask.Whole) > 0 && !r.mask.Learning:
 			text, long = "", false
 		}
@@ -245,7 +245,7 @@ func (r *Rewriter) Tag(ctx context.Context, h gitstore.Hash, name string) (gitst
 		if err != nil {
 			return h, err
 		}
-		tag.Message = tags.Message(e)
+		tag.Message = commits.TagMessage(e)
 	default:
 		tag.Message = r.mask.Text(tag.Message)
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/forks"
 	"tape/internal/store/layout"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"tape/internal/store/writer"
 )
@@ -59,6 +59,6 @@ func dropTagsOfClosed(ctx context.Context, t *workspace.Tape, at gitstore.Hash) 
 		if err != nil || !closed {
 			return err
 		}
-		return tags.Prune(ctx, t, nil)
+		return commits.PruneTags(ctx, t, nil)
 	})
 }

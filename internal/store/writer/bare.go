@@ -10,7 +10,6 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 )
 
@@ -51,7 +50,7 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 		return nil, err
 	}
 	// Create missing tags now: once this change has its tags, nothing would look for earlier ones.
-	if _, err := tags.Ensure(ctx, w.T, w.Head, false); err != nil {
+	if _, err := commits.EnsureTags(ctx, w.T, w.Head, false); err != nil {
 		return nil, err
 	}
 	v, err := snapshot.AtCommit(w.T.Store(), w.Head)

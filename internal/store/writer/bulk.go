@@ -8,9 +8,9 @@ import (
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
-	"tape/internal/store/forgotten"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
 )
@@ -114,7 +114,7 @@ func (k *Bulk) Commit(ctx context.Context) (lost []string, err error) {
 		return nil, nil
 	}
 	err = WithNewLock(ctx, k.s, func() error {
-		list, err := forgotten.Read(k.s)
+		list, err := projects.ReadForgotten(k.s)
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"tape/internal/store/commits"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 )
 
@@ -81,7 +80,7 @@ func (tx *Tx) Handoff(ctx context.Context, a layout.Anchor) (Handoff, error) {
 		return Handoff{}, err
 	}
 	message := "handoff: " + layout.OneLine(a.Name)
-	if text := tags.CommitText(line); text != "" {
+	if text := commits.CommitText(line); text != "" {
 		message += "\n\n" + text
 	}
 	c, err := tx.commit(ctx, message, nil)
@@ -102,7 +101,7 @@ type openedPhase struct {
 // tagLast plans the tag of the phase p, which the last commit c opens.
 func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p openedPhase) (Handoff, error) {
 	last, ref := tx.commits, tx.w.T.TagRef(p.folder)
-	hash, err := tags.Put(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
+	hash, err := commits.PutWithTag(ctx, tx.w.T, tx.batch, ref, last.Hash, c, p.line)
 	if err != nil {
 		return Handoff{}, err
 	}
@@ -182,7 +181,7 @@ func (tx *Tx) moveBranch(ctx context.Context) error {
 // setTags sets planned tags, and reports whether it could. If not, the next command creates the rest.
 func (w *Writer) setTags(ctx context.Context, planned []gitstore.Ref, who gitstore.Signature) bool {
 	for _, tag := range planned {
-		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+		if err := commits.SetTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
 			w.T.Store().Warn("the tag " + layout.ShortTag(tag.Name) + " will be created by the next command: " + err.Error())
 			return false
 		}

@@ -9,12 +9,11 @@ import (
 	"path/filepath"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
-	"tape/internal/store/forgotten"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
+	"tape/internal/store/projects"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"time"
 )
@@ -66,7 +65,7 @@ func (w *Writer) create(ctx context.Context, origin TapeStart) error {
 	if err := w.checkNew(ctx); err != nil {
 		return err
 	}
-	if err := forgotten.Check(w.T); err != nil {
+	if err := projects.CheckForgotten(w.T); err != nil {
 		return err
 	}
 	if done, err := w.takeOver(ctx); done || err != nil {
@@ -178,7 +177,7 @@ func (w *Writer) rootOf(ctx context.Context, batch *gitstore.Batch, b *resolve.B
 		return out, err
 	}
 	tag := gitstore.Ref{Name: t.TagRef(b.Folder)}
-	tag.Hash, err = tags.Put(ctx, t, batch, tag.Name, out.Hash, c, line)
+	tag.Hash, err = commits.PutWithTag(ctx, t, batch, tag.Name, out.Hash, c, line)
 	out.Tags = []gitstore.Ref{tag}
 	return out, err
 }
@@ -257,7 +256,7 @@ func (w *Writer) finishObjects(ctx context.Context, objects *gitstore.Batch) boo
 
 func (w *Writer) finishMove(ctx context.Context, next commits.Plan, who gitstore.Signature) error {
 	for _, tag := range next.Tags {
-		if err := tags.Set(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
+		if err := commits.SetTag(ctx, w.T, tag.Name, tag.Hash, who); err != nil {
 			return err
 		}
 	}
@@ -273,10 +272,10 @@ func (w *Writer) finishBareMove(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := tags.Prune(ctx, w.T, v.List); err != nil {
+	if err := commits.PruneTags(ctx, w.T, v.List); err != nil {
 		return err
 	}
-	if _, err := tags.Ensure(ctx, w.T, w.Head, false); err != nil {
+	if _, err := commits.EnsureTags(ctx, w.T, w.Head, false); err != nil {
 		return err
 	}
 	w.rec.Undo = nil

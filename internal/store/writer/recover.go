@@ -12,11 +12,11 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/aside"
+	"tape/internal/store/commits"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
 	"tape/internal/store/lineage"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 )
 
@@ -68,11 +68,11 @@ func (w *Writer) recover(ctx context.Context) error {
 		return err
 	}
 	if u != nil && u.Checkout {
-		if err := tags.Prune(ctx, w.T, committed.List); err != nil {
+		if err := commits.PruneTags(ctx, w.T, committed.List); err != nil {
 			return err
 		}
 	}
-	repaired, err := tags.Ensure(ctx, w.T, w.Head, false)
+	repaired, err := commits.EnsureTags(ctx, w.T, w.Head, false)
 	if err != nil {
 		return err
 	}
@@ -321,7 +321,7 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.
 }
 
 // Finish completes what a crash left unfinished: a move of the branch, a working tree that was being made, and tags.
-// For all and made, see tags.Ensure.
+// For all and made, see commits.EnsureTags.
 func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err error) {
 	if _, err := t.Head(); err != nil {
 		return false, err // no lock file for a tape that does not exist
@@ -340,7 +340,7 @@ func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err er
 		} else if err := w.FinishCheckout(ctx); err != nil {
 			return err
 		}
-		made, err = tags.Ensure(ctx, t, w.Head, all)
+		made, err = commits.EnsureTags(ctx, t, w.Head, all)
 		return err
 	})
 	return made, err

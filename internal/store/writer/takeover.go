@@ -14,7 +14,6 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 )
@@ -76,7 +75,7 @@ func (w *Writer) takeOver(ctx context.Context) (done bool, err error) {
 		return false, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	if err := tags.Set(ctx, w.T, next.Tags[0].Name, next.Tags[0].Hash, who); err != nil {
+	if err := commits.SetTag(ctx, w.T, next.Tags[0].Name, next.Tags[0].Hash, who); err != nil {
 		return true, err
 	}
 	w.rec = journal.Record{}
@@ -84,7 +83,7 @@ func (w *Writer) takeOver(ctx context.Context) (done bool, err error) {
 		return true, err
 	}
 	if err = w.Checkpoint(ctx); err == nil {
-		_, err = tags.Ensure(ctx, w.T, w.Head, true)
+		_, err = commits.EnsureTags(ctx, w.T, w.Head, true)
 	}
 	w.T.Store().Warn(fmt.Sprintf("git did not know the tape %s in %s; its %s were taken over as they are", strconv.Quote(w.T.Name()), w.Wt.Dir, layout.CountEntries(w.LastID())))
 	return true, err

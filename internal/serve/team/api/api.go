@@ -16,10 +16,7 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/serve/front"
-	"tape/internal/serve/host/admission"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/cursors"
-	"tape/internal/serve/host/openapi"
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
@@ -69,18 +66,18 @@ type User struct {
 // Server answers requests.
 type Server struct {
 	Options
-	cursors cursors.Signer
+	cursors front.Signer
 	front   *front.Front
 	scanner *secrets.Scanner
 
 	mu       sync.Mutex
-	searches map[string]*admission.Rate // by person
+	searches map[string]*front.Rate // by person
 }
 
 // New returns a server. address is the address and port where it listens.
 func New(o Options, address string) (*Server, error) {
 	f, err := o.Config.Front(address)
-	return &Server{Options: o, cursors: cursors.Signer{Key: o.Store.Key()}, front: f, scanner: secrets.New(), searches: map[string]*admission.Rate{}}, err
+	return &Server{Options: o, cursors: front.Signer{Key: o.Store.Key()}, front: f, scanner: secrets.New(), searches: map[string]*front.Rate{}}, err
 }
 
 // request is one request, of a user who is known.
@@ -114,7 +111,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string) erro
 		return answer(w, map[string]bool{"ok": true})
 	}
 	if path == "/v1/openapi.json" {
-		doc, err := openapi.Document(s.Version, routes())
+		doc, err := front.OpenAPI(s.Version, routes())
 		if err != nil {
 			return err
 		}
@@ -194,7 +191,7 @@ func (s *Server) search(ctx context.Context, who, text string, typed bool) error
 	}
 	rate := s.searches[who]
 	if rate == nil {
-		rate = &admission.Rate{PerSecond: searchesPerSecond, Burst: searchesAtOnce}
+		rate = &front.Rate{PerSecond: searchesPerSecond, Burst: searchesAtOnce}
 		s.searches[who] = rate
 	}
 	s.mu.Unlock()

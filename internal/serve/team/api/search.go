@@ -7,8 +7,8 @@ import (
 	"strconv"
 
 	"tape/index"
+	"tape/internal/serve/front"
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/host/cursors"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
 	"tape/internal/sessions/filter"
@@ -169,7 +169,7 @@ func (c *request) bound(v url.Values, of string) string {
 			rest[name] = values
 		}
 	}
-	return cursors.Query(of, c.user.Name, rest.Encode())
+	return front.CursorQuery(of, c.user.Name, rest.Encode())
 }
 
 // limitOf reads a limit, and lowers it to most. If it is missing, it is usual.

@@ -6,7 +6,7 @@ import (
 
 	"tape/internal/serve/team/db"
 	"tape/internal/store/relevance"
-	"tape/internal/text/near"
+	"tape/internal/text"
 )
 
 // tryNear replaces each word of a query of any words that no entry has by similar ones. It returns the query that is
@@ -21,8 +21,8 @@ func (f *finder) tryNear(ctx context.Context) (instead string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if words := near.Nearest(list, near.Most); len(words) > 0 {
-			f.query = f.query.Instead(feature.ID, words, near.InParts(list))
+		if words := text.Nearest(list, text.Most); len(words) > 0 {
+			f.query = f.query.Instead(feature.ID, words, text.InParts(list))
 			instead = f.query.String()
 		}
 	}
@@ -30,12 +30,12 @@ func (f *finder) tryNear(ctx context.Context) (instead string, err error) {
 }
 
 // similar returns words that are similar to one that no entry has.
-func (f *finder) similar(from *words, word string, parts bool) ([]near.Word, error) {
+func (f *finder) similar(from *words, word string, parts bool) ([]text.Word, error) {
 	has, err := f.searched(from.ctx, word)
 	if err != nil || has > 0 {
 		return nil, err
 	}
-	return near.Words(word, from, parts)
+	return text.Words(word, from, parts)
 }
 
 // searched returns how many of the searched entries have a word. Of a few sessions, it does not count more than it needs
@@ -66,7 +66,7 @@ func (f *finder) strictly(ctx context.Context) (*Result, error) {
 		if err != nil || len(list) == 0 {
 			return res, err
 		}
-		instead = instead.Replace(word, near.Nearest(list, 1)[0])
+		instead = instead.Replace(word, text.Nearest(list, 1)[0])
 	}
 	if instead == f.query {
 		return res, nil

@@ -1,12 +1,12 @@
-package tags_test
+package commits_test
 
 import (
 	"slices"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
-	"tape/internal/store/tags"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/internal/text/jsonl"
@@ -34,7 +34,7 @@ func TestEnsure(t *testing.T) {
 	want := listed(t, s.Dir())
 	ensure := func(what string, all, makes bool) {
 		t.Helper()
-		made, err := tags.Ensure(t.Context(), storetest.InnerTape(m), storetest.Head(t, m), all)
+		made, err := commits.EnsureTags(t.Context(), storetest.InnerTape(m), storetest.Head(t, m), all)
 		if err != nil || made != makes {
 			t.Errorf("%s: made %v, %v; want %v", what, made, err, makes)
 		}
@@ -76,7 +76,7 @@ func TestPrune(t *testing.T) {
 	}
 	v, err := snapshot.AtCommit(storetest.Inner(s), storetest.Head(t, m))
 	storetest.Must(t, err)
-	storetest.Must(t, tags.Prune(t.Context(), storetest.InnerTape(m), v.List))
+	storetest.Must(t, commits.PruneTags(t.Context(), storetest.InnerTape(m), v.List))
 	storetest.Git(t, s.Dir(), "tag", "-d", "v1", "anchor/mainly/003_x")
 	if got := listed(t, s.Dir()); !slices.Equal(got, want) {
 		t.Errorf("the tags are\n%q, want\n%q", got, want)
@@ -91,7 +91,7 @@ func TestSet(t *testing.T) {
 	in, ref := storetest.InnerTape(m), layout.TagPrefix+"main/009_x"
 	first := storetest.Hash(t, storetest.Git(t, s.Dir(), "rev-parse", "tape/main~1"))
 	for _, h := range []gitstore.Hash{first, storetest.Head(t, m), storetest.Head(t, m)} {
-		storetest.Must(t, tags.Set(t.Context(), in, ref, h, gitstore.Signature{Name: "T", Email: "t@example.org", When: testkit.Clock()}))
+		storetest.Must(t, commits.SetTag(t.Context(), in, ref, h, gitstore.Signature{Name: "T", Email: "t@example.org", When: testkit.Clock()}))
 		if got := storetest.Git(t, s.Dir(), "rev-parse", ref); got != h.String() {
 			t.Errorf("the tag is on %s, want %s", got, h)
 		}
@@ -112,14 +112,14 @@ func TestMessage(t *testing.T) {
 		line := []byte(`{"id":1,"kind":"anchor","payload":` + payload + `,"meta":{},"date":"2026-11-20"}`)
 		e, err := jsonl.Parse(line)
 		storetest.Must(t, err)
-		if got := tags.Message(e); got != want[0] {
+		if got := commits.TagMessage(e); got != want[0] {
 			t.Errorf("the tag of %.100s says %.200q, want %.200q", payload, got, want[0])
 		}
-		if got := tags.CommitText(line); got != want[1] {
+		if got := commits.CommitText(line); got != want[1] {
 			t.Errorf("the commit of %.100s says %.200q (%d bytes), want %.200q (%d bytes)", payload, got, len(got), want[1], len(want[1]))
 		}
 	}
-	if got := tags.CommitText([]byte("torn")); got != "" {
+	if got := commits.CommitText([]byte("torn")); got != "" {
 		t.Errorf("the commit text of a torn line is %q, want none", got)
 	}
 }

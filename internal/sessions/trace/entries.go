@@ -1,4 +1,4 @@
-package touched
+package trace
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"tape/repo"
 )
 
-// Entries yields what sessions did with a file, session by session: the calls, their results, and before them what
+// TouchedEntries yields what sessions did with a file, session by session: the calls, their results, and before them what
 // the person had asked. The touches of a session come together, in the order of their entries.
-func Entries(ctx context.Context, store *repo.Store, touches []index.Touch) iter.Seq2[repo.Entry, error] {
+func TouchedEntries(ctx context.Context, store *repo.Store, touches []index.Touch) iter.Seq2[repo.Entry, error] {
 	return func(yield func(repo.Entry, error) bool) {
 		for len(touches) > 0 {
 			n := slices.IndexFunc(touches, func(t index.Touch) bool { return t.Tape != touches[0].Tape })

@@ -1,4 +1,4 @@
-package admission
+package front
 
 //tape:race: connections come side by side
 
@@ -188,7 +188,7 @@ func TestSlowClients(t *testing.T) {
 }
 
 func TestBudgets(t *testing.T) {
-	l := New()
+	l := NewLimits()
 	data, done, err := l.ReadAll(strings.NewReader(strings.Repeat("x", 5<<20)))
 	if err != nil || len(data) != 5<<20 {
 		t.Fatal(len(data), err)

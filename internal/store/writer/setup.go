@@ -1,5 +1,4 @@
-// Package setup creates workspaces.
-package setup
+package writer
 
 import (
 	"context"
@@ -11,7 +10,6 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
-	"tape/internal/store/writer"
 )
 
 // InitOptions say how a workspace is created. Nil means the defaults.
@@ -71,7 +69,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 	}
 	for _, other := range former {
 		if err == nil {
-			err = writer.TakeOver(ctx, s, other)
+			err = TakeOver(ctx, s, other)
 		}
 	}
 	return s, created, err
@@ -85,8 +83,8 @@ func found(dir, name string, wanted bool) (first string, others []string, err er
 		return name, nil, nil
 	}
 	_, statErr := os.Lstat(filepath.Join(dir, layout.TapeFile))
-	if statErr == nil || writer.HasEntries(dir) {
-		f, err := writer.ReadFirst(dir)
+	if statErr == nil || HasEntries(dir) {
+		f, err := ReadFirst(dir)
 		if err != nil {
 			return "", nil, err
 		}
@@ -98,7 +96,7 @@ func found(dir, name string, wanted bool) (first string, others []string, err er
 	folders, _ := workspace.DirNames(filepath.Join(dir, layout.TapesDir))
 	for _, slug := range folders {
 		below := filepath.Join(dir, layout.TapesDir, slug)
-		if f, err := writer.ReadFirst(below); err == nil && layout.TapeSlug(f.Name()) == slug {
+		if f, err := ReadFirst(below); err == nil && layout.TapeSlug(f.Name()) == slug {
 			others = append(others, f.Name())
 		}
 	}
@@ -115,7 +113,7 @@ func FirstTape(ctx context.Context, s *workspace.Store, name string) (bool, erro
 	if len(branches) > 0 {
 		return false, s.ChooseTape("")
 	}
-	if _, err := writer.CreateTape(ctx, s, name); err != nil {
+	if _, err := CreateTape(ctx, s, name); err != nil {
 		return false, err
 	}
 	return true, s.ChooseTape(name)

@@ -1,4 +1,4 @@
-package touched
+package trace
 
 import (
 	"os"
@@ -50,7 +50,7 @@ func TestFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{filepath.Join(shop, "cmd/new.go"), filepath.Join(top, "link/cmd/new.go"), filepath.Join(tree, "cmd/new.go")} {
-		f, err := Find(t.Context(), name)
+		f, err := FileNamed(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,19 +77,19 @@ func TestFile(t *testing.T) {
 			}
 		}
 	}
-	folder, err := Find(t.Context(), filepath.Join(shop, "cmd"))
+	folder, err := FileNamed(t.Context(), filepath.Join(shop, "cmd"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	inner, err := Find(t.Context(), filepath.Join(shop, "lib", "shop"))
+	inner, err := FileNamed(t.Context(), filepath.Join(shop, "lib", "shop"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone, err := Find(t.Context(), filepath.Join(shop, "gone", "a.go"))
+	gone, err := FileNamed(t.Context(), filepath.Join(shop, "gone", "a.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	plain, err := Find(t.Context(), filepath.Join(blog, "cmd", "new.go"))
+	plain, err := FileNamed(t.Context(), filepath.Join(blog, "cmd", "new.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

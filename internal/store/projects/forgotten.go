@@ -1,6 +1,4 @@
-// Package forgotten keeps the list of sessions that were forgotten in a workspace: imports, recording and pulls
-// leave them out.
-package forgotten
+package projects
 
 import (
 	"context"
@@ -15,24 +13,24 @@ import (
 	"tape/internal/store/workspace"
 )
 
-// The file fileName has a line with a layout.ForgottenID for each session. A line that begins with keptMark names
+// The file forgottenFile has a line with a layout.ForgottenID for each session. A line that begins with keptMark names
 // a session that was forgotten at a remote, and that the user keeps.
 const (
-	fileName = "forgotten"
-	lockName = "forgotten.lock"
-	keptMark = "kept "
+	forgottenFile = "forgotten"
+	forgottenLock = "forgotten.lock"
+	keptMark      = "kept "
 )
 
-// List says which sessions were forgotten in a workspace.
-type List struct{ lines map[string]bool }
+// ForgottenList says which sessions were forgotten in a workspace.
+type ForgottenList struct{ lines map[string]bool }
 
-// Read reads which sessions were forgotten.
-func Read(s *workspace.Store) (List, error) {
-	raw, err := os.ReadFile(s.PrivatePath(fileName))
+// ReadForgotten reads which sessions were forgotten.
+func ReadForgotten(s *workspace.Store) (ForgottenList, error) {
+	raw, err := os.ReadFile(s.PrivatePath(forgottenFile))
 	if errors.Is(err, fs.ErrNotExist) {
-		return List{}, nil
+		return ForgottenList{}, nil
 	}
-	f := List{lines: map[string]bool{}}
+	f := ForgottenList{lines: map[string]bool{}}
 	for line := range strings.Lines(string(raw)) {
 		f.lines[strings.TrimSpace(line)] = true
 	}
@@ -40,10 +38,10 @@ func Read(s *workspace.Store) (List, error) {
 }
 
 // Any reports whether the list has any session, forgotten or kept.
-func (f List) Any() bool { return len(f.lines) > 0 }
+func (f ForgottenList) Any() bool { return len(f.lines) > 0 }
 
 // Has reports whether a tape, or one of its ancestors, was forgotten.
-func (f List) Has(name string) bool {
+func (f ForgottenList) Has(name string) bool {
 	for up, ok := name, len(f.lines) > 0; ok; up, _, ok = layout.CutFork(up) {
 		if f.HasSlug(layout.TapeSlug(up)) {
 			return true
@@ -53,15 +51,15 @@ func (f List) Has(name string) bool {
 }
 
 // HasSlug reports whether the tape with a slug was forgotten.
-func (f List) HasSlug(slug string) bool {
+func (f ForgottenList) HasSlug(slug string) bool {
 	return len(f.lines) > 0 && f.lines[layout.ForgottenID(slug)]
 }
 
 // HasID reports whether the list has a layout.ForgottenID, forgotten or kept.
-func (f List) HasID(id string) bool { return f.lines[id] || f.lines[keptMark+id] }
+func (f ForgottenList) HasID(id string) bool { return f.lines[id] || f.lines[keptMark+id] }
 
-// Add adds tapes and forks, by their slugs, to the list as forgotten.
-func Add(ctx context.Context, s *workspace.Store, slugs ...string) error {
+// AddForgotten adds tapes and forks, by their slugs, to the list as forgotten.
+func AddForgotten(ctx context.Context, s *workspace.Store, slugs ...string) error {
 	return change(ctx, s, func(lines map[string]bool) {
 		for _, slug := range slugs {
 			lines[layout.ForgottenID(slug)] = true
@@ -69,8 +67,8 @@ func Add(ctx context.Context, s *workspace.Store, slugs ...string) error {
 	})
 }
 
-// Keep notes that the user keeps a tape that was forgotten at a remote.
-func Keep(ctx context.Context, s *workspace.Store, name string) error {
+// KeepForgotten notes that the user keeps a tape that was forgotten at a remote.
+func KeepForgotten(ctx context.Context, s *workspace.Store, name string) error {
 	return change(ctx, s, func(lines map[string]bool) {
 		lines[keptMark+layout.ForgottenID(layout.TapeSlug(name))] = true
 	})
@@ -78,7 +76,7 @@ func Keep(ctx context.Context, s *workspace.Store, name string) error {
 
 // Unforget removes a tape and its ancestors from those that were forgotten.
 func Unforget(ctx context.Context, s *workspace.Store, name string) error {
-	now, err := Read(s)
+	now, err := ReadForgotten(s)
 	if err != nil || !now.Has(name) {
 		return err
 	}
@@ -90,12 +88,12 @@ func Unforget(ctx context.Context, s *workspace.Store, name string) error {
 }
 
 func change(ctx context.Context, s *workspace.Store, edit func(lines map[string]bool)) error {
-	unlock, err := s.LockPrivate(ctx, lockName)
+	unlock, err := s.LockPrivate(ctx, forgottenLock)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unlock() }()
-	f, err := Read(s)
+	f, err := ReadForgotten(s)
 	if err != nil {
 		return err
 	}
@@ -111,13 +109,13 @@ func change(ctx context.Context, s *workspace.Store, edit func(lines map[string]
 	if text != "" {
 		text += "\n"
 	}
-	return layout.Classify(s.FS().WriteFile(s.PrivatePath(fileName), []byte(text)))
+	return layout.Classify(s.FS().WriteFile(s.PrivatePath(forgottenFile), []byte(text)))
 }
 
-// Check returns ErrConflict if a tape that is to be made was forgotten. Forgetting a tape takes the locks under which
+// CheckForgotten returns ErrConflict if a tape that is to be made was forgotten. Forgetting a tape takes the locks under which
 // tapes are made, so the answer holds until the caller releases its lock.
-func Check(t *workspace.Tape) error {
-	list, err := Read(t.Store())
+func CheckForgotten(t *workspace.Tape) error {
+	list, err := ReadForgotten(t.Store())
 	if err == nil && list.Has(t.Name()) {
 		err = layout.Conflict("", "the session %q was forgotten here", t.Name()).Try(layout.BeginAgain, t.Name())
 	}

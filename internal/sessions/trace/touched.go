@@ -1,6 +1,4 @@
-// Package touched tells which recorded paths mean a given file of a project: in any of the project's worktrees, and
-// under any name that the file had.
-package touched
+package trace
 
 import (
 	"context"
@@ -28,9 +26,9 @@ type File struct {
 	project map[string]bool // the results of isProject
 }
 
-// Find returns the file that a path from a person means. Outside a repository, or without git, it has only its
+// FileNamed returns the file that a path from a person means. Outside a repository, or without git, it has only its
 // absolute name.
-func Find(ctx context.Context, name string) (*File, error) {
+func FileNamed(ctx context.Context, name string) (*File, error) {
 	full, err := filepath.Abs(name)
 	if err != nil {
 		return nil, err

@@ -1,5 +1,4 @@
-// Package near compares misspelled words with known ones.
-package near
+package text
 
 // Distance returns the number of typing errors between two words: an extra letter, a missing
 // one, a wrong one, or two swapped. It is the restricted edit distance, in which swapped letters

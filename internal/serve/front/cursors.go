@@ -1,6 +1,4 @@
-// Package cursors signs and reads the cursors in answers, with which a client continues. A cursor is valid
-// for one query only.
-package cursors
+package front
 
 import (
 	"crypto/hmac"
@@ -24,8 +22,8 @@ const cursorMAC = 16 // bytes of the signature in a cursor
 // Signer signs with a key that outlives the server.
 type Signer struct{ Key []byte }
 
-// Load returns a Signer with the key in a file. A file that is missing or has no whole key gets a new key.
-func Load(d *disk.FS, path string) (Signer, error) {
+// LoadSigner returns a Signer with the key in a file. A file that is missing or has no whole key gets a new key.
+func LoadSigner(d *disk.FS, path string) (Signer, error) {
 	key, err := os.ReadFile(path)
 	if err == nil && len(key) == sha256.Size {
 		return Signer{key}, nil
@@ -95,12 +93,12 @@ func (s Signer) ReadPosition(query, cursor string) (p Position, err error) {
 	return p, nil
 }
 
-// ErrMoved returns the error for a cursor whose entry has another number now. A pull gives the entries that were not
+// CursorMoved returns the error for a cursor whose entry has another number now. A pull gives the entries that were not
 // published new numbers, after the entries that it brings: a page from the old number would miss some
 // entries and repeat others.
-func ErrMoved(p Position) error {
+func CursorMoved(p Position) error {
 	return api.Conflict("the entry of this cursor (%d) has another number now, or was changed: continue with an earlier entry's cursor, or begin again (see metadata.origin)", p.ID)
 }
 
-// Query returns the text of a query, to which its cursors are bound.
-func Query(parts ...string) string { return strings.Join(parts, "\x00") }
+// CursorQuery returns the text of a query, to which its cursors are bound.
+func CursorQuery(parts ...string) string { return strings.Join(parts, "\x00") }

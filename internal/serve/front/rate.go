@@ -1,4 +1,4 @@
-package admission
+package front
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 
 // How often a run may make requests.
 const (
-	RatePerSecond = 20
+	ratePerSecond = 20
 	RateBurst     = 40
 )
 
@@ -28,7 +28,7 @@ type Rate struct {
 func (b *Rate) Allow(now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	perSecond, burst := cmp.Or(b.PerSecond, RatePerSecond), cmp.Or(b.Burst, RateBurst)
+	perSecond, burst := cmp.Or(b.PerSecond, ratePerSecond), cmp.Or(b.Burst, RateBurst)
 	b.spent = max(0, b.spent-now.Sub(b.filled).Seconds()*perSecond)
 	b.filled = now
 	if b.spent+1 > burst {

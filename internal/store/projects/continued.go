@@ -1,6 +1,4 @@
-// Package continued keeps the list of agents' sessions that continue a tape with another name than their own: an
-// import of such a session adds to that tape.
-package continued
+package projects
 
 import (
 	"context"
@@ -24,24 +22,24 @@ const (
 // all records that were written into that session, so that an import does not add them again.
 const Event = "session.continued"
 
-// Session is a session of an agent.
-type Session struct {
+// ContinuedSession is a session of an agent.
+type ContinuedSession struct {
 	Agent string `json:"agent"` // the name of its format
 	ID    string `json:"session"`
 	Tape  string `json:"tape"` // that it continues
 }
 
-// List has the sessions of a workspace, the oldest first.
-type List []Session
+// ContinuedList has the sessions of a workspace, the oldest first.
+type ContinuedList []ContinuedSession
 
-// Read reads the list from git's folder of a workspace.
-func Read(git string) (out List, err error) {
+// ReadContinued reads the list from git's folder of a workspace.
+func ReadContinued(git string) (out ContinuedList, err error) {
 	raw, err := os.ReadFile(filepath.Join(git, layout.PrivateDir, fileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	for line := range strings.Lines(string(raw)) {
-		var s Session
+		var s ContinuedSession
 		if json.Unmarshal([]byte(line), &s) == nil {
 			out = append(out, s)
 		}
@@ -49,11 +47,11 @@ func Read(git string) (out List, err error) {
 	return out, layout.Classify(err)
 }
 
-// Of reads the list of a workspace.
-func Of(s *workspace.Store) (List, error) { return Read(s.Git().GitDir()) }
+// ContinuedIn reads the list of a workspace.
+func ContinuedIn(s *workspace.Store) (ContinuedList, error) { return ReadContinued(s.Git().GitDir()) }
 
 // Tape returns the tape that a session of an agent continues, "" if the session is not in the list.
-func (l List) Tape(agent, session string) string {
+func (l ContinuedList) Tape(agent, session string) string {
 	for _, s := range l {
 		if s.Agent == agent && s.ID == session {
 			return s.Tape
@@ -63,7 +61,7 @@ func (l List) Tape(agent, session string) string {
 }
 
 // With returns the sessions that continue a tape.
-func (l List) With(tape string) (out List) {
+func (l ContinuedList) With(tape string) (out ContinuedList) {
 	for _, s := range l {
 		if s.Tape == tape {
 			out = append(out, s)
@@ -72,14 +70,14 @@ func (l List) With(tape string) (out List) {
 	return out
 }
 
-// Add adds a session at the end of a workspace's list.
-func Add(ctx context.Context, s *workspace.Store, one Session) error {
+// AddContinued adds a session at the end of a workspace's list.
+func AddContinued(ctx context.Context, s *workspace.Store, one ContinuedSession) error {
 	unlock, err := s.LockPrivate(ctx, lockName)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = unlock() }()
-	list, err := Of(s)
+	list, err := ContinuedIn(s)
 	if err != nil {
 		return err
 	}

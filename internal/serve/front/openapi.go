@@ -1,5 +1,4 @@
-// Package openapi describes endpoints, and makes the OpenAPI document from the descriptions.
-package openapi
+package front
 
 import (
 	"encoding/json"
@@ -63,8 +62,8 @@ func (rt Endpoint[C]) CheckQuery(q url.Values, repeats bool) error {
 	return nil
 }
 
-// Document describes endpoints as an OpenAPI 3.1 document. Its paths begin with /v1.
-func Document[C any](version string, all []Endpoint[C]) (map[string]any, error) {
+// OpenAPI describes endpoints as an OpenAPI 3.1 document. Its paths begin with /v1.
+func OpenAPI[C any](version string, all []Endpoint[C]) (map[string]any, error) {
 	schemas := object{}
 	paths := map[string]object{}
 	for _, rt := range all {

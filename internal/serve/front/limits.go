@@ -1,8 +1,4 @@
-// Package admission limits what clients can make the server use: how often a run calls, how many
-// requests, streams and connections are open, and how much memory bodies, reading, and answers to
-// slow readers take. So the server's memory does not depend on the number of clients. docs/host.md
-// has the figures.
-package admission
+package front
 
 import (
 	"context"
@@ -40,8 +36,8 @@ type Limits struct {
 	answers budget
 }
 
-// New returns the limits of a server.
-func New() *Limits {
+// NewLimits returns the limits of a server.
+func NewLimits() *Limits {
 	return &Limits{work: semaphore.NewWeighted(workBytes), bodies: budget{free: bodyBytes}, answers: budget{free: answerBytes}}
 }
 

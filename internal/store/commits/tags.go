@@ -1,6 +1,4 @@
-// Package tags creates the annotated tags of handoffs. A tag follows from its commit alone, so a lost one can
-// be created again.
-package tags
+package commits
 
 import (
 	"bytes"
@@ -16,21 +14,21 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Put stores in a batch the tag of the handoff with commit h, which is c; line is the anchor's line.
-func Put(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, h gitstore.Hash, c gitstore.Commit, line []byte) (gitstore.Hash, error) {
+// PutWithTag stores in a batch the tag of the handoff with commit h, which is c; line is the anchor's line.
+func PutWithTag(ctx context.Context, t *workspace.Tape, b *gitstore.Batch, ref string, h gitstore.Hash, c gitstore.Commit, line []byte) (gitstore.Hash, error) {
 	e, err := jsonl.Parse(bytes.TrimSuffix(line, []byte("\n")))
 	if err != nil {
 		return gitstore.ZeroHash, err
 	}
-	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: layout.ShortTag(ref), Tagger: c.Committer, Message: Message(e)})
+	raw := gitstore.EncodeTag(gitstore.Tag{Object: h, Name: layout.ShortTag(ref), Tagger: c.Committer, Message: TagMessage(e)})
 	if raw, err = t.Store().SignTag(ctx, raw); err != nil {
 		return gitstore.ZeroHash, err
 	}
 	return b.Put(gitstore.KindTag, raw), nil
 }
 
-// Message returns the text of a tag: the anchor's name, its summary, and its state as JSON.
-func Message(e jsonl.Entry) string {
+// TagMessage returns the text of a tag: the anchor's name, its summary, and its state as JSON.
+func TagMessage(e jsonl.Entry) string {
 	parts := []string{layout.OneLine(jsonl.GetString(e.Payload, "name"))}
 	if summary := summaryOf(e); summary != "" {
 		parts = append(parts, summary)
@@ -60,8 +58,8 @@ func CommitText(line []byte) string {
 	return text
 }
 
-// Set creates a tag, or moves one that a former tape of the same name left.
-func Set(ctx context.Context, t *workspace.Tape, ref string, h gitstore.Hash, who gitstore.Signature) error {
+// SetTag creates a tag, or moves one that a former tape of the same name left.
+func SetTag(ctx context.Context, t *workspace.Tape, ref string, h gitstore.Hash, who gitstore.Signature) error {
 	old, err := t.Store().Git().Ref(ref)
 	if err != nil && !errors.Is(err, gitstore.ErrNotFound) {
 		return err
@@ -81,11 +79,11 @@ type missingTag struct {
 	names  gitstore.Hash // the commit that the tag names now; zero: the tag is missing
 }
 
-// Ensure creates the tags that are missing because of a crash between commit and tag. Tags are created in the
+// EnsureTags creates the tags that are missing because of a crash between commit and tag. Tags are created in the
 // order of their commits, so the first correct one ends the search. If all is set, the search goes on to the
 // first commit, and restores tags that were deleted or that name a commit which the tape no longer has; a tag
 // that was moved to another commit of the tape stays, and verify reports it. made says whether it created any.
-func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool) (made bool, err error) {
+func EnsureTags(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool) (made bool, err error) {
 	var todo []missingTag
 	chain, start := map[gitstore.Hash]bool{}, snapshot.StartOf(t, head)
 	view, err := snapshot.AtCommit(t.Store(), head)
@@ -133,15 +131,15 @@ func Ensure(ctx context.Context, t *workspace.Tape, head gitstore.Hash, all bool
 	return made, nil
 }
 
-// OfNew creates the missing tags of a tape that came from a remote. A crash there, or a push by plain git, may
+// TagNew creates the missing tags of a tape that came from a remote. A crash there, or a push by plain git, may
 // have left them out. It skips a merge made by git, whose completion creates them.
-func OfNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
+func TagNew(ctx context.Context, t *workspace.Tape, head gitstore.Hash) error {
 	err := snapshot.CheckMergeComplete(t, head)
 	if incomplete := (*workspace.IncompleteMergeError)(nil); errors.As(err, &incomplete) {
 		return nil
 	}
 	if err == nil {
-		_, err = Ensure(ctx, t, head, false)
+		_, err = EnsureTags(ctx, t, head, false)
 	}
 	return err
 }
@@ -168,8 +166,8 @@ func missingTags(t *workspace.Tape, h gitstore.Hash, c gitstore.Commit, v *snaps
 	return out, right, nil
 }
 
-// Prune removes the tags of phases that the tape no longer has.
-func Prune(ctx context.Context, t *workspace.Tape, list []layout.Phase) error {
+// PruneTags removes the tags of phases that the tape no longer has.
+func PruneTags(ctx context.Context, t *workspace.Tape, list []layout.Phase) error {
 	tags, err := t.Store().Git().Refs(layout.TagPrefix + t.Slug() + "/")
 	if err != nil {
 		return err
@@ -202,12 +200,12 @@ func (m missingTag) make(ctx context.Context, t *workspace.Tape) error {
 	batch := t.Store().Git().NewBatch()
 	defer batch.Discard()
 	ref := t.TagRef(m.folder)
-	tag, err := Put(ctx, t, batch, ref, m.hash, m.commit, m.line)
+	tag, err := PutWithTag(ctx, t, batch, ref, m.hash, m.commit, m.line)
 	if err == nil {
 		err = batch.Flush(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	return errors.Join(Set(ctx, t, ref, tag, m.commit.Committer), batch.Finish(ctx))
+	return errors.Join(SetTag(ctx, t, ref, tag, m.commit.Committer), batch.Finish(ctx))
 }

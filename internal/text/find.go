@@ -1,4 +1,4 @@
-package near
+package text
 
 import (
 	"cmp"
@@ -18,11 +18,11 @@ type Word struct {
 // Most is how many similar words are tried in place of one.
 const Most = 3
 
-// Part is the number of slips of a word that is only part of what was asked, or contains it.
-const Part = 9
+// part is the number of slips of a word that is only part of what was asked, or contains it.
+const part = 9
 
-// Source has the words of entries, folded.
-type Source interface {
+// source has the words of entries, folded.
+type source interface {
 	// Begin yields the words that begin with a prefix. A word may come several times, and entries may no longer have it.
 	Begin(prefix string, yield func(word string)) error
 	// Count returns how many entries have each of the words.
@@ -33,9 +33,9 @@ type Source interface {
 // first two letters are tried first, then words with the same first letter, then single slips in the first letter. Words
 // with digits are not replaced, and replace nothing. With parts, the last resort is what the word begins and ends with, as in
 // compounds of German, or words that begin with it.
-func Words(word string, from Source, parts bool) (found []Word, err error) {
+func Words(word string, from source, parts bool) (found []Word, err error) {
 	letters := []rune(word)
-	slips := Slips(len(letters))
+	slips := slips(len(letters))
 	if slips == 0 || strings.ContainsFunc(word, unicode.IsDigit) {
 		return nil, nil
 	}
@@ -44,24 +44,24 @@ func Words(word string, from Source, parts bool) (found []Word, err error) {
 			return found, err
 		}
 	}
-	if found, err = counted(AtFirst(letters), 1, from); err != nil || len(found) > 0 || !parts {
+	if found, err = counted(atFirst(letters), 1, from); err != nil || len(found) > 0 || !parts {
 		return found, err
 	}
 	return inParts(letters, from)
 }
 
 // among returns the words that are near and have the same first letters; same is the number of these letters.
-func among(letters []rune, same, slips int, from Source) ([]Word, error) {
+func among(letters []rune, same, slips int, from source) ([]Word, error) {
 	far := map[string]int{}
 	word := string(letters)
 	err := from.Begin(string(letters[:same]), func(term string) {
 		n := utf8.RuneCountInString(term)
-		if n < len(letters)-MostEnding || n > len(letters)+MostEnding || strings.ContainsFunc(term, unicode.IsDigit) {
+		if n < len(letters)-mostEnding || n > len(letters)+mostEnding || strings.ContainsFunc(term, unicode.IsDigit) {
 			return
 		}
 		if n := Distance(letters, []rune(term), slips); n <= slips {
 			far[term] = n
-		} else if SameStem(word, term) {
+		} else if sameStem(word, term) {
 			far[term] = slips
 		}
 	})
@@ -86,7 +86,7 @@ func among(letters []rune, same, slips int, from Source) ([]Word, error) {
 }
 
 // counted returns those of the words that entries have.
-func counted(words []string, slips int, from Source) (out []Word, err error) {
+func counted(words []string, slips int, from source) (out []Word, err error) {
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -108,12 +108,12 @@ func counted(words []string, slips int, from Source) (out []Word, err error) {
 const leastPart = 4
 
 // inParts returns the longest beginning and the longest ending that are words, or else words that begin with the whole.
-func inParts(letters []rune, from Source) ([]Word, error) {
+func inParts(letters []rune, from source) ([]Word, error) {
 	var words []string
 	for n := leastPart; n <= len(letters)-leastPart; n++ {
 		words = append(words, string(letters[:n]), string(letters[n:]))
 	}
-	found, err := counted(words, Part, from)
+	found, err := counted(words, part, from)
 	if err != nil {
 		return nil, err
 	}
@@ -139,12 +139,12 @@ func inParts(letters []rune, from Source) ([]Word, error) {
 	if err != nil {
 		return nil, err
 	}
-	return counted(words, Part, from)
+	return counted(words, part, from)
 }
 
 // InParts reports whether the words are only parts of the word, or contain it.
 func InParts(list []Word) bool {
-	return !slices.ContainsFunc(list, func(w Word) bool { return w.Slips != Part })
+	return !slices.ContainsFunc(list, func(w Word) bool { return w.Slips != part })
 }
 
 // Nearest returns the words with the fewest slips, of these the most frequent, at most so many.
