@@ -161,6 +161,9 @@ func (r *Repo) MainDir() (dir string, ok bool) {
 	return filepath.Dir(r.gitDir), true
 }
 
+// NotBare is for whoever has taken back, in the configuration, that the repository is bare: that was read when it was opened.
+func (r *Repo) NotBare() { r.bare = false }
+
 // mainWorktree returns the main worktree; Dir is "" in a bare repository. An unreadable HEAD is an
 // error: otherwise the tape there would seem to have no files.
 func (r *Repo) mainWorktree() (Worktree, error) {

@@ -38,7 +38,11 @@ func CheckHome(t *workspace.Tape, rec Record, head gitstore.Hash, dir string) er
 			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(home)+" checkout "+layout.ShellWord(t.Branch()),
 				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), home)
 		}
-		return &layout.CorruptError{File: home, Msg: "the folder is gone, and with it " + layout.Entries(rec.Committed+1, rec.LastID) + ", acknowledged but not committed"}
+		gone := &layout.CorruptError{File: home, Msg: "the folder is gone, and with it " + layout.Entries(rec.Committed+1, rec.LastID) + ", acknowledged but not committed"}
+		if _, err := os.Stat(filepath.Join(dir, layout.AnchorsDir)); dir != "" && err == nil {
+			gone.Fix = "if it was moved, move it back: git -C " + layout.ShellWord(s.Dir()) + " worktree move " + layout.ShellWord(dir) + " " + layout.ShellWord(home)
+		}
+		return gone
 	}
 	if dir == "" {
 		return nil

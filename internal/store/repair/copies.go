@@ -28,7 +28,17 @@ func (g *gitMender) copies(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	tags, _, err := g.git.ReadableRefs(layout.TagPrefix)
+	for _, ref := range tags { // what tags of handoffs say is in the commits
+		if g.s.NamedAsCopyOf(ref.Name) == "" {
+			continue
+		}
+		if err := g.git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref.Name, Old: ref.Hash, Message: "tape: repair"}); err != nil {
+			return err
+		}
+		g.say("the tag %s was a copy", layout.ShortTag(ref.Name))
+	}
+	return err
 }
 
 // takeCopy removes one copy of a branch.

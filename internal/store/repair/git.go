@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tape/internal/git/gitconfig"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
@@ -99,6 +98,13 @@ func (g *gitMender) kinds(context.Context) error {
 		}
 	}
 	for _, id := range namesIn(g.git.WorktreesDir()) {
+		if gitstore.CheckRefName("refs/worktrees/"+id) != nil { // git gives no such names: a copy, such as "tape-x 2" or "tape-x (1)"
+			g.say("%s is no working tree's", filepath.Join(g.git.WorktreesDir(), id))
+			if err := g.files.Keep(filepath.Join(g.git.WorktreesDir(), id)); err != nil {
+				return err
+			}
+			continue
+		}
 		for _, name := range []string{"", "logs", "tape"} {
 			if err := check(true, filepath.Join(g.git.WorktreesDir(), id, name)); err != nil {
 				return err
@@ -128,33 +134,6 @@ func (g *gitMender) kinds(context.Context) error {
 	return nil
 }
 
-// config writes git's configuration again if git cannot read it: what a new workspace has, and the lines that can be read.
-func (g *gitMender) config(context.Context) error {
-	path := g.git.Config().Path()
-	raw, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	if err == nil && gitconfig.Damage(raw) == nil {
-		return nil
-	}
-	text := []byte(gitconfig.Initial())
-	for line := range bytes.Lines(raw) {
-		if len(text) > maxConfig || bytes.ContainsRune(line, 0) {
-			continue
-		}
-		next := append(slices.Clip(text), append(bytes.TrimRight(line, "\r\n"), '\n')...)
-		if gitconfig.Damage(next) == nil {
-			text = next
-		}
-	}
-	if err := g.files.Replace(path, text); err != nil {
-		return err
-	}
-	g.say("%s could not be read: it was made again, with the lines that can be read", path)
-	return nil
-}
-
 // strangers moves files away that are among the refs and never were any: desktop.ini, copies that programs make which
 // synchronize folders. Git neither fetches nor packs while they are there.
 func (g *gitMender) strangers(context.Context) error {
@@ -177,9 +156,6 @@ func (g *gitMender) strangers(context.Context) error {
 		return g.files.Keep(path)
 	})
 }
-
-// maxConfig is more than any configuration of a workspace has.
-const maxConfig = 64 << 10
 
 // heads writes a HEAD that holds no branch again: the folder of a working tree says whose it is.
 func (g *gitMender) heads(ctx context.Context) error {

@@ -18,18 +18,27 @@ var copyName = sync.OnceValue(func() *regexp.Regexp {
 // CopyOf returns the branch of which a program that synchronizes folders has made a ref as a copy, "" if the ref is none:
 // the name says so, and the newest commit is of the other branch's tape.
 func (s *Store) CopyOf(ref gitstore.Ref) (branch string) {
-	if !strings.Contains(ref.Name, "conflict") {
+	of := s.NamedAsCopyOf(ref.Name)
+	if of == "" {
 		return ""
 	}
-	m := copyName().FindStringSubmatch(ref.Name)
+	c, err := s.git.Commit(ref.Hash)
+	if err != nil || layout.BranchOf(layout.DecodeTrailer(c.Trailer(layout.TrailerName)), of) != of {
+		return ""
+	}
+	return of
+}
+
+// NamedAsCopyOf returns the ref of which another one is a copy by its name, "" if it is none or there is no such ref.
+func (s *Store) NamedAsCopyOf(name string) string {
+	if !strings.Contains(name, "conflict") {
+		return ""
+	}
+	m := copyName().FindStringSubmatch(name)
 	if m == nil {
 		return ""
 	}
 	if _, err := s.git.Ref(m[1]); err != nil {
-		return ""
-	}
-	c, err := s.git.Commit(ref.Hash)
-	if err != nil || layout.BranchOf(layout.DecodeTrailer(c.Trailer(layout.TrailerName)), m[1]) != m[1] {
 		return ""
 	}
 	return m[1]

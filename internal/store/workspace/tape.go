@@ -70,9 +70,12 @@ func (s *Store) Tape(ctx context.Context, name string) (*Tape, error) {
 	}
 	if t.slug != name {
 		// The slug has a hash: check that its tape has this name.
-		if owner, err := s.nameOfBranchAt(t.branch, h); err != nil || owner != name && owner != t.slug {
-			return nil, errors.Join(err, layout.Conflict("give one of them another name",
-				"the names %q and %q have the same slug", name, owner))
+		owner, err := s.nameOfBranchAt(t.branch, h)
+		if err != nil {
+			return nil, err
+		}
+		if owner != name && owner != t.slug {
+			return nil, layout.Conflict("give one of them another name", "the names %q and %q have the same slug", name, owner)
 		}
 	}
 	return t, nil
