@@ -11,7 +11,6 @@ import (
 	"tape/hooks"
 	"tape/internal/agent/approve"
 	"tape/internal/show/display"
-	"tape/internal/show/typeset"
 )
 
 // frameEvery is the shortest time between two frames of the composer.
@@ -54,7 +53,7 @@ type composer struct {
 
 	rows     int  // how many lines of the stream, of reasoning or of running calls are shown while they change
 	open     bool // reasoning is shown
-	stream   typeset.Stream
+	stream   stream
 	writing  bool            // lines of the stream were printed
 	plain    bool            // the turn is a command: its output is not Markdown
 	shown    strings.Builder // the turn's text
@@ -75,7 +74,7 @@ type composer struct {
 
 func newComposer(u *UI) *composer {
 	c := &composer{ui: u, wake: make(chan struct{}, 1), width: 80, rows: 10, paint: painter(u.colors()), spaced: true, told: map[string]bool{}}
-	c.stream.Renderer = typeset.New(c.width, bool(c.paint))
+	c.stream.Renderer = newRenderer(c.width, bool(c.paint))
 	return c
 }
 
@@ -108,7 +107,7 @@ func (c *composer) resize(width, height int) {
 	c.width = width
 	c.mu.Unlock()
 	c.do(func(c *composer) {
-		c.rows, c.stream.Renderer = max(3, height/2-2), typeset.New(c.cells(), bool(c.paint))
+		c.rows, c.stream.Renderer = max(3, height/2-2), newRenderer(c.cells(), bool(c.paint))
 	})
 }
 
@@ -185,7 +184,7 @@ func (c *composer) begin(text string, ids []string) {
 // said shows what the person has said.
 func (c *composer) said(text string) {
 	c.space()
-	lines := clip(c.wrapped(display.Safe(strings.TrimSpace(text), "\n\t"+typeset.Joiner), 2), saidLines)
+	lines := clip(c.wrapped(display.Safe(strings.TrimSpace(text), "\n\t"+joiner), 2), saidLines)
 	for i, line := range lines {
 		mark := "  "
 		if i == 0 {

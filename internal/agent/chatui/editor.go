@@ -11,7 +11,6 @@ import (
 	xansi "github.com/charmbracelet/x/ansi"
 
 	"tape/internal/show/display"
-	"tape/internal/show/typeset"
 )
 
 // A paste with more lines or bytes than these is shown as a short mark in the editor, and is sent as it is.
@@ -179,5 +178,5 @@ func (e *editor) find(text string, before int) int {
 
 // shown returns a text as one short line that is safe to show.
 func shown(text string) string {
-	return display.Safe(strings.Join(strings.Fields(display.Shorten(text, longestLine)), " "), typeset.Joiner)
+	return display.Safe(strings.Join(strings.Fields(display.Shorten(text, longestLine)), " "), joiner)
 }

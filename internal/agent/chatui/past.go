@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"tape/internal/show/conversation"
-	"tape/internal/show/typeset"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -16,7 +15,7 @@ func (c *composer) past(ctx context.Context, entries []repo.Entry) {
 	if len(entries) == 0 {
 		return
 	}
-	c.stream.Renderer = typeset.New(c.cells(), bool(c.paint)) // what resize has queued runs only after this
+	c.stream.Renderer = newRenderer(c.cells(), bool(c.paint)) // what resize has queued runs only after this
 	each := func(yield func(repo.Entry, error) bool) {
 		for _, e := range entries {
 			if !yield(e, nil) {

@@ -1,4 +1,4 @@
-package typeset
+package chatui
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ const sample = "# Title\n\nSome *text* with `code` and [a link](https://example.
 func TestStream(t *testing.T) {
 	want := ""
 	for _, size := range []int{len(sample), 1, 3, 7, 50} {
-		s := &Stream{Renderer: New(60, false)}
+		s := &stream{Renderer: newRenderer(60, false)}
 		var lines []string
 		for at := 0; at < len(sample); at += size {
 			lines = append(lines, s.Write(sample[at:min(at+size, len(sample))])...)
@@ -44,7 +44,7 @@ func TestHostile(t *testing.T) {
 		"a\r\nb\rc", "<b>&ZeroWidthSpace;&rlm;x</b>", "\u202egnp.exe", strings.Repeat("x", 500), strings.Repeat("漢字", 100), "```\n" + strings.Repeat("y", 300) + "\n```",
 		strings.Repeat("> ", 200) + "deep", strings.Repeat("x\n", 60000), "|" + strings.Repeat("a|", 60) + "\n|" + strings.Repeat("-|", 60) + "\n"} {
 		for _, width := range []int{1, 10, 20, 80} {
-			for _, line := range New(width, true).Lines(text) {
+			for _, line := range newRenderer(width, true).Lines(text) {
 				bare := xansi.Strip(coloursOnly(line))
 				if strings.Contains(strings.ReplaceAll(line, "\x1b[", ""), "\x1b") || strings.ContainsAny(bare, "\x1b\x07\r\u009b\u202e\u200f\u200b") || strings.Contains(line, "2J") && !strings.Contains(bare, "2J") {
 					t.Errorf("%.40q at width %d has control characters: %q", text, width, line)
@@ -58,7 +58,7 @@ func TestHostile(t *testing.T) {
 }
 
 func BenchmarkLive(b *testing.B) {
-	s := &Stream{Renderer: New(100, true)}
+	s := &stream{Renderer: newRenderer(100, true)}
 	s.Write("```go\n" + strings.Repeat("func main() { println(\"hello\", 42) } // a comment\n", 2000))
 	for b.Loop() {
 		s.Write("x := 1\n")

@@ -1,8 +1,4 @@
-// Package typeset shows Markdown in a terminal: a whole text, or one that is still being written, of
-// which only the last block is rendered again.
-//
-// The text is hostile: nothing in it can command the terminal. Lines are never wider than asked.
-package typeset
+package chatui
 
 import (
 	"html"
@@ -24,20 +20,20 @@ const (
 	maxLive     = 4 << 10
 )
 
-// Joiner joins the parts of an emoji. Messages keep it: it cannot hide text.
-const Joiner = "\u200d"
+// joiner joins the parts of an emoji. Messages keep it: it cannot hide text.
+const joiner = "\u200d"
 
-// Renderer renders Markdown for a width and with or without colours.
-type Renderer struct {
+// renderer renders Markdown for a width and with or without colours.
+type renderer struct {
 	width int
 	color bool
 	// md is made with the first text; nil: it could not be made, and texts are shown as they are.
 	md func() *glamour.TermRenderer
 }
 
-// New returns a renderer for lines of at most width cells.
-func New(width int, color bool) *Renderer {
-	r := &Renderer{width: max(width, 1), color: color}
+// newRenderer returns a renderer for lines of at most width cells.
+func newRenderer(width int, color bool) *renderer {
+	r := &renderer{width: max(width, 1), color: color}
 	r.md = sync.OnceValue(func() *glamour.TermRenderer {
 		md, err := glamour.NewTermRenderer(glamour.WithStyles(style()), glamour.WithWordWrap(r.width), glamour.WithChromaFormatter("terminal16"))
 		if err != nil {
@@ -49,8 +45,8 @@ func New(width int, color bool) *Renderer {
 }
 
 // Lines renders a text as lines; nil if it is blank.
-func (r *Renderer) Lines(text string) []string {
-	text = strings.ReplaceAll(display.Safe(text, "\n\t"+Joiner), "\t", "    ")
+func (r *renderer) Lines(text string) []string {
+	text = strings.ReplaceAll(display.Safe(text, "\n\t"+joiner), "\t", "    ")
 	if strings.TrimSpace(text) == "" {
 		return nil
 	}
@@ -105,7 +101,7 @@ func costly(text string) bool {
 }
 
 // plain returns a safe text as it is, in lines that fit.
-func (r *Renderer) plain(text string) (lines []string) {
+func (r *renderer) plain(text string) (lines []string) {
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
 		lines = append(lines, display.Wrap(line, r.width)...)
 	}
@@ -113,7 +109,7 @@ func (r *Renderer) plain(text string) (lines []string) {
 }
 
 // fit breaks a line that is too wide, such as one of code.
-func (r *Renderer) fit(line string) []string {
+func (r *renderer) fit(line string) []string {
 	if xansi.StringWidth(line) <= r.width {
 		return []string{line}
 	}

@@ -1,4 +1,4 @@
-package typeset
+package chatui
 
 import (
 	"strings"
@@ -6,10 +6,10 @@ import (
 	"tape/internal/show/display"
 )
 
-// Stream is a Markdown text that is being written. It is cut into blocks where later text cannot change the
+// stream is a Markdown text that is being written. It is cut into blocks where later text cannot change the
 // meaning of the text before.
-type Stream struct {
-	Renderer *Renderer // may be replaced at any time, for example when the terminal's width changes
+type stream struct {
+	Renderer *renderer // may be replaced at any time, for example when the terminal's width changes
 
 	block string // the text of the block that is not complete
 	start int    // where the block's incomplete line begins
@@ -20,7 +20,7 @@ type Stream struct {
 }
 
 // Write adds text, and returns the lines of the blocks that it completes.
-func (s *Stream) Write(text string) (done []string) {
+func (s *stream) Write(text string) (done []string) {
 	s.block += text
 	for {
 		n := strings.IndexByte(s.block[s.start:], '\n')
@@ -52,7 +52,7 @@ func (s *Stream) Write(text string) (done []string) {
 }
 
 // end renders a complete block. A blank line separates it from the block before.
-func (s *Stream) end(block string) []string {
+func (s *stream) end(block string) []string {
 	lines := s.Renderer.Lines(block)
 	if len(lines) > 0 && s.begun {
 		lines = append([]string{""}, lines...)
@@ -62,14 +62,14 @@ func (s *Stream) end(block string) []string {
 }
 
 // Close returns the lines of the incomplete block. The stream can then be used for another text.
-func (s *Stream) Close() []string {
+func (s *stream) Close() []string {
 	lines := s.end(s.block)
-	*s = Stream{Renderer: s.Renderer}
+	*s = stream{Renderer: s.Renderer}
 	return lines
 }
 
 // Live returns the incomplete block as it looks now: at most rows lines, the last ones.
-func (s *Stream) Live(rows int) []string {
+func (s *stream) Live(rows int) []string {
 	text := s.block
 	if most := min(maxLive, rows*(s.Renderer.width+1)); len(text) > most {
 		text = strings.ToValidUTF8(text[len(text)-most:], "")
