@@ -234,7 +234,10 @@ func (r Repo) LastChange(ctx context.Context, revision, path string) (time.Time,
 	return seconds(strings.TrimSpace(string(out))), err
 }
 
-// Lines returns the lines that a file has in a revision, without space around them; none if it is not there.
+// Bare returns a line without white space, so that it is the same after a formatter.
+func Bare(line string) string { return strings.Join(strings.Fields(line), "") }
+
+// Lines returns the lines that a file has in a revision, see Bare; none if it is not there.
 func (r Repo) Lines(ctx context.Context, revision, path string) (map[string]bool, error) {
 	out, err := run(ctx, r.Top, nil, "cat-file", "blob", revision+":"+path)
 	if _, ok := errors.AsType[*gitError](err); ok {
@@ -242,7 +245,7 @@ func (r Repo) Lines(ctx context.Context, revision, path string) (map[string]bool
 	}
 	lines := map[string]bool{}
 	for line := range strings.Lines(string(out)) {
-		lines[strings.ToValidUTF8(strings.TrimSpace(line), "\ufffd")] = true
+		lines[strings.ToValidUTF8(Bare(line), "\ufffd")] = true
 	}
 	return lines, err
 }

@@ -193,7 +193,11 @@ func Evidence(s trace.Share, c trace.Credit) string {
 	case trace.Recorded:
 		return "made the commit"
 	case trace.LastEdit:
-		return "edited " + display.Count(len(s.Files), "file", "files") + " last; no edit has these lines"
+		text := "edited " + display.Count(len(s.Files), "file", "files") + " last; "
+		if c.Added == 0 {
+			return text + "the commit adds no line"
+		}
+		return text + "no edit has these lines"
 	}
 	return "probably made the commit, which was rebased or amended since"
 }

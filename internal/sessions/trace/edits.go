@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"tape/index"
+	"tape/internal/git/projectgit"
 	"tape/internal/store/activity"
 	"tape/repo"
 )
@@ -24,7 +25,7 @@ type Edits struct {
 
 type edit struct {
 	index.Touch
-	lines map[string]bool // without space around them
+	lines map[string]bool // see projectgit.Bare
 }
 
 // Edits returns the edits of files, in the order of the files.
@@ -116,7 +117,7 @@ func (f *Finder) readEdits(ctx context.Context, touches []index.Touch, add func(
 		one := edit{r.Touch, map[string]bool{}}
 		for _, text := range r.texts {
 			for _, line := range text.Lines {
-				one.lines[strings.TrimSpace(line)] = true
+				one.lines[projectgit.Bare(line)] = true
 			}
 		}
 		add(one)
@@ -146,7 +147,7 @@ func hasLetters(line string, least int) bool {
 // wrote the same.
 func (e *Edits) WriterOf(line string, since, until time.Time) int {
 	const many = 16 // letters and digits
-	if line = strings.TrimSpace(line); !Telling(line) {
+	if line = projectgit.Bare(line); !Telling(line) {
 		return -1
 	}
 	for i, one := range slices.Backward(e.list) {
@@ -173,7 +174,8 @@ func (e *Edits) Last(since, until time.Time) int {
 	return -1
 }
 
-// LastIn returns the index of the last edit between two times that may be in a file with these lines, or -1. An edit that
+// LastIn returns the index of the last edit between two times that may be in a file with these lines (see
+// projectgit.Bare), or -1. An edit that
 // wrote lines of which the file has none was made in another branch, or undone.
 func (e *Edits) LastIn(has map[string]bool, since, until time.Time) int {
 	for i := e.Last(since, until); i >= 0 && !e.list[i].At.Before(since); i-- {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -184,7 +183,7 @@ func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FileP
 				if err != nil {
 					return err
 				}
-				if had[strings.TrimSpace(line)] {
+				if had[projectgit.Bare(line)] {
 					last = -1
 				}
 			}
