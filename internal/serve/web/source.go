@@ -64,8 +64,8 @@ type Place struct{ Address, Name string }
 // ListQuery says which sessions are listed.
 type ListQuery struct {
 	Agent, Project, Person string       // whole names; "" means all
-	Tag                    string       // "" means all
-	Starred                bool         // only those with a star; as Tag, only for workspaces
+	Tag                    string       // "" means all; only for workspaces
+	Starred                bool         // only those with a star
 	Text                   string       // a part of a title, name or project, for workspaces also of a git branch; ignoring case
 	Since                  time.Time    // of the last entry; zero means all
 	Day                    [2]time.Time // begin and end of the day; zero means all days

@@ -1,7 +1,10 @@
 package db_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"tape/internal/serve/team/db"
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/testkit/teamtest"
 )
@@ -317,5 +321,51 @@ func TestWhole(t *testing.T) {
 	slices.Sort(got)
 	if want := "bank Fix the Cart/agent-b, bank gone, shop Fix the Cart, shop gone/agent-d, shop main, shop x-12345678"; err != nil || strings.Join(got, ", ") != want {
 		t.Errorf("the sessions are %s (%v), want %s", strings.Join(got, ", "), err, want)
+	}
+}
+
+// TestStarred: sessions can be chosen by their stars. A title that says the same is none.
+func TestStarred(t *testing.T) {
+	t.Parallel()
+	d := teamtest.Open(t)
+	w, err := d.Writer(t.Context(), "shop", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	v, err := d.View(t.Context(), []string{"shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := v.Facets(t.Context()); err != nil || f.Stars {
+		t.Errorf("no session has a star: %v, %v", f.Stars, err)
+	}
+	c, err := w.Begin(t.Context())
+	for _, facts := range []about.Tape{{Title: "liked", Starred: true}, {Title: `"starred":true`}, {Title: "plain"}} {
+		var id int64
+		if err == nil {
+			id, err = w.NewID(t.Context())
+		}
+		raw, jsonErr := json.Marshal(facts)
+		if err = cmp.Or(err, jsonErr); err == nil {
+			name := fmt.Sprint("s", id)
+			err = c.Put(t.Context(), db.Tape{ID: id, Ref: layout.BranchPrefix + name, Name: name, Title: facts.Title, Authors: []string{}, About: string(raw)})
+		}
+	}
+	if err == nil {
+		err = c.Commit(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err = d.View(t.Context(), []string{"shop"}); err != nil {
+		t.Fatal(err)
+	}
+	choice := db.Choice{Starred: true, Most: 20}
+	list, err := v.Sessions(t.Context(), choice)
+	n, countErr := v.CountSessions(t.Context(), choice)
+	f, facetsErr := v.Facets(t.Context())
+	if err := cmp.Or(err, countErr, facetsErr); err != nil || len(list) != 1 || n != 1 || list[0].Title != "liked" || !f.Stars {
+		t.Errorf("with a star: %v, %d, %v, %v; want one session", list, n, f.Stars, err)
 	}
 }

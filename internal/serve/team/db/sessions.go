@@ -31,6 +31,7 @@ type Choice struct {
 	Under    string   // what the names begin with
 	Listed   bool     // without sessions that have nothing but their first anchor
 	Whole    bool     // without subagents, which belong to the session that started them
+	Starred  bool     // with a star
 	Skip     int      // how many to leave out at the beginning
 
 	Begun bool // in the order of their beginnings, which stays the same while sessions grow
@@ -51,8 +52,8 @@ func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error
 		at = "coalesce(started, 'epoch')"
 	}
 	return v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes t WHERE `+chosen+`
-		AND ($14::timestamptz IS NULL OR (`+at+`, -id) < ($14, -$15::bigint))
-		ORDER BY `+at+` DESC, id OFFSET $16 LIMIT $17`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
+		AND ($15::timestamptz IS NULL OR (`+at+`, -id) < ($15, -$16::bigint))
+		ORDER BY `+at+` DESC, id OFFSET $17 LIMIT $18`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
 }
 
 // chosen is a Choice as a condition in SQL. Choice.args has its parameters from $2 on.
@@ -61,14 +62,18 @@ const chosen = `remote = ANY ($1)
 	AND ($6::timestamptz IS NULL OR updated >= $6) AND ($7::timestamptz IS NULL OR started <= $7) AND ($8 OR ref NOT LIKE 'refs/heads/fork/%')
 	AND ($9::text[] IS NULL OR project = ANY ($9)) AND ($10 = '' OR $10 = ANY (` + people + `)) AND starts_with(name, $11)
 	AND NOT ($12 AND entries <= 1)
-	AND NOT ($13 AND parent <> '' AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = t.parent))`
+	AND NOT ($13 AND parent <> '' AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = t.parent))
+	AND NOT ($14 AND NOT ` + starred + `)`
+
+// starred says that a session has a star, by the member of its JSON: within a text, its quotes would have backslashes.
+const starred = `position('"starred":true' in about) > 0`
 
 // people are those who wrote in a session: its authors, or, if its entries name none, its owner.
 const people = `CASE WHEN authors = '{}' THEN ARRAY[owner] ELSE authors END`
 
 // args returns the parameters of chosen, without the first, the set of remotes.
 func (c Choice) args() []any {
-	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole}
+	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole, c.Starred}
 }
 
 // CountSessions returns how many sessions there are. It ignores c.Remote, and what belongs to pages: c.AfterTime,
@@ -79,7 +84,10 @@ func (v *View) CountSessions(ctx context.Context, c Choice) (n int, err error) {
 }
 
 // Facets are the values by which sessions can be chosen, sorted.
-type Facets struct{ Agents, Projects, People []string }
+type Facets struct {
+	Agents, Projects, People []string
+	Stars                    bool // a session has a star
+}
 
 // Facets returns the values that the sessions of the view have.
 func (v *View) Facets(ctx context.Context) (f Facets, err error) {
@@ -92,7 +100,8 @@ func (v *View) Facets(ctx context.Context) (f Facets, err error) {
 			return f, err
 		}
 	}
-	return f, nil
+	err = v.ask(ctx, `SELECT EXISTS (SELECT FROM tapes WHERE remote = ANY ($1) AND `+starred+`)`, func(r pgx.Rows) error { return r.Scan(&f.Stars) })
+	return f, err
 }
 
 // Days counts the sessions by the day of their last entry, as YYYY-MM-DD, from since on, in the zone of since.
