@@ -35,8 +35,12 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
 		if size, err := jsonl.Prefix(line); err == nil && jsonl.IsObject(line) {
-			votes[l.byRecord(line[:size])]++
+			f := l.byRecord(line[:size])
+			votes[f]++
 			complete = true
+			if f != nil && votes[f] > detectLines/2 {
+				return f // no other can have more
+			}
 		}
 	}
 	delete(votes, nil)

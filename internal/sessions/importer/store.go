@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -91,16 +93,22 @@ func describe(ctx context.Context, src *record.Source, o Options, res *Result) (
 	return f, info, nil
 }
 
-// formatOf returns the format of a file, and up to 1 MiB of its beginning.
+// formatOf returns the format of a file, and its beginning: 64 KiB if these show the format, else up to 1 MiB.
 func formatOf(src record.Source, o Options, res *Result) (f *record.Format, head []byte, err error) {
-	head = make([]byte, min(src.Size, 1<<20))
-	if _, err := src.R.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, fmt.Errorf("import %s: %w", res.File, err)
-	}
-	if o.Format == Auto || o.Format == "" {
-		f = o.Formats.Detect(res.File, head)
-	} else {
-		f = o.Formats.Find(o.Format)
+	const plenty, most = 64 << 10, 1 << 20
+	for size := min(src.Size, plenty); ; size = min(src.Size, most) {
+		head = make([]byte, size)
+		if _, err := src.R.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, fmt.Errorf("import %s: %w", res.File, err)
+		}
+		if o.Format == Auto || o.Format == "" {
+			f = o.Formats.Detect(res.File, head)
+		} else {
+			f = o.Formats.Find(o.Format)
+		}
+		if size == min(src.Size, most) || bytes.Count(head, []byte{'\n'}) >= detectLines && (f != nil || hasLines(head)) {
+			break
+		}
 	}
 	if f == nil && o.Formats.isCompanion(head) {
 		return nil, nil, fmt.Errorf("import %s: %w", res.File, ErrNoSession)
@@ -109,6 +117,13 @@ func formatOf(src record.Source, o Options, res *Result) (f *record.Format, head
 		return nil, nil, fmt.Errorf("import %s: %w", res.File, ErrUnknownFormat)
 	}
 	return f, head, nil
+}
+
+// hasLines reports whether the beginning of a file is a line of JSON, not a document of many lines.
+func hasLines(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte{'\n'})
+	_, err := jsonl.Prefix(line)
+	return err == nil
 }
 
 // Identify returns what the beginning of a transcript says.
