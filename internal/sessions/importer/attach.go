@@ -108,8 +108,8 @@ var fileKeys = []string{"type", "source", "data", "mimeType", "mime_type", "medi
 // different base64.
 func fileIn(part []byte) (f display.File, data []byte) {
 	f = display.FileOf(part)
-	data, err := base64.StdEncoding.DecodeString(f.Data)
-	if err != nil || len(data) == 0 || base64.StdEncoding.EncodeToString(data) != f.Data {
+	data, err := base64.StdEncoding.Strict().DecodeString(f.Data)
+	if err != nil || len(data) == 0 || base64.StdEncoding.EncodedLen(len(data)) != len(f.Data) { // it has line breaks
 		return f, nil
 	}
 	return f, data

@@ -63,7 +63,9 @@ func ShowsRequest(readme []byte, e layout.Entry, m Masker) bool {
 // requestShown returns the first lines of a request, masked. It never cuts inside a word: purge would not recognise
 // half a secret.
 func requestShown(e layout.Entry, m Masker) string {
-	said := printable(Masked(request(e), m))
+	const plenty = 64 << 10 // bytes: a secret that begins in what is shown ends before
+	said := request(e)
+	said = printable(Masked(said[:min(len(said), plenty)], m))
 	head := said
 	if lines := strings.SplitAfterN(said, "\n", requestLines+1); len(lines) > requestLines {
 		head = strings.Join(lines[:requestLines], "")

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 )
 
@@ -86,6 +87,9 @@ func (s *Scanner) read() (line []byte, size int64, err error) {
 	for errors.Is(err, bufio.ErrBufferFull) {
 		line, err = s.r.ReadSlice('\n')
 		if size += int64(len(line)); size-2 <= int64(s.max) {
+			if len(s.long)+len(line) > cap(s.long) { // twice the size: append alone leaves many copies of a long line
+				s.long = slices.Grow(s.long, len(s.long))
+			}
 			s.long = append(s.long, line...)
 		}
 	}
