@@ -112,9 +112,11 @@ func words() map[layout.HintKind]string {
 		layout.NameRevision:       "name an anchor (tape anchors lists them), an entry (@17), a tape or fork, a tag or a commit",
 		layout.PullAll:            "pull it, too: without --tape everything is pulled",
 		layout.PullInstead:        "tape pull joins what both have; nothing is pushed by force",
-		layout.PullPurge:          "tape pull --purge says what that removes here, and asks",
-		layout.PullThenPush:       "run tape pull[ {1}], which brings both together, then push again",
-		layout.PullThere:          "somebody works in that repository: run tape pull there, or push to a bare one (git init --bare)",
+		layout.PullOrGoBack: "nothing was changed; tape pull gets what another clone has; if somebody changed the history, go back to what was recorded " +
+			"(git reflog shows it), or keep the fork as a tape of its own",
+		layout.PullPurge:    "tape pull --purge says what that removes here, and asks",
+		layout.PullThenPush: "run tape pull[ {1}], which brings both together, then push again",
+		layout.PullThere:    "somebody works in that repository: run tape pull there, or push to a bare one (git init --bare)",
 		layout.PurgeInClone: "purge the same in a fresh clone of it: tape clone \"$(git -C {1} remote get-url {2})\" fresh && tape --workspace fresh --tape {3} purge {4} --yes\n" +
 			"then run the commands that this prints, and tape pull here",
 		layout.PurgeOrAllow: "nothing was sent; if it is a secret, revoke it and remove it with: tape purge --fingerprint {1}[ --tape {2}]; if it is not one: --allow-secret {1}" +
@@ -129,6 +131,7 @@ func words() map[layout.HintKind]string {
 			"tape --tape NAME export --with-secrets > session.jsonl\ntape new OTHER\ntape --tape OTHER import bub session.jsonl\ntape rm NAME --forget\nif it is no secret: --allow-secret {1}",
 		layout.RenameOrAllow:  "choose another name; or, if it is not a secret: tape config allow_secret {1}",
 		layout.RenameTag:      "tags in anchor/ are made by tape handoff, archives by tape reset --archive: give it another name",
+		layout.RemoveCopy:     "tape verify --repair takes it away, and keeps what that one lacks as an archive of it",
 		layout.RepairTape:     "tape verify --repair sets aside what is damaged, says where, and goes on with everything else",
 		layout.ResetInstead:   "tape reset starts a tape over",
 		layout.RestoreLatest:  "if it was reset here, restore it with tape --tape {1} restore latest, then run tape pull",

@@ -63,6 +63,7 @@ const (
 	NameRevision       HintKind = "name-revision" // what was named
 	PullAll            HintKind = "pull-all"
 	PullInstead        HintKind = "pull-instead"
+	PullOrGoBack       HintKind = "pull-or-go-back"
 	PullPurge          HintKind = "pull-purge"
 	PullThenPush       HintKind = "pull-then-push" // remote
 	PullThere          HintKind = "pull-there"
@@ -76,6 +77,7 @@ const (
 	SecretName         HintKind = "secret-name"     // fingerprint
 	RenameOrAllow      HintKind = "rename-or-allow" // fingerprint
 	RenameTag          HintKind = "rename-tag"
+	RemoveCopy         HintKind = "remove-copy"
 	RepairTape         HintKind = "repair-tape"
 	ResetInstead       HintKind = "reset-instead"
 	RestoreLatest      HintKind = "restore-latest" // tape

@@ -301,5 +301,5 @@ func (e *RewrittenError) Is(target error) bool { return target == layout.ErrConf
 
 // Hints returns what to do about the error.
 func (e *RewrittenError) Hints() []layout.Hint {
-	return layout.Words("nothing was changed; tape pull gets what another clone has; if somebody changed the history, go back to what was recorded (git reflog shows it), or keep the fork as a tape of its own")
+	return []layout.Hint{{Kind: layout.PullOrGoBack}}
 }

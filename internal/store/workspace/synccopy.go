@@ -46,6 +46,6 @@ func (s *Store) NamedAsCopyOf(name string) string {
 
 // errCopy says that a ref is a copy of another one.
 func errCopy(of string) error {
-	return layout.Conflict("tape verify --repair takes it away, and keeps what that one lacks as an archive of it",
-		"a program that synchronizes folders made it, as a copy of %s", strings.TrimPrefix(of, "refs/heads/"))
+	return &layout.Error{Class: layout.ErrConflict, Msg: "a program that synchronizes folders made it, as a copy of " + strings.TrimPrefix(of, "refs/heads/"),
+		Way: []layout.Hint{{Kind: layout.RemoveCopy}}}
 }
