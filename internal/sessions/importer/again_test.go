@@ -10,8 +10,10 @@ import (
 	"testing"
 
 	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
+	"tape/internal/text/jsonl"
 	"tape/repo"
 )
 
@@ -57,6 +59,39 @@ func TestAgain(t *testing.T) {
 	storetest.Must(t, err)
 	if got := tapeLines(t, s, "s-1"); !slices.Equal(got, former) {
 		t.Errorf("after Restore the tape has %s, want %s", strings.Join(got, ""), strings.Join(former, ""))
+	}
+}
+
+// TestAgainMends: a tape on which a former version took what a program wrote for a prompt has only prompts after it was
+// imported again. The former version is the same transcript without the mark.
+func TestAgainMends(t *testing.T) {
+	claude := userLn("u1", "", `"add retries"`) + "\n" + strings.Replace(userLn("u2", "u1", `"This session is being continued"`), `{"`, `{"isVisibleInTranscriptOnly":true,"`, 1)
+	const stream = `{"type":"system","subtype":"init","cwd":"/w","session_id":"s-1","uuid":"1"}
+{"type":"user","message":{"role":"user","content":"add retries"},"parent_tool_use_id":null,"session_id":"s-1","uuid":"2"}
+{"isSynthetic":true,"type":"user","message":{"role":"user","content":"This session is being continued"},"parent_tool_use_id":null,"session_id":"s-1","uuid":"3"}`
+	const qwen = `{"uuid":"a","parentUuid":null,"sessionId":"s-1","timestamp":"2026-01-01T00:00:01.000Z","type":"user","cwd":"/w","message":{"role":"user","parts":[{"text":"add retries"}]}}
+{"subtype":"notification","uuid":"b","parentUuid":"a","sessionId":"s-1","timestamp":"2026-01-01T00:00:02.000Z","type":"user","cwd":"/w","message":{"role":"user","parts":[{"text":"a job is done"}]}}`
+	for mark, text := range map[string]string{`"isVisibleInTranscriptOnly":true,`: claude, `"isSynthetic":true,`: stream, `"subtype":"notification",`: qwen} {
+		s, path := testStore(t), filepath.Join(t.TempDir(), "s-1.jsonl")
+		prompts := func() (n int) {
+			for _, line := range tapeLines(t, s, "s-1") {
+				e, err := jsonl.ParseDraft([]byte(strings.TrimSpace(line)))
+				storetest.Must(t, err)
+				if about.IsPrompt(layout.Entry{Kind: e.Kind, Payload: e.Payload, Meta: e.Meta}) {
+					n++
+				}
+			}
+			return n
+		}
+		storetest.Must(t, os.WriteFile(path, []byte(strings.Replace(text, mark, "", 1)+"\n"), 0o600))
+		mustImport(t, s, path, Options{})
+		former := prompts()
+		storetest.Must(t, os.WriteFile(path, []byte(text+"\n"), 0o600))
+		tape, err := s.Tape(t.Context(), "s-1")
+		storetest.Must(t, err)
+		if _, err := Again(t.Context(), s, tape, path, "1.0", Options{}); err != nil || former != 2 || prompts() != 1 {
+			t.Errorf("%s: %d prompts, and %d after another import (%v), want 2 and 1", mark, former, prompts(), err)
+		}
 	}
 }
 
