@@ -58,7 +58,7 @@ type (
 	PurgeOptions = purge.PurgeOptions
 	// Purged is what a purge did.
 	Purged = purge.Purged
-	// HookError: a hook of git on this machine stopped a push.
+	// HookError says that a hook of git on this machine stopped a push.
 	HookError = transport.HookError
 	// SecretsError stops a push that would have sent secrets.
 	SecretsError = outgoing.SecretsError

@@ -14,7 +14,7 @@ import (
 	"tape/repo"
 )
 
-// TeamSearch searches the team's sessions. tape is REMOTE/TAPE, or "" for all. others says that there are flags that only
+// Search searches the team's sessions. tape is REMOTE/TAPE, or "" for all. others says that there are flags that only
 // a workspace can answer.
 func (run TeamRun) Search(cmd *cobra.Command, s TeamSearch, tape string, others bool) error {
 	if others || s.How != index.Words || s.Context > 0 || s.Count || s.Query.Phase+s.Query.After != "" {
@@ -26,7 +26,7 @@ func (run TeamRun) Search(cmd *cobra.Command, s TeamSearch, tape string, others 
 	return run(func(ctx context.Context, h TeamHost, o TeamOptions) error { return h.TeamSearch(ctx, o, s) })(cmd, nil)
 }
 
-// TeamList lists the team's sessions.
+// List lists the team's sessions.
 func (run TeamRun) List(cmd *cobra.Command, l TeamList) error {
 	return run(func(ctx context.Context, h TeamHost, o TeamOptions) error { return h.TeamTapes(ctx, o, l) })(cmd, nil)
 }
