@@ -78,7 +78,7 @@ Settings are read once, at the beginning.`,
 		Args:    takes(0, "-"),
 		PreRunE: o.check,
 		RunE: a.onTape(func(ctx context.Context, t *repo.Tape, _ []string) error {
-			stream := streamOptions{Anchor: o.anchor, Partial: o.partial, Describe: describeError, Class: func(err error) error { return codeOf(err).class }}
+			stream := streamOptions{Anchor: o.anchor, Partial: o.partial}
 			switch {
 			case o.each:
 				return appendEach(ctx, &o.app.Streams, t, stream)

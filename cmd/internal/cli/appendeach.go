@@ -132,10 +132,10 @@ func (e *each) answer(line int, id int64, err error) error {
 	}
 	err = fmt.Errorf("line %d: %w", line, err)
 	if e.failed++; e.failed == 1 {
-		e.class = e.Class(err)
+		e.class = codeOf(err).class
 	}
 	if e.JSON {
-		return e.Emit(stdio.Object{{"error", e.Describe(err)}})
+		return e.Emit(stdio.Object{{"error", describeError(err)}})
 	}
 	e.Message("error", err.Error())
 	if hint := hints.Of(err); hint != "" {

@@ -36,8 +36,7 @@ func said(t *testing.T, tp *repo.Tape) string {
 }
 
 func options(partial bool) streamOptions {
-	return streamOptions{Partial: partial, Class: func(err error) error { return repo.ErrInvalid },
-		Describe: func(err error) stdio.Object { return stdio.Object{{"message", err.Error()}} }}
+	return streamOptions{Partial: partial}
 }
 
 // All lines are appended, or none. With Partial the valid ones are, and the others are listed by number.
@@ -79,7 +78,7 @@ func TestEach(t *testing.T) {
 		t.Errorf("with a bad line the error is %v, not ErrInvalid", err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 || lines[0] != `{"id":2}` || !strings.Contains(lines[1], `"error":{"message":"line 2: `) || lines[2] != `{"id":3}` {
+	if len(lines) != 3 || lines[0] != `{"id":2}` || !strings.Contains(lines[1], `"error":{"code":"usage","message":"line 2: `) || lines[2] != `{"id":3}` {
 		t.Errorf("want the answers @2, an error of line 2, and @3: %s", out)
 	}
 	if got := said(t, tp); got != "one two" {

@@ -20,9 +20,6 @@ import (
 type streamOptions struct {
 	Anchor  string // append only if its phase is open; "": any
 	Partial bool   // keep the valid lines, and report the others
-	// Describe returns an error as JSON, and Class its error class, which decides the exit code.
-	Describe func(error) stdio.Object
-	Class    func(error) error
 }
 
 // maxRejected is how many bad lines are listed; the others are only counted.

@@ -161,7 +161,7 @@ func (r *Repo) MainDir() (dir string, ok bool) {
 	return filepath.Dir(r.gitDir), true
 }
 
-// NotBare is for whoever has taken back, in the configuration, that the repository is bare: that was read when it was opened.
+// NotBare has to be called when core.bare was removed from the configuration, which was read when the repository was opened.
 func (r *Repo) NotBare() { r.bare = false }
 
 // mainWorktree returns the main worktree; Dir is "" in a bare repository. An unreadable HEAD is an

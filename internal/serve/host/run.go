@@ -54,7 +54,7 @@ type run struct {
 	runRecord // Mu guards what may change
 
 	Rate    front.Rate
-	Failed  front.Rate // of requests that leave a record although they fail
+	Failed  front.Rate // of requests that failed and left a record
 	Use     front.Use
 	Mu      sync.Mutex
 	lastUse time.Time // of the token

@@ -50,7 +50,7 @@ func (d *descent) next(ctx context.Context, h gitstore.Hash) (before gitstore.Ha
 		if err != nil {
 			return before, err
 		}
-		d.all = d.all && low <= below.last // otherwise a fork's start covers the first entries of this commit
+		d.all = d.all && low <= below.last // if low is greater, a fork's start covers the first entries of this commit
 		low = max(low, below.last)
 	}
 	own := span{low + 1, at.last}

@@ -59,6 +59,10 @@ func (g *gitMender) notBare() error {
 	if err != nil {
 		return err
 	}
+	before, err := gitconfig.Entries(raw)
+	if err != nil || slices.ContainsFunc(before, func(e gitconfig.Entry) bool { return e.Key == "bare" && e.Section != "core" }) {
+		return err // an alias, for example, may have this name, too
+	}
 	var text []byte
 	for line := range bytes.Lines(raw) {
 		if key, _, _ := bytes.Cut(line, []byte("=")); bytes.EqualFold(bytes.TrimSpace(key), []byte("bare")) {

@@ -2,6 +2,7 @@ package repair
 
 import (
 	"context"
+	"errors"
 	"path"
 	"strings"
 
@@ -29,8 +30,14 @@ func (g *gitMender) copies(ctx context.Context) error {
 		}
 	}
 	tags, _, err := g.git.ReadableRefs(layout.TagPrefix)
-	for _, ref := range tags { // what tags of handoffs say is in the commits
-		if g.s.NamedAsCopyOf(ref.Name) == "" {
+	for _, ref := range tags {
+		of := g.s.NamedAsCopyOf(ref.Name)
+		if of == "" {
+			continue
+		}
+		if !g.sameCommit(of, ref) { // perhaps no branch has its commit
+			g.say("the tag %s looks like a copy of %s, but has another commit, so it stays; to remove it: %s tag -d %s", layout.ShortTag(ref.Name), layout.ShortTag(of),
+				gitstore.GitCommand(g.git.GitDir()), layout.ShortTag(ref.Name))
 			continue
 		}
 		if err := g.git.UpdateRef(ctx, gitstore.RefUpdate{Name: ref.Name, Old: ref.Hash, Message: "tape: repair"}); err != nil {
@@ -39,6 +46,14 @@ func (g *gitMender) copies(ctx context.Context) error {
 		g.say("the tag %s was a copy", layout.ShortTag(ref.Name))
 	}
 	return err
+}
+
+// sameCommit reports whether a tag, and the one with the name of, are of the same commit.
+func (g *gitMender) sameCommit(of string, ref gitstore.Ref) bool {
+	first, err1 := g.git.Ref(of)
+	was, err2 := g.git.Peel(first)
+	now, err3 := g.git.Peel(ref.Hash)
+	return errors.Join(err1, err2, err3) == nil && was == now
 }
 
 // takeCopy removes one copy of a branch.

@@ -112,7 +112,7 @@ func (c *reader) files(ctx context.Context, session []byte) error {
 }
 
 // each calls use with the objects in the files of a folder, in the order of their names, which is that in which they were
-// made. A file that cannot be read is damaged.
+// made. A file that cannot be read counts as damaged.
 func (c *reader) each(root *os.Root, folder, prefix string, use func(name string, raw []byte)) {
 	list, _ := fs.ReadDir(root.FS(), folder) // there need not be any
 	for _, e := range list {
