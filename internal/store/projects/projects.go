@@ -78,7 +78,8 @@ func ForSession(dir, remote string) (in, project string, err error) {
 // around returns the workspace of a directory or of a folder above it; "" if there is none.
 func around(dir string) string {
 	top := workspace.RepositoryAround(dir)
-	for at := dir; at == dir || !workspace.IsHome(at); at = filepath.Dir(at) {
+	isHome := workspace.HomeTest()
+	for at := dir; at == dir || !isHome(at); at = filepath.Dir(at) {
 		if found := workspace.At(at); found != "" {
 			return found
 		}

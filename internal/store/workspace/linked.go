@@ -30,10 +30,9 @@ func linkPath(dir string) (string, error) {
 	return filepath.Join(home, linkedDir, pathName(dir, ".json")), err
 }
 
-// readLink returns the note about a directory. ok is false if there is none, or if it is about another folder that was
+// readLink returns the note about a directory, whose path is resolved. ok is false if there is none, or if it is about another folder that was
 // there before. A directory that is gone is still the one of the note.
 func readLink(dir string) (l link, ok bool) {
-	dir = ResolvePath(dir)
 	path, err := linkPath(dir)
 	if err != nil {
 		return l, false
@@ -70,7 +69,7 @@ func writeLink(l link) error {
 	return layout.Classify(d.WriteFile(path, append(raw, '\n')))
 }
 
-// linkedTo returns the workspace that the user linked a directory to; "" if there is none.
+// linkedTo returns the workspace that the user linked a directory to, whose path is resolved; "" if there is none.
 func linkedTo(dir string) string {
 	if l, ok := readLink(dir); ok && l.Workspace != "" && IsWorkspace(l.Workspace) && IsOwn(l.Workspace) {
 		return l.Workspace
@@ -91,7 +90,7 @@ func LinkClone(workspace, dir string) error {
 
 // Declined reports whether the user said that a directory does not belong to another project's workspace.
 func Declined(dir string) bool {
-	l, ok := readLink(dir)
+	l, ok := readLink(ResolvePath(dir))
 	return ok && l.Workspace == ""
 }
 

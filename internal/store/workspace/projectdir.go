@@ -36,7 +36,8 @@ func IsGone(dir string) bool {
 // RepositoryAround returns the working tree of git that a directory is in, "" if there is none. A repository
 // in the home directory does not count: it holds settings, not the projects below.
 func RepositoryAround(dir string) string {
-	for at := dir; at != filepath.Dir(at) && !IsHome(at); at = filepath.Dir(at) {
+	isHome := HomeTest()
+	for at := dir; at != filepath.Dir(at) && !isHome(at); at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, layout.GitDirName)); err == nil {
 			return at
 		}
@@ -44,10 +45,15 @@ func RepositoryAround(dir string) string {
 	return ""
 }
 
-// IsHome reports whether a directory is the user's home, whose path may go through a link.
-func IsHome(dir string) bool {
+// HomeTest returns a function that reports whether a directory is the user's home, whose path may go through a link. For
+// many directories, the links are followed once.
+func HomeTest() func(dir string) bool {
 	home, err := os.UserHomeDir()
-	return err == nil && (dir == home || dir == ResolvePath(home))
+	if err != nil {
+		return func(string) bool { return false }
+	}
+	real := ResolvePath(home)
+	return func(dir string) bool { return dir == home || dir == real }
 }
 
 // isRepositoryOf reports whether gitDir, directly below dir, is what makes dir a project. The home directory is none.
@@ -56,10 +62,10 @@ func isRepositoryOf(dir, gitDir string) bool {
 	case layout.GitDirName:
 		return true
 	case ".bare":
-		return !IsHome(dir)
+		return !HomeTest()(dir)
 	}
 	leads, err := gitstore.ReadPath(filepath.Join(dir, layout.GitDirName))
-	return err == nil && disk.SameFile(leads, gitDir) && !IsHome(dir)
+	return err == nil && disk.SameFile(leads, gitDir) && !HomeTest()(dir)
 }
 
 // NewFor returns the folder for a new workspace of a directory: in a linked worktree, that of the main one, so that all

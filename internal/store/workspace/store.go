@@ -292,11 +292,13 @@ func Home() (string, error) {
 // WorkspaceFor returns the folder of a project directory's workspace under Home. It is named after the
 // directory and a hash of its path.
 func WorkspaceFor(project string) (string, error) {
+	return workspaceAt(ResolvePath(project))
+}
+
+// workspaceAt is WorkspaceFor for a path that is resolved.
+func workspaceAt(project string) (string, error) {
 	home, err := Home()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(home, pathName(ResolvePath(project), "")), nil
+	return filepath.Join(home, pathName(project, "")), err
 }
 
 // pathName returns a file name for something that belongs to the folder of a path: the folder's name, a
@@ -342,15 +344,15 @@ func At(dir string) string {
 	if IsWorkspace(dir) {
 		return dir
 	}
-	folders := []string{dir}
+	folders := []string{ResolvePath(dir)}
 	if main, ok := mainWorktree(dir); ok {
 		if IsWorkspace(main) {
 			return main
 		}
-		folders = append(folders, main)
+		folders = append(folders, ResolvePath(main))
 	}
 	for _, folder := range folders {
-		if candidate, err := WorkspaceFor(folder); err == nil && IsWorkspace(candidate) {
+		if candidate, err := workspaceAt(folder); err == nil && IsWorkspace(candidate) {
 			return candidate
 		}
 	}
