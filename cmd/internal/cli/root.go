@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -196,9 +197,22 @@ func addCommands(cmd *cobra.Command, list ...*cobra.Command) {
 	}
 }
 
-// plainUsage keeps [flags] out of the usage of a command and of those below it.
+// plainUsage keeps [flags] out of the usage of a command and of those below it, and cobra's words out of what is said of
+// their arguments.
 func plainUsage(c *cobra.Command) {
 	c.DisableFlagsInUseLine = true
+	if check := c.Args; check != nil {
+		c.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			switch {
+			case err == nil || errors.Is(err, repo.ErrInvalid):
+				return err
+			case len(args) == 0:
+				return usagef("an argument is missing")
+			}
+			return usagef("unexpected argument %q", args[len(args)-1])
+		}
+	}
 	for _, sub := range c.Commands() {
 		plainUsage(sub)
 	}

@@ -22,7 +22,7 @@ func newStarCmd(a *App) *cobra.Command {
   tape star 3 --remove
   tape tapes --starred`,
 		SuggestFor:        []string{"favorite", "favourite", "bookmark", "pin", "unstar"},
-		Args:              cobra.MinimumNArgs(1),
+		Args:              takes(1, "NAME", "NAME…"),
 		ValidArgsFunction: a.completeTapes(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			tapes, err := a.tapesNamed(cmd.Context(), args)
@@ -61,7 +61,7 @@ the session's handoffs.`,
   tape tag 3 wip --remove
   tape tapes --tag release`,
 		SuggestFor:        []string{"label", "untag"},
-		Args:              cobra.MinimumNArgs(1),
+		Args:              takes(1, "NAME", "TAG…"),
 		ValidArgsFunction: upTo(1, a.completeTapes()),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if remove && len(args) == 1 {

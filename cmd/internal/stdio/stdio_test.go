@@ -46,7 +46,7 @@ func TestListing(t *testing.T) {
 		{0, false, nil, "nothing\n"},
 		{0, true, nil, ""},
 		{0, false, []thing{{"a", 1}, {"b", 200}}, "NAME  SIZE  END\na        1  e\\x1b\nb      200  e\\x1b\n"},
-		{0, false, []thing{{long, 1}}, "NAME" + strings.Repeat(" ", 46) + "SIZE  END\n" + long + "     1  e\\x1b\n"},
+		{0, false, []thing{{long, 1}}, "NAME" + strings.Repeat(" ", 58) + "SIZE  END\n" + long + "     1  e\\x1b\n"},
 		{100, false, []thing{{long, 1}}, "NAME" + strings.Repeat(" ", 46) + "SIZE  END\n" + long[:47] + "…     1  e\\x1b\n"},
 		{0, true, []thing{{"a", 1}}, `{"name":"a","size":1,"all":[],"none":null,"more":"<b>"}` + "\n"},
 	} {

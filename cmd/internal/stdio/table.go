@@ -81,21 +81,26 @@ func (t *Table) Add(cells ...any) {
 	t.rows = append(t.rows, row)
 }
 
-// MaxCell bounds the width of a column, in cells: a name can have 4 KB.
+// MaxCell bounds the width of a column on a screen, in cells: a name can have 4 KB.
 const MaxCell = 48
+
+// maxPiped bounds it in a pipe, where nothing is cut: a longer cell stands out of its column.
+const maxPiped = 160
 
 // Write prints the table; the last column may be as long as the line.
 func (t *Table) Write(s *Streams) {
 	width := make([]int, len(t.head))
 	last := len(t.head) - 1
+	bound := maxPiped
+	if s.Width() > 0 {
+		bound = s.Width()
+	}
 	for _, row := range append([][]string{t.head}, t.rows...) {
 		for i, cell := range row {
-			cells := display.Width(cell)
 			if i < last && i != t.wide {
 				row[i] = s.Fit(cell, MaxCell)
-				cells = min(cells, MaxCell)
 			}
-			width[i] = max(width[i], cells)
+			width[i] = max(width[i], min(display.Width(row[i]), bound))
 		}
 	}
 	if s.Width() > 0 {
