@@ -16,7 +16,11 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		o.app.StderrUnlessQuiet("showing results for %s", display.Line(res.Instead))
 	}
 	if res.Some && !o.app.JSON && !o.count {
-		o.app.StderrUnlessQuiet("no entry has all of these words: entries with some of the words")
+		where, elsewhere := "entry", ""
+		if !o.allTapes && o.others(ctx) {
+			where, elsewhere = "entry of this session", "; --all-tapes searches the others, too"
+		}
+		o.app.StderrUnlessQuiet("no %s has all of these words: entries with some of the words%s", where, elsewhere)
 	}
 	switch {
 	case o.count:

@@ -71,7 +71,7 @@ func words() map[layout.HintKind]string {
 		layout.AcceptRewritten:    "to accept it as it is, with your own entries after it: tape remote remove, tape remote add, then tape pull",
 		layout.AddArtifact:        "add it first: tape append --artifact FILE does, and refers to it",
 		layout.AddRemote:          "tape remote add {1} URL names one; tape remote list lists them",
-		layout.AddRemoteThere:     "name another folder, or add the remote to the workspace that is there: tape remote add",
+		layout.AddRemoteThere:     "name another folder; in the workspace that is there, tape pull gets what its remote has, and tape remote add adds another remote",
 		layout.AllowLongLines:     "tape config max_line BYTES allows longer lines; instead of tape clone, run tape init, that, tape remote add and tape pull",
 		layout.AllowMore:          "allow more, or start a new phase with tape handoff",
 		layout.BeginAgain:         "tape new {1} begins it again; then it can be pulled or imported",

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tape/internal/show/display"
+	"tape/internal/store/activity"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -145,8 +146,19 @@ func (c *Call) Object() []byte {
 	return nil
 }
 
-// Brief returns the most telling argument, or the values of all.
-func (c *Call) Brief() string { return cmp.Or(mainArgument([]byte(c.Arguments)), values(c.Args())) }
+// Brief returns the most telling argument, or the values of all. Of a patch, these are its files.
+func (c *Call) Brief() string {
+	if strings.Contains(c.Arguments, "*** Begin Patch") {
+		var paths []string
+		for _, f := range activity.PatchedFiles(activity.DoingOf(c.Name, c.Object()).Patch) {
+			paths = append(paths, f.Path)
+		}
+		if len(paths) > 0 {
+			return strings.Join(paths, ", ")
+		}
+	}
+	return cmp.Or(mainArgument([]byte(c.Arguments)), values(c.Args()))
+}
 
 // readResults reads the results of an entry. The first one also has the rest of the payload.
 func readResults(e repo.Entry) []Result {

@@ -38,7 +38,7 @@ func (t *printer) calls(it *conversation.Item) {
 
 // short makes the paths in a text relative to the session's directory.
 func (t *printer) short(text string) string {
-	text = strings.TrimPrefix(strings.TrimSpace(text), "*** Begin Patch")
+	text = strings.TrimSpace(text)
 	if len(t.dir) < 2 || len(text) > lineMost {
 		return text
 	}
@@ -93,11 +93,22 @@ func (t *printer) result(r conversation.Result) {
 			return
 		}
 		if r.Failed && !t.Whole {
-			t.line("", StyleBad, "  "+t.cut(p.Text, 2))
+			t.line("", StyleBad, "  "+t.cut(printed(p.Text), 2))
 			return
 		}
 		t.data(strings.TrimPrefix(p.Kind+"\n"+p.Text, "\n"))
 	}
+}
+
+// printed is what a command printed. Codex writes facts about the call before it, such as the exit code.
+func printed(result string) string {
+	facts, text, _ := strings.Cut(result, "\nOutput:\n")
+	for _, begin := range []string{"Chunk ID: ", "Wall time: ", "Exit code: "} {
+		if strings.HasPrefix(facts, begin) && strings.TrimSpace(text) != "" {
+			return text
+		}
+	}
+	return result
 }
 
 // wantedResults shows the results that Wanted selects, of calls that it does not select.

@@ -140,6 +140,22 @@ func randomSession(rng *rand.Rand) (iter.Seq2[repo.Entry, error], map[int64]stri
 	}, said
 }
 
+// A patch is shown by its files, and a failed command of Codex by what it printed, without the facts before it.
+func TestCodexCalls(t *testing.T) {
+	entries := func(yield func(repo.Entry, error) bool) {
+		_ = yield(repo.Entry{ID: 1, Kind: repo.KindToolCall, Payload: []byte(`{"calls":[{"id":"1","function":{"name":"apply_patch","arguments":` +
+			string(jsonl.AppendString(nil, `{"input":"*** Begin Patch\n*** Update File: a.go\n@@\n-x\n+y\n*** Delete File: b.go\n*** End Patch"}`)) + `}}]}`)}, nil) &&
+			yield(repo.Entry{ID: 2, Kind: repo.KindToolResult, Payload: []byte(`{"results":["Chunk ID: 1\nProcess exited with code 1\nOutput:\nno test passes\n"]}`), Meta: []byte(`{"call_ids":["1"]}`)}, nil)
+	}
+	var out strings.Builder
+	if _, err := Show(t.Context(), &out, &Screen{Width: 60, Zone: time.UTC, Style: func(_ Style, text string) string { return text }}, entries); err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Join(strings.Fields(out.String()), " "); got != "assistant @1 ▸ apply_patch a.go, b.go failed 4 lines no test passes" {
+		t.Errorf("it shows %s", got)
+	}
+}
+
 // Blank lines at the beginning of an answer are left out; the indent of its first line stays.
 func TestLeadingBlankLines(t *testing.T) {
 	e := repo.Entry{ID: 2, Kind: repo.KindMessage, Payload: []byte(`{"role":"assistant","content":"\n \n\n  indented\n\nmore"}`), Meta: []byte(`{}`), AnchorSeq: 1, Tape: "main"}

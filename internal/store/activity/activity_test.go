@@ -75,10 +75,13 @@ var session = entries(
 	`85 | tool_result | {"results":["The user doesn't want to proceed with this tool use. The tool use was rejected"]} | {"call_ids":["c-Write"],"is_error":["c-Write"]}`,
 	`600 | message | {"role":"user","content":"go on"} | {"author":"Bob <b@x>"}`,
 	`605 | message | {"role":"assistant","content":"done"}`,
+	`665 | event | {"name":"session.continued","data":{"agent":"codex","session":"s"}}`,
+	`725 | event | {"name":"tape.purged","data":{"entries":[2]}}`,
+	`785 | event | {"name":"tape.star","data":{"starred":true}}`,
 )
 
 // TestSession adds up a session: the waits for the person (nine seconds for an edit, thirty for a call that was
-// rejected) and the pause of eight minutes are not work, the rejected call has not failed, and the message in two runs counts once.
+// rejected), the pause of eight minutes and what was done with the tape afterwards are not work, the rejected call has not failed, and the message in two runs counts once.
 func TestSession(t *testing.T) {
 	var s Session
 	add(&s, session)

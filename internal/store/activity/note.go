@@ -275,8 +275,8 @@ func readEvent(e layout.Entry) *Note {
 		if !e.Hidden() {
 			n.readSession(jsonl.Get(e.Payload, "data"))
 		}
-	case about.TitleEvent, about.StarEvent, about.TagEvent:
-		n.aside = true
+	case about.TitleEvent, about.StarEvent, about.TagEvent, "session.continued", "tape.purged":
+		n.aside = true // of somebody who keeps the tape, not who works in the session
 	case "project.commit":
 		n.commit = strings.TrimSpace(short(jsonl.GetString(e.Payload, "data", "id")) + " " + short(jsonl.GetString(e.Payload, "data", "subject")))
 	default:
