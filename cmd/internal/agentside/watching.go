@@ -60,10 +60,7 @@ func (w *Watch) Begin(args []string) (map[string]time.Time, error) {
 		w.dirs = append(w.dirs, dir)
 	}
 	if len(args) == 0 {
-		for _, agent := range importer.All().WithFolders() {
-			w.dirs = append(w.dirs, importer.Folders(agent, w.Getenv)...)
-		}
-		w.dirs = append(w.dirs, w.databases()...)
+		w.dirs = w.kept()
 	}
 	since := map[string]time.Time{}
 	w.since = since
@@ -77,9 +74,14 @@ func (w *Watch) Begin(args []string) (map[string]time.Time, error) {
 	return since, w.save()
 }
 
-// databases returns the folders of the agents' databases that are not watched yet.
-func (w *Watch) databases() (out []string) {
+// kept returns the folders of the agents, and of their databases, that are not watched yet.
+func (w *Watch) kept() (out []string) {
 	for _, agent := range importer.All().WithFolders() {
+		for _, dir := range importer.Folders(agent, w.Getenv) {
+			if !slices.Contains(w.dirs, dir) && !slices.Contains(out, dir) {
+				out = append(out, dir)
+			}
+		}
 		if agent.Files.Database != nil && agent.Files.Database.Unwatched {
 			continue
 		}
@@ -93,14 +95,14 @@ func (w *Watch) databases() (out []string) {
 	return out
 }
 
-// Later returns the folders of databases that are new since the last call, each with the time from which changes
-// are recorded. It returns nil if Begin was given folders.
+// Later returns the folders that are new since the last call, such as those of a project's database or of a task of Claude
+// Desktop, each with the time from which changes are recorded. It returns nil if Begin was given folders.
 func (w *Watch) Later() map[string]time.Time {
 	if w.named {
 		return nil
 	}
 	out := map[string]time.Time{}
-	for _, dir := range w.databases() {
+	for _, dir := range w.kept() {
 		w.dirs = append(w.dirs, dir)
 		if _, ok := w.until[dir]; !ok {
 			w.until[dir] = w.began

@@ -93,4 +93,10 @@ func TestOwnFolders(t *testing.T) {
 	if is := MayHaveSessions(filepath.Join(home, ".claude", "projects", "-p", id+".jsonl")); !is || MayHaveSessions(filepath.Join(home, "notes.txt")) {
 		t.Errorf("MayHaveSessions says %v for a transcript, want true, and false for notes.txt", is)
 	}
+	// A task of Claude Desktop has a folder of its own.
+	task := filepath.Join(home, ".config", "Claude", "local-agent-mode-sessions", "o", "a", "local_1", ".claude", "projects")
+	storetest.WriteFile(t, filepath.Join(task, "-p", id+".jsonl"), nil)
+	if later := w.Later(); len(later) != 1 || later[task].IsZero() || len(w.Later()) != 0 {
+		t.Errorf("after a new folder: got %v, want only %s, once", later, task)
+	}
 }

@@ -182,11 +182,14 @@ func locate(ctx context.Context, f *record.Format, id string, user record.Where,
 		if path == "" {
 			continue
 		}
+		if f.Resume.Refused != nil {
+			if why := f.Resume.Refused(folder); why != "" {
+				return "", why + ": " + path, nil
+			}
+		}
 		dir := jsonl.GetString(info.State, "cwd")
 		st, err := os.Stat(dir)
 		switch {
-		case filepath.Base(folder) == f.Resume.Archived:
-			return "", f.Title + " has archived it: " + path, nil
 		case !filepath.IsAbs(dir):
 			return "", "its transcript does not name its directory: " + path, nil
 		case err != nil || !st.IsDir():

@@ -36,7 +36,7 @@ var Format = record.Format{
 	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "claude", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",
-		IsFile: func(stem, id string) bool { return stem == id },
+		IsFile: func(stem, id string) bool { return stem == id }, Refused: refused,
 	},
 	Events: []record.HookEvent{
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "UserPromptSubmit", Timeout: timeout},
@@ -82,7 +82,7 @@ func folders(user record.Where) []string {
 	if user.Getenv(configDir) == "" {
 		out = append(out, filepath.Join(cmp.Or(user.Getenv("XDG_CONFIG_HOME"), filepath.Join(user.Home, ".config")), "claude", "projects"))
 	}
-	return out
+	return append(out, desktop(user)...)
 }
 
 // holds reports whether a folder may have sessions of a directory. A long name is cut, and ends with a hash.

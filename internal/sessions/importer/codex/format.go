@@ -39,8 +39,13 @@ var Format = record.Format{
 	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "codex", Args: []string{"resume"}, IsID: record.IsUUID, Entry: "session_meta", Member: "id",
-		IsFile:   func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id) },
-		Archived: archived,
+		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id) },
+		Refused: func(folder string) string {
+			if filepath.Base(folder) == archived {
+				return "Codex has archived it"
+			}
+			return ""
+		},
 	},
 	Events: []record.HookEvent{
 		{Name: "SessionStart", Is: record.Start, Timeout: timeout}, {Name: "UserPromptSubmit", Timeout: timeout},

@@ -138,8 +138,8 @@ type Resume struct {
 	// IsFile reports whether a transcript may be the session's; stem is the file's name without extension.
 	// It is nil if Has is set.
 	IsFile func(stem, id string) bool
-	// Archived is the name of a folder with sessions that the program does not resume, "" if there is none.
-	Archived string
+	// Refused says why the program does not resume the sessions in a folder; "" if it does. It may be nil.
+	Refused func(folder string) string
 	// Has returns the directory in which to start the program, here if any will do; "" if the program does not have
 	// the session. It is set if names of files do not show that.
 	Has func(user Where, id, here string) (dir string)
