@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,7 +96,7 @@ func TestOwnFolders(t *testing.T) {
 	}
 	// A task of Claude Desktop has a folder of its own.
 	task := filepath.Join(home, ".config", "Claude", "local-agent-mode-sessions", "o", "a", "local_1", ".claude", "projects")
-	storetest.WriteFile(t, filepath.Join(task, "-p", id+".jsonl"), nil)
+	storetest.Must(t, os.MkdirAll(task, 0o700))
 	if later := w.Later(); len(later) != 1 || later[task].IsZero() || len(w.Later()) != 0 {
 		t.Errorf("after a new folder: got %v, want only %s, once", later, task)
 	}
