@@ -6,7 +6,7 @@
 // conversations in a SQLite database, data.sqlite3: a row has one as JSON, with turns {user, assistant}. write makes an
 // object of a row, in which "kiro" has the columns. The editor keeps a session as an object with a history,
 // workspace-sessions/FOLDER/ID.json in its storage, and before as files .chat, one for each execution. What its tools did
-// is elsewhere, in files that are not read.
+// is elsewhere, in files that are not read. Newer versions of both keep events, see events.go.
 //
 // Sources: crates/chat-cli/src/cli/chat/message.rs and conversation.rs in aws/amazon-q-developer-cli. Kiro is not public;
 // read from other people's descriptions: internal/parser/kiro.go, kiro_sqlite.go and kiro_ide.go in kenn-io/agentsview,
@@ -30,24 +30,32 @@ var Format = record.Format{
 	Name: "kiro", Title: "Kiro", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
 		kind := m.Text("kind")
-		return record.Surely.If(m.Has("kiro", "history") || m.Has("history", "sessionId", "workspaceDirectory") ||
-			m.Has("version", "data") && (kind == "Prompt" || kind == "AssistantMessage" || kind == "ToolResults"))
+		return record.Surely.If(m.Has("kiro", "history") || m.Has("history", "sessionId") && (m.Has("workspaceDirectory") || m.Has("workspacePath")) ||
+			m.Has("version", "data") && (kind == "Prompt" || kind == "AssistantMessage" || kind == "ToolResults") || isEvent(m))
 	},
 	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"history"`, `"workspaceDirectory"`, `"sessionId"`))
+		return record.Surely.If(record.ContainsAll(head, `"history"`, `"sessionId"`) && (record.ContainsAll(head, `"workspaceDirectory"`) || record.ContainsAll(head, `"workspacePath"`)))
 	},
 	Path: func(path, _ string) bool {
 		return strings.Contains(path, "/.kiro/sessions/") || strings.Contains(path, "/kiro.kiroagent/workspace-sessions/")
 	},
 	Files: record.Files{
 		Folders: func(user record.Where) []string {
-			cli := cmp.Or(user.Getenv("KIRO_SESSIONS_DIR"), filepath.Join(user.Folder(".kiro", "KIRO_HOME"), "sessions", "cli"))
-			return append([]string{cli}, ofEditor(user, "workspace-sessions")...)
+			all := []string{filepath.Join(user.Folder(".kiro", "KIRO_HOME"), "sessions")}
+			if cli := user.Getenv("KIRO_SESSIONS_DIR"); cli != "" {
+				all = append([]string{cli}, all...)
+			}
+			return append(all, ofEditor(user, "workspace-sessions")...)
 		},
 		IsNote: func(path, name string) bool {
-			return strings.Contains(path, "/sessions/cli/") && isFacts(path) || strings.Contains(path, "/workspace-sessions/") && name == "sessions.json"
+			return strings.Contains(path, "/sessions/cli/") && isFacts(path) || strings.Contains(path, "/workspace-sessions/") && name == "sessions.json" || isBesideEvents(path, name)
 		},
-		Beside:   func(path string) []string { return []string{strings.TrimSuffix(path, ".jsonl") + ".json"} },
+		Beside: func(path string) []string {
+			if filepath.Base(path) == events {
+				return []string{filepath.Join(filepath.Dir(path), eventFacts)}
+			}
+			return []string{strings.TrimSuffix(path, ".jsonl") + ".json"}
+		},
 		Database: &conversations,
 	},
 }
@@ -82,8 +90,12 @@ func ofEditor(user record.Where, below ...string) (out []string) {
 
 // beside returns the facts beside a session of lines, nil if there are none.
 func beside(src record.Source) []byte {
-	raw := bytes.TrimSpace(src.Beside(src.Stem() + ".json"))
-	if !jsonl.IsObject(raw) || jsonl.Valid(raw) != nil || jsonl.Get(raw, "session_id") == nil {
+	name, id := src.Stem()+".json", "session_id"
+	if filepath.Base(src.Name) == events {
+		name, id = eventFacts, "id"
+	}
+	raw := bytes.TrimSpace(src.Beside(name))
+	if !jsonl.IsObject(raw) || jsonl.Valid(raw) != nil || jsonl.Get(raw, id) == nil {
 		return nil
 	}
 	return record.Compact(raw)
@@ -98,6 +110,15 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			facts = beside(src)
 			info.Began(record.Or(jsonl.Get(facts, "created_at"), "null"))
 			info.Began(record.Or(jsonl.Get(m["data"], "meta", "timestamp"), "null"))
+			return facts == nil && info.Started == ""
+		}
+		if isEvent(m) {
+			facts = beside(src)
+			info.Began(record.Or(jsonl.Get(facts, "createdAt"), "null"))
+			info.Began(record.Or(m["timestamp"], "null"))
+			if folder := filepath.Base(filepath.Dir(src.Name)); facts == nil && strings.HasPrefix(folder, eventsOf) {
+				info.Session = folder
+			}
 			return facts == nil && info.Started == ""
 		}
 		facts = record.Compact(raw)
@@ -115,11 +136,11 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	if info.Started = cmp.Or(info.Started, src.Modified()); facts == nil {
 		return err
 	}
-	id := cmp.Or(jsonl.GetString(facts, "session_id"), jsonl.GetString(facts, "sessionId"), jsonl.GetString(facts, "kiro", "id"), jsonl.GetString(facts, "executionId"))
+	id := cmp.Or(jsonl.GetString(facts, "session_id"), jsonl.GetString(facts, "sessionId"), jsonl.GetString(facts, "kiro", "id"), jsonl.GetString(facts, "executionId"), jsonl.GetString(facts, "id"))
 	info.Session = cmp.Or(id, info.Session)
 	state := record.NewObject(256)
 	for _, fact := range [][2]string{{"sessionId", id}, {"model", model(facts)},
-		{"cwd", cmp.Or(jsonl.GetString(facts, "cwd"), jsonl.GetString(facts, "workspaceDirectory"), jsonl.GetString(facts, "kiro", "dir"))}} {
+		{"cwd", directory(facts)}} {
 		if fact[1] != "" {
 			state.Str(fact[0], fact[1])
 		}
@@ -134,12 +155,20 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	return err
 }
 
+// directory returns the directory of a session, "" if it is not known.
+func directory(facts []byte) string {
+	for _, dir := range jsonl.Strings(jsonl.Get(facts, "workspacePaths")) {
+		return dir
+	}
+	return cmp.Or(jsonl.GetString(facts, "cwd"), jsonl.GetString(facts, "workspaceDirectory"), jsonl.GetString(facts, "workspacePath"), jsonl.GetString(facts, "kiro", "dir"))
+}
+
 // model returns the model of a session.
 func model(facts []byte) string {
-	return cmp.Or(jsonl.GetString(facts, "session_state", "rts_model_state", "model_info", "model_id"), jsonl.GetString(facts, "model_info", "model_id"), jsonl.GetString(facts, "model"), jsonl.GetString(facts, "metadata", "modelId"))
+	return cmp.Or(jsonl.GetString(facts, "session_state", "rts_model_state", "model_info", "model_id"), jsonl.GetString(facts, "model_info", "model_id"), jsonl.GetString(facts, "model"), jsonl.GetString(facts, "metadata", "modelId"), jsonl.GetString(facts, "modelId"))
 }
 
 func isRecord(raw []byte) bool {
 	m := record.MembersOf(raw)
-	return m.Has("kind", "data") || m.Has("history") || m.Has("chat")
+	return m.Has("kind", "data") || m.Has("history") || m.Has("chat") || isEvent(m)
 }

@@ -15,6 +15,7 @@ type reader struct {
 	facts []byte            // of the session
 	turns map[string][]byte // of turns, by their last message
 	date  string            // of the last record with a date
+	calls []string          // of events, without a result yet
 }
 
 // Read makes the entries of a session.
@@ -42,6 +43,8 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	switch m := record.MembersOf(raw); {
 	case m.Has("kind", "data"):
 		c.line(m.Text("kind"), raw)
+	case isEvent(m) || m.Has("payload"):
+		c.event(raw)
 	case m.Has("chat"):
 		c.chat(raw)
 	case m.Has("history", "sessionId"):
@@ -122,15 +125,16 @@ func blocks(content, details []byte) []byte {
 // run emits the model, and the tokens and credits that are noted.
 func (c *reader) run(key, model string, raw []byte) {
 	data, usage := record.NewObject(256), record.NewObject(64)
-	if model = cmp.Or(jsonl.GetString(raw, "model_id"), model); model != "" {
+	if model = cmp.Or(jsonl.GetString(raw, "model_id"), jsonl.GetString(raw, "model"), model); model != "" {
 		data.Str("model", model)
 	}
-	for _, of := range [][2]string{{"input_token_count", "input_tokens"}, {"output_token_count", "output_tokens"}} {
+	for _, of := range [][2]string{{"input_token_count", "input_tokens"}, {"output_token_count", "output_tokens"},
+		{"cache_read_input_token_count", "cache_read_input_tokens"}, {"cache_write_input_token_count", "cache_creation_input_tokens"}} {
 		if n := jsonl.Get(raw, of[0]); n != nil && string(n) != "0" && string(n) != "null" {
 			usage.Raw(of[1], n)
 		}
 	}
-	data.Raw("usage", usage.OrNil()).Rest(raw, "model_id", "input_token_count", "output_token_count", "loop_id", "message_ids", "message_id", "result", "builtin_tool_uses", "time_between_chunks", "tool_use_ids_and_names", "message_meta_tags")
+	data.Raw("usage", usage.OrNil()).Rest(raw, "model_id", "model", "input_token_count", "output_token_count", "cache_read_input_token_count", "cache_write_input_token_count", "loop_id", "message_ids", "message_id", "result", "builtin_tool_uses", "time_between_chunks", "tool_use_ids_and_names", "message_meta_tags")
 	if !data.Empty() {
 		c.InRun(key)(record.Event(key, c.date, record.EventRun, data.Done()))
 	}
