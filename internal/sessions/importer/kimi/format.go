@@ -24,9 +24,13 @@ import (
 
 const (
 	wire           = "wire.jsonl"
+	forModel       = "context.jsonl"
 	mainAgent      = "main"
 	subagentPrefix = "agent-"
 )
+
+// beside are roles in context.jsonl, which Kimi CLI keeps beside wire.jsonl for the model.
+var beside = []string{"_system_prompt", "_checkpoint", "_usage"}
 
 // Format is the format of Kimi.
 var Format = record.Format{
@@ -36,13 +40,14 @@ var Format = record.Format{
 		return record.Surely.If(typ == "" && m.Has("timestamp") && jsonl.GetString(m["message"], "type") != "" && jsonl.IsObject(jsonl.Get(m["message"], "payload")) ||
 			typ == "metadata" && m.Has("protocol_version") ||
 			typ == "context.append_message" && m.Has("message") || typ == "context.append_loop_event" && m.Has("event") ||
+			slices.Contains(beside, m.Text("role")) ||
 			m.Has("time") && slices.Contains([]string{"turn.prompt", "config.update", "usage.record", "profile.bind", "llm.request"}, typ))
 	},
 	Path: func(path, _ string) bool {
 		return strings.Contains(path, "/.kimi/") || strings.Contains(path, "/.kimi-code/")
 	},
 	Files: record.Files{
-		Ext: wire,
+		Ext: ".jsonl",
 		Folders: func(user record.Where) []string {
 			return []string{filepath.Join(user.Folder(".kimi", "KIMI_SHARE_DIR"), "sessions"), filepath.Join(user.Folder(".kimi-code", "KIMI_CODE_HOME"), "sessions")}
 		},
@@ -52,13 +57,23 @@ var Format = record.Format{
 	},
 }
 
-// isNote leaves out what Kimi keeps beside a session: the context as the model has it, which repeats the session, the
-// state, and the transcripts of Kimi CLI's subagents, whose records the session's own has, too.
+// isNote leaves out what Kimi keeps beside a session: the context as the model has it, which repeats the session if that has
+// a turn, the state, and the transcripts of Kimi CLI's subagents, whose records the session's own has, too.
 func isNote(path, name string) bool {
+	if name == forModel || isOld(path) {
+		session := strings.TrimSuffix(strings.TrimSuffix(filepath.FromSlash(path), ".jsonl"), "context")
+		return record.FileContains(filepath.Join(session, wire), `"TurnBegin"`)
+	}
 	if !strings.Contains(path, "/.kimi/") && !strings.Contains(path, "/.kimi-code/") {
 		return false
 	}
 	return name != wire || strings.Contains(path, "/subagents/")
+}
+
+// isOld reports whether a file is a session of the first versions of Kimi CLI, sessions/HASH/ID.jsonl: its context, and
+// nothing else.
+func isOld(path string) bool {
+	return strings.HasSuffix(path, ".jsonl") && strings.HasSuffix(filepath.ToSlash(filepath.Dir(filepath.Dir(path))), "/.kimi/sessions")
 }
 
 // agent returns the agent of a transcript of Kimi Code; "" for one of Kimi CLI.
@@ -122,15 +137,19 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		model = cmp.Or(model, jsonl.GetString(raw, "modelAlias"), jsonl.GetString(raw, "model"))
 		return at.Opens() && (info.Started == "" || cwd == "" || !asked)
 	})
-	info.Complete = info.Started != ""
+	dateless := info.Started == ""
+	info.Started, info.Complete = cmp.Or(info.Started, src.Modified()), info.Started != "" || src.Name != "-"
 	state := record.NewObject(256)
 	if path, err := filepath.Abs(src.Name); err == nil && src.Name != "-" {
 		info.Session = filepath.Base(sessionDir(path))
+		if isOld(path) {
+			info.Session = src.Stem()
+		}
 		if name := agent(path); name != "" && name != mainAgent {
 			info.Agent = subagentPrefix + strings.TrimPrefix(name, subagentPrefix)
 		}
 		state.Str("sessionId", info.Session)
-		cwd = cmp.Or(jsonl.GetString(stateOf(path), "workDir"), jsonl.GetString(stateOf(path), "cwd"), cwd, directory(src, path))
+		cwd = cmp.Or(jsonl.GetString(stateOf(path), "workDir"), jsonl.GetString(stateOf(path), "cwd"), cwd, directory(path))
 		if from := parent(path); from != "" && info.Agent == "" {
 			state.Str("forked_from", filepath.Base(sessionDir(from)))
 		}
@@ -140,14 +159,21 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			state.Str(of[0], of[1])
 		}
 	}
+	if dateless {
+		state.Str("dates", "of the file")
+	}
 	info.State = state.OrNil()
 	return err
 }
 
 // directory returns the directory of a session of Kimi CLI, which kimi.json has.
-func directory(src record.Source, path string) string {
-	hash := filepath.Base(filepath.Dir(filepath.Dir(path)))
-	for dir := range jsonl.Elements(jsonl.Get(src.Beside("../../../kimi.json"), "work_dirs")) {
+func directory(path string) string {
+	folder := filepath.Dir(filepath.Dir(path))
+	if isOld(path) {
+		folder = filepath.Dir(path)
+	}
+	hash, top := filepath.Base(folder), record.Source{Name: filepath.Join(folder, wire)}
+	for dir := range jsonl.Elements(jsonl.Get(top.Beside("../../kimi.json"), "work_dirs")) {
 		sum := md5.Sum([]byte(jsonl.GetString(dir, "path"))) //nolint:gosec // no secret
 		if name := hex.EncodeToString(sum[:]); name == hash || jsonl.GetString(dir, "kaos")+"_"+name == hash {
 			return jsonl.GetString(dir, "path")

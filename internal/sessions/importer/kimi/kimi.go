@@ -5,8 +5,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
@@ -23,13 +25,20 @@ type reader struct {
 	names  map[string]string // of models, by the names that the user gives them
 	whole  bool              // the file has what is in the context, not only what is told to others
 	spent  *record.Entry
-	usage  []byte // of spent
-	ended  bool   // spent is of a step that has ended
+	usage  []byte            // of spent
+	ended  bool              // spent is of a step that has ended
+	begun  map[string]*begun // calls to which arguments may be added, by fork
+}
+
+// begun is a call of Kimi CLI, whose arguments may come in several parts.
+type begun struct {
+	id, name, key, date string
+	arguments           strings.Builder
 }
 
 // Read makes the entries of a session. Subagents of Kimi CLI are forks.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Forked: record.NewForked(r), runs: map[string]string{}, agents: map[string]string{}, names: map[string]string{}}
+	c := &reader{Forked: record.NewForked(r), runs: map[string]string{}, agents: map[string]string{}, names: map[string]string{}, begun: map[string]*begun{}}
 	if err := record.Scan(ctx, r.Source, isRecord, nil, func(_ record.Span, raw []byte) bool {
 		c.whole = strings.HasPrefix(jsonl.GetString(raw, "type"), "context.")
 		return !c.whole
@@ -38,6 +47,9 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open {
+		for _, fork := range slices.Sorted(maps.Keys(c.begun)) {
+			c.called(fork)
+		}
 		c.passUsage()
 		if path, err := filepath.Abs(r.Name); err == nil && r.Name != "-" && (agent(path) == "" || agent(path) == mainAgent) {
 			state := stateOf(path)
@@ -50,7 +62,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 
 func isRecord(raw []byte) bool {
 	m := record.MembersOf(raw)
-	return m.Has("type") || m.Has("timestamp", "message")
+	return m.Has("type") || m.Has("timestamp", "message") || m.Has("role")
 }
 
 // firstPrompt returns the line with the first prompt of a session of Kimi CLI, with its date.
@@ -77,6 +89,10 @@ func firstPrompt(path string) (first string) {
 func (c *reader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
 	key := c.counts.Key(raw)
+	if role := jsonl.GetString(raw, "role"); role != "" {
+		c.inContext(key, role, raw)
+		return
+	}
 	if jsonl.GetString(raw, "type") != "" {
 		c.code(key, record.Date(record.Or(jsonl.Get(raw, "time"), jsonl.Get(raw, "created_at"))), raw)
 		return
@@ -84,9 +100,38 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 	c.cli("", key, record.Date(jsonl.Get(raw, "timestamp")), jsonl.Get(raw, "message"))
 }
 
+// inContext makes the entries of a line of context.jsonl, which has no dates. It is all that there is of a session of a version
+// without wire.jsonl.
+func (c *reader) inContext(key, role string, raw []byte) {
+	t, content := c.In(""), jsonl.Get(raw, "content")
+	text, _ := record.Plain(record.Or(content, `""`))
+	switch {
+	case role == "_checkpoint": // a place to go back to
+	case role == "_system_prompt":
+		t.Put(record.Entry{Kind: record.KindSystem, Keys: []string{key}, Payload: record.With(nil, "content", record.Compact(text))})
+	case role == "_usage":
+		t.Put(record.Event(key, "", "context.usage", record.NewObject(64).Rest(raw, "role").Done()))
+	case role == "user" && strings.HasPrefix(record.Text(text), "<system-reminder>"): // nobody said it
+		t.Put(record.Event(key, "", "context", record.With(nil, "content", record.Compact(text))))
+	default:
+		m := record.NewObject(len(raw)).All(raw, "tool_calls", "tool_call_id").Raw("toolCalls", jsonl.Get(raw, "tool_calls")).Raw("toolCallId", jsonl.Get(raw, "tool_call_id"))
+		c.message(key, "", record.Compact(m.Done()))
+	}
+}
+
 // cli makes the entries of a message of Kimi CLI.
 func (c *reader) cli(fork, key, date string, m []byte) {
 	t, data, typ := c.In(fork), jsonl.Get(m, "payload"), jsonl.GetString(m, "type")
+	switch typ {
+	case "SubagentEvent": // of another fork
+	case "ToolCallPart":
+		if call := c.begun[fork]; call != nil {
+			call.arguments.WriteString(jsonl.GetString(data, "arguments_part"))
+			return
+		}
+	default:
+		c.called(fork)
+	}
 	switch typ {
 	case "TurnBegin", "SteerInput":
 		t.Put(record.Message(key, date, "user", c.content(jsonl.Get(data, "user_input"))))
@@ -96,8 +141,8 @@ func (c *reader) cli(fork, key, date string, m []byte) {
 	case "ContentPart":
 		c.part(fork, key, date, data)
 	case "ToolCall":
-		arguments := jsonl.GetString(data, "function", "arguments")
-		t.Call(record.NewCall(jsonl.GetString(data, "id"), jsonl.GetString(data, "function", "name"), []byte(arguments), key, date))
+		c.begun[fork] = &begun{id: jsonl.GetString(data, "id"), name: jsonl.GetString(data, "function", "name"), key: key, date: date}
+		c.begun[fork].arguments.WriteString(jsonl.GetString(data, "function", "arguments"))
 	case "ToolResult":
 		result := jsonl.Get(data, "return_value")
 		content := c.content(jsonl.Get(result, "output"))
@@ -112,6 +157,9 @@ func (c *reader) cli(fork, key, date string, m []byte) {
 		t.Result(res, record.NewObject(256).Rest(result, "output", "is_error").OrNil())
 	case "SubagentEvent":
 		call := cmp.Or(jsonl.GetString(data, "parent_tool_call_id"), jsonl.GetString(data, "task_tool_call_id"))
+		if of := c.begun[fork]; of != nil && of.id == call {
+			c.called(fork)
+		}
 		agent := subagentPrefix + cmp.Or(jsonl.GetString(data, "agent_id"), call)
 		c.agents[call] = agent
 		c.cli(agent, key, date, jsonl.Get(data, "event"))
@@ -125,6 +173,14 @@ func (c *reader) cli(fork, key, date string, m []byte) {
 		if typ != "StatusUpdate" || len(rest) > len("{}") {
 			t.Put(record.Event(key, date, cmp.Or(typ, "record"), rest))
 		}
+	}
+}
+
+// called emits the call of a fork that has all of its arguments.
+func (c *reader) called(fork string) {
+	if call := c.begun[fork]; call != nil {
+		delete(c.begun, fork)
+		c.In(fork).Call(record.NewCall(call.id, call.name, []byte(call.arguments.String()), call.key, call.date))
 	}
 }
 
@@ -242,6 +298,9 @@ func (c *reader) message(key, date string, m []byte) {
 	switch role := jsonl.GetString(m, "role"); role {
 	case "assistant":
 		i := 0
+		if len(content) > 0 && content[0] == '"' && !record.Blank(content) {
+			content = record.Array([][]byte{record.NewObject(len(content)).Str("type", "text").Raw("text", content).Done()})
+		}
 		for part := range jsonl.Elements(content) {
 			c.part("", record.BlockKey(key, i), date, part)
 			i++

@@ -123,6 +123,58 @@ func read(t *testing.T, path string) []record.Item {
 	return items
 }
 
+// TestParts: the arguments of a call may come in parts, between which a subagent does something.
+func TestParts(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"wire.jsonl": string(formattest.Lines(`{"type":"metadata","protocol_version":"1.6"}`,
+		`{"timestamp":1767225600,"message":{"type":"TurnBegin","payload":{"user_input":"ask"}}}`,
+		`{"timestamp":1767225601,"message":{"type":"ToolCall","payload":{"type":"function","id":"t1","function":{"name":"Agent","arguments":"{\"a\":1}"}}}}`,
+		`{"timestamp":1767225602,"message":{"type":"ToolCall","payload":{"type":"function","id":"t2","function":{"name":"Agent","arguments":"{\"b"}}}}`,
+		`{"timestamp":1767225603,"message":{"type":"SubagentEvent","payload":{"parent_tool_call_id":"t1","agent_id":"x","event":{"type":"TurnBegin","payload":{"user_input":"count"}}}}}`,
+		`{"timestamp":1767225604,"message":{"type":"ToolCallPart","payload":{"arguments_part":"\":"}}}`,
+		`{"timestamp":1767225605,"message":{"type":"ToolCallPart","payload":{"arguments_part":"2}"}}}`,
+		`{"timestamp":1767225606,"message":{"type":"ToolResult","payload":{"tool_call_id":"t2","return_value":{"is_error":false,"output":"two"}}}}`,
+		`{"timestamp":1767225607,"message":{"type":"ToolResult","payload":{"tool_call_id":"t1","return_value":{"is_error":false,"output":"one"}}}}`))})
+	var got []string
+	for _, i := range read(t, filepath.Join(dir, "wire.jsonl")) {
+		if i.Entry.Kind == record.KindToolCall {
+			got = append(got, string(i.Entry.Payload))
+		}
+	}
+	if all := strings.Join(got, "\n"); !strings.Contains(all, `"{\"a\":1}"`) || !strings.Contains(all, `"{\"b\":2}"`) {
+		t.Errorf("calls: %s", all)
+	}
+}
+
+// TestContext: the first versions of Kimi CLI kept only what the model sees, without dates.
+func TestContext(t *testing.T) {
+	dir := t.TempDir()
+	const folder = ".kimi/sessions/1cce3e60ac2d51100ef178d6509a4972/"
+	lines := string(formattest.Lines(`{"role":"_system_prompt","content":"be brief"}`, `{"role":"_checkpoint","id":0}`, `{"role":"user","content":"ask"}`, `{"role":"_usage","token_count":9133}`,
+		`{"role":"assistant","content":[{"type":"think","think":"hm"},{"type":"text","text":"so"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"Shell","arguments":"{}"}}]}`,
+		`{"role":"tool","tool_call_id":"t1","content":"a.go"}`, `{"role":"assistant","content":"Done."}`))
+	write(t, dir, map[string]string{folder + "s1.jsonl": lines, folder + "s2/context.jsonl": lines, folder + "s2/wire.jsonl": `{"type":"metadata","protocol_version":"1.10"}`, ".kimi/kimi.json": `{"work_dirs":[{"path":"/w","kaos":"local"}]}`})
+	files, err := importer.Files(t.Context(), filepath.Join(dir, ".kimi"))
+	if err != nil || len(files) != 3 {
+		t.Errorf("files %v, %v; want two sessions, and one that has not begun", files, err)
+	}
+	for i, f := range files[:2] {
+		info, err := importer.Identify(t.Context(), f.Name)
+		if want := []string{"s1", "s2"}[i]; err != nil || info.Session != want || string(info.State) != `{"sessionId":"`+want+`","cwd":"/w","dates":"of the file"}` {
+			t.Errorf("%+v (%s), %v", info, info.State, err)
+		}
+		formattest.Want(t, read(t, f.Name),
+			`system {"content":"be brief"}`,
+			`message {"role":"user","content":"ask"}`,
+			`event {"name":"context.usage","data":{"token_count":9133}}`,
+			`event {"name":"thinking","data":{"thinking":"hm"}}`,
+			`message {"role":"assistant","content":"so"}`,
+			`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"Shell","arguments":"{}"}}]}`,
+			`tool_result {"results":["a.go"]}`,
+			`message {"role":"assistant","content":"Done."}`)
+	}
+}
+
 // TestCLI: the directory is in kimi.json, the title in state.json. The other files are not transcripts.
 func TestCLI(t *testing.T) {
 	dir := t.TempDir()
