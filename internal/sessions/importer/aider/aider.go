@@ -55,6 +55,7 @@ type reader struct {
 	first  int // line of the block
 	lines  []string
 	fenced bool
+	half   string // a line with tokens, whose cost may be on the next one
 }
 
 // Read makes the entries of a file.
@@ -72,6 +73,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 			return false
 		}
 		if bad != nil {
+			c.whole()
 			c.put()
 			c.Damaged(at, bad.Error())
 			return true
@@ -80,6 +82,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		return !c.Enough()
 	})
 	if !r.Open { // otherwise the last block may go on
+		c.whole()
 		c.put()
 	}
 	c.End()
@@ -112,7 +115,30 @@ func (c *reader) is(line, mark string) bool {
 	return strings.HasPrefix(line, mark+" ") && (strings.HasSuffix(line, "  ") || !c.strict && !c.fenced)
 }
 
+// line takes a line. Tokens and their cost may be on two, of which only the first begins with the mark, and only the second
+// ends with spaces.
 func (c *reader) line(line string) {
+	if c.half != "" && strings.HasPrefix(line, "Cost: $") {
+		line, c.half = c.half+" "+strings.TrimRight(line, " ")+"  ", ""
+		c.n++
+	}
+	c.whole()
+	if strings.HasPrefix(line, "> Tokens: ") && strings.HasSuffix(line, " received.") && !c.fenced {
+		c.half = line
+		return
+	}
+	c.each(line)
+}
+
+// whole takes the line that was held back.
+func (c *reader) whole() {
+	if line := c.half; line != "" {
+		c.half = ""
+		c.each(line)
+	}
+}
+
+func (c *reader) each(line string) {
 	c.n++
 	if date, ok := strings.CutPrefix(line, begin); ok {
 		c.put()
@@ -152,7 +178,7 @@ func lazy(expr string) func() *regexp.Regexp {
 var (
 	modelLine  = lazy(`^(?:Main m|M)odel: (\S+)`)
 	commitLine = lazy(`^Commit ([0-9a-f]{7,40}) (.+)`)
-	tokensLine = lazy(`^Tokens: (.+?)\.(?: Cost: \$([0-9.]+) message.*)?$`)
+	tokensLine = lazy(`^Tokens: (.+?)\.(?: Cost: \$([0-9.]+) (?:message|request).*)?$`)
 	tokensPart = lazy(`([0-9][0-9.,]*)([kM]?) (sent|cache write|cache hit|received)`)
 )
 

@@ -129,3 +129,25 @@ func FuzzAider(f *testing.F) {
 		}
 	})
 }
+
+// TestRequest: older versions say "request" where newer ones say "message".
+func TestRequest(t *testing.T) {
+	items, _ := imp.Items(t, aider.Format.Name, "x", []byte("# aider chat started at 2024-06-01 00:00:00\n\n#### ask  \n\nso\n\n> Tokens: 5,244 sent, 604 received. Cost: $0.02 request, $0.02 session.  \n"), formattest.Seen{})
+	formattest.Want(t, items,
+		`anchor {"name":"chat"}`,
+		`message {"role":"user","content":"ask"}`,
+		`message {"role":"assistant","content":"so"}`,
+		`event {"name":"run","data":{"usage":{"input_tokens":5244,"output_tokens":604},"rounded":true,"cost":0.02,"text":"Tokens: 5,244 sent, 604 received. Cost: $0.02 request, $0.02 session."}}`)
+}
+
+// TestTwoLines: the cost may be on a line of its own, without a mark.
+func TestTwoLines(t *testing.T) {
+	const begin = "# aider chat started at 2024-08-01 00:00:00\n\n#### ask  \n\nso\n\n> Tokens: 9,869 sent, 7 received.\n"
+	items, _ := imp.Items(t, aider.Format.Name, "x", []byte(begin+"Cost: $0.03 message, $0.03 session.  \n\n#### and  \n"), formattest.Seen{})
+	formattest.Want(t, items,
+		`anchor {"name":"chat"}`,
+		`message {"role":"user","content":"ask"}`,
+		`message {"role":"assistant","content":"so"}`,
+		`event {"name":"run","data":{"usage":{"input_tokens":9869,"output_tokens":7},"rounded":true,"cost":0.03,"text":"Tokens: 9,869 sent, 7 received. Cost: $0.03 message, $0.03 session."}}`,
+		`message {"role":"user","content":"and"}`)
+}
