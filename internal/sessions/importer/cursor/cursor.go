@@ -2,17 +2,22 @@
 //
 // A transcript is a file of lines {role, message: {content}}, ~/.cursor/projects/PROJECT/agent-transcripts/ID.jsonl or
 // ID/ID.jsonl; those of subagents are in ID/subagents. PROJECT is the directory with dashes. The content is in Anthropic's
-// form, but calls have no ids, and their results, tokens and dates are not in it. Sessions of the editor without a
-// transcript are in a database, see composer.go. Cursor is not public; read from other
+// form, but calls have no ids, and their results and tokens are not in it. Newer versions put the minute before what a
+// person said, and have lines {type} for errors and the end of a turn; there are no other dates. Sessions of the editor
+// without a transcript are in a database, see composer.go. Cursor is not public; read from other
 // people's descriptions: internal/parser/cursor.go in kenn-io/agentsview, jhlee0409/claude-code-history-viewer#304, and
 // fixtures/registry/cursor in vshulcz/deja-vu.
 package cursor
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -51,7 +56,7 @@ type reader struct {
 	record.Conversation
 	record.Once
 	facts []byte // of a composer
-	date  string // of its last bubble with a date
+	date  string // of its last bubble with a date, or of the last prompt
 }
 
 // Read makes the entries of a session.
@@ -65,7 +70,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 
 func isRecord(raw []byte) bool {
 	m := record.MembersOf(raw)
-	return m.Has("role", "message") || m.Has("cursor")
+	return m.Has("role", "message") || m.Has("cursor") || m.Has("type")
 }
 
 // Record makes the entries of a line.
@@ -76,12 +81,20 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		return
 	}
 	key, content := c.Counts.Key(raw), jsonl.Get(raw, "message", "content")
-	if jsonl.GetString(raw, "role") == "assistant" {
-		c.PutAnswer(content, record.Blocks{Key: key})
+	if jsonl.Get(raw, "message") == nil {
+		if data := record.NewObject(len(raw)).Rest(raw, "type").OrNil(); data != nil {
+			c.Put(record.Event(key, c.date, cmp.Or(jsonl.GetString(raw, "type"), "record"), record.Compact(data)))
+		}
 		return
 	}
+	extra := record.NewObject(64).Rest(raw, "role", "message").OrNil()
+	if jsonl.GetString(raw, "role") == "assistant" {
+		c.PutAnswer(content, record.Blocks{Key: key, Date: c.date, Extra: extra})
+		return
+	}
+	c.date = cmp.Or(said(content), c.date)
 	var added []string
-	c.PutPerson(content, record.Blocks{Key: key, Text: func(text []byte) []byte {
+	c.PutPerson(content, record.Blocks{Key: key, Date: c.date, Extra: extra, Text: func(text []byte) []byte {
 		said, more := record.Within(record.Text(text), "user_query")
 		if more != "" {
 			added = append(added, more)
@@ -92,15 +105,41 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		return record.Quote(said)
 	}})
 	if added != nil {
-		c.Put(record.Event(key+"/context", "", "context", record.NewObject(256).Str("text", strings.Join(added, "\n\n")).Done()))
+		c.Put(record.Event(key+"/context", c.date, "context", record.NewObject(256).Str("text", strings.Join(added, "\n\n")).Done()))
 	}
+}
+
+// said returns the date that Cursor puts before what a person said, "" if there is none:
+// <timestamp>Friday, Jul 31, 2026, 2:07 PM (UTC+3)</timestamp>.
+func said(content []byte) string {
+	_, text, _ := bytes.Cut(content, []byte("<timestamp>"))
+	text, _, found := bytes.Cut(text, []byte("</timestamp>"))
+	local, zone, _ := strings.Cut(string(text), " (UTC")
+	if !found || len(text) > 64 {
+		return ""
+	}
+	t, err := time.Parse("Monday, Jan 2, 2006, 3:04 PM", strings.TrimSpace(local))
+	if err != nil {
+		return ""
+	}
+	hours, minutes, _ := strings.Cut(strings.TrimSuffix(zone, ")"), ":")
+	h, _ := strconv.Atoi(hours) // UTC itself has none
+	m, _ := strconv.Atoi(minutes)
+	if strings.HasPrefix(hours, "-") {
+		m = -m
+	}
+	t = t.Add(-time.Duration(h)*time.Hour - time.Duration(m)*time.Minute)
+	return record.Date(record.Quote(t.Format(time.RFC3339)))
 }
 
 // Describe tells the session by its file's name, or by the facts of a composer.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	composer := false
+	composer, first := false, ""
 	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
 		composer = composer || jsonl.Get(raw, "cursor") != nil
+		if !composer {
+			first = said(jsonl.Get(raw, "message", "content"))
+		}
 		return composer && describeComposer(raw, info) && at.Line < record.OpeningLines
 	})
 	if composer || err != nil {
@@ -110,7 +149,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	if err != nil || src.Name == "-" {
 		return nil //nolint:nilerr // it has no name
 	}
-	info.Started, info.Complete = src.Modified(), true
+	info.Started, info.Complete = cmp.Or(first, src.Modified()), true
 	if record.IsUUID(src.Stem()) {
 		info.Session = src.Stem()
 	}
@@ -131,7 +170,11 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	if dir != "" {
 		state.Str("cwd", dir)
 	}
-	info.State = state.Str("dates", "of the file").Done()
+	dates := "of the file"
+	if first != "" {
+		dates = "of the prompts"
+	}
+	info.State = state.Str("dates", dates).Done()
 	return nil
 }
 

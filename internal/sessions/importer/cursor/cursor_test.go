@@ -64,3 +64,24 @@ func TestPlace(t *testing.T) {
 		t.Errorf("the subagent's file: %+v, %v", info, err)
 	}
 }
+
+// TestDates: newer versions say when a person said something, and what went wrong (S2thend/cursor-history).
+func TestDates(t *testing.T) {
+	lines := formattest.Lines(
+		`{"role":"user","message":{"content":[{"type":"text","text":"<timestamp>Friday, Jul 31, 2026, 2:07 PM (UTC+3)</timestamp>\n<user_query>\nbuild it\n</user_query>"}]}}`,
+		`{"type":"error","error":"upstream timeout"}`,
+		`{"role":"assistant","message":{"content":[{"type":"text","text":"Done."}]},"model":"m"}`,
+		`{"type":"turn_ended","status":"success"}`)
+	items, _ := imp.Items(t, cursor.Format.Name, "a.jsonl", lines, formattest.Seen{})
+	formattest.Want(t, items,
+		`message {"role":"user","content":"build it"}`,
+		`event {"name":"context","data":{"text":"<timestamp>Friday, Jul 31, 2026, 2:07 PM (UTC+3)</timestamp>"}}`,
+		`event {"name":"error","data":{"error":"upstream timeout"}}`,
+		`message {"role":"assistant","content":"Done."}`,
+		`event {"name":"turn_ended","data":{"status":"success"}}`)
+	for _, i := range items {
+		if i.Entry.Date != "2026-07-31T11:07:00.000000+00:00" {
+			t.Errorf("%s has the date %q", i.Entry.Kind, i.Entry.Date)
+		}
+	}
+}
