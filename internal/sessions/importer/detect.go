@@ -35,10 +35,13 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 		var line []byte
 		line, rest, _ = bytes.Cut(rest, []byte{'\n'})
 		if size, err := jsonl.Prefix(line); err == nil && jsonl.IsObject(line) {
-			f := l.byRecord(line[:size])
+			f, sure := l.byRecord(line[:size])
 			votes[f]++
+			if sure { // more than any number of lines that many programs write
+				votes[f] += detectLines
+			}
 			complete = true
-			if f != nil && votes[f] > detectLines/2 {
+			if f != nil && votes[f] > (detectLines+1)*detectLines/2 {
 				return f // no other can have more
 			}
 		}
@@ -76,10 +79,11 @@ func (l Formats) isCompanion(head []byte) bool {
 	return len(head) == 0 || slices.ContainsFunc(l.orAll(), func(f *record.Format) bool { return f.Companion != nil && f.Companion(m) })
 }
 
-// byRecord returns the format of a record, or nil.
-func (l Formats) byRecord(raw []byte) *record.Format {
+// byRecord returns the format of a record, or nil. sure says that no other program writes such a record.
+func (l Formats) byRecord(raw []byte) (f *record.Format, sure bool) {
 	m := record.MembersOf(raw)
-	return l.mostLike(func(f *record.Format) record.Likeness { return f.Record(m) })
+	f = l.mostLike(func(f *record.Format) record.Likeness { return f.Record(m) })
+	return f, f != nil && f.Record(m) > record.Perhaps
 }
 
 // byHead returns the format of a file whose beginning has no complete record, or nil.

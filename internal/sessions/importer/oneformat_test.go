@@ -76,3 +76,21 @@ func TestOneFormat(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherForms: some programs write more than one form, or lines among which are some that many programs write.
+func TestOtherForms(t *testing.T) {
+	for _, c := range []struct{ format, sample string }{
+		{"chatgpt", `{"conversation_id":"c","title":"asks","mapping":{"a":{"parent":null,"message":{"author":{"role":"user"},"content":{"parts":["ask"]}}}}}`},
+		{"droid", `{"type":"system","subtype":"init","cwd":"/w","session_id":"s","tools":[],"model":"m"}` + "\n" +
+			`{"type":"message","role":"user","id":"m1","text":"ask","timestamp":1767225600000,"session_id":"s"}` + "\n" + `{"type":"completion","finalText":"so","session_id":"s"}`},
+		{"hermes", "{\n" + `  "session_id": "s", "session_start": "2026-01-01T00:00:00Z", "last_updated": "2026-01-01T00:00:01Z", "message_count": 2,` + "\n" + `  "messages": [{"role": "session_meta"}, {"role": "user", "content": "ask"}]` + "\n}"},
+		{"kimi", `{"role":"_checkpoint","id":0}` + "\n" + `{"role":"user","content":"ask"}` + "\n" + `{"role":"assistant","content":"so"}` + "\n" + `{"role":"user","content":"and"}`},
+		{"kiro", `{"id":"m","timestamp":"2026-01-01T00:00:00Z","payload":{"type":"user","content":"ask"}}`},
+		{"kiro", "{\n" + `  "sessionId": "s", "workspacePath": "/w", "history": [` + "\n" + `{"message": {"role": "user", "content": "ask"}}]}`},
+		{"qwen", `{"type":"user","sessionId":"s","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","parts":[{"text":"ask"}]}}`},
+	} {
+		if got, _ := imp.Detect("sample", []byte(c.sample)); got != c.format {
+			t.Errorf("%s is taken for %q: %s", c.format, got, c.sample)
+		}
+	}
+}

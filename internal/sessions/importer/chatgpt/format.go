@@ -6,9 +6,9 @@ import "tape/internal/sessions/importer/record"
 var Format = record.Format{
 	Name: "chatgpt", Title: "ChatGPT", Read: Read, Describe: Describe, Many: true,
 	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("mapping", "current_node") || m.Has("mapping", "conversation_id") || m.Has("mapping", "title", "create_time"))
+		return record.Surely.If(m.Has("mapping", "current_node") || m.Has("mapping", "conversation_id") || m.Has("mapping", "title") && (m.Has("create_time") || m.Has("id")))
 	},
 	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"mapping"`, `"children"`, `"parent"`))
+		return record.Surely.If(record.ContainsAll(head, `"mapping"`, `"parent"`, `"author"`, `"parts"`))
 	},
 }

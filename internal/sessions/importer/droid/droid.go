@@ -2,6 +2,7 @@
 //
 // A session is a file of lines, ~/.factory/sessions/PROJECT/ID.jsonl: "session_start" has the id, the title and the
 // directory, "message" a message in Anthropic's form. ID.settings.json beside it has the model, and the sums of the tokens.
+// What `droid exec --output-format stream-json` prints is read, too, see printed.go.
 // Droid is not public; read from other people's descriptions: src/connectors/factory.rs in
 // Dicklesworthstone/coding_agent_session_search, packages/core/src/sessions/droid.ts in junhoyeo/tokscale, and
 // src/providers/droid.ts in getagentseal/codeburn.
@@ -25,7 +26,7 @@ var Format = record.Format{
 	Name: "droid", Title: "Factory Droid", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
 		return record.Surely.If(m.Text("type") == "session_start" && m.Has("id") && (m.Has("cwd") || m.Has("version") || m.Has("title")) ||
-			m.Text("type") == "message" && m.Has("timestamp", "message") && record.IsUUID(m.Text("id")))
+			m.Text("type") == "message" && m.Has("timestamp", "message") && record.IsUUID(m.Text("id")) || isPrinted(m))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.factory/") },
 	Files: record.Files{
@@ -39,6 +40,7 @@ var Format = record.Format{
 type reader struct {
 	record.Conversation
 	record.Once
+	said string // the last answer that was printed
 }
 
 // Read makes the entries of a session.
@@ -57,6 +59,10 @@ func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("type") }
 // Record makes the entries of a line.
 func (c *reader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
+	if m := record.MembersOf(raw); isPrinted(m) || m.Text("type") == "system" || m.Text("type") == "error" {
+		c.printed(m, raw)
+		return
+	}
 	key, date, typ := c.Key(jsonl.GetString(raw, "id"), raw), record.Date(jsonl.Get(raw, "timestamp")), jsonl.GetString(raw, "type")
 	if key == "" {
 		return
@@ -109,6 +115,10 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		if jsonl.GetString(raw, "type") == "session_start" {
 			info.Session = jsonl.GetString(raw, "id")
 			info.State = record.NewObject(256).Str("sessionId", info.Session).Raw("cwd", jsonl.Get(raw, "cwd")).Raw("model", jsonl.Get(beside(src), "model")).Done()
+		}
+		if id := printedSession(raw); id != "" && info.Session == "" {
+			info.Session = id
+			info.State = record.NewObject(256).Str("sessionId", id).Raw("cwd", jsonl.Get(raw, "cwd")).Raw("model", jsonl.Get(raw, "model")).Done()
 		}
 		info.Complete = info.Session != "" && info.Started != ""
 		return !info.Complete && at.Opens()

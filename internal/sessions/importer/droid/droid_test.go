@@ -64,3 +64,26 @@ func TestDroid(t *testing.T) {
 		`anchor {"name":"compaction","state":{"summary":"all done"}}`,
 		`event {"name":"run","data":{"model":"m","message_id":"84000000-0000-4000-8000-000000000002","usage":{"input_tokens":10,"output_tokens":20,"cache_creation_input_tokens":5,"cache_read_input_tokens":100,"reasoning_output_tokens":3}}}`)
 }
+
+// TestPrinted: what droid exec prints has no calls within messages, and its last line repeats the answer.
+func TestPrinted(t *testing.T) {
+	lines := formattest.Lines(
+		`{"type":"system","subtype":"init","cwd":"/w","session_id":"s","tools":["LS"],"model":"m"}`,
+		`{"type":"message","role":"user","id":"m1","text":"list","timestamp":1767225600000,"session_id":"s"}`,
+		`{"type":"tool_call","id":"c1","messageId":"m2","toolId":"LS","toolName":"LS","parameters":{"path":"."},"timestamp":1767225601000,"session_id":"s"}`,
+		`{"type":"tool_result","id":"c1","messageId":"m3","toolId":"LS","isError":true,"value":"none","timestamp":1767225602000,"session_id":"s"}`,
+		`{"type":"message","role":"assistant","id":"m4","text":"Nothing.","timestamp":1767225603000,"session_id":"s"}`,
+		`{"type":"completion","finalText":"Nothing.","numTurns":1,"usage":{"input_tokens":10,"output_tokens":5},"session_id":"s","timestamp":1767225604000}`)
+	if got, _ := imp.Detect("a.jsonl", lines); got != droid.Format.Name {
+		t.Errorf("taken for %q", got)
+	}
+	items, _ := imp.Items(t, droid.Format.Name, "a.jsonl", lines, formattest.Seen{})
+	formattest.Want(t, items,
+		`event {"name":"system.init","data":{"cwd":"/w","tools":["LS"],"model":"m"}}`,
+		`message {"role":"user","content":"list"}`,
+		`tool_call {"calls":[{"id":"c1","type":"function","function":{"name":"LS","arguments":"{\"path\":\".\"}"}}]}`,
+		`tool_result {"results":["none"]}`,
+		`message {"role":"assistant","content":"Nothing."}`,
+		`event {"name":"run","data":{"usage":{"input_tokens":10,"output_tokens":5}}}`,
+		`event {"name":"completion","data":{"numTurns":1}}`)
+}

@@ -2,7 +2,8 @@
 //
 // All sessions are in a SQLite database, ~/.hermes/state.db, and one for each profile. write makes JSON lines of a session,
 // and Read reads these: {"hermes": "session"} is the row of the session, "message" one of its messages. A message that is
-// not active was rewound, or is from before a compaction ("compacted"); the tokens are sums of the session. Sources:
+// not active was rewound, or is from before a compaction ("compacted"); the tokens are sums of the session. Older versions
+// kept a session as one object, sessions/session_ID.json: the facts, and messages without dates. Sources:
 // hermes_state_common.py (the tables) and hermes_state_compression.py in NousResearch/hermes-agent; internal/parser/hermes.go
 // in kenn-io/agentsview; src/adapters/hermes in letta-ai/trajectory.
 package hermes
@@ -25,7 +26,12 @@ const file = "state.db"
 // Format is the format of Hermes.
 var Format = record.Format{
 	Name: "hermes", Title: "Hermes", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness { return record.Surely.If(m.Has("hermes")) },
+	Record: func(m record.Members) record.Likeness {
+		return record.Surely.If(m.Has("hermes") || isDocument(m))
+	},
+	Head: func(head []byte) record.Likeness {
+		return record.Surely.If(head[0] == '{' && record.ContainsAll(head, `"session_id"`, `"session_start"`, `"last_updated"`, `"message_count"`))
+	},
 	Files: record.Files{Database: &record.Database{File: file, Tables: []string{"sessions", "messages"},
 		JSON: []string{"tool_calls", "reasoning_details", "codex_reasoning_items", "codex_message_items", "model_config"}, All: databases, Sessions: sessions, Write: write}},
 }
@@ -94,14 +100,15 @@ func write(ctx context.Context, ask record.Ask, path, id string, w io.Writer) er
 
 type reader struct {
 	record.Conversation
-	session []byte
-	said    record.Counter // messages, which a compaction writes again
+	session  []byte
+	said     record.Counter // messages, which a compaction writes again
+	dateless bool           // messages have no dates: the same one may be said twice
 }
 
 // Read makes the entries of a session.
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Conversation: record.Conversation{Reading: r}}
-	err := record.Each(ctx, r.Source, isRecord, nil, c)
+	err := record.EachSession(ctx, r.Source, isRecord, c)
 	if !r.Open {
 		c.Hidden = false
 		c.spent()
@@ -111,10 +118,31 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("hermes") }
+func isRecord(raw []byte) bool { m := record.MembersOf(raw); return m.Has("hermes") || isDocument(m) }
+
+// isDocument reports whether a record is a whole session.
+func isDocument(m record.Members) bool {
+	return m.Has("session_id", "session_start", "messages") && m["messages"][0] == '['
+}
+
+// line returns the facts of a session that is one object, as the database has them.
+func line(whole []byte) []byte {
+	return record.NewObject(1024).Str("hermes", "session").Raw("id", jsonl.Get(whole, "session_id")).Raw("started_at", jsonl.Get(whole, "session_start")).
+		Raw("ended_at", jsonl.Get(whole, "last_updated")).Raw("source", jsonl.Get(whole, "platform")).
+		Raw("cwd", record.Or(jsonl.Get(whole, "cwd"), jsonl.Get(whole, "model_config", "cwd"))).Raw("system_prompt", jsonl.Get(whole, "system_prompt")).
+		Raw("model", jsonl.Get(whole, "model")).Raw("title", jsonl.Get(whole, "title")).Done()
+}
 
 // Record makes the entries of a line.
-func (c *reader) Record(_ record.Span, raw []byte) {
+func (c *reader) Record(at record.Span, raw []byte) {
+	if isDocument(record.MembersOf(raw)) {
+		c.Record(at, line(raw))
+		c.dateless = true
+		for message := range jsonl.Elements(jsonl.Get(raw, "messages")) {
+			c.Record(at, record.Compact(message))
+		}
+		return
+	}
 	c.Stats.Records++
 	if jsonl.GetString(raw, "hermes") == "session" {
 		c.session = slices.Clone(raw)
@@ -130,10 +158,11 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		same.Raw(name, jsonl.Get(raw, name))
 	}
 	norm := same.Done()
-	if c.said.Next(record.SumOf(norm)) > 1 {
+	n := c.said.Next(record.SumOf(norm))
+	if n > 1 && !c.dateless {
 		return
 	}
-	key, date := record.ContentKey(norm, 1), record.Date(jsonl.Get(raw, "timestamp"))
+	key, date := record.ContentKey(norm, n), cmp.Or(record.Date(record.Or(jsonl.Get(raw, "timestamp"), "null")), record.Date(record.Or(jsonl.Get(c.session, "started_at"), "null")))
 	if hidden := string(jsonl.Get(raw, "active")) == "0" && string(jsonl.Get(raw, "compacted")) != "1"; hidden != c.Hidden {
 		c.Flush()
 		c.Hidden = hidden
@@ -240,7 +269,10 @@ func (c *reader) spent() {
 
 // Describe reads the line of the session.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	return record.Scan(ctx, src, isRecord, nil, func(_ record.Span, raw []byte) bool {
+	return record.ScanSession(ctx, src, isRecord, func(raw []byte) bool {
+		if isDocument(record.MembersOf(raw)) {
+			raw = line(raw)
+		}
 		if jsonl.GetString(raw, "hermes") != "session" {
 			return false
 		}

@@ -45,6 +45,21 @@ func TestHermes(t *testing.T) {
 		`event {"name":"tape.title","data":{"title":"The door"}}`)
 }
 
+// TestDocument: older versions kept a session as one object, whose messages have no dates. One may be said twice.
+func TestDocument(t *testing.T) {
+	whole := `{"session_id":"s1","model":"m","session_start":"2026-01-01T00:00:00Z","last_updated":"2026-01-01T00:00:09Z","cwd":"/w","message_count":4,"messages":[{"role":"session_meta"},{"role":"user","content":"ask"},
+{"role":"assistant","content":"so","reasoning":"hm","tool_calls":[{"id":"t1","call_id":"t1","type":"function","function":{"name":"shell","arguments":"{}"}}]},{"role":"tool","content":"a.go","tool_call_id":"t1"},{"role":"user","content":"ask"}]}`
+	items, _ := imp.Items(t, hermes.Format.Name, "x.json", []byte(whole), formattest.Seen{})
+	formattest.Want(t, items,
+		`event {"name":"session_meta"}`,
+		`message {"role":"user","content":"ask"}`,
+		`event {"name":"thinking","data":{"thinking":"hm"}}`,
+		`message {"role":"assistant","content":"so"}`,
+		`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"shell","arguments":"{}"}}]}`,
+		`tool_result {"results":["a.go"]}`,
+		`message {"role":"user","content":"ask"}`)
+}
+
 // TestDatabase: sessions come before their subagents. What follows a compaction is no subagent.
 func TestDatabase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "state.db")

@@ -18,7 +18,7 @@ const (
 var Format = record.Format{
 	Name: "qwen", Title: "Qwen Code", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("uuid", "parentUuid", "sessionId") &&
+		return record.Surely.If(m.Has("sessionId", "type") && jsonl.Get(m["message"], "parts") != nil || m.Has("uuid", "parentUuid", "sessionId") &&
 			(m.Has("systemPayload") || m.Has("toolCallResult") || m.Has("provenance") || jsonl.Get(m["message"], "parts") != nil))
 	},
 	Head: func(head []byte) record.Likeness {
