@@ -69,6 +69,8 @@ func All() Formats {
 		&goose.Format,
 		&openai.Format,
 		&opencode.Format,
+		&opencode.Kilo,
+		&opencode.MiMoCode,
 		&openhands.Format,
 		&pi.Format,
 		&droid.Format, // after pi, whose records may have all members of Droid's

@@ -31,6 +31,8 @@ var samplesOf = map[string]string{
 	"goose":         `{"working_dir":"/w","description":"asks","message_count":1,"total_tokens":9}`,
 	"grok":          `{"timestamp":1767225600,"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"ask"}}}}`,
 	"hermes":        `{"hermes":"session","id":"s","source":"cli","started_at":1767225600.5}`,
+	"kilo":          `{"fork":"kilo","info":{"id":"ses_1","version":"1","directory":"/w"},"messages":[{"info":{"id":"m1","role":"user","time":{"created":1767225600000}},"parts":[{"id":"p1","type":"text","text":"ask"}]}]}`,
+	"mimocode":      `{"fork":"mimocode","info":{"id":"ses_1","version":"1","directory":"/w"},"messages":[{"info":{"id":"m1","role":"user","time":{"created":1767225600000}},"parts":[{"id":"p1","type":"text","text":"ask"}]}]}`,
 	"kimi":          `{"type":"metadata","protocol_version":"1.10"}` + "\n" + `{"timestamp":1767225600.25,"message":{"type":"TurnBegin","payload":{"user_input":"ask"}}}`,
 	"kiro":          `{"version":"v1","kind":"Prompt","data":{"message_id":"p","content":[{"kind":"text","data":"ask"}],"meta":{"timestamp":1767225600}}}`,
 	"kiro-chat":     `{"executionId":"e","actionId":"act","context":[],"chat":[{"role":"human","content":"ask"}],"metadata":{"modelId":"m"}}`,

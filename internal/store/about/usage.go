@@ -57,17 +57,18 @@ func readUsage(usage json.RawMessage, format string) Usage {
 	// In Gemini's form, input counts cached tokens, and the total also what the model thought and what tools gave it
 	// (junhoyeo/tokscale#531).
 	ofGemini := format == "gemini" || format == "qwen"
+	ofOpencode := format == "opencode" || format == "kilo" || format == "mimocode"
 	if tools, _ := number("tool_tokens"); ofGemini && hasTotal && total >= input+output+reasoning+tools {
 		input += tools
 	}
 	fresh := input
 	switch {
-	case withoutCache, format == "opencode", !ofGemini && hasTotal && cached+written > 0 && total >= input+cached+written+output:
+	case withoutCache, ofOpencode, !ofGemini && hasTotal && cached+written > 0 && total >= input+cached+written+output:
 		input += cached + written
 	default:
 		fresh = max(0, input-cached-written)
 	}
-	if format == "opencode" || format == "gemini" || hasTotal && reasoning > 0 && total >= input+output+reasoning {
+	if ofOpencode || format == "gemini" || hasTotal && reasoning > 0 && total >= input+output+reasoning {
 		output += reasoning
 	}
 	out := Usage{Input: fresh, Output: output, CacheRead: cached, CacheWrite: written, CacheLong: min(long, written)}

@@ -66,6 +66,9 @@ var lasting = []string{"id", "slug", "projectID", "workspaceID", "directory", "p
 
 // field gets a member of the document besides the messages.
 func (c *reader) field(name string, raw []byte) {
+	if name == "fork" {
+		return
+	}
 	if name != "info" {
 		c.more = append(c.more, record.Event(c.Counts.Key(raw), "", "session."+name, record.With(nil, name, raw)))
 		return
