@@ -83,7 +83,7 @@ func (a ServeApp) addLink(ctx context.Context, name, expires string) error {
 
 func (a ServeApp) listLinks() error {
 	all, err := links.All(a.Store, a.Now())
-	return stdio.Listing[links.Link]{Head: []string{">NUMBER", "SESSION", "MADE", "EXPIRES"}, None: "No links work.",
+	return stdio.Listing[links.Link]{Head: []string{">NUMBER", "SESSION", "MADE", "EXPIRES"}, None: "No link works.",
 		Object: func(l links.Link) stdio.Object {
 			return stdio.Object{{"number", l.ID}, {"tape", l.Tape}, {"created", stdio.DateOrNull(l.Created)}, {"expires", stdio.DateOrNull(l.Expires)}}
 		},

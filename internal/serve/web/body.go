@@ -83,9 +83,10 @@ func (v *entryViewer) room() int {
 func (v *entryViewer) most() int { return cmp.Or(v.Most, pageBytes) }
 
 // cut returns the beginning of a text up to a number of bytes, and how many are left out. It cuts between words, and a
-// text that is only a little longer stays whole.
+// text that is only a little longer stays whole: a link to a few words is longer than they are.
 func (v *entryViewer) cut(text string, end int) (string, int) {
-	if v.Whole || len(text) <= end+end/4 {
+	const little = 200
+	if v.Whole || len(text) <= end+max(end/4, little) {
 		return text, 0
 	}
 	for end > 0 && !utf8.RuneStart(text[end]) {

@@ -102,28 +102,33 @@ func (s *View) search(r *request) error {
 		d.Lacks = found.Hits[0].Lacks
 	}
 	d.count(found, v)
-	d.addHits(found.Hits[:min(len(found.Hits), hitsShown)], found.About)
+	d.addHits(found.Hits, found.About)
 	return s.show(r, "search", "Search: "+d.Q, d)
 }
 
 // addHits groups hits by their sessions, to which forks and subagents belong. Within one, they are in the order of the
-// session.
+// session. They may come session by session: those of the first one leave room for those of others.
 func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 	known := map[string]*hitSession{} // by link
+	shown := 0
 	for _, h := range hits {
 		session := cmp.Or(h.Session, h.Tape)
 		key := h.Workspace + "/t/" + session
 		one := known[key]
 		if one == nil {
+			if shown == hitsShown {
+				continue
+			}
 			a := facts[key]
 			one = &hitSession{Base: h.Workspace, Tape: session, Title: cmp.Or(labelOf(a), session), Project: a.ProjectName(), Agent: a.Agent, Date: a.Updated}
 			known[key] = one
 			d.Sessions = append(d.Sessions, one)
 		}
-		if len(one.Hits) == hitsOfSession && d.Tape == "" {
+		if len(one.Hits) == hitsOfSession && d.Tape == "" || shown == hitsShown {
 			one.More++
 			continue
 		}
+		shown++
 		date, _ := h.Time() // zero: no date is shown
 		one.Hits = append(one.Hits, hitView{h.Tape, h.Tape != session, kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar, markWords(h.Snippet, h.Spans)})
 	}

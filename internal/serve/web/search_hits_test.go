@@ -26,3 +26,24 @@ func TestHitsOfSession(t *testing.T) {
 		}
 	}
 }
+
+// TestHitsOfManySessions: many hits of one session do not hide those of others.
+func TestHitsOfManySessions(t *testing.T) {
+	t.Parallel()
+	var hits []index.Hit
+	for _, tape := range []string{"long", "other"} {
+		for i := range int64(2 * hitsShown) {
+			hits = append(hits, index.Hit{Entry: repo.Entry{Tape: tape, ID: i + 1, Kind: repo.KindMessage}, Session: tape})
+		}
+	}
+	var all, one searchPage
+	all.addHits(hits, nil)
+	if len(all.Sessions) != 2 || len(all.Sessions[1].Hits) != hitsOfSession || all.Sessions[0].More != 2*hitsShown-hitsOfSession {
+		t.Errorf("the sessions are %+v, want both, each with %d hits", all.Sessions, hitsOfSession)
+	}
+	one.Tape = "long"
+	one.addHits(hits[:2*hitsShown], nil)
+	if len(one.Sessions[0].Hits) != hitsShown || one.Sessions[0].More != hitsShown {
+		t.Errorf("of one session %d hits are shown and %d are not, want %d and as many", len(one.Sessions[0].Hits), one.Sessions[0].More, hitsShown)
+	}
+}

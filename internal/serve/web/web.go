@@ -292,7 +292,11 @@ func (s *View) funcs() template.FuncMap {
 		"base":   func(name string) string { return path.Base(display.Line(name)) },
 		"commit": display.ShortCommit,
 		"clip": func(text string, cells int) string {
-			return display.Truncate(display.PageLine(strings.Join(strings.Fields(text), " ")), cells)
+			text = display.Truncate(display.PageLine(strings.Join(strings.Fields(text), " ")), cells)
+			if whole, cut := strings.CutSuffix(text, " …"); cut { // which would stand on a line of its own
+				return whole + "…"
+			}
+			return text
 		},
 		"count": func(n any, one, many string) string {
 			switch n := n.(type) {

@@ -383,7 +383,7 @@ func TestLinks(t *testing.T) {
 		t.Error("the link is shown again")
 	}
 	form.Set("number", "1")
-	post("unlink", http.StatusOK, "No links work.")
+	post("unlink", http.StatusOK, "No link works.")
 	form.Set("token", "")
 	post("link", http.StatusForbidden)
 }
