@@ -61,6 +61,7 @@ func All() Formats {
 		&copilot.Format,
 		&crush.Format,
 		&cursor.Format,
+		&cursor.CLI,
 		&gemini.Format,
 		&hermes.Format,
 		&kimi.Format,

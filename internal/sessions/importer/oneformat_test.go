@@ -26,6 +26,7 @@ var samplesOf = map[string]string{
 	"copilot":       `{"type":"session.start","data":{"sessionId":"s","version":1,"copilotVersion":"1.0","context":{"cwd":"/w","branch":"main"}},"id":"a","timestamp":"2026-01-01T00:00:00.000Z","parentId":null}`,
 	"crush":         `{"crush":"session","id":"s","created_at":1767225600,"cwd":"/w"}`,
 	"cursor":        `{"role":"user","message":{"content":[{"type":"text","text":"<user_query>\nask\n</user_query>"}]}}`,
+	"cursor-cli":    `{"cursor":"store","agentId":"84000000-0000-4000-8000-000000000001","name":"asks","createdAt":1767225600000}`,
 	"droid":         `{"type":"session_start","id":"84000000-0000-4000-8000-000000000002","title":"asks","version":2,"cwd":"/w"}`,
 	"gemini":        `{"sessionId":"g-1","projectHash":"ff","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","kind":"main"}`,
 	"goose":         `{"working_dir":"/w","description":"asks","message_count":1,"total_tokens":9}`,

@@ -108,7 +108,11 @@ func write(ctx context.Context, ask record.Ask, path, id string, w io.Writer) er
 // fromComposer makes the entries of a line that write has made.
 func (c *reader) fromComposer(kind string, raw []byte) {
 	switch kind {
-	case "composer":
+	case storeMessage:
+		c.fromStore(raw)
+	case storeLost:
+		c.Put(record.Event(c.Counts.Key(raw), c.date, "import.damaged", record.NewObject(64).Str("reason", "messages that cannot be read").Rest(raw, "cursor").Done()))
+	case storeFacts, "composer":
 		c.facts = record.Compact(raw)
 		c.date = record.Date(record.Or(jsonl.Get(raw, "createdAt"), "null"))
 	case "left":
@@ -250,18 +254,20 @@ func (c *reader) end() {
 	if summary := jsonl.Get(c.facts, "latestConversationSummary", "summary"); summary != nil && !record.Blank(summary) {
 		c.Put(record.Event("summary:"+record.ContentKey(summary, 1), last, "session.summary", record.With(nil, "summary", summary)))
 	}
-	if name := jsonl.GetString(c.facts, "name"); name != "" {
+	if name := jsonl.GetString(c.facts, "name"); name != "" && name != "New Agent" {
 		c.Put(record.Event("title:"+name, last, "tape.title", record.NewObject(64).Str("title", name).Done()))
 	}
 }
 
-func model(facts []byte) string { return jsonl.GetString(facts, "modelConfig", "modelName") }
+func model(facts []byte) string {
+	return cmp.Or(jsonl.GetString(facts, "modelConfig", "modelName"), jsonl.GetString(facts, "lastUsedModel"))
+}
 
 // describeComposer takes the facts of a composer, and the directory of the first bubble that has one. It reports whether
 // more lines are needed.
 func describeComposer(raw []byte, info *record.Info) (more bool) {
-	if jsonl.GetString(raw, "cursor") == "composer" {
-		info.Session, info.Complete = jsonl.GetString(raw, "composerId"), true
+	if kind := jsonl.GetString(raw, "cursor"); kind == "composer" || kind == storeFacts {
+		info.Session, info.Complete = cmp.Or(jsonl.GetString(raw, "composerId"), jsonl.GetString(raw, "agentId")), true
 		info.Began(record.Or(jsonl.Get(raw, "createdAt"), "null"))
 		state := record.NewObject(256).Str("sessionId", info.Session)
 		if model := model(raw); model != "" {
@@ -273,8 +279,11 @@ func describeComposer(raw []byte, info *record.Info) (more bool) {
 				break
 			}
 		}
-		if dir := jsonl.GetString(raw, "workspaceIdentifier", "uri", "fsPath"); dir != "" {
+		if dir := cmp.Or(jsonl.GetString(raw, "workspaceIdentifier", "uri", "fsPath"), jsonl.GetString(raw, "cwd")); dir != "" {
 			state.Str("cwd", dir)
+		}
+		if kind == storeFacts {
+			state.Str("dates", "of the session")
 		}
 		info.State = state.Done()
 		if parent := jsonl.GetString(raw, "subagentInfo", "parentComposerId"); parent != "" {

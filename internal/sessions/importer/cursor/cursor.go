@@ -33,7 +33,7 @@ const (
 var Format = record.Format{
 	Name: "cursor", Title: "Cursor", Read: Read, Describe: Describe,
 	Record: func(m record.Members) record.Likeness {
-		if m.Has("cursor") {
+		if m.Has("cursor") && !isOfStore(m.Text("cursor")) {
 			return record.Surely
 		}
 		role := m.Text("role")
@@ -93,9 +93,17 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		return
 	}
 	c.date = cmp.Or(said(content), c.date)
+	c.prompt(key, content, record.Blocks{Key: key, Date: c.date, Extra: extra})
+}
+
+// prompt emits what a person said, and what Cursor adds to it.
+func (c *reader) prompt(key string, content []byte, blocks record.Blocks) {
 	var added []string
-	c.PutPerson(content, record.Blocks{Key: key, Date: c.date, Extra: extra, Text: func(text []byte) []byte {
+	blocks.Text = func(text []byte) []byte {
 		said, more := record.Within(record.Text(text), "user_query")
+		if strings.HasPrefix(said, "<user_info>") { // the first message of the command line has only this
+			said, more = "", said
+		}
 		if more != "" {
 			added = append(added, more)
 		}
@@ -103,7 +111,8 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 			return nil
 		}
 		return record.Quote(said)
-	}})
+	}
+	c.PutPerson(content, blocks)
 	if added != nil {
 		c.Put(record.Event(key+"/context", c.date, "context", record.NewObject(256).Str("text", strings.Join(added, "\n\n")).Done()))
 	}
