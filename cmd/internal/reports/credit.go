@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"strings"
@@ -116,26 +117,34 @@ func (c *crediting) fallback(r projectgit.Run) (int, error) {
 	if err != nil || c.edits.Last(since, authored) < 0 {
 		return -1, err
 	}
-	has, err := c.project.Lines(c.ctx, r.Commit.ID, r.Path)
+	patches, err := c.project.Range(c.ctx, "", r.Commit.ID)
 	if err != nil {
 		return -1, err
 	}
-	last := c.edits.LastIn(has, since, authored)
-	if last < 0 {
-		return -1, nil
-	}
-	patches, err := c.project.Range(c.ctx, "", r.Commit.ID) // lines that are gone by now may have been of an edit
+	former := r.Path
 	for _, p := range patches {
 		for _, file := range p.Files {
-			for _, line := range file.Added {
-				if file.Path == r.Path && c.edits.WriterOf(line, since, authored) >= 0 {
+			if file.Path != r.Path {
+				continue
+			}
+			former = cmp.Or(file.Former, former)
+			for _, line := range file.Added { // lines that are gone by now may have been of an edit
+				if c.edits.WriterOf(line, since, authored) >= 0 {
 					c.known[r.Commit.ID] = true
 					return -1, nil
 				}
 			}
 		}
 	}
-	return last, err
+	has, err := c.project.Lines(c.ctx, r.Commit.ID, r.Path)
+	if err != nil {
+		return -1, err
+	}
+	had, err := c.project.Lines(c.ctx, r.Commit.ID+"^", former)
+	if err != nil {
+		return -1, err
+	}
+	return c.edits.LastIn(has, had, since, authored), nil
 }
 
 // run splits one run. A line that tells nothing goes with the one before it, or else with the one after it.

@@ -175,14 +175,14 @@ func (e *Edits) Last(since, until time.Time) int {
 }
 
 // LastIn returns the index of the last edit between two times that may be in a file with these lines (see
-// projectgit.Bare), or -1. An edit that
-// wrote lines of which the file has none was made in another branch, or undone.
-func (e *Edits) LastIn(has map[string]bool, since, until time.Time) int {
+// projectgit.Bare), or -1. had are the lines of the file before. An edit of whose new lines the file has none was made in
+// another branch, or undone; so was one that wrote only what was there before.
+func (e *Edits) LastIn(has, had map[string]bool, since, until time.Time) int {
 	for i := e.Last(since, until); i >= 0 && !e.list[i].At.Before(since); i-- {
 		wrote, stands := false, false
 		for line := range e.list[i].lines {
 			if Telling(line) {
-				wrote, stands = true, stands || has[line]
+				wrote, stands = true, stands || has[line] && !had[line]
 			}
 		}
 		if stands || !wrote {

@@ -87,10 +87,13 @@ func TestEdits(t *testing.T) {
 			t.Errorf("%q from minute %d to %d is credited to %q, not %q", c.line, c.since, c.until, got, c.want)
 		}
 	}
-	if i := edits[0].LastIn(map[string]bool{"retry(upload,5)": true}, at(0), at(25)); i != 1 {
+	if i := edits[0].LastIn(map[string]bool{"retry(upload,5)": true}, nil, at(0), at(25)); i != 1 {
 		t.Errorf("the last edit that is in the file is %d, not 1", i)
 	}
-	if i := edits[0].LastIn(map[string]bool{"byhand()": true}, at(0), at(25)); i != -1 {
+	if i := edits[0].LastIn(map[string]bool{"retry(upload,3)": true, "byhand()": true}, map[string]bool{"retry(upload,3)": true}, at(12), at(25)); i != -1 {
+		t.Errorf("edit %d wrote only what was there before, and somebody else the rest", i)
+	}
+	if i := edits[0].LastIn(map[string]bool{"byhand()": true}, nil, at(0), at(25)); i != -1 {
 		t.Errorf("edit %d is in a file that has none of its lines", i)
 	}
 	if i, j := edits[0].Last(at(5), at(15)), edits[0].Last(at(12), at(15)); i != 1 || j != -1 {

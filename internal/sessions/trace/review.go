@@ -208,7 +208,13 @@ func (c *Credit) credit(ctx context.Context, edits *Edits, file projectgit.FileP
 	if err != nil {
 		return err
 	}
-	if i := edits.LastIn(has, since, authored); i >= 0 {
+	var had map[string]bool // a commit that only removes lines has none of its own
+	if countTelling(file.Added) > 0 {
+		if had, err = before(); err != nil {
+			return err
+		}
+	}
+	if i := edits.LastIn(has, had, since, authored); i >= 0 {
 		_, err = add(i, LastEdit)
 	}
 	return err
