@@ -34,6 +34,9 @@ func TestDetect(t *testing.T) {
 		"[\n {\"info\": {\"role\": \"user\"}, \"parts\": []},\n {":      "",
 		`{"sessionId":"x","messages":[{"role":"user","content":"hi"}]}`: OpenAI,
 		`{"sessionId":"x","messages":[{"text":"hi"}]}`:                  "",
+		// Claude Code's lines without ids, as other programs keep them (fixtures of kenn-io/agentsview and junhoyeo/tokscale).
+		`{"type":"user","timestamp":"2026-01-01T10:00:00Z","message":{"content":"hi"},"cwd":"/p"}`:  ClaudeCode,
+		`{"type":"event","timestamp":"2026-01-01T10:00:00Z","message":{"content":"hi"},"cwd":"/p"}`: "",
 		`{"messages":[]}`: "", "{\n\"messages\": [],\n\"role\": 1": "",
 	} {
 		if got, _ := imp.Detect("-", []byte(head)); got != format {

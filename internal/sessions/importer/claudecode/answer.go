@@ -20,6 +20,7 @@ type answer struct {
 	calls           [][]byte
 	callExtra       *record.Object
 	msg, request    []byte // of the last line
+	dollars         []byte // what the message cost, as versions until 1.0.8 have noted it (ryoppippi/ccusage)
 	extra           *record.Object
 	group           record.Group
 }
@@ -79,10 +80,13 @@ func (c *reader) gather(a *answer, s *source) {
 	a.run.Date = s.date
 	if run := s.key + "/run"; c.fresh(s, run) {
 		a.run.Keys = append(a.run.Keys, run)
-		a.extra.All(s.rest("message", "requestId"))
+		a.extra.All(s.rest("message", "requestId", "costUSD"))
 	}
 	if s.requestID != nil {
 		a.request = bytes.Clone(s.requestID)
+	}
+	if s.cost != nil {
+		a.dollars = bytes.Clone(s.cost)
 	}
 }
 
@@ -136,7 +140,7 @@ func (a *answer) cost() []byte {
 		name = "run.synthetic"
 	}
 	data.Raw("model", jsonl.Get(a.msg, "model")).Raw("usage", jsonl.Get(a.msg, "usage"))
-	data.Raw("message_id", jsonl.Get(a.msg, "id")).Raw("request_id", a.request)
+	data.Raw("message_id", jsonl.Get(a.msg, "id")).Raw("request_id", a.request).Raw("cost", a.dollars)
 	for field, v := range jsonl.Fields(a.msg) {
 		switch {
 		case field == "model", field == "usage", field == "id", field == "role", field == "type":

@@ -252,3 +252,22 @@ func TestDeepRecord(t *testing.T) {
 		), formattest.Seen{})
 	}
 }
+
+// TestNotedCost: the cost that older versions note with an answer is that of its run, also if the answer has several lines
+// (ryoppippi/ccusage).
+func TestNotedCost(t *testing.T) {
+	noted := func(line, cost string) string {
+		return strings.Replace(line, `"requestId"`, `"costUSD":`+cost+`,"requestId"`, 1)
+	}
+	items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
+		formattest.ClaudeUser("u1", "", `"hi"`),
+		noted(formattest.ClaudeAnswer("a1", "u1", "m1", `{"type":"text","text":"one"}`), "0.125"),
+		noted(formattest.ClaudeAnswer("a2", "a1", "m1", callBlock("c1")), "0.25"),
+	), formattest.Seen{})
+	formattest.Want(t, items,
+		`message {"role":"user","content":"hi"}`,
+		`message {"role":"assistant","content":"one"}`,
+		callEntry("c1"),
+		`event {"name":"run","data":{"model":"m","usage":{"output_tokens":2},"message_id":"m1","request_id":"q","cost":0.25}}`,
+	)
+}

@@ -66,7 +66,7 @@ func like(m record.Members) record.Likeness {
 	switch {
 	case m.Has("parentUuid"), m.Has("isSidechain"), m.Has("leafUuid"), m.Has("isSnapshotUpdate"), m.Has("uuid", "sessionId"):
 		return record.Surely
-	case m.Has("sessionId", "type"):
+	case m.Has("sessionId", "type"), m.Has("timestamp", "message") && (m.Text("type") == "user" || m.Text("type") == "assistant"):
 		return record.Barely
 	}
 	return record.Unlike

@@ -19,6 +19,7 @@ type line struct {
 	call                     []byte // the call that started the subagent of the progress
 	inner                    []byte // data.message of relayed progress
 	toolUseResult, requestID []byte
+	cost                     []byte // in dollars, in older versions
 	side, digest, meta       bool
 	forked                   bool // copied from another session
 	background               bool // written by a session that goes on in the background
@@ -66,6 +67,8 @@ func (l *line) parse(raw []byte) {
 			l.toolUseResult = v
 		case "requestId":
 			l.requestID = v
+		case "costUSD":
+			l.cost, l.more = v, true
 		case "forkedFrom":
 			l.forked, l.more = v[0] == '{', true
 		case "sessionKind":
