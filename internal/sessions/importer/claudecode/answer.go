@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strconv"
 
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
@@ -36,7 +37,7 @@ func (c *reader) assistant(s *source) {
 		c.gather(&a, &s)
 	}
 	a.finish()
-	for _, p := range []record.Entry{a.text, a.call, a.run} {
+	for _, p := range slices.Concat([]record.Entry{a.text, a.call}, a.attempts(), []record.Entry{a.run}) {
 		if p.Keys == nil {
 			continue
 		}
@@ -119,6 +120,20 @@ func (a *answer) finish() {
 	a.text.Kind, a.text.Payload = record.KindMessage, record.Message("", "", "assistant", a.content()).Payload
 	a.call.Kind, a.call.Payload, a.call.Extra = record.KindToolCall, record.Calls(a.calls), a.callExtra.OrNil()
 	a.run.Kind, a.run.Payload = record.KindEvent, a.cost()
+}
+
+// attempts returns the runs of other models for the message. They come before its own, whose model is that of the session.
+func (a *answer) attempts() (out []record.Entry) {
+	id := record.Text(jsonl.Get(a.msg, "id"))
+	if a.run.Keys == nil || id == "" {
+		return nil
+	}
+	for _, other := range record.Attempts(jsonl.Get(a.msg, "model"), jsonl.Get(a.msg, "usage")) {
+		n := "/" + strconv.Itoa(other.N)
+		data := record.NewObject(256).Raw("model", other.Model).Raw("usage", other.Usage).Str("message_id", id+n).Raw("request_id", a.request)
+		out = append(out, record.Event(a.run.Keys[0]+n, a.run.Date, record.EventRun, data.Done()))
+	}
+	return out
 }
 
 // content returns the content of the message: a string if it is only text.

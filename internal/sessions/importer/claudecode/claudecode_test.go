@@ -271,3 +271,38 @@ func TestNotedCost(t *testing.T) {
 		`event {"name":"run","data":{"model":"m","usage":{"output_tokens":2},"message_id":"m1","request_id":"q","cost":0.25}}`,
 	)
 }
+
+// TestAttempts: what an advisor used, and a model whose answer another one had to give, is not in the usage of the message
+// (ccusage/ccusage#1115 and #1552). Each counts once, for its own model.
+func TestAttempts(t *testing.T) {
+	answer := func(uuid, block, iterations string) string {
+		return strings.Replace(formattest.ClaudeAnswer(uuid, "u1", "m1", block), `"usage":{`, `"usage":{"iterations":[`+iterations+`],`, 1)
+	}
+	attempt := func(typ, model string, output int) string {
+		return fmt.Sprintf(`{"type":"%s","model":"%s","output_tokens":%d}`, typ, model, output)
+	}
+	extra := func(n, output int, model string) string {
+		return fmt.Sprintf(`event {"name":"run","data":{"model":"%s","usage":{"output_tokens":%d},"message_id":"m1/%d","request_id":"q"}}`, model, output, n) + "\n"
+	}
+	for name, c := range map[string]struct {
+		iterations []string
+		want       string
+	}{
+		"an advisor": {[]string{attempt("message", "m", 1), attempt("advisor_message", "wise", 7), attempt("message", "m", 1)}, extra(1, 7, "wise")},
+		"a fallback": {[]string{attempt("message", "strict", 0), attempt("message", "strict", 5), attempt("fallback_message", "m", 2)}, extra(1, 5, "strict")},
+		"none":       {[]string{attempt("message", "m", 2)}, ""},
+	} {
+		all := strings.Join(c.iterations, ",")
+		items, _ := imp.Items(t, claudecode.Format.Name, "x.jsonl", formattest.Lines(
+			formattest.ClaudeUser("u1", "", `"hi"`), answer("a1", `{"type":"text","text":"one"}`, all), answer("a2", callBlock("c1"), all)), formattest.Seen{})
+		got := ""
+		for line := range strings.Lines(formattest.Show(items)) {
+			if strings.Contains(line, `"name":"run"`) && !strings.Contains(line, "iterations") {
+				got += line
+			}
+		}
+		if want := c.want; got != want {
+			t.Errorf("%s: got runs\n%swant\n%s", name, got, want)
+		}
+	}
+}

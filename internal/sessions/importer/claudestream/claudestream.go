@@ -12,6 +12,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
@@ -52,6 +53,10 @@ func Read(ctx context.Context, r *record.Reading) error {
 	if !r.Open {
 		for _, id := range c.order {
 			u := c.usage[id]
+			for _, other := range record.Attempts(u.model, u.usage) {
+				n := "/" + strconv.Itoa(other.N)
+				c.In("").Put(record.Event(id+"/run"+n, "", record.EventRun, record.NewObject(256).Raw("model", other.Model).Str("message_id", id+n).Raw("usage", other.Usage).Done()))
+			}
 			c.In("").Put(record.Event(id+"/run", "", record.EventRun, record.NewObject(256).Raw("model", u.model).Str("message_id", id).Raw("usage", u.usage).Done()))
 		}
 	}

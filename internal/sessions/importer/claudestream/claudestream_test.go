@@ -1,6 +1,7 @@
 package claudestream_test
 
 import (
+	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer"
@@ -54,6 +55,11 @@ func TestKilled(t *testing.T) {
 		`event {"name":"system.init","data":{"cwd":"/w","tools":["Task"],"model":"m"}}`,
 		`message {"role":"assistant","content":"done"}`,
 		`event {"name":"run","data":{"model":"m","message_id":"m2","usage":{"input_tokens":3,"output_tokens":1}}}`)
+	advised := strings.Replace(sample[6], `"usage":{`, `"usage":{"iterations":[{"type":"message","output_tokens":1},{"type":"advisor_message","model":"wise","output_tokens":7}],`, 1)
+	items, _ = imp.Items(t, claudestream.Format.Name, "a.jsonl", formattest.Lines(sample[0], advised), formattest.Seen{})
+	if got := formattest.Show(items); !strings.Contains(got, `{"model":"wise","message_id":"m2/1","usage":{"output_tokens":7}}`) {
+		t.Errorf("the advisor's run is missing in\n%s", got)
+	}
 }
 
 // TestSynthetic: the summary of a compaction, which the program prints as a message of the user, is no prompt.
