@@ -31,9 +31,12 @@ type agent struct {
 	cases    []string     // the names of the trials that it takes part in; nil: all
 	// window is how many tokens to report as used, to make the agent compact its history.
 	window  int
-	summary string        // what the model answers if the agent asks for a summary; "": a plain sentence
-	late    bool          // it writes records after its last hook; the next hook or record sync reads these
-	awake   time.Duration // how long it takes until it first asks the model
+	summary string // what the model answers if the agent asks for a summary; "": a plain sentence
+	// unhooked is set if the agent runs no hooks for tape: its sessions are imported.
+	unhooked  bool
+	titleTool bool          // it asks the model for a title with a tool that takes it
+	late      bool          // it writes records after its last hook; the next hook or record sync reads these
+	awake     time.Duration // how long it takes until it first asks the model
 }
 
 type args = map[string]any

@@ -38,6 +38,7 @@ func newBox(t *testing.T, a agent, script model.Script) *box {
 	b := &box{t: t, patience: patience, agent: a, home: filepath.Join(dir, "home"), project: filepath.Join(dir, "shop"), bin: filepath.Join(dir, "bin")}
 	t.Cleanup(b.tell)
 	b.model = model.New(script, a.call)
+	b.model.TitleTool = a.titleTool
 	t.Cleanup(func() {
 		b.model.Close()
 		if unknown := b.model.Unknown(); t.Failed() && len(unknown) > 0 {
@@ -75,6 +76,9 @@ func (b *box) provide() {
 // processes of tape that still run.
 func (b *box) install(flags ...string) {
 	b.t.Helper()
+	if b.agent.unhooked {
+		return
+	}
 	b.tape("", append([]string{"record", "install", b.agent.name}, flags...)...)
 	if b.installed {
 		return

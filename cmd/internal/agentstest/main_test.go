@@ -38,7 +38,7 @@ func TestAgents(t *testing.T) {
 	if programs() == "" {
 		t.Skip("needs the agents themselves: make test-agents")
 	}
-	for _, a := range append(everyone(), cline(), copilot()) {
+	for _, a := range append(everyone(), cline(), copilot(), kimi(), grok()) {
 		for _, c := range trials() {
 			if a.cases != nil && !slices.Contains(a.cases, c.name) {
 				continue

@@ -98,3 +98,68 @@ func copilot() agent {
 		subagent: helper(nil, model.Step{Text: "There are two files."}),
 	}
 }
+
+// kimi is Kimi Code, which needs no account: the environment names its model. tape has no hooks for it.
+func kimi() agent {
+	return agent{
+		name: "kimi", program: "kimi", files: found, unhooked: true, awake: 3000 * time.Millisecond,
+		// A compaction begins the turn again, as often as the model reports so many tokens.
+		cases: []string{"tools", "resume", "long answer", "subagent", "two at once"},
+		env: func(b *box) []string {
+			return []string{"KIMI_CODE_NO_AUTO_UPDATE=1", "KIMI_DISABLE_TELEMETRY=1", "KIMI_MODEL_NAME=one", "KIMI_MODEL_PROVIDER_TYPE=openai",
+				"KIMI_MODEL_BASE_URL=" + b.model.URL + "/v1", "KIMI_MODEL_API_KEY=none", "KIMI_MODEL_MAX_CONTEXT_SIZE=200000"}
+		},
+		settings: func(*box) map[string]string { return nil },
+		run: func(prompt string, resume bool) []string {
+			if resume {
+				return []string{"--continue", "-p", prompt}
+			}
+			return []string{"-p", prompt}
+		},
+		call: func(c model.Call, _ []model.Item) (string, any) {
+			if c.Tool == model.Agent {
+				return "Agent", args{"description": "Count", "prompt": c.Arg, "subagent_type": "coder"}
+			}
+			return "Bash", args{"command": c.Arg}
+		},
+		subagent: helper(nil, model.Step{Text: "There are two files."}),
+	}
+}
+
+// grok is xAI's Grok Build, which needs no account for a model of one's own. tape has no hooks for it.
+func grok() agent {
+	return agent{
+		name: "grok", program: "grok", files: found, unhooked: true, titleTool: true, awake: 2000 * time.Millisecond,
+		cases: []string{"tools", "resume", "long answer", "subagent", "two at once"},
+		env: func(*box) []string {
+			return []string{"GROK_TELEMETRY_ENABLED=false", "GROK_DISABLE_AUTOUPDATER=1",
+				"GROK_TURN_SUMMARY=false", "GROK_SESSION_RECAP=false"} // each would be a request with the whole conversation
+		},
+		settings: func(b *box) map[string]string {
+			return map[string]string{".grok/config.toml": fmt.Sprintf(`[models]
+default = "scripted"
+
+[model.scripted]
+model = "one"
+name = "one"
+base_url = "%s/v1"
+api_key = "none"
+context_window = 200000
+`, b.model.URL)}
+		},
+		run: func(prompt string, resume bool) []string {
+			out := []string{"--always-approve", "-m", "scripted"}
+			if resume {
+				out = append(out, "--continue")
+			}
+			return append(out, "-p", prompt)
+		},
+		call: func(c model.Call, _ []model.Item) (string, any) {
+			if c.Tool == model.Agent {
+				return "spawn_subagent", args{"description": "Count", "prompt": c.Arg, "subagent_type": "general-purpose"}
+			}
+			return "run_terminal_command", args{"command": c.Arg, "description": "Run a command"}
+		},
+		subagent: helper(nil, model.Step{Text: "There are two files."}),
+	}
+}

@@ -26,7 +26,7 @@ if ! cmp -s "$here/package.json" "$AGENTS_DIR/installed.json"; then
 	(cd "$AGENTS_DIR" && npm install --silent --no-audit --no-fund)
 	cp "$here/package.json" "$AGENTS_DIR/installed.json"
 fi
-# Qwen Code and pi need a newer Node than many machines have. For Linux, package.json has one.
+# Qwen Code, pi and Kimi Code need a newer Node than many machines have. For Linux, package.json has one.
 PATH="$AGENTS_DIR/node_modules/.bin:$PATH"
 export TAPE_AGENTS="$AGENTS_DIR" TAPE_PROGRAM="$program"
 

@@ -23,6 +23,8 @@ type Server struct {
 	// Summary is the answer if one of the user's last messages has one of the SummaryMarks, because the agent
 	// compacts its history.
 	Summary string
+	// TitleTool is set if the agent asks for a title with one tool, which takes it.
+	TitleTool bool
 
 	http   *httptest.Server
 	script Script
@@ -149,7 +151,7 @@ func (s *Server) open(r *http.Request, d dialect) (*Exchange, answer) {
 	switch {
 	case wantsSummary(history):
 		e.Side, a.step = true, Step{Text: s.Summary}
-	case tools == 0:
+	case tools == 0, tools == 1 && s.TitleTool:
 		e.Side, a.step = true, Step{Text: "A title"}
 	default:
 		var n int
