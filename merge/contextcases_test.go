@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 	"tape/merge"
 	"tape/repo"
 	"tape/repo/view"
@@ -29,7 +29,7 @@ func TestContextCases(t *testing.T) {
 
 func contextCase(t *testing.T, steps string) {
 	steps, want, _ := strings.Cut(steps, "=> ")
-	remote := gitpeer.Bare(t)
+	remote := gitjudge.Bare(t)
 	ann := begins(t, remote)
 	ann.does("pushes")
 	users := map[string]*user{"ann": ann, "bob": clones(t, remote)}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 	"tape/internal/text/jsonl"
 	"tape/merge"
 	"tape/repo"
@@ -173,13 +173,13 @@ func sound(t testing.TB, dir string) {
 func TestPeers(t *testing.T) {
 	for _, way := range []string{"path", "file", "http"} {
 		t.Run(way, func(t *testing.T) {
-			dir := gitpeer.Bare(t)
+			dir := gitjudge.Bare(t)
 			url := dir
 			switch way {
 			case "file":
 				url = "file://" + filepath.ToSlash(dir)
 			case "http":
-				url = gitpeer.HTTP(t, filepath.Dir(dir), "ann", "s3cret word") + "/" + filepath.Base(dir)
+				url = gitjudge.HTTP(t, filepath.Dir(dir), "ann", "s3cret word") + "/" + filepath.Base(dir)
 			}
 			ann := begins(t, url)
 			ann.says("main", "one")

@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"tape/internal/testkit"
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 	"tape/internal/testkit/wait"
 	"tape/merge"
 	"tape/repo"
@@ -115,7 +115,7 @@ type scene struct {
 
 func newScene(t *testing.T) scene {
 	t.Helper()
-	remote := gitpeer.Bare(t)
+	remote := gitjudge.Bare(t)
 	ann := begins(t, remote)
 	ann.says("main", "one")
 	ann.handsOff("main", "plan")
@@ -186,14 +186,14 @@ var (
 func TestPullCut(t *testing.T) {
 	made := newScene(t)
 	rng := testkit.Random(t)
-	for name, direction := range map[string]gitpeer.Direction{"from server": gitpeer.FromServer, "to server": gitpeer.ToServer} {
+	for name, direction := range map[string]gitjudge.Direction{"from server": gitjudge.FromServer, "to server": gitjudge.ToServer} {
 		for range testkit.Size(1, 60) {
 			after := rng.Int64N(6000)
 			t.Run(fmt.Sprint(name, " at ", after), func(t *testing.T) {
 				t.Parallel()
 				s := made.copied(t)
-				address := gitpeer.HTTP(t, filepath.Dir(s.remote), "ann", "pw") + "/" + filepath.Base(s.remote)
-				cut := func() string { return gitpeer.Cut(t, address, after, direction) }
+				address := gitjudge.HTTP(t, filepath.Dir(s.remote), "ann", "pw") + "/" + filepath.Base(s.remote)
+				cut := func() string { return gitjudge.Cut(t, address, after, direction) }
 				cutPull(t, s, cut)
 				cutPush(t, s, cut)
 				cutClone(t, s, cut)
@@ -271,7 +271,7 @@ func TestPullFullDisk(t *testing.T) {
 	long := clones(t, made.remote)
 	long.says("main", babble(testkit.Random(t), 3*babbled)...)
 	long.pushes("main fast_forward", repo.PushOptions{})
-	big := gitpeer.Bare(t)
+	big := gitjudge.Bare(t)
 	gitSays(t, made.remote, "push", "-q", "--mirror", big)
 	t.Run("pull", func(t *testing.T) { pullToFull(t, made, big) })
 	t.Run("push", func(t *testing.T) { pushToFull(t, long) })
@@ -323,7 +323,7 @@ func pullToFull(t *testing.T, made scene, remote string) {
 
 func pushToFull(t *testing.T, u *user) {
 	disk := smallDisk(t, 12<<20)
-	full := gitpeer.BareIn(t, filepath.Join(disk, "there.git"))
+	full := gitjudge.BareIn(t, filepath.Join(disk, "there.git"))
 	gitSays(t, u.s.Dir(), "config", "remote.origin.url", full)
 	makeRoom := fill(t, disk)
 	before := refs(t, u.s.Dir(), shared...)

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 	"tape/merge"
 	"tape/repo"
 )
@@ -12,7 +12,7 @@ import (
 // As long as the merge of a fork cannot be pushed, forks of that fork are not pushed either.
 // Otherwise somebody would get a fork without its base.
 func TestPushForkOfMerged(t *testing.T) {
-	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
+	url, forks := gitjudge.Bare(t), repo.PushOptions{Forks: true}
 	ann := begins(t, url)
 	ann.forks("main", "x")
 	ann.pushes("main new, main/x new", forks)
@@ -52,7 +52,7 @@ func TestPushForkOfMerged(t *testing.T) {
 // A fork of a fork that was closed with nothing to merge stays closed when its parent is closed as
 // well.
 func TestPullForkOfClosed(t *testing.T) {
-	url, forks := gitpeer.Bare(t), repo.PushOptions{Forks: true}
+	url, forks := gitjudge.Bare(t), repo.PushOptions{Forks: true}
 	ann := begins(t, url)
 	ann.forks("main", "x")
 	ann.forks("main/x", "nothing")

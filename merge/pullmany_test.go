@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tape/internal/testkit"
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 	"tape/merge"
 	"tape/repo"
 )
@@ -18,7 +18,7 @@ import (
 // TestSoakPullMany pushes, clones and pulls many tapes of eleven phases, and logs how long that takes.
 func TestSoakPullMany(t *testing.T) {
 	tapes := testkit.Size(10, 5000)
-	ann := begins(t, gitpeer.Bare(t))
+	ann := begins(t, gitjudge.Bare(t))
 	for i := range 10 {
 		ann.says("main", fmt.Sprint("text ", i))
 		ann.handsOff("main", fmt.Sprint("phase ", i))
@@ -32,7 +32,7 @@ func TestSoakPullMany(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	remote := gitpeer.Bare(t)
+	remote := gitjudge.Bare(t)
 	gitSays(t, ann.s.Dir(), "config", "remote.origin.url", remote)
 	ann = scene{remote, ann.s.Dir()}.user(t)
 	ann.ok(ann.s.RemoveRemote(t.Context(), "origin")) // with the refs of the first remote

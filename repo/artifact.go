@@ -4,7 +4,6 @@ import (
 	"context"
 	"io"
 
-	"tape/internal/store/artifacts"
 	"tape/internal/store/layout"
 	"tape/internal/store/query"
 	"tape/internal/store/writer"
@@ -33,7 +32,7 @@ func References(e Entry) []Artifact {
 // entries appended from then on may refer to it. Only type and name of the given Artifact are used.
 // Adding the same content again gives the same file. ErrInvalid if it is longer than ArtifactLimit.
 func (t *Tape) AddArtifact(ctx context.Context, a Artifact, r io.Reader) (Artifact, error) {
-	staged, err := artifacts.Receive(ctx, t.in(), a, r)
+	staged, err := writer.Receive(ctx, t.in(), a, r)
 	if err != nil {
 		return Artifact{}, err
 	}

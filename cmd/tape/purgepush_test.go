@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
 
 // A purged tape and its tags, one of which has a new name, can be pushed in one step to a server that otherwise
@@ -18,10 +18,10 @@ func TestPushPurge(t *testing.T) {
 	for _, way := range []string{"path", "http"} {
 		t.Run(way, func(t *testing.T) {
 			root := t.TempDir()
-			remote := gitpeer.BareIn(t, filepath.Join(root, "sessions.git"))
+			remote := gitjudge.BareIn(t, filepath.Join(root, "sessions.git"))
 			address := remote
 			if way == "http" {
-				address = gitpeer.HTTP(t, root, "team", "key") + "/sessions.git"
+				address = gitjudge.HTTP(t, root, "team", "key") + "/sessions.git"
 			}
 			ada := newSharer(t, "Ada", root)
 			ada.run(`tape git install --server ` + remote + `

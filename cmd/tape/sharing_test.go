@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
 
 // sharer is one of the users of the page docs/sharing.md, on a machine of their own.
@@ -71,8 +71,8 @@ func TestSharing(t *testing.T) {
 		t.Skip("there is no shell")
 	}
 	root := t.TempDir()
-	gitpeer.BareIn(t, filepath.Join(root, "sessions.git"))
-	remote := gitpeer.HTTP(t, root, "team", "key")
+	gitjudge.BareIn(t, filepath.Join(root, "sessions.git"))
+	remote := gitjudge.HTTP(t, root, "team", "key")
 	users := map[string]*sharer{}
 	for _, name := range []string{"Ada", "Bob", "Carol"} {
 		users[name] = newSharer(t, name, remote)

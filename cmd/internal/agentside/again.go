@@ -7,7 +7,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
-	"tape/internal/sessions/transcripts"
+	"tape/internal/sessions/resume"
 	"tape/internal/show/display"
 	"tape/internal/store/forks"
 	"tape/internal/store/layout"
@@ -17,7 +17,7 @@ import (
 
 // Again imports the transcript of a tape again, and archives the former history. If file is "", it looks for the
 // transcript.
-func (m *Import) Again(ctx context.Context, t *repo.Tape, file string, at transcripts.Where) error {
+func (m *Import) Again(ctx context.Context, t *repo.Tape, file string, at resume.Where) error {
 	if err := forks.CheckNoneOpen(ctx, (*workspace.Tape)(t)); err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (m *Import) Again(ctx context.Context, t *repo.Tape, file string, at transc
 	}
 	if file == "" {
 		var err error
-		if file, err = transcripts.Of(ctx, t.Store(), t, at); err != nil {
+		if file, err = resume.TranscriptOf(ctx, t.Store(), t, at); err != nil {
 			return err
 		}
 	}

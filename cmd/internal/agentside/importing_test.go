@@ -14,7 +14,7 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/transcripts"
+	"tape/internal/sessions/resume"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
@@ -105,7 +105,7 @@ func TestAgain(t *testing.T) {
 	file := session(t, home, "s-1", "/p", "one")
 	storetest.Must(t, m.Files(t.Context(), s, []string{file}))
 	session(t, home, "s-1", "/p", "another", "two")
-	at := transcripts.Where{User: record.Where{Home: home, Getenv: func(string) string { return "" }}}
+	at := resume.Where{User: record.Where{Home: home, Getenv: func(string) string { return "" }}}
 	tp := storetest.Tape(t, s, "s-1")
 	storetest.Must(t, m.Again(t.Context(), tp, "", at))
 	storetest.Must(t, m.Flush())

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/gitside"
 	"tape/cmd/internal/rows"
 	"tape/internal/show/display"
 	"tape/repo"
@@ -50,7 +49,7 @@ func (o *cloneOptions) run(ctx context.Context, url, dir string) error {
 	if err != nil {
 		return explainRemote(err)
 	}
-	gitside.InstallHooks(ctx, &o.app.Streams, store)
+	InstallHooks(ctx, &o.app.Streams, store)
 	o.app.noteProject(store)
 	text := "cloned " + display.Count(done.Tapes, "tape", "tapes") + " into " + display.Line(store.Dir())
 	if done.Tapes == 0 {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/gitside"
 	"tape/cmd/internal/stdio"
 	"tape/hooks/githooks"
 	"tape/repo"
@@ -57,7 +56,7 @@ pushes to tapes and forks that are forced or not append-only.`,
   tape git install --server /srv/git/sessions.git`,
 	}
 	server := cmd.Flags().String("server", "", "put the hook that checks pushes into the bare repository `DIR`")
-	cmd.RunE = a.onServerOr(server, githooks.InstallServer, "pushes to the tapes in %s have to be append-only", gitside.Install)
+	cmd.RunE = a.onServerOr(server, githooks.InstallServer, "pushes to the tapes in %s have to be append-only", Install)
 	return cmd
 }
 
@@ -74,7 +73,7 @@ With --server, the hook pre-receive is removed from the bare repository DIR.`,
   tape git uninstall --server /srv/git/sessions.git`,
 	}
 	server := cmd.Flags().String("server", "", "remove the hook that checks pushes from the bare repository `DIR`")
-	cmd.RunE = a.onServerOr(server, githooks.UninstallServer, "pushes to %s are not checked", gitside.Uninstall)
+	cmd.RunE = a.onServerOr(server, githooks.UninstallServer, "pushes to %s are not checked", Uninstall)
 	return cmd
 }
 
@@ -90,6 +89,6 @@ func (a *App) onServerOr(server *string, call func(context.Context, string) (git
 		if *server == "" {
 			return usagef("--server is empty")
 		}
-		return gitside.Server(cmd.Context(), &a.Streams, *server, call, done)
+		return Server(cmd.Context(), &a.Streams, *server, call, done)
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/gitside"
 	"tape/internal/sessions/importer"
 )
 
@@ -63,20 +62,20 @@ Exit code 4 refuses. Other exit codes should not stop git, so write in a hook of
 func (a *App) runHook(ctx context.Context, name string, args []string) error {
 	switch name {
 	case "pre-receive":
-		return gitside.Receive(ctx, a.Stdin)
+		return Receive(ctx, a.Stdin)
 	case "update":
 		if len(args) != 3 {
 			return usagef("tape hook update takes REF, OLD and NEW")
 		}
-		return gitside.Receive(ctx, strings.NewReader(args[1]+" "+args[2]+" "+args[0]))
+		return Receive(ctx, strings.NewReader(args[1]+" "+args[2]+" "+args[0]))
 	case "sync":
 		store, err := a.openStore(ctx)
 		if err != nil {
 			return err
 		}
-		return gitside.Sync(ctx, store)
+		return Sync(ctx, store)
 	case "pre-commit", "pre-push", "post-merge", "post-checkout", "post-commit", "post-rewrite":
-		return gitside.Hook(ctx, name, first(args), a.Stdin, *a.storeOptions())
+		return Hook(ctx, name, first(args), a.Stdin, *a.storeOptions())
 	}
 	return usagef("there is no hook %s", quoted(name))
 }

@@ -18,7 +18,7 @@ import (
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
-	"tape/internal/sessions/transcripts"
+	"tape/internal/sessions/resume"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
@@ -183,7 +183,7 @@ func (o *importOptions) runAgain(ctx context.Context, m *agentside.Import) error
 	if err != nil {
 		return err
 	}
-	var at transcripts.Where
+	var at resume.Where
 	at.Recorder, _ = o.app.places() // without a home directory there are no transcripts
 	at.User, _ = o.app.userSettings()
 	return m.Again(ctx, t, strings.Join(o.files, ""), at)

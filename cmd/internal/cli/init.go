@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/gitside"
 	"tape/internal/show/display"
 	"tape/internal/store/workspace"
 	"tape/repo"
@@ -51,7 +50,7 @@ func (a *App) runInit(ctx context.Context, dir string) error {
 	a.noteProject(store)
 	// Hooks that were removed from a workspace stay removed.
 	if (*workspace.Store)(store).First() {
-		gitside.InstallHooks(ctx, &a.Streams, store)
+		InstallHooks(ctx, &a.Streams, store)
 	}
 	name := store.CurrentTape()
 	text := "workspace %s exists; its current tape is %s"

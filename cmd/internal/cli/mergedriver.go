@@ -2,8 +2,6 @@ package cli
 
 import (
 	"github.com/spf13/cobra"
-
-	"tape/cmd/internal/gitside"
 )
 
 func newMergeDriverCmd(a *App) *cobra.Command {
@@ -25,7 +23,7 @@ file at a time, and both sides may have opened a phase of the same number.`,
   git config merge.tape.driver`,
 		Args: takes(4, "BASE", "OURS", "THEIRS", "PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return gitside.MergeFile(cmd.Context(), &a.Streams, args[:3], args[3])
+			return MergeFile(cmd.Context(), &a.Streams, args[:3], args[3])
 		},
 	}
 }

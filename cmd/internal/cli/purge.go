@@ -10,7 +10,7 @@ import (
 
 	"tape/cmd/internal/rows"
 	"tape/cmd/internal/stdio"
-	"tape/internal/sessions/transcripts"
+	"tape/internal/sessions/resume"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -98,7 +98,7 @@ func (o *purgeOptions) run(ctx context.Context, t *repo.Tape, _ []string) error 
 		return err
 	}
 	shown := &rows.Purge{Streams: &o.app.Streams, Asked: o.PurgeOptions}
-	if shown.Transcripts, err = transcripts.Containing(ctx, t, o.app.forgetting(t.Store()).Where, done.Has); err != nil {
+	if shown.Transcripts, err = resume.Containing(ctx, t, o.app.forgetting(t.Store()).Where, done.Has); err != nil {
 		o.app.Warn("could not find out whether transcripts have it: " + err.Error())
 	}
 	if o.app.JSON {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tape/cmd/internal/gitside"
 	"tape/internal/show/plain"
 )
 
@@ -28,7 +27,7 @@ shows changes in what is not shown. A line that is not an entry is shown as it i
 }
 
 func (a *App) runTextconv(ctx context.Context, name string) error {
-	raw, err := gitside.ReadFile(ctx, &a.Streams, name)
+	raw, err := ReadFile(ctx, &a.Streams, name)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,6 @@ import (
 	"tape/hooks"
 	"tape/internal/agent"
 	"tape/internal/agent/channels"
-	"tape/internal/agent/channels/terminal"
 	"tape/internal/agent/chatui"
 	"tape/internal/show/conversation"
 	"tape/internal/store/about"
@@ -54,19 +53,19 @@ func chat(ctx context.Context, o cli.AgentOptions, session string) error {
 	var m *channels.Manager
 	var ui *chatui.UI
 	a, err := newAssembly(ctx, o, func(a *assembly) (err error) {
-		m, err = channels.New(a.rt, channels.Options{Dir: a.chatMessages(ctx, session), Only: []string{terminal.Name},
+		m, err = channels.New(a.rt, channels.Options{Dir: a.chatMessages(ctx, session), Only: []string{chatui.TerminalName},
 			Silence: -1, Grace: time.Second, Tape: a.tape, Log: a.log})
 		if err != nil {
 			return err
 		}
-		t := terminal.Options{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, End: func(err error) { end(err) }}
+		t := chatui.TerminalOptions{In: o.In, Out: o.Out, Err: o.Err, Session: session, Wait: m.Wait, End: func(err error) { end(err) }}
 		if o.Typed {
 			c := &chatScreen{assembly: a, manager: m, session: session}
 			ui = chatui.New(c.options())
 			t.UI = ui
 			a.gate.SetAsker(ui)
 		}
-		return a.rt.Register(terminal.Plugin(t))
+		return a.rt.Register(chatui.TerminalPlugin(t))
 	})
 	if err != nil {
 		return err
@@ -117,7 +116,7 @@ func (c *chatScreen) options() chatui.Options {
 	return chatui.Options{In: c.In, Out: c.Out, Env: os.Environ(), Session: c.session, Dir: c.Project,
 		Cancel: func() { c.manager.Cancel(c.session) },
 		Send: func(ctx context.Context, id, text string, how hooks.Admission) error {
-			m := terminal.Message(c.session, text)
+			m := chatui.TypedMessage(c.session, text)
 			m[hooks.KeyMessageID], m[hooks.KeyAdmission] = id, string(how)
 			return c.manager.Handle(ctx, m)
 		},

@@ -10,7 +10,7 @@ import (
 
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
-	"tape/internal/sessions/transcripts"
+	"tape/internal/sessions/resume"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 	"tape/internal/store/projects"
@@ -26,7 +26,7 @@ type Forgetting struct {
 	Store *repo.Store
 	Name  string
 	Title string // "" if it has none
-	Where transcripts.Where
+	Where resume.Where
 
 	Yes         bool // do not ask whether to remove it
 	AtRemotes   bool // delete it at the remotes, too
@@ -38,11 +38,11 @@ type Forgetting struct {
 
 // Run asks, removes the session with those of its subagents, and shows what was done.
 func (o *Forgetting) Run(ctx context.Context) error {
-	session, err := transcripts.SessionOf(ctx, o.Store, o.Name)
+	session, err := resume.SessionOf(ctx, o.Store, o.Name)
 	if err != nil {
 		return err
 	}
-	found, err := transcripts.Find(ctx, session, o.Where)
+	found, err := resume.Find(ctx, session, o.Where)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (o *Forgetting) Run(ctx context.Context) error {
 	names, slugs := append(subagents, o.Name), []string(nil) // the session last, so that an interrupted call can be repeated
 	var has []string
 	for _, name := range names {
-		one, own := transcripts.Session{Tape: name, IDs: []string{name}}, transcripts.Found{}
+		one, own := resume.Session{Tape: name, IDs: []string{name}}, resume.Found{}
 		if name == o.Name {
 			one, own = session, found
 		}
@@ -75,7 +75,7 @@ func (o *Forgetting) Run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := transcripts.Forget(o.Store, one, own, o.Where); err != nil {
+		if err := resume.Forget(o.Store, one, own, o.Where); err != nil {
 			return err
 		}
 		slugs, has = append(slugs, done.Slugs...), append(has, done.Remotes...)
@@ -154,7 +154,7 @@ func (o *Forgetting) remotes(ctx context.Context) (names []string, err error) {
 }
 
 // would says what would be removed, and removes nothing.
-func (o *Forgetting) would(ctx context.Context, found transcripts.Found, at, subagents []string) error {
+func (o *Forgetting) would(ctx context.Context, found resume.Found, at, subagents []string) error {
 	var entries int64
 	t, err := o.Store.Tape(ctx, o.Name)
 	if err != nil {
@@ -256,7 +256,7 @@ func (o *Forgetting) yes(ctx context.Context, format string, args ...any) (bool,
 	return err == nil, nil
 }
 
-func (o *Forgetting) report(found transcripts.Found, deleted, gone, still []string) error {
+func (o *Forgetting) report(found resume.Found, deleted, gone, still []string) error {
 	if o.JSON {
 		list := func(names []string) []string { return append([]string{}, names...) }
 		return o.Emit(stdio.Object{{"tape", o.Name}, {"forgotten", true}, {"transcripts", list(found.Files)}, {"deleted", list(deleted)},

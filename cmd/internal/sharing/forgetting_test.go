@@ -15,7 +15,7 @@ import (
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/transcripts"
+	"tape/internal/sessions/resume"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
 )
@@ -38,7 +38,7 @@ func prepared(t *testing.T) (f *sharing.Forgetting, out *bytes.Buffer, transcrip
 	out = &bytes.Buffer{}
 	streams := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: out, Out: bufio.NewWriter(out), Getenv: func(string) string { return "" }, Now: time.Now}
 	return &sharing.Forgetting{Streams: streams, Store: s, Name: id, Yes: true, Derived: func(context.Context) error { return nil },
-		Where: transcripts.Where{User: record.Where{Home: home, Getenv: streams.Getenv}}}, out, transcript
+		Where: resume.Where{User: record.Where{Home: home, Getenv: streams.Getenv}}}, out, transcript
 }
 
 // The session is gone from the workspace's history, the agent's file is named, and stays.

@@ -23,8 +23,6 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
-	"tape/internal/serve/team/oidc"
-	"tape/internal/serve/team/pages"
 	"tape/internal/serve/team/sync"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
@@ -55,7 +53,7 @@ func (Host) TeamServe(ctx context.Context, o hostcmd.TeamOptions) error {
 		c.URL = "http://" + address
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Pages: pages.New(ctx, c, o.Now), OIDC: issuerOf(c),
+	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Pages: api.NewPages(ctx, c, o.Now), OIDC: issuerOf(c),
 		MCP: func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
 			return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: o.Version})
 		}}
@@ -85,11 +83,11 @@ func (Host) TeamServe(ctx context.Context, o hostcmd.TeamOptions) error {
 }
 
 // issuerOf returns the issuer with which people log in, nil if team.toml names none.
-func issuerOf(c *config.Config) *oidc.Login {
+func issuerOf(c *config.Config) *api.Login {
 	if c.Auth.Kind != config.OIDC {
 		return nil
 	}
-	return oidc.New(c)
+	return api.NewLogin(c)
 }
 
 // listen listens on the address in team.toml. It refuses an address that other machines reach unless team.toml names

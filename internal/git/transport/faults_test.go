@@ -17,25 +17,24 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
-	"tape/internal/testkit/gitpeer"
 )
 
 // httpPeer is a repository behind http, with addresses that cut the connection.
 func httpPeer(t testing.TB) remotePeer {
-	dir := gitpeer.Bare(t)
-	return remotePeer{Transport: "http", Dir: dir, URL: gitpeer.HTTP(t, filepath.Dir(dir), "ann", "pw") + "/" + filepath.Base(dir)}
+	dir := gitjudge.Bare(t)
+	return remotePeer{Transport: "http", Dir: dir, URL: gitjudge.HTTP(t, filepath.Dir(dir), "ann", "pw") + "/" + filepath.Base(dir)}
 }
 
 // TestTransportCut cuts the connection after n bytes, for many n, in a push and in a fetch. Both
 // repositories stay sound, refs have their old or new values, and a retry works.
 func TestTransportCut(t *testing.T) {
-	for _, direction := range []gitpeer.Direction{gitpeer.FromServer, gitpeer.ToServer} {
+	for _, direction := range []gitjudge.Direction{gitjudge.FromServer, gitjudge.ToServer} {
 		for _, cut := range cuts() {
 			peer := httpPeer(t)
 			a, b := newSide(t, peer), newSide(t, peer)
 			commits := growing(t, a.r, gitstore.ZeroHash, 20, "cut")
 			groups := [][]PushRef{{branch("tape/a", commits[19]), tag("anchor/a/001", tagged(t, a.r, commits[3], "anchor/a/001"))}, {branch("tape/b", commits[10])}}
-			short := gitpeer.Cut(t, peer.URL, cut, direction)
+			short := gitjudge.Cut(t, peer.URL, cut, direction)
 			results, err := Push(context.Background(), a.r, short, groups, Options{})
 			if err != nil && !errors.Is(err, ErrRemote) {
 				t.Errorf("push cut at %d: %v", cut, err)
@@ -47,7 +46,7 @@ func TestTransportCut(t *testing.T) {
 			if got := a.push(groups...); strings.Contains(got, "rejected") {
 				t.Errorf("push again after a cut at %d: %s", cut, got)
 			}
-			if _, err := Fetch(context.Background(), b.r, gitpeer.Cut(t, peer.URL, cut, direction), mirror, Options{}); err != nil && !errors.Is(err, ErrRemote) {
+			if _, err := Fetch(context.Background(), b.r, gitjudge.Cut(t, peer.URL, cut, direction), mirror, Options{}); err != nil && !errors.Is(err, ErrRemote) {
 				t.Errorf("fetch cut at %d: %v", cut, err)
 			}
 			b.sound()
@@ -95,10 +94,10 @@ func TestTransportCancelled(t *testing.T) {
 // TestTransportFullDisk fetches to, and pushes to, a disk that is too small.
 func TestTransportFullDisk(t *testing.T) {
 	small := testkit.SmallDisk(t, 1<<20)
-	dir := gitpeer.Bare(t)
+	dir := gitjudge.Bare(t)
 	a := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	groups := [][]PushRef{{branch("tape/a", incompressible(t, a.r, 5<<18))}}
-	full := gitpeer.BareIn(t, filepath.Join(small, "there.git"))
+	full := gitjudge.BareIn(t, filepath.Join(small, "there.git"))
 	if results, err := Push(context.Background(), a.r, full, groups, Options{}); err == nil {
 		t.Errorf("the remote's disk is full, and the push gave %v", results)
 	}
@@ -195,7 +194,7 @@ func TestRemoteWordsAreHarmless(t *testing.T) {
 
 // Locks that a killed git leaves do not block the next fetch.
 func TestFetchAfterKilledGit(t *testing.T) {
-	dir := gitpeer.Bare(t)
+	dir := gitjudge.Bare(t)
 	a := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	h := last(growing(t, a.r, gitstore.ZeroHash, 3, "a"))
 	a.push([]PushRef{branch("tape/a", h)})

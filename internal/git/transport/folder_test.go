@@ -12,12 +12,12 @@ import (
 
 	"tape/internal/git/gitstore"
 	"tape/internal/testkit"
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
 
 // Reading a folder in which a file is endless, or is no file, ends soon, and no incomplete history is accepted.
 func TestFolderRemoteHostile(t *testing.T) {
-	good := gitpeer.Bare(t)
+	good := gitjudge.Bare(t)
 	s := newSide(t, remotePeer{Transport: "path", Dir: good, URL: good})
 	commits := growing(t, s.r, gitstore.ZeroHash, 3, "good")
 	s.push([]PushRef{branch("tape/main", commits[2]), tag("anchor/main/001", tagged(t, s.r, commits[0], "anchor/main/001"))})

@@ -21,7 +21,7 @@ import (
 	"tape/internal/git/gitrun"
 	"tape/internal/git/gitstore"
 	"tape/internal/testkit"
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
 
 const advertisement = "application/x-git-upload-pack-advertisement"
@@ -205,7 +205,7 @@ func TestIdleTimer(t *testing.T) {
 
 // Without the git program, everything that needs it says so and changes nothing.
 func TestNoGit(t *testing.T) {
-	dir := gitpeer.Bare(t)
+	dir := gitjudge.Bare(t)
 	s := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
 	t.Setenv("PATH", t.TempDir())

@@ -10,13 +10,12 @@ import (
 	"tape/internal/git/gitstore"
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
-	"tape/internal/testkit/gitpeer"
 )
 
 // TestTransportManyRefs pushes and fetches many branches, each with ten tags.
 func TestTransportManyRefs(t *testing.T) {
 	branches := testkit.Size(8, 5000)
-	dir := gitpeer.Bare(t)
+	dir := gitjudge.Bare(t)
 	peer := remotePeer{Transport: "path", Dir: dir, URL: dir}
 	a, b := newSide(t, peer), newSide(t, peer)
 	commits := growing(t, a.r, gitstore.ZeroHash, 50, "x")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
 
 // remotePeer is a remote repository and how it is reached.
@@ -20,14 +20,14 @@ type remotePeer struct {
 func eachPeer(t *testing.T, test func(t *testing.T, peer remotePeer)) {
 	for _, transport := range []string{"path", "file", "http", "ssh"} {
 		t.Run(transport, func(t *testing.T) {
-			p := remotePeer{Transport: transport, Dir: gitpeer.Bare(t)}
+			p := remotePeer{Transport: transport, Dir: gitjudge.Bare(t)}
 			switch transport {
 			case "path":
 				p.URL = p.Dir
 			case "file":
 				p.URL = "file://" + filepath.ToSlash(p.Dir)
 			case "http":
-				p.URL = gitpeer.HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
+				p.URL = gitjudge.HTTP(t, filepath.Dir(p.Dir), "ann", "s3cret word") + "/" + filepath.Base(p.Dir)
 			case "ssh":
 				server, env := sshPeer(t, "")
 				p.URL = server + p.Dir

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
 
 // FindTarget sees the same refs as git, for every kind of address.
@@ -56,7 +56,7 @@ func sortedLines(s string) string {
 
 // FindTarget looks where pushes go: a push URL, another receive-pack program, a rewritten address.
 func TestPushTargetElsewhere(t *testing.T) {
-	old, next := gitpeer.Bare(t), gitpeer.Bare(t)
+	old, next := gitjudge.Bare(t), gitjudge.Bare(t)
 	s := newSide(t, remotePeer{Transport: "path", URL: old, Dir: old})
 	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
 	s.push([]PushRef{branch("old", commits[0])})
@@ -154,7 +154,7 @@ func TestPushInParts(t *testing.T) {
 
 // More refs than fit on git's command line arrive just as a few do.
 func TestPushManyRefs(t *testing.T) {
-	dir := gitpeer.Bare(t)
+	dir := gitjudge.Bare(t)
 	s := newSide(t, remotePeer{Transport: "path", URL: dir, Dir: dir})
 	commits := growing(t, s.r, gitstore.ZeroHash, 2, "main")
 	other := growing(t, s.r, gitstore.ZeroHash, 1, "other")

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
 
 // A fetch that deletes a packed ref syncs packed-refs, which git rewrites. Otherwise a power cut could
 // leave it empty, and every tape would lose its branch.
 func TestFetchSyncsPackedRefs(t *testing.T) {
-	dir := gitpeer.Bare(t)
+	dir := gitjudge.Bare(t)
 	peer := remotePeer{Transport: "path", Dir: dir, URL: dir}
 	a, b := newSide(t, peer), newSide(t, peer)
 	commits := growing(t, a.r, gitstore.ZeroHash, 2, "x")

@@ -12,7 +12,6 @@ import (
 	"tape/internal/git/gitlock"
 	"tape/internal/git/gitstore"
 	"tape/internal/testkit/gitjudge"
-	"tape/internal/testkit/gitpeer"
 )
 
 // mirror fetches everything into the namespace of the remote "origin".
@@ -314,8 +313,8 @@ func testDiverged(t *testing.T, a, b *side) {
 }
 
 func TestTransportAuth(t *testing.T) {
-	dir := gitpeer.Bare(t)
-	s := newSide(t, remotePeer{Transport: "http", Dir: dir, URL: strings.Replace(gitpeer.HTTP(t, filepath.Dir(dir), "ann", "s3cret word"), "s3cret", "wr0ng", 1) + "/" + filepath.Base(dir)})
+	dir := gitjudge.Bare(t)
+	s := newSide(t, remotePeer{Transport: "http", Dir: dir, URL: strings.Replace(gitjudge.HTTP(t, filepath.Dir(dir), "ann", "s3cret word"), "s3cret", "wr0ng", 1) + "/" + filepath.Base(dir)})
 	h := growing(t, s.r, gitstore.ZeroHash, 1, "x")[0]
 	_, err := Fetch(context.Background(), s.r, "origin", mirror, Options{})
 	_, perr := Push(context.Background(), s.r, "origin", [][]PushRef{{branch("x", h)}}, Options{})
@@ -372,7 +371,7 @@ func TestTransportHook(t *testing.T) {
 
 // The user's pre-push hook decides.
 func TestTransportUserHook(t *testing.T) {
-	dir := gitpeer.Bare(t)
+	dir := gitjudge.Bare(t)
 	s := newSide(t, remotePeer{Transport: "path", Dir: dir, URL: dir})
 	s.OK(os.MkdirAll(filepath.Join(s.GitDir, "hooks"), 0o700))
 	s.OK(os.WriteFile(filepath.Join(s.GitDir, "hooks", "pre-push"), []byte("#!/bin/sh\necho \"pushing=$"+PushEnv+"\" >&2\nexit 1\n"), 0o700))

@@ -8,9 +8,9 @@ import (
 	"slices"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/store/artifacts"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
+	"tape/internal/store/writer"
 	"tape/internal/text/jsonl"
 )
 
@@ -72,7 +72,7 @@ func (g *growth) checkArtifacts() error {
 		if err != nil {
 			return err
 		}
-		if !artifacts.Matches(e.Name, data) {
+		if !writer.Matches(e.Name, data) {
 			return violation(where, "the content does not match the name")
 		}
 	}
@@ -144,7 +144,7 @@ func (v *verifier) artifactsOnDisk(tape string, snap *snapshot.Snapshot, p layou
 		if err == nil {
 			data, err = os.ReadFile(path)
 		}
-		if err == nil && !artifacts.Matches(name, data) {
+		if err == nil && !writer.Matches(name, data) {
 			err = &layout.CorruptError{File: path, Msg: "the content does not match the name", Fix: artifactFix}
 		}
 		v.problem(tape, err)

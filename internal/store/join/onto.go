@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"tape/internal/git/gitstore"
-	"tape/internal/store/artifacts"
 	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/resolve"
@@ -145,7 +144,7 @@ func uncommittedArtifacts(w *writer.Writer, batch *gitstore.Batch, lines [][]byt
 	var out []gitstore.TreeEntry
 	for _, p := range list {
 		if err == nil {
-			err = artifacts.Commit(filepath.Join(w.AnchorsPath(), p.Folder), &out, func(string) bool { return true }, batch.Put, func(string, gitstore.Hash, int) {})
+			err = writer.Commit(filepath.Join(w.AnchorsPath(), p.Folder), &out, func(string) bool { return true }, batch.Put, func(string, gitstore.Hash, int) {})
 		}
 	}
 	return out, err

@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"tape/internal/git/gitstore"
-	"tape/internal/store/artifacts"
 	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
@@ -19,7 +18,7 @@ import (
 
 // AddArtifact adds a staged artifact to the open phase, durably. It is committed with the phase, whether an
 // entry refers to it or not.
-func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, staged *artifacts.Staged) (layout.Artifact, error) {
+func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, staged *Staged) (layout.Artifact, error) {
 	a.MIMEType, a.ID, a.SHA256, a.Size = cmp.Or(a.MIMEType, layout.AnyType), staged.SHA256, staged.SHA256, staged.Size
 	err := Write(ctx, t, func(w *Writer) error {
 		if err := staged.Place(w.T, w.phasePath()); err != nil {
@@ -36,7 +35,7 @@ func AddArtifact(ctx context.Context, t *workspace.Tape, a layout.Artifact, stag
 // Attach adds an artifact for later entries of the Tx, and of its forks. If there is a working tree, it becomes
 // a file of the open phase, and a rollback does not remove it.
 func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layout.Artifact, error) {
-	a.SHA256, a.Size = artifacts.NameOf(data), int64(len(data))
+	a.SHA256, a.Size = NameOf(data), int64(len(data))
 	a.ID = a.SHA256
 	if _, ok := layout.FindEntry(tx.b.Loose, a.SHA256); !ok {
 		tx.b.Loose = append(tx.b.Loose, gitstore.TreeEntry{Name: a.SHA256, Mode: gitstore.ModeFile, Hash: tx.batch.Put(gitstore.KindBlob, data)})
@@ -44,7 +43,7 @@ func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layou
 	if tx.bare {
 		return a, nil
 	}
-	staged, err := artifacts.Stage(ctx, tx.w.T.Store(), bytes.NewReader(data))
+	staged, err := Stage(ctx, tx.w.T.Store(), bytes.NewReader(data))
 	if err != nil {
 		return a, err
 	}
@@ -61,7 +60,7 @@ func (w *Writer) bringArtifacts(ctx context.Context, refs []layout.Artifact, oth
 	var sources []*snapshot.Snapshot
 	for _, ref := range refs {
 		if size, err := snapshot.SizeOf(w.phasePath(layout.ArtifactsDir, ref.SHA256)); err == nil && size == ref.Size {
-			if err := artifacts.Sync(w.T.Store().FS(), w.phasePath()); err != nil {
+			if err := Sync(w.T.Store().FS(), w.phasePath()); err != nil {
 				return err
 			}
 			continue
@@ -73,7 +72,7 @@ func (w *Writer) bringArtifacts(ctx context.Context, refs []layout.Artifact, oth
 			}
 			sources = append([]*snapshot.Snapshot{v}, others...)
 		}
-		if err := artifacts.Ensure(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, sources...); err != nil {
+		if err := Ensure(ctx, w.T, ref, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, sources...); err != nil {
 			return err
 		}
 	}
@@ -100,7 +99,7 @@ func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
 			err = tx.b.Refer(ref.SHA256)
 		}
 		if _, ok := layout.FindEntry(tx.b.Artifacts, ref.SHA256); err == nil && !ok {
-			err = artifacts.Missing(ref)
+			err = Missing(ref)
 		}
 	}
 	return err
@@ -115,7 +114,7 @@ func (w *Writer) hasUncommittedArtifacts() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return artifacts.HasUncommitted(v, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, w.phasePath())
+	return HasUncommitted(v, layout.Phase{Seq: w.rec.Seq, Folder: w.rec.Folder}, w.phasePath())
 }
 
 // CheckpointAll is like Checkpoint, but also commits artifacts to which no entry refers. Call it before the

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
-	"tape/internal/store/artifacts"
 	"tape/internal/store/commits"
 	"tape/internal/store/layout"
 	"tape/internal/store/snapshot"
@@ -148,7 +147,7 @@ func (tx *Tx) keepArtifacts(folder string, list *[]gitstore.TreeEntry) error {
 		return nil
 	}
 	wants := func(name string) bool { return tx.wanted == nil || tx.wanted[name] }
-	return artifacts.Commit(filepath.Join(tx.w.AnchorsPath(), folder), list, wants, tx.batch.Put, func(name string, h gitstore.Hash, size int) {
+	return Commit(filepath.Join(tx.w.AnchorsPath(), folder), list, wants, tx.batch.Put, func(name string, h gitstore.Hash, size int) {
 		tx.noteChange(path.Join(layout.AnchorsDir, folder, layout.ArtifactsDir, name), h, size)
 		tx.b.RootTree = gitstore.ZeroHash
 	})

@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/gitpeer"
+	"tape/internal/testkit/gitjudge"
 )
 
 // template makes the workspace that every cut begins with: tapes with phases, forks, an archive, packed and loose
 // objects, and a remote that has diverged.
 func (w *world) template() {
-	w.url = gitpeer.HTTP(w.t, filepath.Dir(w.bare), "", "") + "/" + filepath.Base(w.bare)
-	gitpeer.BareIn(w.t, w.bare)
+	w.url = gitjudge.HTTP(w.t, filepath.Dir(w.bare), "", "") + "/" + filepath.Base(w.bare)
+	gitjudge.BareIn(w.t, w.bare)
 	bob := filepath.Join(w.out, "bob")
 	w.must("tape", "init", w.workspace())
 	w.must("git", "-C", w.workspace(), "remote", "add", "origin", w.url)

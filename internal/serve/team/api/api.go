@@ -20,8 +20,6 @@ import (
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
 	"tape/internal/serve/team/find"
-	"tape/internal/serve/team/oidc"
-	"tape/internal/serve/team/pages"
 	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
 )
@@ -51,9 +49,9 @@ type Options struct {
 	// MCP, if not nil, answers requests at /mcp. s has what the user sees; audit records what the user does.
 	MCP func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler
 	// Pages answers browsers. nil: the server has only its API.
-	Pages *pages.Pages
+	Pages *Pages
 	// OIDC logs people in through OpenID Connect. nil: it is not configured.
-	OIDC *oidc.Login
+	OIDC *Login
 }
 
 // User is the person who sends a request.

@@ -10,8 +10,6 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/serve/team/config"
-	"tape/internal/serve/team/oidc"
-	"tape/internal/serve/team/pages"
 	"tape/internal/serve/web"
 )
 
@@ -38,7 +36,7 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, page string) err
 		return s.logIn(w, r)
 	case page == loginPath && s.OIDC != nil:
 		return s.begin(w, r)
-	case page == oidc.CallbackPath && s.OIDC != nil:
+	case page == CallbackPath && s.OIDC != nil:
 		return s.finish(w, r)
 	case page == logoutPath && r.Method == http.MethodPost:
 		http.SetCookie(w, s.cookie(cookieName, "", -1))
@@ -67,7 +65,7 @@ func (s *Server) browse(w http.ResponseWriter, r *http.Request, page string) err
 		return s.tokenPage(w, r, user)
 	}
 	c := &request{Server: s, user: user}
-	s.Pages.Show(w, r, &pages.Visitor{Remotes: s.Config.Seen(user.Groups), LogOut: byCookie, Source: s.Store.Source, Audit: c.audit,
+	s.Pages.Show(w, r, &Visitor{Remotes: s.Config.Seen(user.Groups), LogOut: byCookie, Source: s.Store.Source, Audit: c.audit,
 		Typed: func(ctx context.Context, text string) error { return s.search(ctx, user.Name, text, true) }})
 	return nil
 }

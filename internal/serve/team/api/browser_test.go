@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"tape/internal/serve/team/api"
-	"tape/internal/serve/team/pages"
 )
 
 // browser is a browser with a cookie.
@@ -22,7 +21,7 @@ type browser struct {
 
 func newBrowser(t *testing.T, c *client) *browser {
 	s := c.h.(*api.Server)
-	s.Pages = pages.New(t.Context(), s.Config, func() time.Time { return date(30) })
+	s.Pages = api.NewPages(t.Context(), s.Config, func() time.Time { return date(30) })
 	return &browser{client: c}
 }
 

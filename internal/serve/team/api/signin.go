@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/serve/team/oidc"
 	"tape/internal/serve/web"
 )
 
@@ -74,7 +73,7 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) error {
 
 // finish logs in a browser that comes back from the issuer.
 func (s *Server) finish(w http.ResponseWriter, r *http.Request) error {
-	var begun oidc.Pending
+	var begun Pending
 	s.readSigned(r, beganCookie, loginPurpose, &begun) // without it, the login is refused
 	user, err := s.OIDC.Finish(r.Context(), r, begun)
 	http.SetCookie(w, s.cookie(beganCookie, "", -1))

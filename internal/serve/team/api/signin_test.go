@@ -17,7 +17,6 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"tape/internal/serve/team/api"
-	"tape/internal/serve/team/oidc"
 )
 
 // issuer is a small OpenID Connect issuer, at which everybody is Ada.
@@ -89,7 +88,7 @@ func (i *issuer) token() string {
 func newOfIssuer(t *testing.T, i *issuer) *browser {
 	t.Helper()
 	settings := "kind = \"oidc\"\nclient = \"tape\"\nissuer = \"" + i.URL + "\"\n"
-	return newBrowser(t, newWith(t, settings, func(o *api.Options) { o.OIDC = oidc.New(o.Config) }))
+	return newBrowser(t, newWith(t, settings, func(o *api.Options) { o.OIDC = api.NewLogin(o.Config) }))
 }
 
 // begin begins a login, and returns the cookie for it and the address to which the issuer would send the browser.

@@ -1,5 +1,4 @@
-// Package transcripts finds the files in which agents, and the recorder, keep the session of a tape.
-package transcripts
+package resume
 
 import (
 	"bufio"
@@ -16,7 +15,6 @@ import (
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
-	"tape/internal/sessions/resume"
 	"tape/internal/sessions/walk"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -50,7 +48,7 @@ func SessionOf(ctx context.Context, s *repo.Store, name string) (Session, error)
 	if err != nil {
 		return out, err
 	}
-	ids, err := resume.IDs(ctx, t)
+	ids, err := IDs(ctx, t)
 	for _, id := range ids {
 		if !slices.Contains(out.IDs, id) {
 			out.IDs = append(out.IDs, id)
@@ -60,7 +58,7 @@ func SessionOf(ctx context.Context, s *repo.Store, name string) (Session, error)
 }
 
 // Of returns the transcript from which a tape was imported or recorded.
-func Of(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, error) {
+func TranscriptOf(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, error) {
 	noted := importer.Transcript(s, t.Name())
 	if _, _, err := importer.Stat(noted); err == nil {
 		return noted, nil

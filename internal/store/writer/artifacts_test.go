@@ -1,4 +1,4 @@
-package artifacts_test
+package writer_test
 
 import (
 	"bytes"

@@ -1,5 +1,4 @@
-// Package artifacts puts the files of artifacts into the folders of phases.
-package artifacts
+package writer
 
 import (
 	"context"

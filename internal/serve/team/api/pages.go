@@ -1,6 +1,4 @@
-// Package pages shows in a browser what somebody may see of a team's sessions: the pages of package web, read from
-// the database.
-package pages
+package api
 
 import (
 	"context"
@@ -36,7 +34,7 @@ type Pages struct {
 type visitorKey struct{}
 
 // New returns the pages. Work in the background ends with the context.
-func New(ctx context.Context, c *config.Config, now func() time.Time) *Pages {
+func NewPages(ctx context.Context, c *config.Config, now func() time.Time) *Pages {
 	p := &Pages{config: c}
 	p.View = web.New(ctx, web.Options{Base: c.Path(), Now: now, Source: p.source,
 		LogOut: func(r *http.Request) bool { return visitorOf(r).LogOut }})

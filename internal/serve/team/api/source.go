@@ -1,4 +1,4 @@
-package pages
+package api
 
 import (
 	"cmp"
@@ -116,7 +116,7 @@ func (s *source) Activity(ctx context.Context, since time.Time) (out []*index.Wo
 }
 
 // mostHits limits the hits of a search. The page shows the first ones, and the facets count all of them.
-const mostHits = 100
+const mostPageHits = 100
 
 func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*web.Found, error) {
 	ids, err := s.limitedTo(ctx, only)
@@ -126,7 +126,7 @@ func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*we
 	if err := s.visitor.Typed(ctx, q.Text); err != nil {
 		return nil, err
 	}
-	q.Query.Limit = repo.N(mostHits)
+	q.Query.Limit = repo.N(mostPageHits)
 	res := &find.Result{}
 	if ids == nil || len(ids) > 0 {
 		if res, err = find.Search(ctx, s.rows, q, ids); err != nil {

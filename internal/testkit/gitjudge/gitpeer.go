@@ -1,6 +1,4 @@
-// Package gitpeer makes the other side of a transport for tests: real git repositories at a path, or
-// served over HTTP with or without a password.
-package gitpeer
+package gitjudge
 
 import (
 	"bytes"

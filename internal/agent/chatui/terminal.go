@@ -1,6 +1,4 @@
-// Package terminal is the channel of a person at a terminal, whom a [chatui.UI] serves, or of a program
-// that writes lines.
-package terminal
+package chatui
 
 import (
 	"bufio"
@@ -10,43 +8,42 @@ import (
 	"strings"
 
 	"tape/hooks"
-	"tape/internal/agent/chatui"
 	"tape/internal/show/display"
 )
 
 // Name is the channel's name.
-const Name = "cli"
+const TerminalName = "cli"
 
 // longestLine is the longest line from a program, in bytes.
-const longestLine = 16 << 20
+const longestProgramLine = 16 << 20
 
 // Options of the channel.
-type Options struct {
+type TerminalOptions struct {
 	In      io.Reader
 	Out     io.Writer
 	Err     io.Writer
 	Session string
-	UI      *chatui.UI                                      // serves a person; nil: lines of a program are read
+	UI      *UI                                             // serves a person; nil: lines of a program are read
 	Wait    func(ctx context.Context, session string) error // waits until the session has nothing to do
 	End     func(error)                                     // called at the end of the UI or of the lines, with the error that ended it
 }
 
 // Terminal is the channel.
 type Terminal struct {
-	Options
+	TerminalOptions
 	handle hooks.Handler
 	over   chan struct{} // closed when the UI has ended, or if there is none
 }
 
 // Plugin offers the channel. A message that comes during a turn is admitted as its sender wants.
-func Plugin(o Options) *hooks.Plugin {
+func TerminalPlugin(o TerminalOptions) *hooks.Plugin {
 	return &hooks.Plugin{
 		Name: "terminal",
 		ProvideChannels: func(_ context.Context, h hooks.Handler) ([]hooks.Channel, error) {
-			return []hooks.Channel{&Terminal{Options: o, handle: h, over: make(chan struct{})}}, nil
+			return []hooks.Channel{&Terminal{TerminalOptions: o, handle: h, over: make(chan struct{})}}, nil
 		},
 		AdmitMessage: func(_ context.Context, _ string, m hooks.Envelope, turn hooks.Turn) (hooks.Admission, error) {
-			if turn.Running && m.Text(hooks.KeyChannel) == Name {
+			if turn.Running && m.Text(hooks.KeyChannel) == TerminalName {
 				return hooks.Admission(m.Text(hooks.KeyAdmission)), nil
 			}
 			return hooks.Undecided, nil
@@ -55,13 +52,13 @@ func Plugin(o Options) *hooks.Plugin {
 }
 
 // Message returns a message with what was typed.
-func Message(session, text string) hooks.Envelope {
-	return hooks.Envelope{hooks.KeySession: session, hooks.KeyChannel: Name, hooks.KeyChat: "local", hooks.KeyContent: text,
+func TypedMessage(session, text string) hooks.Envelope {
+	return hooks.Envelope{hooks.KeySession: session, hooks.KeyChannel: TerminalName, hooks.KeyChat: "local", hooks.KeyContent: text,
 		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}
 }
 
 // Name returns "cli".
-func (t *Terminal) Name() string { return Name }
+func (t *Terminal) Name() string { return TerminalName }
 
 // Start starts the UI, and returns when the last turns were read, or begins to read lines.
 func (t *Terminal) Start(ctx context.Context) error {
@@ -88,13 +85,13 @@ func (t *Terminal) Stop(context.Context) error {
 // the first line that is not stored, and after ,quit.
 func (t *Terminal) readLines(ctx context.Context) error {
 	lines := bufio.NewScanner(t.In)
-	lines.Buffer(nil, longestLine)
+	lines.Buffer(nil, longestProgramLine)
 	for n := 1; ctx.Err() == nil && lines.Scan(); n++ {
 		line := strings.TrimSpace(lines.Text())
 		if line == "" {
 			continue
 		}
-		if err := t.handle(ctx, Message(t.Session, line)); err != nil {
+		if err := t.handle(ctx, TypedMessage(t.Session, line)); err != nil {
 			return fmt.Errorf("standard input was not sent from line %d on: %w", n, err)
 		}
 		if err := t.Wait(ctx, t.Session); err != nil || line == ",quit" || line == ",exit" {

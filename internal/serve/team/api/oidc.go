@@ -1,6 +1,4 @@
-// Package oidc lets people log in with an account of their organization, through OpenID Connect: the authorization
-// code flow with PKCE.
-package oidc
+package api
 
 import (
 	"cmp"
@@ -40,13 +38,13 @@ type Pending struct {
 }
 
 // User is the person who has logged in.
-type User struct {
+type LoggedIn struct {
 	Name   string
 	Groups []string
 }
 
 // New returns a Login for the issuer in team.toml. It does not ask the issuer yet.
-func New(c *config.Config) *Login {
+func NewLogin(c *config.Config) *Login {
 	const patience = 10 * time.Second
 	return &Login{config: c, http: &http.Client{Timeout: patience}}
 }
@@ -90,7 +88,7 @@ func (l *Login) Begin(ctx context.Context, to string) (address string, begun Pen
 
 // Finish checks what the browser brings from the issuer, and returns who has logged in. Errors: ErrInvalid if that
 // belongs to another login, the issuer refuses, or the groups are not a list.
-func (l *Login) Finish(ctx context.Context, r *http.Request, begun Pending) (u User, err error) {
+func (l *Login) Finish(ctx context.Context, r *http.Request, begun Pending) (u LoggedIn, err error) {
 	q := r.URL.Query()
 	if begun.State == "" || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(begun.State)) != 1 {
 		return u, layout.Invalid("", "the login did not begin in this browser, or took too long: begin again")
@@ -137,7 +135,7 @@ func (l *Login) checkParty(id *oidc.IDToken) error {
 }
 
 // user returns the user that the claims name.
-func (l *Login) user(id *oidc.IDToken) (u User, err error) {
+func (l *Login) user(id *oidc.IDToken) (u LoggedIn, err error) {
 	var claims map[string]json.RawMessage
 	if err := id.Claims(&claims); err != nil {
 		return u, layout.Wrap(err, "read what the issuer says about the user")

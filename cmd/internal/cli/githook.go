@@ -1,5 +1,4 @@
-// Package gitside has what git calls in tape: hooks, and the merge of files. It also sets git up for that.
-package gitside
+package cli
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package terminal
+package chatui
 
 //tape:race: lines come in while a turn goes on
 
@@ -20,7 +20,7 @@ func TestLines(t *testing.T) {
 	var out, errs bytes.Buffer
 	var got []string
 	over := make(chan error)
-	c := &Terminal{Options: Options{In: strings.NewReader("one\n\n two \n,quit\nthree\n"), Out: &out, Err: &errs, Session: "s",
+	c := &Terminal{TerminalOptions: TerminalOptions{In: strings.NewReader("one\n\n two \n,quit\nthree\n"), Out: &out, Err: &errs, Session: "s",
 		Wait: func(context.Context, string) error { return nil }, End: func(err error) { over <- err }}, over: make(chan struct{})}
 	c.handle = func(ctx context.Context, m hooks.Envelope) error {
 		got = append(got, m.Text(hooks.KeyContent))
@@ -54,7 +54,7 @@ func TestLinesFail(t *testing.T) {
 		"read standard input: the pipe is broken": io.MultiReader(strings.NewReader("one\n"), iotest.ErrReader(errors.New("the pipe is broken"))),
 	} {
 		over := make(chan error)
-		c := &Terminal{Options: Options{In: in, Wait: func(context.Context, string) error { return nil }, End: func(err error) { over <- err }},
+		c := &Terminal{TerminalOptions: TerminalOptions{In: in, Wait: func(context.Context, string) error { return nil }, End: func(err error) { over <- err }},
 			over: make(chan struct{})}
 		c.handle = func(_ context.Context, m hooks.Envelope) error {
 			if m.Text(hooks.KeyContent) != "one" {
@@ -73,9 +73,9 @@ func TestLinesFail(t *testing.T) {
 
 // TestAdmission: a message that comes during a turn is admitted as its sender wants.
 func TestAdmission(t *testing.T) {
-	m := Message("s", "x")
+	m := TypedMessage("s", "x")
 	m[hooks.KeyAdmission] = string(hooks.Steer)
-	p := Plugin(Options{})
+	p := TerminalPlugin(TerminalOptions{})
 	for _, c := range []struct {
 		running bool
 		want    hooks.Admission

@@ -1,4 +1,4 @@
-package gitside
+package cli
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package pages
+package api
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func (r rows) Containing(ctx context.Context, s db.Session, part string, most in
 
 func newPages(t *testing.T) (*Pages, *Visitor) {
 	c := &config.Config{URL: "https://tape.example.org", Remotes: []config.Remote{{Name: "shop", URL: "https://bot:secret@git.example.org/shop sessions.git"}}}
-	return New(t.Context(), c, time.Now), &Visitor{Remotes: []string{"shop"},
+	return NewPages(t.Context(), c, time.Now), &Visitor{Remotes: []string{"shop"},
 		Source: func(context.Context, []string) (find.Source, error) { return rows{}, nil },
 		Audit:  func(context.Context, string, string) error { return nil }}
 }

@@ -1,8 +1,0 @@
-package artifacts_test
-
-import (
-	"tape/internal/testkit"
-	"testing"
-)
-
-func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
