@@ -20,9 +20,9 @@ import (
 
 const id = "11111111-1111-4111-8111-111111111111"
 
-// home makes a home directory with a session of Claude Code and its subagent's file, another session, and a file that
+// transcriptHome makes a home directory with a session of Claude Code and its subagent's file, another session, and a file that
 // is no transcript.
-func home(t *testing.T) (at resume.Where, file, subagent string) {
+func transcriptHome(t *testing.T) (at resume.Where, file, subagent string) {
 	t.Helper()
 	dir := t.TempDir()
 	folder := storetest.Mkdir(t, dir, ".claude", "projects", "-p")
@@ -52,7 +52,7 @@ func imported(t *testing.T, file string) (*repo.Store, *repo.Tape) {
 
 // Find finds a session's transcript and those of its subagents, and no other.
 func TestFind(t *testing.T) {
-	at, file, subagent := home(t)
+	at, file, subagent := transcriptHome(t)
 	s, tp := imported(t, file)
 	session, err := resume.SessionOf(t.Context(), s, id)
 	storetest.Must(t, err)
@@ -72,7 +72,7 @@ func TestFind(t *testing.T) {
 
 // For a subagent's session, Find finds its own file, and not that of the session that started it.
 func TestFindSubagent(t *testing.T) {
-	at, _, subagent := home(t)
+	at, _, subagent := transcriptHome(t)
 	raw, err := os.ReadFile(subagent)
 	storetest.Must(t, err)
 	storetest.WriteFile(t, subagent, bytes.Replace(raw, []byte(`"type"`), []byte(`"isSidechain":true,"agentId":"a1","type"`), 1))
@@ -86,7 +86,7 @@ func TestFindSubagent(t *testing.T) {
 // A tape that was not imported has no transcript, and a transcript that is gone is not found. A tape that is gone
 // leaves its name as the session's only id.
 func TestNone(t *testing.T) {
-	at, file, _ := home(t)
+	at, file, _ := transcriptHome(t)
 	s, tp := imported(t, file)
 	storetest.Must(t, os.RemoveAll(filepath.Join(at.User.Home, ".claude")))
 	if _, err := resume.TranscriptOf(t.Context(), s, tp, at); !errors.Is(err, repo.ErrNotFound) {
@@ -108,7 +108,7 @@ func TestNone(t *testing.T) {
 
 // Of a tape of Bub's in a clone, nothing says that it was imported. The error does not deny it.
 func TestNoneOfBub(t *testing.T) {
-	at, _, _ := home(t)
+	at, _, _ := transcriptHome(t)
 	file := filepath.Join(t.TempDir(), "bub.jsonl")
 	storetest.WriteFile(t, file, []byte(`{"id":1,"kind":"message","payload":{"role":"user","content":"hi"},"meta":{},"date":"2026-02-22T05:20:15+00:00"}`+"\n"))
 	s := storetest.New(t, nil)
