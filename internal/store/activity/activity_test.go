@@ -164,6 +164,8 @@ func TestAgents(t *testing.T) {
 			`Exit code: 0\nSuccess`, `{"call_id":"c-apply_patch"}`, ``,
 			[]string{"file /p/a.go @2 reads 0 writes 1 +0 -0", "file /p/c.go @2 reads 0 writes 1 +2 -1"}},
 		"codex refused": {calling("apply_patch", patch), `patch rejected by user`, `{}`, ``, nil},
+		"codex does not find the lines": {calling("apply_patch", patch), `apply_patch verification failed: Failed to find expected lines in /p/a.go:\none`, `{}`, ``,
+			[]string{"failed apply_patch"}},
 		"codex shell": {calling("exec_command", `{"cmd":"sed -i s/a/b/ x.go && ./run.sh","workdir":"/q"}`), `Chunk ID: 1\nProcess exited with code 2\nOutput:`, `{}`, ``,
 			[]string{"failed exec_command", "file /q/x.go @2 reads 0 writes 1 +0 -0", "file /q/run.sh @2 reads 1 writes 0 +0 -0"}},
 		"gemini": {calling("replace", `{"file_path":"/p/n.txt","old_string":"a","new_string":"b"}`), `ok`,

@@ -387,6 +387,8 @@ func exitedBadly(raw []byte) bool {
 	switch {
 	case starts(`"Chunk ID: `), starts(`"Wall time: `):
 		_, code, _ = bytes.Cut(head, []byte("Process exited with code "))
+	case starts(`"apply_patch verification failed`): // before anything was changed
+		return true
 	case starts(`"Exit code: `):
 		code = raw[len(`"Exit code: `):]
 	case starts(`"<untrusted_context>`), starts(`"Command: `):

@@ -59,6 +59,9 @@ func Result(e layout.Entry, base string) (t Text, ok bool) {
 	case strings.HasPrefix(text, "@@ "), strings.Contains(text, "\n@@ "):
 		t.Lines = diffLines(text, base)
 		return t, true
+	case jsonl.Get(data, "details", "firstChangedLine") != nil: // Pi, before it wrote patches
+		t.Lines = numberedLines(jsonl.GetString(data, "details", "diff"))
+		return t, true
 	case jsonl.Get(data, "changes") != nil: // Codex
 		t.Lines = changesIn(jsonl.Get(data, "changes"), base)
 		return t, true
@@ -159,6 +162,17 @@ func diffLines(diff, base string) (out []string) {
 			out = append(out, added)
 		}
 		before = line
+	}
+	return out
+}
+
+// numberedLines returns the lines that a diff adds whose lines begin with a sign, a number and a space.
+func numberedLines(diff string) (out []string) {
+	for line := range strings.Lines(diff) {
+		added, ok := strings.CutPrefix(strings.TrimRight(line, "\r\n"), "+")
+		if _, text, numbered := strings.Cut(strings.TrimLeft(added, " "), " "); ok && numbered {
+			out = append(out, text)
+		}
 	}
 	return out
 }

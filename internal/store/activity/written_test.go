@@ -41,6 +41,7 @@ func TestResult(t *testing.T) {
 		"Gemini":      `"resultDisplay":{"fileDiff":"` + header + `@@ -1,2 +1,2 @@\n import a\n-x = use(0)\n+x = use(1)\n"}`,
 		"opencode":    `"metadata":{"diff":"--- /p/b.py\n+++ /p/b.py\n@@ -1 +1 @@\n+no\n` + header + `@@ -1 +1 @@\n-x = use(0)\n+x = use(1)\n"}`,
 		"Pi":          `"details":{"patch":"--- /p/a.py\n+++ /p/a.py\n@@ -2,1 +2,1 @@\n-x = use(0)\n+x = use(1)\n"}`,
+		"Pi 0.73":     `"details":{"diff":"  8 import a\n- 9 x = use(0)\n+ 9 x = use(1)\n 10 \n    ...","firstChangedLine":9}`,
 		"Copilot":     `"result":{"detailedContent":"\ndiff --git a/p/a.py b/p/a.py\n--- a/p/a.py\n+++ b/p/a.py\n@@ -2,1 +2,1 @@\n-x = use(0)\n+x = use(1)\n \n"}`,
 		"Crush":       `"old_content":"import a\nx = use(0)\n","new_content":"import a\nx = use(1)\n"`,
 	} {
