@@ -8,6 +8,7 @@ package copilot
 import (
 	"cmp"
 	"context"
+	"path/filepath"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
@@ -142,7 +143,11 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		}
 		data := jsonl.Get(raw, "data")
 		info.Session, info.Complete = jsonl.GetString(data, "sessionId"), true
-		info.State = record.NewObject(256).Raw("cwd", jsonl.Get(data, "context", "cwd")).Raw("version", jsonl.Get(data, "copilotVersion")).
+		cwd := jsonl.Get(data, "context", "cwd")
+		if dir := record.EditorWorkspace(src, filepath.Join("..", "..")); cwd == nil && dir != "" && strings.Contains(filepath.ToSlash(src.Name), ofChat) {
+			cwd = record.Quote(dir)
+		}
+		info.State = record.NewObject(256).Raw("cwd", cwd).Raw("version", jsonl.Get(data, "copilotVersion")).
 			Raw("model", jsonl.Get(data, "selectedModel")).Raw("gitBranch", jsonl.Get(data, "context", "branch")).OrNil()
 		return false
 	})

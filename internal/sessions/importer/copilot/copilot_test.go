@@ -162,3 +162,36 @@ func TestTold(t *testing.T) {
 		t.Errorf("an id that is not a UUID gives %s, want nothing", got)
 	}
 }
+
+// TestChat: newer versions of Copilot Chat keep transcripts in VS Code's storage, of which the directory is beside. One
+// that VS Code itself keeps, too, is left to that (vshulcz/deja-vu#3637).
+func TestChat(t *testing.T) {
+	home := t.TempDir()
+	dir := filepath.Join(home, ".config", "Code", "User", "workspaceStorage", "abc")
+	lines := string(formattest.Lines(
+		`{"type":"session.start","data":{"sessionId":"c-1","version":1,"producer":"copilot-agent","copilotVersion":"0.55.0","vscodeVersion":"1.127.0"},"id":"a","timestamp":"2026-06-02T23:06:54.049Z","parentId":null}`,
+		`{"type":"user.message","data":{"content":"list"},"id":"b","timestamp":"2026-06-02T23:07:00.000Z","parentId":"a"}`,
+		`{"type":"assistant.message","data":{"messageId":"m","content":"","toolRequests":[{"toolCallId":"t","name":"run","arguments":"{\"command\":\"ls\"}"}]},"id":"c","timestamp":"2026-06-02T23:07:02.000Z","parentId":"b"}`))
+	for name, text := range map[string]string{"workspace.json": `{"folder":"file:///w"}`, "GitHub.copilot-chat/transcripts/c-1.jsonl": lines, "GitHub.copilot-chat/transcripts/c-2.jsonl": lines, "chatSessions/c-2.json": "{}"} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := importer.Discover(t.Context(), &copilot.Format, "/w", func(name string) string { return map[string]string{"HOME": home}[name] })
+	path := filepath.Join(dir, "GitHub.copilot-chat", "transcripts", "c-1.jsonl")
+	if err != nil || !slices.Equal(found, []string{path}) {
+		t.Errorf("found %q, %v", found, err)
+	}
+	info, err := importer.Identify(t.Context(), path)
+	if err != nil || string(info.State) != `{"cwd":"/w","version":"0.55.0"}` {
+		t.Errorf("%+v (%s), %v", info, info.State, err)
+	}
+	items, _ := imp.Items(t, copilot.Format.Name, "x", []byte(lines), formattest.Seen{})
+	if last := items[len(items)-1].Entry; !strings.Contains(string(last.Payload), `"arguments":"{\"command\":\"ls\"}"`) {
+		t.Errorf("the call is %s", last.Payload)
+	}
+}

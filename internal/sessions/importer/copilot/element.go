@@ -64,7 +64,11 @@ func (e element) answer() {
 	i := 0
 	for c := range jsonl.Elements(requests) {
 		i++
-		input := record.Compact(record.Or(jsonl.Get(c, "arguments"), "{}"))
+		input := record.Or(jsonl.Get(c, "arguments"), "{}")
+		if inside := record.Inside(input); jsonl.IsObject(inside) { // Copilot Chat has them as a text
+			input = inside
+		}
+		input = record.Compact(input)
 		e.Call(record.NewCall(jsonl.GetString(c, "toolCallId"), jsonl.GetString(c, "name"), input, record.BlockKey(e.key, i), e.date))
 	}
 }

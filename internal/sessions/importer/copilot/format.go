@@ -17,10 +17,20 @@ var Format = record.Format{
 	Head: func(head []byte) record.Likeness {
 		return record.Surely.If(record.ContainsAll(head, `"session.start"`, `"copilot-agent"`))
 	},
-	Path: func(path, _ string) bool { return strings.Contains(path, "/.copilot/") },
+	Path: func(path, _ string) bool {
+		return strings.Contains(path, "/.copilot/") || strings.Contains(path, ofChat)
+	},
 	Files: record.Files{
-		Ext:     ".jsonl",
-		Folders: func(user record.Where) []string { return []string{sessions(user)} },
+		Ext: ".jsonl",
+		Folders: func(user record.Where) []string {
+			out := []string{sessions(user)}
+			for _, folder := range record.EditorFolders(user, "workspaceStorage", "*", filepath.FromSlash(strings.Trim(ofChat, "/"))) {
+				found, _ := filepath.Glob(folder) // the pattern is valid
+				out = append(out, found...)
+			}
+			return out
+		},
+		IsNote: func(path, name string) bool { return strings.Contains(path, ofChat) && isInChatSessions(path, name) },
 	},
 	Resume: &record.Resume{
 		Program: "copilot", Args: []string{"--resume"}, IsID: record.IsUUID, Entry: "session.start", Member: "sessionId",
@@ -37,6 +47,21 @@ var Format = record.Format{
 		MCPFile: func(w record.Where) string { return filepath.Join(folder(w.User()), "mcp-config.json") },
 		MCP:     server,
 	},
+}
+
+// ofChat is the folder in which newer versions of Copilot Chat keep transcripts, in VS Code's storage of a workspace. They are
+// as those of Copilot CLI, but without the directory, tokens and most results (vshulcz/deja-vu#3637).
+const ofChat = "/GitHub.copilot-chat/transcripts/"
+
+// isInChatSessions reports whether VS Code itself keeps a session that has a transcript: that has more.
+func isInChatSessions(path, name string) bool {
+	id := filepath.Join(filepath.Dir(filepath.FromSlash(path)), "..", "..", "chatSessions", strings.TrimSuffix(name, ".jsonl"))
+	for _, ext := range []string{".json", ".jsonl"} {
+		if _, err := os.Lstat(id + ext); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // folder returns the folder of the user's settings, or that of a project.

@@ -101,7 +101,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 // changing are the facts of a session that change as it goes on, and what other entries say.
 var changing = []string{"goose", "id", "name", "description", "user_set_name", "working_dir", "created_at", "updated_at", "archived_at", "extension_data",
 	"message_count", "conversation", "usage_ledger", "total_tokens", "input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens",
-	"accumulated_total_tokens", "accumulated_input_tokens", "accumulated_output_tokens", "accumulated_cache_read_tokens", "accumulated_cache_write_tokens", "accumulated_cost"}
+	"accumulated_total_tokens", "accumulated_input_tokens", "accumulated_output_tokens", "accumulated_cache_read_tokens", "accumulated_cache_write_tokens", "accumulated_cost", "usage", "accumulated_usage"}
 
 // session emits the facts of the session.
 func (c *reader) session(raw []byte) {
@@ -297,7 +297,12 @@ func tokens(raw []byte, prefix string) []byte {
 // sums with the session's id, as it goes on, what is more counts.
 func (c *reader) end() {
 	date := record.Date(record.Or(jsonl.Get(c.facts, "updated_at"), "null"))
-	if usage := tokens(c.facts, "accumulated_"); usage != nil && !c.counted {
+	usage := tokens(c.facts, "accumulated_")
+	if all := jsonl.Get(c.facts, "accumulated_usage"); usage == nil && jsonl.IsObject(all) { // in exports since version 1.46
+		usage = record.NewObject(128).As(all, map[string]string{"input_tokens": "input_tokens", "output_tokens": "output_tokens", "total_tokens": "total_tokens",
+			"cache_read_input_tokens": "cached_input_tokens", "cache_write_input_tokens": "cache_write_input_tokens"}).OrNil()
+	}
+	if usage != nil && !c.counted {
 		data := record.NewObject(256)
 		if model := model(c.facts); model != "" {
 			data.Str("model", model)

@@ -142,3 +142,12 @@ func TestDatabase(t *testing.T) {
 		t.Errorf("the subagent's session is %+v, %v", info, err)
 	}
 }
+
+// TestNewExport: since version 1.46, an export has the sums in an object (entireio/external-agents#74).
+func TestNewExport(t *testing.T) {
+	items, _ := imp.Items(t, goose.Format.Name, "x.json", []byte(`{"id":"20260819_1","working_dir":"/w","usage":{"input_tokens":9},"accumulated_usage":{"input_tokens":124611,"output_tokens":394,"total_tokens":125005,"cache_read_input_tokens":112820,"cache_write_input_tokens":11777},"accumulated_cost":null,
+		"conversation":[{"role":"user","created":1767225600,"content":[{"type":"text","text":"ask"}]}]}`), formattest.Seen{})
+	formattest.Want(t, items,
+		`message {"role":"user","content":"ask"}`,
+		`event {"name":"run","data":{"message_id":"20260819_1","usage":{"input_tokens":124611,"output_tokens":394,"total_tokens":125005,"cached_input_tokens":112820,"cache_write_input_tokens":11777}}}`)
+}

@@ -37,10 +37,15 @@ var Format = record.Format{
 }
 
 func databases(user record.Where) (out []record.DatabaseFile) {
-	dir := user.Folder(".hermes", "HERMES_HOME")
-	profiles, _ := filepath.Glob(filepath.Join(dir, "profiles", "*", file)) // the pattern is well formed
-	for _, path := range append([]string{filepath.Join(dir, file)}, profiles...) {
-		out = append(out, record.DatabaseFile{Path: path})
+	dirs := []string{user.Folder(".hermes", "HERMES_HOME")}
+	if local := user.Getenv("LOCALAPPDATA"); local != "" { // of Hermes Desktop on Windows
+		dirs = append(dirs, filepath.Join(local, "hermes"))
+	}
+	for _, dir := range dirs {
+		profiles, _ := filepath.Glob(filepath.Join(dir, "profiles", "*", file)) // the pattern is well formed
+		for _, path := range append([]string{filepath.Join(dir, file)}, profiles...) {
+			out = append(out, record.DatabaseFile{Path: path})
+		}
 	}
 	return out
 }

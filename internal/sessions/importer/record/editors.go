@@ -2,7 +2,10 @@ package record
 
 import (
 	"cmp"
+	"net/url"
 	"path/filepath"
+
+	"tape/internal/text/jsonl"
 )
 
 // editors are the names of the folders of Visual Studio Code and the programs that are made from it.
@@ -26,4 +29,17 @@ func EditorFolders(user Where, below ...string) (out []string) {
 		add(filepath.Join(user.Home, server, "data"))
 	}
 	return out
+}
+
+// EditorWorkspace returns the directory of the workspace in whose storage a file is; "" if it is on another machine, or not
+// known. up leads from the folder of the file to that of the workspace.
+func EditorWorkspace(src Source, up string) string {
+	at, err := url.Parse(jsonl.GetString(src.Beside(filepath.Join(up, "workspace.json")), "folder"))
+	if err != nil || at.Scheme != "file" || at.Host != "" {
+		return ""
+	}
+	if path := at.Path; len(path) > 2 && path[2] == ':' { // /c:/src
+		return filepath.FromSlash(path[1:])
+	}
+	return at.Path
 }

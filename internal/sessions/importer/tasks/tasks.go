@@ -44,7 +44,8 @@ var Format = record.Format{
 			for _, name := range extensions {
 				out = append(out, record.EditorFolders(user, "globalStorage", name, "tasks")...)
 			}
-			return append(out, filepath.Join(user.Home, ".cline", "data", "tasks"))
+			// Roo's command line runs the extension without an editor (vshulcz/deja-vu#413).
+			return append(out, filepath.Join(user.Home, ".cline", "data", "tasks"), filepath.Join(user.Home, ".vscode-mock", "global-storage", "tasks"))
 		},
 		IsNote: func(_, name string) bool { return name == shown || name == facts || name == meta },
 		Beside: func(path string) []string {

@@ -13,7 +13,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net/url"
 	"path/filepath"
 	"strings"
 
@@ -188,21 +187,9 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	if info.Session != "" {
 		state.Str("sessionId", info.Session)
 	}
-	if dir := directory(jsonl.GetString(src.Beside(filepath.Join("..", "workspace.json")), "folder")); dir != "" {
+	if dir := record.EditorWorkspace(src, ".."); dir != "" {
 		state.Str("cwd", dir)
 	}
 	info.State = state.OrNil()
 	return nil
-}
-
-// directory returns the directory of a URI, "" if it is on another machine.
-func directory(uri string) string {
-	at, err := url.Parse(uri)
-	if err != nil || at.Scheme != "file" || at.Host != "" {
-		return ""
-	}
-	if path := at.Path; len(path) > 2 && path[2] == ':' { // /c:/src
-		return filepath.FromSlash(path[1:])
-	}
-	return at.Path
 }
