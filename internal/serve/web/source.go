@@ -64,7 +64,7 @@ type Place struct{ Address, Name string }
 // ListQuery says which sessions are listed.
 type ListQuery struct {
 	Agent, Project, Person string       // whole names; "" means all
-	Tag                    string       // "" means all; only for workspaces
+	Tag                    string       // "" means all
 	Starred                bool         // only those with a star
 	Text                   string       // a part of a title, name or project, for workspaces also of a git branch; ignoring case
 	Since                  time.Time    // of the last entry; zero means all
@@ -78,8 +78,8 @@ type Listing struct {
 	All                      int // how many sessions are wanted, on all pages
 	From                     int // how many are on the pages before
 	Agents, Projects, People []string
-	Tags                     []string // only of workspaces
-	Stars                    bool     // a session has a star
+	Tags                     []string
+	Stars                    bool // a session has a star
 }
 
 // Only limits a search to the sessions with these values; "" means any.

@@ -41,8 +41,8 @@ func (s *source) List(ctx context.Context, q web.ListQuery) (*web.Listing, error
 	if err != nil {
 		return nil, err
 	}
-	out := &web.Listing{Agents: facets.Agents, People: facets.People, Projects: projectNames(facets.Projects), Stars: facets.Stars}
-	c := db.Choice{Text: q.Text, Agent: q.Agent, Author: q.Person, Since: q.Since, Projects: foldersOf(facets.Projects, q.Project), Forks: true, Listed: true, Whole: true, Starred: q.Starred, Most: q.Most}
+	out := &web.Listing{Agents: facets.Agents, People: facets.People, Projects: projectNames(facets.Projects), Tags: facets.Tags, Stars: facets.Stars}
+	c := db.Choice{Text: q.Text, Agent: q.Agent, Author: q.Person, Since: q.Since, Projects: foldersOf(facets.Projects, q.Project), Forks: true, Listed: true, Whole: true, Starred: q.Starred, Tag: q.Tag, Most: q.Most}
 	if !q.Day[0].IsZero() {
 		c.Since, c.Until = q.Day[0], q.Day[1].Add(-time.Microsecond)
 		if q.Since.After(c.Since) {

@@ -324,7 +324,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestStarred: sessions can be chosen by their stars. A title that says the same is none.
+// TestStarred: sessions can be chosen by their stars and tags. A title that says the same is none.
 func TestStarred(t *testing.T) {
 	t.Parallel()
 	d := teamtest.Open(t)
@@ -341,7 +341,7 @@ func TestStarred(t *testing.T) {
 		t.Errorf("no session has a star: %v, %v", f.Stars, err)
 	}
 	c, err := w.Begin(t.Context())
-	for _, facts := range []about.Tape{{Title: "liked", Starred: true}, {Title: `"starred":true`}, {Title: "plain"}} {
+	for _, facts := range []about.Tape{{Title: "liked", Starred: true, Tags: []string{"a]b", `q"<uote`}}, {Title: `"starred":true,"tags":["plain"]`}, {Title: "plain", Tags: []string{"wip"}}} {
 		var id int64
 		if err == nil {
 			id, err = w.NewID(t.Context())
@@ -367,5 +367,13 @@ func TestStarred(t *testing.T) {
 	f, facetsErr := v.Facets(t.Context())
 	if err := cmp.Or(err, countErr, facetsErr); err != nil || len(list) != 1 || n != 1 || list[0].Title != "liked" || !f.Stars {
 		t.Errorf("with a star: %v, %d, %v, %v; want one session", list, n, f.Stars, err)
+	}
+	if want := []string{"a]b", `q"<uote`, "wip"}; !slices.Equal(f.Tags, want) {
+		t.Errorf("the tags are %q, want %q", f.Tags, want)
+	}
+	for tag, want := range map[string]int{"a]b": 1, `q"<uote`: 1, "wip": 1, "plain": 0, "b": 0} {
+		if n, err := v.CountSessions(t.Context(), db.Choice{Tag: tag}); err != nil || n != want {
+			t.Errorf("%d sessions have the tag %q (%v), want %d", n, tag, err, want)
+		}
 	}
 }

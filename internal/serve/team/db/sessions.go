@@ -32,6 +32,7 @@ type Choice struct {
 	Listed   bool     // without sessions that have nothing but their first anchor
 	Whole    bool     // without subagents, which belong to the session that started them
 	Starred  bool     // with a star
+	Tag      string   // one of its tags
 	Skip     int      // how many to leave out at the beginning
 
 	Begun bool // in the order of their beginnings, which stays the same while sessions grow
@@ -52,8 +53,8 @@ func (v *View) Sessions(ctx context.Context, c Choice) (out []Session, err error
 		at = "coalesce(started, 'epoch')"
 	}
 	return v.sessions(ctx, `SELECT remote, `+tapeColumns+` FROM tapes t WHERE `+chosen+`
-		AND ($15::timestamptz IS NULL OR (`+at+`, -id) < ($15, -$16::bigint))
-		ORDER BY `+at+` DESC, id OFFSET $17 LIMIT $18`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
+		AND ($16::timestamptz IS NULL OR (`+at+`, -id) < ($16, -$17::bigint))
+		ORDER BY `+at+` DESC, id OFFSET $18 LIMIT $19`, append(c.args(), c.AfterTime, c.AfterID, c.Skip, c.Most)...)
 }
 
 // chosen is a Choice as a condition in SQL. Choice.args has its parameters from $2 on.
@@ -63,17 +64,20 @@ const chosen = `remote = ANY ($1)
 	AND ($9::text[] IS NULL OR project = ANY ($9)) AND ($10 = '' OR $10 = ANY (` + people + `)) AND starts_with(name, $11)
 	AND NOT ($12 AND entries <= 1)
 	AND NOT ($13 AND parent <> '' AND EXISTS (SELECT FROM tapes p WHERE p.remote = t.remote AND p.ref = t.parent))
-	AND NOT ($14 AND NOT ` + starred + `)`
+	AND NOT ($14 AND NOT ` + starred + `) AND ($15 = '' OR ` + tags + ` ? $15)`
 
 // starred says that a session has a star, by the member of its JSON: within a text, its quotes would have backslashes.
 const starred = `position('"starred":true' in about) > 0`
+
+// tags are a session's tags as jsonb, NULL if it has none. They have no control characters, which jsonb refuses.
+const tags = `substring(about from '"tags":(\[("(\\.|[^"\\])*",?)+\])')::jsonb`
 
 // people are those who wrote in a session: its authors, or, if its entries name none, its owner.
 const people = `CASE WHEN authors = '{}' THEN ARRAY[owner] ELSE authors END`
 
 // args returns the parameters of chosen, without the first, the set of remotes.
 func (c Choice) args() []any {
-	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole, c.Starred}
+	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole, c.Starred, c.Tag}
 }
 
 // CountSessions returns how many sessions there are. It ignores c.Remote, and what belongs to pages: c.AfterTime,
@@ -85,8 +89,8 @@ func (v *View) CountSessions(ctx context.Context, c Choice) (n int, err error) {
 
 // Facets are the values by which sessions can be chosen, sorted.
 type Facets struct {
-	Agents, Projects, People []string
-	Stars                    bool // a session has a star
+	Agents, Projects, People, Tags []string
+	Stars                          bool // a session has a star
 }
 
 // Facets returns the values that the sessions of the view have.
@@ -94,6 +98,7 @@ func (v *View) Facets(ctx context.Context) (f Facets, err error) {
 	for to, sql := range map[*[]string]string{
 		&f.Agents:   `SELECT DISTINCT agent FROM tapes WHERE remote = ANY ($1) AND agent <> '' ORDER BY 1`,
 		&f.Projects: `SELECT DISTINCT project FROM tapes WHERE remote = ANY ($1) AND project <> '' ORDER BY 1`,
+		&f.Tags:     `SELECT DISTINCT jsonb_array_elements_text(` + tags + `) FROM tapes WHERE remote = ANY ($1) AND position('"tags":[' in about) > 0 ORDER BY 1`,
 		&f.People:   `SELECT DISTINCT a FROM tapes, unnest(` + people + `) a WHERE remote = ANY ($1) AND a <> '' ORDER BY 1`,
 	} {
 		if err := v.ask(ctx, sql, into(to)); err != nil {
