@@ -104,7 +104,9 @@ func (s source) Find(_ context.Context, q db.Question) (out []db.Found, err erro
 
 func (s source) Best(ctx context.Context, q db.Question) ([]db.Found, error) { return s.Find(ctx, q) }
 
-func (s source) Count(context.Context, string, int) (int64, int64, error) { return 10, 10, nil }
+func (s source) Count(_ context.Context, _ []db.Month, queries []string, _ int) ([]db.Counted, error) {
+	return slices.Repeat([]db.Counted{{Found: 10, Among: 10}}, len(queries)), nil
+}
 
 func (s source) Read(_ context.Context, keys map[db.Key]time.Time) (map[db.Key]db.Stored, error) {
 	out := map[db.Key]db.Stored{}

@@ -267,14 +267,25 @@ func TestSecondWall(t *testing.T) {
 			t.Errorf("with Listed %v, the sessions are %v (%v)", listed, list, err)
 		}
 	}
+	all, err := shop.Totals(t.Context())
+	if err != nil || len(all.Months) == 0 {
+		t.Fatalf("no months: %v", err)
+	}
 	for _, names := range [][]string{nil, {"bank"}} {
 		v, err := d.View(t.Context(), names)
 		if err != nil {
 			t.Fatal(err)
 		}
-		found, err := v.Find(t.Context(), db.Question{Words: "'needle'", Units: []string{}, Most: 10})
+		found, err := v.Find(t.Context(), db.Question{Words: "'needle'", Most: 10})
 		if err != nil || len(found) > 0 {
 			t.Errorf("a view of the remotes %v finds %v (%v), want nothing", names, found, err)
+		}
+		best, err := v.Best(t.Context(), db.Question{Words: "'needle'", Most: 10, Months: all.Months})
+		if err != nil || len(best) > 0 {
+			t.Errorf("the best for a view of the remotes %v are %v (%v), want nothing", names, best, err)
+		}
+		if counted, err := v.Count(t.Context(), all.Months, []string{"'needle'"}, 10); err != nil || counted[0].Found > 0 {
+			t.Errorf("a view of the remotes %v counts %v (%v), want nothing", names, counted, err)
 		}
 	}
 }
@@ -374,6 +385,70 @@ func TestStarred(t *testing.T) {
 	for tag, want := range map[string]int{"a]b": 1, `q"<uote`: 1, "wip": 1, "plain": 0, "b": 0} {
 		if n, err := v.CountSessions(t.Context(), db.Choice{Tag: tag}); err != nil || n != want {
 			t.Errorf("%d sessions have the tag %q (%v), want %d", n, tag, err, want)
+		}
+	}
+}
+
+// TestCount: how many entries have a word that very many have is an estimate, also if one month has enough of them.
+func TestCount(t *testing.T) {
+	t.Parallel()
+	d := teamtest.Open(t)
+	w, err := d.Writer(t.Context(), "shop", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	at := time.Date(2026, 11, 5, 0, 0, 0, 0, time.UTC)
+	c, err := w.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := w.NewID(t.Context())
+	var rows []db.Row
+	for i := range int64(900) {
+		row := db.Row{ID: i + 1, Date: at, Kind: "message", Text: strings.Repeat("some text ", 30), Line: "{}", Words: []string{"all"}}
+		if i >= 600 {
+			row.Date = at.AddDate(0, -1, 0)
+		}
+		if i%3 == 0 {
+			row.Words = append(row.Words, "third")
+		}
+		if i%300 == 0 {
+			row.Words = append(row.Words, "rare")
+		}
+		rows = append(rows, row)
+	}
+	if err == nil {
+		err = c.Add(t.Context(), id, rows)
+	}
+	if err == nil {
+		err = c.Put(t.Context(), db.Tape{ID: id, Ref: "refs/heads/tape/main", Name: "main", Authors: []string{}, Entries: 900, Oldest: at.AddDate(0, -1, 0), Newest: at})
+	}
+	if err == nil {
+		err = c.Commit(t.Context())
+	}
+	if err == nil {
+		err = w.Done(t.Context(), at, "")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := d.View(t.Context(), []string{"shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := v.Totals(t.Context())
+	if err != nil || all.Entries != 900 || len(all.Months) != 2 {
+		t.Fatalf("the totals are %+v (%v), want 900 entries in two months", all, err)
+	}
+	const most = 50
+	got, err := v.Count(t.Context(), all.Months, []string{"'third'", "'rare'", "'none'", "'third' & 'all'"}, most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []db.Counted{{Found: most, Among: 150}, {Found: 3, Among: 900}, {Found: 0, Among: 900}, {Found: most, Among: 150}} {
+		if got[i].Found != want.Found || max(got[i].Among, want.Among)-min(got[i].Among, want.Among) > 50 {
+			t.Errorf("count %d is %+v, want about %+v", i, got[i], want)
 		}
 	}
 }

@@ -179,32 +179,3 @@ BEGIN
 	END LOOP;
 	RETURN NEXT;
 END $$;
-
--- tape_best returns the entries that match a tsquery with the greatest sums: of the weights of the units that they match,
--- times the weight of their kind. Of those with the same sum, the newest come first.
-CREATE FUNCTION tape_best(question text, units text[], weights float8[], kinds text[], factors float8[], other float8, among bigint[], since timestamptz, until timestamptz, most int)
-RETURNS TABLE (remote int, tape bigint, id bigint, date timestamptz, kind text, sign bigint, bytes int, sum float8)
-LANGUAGE plpgsql STABLE AS $$
-DECLARE
-	part record;
-	seen int[] := tape_seen();
-	what text := '0';
-	rule text := '';
-BEGIN
-	IF units <> '{}' THEN
-		what := (SELECT string_agg(format('CASE WHEN e.words @@ %L::tsquery THEN %s ELSE 0 END', q, weights[n]), ' + ' ORDER BY n) FROM unnest(units) WITH ORDINALITY u(q, n));
-	END IF;
-	IF question <> '' THEN rule := rule || ' AND e.words @@ $1::tsquery'; END IF;
-	IF among IS NOT NULL THEN rule := rule || ' AND e.tape = ANY ($2)'; END IF;
-	IF since IS NOT NULL THEN rule := rule || ' AND e.date >= $3'; END IF;
-	IF until IS NOT NULL THEN rule := rule || ' AND e.date <= $4'; END IF;
-	FOR part IN SELECT DISTINCT m.month, m.part FROM months m
-		WHERE m.remote = ANY (seen) AND m.entries > 0 AND (since IS NULL OR m.month >= date_trunc('month', since AT TIME ZONE 'UTC')::date)
-			AND (until IS NULL OR m.part = 'entries_old' OR m.month <= (until AT TIME ZONE 'UTC')::date)
-		ORDER BY m.month DESC
-	LOOP
-		RETURN QUERY EXECUTE format('SELECT e.remote, e.tape, e.id, e.date, e.kind, e.sign, e.bytes, (%s) * coalesce($8[array_position($7, e.kind)], $9) AS sum FROM %I e
-			WHERE e.remote = ANY ($5)%s ORDER BY sum DESC, e.date DESC, e.tape, e.id DESC LIMIT $6', what, part.part, rule)
-			USING question, among, since, until, seen, most, kinds, factors, other;
-	END LOOP;
-END $$;

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-
-	"tape/internal/store/relevance"
 )
 
 // View answers the queries of one user. All of them go through its method ask, which adds the set of remotes that the
@@ -23,7 +21,7 @@ type View struct {
 // View returns the view of a user who sees the named remotes.
 func (d *DB) View(ctx context.Context, remotes []string) (*View, error) {
 	v := &View{db: d, names: map[int32]string{}, ids: []int32{}}
-	err := d.query(ctx, []string{"{}", "on"}, `SELECT id, name FROM remotes WHERE name = ANY ($1) ORDER BY name`, []any{remotes}, func(r pgx.Rows) error {
+	err := d.query(ctx, []string{"tape.remotes", "{}", "tape.all", "on"}, `SELECT id, name FROM remotes WHERE name = ANY ($1) ORDER BY name`, []any{remotes}, func(r pgx.Rows) error {
 		var id int32
 		var name string
 		err := r.Scan(&id, &name)
@@ -34,12 +32,18 @@ func (d *DB) View(ctx context.Context, remotes []string) (*View, error) {
 	return v, inWords(err)
 }
 
-// query runs a query in a read-only transaction, with values for the settings tape.remotes and tape.all. All is sent
-// at once: the statements of a batch are one transaction.
+// query runs a query in a read-only transaction, with values for settings: names and values in turn. All is sent at once:
+// the statements of a batch are one transaction.
 func (d *DB) query(ctx context.Context, settings []string, sql string, args []any, each func(rows pgx.Rows) error) (err error) {
+	settings = append([]string{"transaction_read_only", "on", "statement_timeout", fmt.Sprint(patience.Milliseconds())}, settings...)
+	var set []string
+	var values []any
+	for i := 0; i < len(settings); i += 2 {
+		set = append(set, fmt.Sprintf("set_config('%s', $%d, true)", settings[i], i/2+1))
+		values = append(values, settings[i+1])
+	}
 	b := &pgx.Batch{}
-	b.Queue(`SELECT set_config('tape.remotes', $1, true), set_config('tape.all', $2, true), set_config('transaction_read_only', 'on', true), set_config('statement_timeout', $3, true)`,
-		settings[0], settings[1], fmt.Sprint(patience.Milliseconds()))
+	b.Queue("SELECT "+strings.Join(set, ", "), values...)
 	b.Queue(sql, args...)
 	results := d.pool.SendBatch(ctx, b)
 	defer func() { err = errors.Join(err, results.Close()) }()
@@ -72,7 +76,7 @@ func see(ctx context.Context, tx pgx.Tx, ids []int32) error {
 
 // ask runs a query, whose first parameter is the set of remotes, in a transaction that sees no other remote.
 func (v *View) ask(ctx context.Context, sql string, each func(rows pgx.Rows) error, args ...any) error {
-	return inWords(v.db.query(ctx, []string{setOf(v.ids), "off"}, sql, append([]any{v.ids}, args...), each))
+	return inWords(v.db.query(ctx, []string{"tape.remotes", setOf(v.ids), "tape.all", "off"}, sql, append([]any{v.ids}, args...), each))
 }
 
 // into returns a function that appends the value of a row with one column to a list.
@@ -83,97 +87,6 @@ func into[T any](list *[]T) func(pgx.Rows) error {
 		*list = append(*list, value)
 		return err
 	}
-}
-
-// Totals are sums over all entries of a view.
-type Totals struct {
-	Entries, Bytes int64
-	Newest         time.Time // the date of the newest entry; zero: there is none
-}
-
-// Totals returns the sums over all entries of the view.
-func (v *View) Totals(ctx context.Context) (t Totals, err error) {
-	var newest *time.Time
-	err = v.ask(ctx, `SELECT coalesce(sum(entries), 0)::bigint, coalesce(sum(bytes), 0)::bigint,
-		(SELECT max(newest) FROM tapes WHERE remote = ANY ($1)) FROM months WHERE remote = ANY ($1)`,
-		func(r pgx.Rows) error { return r.Scan(&t.Entries, &t.Bytes, &newest) })
-	if newest != nil {
-		t.Newest = newest.UTC()
-	}
-	return t, err
-}
-
-// Question says which entries to find. Words is a tsquery of PostgreSQL.
-type Question struct {
-	Words        string    // "" means all entries
-	Units        []string  // tsqueries by which Best judges entries
-	Weights      []float64 // of the units
-	Tapes        []int64   // nil means all
-	Since, Until time.Time // zero means all
-	Most         int       // how many at most
-}
-
-// Key names an entry.
-type Key struct {
-	Remote   int32
-	Tape, ID int64
-}
-
-// Found is an entry that has the words.
-type Found struct {
-	Key
-	Date  time.Time
-	Kind  string
-	Sign  int64   // equal for entries that say nearly the same
-	Bytes int     // length of the line in git
-	Sum   float64 // from Best: of the weights of the units that it matches
-}
-
-// Find returns entries that have the words, the newest first.
-func (v *View) Find(ctx context.Context, q Question) (out []Found, err error) {
-	err = v.ask(ctx, `SELECT remote, tape, id, date, kind, sign, bytes FROM tape_find($2, $3, $4, $5, $6) WHERE remote = ANY ($1)`, func(r pgx.Rows) error {
-		var f Found
-		err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes)
-		out = append(out, f)
-		return err
-	}, q.Words, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most)
-	return out, err
-}
-
-// Best returns the entries that have the words with the greatest sums: of the weights of the units that they match, times
-// the weight of their kind. Of those with the same sum, the newest come first.
-func (v *View) Best(ctx context.Context, q Question) (out []Found, err error) {
-	var kinds []string
-	var factors []float64
-	for _, k := range relevance.ByWeight {
-		for _, name := range k.Names {
-			kinds, factors = append(kinds, name), append(factors, k.Weight)
-		}
-	}
-	err = v.ask(ctx, `SELECT remote, tape, id, date, kind, sign, bytes, sum FROM tape_best($2, $3, $4, $5, $6, $7, $8, $9, $10, $11) WHERE remote = ANY ($1)
-		ORDER BY sum DESC, date DESC, tape, id DESC LIMIT $11`, func(r pgx.Rows) error {
-		var f Found
-		err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes, &f.Sum)
-		f.Sum /= relevance.KindWeight(f.Kind)
-		out = append(out, f)
-		return err
-	}, q.Words, q.Units, q.Weights, kinds, factors, relevance.OtherWeight, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most)
-	return out, err
-}
-
-func orNull(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
-}
-
-// Count counts the entries that match a tsquery, month by month from the newest one on, until there are at least most
-// of them. among is how many entries the counted months have.
-func (v *View) Count(ctx context.Context, words string, most int) (found, among int64, err error) {
-	err = v.ask(ctx, `SELECT hits, among FROM tape_count($2, $3) WHERE cardinality($1::int[]) > 0`,
-		func(r pgx.Rows) error { return r.Scan(&found, &among) }, words, most)
-	return found, among, err
 }
 
 // Stored is an entry as the database has it. Secrets in it are masked.

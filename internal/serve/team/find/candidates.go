@@ -3,6 +3,7 @@ package find
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -35,43 +36,55 @@ type unit struct {
 // weigh finds out how rare the words of the query are.
 func (r *source) weigh(ctx context.Context) (terms []relevance.Term, err error) {
 	for _, feature := range r.query.Features() {
-		u := unit{Term: relevance.Term{Feature: feature}}
-		var none bool
-		if u.words, none = tsquery(feature.Expr); none {
-			continue
+		if words, none := tsquery(feature.Expr); !none {
+			r.units = append(r.units, unit{Term: relevance.Term{Feature: feature}, words: words})
 		}
-		if u.found, err = r.count(ctx, u.words); err != nil {
-			return nil, err
-		}
-		if u.found == 0 {
-			continue
-		}
-		u.Weight = feature.Factor * r.corpus.IDF(u.found)
+	}
+	if err := r.count(ctx, wordsOf(r.units)); err != nil {
+		return nil, err
+	}
+	for i := range r.units {
+		u := &r.units[i]
+		u.found = r.counts[u.words]
+		u.Weight = u.Factor * r.corpus.IDF(u.found)
+	}
+	r.units = slices.DeleteFunc(r.units, func(u unit) bool { return u.found == 0 })
+	for _, u := range r.units {
 		terms = append(terms, u.Term)
-		r.units = append(r.units, u)
 	}
 	slices.SortStableFunc(r.units, func(a, b unit) int { return cmp.Compare(a.found, b.found) })
 	return terms, nil
 }
 
-// count returns how many entries have some words. Above mostCounted, it is an estimate. It asks the database once.
-func (f *finder) count(ctx context.Context, words string) (int, error) {
-	if n, known := f.counts[words]; known {
-		return n, nil
+// most is where counting the entries with a word stops; a higher number is estimated. Of very many entries, fewer are enough
+// for an estimate.
+func (f *finder) most() int {
+	if f.corpus.Entries > 100_000 {
+		return 1000
 	}
-	found, among, err := f.rows.Count(ctx, words, mostCounted)
-	if found >= mostCounted && among > 0 { // suppose that they are as frequent in older entries
-		found = int64(float64(found) * f.corpus.Entries / float64(among))
+	return mostCompared
+}
+
+// count finds out how many entries match each of some tsqueries, unless it is known.
+func (f *finder) count(ctx context.Context, queries []string) error {
+	queries = slices.DeleteFunc(slices.Clone(queries), func(q string) bool { _, known := f.counts[q]; return known })
+	if len(queries) == 0 {
+		return nil
 	}
-	if err == nil {
-		f.counts[words] = int(found)
+	most := f.most()
+	list, err := f.rows.Count(ctx, f.months, queries, most)
+	for i, c := range list {
+		if c.Found >= int64(most) { // suppose that they are as frequent in older entries
+			c.Found = int64(float64(c.Found) * f.corpus.Entries / float64(c.Among))
+		}
+		f.counts[queries[i]] = int(c.Found)
 	}
-	return int(found), err
+	return err
 }
 
 // question is the query, with other words.
 func (r *source) question(words string, most int) db.Question {
-	return db.Question{Words: words, Tapes: r.tapes, Since: r.s.Query.Since, Until: r.s.Query.Until, Most: most}
+	return db.Question{Words: words, Tapes: r.tapes, Since: r.s.Query.Since, Until: r.s.Query.Until, Most: most, Months: r.months}
 }
 
 // Best returns the best entries. If very many entries match, it compares those that have a rare word, or all of the
@@ -82,11 +95,12 @@ func (r *source) Best(ctx context.Context, terms []relevance.Term, n int, full m
 	}
 	q := r.question(r.words, min(len(r.seen)+n, mostJudged))
 	for _, u := range r.units {
-		q.Units, q.Weights = append(q.Units, u.words), append(q.Weights, relevance.Guess(u.Weight, false))
+		weighed := db.Unit{Words: u.words, Weight: relevance.Guess(u.Weight, false)}
 		if u.Expr.Op == query.Term {
-			more := relevance.Guess(u.Weight, true) - relevance.Guess(u.Weight, false)
-			q.Units, q.Weights = append(q.Units, quoted(relevance.MarkOften+u.Expr.Term)), append(q.Weights, more)
+			weighed.Often = quoted(relevance.MarkOften + u.Expr.Term)
+			weighed.More = relevance.Guess(u.Weight, true) - weighed.Weight
 		}
+		q.Units = append(q.Units, weighed)
 	}
 	rare, common := r.few()
 	if len(common) == 0 {
@@ -111,7 +125,6 @@ func (r *source) Best(ctx context.Context, terms []relevance.Term, n int, full m
 // compared returns the best of the entries that have a rare word or all of the common ones. If very many have all of these,
 // only the newest of them are compared, or, if the query is one word, those of the kinds that weigh most.
 func (r *source) compared(ctx context.Context, q db.Question, rare, common []unit) ([]db.Found, error) {
-	const many = 10 * mostCounted
 	all := ""
 	if len(rare) == 0 || len(common) > 1 {
 		all = and(wordsOf(common)...)
@@ -120,17 +133,28 @@ func (r *source) compared(ctx context.Context, q db.Question, rare, common []uni
 		q.Words = and(append([]string{words}, r.filter...)...)
 		return q
 	}
-	if all == "" || common[0].found <= many { // the rarest comes first
-		return r.rows.Best(ctx, with(or(append(wordsOf(rare), all)...)))
-	}
-	if len(r.units) == 1 {
+	if all != "" && len(r.units) == 1 {
 		return r.ofKinds(ctx, r.units[0], q.Most)
 	}
-	newest, err := r.rows.Find(ctx, r.question(with(all).Words, mostCounted))
+	either := with(or(append(wordsOf(rare), all)...))
+	if all == "" {
+		return r.rows.Best(ctx, either)
+	}
+	guess := r.corpus.Entries // of the entries with all, if no word comes with another
+	for _, u := range common {
+		guess *= float64(u.found) / r.corpus.Entries
+	}
+	if guess < mostCommon {
+		either.Bound = mostCompared + mostCommon
+		if list, err := r.rows.Best(ctx, either); !errors.Is(err, db.ErrMany) {
+			return list, err
+		}
+	}
+	newest, err := r.rows.Find(ctx, r.question(with(all).Words, mostCommon))
 	if err != nil {
 		return nil, err
 	}
-	if len(newest) < mostCounted {
+	if len(newest) < mostCommon {
 		return r.rows.Best(ctx, with(or(append(wordsOf(rare), all)...)))
 	}
 	few := with(all)
@@ -192,11 +216,11 @@ func (r *source) ofKinds(ctx context.Context, u unit, most int) (out []db.Found,
 	return out, nil
 }
 
-// few returns the rarest terms, which together about mostCounted entries have, and the others, which are common.
+// few returns the rarest terms, which together about mostCompared entries have, and the others, which are common.
 func (r *source) few() (rare, common []unit) {
 	sum := 0
 	for i, u := range r.units {
-		if sum += u.found; sum > mostCounted {
+		if sum += u.found; sum > mostCompared {
 			return r.units[:i], r.units[i:]
 		}
 	}

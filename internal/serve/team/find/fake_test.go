@@ -56,8 +56,8 @@ func (r *rows) Best(ctx context.Context, q db.Question) ([]db.Found, error) {
 	return r.Find(ctx, q)
 }
 
-func (r *rows) Count(context.Context, string, int) (int64, int64, error) {
-	return max(1, r.found), max(int64(len(r.list)), 10*r.found), nil
+func (r *rows) Count(_ context.Context, _ []db.Month, queries []string, _ int) ([]db.Counted, error) {
+	return slices.Repeat([]db.Counted{{Found: max(1, r.found), Among: max(int64(len(r.list)), 10*r.found)}}, len(queries)), nil
 }
 
 func (r *rows) Read(_ context.Context, dates map[db.Key]time.Time) (map[db.Key]db.Stored, error) {

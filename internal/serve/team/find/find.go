@@ -22,7 +22,7 @@ type Rows interface {
 	Totals(ctx context.Context) (db.Totals, error)
 	Find(ctx context.Context, q db.Question) ([]db.Found, error)
 	Best(ctx context.Context, q db.Question) ([]db.Found, error)
-	Count(ctx context.Context, words string, most int) (found, among int64, err error)
+	Count(ctx context.Context, months []db.Month, queries []string, most int) ([]db.Counted, error)
 	Read(ctx context.Context, dates map[db.Key]time.Time) (map[db.Key]db.Stored, error)
 	Entries(ctx context.Context, s db.Session, q db.Range, yield func(db.Stored) bool) error
 	Authors(ctx context.Context) ([]string, error)
@@ -79,9 +79,10 @@ const (
 	// mostJudged is how many entries are read at most. That many are needed if entries contain the words of a phrase, but
 	// not the phrase.
 	mostJudged = 4000
-	// mostCounted is where counting the entries with a word stops. A higher number is estimated. It is also how many
-	// entries are compared to find the best.
-	mostCounted = 3000
+	// mostCompared is about how many entries are compared to find the best.
+	mostCompared = 3000
+	// mostCommon is how many of the entries with all of several common words are compared.
+	mostCommon = 1000
 )
 
 // Search answers a search for words. tapes are the ids of sessions; nil means all. Errors: ErrInvalid for what only a
@@ -154,6 +155,7 @@ type finder struct {
 	query *query.Query
 
 	filter []string // terms that an entry must have, as parts of a tsquery
+	months []db.Month
 	corpus relevance.Corpus
 	counts map[string]int // of entries with some words
 }
@@ -167,6 +169,7 @@ func (f *finder) run(ctx context.Context) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.months = totals.Months
 	f.corpus = relevance.Corpus{Entries: float64(totals.Entries), Average: max(1, float64(totals.Bytes)/max(1, float64(totals.Entries)))}
 	if !totals.Newest.IsZero() {
 		f.corpus.Newest = totals.Newest.UnixMicro()

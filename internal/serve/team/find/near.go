@@ -12,6 +12,15 @@ import (
 // tryNear replaces each word of a query of any words that no entry has by similar ones. It returns the query that is
 // answered instead, "" if that is the original one.
 func (f *finder) tryNear(ctx context.Context) (instead string, err error) {
+	var all []string
+	for _, feature := range f.query.Features() {
+		if words, none := tsquery(feature.Expr); !none {
+			all = append(all, words)
+		}
+	}
+	if err = f.count(ctx, all); err != nil {
+		return "", err
+	}
 	from, parts := &words{ctx, f}, !f.query.Single()
 	for _, feature := range f.query.Features() {
 		if !f.query.Plain(feature.ID) {
@@ -43,7 +52,8 @@ func (f *finder) similar(from *words, word string, parts bool) ([]text.Word, err
 func (f *finder) searched(ctx context.Context, word string) (int, error) {
 	const most = 100
 	if f.tapes == nil {
-		return f.count(ctx, quoted(word))
+		err := f.count(ctx, []string{quoted(word)})
+		return f.counts[quoted(word)], err
 	}
 	list, err := f.rows.Find(ctx, db.Question{Words: quoted(word), Tapes: f.tapes, Most: most})
 	return len(list), err
@@ -80,6 +90,9 @@ func (f *finder) strictly(ctx context.Context) (*Result, error) {
 
 // lacksAll reports whether no entry has all words of a query of any words.
 func (f *finder) lacksAll(ctx context.Context) (bool, error) {
+	if len(f.query.Asked()) == 0 {
+		return false, nil // one word, that was found
+	}
 	whole, parts := make([][]string, len(f.query.Asked())), make([][]string, len(f.query.Asked()))
 	for _, feature := range f.query.Every() {
 		list := parts
@@ -99,6 +112,10 @@ func (f *finder) lacksAll(ctx context.Context) (bool, error) {
 		}
 		all = append(all, or(whole[i]...))
 	}
+	if f.tapes == nil && f.s.Query.Since.IsZero() && f.s.Query.Until.IsZero() {
+		list, err := f.rows.Count(ctx, f.months, []string{and(all...)}, 1)
+		return len(list) == 0 || list[0].Found == 0, err
+	}
 	list, err := f.rows.Find(ctx, db.Question{Words: and(all...), Tapes: f.tapes, Since: f.s.Query.Since, Until: f.s.Query.Until, Most: 1})
 	return len(list) == 0, err
 }
@@ -117,6 +134,15 @@ func (w *words) Count(words []string) ([]int, error) {
 	known, err := w.rows.KnownWords(w.ctx, words)
 	if err != nil {
 		return nil, err
+	}
+	if w.tapes == nil {
+		var all []string
+		for _, word := range known {
+			all = append(all, quoted(word))
+		}
+		if err := w.count(w.ctx, all); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]int, len(words))
 	for _, word := range known {
