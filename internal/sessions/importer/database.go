@@ -89,7 +89,7 @@ func Sessions(ctx context.Context, f *record.Format, path string) (out []InDatab
 func tables(f *record.Format) (out []string) {
 	for _, other := range All() {
 		if kept := other.Files.Database; kept != nil && kept.File == f.Files.Database.File {
-			out = slices.Concat(out, kept.Tables, kept.Later)
+			out = slices.Concat(out, kept.Tables, kept.OrTables, kept.Later)
 		}
 	}
 	return out
@@ -163,7 +163,7 @@ func ofTables(ctx context.Context, f *record.Format, db *dbcopy.DB) (*record.For
 		if kept == nil || kept.File != f.Files.Database.File {
 			continue
 		}
-		if !slices.ContainsFunc(kept.Tables, lacks) {
+		if !slices.ContainsFunc(kept.Tables, lacks) || kept.OrTables != nil && !slices.ContainsFunc(kept.OrTables, lacks) {
 			return other, nil
 		}
 		if slices.ContainsFunc(kept.Tables, func(name string) bool { return has[name] }) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
@@ -17,7 +18,10 @@ import (
 // Since version 1.2 opencode keeps sessions in a database: a row of "session" has the facts, "message" and "part" have
 // ids and, as JSON in "data", the rest of what `opencode export` writes. Source: packages/opencode/src/session/session.sql.ts
 // in sst/opencode; seen with version 1.18.
-var kept = record.Database{File: databaseFile, Tables: []string{"session", "message", "part"}, JSON: []string{"data", "part"}, All: databases, Sessions: sessions, Write: writeSession}
+var kept = record.Database{
+	File: databaseFile, Tables: []string{"session", "message", "part"}, OrTables: []string{secondSessions, secondMessages},
+	JSON: []string{"data", "part", "revert"}, All: databases, Sessions: sessions, Write: writeSession,
+}
 
 const databaseFile = "opencode*.db"
 
@@ -40,7 +44,7 @@ func data(user record.Where) string {
 
 // sessions lists the sessions of a database, those of subagents after the others.
 func sessions(ctx context.Context, ask record.Ask) (out []record.KeptSession, err error) {
-	rows, err := ask(ctx, `SELECT * FROM session ORDER BY time_created, id`) // older versions lack some columns
+	rows, err := rowsOf(ctx, ask, `ORDER BY time_created, id`)
 	slices.SortStableFunc(rows, func(a, b []byte) int {
 		return strings.Compare(jsonl.GetString(a, "parent_id"), jsonl.GetString(b, "parent_id"))
 	})
@@ -55,20 +59,19 @@ func sessions(ctx context.Context, ask record.Ask) (out []record.KeptSession, er
 var columns = map[string]string{
 	"project_id": "projectID", "workspace_id": "workspaceID", "parent_id": "parentID",
 	"share_url": "", "time_created": "", "time_updated": "", "time_compacting": "", "time_archived": "",
-	"summary_additions": "", "summary_deletions": "", "summary_files": "", "summary_diffs": "", "revert": "", "permission": "",
+	"summary_additions": "", "summary_deletions": "", "summary_files": "", "summary_diffs": "", "permission": "",
 }
 
 // writeSession writes a session as `opencode export` does.
 func writeSession(ctx context.Context, ask record.Ask, path, id string, w io.Writer) error {
-	all, err := ask(ctx, `SELECT * FROM session WHERE id = ?`, id)
+	all, err := rowsOf(ctx, ask, `WHERE id = ?`, id)
 	if err != nil {
 		return err
 	}
 	if len(all) == 0 {
 		return fmt.Errorf("%s has no session %s", path, id)
 	}
-	rows, err := ask(ctx, `SELECT m.id, m.data, p.id AS part_id, p.data AS part FROM message m LEFT JOIN part p ON p.message_id = m.id
-		WHERE m.session_id = ? ORDER BY m.time_created, m.id, p.id`, id)
+	rows, err := first(ctx, ask, id)
 	if err != nil {
 		return err
 	}
@@ -76,14 +79,14 @@ func writeSession(ctx context.Context, ask record.Ask, path, id string, w io.Wri
 	times := record.NewObject(64).Raw("created", jsonl.Get(all[0], "time_created")).Raw("updated", jsonl.Get(all[0], "time_updated")).Done()
 	info := record.NewObject(512).As(record.NewObject(512).Rest(all[0]).Done(), columns).Raw("time", times).Done()
 	_, _ = fmt.Fprintf(out, `{"info":%s,"messages":[`, info)
-	last, end := "", "]}"
+	last, end, sep, until := "", "", "", int64(0)
 	for _, row := range rows {
 		message, comma := jsonl.GetString(row, "id"), ","
 		if message != last {
 			if last != "" {
 				_, _ = out.WriteString("]},")
 			}
-			last, comma, end = message, "", "]}]}"
+			last, comma, end, sep, until = message, "", "]}", ",", max(until, number(row, "time_created"))
 			_, _ = fmt.Fprintf(out, `{"info":%s,"parts":[`, joined(jsonl.Get(row, "data"), "id", message, "sessionID", id))
 		}
 		if part := jsonl.GetString(row, "part_id"); part != "" {
@@ -91,7 +94,26 @@ func writeSession(ctx context.Context, ask record.Ask, path, id string, w io.Wri
 		}
 	}
 	_, _ = out.WriteString(end)
+	if err := second(ctx, ask, id, until, sep, out); err != nil {
+		return err
+	}
+	_, _ = out.WriteString("]}")
 	return out.Flush()
+}
+
+// first returns the messages of a session that version 1 keeps, a row for each part.
+func first(ctx context.Context, ask record.Ask, id string) ([][]byte, error) {
+	if has, err := hasTable(ctx, ask, "message"); err != nil || !has {
+		return nil, err
+	}
+	return ask(ctx, `SELECT m.id, m.time_created, m.data, p.id AS part_id, p.data AS part FROM message m LEFT JOIN part p ON p.message_id = m.id
+		WHERE m.session_id = ? ORDER BY m.time_created, m.id, p.id`, id)
+}
+
+// number returns a whole number of a row; 0 for anything else.
+func number(row []byte, column string) int64 {
+	n, _ := strconv.ParseInt(string(jsonl.Get(row, column)), 10, 64)
+	return n
 }
 
 // joined returns the JSON of a row with its ids, names and values in turn.

@@ -23,14 +23,16 @@ func (m *message) person(parts [][]byte) {
 	var keys []string
 	var blocks [][]byte
 	extra := record.NewObject(64)
+	typed := false
 	for _, part := range parts {
 		switch id := jsonl.GetString(part, "id"); jsonl.GetString(part, "type") {
 		case "text":
 			keys = append(keys, m.key(id))
+			typed = typed || string(jsonl.Get(part, "synthetic")) != "true"
 			blocks = append(blocks, record.NewObject(len(part)).Str("type", "text").Raw("text", jsonl.Get(part, "text")).Done())
 			extra.Raw(id, record.NewObject(64).Rest(rest(part, "text")).OrNil())
 		case "file":
-			keys = append(keys, m.key(id))
+			keys, typed = append(keys, m.key(id)), true
 			blocks = append(blocks, attachment(part))
 		case "compaction":
 			m.compact = append([]byte{}, part...)
@@ -42,6 +44,9 @@ func (m *message) person(parts [][]byte) {
 		content, _ := record.Plain(record.Array(blocks))
 		p := record.Message(keys[0], m.date, "user", content)
 		p.Keys, p.Extra = keys, extra.OrNil()
+		if !typed { // the program goes on by itself, or says what a shell did
+			p.Extra = record.NotTyped(p.Extra)
+		}
 		m.Put(p)
 	}
 	if diffs := jsonl.Get(m.info, "summary", "diffs"); diffs != nil && !record.Blank(diffs) {

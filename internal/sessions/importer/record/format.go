@@ -91,6 +91,8 @@ type Database struct {
 	// Tables are those that each database has, and that Sessions and Write ask. A database in which one is not a plain
 	// table is refused.
 	Tables []string
+	// OrTables are those that a database may have instead, because a newer version made it; nil if none has.
+	OrTables []string
 	// Later are tables that only newer versions have.
 	Later []string
 	// Compressed is set if values may be compressed with zstd: see [Unpack].
