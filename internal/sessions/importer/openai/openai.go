@@ -102,6 +102,9 @@ func others(raw []byte, but ...string) []byte { return record.NewObject(64).All(
 
 func (o *reader) said(p record.Entry, raw, content []byte) {
 	calls := jsonl.Get(raw, "tool_calls")
+	if inside := record.Inside(calls); len(inside) > 0 && inside[0] == '[' { // rows of a database have them as a text
+		calls = inside
+	}
 	legacy := jsonl.Get(raw, "function_call")
 	hasCalls := len(calls) > 2 && calls[0] == '[' || jsonl.IsObject(legacy)
 	key := p.Keys[0]

@@ -64,3 +64,13 @@ func TestDetected(t *testing.T) {
 }
 
 func TestGrows(t *testing.T) { imp.Grows(t, openai.Format.Name, openAISample, 1) }
+
+// TestCallsInText: an export of database rows, such as Hermes', has the calls as a text.
+func TestCallsInText(t *testing.T) {
+	items, _ := imp.Items(t, openai.Format.Name, "x.jsonl", formattest.Lines(`{"role":"user","content":"ask"}`,
+		`{"role":"assistant","content":"","tool_calls":"[{\"id\":\"t\",\"type\":\"function\",\"function\":{\"name\":\"ls\",\"arguments\":\"{}\"}}]"}`, `{"role":"tool","tool_call_id":"t","content":"a.go"}`), formattest.Seen{})
+	formattest.Want(t, items,
+		`message {"role":"user","content":"ask"}`,
+		`tool_call {"calls":[{"id":"t","type":"function","function":{"name":"ls","arguments":"{}"}}]}`,
+		`tool_result {"results":["a.go"]}`)
+}

@@ -33,7 +33,7 @@ var Format = record.Format{
 		return record.Unlike
 	},
 	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"requests"`) && (record.ContainsAll(head, `"responderUsername"`) || record.ContainsAll(head, `"requesterUsername"`)))
+		return record.Surely.If(record.ContainsAll(head, `"requests"`) && (record.ContainsAll(head, `"responderUsername"`) || record.ContainsAll(head, `"requesterUsername"`) || record.ContainsAll(head, `"requestId"`, `"message"`)))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/chatSessions/") },
 	Files: record.Files{
