@@ -49,6 +49,7 @@ type digestSession struct {
 	Added, Removed int64
 	Commits        []string
 	MoreCommits    int
+	CameOut        string // "" if it is only a commit, which is in Commits
 }
 
 // digest shows what was done from ?since= to ?until=, as tape digest does. Without ?since=, it shows the seven days up to
@@ -105,6 +106,9 @@ func digestSessionOf(g *index.Digest, base string) digestSession {
 	commits := one.UniqueCommits()
 	one.Commits = commits[:min(len(commits), digestCommits)]
 	one.MoreCommits = len(commits) - len(one.Commits)
+	if !strings.HasPrefix(g.Outcome, "commit ") {
+		one.CameOut = g.Outcome
+	}
 	return one
 }
 
