@@ -40,7 +40,8 @@ var Format = record.Format{
 type reader struct {
 	record.Conversation
 	record.Once
-	said string // the last answer that was printed
+	said  string // the last answer that was printed
+	title string
 }
 
 // Read makes the entries of a session.
@@ -49,6 +50,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open {
 		c.usage()
+		c.PutTitle(c.title)
 	}
 	c.End()
 	return err
@@ -68,19 +70,41 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		return
 	}
 	message := jsonl.Get(raw, "message")
-	blocks := record.Blocks{Key: key, Date: date}
+	blocks := record.Blocks{Key: key, Date: date, Extra: record.NewObject(64).Rest(message, "role", "content").OrNil()}
 	switch {
 	case typ == "session_start":
+		c.title = jsonl.GetString(raw, "sessionTitle") // title is the first prompt
 		c.Put(record.Event(key, date, "session", record.NewObject(256).Rest(raw, "type", "timestamp").Done()))
 	case typ == "message" && jsonl.GetString(message, "role") == "assistant":
 		c.PutAnswer(jsonl.Get(message, "content"), blocks)
 	case typ == "message":
-		c.PutPerson(jsonl.Get(message, "content"), blocks)
+		c.person(jsonl.Get(message, "content"), blocks)
 	case typ == "compaction_state" && jsonl.GetString(raw, "summaryText") != "":
 		state := record.NewObject(1024).Raw("summary", jsonl.Get(raw, "summaryText")).Rest(raw, "type", "id", "timestamp", "summaryText")
 		c.Put(record.Anchor(key, date, "compaction", state.Done()))
 	default:
 		c.Put(record.Event(key, date, cmp.Or(typ, "record"), record.NewObject(256).Rest(raw, "type", "id", "timestamp").Done()))
+	}
+}
+
+// person emits what a person said, and as events what Droid adds to it.
+func (c *reader) person(content []byte, blocks record.Blocks) {
+	var added []string
+	blocks.Text = func(text []byte) []byte {
+		all := record.Text(text)
+		reminder, said := record.Within(all, "system-reminder")
+		if reminder == all { // there is none
+			return text
+		}
+		added = append(added, reminder)
+		if said == "" {
+			return nil
+		}
+		return record.Quote(said)
+	}
+	c.PutPerson(content, blocks)
+	for i, text := range added {
+		c.Put(record.Event(record.BlockKey(blocks.Key+"/context", i), blocks.Date, "context", record.NewObject(len(text)).Str("text", text).Done()))
 	}
 }
 

@@ -87,3 +87,17 @@ func TestPrinted(t *testing.T) {
 		`event {"name":"run","data":{"usage":{"input_tokens":10,"output_tokens":5}}}`,
 		`event {"name":"completion","data":{"numTurns":1}}`)
 }
+
+// TestReminders: Droid puts reminders before what a person said, and finds a title (phnx-labs/agi-cli#486).
+func TestReminders(t *testing.T) {
+	items, _ := imp.Items(t, droid.Format.Name, "a.jsonl", formattest.Lines(
+		`{"type":"session_start","id":"84000000-0000-4000-8000-000000000002","title":"list","sessionTitle":"A list","cwd":"/w"}`,
+		`{"type":"message","id":"94000000-0000-4000-8000-000000000001","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"<system-reminder>\nbe nice\n</system-reminder>"},{"type":"text","text":"list"}]}}`,
+		`{"type":"message","id":"94000000-0000-4000-8000-000000000002","timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"assistant","content":[{"type":"text","text":"so"}],"modelId":"m"}}`), formattest.Seen{})
+	formattest.Want(t, items,
+		`event {"name":"session","data":{"id":"84000000-0000-4000-8000-000000000002","title":"list","sessionTitle":"A list","cwd":"/w"}}`,
+		`message {"role":"user","content":"list"}`,
+		`event {"name":"context","data":{"text":"be nice"}}`,
+		`message {"role":"assistant","content":"so"}`,
+		`event {"name":"tape.title","data":{"title":"A list"}}`)
+}

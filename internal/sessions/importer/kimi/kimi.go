@@ -28,6 +28,7 @@ type reader struct {
 	usage  []byte            // of spent
 	ended  bool              // spent is of a step that has ended
 	begun  map[string]*begun // calls to which arguments may be added, by fork
+	gone   []undone
 }
 
 // begun is a call of Kimi CLI, whose arguments may come in several parts.
@@ -39,12 +40,15 @@ type begun struct {
 // Read makes the entries of a session. Subagents of Kimi CLI are forks.
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Forked: record.NewForked(r), runs: map[string]string{}, agents: map[string]string{}, names: map[string]string{}, begun: map[string]*begun{}}
-	if err := record.Scan(ctx, r.Source, isRecord, nil, func(_ record.Span, raw []byte) bool {
-		c.whole = strings.HasPrefix(jsonl.GetString(raw, "type"), "context.")
-		return !c.whole
+	var undo undos
+	if err := record.Scan(ctx, r.Source, isRecord, nil, func(at record.Span, raw []byte) bool {
+		c.whole = c.whole || strings.HasPrefix(jsonl.GetString(raw, "type"), "context.")
+		undo.see(at.Line, raw)
+		return true
 	}); err != nil {
 		return err
 	}
+	c.gone = undo.gone
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open {
 		for _, fork := range slices.Sorted(maps.Keys(c.begun)) {
@@ -86,9 +90,15 @@ func firstPrompt(path string) (first string) {
 }
 
 // Record makes the entries of a line.
-func (c *reader) Record(_ record.Span, raw []byte) {
+func (c *reader) Record(at record.Span, raw []byte) {
 	c.Stats.Records++
 	key := c.counts.Key(raw)
+	hidden := slices.ContainsFunc(c.gone, func(u undone) bool { return u.from <= at.Line && at.Line < u.to })
+	if t := c.In(""); hidden != t.Hidden {
+		c.passUsage()
+		t.Flush()
+		t.Hidden = hidden
+	}
 	if role := jsonl.GetString(raw, "role"); role != "" {
 		c.inContext(key, role, raw)
 		return

@@ -146,6 +146,28 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestUndo: what was taken back stays, hidden (jhlee0409/claude-code-history-viewer#513).
+func TestUndo(t *testing.T) {
+	dir := t.TempDir()
+	say := func(role, text string) string {
+		return `{"type":"context.append_message","message":{"role":"` + role + `","content":[{"type":"text","text":"` + text + `"}],"toolCalls":[],"origin":{"kind":"user"}},"time":1784950605094}`
+	}
+	prompt := func(text string) string {
+		return `{"type":"turn.prompt","input":[{"type":"text","text":"` + text + `"}],"origin":{"kind":"user"},"time":1784950605093}`
+	}
+	write(t, dir, map[string]string{"wire.jsonl": string(formattest.Lines(`{"type":"metadata","protocol_version":"1.4","created_at":1784950509920}`,
+		prompt("one"), say("user", "one"), say("assistant", "first"), prompt("two"), say("user", "two"), say("assistant", "second"),
+		`{"type":"context.undo","count":1,"time":1784950605099}`, prompt("three"), say("user", "three"), say("assistant", "third")))})
+	formattest.Want(t, read(t, filepath.Join(dir, "wire.jsonl")),
+		`message {"role":"user","content":"one"}`,
+		`message {"role":"assistant","content":"first"}`,
+		`message {"role":"user","content":"two"} hidden`,
+		`message {"role":"assistant","content":"second"} hidden`,
+		`event {"name":"context.undo","data":{"count":1}}`,
+		`message {"role":"user","content":"three"}`,
+		`message {"role":"assistant","content":"third"}`)
+}
+
 // TestContext: the first versions of Kimi CLI kept only what the model sees, without dates.
 func TestContext(t *testing.T) {
 	dir := t.TempDir()
