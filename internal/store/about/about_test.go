@@ -126,6 +126,13 @@ func TestWhoTyped(t *testing.T) {
 			t.Errorf("%s: the prompt is %q, want %q", extra, got, want)
 		}
 	}
+	// What a person writes in a channel is always marked isMeta, too (the tests of several programs that read channels).
+	for _, extra := range []string{`{"isMeta":true,"origin":{"kind":"channel","server":"plugin:telegram:telegram"}}`, `{"queued":{"origin":{"kind":"channel"}}}`} {
+		e := layout.Entry{Kind: "message", Payload: []byte(`{"role":"user","content":"<channel source=\"telegram\" user=\"mei\">\nand the tests?\n</channel>"}`), Meta: []byte(`{"source":{"extra":` + extra + `}}`)}
+		if got := Prompt(e); got != "and the tests?" {
+			t.Errorf("%s: the prompt is %q", extra, got)
+		}
+	}
 	e := layout.Entry{Kind: "message", Payload: []byte(`{"role":"user","content":"go on"}`), Meta: []byte(`{"source":{"extra":{"origin":{"kind":"task-notification"}}}}`)}
 	if IsPrompt(e) {
 		t.Error("a notice counts as a prompt")

@@ -88,22 +88,26 @@ func source(e layout.Entry) (noted, typed bool) {
 	if extra == nil {
 		return false, false
 	}
-	if string(jsonl.Get(extra, "isMeta")) == "true" || string(jsonl.Get(extra, "promptSource")) == `"system"` {
+	kind := cmp.Or(jsonl.GetString(extra, "origin", "kind"), jsonl.GetString(extra, "queued", "origin", "kind"))
+	if kind != channel && (string(jsonl.Get(extra, "isMeta")) == "true" || string(jsonl.Get(extra, "promptSource")) == `"system"`) {
 		return true, false
 	}
-	kind := cmp.Or(jsonl.GetString(extra, "origin", "kind"), jsonl.GetString(extra, "queued", "origin", "kind"))
 	return kind != "", kind != "" && IsPersons(kind)
 }
 
 // IsPersons reports whether Claude Code gives a message of a person an origin of this kind; people also write by channels,
 // such as Telegram. Others are from the program or from other agents: task-notification, auto-continuation, peer,
 // coordinator (seen with version 2.1.266).
-func IsPersons(kind string) bool { return kind == "human" || kind == "channel" }
+func IsPersons(kind string) bool { return kind == "human" || kind == channel }
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// pasted is the tag that Claude Code puts around what a person pasted.
-const pasted = "pasted_content"
+// pasted is the tag that Claude Code puts around what a person pasted, channel the one around what a person wrote elsewhere.
+// A message from a channel is always marked isMeta, too.
+const (
+	pasted  = "pasted_content"
+	channel = "channel"
+)
 
 // programTags are the beginnings of the tags that Claude Code puts into what a person typed.
 var programTags = []string{"system-", "command-", "local-command-", "bash-", "ide_", "task-", "user-prompt-", "session-start-"}
@@ -118,7 +122,9 @@ func injected(text string, typed bool) string {
 	if !ok || end < 0 {
 		return ""
 	}
-	name = name[:end]
+	if name = name[:end]; name == channel && typed {
+		return name
+	}
 	sign := strings.TrimLeft(name, letters)
 	if name != "INSTRUCTIONS" && name != "skill" && (sign == name || len(sign) < 2 || strings.Trim(sign, letters+"-_") != "") {
 		return ""
@@ -164,9 +170,9 @@ func asked(text string, typed bool) string {
 		if tag == "" {
 			break
 		}
-		if tag == pasted { // by a person: what was said after it, else what was pasted
+		if tag == pasted || tag == channel { // by a person: what was said after it, else what is in it
 			_, inner, _ := strings.Cut(text, ">")
-			inner, after, _ := strings.Cut(inner, "</"+pasted+">")
+			inner, after, _ := strings.Cut(inner, "</"+tag+">")
 			text = cmp.Or(strings.TrimSpace(after), strings.TrimSpace(inner))
 			continue
 		}

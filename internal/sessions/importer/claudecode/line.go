@@ -24,6 +24,7 @@ type line struct {
 	forked                   bool // copied from another session
 	background               bool // written by a session that goes on in the background
 	byProgram                bool // the program, or another agent, wrote what looks like a prompt
+	channel                  bool // a person wrote it elsewhere, such as in Telegram
 	unseen                   bool // the person sees it only in the transcript's view: a summary, never a prompt
 	more                     bool // it has fields that entries do not have elsewhere
 	env                      [len(envelope)][]byte
@@ -74,7 +75,8 @@ func (l *line) parse(raw []byte) {
 		case "sessionKind":
 			l.background, l.more = string(v) == `"bg"`, true
 		case "origin":
-			l.byProgram, l.more = l.byProgram || !about.IsPersons(record.Text(first(v, "kind"))), true
+			kind := record.Text(first(v, "kind"))
+			l.byProgram, l.channel, l.more = l.byProgram || !about.IsPersons(kind), kind == "channel", true
 		case "promptSource":
 			l.byProgram, l.more = l.byProgram || string(v) == `"system"`, true
 		case "parentToolUseID":
@@ -93,6 +95,7 @@ func (l *line) parse(raw []byte) {
 		}
 	}
 	l.more = l.more || l.meta
+	l.meta = l.meta && !l.channel
 	if len(l.uuid) < 3 || l.uuid[0] != '"' {
 		l.uuid = nil
 	}
