@@ -59,8 +59,9 @@ func (v *View) WordsFrom(ctx context.Context, prefix string, yield func(word str
 	}, prefix, prefix+string(unicode.MaxRune))
 }
 
-// KnownWords returns those of the words that the view's entries may have.
+// KnownWords returns those of the words that the view's entries may have. They are looked up one by one: PostgreSQL may read
+// all words of the remotes for a list.
 func (v *View) KnownWords(ctx context.Context, words []string) (out []string, err error) {
-	err = v.ask(ctx, `SELECT DISTINCT word FROM words WHERE remote = ANY ($1) AND word = ANY ($2)`, into(&out), words)
+	err = v.ask(ctx, `SELECT w FROM unnest($2::text[]) w CROSS JOIN LATERAL (SELECT FROM words WHERE remote = ANY ($1) AND word = w LIMIT 1) x`, into(&out), words)
 	return out, err
 }
