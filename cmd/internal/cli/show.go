@@ -1,13 +1,37 @@
 package cli
 
 import (
+	"context"
+	"iter"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/hostcmd"
 	"tape/internal/sessions/catalog"
+	"tape/repo"
 )
+
+// callWithin is how many entries before a result its call is looked for, so that the result is shown with the call's name.
+const callWithin = 64
+
+// withCall yields one entry, which has an id. If it is a result, those before it come, too.
+func withCall(ctx context.Context, t *repo.Tape, id int64, one iter.Seq2[repo.Entry, error]) iter.Seq2[repo.Entry, error] {
+	return func(yield func(repo.Entry, error) bool) {
+		for e, err := range one {
+			if err != nil || e.Kind != repo.KindToolResult {
+				yield(e, err)
+				return
+			}
+		}
+		for e, err := range t.Entries(ctx, repo.Query{FirstID: max(1, id-callWithin), LastID: id}) {
+			if e.Kind != repo.KindAnchor && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
 
 func newShowCmd(a *App) *cobra.Command {
 	var view entryView
@@ -46,7 +70,12 @@ shown as in tape log. An entry that tape search --team has found is REMOTE/TAPE@
 			if strings.HasPrefix(target, "@") {
 				view.full, view.events = true, true
 			}
-			return a.showEntries(cmd.Context(), t, t.Show(cmd.Context(), target), view, nil)
+			entries := t.Show(cmd.Context(), target)
+			if id, err := strconv.ParseInt(strings.TrimPrefix(target, "@"), 10, 64); err == nil && view.full && a.conversation(view) != nil {
+				entries = withCall(cmd.Context(), t, id, entries)
+				view.wanted = func(e repo.Entry) bool { return e.ID == id }
+			}
+			return a.showEntries(cmd.Context(), t, entries, view, nil)
 		},
 	}
 	a.addAllWorkspaces(cmd)
