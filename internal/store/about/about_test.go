@@ -297,6 +297,22 @@ func TestUsage(t *testing.T) {
 	}
 }
 
+// TestOpencodeUsage: opencode's input counts the cache in some versions, which the total shows (marcusquinn/aidevops#12970), and
+// else has none of it, however much that is (stablyai/orca#20187).
+func TestOpencodeUsage(t *testing.T) {
+	for usage, want := range map[string]int64{
+		`{"input_tokens":9900,"output_tokens":100,"cached_input_tokens":9000,"cache_write_input_tokens":500,"total_tokens":10000}`: 400,
+		`{"input_tokens":400,"output_tokens":100,"cached_input_tokens":9000,"cache_write_input_tokens":500,"total_tokens":10000}`:  400,
+		`{"input_tokens":400,"output_tokens":100,"cached_input_tokens":9000,"cache_write_input_tokens":500}`:                       400,
+		`{"input_tokens":400,"output_tokens":100,"cached_input_tokens":9000,"cache_write_input_tokens":500,"total_tokens":500}`:    400,
+	} {
+		e := layout.Entry{Kind: layout.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":` + usage + `}}`), Meta: []byte(`{"source":{"format":"opencode"}}`)}
+		if u, _ := UsageOf(e); u.Input != want || u.CacheRead != 9000 || u.CacheWrite != 500 {
+			t.Errorf("%s: %+v, want the input %d", usage, u, want)
+		}
+	}
+}
+
 // TestGeminiUsage: cached tokens are a part of the input, however much the model thought; what tools gave it is input, too.
 func TestGeminiUsage(t *testing.T) {
 	for format, usage := range map[string]string{

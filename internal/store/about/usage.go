@@ -61,9 +61,11 @@ func readUsage(usage json.RawMessage, format string) Usage {
 	if tools, _ := number("tool_tokens"); ofGemini && hasTotal && total >= input+output+reasoning+tools {
 		input += tools
 	}
+	// From 1.3.5 on, the input of some versions of opencode counts the cache, and the total shows it (marcusquinn/aidevops#12970).
+	withCache := ofOpencode && total > 0 && input >= cached+written && total < input+cached+written+output
 	fresh := input
 	switch {
-	case withoutCache, ofOpencode, !ofGemini && hasTotal && cached+written > 0 && total >= input+cached+written+output:
+	case withoutCache, ofOpencode && !withCache, !ofGemini && hasTotal && cached+written > 0 && total >= input+cached+written+output:
 		input += cached + written
 	default:
 		fresh = max(0, input-cached-written)
