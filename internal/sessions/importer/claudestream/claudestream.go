@@ -107,6 +107,9 @@ func (c *reader) result(key, date string, raw []byte) {
 	t := c.In("")
 	t.Put(record.Event(key, date, "result", record.NewObject(512).Rest(raw, "type", "uuid", "session_id", "result", "modelUsage").Done()))
 	models := record.MembersOf(jsonl.Get(raw, "modelUsage"))
+	if c.anew(models) {
+		clear(c.sums)
+	}
 	for _, model := range slices.Sorted(maps.Keys(models)) {
 		sums, before := models[model], c.sums[model]
 		if all := jsonl.Get(raw, "usage"); len(models) == 1 { // older versions do not note all of it for each model
@@ -136,6 +139,23 @@ func (c *reader) result(key, date string, raw []byte) {
 		clear(c.usage)
 		c.order = nil
 	}
+}
+
+// anew reports whether the sums of a result are those of another process than the last ones, which went on with the session:
+// one is less.
+func (c *reader) anew(models record.Members) bool {
+	number := func(v []byte) float64 {
+		n, _ := strconv.ParseFloat(string(v), 64) // none is 0
+		return n
+	}
+	for model, before := range c.sums {
+		for _, name := range []string{"inputTokens", "outputTokens", "cacheReadInputTokens", "costUSD"} {
+			if number(jsonl.Get(models[model], name)) < number(jsonl.Get(before, name)) && jsonl.Get(models[model], name) != nil {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Describe reads the facts of the session.

@@ -71,3 +71,28 @@ func TestSynthetic(t *testing.T) {
 		t.Errorf("typed %q, want only what a person asked", got)
 	}
 }
+
+// TestResumed: a process that goes on with the session sums up anew (anthropics/claude-code#83239).
+func TestResumed(t *testing.T) {
+	result := func(uuid, cost, sums string) string {
+		return `{"type":"result","subtype":"success","num_turns":1,"session_id":"s","uuid":"` + uuid + `","total_cost_usd":` + cost + `,"usage":{"input_tokens":1,"output_tokens":1},"modelUsage":{"m":{` + sums + `,"costUSD":` + cost + `}}}`
+	}
+	items, _ := imp.Items(t, claudestream.Format.Name, "x.jsonl", formattest.Lines(
+		result("1", "0.25", `"inputTokens":10,"outputTokens":5,"cacheReadInputTokens":100,"cacheCreationInputTokens":50`),
+		result("2", "0.5", `"inputTokens":12,"outputTokens":9,"cacheReadInputTokens":300,"cacheCreationInputTokens":60`),
+		result("3", "0.125", `"inputTokens":7,"outputTokens":19,"cacheReadInputTokens":120,"cacheCreationInputTokens":5`)), formattest.Seen{})
+	var got []string
+	for _, i := range items {
+		if p := string(i.Entry.Payload); strings.Contains(p, `"name":"run"`) {
+			got = append(got, p)
+		}
+	}
+	want := []string{`"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":100,"cache_creation_input_tokens":50},"cost":0.25`,
+		`"input_tokens":2,"output_tokens":4,"cache_read_input_tokens":200,"cache_creation_input_tokens":10},"cost":0.25`,
+		`"input_tokens":7,"output_tokens":19,"cache_read_input_tokens":120,"cache_creation_input_tokens":5},"cost":0.125`}
+	for i, w := range want {
+		if i >= len(got) || !strings.Contains(got[i], w) {
+			t.Errorf("run %d: %s, want %s", i, got, w)
+		}
+	}
+}

@@ -172,7 +172,7 @@ func TestChat(t *testing.T) {
 		`{"type":"session.start","data":{"sessionId":"c-1","version":1,"producer":"copilot-agent","copilotVersion":"0.55.0","vscodeVersion":"1.127.0"},"id":"a","timestamp":"2026-06-02T23:06:54.049Z","parentId":null}`,
 		`{"type":"user.message","data":{"content":"list"},"id":"b","timestamp":"2026-06-02T23:07:00.000Z","parentId":"a"}`,
 		`{"type":"assistant.message","data":{"messageId":"m","content":"","toolRequests":[{"toolCallId":"t","name":"run","arguments":"{\"command\":\"ls\"}"}]},"id":"c","timestamp":"2026-06-02T23:07:02.000Z","parentId":"b"}`))
-	for name, text := range map[string]string{"workspace.json": `{"folder":"file:///w"}`, "GitHub.copilot-chat/transcripts/c-1.jsonl": lines, "GitHub.copilot-chat/transcripts/c-2.jsonl": lines, "chatSessions/c-2.json": "{}"} {
+	for name, text := range map[string]string{"workspace.json": `{"folder":"file:///w"}`, "GitHub.copilot-chat/transcripts/c-1.jsonl": lines, "GitHub.copilot-chat/transcripts/c-2.jsonl": lines, "chatSessions/c-1.jsonl": `{"kind":0,"v":{"requests":[]}}`, "chatSessions/c-2.json": `{"requests":[{"requestId":"r"}]}`} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)

@@ -53,11 +53,12 @@ var Format = record.Format{
 // as those of Copilot CLI, but without the directory, tokens and most results (vshulcz/deja-vu#3637).
 const ofChat = "/GitHub.copilot-chat/transcripts/"
 
-// isInChatSessions reports whether VS Code itself keeps a session that has a transcript: that has more.
+// isInChatSessions reports whether VS Code itself keeps a session that has a transcript: that has more. It may have kept
+// only that there is one (microsoft/vscode#337375).
 func isInChatSessions(path, name string) bool {
 	id := filepath.Join(filepath.Dir(filepath.FromSlash(path)), "..", "..", "chatSessions", strings.TrimSuffix(name, ".jsonl"))
 	for _, ext := range []string{".json", ".jsonl"} {
-		if _, err := os.Lstat(id + ext); err == nil {
+		if record.FileContains(id+ext, `"requestId"`) {
 			return true
 		}
 	}

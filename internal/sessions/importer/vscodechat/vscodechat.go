@@ -84,6 +84,7 @@ func (l *log) Record(_ record.Span, raw []byte) {
 		return
 	}
 	path, _ := decoded(jsonl.Get(raw, "k")).([]any)
+	l.changed = true // also if the object itself is missing (microsoft/vscode#317478)
 	l.state = change(l.state, path, func(old any) any {
 		switch kind {
 		case "1":

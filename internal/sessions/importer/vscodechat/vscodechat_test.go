@@ -3,6 +3,7 @@ package vscodechat_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer"
@@ -72,5 +73,14 @@ func TestPlace(t *testing.T) {
 	src := formattest.Source("cut.json", []byte(whole[:200]))
 	if _, err := importer.Read(t.Context(), &vscodechat.Format, src, func(string, string) bool { return false }, func(record.Item) error { return nil }); err != nil {
 		t.Errorf("a cut file: %v", err)
+	}
+}
+
+// TestNoBeginning: a log may lack the object that it changes (microsoft/vscode#317478).
+func TestNoBeginning(t *testing.T) {
+	items, _ := imp.Items(t, vscodechat.Format.Name, "x.jsonl", formattest.Lines(`{"kind":1,"k":["hasPendingEdits"],"v":true}`,
+		`{"kind":2,"k":["requests"],"v":[{"requestId":"r","message":{"text":"ask","parts":[]},"response":[{"value":"so"}],"result":{"metadata":{}},"timestamp":1767225601000}]}`), formattest.Seen{})
+	if got := formattest.Show(items); !strings.Contains(got, `"content":"ask"`) || !strings.Contains(got, `"content":"so"`) {
+		t.Errorf("got %s", got)
 	}
 }
