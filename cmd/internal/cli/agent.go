@@ -79,7 +79,6 @@ func (a *App) withAgent(run func(ctx context.Context, host Host, o AgentOptions)
 		if err != nil {
 			return err
 		}
-		a.tellFormer(store)
 		version, _ := a.build()
 		return run(ctx, host, AgentOptions{Store: store, Project: workspace.ProjectRoot(store.Dir(), folder), Folder: folder, In: a.Stdin, Out: a.Stdout, Err: a.Stderr, Getenv: a.Getenv, Home: home,
 			Version: version, Verbose: a.Verbose, Warn: a.Warn, About: func(ctx context.Context) (map[string]about.Tape, error) { return a.about(ctx, store, nil) }})

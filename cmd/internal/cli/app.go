@@ -43,11 +43,9 @@ type App struct {
 	everywhere bool                      // --all-workspaces, see allworkspaces.go
 	elsewhere  map[string]map[int64]bool // by workspace, what counts in another one, see findShared
 
-	command    string // with what comes before the name of a tape, for hints
-	reads      bool   // the command only reads, see findTape
-	numbered   bool   // the workspace is that of a number, see storeShown
-	takesOver  bool   // the command itself asks about settings of a former version
-	toldFormer bool   // the user was told about those settings
+	command  string // with what comes before the name of a tape, for hints
+	reads    bool   // the command only reads, see findTape
+	numbered bool   // the workspace is that of a number, see storeShown
 
 	store *repo.Store
 
@@ -118,7 +116,7 @@ func (a *App) openStore(ctx context.Context) (*repo.Store, error) {
 		return nil, err
 	}
 	a.store = store
-	return store, a.askFormer(ctx, store)
+	return store, nil
 }
 
 func (a *App) storeOptions() *repo.Options {

@@ -7,14 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"tape/internal/show/display"
-	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
 type configOptions struct {
-	app                   *App
-	global, takeOver, yes bool
+	app    *App
+	global bool
 }
 
 func newConfigCmd(a *App) *cobra.Command {
@@ -72,18 +71,12 @@ precedence; '' removes one.
                    cache_write_1h; tape stats uses it before its own table
   publish          the branch to which each tape push publishes pages, see tape publish
 
-Earlier versions kept all settings in a file config.json of the workspace. In a workspace
-outside $TAPE_HOME, those that run or send something are not used until you agree: --take-over
-shows them, asks, and makes them your settings for this workspace. You can also set them again,
-or remove them with ''.
-
 Keys are not settings: put them into the environment or $TAPE_HOME/credentials.json.`,
 		Example: `  tape config
   tape config commit turn
   tape config allow_secret ''
   tape config model openai:gpt-4.1
-  tape config --global base_urls '{"openai":"http://localhost:11434/v1"}'
-  tape config --take-over`,
+  tape config --global base_urls '{"openai":"http://localhost:11434/v1"}'`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 2 && args[1] == "" && mayBeEmpty(args[0]) {
 				return nil
@@ -93,10 +86,7 @@ Keys are not settings: put them into the environment or $TAPE_HOME/credentials.j
 		ValidArgsFunction: upTo(1, completeWords(repo.ConfigKeys()...)),
 		RunE:              func(cmd *cobra.Command, args []string) error { return o.run(cmd.Context(), args) },
 	}
-	f := cmd.Flags()
-	f.BoolVar(&o.global, "global", false, "the settings for all workspaces")
-	f.BoolVar(&o.takeOver, "take-over", false, "show settings of an earlier version that are not in use, and take them over")
-	f.BoolVar(&o.yes, "yes", false, "with --take-over, do not ask")
+	cmd.Flags().BoolVar(&o.global, "global", false, "the settings for all workspaces")
 	return cmd
 }
 
@@ -110,16 +100,7 @@ func mayBeEmpty(key string) bool {
 }
 
 func (o *configOptions) run(ctx context.Context, args []string) error {
-	switch {
-	case o.takeOver && len(args) > 0:
-		return layout.Invalid("leave out "+quoted(args[0]), "--take-over is about all settings of a former version")
-	case o.takeOver && o.global:
-		return layout.Invalid("leave out --global", "--take-over is about one workspace")
-	case o.yes && !o.takeOver:
-		return layout.Invalid("leave out --yes", "--yes answers the question of --take-over")
-	case o.takeOver:
-		return o.runTakeOver(ctx)
-	case o.global:
+	if o.global {
 		return o.show(args, workspace.GlobalKeys(), func(key string) (string, bool, error) {
 			value, err := workspace.GlobalSetting(key)
 			return value, true, err
@@ -133,9 +114,6 @@ func (o *configOptions) run(ctx context.Context, args []string) error {
 	store, err := o.app.openStore(ctx)
 	if err != nil {
 		return err
-	}
-	if len(args) == 0 {
-		o.app.tellFormer(store)
 	}
 	return o.show(args, repo.ConfigKeys(), (*workspace.Store)(store).SettingFrom, func(key, value string) error {
 		return setSetting(ctx, store, key, value)

@@ -11,13 +11,13 @@ import (
 	"tape/internal/show/display"
 )
 
-// Name is the channel's name.
+// TerminalName is the channel's name.
 const TerminalName = "cli"
 
-// longestLine is the longest line from a program, in bytes.
+// longestProgramLine is the longest line from a program, in bytes.
 const longestProgramLine = 16 << 20
 
-// Options of the channel.
+// TerminalOptions are the options of the channel.
 type TerminalOptions struct {
 	In      io.Reader
 	Out     io.Writer
@@ -35,7 +35,7 @@ type Terminal struct {
 	over   chan struct{} // closed when the UI has ended, or if there is none
 }
 
-// Plugin offers the channel. A message that comes during a turn is admitted as its sender wants.
+// TerminalPlugin offers the channel. A message that comes during a turn is admitted as its sender wants.
 func TerminalPlugin(o TerminalOptions) *hooks.Plugin {
 	return &hooks.Plugin{
 		Name: "terminal",
@@ -51,7 +51,7 @@ func TerminalPlugin(o TerminalOptions) *hooks.Plugin {
 	}
 }
 
-// Message returns a message with what was typed.
+// TypedMessage returns a message with what was typed.
 func TypedMessage(session, text string) hooks.Envelope {
 	return hooks.Envelope{hooks.KeySession: session, hooks.KeyChannel: TerminalName, hooks.KeyChat: "local", hooks.KeyContent: text,
 		hooks.KeyKind: hooks.KindNormal, hooks.KeyActive: true}

@@ -57,7 +57,7 @@ func SessionOf(ctx context.Context, s *repo.Store, name string) (Session, error)
 	return out, err
 }
 
-// Of returns the transcript from which a tape was imported or recorded.
+// TranscriptOf returns the transcript from which a tape was imported or recorded.
 func TranscriptOf(ctx context.Context, s *repo.Store, t *repo.Tape, at Where) (string, error) {
 	noted := importer.Transcript(s, t.Name())
 	if _, _, err := importer.Stat(noted); err == nil {

@@ -60,18 +60,14 @@ type Config struct {
 
 	Scanner  func() *secrets.Scanner    // built on first use
 	previous string                     // the tape that was current before Tape
-	former   map[string]json.RawMessage // a former version's settings that run or send something, unused until the user agrees
 	unknown  map[string]json.RawMessage // members of a newer version, which stay in the file
 }
 
 // dataKeys are the settings in Config.
 var dataKeys = []string{"tape", "commit", "max_line", "redact", "allow_secret"}
 
-// Members of the file that are not settings.
-const (
-	keyPrevious = "previous_tape" // for switching back
-	keyFormer   = "former"
-)
+// keyPrevious is a member of the file that is no setting: the tape to switch back to.
+const keyPrevious = "previous_tape"
 
 // ConfigKeys returns the names of all settings.
 func ConfigKeys() []string { return slices.Concat(dataKeys, setting.Keys) }
@@ -80,26 +76,26 @@ func defaults() Config {
 	return Config{MaxLine: jsonl.DefaultMaxLine, Scanner: sync.OnceValue(secrets.New)}
 }
 
-// readConfig reads the settings from a file; found is false if it is missing.
-func readConfig(path string) (c Config, found bool, err error) {
+// readConfig reads the settings from a file. Those that it lacks, or all if it is missing, are the defaults.
+func readConfig(path string) (c Config, err error) {
 	c = defaults()
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, false, nil
+		return c, nil
 	}
 	if st, statErr := os.Stat(filepath.Dir(path)); err != nil && statErr == nil && !st.IsDir() {
-		return c, true, displacedSettings(filepath.Dir(path), "not a folder")
+		return c, displacedSettings(filepath.Dir(path), "not a folder")
 	}
 	if st, statErr := os.Lstat(path); err != nil && statErr == nil && !st.Mode().IsRegular() {
-		return c, true, displacedSettings(path, "not a plain file")
+		return c, displacedSettings(path, "not a plain file")
 	}
 	if err != nil {
-		return c, false, fmt.Errorf("read settings: %w", layout.Classify(err))
+		return c, fmt.Errorf("read settings: %w", layout.Classify(err))
 	}
 	if err := json.Unmarshal(raw, &c.unknown); err != nil {
-		return c, true, damagedSettings(path, "not a JSON object: "+err.Error())
+		return c, damagedSettings(path, "not a JSON object: "+err.Error())
 	}
-	return c, true, c.parseKnown(path)
+	return c, c.parseKnown(path)
 }
 
 // displacedSettings is the error for something else in the place of the settings. The hint is a command.
@@ -113,15 +109,13 @@ func damagedSettings(path, msg string) error {
 
 // parseKnown moves the members that this version knows from c.unknown into c.
 func (c *Config) parseKnown(path string) (err error) {
-	for _, key := range slices.Concat(dataKeys, []string{keyPrevious, keyFormer}) {
+	for _, key := range slices.Concat(dataKeys, []string{keyPrevious}) {
 		value, ok := c.unknown[key]
 		if !ok {
 			continue
 		}
 		var text string
 		switch key {
-		case keyFormer:
-			err = json.Unmarshal(value, &c.former)
 		case keyPrevious:
 			c.previous, err = setting.Text(value)
 		default:
@@ -198,9 +192,6 @@ func (c *Config) save(d *disk.FS, path string) error {
 	}
 	if len(c.Allowed) > 0 {
 		all["allow_secret"] = c.Allowed
-	}
-	if len(c.former) > 0 {
-		all[keyFormer] = c.former
 	}
 	return writeSettings(d, path, all)
 }

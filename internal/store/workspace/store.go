@@ -61,7 +61,6 @@ type Store struct {
 	signWait  time.Duration
 	unsigned  atomic.Bool  // signing has failed
 	otherOnce sync.Once    // see isOther
-	moved     []string     // see Moved
 	memo      memo         // values read from commits
 	config    atomic.Value // a Config; not an atomic.Pointer, which is generic: see seen
 	markKey   struct {
@@ -160,7 +159,7 @@ func (s *Store) changeConfig(change func(c *Config) error) error {
 	if err != nil {
 		return err
 	}
-	c, err := s.currentConfig(true)
+	c, err := readConfig(s.configPath())
 	if err == nil {
 		c.Scanner = s.Config().Scanner
 		err = change(&c)
@@ -204,7 +203,7 @@ func Open(ctx context.Context, dir string, o *Options) (*Store, error) {
 		return nil, layout.Classify(err)
 	}
 	s.git.Config().ForProject(s.projectGit)
-	c, err := s.loadConfig(ctx, false)
+	c, err := readConfig(s.configPath())
 	if err != nil {
 		return nil, err
 	}
@@ -390,9 +389,7 @@ const DefaultTape = "main"
 // A new repository has the branch of tape checked out, which does not exist yet.
 func Create(dir, tape string, o *Options) (*Store, error) {
 	s := newStore(dir, o)
-	_, err := os.Stat(filepath.Join(dir, layout.GitDirName, layout.PrivateDir))
-	isNew := err != nil
-	err = s.fs.MkdirAll(dir)
+	err := s.fs.MkdirAll(dir)
 	if err != nil {
 		return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
 	}
@@ -413,7 +410,7 @@ func Create(dir, tape string, o *Options) (*Store, error) {
 			return nil, fmt.Errorf("create workspace: %w", layout.Classify(err))
 		}
 	}
-	c, err := s.loadConfig(context.Background(), isNew)
+	c, err := readConfig(s.configPath())
 	s.config.Store(c)
 	return s, err
 }

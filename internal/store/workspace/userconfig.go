@@ -216,24 +216,13 @@ func (s *Store) SetSetting(key, value string) error {
 	if err != nil {
 		return err
 	}
-	return s.changeNow(key, change)
-}
-
-// changeNow changes one of the user's settings for the workspace, whose former value must not be taken over any more.
-func (s *Store) changeNow(key string, change func(all map[string]json.RawMessage) error) error {
-	if err := s.changeOwn(change); err != nil || s.Config().former[key] == nil {
-		return err
-	}
-	return s.changeConfig(func(c *Config) error {
-		delete(c.former, key)
-		return nil
-	})
+	return s.changeOwn(change)
 }
 
 // ChangeSetting changes one of the user's settings for the workspace. change gets its present value there, "" if it is
 // not set, and returns the new one. If two processes do so at once, neither change is lost.
 func (s *Store) ChangeSetting(key string, change func(value string) (string, error)) error {
-	return s.changeNow(key, func(all map[string]json.RawMessage) (err error) {
+	return s.changeOwn(func(all map[string]json.RawMessage) (err error) {
 		value := ""
 		if raw := all[key]; raw != nil {
 			value, err = setting.Check(key, raw)

@@ -37,13 +37,13 @@ type Pending struct {
 	To       string `json:"to"` // the page that was asked for
 }
 
-// User is the person who has logged in.
+// LoggedIn is the person who has logged in.
 type LoggedIn struct {
 	Name   string
 	Groups []string
 }
 
-// New returns a Login for the issuer in team.toml. It does not ask the issuer yet.
+// NewLogin returns a Login for the issuer in team.toml. It does not ask the issuer yet.
 func NewLogin(c *config.Config) *Login {
 	const patience = 10 * time.Second
 	return &Login{config: c, http: &http.Client{Timeout: patience}}

@@ -33,7 +33,7 @@ type Pages struct {
 
 type visitorKey struct{}
 
-// New returns the pages. Work in the background ends with the context.
+// NewPages returns the pages. Work in the background ends with the context.
 func NewPages(ctx context.Context, c *config.Config, now func() time.Time) *Pages {
 	p := &Pages{config: c}
 	p.View = web.New(ctx, web.Options{Base: c.Path(), Now: now, Source: p.source,

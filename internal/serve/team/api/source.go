@@ -115,7 +115,7 @@ func (s *source) Activity(ctx context.Context, since time.Time) (out []*index.Wo
 	return out, err
 }
 
-// mostHits limits the hits of a search. The page shows the first ones, and the facets count all of them.
+// mostPageHits limits the hits of a search. The page shows the first ones, and the facets count all of them.
 const mostPageHits = 100
 
 func (s *source) Search(ctx context.Context, q index.Search, only web.Only) (*web.Found, error) {

@@ -194,7 +194,7 @@ func fields(b []byte) func(yield func(int, []byte) bool) {
 				return
 			}
 			b = b[n:]
-			size := uint64(0)
+			var size uint64
 			switch tag & 7 {
 			case 0:
 				if _, n = binary.Uvarint(b); n <= 0 {
