@@ -43,31 +43,21 @@ func findTurns(ctx context.Context, s *stdio.Streams, f *trace.Finder, project p
 	if err != nil {
 		return nil, err
 	}
-	var commits, parts []projectgit.Commit // parts: those of which edits wrote other lines
+	var commits []projectgit.Commit
 	for _, b := range list {
-		to := &commits
-		if b.unknown.Code != "" {
-			to = &parts
-		}
-		if b.turns == nil && b.Committed() && !slices.ContainsFunc(*to, func(c projectgit.Commit) bool { return c.ID == b.Commit.ID }) {
-			*to = append(*to, *b.Commit)
+		known := b.turns != nil || b.unknown.Code != "" // of other lines, edits are known
+		if !known && b.Committed() && !slices.ContainsFunc(commits, func(c projectgit.Commit) bool { return c.ID == b.Commit.ID }) {
+			commits = append(commits, *b.Commit)
 		}
 	}
 	turns, err := f.Turns(ctx, commits)
 	if err != nil {
 		return nil, err
 	}
-	recorded, err := f.Recorded(ctx, parts)
-	if err != nil {
-		return nil, err
-	}
-	maps.Copy(turns, recorded)
 	for i := range list {
 		b := &list[i]
-		if b.turns == nil {
-			if b.turns = turns[b.Commit.ID]; b.turns != nil {
-				b.unknown = unknownCommit{}
-			}
+		if b.turns == nil && b.unknown.Code == "" {
+			b.turns = turns[b.Commit.ID]
 		}
 		if b.turns == nil && b.unknown.Code == "" || b.Boundary && project.Shallow {
 			if b.unknown, err = whyUnknown(ctx, s, f, project, b.Run); err != nil {
