@@ -1,11 +1,14 @@
 package importer
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer/record"
+	storetest "tape/internal/testkit/store"
 )
 
 func TestDetect(t *testing.T) {
@@ -146,10 +149,21 @@ func TestFolders(t *testing.T) {
 		{"qwen", "QWEN_HOME", "/q", "/q/projects"},
 		{"qwen", "QWEN_RUNTIME_DIR", "/r", "/r/projects"},
 		{"copilot", "COPILOT_HOME", "/c", "/c/session-state"},
+		{"pi", "", "", "/h/.pi/agent/sessions /h/.omp/agent/sessions"},
+		{"pi", "PI_CODING_AGENT_SESSION_DIR", "/s", "/s /h/.pi/agent/sessions /h/.omp/agent/sessions"},
 	} {
 		got := Folders(All().Find(x.format), func(name string) string { return map[string]string{"HOME": "/h", x.variable: x.value}[name] })
 		if strings.Join(got, " ") != x.want {
 			t.Errorf("%s with %s=%s: %q, want %s", x.format, x.variable, x.value, got, x.want)
 		}
+	}
+	home := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(home, ".pi", "agent"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	storetest.WriteFile(t, filepath.Join(home, ".pi", "agent", "settings.json"), []byte(`{"sessionDir":"~/kept"}`))
+	got := Folders(All().Find("pi"), func(name string) string { return map[string]string{"HOME": home}[name] })
+	if want := filepath.Join(home, "kept"); len(got) != 3 || got[0] != want {
+		t.Errorf("with a setting of pi: %q, want %s first", got, want)
 	}
 }

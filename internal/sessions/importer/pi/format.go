@@ -3,10 +3,13 @@ package pi
 import (
 	"cmp"
 	_ "embed"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
 )
 
 // plugin is an extension that calls tape: pi has no hooks that run commands.
@@ -29,7 +32,8 @@ var Format = record.Format{
 		Ext: ".jsonl",
 		// omp (oh-my-pi) is made from pi, and writes the same format.
 		Folders: func(user record.Where) []string {
-			return []string{sessions(user), filepath.Join(user.Home, ".omp", "agent", "sessions")}
+			usual := filepath.Join(folder(user), "sessions")
+			return slices.Compact([]string{sessions(user), usual, filepath.Join(user.Home, ".omp", "agent", "sessions")})
 		},
 	},
 	Writer: &writer,
@@ -49,6 +53,19 @@ func folder(w record.Where) string {
 	return cmp.Or(w.Getenv("PI_CODING_AGENT_DIR"), filepath.Join(w.Home, ".pi", "agent"))
 }
 
+// sessions returns the folder to which pi writes sessions. A setting may name another one than the usual, which keeps those
+// that are there (packages/coding-agent/docs/settings.md in earendil-works/pi, svkozak/pi-acp#16, QoderAI/better-harness#25).
 func sessions(user record.Where) string {
-	return cmp.Or(user.Getenv("PI_CODING_AGENT_SESSION_DIR"), filepath.Join(folder(user), "sessions"))
+	named := user.Getenv("PI_CODING_AGENT_SESSION_DIR")
+	if named == "" {
+		settings, _ := os.ReadFile(filepath.Join(folder(user), "settings.json")) // usually there is no such setting
+		named = jsonl.GetString(settings, "sessionDir")
+	}
+	if rest, ok := strings.CutPrefix(named, "~/"); ok {
+		named = filepath.Join(user.Home, rest)
+	}
+	if !filepath.IsAbs(named) {
+		return filepath.Join(folder(user), "sessions")
+	}
+	return named
 }
