@@ -40,7 +40,8 @@ var Format = record.Format{
 		Ext: base,
 		Folders: func(user record.Where) []string {
 			dir := user.Folder(".openhands", "OPENHANDS_PERSISTENCE_DIR")
-			return []string{cmp.Or(user.Getenv("OPENHANDS_CONVERSATIONS_DIR"), filepath.Join(dir, "conversations"))}
+			return []string{cmp.Or(user.Getenv("OPENHANDS_CONVERSATIONS_DIR"), filepath.Join(dir, "conversations")),
+				cmp.Or(user.Getenv("OH_CONVERSATIONS_PATH"), filepath.Join(dir, "agent-canvas", "conversations"))} // of Agent Canvas
 		},
 		IsNote: func(path, name string) bool {
 			return isEventFile(name) && strings.HasSuffix(filepath.ToSlash(filepath.Dir(path)), "/"+events) || name == "TASKS.json" && strings.Contains(path, "/conversations/")
@@ -70,6 +71,8 @@ type reader struct {
 	calls map[string]string // ids of calls, by the events that make them
 	order []string          // ids of events
 	base  []byte
+	// active are the ids of the events that the conversation goes on with; nil: all. What somebody went back behind is hidden.
+	active map[string]bool
 }
 
 // Read makes the entries of a conversation.
@@ -80,6 +83,10 @@ func Read(ctx context.Context, r *record.Reading) error {
 		err = record.Each(ctx, r.Source, isRecord, func(string, []byte) {}, c)
 	} else {
 		err = record.EachSession(ctx, r.Source, isRecord, c)
+	}
+	if c.Hidden {
+		c.Flush()
+		c.Hidden = false
 	}
 	if !r.Open {
 		c.tokens()
@@ -123,10 +130,13 @@ func (c *reader) folder(at record.Span) {
 	slices.SortFunc(list, func(a, b os.DirEntry) int {
 		return cmp.Or(cmp.Compare(len(number(a.Name())), len(number(b.Name()))), strings.Compare(a.Name(), b.Name()))
 	})
+	list = slices.DeleteFunc(list, func(e os.DirEntry) bool {
+		return c.Name == "-" || number(e.Name()) == "" || !strings.HasSuffix(e.Name(), ".json")
+	})
+	if leaf := jsonl.GetString(c.base, "leaf_event_id"); leaf != "" {
+		c.branch(list, leaf)
+	}
 	for _, e := range list {
-		if c.Name == "-" || number(e.Name()) == "" || !strings.HasSuffix(e.Name(), ".json") {
-			continue
-		}
 		raw := bytes.TrimSpace(c.Beside(filepath.Join(events, e.Name())))
 		switch {
 		case jsonl.IsObject(raw) && jsonl.Valid(raw) == nil:
@@ -135,6 +145,27 @@ func (c *reader) folder(at record.Span) {
 			c.Stats.Damaged++
 			c.Stats.Problems = append(c.Stats.Problems, record.Problem{Line: at.Line, Msg: "event " + e.Name() + " cannot be read"})
 		}
+	}
+}
+
+// branch finds the events that lead to the last one, leaf. An event without a parent follows the one before it.
+func (c *reader) branch(list []os.DirEntry, leaf string) {
+	parents, last := map[string]string{}, ""
+	for _, e := range list {
+		raw := c.Beside(filepath.Join(events, e.Name()))
+		if id := jsonl.GetString(raw, "id"); id != "" {
+			parents[id] = cmp.Or(jsonl.GetString(raw, "parent_id"), last)
+			last = id
+		}
+	}
+	if _, known := parents[leaf]; !known {
+		return
+	}
+	c.active = map[string]bool{}
+	for id, known := leaf, true; known && !c.active[id]; {
+		c.active[id] = true
+		id = parents[id]
+		_, known = parents[id]
 	}
 }
 
@@ -154,6 +185,10 @@ func (c *reader) event(raw []byte) {
 	key, date := c.Key(id, raw), record.Date(jsonl.Get(raw, "timestamp"))
 	if key == "" {
 		return
+	}
+	if hidden := c.active != nil && !c.active[id]; hidden != c.Hidden {
+		c.Flush()
+		c.Hidden = hidden
 	}
 	c.order = append(c.order, id)
 	rest := func(but ...string) *record.Object {
@@ -307,6 +342,14 @@ func (c *reader) tokens() {
 	}
 }
 
+// workspace returns the directory of a conversation: a path, or an object that has one.
+func workspace(state []byte) []byte {
+	if dir := jsonl.Get(state, "workspace"); len(dir) > 0 && dir[0] == '"' {
+		return dir
+	}
+	return jsonl.Get(state, "workspace", "working_dir")
+}
+
 // Describe reads the state, or the first event.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	state := record.NewObject(256)
@@ -316,7 +359,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 			return info.Started == ""
 		}
 		info.Session = jsonl.GetString(raw, "id")
-		state.Str("sessionId", info.Session).Raw("cwd", jsonl.Get(raw, "workspace", "working_dir")).Raw("model", jsonl.Get(raw, "agent", "llm", "model"))
+		state.Str("sessionId", info.Session).Raw("cwd", workspace(raw)).Raw("model", jsonl.Get(raw, "agent", "llm", "model"))
 		list, _ := filepath.Glob(filepath.Join(filepath.Dir(src.Name), events, "event-00000-*.json"))
 		for _, name := range list {
 			info.Began(jsonl.Get(src.Beside(filepath.Join(events, filepath.Base(name))), "timestamp"))

@@ -102,3 +102,41 @@ func TestFolder(t *testing.T) {
 	formattest.Want(t, items, append(want,
 		`event {"name":"run","data":{"model":"m","message_id":"r1","usage":{"input_tokens":5,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2,"reasoning_output_tokens":1},"cost":0.5}}`)...)
 }
+
+// TestBranch: what somebody went back behind stays, hidden (samzong/Recall#229).
+func TestBranch(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "events"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"base_state.json": `{"id":"c1","agent":{"llm":{"model":"m"}},"workspace":"/w","leaf_event_id":"e0000003"}`}
+	for i, parent := range []string{"", `,"parent_id":"e0000000"`, `,"parent_id":"e0000001"`, `,"parent_id":"e0000000"`} {
+		files[fmt.Sprintf("events/event-%05d-e000000%d.json", i, i)] = fmt.Sprintf(`{"kind":"MessageEvent","id":"e000000%d","timestamp":"2026-01-01T00:00:0%d"%s,"source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"%d"}]}}`, i, i, parent, i)
+	}
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src, closer, err := importer.OpenSource(filepath.Join(dir, "base_state.json"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	var items []record.Item
+	if _, err := importer.Read(t.Context(), &openhands.Format, src, func(string, string) bool { return false }, func(i record.Item) error {
+		items = append(items, i)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	formattest.Want(t, items,
+		`message {"role":"user","content":"0"}`,
+		`message {"role":"user","content":"1"} hidden`,
+		`message {"role":"user","content":"2"} hidden`,
+		`message {"role":"user","content":"3"}`)
+	info, err := importer.Identify(t.Context(), filepath.Join(dir, "base_state.json"))
+	if err != nil || string(info.State) != `{"sessionId":"c1","cwd":"/w","model":"m"}` {
+		t.Errorf("%+v (%s), %v", info, info.State, err)
+	}
+}
