@@ -150,9 +150,18 @@ func ShowFileEdits(s *stdio.Streams, rows []FileRow, most int, names map[string]
 		dirs[r.Project] = true
 	}
 	projects := projectsOf(rows)
-	others := len("  +1000 -1000  12 months ago  12345678  a session's title, cut") + projects
+	last := func(r FileRow) string { return display.Briefly(s.Now(), r.Last) }
+	name := func(r FileRow) string { return cmp.Or(names[r.Tape], r.Tape) }
 	left := 0
 	if s.Width() > 0 {
+		others := projects + len("  a session's title, cut")
+		for _, cell := range []func(FileRow) string{FileRow.lines, last, name} {
+			widest := 0
+			for _, r := range rows {
+				widest = max(widest, display.Width(cell(r)))
+			}
+			others += len("  ") + widest
+		}
 		left = max(20, s.Width()-others)
 	}
 	l := stdio.Listing[FileRow]{None: "no session has edited a file", Paged: true, Object: FileRow.object, Head: []string{"FILE", "LINES", "LAST", "TAPE", "~SESSION"}}
@@ -164,7 +173,7 @@ func ShowFileEdits(s *stdio.Streams, rows []FileRow, most int, names map[string]
 		if projects == 0 && len(dirs) > 1 && path != r.Path { // of several directories
 			path = r.Project[strings.LastIndexByte(r.Project, '/')+1:] + "/" + path
 		}
-		cells := []any{display.TruncateStart(display.Line(path), left), r.lines(), display.Briefly(s.Now(), r.Last), cmp.Or(names[r.Tape], r.Tape), cmp.Or(r.Title, r.Tape)}
+		cells := []any{display.TruncateStart(display.Line(path), left), r.lines(), last(r), name(r), cmp.Or(r.Title, r.Tape)}
 		if projects > 0 {
 			cells = slices.Insert(cells, 0, any(r.name))
 		}
