@@ -116,15 +116,18 @@ func TestTranscriptOnly(t *testing.T) {
 	}
 }
 
-// TestNoParents: lines without parentUuid are in their order (daaain/claude-code-log, vshulcz/deja-vu).
+// TestNoParents: lines without parentUuid, or with null in all of them, are in their order (daaain/claude-code-log,
+// vshulcz/deja-vu).
 func TestNoParents(t *testing.T) {
-	bare := func(line string) string { return strings.Replace(line, `"parentUuid":null,`, "", 1) }
-	wantMessages(t, []string{
-		bare(formattest.ClaudeUser("u1", "", `"one"`)),
-		bare(formattest.ClaudeAnswer("a1", "", "m1", `{"type":"text","text":"1"}`)),
-		bare(formattest.ClaudeUser("u2", "", `"two"`)),
-		bare(formattest.ClaudeUser("u3", "", `"three"`)),
-	}, spoken("user", `"one"`), spoken("assistant", `"1"`), spoken("user", `"two"`), spoken("user", `"three"`))
+	for _, parent := range []string{"", `"parentUuid":null,`} {
+		bare := func(line string) string { return strings.Replace(line, `"parentUuid":null,`, parent, 1) }
+		wantMessages(t, []string{
+			bare(formattest.ClaudeUser("u1", "", `"one"`)),
+			bare(formattest.ClaudeAnswer("a1", "", "m1", `{"type":"text","text":"1"}`)),
+			bare(formattest.ClaudeUser("u2", "", `"two"`)),
+			bare(formattest.ClaudeUser("u3", "", `"three"`)),
+		}, spoken("user", `"one"`), spoken("assistant", `"1"`), spoken("user", `"two"`), spoken("user", `"three"`))
+	}
 }
 
 // TestNoUuids: lines without a uuid are in their order, and none was taken back.

@@ -76,6 +76,8 @@ type scan struct {
 	counts      record.Counter
 	leaves      map[int32]int32   // by record with a title, or a rewind: the last line of the conversation that is meant
 	unknownLeaf bool              // a title names a line that was not read
+	unlinked    map[uint16]bool   // by tape: an answer has no parent
+	linked      map[uint16]bool   // by tape: a line has a parent
 	previous    map[uint16]uint64 // by tape: the uuid of the last line, for lines that do not say what they follow
 	others      map[uint64]bool   // uuids with a content, of records whose uuid came before with another content
 	queue
@@ -88,7 +90,7 @@ func newScan(r *record.Reading, start *opening) *scan {
 		agents:   agents{tapes: []string{""}, tapeNo: map[string]uint16{"": 0}, taken: map[string]bool{}, spoke: map[uint16]bool{}, rooted: map[uint16]bool{}},
 		launches: launches{byCall: map[string][]*launch{}, last: map[int32]*launch{}, prompts: map[uint64][]string{}},
 		env:      make([][len(envelope)]uint64, 1),
-		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, previous: map[uint16]uint64{}, others: map[uint64]bool{}, queue: queue{removed: map[int32]waiting{}, latest: map[uint64]int32{}}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
+		moved:    map[int32]uint16{}, reasons: map[int32]string{}, leaves: map[int32]int32{}, previous: map[uint16]uint64{}, unlinked: map[uint16]bool{}, linked: map[uint16]bool{}, others: map[uint64]bool{}, queue: queue{removed: map[int32]waiting{}, latest: map[uint64]int32{}}, resume: resume{prompt: -1, first: -1, lost: map[int32]bool{}},
 	}
 	switch {
 	case start.agent == "":
@@ -179,14 +181,24 @@ func (c *scan) link(r *rec, l *line, i int32) {
 }
 
 // follow links a line that does not say what it follows, not even that it is the first: it follows the line before it.
-// Some programs write no parentUuid at all (daaain/claude-code-log test data, vshulcz/deja-vu fixtures).
+// Some programs write no parentUuid at all, or null in each line (daaain/claude-code-log test data, vshulcz/deja-vu fixtures):
+// if an answer, which follows something in any case, has no parent, and no line has, null does not say that one begins.
 func (c *scan) follow(r *rec, l *line) {
 	if r.is(flagNoID) || l.inner != nil {
 		return
 	}
-	if r.parent == 0 && !r.is(flagRoot) {
-		if r.parent = c.previous[r.tape]; r.parent == 0 {
+	before := c.previous[r.tape]
+	if l.parent != nil && !r.is(flagRoot) {
+		c.linked[r.tape] = true
+	}
+	if r.is(flagRoot) && r.kind == kindAssistant && before != 0 {
+		c.unlinked[r.tape] = true
+	}
+	if r.parent == 0 && (!r.is(flagRoot) || c.unlinked[r.tape] && !c.linked[r.tape]) {
+		if r.parent = before; before == 0 {
 			r.flags |= flagRoot
+		} else {
+			r.flags &^= flagRoot
 		}
 	}
 	c.previous[r.tape] = c.hash(l.uuid)
