@@ -15,6 +15,7 @@ import (
 	"tape/internal/show/block"
 	"tape/internal/show/display"
 	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -150,6 +151,8 @@ func kindName(e repo.Entry) string {
 		return "call"
 	case e.Kind == repo.KindToolResult:
 		return "result"
+	case e.Kind == repo.KindAnchor && e.Anchor == layout.FirstAnchor:
+		return "start"
 	case e.Kind == repo.KindAnchor:
 		return "handoff"
 	}

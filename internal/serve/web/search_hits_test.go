@@ -5,6 +5,7 @@ import (
 
 	"tape/index"
 	"tape/internal/store/about"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -23,6 +24,16 @@ func TestHitsOfSession(t *testing.T) {
 	for i, want := range []hitView{{Tape: "main", ID: 5}, {Tape: "main", ID: 7}, {Tape: "main/agent-1", Other: true, ID: 3}} {
 		if got := d.Sessions[0].Hits[i]; got.Tape != want.Tape || got.ID != want.ID || got.Other != want.Other {
 			t.Errorf("hit %d is %s@%d (of another tape: %v), want %s@%d", i, got.Tape, got.ID, got.Other, want.Tape, want.ID)
+		}
+	}
+}
+
+// TestKindName: the first anchor of a session is no handoff.
+func TestKindName(t *testing.T) {
+	t.Parallel()
+	for anchor, want := range map[string]string{layout.FirstAnchor: "start", "review": "handoff"} {
+		if got := kindName(repo.Entry{Kind: repo.KindAnchor, Anchor: anchor}); got != want {
+			t.Errorf("the anchor %s is called %q, want %q", anchor, got, want)
 		}
 	}
 }
