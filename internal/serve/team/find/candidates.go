@@ -147,6 +147,9 @@ func (r *source) compared(ctx context.Context, q db.Question, rare, common []uni
 	if guess < mostCommon {
 		either.Bound = mostCompared + mostCommon
 		if list, err := r.rows.Best(ctx, either); !errors.Is(err, db.ErrMany) {
+			if len(rare) == 0 && err == nil {
+				r.has[together(append(wordsOf(common), r.filter...))] = len(list) > 0
+			}
 			return list, err
 		}
 	}
@@ -169,6 +172,11 @@ func (r *source) compared(ctx context.Context, q db.Question, rare, common []uni
 		return cmp.Or(cmp.Compare(b.Sum*relevance.KindWeight(b.Kind), a.Sum*relevance.KindWeight(a.Kind)), b.Date.Compare(a.Date), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
 	})
 	return list, err
+}
+
+// together names a set of conditions.
+func together(conditions []string) string {
+	return strings.Join(slices.Sorted(slices.Values(conditions)), "\n")
 }
 
 func wordsOf(list []unit) (out []string) {

@@ -97,7 +97,7 @@ func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Res
 	if s.Context > 0 || s.Count || s.Query.Phase != "" || s.Query.After != "" {
 		return nil, layout.Invalid("read the session around a hit", "a team search returns only hits: it cannot count all matches, show neighbours or look at anchors")
 	}
-	f := &finder{rows: rows, counts: map[string]int{}, s: s, tapes: tapes, limit: mostLimit, query: query.Parse(s.Text, query.Options{Exact: s.Exact})}
+	f := &finder{rows: rows, counts: map[string]int{}, has: map[string]bool{}, s: s, tapes: tapes, limit: mostLimit, query: query.Parse(s.Text, query.Options{Exact: s.Exact})}
 	if s.Query.Limit != nil {
 		f.limit = min(*s.Query.Limit, mostLimit)
 	}
@@ -157,7 +157,8 @@ type finder struct {
 	filter []string // terms that an entry must have, as parts of a tsquery
 	months []db.Month
 	corpus relevance.Corpus
-	counts map[string]int // of entries with some words
+	counts map[string]int  // of entries with some words
+	has    map[string]bool // whether entries have all of some conditions
 }
 
 func (f *finder) run(ctx context.Context) (*Result, error) {

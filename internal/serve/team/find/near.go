@@ -112,6 +112,9 @@ func (f *finder) lacksAll(ctx context.Context) (bool, error) {
 		}
 		all = append(all, or(whole[i]...))
 	}
+	if has, known := f.has[together(all)]; known {
+		return !has, nil
+	}
 	if f.tapes == nil && f.s.Query.Since.IsZero() && f.s.Query.Until.IsZero() {
 		list, err := f.rows.Count(ctx, f.months, []string{and(all...)}, 1)
 		return len(list) == 0 || list[0].Found == 0, err
