@@ -114,6 +114,7 @@ func TestFirstAsked(t *testing.T) {
 func TestWhoTyped(t *testing.T) {
 	for extra, want := range map[string]string{
 		`{"origin":{"kind":"human"}}`:                                     "<my_notes>milk</my_notes>",
+		`{"origin":{"kind":"user"},"agentId":"main"}`:                     "<my_notes>milk</my_notes>",
 		`{"queued":{"origin":{"kind":"human"}}}`:                          "<my_notes>milk</my_notes>",
 		`{"origin":{"kind":"human"},"isMeta":true}`:                       "",
 		`{"origin":{"kind":"peer"}}`:                                      "",

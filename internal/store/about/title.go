@@ -97,8 +97,8 @@ func source(e layout.Entry) (noted, typed bool) {
 
 // IsPersons reports whether Claude Code gives a message of a person an origin of this kind; people also write by channels,
 // such as Telegram. Others are from the program or from other agents: task-notification, auto-continuation, peer,
-// coordinator (seen with version 2.1.266).
-func IsPersons(kind string) bool { return kind == "human" || kind == channel }
+// coordinator (seen with version 2.1.266). Kimi Code calls a person user.
+func IsPersons(kind string) bool { return kind == "human" || kind == "user" || kind == channel }
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
