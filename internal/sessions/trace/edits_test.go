@@ -11,7 +11,7 @@ import (
 
 // TestSaysLittle: a request that only agrees, or asks for a commit, is not what a turn is about.
 func TestSaysLittle(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	w.add("a", 0, "{}", "add a retry", "yes, please", "commit this and push it", `{"id":"1a2b3c4","subject":"x"}`)
 	if got := w.found(projectgit.Commit{ID: id}); got != "recorded a 2-5 add a retry" {
 		t.Errorf("the turn is %q, not that of the retry", got)
@@ -44,7 +44,7 @@ func (w *tapes) edit(tape string, minute int, text string) {
 // TestEdits: a line is credited to the last edit before the commit that has it; a line that says little, or that no
 // edit wrote, to none.
 func TestEdits(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	w.add("a", 0, "{}", "add a retry")
 	w.edit("a", 1, "\tretry(upload, 3)\n}")
 	w.add("b", 10, "{}", "retry more often")

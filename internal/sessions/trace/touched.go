@@ -11,6 +11,7 @@ import (
 
 	"tape/internal/git/gitrun"
 	"tape/internal/git/projectgit"
+	"tape/internal/store/workspace"
 )
 
 // File is a file, or a folder with its files. It need not exist.
@@ -22,6 +23,7 @@ type File struct {
 	any     bool            // every file of that name, in any folder
 	top     string          // the project's directory, "" without one
 	main    string          // the directory of the repository's main working tree
+	called  []string        // what clones of the project are called: as main, or as origin
 	trees   []string        // the directories of all its working trees
 	project map[string]bool // the results of isProject
 }
@@ -76,7 +78,15 @@ func (f *File) inProject(ctx context.Context, repo projectgit.Repo, full string)
 	if f.trees, err = repo.WorkTrees(ctx); err != nil {
 		return err
 	}
-	if f.main = f.trees[0]; f.folder {
+	f.main = f.trees[0]
+	f.called = []string{filepath.Base(f.main)}
+	if origin, _, ok := strings.Cut(workspace.RemoteOf(f.main), "#"); ok {
+		origin = strings.TrimSuffix(strings.TrimRight(origin, "/"), ".git")
+		if name := origin[strings.LastIndexAny(origin, "/:")+1:]; name != "" {
+			f.called = append(f.called, name)
+		}
+	}
+	if f.folder {
 		return nil
 	}
 	former, err := repo.FormerNames(ctx, f.Name)
@@ -149,16 +159,16 @@ func (f *File) isProject(dir string) bool {
 	if err == nil {
 		is = slices.Contains(f.trees, real)
 	} else {
-		is = slices.Contains(f.trees, filepath.FromSlash(dir)) || f.wasProject(strings.Split(dir, "/"))
+		parts := strings.Split(dir, "/")
+		is = slices.Contains(f.trees, filepath.FromSlash(dir)) || slices.ContainsFunc(f.called, func(name string) bool { return f.wasProject(name, parts) })
 	}
 	f.project[dir] = is
 	return is
 }
 
-// wasProject reports whether the parts of a path end with the project's name, or have a folder of worktrees after it.
+// wasProject reports whether the parts of a path end with a name of the project, or have a folder of worktrees after it.
 // The project may have a folder of its own name, such as cmd/shop in shop.
-func (f *File) wasProject(parts []string) bool {
-	name := filepath.Base(f.main)
+func (f *File) wasProject(name string, parts []string) bool {
 	at := slices.Index(parts, name)
 	if at < 0 || at == len(parts)-1 {
 		return at >= 0

@@ -77,6 +77,13 @@ func TestFile(t *testing.T) {
 			}
 		}
 	}
+	clone := filepath.Join(top, "my-shop")
+	git(t, top, "clone", "-q", shop, clone)
+	git(t, clone, "remote", "set-url", "origin", "ada@example.org:team/shop.git")
+	cloned, err := FileNamed(t.Context(), filepath.Join(clone, "cmd/new.go"))
+	if err != nil || !cloned.Is("/elsewhere/my-shop/cmd/new.go") || !cloned.Is("/elsewhere/shop/cmd/new.go") || cloned.Is("/elsewhere/blog/cmd/new.go") || cloned.Is(filepath.Join(shop, "cmd/new.go")) {
+		t.Errorf("in a clone with a name of its own, the file is that of the wrong folders (%v): %+v", err, cloned)
+	}
 	folder, err := FileNamed(t.Context(), filepath.Join(shop, "cmd"))
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,7 @@ type tapes struct {
 	*Finder
 }
 
-func workspace(t *testing.T) *tapes {
+func newTapes(t *testing.T) *tapes {
 	t.Setenv("TAPE_AUTHOR", "Test <test@example.org>")
 	w := &tapes{T: t, now: noon.Add(-24 * time.Hour)}
 	s, _, err := repo.Init(t.Context(), filepath.Join(t.TempDir(), "ws"), &repo.InitOptions{Options: repo.Options{Now: func() time.Time { return w.now }}})
@@ -82,7 +82,7 @@ func (w *tapes) found(c projectgit.Commit) string {
 const id = "1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d"
 
 func TestRecorded(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	w.add("a", 0, "{}", "begin", "fix the upload", `{"id":"1a2b3c4","subject":"x"}`, "go on")
 	w.add("copy", 9, "{}", "fix the upload", `{"id":"`+id+`","subject":"x"}`, `{"id":"`+id+`","subject":"x"}`)
 	w.add("other", 20, "{}", "commit "+id, `{"id":"1a2b3c5","subject":"x"}`, `{"id":"1a2b3c4d6","subject":"x"}`, `{"id":"","subject":"1a2b3c4"}`)
@@ -102,7 +102,7 @@ func TestRecorded(t *testing.T) {
 
 // The task of a subagent, and a text that a program wrote in the user's name, are not prompts of a person.
 func TestQuestionIsAPersons(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	sub := `{"context":false,"origin":{"tape":"a","fork":"agent-1","id":2}}`
 	w.add("a", 0, "{}", "begin")
 	w.add("a", 1, sub, "count the files", `{"id":"1a2b3c4","subject":"x"}`)
@@ -116,7 +116,7 @@ func TestQuestionIsAPersons(t *testing.T) {
 
 // An event that came with a later import belongs to the turn of its date.
 func TestLateEvent(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	w.add("a", 0, "{}", "begin", "fix the upload")
 	w.add("a", 10, "{}", "go on", "and on")
 	w.add("a", 5, "{}", `{"id":"1a2b3c4","subject":"x"}`)
@@ -126,7 +126,7 @@ func TestLateEvent(t *testing.T) {
 }
 
 func TestProbable(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	const subject = `fix: "a b" OR -c* (#12), 数据库`
 	quoted, _ := json.Marshal(subject)
 	w.add("a", 0, "{}", "fix it", `{"id":"9999999","subject":`+string(quoted)+`}`)
@@ -153,7 +153,7 @@ func TestProbable(t *testing.T) {
 
 // Of sessions that were open at once, those with the latest messages are returned.
 func TestOpen(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	for i := range 5 {
 		w.add(fmt.Sprint("t", i), 2*i, "{}", "first", "second")
 		w.add(fmt.Sprint("t", i), 100-i, "{}", "much later")
@@ -185,7 +185,7 @@ func TestOpen(t *testing.T) {
 // However many commits there are, in whatever order, and however long their ids were when they
 // were recorded, each has its own turn.
 func TestManyCommits(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	rng := rand.New(rand.NewPCG(3, 4))
 	var commits []projectgit.Commit
 	want := map[string]string{}
@@ -213,7 +213,7 @@ func TestManyCommits(t *testing.T) {
 
 // An event is found by the commit's subject, whatever characters the subject has.
 func TestOddSubjects(t *testing.T) {
-	w := workspace(t)
+	w := newTapes(t)
 	subjects := []string{"don't panic!", "feat(api)!: x→y", "🎉", "a", "v1.2.3-rc.1", `Revert "x"`, "NOT", "--", "日本", "e\u0301té", "#123", "OR", `"`, "a*b *c", "-x -y",
 		"Merge branch 'feature/x_y' of ssh://h/p", "SetReference", "ＷＩＤＥ", strings.Repeat("long ", 50) + "end", "\u202eodd"}
 	for i, s := range subjects {
