@@ -72,7 +72,7 @@ func (f *finder) count(ctx context.Context, queries []string) error {
 		return nil
 	}
 	most := f.most()
-	list, err := f.rows.Count(ctx, f.months, queries, most)
+	list, err := f.rows.Count(ctx, f.totals.Months, queries, most)
 	for i, c := range list {
 		if c.Found >= int64(most) { // suppose that they are as frequent in older entries
 			c.Found = int64(float64(c.Found) * f.corpus.Entries / float64(c.Among))
@@ -84,7 +84,7 @@ func (f *finder) count(ctx context.Context, queries []string) error {
 
 // question is the query, with other words.
 func (r *source) question(words string, most int) db.Question {
-	return db.Question{Words: words, Tapes: r.tapes, Since: r.s.Query.Since, Until: r.s.Query.Until, Most: most, Months: r.months}
+	return db.Question{Words: words, Tapes: r.tapes, Since: r.s.Query.Since, Until: r.s.Query.Until, Most: most, Months: r.totals.Months}
 }
 
 // Best returns the best entries. If very many entries match, it compares those that have a rare word, or all of the

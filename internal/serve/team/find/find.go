@@ -88,6 +88,19 @@ const (
 // Search answers a search for words. tapes are the ids of sessions; nil means all. Errors: ErrInvalid for what only a
 // search in a workspace can do.
 func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Result, error) {
+	f, err := begin(rows, s, tapes)
+	if err != nil {
+		return nil, err
+	}
+	limit := mostLimit
+	if s.Query.Limit != nil {
+		limit = *s.Query.Limit
+	}
+	return f.run(ctx, limit)
+}
+
+// begin checks what is searched for.
+func begin(rows Rows, s index.Search, tapes []int64) (*finder, error) {
 	if s.How != index.Words {
 		return nil, layout.Invalid("search for words; or clone the remote and search there", "a team search finds words, not substrings or regular expressions: it does not read all texts")
 	}
@@ -97,22 +110,18 @@ func Search(ctx context.Context, rows Rows, s index.Search, tapes []int64) (*Res
 	if s.Context > 0 || s.Count || s.Query.Phase != "" || s.Query.After != "" {
 		return nil, layout.Invalid("read the session around a hit", "a team search returns only hits: it cannot count all matches, show neighbours or look at anchors")
 	}
-	f := &finder{rows: rows, counts: map[string]int{}, has: map[string]bool{}, s: s, tapes: tapes, limit: mostLimit, query: query.Parse(s.Text, query.Options{Exact: s.Exact})}
-	if s.Query.Limit != nil {
-		f.limit = min(*s.Query.Limit, mostLimit)
-	}
-	if f.query.Empty() || f.limit == 0 {
-		return &Result{}, nil
-	}
-	return f.run(ctx)
+	return &finder{rows: rows, s: s, tapes: tapes, counts: map[string]int{}, has: map[string]bool{}}, nil
 }
 
 // Pages answers a search with all hits of its first pages, upTo of them; first is the length of the first page. How many
 // entries are compared depends on how many hits are asked for, and so may their order. So each page has what is left of the
 // hits of a longer search, and no hit comes twice.
 func Pages(ctx context.Context, rows Rows, s index.Search, tapes []int64, first, upTo int) (*Result, error) {
-	s.Query.Limit = &first
-	res, err := Search(ctx, rows, s, tapes)
+	f, err := begin(rows, s, tapes)
+	if err != nil {
+		return nil, err
+	}
+	res, err := f.run(ctx, first)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +134,7 @@ func Pages(ctx context.Context, rows Rows, s index.Search, tapes []int64, first,
 		if n = min(2*n, mostLimit); !res.More || len(res.Hits) >= upTo || len(res.Hits) >= mostLimit {
 			break
 		}
-		s.Query.Limit = &n
-		longer, err := Search(ctx, rows, s, tapes)
+		longer, err := f.run(ctx, n)
 		if err != nil {
 			return nil, err
 		}
@@ -146,7 +154,7 @@ func Pages(ctx context.Context, rows Rows, s index.Search, tapes []int64, first,
 	return res, nil
 }
 
-// finder is one search.
+// finder is one search, or several that differ in the limit. What it learns of the database helps the later ones.
 type finder struct {
 	rows  Rows
 	s     index.Search
@@ -154,26 +162,32 @@ type finder struct {
 	limit int
 	query *query.Query
 
+	totals *db.Totals
 	filter []string // terms that an entry must have, as parts of a tsquery
-	months []db.Month
 	corpus relevance.Corpus
 	counts map[string]int  // of entries with some words
 	has    map[string]bool // whether entries have all of some conditions
 }
 
-func (f *finder) run(ctx context.Context) (*Result, error) {
-	ok, err := f.filters(ctx)
-	if err != nil || !ok {
-		return &Result{}, err
+func (f *finder) run(ctx context.Context, limit int) (*Result, error) {
+	f.limit, f.query = min(limit, mostLimit), query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
+	if f.query.Empty() || f.limit == 0 {
+		return &Result{}, nil
 	}
-	totals, err := f.rows.Totals(ctx)
-	if err != nil {
-		return nil, err
-	}
-	f.months = totals.Months
-	f.corpus = relevance.Corpus{Entries: float64(totals.Entries), Average: max(1, float64(totals.Bytes)/max(1, float64(totals.Entries)))}
-	if !totals.Newest.IsZero() {
-		f.corpus.Newest = totals.Newest.UnixMicro()
+	if f.totals == nil {
+		ok, err := f.filters(ctx)
+		if err != nil || !ok {
+			return &Result{}, err
+		}
+		totals, err := f.rows.Totals(ctx)
+		if err != nil {
+			return nil, err
+		}
+		f.totals = &totals
+		f.corpus = relevance.Corpus{Entries: float64(totals.Entries), Average: max(1, float64(totals.Bytes)/max(1, float64(totals.Entries)))}
+		if !totals.Newest.IsZero() {
+			f.corpus.Newest = totals.Newest.UnixMicro()
+		}
 	}
 	anyWord := f.query.Any()
 	if anyWord == nil || f.s.Exact || f.s.AllWords {
@@ -187,6 +201,7 @@ func (f *finder) run(ctx context.Context) (*Result, error) {
 		tries = tries[:1]
 	}
 	var res *Result
+	var err error
 	for i, q := range tries {
 		f.query = q
 		instead := ""

@@ -116,7 +116,7 @@ func (f *finder) lacksAll(ctx context.Context) (bool, error) {
 		return !has, nil
 	}
 	if f.tapes == nil && f.s.Query.Since.IsZero() && f.s.Query.Until.IsZero() {
-		list, err := f.rows.Count(ctx, f.months, []string{and(all...)}, 1)
+		list, err := f.rows.Count(ctx, f.totals.Months, []string{and(all...)}, 1)
 		return len(list) == 0 || list[0].Found == 0, err
 	}
 	list, err := f.rows.Find(ctx, db.Question{Words: and(all...), Tapes: f.tapes, Since: f.s.Query.Since, Until: f.s.Query.Until, Most: 1})
