@@ -21,7 +21,7 @@ type reader struct {
 	runs   map[string]string // the request to the model that goes on, by fork
 	agents map[string]string // subagents, by the call that started them
 	model  string
-	asked  []byte            // the content of a prompt of Kimi Code, until it is in the context
+	asked  [][]byte          // the contents of prompts of Kimi Code, until they are in the context
 	names  map[string]string // of models, by the names that the user gives them
 	whole  bool              // the file has what is in the context, not only what is told to others
 	spent  *record.Entry
@@ -30,6 +30,9 @@ type reader struct {
 	begun  map[string]*begun // calls to which arguments may be added, by fork
 	gone   []undone
 }
+
+// maxAsked is how many prompts may wait to be in the context.
+const maxAsked = 32
 
 // begun is a call of Kimi CLI, whose arguments may come in several parts.
 type begun struct {
@@ -258,8 +261,12 @@ func (c *reader) code(key, date string, raw []byte) {
 	switch typ {
 	case "turn.prompt", "turn.steer":
 		if input := jsonl.Get(raw, "input"); input != nil && !record.Blank(input) {
-			c.asked = c.content(input)
-			p := record.Message(key, date, "user", c.asked)
+			content := c.content(input)
+			if len(c.asked) == maxAsked {
+				c.asked = c.asked[1:]
+			}
+			c.asked = append(c.asked, bytes.Clone(content))
+			p := record.Message(key, date, "user", content)
 			p.Extra = record.NewObject(64).Rest(raw, "type", "time", "agentId", "input", "turnId").OrNil()
 			t.Put(p)
 		}
@@ -327,15 +334,17 @@ func (c *reader) message(key, date string, m []byte) {
 	case "system":
 		t.Put(record.Entry{Kind: record.KindSystem, Keys: []string{key}, Date: date, Payload: record.With(nil, "content", c.content(content)), Extra: extra})
 	default:
+		said := c.content(content)
+		i := slices.IndexFunc(c.asked, func(asked []byte) bool { return bytes.Equal(said, asked) })
 		switch {
-		case c.asked != nil && bytes.Equal(c.content(content), c.asked):
-			c.asked = nil // the prompt is on the tape
+		case i >= 0:
+			c.asked = slices.Delete(c.asked, i, i+1) // the prompt is on the tape
 		case origin == "" || origin == "user" || origin == "skill_activation" || origin == "plugin_command":
-			p := record.Message(key, date, cmp.Or(role, "user"), c.content(content))
+			p := record.Message(key, date, cmp.Or(role, "user"), said)
 			p.Extra = extra
 			t.Put(p)
 		default: // nobody said it
-			t.Put(record.Event(key, date, "context."+origin, record.NewObject(256).Raw("content", c.content(content)).Rest(m, "role", "content").Done()))
+			t.Put(record.Event(key, date, "context."+origin, record.NewObject(256).Raw("content", said).Rest(m, "role", "content").Done()))
 		}
 	}
 }

@@ -168,6 +168,24 @@ func TestUndo(t *testing.T) {
 		`message {"role":"assistant","content":"third"}`)
 }
 
+// TestSteered: what is said while a turn goes on waits, and more may be said before it is in the context.
+func TestSteered(t *testing.T) {
+	dir := t.TempDir()
+	line := func(typ, text string) string {
+		if typ == "context.append_message" {
+			return `{"type":"` + typ + `","message":{"role":"user","content":[{"type":"text","text":"` + text + `"}],"toolCalls":[],"origin":{"kind":"user"}},"time":1784950605094}`
+		}
+		return `{"type":"` + typ + `","input":[{"type":"text","text":"` + text + `"}],"origin":{"kind":"user"},"time":1784950605093}`
+	}
+	const said = "context.append_message"
+	write(t, dir, map[string]string{"wire.jsonl": string(formattest.Lines(`{"type":"metadata","protocol_version":"1.4","created_at":1784950509920}`,
+		line("turn.steer", "stop"), line("turn.prompt", "go"), line(said, "stop"), line(said, "go"), line(said, "go")))})
+	formattest.Want(t, read(t, filepath.Join(dir, "wire.jsonl")),
+		`message {"role":"user","content":"stop"}`,
+		`message {"role":"user","content":"go"}`,
+		`message {"role":"user","content":"go"}`)
+}
+
 // TestContext: the first versions of Kimi CLI kept only what the model sees, without dates.
 func TestContext(t *testing.T) {
 	dir := t.TempDir()
