@@ -3,7 +3,9 @@ package rows
 import (
 	"bufio"
 	"bytes"
+	"slices"
 	"strings"
+	"tape/internal/store/about"
 	"testing"
 	"time"
 
@@ -77,5 +79,22 @@ func TestChanges(t *testing.T) {
 	}
 	if got := strings.Join(changeLines(1, said(1, "was").Raw, said(1, "is").Raw), "\n"); got != "  @1 edited\n    payload.content: \"was\" became \"is\"" {
 		t.Errorf("the lines of an edited entry: %s", got)
+	}
+}
+
+// Projects of one name in several workspaces have the folder above before it.
+func TestProjectNames(t *testing.T) {
+	tape := func(workspace, project, branch string) *Tape {
+		return &Tape{Workspace: workspace, Tape: about.Tape{Project: project, Branch: branch}}
+	}
+	list := []*Tape{tape("a", "/w/shop", "wip"), tape("b", "/old/shop", "main"), tape("b", "/old/shop/.trees/x", "x"), tape("c", "/w/blog", ""), tape("c", "/w/blog", "")}
+	list[2].ProjectLabel = "shop"
+	name := projectNames(list)
+	var got []string
+	for _, one := range list {
+		got = append(got, name(one))
+	}
+	if want := []string{"w/shop (wip)", "old/shop", "shop (x)", "blog", "blog"}; !slices.Equal(got, want) {
+		t.Errorf("the projects are %q, not %q", got, want)
 	}
 }

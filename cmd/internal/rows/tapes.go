@@ -2,6 +2,7 @@ package rows
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,13 +53,14 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 		}
 		return t.Agent
 	}}
+	project := projectNames(list)
 	label := TapeColumn{"", func(t *Tape) string { return StarSign(t.Starred) + t.Label() }}
 	more := []TapeColumn{
 		{"PROJECT", func(t *Tape) string {
 			if w := s.Width(); w > 0 && w < 100 && everywhere {
-				return display.Truncate(t.ProjectBranch(), w/5)
+				return display.Truncate(project(t), w/5)
 			}
-			return display.Truncate(t.ProjectBranch(), enough)
+			return display.Truncate(project(t), enough)
 		}},
 		{"TAPE", func(t *Tape) string { return names[t.Name] }},
 		{">MESSAGES", func(t *Tape) string { return strconv.Itoa(t.Messages) }},
@@ -106,6 +108,26 @@ func TapeColumns(s *stdio.Streams, list []*Tape, names map[string]string, everyw
 		}
 	}
 	return columns
+}
+
+// projectNames returns the function that names a tape's project, with its branch. If workspaces of the list have projects
+// of one name, the folder above tells them apart.
+func projectNames(list []*Tape) func(*Tape) string {
+	in := map[string]string{} // a workspace with a project of the name
+	twice := map[string]bool{}
+	for _, t := range list {
+		name := t.ProjectName()
+		if other, ok := in[name]; ok && other != t.Workspace {
+			twice[name] = true
+		}
+		in[name] = t.Workspace
+	}
+	return func(t *Tape) string {
+		if name := t.ProjectName(); twice[name] && path.Base(t.Project) == name {
+			return path.Join(path.Base(path.Dir(t.Project)), t.ProjectBranch())
+		}
+		return t.ProjectBranch()
+	}
 }
 
 // labelColumns are the columns for tags and marks, if a tape in the list has any.
