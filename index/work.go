@@ -29,8 +29,8 @@ type (
 	Touch = store.Touch
 	// Digest is what was done in a session in a range of time.
 	Digest = store.Digest
-	// Said is what a person asked, or a commit that an agent made.
-	Said = store.Said
+	// Step is what a person asked, or a commit that an agent made.
+	Step = store.Step
 	// Tokens counts tokens. Input does not include tokens read from the cache or written to it.
 	Tokens = activity.Tokens
 )

@@ -24,7 +24,7 @@ func at(day, hour int) time.Time {
 func session(tape, project, title string, last time.Time, prompts ...string) DigestSession {
 	g := DigestSession{Session: report.Session{Digest: &index.Digest{About: about.Tape{Name: tape, Project: project, Title: title}, Last: last, Ending: activity.Answered, Answer: "Done."}}}
 	for _, p := range prompts {
-		g.Prompts = append(g.Prompts, index.Said{Text: p})
+		g.Prompts = append(g.Prompts, index.Step{Text: p})
 	}
 	return g
 }
@@ -44,7 +44,7 @@ func shownDigest(t *testing.T, format string, asJSON bool, list ...DigestSession
 
 func week() []DigestSession {
 	a := session("s1", "/w/shop", "fix the upload", at(20, 1).UTC(), "fix the upload", "and a test")
-	a.Commits = []index.Said{{Text: "1a2b3c4 fix *the* upload"}, {Tape: "s1/agent-x", Text: "1a2b3c4 fix *the* upload"}}
+	a.Commits = []index.Step{{Text: "1a2b3c4 fix *the* upload"}, {Tape: "s1/agent-x", Text: "1a2b3c4 fix *the* upload"}}
 	a.Files = []index.FileUse{{Path: "/w/shop/a.go", Writes: 1, Added: 3, Removed: 1}, {Path: "/etc/hosts", Writes: 1}}
 	b := session("s2", "/w/api", "why is it slow?", at(20, 9), "why is it slow?")
 	b.Ending, b.Answer = activity.Failed, "overloaded"

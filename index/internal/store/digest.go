@@ -16,15 +16,15 @@ import (
 type Digest struct {
 	About            about.Tape
 	Last             time.Time // of the last request or commit in the range; zero if none has a date
-	Prompts, Commits []Said
+	Prompts, Commits []Step
 	Files            []FileUse // the changed ones; Tape is empty
 	Ending           activity.Ending
 	Answer           string // the beginning of the last answer, or of the error
 	Outcome          string // what came out of the last turn: tests, commits, what failed at the end; "" if it does not say
 }
 
-// Said is what a person asked, or a commit that an agent made.
-type Said struct {
+// Step is what a person asked, or a commit that an agent made.
+type Step struct {
 	Tape  string
 	Entry int64
 	At    time.Time // zero if the entry has no date
@@ -83,19 +83,19 @@ func (d *DB) addSaid(f WorkFilter, found map[int64]*Digest) error {
 	var session, doc int64
 	var at sql.NullInt64
 	var isCommit bool
-	var said Said
+	var step Step
 	return d.rows("SELECT t.session, t.name, s.doc, s.at, s.is_commit, s.text FROM said s JOIN tapes t INDEXED BY worked ON t.no = s.doc >> 26"+c.String()+" ORDER BY s.at, s.doc", c.args,
-		[]any{&session, &said.Tape, &doc, &at, &isCommit, &said.Text}, func() error {
+		[]any{&session, &step.Tape, &doc, &at, &isCommit, &step.Text}, func() error {
 			g := found[session]
 			if g == nil {
 				g = &Digest{}
 				found[session] = g
 			}
-			said.Entry, said.At = IDOf(doc), dateOf(at)
-			if g.Last = said.At; isCommit {
-				g.Commits = append(g.Commits, said)
+			step.Entry, step.At = IDOf(doc), dateOf(at)
+			if g.Last = step.At; isCommit {
+				g.Commits = append(g.Commits, step)
 			} else {
-				g.Prompts = append(g.Prompts, said)
+				g.Prompts = append(g.Prompts, step)
 			}
 			return nil
 		})

@@ -60,9 +60,9 @@ func (d *DB) addSums(tape int64, s activity.Sums) error {
 			return err
 		}
 	}
-	for _, said := range s.Said {
-		at := sql.NullInt64{Int64: said.At, Valid: said.At != 0}
-		if err := d.exec("INSERT INTO said VALUES (?, ?, ?, ?)", DocOf(tape, said.Entry), at, said.Commit, said.Text); err != nil {
+	for _, step := range s.Steps {
+		at := sql.NullInt64{Int64: step.At, Valid: step.At != 0}
+		if err := d.exec("INSERT INTO said VALUES (?, ?, ?, ?)", DocOf(tape, step.Entry), at, step.Commit, step.Text); err != nil {
 			return err
 		}
 	}

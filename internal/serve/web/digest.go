@@ -42,7 +42,7 @@ type digestProject struct {
 type digestSession struct {
 	report.Session
 	Base           string
-	Asked          []index.Said
+	Asked          []index.Step
 	MoreAsked      int
 	Names          []string
 	MoreFiles      int

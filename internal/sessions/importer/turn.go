@@ -103,9 +103,9 @@ func (t *turn) body(sums activity.Sums) string {
 			failed = append(failed, fmt.Sprintf("%s (%d)", layout.OneLine(tool.Name), tool.Failed))
 		}
 	}
-	for _, said := range sums.Said {
-		if said.Commit {
-			made = append(made, layout.OneLine(said.Text))
+	for _, step := range sums.Steps {
+		if step.Commit {
+			made = append(made, layout.OneLine(step.Text))
 		}
 	}
 	say("Changed: ", files)

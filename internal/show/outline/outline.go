@@ -20,8 +20,8 @@ import (
 // Outline is the sum of a session. Its texts are as they were recorded.
 type Outline struct {
 	Entries   int64
-	Asked     Said // the first request
-	Answer    Said // the last answer
+	Asked     Text // the first request
+	Answer    Text // the last answer
 	Ending    activity.Ending
 	Turns     []Turn
 	Total     Turn // without Entry, Asked and At
@@ -36,8 +36,8 @@ type Outline struct {
 	Strip     Strip
 }
 
-// Said is a text of a message.
-type Said struct {
+// Text is a text of a message.
+type Text struct {
 	Entry int64
 	At    time.Time
 	Text  string
@@ -165,7 +165,7 @@ func (b *builder) message(e repo.Entry, at time.Time) {
 		}
 		b.take()
 		if b.out.Asked.Entry == 0 {
-			b.out.Asked = Said{e.ID, at, cut(conversation.WithoutContext(conversation.Of(e).Text()), maxAnswer)}
+			b.out.Asked = Text{e.ID, at, cut(conversation.WithoutContext(conversation.Of(e).Text()), maxAnswer)}
 		}
 		b.out.Turns = append(b.out.Turns, Turn{Entry: e.ID, Asked: asked, At: at})
 		b.turn = &b.out.Turns[len(b.out.Turns)-1]
@@ -254,7 +254,7 @@ func (b *builder) take() {
 		f := b.files[t.Path]
 		f.Reads, f.Writes, f.Added, f.Removed = f.Reads+t.Reads, f.Writes+t.Writes, f.Added+t.Added, f.Removed+t.Removed
 	}
-	for _, s := range sums.Said {
+	for _, s := range sums.Steps {
 		if s.Commit && len(b.out.Commits) < maxPerName && !slices.Contains(b.out.Commits, s.Text) {
 			b.out.Commits = append(b.out.Commits, s.Text)
 		}
@@ -266,7 +266,7 @@ func (b *builder) finish() *Outline {
 	o.Ending = b.done.Ending
 	if b.answer != nil {
 		at, _ := b.answer.Time() // zero: unknown
-		o.Answer = Said{b.answer.ID, at, cut(conversation.Of(*b.answer).Text(), maxAnswer)}
+		o.Answer = Text{b.answer.ID, at, cut(conversation.Of(*b.answer).Text(), maxAnswer)}
 	}
 	for name, t := range b.models {
 		if *t != (activity.Tokens{}) {

@@ -155,7 +155,7 @@ func (g Session) UniqueCommits() (out []string) {
 func (g Session) Path(path string) string { return about.InProject(g.About.Project, path) }
 
 // OtherPrompts are the prompts of a session without the one that is its title.
-func (g Session) OtherPrompts() (out []index.Said) {
+func (g Session) OtherPrompts() (out []index.Step) {
 	for _, said := range g.Prompts {
 		if !strings.HasPrefix(g.About.Title, said.Text) {
 			out = append(out, said)

@@ -49,7 +49,7 @@ func TestCost(t *testing.T) {
 }
 
 func TestSession(t *testing.T) {
-	g := Session{Digest: &index.Digest{About: about.Tape{Project: "/shop"}, Commits: []index.Said{{Text: "1 x"}, {Text: "1 x"}, {Text: "2 y"}}, Ending: activity.Failed, Answer: "no network"}}
+	g := Session{Digest: &index.Digest{About: about.Tape{Project: "/shop"}, Commits: []index.Step{{Text: "1 x"}, {Text: "1 x"}, {Text: "2 y"}}, Ending: activity.Failed, Answer: "no network"}}
 	if got := g.UniqueCommits(); !slices.Equal(got, []string{"1 x", "2 y"}) {
 		t.Errorf("commits: %q", got)
 	}
@@ -73,7 +73,7 @@ func TestWeek(t *testing.T) {
 
 // OtherPrompts leaves out the prompt that is the title.
 func TestOtherPrompts(t *testing.T) {
-	g := Session{Digest: &index.Digest{About: about.Tape{Title: "Fix the retry, please"}, Prompts: []index.Said{{Text: "Fix the retry"}, {Text: "and a test"}}}}
+	g := Session{Digest: &index.Digest{About: about.Tape{Title: "Fix the retry, please"}, Prompts: []index.Step{{Text: "Fix the retry"}, {Text: "and a test"}}}}
 	if got := g.OtherPrompts(); len(got) != 1 || got[0].Text != "and a test" {
 		t.Errorf("prompts besides the title: %+v, want one", got)
 	}

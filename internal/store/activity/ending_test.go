@@ -20,7 +20,7 @@ func TestEnding(t *testing.T) {
 	said := ""
 	for i, want := range []string{"asked ", "working ", "working ", "working ", "answered Done. It is renamed.", "answered Done. It is renamed.", "interrupted ", "failed overloaded"} {
 		add(&s, list[i:i+1])
-		for _, one := range s.Take().Said {
+		for _, one := range s.Take().Steps {
 			said += fmt.Sprintln(one.Entry, one.Commit, one.Text)
 		}
 		if got := fmt.Sprint(s.Ending, " ", s.Answer); got != want {

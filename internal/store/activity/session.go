@@ -85,11 +85,11 @@ type Sums struct {
 	Work    []Work
 	Tools   []Tool
 	Touches []Touch
-	Said    []Said
+	Steps   []Step
 }
 
-// Said is a request of a person, or a commit that the agent made.
-type Said struct {
+// Step is a request of a person, or a commit that the agent made.
+type Step struct {
 	Entry, At int64
 	Commit    bool
 	Text      string // one line; for a commit, its id and subject
@@ -147,9 +147,9 @@ func (s *Session) Add(id, at int64, n *Note, elsewhere bool) {
 	}
 	if n.turn && !s.Helper {
 		s.work(at, s.Model).Turns++
-		s.say(Said{Entry: id, At: at, Text: n.asked})
+		s.add(Step{Entry: id, At: at, Text: n.asked})
 	}
-	s.say(Said{Entry: id, At: at, Commit: true, Text: n.commit})
+	s.add(Step{Entry: id, At: at, Commit: true, Text: n.commit})
 	if n.ending != "" {
 		s.Ending, s.Answer, s.reply = n.ending, n.answer, n.reply
 	}
@@ -211,9 +211,9 @@ func (s *Session) Rank() int64 {
 	return rank
 }
 
-func (s *Session) say(said Said) {
-	if said.Text != "" {
-		s.sums.Said = append(s.sums.Said, said)
+func (s *Session) add(step Step) {
+	if step.Text != "" {
+		s.sums.Steps = append(s.sums.Steps, step)
 	}
 }
 

@@ -27,11 +27,11 @@ const ownDir = "own"
 
 // note is the content of the file for a .git folder.
 type note struct {
-	Dir      string   `json:"dir"`              // path of the workspace
-	Own      bool     `json:"own"`              // the user's own
-	Hidden   bool     `json:"hidden,omitempty"` // a copy that a program keeps: in no list
-	ToldGone bool     `json:"gone,omitempty"`   // the user was told that the workspace is no longer in Dir
-	Reported []string `json:"told,omitempty"`   // ignored settings that the user was warned of
+	Dir          string   `json:"dir"`              // path of the workspace
+	Own          bool     `json:"own"`              // the user's own
+	Hidden       bool     `json:"hidden,omitempty"` // a copy that a program keeps: in no list
+	GoneReported bool     `json:"gone,omitempty"`   // the user was told that the workspace is no longer in Dir
+	Reported     []string `json:"told,omitempty"`   // ignored settings that the user was warned of
 }
 
 // notePath returns the path of the note about a .git folder.
@@ -161,7 +161,7 @@ type LeftOut struct {
 // Told notes that the user was told of a workspace that is gone; OwnWorkspaces does not return it again.
 func (w LeftOut) Told() {
 	if n := noteIn(w.note); w.Gone && n.Own {
-		n.ToldGone = true
+		n.GoneReported = true
 		_ = keepNote(w.note, n) // if that fails, the user is told again
 	}
 }
@@ -215,11 +215,11 @@ func OwnWorkspaces() (dirs []string, others []LeftOut, err error) {
 		switch {
 		case there:
 			dirs = append(dirs, n.Dir)
-		case !n.ToldGone:
+		case !n.GoneReported:
 			others = append(others, LeftOut{Dir: n.Dir, Gone: true, note: path})
 		}
-		if n.ToldGone && there { // the workspace is back
-			n.ToldGone = false
+		if n.GoneReported && there { // the workspace is back
+			n.GoneReported = false
 			_ = keepNote(path, n)
 		}
 	}
