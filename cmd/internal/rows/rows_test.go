@@ -5,12 +5,12 @@ import (
 	"bytes"
 	"slices"
 	"strings"
-	"tape/internal/store/about"
 	"testing"
 	"time"
 
 	"tape/cmd/internal/stdio"
 	"tape/index"
+	"tape/internal/store/about"
 	"tape/internal/store/query"
 	"tape/repo"
 )
