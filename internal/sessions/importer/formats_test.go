@@ -40,6 +40,7 @@ func TestDetect(t *testing.T) {
 		// Claude Code's lines without ids, as other programs keep them (fixtures of kenn-io/agentsview and junhoyeo/tokscale).
 		`{"type":"user","timestamp":"2026-01-01T10:00:00Z","message":{"content":"hi"},"cwd":"/p"}`:  ClaudeCode,
 		`{"type":"event","timestamp":"2026-01-01T10:00:00Z","message":{"content":"hi"},"cwd":"/p"}`: "",
+		`{"type":"user","timestamp":"2026-01-01T10:00:00Z","message":"logged in"}`:                  "",
 		`{"messages":[]}`: "", "{\n\"messages\": [],\n\"role\": 1": "",
 	} {
 		if got, _ := imp.Detect("-", []byte(head)); got != format {

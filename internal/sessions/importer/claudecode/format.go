@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
 )
 
 const (
@@ -66,7 +67,7 @@ func like(m record.Members) record.Likeness {
 	switch {
 	case m.Has("parentUuid"), m.Has("isSidechain"), m.Has("leafUuid"), m.Has("isSnapshotUpdate"), m.Has("uuid", "sessionId"):
 		return record.Surely
-	case m.Has("sessionId", "type"), m.Has("timestamp", "message") && (m.Text("type") == "user" || m.Text("type") == "assistant"):
+	case m.Has("sessionId", "type"), m.Has("timestamp") && jsonl.Get(m["message"], "content") != nil && (m.Text("type") == "user" || m.Text("type") == "assistant"):
 		return record.Barely
 	}
 	return record.Unlike

@@ -2,6 +2,7 @@ package kiro
 
 import (
 	"cmp"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -25,9 +26,18 @@ func isEvent(m record.Members) bool {
 		slices.Contains([]string{"user", "assistant", "tool_call", "tool_result", "turn_start", "turn_end", "usage_summary", "session_start", "session_metadata", "session_event"}, jsonl.GetString(m["payload"], "type"))
 }
 
-// isBesideEvents reports whether a file in the folder of such a session is not the session.
+// isBesideEvents reports whether a file is not the session itself, but in the folder of such a session, or below it.
 func isBesideEvents(path, name string) bool {
-	return name != events && (strings.HasPrefix(filepath.Base(filepath.Dir(path)), eventsOf) || strings.Contains(path, "/"+eventsOf))
+	at := strings.LastIndex(path, "/"+eventsOf)
+	if name == events || at < 0 {
+		return false
+	}
+	folder, _, below := strings.Cut(path[at+1:], "/")
+	if !below {
+		return false
+	}
+	_, err := os.Stat(filepath.FromSlash(path[:at+1] + folder + "/" + events)) // other folders may have such a name
+	return err == nil
 }
 
 // event makes the entries of a line.

@@ -67,3 +67,17 @@ func TestEvents(t *testing.T) {
 		`anchor {"name":"compaction","state":{"summary":"what was"}}`,
 		`event {"name":"tape.title","data":{"title":"A list"}}`)
 }
+
+// TestFoldersOfOthers: a folder of another program may have the name of a session's.
+func TestFoldersOfOthers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sess_1")
+	ours, other := filepath.Join(dir, "x", "messages.jsonl"), filepath.Join(dir, "x.jsonl")
+	write(t, other, `{"role":"user","content":"ask"}`)
+	if !importer.All().IsTranscript(other) {
+		t.Errorf("%s is left out", other)
+	}
+	write(t, filepath.Join(dir, "messages.jsonl"), "")
+	if importer.All().IsTranscript(other) || !importer.All().IsTranscript(ours) {
+		t.Error("what is beside a session is not left out")
+	}
+}
