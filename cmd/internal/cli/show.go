@@ -67,13 +67,13 @@ shown as in tape log. An entry that tape search --team has found is REMOTE/TAPE@
 				return err
 			}
 			view.partial = true
-			if strings.HasPrefix(target, "@") {
-				view.full, view.events = true, true
-			}
 			entries := t.Show(cmd.Context(), target)
-			if id, err := strconv.ParseInt(strings.TrimPrefix(target, "@"), 10, 64); err == nil && view.full && a.conversation(view) != nil {
-				entries = withCall(cmd.Context(), t, id, entries)
-				view.wanted = func(e repo.Entry) bool { return e.ID == id }
+			if number, ok := strings.CutPrefix(target, "@"); ok {
+				view.full, view.events = true, true
+				if id, err := strconv.ParseInt(number, 10, 64); err == nil && a.conversation(view) != nil {
+					entries = withCall(cmd.Context(), t, id, entries)
+					view.wanted = func(e repo.Entry) bool { return e.ID == id }
+				}
 			}
 			return a.showEntries(cmd.Context(), t, entries, view, nil)
 		},
