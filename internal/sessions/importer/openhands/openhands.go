@@ -21,8 +21,9 @@ import (
 )
 
 const (
-	base   = "base_state.json"
-	events = "events"
+	base        = "base_state.json"
+	events      = "events"
+	stateChange = "ConversationStateUpdateEvent"
 )
 
 // Format is the format of OpenHands.
@@ -148,13 +149,20 @@ func (c *reader) folder(at record.Span) {
 	}
 }
 
-// branch finds the events that lead to the last one, leaf. An event without a parent follows the one before it.
+// branch finds the events that lead to the last one, leaf, and those after it: the state is written later than events are. An
+// event without a parent follows the one before it. A change of the state stands beside the branch, with no event behind it.
 func (c *reader) branch(list []os.DirEntry, leaf string) {
+	type event struct {
+		id, parent string
+		beside     bool
+	}
+	var all []event
 	parents, last := map[string]string{}, ""
 	for _, e := range list {
 		raw := c.Beside(filepath.Join(events, e.Name()))
 		if id := jsonl.GetString(raw, "id"); id != "" {
 			parents[id] = cmp.Or(jsonl.GetString(raw, "parent_id"), last)
+			all = append(all, event{id, parents[id], jsonl.GetString(raw, "kind") == stateChange})
 			last = id
 		}
 	}
@@ -166,6 +174,11 @@ func (c *reader) branch(list []os.DirEntry, leaf string) {
 		c.active[id] = true
 		id = parents[id]
 		_, known = parents[id]
+	}
+	after := map[string]bool{leaf: true}
+	for _, e := range all {
+		after[e.id] = after[e.id] || after[e.parent]
+		c.active[e.id] = c.active[e.id] || after[e.id] || e.beside && c.active[e.parent]
 	}
 }
 
@@ -224,7 +237,9 @@ func (c *reader) kept(forgotten []string) (first string) {
 		if slices.Contains(forgotten, id) {
 			return first
 		}
-		first = id
+		if c.active == nil || c.active[id] {
+			first = id
+		}
 	}
 	return ""
 }

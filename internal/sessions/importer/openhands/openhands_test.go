@@ -140,3 +140,52 @@ func TestBranch(t *testing.T) {
 		t.Errorf("%+v (%s), %v", info, info.State, err)
 	}
 }
+
+// TestLateState: the state may be older than the last events, and its changes are events beside the branch, also between a
+// call and its result (ConversationState in OpenHands/software-agent-sdk).
+func TestLateState(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "events"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	event := func(n int, parent, kind, rest string) string {
+		return fmt.Sprintf(`{"kind":"%s","id":"e%d","parent_id":"%s","timestamp":"2026-01-01T00:00:0%d",%s}`, kind, n, parent, n, rest)
+	}
+	said := func(text string) string {
+		return `"source":"user","llm_message":{"role":"user","content":[{"type":"text","text":"` + text + `"}]}`
+	}
+	for i, text := range []string{
+		event(0, "__root__", "MessageEvent", said("ask")),
+		event(1, "e0", "MessageEvent", said("taken back")),
+		event(2, "e0", "ActionEvent", `"source":"agent","tool_name":"run","tool_call_id":"t","tool_call":{"id":"t","name":"run","arguments":"{}"},"action":{"kind":"A"}`),
+		event(3, "e2", "ConversationStateUpdateEvent", `"source":"environment","key":"execution_status","value":"running"`),
+		event(4, "e2", "ObservationEvent", `"source":"environment","tool_name":"run","tool_call_id":"t","action_id":"e2","observation":{"kind":"O","content":[{"type":"text","text":"ok"}]}`),
+		event(5, "e4", "MessageEvent", said("and")),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "events", fmt.Sprintf("event-%05d-e%d.json", i, i)), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "base_state.json"), []byte(`{"id":"c1","agent":{"llm":{"model":"m"}},"workspace":"/w","leaf_event_id":"e2"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	src, closer, err := importer.OpenSource(filepath.Join(dir, "base_state.json"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closer.Close()
+	var items []record.Item
+	if _, err := importer.Read(t.Context(), &openhands.Format, src, func(string, string) bool { return false }, func(i record.Item) error {
+		items = append(items, i)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	formattest.Want(t, items,
+		`message {"role":"user","content":"ask"}`,
+		`message {"role":"user","content":"taken back"} hidden`,
+		`tool_call {"calls":[{"id":"t","type":"function","function":{"name":"run","arguments":"{}"}}]}`,
+		`event {"name":"ConversationStateUpdateEvent","data":{"source":"environment","key":"execution_status","value":"running"}}`,
+		`tool_result {"results":["ok"]}`,
+		`message {"role":"user","content":"and"}`)
+}
