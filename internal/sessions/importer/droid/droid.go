@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
@@ -91,12 +92,11 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 func (c *reader) person(content []byte, blocks record.Blocks) {
 	var added []string
 	blocks.Text = func(text []byte) []byte {
-		all := record.Text(text)
-		reminder, said := record.Within(all, "system-reminder")
-		if reminder == all { // there is none
+		said, reminders := withoutReminders(record.Text(text))
+		if reminders == nil {
 			return text
 		}
-		added = append(added, reminder)
+		added = append(added, reminders...)
 		if said == "" {
 			return nil
 		}
@@ -106,6 +106,32 @@ func (c *reader) person(content []byte, blocks record.Blocks) {
 	for i, text := range added {
 		c.Put(record.Event(record.BlockKey(blocks.Key+"/context", i), blocks.Date, "context", record.NewObject(len(text)).Str("text", text).Done()))
 	}
+}
+
+// withoutReminders takes the reminders before and below a text out of it. In the text, a person may quote one.
+func withoutReminders(text string) (said string, reminders []string) {
+	const begin, end = "<system-reminder>", "</system-reminder>"
+	said = strings.TrimSpace(text)
+	for strings.HasPrefix(said, begin) {
+		reminder, rest, complete := strings.Cut(said[len(begin):], end)
+		if !complete {
+			return said, reminders
+		}
+		said, reminders = strings.TrimSpace(rest), append(reminders, strings.TrimSpace(reminder))
+	}
+	before := len(reminders)
+	for strings.HasSuffix(said, end) {
+		at := strings.LastIndex(said, "\n"+begin)
+		if at < 0 {
+			break
+		}
+		reminder := said[at+1+len(begin) : len(said)-len(end)]
+		if strings.Contains(reminder, end) {
+			break
+		}
+		said, reminders = strings.TrimSpace(said[:at]), slices.Insert(reminders, before, strings.TrimSpace(reminder))
+	}
+	return said, reminders
 }
 
 // beside returns the session's settings.

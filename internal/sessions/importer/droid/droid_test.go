@@ -101,3 +101,20 @@ func TestReminders(t *testing.T) {
 		`message {"role":"assistant","content":"so"}`,
 		`event {"name":"tape.title","data":{"title":"A list"}}`)
 }
+
+// TestQuotedReminder: reminders may be before and below what a person said, which may quote one.
+func TestQuotedReminder(t *testing.T) {
+	said := func(id, text string) string {
+		return `{"type":"message","id":"94000000-0000-4000-8000-00000000000` + id + `","timestamp":"2026-01-01T00:00:00.000Z","message":{"role":"user","content":[{"type":"text","text":"` + text + `"}]}}`
+	}
+	items, _ := imp.Items(t, droid.Format.Name, "a.jsonl", formattest.Lines(
+		said("1", `<system-reminder>one</system-reminder>\nfix it\n<system-reminder>two</system-reminder>\n`),
+		said("2", `what is <system-reminder>x</system-reminder> for?`),
+		said("3", `why </system-reminder> and then <system-reminder>?`)), formattest.Seen{})
+	formattest.Want(t, items,
+		`message {"role":"user","content":"fix it"}`,
+		`event {"name":"context","data":{"text":"one"}}`,
+		`event {"name":"context","data":{"text":"two"}}`,
+		`message {"role":"user","content":"what is <system-reminder>x</system-reminder> for?"}`,
+		`message {"role":"user","content":"why </system-reminder> and then <system-reminder>?"}`)
+}
