@@ -124,7 +124,7 @@ func (o *importOptions) run(ctx context.Context) error {
 	o.app.lockWait = time.Hour
 	// Transcripts are read a record at a time. Without the limit, a quick reader lets
 	// the heap grow far beyond what is in use.
-	const softLimit = 128 << 20 // bytes
+	const softLimit = 96 << 20 // bytes
 	debug.SetMemoryLimit(softLimit)
 	version, commit := o.app.build()
 	m := &agentside.Import{Streams: &o.app.Streams, Version: version + " " + commit, Source: o.open(ctx),

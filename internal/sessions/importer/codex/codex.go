@@ -10,6 +10,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"io"
 	"strings"
 
 	"tape/internal/sessions/importer/record"
@@ -127,8 +128,11 @@ func completedSays(item []byte, yield func(who, said string)) {
 }
 
 func saidHash(who, said string) []byte {
-	hash := sha256.Sum256([]byte(who + "\x00" + strings.TrimSpace(said)))
-	return hash[:]
+	hash := sha256.New()
+	said = strings.TrimSpace(said)
+	io.WriteString(hash, who+"\x00")
+	_, _ = io.Copy(hash, io.LimitReader(strings.NewReader(said), int64(len(said)))) // without a copy of all of it
+	return hash.Sum(nil)
 }
 
 func saidSum(who, said string) record.Sum { return record.Sum(saidHash(who, said)) }

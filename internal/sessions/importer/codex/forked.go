@@ -70,8 +70,8 @@ func turnTime(id string) (time.Time, bool) {
 }
 
 // fact returns what a copy of an entry has as well, see [record.Entry]: its turn, and what it says.
-func (c *reader) fact(it item, said string) string {
-	sum := record.SumOf(it.scope + "\x00" + it.kind + "\x00" + said)
-	n := c.facts.Next(sum)
-	return it.scope + " " + record.ContentKey([]byte(it.kind+"\x00"+said), n)[len("sha256:"):]
+func (c *reader) fact(it item, said []byte) string {
+	kind := []byte(it.kind + "\x00")
+	n := c.facts.Next(record.Sum(record.HashOf([]byte(it.scope+"\x00"), kind, said)))
+	return it.scope + " " + record.HashKey(record.HashOf(kind, said), n)[len("sha256:"):]
 }

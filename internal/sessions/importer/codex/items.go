@@ -48,13 +48,13 @@ func (c *reader) item(it item, key string) {
 }
 
 func (c *reader) call(it item, call record.Call) {
-	call.Fact, call.Copied = c.fact(it, string(call.Raw)), it.copied
+	call.Fact, call.Copied = c.fact(it, call.Raw), it.copied
 	c.Call(call)
 }
 
 // counted emits an entry that counts, once for all copies of it.
 func (c *reader) counted(it item, p record.Entry) {
-	p.Fact, p.Copied = c.fact(it, string(p.Payload)), it.copied
+	p.Fact, p.Copied = c.fact(it, p.Payload), it.copied
 	c.Put(p)
 }
 

@@ -57,15 +57,22 @@ func (c *Counter) Key(raw []byte) string {
 }
 
 // HashKey is Key for a content with that SHA-256.
-func (c *Counter) HashKey(hash []byte) string { return hashKey(hash, c.Next(Sum(hash))) }
+func (c *Counter) HashKey(hash []byte) string { return HashKey(hash, c.Next(Sum(hash))) }
 
 // ContentKey returns the key of a record without an id, the n-th (from 1) with this content.
-func ContentKey(raw []byte, n int) string {
-	hash := sha256.Sum256(raw)
-	return hashKey(hash[:], n)
+func ContentKey(raw []byte, n int) string { return HashKey(HashOf(raw), n) }
+
+// HashOf returns the SHA-256 of contents one after another. None is copied: one may have many megabytes.
+func HashOf(contents ...[]byte) []byte {
+	hash := sha256.New()
+	for _, content := range contents {
+		hash.Write(content)
+	}
+	return hash.Sum(nil)
 }
 
-func hashKey(hash []byte, n int) string {
+// HashKey is ContentKey for a content with that SHA-256.
+func HashKey(hash []byte, n int) string {
 	return "sha256:" + hex.EncodeToString(hash[:16]) + "#" + strconv.Itoa(n)
 }
 

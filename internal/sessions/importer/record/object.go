@@ -186,7 +186,7 @@ func Plain(content []byte) (plain []byte, all bool) {
 	case content[0] != '[':
 		return content, false
 	}
-	b := []byte{'"'}
+	var texts [][]byte // JSON strings
 	for el := range jsonl.Elements(content) {
 		v := el
 		if el[0] != '"' {
@@ -200,7 +200,16 @@ func Plain(content []byte) (plain []byte, all bool) {
 		if len(v) == 0 || v[0] != '"' {
 			return content, false
 		}
-		if len(b) > 1 {
+		if len(texts) > 0 || len(v) > len(`""`) {
+			texts = append(texts, v)
+		}
+	}
+	if len(texts) == 1 {
+		return texts[0], true // not copied: it may have many megabytes
+	}
+	b := []byte{'"'}
+	for i, v := range texts {
+		if i > 0 {
 			b = append(b, `\n\n`...)
 		}
 		b = append(b, v[1:len(v)-1]...)
