@@ -51,12 +51,21 @@ func Discover(ctx context.Context, f *record.Format, project string, getenv func
 	return out, unread
 }
 
-// Folders returns the folders in which a program keeps its transcripts. getenv is as for [Discover].
+// Folders returns the folders in which a program keeps its transcripts, without those that are inside others: a setting may
+// name one of these. getenv is as for [Discover].
 func Folders(f *record.Format, getenv func(string) string) []string {
 	if f.Files.Folders == nil {
 		return nil
 	}
-	return f.Files.Folders(record.Where{Home: getenv("HOME"), Getenv: getenv})
+	var out []string
+	all := f.Files.Folders(record.Where{Home: getenv("HOME"), Getenv: getenv})
+	for i, folder := range all {
+		inside := func(other string) bool { return strings.HasPrefix(folder, other+string(filepath.Separator)) }
+		if !slices.Contains(all[:i], folder) && (f.Files.Holds != nil || !slices.ContainsFunc(all, inside)) {
+			out = append(out, folder)
+		}
+	}
+	return out
 }
 
 // place is the directory whose transcripts are wanted, under each of its names.

@@ -152,6 +152,9 @@ func TestFolders(t *testing.T) {
 		{"copilot", "COPILOT_HOME", "/c", "/c/session-state"},
 		{"pi", "", "", "/h/.pi/agent/sessions /h/.omp/agent/sessions"},
 		{"pi", "PI_CODING_AGENT_SESSION_DIR", "/s", "/s /h/.pi/agent/sessions /h/.omp/agent/sessions"},
+		{"pi", "PI_CODING_AGENT_SESSION_DIR", "/h/.pi/agent/sessions/work", "/h/.pi/agent/sessions /h/.omp/agent/sessions"},
+		{"pi", "PI_CODING_AGENT_SESSION_DIR", "/h/.omp/agent/sessions", "/h/.omp/agent/sessions /h/.pi/agent/sessions"},
+		{"kiro", "KIRO_SESSIONS_DIR", "/h/.kiro/sessions/cli", "/h/.kiro/sessions /h/.config/Kiro/User/globalStorage/kiro.kiroagent/workspace-sessions /h/Library/Application Support/Kiro/User/globalStorage/kiro.kiroagent/workspace-sessions"},
 	} {
 		got := Folders(All().Find(x.format), func(name string) string { return map[string]string{"HOME": "/h", x.variable: x.value}[name] })
 		if strings.Join(got, " ") != x.want {

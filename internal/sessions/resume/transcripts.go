@@ -123,6 +123,7 @@ func Find(ctx context.Context, s Session, at Where) (out Found, err error) {
 		}
 	}
 	slices.Sort(out.Files)
+	out.Files = slices.Compact(out.Files) // a folder may be inside another one
 	return out, nil
 }
 
