@@ -162,7 +162,7 @@ func ShowFileEdits(s *stdio.Streams, rows []FileRow, most int, names map[string]
 			}
 			others += len("  ") + widest
 		}
-		left = max(20, s.Width()-others)
+		left = min(stdio.MaxCell, max(20, s.Width()-others)) // a table would cut a longer path at its end
 	}
 	l := stdio.Listing[FileRow]{None: "no session has edited a file", Paged: true, Object: FileRow.object, Head: []string{"FILE", "LINES", "LAST", "TAPE", "~SESSION"}}
 	if projects > 0 {

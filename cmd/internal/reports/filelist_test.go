@@ -86,3 +86,22 @@ func TestFindByName(t *testing.T) {
 		t.Errorf("with --json: %v, %v; want nothing", found, err)
 	}
 }
+
+// TestEditsOfLongPaths: a path that is cut keeps the name of the file, also on a wide screen.
+func TestEditsOfLongPaths(t *testing.T) {
+	for _, cells := range []int{80, 120, 200} {
+		s, out, _ := streams()
+		s.Screen().Width = cells
+		row := used("s1", "/p/shop/"+strings.Repeat("folder/", 12)+"cart.go", 1, 2, 20)
+		row.Project = "/p/shop"
+		if err := ShowFileEdits(s, []FileRow{row}, 20, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Out.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), "/cart.go  +2") {
+			t.Errorf("on %d cells it shows\n%s", cells, out)
+		}
+	}
+}
