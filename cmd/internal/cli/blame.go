@@ -40,8 +40,9 @@ in git blame) and what led to it: a person's request, and its session. Requests 
 ask for a commit are not quoted, but the one before them.
 
 A line is credited to the session that wrote it: to the last edit before the commit that has the
-line, whoever made the commit. If no edit has it, it is credited to the last edit of the file since
-the commit before, and marked. Lines that are not committed yet are credited, too.
+line, whoever made the commit. If no edit has any line of the commit, they are credited to the last
+edit of the file since the commit before, and marked, unless that was undone. Lines that are not
+committed yet are credited, too.
 
 If no session edited the file, the commit tells: an agent's git commit is recorded in its session.
 A commit that was rebased or amended later is recognized by its subject and author date,

@@ -30,8 +30,8 @@ func linkPath(dir string) (string, error) {
 	return filepath.Join(home, linkedDir, pathName(dir, ".json")), err
 }
 
-// readLink returns the note about a directory, whose path is resolved. ok is false if there is none, or if it is about another folder that was
-// there before. A directory that is gone is still the one of the note.
+// readLink returns the note about a directory, whose path is resolved. ok is false if there is none, or if it is about
+// another folder that was there before. A directory that is gone is still the one of the note.
 func readLink(dir string) (l link, ok bool) {
 	path, err := linkPath(dir)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// View answers the queries of one user. All of them go through its method ask, which adds the set of remotes that the
-// user sees.
+// View answers the queries of one user. All of them go through its methods ask and inMonths, which add the set of remotes
+// that the user sees.
 type View struct {
 	db    *DB
 	names map[int32]string // of the remotes, by id
