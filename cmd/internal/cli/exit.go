@@ -170,7 +170,7 @@ func takes(least int, names ...string) cobra.PositionalArgs {
 		}
 		for i, arg := range args {
 			if arg == "" {
-				return usagef("%s is empty", names[min(i, len(names)-1)])
+				return usagef("%s is empty", strings.TrimSuffix(names[min(i, len(names)-1)], "…"))
 			}
 		}
 		return nil

@@ -106,7 +106,7 @@ func digestSessionOf(g *index.Digest, base string) digestSession {
 	commits := one.UniqueCommits()
 	one.Commits = commits[:min(len(commits), digestCommits)]
 	one.MoreCommits = len(commits) - len(one.Commits)
-	if !strings.HasPrefix(g.Outcome, "commit ") {
+	if !strings.HasPrefix(g.Outcome, "commit ") || strings.Contains(g.Outcome, ", ") { // more may have come out
 		one.CameOut = g.Outcome
 	}
 	return one
