@@ -60,14 +60,15 @@ var Format = record.Format{
 // isNote leaves out what Kimi keeps beside a session: the context as the model has it, which repeats the session if that has
 // a turn, the state, and the transcripts of Kimi CLI's subagents, whose records the session's own has, too.
 func isNote(path, name string) bool {
+	kimis := strings.Contains(path, "/.kimi/") || strings.Contains(path, "/.kimi-code/")
+	if kimis && strings.Contains(path, "/subagents/") {
+		return true
+	}
 	if name == forModel || isOld(path) {
 		session := strings.TrimSuffix(strings.TrimSuffix(filepath.FromSlash(path), ".jsonl"), "context")
 		return record.FileContains(filepath.Join(session, wire), `"TurnBegin"`)
 	}
-	if !strings.Contains(path, "/.kimi/") && !strings.Contains(path, "/.kimi-code/") {
-		return false
-	}
-	return name != wire || strings.Contains(path, "/subagents/")
+	return kimis && name != wire
 }
 
 // isOld reports whether a file is a session of the first versions of Kimi CLI, sessions/HASH/ID.jsonl: its context, and

@@ -193,7 +193,7 @@ func TestContext(t *testing.T) {
 	lines := string(formattest.Lines(`{"role":"_system_prompt","content":"be brief"}`, `{"role":"_checkpoint","id":0}`, `{"role":"user","content":"ask"}`, `{"role":"_usage","token_count":9133}`,
 		`{"role":"assistant","content":[{"type":"think","think":"hm"},{"type":"text","text":"so"}],"tool_calls":[{"id":"t1","type":"function","function":{"name":"Shell","arguments":"{}"}}]}`,
 		`{"role":"tool","tool_call_id":"t1","content":"a.go"}`, `{"role":"assistant","content":"Done."}`))
-	write(t, dir, map[string]string{folder + "s1.jsonl": lines, folder + "s2/context.jsonl": lines, folder + "s2/wire.jsonl": `{"type":"metadata","protocol_version":"1.10"}`, ".kimi/kimi.json": `{"work_dirs":[{"path":"/w","kaos":"local"}]}`})
+	write(t, dir, map[string]string{folder + "s1.jsonl": lines, folder + "s2/context.jsonl": lines, folder + "s2/wire.jsonl": `{"type":"metadata","protocol_version":"1.10"}`, folder + "s2/subagents/a1/context.jsonl": lines, ".kimi/kimi.json": `{"work_dirs":[{"path":"/w","kaos":"local"}]}`})
 	files, err := importer.Files(t.Context(), filepath.Join(dir, ".kimi"))
 	if err != nil || len(files) != 3 {
 		t.Errorf("files %v, %v; want two sessions, and one that has not begun", files, err)
