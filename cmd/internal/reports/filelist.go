@@ -175,14 +175,15 @@ func ShowFileEdits(s *stdio.Streams, rows []FileRow, most int, names map[string]
 		}
 		cells := []any{display.TruncateStart(display.Line(path), left), r.lines(), last(r), name(r), cmp.Or(r.Title, r.Tape)}
 		if projects > 0 {
-			cells = slices.Insert(cells, 0, any(r.name))
+			cells = slices.Insert(cells, 0, any(s.Fit(display.Line(r.name), projects-len("  "))))
 		}
 		add(cells...)
 	}
 	return l.Show(s, rows, nil)
 }
 
-// projectsOf returns how wide a column with the projects of rows is: 0 if they are of one workspace.
+// projectsOf returns how wide a column with the projects of rows is on a screen, with what is between columns: 0 if they are of
+// one workspace.
 func projectsOf(rows []FileRow) (width int) {
 	const most = 20
 	several := slices.ContainsFunc(rows, func(r FileRow) bool { return r.Workspace != rows[0].Workspace })
@@ -218,10 +219,12 @@ func ShowFiles(s *stdio.Streams, rows []FileRow, byFile bool, most *int, names m
 			return []any{display.TruncateStart(display.Line(about.InProject(r.Project, r.Path)), left)}
 		}
 	}
-	if projectsOf(rows) > 0 && !byFile {
+	if projects := projectsOf(rows); projects > 0 && !byFile {
 		l.Head = slices.Insert(l.Head, 0, "PROJECT")
 		of := lead
-		lead = func(r FileRow) []any { return append([]any{r.name}, of(r)...) }
+		lead = func(r FileRow) []any {
+			return append([]any{s.Fit(display.Line(r.name), projects-len("  "))}, of(r)...)
+		}
 	}
 	narrow := s.Width() > 0 && s.Width() < 70
 	l.Head = append(l.Head, "LAST")

@@ -105,3 +105,26 @@ func TestEditsOfLongPaths(t *testing.T) {
 		}
 	}
 }
+
+// TestEditsOfLongProjects: the long name of a project leaves room for the other columns.
+func TestEditsOfLongProjects(t *testing.T) {
+	for _, show := range []func(*stdio.Streams, []FileRow) error{
+		func(s *stdio.Streams, rows []FileRow) error { return ShowFileEdits(s, rows, 20, nil) },
+		func(s *stdio.Streams, rows []FileRow) error { return ShowFiles(s, rows, false, nil, nil) },
+	} {
+		s, out, _ := streams()
+		s.Screen().Width = 80
+		rows := []FileRow{used("s1", "/p/shop/cart.go", 1, 2, 20), used("s2", "/p/blog/cart.go", 1, 1, 22)}
+		rows[0].Workspace, rows[0].name = "/w/shop", strings.Repeat("shop-", 20)
+		rows[1].Workspace, rows[1].name = "/w/blog", "blog"
+		if err := show(s, rows); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Out.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(out.String(), "about s"); n != 2 || !strings.Contains(out.String(), "+2") || !strings.Contains(out.String(), "d ago") {
+			t.Errorf("on 80 cells it shows\n%s", out)
+		}
+	}
+}
