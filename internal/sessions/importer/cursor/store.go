@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -49,11 +50,20 @@ func stores(user record.Where) (out []record.DatabaseFile) {
 		found, _ := filepath.Glob(filepath.Join(append(append([]string{folder(user)}, place...), storeFile)...)) // the pattern is valid
 		for _, path := range found {
 			if _, err := os.Lstat(path); err == nil {
-				out = append(out, record.DatabaseFile{Path: path})
+				out = append(out, record.DatabaseFile{Path: path, Dir: jsonl.GetString(besideStore(path), "cwd")})
 			}
 		}
 	}
 	return out
+}
+
+// besideStore returns what newer versions note beside a database, nil if there is nothing.
+func besideStore(path string) []byte {
+	raw := record.Source{Name: path}.Beside("meta.json")
+	if !jsonl.IsObject(raw) || jsonl.Valid(raw) != nil {
+		return nil
+	}
+	return raw
 }
 
 // storeMeta returns the facts of the session in a database, nil if there are none.
@@ -74,7 +84,30 @@ func storeSessions(ctx context.Context, ask record.Ask) ([]record.KeptSession, e
 	if jsonl.GetString(meta, "latestRootBlobId") == "" {
 		return nil, err
 	}
-	return []record.KeptSession{{ID: jsonl.GetString(meta, "agentId")}}, nil
+	s := record.KeptSession{ID: jsonl.GetString(meta, "agentId")}
+	n := 0
+	list := &tree{ctx: ctx, ask: ask, seen: map[string]bool{}, use: func(message []byte) error {
+		if s.Dir, n = workspace(message), n+1; s.Dir != "" || n == openingMessages {
+			return errEnough
+		}
+		return nil
+	}}
+	if err := list.walk(jsonl.GetString(meta, "latestRootBlobId")); err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	return []record.KeptSession{s}, nil
+}
+
+// openingMessages is how many messages of a session may name its directory.
+const openingMessages = 8
+
+var errEnough = errors.New("enough")
+
+// workspace returns the directory that a message names, "" if it names none.
+func workspace(message []byte) string {
+	_, after, _ := strings.Cut(jsonText(message), "Workspace Path: ")
+	dir, _, _ := strings.Cut(after, "\n")
+	return strings.TrimSpace(dir)
 }
 
 // writeStore writes the session of a database as lines.
@@ -86,27 +119,29 @@ func writeStore(ctx context.Context, ask record.Ask, path, id string, w io.Write
 	if jsonl.GetString(meta, "agentId") != id {
 		return fmt.Errorf("%s has no session %s", path, id)
 	}
-	beside := record.Source{Name: path}.Beside("meta.json")
-	if !jsonl.IsObject(beside) || jsonl.Valid(beside) != nil {
-		beside = nil
-	}
-	list := &tree{ctx: ctx, ask: ask, seen: map[string]bool{}}
+	beside := besideStore(path)
+	var messages [][]byte
+	cwd, size := jsonl.GetString(beside, "cwd"), 0
+	list := &tree{ctx: ctx, ask: ask, seen: map[string]bool{}, use: func(message []byte) error {
+		messages, size = append(messages, message), size+len(message)
+		if size > maxMessages { // a small database may list a message many times
+			return fmt.Errorf("%s has too much for one session: more than %d MiB", path, maxMessages>>20)
+		}
+		if cwd == "" && len(messages) <= openingMessages {
+			cwd = workspace(message)
+		}
+		return nil
+	}}
 	if err := list.walk(jsonl.GetString(meta, "latestRootBlobId")); err != nil {
 		return err
 	}
-	cwd := jsonl.GetString(beside, "cwd")
-	for _, m := range list.messages {
-		if _, after, ok := strings.Cut(jsonText(m), "Workspace Path: "); ok && cwd == "" {
-			cwd, _, _ = strings.Cut(after, "\n")
-		}
-	}
 	facts := record.NewObject(512).Str("cursor", storeFacts).All(meta, "latestRootBlobId").Raw("updatedAt", jsonl.Get(beside, "updatedAtMs"))
 	if cwd != "" {
-		facts.Str("cwd", strings.TrimSpace(cwd))
+		facts.Str("cwd", cwd)
 	}
 	out := bufio.NewWriter(w) // its last Flush returns the first error
 	_, _ = out.Write(append(facts.Done(), '\n'))
-	for _, m := range list.messages {
+	for _, m := range messages {
 		_, _ = out.Write(append(record.NewObject(len(m)+32).Str("cursor", storeMessage).All(m, "cursor").Done(), '\n'))
 	}
 	if list.lost > 0 {
@@ -121,13 +156,16 @@ func jsonText(message []byte) string {
 	return record.Text(text)
 }
 
-// tree collects the messages below a blob, in their order.
+// maxMessages is the greatest size of the messages of a session, in bytes.
+const maxMessages = 256 << 20
+
+// tree visits the messages below a blob, in their order.
 type tree struct {
-	ctx      context.Context
-	ask      record.Ask
-	seen     map[string]bool // lists: one that contains itself would not end
-	messages [][]byte
-	lost     int // messages that cannot be read
+	ctx  context.Context
+	ask  record.Ask
+	seen map[string]bool // lists: one that contains itself would not end
+	use  func(message []byte) error
+	lost int // messages that cannot be read
 }
 
 // blob returns the content of a blob, nil if there is none.
@@ -163,10 +201,11 @@ func (t *tree) walk(id string) error {
 		if err != nil {
 			return err
 		}
-		if message := messageIn(data); message != nil {
-			t.messages = append(t.messages, message)
-		} else {
+		message := messageIn(data)
+		if message == nil {
 			t.lost++
+		} else if err := t.use(message); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,13 +1,16 @@
 package cursor_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	_ "modernc.org/sqlite" // as Cursor has it
@@ -93,6 +96,10 @@ func TestStore(t *testing.T) {
 		t.Errorf("found %q", found)
 	}
 	path := filepath.Join(home, ".cursor", "chats", "e4e9", a, "store.db", a)
+	ofProject, err := importer.Discover(t.Context(), &cursor.CLI, "/w", func(name string) string { return map[string]string{"HOME": home}[name] })
+	if err != nil || !slices.Contains(ofProject, path) || len(ofProject) != 2 {
+		t.Errorf("sessions of the project: %q, %v", ofProject, err)
+	}
 	info, err := importer.Identify(t.Context(), path)
 	if err != nil || info.Session != a || info.Format != cursor.CLI.Name || string(info.State) != `{"sessionId":"`+a+`","model":"m","cwd":"/w","dates":"of the session"}` {
 		t.Errorf("%+v (%s), %v", info, info.State, err)
@@ -116,4 +123,22 @@ func TestStore(t *testing.T) {
 		`tool_result {"results":["a.go"]}`,
 		`event {"name":"import.damaged","data":{"reason":"messages that cannot be read","messages":1}}`,
 		`event {"name":"tape.title","data":{"title":"A list"}}`)
+}
+
+// TestManyTimes: a small database may list a message many times.
+func TestManyTimes(t *testing.T) {
+	message := `{"role":"user","content":"` + strings.Repeat("x", 32<<20) + `"}`
+	answers := map[string]string{
+		"00":                     strings.Repeat("0a20"+strings.Repeat("01", 32), 9),
+		strings.Repeat("01", 32): hex.EncodeToString([]byte(message)),
+	}
+	err := cursor.CLI.Files.Database.Write(t.Context(), func(_ context.Context, _ string, args ...any) ([][]byte, error) {
+		if len(args) == 0 {
+			return [][]byte{[]byte(`{"value":"` + hex.EncodeToString([]byte(`{"agentId":"a","latestRootBlobId":"00"}`)) + `"}`)}, nil
+		}
+		return [][]byte{[]byte(`{"data":"` + answers[args[0].(string)] + `"}`)}, nil
+	}, "store.db", "a", io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "too much for one session") {
+		t.Errorf("%v", err)
+	}
 }
