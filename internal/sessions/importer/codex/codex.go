@@ -130,7 +130,7 @@ func completedSays(item []byte, yield func(who, said string)) {
 func saidHash(who, said string) []byte {
 	hash := sha256.New()
 	said = strings.TrimSpace(said)
-	io.WriteString(hash, who+"\x00")
+	hash.Write([]byte(who + "\x00"))
 	_, _ = io.Copy(hash, io.LimitReader(strings.NewReader(said), int64(len(said)))) // without a copy of all of it
 	return hash.Sum(nil)
 }
