@@ -28,8 +28,9 @@ func Databases(f *record.Format, getenv func(string) string) (out []record.Datab
 		return nil, nil
 	}
 	for _, kept := range f.Files.Database.All(record.Where{Home: getenv("HOME"), Getenv: getenv}) {
+		known := func(other record.DatabaseFile) bool { return other.Path == kept.Path }
 		switch {
-		case !isFile(kept.Path):
+		case !isFile(kept.Path), slices.ContainsFunc(out, known): // a setting may name the usual folder
 		case isElsewhere(kept):
 			refused = append(refused, layout.Invalid("import the database itself, by its name", "%s is not read: a link leads out of its project, %s", kept.Path, kept.Dir))
 		default:

@@ -171,3 +171,19 @@ func TestFolders(t *testing.T) {
 		t.Errorf("with a setting of pi: %q, want %s first", got, want)
 	}
 }
+
+// TestSameDatabase: a setting may name a folder in which a program keeps its database anyway.
+func TestSameDatabase(t *testing.T) {
+	dir := t.TempDir()
+	db := filepath.Join(dir, "hermes", "state.db")
+	if err := os.MkdirAll(filepath.Dir(db), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	storetest.WriteFile(t, db, []byte("x"))
+	got, _ := Databases(All().Find("hermes"), func(name string) string {
+		return map[string]string{"HERMES_HOME": filepath.Dir(db), "LOCALAPPDATA": dir}[name]
+	})
+	if len(got) != 1 || got[0].Path != db {
+		t.Errorf("databases %v, want %s once", got, db)
+	}
+}
