@@ -62,7 +62,7 @@ func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("type") }
 // Record makes the entries of a line.
 func (c *reader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
-	if m := record.MembersOf(raw); isPrinted(m) || m.Text("type") == "system" || m.Text("type") == "error" {
+	if m := record.MembersOf(raw); isPrinted(m) || m.Text("type") == "system" && printedSession(raw) != "" {
 		c.printed(m, raw)
 		return
 	}

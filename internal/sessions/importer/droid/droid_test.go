@@ -3,6 +3,7 @@ package droid_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"tape/internal/sessions/importer"
@@ -117,4 +118,16 @@ func TestQuotedReminder(t *testing.T) {
 		`event {"name":"context","data":{"text":"two"}}`,
 		`message {"role":"user","content":"what is <system-reminder>x</system-reminder> for?"}`,
 		`message {"role":"user","content":"why </system-reminder> and then <system-reminder>?"}`)
+}
+
+// TestOtherLines: lines of a session keep the keys that they had before what droid exec prints was read.
+func TestOtherLines(t *testing.T) {
+	items, _ := imp.Items(t, droid.Format.Name, "a.jsonl", formattest.Lines(
+		`{"type":"session_start","id":"84000000-0000-4000-8000-000000000002","title":"list","cwd":"/w"}`,
+		`{"type":"system","id":"s1","text":"be nice"}`, `{"type":"error","id":"e1","text":"no"}`), formattest.Seen{})
+	for i, want := range []string{"84000000-0000-4000-8000-000000000002", "s1", "e1"} {
+		if !slices.Equal(items[i].Keys, []string{want}) {
+			t.Errorf("entry %d has the keys %q, want %s", i, items[i].Keys, want)
+		}
+	}
 }
