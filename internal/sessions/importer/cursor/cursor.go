@@ -148,8 +148,9 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		composer = composer || jsonl.Get(raw, "cursor") != nil
 		if !composer {
 			first = said(jsonl.Get(raw, "message", "content"))
+			return jsonl.Get(raw, "message") == nil && at.Opens() // the end of a turn says no date
 		}
-		return composer && describeComposer(raw, info) && at.Line < record.OpeningLines
+		return describeComposer(raw, info) && at.Line < record.OpeningLines
 	})
 	if composer || err != nil {
 		return err

@@ -85,3 +85,17 @@ func TestDates(t *testing.T) {
 		}
 	}
 }
+
+// TestDateOfFirstPrompt: a session begins with its first prompt, also if another line comes before.
+func TestDateOfFirstPrompt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.jsonl")
+	lines := formattest.Lines(`{"type":"error","error":"no network"}`,
+		`{"role":"user","message":{"content":[{"type":"text","text":"<timestamp>Friday, Jul 31, 2026, 2:07 PM (UTC+3)</timestamp>\n<user_query>\nbuild it\n</user_query>"}]}}`)
+	if err := os.WriteFile(path, lines, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := importer.Identify(t.Context(), path)
+	if err != nil || info.Started != "2026-07-31T11:07:00.000000+00:00" {
+		t.Errorf("it began %q, %v", info.Started, err)
+	}
+}
