@@ -65,7 +65,7 @@ func (l Formats) Detect(name string, head []byte) *record.Format {
 // ofText returns the format of a file that is no JSON, or nil.
 func (l Formats) ofText(head []byte) *record.Format {
 	for _, f := range l {
-		if f.Text && f.Head(head) == record.Surely {
+		if f.Text && f.Head(head) == record.Certain {
 			return f
 		}
 	}
@@ -82,25 +82,25 @@ func (l Formats) isCompanion(head []byte) bool {
 // byRecord returns the format of a record, or nil. sure says that no other program writes such a record.
 func (l Formats) byRecord(raw []byte) (f *record.Format, sure bool) {
 	m := record.MembersOf(raw)
-	f = l.mostLike(func(f *record.Format) record.Likeness { return f.Record(m) })
-	return f, f != nil && f.Record(m) > record.Perhaps
+	f = l.mostLike(func(f *record.Format) record.Confidence { return f.Record(m) })
+	return f, f != nil && f.Record(m) > record.Medium
 }
 
 // byHead returns the format of a file whose beginning has no complete record, or nil.
 func (l Formats) byHead(head []byte) *record.Format {
-	return l.mostLike(func(f *record.Format) record.Likeness {
+	return l.mostLike(func(f *record.Format) record.Confidence {
 		if f.Head == nil {
-			return record.Unlike
+			return record.NoMatch
 		}
 		return f.Head(head)
 	})
 }
 
-// mostLike returns the format with the highest likeness, the last of several; nil if all are Unlike.
-func (l Formats) mostLike(likeness func(*record.Format) record.Likeness) (best *record.Format) {
-	most := record.Unlike
+// mostLike returns the format with the highest confidence, the last of several; nil if none matches.
+func (l Formats) mostLike(confidence func(*record.Format) record.Confidence) (best *record.Format) {
+	most := record.NoMatch
 	for _, f := range l {
-		if is := likeness(f); is != record.Unlike && is >= most {
+		if is := confidence(f); is != record.NoMatch && is >= most {
 			best, most = f, is
 		}
 	}

@@ -31,7 +31,7 @@ var scribe = record.Format{
 			return false
 		})
 	},
-	Record: func(m record.Members) record.Likeness { return record.Surely.If(m.Has("session", "dir", "who")) },
+	Record: func(m record.Members) record.Confidence { return record.Certain.If(m.Has("session", "dir", "who")) },
 	Files: record.Files{
 		Folders: func(user record.Where) []string { return []string{user.Folder(".scribe", "SCRIBE_HOME")} },
 	},

@@ -20,7 +20,7 @@ type Told struct {
 
 // conversation returns what a model would be sent of a tape, in the form that all providers accept. It begins with the
 // anchor from; if that is "", it is the tape's context.
-func conversation(ctx context.Context, t *repo.Tape, from string) (said []record.Said, told Told, err error) {
+func conversation(ctx context.Context, t *repo.Tape, from string) (said []record.WrittenMessage, told Told, err error) {
 	seq := t.Context(ctx)
 	if from != "" {
 		seq = t.Entries(ctx, repo.Query{From: from, To: repo.Latest, Inclusive: true})
@@ -44,7 +44,7 @@ func conversation(ctx context.Context, t *repo.Tape, from string) (said []record
 	}
 	names := map[string]string{} // of tools, by call
 	for _, raw := range c.Messages {
-		m := record.Said{Model: jsonl.GetString(raw, "role") == "assistant"}
+		m := record.WrittenMessage{Model: jsonl.GetString(raw, "role") == "assistant"}
 		for block := range jsonl.Elements(jsonl.Get(raw, "content")) {
 			if b, ok := blockOf(block, names, &told); ok {
 				m.Blocks = append(m.Blocks, b)

@@ -44,7 +44,7 @@ func CountTold(ctx context.Context, t *repo.Tape, from string) (Told, error) {
 	return told, err
 }
 
-func toWrite(ctx context.Context, t *repo.Tape, from string) (said []record.Said, told Told, err error) {
+func toWrite(ctx context.Context, t *repo.Tape, from string) (said []record.WrittenMessage, told Told, err error) {
 	said, told, err = conversation(ctx, t, from)
 	if err == nil && len(said) == 0 {
 		err = layout.Invalid("", "tape %q has no messages to go on with", t.Name())

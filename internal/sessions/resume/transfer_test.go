@@ -157,7 +157,7 @@ func TestRoundTrip(t *testing.T) {
 				res := importInto(t, other, done.File)
 				same(t, f, read(t, other, res.Tape), want)
 
-				more := []record.Said{{Blocks: []record.Block{{Text: "Go on"}}}, {Model: true, Blocks: []record.Block{{Text: "I go on."}}}}
+				more := []record.WrittenMessage{{Blocks: []record.Block{{Text: "Go on"}}}, {Model: true, Blocks: []record.Block{{Text: "I go on."}}}}
 				goOn(t, f, home, done, append(want, more...), now)
 				res = importInto(t, s, done.File)
 				if res.Tape != tape.Name() || res.Imported == 0 {
@@ -174,7 +174,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 // goOn writes a session again with more messages, as if the agent had added them.
-func goOn(t *testing.T, f *record.Format, home string, done Written, said []record.Said, now time.Time) {
+func goOn(t *testing.T, f *record.Format, home string, done Written, said []record.WrittenMessage, now time.Time) {
 	t.Helper()
 	s := &record.Session{ID: done.Session, Dir: "/home/dev/shop", Began: now, Messages: said}
 	files, err := f.Writer.Files(user(home), s)
@@ -194,7 +194,7 @@ func goOn(t *testing.T, f *record.Format, home string, done Written, said []reco
 }
 
 // joined joins messages of the same side, which follow each other if the last answer is missing.
-func joined(said []record.Said) (out []record.Said) {
+func joined(said []record.WrittenMessage) (out []record.WrittenMessage) {
 	for _, m := range said {
 		if n := len(out); n > 0 && out[n-1].Model == m.Model {
 			out[n-1].Blocks = append(out[n-1].Blocks[:len(out[n-1].Blocks):len(out[n-1].Blocks)], m.Blocks...)
@@ -205,7 +205,7 @@ func joined(said []record.Said) (out []record.Said) {
 	return out
 }
 
-func read(t *testing.T, s *repo.Store, name string) []record.Said {
+func read(t *testing.T, s *repo.Store, name string) []record.WrittenMessage {
 	t.Helper()
 	tape, err := s.Tape(t.Context(), name)
 	if err != nil {
@@ -218,10 +218,10 @@ func read(t *testing.T, s *repo.Store, name string) []record.Said {
 	return said
 }
 
-func same(t *testing.T, f *record.Format, got, want []record.Said) {
+func same(t *testing.T, f *record.Format, got, want []record.WrittenMessage) {
 	t.Helper()
 	for i := range max(len(got), len(want)) {
-		var g, w record.Said
+		var g, w record.WrittenMessage
 		if i < len(got) {
 			g = got[i]
 		}
@@ -236,8 +236,8 @@ func same(t *testing.T, f *record.Format, got, want []record.Said) {
 }
 
 // plain joins neighbouring texts, because some agents store them as one. Without failures, no result has failed.
-func plain(m record.Said, failures bool) record.Said {
-	out := record.Said{Model: m.Model}
+func plain(m record.WrittenMessage, failures bool) record.WrittenMessage {
+	out := record.WrittenMessage{Model: m.Model}
 	for _, b := range m.Blocks {
 		if b.Result != nil {
 			r := *b.Result

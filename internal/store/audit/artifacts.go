@@ -72,7 +72,7 @@ func (g *growth) checkArtifacts() error {
 		if err != nil {
 			return err
 		}
-		if !writer.Matches(e.Name, data) {
+		if !writer.MatchesArtifact(e.Name, data) {
 			return violation(where, "the content does not match the name")
 		}
 	}
@@ -144,7 +144,7 @@ func (v *verifier) artifactsOnDisk(tape string, snap *snapshot.Snapshot, p layou
 		if err == nil {
 			data, err = os.ReadFile(path)
 		}
-		if err == nil && !writer.Matches(name, data) {
+		if err == nil && !writer.MatchesArtifact(name, data) {
 			err = &layout.CorruptError{File: path, Msg: "the content does not match the name", Fix: artifactFix}
 		}
 		v.problem(tape, err)

@@ -144,7 +144,7 @@ func uncommittedArtifacts(w *writer.Writer, batch *gitstore.Batch, lines [][]byt
 	var out []gitstore.TreeEntry
 	for _, p := range list {
 		if err == nil {
-			err = writer.Commit(filepath.Join(w.AnchorsPath(), p.Folder), &out, func(string) bool { return true }, batch.Put, func(string, gitstore.Hash, int) {})
+			err = writer.CommitArtifacts(filepath.Join(w.AnchorsPath(), p.Folder), &out, func(string) bool { return true }, batch.Put, func(string, gitstore.Hash, int) {})
 		}
 	}
 	return out, err

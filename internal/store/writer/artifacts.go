@@ -145,14 +145,14 @@ func readChecked(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !Matches(filepath.Base(path), data) {
+	if !MatchesArtifact(filepath.Base(path), data) {
 		return nil, errDamaged
 	}
 	return data, nil
 }
 
-// Matches reports whether content belongs to the name of an artifact.
-func Matches(name string, data []byte) bool { return NameOf(data) == name }
+// MatchesArtifact reports whether content belongs to the name of an artifact.
+func MatchesArtifact(name string, data []byte) bool { return NameOf(data) == name }
 
 // NameOf returns the name of an artifact with this content: its SHA-256 in hexadecimal.
 func NameOf(data []byte) string {
@@ -224,9 +224,9 @@ func HasUncommitted(committed *snapshot.Snapshot, open layout.Phase, folder stri
 	}), err
 }
 
-// Commit stores in git the wanted artifacts of a phase's folder that the tree entries in list lack, and adds
+// CommitArtifacts stores in git the wanted artifacts of a phase's folder that the tree entries in list lack, and adds
 // them to list. It calls stored for each.
-func Commit(phase string, list *[]gitstore.TreeEntry, wants func(name string) bool, put func(gitstore.Kind, []byte) gitstore.Hash, stored func(name string, h gitstore.Hash, size int)) error {
+func CommitArtifacts(phase string, list *[]gitstore.TreeEntry, wants func(name string) bool, put func(gitstore.Kind, []byte) gitstore.Hash, stored func(name string, h gitstore.Hash, size int)) error {
 	names, err := snapshot.ArtifactsIn(phase)
 	if err != nil {
 		return err

@@ -147,7 +147,7 @@ func (tx *Tx) keepArtifacts(folder string, list *[]gitstore.TreeEntry) error {
 		return nil
 	}
 	wants := func(name string) bool { return tx.wanted == nil || tx.wanted[name] }
-	return Commit(filepath.Join(tx.w.AnchorsPath(), folder), list, wants, tx.batch.Put, func(name string, h gitstore.Hash, size int) {
+	return CommitArtifacts(filepath.Join(tx.w.AnchorsPath(), folder), list, wants, tx.batch.Put, func(name string, h gitstore.Hash, size int) {
 		tx.noteChange(path.Join(layout.AnchorsDir, folder, layout.ArtifactsDir, name), h, size)
 		tx.b.RootTree = gitstore.ZeroHash
 	})

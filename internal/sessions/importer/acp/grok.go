@@ -25,8 +25,8 @@ const (
 // internal/sources/grok.go in vshulcz/deja-vu.
 var Grok = record.Format{
 	Name: "grok", Title: "Grok", Read: readGrok, Describe: describeGrok,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(jsonl.GetString(m["params"], "update", "sessionUpdate") != "" && !m.Has("jsonrpc"))
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(jsonl.GetString(m["params"], "update", "sessionUpdate") != "" && !m.Has("jsonrpc"))
 	},
 	// What the model gets, chat_history.jsonl: the updates have all of it.
 	Companion: func(m record.Members) bool {

@@ -35,9 +35,9 @@ const (
 // Format is the format of Aider.
 var Format = record.Format{
 	Name: "aider", Title: "Aider", Read: Read, Describe: Describe, Text: true,
-	Record: func(record.Members) record.Likeness { return record.Unlike }, // it has no records
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(head[0] != '{' && head[0] != '[' && (bytes.HasPrefix(head, []byte(begin)) || bytes.Contains(head, []byte("\n"+begin))))
+	Record: func(record.Members) record.Confidence { return record.NoMatch }, // it has no records
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(head[0] != '{' && head[0] != '[' && (bytes.HasPrefix(head, []byte(begin)) || bytes.Contains(head, []byte("\n"+begin))))
 	},
 	Files: record.Files{Ext: file},
 }

@@ -23,11 +23,11 @@ const thread = "T-" // begins the ids of threads
 // Format is the format of Amp.
 var Format = record.Format{
 	Name: "amp", Title: "Amp", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(strings.HasPrefix(m.Text("id"), thread) && m["messages"] != nil && (m["messages"][0] == '[') && (m.Has("created") || m.Has("env") || m.Has("title")))
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(strings.HasPrefix(m.Text("id"), thread) && m["messages"] != nil && (m["messages"][0] == '[') && (m.Has("created") || m.Has("env") || m.Has("title")))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(head[0] == '{' && strings.HasPrefix(jsonl.GetString(head, "id"), thread) && record.ContainsAll(head, `"messages"`) && record.HeadHasMessages(head, "role"))
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(head[0] == '{' && strings.HasPrefix(jsonl.GetString(head, "id"), thread) && record.ContainsAll(head, `"messages"`) && record.HeadHasMessages(head, "role"))
 	},
 	Path: func(path, stem string) bool {
 		return strings.Contains(path, "/amp/threads/") && strings.HasPrefix(stem, thread)

@@ -30,9 +30,9 @@ const (
 // Format is the format of Antigravity.
 var Format = record.Format{
 	Name: "antigravity", Title: "Antigravity", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
+	Record: func(m record.Members) record.Confidence {
 		source := m.Text("source")
-		return record.Surely.If(m.Has("step_index", "type", "created_at") || m.Has("created_at", "content") && (source == "USER_EXPLICIT" || source == "MODEL"))
+		return record.Certain.If(m.Has("step_index", "type", "created_at") || m.Has("created_at", "content") && (source == "USER_EXPLICIT" || source == "MODEL"))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, logs+"logs/") },
 	Files: record.Files{

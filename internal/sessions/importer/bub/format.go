@@ -10,11 +10,11 @@ import (
 // Format is the format of Bub.
 var Format = record.Format{
 	Name: "bub", Title: "Bub", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("kind", "id") && jsonl.IsObject(m["payload"]))
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("kind", "id") && jsonl.IsObject(m["payload"]))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Barely.If(record.ContainsAll(head, `"kind"`, `"payload"`))
+	Head: func(head []byte) record.Confidence {
+		return record.Low.If(record.ContainsAll(head, `"kind"`, `"payload"`))
 	},
 	Path: func(_, stem string) bool {
 		hash, _, ok := strings.Cut(stem, "__")

@@ -19,8 +19,8 @@ const (
 var Format = record.Format{
 	Name: "claude-code", Title: "Claude Code", Read: Read, Describe: Describe, HasFirst: HasFirst, FirstIn: "*.jsonl",
 	Record: like, Companion: companion,
-	Head: func(head []byte) record.Likeness {
-		return record.Likely.If(record.ContainsAll(head, `"parentUuid"`) || record.ContainsAll(head, `"isSidechain"`) || record.ContainsAll(head, `"isSnapshotUpdate"`))
+	Head: func(head []byte) record.Confidence {
+		return record.High.If(record.ContainsAll(head, `"parentUuid"`) || record.ContainsAll(head, `"isSidechain"`) || record.ContainsAll(head, `"isSnapshotUpdate"`))
 	},
 	Path: func(path, stem string) bool {
 		return strings.Contains(path, "/.claude/") || strings.HasPrefix(stem, subagentPrefix)
@@ -63,14 +63,14 @@ var Format = record.Format{
 	},
 }
 
-func like(m record.Members) record.Likeness {
+func like(m record.Members) record.Confidence {
 	switch {
 	case m.Has("parentUuid"), m.Has("isSidechain"), m.Has("leafUuid"), m.Has("isSnapshotUpdate"), m.Has("uuid", "sessionId"):
-		return record.Surely
+		return record.Certain
 	case m.Has("sessionId", "type"), m.Has("timestamp") && jsonl.Get(m["message"], "content") != nil && (m.Text("type") == "user" || m.Text("type") == "assistant"):
-		return record.Barely
+		return record.Low
 	}
-	return record.Unlike
+	return record.NoMatch
 }
 
 // folders returns the folders with transcripts. Since version 1.0.30 Claude Code may have them below the folder for

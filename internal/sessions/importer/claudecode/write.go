@@ -44,7 +44,7 @@ func (w *transcript) line(typ string, message object) {
 }
 
 // person writes the results in a message as one line, and what was said as another one.
-func (w *transcript) person(m record.Said) {
+func (w *transcript) person(m record.WrittenMessage) {
 	var results, said []object
 	for _, b := range m.Blocks {
 		switch {
@@ -66,7 +66,7 @@ func (w *transcript) person(m record.Said) {
 	}
 }
 
-func (w *transcript) answer(m record.Said) {
+func (w *transcript) answer(m record.WrittenMessage) {
 	var blocks []object
 	stop := "end_turn"
 	for _, b := range m.Blocks {

@@ -22,17 +22,17 @@ import (
 // Format is the format of Claude Code's output for programs.
 var Format = record.Format{
 	Name: "claude-stream", Title: "Claude Code's stream-json", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
+	Record: func(m record.Members) record.Confidence {
 		switch typ := m.Text("type"); {
 		case !m.Has("session_id"):
 		case typ == "system" && m.Has("subtype"), typ == "result" && m.Has("subtype", "num_turns"),
 			(typ == "assistant" || typ == "user") && m.Has("message", "parent_tool_use_id"):
-			return record.Surely
+			return record.Certain
 		}
-		return record.Unlike
+		return record.NoMatch
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Likely.If(head[0] == '[' && record.ContainsAll(head, `"session_id"`, `"subtype"`, `"system"`))
+	Head: func(head []byte) record.Confidence {
+		return record.High.If(head[0] == '[' && record.ContainsAll(head, `"session_id"`, `"subtype"`, `"system"`))
 	},
 }
 

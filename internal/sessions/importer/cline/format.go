@@ -25,12 +25,12 @@ const (
 // Format is the format of Cline's CLI.
 var Format = record.Format{
 	Name: "cline", Title: "Cline", Read: Read, Describe: Describe, HasFirst: HasFirst, FirstIn: "../*/*" + messages,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("sessionId", "origin", "updated_at", "messages") || m.Has("id", "role", "content", "ts"))
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("sessionId", "origin", "updated_at", "messages") || m.Has("id", "role", "content", "ts"))
 	},
-	Head: func(head []byte) record.Likeness {
+	Head: func(head []byte) record.Confidence {
 		head, _, found := bytes.Cut(head, []byte(`"messages"`))
-		return record.Surely.If(found && record.ContainsAll(head, `"sessionId"`, `"origin"`, `"updated_at"`))
+		return record.Certain.If(found && record.ContainsAll(head, `"sessionId"`, `"origin"`, `"updated_at"`))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.cline/") },
 	Files: record.Files{

@@ -21,8 +21,8 @@ var Format = record.Format{
 	Companion: func(m record.Members) bool {
 		return m.Has("session_id", "ts", "text") || m.Has("id", "thread_name", "updated_at")
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Likely.If(record.ContainsAll(head, `"session_meta"`) || record.ContainsAll(head, `"response_item"`) || record.ContainsAll(head, `"event_msg"`))
+	Head: func(head []byte) record.Confidence {
+		return record.High.If(record.ContainsAll(head, `"session_meta"`) || record.ContainsAll(head, `"response_item"`) || record.ContainsAll(head, `"event_msg"`))
 	},
 	Path: func(path, stem string) bool {
 		return strings.HasPrefix(stem, "rollout-") || strings.Contains(path, "/.codex/")
@@ -82,12 +82,12 @@ const (
 
 func folder(w record.Where) string { return w.Folder(".codex", home) }
 
-func like(m record.Members) record.Likeness {
+func like(m record.Members) record.Confidence {
 	switch typ := m.Text("type"); {
 	case m.Has("payload", "type", "timestamp"), m.Has("instructions", "timestamp"), m.Has("record_type"):
-		return record.Surely
+		return record.Certain
 	case m.Has("role") && typ == "message", strings.HasPrefix(typ, "function_call"):
-		return record.Likely // of the versions without envelopes; others have lines of type reasoning, too
+		return record.High // of the versions without envelopes; others have lines of type reasoning, too
 	}
-	return record.Unlike
+	return record.NoMatch
 }

@@ -17,16 +17,16 @@ import (
 // Format is the format of Codex's output for programs.
 var Format = record.Format{
 	Name: "codex-exec", Title: "codex exec --json", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
+	Record: func(m record.Members) record.Confidence {
 		switch typ := m.Text("type"); typ {
 		case "thread.started":
-			return record.Surely.If(m.Has("thread_id"))
+			return record.Certain.If(m.Has("thread_id"))
 		case "item.started", "item.updated", "item.completed":
-			return record.Surely.If(m.Has("item"))
+			return record.Certain.If(m.Has("item"))
 		case "turn.completed", "turn.started", "turn.failed":
-			return record.Likely.If(!m.Has("id"))
+			return record.High.If(!m.Has("id"))
 		}
-		return record.Unlike
+		return record.NoMatch
 	},
 }
 

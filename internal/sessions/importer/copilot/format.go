@@ -11,11 +11,11 @@ import (
 // Format is the format of GitHub Copilot CLI.
 var Format = record.Format{
 	Name: "copilot", Title: "Copilot CLI", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("type", "data", "id", "timestamp") && strings.Contains(m.Text("type"), "."))
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("type", "data", "id", "timestamp") && strings.Contains(m.Text("type"), "."))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"session.start"`, `"copilot-agent"`))
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(record.ContainsAll(head, `"session.start"`, `"copilot-agent"`))
 	},
 	Path: func(path, _ string) bool {
 		return strings.Contains(path, "/.copilot/") || strings.Contains(path, ofChat)

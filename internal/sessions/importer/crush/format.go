@@ -16,7 +16,7 @@ const file = "crush.db"
 // Format is the format of Crush.
 var Format = record.Format{
 	Name: "crush", Title: "Crush", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness { return record.Surely.If(m.Has("crush")) },
+	Record: func(m record.Members) record.Confidence { return record.Certain.If(m.Has("crush")) },
 	Files:  record.Files{Database: &record.Database{File: file, Tables: []string{"sessions", "messages"}, JSON: []string{"parts"}, All: databases, Sessions: sessions, Write: write}},
 	Resume: &record.Resume{
 		Program: "crush", Args: []string{"--session"}, IsID: record.IsUUID, Entry: "session/start", Member: "sessionId",

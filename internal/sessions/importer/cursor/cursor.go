@@ -32,12 +32,12 @@ const (
 // Format is the format of Cursor.
 var Format = record.Format{
 	Name: "cursor", Title: "Cursor", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
+	Record: func(m record.Members) record.Confidence {
 		if m.Has("cursor") && !isOfStore(m.Text("cursor")) {
-			return record.Surely
+			return record.Certain
 		}
 		role := m.Text("role")
-		return record.Likely.If((role == "user" || role == "assistant") && jsonl.Get(m["message"], "content") != nil && !m.Has("type") && !m.Has("content") && !m.Has("uuid"))
+		return record.High.If((role == "user" || role == "assistant") && jsonl.Get(m["message"], "content") != nil && !m.Has("type") && !m.Has("content") && !m.Has("uuid"))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/"+transcripts+"/") },
 	Files: record.Files{

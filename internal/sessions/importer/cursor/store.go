@@ -27,7 +27,7 @@ import (
 // getagentseal/codeburn#986, kenn-io/agentsview#1664, jazzyalex/agent-sessions#74.
 var CLI = record.Format{
 	Name: "cursor-cli", Title: "Cursor, command line", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness { return record.Surely.If(isOfStore(m.Text("cursor"))) },
+	Record: func(m record.Members) record.Confidence { return record.Certain.If(isOfStore(m.Text("cursor"))) },
 	Files: record.Files{Database: &record.Database{
 		File: storeFile, Tables: []string{"blobs", "meta"}, All: stores, Sessions: storeSessions, Write: writeStore, Elsewhere: hasTranscript,
 	}},

@@ -25,8 +25,8 @@ const settings = ".settings.json"
 // Format is the format of Droid.
 var Format = record.Format{
 	Name: "droid", Title: "Factory Droid", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Text("type") == "session_start" && m.Has("id") && (m.Has("cwd") || m.Has("version") || m.Has("title")) ||
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Text("type") == "session_start" && m.Has("id") && (m.Has("cwd") || m.Has("version") || m.Has("title")) ||
 			m.Text("type") == "message" && m.Has("timestamp", "message") && record.IsUUID(m.Text("id")) || isPrinted(m))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.factory/") },

@@ -16,14 +16,14 @@ const timeout = 5000 // ms: Gemini CLI waits for its hooks, and a disk may hang
 // Format is the format of Gemini CLI.
 var Format = record.Format{
 	Name: "gemini", Title: "Gemini CLI", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("$set") || m.Has("$rewindTo") || m.Has("projectHash") ||
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("$set") || m.Has("$rewindTo") || m.Has("projectHash") ||
 			m.Has("sessionId") && m.HasMessages("type") ||
 			m.Text("type") == "gemini" || m.Text("type") == "user" && m.Has("content", "timestamp", "id"))
 	},
 	Companion: func(m record.Members) bool { return m.Has("sessionId", "messageId", "type", "message") }, // logs.json
-	Head: func(head []byte) record.Likeness {
-		return record.Likely.If(record.ContainsAll(head, `"projectHash"`) ||
+	Head: func(head []byte) record.Confidence {
+		return record.High.If(record.ContainsAll(head, `"projectHash"`) ||
 			record.ContainsAll(head, `"sessionId"`, `"messages"`) && record.HeadHasMessages(head, "type"))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.gemini/") },

@@ -65,7 +65,7 @@ func parts(blocks []record.Block) []object {
 }
 
 // calls returns the calls in an answer with their results.
-func calls(s *record.Session, m record.Said, results map[string]*record.Answered) []object {
+func calls(s *record.Session, m record.WrittenMessage, results map[string]*record.Answered) []object {
 	out := []object{}
 	for _, b := range m.Blocks {
 		if b.Call == nil {

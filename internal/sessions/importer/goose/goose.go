@@ -24,12 +24,12 @@ import (
 // Format is the format of Goose.
 var Format = record.Format{
 	Name: "goose", Title: "Goose", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("goose") || m.Has("working_dir", "conversation") || m.Has("working_dir", "message_count") && !m.Has("role") ||
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("goose") || m.Has("working_dir", "conversation") || m.Has("working_dir", "message_count") && !m.Has("role") ||
 			m.Has("role", "created", "content") && !m.Has("type") && m["content"][0] == '[')
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"working_dir"`, `"extension_data"`, `"session_type"`))
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(record.ContainsAll(head, `"working_dir"`, `"extension_data"`, `"session_type"`))
 	},
 	Path: func(path, _ string) bool {
 		return strings.Contains(path, "/goose/") && strings.Contains(path, "/sessions/")

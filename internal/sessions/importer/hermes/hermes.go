@@ -26,11 +26,11 @@ const file = "state.db"
 // Format is the format of Hermes.
 var Format = record.Format{
 	Name: "hermes", Title: "Hermes", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("hermes") || isDocument(m))
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("hermes") || isDocument(m))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(head[0] == '{' && record.ContainsAll(head, `"session_id"`, `"session_start"`, `"last_updated"`, `"message_count"`))
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(head[0] == '{' && record.ContainsAll(head, `"session_id"`, `"session_start"`, `"last_updated"`, `"message_count"`))
 	},
 	Files: record.Files{Database: &record.Database{File: file, Tables: []string{"sessions", "messages"},
 		JSON: []string{"tool_calls", "reasoning_details", "codex_reasoning_items", "codex_message_items", "model_config"}, All: databases, Sessions: sessions, Write: write}},

@@ -35,9 +35,9 @@ var beside = []string{"_system_prompt", "_checkpoint", "_usage"}
 // Format is the format of Kimi.
 var Format = record.Format{
 	Name: "kimi", Title: "Kimi", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
+	Record: func(m record.Members) record.Confidence {
 		typ := m.Text("type")
-		return record.Surely.If(typ == "" && m.Has("timestamp") && jsonl.GetString(m["message"], "type") != "" && jsonl.IsObject(jsonl.Get(m["message"], "payload")) ||
+		return record.Certain.If(typ == "" && m.Has("timestamp") && jsonl.GetString(m["message"], "type") != "" && jsonl.IsObject(jsonl.Get(m["message"], "payload")) ||
 			typ == "metadata" && m.Has("protocol_version") ||
 			typ == "context.append_message" && m.Has("message") || typ == "context.append_loop_event" && m.Has("event") ||
 			slices.Contains(beside, m.Text("role")) ||

@@ -28,13 +28,13 @@ import (
 // Format is the format of Kiro.
 var Format = record.Format{
 	Name: "kiro", Title: "Kiro", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
+	Record: func(m record.Members) record.Confidence {
 		kind := m.Text("kind")
-		return record.Surely.If(m.Has("kiro", "history") || m.Has("history", "sessionId") && (m.Has("workspaceDirectory") || m.Has("workspacePath")) ||
+		return record.Certain.If(m.Has("kiro", "history") || m.Has("history", "sessionId") && (m.Has("workspaceDirectory") || m.Has("workspacePath")) ||
 			m.Has("version", "data") && (kind == "Prompt" || kind == "AssistantMessage" || kind == "ToolResults") || isEvent(m))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"history"`, `"sessionId"`) && (record.ContainsAll(head, `"workspaceDirectory"`) || record.ContainsAll(head, `"workspacePath"`)))
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(record.ContainsAll(head, `"history"`, `"sessionId"`) && (record.ContainsAll(head, `"workspaceDirectory"`) || record.ContainsAll(head, `"workspacePath"`)))
 	},
 	Path: func(path, _ string) bool {
 		return strings.Contains(path, "/.kiro/sessions/") || strings.Contains(path, "/kiro.kiroagent/workspace-sessions/")
@@ -70,9 +70,9 @@ func isFacts(path string) bool {
 // Chat is the format of the files that earlier versions of the editor kept.
 var Chat = record.Format{
 	Name: "kiro-chat", Title: "Kiro, earlier versions", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness { return record.Surely.If(m.Has("chat", "executionId")) },
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"chat"`, `"executionId"`, `"role"`))
+	Record: func(m record.Members) record.Confidence { return record.Certain.If(m.Has("chat", "executionId")) },
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(record.ContainsAll(head, `"chat"`, `"executionId"`, `"role"`))
 	},
 	Path:  func(path, _ string) bool { return strings.Contains(path, "/kiro.kiroagent/") },
 	Files: record.Files{Ext: ".chat", Folders: func(user record.Where) []string { return ofEditor(user) }},

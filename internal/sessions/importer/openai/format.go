@@ -10,11 +10,11 @@ import (
 // Format is the format of chat messages, which many programs write.
 var Format = record.Format{
 	Name: "openai", Title: "OpenAI", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Perhaps.If(isMessage(m) || m.HasMessages("role") && (m.HasMessages("content") || m.HasMessages("tool_calls")))
+	Record: func(m record.Members) record.Confidence {
+		return record.Medium.If(isMessage(m) || m.HasMessages("role") && (m.HasMessages("content") || m.HasMessages("tool_calls")))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Perhaps.If(record.ContainsAll(head, `"role"`) && record.HeadHasMessages(head, "role") &&
+	Head: func(head []byte) record.Confidence {
+		return record.Medium.If(record.ContainsAll(head, `"role"`) && record.HeadHasMessages(head, "role") &&
 			(record.HeadHasMessages(head, "content") || record.HeadHasMessages(head, "tool_calls")))
 	},
 }

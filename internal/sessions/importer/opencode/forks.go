@@ -43,10 +43,10 @@ func fork(name, title string) record.Format {
 	}
 	return record.Format{
 		Name: name, Title: title, Read: Read, Describe: Describe,
-		Record: func(m record.Members) record.Likeness {
-			return record.Surely.If(m.Text("fork") == name && m.Has("info", "messages"))
+		Record: func(m record.Members) record.Confidence {
+			return record.Certain.If(m.Text("fork") == name && m.Has("info", "messages"))
 		},
-		Head:  func(head []byte) record.Likeness { return record.Surely.If(bytes.HasPrefix(head, []byte(mark))) },
+		Head:  func(head []byte) record.Confidence { return record.Certain.If(bytes.HasPrefix(head, []byte(mark))) },
 		Files: record.Files{Database: &db},
 	}
 }

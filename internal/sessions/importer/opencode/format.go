@@ -21,11 +21,11 @@ var plugin []byte
 // Format is the format of opencode.
 var Format = record.Format{
 	Name: "opencode", Title: "opencode", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return max(record.Likely.If(jsonl.IsObject(m["info"]) && m.HasMessages("parts")), record.Surely.If(isStored(m)))
+	Record: func(m record.Members) record.Confidence {
+		return max(record.High.If(jsonl.IsObject(m["info"]) && m.HasMessages("parts")), record.Certain.If(isStored(m)))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)) &&
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(bytes.HasPrefix(bytes.TrimLeft(head[1:], " \t\r\n"), []byte(`"info"`)) &&
 			(record.ContainsAll(head, `"messages"`) || record.ContainsAll(head, `"ses_`)) || head[0] == '{' && isStored(record.MembersOf(head)))
 	},
 	Files:  record.Files{Database: &kept, Folders: folders, IsNote: isNote, Beside: beside},

@@ -93,7 +93,7 @@ func (w *transcript) add(id string, info object, parts []object) {
 	w.messages = append(w.messages, object{"info": info, "parts": parts})
 }
 
-func (w *transcript) person(m record.Said) {
+func (w *transcript) person(m record.WrittenMessage) {
 	said := parts(m.Blocks)
 	if said == nil {
 		return
@@ -104,7 +104,7 @@ func (w *transcript) person(m record.Said) {
 	}, said)
 }
 
-func (w *transcript) answer(m record.Said, results map[string]*record.Answered) {
+func (w *transcript) answer(m record.WrittenMessage, results map[string]*record.Answered) {
 	id, at := w.id("msg_"), w.Next().UnixMilli()
 	said, finish := parts(m.Blocks), "stop"
 	for _, b := range m.Blocks {

@@ -29,11 +29,11 @@ const (
 // Format is the format of OpenHands.
 var Format = record.Format{
 	Name: "openhands", Title: "OpenHands", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(isEvent(m) || isBase(m))
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(isEvent(m) || isBase(m))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If((head[0] == '[' || head[0] == '{' && record.ContainsAll(head, `"items"`)) && record.ContainsAll(head, `"kind"`, `Event"`, `"llm_message"`, `"timestamp"`) ||
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If((head[0] == '[' || head[0] == '{' && record.ContainsAll(head, `"items"`)) && record.ContainsAll(head, `"kind"`, `Event"`, `"llm_message"`, `"timestamp"`) ||
 			head[0] == '{' && record.ContainsAll(head, `"agent"`, `"llm"`, `"usage_id"`) && jsonl.Get(head, "id") != nil)
 	},
 	Path: func(path, _ string) bool { return strings.HasSuffix(path, "/"+base) },

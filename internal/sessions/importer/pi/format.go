@@ -20,12 +20,12 @@ var plugin []byte
 // Format is the format of pi.
 var Format = record.Format{
 	Name: "pi", Title: "pi", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("type", "id", "parentId", "timestamp") && m["data"] == nil ||
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("type", "id", "parentId", "timestamp") && m["data"] == nil ||
 			m.Text("type") == "session" && m.Has("id", "cwd", "timestamp"))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Likely.If(record.ContainsAll(head, `{"type":"session"`, `"timestamp"`, `"cwd"`))
+	Head: func(head []byte) record.Confidence {
+		return record.High.If(record.ContainsAll(head, `{"type":"session"`, `"timestamp"`, `"cwd"`))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.pi/") || strings.Contains(path, "/.omp/") },
 	Files: record.Files{

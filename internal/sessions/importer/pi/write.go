@@ -52,7 +52,7 @@ func (w *transcript) message(at time.Time, m object) {
 	w.entry(at, object{"type": "message", "message": m})
 }
 
-func (w *transcript) answer(m record.Said) {
+func (w *transcript) answer(m record.WrittenMessage) {
 	content, stop := parts(m.Blocks), "stop"
 	for _, b := range m.Blocks {
 		if b.Call != nil {
@@ -70,7 +70,7 @@ func (w *transcript) answer(m record.Said) {
 	})
 }
 
-func (w *transcript) results(m record.Said) {
+func (w *transcript) results(m record.WrittenMessage) {
 	for _, b := range m.Blocks {
 		if r := b.Result; r != nil {
 			at := w.Next()

@@ -17,12 +17,12 @@ const (
 // Format is the format of Qwen Code.
 var Format = record.Format{
 	Name: "qwen", Title: "Qwen Code", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("sessionId", "type") && jsonl.Get(m["message"], "parts") != nil || m.Has("uuid", "parentUuid", "sessionId") &&
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("sessionId", "type") && jsonl.Get(m["message"], "parts") != nil || m.Has("uuid", "parentUuid", "sessionId") &&
 			(m.Has("systemPayload") || m.Has("toolCallResult") || m.Has("provenance") || jsonl.Get(m["message"], "parts") != nil))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"parentUuid"`, `"sessionId"`, `"parts"`))
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(record.ContainsAll(head, `"parentUuid"`, `"sessionId"`, `"parts"`))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/.qwen/") },
 	Files: record.Files{

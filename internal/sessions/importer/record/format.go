@@ -28,8 +28,8 @@ type Format struct {
 	// How a file is recognised: by its first records; by its first bytes, if no format recognises a
 	// record in them; and by its path, with slashes, if its content fits several formats or none. Head
 	// and Path may be nil.
-	Record func(Members) Likeness
-	Head   func([]byte) Likeness
+	Record func(Members) Confidence
+	Head   func([]byte) Confidence
 	Path   func(path, stem string) bool
 
 	// Named reports whether a file whose path is like the format's is in it, by its first bytes, although they are also
@@ -188,24 +188,24 @@ func IsUUID(id string) bool {
 		strings.Trim(strings.Join(parts, ""), "0123456789abcdef") == ""
 }
 
-// Likeness says how much content looks like a format.
-type Likeness int
+// Confidence says how surely content is of a format.
+type Confidence int
 
-// The likenesses in ascending order.
+// In ascending order.
 const (
-	Unlike Likeness = iota
-	Barely
-	Perhaps
-	Likely
-	Surely
+	NoMatch Confidence = iota
+	Low
+	Medium
+	High
+	Certain
 )
 
-// If returns l if ok is true, and Unlike otherwise.
-func (l Likeness) If(ok bool) Likeness {
+// If returns c if ok is true, and NoMatch otherwise.
+func (c Confidence) If(ok bool) Confidence {
 	if ok {
-		return l
+		return c
 	}
-	return Unlike
+	return NoMatch
 }
 
 // Members are the members of a record, raw JSON by name.

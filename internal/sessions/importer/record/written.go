@@ -31,14 +31,14 @@ type Session struct {
 	Title    string // may be empty
 	Dir      string // where the program runs; absolute
 	Began    time.Time
-	Messages []Said // the user's and the model's alternate; the first one is the user's
-	ids      int    // how many NewID has returned
+	Messages []WrittenMessage // the user's and the model's alternate; the first one is the user's
+	ids      int              // how many NewID has returned
 	lines    bytes.Buffer
 	dates    int // how many Next has returned
 }
 
-// Said is what the user or the model said in one go. A result follows its call in the next message.
-type Said struct {
+// WrittenMessage is what the user or the model said in one go. A result follows its call in the next message.
+type WrittenMessage struct {
 	Model  bool // the model said it, otherwise the user
 	Blocks []Block
 }
@@ -80,7 +80,7 @@ func UUID(b [32]byte) string {
 }
 
 // Texts returns the texts of a message.
-func (m Said) Texts() (out []string) {
+func (m WrittenMessage) Texts() (out []string) {
 	for _, b := range m.Blocks {
 		if b.Text != "" {
 			out = append(out, b.Text)

@@ -31,9 +31,9 @@ var extensions = []string{"saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline"
 // Format is the format of the tasks.
 var Format = record.Format{
 	Name: "cline-vscode", Title: "Cline, Roo or Kilo in VS Code", Read: Read, Describe: Describe,
-	Record: func(record.Members) record.Likeness { return record.Unlike }, // a message is like those of others
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(head[0] == '[' && record.ContainsAll(head, `"role"`, `"content"`) &&
+	Record: func(record.Members) record.Confidence { return record.NoMatch }, // a message is like those of others
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(head[0] == '[' && record.ContainsAll(head, `"role"`, `"content"`) &&
 			(record.ContainsAll(head, "<task>") || record.ContainsAll(head, "<environment_details>")))
 	},
 	Path:  func(path, _ string) bool { return strings.HasSuffix(path, file) },

@@ -23,17 +23,17 @@ import (
 // Format is the format of the chat.
 var Format = record.Format{
 	Name: "vscode-chat", Title: "VS Code Chat", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
+	Record: func(m record.Members) record.Confidence {
 		switch kind := string(m["kind"]); {
 		case isSession(m), kind == "0" && isSession(record.MembersOf(m["v"])):
-			return record.Surely
+			return record.Certain
 		case (kind == "1" || kind == "2" || kind == "3") && len(m["k"]) > 0 && m["k"][0] == '[':
-			return record.Likely
+			return record.High
 		}
-		return record.Unlike
+		return record.NoMatch
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"requests"`) && (record.ContainsAll(head, `"responderUsername"`) || record.ContainsAll(head, `"requesterUsername"`) || record.ContainsAll(head, `"requestId"`, `"message"`)))
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(record.ContainsAll(head, `"requests"`) && (record.ContainsAll(head, `"responderUsername"`) || record.ContainsAll(head, `"requesterUsername"`) || record.ContainsAll(head, `"requestId"`, `"message"`)))
 	},
 	Path: func(path, _ string) bool { return strings.Contains(path, "/chatSessions/") },
 	Files: record.Files{

@@ -29,11 +29,11 @@ import (
 // Format is the format of Zed.
 var Format = record.Format{
 	Name: "zed", Title: "Zed", Read: Read, Describe: Describe,
-	Record: func(m record.Members) record.Likeness {
-		return record.Surely.If(m.Has("zed", "messages") || m.Has("messages", "updated_at", "version") && (m.Has("title") || m.Has("summary")))
+	Record: func(m record.Members) record.Confidence {
+		return record.Certain.If(m.Has("zed", "messages") || m.Has("messages", "updated_at", "version") && (m.Has("title") || m.Has("summary")))
 	},
-	Head: func(head []byte) record.Likeness {
-		return record.Surely.If(record.ContainsAll(head, `"messages"`, `"User"`, `"Text"`) && bytes.Contains(head, []byte(`"title"`)))
+	Head: func(head []byte) record.Confidence {
+		return record.Certain.If(record.ContainsAll(head, `"messages"`, `"User"`, `"Text"`) && bytes.Contains(head, []byte(`"title"`)))
 	},
 	Files: record.Files{Database: &record.Database{File: file, Tables: []string{"threads"}, Compressed: true, All: databases, Sessions: sessions, Write: write}},
 }
