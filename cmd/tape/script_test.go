@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -22,7 +23,7 @@ import (
 // The programs have no race detector: scripts start a thousand programs, and with the detector they took four
 // minutes instead of eight seconds.
 func TestMain(m *testing.M) {
-	os.Exit(withProgram(m.Run))
+	os.Exit(testkit.WithHome(func() int { return withProgram(m.Run) }))
 }
 
 func withProgram(tests func() int) int {

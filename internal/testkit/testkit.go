@@ -16,6 +16,20 @@ const HelperEnv = "TAPE_TEST_HELPER"
 // homeEnv passes the TAPE_HOME of a test to its helpers.
 const homeEnv = "TAPE_TEST_HOME"
 
+// WithHome runs the tests of a package that needs no more of [Main], with a TAPE_HOME of their own: workspaces leave notes
+// there, and those of tests do not belong to the user's.
+func WithHome(run func() int) int {
+	dir, err := os.MkdirTemp("", "tape-home-*")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Setenv("TAPE_HOME", dir); err != nil {
+		panic(err)
+	}
+	return run()
+}
+
 // Main is the body of a TestMain. It makes the tests independent of the machine's git settings, sets the variables of
 // env, and runs the tests. In a helper process it calls helper instead, which may be nil if the tests start none.
 func Main(m *testing.M, env map[string]string, helper func(mode string)) {

@@ -34,7 +34,7 @@ type agent struct {
 	summary string // what the model answers if the agent asks for a summary; "": a plain sentence
 	// unhooked is set if the agent runs no hooks for tape: its sessions are imported.
 	unhooked  bool
-	titleTool bool          // it asks the model for a title with a tool that takes it
+	titleTool bool          // it asks the model for a title by a tool, whose argument is the title
 	late      bool          // it writes records after its last hook; the next hook or record sync reads these
 	awake     time.Duration // how long it takes until it first asks the model
 }

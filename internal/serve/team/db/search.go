@@ -191,7 +191,7 @@ func (v *View) Count(ctx context.Context, months []Month, queries []string, most
 		"e.ctid", "e.words @@ u.q::tsquery", func(r pgx.Rows) error {
 			var n, found int64
 			var month int
-			var last string // the place of the last one, (page,row), if there may be more
+			var last string // where the last row is, as (page,row); "" if there are fewer than the limit
 			if err := r.Scan(&n, &found, &month, &last); err != nil {
 				return err
 			}

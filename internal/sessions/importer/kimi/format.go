@@ -57,8 +57,8 @@ var Format = record.Format{
 	},
 }
 
-// isNote leaves out what Kimi keeps beside a session: the context as the model has it, which repeats the session if that has
-// a turn, the state, and the transcripts of Kimi CLI's subagents, whose records the session's own has, too.
+// isNote leaves out what Kimi keeps beside a session: its state; the context as the model has it, which repeats the session
+// once this has a turn; and the transcripts of Kimi CLI's subagents, whose records are in the session's own, too.
 func isNote(path, name string) bool {
 	kimis := strings.Contains(path, "/.kimi/") || strings.Contains(path, "/.kimi-code/")
 	if kimis && strings.Contains(path, "/subagents/") {

@@ -91,7 +91,7 @@ func (c *reader) event(raw []byte) {
 			data.Str("model", model)
 		}
 		c.InRun(cmp.Or(of.Run, key))(record.Event(key, c.date, record.EventRun, data.All(rest("model")).Done()))
-	default: // also a call again, when the person has allowed it
+	default: // a call that the person has allowed comes a second time, for example
 		if data := rest("args"); data != nil {
 			c.Put(record.Event(key, c.date, cmp.Or(typ, "record"), data))
 		}

@@ -72,7 +72,7 @@ type reader struct {
 	calls map[string]string // ids of calls, by the events that make them
 	order []string          // ids of events
 	base  []byte
-	// active are the ids of the events that the conversation goes on with; nil: all. What somebody went back behind is hidden.
+	// active are the ids of the events that are not hidden, nil for all: those that somebody went back behind are.
 	active map[string]bool
 }
 
