@@ -1,8 +1,10 @@
-package text
+package text_test
 
 import (
 	"strings"
 	"testing"
+
+	"tape/internal/text"
 )
 
 func TestSignature(t *testing.T) {
@@ -14,7 +16,7 @@ func TestSignature(t *testing.T) {
 		{"", " \n"},
 	}
 	for _, c := range same {
-		if Signature([]byte(c.a)) != Signature([]byte(c.b)) {
+		if text.Signature([]byte(c.a)) != text.Signature([]byte(c.b)) {
 			t.Errorf("the signatures of %.30q and %.30q differ, want the same", c.a, c.b)
 		}
 	}
@@ -26,7 +28,7 @@ func TestSignature(t *testing.T) {
 		{"数据", "数"},
 	}
 	for _, c := range different {
-		if Signature([]byte(c.a)) == Signature([]byte(c.b)) {
+		if text.Signature([]byte(c.a)) == text.Signature([]byte(c.b)) {
 			t.Errorf("the signatures of %.30q and %.30q are the same, want different ones", c.a, c.b)
 		}
 	}

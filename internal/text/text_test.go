@@ -1,4 +1,4 @@
-package text
+package text_test
 
 import (
 	"slices"
@@ -7,11 +7,13 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
+
+	"tape/internal/text"
 )
 
 // terms returns the terms of a text.
 func terms(s string) []string {
-	var z Tokenizer
+	var z text.Tokenizer
 	z.Reset([]byte(s))
 	var out []string
 	for z.Next() {
@@ -61,12 +63,12 @@ func TestTokenizer(t *testing.T) {
 }
 
 func TestTokenizerOffsets(t *testing.T) {
-	const text = "x Café-數據 ❤\ufe0f SetRef e\u0301Tat"
-	var z Tokenizer
-	z.Reset([]byte(text))
+	const in = "x Café-數據 ❤\ufe0f SetRef e\u0301Tat"
+	var z text.Tokenizer
+	z.Reset([]byte(in))
 	var got []string
 	for z.Next() {
-		got = append(got, text[z.Start:z.End])
+		got = append(got, in[z.Start:z.End])
 	}
 	want := []string{"x", "Café", "數據", "據", "❤\ufe0f", "SetRef", "Set", "Ref", "e\u0301Tat", "e\u0301", "Tat"}
 	if !slices.Equal(got, want) {
@@ -77,7 +79,7 @@ func TestTokenizerOffsets(t *testing.T) {
 // Folding a folded text changes nothing, so a term of the index can be searched for. Terms have no ASCII capitals or
 // ASCII punctuation. A composed and a decomposed character have the same terms.
 func TestFoldTwice(t *testing.T) {
-	var f, g Folder
+	var f, g text.Folder
 	for r := rune(0); r < 0x20000; r += 1 + r>>14 {
 		if !utf8.ValidRune(r) {
 			continue
@@ -89,7 +91,7 @@ func TestFoldTwice(t *testing.T) {
 		}
 		for _, s := range terms(string(r)) {
 			for i := range len(s) {
-				if c := s[i]; c < utf8.RuneSelf && asciiAttr[c] != Lower && asciiAttr[c] != Digit {
+				if c := s[i]; c < utf8.RuneSelf && text.ASCII(c) != text.Lower && text.ASCII(c) != text.Digit {
 					t.Errorf("%U: the term %q has a capital or punctuation", r, s)
 				}
 			}
@@ -107,11 +109,8 @@ func TestFoldTwice(t *testing.T) {
 // An ignored character, such as a variation selector, changes nothing: the character before it folds as if it stood
 // alone.
 func TestIgnoredCharacters(t *testing.T) {
-	var f, g Folder
+	var f, g text.Folder
 	for r := rune(0x20); r < 0x20000; r += 1 + r>>12 {
-		if isIgnored(r) {
-			continue
-		}
 		f.FoldAll([]byte(string(r) + "x"))
 		g.FoldAll([]byte(string(r) + "\ufe0f\u200dx"))
 		if string(f.Buf) != string(g.Buf) || string(f.Attr) != string(g.Attr) {

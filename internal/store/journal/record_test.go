@@ -1,4 +1,4 @@
-package journal
+package journal_test
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"tape/internal/git/disk"
+	"tape/internal/store/journal"
 	"testing"
 )
 
@@ -18,21 +19,21 @@ func (unreadable) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
 
 // An unreadable record is not taken for a missing one.
 func TestUnreadable(t *testing.T) {
-	if _, ok, err := Read(unreadable{}); ok || !errors.Is(err, errDisk) {
+	if _, ok, err := journal.Read(unreadable{}); ok || !errors.Is(err, errDisk) {
 		t.Errorf("read: %v, %v", ok, err)
 	}
 	dir := t.TempDir()
-	if _, ok, err := Peek(dir); ok || err == nil {
+	if _, ok, err := journal.Peek(dir); ok || err == nil {
 		t.Errorf("a folder: %v, %v", ok, err)
 	}
-	if _, ok, err := Peek(filepath.Join(dir, "none")); ok || err != nil {
+	if _, ok, err := journal.Peek(filepath.Join(dir, "none")); ok || err != nil {
 		t.Errorf("no file: %v, %v", ok, err)
 	}
 	empty := filepath.Join(dir, "empty")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if st, ok, err := Peek(empty); !ok || st.Count != 0 || err != nil {
+	if st, ok, err := journal.Peek(empty); !ok || st.Count != 0 || err != nil {
 		t.Errorf("an empty file: %v, %v, %v", st, ok, err)
 	}
 }
@@ -47,10 +48,10 @@ func TestTornRecord(t *testing.T) {
 	last := uint64(0)
 	for id := int64(1); id <= 8; id++ {
 		sync := id%3 == 0
-		if err := Save(f, Record{LastID: id, Owner: strings.Repeat("secret ", 60)}, sync); err != nil {
+		if err := journal.Save(f, journal.Record{LastID: id, Owner: strings.Repeat("secret ", 60)}, sync); err != nil {
 			t.Fatal(err)
 		}
-		st, ok, err := Read(f)
+		st, ok, err := journal.Read(f)
 		if !ok || err != nil || st.LastID != id || st.Count <= last || st.Synced != sync {
 			t.Fatalf("record %d is read as %+v, %v, %v", id, st, ok, err)
 		}
@@ -58,7 +59,7 @@ func TestTornRecord(t *testing.T) {
 		if sync || id < 3 {
 			continue
 		}
-		slot := int64(st.Count%2) * slotSize
+		slot := int64(st.Count%2) * 8192
 		torn := make([]byte, 20)
 		if _, err := f.ReadAt(torn, slot); err != nil {
 			t.Fatal(err)
@@ -66,20 +67,20 @@ func TestTornRecord(t *testing.T) {
 		if _, err := f.WriteAt([]byte("\x00\x00garbage"), slot); err != nil {
 			t.Fatal(err)
 		}
-		if st, ok, err := Read(f); !ok || err != nil || st.LastID != id/3*3 {
+		if st, ok, err := journal.Read(f); !ok || err != nil || st.LastID != id/3*3 {
 			t.Errorf("with record %d torn, %+v is read: %v, %v", id, st, ok, err)
 		}
 		if _, err := f.WriteAt(torn, slot); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := Scrub(f, Record{LastID: 9}); err != nil {
+	if err := journal.Scrub(f, journal.Record{LastID: 9}); err != nil {
 		t.Fatal(err)
 	}
 	if raw, err := os.ReadFile(f.Name()); err != nil || bytes.Contains(raw, []byte("secret")) {
 		t.Errorf("after Scrub, older records are still in the file: %q, %v", raw, err)
 	}
-	if st, ok, err := Read(f); !ok || err != nil || st.LastID != 9 {
+	if st, ok, err := journal.Read(f); !ok || err != nil || st.LastID != 9 {
 		t.Errorf("after Scrub, the record is read as %+v, %v, %v", st, ok, err)
 	}
 }
@@ -90,14 +91,18 @@ func TestRecordNamesOtherFolder(t *testing.T) {
 	for folder, want := range map[string]bool{
 		"": true, "001_start": true, "..": false, "../../else/anchors/001_start": false, "001_../../else": false, `001_..\else`: false, "/tmp": false,
 	} {
-		for name, st := range map[string]Record{"folder": {Count: 1, Folder: folder}, "undo": {Count: 1, Undo: &Undo{Folder: folder}}} {
-			raw, err := encode(st)
+		for name, st := range map[string]journal.Record{"folder": {Folder: folder}, "undo": {Undo: &journal.Undo{Folder: folder}}} {
+			f, err := (&disk.FS{}).OpenFile(filepath.Join(t.TempDir(), "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := decode(raw).Count == 1; got != want {
-				t.Errorf("a record with the %s %q counts: %v, want %v", name, folder, got, want)
+			if err := journal.Save(f, st, true); err != nil {
+				t.Fatal(err)
 			}
+			if _, got, err := journal.Read(f); got != want || err != nil {
+				t.Errorf("a record with the %s %q counts: %v, %v, want %v", name, folder, got, err, want)
+			}
+			_ = f.Close()
 		}
 	}
 }

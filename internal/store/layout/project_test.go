@@ -1,6 +1,10 @@
-package layout
+package layout_test
 
-import "testing"
+import (
+	"testing"
+
+	"tape/internal/store/layout"
+)
 
 // The path of a worktree that is gone still shows its project.
 func TestProjectPath(t *testing.T) {
@@ -25,7 +29,7 @@ func TestProjectPath(t *testing.T) {
 		"/":                                        "/",
 		"":                                         "",
 	} {
-		if got := ProjectPath(dir); got != want {
+		if got := layout.ProjectPath(dir); got != want {
 			t.Errorf("the project of %s is %s, want %s", dir, got, want)
 		}
 	}

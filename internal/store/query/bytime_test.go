@@ -1,4 +1,4 @@
-package query
+package query_test
 
 import (
 	"cmp"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"tape/internal/store/layout"
+	"tape/internal/store/query"
 	"tape/internal/testkit"
 )
 
@@ -19,7 +20,7 @@ func TestByTime(t *testing.T) {
 	for range 200 {
 		reverse, ordered := rng.IntN(2) == 0, rng.IntN(2) == 0
 		open, most := 0, 0
-		var sources []Source
+		var sources []query.Source
 		var all []layout.Entry
 		for tape := range 1 + rng.IntN(6) {
 			list := randomTape(rng, string(rune('a'+tape)), ordered)
@@ -27,7 +28,7 @@ func TestByTime(t *testing.T) {
 				slices.Reverse(list)
 			}
 			all = append(all, list...)
-			sources = append(sources, Source{From: bound(list, reverse), Entries: func(yield func(layout.Entry, error) bool) {
+			sources = append(sources, query.Source{From: bound(list, reverse), Entries: func(yield func(layout.Entry, error) bool) {
 				if open++; open > most {
 					most = open
 				}
@@ -39,7 +40,7 @@ func TestByTime(t *testing.T) {
 				}
 			}})
 		}
-		got := collect(t, ByTime(sources, reverse))
+		got := collect(t, query.ByTime(sources, reverse))
 		if open != 0 {
 			t.Fatal("a tape stays open")
 		}

@@ -1,4 +1,4 @@
-package workspace
+package workspace_test
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
+	"tape/internal/text/jsonl"
 )
 
 func write(t *testing.T, path, content string) {
@@ -17,9 +19,9 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-func open(t *testing.T, dir string, o *Options) *Store {
+func open(t *testing.T, dir string, o *workspace.Options) *workspace.Store {
 	t.Helper()
-	s, err := Open(t.Context(), dir, o)
+	s, err := workspace.Open(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,22 +30,22 @@ func open(t *testing.T, dir string, o *Options) *Store {
 
 // A config.json in a working tree is somebody's file: it stays as it is, and has no effect.
 func TestForeignConfigStays(t *testing.T) {
-	t.Setenv(EnvHome, t.TempDir())
+	t.Setenv(workspace.EnvHome, t.TempDir())
 	for name, content := range map[string]string{"web app": `{"port":3000,"model":"resnet50"}`, "list": `[1]`, "no JSON": `// settings`, "empty": ``,
 		"settings": `{"tape":"review","commit":"turn","max_line":4096,"model":"openai:gpt-4.1","plugins":[{"name":"x","command":["x"]}]}`} {
 		dir := filepath.Join(t.TempDir(), "ws")
-		made, err := Create(dir, DefaultTape, nil)
+		made, err := workspace.Create(dir, workspace.DefaultTape, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = os.Remove(made.configPath())
+		_ = os.Remove(made.PrivatePath(layout.ConfigFile))
 		path := filepath.Join(dir, layout.ConfigFile)
 		write(t, path, content)
 		for range 2 {
-			s := open(t, dir, &Options{Warn: func(text string) { t.Errorf("%s: unexpected warning: %s", name, text) }})
+			s := open(t, dir, &workspace.Options{Warn: func(text string) { t.Errorf("%s: unexpected warning: %s", name, text) }})
 			model, err := s.Setting("model")
 			plugins, err2 := s.Setting("plugins")
-			if c := s.Config(); model+plugins+c.Tape != "" || err != nil || err2 != nil || c.MaxLine != defaults().MaxLine {
+			if c := s.Config(); model+plugins+c.Tape != "" || err != nil || err2 != nil || c.MaxLine != jsonl.DefaultMaxLine {
 				t.Errorf("%s: the file has an effect: model %q, plugins %s, %+v; %v %v", name, model, plugins, c, err, err2)
 			}
 			if raw, err := os.ReadFile(path); err != nil || string(raw) != content {
@@ -55,31 +57,43 @@ func TestForeignConfigStays(t *testing.T) {
 
 // A long directory name leaves room for the hash and the suffix, and is not cut within a character.
 func TestLongNames(t *testing.T) {
-	if name := pathName("/x"+strings.Repeat("é", 125), ""); len(name) != 254 || !utf8.ValidString(name) {
-		t.Errorf("the name has %d bytes, want 254 of UTF-8: %q", len(name), name)
-	}
-	for _, suffix := range []string{"", ".json"} {
-		if name := pathName("/"+strings.Repeat("x", 300), suffix); len(name) != 255 || !strings.HasSuffix(name, suffix) {
-			t.Errorf("the name has %d bytes, want 255 with the suffix %q: %s", len(name), suffix, name)
+	home := t.TempDir()
+	t.Setenv(workspace.EnvHome, home)
+	for name, want := range map[string]int{"x" + strings.Repeat("é", 125): 254, strings.Repeat("x", 300): 255} {
+		dir, err := workspace.WorkspaceFor("/" + name)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if base := filepath.Base(dir); len(base) != want || !utf8.ValidString(base) {
+			t.Errorf("the name has %d bytes, want %d of UTF-8: %q", len(base), want, base)
+		}
+		if _, err := workspace.Create(dir, workspace.DefaultTape, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := open(t, dir, nil).SetSetting("max_steps", "7"); err != nil {
+			t.Error(err)
+		}
+	}
+	if files, err := filepath.Glob(filepath.Join(home, "settings", "*.json")); len(files) != 2 || err != nil {
+		t.Errorf("files with settings: %q, %v; want 2", files, err)
 	}
 }
 
 // The settings of a workspace move with it when its project was moved.
 func TestLinkTakesSettings(t *testing.T) {
-	t.Setenv(EnvHome, t.TempDir())
+	t.Setenv(workspace.EnvHome, t.TempDir())
 	was, is := t.TempDir(), t.TempDir()
-	dir, err := WorkspaceFor(was)
+	dir, err := workspace.WorkspaceFor(was)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Create(dir, DefaultTape, nil); err != nil {
+	if _, err := workspace.Create(dir, workspace.DefaultTape, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := open(t, dir, nil).SetSetting("max_steps", "7"); err != nil {
 		t.Fatal(err)
 	}
-	dir, err = Link(dir, is, "")
+	dir, err = workspace.Link(dir, is, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +125,7 @@ func TestIsWorkspace(t *testing.T) {
 			}
 			write(t, path, content)
 		}
-		if is := IsWorkspace(dir); is != c.want {
+		if is := workspace.IsWorkspace(dir); is != c.want {
 			t.Errorf("%s: IsWorkspace is %v, want %v", name, is, c.want)
 		}
 	}

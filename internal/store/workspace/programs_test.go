@@ -1,4 +1,4 @@
-package workspace
+package workspace_test
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 )
 
 // Plugins and MCP servers that cannot be run are refused, with the reason.
@@ -49,7 +50,7 @@ func TestResolvePrograms(t *testing.T) {
 		{"mcp_servers", `{"a":{"command":"./guard","args":["."],"env":{"A":"x"}},"b":{"url":"https://x/y"}}`, ""},
 		{"model", "nonsense", ""},
 	} {
-		_, err := ResolvePrograms(c.key, c.value, project)
+		_, err := workspace.ResolvePrograms(c.key, c.value, project)
 		if c.want == "" && err != nil || c.want != "" && (!errors.Is(err, layout.ErrInvalid) || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s %s: %v, wanted %q", c.key, c.value, err, c.want)
 		}
@@ -73,7 +74,7 @@ func TestRelativePrograms(t *testing.T) {
 		{"mcp_servers", `{"a":{"command":"./guard","args":["./x.py"]}}`, `{"a":{"args":["@/x.py"],"command":"@/guard"}}`},
 		{"mcp_servers", `{"a":{"url":"https://x/y"}}`, `{"a":{"url":"https://x/y"}}`},
 	} {
-		if got, err := ResolvePrograms(c.key, c.value, project); err != nil || got != at(c.want) {
+		if got, err := workspace.ResolvePrograms(c.key, c.value, project); err != nil || got != at(c.want) {
 			t.Errorf("%s %s becomes %s (%v), wanted %s", c.key, c.value, got, err, at(c.want))
 		}
 	}
@@ -81,13 +82,13 @@ func TestRelativePrograms(t *testing.T) {
 
 func TestProjectRoot(t *testing.T) {
 	home := t.TempDir()
-	t.Setenv(EnvHome, home)
+	t.Setenv(workspace.EnvHome, home)
 	project := t.TempDir()
 	sub := filepath.Join(project, "a", "b")
 	if err := os.MkdirAll(sub, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	ws, err := WorkspaceFor(project)
+	ws, err := workspace.WorkspaceFor(project)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestProjectRoot(t *testing.T) {
 		{own, sub, sub}, // named explicitly; it belongs to another folder
 		{ws, own, own},
 	} {
-		if got := ProjectRoot(c.workspace, c.dir); got != c.want {
+		if got := workspace.ProjectRoot(c.workspace, c.dir); got != c.want {
 			t.Errorf("ProjectRoot(%s, %s) is %s, wanted %s", c.workspace, c.dir, got, c.want)
 		}
 	}

@@ -1,9 +1,10 @@
-package codex
+package codex_test
 
 import (
 	"fmt"
 	"testing"
 
+	"tape/internal/sessions/importer/codex"
 	"tape/internal/sessions/importer/record"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestReview(t *testing.T) {
 	const file = "/home/me/.codex/hooks.json"
 	hooks := []record.Hook{
-		{Event: "SessionStart", Handler: record.Handler{Type: "command", Timeout: timeout,
+		{Event: "SessionStart", Handler: record.Handler{Type: "command", Timeout: 5,
 			Command: "{ '/opt/tape' hook codex || tape hook codex; } >/dev/null 2>&1; exit 0"}},
 		{Event: "SessionEnd", Group: 1, Handler: record.Handler{Type: "command", Command: "tape hook codex"}},
 	}
@@ -30,7 +31,7 @@ func TestReview(t *testing.T) {
 			states[fmt.Sprintf("%s:%s:%d:0", file, name, i)] = state
 		}
 		settings := map[string]any{"hooks": map[string]any{"state": states}}
-		if got := Format.Agent.Review(settings, file, hooks); got != want {
+		if got := codex.Format.Agent.Review(settings, file, hooks); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
