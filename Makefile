@@ -30,6 +30,10 @@ CROSS     ?= windows/amd64
 # These programs are never run, so they need not be optimized.
 QUICK     := '-gcflags=all=-N -l'
 
+# The tag of tests that need a browser, which only test-web runs: test does not compile them. Lint
+# has the tag from .golangci.yml.
+TAGS := -tags chromium
+
 TEST_TIMEOUT ?= 30m
 # The packages whose tests run with the race detector: those with a test file that
 # has a line beginning with //tape:race.
@@ -109,7 +113,7 @@ fmt-check: ## fail when gofmt -s would change a file
 
 .PHONY: vet
 vet: ## go vet
-	@echo '== vet'; $(GO) vet ./...
+	@echo '== vet'; $(GO) vet $(TAGS) ./...
 
 .PHONY: lint
 lint: ## golangci-lint, pinned, built by go run
@@ -119,7 +123,7 @@ lint: ## golangci-lint, pinned, built by go run
 cross: ## vet and compile for the platforms in CROSS
 	@for p in $(CROSS); do \
 		echo "== cross $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
-		$(GO) vet $(QUICK) ./... && $(GO) build $(QUICK) -buildvcs=false -o /dev/null $(MAINS) || exit 1; \
+		$(GO) vet $(QUICK) $(TAGS) ./... && $(GO) build $(QUICK) -buildvcs=false -o /dev/null $(MAINS) || exit 1; \
 	done
 
 .PHONY: fuzz

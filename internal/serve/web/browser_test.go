@@ -1,6 +1,6 @@
-package web_test
+//go:build chromium
 
-//tape:race: pages are followed while others write
+package web_test
 
 import (
 	"context"

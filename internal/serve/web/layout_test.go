@@ -1,9 +1,10 @@
+//go:build chromium
+
 package web_test
 
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -103,49 +104,6 @@ func TestLayout(t *testing.T) {
 		}
 	}
 	s.fits(s.browser(), paths...)
-}
-
-// work writes the session "work": answers that follow each other, and calls of all shapes.
-func (s *site) work() {
-	s.Helper()
-	t, err := s.store.CreateTape(s.Context(), "work")
-	must(s.T, err)
-	const dir = "/home/ada/shop"
-	file := "internal/checkout/payment/providers/acceptance/retry_with_backoff_test.go"
-	n := 0
-	call := func(name string, args object, result string, failed bool) []repo.Draft {
-		n++
-		id, meta := fmt.Sprint("c", n), object{"call_ids": []string{fmt.Sprint("c", n)}}
-		if failed {
-			meta["is_error"] = []string{id}
-		}
-		text, err := json.Marshal(args)
-		must(s.T, err)
-		return []repo.Draft{draft(s.T, "tool_call", object{"calls": []object{{"id": id, "type": "function", "function": object{"name": name, "arguments": string(text)}}}}, nil),
-			draft(s.T, "tool_result", object{"results": []any{result}}, meta)}
-	}
-	all := []repo.Draft{
-		draft(s.T, "event", object{"name": "session", "data": object{"cwd": dir, "session_id": "0d6c9a11-35b0-4d5f-9f0e-6f2c5ad1a001"}}, object{"source": object{"format": "claude-code"}}),
-		repo.Message("user", "The checkout of the acceptance tests fails now and then when the provider answers late; find out why and mend it, please"),
-		repo.Message("assistant", "I will look at the provider's acceptance tests first, and at the retry with backoff, which I suspect, since it was changed last week."),
-		repo.Message("assistant", "The backoff begins at zero, so the first retry comes at once, and the provider answers the second request with the first one's error: that is what the test sees."),
-		repo.Message("assistant", "ok"),
-	}
-	all = append(all, call("Bash", object{"command": "go test -count=1 -run 'TestRetryWithBackoff|TestProviderAnswersLate' ./internal/checkout/payment/providers/acceptance/..."},
-		"\x1b[1m=== RUN\x1b[0m   TestRetryWithBackoff\n\x1b[31m--- FAIL: TestRetryWithBackoff (0.02s)\x1b[0m\n\x1b[38;5;208mFAIL\x1b[0m\n", true)...)
-	all = append(all, call("Edit", object{"file_path": dir + "/" + file, "old_string": "wait := 0", "new_string": "wait := 100 * time.Millisecond // the provider needs that long to forget the first request, see its documentation"}, "edited", false)...)
-	for i := range 12 {
-		all = append(all, call("Write", object{"file_path": fmt.Sprintf("%s/internal/checkout/case_%d.go", dir, i), "content": "package checkout\n\nconst n = 1\n"}, "written", false)...)
-	}
-	all = append(all, call("Grep", object{"pattern": "backoff"}, file+":12:wait := 0\n"+file+":40:func backoff() {}\n", false)...)
-	all = append(all, call("Read", object{"file_path": dir + "/" + file}, "package acceptance\n", false)...)
-	all = append(all, call("TodoWrite", object{"todos": []object{{"content": "Find the cause", "status": "completed"}, {"content": "Mend the backoff", "status": "in_progress"}}}, "ok", false)...)
-	all = append(all, call("Bash", object{"command": "git commit -m 'Backoff: begin with 100 ms'"}, "[main 3f2a9c1] Backoff: begin with 100 ms\n 1 file changed", false)...)
-	all = append(all, repo.Message("assistant", "The backoff now begins with 100 ms; all 42 tests pass, commit 3f2a9c1."),
-		draft(s.T, "event", object{"name": "run", "data": object{"model": "claude-opus-4-5-20251101", "usage": object{"input_tokens": 120000, "output_tokens": 2340}}}, nil))
-	all = append(all, repo.Event("tape.star", []byte(`{"starred":true}`)), repo.Event("tape.tag", []byte(`{"add":["release","a-tag-of-many-characters-in-one-word"]}`)))
-	_, err = t.Append(s.Context(), nil, all...)
-	must(s.T, err)
 }
 
 // wide writes the session "wide", whose texts could break a layout, and "none", which is empty.

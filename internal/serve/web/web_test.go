@@ -1,5 +1,7 @@
 package web_test
 
+//tape:race: outlines are made while pages are answered
+
 import (
 	"context"
 	"errors"
