@@ -30,9 +30,9 @@ CROSS     ?= windows/amd64
 # These programs are never run, so they need not be optimized.
 QUICK     := '-gcflags=all=-N -l'
 
-# The tag of tests that need a browser, which only test-web runs: test does not compile them. Lint
-# has the tag from .golangci.yml.
-TAGS := -tags chromium
+# The tag of the tests that test would only skip: they need a browser, coding agents or much time,
+# and have targets of their own. Lint has the tag from .golangci.yml.
+EXTRA := -tags extra
 
 TEST_TIMEOUT ?= 30m
 # The packages whose tests run with the race detector: those with a test file that
@@ -113,7 +113,7 @@ fmt-check: ## fail when gofmt -s would change a file
 
 .PHONY: vet
 vet: ## go vet
-	@echo '== vet'; $(GO) vet $(TAGS) ./...
+	@echo '== vet'; $(GO) vet $(EXTRA) ./...
 
 .PHONY: lint
 lint: ## golangci-lint, pinned, built by go run
@@ -123,7 +123,7 @@ lint: ## golangci-lint, pinned, built by go run
 cross: ## vet and compile for the platforms in CROSS
 	@for p in $(CROSS); do \
 		echo "== cross $$p"; export GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0; \
-		$(GO) vet $(QUICK) $(TAGS) ./... && $(GO) build $(QUICK) -buildvcs=false -o /dev/null $(MAINS) || exit 1; \
+		$(GO) vet $(QUICK) $(EXTRA) ./... && $(GO) build $(QUICK) -buildvcs=false -o /dev/null $(MAINS) || exit 1; \
 	done
 
 .PHONY: fuzz
@@ -164,7 +164,7 @@ soak: ## the long runs: faults, simulations, power cuts, fuzz for SOAKTIME; SEED
 .PHONY: soak-power
 soak-power: ## CUTS power cuts (default 500) under all commands that write; needs Linux and root; SEED=n repeats them
 	@echo "== soak-power, SEED=$(SEED)"; status=0; \
-	TAPE_SOAK_POWER=$(CUTS) TAPE_SEED=$(SEED) $(GO) test -count=1 -v -run '^TestPower$$' -timeout 2h $(TESTFLAGS) ./internal/testkit/power || status=1; \
+	TAPE_SOAK_POWER=$(CUTS) TAPE_SEED=$(SEED) $(GO) test $(EXTRA) -count=1 -v -run '^TestPower$$' -timeout 2h $(TESTFLAGS) ./internal/testkit/power || status=1; \
 	echo "== soak-power done, SEED=$(SEED)"; exit $$status
 
 # The following are not part of test, because they need more than Go and git.
@@ -208,13 +208,13 @@ test-team: ## the team's server with PostgreSQL (TESTFLAGS='-run TestAgree -v')
 .PHONY: bench-team
 bench-team: ## the team's server beside ILIKE with trigrams and ts_rank (needs PostgreSQL; ENTRIES='200000 2000000')
 	@PG_BUFFERS=1GB sh internal/serve/team/postgres.sh env TAPE_BENCH_TEAM='$(or $(ENTRIES),200000 2000000)' \
-		$(GO) test -vet=off -count=1 -timeout 2h -v $(TESTFLAGS) ./internal/serve/team/bench
+		$(GO) test $(EXTRA) -vet=off -count=1 -timeout 2h -v $(TESTFLAGS) ./internal/serve/team/bench
 
 # The questions are about the transcripts that the project is tested with, which are not part of it.
 .PHONY: bench-mcp
 bench-mcp: build ## calls and tokens until an agent finds an entry by MCP (TRANSCRIPTS=DIR, transcripts of real sessions)
 	TAPE_BENCH_MCP='$(CURDIR)/$(BIN)' TRANSCRIPTS='$(abspath $(TRANSCRIPTS))' \
-		$(GO) test -vet=off -count=1 -v $(TESTFLAGS) ./internal/serve/mcpserver/bench
+		$(GO) test $(EXTRA) -vet=off -count=1 -v $(TESTFLAGS) ./internal/serve/mcpserver/bench
 
 # The sessions and questions are in index/testdata/recall.txt. The test itself is a part of make test.
 .PHONY: bench-recall

@@ -33,7 +33,7 @@ export TAPE_AGENTS="$AGENTS_DIR" TAPE_PROGRAM="$program"
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 trap 'exit 130' INT TERM
-(cd "$here" && ${GO:-go} test -vet=off -c -o "$tmp/agents.test" .)
+(cd "$here" && ${GO:-go} test -vet=off -tags extra -c -o "$tmp/agents.test" .)
 
 # Their own network, and file systems that end with the run.
 alone='ip link set lo up && exec "$0" "$@"'

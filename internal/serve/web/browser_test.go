@@ -1,4 +1,4 @@
-//go:build chromium
+//go:build extra
 
 package web_test
 

@@ -23,4 +23,4 @@ if [ -z "${TAPE_TEST_AXE:-}" ]; then
 		echo 'test-web: axe-core is left out: npm could not get it' >&2
 	fi
 fi
-${GO:-go} test -vet=off -tags chromium -count=1 "$@" ./internal/serve/web
+${GO:-go} test -vet=off -tags extra -count=1 "$@" ./internal/serve/web
