@@ -42,6 +42,9 @@ func (p *picker) Best(ctx context.Context, terms []relevance.Term, n int, full m
 	if err != nil {
 		return nil, err
 	}
+	if err := p.fetch(p.eval.docs(chosen, mostLines)); err != nil {
+		return nil, err
+	}
 	out := make([]*relevance.Candidate, 0, min(n, 1024))
 	for doc, err := range p.newestOf(chosen) {
 		if err != nil {
@@ -63,6 +66,11 @@ func (p *picker) best(ctx context.Context, from set, n int) (set, error) {
 		return slices.Clone(from), nil
 	}
 	list := p.terms
+	if len(list) == 1 && list[0].often != nil {
+		if out, err := p.talkWith(from, list[0].often, n); out != nil || err != nil {
+			return out, err
+		}
+	}
 	t := newTally(n)
 	for i := 0; t.reaches(i, list); i++ {
 		c, err := p.class(i)
@@ -91,6 +99,54 @@ func (p *picker) best(ctx context.Context, from set, n int) (set, error) {
 		}
 		at := p.eval.place(doc)
 		out[at>>6] |= 1 << (at & 63)
+	}
+	return out, nil
+}
+
+// talkWith returns the n newest messages and anchors that have the only term of a query often: no document has a greater
+// guess. It returns nil if these are not found among the newest documents with the term, whose rows have to be read anyway.
+// The lists of all messages are long.
+func (p *picker) talkWith(from, often set, n int) (set, error) {
+	const chunk = 128
+	with := slices.Clone(from).and(often)
+	if with.count() < n || n > 2*relevance.Candidates {
+		return nil, nil
+	}
+	out, rest, left := p.eval.none(), n, 3*n
+	var docs []int64
+	judge := func() error {
+		if err := p.fetch(docs); err != nil {
+			return err
+		}
+		for _, doc := range docs {
+			l, err := p.line(doc)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(relevance.ByWeight[0].Names, l.Kind) && rest > 0 {
+				at := p.eval.place(doc)
+				out[at>>6] |= 1 << (at & 63)
+				rest--
+			}
+		}
+		docs = docs[:0]
+		return nil
+	}
+	for doc, err := range p.newestOf(with) {
+		if err != nil {
+			return nil, err
+		}
+		if docs = append(docs, doc); len(docs) == chunk {
+			if err := judge(); err != nil {
+				return nil, err
+			}
+			if left -= chunk; left <= 0 || rest == 0 {
+				break
+			}
+		}
+	}
+	if err := judge(); err != nil || rest > 0 {
+		return nil, err
 	}
 	return out, nil
 }

@@ -28,14 +28,33 @@ func (f *finder) candidate(doc int64) (candidate, error) {
 	return candidate{doc: doc, holder: sc.holder, rank: sc.rank, Line: line}, err
 }
 
+// mostLines is how many rows of documents are cached.
+const mostLines = 4096
+
+// fetch reads the rows of documents at once, as far as there is room for them.
+func (f *finder) fetch(docs []int64) error {
+	missing := make([]int64, 0, len(docs))
+	for _, doc := range docs {
+		if _, ok := f.lines[doc]; !ok {
+			missing = append(missing, doc)
+		}
+	}
+	if missing = missing[:min(len(missing), mostLines)]; len(missing) == 0 {
+		return nil
+	}
+	if len(f.lines)+len(missing) > mostLines {
+		clear(f.lines)
+	}
+	return f.db.Lines(missing, func(doc int64, l store.Line) { f.lines[doc] = l })
+}
+
 // line reads the row of a document. It caches a few thousand rows, because newestOf and judge read the same ones.
 func (f *finder) line(doc int64) (store.Line, error) {
-	const most = 4096
 	if l, ok := f.lines[doc]; ok {
 		return l, nil
 	}
 	l, err := f.db.Line(doc)
-	if len(f.lines) >= most {
+	if len(f.lines) >= mostLines {
 		clear(f.lines)
 	}
 	f.lines[doc] = l

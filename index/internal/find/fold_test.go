@@ -156,3 +156,41 @@ func TestFoldingKeepsAnswers(t *testing.T) {
 		wantIDs(t, c.text, res.Hits, c.want...)
 	}
 }
+
+// TestFrequentWord: of very many entries that have a word, messages with it several times come before errors with it as
+// often, and before all that have it once, wherever they are among the newest.
+func TestFrequentWord(t *testing.T) {
+	t.Parallel()
+	const talk, others, seen = 250, 900, 150
+	for name, messagesLast := range map[string]bool{"the newest are messages": true, "the newest are errors": false} {
+		s := storetest.New(t, nil)
+		var messages, rest []repo.Draft
+		for i := range talk {
+			messages = append(messages, repo.Message("user", fmt.Sprintf("needle needle needle m%d", i+1000)))
+		}
+		for i := range others {
+			rest = append(rest, repo.Draft{Kind: repo.KindError, Payload: fmt.Appendf(nil, `{"kind":"bash","message":"needle needle needle e%d"}`, i+1000)},
+				repo.Message("assistant", fmt.Sprintf("needle once a%d", i+1000)))
+		}
+		drafts := slices.Concat(messages, rest)
+		first := int64(2)
+		if messagesLast {
+			drafts = slices.Concat(rest, messages)
+			first += int64(len(rest))
+		}
+		for i := range drafts {
+			drafts[i].Date = "2026-03-01T00:00:00Z"
+		}
+		storetest.Append(t, storetest.Tape(t, s, ""), drafts...)
+		res := mustSearch(t, testIndex(t, s), index.Search{Text: "needle", NoFold: true, Query: repo.Query{Limit: repo.N(seen)}})
+		for i, h := range res.Hits {
+			if want := first + talk - 1 - int64(i); h.ID != want {
+				t.Errorf("%s: hit %d of %d is @%d, a %s, want the message @%d", name, i+1, len(res.Hits), h.ID, h.Kind, want)
+				break
+			}
+		}
+		if len(res.Hits) != seen || res.Matches != len(drafts) {
+			t.Errorf("%s: %d hits of %d, want %d of %d", name, len(res.Hits), res.Matches, seen, len(drafts))
+		}
+	}
+}

@@ -76,18 +76,35 @@ func (l placement) add(s set, docs []int64) {
 	for i := 0; len(docs) > 0 && i < len(l.scopes); i++ {
 		sc := &l.scopes[i]
 		shift := int64(sc.at) - sc.lo
-		n := 0
-		for _, d := range docs {
-			if d > sc.hi {
-				break
-			}
-			n++
-			if d >= sc.lo {
-				at := d + shift
-				s[at>>6] |= 1 << (at & 63)
-			}
+		n := len(docs)
+		if docs[n-1] > sc.hi {
+			n, _ = slices.BinarySearch(docs, sc.hi+1)
 		}
+		in := docs[:n]
+		if n > 0 && in[0] < sc.lo {
+			skipped, _ := slices.BinarySearch(in, sc.lo)
+			in = in[skipped:]
+		}
+		s.mark(in, shift)
 		docs = docs[n:]
+	}
+}
+
+// mark adds ascending documents, whose places are shift further. Neighbours are often in the same word.
+func (s set) mark(docs []int64, shift int64) {
+	at, w := int64(-1), uint64(0)
+	for _, d := range docs {
+		d += shift
+		if d>>6 != at {
+			if w != 0 {
+				s[at] |= w
+			}
+			at, w = d>>6, 0
+		}
+		w |= 1 << (d & 63)
+	}
+	if w != 0 {
+		s[at] |= w
 	}
 }
 
@@ -136,6 +153,19 @@ func (l placement) last(s set, sc scope, f func(doc int64) bool) {
 			}
 		}
 	}
+}
+
+// docs returns the documents of a set, at most as many as given.
+func (l placement) docs(s set, most int) (out []int64) {
+	for _, sc := range l.scopes {
+		l.last(s, sc, func(doc int64) bool {
+			if len(out) < most {
+				out = append(out, doc)
+			}
+			return len(out) < most
+		})
+	}
+	return out
 }
 
 // dropRange removes a scope's documents in [from, to] from a set.

@@ -3,6 +3,8 @@ package fts5
 import (
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sort"
 )
 
@@ -28,38 +30,41 @@ func (d *decoder) list(b []byte) error {
 	if n == 0 || cur < 0 || d.any && cur <= d.prev {
 		return damaged("a list of documents is out of order")
 	}
-	dst, lo, hi := d.dst, d.lo, d.hi
+	lo, hi, first := d.lo, d.hi, cur
+	at := len(d.dst)
+	dst := slices.Grow(d.dst, len(b))[:at+len(b)] // each document takes at least a byte
 	if cur >= lo && cur <= hi {
-		dst = append(dst, cur)
+		dst[at] = cur
+		at++
 	}
 	for i := n; i < len(b); {
 		c := b[i]
-		delta := int64(c)
-		if c < 0x80 {
+		if c-1 < 0x7f { // most differences
+			cur += int64(c)
 			i++
-		} else if i+1 < len(b) && b[i+1] < 0x80 {
-			delta = int64(c&0x7f)<<7 | int64(b[i+1])
-			i += 2
 		} else {
 			v, n := varint(b[i:])
 			if n == 0 {
 				return damaged("a list of documents is cut off")
 			}
-			delta = int64(v)
+			if v == 0 || v > math.MaxInt64 {
+				return damaged("a list of documents is out of order")
+			}
+			cur += int64(v)
 			i += n
-		}
-		cur += delta
-		if delta <= 0 || cur < 0 {
-			return damaged("a list of documents is out of order")
-		}
-		if cur < lo {
-			continue
 		}
 		if cur > hi {
 			break
 		}
-		dst = append(dst, cur)
+		if cur >= lo {
+			dst[at] = cur
+			at++
+		}
 	}
+	if cur < first {
+		return damaged("a list of documents is out of order")
+	}
+	dst = dst[:at]
 	d.dst, d.prev, d.any = dst, cur, true
 	if d.emit != nil && len(dst) > 0 {
 		d.emit(dst)

@@ -128,10 +128,13 @@ func (d *DB) rows(query string, args, dest []any, f func() error) (err error) {
 	return rows.Err()
 }
 
-// Reading runs f in a transaction that sees one state of the index.
-func (d *DB) Reading(f func() error) error { return d.within("BEGIN", f) }
+// Reading runs f in a transaction that sees one state of the index. Most pages are read once, so SQLite keeps few: to reuse
+// memory is faster than to get more from the system.
+func (d *DB) Reading(f func() error) error { return d.within("PRAGMA cache_size = 128; BEGIN", f) }
 
-func (d *DB) writing(f func() error) error { return d.within("BEGIN IMMEDIATE", f) }
+func (d *DB) writing(f func() error) error {
+	return d.within("PRAGMA cache_size = -2000; BEGIN IMMEDIATE", f)
+}
 
 func (d *DB) within(begin string, f func() error) error {
 	if err := d.Script(begin); err != nil {
