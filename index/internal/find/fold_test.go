@@ -165,6 +165,7 @@ func TestFrequentWord(t *testing.T) {
 	for name, messagesLast := range map[string]bool{"the newest are messages": true, "the newest are errors": false} {
 		s := storetest.New(t, nil)
 		var messages, rest []repo.Draft
+		longer := slices.Repeat([]repo.Draft{repo.Message("user", "none")}, 1000) // so that all ids have the same length
 		for i := range talk {
 			messages = append(messages, repo.Message("user", fmt.Sprintf("needle needle needle m%d", i+1000)))
 		}
@@ -173,7 +174,7 @@ func TestFrequentWord(t *testing.T) {
 				repo.Message("assistant", fmt.Sprintf("needle once a%d", i+1000)))
 		}
 		drafts := slices.Concat(messages, rest)
-		first := int64(2)
+		first := int64(2 + len(longer))
 		if messagesLast {
 			drafts = slices.Concat(rest, messages)
 			first += int64(len(rest))
@@ -181,7 +182,7 @@ func TestFrequentWord(t *testing.T) {
 		for i := range drafts {
 			drafts[i].Date = "2026-03-01T00:00:00Z"
 		}
-		storetest.Append(t, storetest.Tape(t, s, ""), drafts...)
+		storetest.Append(t, storetest.Tape(t, s, ""), append(longer, drafts...)...)
 		res := mustSearch(t, testIndex(t, s), index.Search{Text: "needle", NoFold: true, Query: repo.Query{Limit: repo.N(seen)}})
 		for i, h := range res.Hits {
 			if want := first + talk - 1 - int64(i); h.ID != want {
