@@ -6,6 +6,7 @@
 package copilot
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"path/filepath"
@@ -23,6 +24,7 @@ type reader struct {
 	running map[string]bool // subagents that may go on
 	rewound record.TakenBack
 	held    bool // a running subagent has begun: the records from there on are read once it has ended
+	subagents
 }
 
 // Read makes the entries of a session. Subagents are forks.
@@ -38,6 +40,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		}
 	}
 	err = record.Each(ctx, r.Source, isRecord, nil, c)
+	c.release("")
 	c.End()
 	return err
 }
@@ -74,19 +77,38 @@ func (c *reader) Record(at record.Span, raw []byte) {
 	if c.held = c.held || c.running[agent]; c.held {
 		return
 	}
-	if agent != "" {
-		agent = subagentPrefix + agent
-	}
 	if typ == "session.start" || typ == "session.resume" {
 		c.segment = segment{model: cmp.Or(jsonl.GetString(raw, "data", "selectedModel"), c.model)}
 	}
 	e := element{
-		reader: c, Conversation: c.In(agent), key: key, data: record.Or(jsonl.Get(raw, "data"), "{}"),
-		date: record.Date(jsonl.Get(raw, "timestamp")),
+		reader: c, agent: agent, key: key, data: record.Or(jsonl.Get(raw, "data"), "{}"),
+		date: record.Date(jsonl.Get(raw, "timestamp")), takenBack: c.rewound.Has(at.Off),
 	}
-	if hidden := c.rewound.Has(at.Off); hidden != e.Hidden {
+	c.follow(typ, agent, e.data)
+	if agent == "" && (strings.HasPrefix(typ, "assistant.") || typ == "user.message") { // the session goes on
+		c.release("")
+	}
+	if of := c.before(e.data); of != "" && typ == "tool.execution_complete" && agent == "" {
+		e.data = bytes.Clone(e.data)
+		c.waiting = append(c.waiting, early{of, e})
+		return
+	}
+	e.emit(typ)
+	if typ == "subagent.completed" {
+		c.release(agent)
+	}
+}
+
+// emit makes the entries of an element.
+func (e element) emit(typ string) {
+	c, key, agent := e.reader, e.key, ""
+	if e.agent != "" {
+		agent = subagentPrefix + e.agent
+	}
+	e.Conversation = c.In(agent)
+	if e.takenBack != e.Hidden {
 		e.Flush()
-		e.Hidden = hidden
+		e.Hidden = e.takenBack
 	}
 	switch typ {
 	case "user.message":

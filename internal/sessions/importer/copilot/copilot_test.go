@@ -122,6 +122,30 @@ func TestWhoTyped(t *testing.T) {
 	}
 }
 
+// TestResultBeforeEnd: Copilot may write the result of a subagent's call before the end of the subagent. The entries are the
+// same; but a subagent that works on in the background has a result at once.
+func TestResultBeforeEnd(t *testing.T) {
+	started := `{"type":"subagent.started","agentId":"s1","data":{"toolCallId":"t1"},"id":"e2","timestamp":"2026-01-01T00:00:03.000Z","parentId":"e"}`
+	usual := slices.Insert(slices.Clone(sample), 6, started)
+	end := slices.IndexFunc(usual, func(line string) bool { return strings.Contains(line, "subagent.completed") })
+	swapped := slices.Clone(usual)
+	swapped[end], swapped[end+1] = swapped[end+1], swapped[end]
+	read := func(lines []string) string {
+		items, _ := imp.Items(t, copilot.Format.Name, "events.jsonl", formattest.Lines(lines...), formattest.Seen{})
+		return formattest.Show(items)
+	}
+	if got, want := read(swapped), read(usual); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	background := slices.Delete(slices.Clone(usual), end+1, end+3)
+	background = slices.Insert(background, 7, usual[end+1])
+	background[4] = strings.Replace(background[4], `,{"toolCallId":"t2","name":"bash","arguments":{"command":"false"}}`, "", 1)
+	if got := read(background); strings.Index(got, `["two"`) > strings.Index(got, "subagent.completed") {
+		t.Errorf("the result is after the subagent's end:\n%s", got)
+	}
+	imp.Grows(t, copilot.Format.Name, swapped, 1)
+}
+
 func TestGrows(t *testing.T) { imp.Grows(t, copilot.Format.Name, sample, 1) }
 
 // TestResumes: a session can be resumed if its transcript exists.

@@ -14,10 +14,12 @@ import (
 // element is a record from which entries are made.
 type element struct {
 	*reader
-	*record.Conversation
-	key  string
-	data []byte
-	date string
+	*record.Conversation // set by emit
+	agent                string
+	key                  string
+	data                 []byte
+	date                 string
+	takenBack            bool
 }
 
 func (e element) event(name string) {
