@@ -32,8 +32,7 @@ type agent struct {
 	// window is how many tokens to report as used, to make the agent compact its history.
 	window  int
 	summary string // what the model answers if the agent asks for a summary; "": a plain sentence
-	// unhooked is set if the agent runs no hooks for tape: its sessions are imported.
-	unhooked  bool
+	imported  bool          // an import of what was recorded adds nothing
 	titleTool bool          // it asks the model for a title by a tool, whose argument is the title
 	late      bool          // it writes records after its last hook; the next hook or record sync reads these
 	awake     time.Duration // how long it takes until it first asks the model

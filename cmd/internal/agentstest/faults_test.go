@@ -53,7 +53,7 @@ func (b *box) killedAgent() {
 // later dates all files that agents and tape have written about sessions two hours back.
 func (b *box) later() {
 	b.t.Helper()
-	for _, dir := range []string{".claude/projects", ".cline/data/sessions", ".copilot/session-state", ".codex/sessions", ".gemini/tmp", ".qwen/projects", ".pi/agent/sessions", ".tape/.recording"} {
+	for _, dir := range []string{".claude/projects", ".cline/data/sessions", ".copilot/session-state", ".codex/sessions", ".gemini/tmp", ".qwen/projects", ".pi/agent/sessions", ".kimi-code/sessions", ".grok/sessions", ".tape/.recording"} {
 		err := filepath.WalkDir(filepath.Join(b.home, dir), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || !d.Type().IsRegular() {
 				return nil //nolint:nilerr // the folder is another agent's, or tape has just removed the note
@@ -68,11 +68,14 @@ func (b *box) later() {
 // killedHook kills processes of tape for as long as a prompt takes. The next event brings back what was
 // lost.
 func (b *box) killedHook() {
-	stop, done := make(chan bool), make(chan int)
-	go func() { done <- b.hunt(stop) }()
-	b.ask("take your time")
-	close(stop)
-	n := <-done
+	n := 0
+	for i := 0; n == 0 && i < 3; i++ { // few hooks may all be too quick
+		stop, done := make(chan bool), make(chan int)
+		go func() { done <- b.hunt(stop) }()
+		b.ask("take your time")
+		close(stop)
+		n = <-done
+	}
 	b.goOn("go on now")
 	b.proved()
 	b.t.Logf("%d processes of tape were killed", n)

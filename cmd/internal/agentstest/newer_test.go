@@ -99,17 +99,20 @@ func copilot() agent {
 	}
 }
 
-// kimi is Kimi Code, which needs no account: the environment names its model. tape has no hooks for it.
+// kimi is Kimi Code, which needs no account: the environment names its model. It writes part of its transcript after its
+// last hook.
 func kimi() agent {
 	return agent{
-		name: "kimi", program: "kimi", files: found, unhooked: true, awake: 3000 * time.Millisecond,
+		name: "kimi", program: "kimi", files: found, imported: true, late: true, awake: 3000 * time.Millisecond,
 		// A compaction begins the turn again, as often as the model reports so many tokens.
-		cases: []string{"tools", "resume", "long answer", "subagent", "two at once"},
+		cases: []string{"tools", "resume", "long answer", "subagent", "two at once", "agent killed", "hook killed", "no program", "full disk", "mcp", "uninstall"},
 		env: func(b *box) []string {
 			return []string{"KIMI_CODE_NO_AUTO_UPDATE=1", "KIMI_DISABLE_TELEMETRY=1", "KIMI_MODEL_NAME=one", "KIMI_MODEL_PROVIDER_TYPE=openai",
 				"KIMI_MODEL_BASE_URL=" + b.model.URL + "/v1", "KIMI_MODEL_API_KEY=none", "KIMI_MODEL_MAX_CONTEXT_SIZE=200000"}
 		},
-		settings: func(*box) map[string]string { return nil },
+		settings: func(*box) map[string]string {
+			return map[string]string{".kimi-code/config.toml": "# mine\n[[hooks]]\nevent = \"Stop\"\ncommand = \"true\"\n"}
+		},
 		run: func(prompt string, resume bool) []string {
 			if resume {
 				return []string{"--continue", "-p", prompt}
@@ -117,20 +120,24 @@ func kimi() agent {
 			return []string{"-p", prompt}
 		},
 		call: func(c model.Call, _ []model.Item) (string, any) {
-			if c.Tool == model.Agent {
+			switch c.Tool {
+			case model.Shell:
+				return "Bash", args{"command": c.Arg}
+			case model.Agent:
 				return "Agent", args{"description": "Count", "prompt": c.Arg, "subagent_type": "coder"}
 			}
-			return "Bash", args{"command": c.Arg}
+			return mcp("mcp__tape__", c)
 		},
 		subagent: helper(nil, model.Step{Text: "There are two files."}),
 	}
 }
 
-// grok is xAI's Grok Build, which needs no account for a model of one's own. tape has no hooks for it.
+// grok is xAI's Grok Build, which needs no account for a model of one's own. It writes part of its transcript after its
+// last hook.
 func grok() agent {
 	return agent{
-		name: "grok", program: "grok", files: found, unhooked: true, titleTool: true, awake: 2000 * time.Millisecond,
-		cases: []string{"tools", "resume", "long answer", "subagent", "two at once"},
+		name: "grok", program: "grok", files: found, imported: true, titleTool: true, rewrites: ".grok/config.toml", late: true, awake: 2000 * time.Millisecond,
+		cases: []string{"tools", "resume", "long answer", "subagent", "two at once", "agent killed", "hook killed", "no program", "full disk", "mcp", "uninstall"},
 		env: func(*box) []string {
 			return []string{"GROK_TELEMETRY_ENABLED=false", "GROK_DISABLE_AUTOUPDATER=1",
 				"GROK_TURN_SUMMARY=false", "GROK_SESSION_RECAP=false"} // each would be a request with the whole conversation
@@ -155,10 +162,13 @@ context_window = 200000
 			return append(out, "-p", prompt)
 		},
 		call: func(c model.Call, _ []model.Item) (string, any) {
-			if c.Tool == model.Agent {
+			switch c.Tool {
+			case model.Shell:
+				return "run_terminal_command", args{"command": c.Arg, "description": "Run a command"}
+			case model.Agent:
 				return "spawn_subagent", args{"description": "Count", "prompt": c.Arg, "subagent_type": "general-purpose"}
 			}
-			return "run_terminal_command", args{"command": c.Arg, "description": "Run a command"}
+			return mcp("tape__", c)
 		},
 		subagent: helper(nil, model.Step{Text: "There are two files."}),
 	}

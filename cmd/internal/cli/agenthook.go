@@ -31,7 +31,9 @@ func (a *App) agentHook(ctx context.Context, f *record.Format, args []string) {
 		return
 	}
 	if user, err := a.userSettings(); err == nil && f.Agent.TranslateInput != nil {
-		payload = f.Agent.TranslateInput(payload, user)
+		if payload = f.Agent.TranslateInput(payload, user); payload == nil {
+			return // nothing to record
+		}
 	}
 	places, err := a.places()
 	if err != nil {

@@ -115,6 +115,8 @@ func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where,
 		return nil, w, layout.Invalid("the agents are: "+strings.Join(all.Names(), ", "), "there is no agent %s", quoted(agent))
 	case o.local && f.Agent.LocalHooks == "":
 		return nil, w, usagef("--local is for %s", agentsWith(hasLocal))
+	case o.project && agents.OnlyUsers(f.Agent):
+		return nil, w, usagef("%s has hooks only in your own settings: leave out --project", f.Title)
 	case o.Recall && f.Agent.RecallSources == nil:
 		return nil, w, usagef("--recall is for %s", agentsWith(hasRecall))
 	}

@@ -34,10 +34,21 @@ func Places(a *record.Agent) string {
 	case a.Scripts:
 		line = "scripts in " + line
 	}
+	if OnlyUsers(a) {
+		return line
+	}
 	if a.LocalHooks != "" {
 		return line + ", " + filepath.ToSlash(HooksFile(a, project)) + " or " + filepath.ToSlash(HooksFile(a, local))
 	}
 	return line + " or " + filepath.ToSlash(HooksFile(a, project))
+}
+
+// OnlyUsers reports whether an agent has hooks only in the user's own settings.
+func OnlyUsers(a *record.Agent) bool {
+	at := record.Where{Home: "home", Getenv: func(string) string { return "" }}
+	project := at
+	project.Project = "project"
+	return HooksFile(a, at) == HooksFile(a, project)
 }
 
 // hookFiles returns the files for an agent's hooks: one, a script for each event, or none.

@@ -43,6 +43,8 @@ func Install(f *record.Format, w record.Where, o Options) ([]Change, error) {
 			return installScript(f, raw, o)
 		case hooks && f.Agent.OwnFile != nil:
 			return installFile(f, raw, o)
+		case hooks && filepath.Ext(file) == ".toml":
+			return addHooksTOML(f, raw, o)
 		case filepath.Ext(file) == ".toml":
 			return addTOML(f.Agent, raw, o.Program)
 		}
@@ -75,6 +77,8 @@ func Uninstall(f *record.Format, w record.Where, receipts string) ([]Change, err
 			return uninstallOwn(raw, scriptMark), nil
 		case hooks && f.Agent.OwnFile != nil:
 			return uninstallFile(f, raw)
+		case hooks && filepath.Ext(file) == ".toml":
+			return removeHooksTOML(f, raw)
 		case filepath.Ext(file) == ".toml":
 			return removeTOML(raw), nil
 		}

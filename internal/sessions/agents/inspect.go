@@ -42,10 +42,16 @@ func Inspect(f *record.Format, w record.Where, project, program string) State {
 		st.plugin(raw)
 	} else if f.Agent.OwnFile != nil {
 		st.own(raw)
+	} else if filepath.Ext(st.File) == ".toml" {
+		if settings, err := readTOML(raw); err != nil {
+			st.Problem = "it is not TOML: " + err.Error()
+		} else {
+			st.hooks(oursInTOML(f, settings), w)
+		}
 	} else if d, err := readDocument(raw); err != nil {
 		st.Problem = err.Error()
 	} else {
-		st.hooks(d, w)
+		st.hooks(d.ours(f), w)
 	}
 	st.Off = off(f.Agent, w, project)
 	if f.Agent.MCP != nil {
@@ -68,8 +74,7 @@ func sameFile(a, b string) bool {
 	return err == nil && err2 == nil && os.SameFile(x, y)
 }
 
-func (st *State) hooks(d *document, w record.Where) {
-	found := d.ours(st.Agent)
+func (st *State) hooks(found []record.Hook, w record.Where) {
 	st.Installed = len(found) > 0
 	for _, event := range st.Agent.Events {
 		if !has(found, event) {

@@ -12,6 +12,7 @@ import (
 	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/codex"
 	"tape/internal/sessions/importer/gemini"
+	"tape/internal/sessions/importer/kimi"
 	"tape/internal/sessions/importer/opencode"
 	"tape/internal/sessions/importer/record"
 )
@@ -21,6 +22,7 @@ var (
 	codexFormat    = &codex.Format
 	geminiFormat   = &gemini.Format
 	openCodeFormat = &opencode.Format
+	kimiFormat     = &kimi.Format
 )
 
 // corpus has settings as users have them, by name, with part of the error if they are refused.
@@ -279,5 +281,57 @@ func TestTOML(t *testing.T) {
 		if _, err := addTOML(codexFormat.Agent, []byte(text), "tape"); err == nil {
 			t.Errorf("%q is not refused", text)
 		}
+	}
+}
+
+// TestTOMLHooks: Kimi Code's hooks are tables at the end, which are removed without a trace, also if Kimi Code has written
+// the file again without comments. What does not fit is refused.
+func TestTOMLHooks(t *testing.T) {
+	const theirs = "[[hooks]]\nevent = \"Stop\"\ncommand = \"say done\"\n"
+	o := Options{Program: "/opt/it's/tape"}
+	for _, text := range []string{"", "# mine\nmodel = \"x\"\n", theirs, "[a]\r\nb = 1 # c\r\n", "model = \"x\""} {
+		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
+			w := settings(t, kimiFormat, text)
+			file := HooksFile(kimiFormat.Agent, w)
+			list, err := Install(kimiFormat, w, Options{Program: "/opt/old/tape"})
+			apply(t, w, list, err)
+			list, err = Install(kimiFormat, w, o)
+			apply(t, w, list, err)
+			after := content(t, file)
+			if again, err := Install(kimiFormat, w, o); err != nil || len(again) > 0 || !strings.HasPrefix(after, text) || strings.Contains(after, "/opt/old") {
+				t.Errorf("installing twice changes %d files more: %v\n%s", len(again), err, after)
+			}
+			if st := Inspect(kimiFormat, w, w.Home, o.Program); !st.Installed || len(st.Missing) > 0 || st.Program != o.Program || st.Problem != "" {
+				t.Errorf("the state is %+v, want all installed", st)
+			}
+			var plain []string
+			for line := range strings.Lines(after) {
+				if !strings.HasPrefix(line, "# ") {
+					plain = append(plain, line)
+				}
+			}
+			bare := strings.Join(plain, "") + "\n[later]\nx = 1\n"
+			if got, err := removeHooksTOML(kimiFormat, []byte(bare)); err != nil || strings.Contains(string(got), "tape hook") || !strings.HasSuffix(string(got), "[later]\nx = 1\n") {
+				t.Errorf("without marks: %v, and it becomes %q", err, got)
+			}
+			if got, err := removeHooksTOML(kimiFormat, []byte(after)); err != nil || strings.TrimSuffix(string(got), "\n") != strings.TrimSuffix(text, "\n") {
+				t.Errorf("without a receipt: %v, and it becomes %q", err, got)
+			}
+			list, err = Uninstall(kimiFormat, w, filepath.Join(w.Home, "receipts"))
+			apply(t, w, list, err)
+			if _, err := os.Lstat(file); content(t, file) != text || (err == nil) != (text != "") {
+				t.Errorf("after uninstalling it is %q (%v)", content(t, file), err)
+			}
+		})
+	}
+	for _, text := range []string{"model = ", "hooks = []\n"} {
+		w := settings(t, kimiFormat, text)
+		if list, err := Install(kimiFormat, w, o); err == nil {
+			t.Errorf("%q is not refused, but changed: %+v", text, list)
+		}
+	}
+	odd := "[[hooks]]\nevent = \"Stop\"\n# why\ncommand = \"" + mark(kimiFormat) + "\"\n"
+	if got, err := removeHooksTOML(kimiFormat, []byte(odd)); err == nil {
+		t.Errorf("%q becomes %q without an error", odd, got)
 	}
 }

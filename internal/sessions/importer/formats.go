@@ -45,7 +45,6 @@ type Formats []*record.Format
 func All() Formats {
 	return Formats{
 		&acp.Format,
-		&acp.Grok,
 		&aider.Format,
 		&amp.Format,
 		&antigravity.Format,
@@ -63,6 +62,7 @@ func All() Formats {
 		&cursor.Format,
 		&cursor.CLI,
 		&gemini.Format,
+		&acp.Grok,
 		&hermes.Format,
 		&kimi.Format,
 		&kiro.Chat,

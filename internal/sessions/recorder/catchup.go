@@ -124,17 +124,15 @@ func (r *Recorder) importFile(ctx context.Context, s *Session, f *File, live imp
 // subagent that is killed.
 func (r *Recorder) findSubagents(s *Session) {
 	format := r.Formats.Find(s.Agent)
-	if format == nil || format.Files.Subagents == nil {
+	if format == nil {
 		return
 	}
 	for _, f := range s.Files {
 		if f.Subagent {
 			continue
 		}
-		dir := format.Files.Subagents(f.Path, s.ID)
-		list, _ := os.ReadDir(dir) // usually there is no such folder
-		for _, e := range list {
-			if path := filepath.Join(dir, e.Name()); e.Type().IsRegular() && r.Formats.IsTranscript(path) {
+		for _, path := range format.Files.OfSubagents(f.Path, s.ID) {
+			if r.Formats.IsTranscript(path) {
 				s.file(path, true)
 			}
 		}

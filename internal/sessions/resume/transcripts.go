@@ -138,15 +138,8 @@ func (out *Found) search(ctx context.Context, f *record.Format, folder string, s
 			return ctx.Err() // a file that cannot be read is no transcript
 		}
 		out.add(path, at)
-		if f.Files.Subagents == nil {
-			return ctx.Err()
-		}
-		dir := f.Files.Subagents(path, info.Session)
-		list, _ := os.ReadDir(dir) // usually there is no such folder
-		for _, e := range list {
-			if e.Type().IsRegular() {
-				out.add(filepath.Join(dir, e.Name()), at)
-			}
+		for _, file := range f.Files.OfSubagents(path, info.Session) {
+			out.add(file, at)
 		}
 		return ctx.Err()
 	})

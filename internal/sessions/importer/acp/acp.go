@@ -43,7 +43,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 		c.end()
 		c.write()
 	}
-	c.Flush()
+	c.End()
 	return err
 }
 

@@ -41,6 +41,7 @@ var Grok = record.Format{
 		IsNote: func(path, name string) bool { return strings.Contains(path, "/.grok/") && name != updates },
 		Beside: func(path string) []string { return []string{filepath.Join(filepath.Dir(path), summary)} },
 	},
+	Events: grokEvents, Agent: &grokSettings,
 }
 
 type grok struct {
@@ -48,6 +49,9 @@ type grok struct {
 	summary []byte
 	gone    []rewound
 	index   []byte // of the prompt that goes on
+	prompts int    // how many the file has
+	titled  bool
+	waits   bool // the first turn has ended, and the title is not known yet
 }
 
 // rewound are lines that the user went back behind.
@@ -59,7 +63,7 @@ func readGrok(ctx context.Context, r *record.Reading) error {
 		r.Own = record.Date(jsonl.Get(c.summary, "forked_at"))
 	}
 	var err error
-	if c.gone, err = rewinds(ctx, r.Source); err != nil {
+	if c.gone, c.prompts, err = rewinds(ctx, r.Source); err != nil {
 		return err
 	}
 	err = record.Each(ctx, r.Source, isUpdate, nil, c)
@@ -67,12 +71,30 @@ func readGrok(ctx context.Context, r *record.Reading) error {
 		c.end()
 		c.write()
 	}
-	c.Flush()
+	c.End()
 	if !r.Open {
-		c.Hidden = false
-		c.PutTitle(cmp.Or(jsonl.GetString(c.summary, "generated_title"), jsonl.GetString(c.summary, "session_summary")))
+		c.title()
 	}
 	return err
+}
+
+// title emits the title, once. Its place is the end of the first turn, so that it is the same whether a session is recorded
+// or imported. Grok may write the title later than that: the rest waits for it, up to the next prompt or the session's end.
+func (c *grok) title() {
+	if c.titled {
+		return
+	}
+	title := jsonl.GetString(c.summary, "generated_title")
+	if !c.Open {
+		title = cmp.Or(title, jsonl.GetString(c.summary, "session_summary"))
+	}
+	if c.waits = title == "" && c.Open && c.prompts < 2; c.waits || title == "" {
+		return
+	}
+	hidden := c.Hidden
+	c.Hidden = false
+	c.PutTitle(title)
+	c.Hidden, c.titled = hidden, true
 }
 
 func isUpdate(raw []byte) bool { return jsonl.Get(raw, "params", "update") != nil }
@@ -96,8 +118,8 @@ func promptOf(raw []byte) (index []byte, is bool) {
 }
 
 // rewinds returns the lines between a prompt and the marker that says that the user went back behind it. Once a prompt
-// has a number, those without one are none.
-func rewinds(ctx context.Context, src record.Source) (out []rewound, err error) {
+// has a number, those without one are none. It also returns how many prompts there are.
+func rewinds(ctx context.Context, src record.Source) (out []rewound, prompts int, err error) {
 	var starts []int
 	numbered, inside, last := false, false, ""
 	err = record.Scan(ctx, src, isUpdate, nil, func(at record.Span, raw []byte) bool {
@@ -105,6 +127,7 @@ func rewinds(ctx context.Context, src record.Source) (out []rewound, err error) 
 			numbered = numbered || index != nil
 			if (!inside || numbered && last != string(index)) && (!numbered || index != nil) {
 				starts = append(starts, at.Line)
+				prompts++
 			}
 			inside, last = true, string(index)
 			return true
@@ -117,12 +140,15 @@ func rewinds(ctx context.Context, src record.Source) (out []rewound, err error) 
 		}
 		return true
 	})
-	return out, err
+	return out, prompts, err
 }
 
 // Record makes the entries of a line.
 func (c *grok) Record(at record.Span, raw []byte) {
 	c.Stats.Records++
+	if c.waits {
+		return
+	}
 	key, params := c.Counts.Key(raw), jsonl.Get(raw, "params")
 	date := cmp.Or(record.Date(jsonl.Get(params, "_meta", "agentTimestampMs")), record.Date(jsonl.Get(raw, "timestamp")))
 	hidden := false
@@ -147,6 +173,7 @@ func (c *grok) Record(at record.Span, raw []byte) {
 		c.end()
 		c.write()
 		c.spent(key, date, u)
+		c.title()
 	case "model_changed":
 		c.use(jsonl.Get(u, "model_id"))
 		c.reader.update(key, date, u)
@@ -167,6 +194,9 @@ func readable(u []byte) []byte {
 		return u
 	}
 	out := record.NewObject(len(u)).All(u, "rawOutput", "content")
+	if said := jsonl.Get(raw, "output", "OkayOutput"); said != nil && said[0] == '"' && jsonl.Get(u, "content") == nil { // of an MCP server
+		raw = record.NewObject(len(raw)).All(raw, "output").Raw("output_for_prompt", said).Done()
+	}
 	if seen := jsonl.Get(raw, "output_for_prompt"); seen != nil {
 		block := record.NewObject(len(seen)+64).Str("type", "text").Raw("text", seen).Done()
 		out.Raw("content", record.Array([][]byte{record.With(nil, "content", block)}))
@@ -241,22 +271,48 @@ func (c *grok) compaction(key, date string, u []byte) {
 
 func describeGrok(ctx context.Context, src record.Source, info *record.Info) error {
 	sum := summaryOf(src)
+	var model []byte
 	err := record.Scan(ctx, src, isUpdate, nil, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "params", "_meta", "agentTimestampMs"))
 		info.Began(jsonl.Get(raw, "timestamp"))
 		info.Session = cmp.Or(info.Session, jsonl.GetString(raw, "params", "sessionId"))
-		return at.Opens() && (info.Started == "" || info.Session == "")
+		_, info.Complete = promptOf(raw)
+		if info.Complete {
+			model = bytes.Clone(jsonl.Get(raw, "params", "update", "_meta", "modelId"))
+		}
+		return at.Opens() && !info.Complete
 	})
-	info.Session, info.Complete = cmp.Or(jsonl.GetString(sum, "info", "id"), info.Session), info.Started != ""
-	if path, err := filepath.Abs(src.Name); err == nil && src.Name != "-" && info.Session == "" {
+	info.Session, info.Complete = cmp.Or(jsonl.GetString(sum, "info", "id"), info.Session), info.Complete && info.Started != ""
+	path, pathErr := filepath.Abs(src.Name)
+	beside := pathErr == nil && src.Name != "-"
+	if beside && info.Session == "" {
 		info.Session = filepath.Base(filepath.Dir(path))
 	}
-	state := record.NewObject(256).Str("sessionId", info.Session).Raw("cwd", jsonl.Get(sum, "info", "cwd")).Raw("model", jsonl.Get(sum, "current_model_id")).Raw("gitBranch", jsonl.Get(sum, "head_branch"))
-	if parent, kind := jsonl.GetString(sum, "parent_session_id"), jsonl.GetString(sum, "session_kind"); parent != "" && strings.HasPrefix(kind, "subagent") {
+	state := record.NewObject(256).Str("sessionId", info.Session).Raw("cwd", jsonl.Get(sum, "info", "cwd")).
+		Raw("model", record.Or(model, string(jsonl.Get(sum, "current_model_id")))).Raw("gitBranch", jsonl.Get(sum, "head_branch"))
+	parent, subagent := jsonl.GetString(sum, "parent_session_id"), strings.HasPrefix(jsonl.GetString(sum, "session_kind"), "subagent")
+	if subagent && beside {
+		parent = cmp.Or(parent, starter(path))
+	}
+	if parent != "" && subagent {
 		info.Agent, info.Session = "agent-"+info.Session, parent
 	} else if parent != "" {
 		state.Str("forked_from", parent)
 	}
 	info.State = state.Done()
 	return err
+}
+
+// starter returns the session that started the subagent whose transcript is at a path, "" if that is not known. Its folder
+// has one for each of its subagents.
+func starter(path string) string {
+	dir := filepath.Dir(path)
+	if !record.IsUUID(filepath.Base(dir)) {
+		return ""
+	}
+	found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(dir)), "*", "*", "subagents", filepath.Base(dir), "meta.json")) // the pattern is valid, but for odd names of folders
+	if len(found) != 1 {
+		return ""
+	}
+	return filepath.Base(filepath.Dir(filepath.Dir(filepath.Dir(found[0]))))
 }

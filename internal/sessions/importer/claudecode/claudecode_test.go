@@ -306,3 +306,18 @@ func TestAttempts(t *testing.T) {
 		}
 	}
 }
+
+// TestHooksOfOthers: other agents run the hooks in Claude Code's settings, too. Grok gives its input the names of Claude
+// Code besides its own.
+func TestHooksOfOthers(t *testing.T) {
+	const own = `{"session_id":"s-1","transcript_path":"/t/s-1.jsonl","cwd":"/w","hook_event_name":"Stop"}`
+	for _, x := range []struct{ input, want string }{
+		{own, own},
+		{`{"hookEventName":"stop","sessionId":"s-2",` + own[1:], ""},
+		{`{"cursor_version":"2.4.7",` + own[1:], ""},
+	} {
+		if got := claudecode.Format.Agent.TranslateInput([]byte(x.input), record.Where{}); string(got) != x.want {
+			t.Errorf("%s becomes %s, want %q", x.input, got, x.want)
+		}
+	}
+}

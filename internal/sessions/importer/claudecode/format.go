@@ -46,7 +46,7 @@ var Format = record.Format{
 		{Name: "SessionEnd", Is: record.End, Timeout: timeout},
 	},
 	Agent: &record.Agent{
-		ProjectVariable: "CLAUDE_PROJECT_DIR", Folder: folder,
+		ProjectVariable: "CLAUDE_PROJECT_DIR", Folder: folder, TranslateInput: told,
 		Hooks: "settings.json", LocalHooks: "settings.local.json", RecallSources: []string{"startup", "clear"},
 		MCPFile: mcpFile, MCP: mcpServer,
 		ManagedLinux: "/etc/claude-code/managed-settings.json",
@@ -61,6 +61,15 @@ var Format = record.Format{
 			return ""
 		},
 	},
+}
+
+// told leaves out what other agents say, which run the hooks in Claude Code's settings, too: Grok and VS Code name the
+// event hookEventName as well, or only so, and Cursor names its version.
+func told(payload []byte, _ record.Where) []byte {
+	if jsonl.Get(payload, "hookEventName") != nil || jsonl.Get(payload, "cursor_version") != nil {
+		return nil
+	}
+	return payload
 }
 
 func like(m record.Members) record.Confidence {

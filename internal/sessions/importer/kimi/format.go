@@ -49,12 +49,19 @@ var Format = record.Format{
 	Files: record.Files{
 		Ext: ".jsonl",
 		Folders: func(user record.Where) []string {
-			return []string{filepath.Join(user.Folder(".kimi", "KIMI_SHARE_DIR"), "sessions"), filepath.Join(user.Folder(".kimi-code", "KIMI_CODE_HOME"), "sessions")}
+			return []string{filepath.Join(folder(user), "sessions"), filepath.Join(user.Folder(".kimi", "KIMI_SHARE_DIR"), "sessions")}
 		},
-		IsNote:     isNote,
+		IsNote: isNote,
+		Subagents: func(path, _ string) string {
+			if agent(path) == "" {
+				return "" // those of Kimi CLI are in the session's own file
+			}
+			return filepath.Join(sessionDir(path), "agents")
+		},
 		Beside:     func(path string) []string { return []string{filepath.Join(sessionDir(path), "state.json")} },
 		BeginsLike: parent,
 	},
+	Events: events, Agent: &settings,
 }
 
 // isNote leaves out what Kimi keeps beside a session: its state; the context as the model has it, which repeats the session
@@ -128,8 +135,9 @@ func isFork(state []byte) bool {
 
 // Describe reads the beginning of a session, and what is noted beside it.
 func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	cwd, model, asked := "", "", false
+	cwd, model, asked, answered := "", "", false, false
 	err := record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
+		answered = answered || answers(raw)
 		info.Began(record.Or(jsonl.Get(raw, "time"), jsonl.Get(raw, "timestamp")))
 		cwd = cmp.Or(cwd, jsonl.GetString(raw, "cwd"))
 		if name := jsonl.GetString(raw, "model"); jsonl.GetString(raw, "type") == "llm.request" && !asked && name != "" {
@@ -139,7 +147,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		return at.Opens() && (info.Started == "" || cwd == "" || !asked)
 	})
 	dateless := info.Started == ""
-	info.Started, info.Complete = cmp.Or(info.Started, src.Modified()), info.Started != "" || src.Name != "-"
+	info.Started, info.Complete = cmp.Or(info.Started, src.Modified()), (asked || answered) && (info.Started != "" || src.Name != "-")
 	state := record.NewObject(256)
 	if path, err := filepath.Abs(src.Name); err == nil && src.Name != "-" {
 		info.Session = filepath.Base(sessionDir(path))
@@ -165,6 +173,12 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	}
 	info.State = state.OrNil()
 	return err
+}
+
+// answers reports whether the model has answered before a line, so that the request that names the model came before it,
+// if this version writes that.
+func answers(raw []byte) bool {
+	return jsonl.GetString(raw, "type") == "" || slices.Contains([]string{"content.part", "tool.call", "step.end"}, jsonl.GetString(raw, "event", "type"))
 }
 
 // directory returns the directory of a session of Kimi CLI, which kimi.json has.

@@ -27,6 +27,7 @@ type reader struct {
 	spent  *record.Entry
 	usage  []byte            // of spent
 	ended  bool              // spent is of a step that has ended
+	title  string            // what Kimi calls the session, until it is emitted
 	begun  map[string]*begun // calls to which arguments may be added, by fork
 	gone   []undone
 }
@@ -52,19 +53,30 @@ func Read(ctx context.Context, r *record.Reading) error {
 		return err
 	}
 	c.gone = undo.gone
+	if path, err := filepath.Abs(r.Name); err == nil && r.Name != "-" && (agent(path) == "" || agent(path) == mainAgent) {
+		state := stateOf(path)
+		c.title = cmp.Or(jsonl.GetString(state, "custom_title"), jsonl.GetString(state, "customTitle"), jsonl.GetString(state, "title"))
+	}
 	err := record.Each(ctx, r.Source, isRecord, nil, c)
 	if !r.Open {
 		for _, fork := range slices.Sorted(maps.Keys(c.begun)) {
 			c.called(fork)
 		}
 		c.passUsage()
-		if path, err := filepath.Abs(r.Name); err == nil && r.Name != "-" && (agent(path) == "" || agent(path) == mainAgent) {
-			state := stateOf(path)
-			c.In("").PutTitle(cmp.Or(jsonl.GetString(state, "custom_title"), jsonl.GetString(state, "customTitle"), jsonl.GetString(state, "title")))
-		}
+		c.putTitle()
 	}
 	c.End()
 	return err
+}
+
+// putTitle emits the title, once. Its place is the end of the first turn, so that it is the same whether a session is
+// recorded or imported.
+func (c *reader) putTitle() {
+	t := c.In("")
+	hidden := t.Hidden
+	t.Hidden = false
+	t.PutTitle(c.title)
+	t.Hidden, c.title = hidden, ""
 }
 
 func isRecord(raw []byte) bool {
@@ -267,7 +279,11 @@ func (c *reader) code(key, date string, raw []byte) {
 			}
 			c.asked = append(c.asked, bytes.Clone(content))
 			p := record.Message(key, date, "user", content)
-			p.Extra = record.NewObject(64).Rest(raw, "type", "time", "agentId", "input", "turnId").OrNil()
+			without := []string{"type", "time", "agentId", "input", "turnId"}
+			if jsonl.GetString(raw, "origin", "name") == "subagent" { // the request to a subagent, which its tape is about
+				without = append(without, "origin")
+			}
+			p.Extra = record.NewObject(64).Rest(raw, without...).OrNil()
 			t.Put(p)
 		}
 	case "agent.message.appended": // newer versions repeat each message so
@@ -304,7 +320,14 @@ func (c *reader) code(key, date string, raw []byte) {
 			t.Put(record.Event(key, date, typ, rest))
 		}
 	default:
+		ended := typ == "turn.ended"
+		if ended {
+			c.passUsage()
+		}
 		t.Put(record.Event(key, date, typ, record.NewObject(256).Rest(raw, "type", "time", "agentId").Done()))
+		if ended {
+			c.putTitle()
+		}
 	}
 }
 

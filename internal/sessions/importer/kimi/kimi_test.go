@@ -3,6 +3,7 @@ package kimi_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -283,4 +284,64 @@ func TestCode(t *testing.T) {
 		run+`"message_id":"s2","usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"model":"m"}}`,
 		run+`"message_id":"sha256:5cc60349de21de42a49c74941ff289a1#1","usageScope":"session","usage":{"input_tokens":7,"output_tokens":8,"cache_read_input_tokens":0,"cache_creation_input_tokens":0},"model":"m"}}`,
 		`event {"name":"tape.title","data":{"title":"The door"}}`)
+}
+
+// TestTurns: the tokens of a turn's last step and the title come when the turn has ended, not after the next prompt. What a
+// subagent was asked is what its session is about.
+func TestTurns(t *testing.T) {
+	dir := t.TempDir()
+	const session = ".kimi-code/sessions/wd_w_0123456789ab/session_1/"
+	ended := `{"type":"turn.ended","agentId":"main","turnId":0,"reason":"completed","time":1767225601500}`
+	write(t, dir, map[string]string{
+		session + "state.json":                `{"title":"The door"}`,
+		session + "agents/main/wire.jsonl":    string(formattest.Lines(append(slices.Clone(later[:10]), ended, later[1], later[2])...)),
+		session + "agents/agent-0/wire.jsonl": string(formattest.Lines(later[0], `{"type":"turn.prompt","agentId":"agent-0","input":[{"type":"text","text":"count"}],"origin":{"kind":"system_trigger","name":"subagent"},"time":1767225600300}`)),
+		session + "agents/agent-0/notes.json": `{}`,
+	})
+	path := filepath.Join(dir, session, "agents", "main", "wire.jsonl")
+	items := read(t, path)
+	formattest.Want(t, items[3:],
+		`message {"role":"assistant","content":"so"}`,
+		`event {"name":"run","data":{"message_id":"s1","usage":{"input_tokens":10,"output_tokens":5,"cache_read_input_tokens":3,"cache_creation_input_tokens":2},"model":"m"}}`,
+		`event {"name":"turn.ended","data":{"turnId":0,"reason":"completed"}}`,
+		`event {"name":"tape.title","data":{"title":"The door"}}`,
+		`message {"role":"user","content":"ask"}`)
+	sub := kimi.Format.Files.OfSubagents(path, "session_1")
+	if want := filepath.Join(dir, session, "agents", "agent-0", "wire.jsonl"); !slices.Equal(sub, []string{want}) {
+		t.Fatalf("files of subagents: %q, want %s", sub, want)
+	}
+	if items := read(t, sub[0]); strings.Contains(string(items[0].Entry.Meta), "origin") {
+		t.Errorf("the request to the subagent is nobody's: %s", items[0].Entry.Meta)
+	}
+}
+
+// TestComplete: while a session runs, its tape waits for the request that names the model.
+func TestComplete(t *testing.T) {
+	for lines, want := range map[int]bool{3: false, 6: false, 7: true, len(later): true} {
+		path := filepath.Join(t.TempDir(), "wire.jsonl")
+		if err := os.WriteFile(path, formattest.Lines(later[:lines]...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := importer.Identify(t.Context(), path); err != nil || info.Complete != want {
+			t.Errorf("%d lines: complete is %v, %v; want %v", lines, info.Complete, err, want)
+		}
+	}
+}
+
+// TestTold: the input of a hook names only the session.
+func TestTold(t *testing.T) {
+	home := t.TempDir()
+	const wire = ".kimi-code/sessions/wd_w_0123456789ab/session_1/agents/main/wire.jsonl"
+	write(t, home, map[string]string{wire: "{}\n"})
+	user := record.Where{Home: home, Getenv: func(string) string { return "" }}
+	for id, want := range map[string]string{
+		"session_1": `{"session_id":"session_1","hook_event_name":"Stop","cwd":"/w","transcript_path":"` + filepath.Join(home, filepath.FromSlash(wire)) + `"}`,
+		"session_2": `{"session_id":"session_2","hook_event_name":"Stop","cwd":"/w"}`,
+		"session_?": "", "../session_1": "", "": "",
+	} {
+		got := kimi.Format.Agent.TranslateInput([]byte(`{"hook_event_name":"Stop","session_id":"`+id+`","cwd":"/w","stop_hook_active":false}`), user)
+		if string(got) != want {
+			t.Errorf("%q: %s, want %s", id, got, want)
+		}
+	}
 }

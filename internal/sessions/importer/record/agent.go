@@ -31,7 +31,7 @@ func (f *Format) Moment(event string) Moment {
 }
 
 // Agent describes the settings of an agent that can run hooks or MCP servers. Hooks are entries in a JSON file, as in
-// Claude Code, or a plugin, or a folder of scripts.
+// Claude Code, or tables [[hooks]] in a TOML file, or a plugin, or a folder of scripts.
 type Agent struct {
 	// ProjectVariable is the environment variable with the project's directory: hooks may run in
 	// another directory.

@@ -64,7 +64,8 @@ type Files struct {
 	// MadeIn is set if Describe may not find the session's directory. It reports whether the beginning
 	// of a file shows that the session ran in dir.
 	MadeIn func(head []byte, dir string) bool
-	// Subagents returns the folder with the files of a session's subagents; nil if they have none.
+	// Subagents returns the folder with the files of a session's subagents, "" if there is none; nil if they have none. A
+	// subagent may have a folder in it, with a file of the same name as the session's.
 	Subagents func(path, session string) string
 	// BeginsLike returns the path of another transcript whose history the one in a file begins with, if the name of the
 	// file says so; "" if not; nil: no name does.
@@ -82,6 +83,28 @@ type Files struct {
 	Beside func(path string) []string
 	// Database is set if sessions are in databases instead of files.
 	Database *Database
+}
+
+// OfSubagents returns the files of a session's subagents. path is the session's own.
+func (f Files) OfSubagents(path, session string) (out []string) {
+	if f.Subagents == nil {
+		return nil
+	}
+	dir := f.Subagents(path, session)
+	if dir == "" {
+		return nil
+	}
+	list, _ := os.ReadDir(dir) // usually there is no such folder
+	for _, e := range list {
+		file := filepath.Join(dir, e.Name())
+		if e.IsDir() {
+			file = filepath.Join(file, filepath.Base(path))
+		}
+		if st, err := os.Lstat(file); err == nil && st.Mode().IsRegular() && file != path {
+			out = append(out, file)
+		}
+	}
+	return out
 }
 
 // Database says how a program keeps sessions in SQLite databases. The path of a session is its database's
