@@ -106,6 +106,12 @@ func (b *Batch) add(ctx context.Context, out outcome) error {
 	if errors.Is(out.err, errParts) { // its sessions have outcomes of their own
 		return nil
 	}
+	if former, ok := errors.AsType[formerError](out.err); ok && !out.o.live {
+		again := outcome{o: out.o, res: Result{File: former.path}}
+		again.o.Format = Auto
+		again.key, again.mark = newMark(former.path, again.o)
+		return b.add(ctx, again)
+	}
 	b.pending = append(b.pending, out)
 	b.size += size
 	return nil

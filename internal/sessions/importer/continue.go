@@ -56,7 +56,12 @@ func Continue(ctx context.Context, s *repo.Store, path string, o Live) (*Result,
 	if o.SessionEnded && err == nil {
 		_ = (*workspace.Store)(s).FS().Remove(bookmarkPath((*workspace.Store)(s), path)) // nobody needs it any more
 	}
-	return res, errors.Join(err, closer.Close())
+	err = errors.Join(err, closer.Close())
+	if former, ok := errors.AsType[formerError](err); ok {
+		o.Format = Auto
+		return Continue(ctx, s, former.path, o)
+	}
+	return res, err
 }
 
 // anew makes the tape of a live session anew, because it has in its context what a person took back.

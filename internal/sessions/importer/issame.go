@@ -69,6 +69,15 @@ func originOf(ctx context.Context, t *repo.Tape) (o origin, err error) {
 // OtherError says that a session has the id of another one, which has the tape.
 type OtherError struct{ error }
 
+// formerError says that a tape is of the same session in another file, with which it goes on: the entries of both have
+// different keys.
+type formerError struct {
+	error
+	path string
+}
+
+func (e formerError) Unwrap() error { return e.error }
+
 func (e OtherError) Unwrap() error { return e.error }
 
 // other returns the error for a session that has the id of another one.
@@ -107,7 +116,14 @@ func (b *Batch) checkSame(ctx context.Context, f *record.Format, src record.Sour
 		return nil
 	}
 	dir, known := jsonl.GetString(info.State, "cwd"), false
-	if path, err := filepath.Abs(src.Name); err == nil && path == b.marks.paths[tape] {
+	former := b.marks.paths[tape]
+	path, err := filepath.Abs(src.Name)
+	if err == nil && former != "" && path != former && f.Files.Former != nil && f.Files.Former(path, former) {
+		if _, _, err := Stat(former); err == nil {
+			return formerError{is.other(tape, f.Name, dir), former}
+		}
+	}
+	if err == nil && path == former {
 		dir, known = is.dir, true // the tape is of this very file, which may have been written anew after its project was moved
 	}
 	if is.dir == "" {

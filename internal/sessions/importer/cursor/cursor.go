@@ -46,6 +46,12 @@ var Format = record.Format{
 		Subagents: func(path, _ string) string {
 			return filepath.Join(filepath.Dir(path), subagents)
 		},
+		// A database has a session before there is a transcript.
+		Former: func(path, other string) bool {
+			database, id := filepath.Split(other)
+			name := filepath.Base(database)
+			return id == record.Source{Name: path}.Stem() && (name == storeFile || name == composers.File)
+		},
 		Database: &composers,
 	},
 }

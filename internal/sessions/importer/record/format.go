@@ -81,6 +81,9 @@ type Files struct {
 	IsNote func(path, name string) bool
 	// Beside returns the paths of the notes beside a transcript that have parts of the session; nil: none have.
 	Beside func(path string) []string
+	// Former reports whether another file, from which a session was imported before the one at path was there, has the
+	// same session in another form. A tape that began with it goes on with it. nil: no file has.
+	Former func(path, other string) bool
 	// Database is set if sessions are in databases instead of files.
 	Database *Database
 }

@@ -44,6 +44,11 @@ var Format = record.Format{
 			}
 			return append(out, record.EditorFolders(user, "globalStorage", "emptyWindowChatSessions")...)
 		},
+		// Copilot Chat's transcript, which is there before VS Code has saved the session.
+		Former: func(path, other string) bool {
+			stem := record.Source{Name: path}.Stem()
+			return other == filepath.Join(filepath.Dir(path), "..", "GitHub.copilot-chat", "transcripts", stem+".jsonl")
+		},
 	},
 }
 
