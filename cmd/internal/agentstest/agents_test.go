@@ -30,8 +30,8 @@ type agent struct {
 	subagent model.Script // for the prompt "send a helper"
 	cases    []string     // the names of the trials that it takes part in; nil: all
 	// window is how many tokens to report as used, to make the agent compact its history.
-	window  int
-	summary string // what the model answers if the agent asks for a summary; "": a plain sentence
+	window    int
+	summary   string        // what the model answers if the agent asks for a summary; "": a plain sentence
 	imported  bool          // an import of what was recorded adds nothing
 	titleTool bool          // it asks the model for a title by a tool, whose argument is the title
 	late      bool          // it writes records after its last hook; the next hook or record sync reads these

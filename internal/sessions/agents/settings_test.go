@@ -289,7 +289,7 @@ func TestTOML(t *testing.T) {
 func TestTOMLHooks(t *testing.T) {
 	const theirs = "[[hooks]]\nevent = \"Stop\"\ncommand = \"say done\"\n"
 	o := Options{Program: "/opt/it's/tape"}
-	for _, text := range []string{"", "# mine\nmodel = \"x\"\n", theirs, "[a]\r\nb = 1 # c\r\n", "model = \"x\""} {
+	for _, text := range []string{"", "# mine\nmodel = \"x\"\n", theirs, "hooks = []\nmodel = \"x\"\n", "[a]\r\nb = 1 # c\r\n", "model = \"x\""} {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
 			w := settings(t, kimiFormat, text)
 			file := HooksFile(kimiFormat.Agent, w)
@@ -298,7 +298,7 @@ func TestTOMLHooks(t *testing.T) {
 			list, err = Install(kimiFormat, w, o)
 			apply(t, w, list, err)
 			after := content(t, file)
-			if again, err := Install(kimiFormat, w, o); err != nil || len(again) > 0 || !strings.HasPrefix(after, text) || strings.Contains(after, "/opt/old") {
+			if again, err := Install(kimiFormat, w, o); err != nil || len(again) > 0 || !strings.HasPrefix(after, strings.TrimPrefix(text, "hooks = []\n")) || strings.Contains(after, "/opt/old") {
 				t.Errorf("installing twice changes %d files more: %v\n%s", len(again), err, after)
 			}
 			if st := Inspect(kimiFormat, w, w.Home, o.Program); !st.Installed || len(st.Missing) > 0 || st.Program != o.Program || st.Problem != "" {
@@ -314,8 +314,12 @@ func TestTOMLHooks(t *testing.T) {
 			if got, err := removeHooksTOML(kimiFormat, []byte(bare)); err != nil || strings.Contains(string(got), "tape hook") || !strings.HasSuffix(string(got), "[later]\nx = 1\n") {
 				t.Errorf("without marks: %v, and it becomes %q", err, got)
 			}
-			if got, err := removeHooksTOML(kimiFormat, []byte(after)); err != nil || strings.TrimSuffix(string(got), "\n") != strings.TrimSuffix(text, "\n") {
-				t.Errorf("without a receipt: %v, and it becomes %q", err, got)
+			twice := strings.Replace(after, tomlBegin, tomlBegin+"\n[[hooks]]\nevent = \"Stop\"\ncommand = \""+mark(kimiFormat)+"\"\n"+tomlEnd+"\n"+tomlBegin, 1)
+			want := strings.TrimSuffix(strings.TrimPrefix(text, "hooks = []\n"), "\n")
+			for _, have := range []string{after, twice} {
+				if got, err := removeHooksTOML(kimiFormat, []byte(have)); err != nil || strings.TrimSuffix(string(got), "\n") != want {
+					t.Errorf("without a receipt: %v, and %q becomes %q", err, have, got)
+				}
 			}
 			list, err = Uninstall(kimiFormat, w, filepath.Join(w.Home, "receipts"))
 			apply(t, w, list, err)
@@ -324,7 +328,7 @@ func TestTOMLHooks(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"model = ", "hooks = []\n"} {
+	for _, text := range []string{"model = ", "hooks = [{event = \"Stop\", command = \"x\"}]\n"} {
 		w := settings(t, kimiFormat, text)
 		if list, err := Install(kimiFormat, w, o); err == nil {
 			t.Errorf("%q is not refused, but changed: %+v", text, list)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,10 +119,21 @@ func addHooksTOML(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	if raw, err = removeHooksTOML(f, raw); err != nil {
 		return nil, err
 	}
-	return appendTOML(raw, lines...)
+	if list, ok := known["hooks"].([]any); ok && len(list) == 0 {
+		raw = noHooks.ReplaceAll(raw, nil)
+	}
+	out, err := appendTOML(raw, lines...)
+	if err != nil && known["hooks"] != nil {
+		err = errors.New("its hooks are no tables " + hookTable + ", after which others could come")
+	}
+	return out, err
 }
 
-// removeHooksTOML takes our hooks out of a file of TOML, also if the agent has written it again, without our marks.
+// noHooks is the line of an empty list of hooks, beside which there can be no tables (Octane0411/open-vibe-island#498).
+var noHooks = regexp.MustCompile(`(?m)^[ \t]*hooks[ \t]*=[ \t]*\[[ \t]*\][ \t]*\r?\n?`)
+
+// removeHooksTOML takes our hooks out of a file of TOML, also if the agent has written it again, without our marks
+// (kunchenguid/firstmate#1064), or the file has several blocks of ours (vshulcz/deja-vu#1699).
 func removeHooksTOML(f *record.Format, raw []byte) ([]byte, error) {
 	known, err := readTOML(raw)
 	if err != nil {
@@ -130,7 +142,11 @@ func removeHooksTOML(f *record.Format, raw []byte) ([]byte, error) {
 	if len(oursInTOML(f, known)) == 0 {
 		return raw, nil
 	}
-	out := withoutTables(f, removeTOML(raw))
+	out := raw
+	for marked := removeTOML(out); len(marked) < len(out); marked = removeTOML(out) {
+		out = marked
+	}
+	out = withoutTables(f, out)
 	left, err := readTOML(out)
 	if list, ok := known["hooks"].([]any); ok {
 		list = slices.DeleteFunc(list, func(entry any) bool {
