@@ -152,6 +152,18 @@ func (a *App) sameTape(hint string) string {
 	return hint
 }
 
+// named returns the flags with which the workspace and the tape were named, each with a space after it, for a command that
+// can be copied.
+func (a *App) named() (flags string) {
+	if a.workspace != "" {
+		flags = "--workspace " + shellWord(a.workspace) + " "
+	}
+	if a.tapeName != "" {
+		flags += "--tape " + shellWord(a.tapeName) + " "
+	}
+	return flags
+}
+
 // isClosedPipe reports whether the reader of our output went away, which is not an error.
 func isClosedPipe(err error) bool {
 	var w *stdio.WriteError

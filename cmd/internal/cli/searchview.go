@@ -18,7 +18,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 	if res.Some && !o.app.JSON && !o.count {
 		where, elsewhere := "entry", ""
 		if !o.allTapes && o.others(ctx) {
-			where, elsewhere = "entry of this session", "; --all-tapes searches the others, too"
+			where, elsewhere = "entry of this session", "; "+o.allInstead()
 		}
 		o.app.StderrUnlessQuiet("no %s has all of these words: entries with some of the words%s", where, elsewhere)
 	}
@@ -56,10 +56,10 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		case o.allTapes || !o.others(ctx):
 			o.app.StderrUnlessQuiet("no hits")
 		default:
-			o.app.StderrUnlessQuiet("no hits in this session; --all-tapes searches the others, too")
+			o.app.StderrUnlessQuiet("no hits in this session; %s", o.allInstead())
 		}
 		if loose := s.Loose(); loose != "" && o.limit != 0 {
-			o.app.StderrUnlessQuiet("entries with any of the words: tape search -- %s", shellWord(loose))
+			o.app.StderrUnlessQuiet("entries with any of the words: tape %ssearch %s-- %s", o.app.named(), o.wide(), shellWord(loose))
 		}
 		return nil
 	}
@@ -139,6 +139,25 @@ func tapesOf(ctx context.Context, store *repo.Store, hits []index.Hit) (tapes []
 		}
 	}
 	return tapes
+}
+
+// allInstead says how all sessions are searched.
+func (o *searchOptions) allInstead() string {
+	if o.app.tapeName != "" {
+		return "--all-tapes in place of --tape searches the others, too"
+	}
+	return "--all-tapes searches the others, too"
+}
+
+// wide is the flag that says where was searched, if that was in more than one session, with a space after it.
+func (o *searchOptions) wide() string {
+	switch {
+	case o.app.everywhere:
+		return "-A "
+	case o.allTapes:
+		return "--all-tapes "
+	}
+	return ""
 }
 
 // others reports whether the workspace has tapes besides the one that was searched.

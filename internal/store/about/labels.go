@@ -25,7 +25,7 @@ const (
 // TagOf returns the form in which a tag is kept: lower case, without a leading #. Errors: ErrInvalid for a text that is
 // empty, longer than 40 characters, or has spaces, commas or control characters.
 func TagOf(text string) (string, error) {
-	tag := strings.ToLower(strings.TrimPrefix(text, "#"))
+	tag := Typed(text)
 	bad := strings.ContainsFunc(tag, func(r rune) bool {
 		return unicode.IsSpace(r) || !unicode.IsGraphic(r) || r == ',' || r == utf8.RuneError
 	})
@@ -104,10 +104,13 @@ func (t *Tape) addLabel(e layout.Entry, name string) bool {
 	return true
 }
 
+// Typed returns a tag as tapes have it: people also write #WIP for wip.
+func Typed(tag string) string { return strings.ToLower(strings.TrimPrefix(tag, "#")) }
+
 // HasTags reports whether a tape has all of some tags.
 func (t Tape) HasTags(tags []string) bool {
 	for _, tag := range tags {
-		if !slices.Contains(t.Tags, strings.ToLower(strings.TrimPrefix(tag, "#"))) {
+		if !slices.Contains(t.Tags, Typed(tag)) {
 			return false
 		}
 	}

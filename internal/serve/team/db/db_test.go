@@ -382,7 +382,7 @@ func TestStarred(t *testing.T) {
 	if want := []string{"a]b", `q"<uote`, "wip"}; !slices.Equal(f.Tags, want) {
 		t.Errorf("the tags are %q, want %q", f.Tags, want)
 	}
-	for tag, want := range map[string]int{"a]b": 1, `q"<uote`: 1, "wip": 1, "plain": 0, "b": 0} {
+	for tag, want := range map[string]int{"a]b": 1, `q"<uote`: 1, "wip": 1, "#WIP": 1, "plain": 0, "b": 0} {
 		if n, err := v.CountSessions(t.Context(), db.Choice{Tag: tag}); err != nil || n != want {
 			t.Errorf("%d sessions have the tag %q (%v), want %d", n, tag, err, want)
 		}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"tape/internal/store/about"
 )
 
 // Session is a tape or fork, with the name of its remote.
@@ -77,7 +79,7 @@ const people = `CASE WHEN authors = '{}' THEN ARRAY[owner] ELSE authors END`
 
 // args returns the parameters of chosen, without the first, the set of remotes.
 func (c Choice) args() []any {
-	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole, c.Starred, c.Tag}
+	return []any{c.Name, like(c.Text), like(c.Agent), like(c.Project), orNull(c.Since), orNull(c.Until), c.Forks || c.Name != "", c.Projects, c.Author, c.Under, c.Listed, c.Whole, c.Starred, about.Typed(c.Tag)}
 }
 
 // CountSessions returns how many sessions there are. It ignores c.Remote, and what belongs to pages: c.AfterTime,

@@ -21,6 +21,7 @@ import (
 type source struct {
 	*finder
 	words    string // the whole tsquery
+	any      bool   // an entry with one of the units matches, if it passes the filters
 	units    []unit // the rarest first
 	seen     map[db.Key]bool
 	sessions map[int64]db.Session
@@ -130,7 +131,12 @@ func (r *source) compared(ctx context.Context, q db.Question, rare, common []uni
 		all = and(wordsOf(common)...)
 	}
 	with := func(words string) db.Question {
-		q.Words = and(append([]string{words}, r.filter...)...)
+		if r.any {
+			words = and(append([]string{words}, r.filter...)...)
+		} else { // an entry with a rare word need not match
+			words = and(words, r.words)
+		}
+		q.Words = words
 		return q
 	}
 	if all != "" && len(r.units) == 1 {

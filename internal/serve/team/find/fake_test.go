@@ -189,3 +189,20 @@ func TestCommonWord(t *testing.T) {
 		t.Errorf("asked for %d entries", first.Most)
 	}
 }
+
+// TestCommonAndRareWord: of a query for all words, only entries that match it are compared, not all that have its rarest
+// word: those that have it often would take the places of matches.
+func TestCommonAndRareWord(t *testing.T) {
+	t.Parallel()
+	r := &rows{found: 2000} // so the second word is one too many
+	r.add(repo.KindMessage, "alpha beta", "2026-01-01T00:00:00Z")
+	search(t, r, index.Search{Text: "alpha beta", AllWords: true})
+	if r.compared == 0 || len(r.asked) == 0 {
+		t.Fatalf("compared %d times, want at least once", r.compared)
+	}
+	for _, q := range r.asked {
+		if !strings.Contains(q.Words, "('alpha' & 'beta')") {
+			t.Errorf("asked for %q, want entries with both words", q.Words)
+		}
+	}
+}

@@ -229,7 +229,7 @@ func (f *finder) answer(ctx context.Context) (*Result, error) {
 	if none {
 		return &Result{}, nil
 	}
-	r := &source{finder: f, words: and(append([]string{words}, f.filter...)...), seen: map[db.Key]bool{}, sessions: map[int64]db.Session{}}
+	r := &source{finder: f, any: len(f.query.Asked()) > 0, words: and(append([]string{words}, f.filter...)...), seen: map[db.Key]bool{}, sessions: map[int64]db.Session{}}
 	terms, err := r.weigh(ctx)
 	if err != nil {
 		return nil, err
