@@ -19,12 +19,13 @@ import (
 
 type reader struct {
 	record.Conversation
-	said     record.Counter     // messages and thoughts so far
-	load     bool               // a session is being loaded
-	again    record.Counter     // messages and thoughts since the loading began
-	requests map[string]request // those without a response, by sender and id
-	calls    map[string]*call   // by id
-	begun    []*call            // calls that were not emitted yet
+	said     record.Counter                 // messages and thoughts so far
+	load     bool                           // a session is being loaded
+	again    record.Counter                 // messages and thoughts since the loading began
+	requests map[string]request             // those without a response, by sender and id
+	calls    map[string]*call               // by id
+	begun    []*call                        // calls that were not emitted yet
+	ended    func(fields map[string][]byte) // is given the fields of a call that has ended; it may be nil
 	model    []byte
 	echo     []byte // the last prompt, which the agent may repeat
 	part     part

@@ -16,6 +16,9 @@ const (
 	updates     = "updates.jsonl"
 	summary     = "summary.json"
 	checkpoints = "compaction_checkpoints"
+
+	said   = "user_message_chunk"
+	target = "target_prompt_index"
 )
 
 // Grok is the format of xAI's Grok Build, the program grok: the updates of the protocol, with updates of its own, in
@@ -58,7 +61,7 @@ type grok struct {
 type rewound struct{ from, to int }
 
 func readGrok(ctx context.Context, r *record.Reading) error {
-	c := &grok{reader: reader{Conversation: record.Conversation{Reading: r}, requests: map[string]request{}, calls: map[string]*call{}}, summary: summaryOf(r.Source)}
+	c := &grok{reader: reader{Conversation: record.Conversation{Reading: r}, requests: map[string]request{}, calls: map[string]*call{}, ended: readable}, summary: summaryOf(r.Source)}
 	if kind := jsonl.GetString(c.summary, "session_kind"); strings.Contains(kind, "fork") {
 		r.Own = record.Date(jsonl.Get(c.summary, "forked_at"))
 	}
@@ -109,9 +112,8 @@ func summaryOf(src record.Source) []byte {
 
 // promptOf returns the number of the prompt that a user's message belongs to, nil if it has none. is is false for
 // another update.
-func promptOf(raw []byte) (index []byte, is bool) {
-	update := jsonl.Get(raw, "params", "update")
-	if jsonl.GetString(update, "sessionUpdate") != "user_message_chunk" || string(jsonl.Get(update, "_meta", "hostTurn")) == "true" {
+func promptOf(update []byte) (index []byte, is bool) {
+	if jsonl.GetString(update, "sessionUpdate") != said || string(jsonl.Get(update, "_meta", "hostTurn")) == "true" {
 		return nil, false
 	}
 	return jsonl.Get(update, "_meta", "promptIndex"), true
@@ -123,7 +125,12 @@ func rewinds(ctx context.Context, src record.Source) (out []rewound, prompts int
 	var starts []int
 	numbered, inside, last := false, false, ""
 	err = record.Scan(ctx, src, isUpdate, nil, func(at record.Span, raw []byte) bool {
-		if index, is := promptOf(raw); is {
+		if !bytes.Contains(raw, []byte(said)) && !bytes.Contains(raw, []byte(target)) { // while a tool runs, each update has its whole output
+			inside = false
+			return true
+		}
+		update := jsonl.Get(raw, "params", "update")
+		if index, is := promptOf(update); is {
 			numbered = numbered || index != nil
 			if (!inside || numbered && last != string(index)) && (!numbered || index != nil) {
 				starts = append(starts, at.Line)
@@ -133,8 +140,7 @@ func rewinds(ctx context.Context, src record.Source) (out []rewound, prompts int
 			return true
 		}
 		inside = false
-		target := jsonl.Get(raw, "params", "update", "target_prompt_index")
-		if n, err := strconv.Atoi(string(target)); err == nil && n >= 0 && n < len(starts) {
+		if n, err := strconv.Atoi(string(jsonl.Get(update, target))); err == nil && n >= 0 && n < len(starts) {
 			out = append(out, rewound{starts[n], at.Line})
 			starts = starts[:n]
 		}
@@ -149,13 +155,19 @@ func (c *grok) Record(at record.Span, raw []byte) {
 	if c.waits {
 		return
 	}
-	key, params := c.Counts.Key(raw), jsonl.Get(raw, "params")
-	date := cmp.Or(record.Date(jsonl.Get(params, "_meta", "agentTimestampMs")), record.Date(jsonl.Get(raw, "timestamp")))
+	of := record.MembersOf(raw)
+	params := record.MembersOf(of["params"])
+	u, key := params["update"], ""
+	kind := jsonl.GetString(u, "sessionUpdate")
+	if kind != "tool_call_update" { // calls have ids
+		key = c.Counts.Key(raw)
+	}
+	date := cmp.Or(record.Date(jsonl.Get(params["_meta"], "agentTimestampMs")), record.Date(of["timestamp"]))
 	hidden := false
 	for _, r := range c.gone {
 		hidden = hidden || r.from <= at.Line && at.Line < r.to
 	}
-	index, prompt := promptOf(raw)
+	index, prompt := promptOf(u)
 	if hidden != c.Hidden || prompt && !bytes.Equal(index, c.index) {
 		c.end()
 	}
@@ -167,8 +179,7 @@ func (c *grok) Record(at record.Span, raw []byte) {
 		c.Flush()
 		c.Hidden = hidden
 	}
-	u := readable(jsonl.Get(params, "update"))
-	switch jsonl.GetString(u, "sessionUpdate") {
+	switch kind {
 	case "turn_completed":
 		c.end()
 		c.write()
@@ -186,37 +197,35 @@ func (c *grok) Record(at record.Span, raw []byte) {
 	}
 }
 
-// readable returns the update of a call with what the model saw as its content. Grok has the whole output as a list of
-// bytes.
-func readable(u []byte) []byte {
-	raw := jsonl.Get(u, "rawOutput")
-	if jsonl.GetString(u, "sessionUpdate") != "tool_call_update" || !jsonl.IsObject(raw) {
-		return u
+// readable gives the fields of a call that has ended what the model saw as their content. Grok has the whole output as a
+// list of bytes.
+func readable(fields map[string][]byte) {
+	raw := fields["rawOutput"]
+	if !jsonl.IsObject(raw) {
+		return
 	}
-	out := record.NewObject(len(u)).All(u, "rawOutput", "content")
-	if said := jsonl.Get(raw, "output", "OkayOutput"); said != nil && said[0] == '"' && jsonl.Get(u, "content") == nil { // of an MCP server
-		raw = record.NewObject(len(raw)).All(raw, "output").Raw("output_for_prompt", said).Done()
+	whole, seen := jsonl.Get(raw, "output"), jsonl.Get(raw, "output_for_prompt")
+	if said := jsonl.Get(whole, "OkayOutput"); said != nil && said[0] == '"' && fields["content"] == nil { // of an MCP server
+		whole, seen = nil, said
 	}
-	if seen := jsonl.Get(raw, "output_for_prompt"); seen != nil {
+	if seen != nil {
 		block := record.NewObject(len(seen)+64).Str("type", "text").Raw("text", seen).Done()
-		out.Raw("content", record.Array([][]byte{record.With(nil, "content", block)}))
-	} else {
-		out.Raw("content", jsonl.Get(u, "content"))
+		fields["content"] = record.Array([][]byte{record.With(nil, "content", block)})
+		raw = record.NewObject(len(raw)).All(raw, "output", "output_for_prompt").Raw("output", whole).Done()
 	}
-	whole := jsonl.Get(raw, "output")
-	if len(whole) == 0 || whole[0] != '[' {
-		return out.Raw("rawOutput", record.Without(raw, "output_for_prompt")).Done()
-	}
-	var text []byte
-	for e := range jsonl.Elements(whole) {
-		b, err := strconv.ParseUint(string(e), 10, 8)
-		if err != nil {
-			return u
+	if len(whole) > 0 && whole[0] == '[' {
+		var text []byte
+		for e := range jsonl.Elements(whole) {
+			b, err := strconv.ParseUint(string(e), 10, 8)
+			if err != nil {
+				return
+			}
+			text = append(text, byte(b))
 		}
-		text = append(text, byte(b))
+		plain := record.Quote(strings.ToValidUTF8(string(text), "\uFFFD"))
+		raw = record.NewObject(len(plain)).All(raw, "output").Raw("output", plain).Done()
 	}
-	plain := record.Quote(strings.ToValidUTF8(string(text), "\uFFFD"))
-	return out.Raw("rawOutput", record.NewObject(len(plain)).All(raw, "output", "output_for_prompt").Raw("output", plain).Done()).Done()
+	fields["rawOutput"] = raw
 }
 
 // spent emits the tokens and the cost of a turn, by model. The input contains what came from the cache, and what was
@@ -276,9 +285,9 @@ func describeGrok(ctx context.Context, src record.Source, info *record.Info) err
 		info.Began(jsonl.Get(raw, "params", "_meta", "agentTimestampMs"))
 		info.Began(jsonl.Get(raw, "timestamp"))
 		info.Session = cmp.Or(info.Session, jsonl.GetString(raw, "params", "sessionId"))
-		_, info.Complete = promptOf(raw)
-		if info.Complete {
-			model = bytes.Clone(jsonl.Get(raw, "params", "update", "_meta", "modelId"))
+		update := jsonl.Get(raw, "params", "update")
+		if _, info.Complete = promptOf(update); info.Complete {
+			model = bytes.Clone(jsonl.Get(update, "_meta", "modelId"))
 		}
 		return at.Opens() && !info.Complete
 	})

@@ -38,6 +38,9 @@ func (c *reader) tool(date string, u []byte) {
 	case "completed", "failed":
 		c.write()
 		t.done = true
+		if c.ended != nil {
+			c.ended(t.fields)
+		}
 		content, extra := t.result()
 		c.Result(record.Result{ID: id, Key: "result:" + id, Date: date, Content: content, Failed: status == "failed"}, extra)
 	}
