@@ -16,7 +16,7 @@ import (
 // uncommitted returns the number of uncommitted entries, by the record. It is 0 if the branch has moved since,
 // or if a change is under way.
 func (st Record) uncommitted(head gitstore.Hash) int64 {
-	if st.Undo != nil && !st.Undo.Checkout || st.Head != head.String() {
+	if st.Undo.Change() == Growth || st.Head != head.String() {
 		return 0
 	}
 	return max(0, st.LastID-st.Committed)
@@ -119,7 +119,7 @@ func checkOthers(t *workspace.Tape, dir string) error {
 // CheckTapeFile refuses a working tree whose tape.json is missing, damaged or of a newer format. It skips a
 // working tree that is being written.
 func CheckTapeFile(worktree string, u *Undo) error {
-	if u != nil && u.Checkout {
+	if u.Rewrites() {
 		return nil
 	}
 	path := filepath.Join(worktree, layout.TapeFile)

@@ -76,12 +76,6 @@ type Undo struct {
 	From string `json:"from,omitempty"`
 }
 
-// Moved reports whether the branch is at another commit than the record says. A branch whose checkout is
-// unfinished does not count as moved.
-func (st Record) Moved(head gitstore.Hash) bool {
-	return st.Head != head.String() && !CheckingOut(st, head)
-}
-
 // The format of a record on disk.
 const (
 	stateVersion = 6
@@ -238,9 +232,4 @@ func peek(path string) (Record, bool, error) {
 		return Record{}, err == nil, err
 	}
 	return Read(f)
-}
-
-// CheckingOut reports whether the rewrite of the working tree for the branch's commit is unfinished.
-func CheckingOut(st Record, head gitstore.Hash) bool {
-	return st.Undo != nil && st.Undo.Checkout && st.Undo.Next == head.String()
 }

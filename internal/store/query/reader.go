@@ -41,19 +41,20 @@ func NewReader(ctx context.Context, t *workspace.Tape) (*Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	wt, inTree, err := snapshot.TreeOf(t, rec, head)
+	wt, found, now, err := snapshot.Now(t, rec, head)
 	if err != nil {
 		return nil, layout.Classify(err)
 	}
 	r := &Reader{tape: t, open: map[string]content{}}
 	switch {
-	case inTree && t.Merging(wt): // Take finds out which of the files count
+	case now.Content == journal.InCommit:
+	case found.Tree == journal.Merging: // Take finds out which of the files count
 		v, err := snapshot.Take(ctx, t)
 		if err != nil {
 			return nil, err
 		}
 		r.dir = v.Dir
-	case inTree:
+	default:
 		r.dir = wt.Dir
 	}
 	return r, nil

@@ -84,7 +84,7 @@ func findUnlocked(ctx context.Context, t *workspace.Tape, head gitstore.Hash, re
 	if err := journal.CheckHome(t, rec, head, wt.Dir); errors.Is(err, layout.ErrConflict) {
 		return nil, err // its uncommitted entries are in another folder
 	}
-	if u := rec.Undo; u != nil && (!u.Checkout || u.Head != u.Next) {
+	if !journal.Decide(rec.Found(head)).EndKnown {
 		return nil, nil // a change is under way, or must be undone first
 	}
 	if journal.CheckingOut(rec, head) {

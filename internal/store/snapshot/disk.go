@@ -23,7 +23,7 @@ func (v *Snapshot) gone(p layout.Phase, err error) (c *Snapshot, was layout.Phas
 	if !errors.Is(err, fs.ErrNotExist) || v.head == nil {
 		return nil, was, false
 	}
-	if st, _, err := journal.Peek(v.recPath); err != nil || st.Undo == nil || !st.Undo.Checkout {
+	if st, _, err := journal.Peek(v.recPath); err != nil || !st.Undo.Rewrites() {
 		if _, err := os.Lstat(filepath.Join(v.Dir, layout.AnchorsDir)); err == nil {
 			return nil, was, false
 		}

@@ -1,11 +1,6 @@
 package snapshot
 
-import (
-	"tape/internal/git/gitstore"
-	"tape/internal/store/journal"
-	"tape/internal/store/layout"
-	"tape/internal/store/workspace"
-)
+import "tape/internal/store/layout"
 
 // ReadMark says how far somebody has read a tape, and lets them continue there: the branch's commit, and the
 // ends of the files. These alone decide whether the tape still begins with what was read, never times or
@@ -36,39 +31,3 @@ func SumOf(read []byte) uint32 { return Checksum(0, read[max(0, len(read)-EndSam
 
 // Place returns the place right after the mark.
 func (m ReadMark) Place() Place { return Place{ID: m.LastID + 1, ends: &m.Ends} }
-
-// Without reports whether a commit contains nothing of the change that u undoes, so that u may be applied.
-func Without(t *workspace.Tape, u journal.Undo, head gitstore.Hash) (bool, error) {
-	if hash := head.String(); hash == u.Head || hash == u.Next {
-		return hash == u.Head, nil
-	}
-	v, err := AtCommit(t.Store(), head)
-	if err != nil {
-		return false, err
-	}
-	if len(v.List) < u.Seq {
-		return true, nil
-	}
-	p := v.List[u.Seq-1]
-	if len(v.List) > u.Seq || p.Folder != u.Folder {
-		return false, nil
-	}
-	entries, err := v.Tree(p)
-	if err != nil {
-		return false, err
-	}
-	for _, e := range entries {
-		c, n, ok := layout.ParseSegment(e.Name)
-		if !ok || n < u.Tails[c].Seg {
-			continue
-		}
-		size, err := t.Store().Git().BlobSize(e.Hash)
-		if err != nil {
-			return false, layout.CorruptObject(head, err)
-		}
-		if n > u.Tails[c].Seg || size > u.Tails[c].Size {
-			return false, nil
-		}
-	}
-	return true, nil
-}

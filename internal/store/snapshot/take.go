@@ -35,7 +35,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		wt, inTree, err := TreeOf(t, before, head)
+		wt, found, now, err := Now(t, before, head)
 		if err != nil {
 			return nil, layout.Classify(err)
 		}
@@ -45,7 +45,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err := CheckMoved(t, before, head); err != nil {
 			return nil, err
 		}
-		if !inTree {
+		if now.Content == journal.InCommit {
 			return AtCommit(t.Store(), head)
 		}
 		if err := journal.CheckTapeFile(wt.Dir, before.Undo); err != nil {
@@ -55,8 +55,8 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 			}
 			return nil, layout.Classify(err)
 		}
-		if t.Merging(wt) {
-			return duringMerge(ctx, t, wt, before, head)
+		if found.Tree == journal.Merging {
+			return duringMerge(ctx, t, wt, before, head, now)
 		}
 		v, err := ReadTree(t, wt.Dir, head, before)
 		after, recErr := journal.PeekOf(t)
@@ -69,13 +69,12 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err != nil {
 			return nil, layout.Classify(err)
 		}
-		if u := after.Undo; u != nil && !u.Checkout {
-			back, err := Without(t, *u, head)
-			if err != nil {
+		if after.Undo != nil { // the commit that completes the change may have been recorded meanwhile
+			if found, err = Find(t, after, head, wt); err != nil {
 				return nil, err
 			}
-			if back {
-				return boundBy(v, *u)
+			if journal.Decide(found).Content == journal.InFilesBefore {
+				return boundBy(v, *after.Undo)
 			}
 		}
 		if err := v.CheckPhases(); err != nil {
@@ -92,30 +91,6 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 // changing reports whether a change of several steps began or ended between two records.
 func changing(before, after journal.Record) bool {
 	return after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil)
-}
-
-// TreeOf returns the tape's working tree, and whether its files are the tape's state. If a checkout is
-// unfinished, or there is no working tree, the branch's commit is the state.
-func TreeOf(t *workspace.Tape, rec journal.Record, head gitstore.Hash) (wt gitstore.Worktree, inTree bool, err error) {
-	wt, _, err = t.Worktree()
-	if errors.Is(err, gitstore.ErrNotFound) {
-		return wt, false, nil
-	}
-	return wt, err == nil && !journal.CheckingOut(rec, head) && !notCheckedOut(t, wt, rec), err
-}
-
-// notCheckedOut reports whether the branch has never had files here: git clone --no-checkout leaves neither them nor an
-// index. A partial clone has to check them out, because that brings what they need.
-func notCheckedOut(t *workspace.Tape, wt gitstore.Worktree, rec journal.Record) bool {
-	if rec.Gen != 0 || rec.Head != "" || t.Store().Git().Partial(layout.DefaultRemote) != nil {
-		return false
-	}
-	for _, path := range []string{wt.IndexPath(), filepath.Join(wt.Dir, layout.TapeFile), filepath.Join(wt.Dir, layout.AnchorsDir)} {
-		if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-			return false
-		}
-	}
-	return true
 }
 
 // worktreeView starts a snapshot of a working tree. The record must have been read before the files: a later
@@ -167,7 +142,7 @@ func headView(t *workspace.Tape, head gitstore.Hash) func() (*Snapshot, error) {
 
 // duringMerge returns the tape while git has an unfinished merge in its working tree and may have changed any
 // file. It has the committed entries, and the later ones if git did not change the files of the open phase.
-func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, rec journal.Record, head gitstore.Hash) (*Snapshot, error) {
+func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, rec journal.Record, head gitstore.Hash, now journal.Now) (*Snapshot, error) {
 	committed, err := AtCommit(t.Store(), head)
 	if err != nil {
 		return nil, err
@@ -182,6 +157,11 @@ func duringMerge(ctx context.Context, t *workspace.Tape, wt gitstore.Worktree, r
 		return committed, nil
 	}
 	v.head = headView(t, head)
+	if now.Content == journal.InFilesBefore {
+		if v, err = boundBy(v, *rec.Undo); err != nil {
+			return nil, err
+		}
+	}
 	for _, err := range v.After(ctx, committed, t.Name()) {
 		if err != nil {
 			return committed, ctx.Err() // conflict markers

@@ -40,34 +40,28 @@ func WriteTree(ctx context.Context, t *workspace.Tape) error {
 // instead of relying on the last writer's record. Damage is an error.
 func (w *Writer) recover(ctx context.Context) error {
 	before := w.rec
+	now, err := w.now()
+	if err != nil {
+		return err
+	}
 	if before.Head != w.Head.String() {
 		w.rec.LastID, w.rec.Committed = 0, 0 // they are for another commit
 	}
 	w.rec.Head, w.rec.Owner = w.Head.String(), ""
-	if !journal.CheckingOut(before, w.Head) {
+	if now.GitFirst {
 		if err := w.checkMerging(); err != nil {
 			return err
 		}
 	}
-	u, first := before.Undo, w.Wt.Dir == ""
-	syncRecord := u != nil || before.UnsyncedClear // the undo record on disk has to be cleared durably
-	switch {
-	case w.Wt.Dir == "" || journal.CheckingOut(before, w.Head):
-		syncRecord = true
-		if err := w.checkout(ctx, u); err != nil {
-			return err
-		}
-	case u != nil && !u.Checkout:
-		if err := w.undoInterrupted(*u); err != nil {
-			return err
-		}
+	if err := w.settle(ctx, now); err != nil {
+		return err
 	}
 	w.rec.Undo = nil
-	committed, err := w.findEnd(ctx, before)
+	committed, err := w.findEnd(ctx, before, now.EndKnown)
 	if err != nil {
 		return err
 	}
-	if u != nil && u.Checkout {
+	if now.Prune {
 		if err := commits.PruneTags(ctx, w.T, committed.List); err != nil {
 			return err
 		}
@@ -76,12 +70,12 @@ func (w *Writer) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if u != nil || first {
+	if now.SyncRefs {
 		if err := w.syncRefs(); err != nil {
 			return err
 		}
 	}
-	if u != nil || repaired || w.indexIsOld(before) || modTime(w.Wt.IndexPath()) == 0 { // git clone --no-checkout makes none
+	if now.Index || repaired {
 		err = RebuildIndex(ctx, w.T.Store(), w.Wt)
 		if err != nil && !errors.Is(err, gitlock.ErrBusy) {
 			return err
@@ -93,7 +87,31 @@ func (w *Writer) recover(ctx context.Context) error {
 		w.T.Store().Warn("git status is out of date: " + err.Error())
 		w.rec.IndexTime = w.T.Store().Now().UnixNano() // so the next writer tries again
 	}
-	return w.save(syncRecord)
+	return w.save(now.Durably)
+}
+
+// now says what the tape is, and what is to be finished or undone.
+func (w *Writer) now() (journal.Now, error) {
+	f, err := snapshot.Find(w.T, w.rec, w.Head, w.Wt)
+	if w.Wt.Dir != "" {
+		f.OldIndex = w.indexIsOld(w.rec) || modTime(w.Wt.IndexPath()) == 0 // git clone --no-checkout makes none
+	}
+	return journal.Decide(f), err
+}
+
+// settle completes or undoes an interrupted change in the files, and makes a working tree if there is none.
+func (w *Writer) settle(ctx context.Context, now journal.Now) error {
+	switch now.Files {
+	case journal.FromCommit:
+		return w.checkout(ctx, w.rec.Undo)
+	case journal.RollBack:
+		if err := w.rollback(*w.rec.Undo, false); err != nil {
+			return err
+		}
+		w.T.Store().Warn("undid an interrupted change, none of which was acknowledged")
+	case journal.Keep:
+	}
+	return nil
 }
 
 // syncRefs syncs the folders that have the branch, the open phase's tag and the worktree's admin folder: the process
@@ -117,8 +135,8 @@ func (w *Writer) syncRefs() error {
 }
 
 // findEnd finds out where the tape ends, syncs the open phase, and returns the snapshot of the tape's commit.
-// before is the last writer's record.
-func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.Snapshot, error) {
+// before is the last writer's record; with known, the tape does not end before its end.
+func (w *Writer) findEnd(ctx context.Context, before journal.Record, known bool) (*snapshot.Snapshot, error) {
 	var rec journal.Record
 	if before.Undo == nil {
 		rec = before
@@ -134,7 +152,7 @@ func (w *Writer) findEnd(ctx context.Context, before journal.Record) (*snapshot.
 	if err != nil {
 		return nil, err
 	}
-	if err := w.compare(v, committed, before); err != nil {
+	if err := w.compare(v, committed, before, known); err != nil {
 		return nil, err
 	}
 	// Check the phase that was open at the last commit, and closed phases after it: somebody made them by
@@ -169,20 +187,6 @@ func (w *Writer) checkMerging() error {
 		return gitworktree.ClearMerge(w.T.Store().Git(), w.Wt)
 	}
 	return layout.Conflict("", "git is in the middle of a merge in %s", w.Wt.Dir).Try(layout.FinishMerge)
-}
-
-// undoInterrupted undoes an interrupted change, unless the branch has it already: then the files are complete, and
-// recover creates the missing tags and index.
-func (w *Writer) undoInterrupted(u journal.Undo) error {
-	back, err := snapshot.Without(w.T, u, w.Head)
-	if err != nil || !back {
-		return err
-	}
-	if err := w.rollback(u, false); err != nil {
-		return err
-	}
-	w.T.Store().Warn("undid an interrupted change, none of which was acknowledged")
-	return nil
 }
 
 // scan reads the open phase into the record: the last id and where the files end. It sets torn lines aside.
@@ -277,16 +281,14 @@ func (w *Writer) setAside(v *snapshot.Snapshot, p layout.Phase, s *layout.Segmen
 	return nil
 }
 
-// compare checks that the working tree continues what is committed, and that no acknowledged entry is missing.
-func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, before journal.Record) error {
+// compare checks that the working tree continues what is committed, and, with known, that no acknowledged entry is
+// missing.
+func (w *Writer) compare(v *snapshot.Snapshot, committed *snapshot.Snapshot, before journal.Record, known bool) error {
 	_, err := v.Extends(committed, true)
-	if err != nil {
+	if err != nil || !known {
 		return err
 	}
-	switch u := before.Undo; {
-	case u != nil && (!u.Checkout || u.Head != u.Next): // the branch was about to move
-		return nil
-	case u == nil && before.Folder == v.LastPhase().Folder:
+	if before.Undo == nil && before.Folder == v.LastPhase().Folder {
 		err = snapshot.CheckNotTruncated(v, before, w.Head)
 	}
 	return snapshot.WithStash(v, w.Head, cmp.Or(err, snapshot.CheckEnd(w.T, v, before)))
@@ -299,16 +301,15 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.
 		if err := w.checkMerging(); err != nil {
 			return err
 		}
-		rec, u := w.rec, w.rec.Undo
-		switch {
-		case w.Wt.Dir == "" || journal.CheckingOut(w.rec, w.Head):
-			if err := w.checkout(ctx, u); err != nil {
-				return err
-			}
-		case u != nil && !u.Checkout:
-			if err := w.undoInterrupted(*u); err != nil {
-				return err
-			}
+		rec := w.rec
+		now, err := w.now()
+		if err != nil {
+			return err
+		}
+		if err := w.settle(ctx, now); err != nil {
+			return err
+		}
+		if rec.Undo.Change() == journal.Growth && now.Files != journal.FromCommit {
 			rec = journal.Record{} // it described the interrupted change
 		}
 		rec.Undo = nil
@@ -330,7 +331,11 @@ func Finish(ctx context.Context, t *workspace.Tape, all bool) (made bool, err er
 		if w.Head.IsZero() {
 			return nil // removed meanwhile
 		}
-		if u := w.rec.Undo; w.Wt.Dir == "" && journal.CheckingOut(w.rec, w.Head) && u.Head != u.Next {
+		now, err := w.now()
+		if err != nil {
+			return err
+		}
+		if now.Bare {
 			if err := w.syncRefs(); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"tape/internal/git/gitstore"
 	"tape/internal/store/aside"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -76,7 +77,7 @@ func (tx *Tx) undo(cause error) error {
 	}
 	if head, err := w.T.Head(); err != nil {
 		return fmt.Errorf("%w (the next command completes or undoes it: %w)", cause, err)
-	} else if back, err := snapshot.Without(w.T, u, head); err != nil || !back {
+	} else if back, err := w.undoes(u, head); err != nil || !back {
 		return fmt.Errorf("the branch has moved, the next command completes the change: %w", errors.Join(cause, err))
 	}
 	if tx.cleared {
@@ -99,4 +100,12 @@ func (tx *Tx) undo(cause error) error {
 		return fmt.Errorf("%w (and %w)", cause, err)
 	}
 	return cause
+}
+
+// undoes reports whether the branch, at the commit head, has nothing of the change that u undoes.
+func (w *Writer) undoes(u journal.Undo, head gitstore.Hash) (bool, error) {
+	rec := w.rec
+	rec.Undo = &u
+	f, err := snapshot.Find(w.T, rec, head, w.Wt)
+	return journal.Decide(f).Files == journal.RollBack, err
 }

@@ -226,7 +226,7 @@ func (w *Writer) Uncommitted() int64 { return w.rec.LastID - w.rec.Committed }
 // Interrupted reports whether a change that began at the commit head was interrupted. Nobody was told that it
 // succeeded, so entries after LastID do not count.
 func (w *Writer) Interrupted(head gitstore.Hash) bool {
-	return w.rec.Undo != nil && !w.rec.Undo.Checkout && w.rec.Head == head.String()
+	return w.rec.Undo.Change() == journal.Growth && w.rec.Head == head.String()
 }
 
 // Checkpoint commits uncommitted entries, if there are any.
