@@ -119,6 +119,25 @@ func (u *Undo) Change() Change {
 	return Move
 }
 
+// Growing returns the Undo of a Growth of a tape that is as the record says.
+func Growing(rec Record) *Undo {
+	return &Undo{Head: rec.Head, Seq: rec.Seq, Folder: rec.Folder, Tails: rec.Tails}
+}
+
+// MoveTo returns the Undo of a Move. With clean, the working tree equals the commit old.
+func MoveTo(old, next gitstore.Hash, clean bool) *Undo {
+	u := &Undo{Head: old.String(), Next: next.String(), Checkout: true}
+	if clean {
+		u.From = u.Head
+	}
+	return u
+}
+
+// CheckOut returns the Undo of a Checkout. from is the commit that the working tree equals, "" if that is not known.
+func CheckOut(head gitstore.Hash, from string) *Undo {
+	return &Undo{Head: head.String(), Next: head.String(), Checkout: true, From: from}
+}
+
 // Rewrites reports whether the change writes the whole working tree, or removes it.
 func (u *Undo) Rewrites() bool { return u.Change() == Move || u.Change() == Checkout }
 

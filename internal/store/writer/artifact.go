@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
@@ -40,15 +39,16 @@ func (tx *Tx) Attach(ctx context.Context, a layout.Artifact, data []byte) (layou
 	if _, ok := layout.FindEntry(tx.b.Loose, a.SHA256); !ok {
 		tx.b.Loose = append(tx.b.Loose, gitstore.TreeEntry{Name: a.SHA256, Mode: gitstore.ModeFile, Hash: tx.batch.Put(gitstore.KindBlob, data)})
 	}
-	if tx.bare {
-		return a, nil
-	}
+	return a, tx.kind.attach(ctx, data)
+}
+
+func (tx *treeTx) attach(ctx context.Context, data []byte) error {
 	staged, err := Stage(ctx, tx.w.T.Store(), bytes.NewReader(data))
 	if err != nil {
-		return a, err
+		return err
 	}
 	defer staged.Discard()
-	return a, staged.Place(tx.w.T, tx.w.phasePath())
+	return staged.Place(tx.w.T, tx.w.phasePath())
 }
 
 // Attached returns the artifacts that Attach has added.
@@ -88,19 +88,23 @@ func (w *Writer) checkArtifacts(ctx context.Context, d layout.Draft) error {
 	return w.bringArtifacts(ctx, refs)
 }
 
-// checkArtifacts does the same for a Tx, which may have no working tree.
+// checkArtifacts does the same for a Tx.
 func (tx *Tx) checkArtifacts(ctx context.Context, payload []byte) error {
-	if !tx.bare {
-		return tx.w.checkArtifacts(ctx, layout.Draft{Payload: payload})
-	}
 	refs, err := layout.CheckArtifacts(payload)
-	for _, ref := range refs {
-		if err == nil {
-			err = tx.b.Refer(ref.SHA256)
-		}
-		if _, ok := layout.FindEntry(tx.b.Artifacts, ref.SHA256); err == nil && !ok {
-			err = Missing(ref)
-		}
+	if err != nil || len(refs) == 0 {
+		return err
+	}
+	return tx.kind.needArtifacts(ctx, refs)
+}
+
+func (tx *treeTx) needArtifacts(ctx context.Context, refs []layout.Artifact) error {
+	return tx.w.bringArtifacts(ctx, refs)
+}
+
+func (tx *treeTx) bringArtifact(ctx context.Context, ref layout.Artifact, others []*snapshot.Snapshot) error {
+	err := tx.w.bringArtifacts(ctx, []layout.Artifact{ref}, others...)
+	if errors.Is(err, layout.ErrInvalid) {
+		return nil // the artifact is missing in the other commit, too
 	}
 	return err
 }
@@ -125,7 +129,7 @@ func (w *Writer) CheckpointAll(ctx context.Context) error {
 		return errors.Join(err, w.Checkpoint(ctx))
 	}
 	_, err = w.Update(ctx, func(tx *Tx) error {
-		if err := tx.loadBase(); err != nil {
+		if err := tx.kind.loadBase(); err != nil {
 			return err
 		}
 		tx.b.RootTree = gitstore.ZeroHash
@@ -147,15 +151,8 @@ func (tx *Tx) addStoredArtifacts(ctx context.Context, e jsonl.Entry, theirs gits
 		others = append(others, v)
 	}
 	for _, ref := range refs {
-		var err error
 		tx.wanted[ref.SHA256] = true
-		if tx.bare {
-			tx.b.From = append(slices.Clip(tx.b.From[:min(1, len(tx.b.From))]), others...)
-			err = tx.b.Refer(ref.SHA256)
-		} else if err = tx.w.bringArtifacts(ctx, []layout.Artifact{ref}, others...); errors.Is(err, layout.ErrInvalid) {
-			err = nil // the artifact is missing in that commit too
-		}
-		if err != nil {
+		if err := tx.kind.bringArtifact(ctx, ref, others); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,7 @@ package writer
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
@@ -39,7 +40,11 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 		if err := w.Begin(ctx); err != nil {
 			return nil, err
 		}
-		return w.beginTx()
+		tx, err := w.beginTx()
+		if err != nil {
+			return nil, err
+		}
+		return tx.Tx, nil
 	}
 	if w.rec.Moved(w.Head) {
 		if err := snapshot.CheckMergeComplete(w.T, w.Head); err != nil {
@@ -66,19 +71,29 @@ func (w *Writer) beginBare(ctx context.Context) (*Tx, error) {
 	}
 	batch := w.T.Store().Git().NewBatch()
 	b, err := resolve.NewBuilder(v, batch.Put)
-	return w.bareTx(batch, b, commits.Plan{Hash: w.Head}, last), err
+	if err != nil {
+		return nil, err
+	}
+	return w.bareTx(batch, b, commits.Plan{Hash: w.Head}, last).Tx, nil
 }
+
+// bareTx has no working tree: entries and commits go only to git.
+type bareTx struct{ *Tx }
 
 // bareTx returns a Tx without working tree, which continues the commit from. The builder has that commit's
 // tree; last is the id of its last entry.
-func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, from commits.Plan, last int64) *Tx {
+func (w *Writer) bareTx(batch *gitstore.Batch, b *resolve.Builder, from commits.Plan, last int64) bareTx {
 	w.rec.LastID, w.rec.Committed = last, last
 	w.rec.Seq, w.rec.Folder, w.rec.Anchor = b.Seq, b.Folder, b.Anchor
-	return &Tx{w: w, batch: batch, b: b, bare: true, commits: commits.Continue(w.T, batch, b, from, last)}
+	tx := bareTx{&Tx{w: w, batch: batch, b: b, commits: commits.Continue(w.T, batch, b, from, last)}}
+	tx.kind = tx
+	return tx
 }
 
-// finishBare writes the objects, then moves the branch.
-func (tx *Tx) finishBare(ctx context.Context) error {
+// complete writes the objects, then moves the branch.
+func (tx bareTx) complete(ctx context.Context) error { return tx.release(tx.finish(ctx)) }
+
+func (tx bareTx) finish(ctx context.Context) error {
 	w := tx.w
 	defer tx.batch.Discard()
 	if err := tx.Checkpoint(ctx); err != nil || tx.result.Appended == 0 {
@@ -96,4 +111,32 @@ func (tx *Tx) finishBare(ctx context.Context) error {
 	w.setTags(ctx, plan.Tags, who)
 	w.finishObjects(ctx, tx.batch)
 	return nil
+}
+
+func (tx bareTx) drop() error {
+	tx.batch.Discard()
+	return tx.release(nil)
+}
+
+func (bareTx) loadBase() error                      { return nil }
+func (bareTx) closeFolder() error                   { return nil }
+func (bareTx) openFolder([]byte) error              { return nil }
+func (bareTx) keepArtifacts() error                 { return nil }
+func (bareTx) attach(context.Context, []byte) error { return nil }
+
+func (tx bareTx) needArtifacts(_ context.Context, refs []layout.Artifact) error {
+	for _, ref := range refs {
+		if err := tx.b.Refer(ref.SHA256); err != nil {
+			return err
+		}
+		if _, ok := layout.FindEntry(tx.b.Artifacts, ref.SHA256); !ok {
+			return Missing(ref)
+		}
+	}
+	return nil
+}
+
+func (tx bareTx) bringArtifact(_ context.Context, ref layout.Artifact, others []*snapshot.Snapshot) error {
+	tx.b.From = append(slices.Clip(tx.b.From[:min(1, len(tx.b.From))]), others...)
+	return tx.b.Refer(ref.SHA256)
 }

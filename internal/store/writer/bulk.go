@@ -66,10 +66,10 @@ func (k *Bulk) Create(ctx context.Context, name string, origin TapeStart) (*Tx, 
 	if err != nil {
 		return nil, layout.Wrap(err, "create tape %q", name)
 	}
-	tx := w.bareTx(k.batch, b, plan, 1)
+	tx := bulkTx{w.bareTx(k.batch, b, plan, 1), k}
+	tx.kind = tx
 	tx.setDates(dates)
-	tx.bulk = k
-	return tx, nil
+	return tx.Tx, nil
 }
 
 // isNew reports whether a tape has no branch, lock file, list of sealed files or working tree. Tags of a former
@@ -90,18 +90,29 @@ func (k *Bulk) isNew(t *workspace.Tape) (bool, error) {
 	return false, err
 }
 
-// InBulk reports whether the Tx belongs to a Bulk, whose Commit makes it visible.
-func (tx *Tx) InBulk() bool { return tx.bulk != nil }
+// bulkTx has no working tree, and no lock: its tape is new, and becomes visible with the Bulk.
+type bulkTx struct {
+	bareTx
+	bulk *Bulk
+}
 
-// add commits a Tx into the batch, and adds its tape to those that Commit makes visible.
-func (k *Bulk) add(ctx context.Context, tx *Tx) error {
+// InBulk reports whether the Tx belongs to a Bulk, whose Commit makes it visible.
+func (tx *Tx) InBulk() bool {
+	_, ok := tx.kind.(bulkTx)
+	return ok
+}
+
+// complete adds the tape to those that the Bulk's Commit makes visible.
+func (tx bulkTx) complete(ctx context.Context) error {
 	err := tx.Checkpoint(ctx)
 	tx.b.CloseFiles()
 	if err == nil {
-		k.ready = append(k.ready, planned{tx.w.T, tx.commits.Plan})
+		tx.bulk.ready = append(tx.bulk.ready, planned{tx.w.T, tx.commits.Plan})
 	}
 	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
 }
+
+func (bulkTx) drop() error { return nil } // only unreachable objects are left
 
 // Commit makes the tapes visible. It leaves out tapes that somebody else has created since Create, and forgotten
 // ones, and returns their names. After an error some tapes may exist. The Bulk can be used again.

@@ -34,7 +34,7 @@ func (w *Writer) checkout(ctx context.Context, u *journal.Undo) error {
 			return err
 		}
 	}
-	if err := w.recordUndo(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true, From: from}); err != nil {
+	if err := w.recordUndo(*journal.CheckOut(w.Head, from)); err != nil {
 		return err
 	}
 	if w.Wt.Dir == "" {

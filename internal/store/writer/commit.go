@@ -2,9 +2,7 @@ package writer
 
 import (
 	"context"
-	"errors"
 	"maps"
-	"os"
 	"slices"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
@@ -51,7 +49,7 @@ func (tx *Tx) Checkpoint(ctx context.Context) error {
 	if n == 0 {
 		return nil
 	}
-	if err := tx.loadBase(); err != nil {
+	if err := tx.kind.loadBase(); err != nil {
 		return err
 	}
 	message := commits.CheckpointSubject(int(n))
@@ -73,7 +71,7 @@ func (tx *Tx) Handoff(ctx context.Context, a layout.Anchor) (Handoff, error) {
 	if err != nil {
 		return Handoff{}, err
 	}
-	if err := tx.loadBase(); err != nil {
+	if err := tx.kind.loadBase(); err != nil {
 		return Handoff{}, err
 	}
 	if err := tx.openPhase(a.Name, line); err != nil {
@@ -111,39 +109,24 @@ func (tx *Tx) tagLast(ctx context.Context, c gitstore.Commit, p openedPhase) (Ha
 	return h, nil
 }
 
-// openPhase creates the folder of the next phase with its anchor.
+// openPhase opens the next phase with its anchor.
 func (tx *Tx) openPhase(name string, line []byte) error {
-	if err := errors.Join(tx.flushAll(), tx.keepArtifacts(tx.w.rec.Folder, &tx.b.Artifacts)); err != nil {
+	if err := tx.kind.closeFolder(); err != nil {
 		return err
 	}
-	w, d := tx.w, tx.w.T.Store().FS()
+	w := tx.w
 	tx.b.OpenPhase(name, line)
 	tx.newest = line
 	w.rec.Seq, w.rec.Folder, w.rec.Anchor = tx.b.Seq, tx.b.Folder, name
 	w.rec.Tails = [layout.ClassCount]journal.Tail{}
 	tx.count()
-	if tx.bare {
-		return nil
-	}
-	if err := d.Mkdir(w.phasePath()); err != nil {
-		return err
-	}
-	tx.dirs[w.AnchorsPath()], tx.dirs[w.phasePath()] = true, true
-	f, err := d.OpenFile(w.phasePath(layout.AnchorFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(line); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	tx.syncLater(f)
-	return nil
+	return tx.kind.openFolder(line)
 }
 
 // commit plans a commit of the present tree. merged are its parents other than the tape's own.
 func (tx *Tx) commit(ctx context.Context, message string, merged []gitstore.Hash, more ...layout.Trailer) (gitstore.Commit, error) {
 	w := tx.w
-	if err := tx.keepArtifacts(w.rec.Folder, &tx.b.Artifacts); err != nil {
+	if err := tx.kind.keepArtifacts(); err != nil {
 		return gitstore.Commit{}, err
 	}
 	tx.dates.Add(tx.newest)
@@ -154,7 +137,7 @@ func (tx *Tx) commit(ctx context.Context, message string, merged []gitstore.Hash
 
 // moveBranch puts the planned commits into effect: it moves the branch, sets the tags, and updates git's index.
 // A failure after the branch has moved is no error: the next writer repairs tags and index from the commits.
-func (tx *Tx) moveBranch(ctx context.Context) error {
+func (tx *treeTx) moveBranch(ctx context.Context) error {
 	w, last := tx.w, tx.commits
 	w.rec.Undo.Next = last.Hash.String()
 	if err := w.save(true); err != nil {

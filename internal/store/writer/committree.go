@@ -13,7 +13,7 @@ import (
 )
 
 // loadBase gives the builder the branch's tree, and the files that are not committed yet.
-func (tx *Tx) loadBase() error {
+func (tx *treeTx) loadBase() error {
 	w := tx.w
 	if tx.commits != nil {
 		return nil
@@ -50,7 +50,7 @@ func (tx *Tx) loadBase() error {
 
 // addUncommittedPhases adds closed phases that are not committed, because somebody made them by hand or undid
 // their commit. The last committed phase may have grown before them.
-func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeEntry) error {
+func (tx *treeTx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeEntry) error {
 	list, err := snapshot.ListPhases(tx.w.Wt.Dir)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeE
 		}
 		stored, err := snapshot.ArtifactsOf(tx.w.T.Store().Git(), committed)
 		if err == nil {
-			err = tx.keepArtifacts(p.Folder, &stored)
+			err = tx.keepArtifactsOf(p.Folder, &stored)
 		}
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (tx *Tx) addUncommittedPhases(last layout.Phase, committed []gitstore.TreeE
 // phaseTree returns the tree of a phase from its files, without files that the builder holds. It reads only
 // the last committed file of each class and later files, because no other can have changed. Files in stored
 // have their blobs already.
-func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
+func (tx *treeTx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) ([]gitstore.TreeEntry, error) {
 	w, dir := tx.w, filepath.Join(tx.w.AnchorsPath(), folder)
 	entries, isOpen := slices.Clone(committed), folder == w.rec.Folder
 	if committed == nil {
@@ -124,7 +124,7 @@ func (tx *Tx) phaseTree(folder string, committed, stored []gitstore.TreeEntry) (
 }
 
 // storeFile stores a file of a phase as it is on disk.
-func (tx *Tx) storeFile(entries *[]gitstore.TreeEntry, folder, name string) error {
+func (tx *treeTx) storeFile(entries *[]gitstore.TreeEntry, folder, name string) error {
 	path := filepath.Join(tx.w.AnchorsPath(), folder, name)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -141,11 +141,10 @@ func (tx *Tx) storeFile(entries *[]gitstore.TreeEntry, folder, name string) erro
 	return nil
 }
 
-// keepArtifacts stores those artifacts of a phase that list lacks, and adds them to list.
-func (tx *Tx) keepArtifacts(folder string, list *[]gitstore.TreeEntry) error {
-	if tx.bare {
-		return nil
-	}
+func (tx *treeTx) keepArtifacts() error { return tx.keepArtifactsOf(tx.w.rec.Folder, &tx.b.Artifacts) }
+
+// keepArtifactsOf stores those artifacts of a phase that list lacks, and adds them to list.
+func (tx *treeTx) keepArtifactsOf(folder string, list *[]gitstore.TreeEntry) error {
 	wants := func(name string) bool { return tx.wanted == nil || tx.wanted[name] }
 	return CommitArtifacts(filepath.Join(tx.w.AnchorsPath(), folder), list, wants, tx.batch.Put, func(name string, h gitstore.Hash, size int) {
 		tx.noteChange(path.Join(layout.AnchorsDir, folder, layout.ArtifactsDir, name), h, size)
@@ -154,6 +153,6 @@ func (tx *Tx) keepArtifacts(folder string, list *[]gitstore.TreeEntry) error {
 }
 
 // noteChange notes a file of the next commit for git's index.
-func (tx *Tx) noteChange(path string, h gitstore.Hash, size int) {
+func (tx *treeTx) noteChange(path string, h gitstore.Hash, size int) {
 	tx.changes[path] = gitindex.Change{Path: path, Hash: h, Mode: gitstore.ModeFile, Size: int64(size)}
 }

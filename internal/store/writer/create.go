@@ -210,11 +210,7 @@ func (w *Writer) MoveTo(ctx context.Context, next commits.Plan, old gitstore.Has
 		before = journal.Record{Branch: w.T.Ref(), Head: old.String()}
 	}
 	w.rec = before
-	u := journal.Undo{Head: old.String(), Next: next.Hash.String(), Checkout: true}
-	if next.Clean {
-		u.From = old.String()
-	}
-	if err := w.recordUndo(u); err != nil {
+	if err := w.recordUndo(*journal.MoveTo(old, next.Hash, next.Clean)); err != nil {
 		return err
 	}
 	who, err := w.moveRef(ctx, next, old)

@@ -11,7 +11,7 @@ import (
 // DropTree removes the working tree. Before that it writes an undo record: readers then use the commit, and a
 // writer after a crash makes a new working tree.
 func (w *Writer) DropTree(ctx context.Context) error {
-	if err := w.recordUndo(journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}); err != nil {
+	if err := w.recordUndo(*journal.CheckOut(w.Head, "")); err != nil {
 		return err
 	}
 	if w.InMainTree() { // the folder and the undo record stay; if the branch is not deleted, the files come back

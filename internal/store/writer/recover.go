@@ -31,7 +31,7 @@ func (w *Writer) FinishCheckout(ctx context.Context) error {
 // WriteTree writes the files of a tape whose working tree git knows but has not filled.
 func WriteTree(ctx context.Context, t *workspace.Tape) error {
 	return LockedUnrepaired(ctx, t, func(w *Writer) error {
-		w.rec = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: &journal.Undo{Head: w.Head.String(), Next: w.Head.String(), Checkout: true}}
+		w.rec = journal.Record{Branch: t.Ref(), Head: w.Head.String(), Undo: journal.CheckOut(w.Head, "")}
 		return w.recover(ctx)
 	})
 }

@@ -23,15 +23,22 @@ func BeginReplacement(ctx context.Context, t *workspace.Tape, origin TapeStart) 
 		batch.Discard()
 		return nil, layout.Wrap(errors.Join(err, w.Unlock()), "write tape %q", t.Name())
 	}
-	next := Holding(t, w.lock)
-	tx := next.bareTx(batch, b, plan, 1)
+	tx := replacementTx{Holding(t, w.lock).bareTx(batch, b, plan, 1), w}
+	tx.kind = tx
 	tx.setDates(dates)
-	tx.former = w
-	return tx, nil
+	return tx.Tx, nil
 }
 
-// finishReplacement archives the former history, then moves the branch to the new one.
-func (tx *Tx) finishReplacement(ctx context.Context) (err error) {
+// replacementTx has no working tree: its history is not that of the tape's branch before its commit.
+type replacementTx struct {
+	bareTx
+	former *Writer // holds the history that is replaced
+}
+
+func (tx replacementTx) complete(ctx context.Context) error { return tx.release(tx.finish(ctx)) }
+
+// finish archives the former history, then moves the branch to the new one.
+func (tx replacementTx) finish(ctx context.Context) (err error) {
 	defer tx.batch.Discard()
 	if err := tx.Checkpoint(ctx); err != nil {
 		return err

@@ -66,12 +66,12 @@ func (w *Writer) rollback(u journal.Undo, own bool) error {
 }
 
 // undo removes what a Tx wrote, because of the error cause. It returns cause, with any error of the undoing.
-func (tx *Tx) undo(cause error) error {
+func (tx *treeTx) undo(cause error) error {
 	w := tx.w
 	_ = tx.syncing.Wait()
 	tx.batch.Discard()
 	before := tx.before
-	u := journal.Undo{Head: before.Head, Seq: before.Seq, Folder: before.Folder, Tails: before.Tails}
+	u := *journal.Growing(before)
 	if w.rec.Undo != nil {
 		u.Next = w.rec.Undo.Next
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/commits"
 	"tape/internal/store/journal"
@@ -13,38 +12,48 @@ import (
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Tx is a change of several steps to one tape: entries, anchors and commits. All of it takes effect or none,
 // whatever interrupts it. Use it in one goroutine, inside the function given to Update, or from Begin to Commit.
 type Tx struct {
-	w      *Writer
-	before journal.Record
-	batch  *gitstore.Batch
+	kind  kind
+	w     *Writer
+	batch *gitstore.Batch
+	b     *resolve.Builder
 
-	b       *resolve.Builder
-	dirs    map[string]bool // folders with new files, to be synced
-	syncing errgroup.Group
-
-	commits *commits.Chain             // nil until the branch's tree is needed
-	changes map[string]gitindex.Change // by path
+	commits *commits.Chain // nil until the branch's tree is needed
 	result  TxResult
 
 	wanted map[string]bool // if set, the only artifacts that are committed
 
-	describe   func(entries int) string // the messages of checkpoints; nil: the usual one
-	dates      *commits.Dates           // nil: the commits get the time of writing
-	newest     []byte                   // the last line that was added
-	line       []byte                   // buffer
-	bare       bool                     // without working tree
-	bulk       *Bulk                    // the Bulk of a bare Tx, if any
-	former     *Writer                  // holds the history that a Tx of BeginReplacement replaces; otherwise nil
-	policy     bool                     // the workspace's commit policy applies
-	turned     bool                     // the turn before this batch was committed
-	cleared    bool                     // the record was written without its Undo, or may have been
-	incomplete bool                     // the branch has moved, but a tag or the index is not up to date
+	describe func(entries int) string // the messages of checkpoints; nil: the usual one
+	dates    *commits.Dates           // nil: the commits get the time of writing
+	newest   []byte                   // the last line that was added
+	line     []byte                   // buffer
+	policy   bool                     // the workspace's commit policy applies
+	turned   bool                     // the turn before this batch was committed
+}
+
+// kind is where and how a Tx takes effect: treeTx, bareTx, bulkTx or replacementTx.
+type kind interface {
+	// complete puts the change into effect, and releases the lock.
+	complete(ctx context.Context) error
+	// drop undoes the change, and releases the lock.
+	drop() error
+
+	// What only a working tree needs; the others have it all in the builder.
+	loadBase() error                // gives the builder the branch's tree, and what is not committed yet
+	closeFolder() error             // writes the open phase's files to their end
+	openFolder(anchor []byte) error // makes the folder of the phase that the builder has opened
+	keepArtifacts() error           // gives the builder the open phase's artifacts, for a commit
+
+	// attach stores an artifact for later entries.
+	attach(ctx context.Context, data []byte) error
+	// needArtifacts refuses references to missing artifacts, and brings the others to the open phase.
+	needArtifacts(ctx context.Context, refs []layout.Artifact) error
+	// bringArtifact does the same for an entry that is stored although artifacts may be missing. others have artifacts, too.
+	bringArtifact(ctx context.Context, ref layout.Artifact, others []*snapshot.Snapshot) error
 }
 
 // TxResult says what a Tx did.
@@ -70,88 +79,32 @@ func Update(ctx context.Context, t *workspace.Tape, f func(tx *Tx) error) (TxRes
 // Begin starts a Tx that ends with Commit or Rollback, for changes to several tapes side by side. It holds the
 // tape's lock until then.
 func Begin(ctx context.Context, t *workspace.Tape) (*Tx, error) {
-	var tx *Tx
 	w, err := Lock(ctx, t)
-	if err == nil {
-		if tx, err = w.beginTx(); err != nil {
-			err = errors.Join(err, w.lock.Unlock())
-		}
+	if err != nil {
+		return nil, layout.Wrap(err, "write tape %q", t.Name())
 	}
-	return tx, layout.Wrap(err, "write tape %q", t.Name())
+	tx, err := w.beginTx()
+	if err != nil {
+		return nil, layout.Wrap(errors.Join(err, w.lock.Unlock()), "write tape %q", t.Name())
+	}
+	return tx.Tx, nil
 }
 
 // Commit puts the change into effect and ends the Tx. After an error nothing has changed, unless the error says that
 // the next command completes the change. In a Bulk the change takes effect with the Bulk's Commit.
 func (tx *Tx) Commit(ctx context.Context) (TxResult, error) {
-	if tx.bulk != nil {
-		return tx.result, tx.bulk.add(ctx, tx)
-	}
-	if tx.former != nil {
-		err := tx.release(tx.finishReplacement(ctx))
-		return tx.result, err
-	}
-	if tx.bare {
-		return tx.result, tx.release(tx.finishBare(ctx))
-	}
-	err := tx.finish(ctx)
-	if err != nil {
-		err = tx.undo(err)
-	}
-	return tx.result, tx.release(err)
+	err := tx.kind.complete(ctx)
+	return tx.result, err
 }
 
 // Rollback ends the Tx without a change.
-func (tx *Tx) Rollback() error {
-	switch {
-	case tx.bulk != nil:
-		return nil // only unreachable objects are left
-	case tx.bare:
-		tx.batch.Discard()
-		return tx.release(nil)
-	}
-	err := tx.undo(errRollback)
-	if errors.Is(err, errRollback) {
-		err = nil
-	}
-	return tx.release(err)
-}
-
-// errRollback is the cause of an undo by Rollback.
-var errRollback = errors.New("rolled back")
+func (tx *Tx) Rollback() error { return tx.kind.drop() }
 
 func (tx *Tx) release(err error) error {
 	if err = errors.Join(err, tx.w.lock.Unlock()); err != nil {
 		tx.result = TxResult{}
 	}
 	return layout.Wrap(err, "write tape %q", tx.w.T.Name())
-}
-
-// Update is like the function Update, for a tape whose lock is held already.
-func (w *Writer) Update(ctx context.Context, f func(tx *Tx) error) (TxResult, error) {
-	tx, err := w.beginTx()
-	if err != nil {
-		return TxResult{}, err
-	}
-	if err = f(tx); err == nil {
-		err = tx.finish(ctx)
-	}
-	if err != nil {
-		return TxResult{}, tx.undo(err)
-	}
-	return tx.result, nil
-}
-
-// beginTx records the state of the tape, so that the change can be undone.
-func (w *Writer) beginTx() (*Tx, error) {
-	tx := &Tx{w: w, before: w.rec, batch: w.T.Store().Git().NewBatch(), dirs: map[string]bool{}, changes: map[string]gitindex.Change{}}
-	tx.b = &resolve.Builder{Put: tx.batch.Put, Load: tx.load, Full: tx.seal, Stored: tx.noteChange, Seq: w.rec.Seq, Folder: w.rec.Folder, Anchor: w.rec.Anchor}
-	tx.syncing.SetLimit(4)
-	if err := w.recordUndo(journal.Undo{Head: w.rec.Head, Seq: w.rec.Seq, Folder: w.rec.Folder, Tails: w.rec.Tails}); err != nil {
-		// The record may be on disk: the next writer clears it durably.
-		w.rec = tx.before
-		return nil, err
-	}
-	return tx, nil
 }
 
 // Tape returns the tape that is changed.
@@ -287,51 +240,6 @@ func (tx *Tx) count() {
 
 // Objects returns the batch of objects that the Tx adds to git.
 func (tx *Tx) Objects() *gitstore.Batch { return tx.batch }
-
-// finish syncs everything, then puts the change into effect.
-func (tx *Tx) finish(ctx context.Context) error {
-	w := tx.w
-	if err := tx.commitEvery(ctx); err != nil {
-		return err
-	}
-	if err := tx.flushAll(); err != nil {
-		return err
-	}
-	if err := tx.syncing.Wait(); err != nil {
-		return err
-	}
-	if err := tx.checkIntact(ctx); err != nil {
-		return err
-	}
-	for dir := range tx.dirs {
-		if err := w.T.Store().FS().SyncDir(dir); err != nil {
-			return err
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	commits := tx.result.Commit != ""
-	if err := tx.batch.Flush(ctx); err != nil && commits {
-		return err
-	}
-	if commits {
-		if err := tx.moveBranch(ctx); err != nil {
-			return err
-		}
-	}
-	w.updateRecord()
-	if tx.incomplete {
-		return nil // the record stays, and makes the next writer complete the change
-	}
-	w.rec.Undo, tx.cleared = nil, true
-	err := w.save(true)
-	if err != nil && commits {
-		w.T.Store().Warn("the change is complete, but its record could not be cleared: " + err.Error())
-		return nil
-	}
-	return err
-}
 
 // DateCommits gives the commits of the Tx the dates of their entries.
 func (tx *Tx) DateCommits() error {

@@ -15,7 +15,7 @@ import (
 )
 
 // load reads the file that the next entry of a class goes to.
-func (tx *Tx) load(c layout.Class) (resolve.LastFile, error) {
+func (tx *treeTx) load(c layout.Class) (resolve.LastFile, error) {
 	tail := tx.w.rec.Tails[c]
 	if tail.Seg == 0 {
 		return resolve.LastFile{N: 1}, nil
@@ -30,7 +30,7 @@ func (tx *Tx) load(c layout.Class) (resolve.LastFile, error) {
 
 // seal finishes a full file. If a processor is free, its blob is written in the background; otherwise it is written
 // now if the Tx has loaded the branch's tree, and else by the next commit.
-func (tx *Tx) seal(c layout.Class, file *resolve.LastFile) error {
+func (tx *treeTx) seal(c layout.Class, file *resolve.LastFile) error {
 	if err := tx.flush(c, file); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (tx *Tx) seal(c layout.Class, file *resolve.LastFile) error {
 }
 
 // flush writes the part of a file that is only in memory, and syncs the file in the background.
-func (tx *Tx) flush(c layout.Class, file *resolve.LastFile) error {
+func (tx *treeTx) flush(c layout.Class, file *resolve.LastFile) error {
 	if file == nil || file.Written == len(file.Data) {
 		return nil
 	}
@@ -68,15 +68,12 @@ func (tx *Tx) flush(c layout.Class, file *resolve.LastFile) error {
 }
 
 // syncLater syncs and closes a file in the background.
-func (tx *Tx) syncLater(f *disk.File) {
+func (tx *treeTx) syncLater(f *disk.File) {
 	tx.syncing.Go(func() error { return errors.Join(f.Sync(), f.Close()) })
 }
 
 // flushAll flushes the last file of each class.
-func (tx *Tx) flushAll() error {
-	if tx.bare {
-		return nil
-	}
+func (tx *treeTx) flushAll() error {
 	for c, file := range tx.b.Open {
 		if err := tx.flush(layout.Class(c), file); err != nil {
 			return err
@@ -86,7 +83,7 @@ func (tx *Tx) flushAll() error {
 }
 
 // checkIntact checks by their sizes that git has not overwritten the files.
-func (tx *Tx) checkIntact(ctx context.Context) error {
+func (tx *treeTx) checkIntact(ctx context.Context) error {
 	if err := tx.w.awaitGit(ctx); err != nil {
 		return err
 	}
@@ -103,5 +100,24 @@ func (tx *Tx) checkIntact(ctx context.Context) error {
 			return layout.Conflict("try again", "git has written %s in the meantime", name)
 		}
 	}
+	return nil
+}
+
+func (tx *treeTx) closeFolder() error { return errors.Join(tx.flushAll(), tx.keepArtifacts()) }
+
+func (tx *treeTx) openFolder(anchor []byte) error {
+	w, d := tx.w, tx.w.T.Store().FS()
+	if err := d.Mkdir(w.phasePath()); err != nil {
+		return err
+	}
+	tx.dirs[w.AnchorsPath()], tx.dirs[w.phasePath()] = true, true
+	f, err := d.OpenFile(w.phasePath(layout.AnchorFile), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(anchor); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	tx.syncLater(f)
 	return nil
 }

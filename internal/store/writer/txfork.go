@@ -14,7 +14,7 @@ import (
 
 // Builder commits everything up to here, and returns a builder that continues from that commit, and the commit.
 func (tx *Tx) Builder(ctx context.Context) (*resolve.Builder, gitstore.Hash, error) {
-	if err := errors.Join(tx.Checkpoint(ctx), tx.loadBase()); err != nil {
+	if err := errors.Join(tx.Checkpoint(ctx), tx.kind.loadBase()); err != nil {
 		return nil, tx.w.Head, err
 	}
 	b, err := tx.b.Clone()
@@ -23,7 +23,7 @@ func (tx *Tx) Builder(ctx context.Context) (*resolve.Builder, gitstore.Hash, err
 
 // Merge appends lines of the fork f, which have their final ids, and commits them with head as second parent.
 func (tx *Tx) Merge(ctx context.Context, f *workspace.Tape, head gitstore.Hash, lines [][]byte, more ...layout.Trailer) error {
-	if err := tx.loadBase(); err != nil {
+	if err := tx.kind.loadBase(); err != nil {
 		return err
 	}
 	// A merge has the artifacts of its lines and no others, so that anybody can compute it from its
