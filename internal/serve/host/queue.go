@@ -176,9 +176,7 @@ func (l *tapeQueue) writeFresh(ctx context.Context, t *repo.Tape, jobs []*writeJ
 			return false
 		}
 		j.Out, j.Again = before, true
-		if before.Request != j.Request {
-			j.err = api.Conflict("the Idempotency-Key was used for another request")
-		}
+		j.err = sameRequest(before.Request, j.Request)
 		return true
 	}
 	if len(jobs) == 1 && len(jobs[0].Drafts) == 1 {
@@ -249,6 +247,14 @@ func requestHash(parts ...[]byte) string {
 		h.Write([]byte{0})
 	}
 	return hex.EncodeToString(h.Sum(nil)[:12])
+}
+
+// sameRequest refuses a request whose key another one has used. Both are given by their requestHash.
+func sameRequest(before, now string) error {
+	if before == now {
+		return nil
+	}
+	return api.Conflict("the Idempotency-Key was used for another request")
 }
 
 // keyOf returns a request's key for a queue, "" if it has none. For requests of the admin, runID is "".

@@ -51,8 +51,10 @@ func startRun(c *request) (any, error) {
 	c.s.runs.Starting.Lock()
 	defer c.s.runs.Starting.Unlock()
 	r := c.s.runs.ByKey(key)
-	if r != nil && r.Request != requestHash(data) {
-		return nil, api.Conflict("the Idempotency-Key was used for another request")
+	if r != nil {
+		if err := sameRequest(r.Request, requestHash(data)); err != nil {
+			return nil, err
+		}
 	}
 	if r != nil && r.Over(c.s.Now()) { // its token would be void
 		return nil, api.Conflict("the run %s that was started with this Idempotency-Key has ended: start another one with another key", r.ID)

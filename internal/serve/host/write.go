@@ -143,11 +143,8 @@ func handoff(c *request) (any, error) {
 	}
 	err = c.s.queues.Hold(c.ctx(), t.Tape, func(l *tapeQueue) error {
 		if before, ok := l.Lookup(keyOf(c.runID(), key)); ok {
-			if before.Request != request {
-				return api.Conflict("the Idempotency-Key was used for another request")
-			}
 			out = api.HandoffAnswer{Name: q.Name, Seq: before.First, Repeated: true}
-			return nil
+			return sameRequest(before.Request, request)
 		}
 		meta, err := stampMeta(nil, c.runID(), t.thread, key, request, c.author())
 		if err != nil {
