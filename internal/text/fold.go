@@ -2,6 +2,7 @@ package text
 
 import (
 	"bytes"
+	"encoding/binary"
 	"slices"
 	"unicode"
 	"unicode/utf8"
@@ -84,7 +85,11 @@ func (f *Folder) foldASCII(end int) {
 
 // asciiLen is the length of the text before its first byte that is not ASCII.
 func asciiLen(text []byte) int {
+	const high = 0x8080808080808080
 	i := 0
+	for i+8 <= len(text) && binary.LittleEndian.Uint64(text[i:])&high == 0 {
+		i += 8
+	}
 	for i < len(text) && text[i] < utf8.RuneSelf {
 		i++
 	}
