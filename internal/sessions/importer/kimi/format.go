@@ -161,6 +161,8 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		cwd = cmp.Or(jsonl.GetString(stateOf(path), "workDir"), jsonl.GetString(stateOf(path), "cwd"), cwd, directory(path))
 		if from := parent(path); from != "" && info.Agent == "" {
 			state.Str("forked_from", filepath.Base(sessionDir(from)))
+		} else if from := jsonl.GetString(stateOf(path), "custom", "kimi_cli_session_id"); from != "" && info.Agent == "" {
+			state.Str("forked_from", from) // kimi migrate has copied it from Kimi CLI, with other dates
 		}
 	}
 	for _, of := range [][2]string{{"cwd", cwd}, {"model", model}} {

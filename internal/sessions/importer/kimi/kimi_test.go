@@ -264,6 +264,11 @@ func TestCode(t *testing.T) {
 	if err != nil || info.Session != "session_1" || info.Agent != "" || string(info.State) != `{"sessionId":"session_1","forked_from":"session_0","cwd":"/w/x","model":"kimi/m"}` {
 		t.Errorf("%+v (%s), %v", info, info.State, err)
 	}
+	const migrated = ".kimi-code/sessions/wd_w_0123456789ab/ses_s1/"
+	write(t, dir, map[string]string{migrated + "agents/main/wire.jsonl": string(formattest.Lines(code...)), migrated + "state.json": `{"cwd":"/w/x","custom":{"imported_from_kimi_cli":true,"kimi_cli_session_id":"s1"}}`})
+	if info, err := importer.Identify(t.Context(), filepath.Join(dir, migrated, "agents", "main", "wire.jsonl")); err != nil || !strings.Contains(string(info.State), `"forked_from":"s1"`) {
+		t.Errorf("%+v (%s), %v; want the session of Kimi CLI", info, info.State, err)
+	}
 	sub, err := importer.Identify(t.Context(), filepath.Join(dir, session, "agents", "agent-0", "wire.jsonl"))
 	if err != nil || sub.Session != "session_1" || sub.Agent != "agent-0" {
 		t.Errorf("%+v, %v", sub, err)
