@@ -46,7 +46,7 @@ func agents() []agent { return []agent{claudeCode(), codex(), gemini(), opencode
 
 func claudeCode() agent {
 	return agent{
-		name: "claude-code", program: "claude", files: found, window: 190_000, awake: 1500 * time.Millisecond,
+		name: "claude-code", program: "claude", files: found, window: 990_000, awake: 1500 * time.Millisecond,
 		env: func(b *box) []string {
 			return []string{"ANTHROPIC_BASE_URL=" + b.model.URL, "ANTHROPIC_API_KEY=none", "CLAUDE_CODE_MAX_RETRIES=1",
 				"DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1", "DISABLE_AUTOUPDATER=1",

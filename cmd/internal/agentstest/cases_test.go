@@ -151,6 +151,7 @@ func (b *box) uninstall() {
 	b.install() // installing twice changes nothing
 	b.ask("say hello")
 	b.proved()
+	wait.Pause(2 * time.Second) // for a second, the last hook reads what the agent writes at its end
 	b.tape("", "record", "uninstall", b.agent.name)
 	for name, want := range before {
 		if got, err := os.ReadFile(filepath.Join(b.home, name)); err != nil || string(got) != want && name != b.agent.rewrites {
@@ -163,7 +164,7 @@ func (b *box) uninstall() {
 	recorded := b.dump("")
 	b.goOn("three things")
 	wait.Pause(3 * time.Second)
-	if b.dump("") != recorded {
-		b.fatalf("the session is still recorded")
+	if now := b.dump(""); now != recorded {
+		b.fatalf("the session is still recorded: %s", difference(now, recorded))
 	}
 }
