@@ -1,10 +1,11 @@
-package merge
+package merge_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
 
+	"tape/merge"
 	"tape/repo"
 )
 
@@ -21,7 +22,7 @@ func TestFile(t *testing.T) {
 		"empty files":           {"", "", "", ""},
 		"duplicates stay":       {"1\n", "1\nx\n", "1\ny\nx\n", "1\nx\ny\nx\n"},
 	} {
-		got, err := File([]byte(c.base), []byte(c.ours), []byte(c.theirs))
+		got, err := merge.File([]byte(c.base), []byte(c.ours), []byte(c.theirs))
 		if err != nil || string(got) != c.want {
 			t.Errorf("%s: got %q, want %q (%v)", name, got, c.want, err)
 		}
@@ -41,7 +42,7 @@ func TestFileRewritten(t *testing.T) {
 		"longer":  {base, "1\n2\n3 and more\n", "theirs", "3", "3 and more"},
 		"emptied": {"", base, "ours", "1", ""},
 	} {
-		_, err := File([]byte(base), []byte(c.ours), []byte(c.theirs))
+		_, err := merge.File([]byte(base), []byte(c.ours), []byte(c.theirs))
 		var rewritten *repo.RewrittenError
 		if !errors.As(err, &rewritten) || !errors.Is(err, repo.ErrConflict) {
 			t.Errorf("%s: error %v, want a RewrittenError that is an ErrConflict", name, err)
@@ -61,7 +62,7 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, base, ours, theirs string) {
 		base = ended(base)
 		ours, theirs = base+ours, base+theirs
-		got, err := File([]byte(base), []byte(ours), []byte(theirs))
+		got, err := merge.File([]byte(base), []byte(ours), []byte(theirs))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +70,7 @@ func FuzzFile(f *testing.F) {
 		if !ok || !strings.HasSuffix(ended(theirs), rest) {
 			t.Errorf("%q and %q with the base %q give %q", ours, theirs, base, got)
 		}
-		again, err := File([]byte(base), []byte(ours), got)
+		again, err := merge.File([]byte(base), []byte(ours), got)
 		if err != nil || string(again) != string(got) {
 			t.Errorf("merged again: got %q, want %q (%v)", again, got, err)
 		}

@@ -1,4 +1,4 @@
-package hostcmd
+package hostcmd_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tape/cmd/internal/hostcmd"
 	"tape/index"
 	"tape/internal/store/layout"
 	"tape/repo"
@@ -15,30 +16,30 @@ import (
 
 // asked is what a command asked a host to do.
 type asked struct {
-	TeamHost
-	entries TeamEntries
-	search  TeamSearch
+	hostcmd.TeamHost
+	entries hostcmd.TeamEntries
+	search  hostcmd.TeamSearch
 }
 
-func (a *asked) TeamLog(_ context.Context, _ TeamOptions, e TeamEntries) error {
+func (a *asked) TeamLog(_ context.Context, _ hostcmd.TeamOptions, e hostcmd.TeamEntries) error {
 	a.entries = e
 	return nil
 }
 
-func (a *asked) TeamSearch(_ context.Context, _ TeamOptions, s TeamSearch) error {
+func (a *asked) TeamSearch(_ context.Context, _ hostcmd.TeamOptions, s hostcmd.TeamSearch) error {
 	a.search = s
 	return nil
 }
 
-func (a *asked) run() TeamRun {
-	return func(f func(context.Context, TeamHost, TeamOptions) error) func(*cobra.Command, []string) error {
-		return func(*cobra.Command, []string) error { return f(context.Background(), a, TeamOptions{}) }
+func (a *asked) run() hostcmd.TeamRun {
+	return func(f func(context.Context, hostcmd.TeamHost, hostcmd.TeamOptions) error) func(*cobra.Command, []string) error {
+		return func(*cobra.Command, []string) error { return f(context.Background(), a, hostcmd.TeamOptions{}) }
 	}
 }
 
 // TestTeamShow: an entry is named as searches print it. A tape's name may have slashes and @.
 func TestTeamShow(t *testing.T) {
-	for target, want := range map[string]TeamEntries{
+	for target, want := range map[string]hostcmd.TeamEntries{
 		"shop/main@17":     {Tape: "shop/main", ID: 17},
 		"shop/a@b/agent@3": {Tape: "shop/a@b/agent", ID: 3},
 		"shop/main":        {}, "@17": {}, "shop/main@": {}, "shop/main@0": {}, "shop/main@-1": {}, "shop/main@x": {},
@@ -57,18 +58,18 @@ func TestTeamShow(t *testing.T) {
 // TestTeamSearch: the team is searched for words, in all sessions or in one. What only a workspace can do is refused.
 func TestTeamSearch(t *testing.T) {
 	a := &asked{}
-	if err := a.run().Search(nil, TeamSearch{Search: index.Search{Text: "timeout", Tapes: []string{"here"}}}, "", false); err != nil || a.search.Tapes != nil {
+	if err := a.run().Search(nil, hostcmd.TeamSearch{Search: index.Search{Text: "timeout", Tapes: []string{"here"}}}, "", false); err != nil || a.search.Tapes != nil {
 		t.Errorf("%v, asked for %+v", err, a.search)
 	}
-	if err := a.run().Search(nil, TeamSearch{Search: index.Search{Text: "timeout"}}, "shop/main", false); err != nil || !reflect.DeepEqual(a.search.Tapes, []string{"shop/main"}) {
+	if err := a.run().Search(nil, hostcmd.TeamSearch{Search: index.Search{Text: "timeout"}}, "shop/main", false); err != nil || !reflect.DeepEqual(a.search.Tapes, []string{"shop/main"}) {
 		t.Errorf("%v, asked for %+v", err, a.search)
 	}
 	for name, s := range map[string]index.Search{"regex": {How: index.Regexp}, "context": {Context: 2}, "count": {Count: true}, "phase": {Query: repo.Query{Phase: "review"}}} {
-		if err := a.run().Search(nil, TeamSearch{Search: s}, "", false); !errors.Is(err, layout.ErrInvalid) {
+		if err := a.run().Search(nil, hostcmd.TeamSearch{Search: s}, "", false); !errors.Is(err, layout.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := a.run().Search(nil, TeamSearch{Search: index.Search{}}, "", true); !errors.Is(err, layout.ErrInvalid) {
+	if err := a.run().Search(nil, hostcmd.TeamSearch{Search: index.Search{}}, "", true); !errors.Is(err, layout.ErrInvalid) {
 		t.Errorf("other flags: %v", err)
 	}
 }
@@ -89,7 +90,7 @@ func TestTeamHas(t *testing.T) {
 		{"shop/main@17", missing, known, true}, {"shop/main@17", missing, none, false}, {"shop/main@17", nil, known, false},
 		{"main@17", missing, known, false}, {"shop/main", missing, known, false},
 	} {
-		if got := TeamHas(c.target, c.err, c.getenv); got != c.want {
+		if got := hostcmd.TeamHas(c.target, c.err, c.getenv); got != c.want {
 			t.Errorf("%s, %v: %v, want %v", c.target, c.err, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package approve
+package approve_test
 
 //tape:race: questions of several calls come one after the other
 
@@ -14,27 +14,28 @@ import (
 	"testing"
 
 	"tape/hooks"
+	"tape/internal/agent/approve"
 )
 
 // person answers with a decision, and counts the questions.
 type person struct {
 	mu       sync.Mutex
-	asked    []Request
-	decision Decision
+	asked    []approve.Request
+	decision approve.Decision
 	message  string
 	err      error
 }
 
-func (p *person) Ask(_ context.Context, r Request) (Answer, error) {
+func (p *person) Ask(_ context.Context, r approve.Request) (approve.Answer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.asked = append(p.asked, r)
-	return Answer{p.decision, p.message}, p.err
+	return approve.Answer{p.decision, p.message}, p.err
 }
 
-func newGate(t *testing.T, o Options, a Asker) *Gate {
+func newGate(t *testing.T, o approve.Options, a approve.Asker) *approve.Gate {
 	t.Helper()
-	g, err := New(o)
+	g, err := approve.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,16 +45,16 @@ func newGate(t *testing.T, o Options, a Asker) *Gate {
 	return g
 }
 
-func command(line string) Call {
+func command(line string) approve.Call {
 	raw, err := json.Marshal(map[string]string{"cmd": line})
 	if err != nil {
 		panic(err)
 	}
-	return Call{Session: "s", Tool: "bash", Arguments: raw, Preview: hooks.Preview{Command: line}}
+	return approve.Call{Session: "s", Tool: "bash", Arguments: raw, Preview: hooks.Preview{Command: line}}
 }
 
-func write(tool, path string) Call {
-	return Call{Session: "s", Tool: tool, Arguments: json.RawMessage(`{}`), Preview: hooks.Preview{Path: path, Named: path, Diff: "-a\n+b\n"}}
+func write(tool, path string) approve.Call {
+	return approve.Call{Session: "s", Tool: tool, Arguments: json.RawMessage(`{}`), Preview: hooks.Preview{Path: path, Named: path, Diff: "-a\n+b\n"}}
 }
 
 // project makes a folder with a subfolder sub, and a link named out that leads to another folder.
@@ -70,7 +71,7 @@ func project(t *testing.T) string {
 
 // A rule for the first words of a command allows that command, and nothing else in any disguise.
 func TestFirstWords(t *testing.T) {
-	g := newGate(t, Options{Project: project(t), Allow: []string{"bash(git status)", "bash(go test)", "bash(ls)", "bash(tail)",
+	g := newGate(t, approve.Options{Project: project(t), Allow: []string{"bash(git status)", "bash(go test)", "bash(ls)", "bash(tail)",
 		"bash(printf)", "bash(test)", "bash(read)", "bash(mapfile)", "bash(hash)", "bash(./run)", "bash(python3 x.py)"}}, nil)
 	for _, line := range []string{
 		"git status", "git  status -s", "'git' \"status\"", "git status && go test ./...", "git status; ls\nls -l", "go test ./... 2>&1 | tail -20",
@@ -109,8 +110,8 @@ func TestFirstWords(t *testing.T) {
 
 // A rule that denies finds the command behind others, and wins over everything, also over a person's answer.
 func TestDenyWins(t *testing.T) {
-	yes := &person{decision: Always}
-	g := newGate(t, Options{Mode: ModeAuto, Project: project(t), Allow: []string{"*"}, Ask: []string{"bash(rm)"},
+	yes := &person{decision: approve.Always}
+	g := newGate(t, approve.Options{Mode: approve.ModeAuto, Project: project(t), Allow: []string{"*"}, Ask: []string{"bash(rm)"},
 		Deny: []string{"bash(rm)", "bash(git push)", "bash(git commit --no-verify)", "fs.*(.env)", "fs.write(secret/**)", "web.fetch(*.evil.example)", "github.*", "mail.*(boss)"}}, yes)
 	for _, line := range []string{
 		"rm x", "/bin/rm x", "r''m x", "\\rm x", "ls; rm x", "ls\nrm x", "ls $(rm x)", "ls `rm x`", "(rm x)", "if true; then rm x; fi", "f() { rm x; }; f", "ls | rm",
@@ -127,9 +128,9 @@ func TestDenyWins(t *testing.T) {
 	typed.Typed = true
 	named := write("fs.edit", "real")
 	named.Preview.Named = ".env"
-	read := Call{Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: ".ENV", Named: ".ENV"}}
-	page := Call{Tool: "web.fetch", Preview: hooks.Preview{Host: "a.evil.example"}}
-	for _, c := range []Call{typed, named, read, page, write("fs.write", "secret/a/b"), {Tool: "github.create_issue"}} {
+	read := approve.Call{Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: ".ENV", Named: ".ENV"}}
+	page := approve.Call{Tool: "web.fetch", Preview: hooks.Preview{Host: "a.evil.example"}}
+	for _, c := range []approve.Call{typed, named, read, page, write("fs.write", "secret/a/b"), {Tool: "github.create_issue"}} {
 		if err := g.Check(t.Context(), c); err == nil {
 			t.Errorf("%s %+v is not denied", c.Tool, c.Preview)
 		}
@@ -137,7 +138,7 @@ func TestDenyWins(t *testing.T) {
 	if len(yes.asked) > 0 {
 		t.Errorf("somebody was asked: %+v", yes.asked)
 	}
-	if err := g.Check(t.Context(), Call{Tool: "mail.send", Arguments: json.RawMessage(`{"to":"x"}`)}); err != nil || len(yes.asked) != 1 {
+	if err := g.Check(t.Context(), approve.Call{Tool: "mail.send", Arguments: json.RawMessage(`{"to":"x"}`)}); err != nil || len(yes.asked) != 1 {
 		t.Errorf("a call that has nothing for the pattern of mail.*(boss) gives %v after %d questions, want 1", err, len(yes.asked))
 	}
 	for _, line := range []string{"ls", "git log push", "echo rm", "git commit -m 'push rm'", "ls | xargs grep x", "find . -exec ls {} \\;", "git log $X", "bash -x build.sh", "git commit -m \"$X\" --amend"} {
@@ -158,17 +159,17 @@ func TestDenyWins(t *testing.T) {
 
 // The modes: what is allowed (.), what needs an answer (?), and what is refused without a question (!).
 func TestModes(t *testing.T) {
-	read := Call{Session: "s", Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: "x", Named: "x"}}
-	page := Call{Session: "s", Tool: "web.fetch", Preview: hooks.Preview{Host: "example.org"}}
-	other := Call{Session: "s", Tool: "github.create_issue", Arguments: json.RawMessage(`{"title":"x"}`)}
+	read := approve.Call{Session: "s", Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: "x", Named: "x"}}
+	page := approve.Call{Session: "s", Tool: "web.fetch", Preview: hooks.Preview{Host: "example.org"}}
+	other := approve.Call{Session: "s", Tool: "github.create_issue", Arguments: json.RawMessage(`{"title":"x"}`)}
 	typed := command("rm x")
 	typed.Typed = true
-	for mode, want := range map[string]string{"": "....???", ModePlan: "...!?!!", ModeAuto: "......."} {
-		calls := []Call{read, typed, typed, command("ls"), page, other, write("fs.edit", "x")} // a rule allows ls
+	for mode, want := range map[string]string{"": "....???", approve.ModePlan: "...!?!!", approve.ModeAuto: "......."} {
+		calls := []approve.Call{read, typed, typed, command("ls"), page, other, write("fs.edit", "x")} // a rule allows ls
 		got := ""
 		for i, c := range calls {
-			p := &person{decision: Once}
-			err := newGate(t, Options{Mode: mode, Project: "/p", Allow: []string{"bash(ls)"}}, p).Check(t.Context(), c)
+			p := &person{decision: approve.Once}
+			err := newGate(t, approve.Options{Mode: mode, Project: "/p", Allow: []string{"bash(ls)"}}, p).Check(t.Context(), c)
 			switch {
 			case err != nil:
 				got += "!"
@@ -185,8 +186,8 @@ func TestModes(t *testing.T) {
 			t.Errorf("mode %q: %s, want %s", mode, got, want)
 		}
 	}
-	p := &person{decision: Deny}
-	g := newGate(t, Options{Project: "/p"}, p)
+	p := &person{decision: approve.Deny}
+	g := newGate(t, approve.Options{Project: "/p"}, p)
 	for _, want := range []string{"plan false", "auto true", "ask false"} { // a command, without a question or with one
 		mode, _ := g.NextMode()
 		if got := fmt.Sprint(mode, " ", g.Check(t.Context(), command("make")) == nil); got != want || g.Mode() != mode {
@@ -196,22 +197,22 @@ func TestModes(t *testing.T) {
 	if len(p.asked) != 1 {
 		t.Errorf("%d questions, want 1, in the mode ask", len(p.asked))
 	}
-	if _, err := New(Options{Mode: "yolo"}); err == nil || !strings.Contains(err.Error(), "ask, plan, auto") {
+	if _, err := approve.New(approve.Options{Mode: "yolo"}); err == nil || !strings.Contains(err.Error(), "ask, plan, auto") {
 		t.Errorf("an unknown mode gives %v, want the list of modes", err)
 	}
-	if _, err := New(Options{Deny: []string{"bash(rm; ls)"}}); err == nil {
+	if _, err := approve.New(approve.Options{Deny: []string{"bash(rm; ls)"}}); err == nil {
 		t.Error("a rule that cannot be read gives no error")
 	}
 }
 
 // If there is nobody to ask, the error says what would help, with rules that really do.
 func TestNobody(t *testing.T) {
-	g := newGate(t, Options{Project: "/p"}, nil)
+	g := newGate(t, approve.Options{Project: "/p"}, nil)
 	err := g.Check(t.Context(), command("go test ./... | head -5"))
 	if !errors.Is(err, hooks.ErrUnanswered) || !strings.Contains(err.Error(), `["bash(go test)","bash(head)"]`) || !strings.Contains(err.Error(), "--mode auto") {
 		t.Errorf("the error is %v, without both rules or --mode auto", err)
 	}
-	if err := newGate(t, Options{Project: "/p", Allow: []string{"bash(go test)", "bash(head)"}}, nil).Check(t.Context(), command("go test ./... | head -5")); err != nil {
+	if err := newGate(t, approve.Options{Project: "/p", Allow: []string{"bash(go test)", "bash(head)"}}, nil).Check(t.Context(), command("go test ./... | head -5")); err != nil {
 		t.Errorf("the rules of the hint do not allow the command: %v", err)
 	}
 	if err := g.Check(t.Context(), command("rm x")); strings.Contains(err.Error(), "setting allow") {
@@ -224,17 +225,17 @@ func TestAnswers(t *testing.T) {
 	var kept []string
 	remember := func(rules []string) error { kept = append(kept, rules...); return nil }
 	for _, c := range []struct {
-		decision                Decision
+		decision                approve.Decision
 		same, like, unlike, far bool // asked again: the same command, one with the same first words, another one, the same in another session
 		kept                    string
 	}{
-		{Once, true, true, true, true, ""},
-		{Session, false, false, true, true, ""},
-		{Always, false, false, true, false, "bash(go test)"},
+		{approve.Once, true, true, true, true, ""},
+		{approve.Session, false, false, true, true, ""},
+		{approve.Always, false, false, true, false, "bash(go test)"},
 	} {
 		kept = nil
 		p := &person{decision: c.decision}
-		g := newGate(t, Options{Project: "/p", Remember: remember}, p)
+		g := newGate(t, approve.Options{Project: "/p", Remember: remember}, p)
 		ask := func(session, line string) bool {
 			before := len(p.asked)
 			call := command(line)
@@ -247,7 +248,7 @@ func TestAnswers(t *testing.T) {
 		if !ask("s", "go test ./a") || p.asked[0].Rule != "go test" || p.asked[0].Command != "go test ./a" || p.asked[0].Title != "run a command" {
 			t.Errorf("the question is %+v", p.asked)
 		}
-		p.decision = Once
+		p.decision = approve.Once
 		if same, like, unlike, far := ask("s", "go test ./a"), ask("s", "go test ./b"), ask("s", "go build"), ask("other", "go test ./a"); same != c.same || like != c.like || unlike != c.unlike || far != c.far {
 			t.Errorf("decision %d: asked again: %v %v %v %v, want %v %v %v %v", c.decision, same, like, unlike, far, c.same, c.like, c.unlike, c.far)
 		}
@@ -259,15 +260,15 @@ func TestAnswers(t *testing.T) {
 
 // A denial has the person's words for the model. No decision, an unknown decision and an error count as denials.
 func TestDenials(t *testing.T) {
-	for _, p := range []*person{{decision: Deny, message: "use make"}, {decision: Deny}, {}, {decision: 99}, {decision: Once, err: errors.New("the screen is gone")}} {
-		err := newGate(t, Options{Project: "/p"}, p).Check(t.Context(), command("ls"))
+	for _, p := range []*person{{decision: approve.Deny, message: "use make"}, {decision: approve.Deny}, {}, {decision: 99}, {decision: approve.Once, err: errors.New("the screen is gone")}} {
+		err := newGate(t, approve.Options{Project: "/p"}, p).Check(t.Context(), command("ls"))
 		if err == nil || errors.Is(err, hooks.ErrUnanswered) || p.message != "" && !strings.Contains(err.Error(), "who says: use make") {
 			t.Errorf("%+v gives %v, want a denial", p, err)
 		}
 	}
 	failing := func([]string) error { return errors.New("disk full") }
-	p := &person{decision: Always}
-	g := newGate(t, Options{Project: "/p", Remember: failing}, p)
+	p := &person{decision: approve.Always}
+	g := newGate(t, approve.Options{Project: "/p", Remember: failing}, p)
 	for n := range 2 {
 		if err := g.Check(t.Context(), command("ls")); err == nil || !strings.Contains(err.Error(), "disk full") || len(p.asked) != n+1 {
 			t.Errorf("time %d: an answer that cannot be kept gives %v after %d questions", n+1, err, len(p.asked))
@@ -284,14 +285,14 @@ func TestOffers(t *testing.T) {
 		"make": "", "rm x": "", "git -C x log": "", "python3 -c 'x'": "", "bash -c ls": "", "sudo ls": "", "xargs ls": "", "env ls": "", "npx x": "", "curl x": "", "flock x ls": "", "uv run bash -c x": "", "npm exec env x": "", "npm x cowsay": "npm x cowsay", "X=1 ls": "", "ls > x": "",
 		"ls $(rm x)": "", "$X": "", "cd .. && ls": "", "cd out && ls": "", "ls )": "", "ls; rm x": "", "'a b' c": "", "cd sub && git log": "",
 	} {
-		p := &person{decision: Once}
-		if err := newGate(t, Options{Project: dir}, p).Check(t.Context(), command(line)); err != nil || len(p.asked) != 1 || p.asked[0].Rule != want {
+		p := &person{decision: approve.Once}
+		if err := newGate(t, approve.Options{Project: dir}, p).Check(t.Context(), command(line)); err != nil || len(p.asked) != 1 || p.asked[0].Rule != want {
 			t.Errorf("%q: %v, offers %q, want %q", line, err, p.asked[0].Rule, want)
 		}
 	}
-	p := &person{decision: Session}
-	g := newGate(t, Options{Project: dir}, p)
-	for _, c := range []Call{write("fs.edit", "a"), write("fs.edit", "b"), {Session: "s", Tool: "web.fetch", Preview: hooks.Preview{Host: "example.org"}}, {Session: "s", Tool: "x.y", Arguments: json.RawMessage(`{"a":1}`)}} {
+	p := &person{decision: approve.Session}
+	g := newGate(t, approve.Options{Project: dir}, p)
+	for _, c := range []approve.Call{write("fs.edit", "a"), write("fs.edit", "b"), {Session: "s", Tool: "web.fetch", Preview: hooks.Preview{Host: "example.org"}}, {Session: "s", Tool: "x.y", Arguments: json.RawMessage(`{"a":1}`)}} {
 		if err := g.Check(t.Context(), c); err != nil {
 			t.Error(err)
 		}
@@ -303,7 +304,7 @@ func TestOffers(t *testing.T) {
 
 // Rules for files have patterns for paths.
 func TestFiles(t *testing.T) {
-	g := newGate(t, Options{Project: "/p", Allow: []string{"fs.write(docs/**)", "fs.write(*.md)", "fs.edit(src/*/x.go) in /other"}}, nil)
+	g := newGate(t, approve.Options{Project: "/p", Allow: []string{"fs.write(docs/**)", "fs.write(*.md)", "fs.edit(src/*/x.go) in /other"}}, nil)
 	for path, want := range map[string]bool{"docs/a": true, "docs/a/b.go": true, "x.md": true, "a/x.md": false, "docsx/a": false, "src/a/x.go": false} {
 		if err := g.Check(t.Context(), write("fs.write", path)); (err == nil) != want {
 			t.Errorf("writing %s gives %v, want allowed: %v", path, err, want)
@@ -321,8 +322,8 @@ func TestFiles(t *testing.T) {
 
 // Calls that need an answer are asked about one after the other, and an answer counts for the calls that wait.
 func TestOneQuestionAtATime(t *testing.T) {
-	p := &person{decision: Session}
-	g := newGate(t, Options{Project: "/p"}, p)
+	p := &person{decision: approve.Session}
+	g := newGate(t, approve.Options{Project: "/p"}, p)
 	var wait sync.WaitGroup
 	for range 20 {
 		wait.Go(func() {
@@ -357,9 +358,9 @@ func TestHardLinks(t *testing.T) {
 			t.Skip(err)
 		}
 	}
-	g := newGate(t, Options{Mode: ModeAuto, Project: dir, Deny: []string{"fs.*(.env)", "fs.*(secret/**)"}}, nil)
+	g := newGate(t, approve.Options{Mode: approve.ModeAuto, Project: dir, Deny: []string{"fs.*(.env)", "fs.*(secret/**)"}}, nil)
 	for name, denied := range map[string]bool{"link-to-.env": true, "link-to-key": true, "link-to-free": false, "free": false, "new": false} {
-		err := g.Check(t.Context(), Call{Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: name, Named: name}})
+		err := g.Check(t.Context(), approve.Call{Tool: "fs.read", Reads: true, Preview: hooks.Preview{Path: name, Named: name}})
 		if (err != nil) != denied {
 			t.Errorf("%s: %v, want denied: %v", name, err, denied)
 		}

@@ -1,9 +1,10 @@
-package catalog
+package catalog_test
 
 import (
 	"testing"
 	"time"
 
+	"tape/internal/sessions/catalog"
 	"tape/internal/store/about"
 )
 
@@ -24,7 +25,7 @@ func TestTellApart(t *testing.T) {
 	for p := range want {
 		tapes = append(tapes, p)
 	}
-	TellApart(tapes)
+	catalog.TellApart(tapes)
 	for p, label := range want {
 		if p.Label() != label {
 			t.Errorf("the label is %q, want %q", p.Label(), label)
@@ -39,11 +40,11 @@ func TestListed(t *testing.T) {
 		entries int64
 		want    bool
 	}{{"main", 1, false}, {"main", 2, true}, {"main", 0, true}, {"new", 1, true}} {
-		if got := Listed(about.Tape{Name: c.name, Entries: c.entries}); got != c.want {
+		if got := catalog.Listed(about.Tape{Name: c.name, Entries: c.entries}); got != c.want {
 			t.Errorf("%s with %d entries is listed: %v, want %v", c.name, c.entries, got, c.want)
 		}
 	}
-	if Listed(about.Tape{Name: "audit", Entries: 5, IsHostTape: true}) {
+	if catalog.Listed(about.Tape{Name: "audit", Entries: 5, IsHostTape: true}) {
 		t.Error("the server's own record is listed")
 	}
 }

@@ -1,9 +1,11 @@
-package catalog
+package catalog_test
 
 import (
 	"maps"
 	"slices"
 	"testing"
+
+	"tape/internal/sessions/catalog"
 )
 
 // TestShortNames: the short form of a name is no beginning of another name.
@@ -20,7 +22,7 @@ func TestShortNames(t *testing.T) {
 		"阶段的名字很长很长很长一":           "阶段的",
 		"session-of-the-morning": "session-",
 	}
-	if got := ShortNames(slices.Collect(maps.Keys(want))); !maps.Equal(got, want) {
+	if got := catalog.ShortNames(slices.Collect(maps.Keys(want))); !maps.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -32,7 +34,7 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string][]string{
 		"mian": {"main"}, "MAIN": {"main", "Main-2"}, "implemnt": {"implement"}, "2577": {"2577a596-e227"}, "x": nil, "something": nil, "": nil,
 	} {
-		if got := Nearest(word, names); !slices.Equal(got, want) {
+		if got := catalog.Nearest(word, names); !slices.Equal(got, want) {
 			t.Errorf("%q: %v, want %v", word, got, want)
 		}
 	}

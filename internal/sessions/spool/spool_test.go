@@ -1,4 +1,4 @@
-package spool
+package spool_test
 
 //tape:race: hooks write side by side
 
@@ -14,21 +14,22 @@ import (
 	"time"
 
 	"tape/internal/git/disk"
+	"tape/internal/sessions/spool"
 )
 
 func places(t *testing.T) []string {
 	t.Helper()
 	dir := t.TempDir()
-	return Places(filepath.Join(dir, "home"), func(string) string { return filepath.Join(dir, "run") })
+	return spool.Places(filepath.Join(dir, "home"), func(string) string { return filepath.Join(dir, "run") })
 }
 
-func note(i int) Note {
-	return Note{Agent: "claude-code", At: time.Unix(int64(i), int64(i)), Payload: fmt.Appendf(nil, `{"n":%d}`, i)}
+func note(i int) spool.Note {
+	return spool.Note{Agent: "claude-code", At: time.Unix(int64(i), int64(i)), Payload: fmt.Appendf(nil, `{"n":%d}`, i)}
 }
 
-func all(t *testing.T, places []string) []Kept {
+func all(t *testing.T, places []string) []spool.Kept {
 	t.Helper()
-	list, err := Notes(places)
+	list, err := spool.Notes(places)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func TestManyAtOnce(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 50 {
 		group.Go(func() {
-			if err := Add(nil, dirs, note(i)); err != nil {
+			if err := spool.Add(nil, dirs, note(i)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -56,7 +57,7 @@ func TestManyAtOnce(t *testing.T) {
 			t.Errorf("note %d says %s, not %s", i, k.Payload, want)
 		}
 	}
-	if err := Drop(nil, list[:49]); err != nil || len(all(t, dirs)) != 1 {
+	if err := spool.Drop(nil, list[:49]); err != nil || len(all(t, dirs)) != 1 {
 		t.Errorf("after 49 of 50 notes were dropped, not one is left: %v", err)
 	}
 }
@@ -67,7 +68,7 @@ func TestSameMoment(t *testing.T) {
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			if err := Add(nil, dirs, note(7)); err != nil {
+			if err := spool.Add(nil, dirs, note(7)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -84,7 +85,7 @@ func TestFaults(t *testing.T) {
 	for _, good := range []bool{true, false} {
 		for n := 0; ; n++ {
 			dirs := places(t)
-			if err := Add(nil, dirs, note(1)); err != nil {
+			if err := spool.Add(nil, dirs, note(1)); err != nil {
 				t.Fatal(err)
 			}
 			count := 0
@@ -95,7 +96,7 @@ func TestFaults(t *testing.T) {
 				}
 				return nil
 			}}
-			err := Add(d, dirs, note(2))
+			err := spool.Add(d, dirs, note(2))
 			list := all(t, dirs)
 			// If the failed note cannot be removed either, the note is there twice, which does no harm.
 			last := list[len(list)-1]
@@ -116,7 +117,7 @@ func TestFaults(t *testing.T) {
 func TestNowhere(t *testing.T) {
 	d := &disk.FS{Fault: func(disk.Op, string) error { return syscall.EROFS }}
 	dirs := places(t)
-	if err := Add(d, dirs, note(1)); !errors.Is(err, syscall.EROFS) {
+	if err := spool.Add(d, dirs, note(1)); !errors.Is(err, syscall.EROFS) {
 		t.Errorf("the error is %v, not EROFS", err)
 	}
 	if list := all(t, dirs); len(list) > 0 {
@@ -127,7 +128,7 @@ func TestNowhere(t *testing.T) {
 // TestTorn: an incomplete note counts as being written at first, and later as cut off by a kill.
 func TestTorn(t *testing.T) {
 	dirs := places(t)
-	if err := Add(nil, dirs, note(1)); err != nil {
+	if err := spool.Add(nil, dirs, note(1)); err != nil {
 		t.Fatal(err)
 	}
 	path := all(t, dirs)[0].File
@@ -161,7 +162,7 @@ func TestPrivate(t *testing.T) {
 	if err := os.Chmod(dirs[0], 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := Add(nil, dirs, note(1)); err != nil {
+	if err := spool.Add(nil, dirs, note(1)); err != nil {
 		t.Fatal(err)
 	}
 	if list := all(t, dirs); !strings.HasPrefix(list[0].File, dirs[1]) {

@@ -1,4 +1,4 @@
-package walk
+package walk_test
 
 import (
 	"io/fs"
@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"tape/internal/sessions/walk"
 )
 
 // TestFiles: files and folders behind links are visited, each folder once, and loops end.
@@ -28,7 +30,7 @@ func TestFiles(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	must(os.Symlink(dir, root))
 	var got []string
-	must(Files(root, func(path string, st fs.FileInfo, err error) error {
+	must(walk.Files(root, func(path string, st fs.FileInfo, err error) error {
 		switch rel, _ := filepath.Rel(root, path); {
 		case err != nil:
 			t.Error(err)
@@ -42,5 +44,5 @@ func TestFiles(t *testing.T) {
 	if want := []string{"a/one", "again/two", "file"}; !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
-	must(Files(filepath.Join(dir, "absent"), func(string, fs.FileInfo, error) error { t.Error("visited what is absent"); return nil }))
+	must(walk.Files(filepath.Join(dir, "absent"), func(string, fs.FileInfo, error) error { t.Error("visited what is absent"); return nil }))
 }

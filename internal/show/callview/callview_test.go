@@ -1,4 +1,4 @@
-package callview
+package callview_test
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/show/callview"
 	"tape/internal/show/conversation"
 	"tape/repo"
 )
 
 // asLines writes a view as lines.
-func asLines(v View) string {
+func asLines(v callview.View) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s +%d -%d", v.Shape, v.Subject, v.Added, v.Removed)
 	for _, f := range v.Files {
@@ -31,7 +32,7 @@ func asLines(v View) string {
 }
 
 // viewOf returns the view of a call with a detail.
-func viewOf(t *testing.T, name, args, detail string) View {
+func viewOf(t *testing.T, name, args, detail string) callview.View {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
@@ -42,7 +43,7 @@ func viewOf(t *testing.T, name, args, detail string) View {
 		{ID: 2, Kind: repo.KindToolResult, Payload: json.RawMessage(`{"results":["ok"]}`), Meta: json.RawMessage(`{"call_ids":["1"]}`)},
 		{ID: 3, Kind: repo.KindEvent, Payload: json.RawMessage(`{"name":"tool.detail","data":` + detail + `}`)},
 	}
-	var v View
+	var v callview.View
 	err = conversation.Each(context.Background(), func(yield func(repo.Entry, error) bool) {
 		for _, e := range entries {
 			if !yield(e, nil) {
@@ -51,7 +52,7 @@ func viewOf(t *testing.T, name, args, detail string) View {
 		}
 	}, func(it *conversation.Item) error {
 		for _, c := range it.Calls {
-			v = Of(c, "/shop")
+			v = callview.Of(c, "/shop")
 		}
 		return nil
 	})

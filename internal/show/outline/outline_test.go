@@ -1,4 +1,4 @@
-package outline
+package outline_test
 
 import (
 	"encoding/json"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"tape/internal/show/outline"
 	"tape/internal/store/activity"
 	"tape/repo"
 )
@@ -42,9 +43,9 @@ func call(id, name, args string) string {
 	return `{"calls":[{"id":"` + id + `","type":"function","function":{"name":"` + name + `","arguments":` + string(raw) + `}}]}`
 }
 
-func outlineOf(t *testing.T, list []repo.Entry) *Outline {
+func outlineOf(t *testing.T, list []repo.Entry) *outline.Outline {
 	t.Helper()
-	o, err := Of(t.Context(), func(yield func(repo.Entry, error) bool) {
+	o, err := outline.Of(t.Context(), func(yield func(repo.Entry, error) bool) {
 		for _, e := range list {
 			if !yield(e, nil) {
 				return
@@ -91,7 +92,7 @@ func TestOutline(t *testing.T) {
 	if h := o.SubagentOf("agent-7"); h == nil || h.Task != "Review the change" || h.First != 8 || h.Entries != 2 {
 		t.Errorf("subagents: %+v", o.Subagents)
 	}
-	if i := slices.IndexFunc(o.Tools, func(tool Tool) bool { return tool.Name == "Task" }); i < 0 || o.Tools[i].Active != 8*time.Second {
+	if i := slices.IndexFunc(o.Tools, func(tool outline.Tool) bool { return tool.Name == "Task" }); i < 0 || o.Tools[i].Active != 8*time.Second {
 		t.Errorf("the call that started a subagent did not take all of its 8 s: %+v", o.Tools)
 	}
 	if len(o.Phases) != 2 || o.Phases[1].Name != "review" || o.Phases[1].First != 13 {

@@ -1,10 +1,11 @@
-package projects
+package projects_test
 
 import (
 	"os"
 	"path/filepath"
 	"testing"
 
+	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 )
 
@@ -31,7 +32,7 @@ func TestHomeThroughLink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, project, err := ForSession(filepath.Join(link, "shop"), "")
+	in, project, err := projects.ForSession(filepath.Join(link, "shop"), "")
 	if err != nil || in != want || project != shop {
 		t.Errorf("a session in %s goes to %s, of the project %s (%v), want %s and the folder itself", shop, in, project, err, want)
 	}

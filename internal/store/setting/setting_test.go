@@ -1,15 +1,16 @@
-package setting
+package setting_test
 
 import (
 	"errors"
 	"testing"
 
 	"tape/internal/store/layout"
+	"tape/internal/store/setting"
 )
 
 // Rules are parsed, written and parsed again. Malformed rules are refused.
 func TestRules(t *testing.T) {
-	for text, want := range map[string]Rule{
+	for text, want := range map[string]setting.Rule{
 		"bash":                        {Tool: "bash"},
 		"bash(*)":                     {Tool: "bash"},
 		"bash(git status)":            {Tool: "bash", Pattern: "git status"},
@@ -21,17 +22,17 @@ func TestRules(t *testing.T) {
 		"fs.edit in /p in q (x)":      {Tool: "fs.edit", Project: "/p in q (x)"},
 		"bash(ls) in /p (in) in q":    {Tool: "bash", Pattern: "ls", Project: "/p (in) in q"},
 	} {
-		got, err := ParseRule(text)
+		got, err := setting.ParseRule(text)
 		if err != nil || got != want {
 			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
 			continue
 		}
-		if again, err := ParseRule(got.String()); err != nil || again != want {
+		if again, err := setting.ParseRule(got.String()); err != nil || again != want {
 			t.Errorf("%q, written as %q, is %+v, %v; want %+v", text, got, again, err, want)
 		}
 	}
 	for _, text := range []string{"", "(x)", "bash(", "bash()", "bash(ls", "ba sh", "bash(ls; rm)", "bash(ls $X)", "bash('ls')", "bash(git *)", "bash(ls) in p", "fs.write([)", "[", "bash(ls)x"} {
-		if r, err := ParseRule(text); !errors.Is(err, layout.ErrInvalid) {
+		if r, err := setting.ParseRule(text); !errors.Is(err, layout.ErrInvalid) {
 			t.Errorf("%q: %+v, %v; want ErrInvalid", text, r, err)
 		}
 	}
@@ -49,7 +50,7 @@ func TestValues(t *testing.T) {
 		{"mcp_servers", `{"a":{"url":"https://mcp.example.org/mcp?api_key=abc"}}`}, {"mcp_servers", `{"a":{"url":"https://me:secret@mcp.example.org/"}}`},
 		{"telegram", `{"base_url":"https://me:secret@example.org"}`}, {"base_urls", `{"a":"https://example.org/v1?key=abc"}`},
 		{"plugins", `[{"name":"x","command":["python3","x.py","--password","abc"]}]`}} {
-		if raw, err := Value(c[0], c[1]); !errors.Is(err, layout.ErrInvalid) {
+		if raw, err := setting.Value(c[0], c[1]); !errors.Is(err, layout.ErrInvalid) {
 			t.Errorf("%s = %s: %s, %v; want ErrInvalid", c[0], c[1], raw, err)
 		}
 	}
@@ -57,15 +58,15 @@ func TestValues(t *testing.T) {
 		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`, `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`},
 		{"mcp_servers", `{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast"}}`,
 			`{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast"}}`}} {
-		if raw, err := Value(c[0], c[1]); string(raw) != c[2] || err != nil {
+		if raw, err := setting.Value(c[0], c[1]); string(raw) != c[2] || err != nil {
 			t.Errorf("%s = %s: %s, %v; want %s", c[0], c[1], raw, err, c[2])
 		}
 	}
-	text, err := AddRules(`["bash(ls)"]`, []string{"bash(ls)", "fs.edit"})
+	text, err := setting.AddRules(`["bash(ls)"]`, []string{"bash(ls)", "fs.edit"})
 	if want := `["bash(ls)","fs.edit"]`; text != want || err != nil {
 		t.Errorf("with added rules: %s, %v; want %s", text, err, want)
 	}
-	if again, err := Check("allow", []byte(text)); again != text || err != nil {
+	if again, err := setting.Check("allow", []byte(text)); again != text || err != nil {
 		t.Errorf("checked, the rules are %s, %v; want %s", again, err, text)
 	}
 }
@@ -83,12 +84,12 @@ func TestServerSettings(t *testing.T) {
 		{"max_tokens", "16000", true}, {"max_tokens", "0", false}, {"auto_handoffs", "0", true}, {"auto_handoffs", "101", false},
 		{"silence", "20m", true}, {"silence", "10", false}, {"silence", "0s", false}, {"stream", "false", true}, {"stream", "no", false},
 	} {
-		raw, err := Value(c.key, c.value)
+		raw, err := setting.Value(c.key, c.value)
 		if (err == nil) != c.ok || err != nil && !errors.Is(err, layout.ErrInvalid) {
 			t.Errorf("%s %s: %v", c.key, c.value, err)
 		}
 		if err == nil {
-			if text, err := Check(c.key, raw); err != nil || text != c.value {
+			if text, err := setting.Check(c.key, raw); err != nil || text != c.value {
 				t.Errorf("%s %s is read as %s, %v", c.key, c.value, text, err)
 			}
 		}

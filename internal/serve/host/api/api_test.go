@@ -1,4 +1,4 @@
-package api
+package api_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"tape/internal/serve/host/api"
 	"tape/repo"
 )
 
@@ -26,11 +27,11 @@ func TestProblemOf(t *testing.T) {
 		"damaged":           {&repo.CorruptError{File: "/home/somebody/x", Msg: "torn"}, http.StatusInternalServerError, false},
 		"storage_full":      {syscall.ENOSPC, http.StatusInsufficientStorage, true},
 		"payload_too_large": {&http.MaxBytesError{Limit: 5}, http.StatusRequestEntityTooLarge, false},
-		"unauthorized":      {Unauthorized("no"), http.StatusUnauthorized, false},
+		"unauthorized":      {api.Unauthorized("no"), http.StatusUnauthorized, false},
 		"internal":          {errors.New("/home/somebody/x is in the way"), http.StatusInternalServerError, false},
 	} {
 		for _, err := range []error{c.err, fmt.Errorf("while writing: %w", c.err)} {
-			p := ProblemOf(err)
+			p := api.ProblemOf(err)
 			if p.Code != code || p.Status != c.status || p.Retryable != c.again || (p.After > 0) != c.again || p.Message == "" {
 				t.Errorf("%v is %+v, want %s with status %d, retryable %v", err, p, code, c.status, c.again)
 			}
@@ -47,7 +48,7 @@ func TestConversation(t *testing.T) {
 		`"c"`: "c", `{"conversation_id":"telegram/1","title":"x"}`: "telegram/1", `{"conversation_id":""}`: "",
 		`{}`: "!", `{"id":"c"}`: "!", `{"conversation_id":7}`: "!", `7`: "!",
 	} {
-		var c Conversation
+		var c api.Conversation
 		if err := json.Unmarshal([]byte(text), &c); (err != nil) != (want == "!") || err == nil && string(c) != want {
 			t.Errorf("%s is %q (%v), want %q, where ! is an error", text, c, err, want)
 		}

@@ -1,8 +1,10 @@
-package api
+package api_test
 
 import (
 	"strings"
 	"testing"
+
+	"tape/internal/serve/host/api"
 )
 
 // A body is one JSON value of known members, and short lists.
@@ -14,22 +16,22 @@ func TestBodiesAreChecked(t *testing.T) {
 		`{"words":"hello"}`:   "unknown field",
 		`{"text":"a"} {}`:     "more than one JSON value",
 		"{\"text\":\"\xff\"}": "not UTF-8",
-		`{"text":[` + strings.Repeat("1,", MaxElements) + `1]}`: "more than 1000 elements",
+		`{"text":[` + strings.Repeat("1,", api.MaxElements) + `1]}`: "more than 1000 elements",
 	} {
-		var q SteerRequest
-		err := Decode([]byte(body), &q)
+		var q api.SteerRequest
+		err := api.Decode([]byte(body), &q)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.40q gives the error %v, want %q", body, err, want)
 		}
 	}
-	long := `[` + strings.Repeat("{},", MaxElements) + `{}]`
+	long := `[` + strings.Repeat("{},", api.MaxElements) + `{}]`
 	for body, ok := range map[string]bool{
 		`{"input":{"contents":` + long + `}}`:    false,
 		`{"Input":{"attachments":` + long + `}}`: false,
 		`{"manifest":{"scopes":` + long + `}}`:   false,
 		`{"config":{"anything":` + long + `}}`:   true,
 	} {
-		if err := Decode([]byte(body), &RunRequest{}); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "more than 1000 elements") {
+		if err := api.Decode([]byte(body), &api.RunRequest{}); (err == nil) != ok || !ok && !strings.Contains(err.Error(), "more than 1000 elements") {
 			t.Errorf("%.40q gives the error %v; allowed: %v", body, err, ok)
 		}
 	}
