@@ -1,20 +1,21 @@
-package journal
+package journal_test
 
 import (
 	"fmt"
 	"strings"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/journal"
 	"testing"
 )
 
 // TestDecide has every combination of an unfinished change, the branch and the working tree, with what the tape is and
 // what the next writer does with the files. "git first": the writer refuses until git has finished.
 func TestDecide(t *testing.T) {
-	branches := map[string]Branch{"at head": AtHead, "at next": AtNext, "elsewhere": Elsewhere, "has some": HasSome}
-	changes := map[string]Change{"none": NoChange, "growth": Growth, "move": Move, "checkout": Checkout}
-	trees := []Tree{NoTree, Unfilled, Filled, Merging}
-	contents := map[Content]string{InFiles: "files", InFilesBefore: "files before", InCommit: "commit"}
-	works := map[Files]string{Keep: "", RollBack: ", roll back", FromCommit: ", write"}
+	branches := map[string]journal.Branch{"at head": journal.AtHead, "at next": journal.AtNext, "elsewhere": journal.Elsewhere, "has some": journal.HasSome}
+	changes := map[string]journal.Change{"none": journal.NoChange, "growth": journal.Growth, "move": journal.Move, "checkout": journal.Checkout}
+	trees := []journal.Tree{journal.NoTree, journal.Unfilled, journal.Filled, journal.Merging}
+	contents := map[journal.Content]string{journal.InFiles: "files", journal.InFilesBefore: "files before", journal.InCommit: "commit"}
+	works := map[journal.Files]string{journal.Keep: "", journal.RollBack: ", roll back", journal.FromCommit: ", write"}
 	const table = `
 		change   | branch    | no tree       | unfilled          | filled                  | merging
 		none     | at head   | commit, write | commit, git first | files                   | files, git first
@@ -27,11 +28,11 @@ func TestDecide(t *testing.T) {
 		move     | elsewhere | commit, write | commit, git first | files                   | files, git first
 		checkout | at next   | commit, write | commit, write     | commit, write           | commit, write
 		checkout | elsewhere | commit, write | commit, git first | files                   | files, git first`
-	steps := map[Change]string{ // the other steps, and whether they need no working tree
-		NoChange: "end known",
-		Growth:   "sync refs, index, durably",
-		Move:     "prune, sync refs, index, durably",
-		Checkout: "end known, prune, sync refs, index, durably",
+	steps := map[journal.Change]string{ // the other steps, and whether they need no working tree
+		journal.NoChange: "end known",
+		journal.Growth:   "sync refs, index, durably",
+		journal.Move:     "prune, sync refs, index, durably",
+		journal.Checkout: "end known, prune, sync refs, index, durably",
 	}
 	for _, row := range strings.Split(table, "\n")[2:] {
 		cells := strings.Split(row, "|")
@@ -40,10 +41,10 @@ func TestDecide(t *testing.T) {
 		}
 		change, branch := changes[cells[0]], branches[cells[1]]
 		for i, tree := range trees {
-			for _, more := range []Found{{}, {UnsyncedClear: true}, {OldIndex: true}} {
+			for _, more := range []journal.Found{{}, {UnsyncedClear: true}, {OldIndex: true}} {
 				f := more
 				f.Change, f.Branch, f.Tree = change, branch, tree
-				now := Decide(f)
+				now := journal.Decide(f)
 				got := contents[now.Content] + works[now.Files]
 				if now.GitFirst {
 					got += ", git first"
@@ -52,16 +53,16 @@ func TestDecide(t *testing.T) {
 					t.Errorf("%s, branch %s, tree %d: %s; want %s", cells[0], cells[1], tree, got, cells[2+i])
 				}
 				want := steps[change]
-				if change == NoChange && tree == NoTree {
+				if change == journal.NoChange && tree == journal.NoTree {
 					want += ", sync refs"
 				}
-				if change == NoChange && f.OldIndex {
+				if change == journal.NoChange && f.OldIndex {
 					want += ", index"
 				}
-				if change == NoChange && (tree == NoTree || f.UnsyncedClear) {
+				if change == journal.NoChange && (tree == journal.NoTree || f.UnsyncedClear) {
 					want += ", durably"
 				}
-				if change == Move && branch == AtNext && tree == NoTree {
+				if change == journal.Move && branch == journal.AtNext && tree == journal.NoTree {
 					want += ", bare"
 				}
 				if got := stepsOf(now); got != want {
@@ -72,7 +73,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func stepsOf(now Now) string {
+func stepsOf(now journal.Now) string {
 	var out []string
 	for _, s := range []struct {
 		on   bool
@@ -90,34 +91,36 @@ func stepsOf(now Now) string {
 // TestFound: which kind of change a record has, and where its branch is.
 func TestFound(t *testing.T) {
 	hash := func(c string) string { return strings.Repeat(c, 40) }
-	growth := func(next string) *Undo { return &Undo{Head: hash("a"), Next: next} }
-	rewrite := func(head, next string) *Undo { return &Undo{Head: hash(head), Next: hash(next), Checkout: true} }
+	growth := func(next string) *journal.Undo { return &journal.Undo{Head: hash("a"), Next: next} }
+	rewrite := func(head, next string) *journal.Undo {
+		return &journal.Undo{Head: hash(head), Next: hash(next), Checkout: true}
+	}
 	for i, c := range []struct {
-		undo *Undo
+		undo *journal.Undo
 		head string
-		want Found
+		want journal.Found
 	}{
-		{nil, "a", Found{}},
-		{growth(""), "a", Found{Change: Growth}},
-		{growth(""), "b", Found{Change: Growth, Branch: Elsewhere}},
-		{growth(hash("b")), "b", Found{Change: Growth, Branch: AtNext}},
-		{growth(hash("b")), "c", Found{Change: Growth, Branch: Elsewhere}},
-		{rewrite("a", "b"), "a", Found{Change: Move}},
-		{rewrite("a", "b"), "b", Found{Change: Move, Branch: AtNext}},
-		{rewrite("0", "b"), "b", Found{Change: Move, Branch: AtNext}}, // a new tape
-		{rewrite("a", "b"), "c", Found{Change: Move, Branch: Elsewhere}},
-		{rewrite("a", "a"), "a", Found{Change: Checkout, Branch: AtNext}},
-		{rewrite("a", "a"), "b", Found{Change: Checkout, Branch: Elsewhere}},
+		{nil, "a", journal.Found{}},
+		{growth(""), "a", journal.Found{Change: journal.Growth}},
+		{growth(""), "b", journal.Found{Change: journal.Growth, Branch: journal.Elsewhere}},
+		{growth(hash("b")), "b", journal.Found{Change: journal.Growth, Branch: journal.AtNext}},
+		{growth(hash("b")), "c", journal.Found{Change: journal.Growth, Branch: journal.Elsewhere}},
+		{rewrite("a", "b"), "a", journal.Found{Change: journal.Move}},
+		{rewrite("a", "b"), "b", journal.Found{Change: journal.Move, Branch: journal.AtNext}},
+		{rewrite("0", "b"), "b", journal.Found{Change: journal.Move, Branch: journal.AtNext}}, // a new tape
+		{rewrite("a", "b"), "c", journal.Found{Change: journal.Move, Branch: journal.Elsewhere}},
+		{rewrite("a", "a"), "a", journal.Found{Change: journal.Checkout, Branch: journal.AtNext}},
+		{rewrite("a", "a"), "b", journal.Found{Change: journal.Checkout, Branch: journal.Elsewhere}},
 	} {
-		rec := Record{Head: hash("a"), Undo: c.undo}
+		rec := journal.Record{Head: hash("a"), Undo: c.undo}
 		head := parse(t, hash(c.head))
 		got := rec.Found(head)
 		if got != c.want {
 			t.Errorf("case %d: %+v, want %+v", i, got, c.want)
 		}
-		rewriting := c.want.Branch == AtNext && c.want.Change != Growth
-		if CheckingOut(rec, head) != rewriting || rec.Moved(head) != (c.head != "a" && !rewriting) || c.undo.Rewrites() != (c.want.Change > Growth) {
-			t.Error("case", fmt.Sprint(i), "checking out:", CheckingOut(rec, head), "moved:", rec.Moved(head), "rewrites:", c.undo.Rewrites())
+		rewriting := c.want.Branch == journal.AtNext && c.want.Change != journal.Growth
+		if journal.CheckingOut(rec, head) != rewriting || rec.Moved(head) != (c.head != "a" && !rewriting) || c.undo.Rewrites() != (c.want.Change > journal.Growth) {
+			t.Error("case", fmt.Sprint(i), "checking out:", journal.CheckingOut(rec, head), "moved:", rec.Moved(head), "rewrites:", c.undo.Rewrites())
 		}
 	}
 }
