@@ -169,6 +169,13 @@ func (q *Query) addWord(raw string, phrase bool) {
 		return
 	}
 	n := len(q.asked)
+	if isShortHash(u.id) {
+		if hash, ok := newUnit(raw+"*", false, Options{}); ok && hash.prefix {
+			q.add(hash, Feature{Factor: 1, Word: n, Whole: true})
+			q.asked = append(q.asked, raw)
+			return
+		}
+	}
 	parts, factor := u.parts()
 	switch {
 	case len(parts) == 0 || factor == partFactor:
@@ -182,6 +189,13 @@ func (q *Query) addWord(raw string, phrase bool) {
 		}
 	}
 	q.asked = append(q.asked, raw)
+}
+
+// isShortHash reports whether a folded word may be the beginning of a commit's id: seven hexadecimal digits or more, of both
+// kinds. It finds what begins with it, and its parts say nothing.
+func isShortHash(word string) bool {
+	return len(word) >= 7 && len(word) < 64 && strings.Trim(word, "0123456789abcdef") == "" &&
+		strings.ContainsAny(word, "0123456789") && strings.ContainsAny(word, "abcdef")
 }
 
 func (q *Query) add(u unit, f Feature) {
@@ -249,7 +263,7 @@ func (q *Query) Found(m Match) (has, lacks []string) {
 			}
 			found := slices.ContainsFunc(m.Terms, func(t TermCount) bool { return t.Term == f.ID })
 			switch {
-			case f.Whole && found && f.id != "" && !f.sameWord(word):
+			case f.Whole && found && f.id != "" && !strings.EqualFold(f.id, word+"*") && !f.sameWord(word):
 				whole, word = true, f.raw // tried instead
 			case f.Whole:
 				whole = whole || found

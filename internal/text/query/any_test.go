@@ -20,6 +20,8 @@ func TestAny(t *testing.T) {
 		{"commitWithMetadataGemini parseHTTP2", "commitWithMetadataGemini parseHTTP2", "commit metadata gemini parse http parsehttp"},
 		{"为什么数据库的连接超时", "数据库的连接超时", "数据 据库 连接 接超 超时"},
 		{"重跑gen-itgc脚本 了", "重跑 gen-itgc 脚本", "gen itgc"},
+		{"what did commit 0381a524 do", "commit 0381a524", ""}, // no parts
+		{"issue 1234567 of feedface", "issue 1234567 feedface", ""},
 		{"C++ is slow", "C++ slow", ""},
 		{"what is it", "what is it", ""}, // nothing else
 		{"one -- two", "two", ""},
@@ -49,6 +51,20 @@ func TestAny(t *testing.T) {
 		}
 		if words := strings.Join(q.Asked(), " "); words != c.words || strings.Join(parts, " ") != c.parts {
 			t.Errorf("%q: the words %q with the parts %q, want %q and %q", c.query, words, parts, c.words, c.parts)
+		}
+	}
+}
+
+// TestShortHash: the beginning of a commit's id finds it.
+func TestShortHash(t *testing.T) {
+	t.Parallel()
+	const text = `{"content":"see e45daa39e8ae5bcdc37458e6e5d20df68764bb47 of 12345678"}`
+	for query, want := range map[string]string{"which commit was e45daa39": "E45DAA39", "commit e45daa4": "", "commit E45DAA39": "E45DAA39", "commit 1234567": ""} {
+		q := Parse(query, Options{}).Any()
+		m, _ := q.Match([]byte(text))
+		has, lacks := q.Found(m)
+		if got := strings.ToUpper(strings.Join(has, " ")); got != want || len(lacks) != 2-len(has) {
+			t.Errorf("%q: it has %q and lacks %q", query, has, lacks)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
-var vocabulary = strings.Fields(`timeout retry connection reset cache redis fork merge 数据库连接 超时 parseHTTP2 snake_case main.go error test branch anchor
+var vocabulary = strings.Fields(`0381a524da4c363a02ecd2ee720d8b641b187af9 timeout retry connection reset cache redis fork merge 数据库连接 超时 parseHTTP2 snake_case main.go error test branch anchor
 	handoff deploy config server client the of and is a in it to for with on at file line code build run go git 42 0.4.3 café naïve`)
 
 // said returns a random text. The first words of the vocabulary are rare in it, those in the middle common.
@@ -89,7 +89,7 @@ func TestAgree(t *testing.T) {
 	storetest.Must(t, err)
 	x := index.New(s, nil)
 	defer x.Close()
-	phrases := []string{"main.go OR to", "main.go OR it", "main.go OR deploy", `"of the" OR error`} // the weight of a phrase depends on the number of all that is found
+	phrases := []string{"0381a524", "deploy 0381a524", "main.go OR to", "main.go OR it", "main.go OR deploy", `"of the" OR error`} // the weight of a phrase depends on the number of all that is found
 	ask := func() string {
 		if n := len(phrases); n > 0 {
 			defer func() { phrases = phrases[1:] }()
