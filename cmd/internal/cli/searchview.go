@@ -8,6 +8,7 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
+	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -21,6 +22,10 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 			where, elsewhere = "entry of this session", "; "+o.allInstead()
 		}
 		o.app.StderrUnlessQuiet("no %s has all of these words: entries with some of the words%s", where, elsewhere)
+	}
+	if day := layout.DayIn(s.Text); day != "" && s.Query.Since.IsZero() && s.Query.Until.IsZero() && s.How == index.Words && !o.app.JSON && !o.count {
+		word := shellWord(day)
+		o.app.StderrUnlessQuiet("%s is searched for as a word; --since %s --until %s finds what was said then", display.Line(word), word, word)
 	}
 	switch {
 	case o.count:

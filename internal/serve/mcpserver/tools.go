@@ -52,7 +52,7 @@ func (s *server) tools() []tool {
 		scope = `,"scope":{"type":"string","enum":["workspace","team"],"default":"workspace","description":"team: colleagues' sessions, too"}`
 	}
 	out := []tool{
-		define("tape_search", "Search all recorded sessions, by a question or by words. Gives the best sessions: title, what was asked, how it ended; date [tape] @id, excerpt of hits.", searchProps+scope+","+filter.Schema(filter.InJSON), "query", s.search),
+		define("tape_search", "Search all recorded sessions, by a question or by words; a time goes into since and until. Gives the best sessions: title, what was asked, how it ended; date [tape] @id, excerpt of hits.", searchProps+scope+","+filter.Schema(filter.InJSON), "query", s.search),
 		define("tape_list", "List sessions, newest first, or the anchors of one.", listProps, "", s.list),
 		define("tape_read", "Show entries of a tape in full: around one, after an anchor, from one on; default the newest.", readProps+readScope+","+filter.Schema(filter.InJSON, "kinds"), "", s.read),
 		define("tape_context", "The messages of a tape since its last anchor.", contextProps, "", s.context),

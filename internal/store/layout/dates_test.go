@@ -107,3 +107,16 @@ func TestDatesInZone(t *testing.T) {
 		}
 	}
 }
+
+// TestDayIn: words that name a time are found among others.
+func TestDayIn(t *testing.T) {
+	for text, want := range map[string]string{
+		"what did we change on 2026-07-10?": "2026-07-10", "what did we do last week": "last week", "Yesterday, the deploy": "Yesterday",
+		"the monday meeting": "monday", "yesterday": "", "last week": "", "now it works": "", "the last word of this page": "",
+		"version 2026-13-40 of it": "", "in 2026": "", "the sun": "", "3d models": "", "": "",
+	} {
+		if got := layout.DayIn(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
