@@ -78,22 +78,6 @@ func each[T any](ctx context.Context, c *teamClient, path string, q url.Values, 
 	}
 }
 
-// parameters returns a query's filters as parameters of a URL.
-func parameters(q repo.Query) url.Values {
-	v := url.Values{}
-	for name, values := range map[string][]string{"kinds": q.Kinds, "roles": q.Roles, "authors": q.Authors} {
-		for _, value := range values {
-			v.Add(filter.InURL(name), value)
-		}
-	}
-	for name, at := range map[string]time.Time{"since": q.Since, "until": q.Until} {
-		if !at.IsZero() {
-			v.Set(name, at.UTC().Format(time.RFC3339Nano))
-		}
-	}
-	return v
-}
-
 // Search shows the hits of a search.
 func (c *teamClient) Search(ctx context.Context, out *stdio.Streams, s hostcmd.TeamSearch) error {
 	if len(s.Tapes) == 1 {
@@ -138,7 +122,7 @@ type teamHit struct {
 // Find returns the hits of a search, without a limit at most 1000. s.Tapes is nil, or has one REMOTE/TAPE or TAPE. more
 // says that there are others.
 func (c *teamClient) Find(ctx context.Context, s hostcmd.TeamSearch) (hits []teamHit, more bool, err error) {
-	q := parameters(s.Query)
+	q := filter.ToURL(s.Query)
 	q.Set("q", s.Text)
 	q.Set("entries", "true")
 	for name, is := range map[string]bool{"exact": s.Exact, "all_words": s.AllWords, "flat": s.Flat, "no_fold": s.NoFold, "searches": s.Searches} {
@@ -352,7 +336,7 @@ func (c *teamClient) Log(ctx context.Context, out *stdio.Streams, e hostcmd.Team
 
 // entries yields entries of a session. Their Raw also has the names of tape and remote.
 func (c *teamClient) entries(ctx context.Context, path string, e hostcmd.TeamEntries) iter.Seq2[repo.Entry, error] {
-	q := parameters(e.Query)
+	q := filter.ToURL(e.Query)
 	left := 1 << 30
 	backwards := e.Query.Reverse
 	switch {

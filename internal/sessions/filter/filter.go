@@ -96,6 +96,23 @@ func FromURL(v url.Values) (p Params) {
 	return p
 }
 
+// ToURL returns the filters of a query as FromURL reads them, with dates in UTC.
+func ToURL(q repo.Query) url.Values {
+	v := url.Values{}
+	for _, f := range Fields() {
+		if f.List != nil {
+			for _, name := range *f.names(&q) {
+				v.Add(InURL(f.Name), name)
+			}
+			continue
+		}
+		if at := f.at(&q); !at.IsZero() {
+			v.Set(InURL(f.Name), at.UTC().Format(time.RFC3339Nano))
+		}
+	}
+	return v
+}
+
 // NameFunc returns the surface's name of a parameter, for errors and schemas.
 type NameFunc func(param string) string
 

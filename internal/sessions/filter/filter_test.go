@@ -105,6 +105,11 @@ func TestFields(t *testing.T) {
 		if !reflect.DeepEqual(fromJSON, fromURL) || !reflect.DeepEqual(fromJSON, fromFlags) || !fromJSON.Any() || err != nil || reflect.DeepEqual(q, repo.Query{}) {
 			t.Errorf("%s: from JSON %+v, from a URL %+v, from flags %+v, want them equal; the query is %+v, %v", f.Name, fromJSON, fromURL, fromFlags, q, err)
 		}
+		sent := filter.ToURL(q)
+		again, err := filter.FromURL(sent).Query(filter.InURL, now())
+		if len(sent) != 1 || err != nil || !reflect.DeepEqual(filter.ToURL(again), sent) {
+			t.Errorf("%s: sent as %v, and read as %v, %v", f.Name, sent, filter.ToURL(again), err)
+		}
 		if !json.Valid([]byte("{" + filter.Schema(filter.InJSON, f.Name) + "}")) {
 			t.Errorf("the schema of %s is not JSON: %s", f.Name, filter.Schema(filter.InJSON, f.Name))
 		}
