@@ -17,6 +17,7 @@ type Found struct {
 // Change is the kind of an unfinished change.
 type Change int
 
+// The kinds of changes.
 const (
 	NoChange Change = iota
 	Growth          // entries, anchors and commits are added
@@ -27,6 +28,7 @@ const (
 // Branch says where the branch is, in relation to an unfinished change.
 type Branch int
 
+// Where a branch is.
 const (
 	AtHead    Branch = iota // where the change began, or there is no change
 	AtNext                  // at the commit that completes the change
@@ -37,6 +39,7 @@ const (
 // Tree is the state of the tape's working tree.
 type Tree int
 
+// The states of a working tree.
 const (
 	NoTree   Tree = iota
 	Unfilled      // git clone --no-checkout made it, and wrote no file
@@ -63,6 +66,7 @@ type Now struct {
 // Content is what counts as the content of a tape.
 type Content int
 
+// What is the content.
 const (
 	InFiles       Content = iota // the files of the working tree
 	InFilesBefore                // these files, but only what the Undo says that they had
@@ -72,6 +76,7 @@ const (
 // Files is what the next writer does with the working tree.
 type Files int
 
+// What is done with the files.
 const (
 	Keep       Files = iota
 	RollBack         // cut the files back to what the Undo says
