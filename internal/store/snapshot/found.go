@@ -26,9 +26,18 @@ func Find(t *workspace.Tape, rec journal.Record, head gitstore.Hash, wt gitstore
 	return f, err
 }
 
+// treeOf returns a tape's working tree, Dir "" if there is none.
+func treeOf(t *workspace.Tape) (gitstore.Worktree, error) {
+	wt, _, err := t.Worktree()
+	if errors.Is(err, gitstore.ErrNotFound) {
+		err = nil
+	}
+	return wt, err
+}
+
 // Now finds a tape's working tree, and says what the tape is now. Found is what that follows from.
 func Now(t *workspace.Tape, rec journal.Record, head gitstore.Hash) (wt gitstore.Worktree, f journal.Found, now journal.Now, err error) {
-	if wt, _, err = t.Worktree(); err != nil && !errors.Is(err, gitstore.ErrNotFound) {
+	if wt, err = treeOf(t); err != nil {
 		return wt, f, now, err
 	}
 	f, err = Find(t, rec, head, wt)

@@ -35,7 +35,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err != nil {
 			return nil, err
 		}
-		wt, found, now, err := Now(t, before, head)
+		wt, err := treeOf(t)
 		if err != nil {
 			return nil, layout.Classify(err)
 		}
@@ -45,6 +45,11 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if err := CheckMoved(t, before, head); err != nil {
 			return nil, err
 		}
+		found, err := Find(t, before, head, wt) // only now: CheckMoved says the way back from a commit that removes entries
+		if err != nil {
+			return nil, layout.Classify(err)
+		}
+		now := journal.Decide(found)
 		if now.Content == journal.InCommit {
 			return AtCommit(t.Store(), head)
 		}
