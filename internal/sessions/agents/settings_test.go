@@ -289,7 +289,7 @@ func TestTOML(t *testing.T) {
 func TestTOMLHooks(t *testing.T) {
 	const theirs = "[[hooks]]\nevent = \"Stop\"\ncommand = \"say done\"\n"
 	o := Options{Program: "/opt/it's/tape"}
-	for _, text := range []string{"", "# mine\nmodel = \"x\"\n", theirs, "hooks = []\nmodel = \"x\"\n", "[a]\r\nb = 1 # c\r\n", "model = \"x\""} {
+	for _, text := range []string{"", "# mine\nmodel = \"x\"\n", theirs, "hooks = []\nmodel = \"x\"\n", "hooks = []\n[other]\nhooks = []\n", "[a]\r\nb = 1 # c\r\n", "model = \"x\""} {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
 			w := settings(t, kimiFormat, text)
 			file := HooksFile(kimiFormat.Agent, w)
@@ -328,7 +328,7 @@ func TestTOMLHooks(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"model = ", "hooks = [{event = \"Stop\", command = \"x\"}]\n"} {
+	for _, text := range []string{"model = ", "prompt = '''\nhooks = []\n'''\nhooks = []\n", "\"hooks\" = []\n[other]\nhooks = []\n", "hooks = [{event = \"Stop\", command = \"x\"}]\n"} {
 		w := settings(t, kimiFormat, text)
 		if list, err := Install(kimiFormat, w, o); err == nil {
 			t.Errorf("%q is not refused, but changed: %+v", text, list)

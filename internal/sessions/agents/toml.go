@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -120,7 +121,9 @@ func addHooksTOML(f *record.Format, raw []byte, o Options) ([]byte, error) {
 		return nil, err
 	}
 	if list, ok := known["hooks"].([]any); ok && len(list) == 0 {
-		raw = noHooks.ReplaceAll(raw, nil)
+		if raw, err = withoutNoHooks(raw, known); err != nil {
+			return nil, err
+		}
 	}
 	out, err := appendTOML(raw, lines...)
 	if err != nil && known["hooks"] != nil {
@@ -131,6 +134,21 @@ func addHooksTOML(f *record.Format, raw []byte, o Options) ([]byte, error) {
 
 // noHooks is the line of an empty list of hooks, beside which there can be no tables (Octane0411/open-vibe-island#498).
 var noHooks = regexp.MustCompile(`(?m)^[ \t]*hooks[ \t]*=[ \t]*\[[ \t]*\][ \t]*\r?\n?`)
+
+// withoutNoHooks takes the empty list of hooks out of a file of TOML. Such a line may also be in another table, or in a text.
+func withoutNoHooks(raw []byte, known map[string]any) ([]byte, error) {
+	out := raw
+	if at := noHooks.FindIndex(raw); at != nil {
+		out = slices.Concat(raw[:at[0]], raw[at[1]:])
+	}
+	left, err := readTOML(out)
+	others := maps.Clone(known)
+	delete(others, "hooks")
+	if err != nil || len(left)+len(others) > 0 && !reflect.DeepEqual(left, others) {
+		return nil, errors.New("take out by hand its empty list hooks, beside which there can be no tables " + hookTable)
+	}
+	return out, nil
+}
 
 // removeHooksTOML takes our hooks out of a file of TOML, also if the agent has written it again, without our marks
 // (kunchenguid/firstmate#1064), or the file has several blocks of ours (vshulcz/deja-vu#1699).
