@@ -132,11 +132,10 @@ func addHooksTOML(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	return out, err
 }
 
-// noHooks is the line of an empty list of hooks, beside which there can be no tables (Octane0411/open-vibe-island#498).
-var noHooks = regexp.MustCompile(`(?m)^[ \t]*hooks[ \t]*=[ \t]*\[[ \t]*\][ \t]*\r?\n?`)
-
-// withoutNoHooks takes the empty list of hooks out of a file of TOML. Such a line may also be in another table, or in a text.
+// withoutNoHooks takes the line of an empty list of hooks, beside which there can be no tables, out of a file of TOML
+// (Octane0411/open-vibe-island#498). Such a line may also be in another table, or in a text.
 func withoutNoHooks(raw []byte, known map[string]any) ([]byte, error) {
+	noHooks := regexp.MustCompile(`(?m)^[ \t]*hooks[ \t]*=[ \t]*\[[ \t]*\][ \t]*\r?\n?`) // here, because most starts of tape need none
 	out := raw
 	if at := noHooks.FindIndex(raw); at != nil {
 		out = slices.Concat(raw[:at[0]], raw[at[1]:])
