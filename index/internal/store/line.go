@@ -43,8 +43,8 @@ func (d *DB) Line(doc int64) (Line, error) {
 	return l, err
 }
 
-// Lines calls f with the rows of documents, those that there are. One statement reads them all, which takes a fraction
-// of the time of a statement for each.
+// Lines calls f with the row of each document that there is. One statement reads them all, because preparing one for
+// each takes longer.
 func (d *DB) Lines(docs []int64, f func(doc int64, l Line)) error {
 	list := make([]byte, 0, 12*len(docs)+2)
 	for _, doc := range docs {

@@ -52,9 +52,9 @@ type Now struct {
 	Content Content
 
 	// The writer's steps, in their order.
-	GitFirst bool  // refuse, unless git has ended its merge or can check the files out
+	GitFirst bool  // refuse while git is in the middle of a merge in the working tree
 	Files    Files // what to do with the files
-	EndKnown bool  // then check that nothing is missing of what the record says was acknowledged
+	EndKnown bool  // the record says what was acknowledged: check that none of it is missing
 	Prune    bool  // remove tags of phases that the tape does not have
 	SyncRefs bool  // sync the folders of branch and tags
 	Index    bool  // make git's index again

@@ -9,7 +9,7 @@ import (
 )
 
 // TestDecide has every combination of an unfinished change, the branch and the working tree, with what the tape is and
-// what the next writer does with the files. "git first": the writer refuses until git has finished.
+// what the next writer does with the files. "git first": the writer refuses while git is in the middle of a merge.
 func TestDecide(t *testing.T) {
 	branches := map[string]journal.Branch{"at head": journal.AtHead, "at next": journal.AtNext, "elsewhere": journal.Elsewhere, "has some": journal.HasSome}
 	changes := map[string]journal.Change{"none": journal.NoChange, "growth": journal.Growth, "move": journal.Move, "checkout": journal.Checkout}

@@ -35,7 +35,7 @@ func treeOf(t *workspace.Tape) (gitstore.Worktree, error) {
 	return wt, err
 }
 
-// Now finds a tape's working tree, and says what the tape is now. Found is what that follows from.
+// Now finds a tape's working tree, and decides what the tape is now. It also returns what it has found, from which that follows.
 func Now(t *workspace.Tape, rec journal.Record, head gitstore.Hash) (wt gitstore.Worktree, f journal.Found, now journal.Now, err error) {
 	if wt, err = treeOf(t); err != nil {
 		return wt, f, now, err

@@ -135,7 +135,8 @@ func (w *Writer) syncRefs() error {
 }
 
 // findEnd finds out where the tape ends, syncs the open phase, and returns the snapshot of the tape's commit.
-// before is the last writer's record; with known, the tape does not end before its end.
+// before is the last writer's record. If known is set, entries up to that record's end were acknowledged, so none of them
+// may be missing.
 func (w *Writer) findEnd(ctx context.Context, before journal.Record, known bool) (*snapshot.Snapshot, error) {
 	var rec journal.Record
 	if before.Undo == nil {

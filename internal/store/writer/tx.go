@@ -42,11 +42,11 @@ type kind interface {
 	// drop undoes the change, and releases the lock.
 	drop() error
 
-	// What only a working tree needs; the others have it all in the builder.
+	// Only a transaction with a working tree has something to do here; of the others, the builder has everything.
 	loadBase() error                // gives the builder the branch's tree, and what is not committed yet
 	closeFolder() error             // writes the open phase's files to their end
 	openFolder(anchor []byte) error // makes the folder of the phase that the builder has opened
-	keepArtifacts() error           // gives the builder the open phase's artifacts, for a commit
+	keepArtifacts() error           // tells the builder which artifacts are in the open phase, for a commit
 
 	// attach stores an artifact for later entries.
 	attach(ctx context.Context, data []byte) error

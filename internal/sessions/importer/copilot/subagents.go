@@ -6,7 +6,7 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// subagents are the helpers of a session. Copilot writes subagent.completed before the result of the call that started the
+// subagents keeps track of a session's subagents. Copilot writes subagent.completed before the result of the call that started the
 // subagent, or right after it, as the two happen to come. A result that comes first waits, so that the subagent's entries
 // always stand before it. A subagent in the background has a result while it still works; that one does not wait.
 type subagents struct {
