@@ -207,7 +207,7 @@ func (v *verifier) verifyTape(ctx context.Context, t *workspace.Tape) (failed er
 		if err = errors.Join(err, recErr); err != nil || !found {
 			return err
 		}
-		if after.Gen == before.Gen && after.Undo == nil || try == tries {
+		if !journal.Changed(before, after) && after.Undo == nil || try == tries {
 			return v.findLost(ctx, t)
 		}
 		if lock, err := writer.LockFile(ctx, t); err == nil { // wait until the writer has finished

@@ -207,6 +207,11 @@ func PeekOf(t *workspace.Tape) (Record, error) {
 	return st, err
 }
 
+// Changed reports whether a change of several steps began or ended between two records of a tape.
+func Changed(before, after Record) bool {
+	return after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil)
+}
+
 // Peek reads the record of a lock file without the lock, and retries if it is being overwritten. ok is false
 // if the file is missing or has no valid record; an empty file, which was only locked, gives an empty
 // record and true.

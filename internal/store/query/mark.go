@@ -46,7 +46,7 @@ func Unchanged(t *workspace.Tape, m snapshot.ReadMark) bool {
 		}
 	}
 	after, err := journal.PeekOf(t)
-	return err == nil && after.Gen == before.Gen && after.Undo == nil
+	return err == nil && !journal.Changed(before, after)
 }
 
 // endsAt reports whether the files of a class end where a mark says.

@@ -67,7 +67,7 @@ func Find(ctx context.Context, t *workspace.Tape) (*Damage, error) {
 	}
 	d, err := findUnlocked(ctx, t, head, rec)
 	after, recErr := journal.PeekOf(t)
-	if again, headErr := t.Head(); recErr != nil || headErr != nil || again != head || after.Gen != rec.Gen {
+	if again, headErr := t.Head(); recErr != nil || headErr != nil || again != head || journal.Changed(rec, after) {
 		return nil, errors.Join(recErr, headErr)
 	}
 	return d, err

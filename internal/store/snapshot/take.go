@@ -55,7 +55,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		}
 		if err := journal.CheckTapeFile(wt.Dir, before.Undo); err != nil {
 			after, recErr := journal.PeekOf(t)
-			if again, headErr := t.Head(); recErr == nil && changing(before, after) || headErr != nil || again != head {
+			if again, headErr := t.Head(); recErr == nil && journal.Changed(before, after) || headErr != nil || again != head {
 				continue // the working tree is being removed
 			}
 			return nil, layout.Classify(err)
@@ -68,7 +68,7 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if recErr != nil {
 			return nil, recErr
 		}
-		if again, err := t.Head(); changing(before, after) || err != nil || again != head {
+		if again, err := t.Head(); journal.Changed(before, after) || err != nil || again != head {
 			continue
 		}
 		if err != nil {
@@ -91,11 +91,6 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		return v, WithStash(v, head, CheckNotTruncated(v, before, head))
 	}
 	return nil, ctx.Err()
-}
-
-// changing reports whether a change of several steps began or ended between two records.
-func changing(before, after journal.Record) bool {
-	return after.Gen != before.Gen || (after.Undo == nil) != (before.Undo == nil)
 }
 
 // worktreeView starts a snapshot of a working tree. The record must have been read before the files: a later
