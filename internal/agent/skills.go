@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tape/internal/agent/tools"
+	"tape/internal/git/disk"
 )
 
 // The limits of a skill's name and description, and of its file.
@@ -27,11 +28,7 @@ func Skills(project, home string) []tools.Skill {
 		if root == "" {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join(globQuoted(root), ".agents", "skills", "*", "SKILL.md"))
-		if err != nil {
-			continue
-		}
-		for _, file := range files {
+		for _, file := range disk.Glob(root, ".agents/skills/*/SKILL.md") {
 			s, ok := readSkill(file)
 			if ok && !slices.ContainsFunc(out, func(o tools.Skill) bool { return o.Name == s.Name }) {
 				out = append(out, s)
@@ -40,11 +37,6 @@ func Skills(project, home string) []tools.Skill {
 	}
 	slices.SortFunc(out, func(a, b tools.Skill) int { return strings.Compare(a.Name, b.Name) })
 	return out
-}
-
-// globQuoted returns a pattern that matches only the path itself.
-func globQuoted(path string) string {
-	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(path)
 }
 
 func readSkill(file string) (tools.Skill, bool) {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"tape/internal/git/disk"
 )
 
 // State is the state of the file at the path of an index.
@@ -63,10 +65,8 @@ func openScratch(path string) (*DB, error) {
 // Build makes a new index in the folder dir, and replaces the file index with it. With extend, it begins with a copy
 // of that file. Until the new one is complete, the old one stays. Build returns how many entries it added.
 func (a View) Build(ctx context.Context, index, dir string, extend bool, tapes []*Target, progress func(entries int64)) (int64, error) {
-	if left, err := filepath.Glob(filepath.Join(dir, scratchPattern+"*")); err == nil {
-		for _, path := range left { // of builds that were killed
-			_ = os.Remove(path)
-		}
+	for _, path := range disk.Glob(dir, scratchPattern+"*") { // of builds that were killed
+		_ = os.Remove(path)
 	}
 	f, err := os.CreateTemp(dir, scratchPattern)
 	if err != nil {

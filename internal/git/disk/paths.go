@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,6 +24,21 @@ func realPath(path string) string {
 		return path
 	}
 	return filepath.Join(realPath(parent), filepath.Base(path))
+}
+
+// Glob returns the files below dir whose paths match a pattern of [fs.Glob], relative to dir, in the order of names; nil if
+// there are none, or if the pattern is malformed. Unlike with [filepath.Glob], dir is a name: people have folders with
+// brackets and stars.
+func Glob(dir, pattern string) []string {
+	pattern = filepath.ToSlash(pattern)
+	for strings.HasPrefix(pattern, "../") { // no path of an fs.FS
+		dir, pattern = filepath.Join(dir, ".."), pattern[len("../"):]
+	}
+	found, _ := fs.Glob(os.DirFS(dir), pattern)
+	for i, name := range found {
+		found[i] = filepath.Join(dir, filepath.FromSlash(name))
+	}
+	return found
 }
 
 // SameFile reports whether two paths lead to the same file or folder.

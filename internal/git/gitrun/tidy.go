@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
+	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
 )
 
@@ -22,11 +22,10 @@ const manyPacks = 50
 //
 // Errors: ErrNoGit; the context's error, after temporary files are removed.
 func Tidy(ctx context.Context, r *gitstore.Repo) error {
-	packs, err := filepath.Glob(filepath.Join(ObjectsDir(r), "pack", "*.pack"))
-	if err != nil || len(packs) <= manyPacks {
-		return err
+	if len(disk.Glob(ObjectsDir(r), "pack/*.pack")) <= manyPacks {
+		return nil
 	}
-	err = r.Locks().GuardedOnce(ctx, guard(r), 0, func() error { return repack(ctx, r) })
+	err := r.Locks().GuardedOnce(ctx, guard(r), 0, func() error { return repack(ctx, r) })
 	if errors.Is(err, gitstore.ErrBusy) {
 		return nil
 	}

@@ -31,11 +31,7 @@ type runList struct {
 // Load reads the runs of an earlier server, and forgets those that ended long ago.
 func (l *runList) Load(d *disk.FS, folder string, now time.Time, log *slog.Logger) error {
 	l.all, l.tokens, l.folder, l.disk = map[string]*run{}, map[string]*run{}, folder, d
-	files, err := filepath.Glob(filepath.Join(folder, "*.json"))
-	if err != nil {
-		return err
-	}
-	for _, file := range files {
+	for _, file := range disk.Glob(folder, "*.json") {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return err

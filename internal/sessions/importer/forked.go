@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 )
 
 // forkedFrom returns the transcript of the session that the session in a file was forked from, and the session's id; ""
 // if there is none. Both begin with the same line.
 func forkedFrom(ctx context.Context, f *record.Format, name, first string) (parent, id string) {
-	beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), f.FirstIn))
-	for _, path := range beside {
+	for _, path := range disk.Glob(filepath.Dir(name), f.FirstIn) {
 		if ctx.Err() != nil {
 			return "", ""
 		}

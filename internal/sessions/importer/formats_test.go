@@ -107,6 +107,47 @@ func TestFormatsAreComplete(t *testing.T) {
 	}
 }
 
+// TestOddHome: sessions are also found in a home directory whose name has a bracket.
+func TestOddHome(t *testing.T) {
+	of := func(name string) (out []string) {
+		home := filepath.Join(t.TempDir(), name)
+		user := record.Where{Home: home, Getenv: func(string) string { return "" }}
+		for _, file := range []string{
+			".config/Code/User/workspaceStorage/1/chatSessions/x", ".config/Code/User/workspaceStorage/1/GitHub.copilot-chat/transcripts/x",
+			".config/Claude/local-agent-mode-sessions/o/a/local_1/.claude/projects/x", ".gemini/antigravity-cli/brain/x",
+			".local/share/opencode/opencode.db", ".local/share/kilo/kilo.db", ".hermes/profiles/work/state.db", ".cursor/chats/1/2/store.db",
+		} {
+			file = filepath.Join(home, file)
+			storetest.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+			storetest.WriteFile(t, file, nil)
+		}
+		for _, f := range All() {
+			var found []string
+			if f.Files.Folders != nil {
+				found = f.Files.Folders(user)
+			}
+			if f.Files.Database != nil && f.Files.Database.All != nil {
+				for _, db := range f.Files.Database.All(user) {
+					found = append(found, db.Path)
+				}
+			}
+			for _, path := range found {
+				if _, err := os.Stat(path); err == nil {
+					out = append(out, f.Name+" "+strings.TrimPrefix(path, home))
+				}
+			}
+		}
+		return out
+	}
+	want := of("home")
+	if len(want) < 8 {
+		t.Fatalf("a usual home directory has only %q", want)
+	}
+	if got := of("a[b]c"); !slices.Equal(got, want) {
+		t.Errorf("the home directory a[b]c has\n%q\nof\n%q", got, want)
+	}
+}
+
 // TestFixturesComplete: every string in the real sessions of Codex and Gemini is in an entry.
 func TestFixturesComplete(t *testing.T) {
 	for _, format := range []string{Codex, Gemini} {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"tape/internal/git/disk"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitrun"
 	"tape/internal/git/gitstore"
@@ -172,8 +173,7 @@ func (p *purge) reportUsed(gone []gitstore.Hash, again string) (none bool, err e
 			p.left("the working tree of %s still has old files: run git reset --hard in it%s", dir, again)
 		}
 	}
-	kept, _ := filepath.Glob(filepath.Join(gitrun.ObjectsDir(git), "pack", "*.keep"))
-	for _, path := range kept {
+	for _, path := range disk.Glob(gitrun.ObjectsDir(git), "pack/*.keep") {
 		p.left("git keeps what is in the pack of %s: remove that file%s", filepath.Base(path), again)
 	}
 	p.left("something else in the repository still uses %d of the old commits and files: git worktree list may show what%s", len(left), again)

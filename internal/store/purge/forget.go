@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/forks"
@@ -279,7 +280,7 @@ func (f *forget) syncTrees() error {
 func (f *forget) removeFiles() error {
 	var paths []string
 	for slug := range f.slugs {
-		torn, _ := filepath.Glob(f.s.PrivatePath(layout.TornDirName, slug+"~*"))
+		torn := disk.Glob(f.s.PrivatePath(layout.TornDirName), slug+"~*")
 		seals := filepath.Join(filepath.Dir(snapshot.SealsPath(f.t)), slug)
 		paths = append(append(paths, torn...), seals)
 	}

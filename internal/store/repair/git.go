@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/git/gitindex"
 	"tape/internal/git/gitstore"
 	"tape/internal/git/gitworktree"
@@ -258,8 +259,8 @@ func Unknown(s *workspace.Store) (dirs []string) {
 func trees(s *workspace.Store) map[string]string {
 	g := &gitMender{s: s}
 	out := map[string]string{}
-	tapes, _ := filepath.Glob(filepath.Join(g.s.Dir(), layout.TapesDir, "*", layout.AnchorsDir))
-	forks, _ := filepath.Glob(filepath.Join(g.s.Dir(), layout.ForksDir, "*", "*", layout.AnchorsDir))
+	tapes := disk.Glob(g.s.Dir(), layout.TapesDir+"/*/"+layout.AnchorsDir)
+	forks := disk.Glob(g.s.Dir(), layout.ForksDir+"/*/*/"+layout.AnchorsDir)
 	for _, dir := range append(tapes, forks...) {
 		dir = filepath.Dir(dir)
 		out[g.branchOfTree(dir)] = dir

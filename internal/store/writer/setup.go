@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
 	"tape/internal/store/workspace"
@@ -64,7 +65,7 @@ func Init(ctx context.Context, dir string, o *InitOptions) (*workspace.Store, bo
 	}
 	s.FirstGitSetup(ctx)
 	created, err := FirstTape(ctx, s, name)
-	if forks, _ := filepath.Glob(filepath.Join(dir, layout.ForksDir, "*", "*", layout.AnchorsDir)); created && err == nil && len(forks) > 0 {
+	if created && err == nil && len(disk.Glob(dir, layout.ForksDir+"/*/*/"+layout.AnchorsDir)) > 0 {
 		s.Warn(filepath.Join(dir, layout.ForksDir) + " has files of forks that git does not know; they stay there, in case you need them")
 	}
 	for _, other := range former {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -319,7 +320,7 @@ func starter(path string) string {
 	if !record.IsUUID(filepath.Base(dir)) {
 		return ""
 	}
-	found, _ := filepath.Glob(filepath.Join(filepath.Dir(filepath.Dir(dir)), "*", "*", "subagents", filepath.Base(dir), "meta.json")) // the pattern is valid, but for odd names of folders
+	found := disk.Glob(filepath.Dir(filepath.Dir(dir)), "*/*/subagents/"+filepath.Base(dir)+"/meta.json")
 	if len(found) != 1 {
 		return ""
 	}

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -50,7 +51,7 @@ func grokTold(payload []byte, user record.Where) []byte {
 	out := record.NewObject(512).Str("session_id", id).Str("hook_event_name", name).Raw("cwd", jsonl.Get(payload, "cwd"))
 	path := jsonl.GetString(payload, "transcriptPath")
 	if path == "" { // it is not there yet, or this version does not name it
-		if found, _ := filepath.Glob(filepath.Join(grokFolder(user), "sessions", "*", id, updates)); len(found) == 1 { // the pattern is valid
+		if found := disk.Glob(grokFolder(user), "sessions/*/"+id+"/"+updates); len(found) == 1 {
 			path = found[0]
 		}
 	}

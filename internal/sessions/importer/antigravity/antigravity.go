@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -38,8 +39,7 @@ var Format = record.Format{
 	Files: record.Files{
 		Ext: ".jsonl",
 		Folders: func(user record.Where) []string {
-			out, _ := filepath.Glob(filepath.Join(user.Home, ".gemini", "antigravity*", "brain")) // the pattern is valid
-			return out
+			return disk.Glob(user.Home, ".gemini/antigravity*/brain")
 		},
 		IsNote: func(path, name string) bool {
 			if !strings.Contains(path, logs) || name == full {

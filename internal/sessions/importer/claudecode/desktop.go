@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 )
 
@@ -26,10 +27,8 @@ func desktop(user record.Where) (out []string) {
 		apps = append(apps, filepath.Join(data, "Packages", "Claude_pzs8sxrjxfjjc", "LocalCache", "Roaming", "Claude"))
 	}
 	for _, app := range apps {
-		for _, task := range []string{"local_*", filepath.Join("agent", "local_*")} {
-			// The other two are an organization and an account. A home directory with a bracket in its name finds nothing.
-			found, _ := filepath.Glob(filepath.Join(app, desktopFolder, "*", "*", task, ".claude", "projects"))
-			out = append(out, found...)
+		for _, task := range []string{"local_*", "agent/local_*"} { // below an organization and an account
+			out = append(out, disk.Glob(app, desktopFolder+"/*/*/"+task+"/.claude/projects")...)
 		}
 	}
 	return out

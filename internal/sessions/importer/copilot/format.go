@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 )
 
@@ -24,9 +25,8 @@ var Format = record.Format{
 		Ext: ".jsonl",
 		Folders: func(user record.Where) []string {
 			out := []string{sessions(user)}
-			for _, folder := range record.EditorFolders(user, "workspaceStorage", "*", filepath.FromSlash(strings.Trim(ofChat, "/"))) {
-				found, _ := filepath.Glob(folder) // the pattern is valid
-				out = append(out, found...)
+			for _, folder := range record.EditorFolders(user, "workspaceStorage") {
+				out = append(out, disk.Glob(folder, "*/"+strings.Trim(ofChat, "/"))...)
 			}
 			return out
 		},

@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -46,9 +46,8 @@ func isOfStore(kind string) bool {
 }
 
 func stores(user record.Where) (out []record.DatabaseFile) {
-	for _, place := range [][]string{{"chats", "*", "*"}, {"acp-sessions", "*"}} {
-		found, _ := filepath.Glob(filepath.Join(append(append([]string{folder(user)}, place...), storeFile)...)) // the pattern is valid
-		for _, path := range found {
+	for _, place := range []string{"chats/*/*/", "acp-sessions/*/"} {
+		for _, path := range disk.Glob(folder(user), place+storeFile) {
 			if _, err := os.Lstat(path); err == nil {
 				out = append(out, record.DatabaseFile{Path: path, Dir: jsonl.GetString(besideStore(path), "cwd")})
 			}

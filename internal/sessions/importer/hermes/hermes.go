@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -42,8 +43,7 @@ func databases(user record.Where) (out []record.DatabaseFile) {
 		dirs = append(dirs, filepath.Join(local, "hermes"))
 	}
 	for _, dir := range dirs {
-		profiles, _ := filepath.Glob(filepath.Join(dir, "profiles", "*", file)) // the pattern is well formed
-		for _, path := range append([]string{filepath.Join(dir, file)}, profiles...) {
+		for _, path := range append([]string{filepath.Join(dir, file)}, disk.Glob(dir, "profiles/*/"+file)...) {
 			out = append(out, record.DatabaseFile{Path: path})
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -120,8 +121,7 @@ func parent(path string) string {
 		return ""
 	}
 	first := firstPrompt(path)
-	others, _ := filepath.Glob(filepath.Join(filepath.Dir(dir), "*", wire))
-	for _, other := range others {
+	for _, other := range disk.Glob(filepath.Dir(dir), "*/"+wire) {
 		if first != "" && other != path && !isFork(stateOf(other)) && firstPrompt(other) == first {
 			return other
 		}

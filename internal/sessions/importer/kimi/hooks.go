@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -36,7 +37,7 @@ func told(payload []byte, user record.Where) []byte {
 		return nil
 	}
 	out := record.NewObject(512).Str("session_id", id).Raw("hook_event_name", jsonl.Get(payload, "hook_event_name")).Raw("cwd", jsonl.Get(payload, "cwd"))
-	if found, _ := filepath.Glob(filepath.Join(folder(user), "sessions", "*", id, "agents", mainAgent, wire)); len(found) == 1 { // the pattern is valid
+	if found := disk.Glob(folder(user), "sessions/*/"+id+"/agents/"+mainAgent+"/"+wire); len(found) == 1 {
 		out.Str("transcript_path", found[0])
 	}
 	return out.Done()

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -27,7 +28,7 @@ const databaseFile = "opencode*.db"
 
 // databases returns opencode's database. There are others for other release channels.
 func databases(user record.Where) (out []record.DatabaseFile) {
-	files, _ := filepath.Glob(filepath.Join(data(user), databaseFile))
+	files := disk.Glob(data(user), databaseFile)
 	if own := user.Getenv("OPENCODE_DB"); filepath.IsAbs(own) && !slices.Contains(files, own) {
 		files = append(files, own)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 )
 
@@ -27,8 +28,7 @@ func fork(name, title string) record.Format {
 	db.File = name + "*.db"
 	db.All = func(user record.Where) (out []record.DatabaseFile) {
 		dir := filepath.Join(cmp.Or(user.Getenv("XDG_DATA_HOME"), filepath.Join(user.Home, ".local", "share")), name)
-		files, _ := filepath.Glob(filepath.Join(dir, db.File)) // the pattern is valid
-		for _, file := range files {
+		for _, file := range disk.Glob(dir, db.File) {
 			out = append(out, record.DatabaseFile{Path: file})
 		}
 		return out

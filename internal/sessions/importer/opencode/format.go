@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -59,8 +60,7 @@ func isID(id string) bool {
 // has returns here if opencode's database has a session. It looks for the id among the database's bytes: opencode
 // itself would need two seconds, and run the plugins of the directory in which it is started.
 func has(user record.Where, id, here string) string {
-	files, _ := filepath.Glob(filepath.Join(data(user), databaseFile+"*"))
-	if slices.ContainsFunc(files, func(file string) bool { return record.FileContains(file, id) }) {
+	if slices.ContainsFunc(disk.Glob(data(user), databaseFile+"*"), func(file string) bool { return record.FileContains(file, id) }) {
 		return here
 	}
 	return ""

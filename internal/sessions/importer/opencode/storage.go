@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -31,8 +32,7 @@ func folders(user record.Where) []string {
 	if _, err := os.Stat(filepath.Join(data(user), "opencode.db")); err == nil {
 		return nil
 	}
-	first, _ := filepath.Glob(filepath.Join(data(user), "project", "*", "storage", "session", "info"))
-	return append(first, filepath.Join(data(user), "storage", "session"))
+	return append(disk.Glob(data(user), "project/*/storage/session/info"), filepath.Join(data(user), "storage", "session"))
 }
 
 // isNote reports whether a file belongs to a session in another file.

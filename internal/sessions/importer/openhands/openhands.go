@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -375,8 +376,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 		}
 		info.Session = jsonl.GetString(raw, "id")
 		state.Str("sessionId", info.Session).Raw("cwd", workspace(raw)).Raw("model", jsonl.Get(raw, "agent", "llm", "model"))
-		list, _ := filepath.Glob(filepath.Join(filepath.Dir(src.Name), events, "event-00000-*.json"))
-		for _, name := range list {
+		for _, name := range disk.Glob(filepath.Dir(src.Name), events+"/event-00000-*.json") {
 			info.Began(jsonl.Get(src.Beside(filepath.Join(events, filepath.Base(name))), "timestamp"))
 		}
 		return false

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/text/jsonl"
 )
 
@@ -176,7 +177,7 @@ type Resume struct {
 // FolderAboveHas reports whether a folder that a file is in has a file with a name below it; the name is a pattern.
 func FolderAboveHas(file, name string) bool {
 	for dir, above := file, filepath.Dir(file); dir != above; dir, above = above, filepath.Dir(above) {
-		if found, _ := filepath.Glob(filepath.Join(above, name)); len(found) > 0 { // the pattern is valid
+		if len(disk.Glob(above, name)) > 0 {
 			return true
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/text/jsonl"
 )
@@ -38,9 +39,8 @@ var Format = record.Format{
 	Path: func(path, _ string) bool { return strings.Contains(path, "/chatSessions/") },
 	Files: record.Files{
 		Folders: func(user record.Where) (out []string) {
-			for _, folder := range record.EditorFolders(user, "workspaceStorage", "*", "chatSessions") {
-				found, _ := filepath.Glob(folder) // the pattern is valid
-				out = append(out, found...)
+			for _, folder := range record.EditorFolders(user, "workspaceStorage") {
+				out = append(out, disk.Glob(folder, "*/chatSessions")...)
 			}
 			return append(out, record.EditorFolders(user, "globalStorage", "emptyWindowChatSessions")...)
 		},
