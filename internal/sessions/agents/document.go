@@ -66,6 +66,35 @@ func (d *document) get(path ...string) *hujson.Value {
 	return at
 }
 
+// object returns the object that is a member of the file. If the member is missing or empty, it becomes an object.
+func (d *document) object(name string) (*hujson.Value, error) {
+	v := d.get(name)
+	var err error
+	switch {
+	case v == nil:
+		err = d.add(&d.root, name, struct{}{})
+	case v.Value.Kind() != '{' && d.isEmpty(v):
+		err = d.splice(v.StartOffset, v.EndOffset, "{}")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v = d.get(name); v.Value.Kind() != '{' {
+		return nil, fmt.Errorf("%q is not an object: correct it, or take it out", name)
+	}
+	return v, nil
+}
+
+// isEmpty reports whether a value says that there is nothing, as some programs write it, and has no comment: null, or a list
+// or an object without content.
+func (d *document) isEmpty(v *hujson.Value) bool {
+	switch strings.Join(strings.Fields(string(d.raw[v.StartOffset:v.EndOffset])), "") {
+	case "null", "[]", "{}":
+		return true
+	}
+	return false
+}
+
 // data returns a value without comments, as JSON.
 func data(v *hujson.Value) []byte {
 	c := v.Clone()

@@ -107,22 +107,22 @@ func has(hooks []record.Hook, event record.HookEvent) bool {
 }
 
 func (d *document) addHook(event string, g group) error {
-	hooks := d.get("hooks")
-	if hooks == nil {
-		if err := d.add(&d.root, "hooks", struct{}{}); err != nil {
-			return err
-		}
-		hooks = d.get("hooks")
-	}
-	if _, ok := hooks.Value.(*hujson.Object); !ok {
-		return fmt.Errorf(`"hooks" is not an object`)
+	hooks, err := d.object("hooks")
+	if err != nil {
+		return err
 	}
 	list := d.get("hooks", event)
-	if list == nil {
+	switch {
+	case list == nil:
 		return d.add(hooks, event, []group{g})
+	case list.Value.Kind() != '[' && d.isEmpty(list):
+		if err := d.splice(list.StartOffset, list.EndOffset, "[]"); err != nil {
+			return err
+		}
+		list = d.get("hooks", event)
 	}
-	if _, ok := list.Value.(*hujson.Array); !ok {
-		return fmt.Errorf(`%q in "hooks" is not a list`, event)
+	if list.Value.Kind() != '[' {
+		return fmt.Errorf(`%q in "hooks" is not a list: correct it, or take it out`, event)
 	}
 	return d.add(list, "", g)
 }

@@ -2,9 +2,6 @@ package agents
 
 import (
 	"bytes"
-	"fmt"
-
-	"github.com/tailscale/hujson"
 
 	"tape/internal/sessions/importer/record"
 )
@@ -17,15 +14,9 @@ func (d *document) addMCP(a *record.Agent, program string) error {
 	if d.get(member, server) != nil {
 		return nil // it may have been changed on purpose
 	}
-	in := d.get(member)
-	if in == nil {
-		if err := d.add(&d.root, member, struct{}{}); err != nil {
-			return err
-		}
-		in = d.get(member)
-	}
-	if _, ok := in.Value.(*hujson.Object); !ok {
-		return fmt.Errorf("%q is not an object", member)
+	in, err := d.object(member)
+	if err != nil {
+		return err
 	}
 	return d.add(in, server, value)
 }

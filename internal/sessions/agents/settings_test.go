@@ -27,28 +27,29 @@ var (
 
 // corpus has settings as users have them, by name, with part of the error if they are refused.
 var corpus = map[string]struct{ text, refused string }{
-	"none":            {},
-	"empty object":    {text: "{}\n"},
-	"no newline":      {text: "{}"},
-	"white space":     {text: "{\n\n}\n"},
-	"usual":           {text: "{\n  \"model\": \"opus\",\n  \"permissions\": {\n    \"allow\": [\"Bash\"]\n  }\n}\n"},
-	"one line":        {text: `{"model":"opus","x":[1,2]}`},
-	"tabs":            {text: "{\n\t\"model\": \"opus\",\n\t\"n\": 1.0\n}\n"},
-	"four spaces":     {text: "{\n    \"model\": \"opus\"\n}"},
-	"carriage return": {text: "{\r\n  \"model\": \"opus\",\r\n  \"n\": 1e400\r\n}\r\n"},
-	"byte order mark": {text: "\xef\xbb\xbf{\r\n  \"model\": \"opus\"\r\n}\r\n"},
-	"comments":        {text: "// mine\n{\n  // the best one\n  \"model\": \"opus\", // really\n  /* more */ \"x\": [\n    1, // one\n    2 // two\n  ] // last\n  // end\n}\n// bye\n"},
-	"only comments":   {text: "{\n  // nothing yet\n}\n"},
-	"trailing commas": {text: "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]},\n    ],\n  },\n}\n"},
-	"others' hooks":   {text: "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"matcher\": \"\",\n        \"hooks\": [\n          { \"type\": \"command\", \"command\": \"say done\" } // loud\n        ]\n      }\n    ],\n    \"PreToolUse\": []\n  },\n  \"later\": true\n}\n"},
-	"empty hooks":     {text: "{\n  \"hooks\": {}\n}\n"},
-	"unknown keys":    {text: "{\n  \"$schema\": \"https://example.org\",\n  \"é \\u00e9\": \"\\/<&>\",\n  \"deep\": {\"a\": {\"b\": [[], {}]}}\n}\n"},
-	"same key twice":  {text: "{\n  \"hooks\": 1,\n  \"hooks\": {}\n}\n"},
-	"not JSON":        {text: "model = opus\n", refused: "not JSON"},
-	"cut off":         {text: "{\n  \"model\": \"op", refused: "not JSON"},
-	"a list":          {text: "[]\n", refused: "not a JSON object"},
-	"hooks a list":    {text: "{\"hooks\": []}\n", refused: "not an object"},
-	"event no list":   {text: "{\"hooks\": {\"SessionStart\": {}}}\n", refused: "is not a list"},
+	"none":              {},
+	"empty object":      {text: "{}\n"},
+	"no newline":        {text: "{}"},
+	"white space":       {text: "{\n\n}\n"},
+	"usual":             {text: "{\n  \"model\": \"opus\",\n  \"permissions\": {\n    \"allow\": [\"Bash\"]\n  }\n}\n"},
+	"one line":          {text: `{"model":"opus","x":[1,2]}`},
+	"tabs":              {text: "{\n\t\"model\": \"opus\",\n\t\"n\": 1.0\n}\n"},
+	"four spaces":       {text: "{\n    \"model\": \"opus\"\n}"},
+	"carriage return":   {text: "{\r\n  \"model\": \"opus\",\r\n  \"n\": 1e400\r\n}\r\n"},
+	"byte order mark":   {text: "\xef\xbb\xbf{\r\n  \"model\": \"opus\"\r\n}\r\n"},
+	"comments":          {text: "// mine\n{\n  // the best one\n  \"model\": \"opus\", // really\n  /* more */ \"x\": [\n    1, // one\n    2 // two\n  ] // last\n  // end\n}\n// bye\n"},
+	"only comments":     {text: "{\n  // nothing yet\n}\n"},
+	"trailing commas":   {text: "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]},\n    ],\n  },\n}\n"},
+	"others' hooks":     {text: "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"matcher\": \"\",\n        \"hooks\": [\n          { \"type\": \"command\", \"command\": \"say done\" } // loud\n        ]\n      }\n    ],\n    \"PreToolUse\": []\n  },\n  \"later\": true\n}\n"},
+	"empty hooks":       {text: "{\n  \"hooks\": {}\n}\n"},
+	"unknown keys":      {text: "{\n  \"$schema\": \"https://example.org\",\n  \"é \\u00e9\": \"\\/<&>\",\n  \"deep\": {\"a\": {\"b\": [[], {}]}}\n}\n"},
+	"same key twice":    {text: "{\n  \"hooks\": 1,\n  \"hooks\": {}\n}\n"},
+	"not JSON":          {text: "model = opus\n", refused: "not JSON"},
+	"cut off":           {text: "{\n  \"model\": \"op", refused: "not JSON"},
+	"a list":            {text: "[]\n", refused: "not a JSON object"},
+	"a list of a hook":  {text: "{\"hooks\": [1]}\n", refused: "not an object"},
+	"why there is none": {text: "{\n  \"hooks\": [\n    // later\n  ]\n}\n", refused: "not an object"},
+	"event no list":     {text: "{\"hooks\": {\"SessionStart\": {\"a\": 1}}}\n", refused: "is not a list"},
 }
 
 // settings writes the user's hooks file of an agent, unless text is "".
@@ -148,6 +149,34 @@ func TestSettings(t *testing.T) {
 					t.Errorf("after uninstalling, the file's Lstat says %v; it should exist: %t", err, c.text != "")
 				}
 			})
+		}
+	}
+}
+
+// TestNoSettings: what says that there are no hooks or no servers, in any form, does not stand in the way of ours.
+func TestNoSettings(t *testing.T) {
+	for _, text := range []string{
+		"{\n  \"hooks\": null,\n  \"mcpServers\": null\n}\n", `{"hooks": [], "mcpServers": []}`, "{\"hooks\": [\r\n], \"mcpServers\": { }}\r\n",
+		"{\n  \"hooks\": {\n    \"SessionStart\": null,\n    \"SessionEnd\": { }\n  }\n}\n",
+	} {
+		for _, agent := range []*record.Format{claude, codexFormat, geminiFormat} {
+			w := settings(t, agent, text)
+			file := HooksFile(agent.Agent, w)
+			o := Options{Program: "/opt/tape", MCP: true}
+			list, err := Install(agent, w, o)
+			apply(t, w, list, err)
+			d, err := readDocument([]byte(content(t, file)))
+			if err != nil || len(d.ours(agent)) != len(agent.Events) || agent == geminiFormat && d.get("mcpServers", server) == nil {
+				t.Errorf("%s: %v, and %q becomes\n%s", agent.Name, err, text, content(t, file))
+			}
+			if again, err := Install(agent, w, o); err != nil || len(again) > 0 {
+				t.Errorf("%s: installing twice changes %d files more: %v", agent.Name, len(again), err)
+			}
+			list, err = Uninstall(agent, w, filepath.Join(w.Home, "receipts"))
+			apply(t, w, list, err)
+			if got := content(t, file); got != text {
+				t.Errorf("%s: after uninstalling it is\n%s\nnot\n%s", agent.Name, got, text)
+			}
 		}
 	}
 }
@@ -277,7 +306,7 @@ func TestTOML(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"model = ", "x = '''\nopen"} {
+	for _, text := range []string{"model = ", "x = '''\nopen", "mcp_servers = { a = { command = \"x\" } }\n"} {
 		if _, err := addTOML(codexFormat.Agent, []byte(text), "tape"); err == nil {
 			t.Errorf("%q is not refused", text)
 		}
@@ -289,8 +318,9 @@ func TestTOML(t *testing.T) {
 func TestTOMLHooks(t *testing.T) {
 	const theirs = "[[hooks]]\nevent = \"Stop\"\ncommand = \"say done\"\n"
 	o := Options{Program: "/opt/it's/tape"}
-	for _, text := range []string{"", "# mine\nmodel = \"x\"\n", theirs, "hooks = []\nmodel = \"x\"\n", "hooks = []\n[other]\nhooks = []\n", "[a]\r\nb = 1 # c\r\n", "model = \"x\""} {
+	for _, text := range []string{"", "# mine\nmodel = \"x\"\n", theirs, "hooks = []\nmodel = \"x\"\n", "hooks = []\n[other]\nhooks = []\n", "hooks = [\n]\nmodel = \"x\"\n", "[a]\r\nb = 1 # c\r\n", "model = \"x\""} {
 		t.Run(fmt.Sprintf("%q", text), func(t *testing.T) {
+			rest := strings.TrimPrefix(strings.TrimPrefix(text, "hooks = []\n"), "hooks = [\n]\n")
 			w := settings(t, kimiFormat, text)
 			file := HooksFile(kimiFormat.Agent, w)
 			list, err := Install(kimiFormat, w, Options{Program: "/opt/old/tape"})
@@ -298,7 +328,7 @@ func TestTOMLHooks(t *testing.T) {
 			list, err = Install(kimiFormat, w, o)
 			apply(t, w, list, err)
 			after := content(t, file)
-			if again, err := Install(kimiFormat, w, o); err != nil || len(again) > 0 || !strings.HasPrefix(after, strings.TrimPrefix(text, "hooks = []\n")) || strings.Contains(after, "/opt/old") {
+			if again, err := Install(kimiFormat, w, o); err != nil || len(again) > 0 || !strings.HasPrefix(after, rest) || strings.Contains(after, "/opt/old") {
 				t.Errorf("installing twice changes %d files more: %v\n%s", len(again), err, after)
 			}
 			if st := Inspect(kimiFormat, w, w.Home, o.Program); !st.Installed || len(st.Missing) > 0 || st.Program != o.Program || st.Problem != "" {
@@ -315,7 +345,7 @@ func TestTOMLHooks(t *testing.T) {
 				t.Errorf("without marks: %v, and it becomes %q", err, got)
 			}
 			twice := strings.Replace(after, tomlBegin, tomlBegin+"\n[[hooks]]\nevent = \"Stop\"\ncommand = \""+mark(kimiFormat)+"\"\n"+tomlEnd+"\n"+tomlBegin, 1)
-			want := strings.TrimSuffix(strings.TrimPrefix(text, "hooks = []\n"), "\n")
+			want := strings.TrimSuffix(rest, "\n")
 			for _, have := range []string{after, twice} {
 				if got, err := removeHooksTOML(kimiFormat, []byte(have)); err != nil || strings.TrimSuffix(string(got), "\n") != want {
 					t.Errorf("without a receipt: %v, and %q becomes %q", err, have, got)

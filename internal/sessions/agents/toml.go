@@ -31,7 +31,11 @@ func addTOML(a *record.Agent, raw []byte, program string) ([]byte, error) {
 	if record.Setting(known, member, server) != nil {
 		return raw, nil
 	}
-	return appendTOML(raw, "["+member+"."+server+"]", "command = "+tomlQuote(program), `args = ["mcp"]`)
+	out, err := appendTOML(raw, "["+member+"."+server+"]", "command = "+tomlQuote(program), `args = ["mcp"]`)
+	if err != nil && known[member] != nil {
+		err = fmt.Errorf("its %s is one value; write it as tables [%[1]s.NAME], after which others can come", member)
+	}
+	return out, err
 }
 
 // appendTOML adds lines at the end of a file of TOML, between two marks.
@@ -132,10 +136,10 @@ func addHooksTOML(f *record.Format, raw []byte, o Options) ([]byte, error) {
 	return out, err
 }
 
-// withoutNoHooks takes the line of an empty list of hooks, beside which there can be no tables, out of a file of TOML
-// (Octane0411/open-vibe-island#498). Such a line may also be in another table, or in a text.
+// withoutNoHooks takes an empty list of hooks, beside which there can be no tables, out of a file of TOML
+// (Octane0411/open-vibe-island#498). Such a list may also be in another table, or in a text.
 func withoutNoHooks(raw []byte, known map[string]any) ([]byte, error) {
-	noHooks := regexp.MustCompile(`(?m)^[ \t]*hooks[ \t]*=[ \t]*\[[ \t]*\][ \t]*\r?\n?`) // here, because most starts of tape need none
+	noHooks := regexp.MustCompile(`(?m)^[ \t]*hooks[ \t]*=[ \t]*\[\s*\][ \t]*\r?\n?`) // here, because most starts of tape need none
 	out := raw
 	if at := noHooks.FindIndex(raw); at != nil {
 		out = slices.Concat(raw[:at[0]], raw[at[1]:])
