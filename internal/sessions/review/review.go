@@ -227,7 +227,9 @@ func (v *Review) Summary() string {
 	if len(names) > 0 {
 		parts = append(parts, display.Count(v.Sum.Sessions, "session", "sessions")+" of "+strings.Join(names, ", "))
 	}
-	parts = append(parts, "by "+strings.Join(v.People(), ", "))
+	if people := v.People(); len(people) > 0 {
+		parts = append(parts, "by "+strings.Join(people, ", "))
+	}
 	if work := display.Work(v.Sum.Active); work != "" {
 		parts = append(parts, work)
 	}
@@ -264,7 +266,7 @@ func Parse(ctx context.Context, project projectgit.Repo, arg string) (r Range, e
 			return r, err
 		}
 		if from == "" {
-			return r, layout.NotFound("name a range, such as HEAD~5..HEAD", "%s has no upstream, and there is no main branch to review it against", display.Quoted(orHead(to)))
+			return r, layout.NotFound("name a range, such as HEAD~5..HEAD", "there is nothing to review %s against: it has no upstream, and there is no other main branch", display.Quoted(orHead(to)))
 		}
 		from = strings.TrimPrefix(strings.TrimPrefix(from, "refs/heads/"), "refs/remotes/")
 	}
