@@ -76,7 +76,7 @@ that read or wrote it, with what the person had asked. See tape files.`,
   tape log --all-tapes --since 2h
   tape log -A --since monday --role user   # of all projects
   tape log --after implement --kind message --oneline
-  tape log --since "last week" --until 2026-11-20 --json
+  tape log --since "last week" --until yesterday --json
   tape log review@17                       # from that entry on
   tape log --commit HEAD
   tape log --file cmd/shop/main.go`,
