@@ -240,9 +240,9 @@ func sendRequests(m *received, list []plainRequest, in *bufio.Reader) string {
 	return strings.Join(answers, "\n")
 }
 
-// quick returns limits with short pauses.
+// quick returns limits with short pauses. A busy machine may take long for an answer under the race detector.
 func quick() *limits {
-	return &limits{initialize: 10 * time.Second, hook: 10 * time.Second, long: 10 * time.Second, cancel: 5 * time.Second,
+	return &limits{initialize: time.Minute, hook: time.Minute, long: time.Minute, cancel: 5 * time.Second,
 		shutdown: 500 * time.Millisecond, pause: time.Millisecond, line: 16 << 20, queue: 64 << 20, stray: 100, logged: 1000}
 }
 
