@@ -20,8 +20,9 @@ func (v *verifier) fsck(ctx context.Context) error {
 		v.problem("", &layout.CorruptError{File: v.s.Git().Config().Path(), Msg: err.Error(), Fix: "tape verify --repair makes git's configuration again, with the lines that can be read"})
 		return nil
 	}
+	complaints, err := v.runFsck(ctx)
 	var refused *gitstore.UnsupportedError
-	switch err := gitrun.Runnable(ctx, v.s.Git()); {
+	switch {
 	case errors.Is(err, gitrun.ErrNoGit):
 		return nil
 	case errors.As(err, &refused):
@@ -31,9 +32,8 @@ func (v *verifier) fsck(ctx context.Context) error {
 		return err
 	}
 	v.report.GitFsck = true
-	complaints, err := v.runFsck(ctx)
-	if err != nil || len(complaints) == 0 {
-		return err
+	if len(complaints) == 0 {
+		return nil
 	}
 	if strings.Contains(complaints[0], "unknown repository extension") {
 		v.report.GitFsck = false
@@ -69,7 +69,10 @@ func (v *verifier) damagedIndex() string {
 
 // runFsck returns the complaints of git fsck.
 func (v *verifier) runFsck(ctx context.Context) (complaints []string, err error) {
-	cmd, err := gitrun.Command(ctx, v.s.Git(), "fsck", "--strict", "--full", "--no-dangling", "--no-progress")
+	if err := gitrun.CheckGit(); err != nil {
+		return nil, err
+	}
+	cmd, err := gitrun.Fsck(ctx, v.s.Git())
 	if err != nil {
 		return nil, err
 	}
