@@ -79,5 +79,5 @@ func TestFullDisk(t *testing.T) {
 	}
 	ask("with room again", false, 602)
 	wantSound(t, s.IndexFile())
-	storetest.Verified(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 }

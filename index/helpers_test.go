@@ -57,7 +57,7 @@ func testStore(t testing.TB) *repo.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { storetest.Verified(t, s.Dir()) })
+	t.Cleanup(func() { storetest.Healthy(t, s.Dir()) })
 	return s
 }
 

@@ -55,7 +55,7 @@ func TestReadOnlyWorkspace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Cleanup(func() { mode(0o700, 0o600); storetest.Verified(t, dir) })
+	t.Cleanup(func() { mode(0o700, 0o600); storetest.Healthy(t, dir) })
 	// The test binary has to be where the user nobody can run it.
 	program := copyOfSelf(t, base)
 	ask := func(what string, wantMemory bool, want int) {

@@ -266,7 +266,7 @@ func TestSoakModel(t *testing.T) {
 				t.Fatalf("after %v", x.steps)
 			}
 		}
-		storetest.Verified(t, x.s.Dir())
+		storetest.Healthy(t, x.s.Dir())
 		storetest.WantTags(t, x.tp)
 	}
 }

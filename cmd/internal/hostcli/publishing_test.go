@@ -70,7 +70,7 @@ func TestSideBySide(t *testing.T) {
 			t.Errorf("the page of %s lacks its request", name)
 		}
 	}
-	storetest.Verified(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 }
 
 // When a site is published again, the sessions that it has are updated and chosen ones are added. A session that was

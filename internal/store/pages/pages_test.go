@@ -51,7 +51,7 @@ func TestSideBySide(t *testing.T) {
 	storetest.Must(t, begin(t, s, "", "two").Commit(t.Context(), "two", false))
 	wantFiles(t, s.Dir(), "one", "two")
 	wantCommits(t, s.Dir(), 2)
-	storetest.Verified(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 }
 
 // The same from two workspaces with one remote. The page that the second could not push is in Local.

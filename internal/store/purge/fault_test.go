@@ -109,7 +109,7 @@ func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) erro
 		storetest.Checkpoint(t, storetest.Tape(t, s, "main/x"))
 	}
 	if rng.IntN(3) == 0 {
-		storetest.Verified(t, dir)
+		storetest.Healthy(t, dir)
 	}
 	if err := purge(s); err != nil && !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("purging again: %v", err)

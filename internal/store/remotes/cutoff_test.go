@@ -55,11 +55,11 @@ func TestSoakPullCutOff(t *testing.T) {
 	for n := rng.IntN(step) + 1; ; n += step {
 		f := &storetest.Faulty{N: n, Gap: 1}
 		cut := joinAll(t.Context(), storetest.OpenFaulty(t, dir, f))
-		if storetest.Verified(t, dir); rng.IntN(2) == 0 {
+		if storetest.Healthy(t, dir); rng.IntN(2) == 0 {
 			storetest.Recovered(t, dir)
 		}
 		storetest.Must(t, joinAll(t.Context(), storetest.OpenFaulty(t, dir, nil)))
-		storetest.Verified(t, dir)
+		storetest.Healthy(t, dir)
 		storetest.WantClean(t, dir)
 		got := storetest.History(t, dir)
 		if want == "" {

@@ -20,7 +20,7 @@ var commands = map[string]func(t *testing.T, s *repo.Store){
 	"repair, verify, and fetch": func(t *testing.T, s *repo.Store) {
 		_, err := s.RepairGit(t.Context())
 		storetest.Must(t, err)
-		storetest.Verified(t, s.Dir())
+		storetest.Healthy(t, s.Dir())
 		_, err = s.Fetch(t.Context(), "origin", nil)
 		storetest.Must(t, err)
 	},

@@ -196,7 +196,7 @@ func pullPurgeContinued(t *testing.T, dir string, n int, goOn bool, secret strin
 	s := storetest.OpenFaulty(t, dir, nil)
 	began := storetest.IsPurging(t, s)
 	if !began {
-		storetest.Verified(t, dir) // an unfinished purge would be reported
+		storetest.Healthy(t, dir) // an unfinished purge would be reported
 	}
 	defer func() {
 		if t.Failed() {

@@ -49,7 +49,7 @@ func newWhole(t *testing.T) *repo.Store {
 	storetest.Append(t, tp, repo.Message("user", "twelve"))
 	storetest.Append(t, tp, repo.Message("user", "thirteen"))
 	storetest.Append(t, tp, repo.Event("fourteen", nil))
-	storetest.Verified(t, s.Dir())
+	storetest.Healthy(t, s.Dir())
 	return s
 }
 

@@ -27,7 +27,7 @@ func TestCheckPurged(t *testing.T) {
 	check("the other way round", next, head, false)
 	check("the same", next, next, false)
 	check("the tape goes on", head, head, false)
-	storetest.Verified(t, m.Store().Dir())
+	storetest.Healthy(t, m.Store().Dir())
 
 	storetest.Append(t, theirs, repo.Message("user", "after the purge, "+storetest.Leak(3)))
 	storetest.Handoff(t, theirs, "more")

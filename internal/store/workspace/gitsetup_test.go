@@ -51,7 +51,7 @@ func TestInitWithoutGitSetup(t *testing.T) {
 	if err != nil || len(done.Installed) != 10 || len(done.Kept) != 0 {
 		t.Errorf("installed: %+v, %v; want 10 settings, none kept", done, err)
 	}
-	storetest.Verified(t, dir)
+	storetest.Healthy(t, dir)
 }
 
 // An older version installed only settings for diffs. Installing again adds the others, and uninstalling removes all.
@@ -99,5 +99,5 @@ func TestInstallGitUpgrades(t *testing.T) {
 	if read("config") != bareConfig || read("info/attributes") != bareAttributes {
 		t.Errorf("after uninstalling there is\n%s%s\nwant\n%s%s", read("config"), read("info/attributes"), bareConfig, bareAttributes)
 	}
-	storetest.Verified(t, dir)
+	storetest.Healthy(t, dir)
 }

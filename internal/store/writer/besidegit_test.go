@@ -86,7 +86,7 @@ func TestBesideGit(t *testing.T) {
 					t.Errorf("%s has %s checked out, want %s", wt.Dir, got, tp.Branch())
 				}
 			}
-			storetest.Verified(t, s.Dir())
+			storetest.Healthy(t, s.Dir())
 		})
 	}
 }

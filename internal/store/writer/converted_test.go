@@ -62,6 +62,6 @@ func TestLineEndsThatGitChanged(t *testing.T) {
 		if now := storetest.Git(t, s.Dir(), "status", "--porcelain"); now != clean {
 			t.Errorf("%s: git status says %q, before it was %q", name, now, clean)
 		}
-		storetest.Verified(t, s.Dir())
+		storetest.Healthy(t, s.Dir())
 	}
 }

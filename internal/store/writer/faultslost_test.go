@@ -58,7 +58,7 @@ func TestSoakFaultsInit(t *testing.T) {
 			if got := storetest.IDs(storetest.Entries(t, tp, repo.Query{})); !slices.Equal(got, []int64{1, 2}) {
 				t.Fatalf("operation %d (%s) failed; then the tape has the entries %v, want 1 and 2", n, f.Log[0], got)
 			}
-			storetest.Verified(t, dir)
+			storetest.Healthy(t, dir)
 			if t.Failed() {
 				t.Fatalf("operation %d (%s) failed with: %v", n, f.Log[0], err)
 			}
@@ -100,7 +100,7 @@ func TestSoakFaultsClone(t *testing.T) {
 		if got := len(storetest.Entries(t, storetest.Tape(t, s, "main"), repo.Query{})); got != 10 {
 			t.Errorf("the clone has %d entries, want 10", got)
 		}
-		storetest.Verified(t, dir)
+		storetest.Healthy(t, dir)
 		if t.Failed() {
 			t.Fatalf("operation %d failed: %v: %v", n, f.Log, err)
 		}

@@ -102,7 +102,7 @@ func TestSoakKill(t *testing.T) {
 			wantAll(t, before, acked)
 			wantWhole(t, before)
 			if rng.IntN(4) == 0 || testkit.Soak() {
-				storetest.Verified(t, s.Dir())
+				storetest.Healthy(t, s.Dir())
 				after := storetest.Entries(t, tp, repo.Query{})
 				if len(after) != len(before) {
 					t.Errorf("%d entries before verify, %d after it", len(before), len(after))

@@ -20,20 +20,8 @@ func HealthyAtEnd(t testing.TB, dir string) {
 	t.Cleanup(func() { Healthy(t, dir) })
 }
 
-// Healthy fails the test unless tape verify and git fsck find no problem.
+// Healthy fails the test unless Verify finds no problem, for which it runs git fsck --strict.
 func Healthy(t testing.TB, dir string) {
-	t.Helper()
-	Verified(t, dir)
-	// verify has checked the commit graph and the multi-pack index, for which git would start two more
-	// programs.
-	out, err := exec.Command("git", "-C", dir, "-c", "core.commitGraph=false", "-c", "core.multiPackIndex=false", "fsck", "--strict", "--no-dangling").CombinedOutput()
-	if err != nil {
-		t.Errorf("git fsck --strict: %v\n%s", err, out)
-	}
-}
-
-// Verified fails the test unless Verify finds no problem, including what git checks.
-func Verified(t testing.TB, dir string) {
 	t.Helper()
 	s, err := repo.Open(context.Background(), dir, nil)
 	if err != nil {
@@ -60,7 +48,7 @@ func Verified(t testing.TB, dir string) {
 // Repair completes or undoes the change.
 func Recovered(t testing.TB, dir string) {
 	t.Helper()
-	Verified(t, dir)
+	Healthy(t, dir)
 	s, err := repo.Open(context.Background(), dir, nil)
 	Must(t, err)
 	mended, err := s.Repair(context.Background())
@@ -70,7 +58,7 @@ func Recovered(t testing.TB, dir string) {
 	for _, m := range mended {
 		t.Errorf("repair reports an interrupted change as damage: %v, %v", m.Texts(), m.Err)
 	}
-	Verified(t, dir)
+	Healthy(t, dir)
 }
 
 // WantClean fails unless git status is clean.

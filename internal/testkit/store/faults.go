@@ -363,5 +363,5 @@ func (tm *Template) recordMoreThenCutPower(t *testing.T, f *Faulty, err error) {
 	if len(got) != len(want) && err == nil {
 		t.Errorf("there are %d tapes and forks, %d were written to", len(got), len(want))
 	}
-	Verified(t, tm.dir)
+	Healthy(t, tm.dir)
 }
