@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -102,6 +103,7 @@ func (m *Import) count(res importer.Result) {
 // is added to Failed, and is not an error.
 func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.File) error {
 	m.Tapes = nil
+	reported := map[[2]string]bool{} // files with their tapes
 	report := func(res importer.Result, err error) error {
 		m.bar.Clear()
 		m.count(res)
@@ -126,6 +128,14 @@ func (m *Import) into(ctx context.Context, store *repo.Store, list []importer.Fi
 			return nil
 		case res.Empty:
 			return m.reportEmpty(res)
+		}
+		if path, err := filepath.Abs(res.File); err == nil && res.Sessions == 0 {
+			of := [2]string{path, res.Tape}
+			if reported[of] && res.Imported == 0 { // it was named twice, or is the session's in place of another form of it
+				m.files--
+				return nil
+			}
+			reported[of] = true
 		}
 		return m.report(res)
 	}

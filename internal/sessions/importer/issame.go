@@ -118,7 +118,7 @@ func (b *Batch) checkSame(ctx context.Context, f *record.Format, src record.Sour
 	dir, known := jsonl.GetString(info.State, "cwd"), false
 	former := b.marks.paths[tape]
 	path, err := filepath.Abs(src.Name)
-	if err == nil && former != "" && path != former && f.Files.Former != nil && f.Files.Former(path, former) {
+	if err == nil && former != "" && path != former && (isFormer(f, path, former) || isFormer(All().Find(is.format), former, path)) {
 		if _, _, err := Stat(former); err == nil {
 			return formerError{is.other(tape, f.Name, dir), former}
 		}
@@ -149,6 +149,11 @@ func (b *Batch) checkSame(ctx context.Context, f *record.Format, src record.Sour
 		err = is.other(tape, f.Name, dir)
 	}
 	return err
+}
+
+// isFormer reports whether a file has the session that another one, of a format, has in another form. f may be nil.
+func isFormer(f *record.Format, path, other string) bool {
+	return f != nil && f.Files.Former != nil && f.Files.Former(path, other)
 }
 
 // isBelow reports whether a file is in the folder of another one, or below it.

@@ -81,6 +81,12 @@ func TestFormer(t *testing.T) {
 			t.Errorf("%d entries, want %d", got, before+i+1)
 		}
 	}
+	// A tape that began with what VS Code has saved goes on with that.
+	other := testStore(t)
+	importOne(t, other, saved)
+	if res := importOne(t, other, transcript); res.File != saved || res.Imported > 0 {
+		t.Errorf("%+v, want nothing new of what VS Code has saved", res)
+	}
 	if err := os.Remove(transcript); err != nil {
 		t.Fatal(err)
 	}
