@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -90,18 +91,37 @@ func copyRepo(t testing.TB, dir, good string) bare {
 	return bare{t, dir}
 }
 
-// git runs git and returns what it prints, without the last newline.
-func (r bare) git(in []byte, args ...string) string {
+// said is what git has said of objects. It says the same in every copy of a repository.
+var said sync.Map
+
+// git asks git for something about an object, whose hash the last argument begins with. It returns what git prints,
+// without the last newline.
+func (r bare) git(args ...string) string {
 	r.t.Helper()
-	cmd := exec.Command("git", append([]string{"--git-dir=" + r.dir}, args...)...)
-	cmd.Env = append(os.Environ(), "GIT_AUTHOR_NAME=M", "GIT_AUTHOR_EMAIL=m@example.org", "GIT_COMMITTER_NAME=M", "GIT_COMMITTER_EMAIL=m@example.org")
-	cmd.Stdin = bytes.NewReader(in)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		r.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, &errs)
+	asked := strings.Join(args, " ")
+	if out, ok := said.Load(asked); ok {
+		return out.(string)
 	}
-	return strings.TrimSuffix(out.String(), "\n")
+	var errs bytes.Buffer
+	cmd := exec.Command("git", append([]string{"--git-dir=" + r.dir}, args...)...)
+	cmd.Stderr = &errs
+	raw, err := cmd.Output()
+	if err != nil {
+		r.t.Fatalf("git %s: %v\n%s", asked, err, &errs)
+	}
+	out := strings.TrimSuffix(string(raw), "\n")
+	said.Store(asked, out)
+	return out
+}
+
+// commitOf returns the commit or tag that a ref names.
+func (r bare) commitOf(ref string) string {
+	r.t.Helper()
+	hash := refsIn(r.t, r.dir)[ref]
+	if hash == "" {
+		r.t.Fatalf("there is no %s", ref)
+	}
+	return hash
 }
 
 // object stores data as an object of a kind, without checking it.
@@ -121,10 +141,13 @@ func (r bare) loosePath(hash string) string {
 func (r bare) blob(text string) string { return r.object("blob", []byte(text)) }
 
 func (r bare) show(rev string) string {
-	return r.git(nil, "cat-file", "-p", rev) + "\n"
+	return r.git("cat-file", "-p", rev) + "\n"
 }
 
-func (r bare) set(ref, hash string) { r.git(nil, "update-ref", ref, hash) }
+// set writes a ref, without a look at what it names.
+func (r bare) set(ref, hash string) {
+	write(r.t, filepath.Join(r.dir, filepath.FromSlash(ref)), hash+"\n")
+}
 
 // entry is an entry of a tree.
 type entry struct{ mode, name, hash string }
@@ -136,7 +159,7 @@ const (
 
 func (r bare) list(tree string) []entry {
 	var out []entry
-	for line := range strings.SplitSeq(strings.TrimSuffix(r.git(nil, "ls-tree", "-z", tree), "\x00"), "\x00") {
+	for line := range strings.SplitSeq(strings.TrimSuffix(r.git("ls-tree", "-z", tree), "\x00"), "\x00") {
 		facts, name, ok := strings.Cut(line, "\t")
 		fields := strings.Fields(facts)
 		if ok && len(fields) == 3 {
@@ -195,7 +218,7 @@ type tip struct {
 }
 
 func (r bare) tip(ref string) *tip {
-	c := &tip{bare: r, ref: ref, commit: r.git(nil, "rev-parse", ref)}
+	c := &tip{bare: r, ref: ref, commit: r.commitOf(ref)}
 	c.root = r.list(c.commit)
 	c.anchors = r.list(c.commit + ":anchors")
 	c.folder = c.anchors[len(c.anchors)-1].name

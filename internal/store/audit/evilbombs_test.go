@@ -118,7 +118,7 @@ func bombCases() []evilCase {
 		}).want("the limit").unsent(),
 		{Name: "a commit of 4 GiB", Ref: mainRef, Want: "the limit", Unsent: true, Build: func(t testing.TB, dir, good string) {
 			r := copyRepo(t, dir, good)
-			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), r.loose("commit", 'x', huge)+"\n")
+			r.set(mainRef, r.loose("commit", 'x', huge))
 		}},
 	}
 }

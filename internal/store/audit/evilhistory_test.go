@@ -77,16 +77,16 @@ func historyCases() []evilCase {
 		return k
 	}
 	cases := []evilCase{
-		rewritten("an older commit", func(c *tip) { c.set(c.ref, c.commit+"^") }),
+		rewritten("an older commit", func(c *tip) { c.set(c.ref, c.git("rev-parse", c.commit+"^")) }),
 		rewritten("the newest commit replaced", func(c *tip) {
-			c.set(c.ref, c.bare.commit(c.tree(c.root...), "another", c.git(nil, "rev-parse", c.commit+"^")))
+			c.set(c.ref, c.bare.commit(c.tree(c.root...), "another", c.git("rev-parse", c.commit+"^")))
 		}),
 		rewritten("another beginning", func(c *tip) {
-			first := c.git(nil, "rev-list", "--max-parents=0", c.commit)
-			c.set(c.ref, c.bare.commit(c.git(nil, "rev-parse", first+"^{tree}"), "start again"))
+			first := c.git("rev-list", "--max-parents=0", c.commit)
+			c.set(c.ref, c.bare.commit(c.git("rev-parse", first+"^{tree}"), "start again"))
 		}),
 		rewritten("the tape as second parent", func(c *tip) {
-			first := c.git(nil, "rev-list", "--max-parents=0", c.commit)
+			first := c.git("rev-list", "--max-parents=0", c.commit)
 			c.set(c.ref, c.bare.commit(c.tree(c.root...), "the wrong way round", first, c.commit))
 		}),
 		message("another tape's trailer", "says that it belongs to", "lies\n\nTape-Name: other\nTape-Format: 1"),
@@ -100,7 +100,7 @@ func historyCases() []evilCase {
 			c.set(c.ref, c.bare.commit(c.tree(c.root...), "octopus", parents...))
 		}),
 		changeMain("a merge that is not what its parents give", "is not the result that its parents give", func(c *tip) {
-			fork := c.git(nil, "rev-parse", "refs/heads/fork/main/try")
+			fork := c.commitOf("refs/heads/fork/main/try")
 			id := c.last() + 1
 			put(&c.phase, entry{file, "messages.jsonl", c.blob(c.messages() + line(id, "made up"))})
 			text := fmt.Sprintf("merge: try (1 entry)\n\nTape-Name: main\nTape-Anchor: x\nTape-Fork: main/try\nTape-Entries: %d-%d\nTape-Format: 1", id, id)
@@ -139,12 +139,11 @@ func historyCases() []evilCase {
 		}),
 		evilCase{Name: "the branch is a tag", Ref: mainRef, Want: "", Unsent: true, Build: func(t testing.TB, dir, good string) {
 			r := copyRepo(t, dir, good)
-			tag := strings.Fields(r.git(nil, "for-each-ref", "--format=%(objectname)", "refs/tags/anchor/main/"))[0]
-			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), tag+"\n")
+			r.set(mainRef, r.commitOf("refs/tags/anchor/main/001_session-start"))
 		}}.want("is a tag"),
 		{Name: "the branch is a file", Ref: mainRef, Want: "is a blob", Unsent: true, Build: func(t testing.TB, dir, good string) {
 			r := copyRepo(t, dir, good)
-			write(t, filepath.Join(dir, filepath.FromSlash(mainRef)), r.blob("x")+"\n")
+			r.set(mainRef, r.blob("x"))
 		}},
 	}
 	return append(cases, infoCases()...)
@@ -192,11 +191,13 @@ func infoCases() []evilCase {
 			}
 		}),
 		harmless("a cycle by replaced commits", func(r bare) {
-			head, first := r.git(nil, "rev-parse", mainRef), r.git(nil, "rev-list", "--max-parents=0", mainRef)
+			head := r.commitOf(mainRef)
+			first := r.git("rev-list", "--max-parents=0", head)
 			r.set("refs/replace/"+first, r.repoCommit(first, head))
 		}),
 		harmless("a cycle by grafts", func(r bare) {
-			head, first := r.git(nil, "rev-parse", mainRef), r.git(nil, "rev-list", "--max-parents=0", mainRef)
+			head := r.commitOf(mainRef)
+			first := r.git("rev-list", "--max-parents=0", head)
 			write(r.t, filepath.Join(r.dir, "info", "grafts"), first+" "+head+"\n")
 		}),
 		missing("a missing blob", "messages.jsonl"),
@@ -206,7 +207,7 @@ func infoCases() []evilCase {
 
 // repoCommit makes a commit like another one, with another parent.
 func (r bare) repoCommit(like, parent string) string {
-	return r.commit(r.git(nil, "rev-parse", like+"^{tree}"), "another", parent)
+	return r.commit(r.git("rev-parse", like+"^{tree}"), "another", parent)
 }
 
 // missing leaves out an object of the newest commit.
@@ -216,7 +217,7 @@ func missing(name, file string) evilCase {
 		gone := hashOf(c.phase, "messages.jsonl")
 		c.push(c.save())
 		if file == "" {
-			gone = c.git(nil, "rev-parse", c.ref+"^{tree}")
+			gone = c.git("rev-parse", c.commitOf(c.ref)+"^{tree}")
 		}
 		if err := os.Remove(c.loosePath(gone)); err != nil {
 			c.t.Fatal(err)
@@ -231,7 +232,7 @@ func tagCases() []evilCase {
 		const ref = "refs/tags/anchor/main/002_x"
 		return evilCase{Name: "tag " + name, Want: want, Ref: ref, Build: func(t testing.TB, dir, good string) {
 			r := copyRepo(t, dir, good)
-			r.set(ref, make(r, "anchor/main/002_x", r.git(nil, "rev-parse", mainRef)))
+			r.set(ref, make(r, "anchor/main/002_x", r.commitOf(mainRef)))
 		}}
 	}
 	object := func(r bare, object, kind, name string) string {
@@ -239,7 +240,7 @@ func tagCases() []evilCase {
 	}
 	moved := evilCase{Name: "tag moved", Ref: "refs/tags/anchor/main/001_session-start", Want: "it was moved", Rewrites: true, Build: func(t testing.TB, dir, good string) {
 		r := copyRepo(t, dir, good)
-		r.set("refs/tags/anchor/main/001_session-start", object(r, r.git(nil, "rev-parse", mainRef), "commit", "anchor/main/001_session-start"))
+		r.set("refs/tags/anchor/main/001_session-start", object(r, r.commitOf(mainRef), "commit", "anchor/main/001_session-start"))
 	}}
 	return []evilCase{
 		moved,
@@ -252,7 +253,7 @@ func tagCases() []evilCase {
 		tagged("of another name", "calls itself", func(r bare, _, commit string) string { return object(r, commit, "commit", "v1.0") }),
 		tagged("of a commit that did not add the phase", "did not come with", func(r bare, ref, commit string) string { return object(r, commit, "commit", ref) }),
 		tagged("of a commit that no tape has", "does not belong to", func(r bare, ref, commit string) string {
-			return object(r, r.commit(r.git(nil, "rev-parse", commit+"^{tree}"), "aside", commit), "commit", ref)
+			return object(r, r.commit(r.git("rev-parse", commit+"^{tree}"), "aside", commit), "commit", ref)
 		}),
 		tagged("of 18 MiB", "the limit is", func(r bare, ref, commit string) string {
 			return r.object("tag", fmt.Appendf(nil, "object %s\ntype commit\ntag %s\ntagger M <m@example.org> 1795167000 +0000\n\n%s\n", commit, ref, strings.Repeat("x", 18<<20)))

@@ -12,7 +12,7 @@ func refCases() []evilCase {
 	named := func(name, ref string) evilCase {
 		return evilCase{Name: "ref " + name, Ref: ref, Want: "has a name that is not used here", Unsent: true, Build: func(t testing.TB, dir, good string) {
 			r := copyRepo(t, dir, good)
-			r.packRef(ref, r.git(nil, "rev-parse", mainRef))
+			r.packRef(ref, r.commitOf(mainRef))
 		}}
 	}
 	cases := []evilCase{
@@ -50,15 +50,14 @@ func refCases() []evilCase {
 	twins.Build = func(t testing.TB, dir, good string) {
 		build(t, dir, good)
 		r := bare{t, dir}
-		r.packRef("refs/heads/tape/tWin-0123abcd", r.git(nil, "rev-parse", mainRef))
+		r.packRef("refs/heads/tape/tWin-0123abcd", r.commitOf(mainRef))
 	}
 	return append(cases, twins)
 }
 
-// packRef writes a ref into packed-refs, even if git would refuse it.
+// packRef writes a ref into packed-refs, as its name may not be fit for a file.
 func (r bare) packRef(name, hash string) {
 	r.t.Helper()
-	r.git(nil, "pack-refs", "--all")
 	write(r.t, r.dir+"/packed-refs", readText(r.t, r.dir+"/packed-refs")+hash+" "+name+"\n")
 }
 

@@ -3,6 +3,7 @@ package audit_test
 //tape:race: a tape starts over while it is verified
 
 import (
+	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
 	"tape/internal/testkit/wait"
 	"tape/repo"
@@ -10,8 +11,8 @@ import (
 	"time"
 )
 
-// TestVerifyBesideResets resets a tape while it is verified.
-func TestVerifyBesideResets(t *testing.T) {
+// TestSoakVerifyBesideResets resets a tape while it is verified.
+func TestSoakVerifyBesideResets(t *testing.T) {
 	t.Parallel()
 	s := storetest.New(t, nil)
 	m := storetest.Tape(t, s, "main")
@@ -30,7 +31,7 @@ func TestVerifyBesideResets(t *testing.T) {
 		}
 		return err
 	})
-	for range 30 {
+	for range testkit.Size(15, 30) {
 		report, err := s.Verify(t.Context())
 		storetest.Must(t, err)
 		if !report.OK {
