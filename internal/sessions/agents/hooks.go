@@ -57,9 +57,7 @@ func (d *document) ours(f *record.Format) (out []record.Hook) {
 	_ = json.Unmarshal(data(&d.root), &all) // settings of another shape have none
 	for event, raw := range all.Hooks {
 		var groups []group
-		if json.Unmarshal(raw, &groups) != nil {
-			continue
-		}
+		_ = json.Unmarshal(raw, &groups) // what others wrote in another shape is left out, such as a timeout of 2.5
 		for i, g := range groups {
 			for j, h := range g.Hooks {
 				if strings.Contains(h.Command, mark(f)) {

@@ -41,6 +41,7 @@ var corpus = map[string]struct{ text, refused string }{
 	"only comments":     {text: "{\n  // nothing yet\n}\n"},
 	"trailing commas":   {text: "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]},\n    ],\n  },\n}\n"},
 	"others' hooks":     {text: "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"matcher\": \"\",\n        \"hooks\": [\n          { \"type\": \"command\", \"command\": \"say done\" } // loud\n        ]\n      }\n    ],\n    \"PreToolUse\": []\n  },\n  \"later\": true\n}\n"},
+	"odd hooks":         {text: "{\n  \"hooks\": {\n    \"enabled\": true,\n    \"Stop\": [\n      \"?\",\n      {\n        \"hooks\": [\"?\"]\n      },\n      {\n        \"hooks\": {}\n      }\n    ],\n    \"SessionStart\": [\n      {\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": [\"say\", \"hi\"],\n            \"timeout\": 2.5\n          }\n        ]\n      }\n    ]\n  }\n}\n"},
 	"empty hooks":       {text: "{\n  \"hooks\": {}\n}\n"},
 	"unknown keys":      {text: "{\n  \"$schema\": \"https://example.org\",\n  \"é \\u00e9\": \"\\/<&>\",\n  \"deep\": {\"a\": {\"b\": [[], {}]}}\n}\n"},
 	"same key twice":    {text: "{\n  \"hooks\": 1,\n  \"hooks\": {}\n}\n"},
