@@ -86,6 +86,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("LC_ALL", "C.UTF-8")
 			env.Setenv("NL", "\n")
 			env.Setenv("TZ", "UTC")
+			env.Setenv("GOGC", os.Getenv("GOGC"))
 			state := &scriptState{}
 			env.Values["state"] = state
 			env.Defer(func() {
@@ -93,7 +94,9 @@ func TestScripts(t *testing.T) {
 					verifyAll(t, env.WorkDir)
 				}
 			})
-			gitconfig := "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n"
+			// For small repositories, automatic upkeep does nothing but start git once more.
+			gitconfig := "[user]\n\tname = Ada\n\temail = ada@example.org\n[init]\n\tdefaultBranch = main\n" +
+				"[maintenance]\n\tauto = false\n[receive]\n\tautogc = false\n"
 			return os.WriteFile(filepath.Join(env.WorkDir, ".gitconfig"), []byte(gitconfig), 0o600)
 		},
 	})
@@ -124,6 +127,9 @@ func verifyAll(t *testing.T, dir string) {
 		report, err := store.Verify(context.Background())
 		if err != nil || !report.OK {
 			t.Errorf("verify %s: %v %v", ws, err, report)
+		}
+		if report != nil && report.GitFsck {
+			continue // git fsck --strict is part of it
 		}
 		if out, err := exec.Command("git", "-C", ws, "fsck", "--strict").CombinedOutput(); err != nil {
 			t.Errorf("git fsck in %s: %v\n%s", ws, err, out)
