@@ -38,5 +38,5 @@ func TestSoakForkFaults(t *testing.T) {
 			}
 			storetest.Append(t, other, repo.Message("user", "one"))
 		}, Run: on("other", func(ctx context.Context, tp *repo.Tape) error { _, err := tp.Remove(ctx, true); return err })},
-	}, storetest.Pace{Alone: testkit.Size(60, 1), Others: testkit.Size(120, 1), GoOn: 1})
+	}, storetest.Pace{Alone: testkit.Size(100, 1), Others: testkit.Size(200, 1), GoOn: 1})
 }

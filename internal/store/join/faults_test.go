@@ -50,5 +50,5 @@ func joinFaults() []storetest.FaultCase {
 
 // TestSoakJoinFaults makes the disk fail at each step of combining two sides.
 func TestSoakJoinFaults(t *testing.T) {
-	storetest.TryFaults(t, joinFaults(), storetest.Pace{Alone: testkit.Size(60, 1), Others: testkit.Size(120, 1), GoOn: 1})
+	storetest.TryFaults(t, joinFaults(), storetest.Pace{Alone: testkit.Size(100, 1), Others: testkit.Size(200, 1), GoOn: 1})
 }

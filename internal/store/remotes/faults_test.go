@@ -45,5 +45,5 @@ func TestSoakRemoteFaults(t *testing.T) {
 			storetest.TwoSides(t, other)
 			storetest.Push(t, other, &repo.PushOptions{Forks: true})
 		}, Run: func(ctx context.Context, s *repo.Store) error { return failure(s.Fetch(ctx, "origin", nil)) }},
-	}, storetest.Pace{Alone: testkit.Size(60, 1), Others: testkit.Size(120, 1), GoOn: 1})
+	}, storetest.Pace{Alone: testkit.Size(100, 1), Others: testkit.Size(200, 1), GoOn: 1})
 }

@@ -15,5 +15,5 @@ func TestSoakGCFaults(t *testing.T) {
 			_, err := s.GC(ctx, &repo.GCOptions{Idle: -1})
 			return err
 		}},
-	}, storetest.Pace{Alone: testkit.Size(60, 1), Others: testkit.Size(120, 1), GoOn: 1})
+	}, storetest.Pace{Alone: testkit.Size(100, 1), Others: testkit.Size(200, 1), GoOn: 1})
 }

@@ -135,7 +135,7 @@ func faultCases() []storetest.FaultCase {
 // same and then a power cut; or a disk that fails for good while the change is being undone. Whatever fails, the
 // change has happened or not, nothing needs a repair, and the next call works. Long runs try every N.
 func TestSoakFaults(t *testing.T) {
-	storetest.TryFaults(t, faultCases(), storetest.Pace{Alone: testkit.Size(10, 1), Others: testkit.Size(40, 1), GoOn: testkit.Size(8, 1)})
+	storetest.TryFaults(t, faultCases(), storetest.Pace{Alone: testkit.Size(20, 1), Others: testkit.Size(60, 1), GoOn: testkit.Size(8, 1)})
 }
 
 // A call that refers to an artifact from a failed call does not assume that the artifact was synced.
@@ -162,5 +162,5 @@ func TestSoakBulkFaults(t *testing.T) {
 				t.Fatalf("creating tapes in bulk: lost %v, error %v", lost, err)
 			}
 		}, Run: func(ctx context.Context, s *repo.Store) error { return addBare(ctx, s, "other/tape") }},
-	}, storetest.Pace{Alone: testkit.Size(5, 1), Others: testkit.Size(20, 1), GoOn: testkit.Size(8, 1)})
+	}, storetest.Pace{Alone: testkit.Size(15, 1), Others: testkit.Size(60, 1), GoOn: testkit.Size(8, 1)})
 }

@@ -23,9 +23,9 @@ func TestSoakFaultsInit(t *testing.T) {
 		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
 			continue
 		}
-		step := testkit.Size(4, 1)
+		step := testkit.Size(8, 1)
 		if gap == storetest.PowerCut {
-			step = testkit.Size(20, 1)
+			step = testkit.Size(40, 1)
 		}
 		for n := 1 + rng.IntN(step); ; n += step {
 			f := &storetest.Faulty{N: n, Gap: gap}
