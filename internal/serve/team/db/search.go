@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -51,7 +50,8 @@ type Question struct {
 	Tapes        []int64   // nil means all
 	Since, Until time.Time // zero means all
 	Most         int       // how many at most
-	Bound        int       // if at least so many have the words, Best compares none and returns ErrMany; 0 means all are compared
+	Also         string    // for Best: a tsquery that is compared with the entries that have Words, not looked up; "" for none
+	Newest       int       // Best compares only so many that have the words, the newest; 0 means all
 	Months       []Month   // of Totals
 }
 
@@ -62,9 +62,6 @@ type Unit struct {
 	Often  string // "" for none
 	More   float64
 }
-
-// ErrMany is the error of Best for more entries than are to be compared.
-var ErrMany = errors.New("too many entries have the words")
 
 // Key names an entry.
 type Key struct {
@@ -108,18 +105,33 @@ const (
 )
 
 // inMonths runs a query with entries of months, the newest month first. In it, %s stands for the columns, the number of the
-// month in the list, and "where" holds for them. The partitions themselves are read: under row security, PostgreSQL uses no
-// index of words. So they are compared with the same set of remotes, too.
+// month in the list, and "where" holds for them; it may go on with an order. The partitions themselves are read: under row
+// security, PostgreSQL uses no index of words. So they are compared with the same set of remotes, too.
 func (v *View) inMonths(ctx context.Context, plan string, months []Month, sql, columns, where string, each func(r pgx.Rows) error, args ...any) error {
 	if len(months) == 0 {
 		return nil
 	}
 	parts := make([]string, len(months))
 	for i, m := range months {
-		parts[i] = fmt.Sprintf("SELECT %s, %d AS month FROM %s e WHERE e.remote = ANY ($1) AND e.remote = ANY ((SELECT tape_seen())::int[]) AND %s", columns, i, pgx.Identifier{m.Part}.Sanitize(), where)
+		parts[i] = fmt.Sprintf("(SELECT %s, %d AS month FROM %s e WHERE e.remote = ANY ($1) AND e.remote = ANY ((SELECT tape_seen())::int[]) AND %s)", columns, i, pgx.Identifier{m.Part}.Sanitize(), where)
 	}
 	settings := []string{"tape.remotes", setOf(v.ids), "tape.all", "off", "plan_cache_mode", plan, "jit", "off", "max_parallel_workers_per_gather", "0"}
 	return inWords(v.db.query(ctx, settings, fmt.Sprintf(sql, strings.Join(parts, " UNION ALL ")), append([]any{v.ids}, args...), each))
+}
+
+// sumOf adds the weights of the units that an entry x matches, as SQL. Each unit is a term of its own: a subquery over the
+// units takes longer for an entry than reading it. So that a connection plans few queries, there may be more terms than
+// units; without a unit, a term is 0.
+func sumOf(units int) string {
+	terms := 1
+	for terms < units {
+		terms *= 2
+	}
+	sum := "0::float8"
+	for i := range terms {
+		sum += fmt.Sprintf(" + CASE WHEN x.words @@ (SELECT ($3::text[])[%[1]d]::tsquery) THEN ($4::float8[])[%[1]d] + CASE WHEN x.words @@ (SELECT ($5::text[])[%[1]d]::tsquery) THEN ($6::float8[])[%[1]d] ELSE 0 END ELSE 0 END", i+1)
+	}
+	return sum
 }
 
 // Best returns the entries that have the words with the greatest sums: of the weights of the units that they match, times
@@ -154,26 +166,23 @@ func (v *View) Best(ctx context.Context, q Question) (out []Found, err error) {
 	if q.Words == "" {
 		has = "$2 = ''"
 	}
-	from := "SELECT *, 0 AS n FROM (%s) a"
-	if q.Bound > 0 { // of too many, one row is enough
-		from = fmt.Sprintf("SELECT * FROM (SELECT *, row_number() OVER () AS row, count(*) OVER () AS n FROM (SELECT * FROM (%%s) a LIMIT %[1]d) b) c WHERE n < %[1]d OR row = 1", q.Bound)
+	where := has + ` AND ($10::bigint[] IS NULL OR e.tape = ANY ($10)) AND ($11::timestamptz IS NULL OR e.date >= $11) AND ($12::timestamptz IS NULL OR e.date <= $12)
+		AND (e.words @@ nullif($14, '')::tsquery) IS NOT FALSE`
+	from := "%s"
+	if q.Newest > 0 { // An older month is read only if the newer ones have too few. To order by e.date alone, PostgreSQL might read the index of dates.
+		newest := fmt.Sprintf(" LIMIT %d", q.Newest)
+		where, from = where+" ORDER BY e.date + '0'::interval DESC, e.id DESC"+newest, from+newest
 	}
-	n := 0
-	err = v.inMonths(ctx, plan, months, `SELECT * FROM (SELECT remote, tape, id, date, kind, sign, bytes, n,
-			coalesce((SELECT sum(w + CASE WHEN x.words @@ o THEN more ELSE 0 END) FROM unnest($3::text[]::tsquery[], $4::float8[], $5::text[]::tsquery[], $6::float8[]) u(q, w, o, more) WHERE x.words @@ q), 0)
-				* coalesce(($8::float8[])[array_position($7::text[], kind)], $9) AS sum
-		FROM (`+from+`) x) y ORDER BY sum DESC, date DESC, tape, id DESC LIMIT $13`, "e.remote, e.tape, e.id, e.date, e.kind, e.sign, e.bytes, e.words",
-		has+` AND ($10::bigint[] IS NULL OR e.tape = ANY ($10)) AND ($11::timestamptz IS NULL OR e.date >= $11) AND ($12::timestamptz IS NULL OR e.date <= $12)`,
+	err = v.inMonths(ctx, plan, months, `SELECT * FROM (SELECT remote, tape, id, date, kind, sign, bytes,
+			(`+sumOf(len(words))+`) * coalesce(($8::float8[])[array_position($7::text[], kind)], $9) AS sum
+		FROM (`+from+`) x) y ORDER BY sum DESC, date DESC, tape, id DESC LIMIT $13`, "e.remote, e.tape, e.id, e.date, e.kind, e.sign, e.bytes, e.words", where,
 		func(r pgx.Rows) error {
 			var f Found
-			err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes, &n, &f.Sum)
+			err := r.Scan(&f.Remote, &f.Tape, &f.ID, &f.Date, &f.Kind, &f.Sign, &f.Bytes, &f.Sum)
 			f.Sum /= relevance.KindWeight(f.Kind)
 			out = append(out, f)
 			return err
-		}, q.Words, words, weights, often, more, kinds, factors, relevance.OtherWeight, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most)
-	if err == nil && q.Bound > 0 && n >= q.Bound {
-		return nil, ErrMany
-	}
+		}, q.Words, words, weights, often, more, kinds, factors, relevance.OtherWeight, q.Tapes, orNull(q.Since), orNull(q.Until), q.Most, q.Also)
 	return out, err
 }
 

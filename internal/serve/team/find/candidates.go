@@ -3,7 +3,6 @@ package find
 import (
 	"cmp"
 	"context"
-	"errors"
 	"math"
 	"slices"
 	"strings"
@@ -126,10 +125,6 @@ func (r *source) Best(ctx context.Context, terms []relevance.Term, n int, full m
 // compared returns the best of the entries that have a rare word or all of the common ones. If very many have all of these,
 // only the newest of them are compared, or, if the query is one word, those of the kinds that weigh most.
 func (r *source) compared(ctx context.Context, q db.Question, rare, common []unit) ([]db.Found, error) {
-	all := ""
-	if len(rare) == 0 || len(common) > 1 {
-		all = and(wordsOf(common)...)
-	}
 	with := func(words string) db.Question {
 		if r.any {
 			words = and(append([]string{words}, r.filter...)...)
@@ -139,45 +134,46 @@ func (r *source) compared(ctx context.Context, q db.Question, rare, common []uni
 		q.Words = words
 		return q
 	}
-	if all != "" && len(r.units) == 1 {
+	switch {
+	case len(r.units) == 1:
 		return r.ofKinds(ctx, r.units[0], q.Most)
-	}
-	either := with(or(append(wordsOf(rare), all)...))
-	if all == "" {
-		return r.rows.Best(ctx, either)
+	case len(rare) > 0 && len(common) == 1:
+		return r.rows.Best(ctx, with(or(wordsOf(rare)...)))
 	}
 	guess := r.corpus.Entries // of the entries with all, if no word comes with another
-	for _, u := range common {
+	looked := 0               // how many words are looked up; to look up the most frequent takes longer than to compare what has the others
+	for i, u := range common {
+		if i == 0 || guess >= mostCommon || !r.any {
+			looked = i + 1
+		}
 		guess *= float64(u.found) / r.corpus.Entries
 	}
-	if guess < mostCommon {
-		either.Bound = mostCompared + mostCommon
-		if list, err := r.rows.Best(ctx, either); !errors.Is(err, db.ErrMany) {
-			if len(rare) == 0 && err == nil {
-				r.has[together(append(wordsOf(common), r.filter...))] = len(list) > 0
-			}
-			return list, err
-		}
+	newest := with(and(wordsOf(common[:looked])...))
+	newest.Also = and(wordsOf(common[looked:])...)
+	if newest.Newest = mostCommon; guess < mostCommon {
+		newest.Newest += mostCompared
 	}
-	newest, err := r.rows.Find(ctx, r.question(with(all).Words, mostCommon))
+	list, err := r.rows.Best(ctx, newest)
 	if err != nil {
 		return nil, err
 	}
-	if len(newest) < mostCommon {
-		return r.rows.Best(ctx, with(or(append(wordsOf(rare), all)...)))
-	}
-	few := with(all)
-	few.Since = newest[len(newest)-1].Date
-	list, err := r.rows.Best(ctx, few)
-	if err != nil || len(rare) == 0 {
-		return list, err
+	if len(rare) == 0 {
+		r.has[together(append(wordsOf(common), r.filter...))] = len(list) > 0
+		return list, nil
 	}
 	more, err := r.rows.Best(ctx, with(or(wordsOf(rare)...)))
-	list = append(list, more...)
+	if err != nil {
+		return nil, err
+	}
+	had := map[db.Key]bool{}
+	for _, f := range list {
+		had[f.Key] = true
+	}
+	list = append(list, slices.DeleteFunc(more, func(f db.Found) bool { return had[f.Key] })...)
 	slices.SortStableFunc(list, func(a, b db.Found) int {
 		return cmp.Or(cmp.Compare(b.Sum*relevance.KindWeight(b.Kind), a.Sum*relevance.KindWeight(a.Kind)), b.Date.Compare(a.Date), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
 	})
-	return list, err
+	return list, nil
 }
 
 // together names a set of conditions.

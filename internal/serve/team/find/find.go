@@ -81,7 +81,8 @@ const (
 	mostJudged = 4000
 	// mostCompared is about how many entries are compared to find the best.
 	mostCompared = 3000
-	// mostCommon is how many of the entries with all of several common words are compared.
+	// mostCommon is how many of the entries with all of several common words are compared if very many have all of them. If
+	// that is not expected, mostCompared more are.
 	mostCommon = 1000
 )
 

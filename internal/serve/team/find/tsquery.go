@@ -10,7 +10,7 @@ import (
 
 // quoted returns a term as tsquery writes it.
 func quoted(term string) string {
-	return "'" + strings.NewReplacer(`\`, `\\`, `'`, `''`).Replace(term) + "'"
+	return "'" + strings.ReplaceAll(strings.ReplaceAll(term, `\`, `\\`), "'", "''") + "'"
 }
 
 // and joins conditions that all have to hold. It ignores "".
