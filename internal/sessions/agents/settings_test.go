@@ -307,9 +307,9 @@ func TestTOML(t *testing.T) {
 			}
 		})
 	}
-	for _, text := range []string{"model = ", "x = '''\nopen", "mcp_servers = { a = { command = \"x\" } }\n"} {
-		if _, err := addTOML(codexFormat.Agent, []byte(text), "tape"); err == nil {
-			t.Errorf("%q is not refused", text)
+	for text, want := range map[string]string{"# mine\nmodel = ": "line 2", "x = '''\nopen": "line", "mcp_servers = { a = { command = \"x\" } }\n": "write it as tables"} {
+		if _, err := addTOML(codexFormat.Agent, []byte(text), "tape"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want an error with %q", text, err, want)
 		}
 	}
 }

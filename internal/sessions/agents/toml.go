@@ -58,6 +58,10 @@ func appendTOML(raw []byte, lines ...string) ([]byte, error) {
 
 func readTOML(raw []byte) (settings map[string]any, err error) {
 	err = toml.Unmarshal(bytes.TrimPrefix(raw, []byte(byteOrderMark)), &settings)
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, _ := at.Position()
+		err = fmt.Errorf("line %d: %w", line, err)
+	}
 	return settings, err
 }
 
