@@ -3,6 +3,7 @@
 package sandbox
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,10 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == Arg {
 		os.Exit(Child(os.Args[2:]))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil { // starting and ending a sandbox is mostly waiting
+		panic(err)
 	}
 	os.Exit(m.Run())
 }
@@ -67,6 +72,17 @@ func confined(t *testing.T, s *Sandbox, dir, line string, env ...string) (string
 		out = append(out, "\n[undone: "+undone.Error()+"]\n"...)
 	}
 	return string(out), err
+}
+
+// each returns a script that runs commands one after another. Starting a sandbox for each of them would be slow. The format
+// gets the command in a shell of its own, then its text for use in double quotes.
+func each(format string, lines ...string) string {
+	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, `$`, `\$`)
+	var script strings.Builder
+	for _, line := range lines {
+		fmt.Fprintf(&script, format+"\n", "(\n"+line+"\n)", quote.Replace(line))
+	}
+	return script.String() + "true"
 }
 
 func runGit(t *testing.T, args ...string) {
@@ -146,26 +162,24 @@ func TestConfined(t *testing.T) {
 				t.Helper()
 				return confined(t, s, project, line, "SSH_AUTH_SOCK=/x", "HOME="+home, fmt.Sprintf("HOST=%d", os.Getpid()))
 			}
-			for _, line := range []string{
+			if out, err := run(each(`%s || echo "an allowed command fails: %s"`,
 				"echo new >new && mkdir -p sub/deep && mv new sub/deep/ && rm -r sub", "cat a && cat ../other/b && cat ~/.config/other && cat /etc/passwd >/dev/null",
 				"f=$(mktemp) && echo x >$f && mv $f here && rm here", "echo x >/dev/null", "mkdir -p $XDG_CACHE_HOME/x $GOCACHE && echo x >$XDG_CACHE_HOME/x/y",
-				"test -z \"$SSH_AUTH_SOCK\"", "exit 0", "ls / >/dev/null", "test \"$(pwd -P)\" = " + project,
-			} {
-				if out, err := run(line); err != nil {
-					t.Errorf("an allowed command fails: %s: %v\n%s", line, err, out)
-				}
+				"test -z \"$SSH_AUTH_SOCK\"", "exit 0", "ls / >/dev/null", "test \"$(pwd -P)\" = "+project)); err != nil || strings.Contains(out, "an allowed command fails") {
+				t.Errorf("%v\n%s", err, out)
 			}
-			for _, line := range []string{
+			if out, err := run(each(`%s 2>&1 && echo "a forbidden command works: %s"`,
 				"echo x >../other/b", "echo x >>~/.bashrc", "rm ../other/b", "mv ../other/b .", "touch ../new", "mkdir ../new", "ln -s /x ../new", "truncate -s 0 ../other/b", ": >../other/b",
 				"cat ~/.ssh/id", "cat ~/link/id", "ln -s ~/.ssh/id stolen; cat stolen", "ln ~/.ssh/id hard && cat hard", "cd ~/.ssh && cat id", "cat ~/.config/gh/hosts.yml", "cat ~/.netrc",
 				"cat ~/tape/credentials.json", "cp -r ~/.ssh stolen && cat stolen/id", "mv ~/.ssh stolen && cat stolen/id", "echo x >~/.ssh/authorized_keys && cat ~/.bashrc && exit 1",
-				"cat /proc/$HOST/environ", "cat /proc/$HOST/root" + home + "/.ssh/id", "umount ~/.ssh && cat ~/.ssh/id", "mount --bind / / && cat ~/.ssh/id", "exit 3",
+				"cat /proc/$HOST/environ", "cat /proc/$HOST/root"+home+"/.ssh/id", "umount ~/.ssh && cat ~/.ssh/id", "mount --bind / / && cat ~/.ssh/id",
 				"cp /proc/sys/vm/swappiness s && cat s >/proc/sys/vm/swappiness", "echo 1 >/proc/sysrq-trigger", "for f in /proc/irq/*/smp_affinity; do cat $f >$f && exit 0; done; exit 1",
-				"unshare -Urm sh -c 'umount -l ~/.ssh; cat ~/.ssh/id'", "cat /proc/1/root$HOME/.ssh/id", "cat /proc/$PPID/root$HOME/.ssh/id", "mknod n c 1 1 && cat n", "echo x >/dev/pts/0",
-				"setsid sh -c 'sleep 0.5; echo x >late' >/dev/null 2>&1 & exit 4",
-			} {
-				if out, err := run(line); err == nil || strings.Contains(out, "KEY") {
-					t.Errorf("a forbidden command works: %s: %v\n%s", line, err, out)
+				"unshare -Urm sh -c 'umount -l ~/.ssh; cat ~/.ssh/id'", "cat /proc/1/root$HOME/.ssh/id", "cat /proc/$PPID/root$HOME/.ssh/id", "mknod n c 1 1 && cat n", "echo x >/dev/pts/0")); err != nil || strings.Contains(out, "KEY") || strings.Contains(out, "a forbidden command works") {
+				t.Errorf("%v\n%s", err, out)
+			}
+			for _, line := range []string{"exit 3", "setsid sh -c 'sleep 0.5; echo x >late' >/dev/null 2>&1 & exit 4"} {
+				if out, err := run(line); err == nil {
+					t.Errorf("%s: it succeeds: %s", line, out)
 				}
 			}
 			if out, err := run("kill -0 $HOST"); err == nil && (s.Kind() == "bubblewrap" || signalsRestricted()) {
@@ -251,22 +265,14 @@ func TestGitIsProtected(t *testing.T) {
 			t.Helper()
 			return confined(t, s, project, line)
 		}
-		var script []string
-		const common = "d=$(git rev-parse --git-common-dir) && "
-		for _, line := range []string{"echo x >$d/hooks/pre-commit", "mkdir -p $d/hooks && cp /bin/true $d/hooks/pre-commit", "git config core.fsmonitor /bin/true", "echo x >>$d/config",
-			"rm $d/config", "mv new $d/config", "mv $d/hooks moved", "mv .git moved", "rm .git", "rm -r $d/hooks"} {
-			if out, err := run(common + line); err == nil {
-				t.Errorf("%s: a forbidden command works: %s\n%s", project, line, out)
-			}
-		}
-		// Each of these changes in submodules and worktrees is refused. One command tries them all, because starting a sandbox is slow.
-		for _, line := range []string{"echo x >>$d/modules/lib/config", "echo x >$d/modules/lib/hooks/post-checkout", "mv -T $d/modules/lib $d/modules/other", "mv -T $d/modules $d/all",
+		// Each of these changes is refused.
+		refused := each(`%s 2>/dev/null && echo "done: %s"`, "echo x >$d/hooks/pre-commit", "mkdir -p $d/hooks && cp /bin/true $d/hooks/pre-commit", "git config core.fsmonitor /bin/true", "echo x >>$d/config",
+			"rm $d/config", "mv new $d/config", "mv $d/hooks moved", "mv .git moved", "rm .git", "rm -r $d/hooks",
+			"echo x >>$d/modules/lib/config", "echo x >$d/modules/lib/hooks/post-checkout", "mv -T $d/modules/lib $d/modules/other", "mv -T $d/modules $d/all",
 			"rm $d/modules/lib/modules/deep/config", "mv -T $d/modules/lib/modules $d/deeper", "echo ../../evil >$d/worktrees/tree/commondir", "rm $d/worktrees/tree/commondir",
-			"mv -T $d/worktrees/tree $d/worktrees/other", "mv -T $d/worktrees $d/trees", "echo /x >$d/worktrees/tree/gitdir"} {
-			script = append(script, "("+line+") 2>/dev/null && echo done: '"+line+"'")
-		}
-		if out, _ := run(common + strings.Join(script, "\n") + "\ntrue"); out != "" {
-			t.Errorf("%s: a forbidden change was made: %s", project, out)
+			"mv -T $d/worktrees/tree $d/worktrees/other", "mv -T $d/worktrees $d/trees", "echo /x >$d/worktrees/tree/gitdir")
+		if out, err := run("d=$(git rev-parse --git-common-dir) || exit 1\n" + refused); err != nil || out != "" {
+			t.Errorf("%s: a forbidden change was made: %v, %s", project, err, out)
 		}
 		if out, err := run("echo x >new && git add new && git -c user.name=x -c user.email=x commit -q -m y && git switch -q -c of-" + filepath.Base(project)); err != nil {
 			t.Errorf("%s: git commit fails: %v\n%s", project, err, out)
