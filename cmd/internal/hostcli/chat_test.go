@@ -6,6 +6,7 @@ package hostcli
 
 import (
 	"encoding/json"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,10 @@ func TestMain(m *testing.M) {
 		app := cli.OS("", "")
 		app.Host = Host{}
 		os.Exit(cli.Main(app))
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil { // programs in a terminal mostly wait
+		panic(err)
 	}
 	testkit.Main(m, nil, nil)
 }
@@ -135,6 +140,7 @@ func (c *talk) idle() {
 // pieces, searches its tape, continues after a handoff, is steered during a turn that Ctrl-C ends,
 // and asks subagents.
 func TestChat(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, script(), 120, "TAPE_MODE=auto")
 	c.file("add.sh", "echo $(($1 - $2))\n")
 	c.file("test.sh", `test "$(sh add.sh 2 3)" = 5 && echo PASS`+"\n")

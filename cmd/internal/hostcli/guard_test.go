@@ -16,12 +16,13 @@ import (
 	"tape/repo"
 )
 
-// guardPlugin returns a guard written in shell. answer is the shell command that answers before_tool_call.
-func guardPlugin(answer string) string {
+// guardPlugin returns a guard written in shell. answer is the shell command that answers before_tool_call, which has to
+// come within timeout, in milliseconds.
+func guardPlugin(answer, timeout string) string {
 	return `while read -r line; do
 	id=${line#*\"id\":} id=${id%%,*}
 	case $line in
-	*initialize*) echo '{"jsonrpc":"2.0","id":1,"result":{"hooks":[{"name":"before_tool_call","timeout_ms":2000}]}}' ;;
+	*initialize*) echo '{"jsonrpc":"2.0","id":1,"result":{"hooks":[{"name":"before_tool_call","timeout_ms":` + timeout + `}]}}' ;;
 	*hook/before_tool_call*) ` + answer + ` ;;
 	*shutdown*) echo '{"jsonrpc":"2.0","id":'"$id"',"result":{}}' ;;
 	esac
@@ -39,12 +40,16 @@ func TestGuardThatFails(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ answer, why string }{
 		"error":       {`echo '{"jsonrpc":"2.0","id":'"$id"',"error":{"code":1,"message":"no idea"}}'`, "no idea"},
-		"time-out":    {`:`, "no answer within 2s"},
+		"time-out":    {`:`, "no answer within 100ms"},
 		"crash":       {`exit 3`, "exit status 3"},
 		"not started": {``, "it is off: "},
 		"wrong word":  {`echo '{"jsonrpc":"2.0","id":'"$id"',"result":{"value":{"action":"DENY"}}}'`, `the action is "DENY"; the hook takes {"action": "proceed"`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			timeout := "60000"
+			if name == "time-out" {
+				timeout = "100"
+			}
 			dir := t.TempDir()
 			ws := filepath.Join(dir, "ws")
 			t.Setenv("TAPE_HOME", filepath.Join(dir, "home"))
@@ -53,7 +58,7 @@ func TestGuardThatFails(t *testing.T) {
 			if c.answer == "" {
 				setting = fmt.Sprintf(`[{"name":"guard","command":[%q],"required":true}]`, filepath.Join(dir, "gone"))
 			}
-			if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "guard.sh"), []byte(guardPlugin(c.answer)), 0o600), store.SetSetting("plugins", setting)); err != nil {
+			if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "guard.sh"), []byte(guardPlugin(c.answer, timeout)), 0o600), store.SetSetting("plugins", setting)); err != nil {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), self, "run", "delete it", "--session-id", "s")

@@ -55,6 +55,7 @@ func (c *talk) hold(session string) (letGo func()) {
 
 // TestRunInPipe: tape run prints only the final answer; with --stream, the text of each step in a paragraph of its own.
 func TestRunInPipe(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, twoSteps(), 80)
 	for want, arg := range map[string][]string{"That was all.\n": nil, "First I look.\n\nThat was all.\n": {"--stream"}} {
 		cmd, out := c.program("", append([]string{"run", "--mode", "auto", "--session-id", fmt.Sprint(len(arg)), "work"}, arg...)...)
@@ -67,6 +68,7 @@ func TestRunInPipe(t *testing.T) {
 // TestChatDoesNotWait: with --no-wait, a chat refuses a message while another process has a turn, and answers one
 // after that turn.
 func TestChatDoesNotWait(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, nil, 80)
 	letGo := c.hold("s")
 	cmd, out := c.program(",echo hello\n", "chat", "--mode", "auto", "--session-id", "s", "--no-wait")

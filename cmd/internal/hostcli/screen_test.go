@@ -25,6 +25,7 @@ const held = `echo begun; while [ ! -e go ]; do sleep 0.05; done; echo over`
 // TestWatch: a running command is seen while it runs, at any width and through a resize; its whole
 // result is in the pager.
 func TestWatch(t *testing.T) {
+	t.Parallel()
 	for _, width := range []int{60, 120} {
 		c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"`+held+`; seq 180 199"}`)}}, {Text: "All is **done**."}}}, width, "TAPE_MODE=auto")
 		c.start()
@@ -48,6 +49,7 @@ func TestWatch(t *testing.T) {
 // TestLongResult: a result that is kept as an artifact says how much of it is not shown, and the pager has all of it,
 // also after the session is opened again.
 func TestLongResult(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"seq 1 60000"}`)}}, {Text: "All is done."}}}, 80, "TAPE_MODE=auto", "PAGER=grep 55.00$")
 	for _, begin := range []func(){func() { c.start(); c.Say("work", "All is done.", "tokens in") }, func() { c.start(); c.Until("what came before") }} {
 		begin()
@@ -64,6 +66,7 @@ func TestLongResult(t *testing.T) {
 
 // TestFirstPrompt: the first prompt does not wait until it is known whether commands can be confined.
 func TestFirstPrompt(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, nil, 80)
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "bwrap"), []byte("#!/bin/sh\nwhile [ ! -e '"+c.project+"/go' ]; do sleep 0.05; done\nexit 1\n"), 0o700); err != nil {
@@ -78,6 +81,7 @@ func TestFirstPrompt(t *testing.T) {
 
 // TestInterrupt: Ctrl-C and Esc interrupt a turn and say so, Ctrl-C twice leaves, and the next turn works.
 func TestInterrupt(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, model.Script{"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; sleep 1000"}`)}}}, "again": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun anew; sleep 1000"}`)}}}, "next": {{Text: "Here I am."}}}, 80, "TAPE_MODE=auto")
 	c.start()
 	c.Say("work", "begun")
@@ -96,6 +100,7 @@ func TestInterrupt(t *testing.T) {
 
 // TestSilentModel: while a model streams nothing, the screen says how long the turn has waited. Esc interrupts it.
 func TestSilentModel(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, model.Script{"work": {{Text: "never", Pause: time.Hour}}, "next": {{Text: "Here I am."}}}, 80)
 	c.start()
 	c.Say("work")
@@ -108,6 +113,7 @@ func TestSilentModel(t *testing.T) {
 // TestKilledAndResumed: a chat that is killed while a tool runs goes on when it is opened again, shows
 // what came before, and answers the message that waited.
 func TestKilledAndResumed(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, model.Script{"first": {{Text: "The first answer."}},
 		"work": {{Calls: []model.Call{tool("bash", `{"cmd":"echo begun; echo $PPID >pid; sleep 1000"}`)}}, {Text: "I went on."}}, "queued": {{Text: "I waited."}}}, 80, "TAPE_MODE=auto")
 	c.start()
@@ -150,6 +156,7 @@ func TestKilledAndResumed(t *testing.T) {
 // TestType: Backspace deletes a Chinese character as it is seen, also in wrapped and in several lines. What was typed
 // is in the history after a restart.
 func TestType(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, model.Script{"你好": {{Text: "再见"}}}, 60)
 	c.start()
 	c.Type(strings.Repeat("漢字", 20) + "你好吗")
@@ -176,6 +183,7 @@ func TestType(t *testing.T) {
 
 // TestApprove answers questions for consent in each way.
 func TestApprove(t *testing.T) {
+	t.Parallel()
 	bash := func(cmd string) model.Step { return model.Step{Calls: []model.Call{tool("bash", `{"cmd":"`+cmd+`"}`)}} }
 	c := newTalk(t, model.Script{
 		"once":   {bash("touch one"), {Text: "It is made."}},
@@ -214,6 +222,7 @@ func TestApprove(t *testing.T) {
 
 // TestRunOnScreen: on a terminal, tape run shows a turn as a chat does, and its answer once.
 func TestRunOnScreen(t *testing.T) {
+	t.Parallel()
 	c := newTalk(t, model.Script{"work": {{Text: "First I look.", Calls: []model.Call{tool("bash", `{"cmd":"echo seen"}`)}}, {Text: "That was all."}}}, 80, "TAPE_MODE=auto")
 	c.options.Argv = append([]string{c.options.Argv[0]}, "run", "work")
 	c.Screen = screen.Start(t, c.options)

@@ -78,8 +78,10 @@ func write(t *testing.T, elem ...string) {
 }
 
 func TestWatchFolders(t *testing.T) {
+	t.Parallel()
 	for _, poll := range []bool{false, true} {
 		t.Run(fmt.Sprintf("poll %v", poll), func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			write(t, dir, "old", "old.jsonl")
 			long := time.Now().Add(-time.Hour)
@@ -113,6 +115,7 @@ func TestWatchFolders(t *testing.T) {
 
 // TestWatchAgain: a file is reported again later, because no event says that a session is over.
 func TestWatchAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	w := start(t, watchOptions{Dirs: []watchedFolder{{Path: dir}}, Again: 200 * time.Millisecond})
 	write(t, dir, "a.jsonl")
