@@ -3,6 +3,7 @@
 package testkit
 
 import (
+	"flag"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -72,6 +73,15 @@ func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 		set("TMPDIR", dir) // faster for thousands of syncs; the long runs use the real disk
 	}
 	m.Run()
+}
+
+// Parallel lets n parallel tests of a package run at once, before [Main]. It is for tests that mostly wait, and do not
+// keep as many processors busy.
+func Parallel(n int) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {
+		panic(err)
+	}
 }
 
 // Soak reports whether these are the long runs of make soak.

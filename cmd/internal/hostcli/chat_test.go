@@ -6,7 +6,6 @@ package hostcli
 
 import (
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,10 +32,7 @@ func TestMain(m *testing.M) {
 		app.Host = Host{}
 		os.Exit(cli.Main(app))
 	}
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil { // programs in a terminal mostly wait
-		panic(err)
-	}
+	testkit.Parallel(4) // programs in a terminal mostly wait
 	testkit.Main(m, nil, nil)
 }
 

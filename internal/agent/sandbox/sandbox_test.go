@@ -3,7 +3,6 @@
 package sandbox
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,16 +11,15 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"tape/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == Arg {
 		os.Exit(Child(os.Args[2:]))
 	}
-	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil { // starting and ending a sandbox is mostly waiting
-		panic(err)
-	}
+	testkit.Parallel(8) // starting and ending a sandbox is mostly waiting
 	os.Exit(m.Run())
 }
 

@@ -114,6 +114,7 @@ func TestDeadlineDuringRequest(t *testing.T) {
 
 // TestBodyUntilTheDeadline: a body that is not complete at the deadline gets an answer.
 func TestBodyUntilTheDeadline(t *testing.T) {
+	t.Parallel()
 	p, move := clocked(t)
 	run := p.run(api.RunRequest{Conversation: "c", DeadlineS: 60})
 	move(59 * time.Second)

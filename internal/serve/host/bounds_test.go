@@ -183,16 +183,19 @@ func TestWaitsEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer done()
+	t.Cleanup(done)
 	for _, path := range []string{"/events/stream", "/events"} {
-		res, err := r.send(t.Context(), http.MethodGet, path, nil)
-		if err != nil {
-			continue // the connection has ended with the run
-		}
-		_ = res.Body.Close()
-		if res.StatusCode < 500 {
-			t.Errorf("%s: %d, want an error", path, res.StatusCode)
-		}
+		t.Run(path, func(t *testing.T) {
+			t.Parallel()
+			res, err := r.send(t.Context(), http.MethodGet, path, nil)
+			if err != nil {
+				return // the connection has ended with the run
+			}
+			_ = res.Body.Close()
+			if res.StatusCode < 500 {
+				t.Errorf("%s: %d, want an error", path, res.StatusCode)
+			}
+		})
 	}
 }
 

@@ -21,7 +21,10 @@ import (
 	"tape/repo"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m, nil, serveHelper) }
+func TestMain(m *testing.M) {
+	testkit.Parallel(4) // those that are parallel wait for deadlines
+	testkit.Main(m, nil, serveHelper)
+}
 
 const adminToken = "the token of the admin, for tests only"
 
