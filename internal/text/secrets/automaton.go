@@ -18,21 +18,24 @@ func fold(c byte) byte {
 	return c
 }
 
-// trie is the automaton while it is built. States are in order of creation. 0 in next means
-// that there is no next state yet.
-type trie struct {
-	width int
-	next  []uint32 // by state and class
-	fail  []uint32
-	ends  [][]uint16
+// node is a state while the automaton is built. Node 0 is the start, so 0 also stands for no node.
+type node struct {
+	class          uint16 // the class of the byte that leads here
+	child, sibling uint32 // the first node that continues this one, and the next one that continues the same node
+	fail           uint32 // the node of the longest suffix with which a literal begins
+	ends           []uint16
 }
 
-func (t *trie) row(state uint32) []uint32 { return t.next[int(state)*t.width:][:t.width] }
+// trie has nodes in order of creation.
+type trie []node
 
-func (t *trie) add() uint32 {
-	t.next = append(t.next, make([]uint32, t.width)...)
-	t.fail, t.ends = append(t.fail, 0), append(t.ends, nil)
-	return uint32(len(t.fail) - 1)
+// step returns the node that continues one with a class, 0 if there is none.
+func (t trie) step(at uint32, class uint16) uint32 {
+	to := t[at].child
+	for to != 0 && t[to].class != class {
+		to = t[to].sibling
+	}
+	return to
 }
 
 func newAutomaton(literals []string) automaton {
@@ -51,73 +54,71 @@ func newAutomaton(literals []string) automaton {
 	for c := byte('A'); c <= 'Z'; c++ {
 		a.class[c] = a.class[fold(c)]
 	}
-	t := &trie{width: int(a.width), next: make([]uint32, 0, size*int(a.width))}
-	t.add()
+	t := append(make(trie, 0, size), node{})
 	for i, literal := range literals {
 		at := uint32(0)
 		for _, c := range []byte(literal) {
-			k := a.class[c]
-			to := t.row(at)[k]
+			to := t.step(at, a.class[c])
 			if to == 0 {
-				to = t.add()
-				t.row(at)[k] = to
+				to = uint32(len(t))
+				t = append(t, node{class: a.class[c], sibling: t[at].child})
+				t[at].child = to
 			}
 			at = to
 		}
-		t.ends[at] = append(t.ends[at], uint16(i))
+		t[at].ends = append(t[at].ends, uint16(i))
 	}
-	t.link()
-	a.number(t)
+	a.fill(t, t.link())
 	return a
 }
 
-// link completes the transitions: where no literal continues, the next state is that of the
-// longest suffix with which a literal begins.
-func (t *trie) link() {
-	queue := []uint32{0}
-	for len(queue) > 0 {
-		at := queue[0]
-		queue = queue[1:]
-		row, back := t.row(at), t.row(t.fail[at])
-		for k, to := range row {
-			switch {
-			case to == 0 && at != 0:
-				row[k] = back[k]
-			case to != 0:
-				if at != 0 {
-					t.fail[to] = back[k]
+// link completes fail and ends, and returns the nodes so that each comes after that of its longest suffix.
+func (t trie) link() []uint32 {
+	order := make([]uint32, 1, len(t))
+	for i := 0; i < len(order); i++ {
+		at := order[i]
+		for to := t[at].child; to != 0; to = t[to].sibling {
+			if at != 0 {
+				back, found := t[at].fail, uint32(0)
+				for found = t.step(back, t[to].class); found == 0 && back != 0; found = t.step(back, t[to].class) {
+					back = t[back].fail
 				}
-				t.ends[to] = append(t.ends[to], t.ends[t.fail[to]]...)
-				queue = append(queue, to)
+				t[to].fail = found
 			}
+			t[to].ends = append(t[to].ends, t[t[to].fail].ends...)
+			order = append(order, to)
 		}
 	}
+	return order
 }
 
-// number orders the states so that one comparison finds those in which a literal ends.
-func (a *automaton) number(t *trie) {
-	names := make([]uint32, len(t.ends))
+// fill makes the states. They are in an order in which one comparison finds those in which a literal ends. Where no
+// literal continues, the next state is that of the longest suffix.
+func (a *automaton) fill(t trie, order []uint32) {
+	names := make([]uint32, len(t))
 	n := uint32(0)
 	for _, finds := range []bool{false, true} {
 		if finds {
 			a.firstFound = n
 		}
-		for i, ends := range t.ends {
-			if len(ends) > 0 == finds {
+		for i := range t {
+			if len(t[i].ends) > 0 == finds {
 				names[i] = n
 				n += a.width
+				if finds {
+					a.found = append(a.found, t[i].ends)
+				}
 			}
 		}
 	}
 	a.next = make([]uint32, n)
-	a.found = make([][]uint16, (n-a.firstFound)/a.width)
-	for i, ends := range t.ends {
-		row := a.next[names[i]:][:a.width]
-		for k, to := range t.row(uint32(i)) {
-			row[k] = names[to]
+	for _, at := range order {
+		row := a.next[names[at]:][:a.width]
+		if at != 0 {
+			copy(row, a.next[names[t[at].fail]:])
 		}
-		if len(ends) > 0 {
-			a.found[(names[i]-a.firstFound)/a.width] = ends
+		for to := t[at].child; to != 0; to = t[to].sibling {
+			row[t[to].class] = names[to]
 		}
 	}
 }
