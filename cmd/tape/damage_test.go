@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/store/workspace"
 	"tape/internal/testkit"
 )
 
@@ -74,7 +76,7 @@ func fill(t *testing.T, ws, tape string) {
 	message("eleven")
 }
 
-// copyWorkspace copies a workspace, and changes the paths that link it and its working trees.
+// copyWorkspace copies a workspace, and changes the paths that link it and its working trees. Like the first, the copy is the user's own.
 func copyWorkspace(t *testing.T, from, to string) {
 	t.Helper()
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
@@ -94,7 +96,7 @@ func copyWorkspace(t *testing.T, from, to string) {
 		}
 		return os.WriteFile(dest, raw, 0o600)
 	})
-	if err != nil {
+	if err := cmp.Or(err, workspace.Trust(to, true)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -167,8 +169,7 @@ func (d *damagedTape) test() {
 	d.harm.do(t, d.ws, d.treeDir())
 	made := d.harm.made
 	if !d.harm.passed {
-		d.refused()
-		d.repaired()
+		d.repaired(d.refused())
 		if d.harm.changed > 0 {
 			made++
 		}
@@ -207,8 +208,8 @@ func (d *damagedTape) treeDir() string {
 }
 
 // refused checks that readers stop or return the remaining entries, that writers stop, and that verify reports
-// the missing entries each time.
-func (d *damagedTape) refused() {
+// the missing entries each time. It returns what verify says.
+func (d *damagedTape) refused() (said string) {
 	t := d.t
 	t.Helper()
 	commands := [][]string{{"log"}, {"context"}, {"export"}, {"search", "eleven"}, {"append", "--text", "more"}, {"handoff", "more"}}
@@ -245,7 +246,9 @@ func (d *damagedTape) refused() {
 				t.Errorf("verify does not say that entry %d is lost:\n%s", id, out)
 			}
 		}
+		said = out
 	}
+	return said
 }
 
 // names reports whether the output of verify says that an entry is missing.
@@ -263,11 +266,11 @@ func names(text string, id int) bool {
 	return false
 }
 
-// repaired follows the hints, beginning with the hint of verify, until a repair succeeds.
-func (d *damagedTape) repaired() {
+// repaired follows the hints, beginning with the hint in what verify said, until a repair succeeds.
+func (d *damagedTape) repaired(said string) {
 	t := d.t
 	t.Helper()
-	said, code := d.verify()
+	code := -1
 	for range 3 {
 		if said, code = d.follow(said); code == 0 {
 			break

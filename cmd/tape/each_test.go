@@ -115,14 +115,19 @@ func TestEachEnds(t *testing.T) {
 				}
 			}()
 			var last int64
-			// A program catches signals only some time after its start.
-			for began := time.Now(); last < 1000 || time.Since(began) < time.Second; {
-				id, ok := r.answer()
-				if !ok || id != max(last, 1)+1 {
-					t.Fatalf("the answer after %d is %d, want %d", last, id, max(last, 1)+1)
+			read := func(upTo int64) {
+				for last < upTo {
+					id, ok := r.answer()
+					if !ok || id != max(last, 1)+1 {
+						t.Fatalf("the answer after %d is %d, want %d", last, id, max(last, 1)+1)
+					}
+					last = id
 				}
-				last = id
 			}
+			read(1000)
+			// A program catches signals only some time after its start. Meanwhile it waits until its answers are read.
+			time.Sleep(time.Second)
+			read(20_000)
 			if err := end(r); err != nil {
 				t.Fatal(err)
 			}
