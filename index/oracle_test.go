@@ -161,7 +161,9 @@ func inParts(s Search) (list []func([]byte) bool) {
 func alike(s Search, e repo.Entry) string {
 	body := textOf(e)
 	same := slices.Contains([]string{"message", "anchor", "error", "system"}, e.Kind)
+	of := e.Tape
 	if s.How == Words {
+		of = sessionOf(e.Tape)
 		same = same || strings.ContainsAny(s.Text, "0123456789*")
 	} else {
 		find := scan.NewSubstring(s.Text, s.IgnoreCase)
@@ -174,9 +176,9 @@ func alike(s Search, e repo.Entry) string {
 		}
 	}
 	if same {
-		return fmt.Sprintf("%s %s %s", e.Tape, e.Kind, body)
+		return fmt.Sprintf("%s %s %s", of, e.Kind, body)
 	}
-	return fmt.Sprintf("%s %s %x", e.Tape, e.Kind, text.Signature(body))
+	return fmt.Sprintf("%s %s %x", of, e.Kind, text.Signature(body))
 }
 
 // limitOf returns the limit of a search.

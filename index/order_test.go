@@ -43,6 +43,13 @@ type rankedEntry struct {
 	score           float64
 }
 
+// rankedTime is a time that a query names, or none.
+type rankedTime struct {
+	words     string
+	month     time.Month
+	day, days int
+}
+
 // TestOrder: hits come in the order, and with the scores, that the rules in docs/format.md give.
 func TestOrder(t *testing.T) {
 	t.Parallel()
@@ -70,14 +77,16 @@ func TestOrder(t *testing.T) {
 				asked = append(asked[1:], "why")
 			}
 			flat := rng.IntN(3) == 0
-			want := orderOf(all, asked, flat)
-			res := mustSearch(t, x, Search{Text: strings.Join(asked, " "), NoFold: true, Flat: flat, PerSession: 3, Query: repo.Query{Limit: repo.N(400)}})
+			times := []rankedTime{{}, {"in June 2026", time.June, 1, 30}, {"of 12 May 2026", time.May, 12, 1}}[rng.IntN(3)]
+			want := orderOf(all, asked, times, flat)
+			text := strings.TrimSpace(strings.Join(asked, " ") + " " + times.words)
+			res := mustSearch(t, x, Search{Text: text, NoFold: true, Flat: flat, PerSession: 3, Query: repo.Query{Limit: repo.N(400)}})
 			var got []string
 			for _, h := range res.Hits {
 				got = append(got, fmt.Sprintf("%s %.3f", key(h.Entry), h.Score))
 			}
 			if !slices.Equal(got, want) {
-				t.Fatalf("%q (flat %v):\ngot  %q\nwant %q", strings.Join(asked, " "), flat, got, want)
+				t.Fatalf("%q (flat %v):\ngot  %q\nwant %q", text, flat, got, want)
 			}
 		}
 		_ = x.Close()
@@ -145,7 +154,8 @@ func rankedEntries(t *testing.T, x *Index, words map[string][]string) (out []*ra
 }
 
 // orderOf orders entries by the rules, each with its score.
-func orderOf(all []*rankedEntry, asked []string, flat bool) (out []string) {
+func orderOf(all []*rankedEntry, asked []string, then rankedTime, flat bool) (out []string) {
+	from := time.Date(2026, then.month, then.day, 0, 0, 0, 0, time.Local)
 	factors := map[string]float64{}
 	for _, w := range asked {
 		for term, factor := range rankedParts[w] {
@@ -182,7 +192,10 @@ func orderOf(all []*rankedEntry, asked []string, flat bool) (out []string) {
 		if !found {
 			continue
 		}
-		if strings.Contains(" "+strings.ToLower(strings.Join(e.words, " "))+" ", " "+strings.ToLower(strings.Join(asked, " "))+" ") {
+		if then.days > 0 && !e.created.Before(from) && e.created.Before(from.AddDate(0, 0, then.days)) {
+			sum *= 3
+		}
+		if then.days == 0 && strings.Contains(" "+strings.ToLower(strings.Join(e.words, " "))+" ", " "+strings.ToLower(strings.Join(asked, " "))+" ") {
 			sum *= 1.3
 		}
 		age := newest.Sub(e.created).Hours() / 24
@@ -195,7 +208,7 @@ func orderOf(all []*rankedEntry, asked []string, flat bool) (out []string) {
 	best, count := map[string]float64{}, map[string]int{}
 	for _, e := range hits {
 		if count[e.tape]++; count[e.tape] <= 3 {
-			best[e.tape] += e.score
+			best[e.tape] += e.score * []float64{1, 0.6, 0.4}[count[e.tape]-1]
 		}
 	}
 	if !flat {

@@ -55,11 +55,13 @@ comes; words such as "the" and "why" do not count unless there are no others. A 
 has counts as up to three similar ones, and tape says so; an identifier, a path and a run of Chinese
 also count by their parts. Quotes, -word, OR, timeo*, --all-words and --exact mean what they say, and
 so does one word alone if some entry has it; in a question (it begins with a word such as why or how,
-or ends with ?) they are only part of what is asked. Messages rank above calls and output, and new
-entries above old ones. Hits come session by session, with forks and subagents, the session with the
-best three hits first; three of each are shown.
+or ends with ?) they are only part of what is asked. Messages rank above calls and output, new
+entries above old ones, and what was said at a time that the query names above the rest. Hits come
+session by session, with forks and subagents, the session with the best three hits first; three of
+each are shown.
 
   why did the install fail   entries with install or fail; best those with both
+  what broke on 12 March     entries with broke; best those of that day
   conecton pool             connection, as no entry has conecton
   "connection reset"         the words in this order
   timeout -test              without the word test; -test alone: all entries without it

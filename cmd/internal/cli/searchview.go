@@ -3,6 +3,7 @@ package cli
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"tape/cmd/internal/rows"
 	"tape/index"
@@ -23,9 +24,11 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		}
 		o.app.StderrUnlessQuiet("no %s has all of these words: entries with some of the words%s", where, elsewhere)
 	}
-	if day := layout.DayIn(s.Text); day != "" && s.Query.Since.IsZero() && s.Query.Until.IsZero() && s.How == index.Words && !o.app.JSON && !o.count {
-		word := shellWord(day)
-		o.app.StderrUnlessQuiet("%s is searched for as a word; --since %s --until %s finds what was said then", display.Line(word), word, word)
+	if s.AnyWords() && !s.Newest && s.Query.Since.IsZero() && s.Query.Until.IsZero() && !o.app.JSON && !o.count {
+		if since, before, named := layout.TimeIn(s.Text, time.Now()); named != "" {
+			first, last := since.Format(time.DateOnly), before.AddDate(0, 0, -1).Format(time.DateOnly)
+			o.app.StderrUnlessQuiet("%q: what was said then counts more; --since %s --until %s finds only that", display.Line(named), first, last)
+		}
 	}
 	switch {
 	case o.count:

@@ -58,6 +58,28 @@ func TestFolding(t *testing.T) {
 	}
 }
 
+// TestCopiesInASession: what a fork says again is one hit with what its session says, shown where it was said first; what
+// another session says is another hit.
+func TestCopiesInASession(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t, nil)
+	tp, other := storetest.Tape(t, s, ""), newTape(t, s, "other")
+	said := func(text string) repo.Draft {
+		d := repo.Message("user", text)
+		d.Date = "2026-03-01T00:00:00Z"
+		return d
+	}
+	storetest.Append(t, tp, said("needle in the hay"), said("haystack"))
+	copied, err := tp.Fork(t.Context(), "copied")
+	storetest.Must(t, err)
+	storetest.Append(t, copied, said("needle in the hay"))
+	storetest.Append(t, other, said("needle in the hay"))
+	res := mustSearch(t, testIndex(t, s), index.Search{Text: "needle hay"})
+	if len(res.Hits) != 2 || res.Hits[0].Tape == copied.Name() || res.Hits[1].Tape == copied.Name() || res.Hits[0].Similar+res.Hits[1].Similar != 1 {
+		t.Errorf("want the entry of each session, one of them for two, got %s", shown(res))
+	}
+}
+
 // TestSearchesAreLeftOut: entries by search tools are found only with Search.Searches.
 func TestSearchesAreLeftOut(t *testing.T) {
 	t.Parallel()

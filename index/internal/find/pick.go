@@ -131,7 +131,7 @@ func (p *picker) asCandidate(doc int64) (*relevance.Candidate, error) {
 		return nil, err
 	}
 	return &relevance.Candidate{Kind: c.Kind, Created: c.Created, Length: c.At.Length, Sign: c.Sign,
-		Tape: int64(c.rank), ID: c.doc, Guess: p.guess(p.eval.place(doc)), Session: p.session[c.rank], Key: &c}, nil
+		Tape: int64(c.rank), ID: c.doc, Guess: p.guess(p.eval.place(doc)), Beside: p.session[c.rank] != p.eval.tapes[c.rank].tape.Name(), Session: p.session[c.rank], Key: &c}, nil
 }
 
 // Newest returns the newest documents that are left.

@@ -62,7 +62,7 @@ type Search struct {
 	// Newest orders by age instead of relevance, as searches that are not for Words always do.
 	Newest bool
 	// Flat orders the hits of a search for Words by themselves. Otherwise the hits of a session are together, with
-	// those of its forks and subagents, and sessions are in the order of the sum of their three best hits.
+	// those of its forks and subagents, and sessions are in the order of the weighted sum of their three best hits.
 	Flat bool
 	// PerSession, if not 0, is how many hits of a session are returned at most, unless only one session is searched.
 	PerSession int

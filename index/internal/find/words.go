@@ -8,6 +8,7 @@ import (
 
 	"tape/index/internal/store"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/relevance"
 	"tape/internal/text/query"
 	"tape/repo"
 )
@@ -87,7 +88,7 @@ func (f *finder) find(ctx context.Context) (*Result, error) {
 		return nil, fmt.Errorf("%w: it has entries but no words", store.ErrInconsistent)
 	}
 	f.eval = &evaluator{placement: places, x: x, terms: map[string]*termSet{}, units: map[string]*termSet{}}
-	f.query = query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
+	f.query = relevance.Parse(f.s.Text, f.s.Exact)
 	if f.s.Survey {
 		return f.surveyed()
 	}

@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 )
 
 const dateExamples = `dates are written as 2026-11-20, "2026-11-20 09:30", 2026-11-20T09:30:00Z, 2026-11, 3d, 2h, "2 days ago", today, yesterday, monday or "last week"`
@@ -99,29 +98,6 @@ func namedRange(words []string, now time.Time) (from, next time.Time, ok bool) {
 		from = length.before(from)
 	}
 	return from, length.after(from), true
-}
-
-// DayIn returns the first words of a text that name a day, week, month or year as ParseSince and ParseUntil take it, such as
-// yesterday, "last week" or 2026-11-20; "" if none do, or the text has no other words.
-func DayIn(text string) string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("?!.,;:\"'()", r) })
-	for i := range words {
-		for _, n := range []int{2, 1} {
-			if i+n > len(words) || n == len(words) {
-				continue
-			}
-			named := words[i : i+n]
-			lower := strings.Fields(strings.ToLower(strings.Join(named, " ")))
-			if last := lower[n-1]; len(last) == 3 { // "now", and "sun" is rarely a day
-				continue
-			}
-			_, _, ok := namedRange(lower, time.Now())
-			if _, err := time.Parse(time.DateOnly, lower[0]); ok || n == 1 && err == nil {
-				return strings.Join(named, " ")
-			}
-		}
-	}
-	return ""
 }
 
 func parseWeekday(name string) (time.Weekday, bool) {

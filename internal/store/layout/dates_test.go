@@ -108,14 +108,34 @@ func TestDatesInZone(t *testing.T) {
 	}
 }
 
-// TestDayIn: words that name a time are found among others.
-func TestDayIn(t *testing.T) {
+// TestTimeIn: words that name a time are found among others.
+func TestTimeIn(t *testing.T) {
+	now := time.Date(2026, 11, 30, 14, 30, 0, 0, time.UTC) // a Monday
 	for text, want := range map[string]string{
-		"what did we change on 2026-07-10?": "2026-07-10", "what did we do last week": "last week", "Yesterday, the deploy": "Yesterday",
-		"the monday meeting": "monday", "yesterday": "", "last week": "", "now it works": "", "the last word of this page": "",
-		"version 2026-13-40 of it": "", "in 2026": "", "the sun": "", "3d models": "", "": "",
+		"what did we change on 2026-07-10?": "2026-07-10 2026-07-11 2026-07-10", "what did we do last week": "2026-11-23 2026-11-30 last week",
+		"Yesterday, the deploy": "2026-11-29 2026-11-30 Yesterday", "the tuesday meeting": "2026-11-24 2026-11-25 tuesday",
+		"the fix of 12 March":              "2026-03-12 2026-03-13 12 March",
+		"on March 12th, 2025 we decided":   "2025-03-12 2025-03-13 March 12th 2025",
+		"who broke it on the 3rd of May?":  "2026-05-03 2026-05-04 3rd of May",
+		"what broke in March?":             "2026-03-01 2026-04-01 March",
+		"what broke in December":           "2025-12-01 2026-01-01 December",
+		"Was war am 12. März 2026 kaputt?": "2026-03-12 2026-03-13 12 März 2026", "Was war im Mai": "2026-05-01 2026-06-01 Mai",
+		"el fallo del 5 de marzo de 2026": "2026-03-05 2026-03-06 5 de marzo de 2026", "am 12.3.2026 gebaut": "2026-03-12 2026-03-13 12.3.2026",
+		"the plan of July 2025":            "2025-07-01 2025-08-01 July 2025",
+		"what we did 3 days ago":           "2026-11-27 2026-11-28 3 days ago",
+		"the bug two weeks ago":            "2026-11-13 2026-11-20 two weeks ago",
+		"a month ago the build was slow":   "2026-10-15 2026-11-15 a month ago",
+		"the week of November 12 in short": "2026-11-09 2026-11-16 November 12",
+		"yesterday":                        "", "last week": "", "now it works": "", "the last word of this page": "",
+		"version 2026-13-40 of it": "", "the sun": "", "3d models": "", "": "", "it may fail": "", "march on": "", "the mar file": "",
+		"may 32 items": "", "February 30 it was": "", "long ago it was": "", "port 8080 in use": "",
 	} {
-		if got := layout.DayIn(text); got != want {
+		from, next, named := layout.TimeIn(text, now)
+		got := ""
+		if named != "" {
+			got = from.Format(time.DateOnly) + " " + next.Format(time.DateOnly) + " " + named
+		}
+		if got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}

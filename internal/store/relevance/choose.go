@@ -5,6 +5,7 @@ import (
 	"context"
 	"math"
 	"slices"
+	"time"
 
 	"tape/internal/store/layout"
 	"tape/internal/text"
@@ -18,16 +19,20 @@ const Candidates = 200
 // PerSession is how many of a session's entries its place depends on, and how many are usually shown.
 const PerSession = 3
 
+// hitWeights is what a session's best entries count: one with all that was asked for says more than three with some of it.
+var hitWeights = [PerSession]float64{1, 0.6, 0.4}
+
 // Candidate is an entry that may become a hit.
 type Candidate struct {
 	Kind    string
 	Created int64   // microseconds since 1970; 0 if it has no date
 	Length  int     // of its line, in bytes
 	Sign    int64   // see FoldKey
-	Tape    int64   // entries of different tapes are never folded; of those with the same date, the tape with the lower number comes first
+	Tape    int64   // of entries with the same date, those of the tape with the lower number come first
 	Guess   float64 // what an index knows of it: the sum of [Guess] over the terms
 	ID      int64   // of two entries of a tape, the one with the greater id is newer
-	Session string  // the session that it belongs to
+	Beside  bool    // its tape is a fork or a subagent of the session; of entries with the same date, these come last
+	Session string  // the session that it belongs to; entries of different sessions are never folded
 	Key     any     // for the source
 
 	Text []byte // set by Source.Read
@@ -37,14 +42,21 @@ type Candidate struct {
 
 	Match query.Match
 	Score float64
-	Rank  float64 // of its session: the sum of the scores of its best entries
+	Rank  float64 // of its session: the weighted sum of the scores of its best entries
 	Like  int     // how many entries were folded into it
 	More  int     // how many hits of its session are left out because of Most or the limit, if this is the last one
 }
 
 // newerFirst orders by age.
 func newerFirst(a, b *Candidate) int {
-	return cmp.Or(cmp.Compare(b.Created, a.Created), cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
+	beside := 0
+	switch {
+	case a.Beside && !b.Beside:
+		beside = 1
+	case b.Beside && !a.Beside:
+		beside = -1
+	}
+	return cmp.Or(cmp.Compare(b.Created, a.Created), beside, cmp.Compare(a.Tape, b.Tape), cmp.Compare(b.ID, a.ID))
 }
 
 // Term is a feature of the query with its weight.
@@ -110,19 +122,23 @@ type chooser struct {
 	later  []*Candidate // that were folded, but not read yet
 	bySign map[signature]*Candidate
 	of     map[string]int // hits of each session
+	// The time that the query names, in microseconds since 1970: from since until before. None if they are equal.
+	since, before int64
 }
 
 // signature is what folded entries have in common.
 type signature struct {
-	sign int64
-	kind string
-	tape int64
+	sign          int64
+	kind, session string
 }
 
 // Choose reads and judges candidates until there are enough hits.
 func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
 	x := &chooser{Choice: c, from: from, early: c.Sure && !DigitsMatter(c.Text), bySign: map[signature]*Candidate{}, of: map[string]int{}}
 	x.Flat = x.Flat || x.Newest
+	if since, before, named := layout.TimeIn(c.Text, time.Now()); named != "" && c.Query.Asked() != nil {
+		x.since, x.before = since.UnixMicro(), before.UnixMicro()
+	}
 	every := false
 	for n := x.first(); !x.enough(); n = min(4*n, math.MaxInt/8) {
 		if len(x.later) > 0 {
@@ -209,7 +225,7 @@ const leastRead = 40
 // and the others have not to be read.
 func (x *chooser) readLater(ctx context.Context) error {
 	for _, c := range x.later {
-		c.Score = x.Corpus.Weigh(c.Kind, c.Created, c.Guess*x.Corpus.Saturated(1, c.Length))
+		c.Score = x.weigh(c, c.Guess*x.Corpus.Saturated(1, c.Length))
 	}
 	slices.SortFunc(x.later, byScore)
 	n := min(len(x.later), max(leastRead*min(len(x.Terms), 2), 2*min(x.Limit, math.MaxInt/2)))
@@ -287,7 +303,7 @@ func (x *chooser) folds(c *Candidate) bool {
 	if x.NoFold {
 		return false
 	}
-	key := signature{c.Sign, c.Kind, c.Tape}
+	key := signature{c.Sign, c.Kind, c.Session}
 	if same := x.bySign[key]; same != nil {
 		same.Like++
 		return true
@@ -309,6 +325,14 @@ func (x *chooser) score(c *Candidate) float64 {
 	}
 	if c.Match.Literal {
 		sum *= Literal
+	}
+	return x.weigh(c, sum)
+}
+
+// weigh weighs the sum over the words of an entry by its kind and age, and by the time that the query names.
+func (x *chooser) weigh(c *Candidate, sum float64) float64 {
+	if c.Created >= x.since && c.Created < x.before {
+		sum *= then
 	}
 	return x.Corpus.Weigh(c.Kind, c.Created, sum)
 }
@@ -363,8 +387,8 @@ func (x *chooser) rank() [][]*Candidate {
 	}
 	for _, list := range sessions {
 		sum := 0.0
-		for _, c := range list[:min(len(list), PerSession)] {
-			sum += c.Score
+		for i, c := range list[:min(len(list), PerSession)] {
+			sum += c.Score * hitWeights[i]
 		}
 		for _, c := range list {
 			c.Rank = sum

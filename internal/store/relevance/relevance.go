@@ -6,13 +6,26 @@ package relevance
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"tape/internal/store/layout"
 	"tape/internal/text"
 	"tape/internal/text/jsonl"
+	"tape/internal/text/query"
 )
+
+// Parse parses a search for words. In one for any words, the words that name a time do not count; a date in digits may be a
+// version or part of a name, too, so it does.
+func Parse(search string, exact bool) *query.Query {
+	_, _, named := layout.TimeIn(search, time.Now())
+	if _, err := strconv.Atoi(named[:min(len(named), 1)]); err == nil && !strings.Contains(named, " ") {
+		named = ""
+	}
+	return query.Parse(search, query.Options{Exact: exact, Time: named})
+}
 
 // Marks are terms that no text contains: a private character, and a letter for the meaning. Other letters
 // are those of [snapshot.Properties].
@@ -121,6 +134,8 @@ const (
 	b  = 0.75
 	// Literal is the factor for entries that contain the query as it was typed.
 	Literal = 1.3
+	// then is the factor for entries of the time that the query names.
+	then = 3
 	// Age takes up to ageShare off the score: half of ageShare after halfLife.
 	ageShare = 0.35
 	halfLife = 14 * 24 * 3600e6 // microseconds

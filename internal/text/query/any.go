@@ -86,6 +86,7 @@ func (q *Query) Any() *Query {
 		from = q.groups[0]
 	}
 	var words, content []unit
+	times := strings.Fields(q.options.Time)
 	for i := range from {
 		typed := from[i : i+1]
 		if q.question == nil || !from[i].phrase {
@@ -96,7 +97,11 @@ func (q *Query) Any() *Query {
 		}
 		for _, w := range typed {
 			words = append(words, w)
-			if !w.phrase {
+			switch {
+			case w.phrase:
+			case slices.Contains(times, trimPunctuation(w.raw)):
+				w.raw = ""
+			default:
 				w.raw = withoutStops(w.raw)
 			}
 			if w.raw != "" {

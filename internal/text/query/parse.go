@@ -26,6 +26,9 @@ type Options struct {
 	// Exact makes punctuation at the ends of words count. Syntax that has no meaning in its place, and
 	// quotes around a single word, are then searched as text. Case still does not matter.
 	Exact bool
+	// Time has words of the query that name a time, such as "last week". They do not count in a query of any words, unless
+	// there are no others.
+	Time string
 }
 
 // Parse reads a query:

@@ -274,7 +274,7 @@ func (r *source) candidates(ctx context.Context, list []db.Found, n int, full ma
 		}
 		r.seen[f.Key] = true
 		out = append(out, &relevance.Candidate{Kind: f.Kind, Created: max(0, f.Date.UnixMicro()), Length: f.Bytes, Sign: f.Sign, Guess: f.Sum,
-			Tape: f.Tape, ID: f.ID, Session: sessionOf(s), Key: &row{Found: f}})
+			Tape: f.Tape, ID: f.ID, Beside: sessionOf(s) != s.Remote+"/"+s.Name, Session: sessionOf(s), Key: &row{Found: f}})
 	}
 	return out, nil
 }

@@ -171,7 +171,7 @@ type finder struct {
 }
 
 func (f *finder) run(ctx context.Context, limit int) (*Result, error) {
-	f.limit, f.query = min(limit, mostLimit), query.Parse(f.s.Text, query.Options{Exact: f.s.Exact})
+	f.limit, f.query = min(limit, mostLimit), relevance.Parse(f.s.Text, f.s.Exact)
 	if f.query.Empty() || f.limit == 0 {
 		return &Result{}, nil
 	}
