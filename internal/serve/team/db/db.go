@@ -24,7 +24,7 @@ import (
 // Version is the version of what is stored. Raise it when more than comments in schema.sql change, or the terms of an
 // entry, for example by a new property in package snapshot. [DB.Prepare] then replaces the tables, and the next sync
 // fills them.
-const Version = 9
+const Version = 10
 
 // patience is how long a statement of a user may take.
 const patience = 30 * time.Second

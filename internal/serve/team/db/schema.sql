@@ -119,12 +119,13 @@ ALTER TABLE months ENABLE ROW LEVEL SECURITY;
 ALTER TABLE months FORCE ROW LEVEL SECURITY;
 ALTER TABLE words ENABLE ROW LEVEL SECURITY;
 ALTER TABLE words FORCE ROW LEVEL SECURITY;
+-- A subquery is evaluated once for a statement, the function itself once for each row.
 -- With tape.all, package db finds remotes by name, before it knows their ids.
-CREATE POLICY seen ON remotes USING (id = ANY (tape_seen()) OR current_setting('tape.all', true) = 'on');
-CREATE POLICY seen ON tapes USING (remote = ANY (tape_seen()));
-CREATE POLICY seen ON entries USING (remote = ANY (tape_seen()));
-CREATE POLICY seen ON months USING (remote = ANY (tape_seen()));
-CREATE POLICY seen ON words USING (remote = ANY (tape_seen()));
+CREATE POLICY seen ON remotes USING (id = ANY ((SELECT tape_seen())::int[]) OR current_setting('tape.all', true) = 'on');
+CREATE POLICY seen ON tapes USING (remote = ANY ((SELECT tape_seen())::int[]));
+CREATE POLICY seen ON entries USING (remote = ANY ((SELECT tape_seen())::int[]));
+CREATE POLICY seen ON months USING (remote = ANY ((SELECT tape_seen())::int[]));
+CREATE POLICY seen ON words USING (remote = ANY ((SELECT tape_seen())::int[]));
 
 -- tape_find returns entries that match a tsquery, the newest first, until there are enough. Under row security,
 -- PostgreSQL uses no index of words. So the function reads the partitions themselves, month by month, with the same set
