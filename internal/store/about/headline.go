@@ -14,6 +14,9 @@ var introductions = []string{
 	"do the following", "do this", "fix the following", "fix this", "see below", "the following",
 	"task", "the task", "your task", "request", "user request", "prompt", "instructions", "description",
 	"context", "background", "overview", "summary", "introduction", "goal", "goals", "objective", "problem", "the problem", "issue",
+	// commands of spec-kit
+	"user input", "you **must** consider the user input before proceeding (if not empty)", "outline", "$arguments",
+	"the user input to you can be provided directly by the agent or as a command argument - you **must** consider it before proceeding with the prompt (if not empty)",
 }
 
 // polite are the words with which a request may begin.
@@ -24,6 +27,11 @@ var polite = []string{"please ", "can you ", "could you ", "now ", "let's ", "i 
 func headline(text string) string {
 	const most = 16 << 10 // bytes: what introduces a request is short
 	text = strings.TrimSpace(text[:min(len(text), most)])
+	if matter, ok := strings.CutPrefix(text, "---\n"); ok { // of a file that is the prompt
+		if _, after, closed := strings.Cut(matter, "\n---\n"); closed && strings.TrimSpace(after) != "" {
+			text = strings.TrimSpace(after)
+		}
+	}
 	followed := false
 	for {
 		line, rest, _ := strings.Cut(text, "\n")
