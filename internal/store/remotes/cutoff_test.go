@@ -51,7 +51,7 @@ func TestSoakPullCutOff(t *testing.T) {
 	dir, kept := bob.Dir(), filepath.Join(t.TempDir(), "ws") // restored at the same path, which linked trees name
 	storetest.CopyTree(t, dir, kept)
 	var want string
-	step := testkit.Size(11, 1)
+	step := testkit.Size(25, 1)
 	for n := rng.IntN(step) + 1; ; n += step {
 		f := &storetest.Faulty{N: n, Gap: 1}
 		cut := joinAll(t.Context(), storetest.OpenFaulty(t, dir, f))
