@@ -1,4 +1,4 @@
-package mcpserver
+package mcpserver_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/serve/mcpserver"
 	"tape/repo"
 )
 
@@ -27,7 +28,7 @@ func TestMalformedLines(t *testing.T) {
 		read, out := io.Pipe()
 		ended := make(chan error, 1)
 		go func() {
-			ended <- Serve(t.Context(), Options{Open: func(context.Context) (*repo.Store, error) { return store, nil }}, in, out)
+			ended <- mcpserver.Serve(t.Context(), mcpserver.Options{Open: func(context.Context) (*repo.Store, error) { return store, nil }}, in, out)
 			_ = out.Close()
 		}()
 		answers := json.NewDecoder(read)

@@ -1,4 +1,4 @@
-package mcpserver
+package mcpserver_test
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tape/internal/serve/mcpserver"
 	"tape/internal/store/workspace"
 	"tape/repo"
 )
@@ -42,7 +43,7 @@ func TestOtherProjects(t *testing.T) {
 	t.Setenv(repo.EnvHome, home)
 	shop := projectStore(t, home, "shop", "why is the upload slow?")
 	projectStore(t, home, "blog", "a post about slow giraffes")
-	p := connect(t, shop, Options{})
+	p := connect(t, shop, mcpserver.Options{})
 	if got := p.ok("tape_search", args{"query": "giraffes", "include_current": true}); !strings.HasPrefix(got, "no hits") {
 		t.Errorf("without project, another one is searched: %s", got)
 	}
@@ -78,7 +79,7 @@ func TestOtherProjects(t *testing.T) {
 	if workspace.IsOwn(dir) {
 		t.Skip("a copy counts as one's own here")
 	}
-	q := connect(t, shop, Options{Open: func(ctx context.Context) (*repo.Store, error) { return repo.Open(ctx, dir, nil) }})
+	q := connect(t, shop, mcpserver.Options{Open: func(ctx context.Context) (*repo.Store, error) { return repo.Open(ctx, dir, nil) }})
 	q.fails("tape_search", args{"query": "giraffes", "project": "*"}, "somebody else's")
 	q.fails("tape_read", args{"project": "blog", "tape": "main"}, "somebody else's")
 	q.fails("tape_list", args{"project": "blog"}, "somebody else's")
@@ -97,7 +98,7 @@ func TestReadTeam(t *testing.T) {
 		}
 		return out, nil
 	}
-	p := connect(t, newStore(t), Options{TeamEntries: entries})
+	p := connect(t, newStore(t), mcpserver.Options{TeamEntries: entries})
 	got := p.ok("tape_read", args{"scope": "team", "tape": "shop/main", "around": "@17", "before": 1, "after": 1})
 	if !strings.Contains(got, "@16 ") || !strings.Contains(got, "@17 2026-11-20T10:00Z user: retry") || !strings.Contains(got, "@18 ") || strings.Contains(got, "@19") {
 		t.Errorf("it reads %s", got)
@@ -121,7 +122,7 @@ func TestQuiet(t *testing.T) {
 	if _, err := tape.Append(t.Context(), nil, repo.Event("queue", []byte(`{"ids":["`+id+`"],"n":1}`)), repo.Message("user", "go on")); err != nil {
 		t.Fatal(err)
 	}
-	p := connect(t, store, Options{})
+	p := connect(t, store, mcpserver.Options{})
 	for _, tool := range []string{"tape_read", "tape_context", "tape_info"} {
 		got := p.ok(tool, args{})
 		if strings.Contains(got, "again and again") || strings.Contains(got, "replacement_history") || strings.Contains(got, id) || tool != "tape_read" && !strings.Contains(got, `"open":["tests"]`) && !strings.Contains(got, `\"open\":[\"tests\"]`) {

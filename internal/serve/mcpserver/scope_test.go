@@ -1,4 +1,4 @@
-package mcpserver
+package mcpserver_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"tape/index"
+	"tape/internal/serve/mcpserver"
 	"tape/internal/serve/team/find"
 	"tape/repo"
 )
@@ -20,7 +21,7 @@ func TestScope(t *testing.T) {
 		e := repo.Entry{Tape: "main", Workspace: "shop", ID: 17, Kind: repo.KindMessage, Date: "2026-11-20T10:00:00Z", Payload: json.RawMessage(`{"role":"user","content":"retry"}`)}
 		return []find.Hit{{Hit: index.Hit{Entry: e, Snippet: "retry three times"}, Title: "Timeouts"}}, true, nil
 	}
-	with := connect(t, newStore(t), Options{Team: team})
+	with := connect(t, newStore(t), mcpserver.Options{Team: team})
 	got := with.ok("tape_search", args{"query": "retry", "scope": "team", "tape": "shop/main", "limit": 3, "roles": []string{"user"}})
 	for _, want := range []string{`"Timeouts" [shop/main] @17 user: retry three times`, "tape show REMOTE/TAPE@id", "more entries match"} {
 		if !strings.Contains(got, want) {
@@ -31,7 +32,7 @@ func TestScope(t *testing.T) {
 		t.Errorf("the team is asked for %+v, want retry by users in shop/main, 3 hits", asked)
 	}
 	with.fails("tape_search", args{"query": "retry", "scope": "world"}, `scope is "world"`)
-	without := connect(t, newStore(t), Options{})
+	without := connect(t, newStore(t), mcpserver.Options{})
 	for p, want := range map[*peer]bool{with: true, without: false} {
 		list, err := p.ListTools(t.Context(), nil)
 		if err != nil {

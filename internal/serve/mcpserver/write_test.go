@@ -1,4 +1,4 @@
-package mcpserver
+package mcpserver_test
 
 import (
 	"fmt"
@@ -7,12 +7,13 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"tape/internal/serve/mcpserver"
 	"tape/repo"
 )
 
 func TestWrite(t *testing.T) {
 	t.Parallel()
-	p := connect(t, newStore(t), Options{Write: true})
+	p := connect(t, newStore(t), mcpserver.Options{Write: true})
 	for range 2 {
 		contains(t, p.ok("tape_append", args{"text": "done", "role": "assistant", "idempotency_key": "k1"}), "@2 on tape main")
 	}
@@ -43,7 +44,7 @@ func TestWrite(t *testing.T) {
 func TestTapesOfTheHostAreNotWritten(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
-	p := connect(t, store, Options{Write: true})
+	p := connect(t, store, mcpserver.Options{Write: true})
 	host, err := store.CreateTape(t.Context(), "host")
 	if err != nil {
 		t.Fatal(err)
@@ -68,7 +69,7 @@ func TestTapesOfTheHostAreNotWritten(t *testing.T) {
 // Clients may send requests at the same time, and repeat those that got no answer.
 func TestCallsAtOnce(t *testing.T) {
 	t.Parallel()
-	p := connect(t, newStore(t), Options{Write: true})
+	p := connect(t, newStore(t), mcpserver.Options{Write: true})
 	var calls sync.WaitGroup
 	for i := range 20 {
 		for tool, a := range map[string]args{

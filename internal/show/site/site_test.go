@@ -1,4 +1,4 @@
-package site
+package site_test
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tape/internal/show/export"
+	"tape/internal/show/site"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -51,7 +52,7 @@ func (m *memory) Remove(name string) error {
 func (m *memory) Sync() error { return nil }
 
 // session makes a session with a number of prompts, each with a call that has a long result.
-func session(name string, prompts int) Source {
+func session(name string, prompts int) site.Source {
 	entries := []repo.Entry{{ID: 1, Kind: repo.KindAnchor, Anchor: repo.FirstAnchor, AnchorSeq: 1, Payload: json.RawMessage(`{"name":"session/start"}`), Meta: json.RawMessage(`{}`)}}
 	add := func(kind, payload string) {
 		entries = append(entries, repo.Entry{ID: int64(len(entries) + 1), Kind: kind, AnchorSeq: 1, Payload: json.RawMessage(payload), Meta: json.RawMessage(`{}`), Date: "2026-11-20T09:30:00.000000+00:00"})
@@ -71,14 +72,14 @@ func session(name string, prompts int) Source {
 		}
 	}
 	prose := func(text string, _ int) string { return "<p>" + strings.ReplaceAll(text, "<", "&lt;") + "</p>" }
-	return Source{Session: Session{Tape: name, Folder: name, State: "1"}, Omitted: func() []string { return nil }, Masked: func() int { return 0 },
+	return site.Source{Session: site.Session{Tape: name, Folder: name, State: "1"}, Omitted: func() []string { return nil }, Masked: func() int { return 0 },
 		Entries: export.Source{Tape: name, Phases: []repo.Phase{{Seq: 1, Name: repo.FirstAnchor, FirstID: 1}}, Entries: all, Whole: all, Prose: prose}}
 }
 
 // publish makes a site of sessions.
-func publish(t *testing.T, m *memory, sources ...Source) (*Site, error) {
+func publish(t *testing.T, m *memory, sources ...site.Source) (*site.Site, error) {
 	t.Helper()
-	s, err := Open(m)
+	s, err := site.Open(m)
 	for _, src := range sources {
 		if err == nil {
 			err = s.Put(t.Context(), src)
@@ -114,7 +115,7 @@ func TestPages(t *testing.T) {
 		}
 	}
 	for name, part := range map[string]string{"index.html": `href="sessions/short/index.html"`, "README.md": "(sessions/short/README.md)",
-		"sessions/short/README.md": "prompt 0 of short", searchFile("short"): "prompt 0 of short", "mine.txt": "stays", "sessions/long/1-whole.html": "a line of a result"} {
+		"sessions/short/README.md": "prompt 0 of short", "search/5.js": "prompt 0 of short", "mine.txt": "stays", "sessions/long/1-whole.html": "a line of a result"} {
 		if !strings.Contains(m.files[name], part) {
 			t.Errorf("%s lacks %s", name, part)
 		}
@@ -186,14 +187,14 @@ func TestInterrupted(t *testing.T) {
 			t.Errorf("%s still has the session", name)
 		}
 	}
-	if s, err = Open(whole); err != nil || !s.WasRemoved("one") || s.WasRemoved("two") {
+	if s, err = site.Open(whole); err != nil || !s.WasRemoved("one") || s.WasRemoved("two") {
 		t.Errorf("the site does not know that one was taken out, and two was not (%v)", err)
 	}
 }
 
 // Files of others stay, and a list that somebody else has written cannot lead out of the site.
 func TestOfOthers(t *testing.T) {
-	for name, want := range map[string]bool{"index.html": false, "index-2.html": false, "search/a.js": false, "style.css": false, ListFile: false, "README.md": true} {
+	for name, want := range map[string]bool{"index.html": false, "index-2.html": false, "search/a.js": false, "style.css": false, site.ListFile: false, "README.md": true} {
 		m := &memory{files: map[string]string{name: "mine"}, left: -1}
 		s, err := publish(t, m, session("one", 1))
 		if (err == nil) != want || m.files[name] != "mine" {
@@ -203,8 +204,8 @@ func TestOfOthers(t *testing.T) {
 			t.Errorf("Skipped returns %q, want %s", s.Skipped(), name)
 		}
 	}
-	m := &memory{files: map[string]string{ListFile: `{"made_by":"` + madeBy + `","format":1,"sessions":[{"tape":"x","folder":"..","files":{"index.html":1}},{"tape":"y","folder":"y","files":{"../../mine":1}}]}`, "mine": "stays"}, left: -1}
-	s, err := Open(m)
+	m := &memory{files: map[string]string{site.ListFile: `{"made_by":"made by tape publish","format":1,"sessions":[{"tape":"x","folder":"..","files":{"index.html":1}},{"tape":"y","folder":"y","files":{"../../mine":1}}]}`, "mine": "stays"}, left: -1}
+	s, err := site.Open(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func TestOfOthers(t *testing.T) {
 func TestStopped(t *testing.T) {
 	for left := range 12 {
 		m := &memory{files: map[string]string{}, left: -1}
-		s, err := Open(m)
+		s, err := site.Open(m)
 		if err == nil {
 			err = s.Put(t.Context(), session("one", 1))
 		}

@@ -1,4 +1,4 @@
-package about
+package about_test
 
 import (
 	"encoding/json"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 )
 
@@ -26,7 +27,7 @@ func entries(lines ...[3]string) []layout.Entry {
 	return out
 }
 
-func tapeOf(list []layout.Entry) (t Tape) {
+func tapeOf(list []layout.Entry) (t about.Tape) {
 	for _, e := range list {
 		t.Add(e)
 	}
@@ -127,19 +128,19 @@ func TestWhoTyped(t *testing.T) {
 		`{"promptSource":"typed"}`:                                        "",
 	} {
 		e := layout.Entry{Kind: "message", Payload: []byte(`{"role":"user","content":"<my_notes>milk</my_notes>"}`), Meta: []byte(`{"source":{"extra":` + extra + `}}`)}
-		if got := Prompt(e); got != want {
+		if got := about.Prompt(e); got != want {
 			t.Errorf("%s: the prompt is %q, want %q", extra, got, want)
 		}
 	}
 	// What a person writes in a channel is always marked isMeta, too (the tests of several programs that read channels).
 	for _, extra := range []string{`{"isMeta":true,"origin":{"kind":"channel","server":"plugin:telegram:telegram"}}`, `{"queued":{"origin":{"kind":"channel"}}}`} {
 		e := layout.Entry{Kind: "message", Payload: []byte(`{"role":"user","content":"<channel source=\"telegram\" user=\"mei\">\nand the tests?\n</channel>"}`), Meta: []byte(`{"source":{"extra":` + extra + `}}`)}
-		if got := Prompt(e); got != "and the tests?" {
+		if got := about.Prompt(e); got != "and the tests?" {
 			t.Errorf("%s: the prompt is %q", extra, got)
 		}
 	}
 	e := layout.Entry{Kind: "message", Payload: []byte(`{"role":"user","content":"go on"}`), Meta: []byte(`{"source":{"extra":{"origin":{"kind":"task-notification"}}}}`)}
-	if IsPrompt(e) {
+	if about.IsPrompt(e) {
 		t.Error("a notice counts as a prompt")
 	}
 }
@@ -271,7 +272,7 @@ func TestContinues(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got Tape
+			var got about.Tape
 			if err := json.Unmarshal(raw, &got); err != nil {
 				t.Fatal(err)
 			}
@@ -288,7 +289,7 @@ func TestContinues(t *testing.T) {
 // Only run events say how many tokens were used.
 func TestUsage(t *testing.T) {
 	e := layout.Entry{Kind: layout.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":{"input_tokens":3,"output_tokens":4}}}`)}
-	if u, ok := UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
+	if u, ok := about.UsageOf(e); !ok || u.TotalTokens == nil || *u.TotalTokens != 7 {
 		t.Errorf("the usage is %+v, %v; want 7 tokens", u, ok)
 	}
 	for _, e := range []layout.Entry{
@@ -296,7 +297,7 @@ func TestUsage(t *testing.T) {
 		{Kind: layout.KindMessage, Payload: []byte(`{"name":"run","data":{"usage":{"total_tokens":4}}}`)},
 		{Kind: layout.KindEvent, Payload: []byte(`{"name":"run"}`)},
 	} {
-		if _, ok := UsageOf(e); ok {
+		if _, ok := about.UsageOf(e); ok {
 			t.Errorf("%s %s has a usage", e.Kind, e.Payload)
 		}
 	}
@@ -312,7 +313,7 @@ func TestOpencodeUsage(t *testing.T) {
 		`{"input_tokens":400,"output_tokens":100,"cached_input_tokens":9000,"cache_write_input_tokens":500,"total_tokens":500}`:    400,
 	} {
 		e := layout.Entry{Kind: layout.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":` + usage + `}}`), Meta: []byte(`{"source":{"format":"opencode"}}`)}
-		if u, _ := UsageOf(e); u.Input != want || u.CacheRead != 9000 || u.CacheWrite != 500 {
+		if u, _ := about.UsageOf(e); u.Input != want || u.CacheRead != 9000 || u.CacheWrite != 500 {
 			t.Errorf("%s: %+v, want the input %d", usage, u, want)
 		}
 	}
@@ -325,7 +326,7 @@ func TestGeminiUsage(t *testing.T) {
 		"qwen":   `{"input_tokens":107,"cached_input_tokens":40,"output_tokens":10,"reasoning_output_tokens":60,"total_tokens":177}`,
 	} {
 		e := layout.Entry{Kind: layout.KindEvent, Payload: []byte(`{"name":"run","data":{"usage":` + usage + `}}`), Meta: []byte(`{"source":{"format":"` + format + `"}}`)}
-		if u, _ := UsageOf(e); u.Input != 67 || u.CacheRead != 40 || u.Output != 70 {
+		if u, _ := about.UsageOf(e); u.Input != 67 || u.CacheRead != 40 || u.Output != 70 {
 			t.Errorf("%s: input %d, cached %d, output %d; want 67, 40, 70", format, u.Input, u.CacheRead, u.Output)
 		}
 	}
@@ -351,7 +352,7 @@ func TestOpening(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Opening(layout.Entry{Payload: payload}); got != want {
+		if got := about.Opening(layout.Entry{Payload: payload}); got != want {
 			t.Errorf("the opening of %q is %q, want %q", text, got, want)
 		}
 	}

@@ -1,24 +1,28 @@
-package about
+package about_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/text/jsonl"
 	"tape/internal/text/secrets"
 )
+
+// requestBytes is how much of a request a README.md shows, at most.
+const requestBytes = 1500
 
 func requestEntry(text string) layout.Entry {
 	return layout.Entry{ID: 2, Kind: layout.KindMessage, Payload: append(jsonl.AppendString([]byte(`{"role":"user","content":`), text), '}'), Meta: []byte("{}")}
 }
 
 func readmeOf(text string) string {
-	var t Tape
+	var t about.Tape
 	e := requestEntry(text)
 	t.Add(e)
-	return Readme(t, e, secrets.New())
+	return about.Readme(t, e, secrets.New())
 }
 
 // Recorded text has no effect as Markdown in a README.md, is short, and is cut between words.
@@ -38,6 +42,7 @@ func TestReadmeIsInert(t *testing.T) {
 			t.Errorf("the README.md of %q does not begin with %q: %s", in, title, got)
 		}
 	}
+	const requestLines = 25
 	for _, in := range []string{strings.Repeat("word ", 5000), strings.Repeat("line\n", 5000), strings.Repeat("x", 10000), "```\n````\n# x"} {
 		got := readmeOf(in)
 		open := strings.Index(got, "```")
@@ -69,7 +74,7 @@ func TestReadmeHasNoSecret(t *testing.T) {
 	if strings.Contains(got, "hunter") {
 		t.Error("a part of a word is shown")
 	}
-	if !ShowsRequest([]byte(got), requestEntry(text), secrets.New()) || ShowsRequest([]byte(got), requestEntry("other"), secrets.New()) || ShowsRequest([]byte(layout.Readme), requestEntry(text), secrets.New()) {
+	if !about.ShowsRequest([]byte(got), requestEntry(text), secrets.New()) || about.ShowsRequest([]byte(got), requestEntry("other"), secrets.New()) || about.ShowsRequest([]byte(layout.Readme), requestEntry(text), secrets.New()) {
 		t.Error("ShowsRequest does not tell the request from others")
 	}
 	if fmt.Sprint(layout.IsReadme([]byte(got)), layout.IsReadme([]byte(layout.Readme)), layout.IsReadme([]byte("# mine\n"))) != "true true false" {
