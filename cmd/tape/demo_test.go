@@ -10,6 +10,7 @@ import (
 
 // TestDemo runs the script of make demo, with the program built from this tree.
 func TestDemo(t *testing.T) {
+	t.Parallel()
 	sh, err := exec.LookPath("sh")
 	if err != nil {
 		t.Skip("there is no shell")

@@ -70,6 +70,7 @@ func (r *recorder) answer() (id int64, ok bool) {
 // A writer that waits for each answer gets it. While it is silent, others append, hand off and fork; its next
 // entry comes after theirs.
 func TestEachWaits(t *testing.T) {
+	t.Parallel()
 	ws := filepath.Join(t.TempDir(), "ws")
 	mustTape(t, ws, "init", ws)
 	r := record(t, ws)
@@ -96,6 +97,7 @@ func TestEachWaits(t *testing.T) {
 
 // However a stream ends, each acknowledged entry is stored, and no entry is stored in part.
 func TestEachEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(r *recorder) error{
 		"killed":      func(r *recorder) error { return r.cmd.Process.Kill() },
 		"terminated":  func(r *recorder) error { return r.cmd.Process.Signal(syscall.SIGTERM) },
@@ -145,6 +147,7 @@ func TestEachEnds(t *testing.T) {
 
 // If a program stops reading the answers, the stream ends without a message.
 func TestEachUnread(t *testing.T) {
+	t.Parallel()
 	ws := filepath.Join(t.TempDir(), "ws")
 	mustTape(t, ws, "init", ws)
 	cmd := tapeIn(ws, "append", "--stdin", "--each", "--json")

@@ -179,6 +179,7 @@ func (h *hostile) kinds() []string {
 // TestHostile runs every command in a stranger's repositories. None of the stranger's programs runs, and nothing is
 // sent to the stranger's addresses.
 func TestHostile(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the programs are shell scripts")
 	}
@@ -258,9 +259,10 @@ func TestHostile(t *testing.T) {
 
 // run runs a command in a copy of a repository, and returns a line with its exit code, and its output.
 func (h *hostile) run(kind, id, name, line string) string {
+	home := filepath.Join(h.top, "homes", id) // so that commands that look at all workspaces do not look at those of all runs
 	dir := filepath.Join(h.top, "work", id)
 	if kind == "former" { // it was unpacked among the user's own workspaces
-		dir = filepath.Join(h.top, "tapes", "stranger-"+id)
+		dir = filepath.Join(home, "stranger")
 	}
 	scratch := filepath.Join(h.top, "scratch", id)
 	_ = os.MkdirAll(scratch, 0o700)
@@ -275,7 +277,7 @@ func (h *hostile) run(kind, id, name, line string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "tape", append(strings.Fields(name), strings.Fields(strings.ReplaceAll(line, "{T}", scratch))...)...)
-	cmd.Dir, cmd.Env = dir, h.env()
+	cmd.Dir, cmd.Env = dir, append(h.env(), "TAPE_HOME="+home)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
 	out, _ := cmd.CombinedOutput()

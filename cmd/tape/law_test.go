@@ -210,6 +210,7 @@ func (c lawCase) String() string { return fmt.Sprintf("%s %s: tape %s", c.how, c
 // TestSoakLaw runs cases that the seed draws: in make soak, all commands for each damage, if TAPE_SOAK_LAW is "all",
 // otherwise some of them; in make test a few damages.
 func TestSoakLaw(t *testing.T) {
+	t.Parallel()
 	w := newLawWorld(t)
 	random := testkit.Random(t)
 	var cases []lawCase

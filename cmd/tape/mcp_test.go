@@ -41,6 +41,7 @@ func callTool(t *testing.T, session *mcp.ClientSession, tool string, args map[st
 
 // tape mcp starts tape-host, which serves until its input ends, and sees the entries that others append meanwhile.
 func TestMCP(t *testing.T) {
+	t.Parallel()
 	ws := filepath.Join(t.TempDir(), "ws")
 	session := mcpClient(t, tapeIn(ws, "mcp", "--write"))
 	if text, failed := callTool(t, session, "tape_list", nil); !failed || !strings.Contains(text, "hint: create one with: tape init") {
@@ -67,6 +68,7 @@ func TestMCP(t *testing.T) {
 
 // tape mcp ends when its input ends, also after a line that is not JSON, and on a signal.
 func TestMCPEnds(t *testing.T) {
+	t.Parallel()
 	ws := filepath.Join(t.TempDir(), "ws")
 	mustTape(t, ws, "init", ws)
 	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}` + "\n"

@@ -13,6 +13,7 @@ import (
 // TestPick chooses a session on a pseudo-terminal, in the list that tape without arguments shows. It waits only for
 // texts that are drawn in one piece, because when a screen changes, only the different characters are drawn.
 func TestPick(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("needs the program script, for a terminal")
 	}

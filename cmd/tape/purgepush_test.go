@@ -12,6 +12,7 @@ import (
 // A purged tape and its tags, one of which has a new name, can be pushed in one step to a server that otherwise
 // accepts only pushes that append. The server refuses other changes of tags in such a push.
 func TestPushPurge(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell")
 	}

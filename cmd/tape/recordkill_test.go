@@ -16,6 +16,7 @@ import (
 
 // TestRecordKilled kills hooks and record sync at random moments. The last ones record all entries, each once.
 func TestRecordKilled(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	file := filepath.Join(home, "s.jsonl")
 	env := append(os.Environ(), "HOME="+home, "TAPE_HOME="+filepath.Join(home, "tapes"), "XDG_RUNTIME_DIR="+home, "TAPE_AUTHOR=Ada <ada@example.org>")

@@ -15,6 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"tape/internal/store/workspace"
 	"tape/internal/testkit"
 	"tape/repo"
 )
@@ -62,6 +63,7 @@ type scriptState struct {
 //
 // Every workspace that a script leaves is verified, by tape and by git.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -118,6 +120,10 @@ func verifyAll(t *testing.T, dir string) {
 	for _, ws := range append(homes, others...) {
 		if st, err := os.Stat(filepath.Join(ws, ".git", "tape")); err != nil || !st.IsDir() {
 			continue
+		}
+		// Git runs in the user's own workspaces without a look at their settings.
+		if err := workspace.Trust(ws, true); err != nil {
+			t.Error(err)
 		}
 		store, err := repo.Open(context.Background(), ws, nil)
 		if err != nil {

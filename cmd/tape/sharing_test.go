@@ -67,6 +67,7 @@ func sharingCommands(t *testing.T) []string {
 // Two users, and a third who has only git, follow docs/sharing.md word for word, through a server that asks for a
 // password. In the end, the two have the same tape.
 func TestSharing(t *testing.T) {
+	t.Parallel()
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no shell")
 	}

@@ -12,6 +12,7 @@ import (
 
 // TestStrangersAddress: the address to which a key is sent comes from the user's settings, not from a repository.
 func TestStrangersAddress(t *testing.T) {
+	t.Parallel()
 	const key = "sk-test-0123456789abcdef"
 	listen := func(asked *atomic.Int32) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
