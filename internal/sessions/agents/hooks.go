@@ -49,20 +49,26 @@ func hook(f *record.Format, event record.HookEvent, o Options) record.Handler {
 	return record.Handler{Name: f.Agent.HookName, Type: "command", Command: command(f, event, o), Timeout: event.Timeout}
 }
 
-// ours finds our hooks in a file.
+// ours finds our hooks in a file. It reads names as the agents and get do: exactly, and of equal ones the last.
 func (d *document) ours(f *record.Format) (out []record.Hook) {
-	var all struct {
-		Hooks map[string]json.RawMessage `json:"hooks"`
-	}
-	_ = json.Unmarshal(data(&d.root), &all) // settings of another shape have none
-	for event, raw := range all.Hooks {
-		var groups []group
-		_ = json.Unmarshal(raw, &groups) // what others wrote in another shape is left out, such as a timeout of 2.5
+	var all map[string]any
+	_ = json.Unmarshal(data(&d.root), &all) // a number that is too large is left out
+	hooks, _ := all["hooks"].(map[string]any)
+	for event, groups := range hooks {
+		groups, _ := groups.([]any)
 		for i, g := range groups {
-			for j, h := range g.Hooks {
-				if strings.Contains(h.Command, mark(f)) {
-					out = append(out, record.Hook{Event: event, Group: i, Number: j, Handler: h})
+			g, _ := g.(map[string]any)
+			hooks, _ := g["hooks"].([]any)
+			for j, h := range hooks {
+				h, _ := h.(map[string]any)
+				command, _ := h["command"].(string)
+				if !strings.Contains(command, mark(f)) {
+					continue
 				}
+				name, _ := h["name"].(string)
+				kind, _ := h["type"].(string)
+				timeout, _ := h["timeout"].(float64)
+				out = append(out, record.Hook{Event: event, Group: i, Number: j, Handler: record.Handler{Name: name, Type: kind, Command: command, Timeout: int(timeout)}})
 			}
 		}
 	}

@@ -154,6 +154,34 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// TestNames: a hook that the agent does not run, for its name is written in capitals or is there again, is none of ours.
+func TestNames(t *testing.T) {
+	ours := `[{"command": "` + mark(claude) + `"}]`
+	for _, text := range []string{
+		`{"hooks": {"SessionStart": [{"hooks": ` + ours + `}]}, "hooks": {}}`,
+		`{"hooks": {"SessionStart": [{"hooks": ` + ours + `, "hooks": {}}]}}`,
+		`{"hooks": {"SessionStart": [{"hooks": ` + ours + `, "hooks": [{"type": "prompt"}]}]}}`,
+		`{"Hooks": {"SessionStart": [{"hooks": ` + ours + `}]}}`,
+		`{"hooks": {"SessionStart": [{"Hooks": ` + ours + `}]}}`,
+		`{"hooks": {"SessionStart": [{"hooks": [{"Command": "` + mark(claude) + `"}]}]}}`,
+	} {
+		w := settings(t, claude, text)
+		if list, err := Uninstall(claude, w, filepath.Join(w.Home, "receipts")); err != nil || len(list) > 0 {
+			t.Errorf("uninstalling from %s: %v, and %d changes", text, err, len(list))
+		}
+		list, err := Install(claude, w, Options{Program: "/opt/tape"})
+		apply(t, w, list, err)
+		if st := Inspect(claude, w, w.Home, "/opt/tape"); len(st.Missing) > 0 || st.Problem != "" {
+			t.Errorf("%s becomes %s\nwhich lacks %q: %s", text, content(t, HooksFile(claude.Agent, w)), st.Missing, st.Problem)
+		}
+		list, err = Uninstall(claude, w, filepath.Join(w.Home, "receipts"))
+		apply(t, w, list, err)
+		if got := content(t, HooksFile(claude.Agent, w)); got != text {
+			t.Errorf("after uninstalling, %s is %s", text, got)
+		}
+	}
+}
+
 // TestNoSettings: what says that there are no hooks or no servers, in any form, does not stand in the way of ours.
 func TestNoSettings(t *testing.T) {
 	for _, text := range []string{
