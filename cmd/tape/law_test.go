@@ -240,7 +240,7 @@ func TestSoakLaw(t *testing.T) {
 			}
 		}
 	} else {
-		cases = cases[:min(len(cases), testkit.Size(30, len(cases)))]
+		cases = cases[:min(len(cases), testkit.Size(20, len(cases)))]
 	}
 	var left sync.Mutex
 	done := 0
