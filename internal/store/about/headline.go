@@ -26,10 +26,10 @@ var polite = []string{"please ", "can you ", "could you ", "now ", "let's ", "i 
 // the first line only introduces what follows, the first heading or line after that.
 func headline(text string) string {
 	const most = 16 << 10 // bytes: what introduces a request is short
-	text = strings.TrimSpace(text[:min(len(text), most)])
-	if matter, ok := strings.CutPrefix(text, "---\n"); ok { // of a file that is the prompt
-		if _, after, closed := strings.Cut(matter, "\n---\n"); closed && strings.TrimSpace(after) != "" {
-			text = strings.TrimSpace(after)
+	text = strings.ReplaceAll(strings.TrimSpace(text[:min(len(text), most)]), "\r\n", "\n")
+	if matter, ok := strings.CutPrefix(text, "---\n"); ok && isField(matter) { // of a file that is the prompt
+		if _, after, _ := strings.Cut(matter, "\n---\n"); nextLine(after, true) != "" {
+			text = nextLine(after, true)
 		}
 	}
 	followed := false
@@ -68,6 +68,13 @@ func nextLine(text string, inCode bool) string {
 		text = strings.TrimSpace(rest)
 	}
 	return ""
+}
+
+// isField reports whether the first line of a text is a field of front matter: between two rulers there may be other text.
+func isField(text string) bool {
+	line, _, _ := strings.Cut(text, "\n")
+	name, _, ok := strings.Cut(line+" ", ": ")
+	return ok && name != "" && !strings.ContainsAny(name, " \t")
 }
 
 // essence is a line in lower case, without marks of Markdown, polite beginnings and punctuation around it.
