@@ -9,7 +9,6 @@ import (
 	"tape/index"
 	"tape/internal/sessions/catalog"
 	"tape/internal/show/display"
-	"tape/internal/store/layout"
 	"tape/repo"
 )
 
@@ -24,8 +23,8 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		}
 		o.app.StderrUnlessQuiet("no %s has all of these words: entries with some of the words%s", where, elsewhere)
 	}
-	if s.AnyWords() && !s.Newest && s.Query.Since.IsZero() && s.Query.Until.IsZero() && !o.app.JSON && !o.count {
-		if since, before, named := layout.TimeIn(s.Text, time.Now()); named != "" {
+	if s.Query.Since.IsZero() && s.Query.Until.IsZero() && !o.app.JSON && !o.count {
+		if since, before, named := s.Time(time.Now()); named != "" {
 			first, last := since.Format(time.DateOnly), before.AddDate(0, 0, -1).Format(time.DateOnly)
 			o.app.StderrUnlessQuiet("%q: what was said then counts more; --since %s --until %s finds only that", display.Line(named), first, last)
 		}

@@ -22,7 +22,7 @@ type weighted struct {
 // Most documents cannot be among them: those of kinds that weigh little, or with only frequent words. So the kinds
 // come in the order of their weights, and of each kind only documents are looked at that have one of the rarest terms,
 // without which the others do not add up to enough.
-func (p *picker) Best(ctx context.Context, terms []relevance.Term, n int, full map[string]bool) ([]*relevance.Candidate, error) {
+func (p *picker) Best(ctx context.Context, terms []relevance.Term, n int, full map[string]bool, within relevance.Span) ([]*relevance.Candidate, error) {
 	from := p.left
 	if len(full) > 0 {
 		from = slices.Clone(p.left)
@@ -33,6 +33,12 @@ func (p *picker) Best(ctx context.Context, terms []relevance.Term, n int, full m
 		}
 	}
 	var err error
+	if within != (relevance.Span{}) {
+		from = slices.Clone(from)
+		if err = p.dropByDate(from, within.Since, within.Before-1); err != nil {
+			return nil, err
+		}
+	}
 	if p.terms == nil {
 		if p.terms, err = p.weighted(terms); err != nil {
 			return nil, err

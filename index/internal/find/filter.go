@@ -38,7 +38,8 @@ func (f *finder) filter(found set) (set, error) {
 	if f.s.Query.Since.IsZero() && f.s.Query.Until.IsZero() {
 		return found, nil
 	}
-	return found, f.dropByDate(found)
+	since, until := f.dates()
+	return found, f.dropByDate(found, since, until)
 }
 
 // keep drops the entries that do not have a value which the query asks of a property.
@@ -101,10 +102,9 @@ func (f *finder) dates() (since, until int64) {
 	return since, until
 }
 
-// dropByDate drops documents outside the query's dates. For most blocks of documents, the range of their
+// dropByDate drops documents before since or after until, in microseconds since 1970. For most blocks of documents, the range of their
 // dates decides; in the others each line is read.
-func (f *finder) dropByDate(found set) error {
-	since, until := f.dates()
+func (f *finder) dropByDate(found set, since, until int64) error {
 	for _, sc := range f.eval.scopes {
 		if err := f.dropByDateIn(found, sc, since, until); err != nil {
 			return err

@@ -80,6 +80,34 @@ func TestCopiesInASession(t *testing.T) {
 	}
 }
 
+// TestTimeBeforeOthers: what was said at the time that a query names comes before very many newer entries with the same words,
+// and before a later copy of it, even if the query has no more than one word.
+func TestTimeBeforeOthers(t *testing.T) {
+	t.Parallel()
+	s := storetest.New(t, nil)
+	tp := storetest.Tape(t, s, "")
+	said := func(date, text string) repo.Draft {
+		d := repo.Message("user", text)
+		d.Date = date
+		return d
+	}
+	drafts := []repo.Draft{said("2026-03-12T10:00:00Z", "the deploy broke")}
+	for i := range 500 {
+		drafts = append(drafts, said("2026-04-01T10:00:00Z", fmt.Sprintf("the deploy broke, %c%c%c", 'a'+i%26, 'a'+i/26, 'x')))
+	}
+	first := storetest.Append(t, tp, append(drafts, said("2026-04-02T10:00:00Z", "the deploy broke"))...)[0].ID
+	x := testIndex(t, s)
+	for _, text := range []string{"what broke on 12 March 2026", "deploy broke 12 March 2026", "why did the deploy of 12 March 2026 break", "deploys in March 2026"} {
+		res := mustSearch(t, x, index.Search{Text: text, Query: repo.Query{Limit: repo.N(5)}})
+		if res.Hits[0].ID != first || res.Hits[0].Similar != 1 {
+			t.Errorf("%q: the best is @%d with %d like it, want @%d with the copy", text, res.Hits[0].ID, res.Hits[0].Similar, first)
+		}
+	}
+	if res := mustSearch(t, x, index.Search{Text: `deploy broke -cbx 12 March 2026`}); len(res.Hits) != 0 {
+		t.Errorf("a query with an operator means what it says, its time, too: got %s", shown(res))
+	}
+}
+
 // TestSearchesAreLeftOut: entries by search tools are found only with Search.Searches.
 func TestSearchesAreLeftOut(t *testing.T) {
 	t.Parallel()

@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"math"
 	"tape/internal/git/gitstore"
+	"tape/internal/store/layout"
 	stored "tape/internal/store/query"
+	"tape/internal/store/relevance"
 	"tape/internal/store/workspace"
+	"time"
 
 	"tape/internal/text"
 	"tape/internal/text/query"
@@ -134,8 +137,17 @@ func (s Search) AnyWords() bool {
 	if s.How != Words || s.Exact || s.AllWords {
 		return false
 	}
-	q := query.Parse(s.Text, query.Options{}).Any()
+	q := relevance.Parse(s.Text, false).Any()
 	return q != nil && !q.Single()
+}
+
+// Time returns the time that the search names among words of which an entry may have any, from its beginning until before
+// the next day, week, month or year, and the words that name it: "" if there is none. What was said then ranks higher.
+func (s Search) Time(now time.Time) (from, before time.Time, named string) {
+	if s.How == Words && !s.Exact && !s.AllWords && !s.Newest && query.Parse(s.Text, query.Options{}).Any() != nil {
+		return layout.TimeIn(s.Text, now)
+	}
+	return from, before, ""
 }
 
 // Loose returns the text of a search for the same words, any of them, if this search wants more than that: "" otherwise.

@@ -13,28 +13,49 @@ import (
 // "March 12th, 2026", "in March", "März 2026", "12 de marzo". A day or month without a year is the last one up to now.
 // named is "" if the text names none, or has no other words.
 func TimeIn(text string, now time.Time) (from, next time.Time, named string) {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("?!,;:\"'()", r) })
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("?!,;:\"'’()", r) })
+	words = words[:min(len(words), 64)] // a search has no more
 	for i := range words {
 		words[i] = strings.Trim(words[i], ".")
 	}
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	for i := range words {
-		for n := min(5, len(words)-i); n > 0; n-- {
-			if n == len(words) {
-				continue
-			}
-			lower := strings.Fields(strings.ToLower(strings.Join(words[i:i+n], " ")))
-			t, length, ok := timeOf(lower, i > 0 && beforeMonth(strings.ToLower(words[i-1])), now)
-			if !ok {
-				continue
-			}
-			if i > 1 && length == (span{days: 1}) && strings.EqualFold(words[i-1], "of") && strings.EqualFold(words[i-2], "week") {
-				t, length = t.AddDate(0, 0, -(int(t.Weekday())+6)%7), span{days: 7}
-			}
-			return t, length.after(t), strings.Join(words[i:i+n], " ")
+		t, length, n := timeAt(words, i, now)
+		if n == 0 || n == len(words) {
+			continue
 		}
+		if _, weekday := parseWeekday(strings.ToLower(words[i+n-1])); weekday { // of the date that follows, if one does
+			if of, day, more := timeAt(words, i+n, now); more > 0 && day == (span{days: 1}) && n+more < len(words) {
+				t, n = of, n+more
+			}
+		}
+		if i > 1 && length == (span{days: 1}) && strings.EqualFold(words[i-1], "of") && strings.EqualFold(words[i-2], "week") {
+			t, length = t.AddDate(0, 0, -(int(t.Weekday())+6)%7), span{days: 7}
+		}
+		return t, length.after(t), strings.Join(words[i:i+n], " ")
 	}
 	return from, next, ""
+}
+
+// timeAt reads the longest time that begins with the i-th word, and returns of how many words it is, 0 if there is none.
+func timeAt(words []string, i int, now time.Time) (from time.Time, length span, n int) {
+	for n := min(5, len(words)-i); n > 0; n-- {
+		lower := strings.Fields(strings.ToLower(strings.Join(words[i:i+n], " ")))
+		t, length, ok := timeOf(lower, i > 0 && beforeMonth(strings.ToLower(words[i-1])), now)
+		if ok && t.Year() >= 1970 && !isVerb(words, i, n) && !(lower[0] == "last" && i+n < len(words) && strings.EqualFold(words[i+n], "of")) {
+			return t, length, n
+		}
+	}
+	return from, length, 0
+}
+
+// isVerb reports whether n words, "may" and a number without a year, are hardly a day: "the top 10 may fail". A day begins
+// the month with a capital, follows a word such as "on", or is last.
+func isVerb(words []string, i, n int) bool {
+	if n != 2 || words[i] != "may" && words[i+1] != "may" || len(words[i]+words[i+1]) > len("12may") || i+n == len(words) {
+		return false
+	}
+	return i == 0 || !slices.Contains([]string{"on", "of", "in", "by", "from", "since", "until", "till", "before", "after"}, strings.ToLower(words[i-1]))
 }
 
 // timeOf reads words that all belong to a time. month says that a month may stand alone: may and march are other

@@ -68,8 +68,9 @@ type Term struct {
 // Source has the entries that match a query.
 type Source interface {
 	// Best returns the n best entries that it has not returned before, without those of the sessions in full: those
-	// with the greatest sum of [Guess] over the terms, of several the newest.
-	Best(ctx context.Context, terms []Term, n int, full map[string]bool) ([]*Candidate, error)
+	// with the greatest sum of [Guess] over the terms, of several the newest. If within is not empty, it returns only
+	// entries of that time.
+	Best(ctx context.Context, terms []Term, n int, full map[string]bool, within Span) ([]*Candidate, error)
 	// Newest returns the n newest entries that neither it nor Best has returned before.
 	Newest(ctx context.Context, n int) ([]*Candidate, error)
 	// Read sets Text. It stays nil if the entry is not to be seen.
@@ -77,6 +78,11 @@ type Source interface {
 	// Calls sets Call and Result of events that were read.
 	Calls(ctx context.Context, list []*Candidate) error
 }
+
+// Span is a time in microseconds since 1970, from Since until Before. It is empty if they are equal.
+type Span struct{ Since, Before int64 }
+
+func (s Span) has(c *Candidate) bool { return c.Created >= s.Since && c.Created < s.Before }
 
 // Guess is what a term adds to the sum by which candidates are chosen. often says that the entry has it OftenTimes.
 func Guess(weight float64, often bool) float64 {
@@ -122,8 +128,7 @@ type chooser struct {
 	later  []*Candidate // that were folded, but not read yet
 	bySign map[signature]*Candidate
 	of     map[string]int // hits of each session
-	// The time that the query names, in microseconds since 1970: from since until before. None if they are equal.
-	since, before int64
+	then   Span           // the time that the query names
 }
 
 // signature is what folded entries have in common.
@@ -136,8 +141,15 @@ type signature struct {
 func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
 	x := &chooser{Choice: c, from: from, early: c.Sure && !DigitsMatter(c.Text), bySign: map[signature]*Candidate{}, of: map[string]int{}}
 	x.Flat = x.Flat || x.Newest
-	if since, before, named := layout.TimeIn(c.Text, time.Now()); named != "" && c.Query.Asked() != nil {
-		x.since, x.before = since.UnixMicro(), before.UnixMicro()
+	if since, before, named := layout.TimeIn(c.Text, time.Now()); named != "" && c.Query.IsAny() {
+		x.then = Span{since.UnixMicro(), before.UnixMicro()}
+	}
+	var ofThen []*Candidate
+	if x.then != (Span{}) && !x.Newest { // there may be very many newer ones
+		var err error
+		if ofThen, err = from.Best(ctx, x.Terms, x.first()/2, nil, x.then); err != nil {
+			return nil, err
+		}
 	}
 	every := false
 	for n := x.first(); !x.enough(); n = min(4*n, math.MaxInt/8) {
@@ -149,13 +161,15 @@ func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
 		}
 		full := x.full()
 		list, err := x.next(ctx, n, full)
+		last := len(list) < n
+		list, ofThen = append(ofThen, list...), nil
 		if err == nil {
 			err = x.judge(ctx, list)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if every = len(list) < n && len(full) == 0 && len(x.later) == 0; every || len(list) == 0 {
+		if every = last && len(full) == 0 && len(x.later) == 0; every || len(list) == 0 {
 			break
 		}
 	}
@@ -178,7 +192,7 @@ func (x *chooser) next(ctx context.Context, n int, full map[string]bool) ([]*Can
 	if x.Newest {
 		return x.from.Newest(ctx, n)
 	}
-	return x.from.Best(ctx, x.Terms, n, full)
+	return x.from.Best(ctx, x.Terms, n, full, Span{})
 }
 
 // full returns the sessions that have as many hits as are shown.
@@ -203,10 +217,19 @@ func (x *chooser) enough() bool {
 	return n >= x.Limit
 }
 
-// judge makes hits of candidates. An older entry is folded into a newer one that says nearly the same.
+// judge makes hits of candidates. An older entry is folded into a newer one that says nearly the same, but what was said
+// at the time that the query names stays.
 func (x *chooser) judge(ctx context.Context, list []*Candidate) error {
 	if !x.Newest { // the order of one tape's entries is that of their ids, even if dates are not
-		slices.SortFunc(list, newerFirst)
+		slices.SortFunc(list, func(a, b *Candidate) int {
+			if is := x.then.has(a); is != x.then.has(b) {
+				if is {
+					return -1
+				}
+				return 1
+			}
+			return newerFirst(a, b)
+		})
 	}
 	if x.early {
 		list = slices.DeleteFunc(list, x.folds)
@@ -331,7 +354,7 @@ func (x *chooser) score(c *Candidate) float64 {
 
 // weigh weighs the sum over the words of an entry by its kind and age, and by the time that the query names.
 func (x *chooser) weigh(c *Candidate, sum float64) float64 {
-	if c.Created >= x.since && c.Created < x.before {
+	if x.then.has(c) {
 		sum *= then
 	}
 	return x.Corpus.Weigh(c.Kind, c.Created, sum)

@@ -99,7 +99,7 @@ func (q *Query) Any() *Query {
 			words = append(words, w)
 			switch {
 			case w.phrase:
-			case slices.Contains(times, trimPunctuation(w.raw)):
+			case slices.Contains(times, beforeApostrophe(trimPunctuation(w.raw))):
 				w.raw = ""
 			default:
 				w.raw = withoutStops(w.raw)
@@ -120,6 +120,14 @@ func (q *Query) Any() *Query {
 		return nil
 	}
 	return a
+}
+
+// beforeApostrophe returns yesterday of yesterday's.
+func beforeApostrophe(word string) string {
+	if at := strings.IndexAny(word, "'’"); at > 0 {
+		return word[:at]
+	}
+	return word
 }
 
 // Loose returns the words of a query that means what it says, without its quotes, operators and excluded words, as a query
@@ -147,11 +155,11 @@ func (q *Query) Loose() string {
 // the word itself; an identifier by all of its parts, in any place. The last one is a query of any words again.
 func (q *Query) Alone() []*Query {
 	u := q.features[0].unit
-	out := []*Query{{options: q.options, literal: u.pieces, groups: [][]unit{{u}}}}
+	out := []*Query{{options: q.options, literal: u.pieces, groups: [][]unit{{u}}, alone: true}}
 	if parts, factor := u.parts(); factor != partFactor || len(parts) == 0 {
 		return append(out, q)
 	}
-	all := &Query{options: q.options, literal: u.pieces, groups: [][]unit{{}}}
+	all := &Query{options: q.options, literal: u.pieces, groups: [][]unit{{}}, alone: true}
 	for _, r := range u.pieces[0].runs {
 		for _, s := range r.parts {
 			if p, ok := newUnit(string(u.pieces[0].lit[s.Start:s.End]), false, Options{}); ok {
@@ -163,6 +171,9 @@ func (q *Query) Alone() []*Query {
 	last.add(u, q.features[0].Feature)
 	return append(out, all, last)
 }
+
+// IsAny reports whether the query is one of any words, or stands for one, see [Query.Alone].
+func (q *Query) IsAny() bool { return q.asked != nil || q.alone }
 
 // Single reports whether a query of any words has one word.
 func (q *Query) Single() bool { return len(q.asked) == 1 }

@@ -20,6 +20,7 @@ type Query struct {
 	question []unit // the words of a question, in which quotes, operators and dashes are only part of what is asked
 
 	asked    []string // the words of a query of any words, see Any; nil for other queries
+	alone    bool     // it stands for a query of any words that has one word, see Alone
 	features []feature
 	terms    map[string]int // those of them that are single terms, numbered
 	begins   [256]bool      // the first bytes of these

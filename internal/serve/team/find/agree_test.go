@@ -103,8 +103,9 @@ func TestAgree(t *testing.T) {
 		return [...]func() string{
 			slip, func() string { return slip() + " " + w() }, func() string { return "timeoutserver cachex " + w() }, func() string { return "HTTP2 snake " + slip() },
 			w, w, func() string { return w() + " " + w() }, func() string { return w() + " OR " + w() }, func() string { return w() + " -" + w() },
+			func() string { return w() + " in June 2026" }, func() string { return w() + " " + w() + " on 20 June 2026" },
 			func() string { return `"` + w() + " " + w() + `"` }, func() string { return w()[:1] + "*" }, func() string { return w() + " " + w() + " " + w() },
-		}[r.IntN(12)]()
+		}[r.IntN(14)]()
 	}
 	for range testkit.Size(60, 600) {
 		q := index.Search{Text: ask(), Exact: r.IntN(4) == 0, Newest: r.IntN(4) == 0, Query: repo.Query{Limit: repo.N(10)}}

@@ -24,6 +24,7 @@ type source struct {
 	units    []unit // the rarest first
 	seen     map[db.Key]bool
 	sessions map[int64]db.Session
+	within   relevance.Span // if not empty, only entries of this time are selected
 }
 
 // unit is a term of the query.
@@ -84,12 +85,23 @@ func (f *finder) count(ctx context.Context, queries []string) error {
 
 // question is the query, with other words.
 func (r *source) question(words string, most int) db.Question {
-	return db.Question{Words: words, Tapes: r.tapes, Since: r.s.Query.Since, Until: r.s.Query.Until, Most: most, Months: r.totals.Months}
+	q := db.Question{Words: words, Tapes: r.tapes, Since: r.s.Query.Since, Until: r.s.Query.Until, Most: most, Months: r.totals.Months}
+	if r.within != (relevance.Span{}) {
+		first, last := time.UnixMicro(r.within.Since), time.UnixMicro(r.within.Before-1)
+		if first.After(q.Since) {
+			q.Since = first
+		}
+		if q.Until.IsZero() || last.Before(q.Until) {
+			q.Until = last
+		}
+	}
+	return q
 }
 
 // Best returns the best entries. If very many entries match, it compares those that have a rare word, or all of the
 // words, and goes on with the newest.
-func (r *source) Best(ctx context.Context, terms []relevance.Term, n int, full map[string]bool) ([]*relevance.Candidate, error) {
+func (r *source) Best(ctx context.Context, terms []relevance.Term, n int, full map[string]bool, within relevance.Span) ([]*relevance.Candidate, error) {
+	r.within = within
 	if n = min(n, mostJudged-len(r.seen)); n <= 0 {
 		return nil, nil
 	}
@@ -158,7 +170,9 @@ func (r *source) compared(ctx context.Context, q db.Question, rare, common []uni
 		return nil, err
 	}
 	if len(rare) == 0 {
-		r.has[together(append(wordsOf(common), r.filter...))] = len(list) > 0
+		if r.within == (relevance.Span{}) {
+			r.has[together(append(wordsOf(common), r.filter...))] = len(list) > 0
+		}
 		return list, nil
 	}
 	more, err := r.rows.Best(ctx, with(or(wordsOf(rare)...)))
