@@ -207,9 +207,17 @@ func render(name string, value any, indent, unit, nl string, oneLine bool) strin
 func (d *document) remove(in *hujson.Value, i int) error {
 	list, begin, before, rest := children(in)
 	space := string(before[i])
-	from := begin[i] - (len(space) - len(strings.TrimRight(space, " \t\r\n")))
+	comment := strings.TrimRight(space, " \t\r\n")
+	from := begin[i] - (len(space) - len(comment))
 	to := list[i].EndOffset
 	comma := func(v *hujson.Value) int { return v.EndOffset + len(v.AfterExtra) }
+	inner := i < len(list)-1 || list[i].AfterExtra != nil
+	if inner {
+		to = comma(list[i]) + 1
+	}
+	if after, _, _ := bytes.Cut(d.raw[to:], []byte("\n")); len(bytes.TrimSpace(after)) > 0 && strings.Contains(comment[strings.LastIndexByte(comment, '\n')+1:], "//") {
+		from += strings.IndexByte(space[len(comment):], '\n') + 1 // the comment ends with its line
+	}
 	switch {
 	case len(list) == 1 && len(strings.TrimSpace(string(rest))) == 0 && list[i].AfterExtra == nil:
 		end := ""
@@ -217,8 +225,8 @@ func (d *document) remove(in *hujson.Value, i int) error {
 			end = d.newline() + d.indent(in.EndOffset-1)
 		}
 		return d.splice(from, in.EndOffset-1, end)
-	case i < len(list)-1 || list[i].AfterExtra != nil:
-		return d.splice(from, comma(list[i])+1, "")
+	case inner:
+		return d.splice(from, to, "")
 	case i > 0:
 		d.raw = bytes.Join([][]byte{d.raw[:from], d.raw[to:]}, nil)
 		at := comma(list[i-1])

@@ -135,7 +135,7 @@ func find(v *hujson.Value, path ...string) *hujson.Value {
 	return (&document{root: *v}).get(path...)
 }
 
-// removeHooks removes our hooks, and the lists and objects that are then empty.
+// removeHooks removes our hooks, and the lists and objects that have then neither content nor a comment.
 func (d *document) removeHooks(f *record.Format) error {
 	for {
 		list := d.ours(f)
@@ -147,12 +147,9 @@ func (d *document) removeHooks(f *record.Format) error {
 		in := groups.Value.(*hujson.Array).Elements[h.Group]
 		hooks := find(&in, "hooks")
 		var err error
-		switch {
-		case len(hooks.Value.(*hujson.Array).Elements) > 1:
+		if len(hooks.Value.(*hujson.Array).Elements) > 1 {
 			err = d.remove(hooks, h.Number)
-		case len(groups.Value.(*hujson.Array).Elements) > 1:
-			err = d.remove(groups, h.Group)
-		default:
+		} else if err = d.remove(groups, h.Group); err == nil && d.isEmpty(d.get("hooks", h.Event)) {
 			err = d.removeMember("hooks", h.Event)
 		}
 		if err != nil {
@@ -161,7 +158,7 @@ func (d *document) removeHooks(f *record.Format) error {
 	}
 }
 
-// removeMember removes a member of an object, and also the object if nothing else is in it.
+// removeMember removes a member of an object, and also the object if nothing else is in it, not even a comment.
 func (d *document) removeMember(path ...string) error {
 	for ; len(path) > 0; path = path[:len(path)-1] {
 		in := d.get(path[:len(path)-1]...)
@@ -178,8 +175,7 @@ func (d *document) removeMember(path ...string) error {
 		if i < 0 {
 			return nil
 		}
-		last := len(obj.Members) == 1
-		if err := d.remove(in, i); err != nil || !last {
+		if err := d.remove(in, i); err != nil || !d.isEmpty(d.get(path[:len(path)-1]...)) {
 			return err
 		}
 	}

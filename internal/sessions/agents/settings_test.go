@@ -41,6 +41,8 @@ var corpus = map[string]struct{ text, refused string }{
 	"only comments":     {text: "{\n  // nothing yet\n}\n"},
 	"trailing commas":   {text: "{\n  \"model\": \"opus\",\n  \"hooks\": {\n    \"Stop\": [\n      {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]},\n    ],\n  },\n}\n"},
 	"others' hooks":     {text: "{\n  \"hooks\": {\n    \"Stop\": [\n      {\n        \"matcher\": \"\",\n        \"hooks\": [\n          { \"type\": \"command\", \"command\": \"say done\" } // loud\n        ]\n      }\n    ],\n    \"PreToolUse\": []\n  },\n  \"later\": true\n}\n"},
+	"hooks to come":     {text: "{\n  \"hooks\": {\n    // later\n  }\n}\n"},
+	"a hook to come":    {text: "{\n  \"hooks\": {\n    \"SessionStart\": [\n      // later\n    ]\n  }\n}\n"},
 	"odd hooks":         {text: "{\n  \"hooks\": {\n    \"enabled\": true,\n    \"Stop\": [\n      \"?\",\n      {\n        \"hooks\": [\"?\"]\n      },\n      {\n        \"hooks\": {}\n      }\n    ],\n    \"SessionStart\": [\n      {\n        \"hooks\": [\n          {\n            \"type\": \"command\",\n            \"command\": [\"say\", \"hi\"],\n            \"timeout\": 2.5\n          }\n        ]\n      }\n    ]\n  }\n}\n"},
 	"empty hooks":       {text: "{\n  \"hooks\": {}\n}\n"},
 	"unknown keys":      {text: "{\n  \"$schema\": \"https://example.org\",\n  \"é \\u00e9\": \"\\/<&>\",\n  \"deep\": {\"a\": {\"b\": [[], {}]}}\n}\n"},
@@ -150,6 +152,22 @@ func TestSettings(t *testing.T) {
 					t.Errorf("after uninstalling, the file's Lstat says %v; it should exist: %t", err, c.text != "")
 				}
 			})
+		}
+	}
+}
+
+// TestCommentsStay: taking our hooks out takes no comment of the user with them, and no comment swallows what follows.
+func TestCommentsStay(t *testing.T) {
+	ours := `"Stop": [{"hooks": [{"command": "` + mark(claude) + `"}]}]`
+	for text, want := range map[string]string{
+		"{\"hooks\": {\"A\": [], // mine\n" + ours + "}}":                     "{\"hooks\": {\"A\": [] // mine\n}}",
+		"{\"hooks\": {// mine\n" + ours + ", \"A\": []}}":                     "{\"hooks\": {// mine\n \"A\": []}}",
+		"{\n  \"hooks\": {\n    // mine\n    " + ours + "\n  }\n}\n":          "{\n  \"hooks\": {\n    // mine\n  }\n}\n",
+		"{\n  // mine\n  \"hooks\": {\n    " + ours + "\n  },\n  \"a\": 1\n}": "{\n  // mine\n  \"a\": 1\n}",
+	} {
+		got, err := edit([]byte(text), func(d *document) error { return d.removeHooks(claude) })
+		if err != nil || string(got) != want {
+			t.Errorf("%v, and\n%s\nbecomes\n%s\nnot\n%s", err, text, got, want)
 		}
 	}
 }
