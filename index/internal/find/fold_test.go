@@ -74,9 +74,12 @@ func TestCopiesInASession(t *testing.T) {
 	storetest.Must(t, err)
 	storetest.Append(t, copied, said("needle in the hay"))
 	storetest.Append(t, other, said("needle in the hay"))
-	res := mustSearch(t, testIndex(t, s), index.Search{Text: "needle hay"})
-	if len(res.Hits) != 2 || res.Hits[0].Tape == copied.Name() || res.Hits[1].Tape == copied.Name() || res.Hits[0].Similar+res.Hits[1].Similar != 1 {
-		t.Errorf("want the entry of each session, one of them for two, got %s", shown(res))
+	x := testIndex(t, s)
+	for _, newest := range []bool{false, true} {
+		res := mustSearch(t, x, index.Search{Text: "needle hay", Newest: newest})
+		if len(res.Hits) != 2 || res.Hits[0].Tape == copied.Name() || res.Hits[1].Tape == copied.Name() || res.Hits[0].Similar+res.Hits[1].Similar != 1 {
+			t.Errorf("newest %v: want the entry of each session, one of them for two, got %s", newest, shown(res))
+		}
 	}
 }
 

@@ -220,9 +220,9 @@ func (x *chooser) enough() bool {
 // judge makes hits of candidates. An older entry is folded into a newer one that says nearly the same, but what was said
 // at the time that the query names stays.
 func (x *chooser) judge(ctx context.Context, list []*Candidate) error {
-	if !x.Newest { // the order of one tape's entries is that of their ids, even if dates are not
+	if !x.Newest || ofSeveral(list) { // the order of one tape's entries is that of their ids, even if dates are not
 		slices.SortFunc(list, func(a, b *Candidate) int {
-			if is := x.then.has(a); is != x.then.has(b) {
+			if is := x.then.has(a); is != x.then.has(b) && !x.Newest {
 				if is {
 					return -1
 				}
@@ -360,6 +360,11 @@ func (x *chooser) weigh(c *Candidate, sum float64) float64 {
 	return x.Corpus.Weigh(c.Kind, c.Created, sum)
 }
 
+// ofSeveral reports whether candidates are of several tapes.
+func ofSeveral(list []*Candidate) bool {
+	return slices.ContainsFunc(list, func(c *Candidate) bool { return c.Tape != list[0].Tape })
+}
+
 // byScore orders by score, then by age. No two candidates compare equal.
 func byScore(a, b *Candidate) int {
 	return cmp.Or(cmp.Compare(b.Score, a.Score), newerFirst(a, b))
@@ -368,7 +373,7 @@ func byScore(a, b *Candidate) int {
 // order returns the hits in their order, at most as many as were asked for.
 func (x *chooser) order() []*Candidate {
 	if x.Newest {
-		if len(x.hits) > 0 && slices.ContainsFunc(x.hits, func(c *Candidate) bool { return c.Tape != x.hits[0].Tape }) {
+		if ofSeveral(x.hits) {
 			slices.SortFunc(x.hits, newerFirst)
 		}
 		return x.hits[:min(len(x.hits), x.Limit)]
