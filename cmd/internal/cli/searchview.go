@@ -23,7 +23,7 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		}
 		o.app.StderrUnlessQuiet("no %s has all of these words: entries with some of the words%s", where, elsewhere)
 	}
-	if s.Query.Since.IsZero() && s.Query.Until.IsZero() && !o.app.JSON && !o.count {
+	if len(res.Hits) > 0 && s.Query.Since.IsZero() && s.Query.Until.IsZero() && !o.app.JSON && !o.count {
 		if since, before, named := s.Time(time.Now()); named != "" {
 			first, last := since.Format(time.DateOnly), before.AddDate(0, 0, -1).Format(time.DateOnly)
 			o.app.StderrUnlessQuiet("%q: what was said then counts more; --since %s --until %s finds only that", display.Line(named), first, last)

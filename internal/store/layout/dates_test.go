@@ -133,7 +133,8 @@ func TestTimeIn(t *testing.T) {
 		"the top 10 may fail": "", "it may 2 times fail": "", "the bug of 10 may in short": "2026-05-10 2026-05-11 10 may", "bug 10 may": "2026-05-10 2026-05-11 10 may",
 		"logs may 2026 here": "2026-05-01 2026-06-01 may 2026", "10 May deploy": "2026-05-10 2026-05-11 10 May", "long ago, 100000 years ago": "", "since 0001-01-01": "",
 		strings.Repeat("12 ", 64) + "March": "",
-		"may 32 items":                      "", "February 30 it was": "", "long ago it was": "", "port 8080 in use": "",
+		`why "last week"?`:                  "", `what is "yesterday" in this`: "",
+		"may 32 items": "", "February 30 it was": "", "long ago it was": "", "port 8080 in use": "",
 	} {
 		from, next, named := layout.TimeIn(text, now)
 		got := ""

@@ -11,9 +11,9 @@ import (
 // TimeIn returns the day, week, month or year that a text names among other words, from its beginning until the next one
 // begins, and the words that name it: yesterday, "last week", "3 weeks ago", 2026-11-20, 12.3.2026, "12 March",
 // "March 12th, 2026", "in March", "März 2026", "12 de marzo". A day or month without a year is the last one up to now.
-// named is "" if the text names none, or has no other words.
+// named is "" if the text names none, or has no other words. What is in double quotes is no time.
 func TimeIn(text string, now time.Time) (from, next time.Time, named string) {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("?!,;:\"'’()", r) })
+	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("?!,;:'’()", r) })
 	words = words[:min(len(words), 64)] // a search has no more
 	for i := range words {
 		words[i] = strings.Trim(words[i], ".")
