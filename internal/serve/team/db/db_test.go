@@ -271,6 +271,12 @@ func TestSecondWall(t *testing.T) {
 	if err != nil || len(all.Months) == 0 {
 		t.Fatalf("no months: %v", err)
 	}
+	for _, newest := range []int{0, 5} {
+		found, err := shop.Best(t.Context(), db.Question{Words: "'needle'", Most: 10, Newest: newest, Months: all.Months[:1]})
+		if err != nil || len(found) == 0 {
+			t.Errorf("the best of one month, compared with the newest %d (0: all), are %v (%v)", newest, found, err)
+		}
+	}
 	for _, names := range [][]string{nil, {"bank"}} {
 		v, err := d.View(t.Context(), names)
 		if err != nil {

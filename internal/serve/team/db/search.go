@@ -171,7 +171,7 @@ func (v *View) Best(ctx context.Context, q Question) (out []Found, err error) {
 	from := "%s"
 	if q.Newest > 0 { // An older month is read only if the newer ones have too few. To order by e.date alone, PostgreSQL might read the index of dates.
 		newest := fmt.Sprintf(" LIMIT %d", q.Newest)
-		where, from = where+" ORDER BY e.date + '0'::interval DESC, e.id DESC"+newest, from+newest
+		where, from = where+" ORDER BY e.date + '0'::interval DESC, e.id DESC"+newest, "SELECT * FROM (%s) a"+newest
 	}
 	err = v.inMonths(ctx, plan, months, `SELECT * FROM (SELECT remote, tape, id, date, kind, sign, bytes,
 			(`+sumOf(len(words))+`) * coalesce(($8::float8[])[array_position($7::text[], kind)], $9) AS sum
