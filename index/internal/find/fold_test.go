@@ -106,6 +106,9 @@ func TestTimeBeforeOthers(t *testing.T) {
 			t.Errorf("%q: the best is @%d with %d like it, want @%d with the copy", text, res.Hits[0].ID, res.Hits[0].Similar, first)
 		}
 	}
+	if (index.Search{Text: "what broke on 12 March 2026"}).AnyWords() || !(index.Search{Text: "deploy broke 12 March 2026"}).AnyWords() {
+		t.Error("the words of a time count as words that are searched for")
+	}
 	if res := mustSearch(t, x, index.Search{Text: `deploy broke -cbx 12 March 2026`}); len(res.Hits) != 0 {
 		t.Errorf("a query with an operator means what it says, its time, too: got %s", shown(res))
 	}
