@@ -253,7 +253,7 @@ func wantAnswer(t testing.TB, x *Index, s Search) {
 	if s.NoFold {
 		wanted = len(want)
 	}
-	if s.PerSession > 0 && !s.Flat && !s.Newest && s.How == Words && severalSessions(s.Tapes) {
+	if s.PerSession > 0 && !s.Flat && !s.Newest && s.How == Words && severalSessions(t, x, s) {
 		of := map[string]int{}
 		counted := map[string]bool{}
 		for _, e := range want {
@@ -616,7 +616,12 @@ func scanSearch(rng *rand.Rand, tapes []*repo.Tape, all []repo.Entry) Search {
 	return s
 }
 
-// severalSessions reports whether tapes and forks are of more than one session.
-func severalSessions(tapes []string) bool {
-	return slices.ContainsFunc(tapes, func(name string) bool { return sessionOf(name) != sessionOf(tapes[0]) })
+// severalSessions reports whether the entries that a search selects by anchors are of more than one session.
+func severalSessions(t testing.TB, x *Index, s Search) bool {
+	t.Helper()
+	q := s.Query
+	selected := Search{Tapes: s.Tapes, Searches: true, Query: repo.Query{After: q.After, From: q.From, To: q.To, Inclusive: q.Inclusive, Phase: q.Phase,
+		FirstID: q.FirstID, LastID: q.LastID, SkipFirst: q.SkipFirst}}
+	list, err := matchingBy(t, x, selected, func([]byte) bool { return true })
+	return err == nil && slices.ContainsFunc(list, func(e repo.Entry) bool { return sessionOf(e.Tape) != sessionOf(list[0].Tape) })
 }
