@@ -79,11 +79,11 @@ func (t trie) link() []uint32 {
 		at := order[i]
 		for to := t[at].child; to != 0; to = t[to].sibling {
 			if at != 0 {
-				back, found := t[at].fail, uint32(0)
-				for found = t.step(back, t[to].class); found == 0 && back != 0; found = t.step(back, t[to].class) {
+				back := t[at].fail
+				for back != 0 && t.step(back, t[to].class) == 0 {
 					back = t[back].fail
 				}
-				t[to].fail = found
+				t[to].fail = t.step(back, t[to].class)
 			}
 			t[to].ends = append(t[to].ends, t[t[to].fail].ends...)
 			order = append(order, to)
