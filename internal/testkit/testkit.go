@@ -75,8 +75,8 @@ func Main(m *testing.M, env map[string]string, helper func(mode string)) {
 	m.Run()
 }
 
-// Parallel lets n parallel tests of a package run at once, before [Main]. It is for tests that mostly wait, and do not
-// keep as many processors busy.
+// Parallel lets n parallel tests of a package run at once. Call it before the tests run, in a package whose tests mostly
+// wait.
 func Parallel(n int) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", strconv.Itoa(n)); err != nil {

@@ -49,7 +49,8 @@ func hook(f *record.Format, event record.HookEvent, o Options) record.Handler {
 	return record.Handler{Name: f.Agent.HookName, Type: "command", Command: command(f, event, o), Timeout: event.Timeout}
 }
 
-// ours finds our hooks in a file. It reads names as the agents and get do: exactly, and of equal ones the last.
+// ours finds our hooks in a file. As for the agents and for get, upper and lower case are different names, and of members
+// with the same name the last one counts.
 func (d *document) ours(f *record.Format) (out []record.Hook) {
 	var all map[string]any
 	_ = json.Unmarshal(data(&d.root), &all) // a number that is too large is left out

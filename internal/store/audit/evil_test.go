@@ -94,8 +94,8 @@ func copyRepo(t testing.TB, dir, good string) bare {
 // said is what git has said of objects. It says the same in every copy of a repository.
 var said sync.Map
 
-// git asks git for something about an object, whose hash the last argument begins with. It returns what git prints,
-// without the last newline.
+// git returns what git prints, without the last newline. The last argument begins with the hash of the object
+// that git is asked about.
 func (r bare) git(args ...string) string {
 	r.t.Helper()
 	asked := strings.Join(args, " ")

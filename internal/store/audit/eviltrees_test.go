@@ -55,7 +55,7 @@ func refCases() []evilCase {
 	return append(cases, twins)
 }
 
-// packRef writes a ref into packed-refs, as its name may not be fit for a file.
+// packRef writes a ref into packed-refs, for its name may be one that no file can have.
 func (r bare) packRef(name, hash string) {
 	r.t.Helper()
 	write(r.t, r.dir+"/packed-refs", readText(r.t, r.dir+"/packed-refs")+hash+" "+name+"\n")

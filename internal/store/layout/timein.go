@@ -49,8 +49,8 @@ func timeAt(words []string, i int, now time.Time) (from time.Time, length span, 
 	return from, length, 0
 }
 
-// isVerb reports whether n words, "may" and a number without a year, are hardly a day: "the top 10 may fail". A day begins
-// the month with a capital, follows a word such as "on", or is last.
+// isVerb reports whether two words, "may" and a number that is no year, are more likely not a day: "the top 10 may fail".
+// They are a day if May has a capital, if a word such as "on" stands before them, or if no word follows.
 func isVerb(words []string, i, n int) bool {
 	if n != 2 || words[i] != "may" && words[i+1] != "may" || len(words[i]+words[i+1]) > len("12may") || i+n == len(words) {
 		return false
@@ -153,13 +153,14 @@ func calendar(words []string, alone bool, now time.Time) (from time.Time, length
 	return from, length, from.Month() == month
 }
 
-// beforeMonth reports whether a month may follow that has neither a day nor a year.
+// beforeMonth reports whether a month that follows this word needs neither a day nor a year.
 func beforeMonth(word string) bool {
 	return slices.Contains([]string{"in", "during", "im", "en", "since", "last", "early", "late", "mid", "of", "letzten", "seit"}, word)
 }
 
 // monthOf returns the month that has this English, German or Spanish name, or its first three letters; else 0.
 func monthOf(word string) time.Month {
+	// Two spaces are between months.
 	const names = " january januar enero jan ene  february februar febrero feb  march märz marzo mar mär  april abril apr abr  may mai mayo  june juni junio jun " +
 		" july juli julio jul  august agosto aug ago  september septiembre sep sept  october oktober octubre oct okt  november noviembre nov  december dezember diciembre dec dez dic "
 	if at := strings.Index(names, " "+word+" "); at >= 0 && word != "" {

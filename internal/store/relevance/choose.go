@@ -31,7 +31,7 @@ type Candidate struct {
 	Tape    int64   // of entries with the same date, those of the tape with the lower number come first
 	Guess   float64 // what an index knows of it: the sum of [Guess] over the terms
 	ID      int64   // of two entries of a tape, the one with the greater id is newer
-	Beside  bool    // its tape is a fork or a subagent of the session; of entries with the same date, these come last
+	Beside  bool    // it is on the tape of a fork or a subagent; of entries with the same date, these come last
 	Session string  // the session that it belongs to; entries of different sessions are never folded
 	Key     any     // for the source
 
@@ -42,7 +42,7 @@ type Candidate struct {
 
 	Match query.Match
 	Score float64
-	Rank  float64 // of its session: the weighted sum of the scores of its best entries
+	Rank  float64 // the weighted sum of the scores of the best entries of its session
 	Like  int     // how many entries were folded into it
 	More  int     // how many hits of its session are left out because of Most or the limit, if this is the last one
 }

@@ -6,7 +6,6 @@ package relevance
 import (
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -21,7 +20,7 @@ import (
 // version or part of a name, too, so it does.
 func Parse(search string, exact bool) *query.Query {
 	_, _, named := layout.TimeIn(search, time.Now())
-	if _, err := strconv.Atoi(named[:min(len(named), 1)]); err == nil && !strings.Contains(named, " ") {
+	if named != "" && unicode.IsDigit(rune(named[0])) && !strings.Contains(named, " ") {
 		named = ""
 	}
 	return query.Parse(search, query.Options{Exact: exact, Time: named})

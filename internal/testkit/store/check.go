@@ -20,7 +20,7 @@ func HealthyAtEnd(t testing.TB, dir string) {
 	t.Cleanup(func() { Healthy(t, dir) })
 }
 
-// Healthy fails the test unless Verify finds no problem, for which it runs git fsck --strict.
+// Healthy fails the test if Verify finds a problem, or has not run git fsck --strict.
 func Healthy(t testing.TB, dir string) {
 	t.Helper()
 	s, err := repo.Open(context.Background(), dir, nil)
