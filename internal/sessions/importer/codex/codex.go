@@ -172,6 +172,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	if !r.Open {
 		c.putDetails()
+		c.putName()
 	}
 	c.End()
 	if r.Last != nil {

@@ -21,6 +21,7 @@ type reader struct {
 	record.Once
 	started map[string][]byte // the data of calls that run
 	segment
+	summed
 	running map[string]bool // subagents that may go on
 	rewound record.TakenBack
 	held    bool // a running subagent has begun: the records from there on are read once it has ended
@@ -41,8 +42,43 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	err = record.Each(ctx, r.Source, isRecord, nil, c)
 	c.release("")
+	if !r.Open {
+		c.putTitle()
+	}
 	c.End()
 	return err
+}
+
+// putTitle emits the name of the session, which is in a note beside it (kenn-io/agentsview#430).
+func (c *reader) putTitle() {
+	t := c.In("")
+	hidden := t.Hidden
+	t.Hidden = false
+	t.PutTitle(nameIn(c.Source.Beside(workspace)))
+	t.Hidden = hidden
+}
+
+// workspace is the note beside a session, in YAML.
+const workspace = "workspace.yaml"
+
+// nameIn returns the name in a note, "" if it has none.
+func nameIn(note []byte) string {
+	for line := range strings.Lines(string(note)) {
+		name, ok := strings.CutPrefix(line, "name:")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			continue
+		}
+		switch inner := name[1:max(1, len(name)-1)]; {
+		case name[0] == '>' || name[0] == '|' || name == "null": // a text of several lines, or none
+			return ""
+		case name[0] == '\'' && strings.HasSuffix(inner+name[len(name)-1:], "'"):
+			return strings.ReplaceAll(inner, "''", "'")
+		case name[0] == '"':
+			return record.Text([]byte(name))
+		}
+		return name
+	}
+	return ""
 }
 
 // running returns the subagents that have not ended at the end of the file, and for which the session waits.

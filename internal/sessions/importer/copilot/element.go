@@ -99,9 +99,41 @@ func findRewound(ctx context.Context, src record.Source) (record.TakenBack, erro
 // an answer, and when Copilot ends, the sums of each model; Copilot that is killed notes no sums. Newer ones have a
 // session.usage_record for each answer (kenn-io/agentsview#577, getagentseal/codeburn#676).
 type segment struct {
-	model    string           // the last one that was chosen
-	recorded bool             // there are usage records
-	output   map[string]int64 // of the answers, by model
+	model  string           // the last one that was chosen
+	output map[string]int64 // of the answers that no sums have yet, by model
+}
+
+// summed is what the sums of a session have, by model. Once there are usage records, sums say nothing new: those of a
+// session that was resumed, and in which nothing was asked, are those of all that was before.
+type summed struct {
+	recorded bool
+	last     map[string]sums  // the last ones
+	open     map[string]int64 // the output of the answers since then, also of segments without sums
+}
+
+// sums are tokens of input, output, cache reads and cache writes.
+type sums [4]int64
+
+func sumsOf(usage []byte) (s sums) {
+	for i, name := range [...]string{"inputTokens", "outputTokens", "cacheReadTokens", "cacheWriteTokens"} {
+		s[i], _ = strconv.ParseInt(string(jsonl.Get(usage, name)), 10, 64)
+	}
+	return s
+}
+
+// since returns what a segment, with answers of so much output, adds to the sums before it; whole is set if they begin
+// with the segment. Versions up to May 2026 begin anew when a session is resumed, later ones go on
+// (PanAchy/copilot-arewecooked#45, junhoyeo/tokscale#1032).
+func (s sums) since(before sums, output int64) (more sums, whole bool) {
+	if before == (sums{}) || s[1]-output < before[1] {
+		return s, true
+	}
+	for i := range s {
+		if more[i] = s[i] - before[i]; more[i] < 0 {
+			return s, true
+		}
+	}
+	return more, false
 }
 
 // output emits the usage of an answer, if Copilot notes no more than its output.
@@ -112,10 +144,12 @@ func (e element) output(put func(record.Entry)) {
 		return
 	}
 	model := cmp.Or(jsonl.GetString(e.data, "model"), e.model)
-	if e.segment.output == nil {
-		e.segment.output = map[string]int64{}
+	for _, output := range []*map[string]int64{&e.segment.output, &e.open} {
+		if *output == nil {
+			*output = map[string]int64{}
+		}
+		(*output)[model] += n
 	}
-	e.segment.output[model] += n
 	put(record.Event(e.key+"/run", e.date, record.EventRun, run(model, record.NewObject(32).Raw("output_tokens", tokens).Done())))
 }
 
@@ -127,20 +161,32 @@ func run(model string, usage []byte) []byte {
 	return o.Raw("usage", usage).Done()
 }
 
-// shutdown emits the usage that the sums of a segment have beside the output of its answers. Their input includes the
-// tokens from the cache.
+// shutdown emits the usage that the sums have beside the output of the answers. Their input includes the tokens from the
+// cache.
 func (e element) shutdown() {
 	if e.recorded {
 		return
 	}
-	for model, sums := range jsonl.Fields(jsonl.Get(e.data, "modelMetrics")) {
-		used := jsonl.Get(sums, "usage")
-		output, _ := strconv.ParseInt(string(jsonl.Get(used, "outputTokens")), 10, 64)
-		tokens := record.NewObject(160).Raw("input_tokens", jsonl.Get(used, "inputTokens")).
-			Raw("output_tokens", strconv.AppendInt(nil, max(0, output-e.segment.output[model]), 10)).
-			Raw("cached_input_tokens", jsonl.Get(used, "cacheReadTokens")).Raw("cache_write_input_tokens", jsonl.Get(used, "cacheWriteTokens"))
+	if e.last == nil {
+		e.last = map[string]sums{}
+	}
+	for model, metrics := range jsonl.Fields(jsonl.Get(e.data, "modelMetrics")) {
+		now, answered := sumsOf(jsonl.Get(metrics, "usage")), e.open[model]
+		more, whole := now.since(e.last[model], e.segment.output[model])
+		if whole {
+			answered = e.segment.output[model]
+		}
+		e.last[model] = now
+		if more == (sums{}) {
+			continue
+		}
+		count := func(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+		tokens := record.NewObject(160).Raw("input_tokens", count(more[0])).Raw("output_tokens", count(max(0, more[1]-answered))).
+			Raw("cached_input_tokens", count(more[2])).Raw("cache_write_input_tokens", count(more[3]))
 		e.Put(record.Event(e.key+"/run/"+model, e.date, record.EventRun, run(model, tokens.Done())))
 	}
+	clear(e.segment.output)
+	clear(e.open)
 }
 
 // start notes that a call runs. The call itself came with the answer.

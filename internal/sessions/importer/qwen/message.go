@@ -48,14 +48,18 @@ func (e element) person(parts []byte) {
 	e.Put(p)
 }
 
-// midTurn is the subtype of what a person typed while the model worked.
-const midTurn = "mid_turn_user_message"
+// midTurn is the subtype of what a person typed while the model worked, spoken that of what a person and the model said
+// to each other by voice.
+const (
+	midTurn = "mid_turn_user_message"
+	spoken  = "realtime_message"
+)
 
 // typed reports whether a person wrote a record of type user: others are notices of background tasks, jobs of the clock,
 // and what a goal says (ChatRecord in packages/core/src/services/chatRecordingService.ts of QwenLM/qwen-code).
 func (e element) typed() bool {
 	subtype, by := jsonl.GetString(e.raw, "subtype"), jsonl.GetString(e.raw, "provenance")
-	return (subtype == "" || subtype == midTurn) && (by == "" || by == "real_user")
+	return (subtype == "" || subtype == midTurn || subtype == spoken) && (by == "" || by == "real_user")
 }
 
 // withoutPrefix returns a part without the words that Qwen Code puts before what was typed while the model worked.

@@ -73,8 +73,9 @@ func TestWhoTyped(t *testing.T) {
 		user("c", `"b"`, `"subtype":"notification","provenance":"system",`, "a job is done"),
 		user("d", `"c"`, `"subtype":"cron",`, "check"),
 		user("e", `"d"`, `"provenance":"goal_runtime",`, "go on"),
+		user("f", `"e"`, `"subtype":"realtime_message","provenance":"real_user",`, "read it to me"),
 	), formattest.Seen{})
-	if typed := formattest.Typed(items); len(items) != 5 || strings.Join(typed, ", ") != "list, and sort" {
+	if typed := formattest.Typed(items); len(items) != 6 || strings.Join(typed, ", ") != "list, and sort, read it to me" {
 		t.Errorf("%d entries, typed %q", len(items), typed)
 	}
 }
