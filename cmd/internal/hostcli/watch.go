@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/cli"
-	"tape/internal/sessions/acp"
+	"tape/internal/sessions/importer/acp"
 )
 
 // rescanEvery is the time between scans of folders for which the system reports no changes.

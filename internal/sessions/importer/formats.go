@@ -13,10 +13,8 @@ import (
 	"tape/internal/sessions/importer/chatgpt"
 	"tape/internal/sessions/importer/claudeai"
 	"tape/internal/sessions/importer/claudecode"
-	"tape/internal/sessions/importer/claudestream"
 	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/codex"
-	"tape/internal/sessions/importer/codexexec"
 	"tape/internal/sessions/importer/copilot"
 	"tape/internal/sessions/importer/crush"
 	"tape/internal/sessions/importer/cursor"
@@ -32,8 +30,6 @@ import (
 	"tape/internal/sessions/importer/pi"
 	"tape/internal/sessions/importer/qwen"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/importer/tasks"
-	"tape/internal/sessions/importer/vscodechat"
 	"tape/internal/sessions/importer/zed"
 )
 
@@ -52,11 +48,11 @@ func All() Formats {
 		&chatgpt.Format,
 		&claudeai.Format,
 		&claudecode.Format,
-		&claudestream.Format,
+		&claudecode.Stream,
 		&cline.Format,
-		&tasks.Format,
+		&cline.Tasks,
 		&codex.Format,
-		&codexexec.Format,
+		&codex.Exec,
 		&copilot.Format,
 		&crush.Format,
 		&cursor.Format,
@@ -75,7 +71,7 @@ func All() Formats {
 		&openhands.Format,
 		&pi.Format,
 		&droid.Format, // after pi, whose records may have all members of Droid's
-		&vscodechat.Format,
+		&copilot.VSCode,
 		&zed.Format,
 		&qwen.Format, // last, because its records have all members of Claude Code's
 	}

@@ -1,6 +1,7 @@
-// Package acp reads the messages between an agent and its client in the Agent Client Protocol
-// (agentclientprotocol.com), as tape acp writes them: lines {at, from, acp}, where from is "client" or
-// "agent", and acp is a message of JSON-RPC. A line that is not JSON-RPC has text instead of acp.
+// Package acp records and reads the messages between an agent and its client in the Agent Client Protocol
+// (agentclientprotocol.com): lines {at, from, acp}, where from is "client" or "agent", and acp is a message of JSON-RPC. A
+// line that is not JSON-RPC has text instead of acp. [Run] writes them for tape acp, [Format] reads them. [Grok] is the
+// format of an agent that keeps such messages itself.
 //
 // An agent that loads a session sends all of it again. So messages are recognised by their content and calls
 // by their ids, and those that are sent again make no entries.
@@ -88,7 +89,7 @@ func (c *reader) request(date, method string, params []byte) {
 }
 
 // peers maps each side to the side that answers it.
-var peers = map[string]string{"client": "agent", "agent": "client"}
+var peers = map[string]string{client: agent, agent: client}
 
 // response emits a request with its response. The response to a prompt ends the turn; the prompt itself
 // is a message.

@@ -1,4 +1,4 @@
-// Package claudecode reads the sessions of Claude Code.
+// Package claudecode reads the sessions of Claude Code, and what it prints for programs ([Stream]).
 //
 // A session is a file of lines that form a tree: each has a uuid and the uuid of its parent. An answer
 // of the model is several lines with the same message.id; a tool's result is a user line; compactions,

@@ -1,6 +1,6 @@
-// Package cline reads the sessions of Cline's CLI.
+// Package cline reads the sessions of Cline's CLI, and its tasks in Visual Studio Code ([Tasks]).
 //
-// A session is a folder of JSON documents. Cline rewrites a document as a whole. ID.messages.json has the messages,
+// A session of the CLI is a folder of JSON documents. Cline rewrites a document as a whole. ID.messages.json has the messages,
 // in Anthropic's form, with ids that do not change; agent_….messages.json has those of a subagent. ID.json has the
 // session's facts: its title, its first prompt, which is among the messages only once the model has answered, and
 // the commits that restore the project's files. ID.compaction.json has what the model gets instead of the older

@@ -1,4 +1,4 @@
-// Package codex reads the sessions of Codex.
+// Package codex reads the sessions of Codex, and what it prints for programs ([Exec]).
 //
 // A session is a file of lines {timestamp, type, payload}; the first versions wrote payloads alone. A
 // response_item went to the model or came from it. An event_msg is what the screen showed. Most of

@@ -1,6 +1,6 @@
-// Package copilot reads the sessions of GitHub Copilot CLI.
+// Package copilot reads the sessions of GitHub Copilot CLI, and of the chat in Visual Studio Code ([VSCode]).
 //
-// A session is a file of lines {type, data, id, timestamp, parentId}, each the parent of the next one. Lines
+// A session of the CLI is a file of lines {type, data, id, timestamp, parentId}, each the parent of the next one. Lines
 // of a subagent have an agentId, and stand among those of the session. Hooks (which repeat what they were
 // told) and model.* (which repeat what was sent to the model) are left out. Seen with version 1.0.102.
 package copilot

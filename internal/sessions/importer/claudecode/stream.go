@@ -1,11 +1,4 @@
-// Package claudestream reads what `claude -p --output-format stream-json` prints, and the array of the same messages that
-// `--output-format json --verbose` and GitHub's claude-code-action keep.
-//
-// The messages are those of the Agent SDK (https://docs.claude.com/en/docs/agent-sdk/typescript#message-types): "system"
-// with the subtype "init" has the facts, "assistant" and "user" have messages in Anthropic's form, "result" ends a turn
-// with the sums of the session. The prompt is printed only with --replay-user-messages. Answers have the usage with which
-// they began, so the sums count, and the answers' only if the session has no end. There are no dates in most versions.
-package claudestream
+package claudecode
 
 import (
 	"cmp"
@@ -19,9 +12,15 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Format is the format of Claude Code's output for programs.
-var Format = record.Format{
-	Name: "claude-stream", Title: "Claude Code's stream-json", Read: Read, Describe: Describe,
+// Stream is the format of what `claude -p --output-format stream-json` prints, and of the array of the same messages that
+// `--output-format json --verbose` and GitHub's claude-code-action keep.
+//
+// The messages are those of the Agent SDK (https://docs.claude.com/en/docs/agent-sdk/typescript#message-types): "system"
+// with the subtype "init" has the facts, "assistant" and "user" have messages in Anthropic's form, "result" ends a turn
+// with the sums of the session. The prompt is printed only with --replay-user-messages. Answers have the usage with which
+// they began, so the sums count, and the answers' only if the session has no end. There are no dates in most versions.
+var Stream = record.Format{
+	Name: "claude-stream", Title: "Claude Code's stream-json", Read: readStream, Describe: describeStream,
 	Record: func(m record.Members) record.Confidence {
 		switch typ := m.Text("type"); {
 		case !m.Has("session_id"):
@@ -36,20 +35,20 @@ var Format = record.Format{
 	},
 }
 
-type reader struct {
+type streamReader struct {
 	*record.Forked
 	record.Once
-	usage map[string]run    // of the answers that no result counts, by message
-	sums  map[string][]byte // of the last result, by model
-	order []string          // of messages in usage
+	usage map[string]streamUsage // of the answers that no result counts, by message
+	sums  map[string][]byte      // of the last result, by model
+	order []string               // of messages in usage
 }
 
-type run struct{ model, usage []byte }
+type streamUsage struct{ model, usage []byte }
 
-// Read makes the entries of a session. Subagents are forks.
-func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Forked: record.NewForked(r), usage: map[string]run{}, sums: map[string][]byte{}}
-	err := record.Each(ctx, r.Source, isRecord, func(string, []byte) {}, c)
+// readStream makes the entries of a session. Subagents are forks.
+func readStream(ctx context.Context, r *record.Reading) error {
+	c := &streamReader{Forked: record.NewForked(r), usage: map[string]streamUsage{}, sums: map[string][]byte{}}
+	err := record.Each(ctx, r.Source, isMessage, func(string, []byte) {}, c)
 	if !r.Open {
 		for _, id := range c.order {
 			u := c.usage[id]
@@ -64,10 +63,10 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("type", "session_id") }
+func isMessage(raw []byte) bool { return record.MembersOf(raw).Has("type", "session_id") }
 
 // Record makes the entries of a line.
-func (c *reader) Record(_ record.Span, raw []byte) {
+func (c *streamReader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
 	typ := jsonl.GetString(raw, "type")
 	key := c.Key(jsonl.GetString(raw, "uuid"), raw)
@@ -93,7 +92,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 		if _, known := c.usage[id]; !known {
 			c.order = append(c.order, id)
 		}
-		c.usage[id] = run{slices.Clone(jsonl.Get(message, "model")), record.Compact(record.Or(jsonl.Get(message, "usage"), "{}"))}
+		c.usage[id] = streamUsage{slices.Clone(jsonl.Get(message, "model")), record.Compact(record.Or(jsonl.Get(message, "usage"), "{}"))}
 	case "result":
 		c.result(key, date, raw)
 	default:
@@ -103,7 +102,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 }
 
 // result emits the end of a turn, and what each model was used for since the last one: the sums are of the session.
-func (c *reader) result(key, date string, raw []byte) {
+func (c *streamReader) result(key, date string, raw []byte) {
 	t := c.In("")
 	t.Put(record.Event(key, date, "result", record.NewObject(512).Rest(raw, "type", "uuid", "session_id", "result", "modelUsage").Done()))
 	models := record.MembersOf(jsonl.Get(raw, "modelUsage"))
@@ -143,7 +142,7 @@ func (c *reader) result(key, date string, raw []byte) {
 
 // anew reports whether the sums of a result are those of another process than the last ones, which went on with the session:
 // one is less.
-func (c *reader) anew(models record.Members) bool {
+func (c *streamReader) anew(models record.Members) bool {
 	number := func(v []byte) float64 {
 		n, _ := strconv.ParseFloat(string(v), 64) // none is 0
 		return n
@@ -158,9 +157,9 @@ func (c *reader) anew(models record.Members) bool {
 	return false
 }
 
-// Describe reads the facts of the session.
-func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	return record.Scan(ctx, src, isRecord, func(string, []byte) {}, func(at record.Span, raw []byte) bool {
+// describeStream reads the facts of the session.
+func describeStream(ctx context.Context, src record.Source, info *record.Info) error {
+	return record.Scan(ctx, src, isMessage, func(string, []byte) {}, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "timestamp"))
 		info.Session = cmp.Or(info.Session, jsonl.GetString(raw, "session_id"))
 		if jsonl.GetString(raw, "subtype") == "init" {

@@ -1,4 +1,4 @@
-package vscodechat
+package copilot
 
 import (
 	"cmp"
@@ -8,13 +8,13 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-type reader struct {
+type chatReader struct {
 	record.Conversation
 	record.Once
 }
 
 // request makes the entries of a request and its answer.
-func (c *reader) request(raw []byte) {
+func (c *chatReader) request(raw []byte) {
 	key, date := c.Key(jsonl.GetString(raw, "requestId"), raw), record.Date(jsonl.Get(raw, "timestamp"))
 	if key == "" {
 		return
@@ -24,7 +24,7 @@ func (c *reader) request(raw []byte) {
 	if more := jsonl.Get(raw, "variableData", "variables"); more != nil && !record.Blank(more) {
 		c.Put(record.Event(key+"/context", date, "context", record.With(nil, "variables", record.Compact(more))))
 	}
-	a := answer{reader: c, key: key + "/answer", date: date, put: c.InRun(key)}
+	a := chatAnswer{chatReader: c, key: key + "/answer", date: date, put: c.InRun(key)}
 	result := jsonl.Get(raw, "result")
 	rounds := jsonl.Get(result, "metadata", "toolCallRounds")
 	if rounds != nil && !record.Blank(rounds) {
@@ -38,33 +38,33 @@ func (c *reader) request(raw []byte) {
 	a.run(raw, result)
 }
 
-// answer is what was answered to a request.
-type answer struct {
-	*reader
+// chatAnswer is what was answered to a request.
+type chatAnswer struct {
+	*chatReader
 	key, date string
 	n         int
 	put       func(record.Entry)
 }
 
-func (a *answer) next() string {
+func (a *chatAnswer) next() string {
 	a.n++
 	return record.BlockKey(a.key, a.n-1)
 }
 
-func (a *answer) say(text string) {
+func (a *chatAnswer) say(text string) {
 	if strings.TrimSpace(text) != "" {
 		a.put(record.Message(a.next(), a.date, "assistant", record.Quote(text)))
 	}
 }
 
-func (a *answer) think(text string) {
+func (a *chatAnswer) think(text string) {
 	if strings.TrimSpace(text) != "" {
 		a.put(record.Event(a.next(), a.date, record.EventThinking, record.NewObject(len(text)).Str("thinking", text).Done()))
 	}
 }
 
 // rounds makes the entries of what was sent to the model and came from it.
-func (a *answer) rounds(rounds, results []byte) {
+func (a *chatAnswer) rounds(rounds, results []byte) {
 	for round := range jsonl.Elements(rounds) {
 		thinking := jsonl.Get(round, "thinking", "text")
 		if plain, ok := record.Plain(record.Or(thinking, `""`)); ok {
@@ -87,13 +87,13 @@ func (a *answer) rounds(rounds, results []byte) {
 			if result == nil {
 				continue
 			}
-			a.Result(record.Result{ID: id, Key: a.key + "/result/" + id, Date: a.date, Content: content(result)}, nil)
+			a.Result(record.Result{ID: id, Key: a.key + "/result/" + id, Date: a.date, Content: shownToModel(result)}, nil)
 		}
 	}
 }
 
-// content returns what a result shows the model: its texts, or the list of its parts if there are others.
-func content(result []byte) []byte {
+// shownToModel returns what a result shows the model: its texts, or the list of its parts if there are others.
+func shownToModel(result []byte) []byte {
 	list := record.Or(jsonl.Get(result, "content"), "null")
 	var texts []string
 	for part := range jsonl.Elements(list) {
@@ -107,7 +107,7 @@ func content(result []byte) []byte {
 }
 
 // shown makes the entries of what the editor has shown.
-func (a *answer) shown(parts []byte) {
+func (a *chatAnswer) shown(parts []byte) {
 	text := ""
 	end := func() {
 		a.say(text)
@@ -136,20 +136,20 @@ func (a *answer) shown(parts []byte) {
 }
 
 // invocation makes a call and its result of what was shown about it.
-func (a *answer) invocation(part []byte) {
+func (a *chatAnswer) invocation(part []byte) {
 	key := a.next()
 	id := cmp.Or(jsonl.GetString(part, "toolCallId"), "call-"+key)
-	input := record.NewObject(256).Str("message", message(jsonl.Get(part, "invocationMessage"))).Rest(record.Or(jsonl.Get(part, "toolSpecificData"), "{}"))
+	input := record.NewObject(256).Str("message", label(jsonl.Get(part, "invocationMessage"))).Rest(record.Or(jsonl.Get(part, "toolSpecificData"), "{}"))
 	a.Call(record.NewCall(id, jsonl.GetString(part, "toolId"), record.Compact(input.Done()), key, a.date))
-	shown := record.Compact(record.Or(jsonl.Get(part, "resultDetails"), record.Quote(message(jsonl.Get(part, "pastTenseMessage")))))
+	shown := record.Compact(record.Or(jsonl.Get(part, "resultDetails"), record.Quote(label(jsonl.Get(part, "pastTenseMessage")))))
 	a.Result(record.Result{ID: id, Key: key + "/result", Date: a.date, Content: shown}, nil)
 }
 
-// message returns a text that is a string, or an object with one.
-func message(raw []byte) string { return cmp.Or(record.Text(raw), jsonl.GetString(raw, "value")) }
+// label returns a text that is a string, or an object with one.
+func label(raw []byte) string { return cmp.Or(record.Text(raw), jsonl.GetString(raw, "value")) }
 
 // run emits the model, and the tokens if they are noted.
-func (a *answer) run(raw, result []byte) {
+func (a *chatAnswer) run(raw, result []byte) {
 	data := record.NewObject(256).Raw("model", jsonl.Get(raw, "modelId"))
 	usage := record.NewObject(64)
 	for _, of := range [][2]string{{"promptTokens", "input_tokens"}, {"completionTokens", "output_tokens"}, {"outputTokens", "output_tokens"}} {

@@ -1,4 +1,4 @@
-package tasks_test
+package cline_test
 
 import (
 	"os"
@@ -7,20 +7,18 @@ import (
 	"testing"
 
 	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/importer/tasks"
 )
 
-var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
-
-const messages = `[{"role":"user","content":[{"type":"text","text":"<task>\nfix it\n</task>"},{"type":"text","text":"<environment_details>\n# Current Working Directory (/w) Files\n</environment_details>"}],"ts":1789030800000},
+const taskMessages = `[{"role":"user","content":[{"type":"text","text":"<task>\nfix it\n</task>"},{"type":"text","text":"<environment_details>\n# Current Working Directory (/w) Files\n</environment_details>"}],"ts":1789030800000},
 {"role":"assistant","content":[{"type":"text","text":"I read."},{"type":"tool_use","id":"t1","name":"read_file","input":{"path":"a.go"}}],"ts":1789030801000},
 {"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"package a"}]}],"ts":1789030802000},
 {"role":"user","content":"[read_file for 'b.go'] Result:\nnone","ts":1789030803000}]`
 
 func FuzzTasks(f *testing.F) {
-	imp.Fuzz(f, tasks.Format.Name, strings.Split(strings.Trim(messages, "[]"), ",\n"))
+	imp.Fuzz(f, cline.Tasks.Name, strings.Split(strings.Trim(taskMessages, "[]"), ",\n"))
 }
 
 // TestTask: what the program puts around and beside a person's words is not theirs; tokens and cost are in the file beside
@@ -31,7 +29,7 @@ func TestTask(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"api_conversation_history.json": messages,
+		"api_conversation_history.json": taskMessages,
 		"task_metadata.json":            `{"model_usage":[{"model_id":"m"}]}`,
 		"ui_messages.json":              `[{"ts":1789030800500,"type":"say","say":"api_req_started","text":"{\"request\":\"r\",\"tokensIn\":7,\"tokensOut\":5,\"cacheReads\":3,\"cost\":0.5}"},{"ts":1789030804000,"type":"say","say":"api_req_started","text":"{}"}]`,
 	} {
@@ -41,7 +39,7 @@ func TestTask(t *testing.T) {
 	}
 	path := filepath.Join(dir, "api_conversation_history.json")
 	info, err := importer.Identify(t.Context(), path)
-	if err != nil || info.Format != tasks.Format.Name || info.Session != "1789030800000" || string(info.State) != `{"task":"1789030800000","cwd":"/w"}` {
+	if err != nil || info.Format != cline.Tasks.Name || info.Session != "1789030800000" || string(info.State) != `{"task":"1789030800000","cwd":"/w"}` {
 		t.Errorf("info: %+v (%s), %v", info, info.State, err)
 	}
 	src, closer, err := importer.OpenSource(path, nil)
@@ -50,7 +48,7 @@ func TestTask(t *testing.T) {
 	}
 	defer closer.Close()
 	var items []record.Item
-	if _, err := importer.Read(t.Context(), &tasks.Format, src, func(string, string) bool { return false }, func(i record.Item) error {
+	if _, err := importer.Read(t.Context(), &cline.Tasks, src, func(string, string) bool { return false }, func(i record.Item) error {
 		items = append(items, i)
 		return nil
 	}); err != nil {

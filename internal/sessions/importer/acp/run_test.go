@@ -1,4 +1,4 @@
-package acp
+package acp_test
 
 //tape:race: two directions are copied at once
 
@@ -16,8 +16,10 @@ import (
 	"time"
 
 	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/acp"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/testkit"
+	"tape/internal/text/jsonl"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m, nil, agentProgram) }
@@ -53,7 +55,7 @@ var answers = map[string][]string{
 }
 
 // run runs the agent in a mode with in as its input, and returns what the client got.
-func run(ctx context.Context, t *testing.T, mode string, in io.Reader, o Options) (out, stderr string, status int, err error) {
+func run(ctx context.Context, t *testing.T, mode string, in io.Reader, o acp.Options) (out, stderr string, status int, err error) {
 	t.Helper()
 	var errout bytes.Buffer
 	stdout := &heardOut{}
@@ -66,9 +68,9 @@ func run(ctx context.Context, t *testing.T, mode string, in io.Reader, o Options
 	}
 	o.In, o.Out, o.Err, o.Now = in, stdout, &errout, time.Now
 	if o.Note == nil {
-		o.Note = func(Event) error { return nil }
+		o.Note = func(acp.Event) error { return nil }
 	}
-	status, err = Run(ctx, o)
+	status, err = acp.Run(ctx, o)
 	return stdout.String(), errout.String(), status, err
 }
 
@@ -113,8 +115,8 @@ func (w *heardOut) Write(b []byte) (int, error) {
 
 // TestEveryByte: every byte is passed on, also what is not a message, and lines that are too long to record.
 func TestEveryByte(t *testing.T) {
-	in := "no JSON\n{\"a\":1}\n\x00\xff\n" + strings.Repeat("x", maxLine+1) + "\n\n{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\"}}\nno end of a line"
-	out, stderr, status, err := run(t.Context(), t, "echo", strings.NewReader(in), Options{Dir: t.TempDir()})
+	in := "no JSON\n{\"a\":1}\n\x00\xff\n" + strings.Repeat("x", jsonl.DefaultMaxLine) + "\n\n{\"method\":\"session/update\",\"params\":{\"sessionId\":\"s\"}}\nno end of a line"
+	out, stderr, status, err := run(t.Context(), t, "echo", strings.NewReader(in), acp.Options{Dir: t.TempDir()})
 	if out != in || stderr != "bye\n" || status != 7 || err != nil {
 		t.Errorf("%d bytes of %d, stderr %q, exit status %d, %v; want all bytes, bye and 7", len(out), len(in), stderr, status, err)
 	}
@@ -126,7 +128,7 @@ func TestSessionIsKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "made", "on the way")
 	var told []string
 	var file string
-	o := Options{Dir: dir, Note: func(e Event) error {
+	o := acp.Options{Dir: dir, Note: func(e acp.Event) error {
 		if e.Session != "../s" || e.Cwd != "/w" {
 			t.Errorf("Note got %+v, want the session ../s in /w", e)
 		}
@@ -172,8 +174,8 @@ func TestWithoutDisk(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _, status, err := run(t.Context(), t, "agent", ask(initialize, newSession, prompt), Options{Dir: filepath.Join(file, "x")})
-	var lost *Lost
+	out, _, status, err := run(t.Context(), t, "agent", ask(initialize, newSession, prompt), acp.Options{Dir: filepath.Join(file, "x")})
+	var lost *acp.Lost
 	if status != 0 || !errors.As(err, &lost) || !strings.HasSuffix(out, answers[prompt][2]+"\n") {
 		t.Errorf("exit status %d, error %v, want 0 and a Lost: %s", status, err, out)
 	}
@@ -181,14 +183,14 @@ func TestWithoutDisk(t *testing.T) {
 
 // TestEnds: a missing program has the status 127, and one that was told to end has the signal's status.
 func TestEnds(t *testing.T) {
-	if _, _, status, err := run(t.Context(), t, "", nil, Options{Argv: []string{"no-such-agent"}}); status != 127 || err == nil {
+	if _, _, status, err := run(t.Context(), t, "", nil, acp.Options{Argv: []string{"no-such-agent"}}); status != 127 || err == nil {
 		t.Errorf("a missing program: status %d, %v; want 127 and an error", status, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	in, w := io.Pipe() // the client sends nothing, and does not hang up
 	defer w.Close()
-	if _, _, status, err := run(ctx, t, "agent", in, Options{Dir: t.TempDir()}); status != 128+15 || err != nil {
+	if _, _, status, err := run(ctx, t, "agent", in, acp.Options{Dir: t.TempDir()}); status != 128+15 || err != nil {
 		t.Errorf("an agent that was told to end: status %d, %v; want %d", status, err, 128+15)
 	}
 }

@@ -1,17 +1,14 @@
-package codexexec_test
+package codex_test
 
 import (
 	"testing"
 
-	"tape/internal/sessions/importer"
-	"tape/internal/sessions/importer/codexexec"
+	"tape/internal/sessions/importer/codex"
 	"tape/internal/sessions/importer/formattest"
 )
 
-var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
-
-// sample is a session of two turns.
-var sample = []string{
+// execSample is a session of two turns.
+var execSample = []string{
 	`{"type":"thread.started","thread_id":"019f0000-0000-7000-8000-0000000000ff"}`,
 	`{"type":"turn.started"}`,
 	`{"type":"item.completed","item":{"id":"item_0","type":"reasoning","text":"hm"}}`,
@@ -25,11 +22,11 @@ var sample = []string{
 	`{"type":"turn.failed","error":{"message":"no network"}}`,
 }
 
-func FuzzCodexExec(f *testing.F) { imp.Fuzz(f, codexexec.Format.Name, sample) }
+func FuzzCodexExec(f *testing.F) { imp.Fuzz(f, codex.Exec.Name, execSample) }
 
 // TestExec: an item is a call with its result, or a message; a turn's tokens are what the sums have more than before.
 func TestExec(t *testing.T) {
-	items, _ := imp.Items(t, codexexec.Format.Name, "a.jsonl", formattest.Lines(sample...), formattest.Seen{})
+	items, _ := imp.Items(t, codex.Exec.Name, "a.jsonl", formattest.Lines(execSample...), formattest.Seen{})
 	for i := range items {
 		for _, key := range items[i].Keys {
 			if len(key) < len("sha256:") {

@@ -1,9 +1,4 @@
-// Package codexexec reads what `codex exec --json` prints.
-//
-// "thread.started" has the session's id, "item.completed" a message, a command with its output, or another item, and
-// "turn.completed" the sums of the tokens of the thread (codex-rs/exec/src/exec_events.rs and
-// event_processor_with_jsonl_output.rs in openai/codex). There is no prompt, no model and no date in it.
-package codexexec
+package codex
 
 import (
 	"cmp"
@@ -14,9 +9,13 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Format is the format of Codex's output for programs.
-var Format = record.Format{
-	Name: "codex-exec", Title: "codex exec --json", Read: Read, Describe: Describe,
+// Exec is the format of what `codex exec --json` prints.
+//
+// "thread.started" has the session's id, "item.completed" a message, a command with its output, or another item, and
+// "turn.completed" the sums of the tokens of the thread (codex-rs/exec/src/exec_events.rs and
+// event_processor_with_jsonl_output.rs in openai/codex). There is no prompt, no model and no date in it.
+var Exec = record.Format{
+	Name: "codex-exec", Title: "codex exec --json", Read: readExec, Describe: describeExec,
 	Record: func(m record.Members) record.Confidence {
 		switch typ := m.Text("type"); typ {
 		case "thread.started":
@@ -30,23 +29,23 @@ var Format = record.Format{
 	},
 }
 
-type reader struct {
+type execReader struct {
 	record.Conversation
 	sums []byte // the usage of the last turn
 }
 
-// Read makes the entries of a session.
-func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Conversation: record.Conversation{Reading: r}}
-	err := record.Each(ctx, r.Source, isRecord, nil, c)
+// readExec makes the entries of a session.
+func readExec(ctx context.Context, r *record.Reading) error {
+	c := &execReader{Conversation: record.Conversation{Reading: r}}
+	err := record.Each(ctx, r.Source, isExecRecord, nil, c)
 	c.End()
 	return err
 }
 
-func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("type") }
+func isExecRecord(raw []byte) bool { return record.MembersOf(raw).Has("type") }
 
 // Record makes the entries of a line.
-func (c *reader) Record(_ record.Span, raw []byte) {
+func (c *execReader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
 	typ := jsonl.GetString(raw, "type")
 	switch typ {
@@ -64,7 +63,7 @@ func (c *reader) Record(_ record.Span, raw []byte) {
 }
 
 // completed emits the usage of a turn: what the sums have more than those of the turn before.
-func (c *reader) completed(sums []byte) {
+func (c *execReader) completed(sums []byte) {
 	usage := record.NewObject(128)
 	for name, n := range jsonl.Fields(sums) {
 		usage.Raw(name, record.Difference(n, jsonl.Get(c.sums, name)))
@@ -75,7 +74,7 @@ func (c *reader) completed(sums []byte) {
 }
 
 // item emits a message, a call with its result, or another item.
-func (c *reader) item(item []byte) {
+func (c *execReader) item(item []byte) {
 	key := c.Counts.Key(item)
 	rest := record.NewObject(512).Rest(item, "id", "type").Done()
 	switch typ := cmp.Or(jsonl.GetString(item, "type"), jsonl.GetString(item, "item_type")); typ {
@@ -98,7 +97,7 @@ func (c *reader) item(item []byte) {
 }
 
 // call emits a call, and its result if it has ended.
-func (c *reader) call(key string, item []byte, name string, args, result []byte) {
+func (c *execReader) call(key string, item []byte, name string, args, result []byte) {
 	id := "call-" + key
 	c.Call(record.NewCall(id, name, record.Compact(args), key, ""))
 	status := record.Or(jsonl.Get(item, "status"), `"completed"`)
@@ -111,10 +110,10 @@ func (c *reader) call(key string, item []byte, name string, args, result []byte)
 		Failed: string(status) == `"failed"` || string(status) == `"declined"` || code != "" && code != "0" && code != "null"}, nil)
 }
 
-// Describe reads the id of the session.
-func Describe(ctx context.Context, src record.Source, info *record.Info) error {
+// describeExec reads the id of the session.
+func describeExec(ctx context.Context, src record.Source, info *record.Info) error {
 	info.Started = src.Modified()
-	return record.Scan(ctx, src, isRecord, nil, func(at record.Span, raw []byte) bool {
+	return record.Scan(ctx, src, isExecRecord, nil, func(at record.Span, raw []byte) bool {
 		if info.Session = jsonl.GetString(raw, "thread_id"); info.Session != "" {
 			info.State, info.Complete = record.NewObject(64).Str("id", info.Session).Str("dates", "of the file").Done(), true
 			return false

@@ -29,11 +29,11 @@ const maxLine = jsonl.DefaultMaxLine - 8<<10
 type keeper struct {
 	o      Options
 	lines  chan line
-	over   chan struct{}       // closed when no more lines come
-	ended  chan struct{}       // closed when all lines are written
-	common [][]byte            // lines of no session, such as the initialization: each new file begins with them
-	asked  map[string]request  // without a response, by the sender and the id
-	open   map[string]*session // by id
+	over   chan struct{}         // closed when no more lines come
+	ended  chan struct{}         // closed when all lines are written
+	common [][]byte              // lines of no session, such as the initialization: each new file begins with them
+	asked  map[string]unanswered // without a response, by the sender and the id
+	open   map[string]*session   // by id
 	last   *session
 	failed error
 }
@@ -45,8 +45,8 @@ type line struct {
 	at   time.Time
 }
 
-// request is a request without a response yet.
-type request struct {
+// unanswered is a request without a response yet.
+type unanswered struct {
 	method, session, cwd string
 	line                 []byte // if the session is not known yet
 }
@@ -61,7 +61,7 @@ const maxWaiting = 4096
 
 func newKeeper(o Options) *keeper {
 	k := &keeper{o: o, lines: make(chan line, maxWaiting), over: make(chan struct{}), ended: make(chan struct{}),
-		asked: map[string]request{}, open: map[string]*session{}}
+		asked: map[string]unanswered{}, open: map[string]*session{}}
 	go k.run()
 	return k
 }
@@ -103,9 +103,6 @@ func (k *keeper) fail(err error) {
 	k.failed = cmp.Or(k.failed, err)
 }
 
-// peers maps each side to the side that answers it.
-var peers = map[string]string{client: agent, agent: client}
-
 // handle writes a line to the file of the session that it belongs to.
 func (k *keeper) handle(l line) {
 	msg := bytes.TrimSpace(l.text)
@@ -117,7 +114,7 @@ func (k *keeper) handle(l line) {
 		return
 	}
 	method, id, params := jsonl.GetString(msg, "method"), string(jsonl.Get(msg, "id")), jsonl.Get(msg, "params")
-	q := request{method: method, session: jsonl.GetString(params, "sessionId"), cwd: jsonl.GetString(params, "cwd")}
+	q := unanswered{method: method, session: jsonl.GetString(params, "sessionId"), cwd: jsonl.GetString(params, "cwd")}
 	wrapped := l.wrap("acp", msg)
 	switch {
 	case method != "" && id == "":
@@ -162,7 +159,7 @@ func (l line) wrap(name string, value []byte) []byte {
 
 // session returns the session that a request names, or the last one if it names none. A new session gets its file. It
 // returns nil if there is no last one, or if the file cannot be created.
-func (k *keeper) session(q request) *session {
+func (k *keeper) session(q unanswered) *session {
 	if q.session == "" {
 		return k.last
 	}

@@ -1,12 +1,4 @@
-// Package vscodechat reads the sessions of the chat in Visual Studio Code, which Copilot and others answer.
-//
-// A session is a file workspaceStorage/HASH/chatSessions/ID.json, one JSON object with a list of requests; workspace.json
-// beside that folder has the directory. Newer versions write ID.jsonl, a log of changes of that object: kind 0 has the
-// object, 1 sets a value at a path, 2 cuts a list to a length and adds to it, 3 removes a value. The calls of tools and
-// their results are in the result's metadata; without that, what was shown is read. Sources: chatModel.ts and
-// objectMutationLog.ts in src/vs/workbench/contrib/chat/common/model of microsoft/vscode,
-// src/extension/prompt/common/toolCallRound.ts in microsoft/vscode-copilot-chat.
-package vscodechat
+package copilot
 
 import (
 	"bytes"
@@ -21,12 +13,19 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// Format is the format of the chat.
-var Format = record.Format{
-	Name: "vscode-chat", Title: "VS Code Chat", Read: Read, Describe: Describe,
+// VSCode is the format of the sessions of the chat in Visual Studio Code, which Copilot and others answer.
+//
+// A session is a file workspaceStorage/HASH/chatSessions/ID.json, one JSON object with a list of requests; workspace.json
+// beside that folder has the directory. Newer versions write ID.jsonl, a log of changes of that object: kind 0 has the
+// object, 1 sets a value at a path, 2 cuts a list to a length and adds to it, 3 removes a value. The calls of tools and
+// their results are in the result's metadata; without that, what was shown is read. Sources: chatModel.ts and
+// objectMutationLog.ts in src/vs/workbench/contrib/chat/common/model of microsoft/vscode,
+// src/extension/prompt/common/toolCallRound.ts in microsoft/vscode-copilot-chat.
+var VSCode = record.Format{
+	Name: "vscode-chat", Title: "VS Code Chat", Read: readChat, Describe: describeChat,
 	Record: func(m record.Members) record.Confidence {
 		switch kind := string(m["kind"]); {
-		case isSession(m), kind == "0" && isSession(record.MembersOf(m["v"])):
+		case isChat(m), kind == "0" && isChat(record.MembersOf(m["v"])):
 			return record.Certain
 		case (kind == "1" || kind == "2" || kind == "3") && len(m["k"]) > 0 && m["k"][0] == '[':
 			return record.High
@@ -52,14 +51,14 @@ var Format = record.Format{
 	},
 }
 
-func isSession(m record.Members) bool {
+func isChat(m record.Members) bool {
 	return m.Has("requests") && (m.Has("sessionId") || m.Has("responderUsername") || m.Has("requesterUsername"))
 }
 
-// session returns the session in a source as one object, nil if there is none.
-func session(ctx context.Context, src record.Source, damaged func(record.Span, string)) ([]byte, error) {
-	l := &log{damaged: damaged}
-	err := record.EachSession(ctx, src, isRecord, l)
+// chatSession returns the session in a source as one object, nil if there is none.
+func chatSession(ctx context.Context, src record.Source, damaged func(record.Span, string)) ([]byte, error) {
+	l := &chatLog{damaged: damaged}
+	err := record.EachSession(ctx, src, isChatRecord, l)
 	if !l.changed {
 		return l.first, err
 	}
@@ -70,10 +69,10 @@ func session(ctx context.Context, src record.Source, damaged func(record.Span, s
 	return raw, err
 }
 
-func isRecord(raw []byte) bool { m := record.MembersOf(raw); return m.Has("kind") || isSession(m) }
+func isChatRecord(raw []byte) bool { m := record.MembersOf(raw); return m.Has("kind") || isChat(m) }
 
-// log puts a session together.
-type log struct {
+// chatLog puts a session together.
+type chatLog struct {
 	first   []byte
 	state   any
 	changed bool
@@ -81,7 +80,7 @@ type log struct {
 }
 
 // Record takes the session, or a change of it.
-func (l *log) Record(_ record.Span, raw []byte) {
+func (l *chatLog) Record(_ record.Span, raw []byte) {
 	kind := string(jsonl.Get(raw, "kind"))
 	if kind == "" || kind == "0" {
 		l.first, l.changed = bytes.Clone(record.Or(jsonl.Get(raw, "v"), raw)), kind == "0"
@@ -140,27 +139,27 @@ func change(v any, path []any, f func(any) any) any {
 }
 
 // Damaged gets a line that cannot be read.
-func (l *log) Damaged(at record.Span, reason string) {
+func (l *chatLog) Damaged(at record.Span, reason string) {
 	if l.damaged != nil {
 		l.damaged(at, reason)
 	}
 }
 
 // Unfinished gets a last line that is being written.
-func (l *log) Unfinished(record.Span) {}
+func (l *chatLog) Unfinished(record.Span) {}
 
 // Enough reports that all lines are read.
-func (l *log) Enough() bool { return false }
+func (l *chatLog) Enough() bool { return false }
 
-// Read makes the entries of a session.
-func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Conversation: record.Conversation{Reading: r}}
+// readChat makes the entries of a session.
+func readChat(ctx context.Context, r *record.Reading) error {
+	c := &chatReader{Conversation: record.Conversation{Reading: r}}
 	type bad struct {
 		at     record.Span
 		reason string
 	}
 	var lost []bad
-	whole, err := session(ctx, r.Source, func(at record.Span, reason string) { lost = append(lost, bad{at, reason}) })
+	whole, err := chatSession(ctx, r.Source, func(at record.Span, reason string) { lost = append(lost, bad{at, reason}) })
 	for request := range jsonl.Elements(jsonl.Get(whole, "requests")) {
 		if r.Open && jsonl.Get(request, "result") == nil {
 			break // it is being answered
@@ -178,9 +177,9 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-// Describe reads the facts of a session.
-func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	whole, err := session(ctx, src, nil)
+// describeChat reads the facts of a session.
+func describeChat(ctx context.Context, src record.Source, info *record.Info) error {
+	whole, err := chatSession(ctx, src, nil)
 	if err != nil || whole == nil {
 		return err
 	}

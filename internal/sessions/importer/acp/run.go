@@ -1,8 +1,3 @@
-// Package acp runs an agent that speaks the Agent Client Protocol (agentclientprotocol.com) on its
-// standard streams, and records its messages and its client's. It passes every byte on unchanged.
-// Neither side waits for the recording, unless that falls thousands of lines behind.
-//
-// Each session gets a file of lines {at, from, acp}, which [tape/internal/sessions/importer/acp] reads.
 package acp
 
 import (
@@ -45,7 +40,11 @@ func (l *Lost) Unwrap() error { return l.Err }
 // endWait is how long Run waits for an agent that was told to end, or whose children still hold its output.
 const endWait = 5 * time.Second
 
-// Run runs the agent until it ends, and returns its exit status: 127 if there is no such program, 126 if it cannot be
+// Run runs an agent that speaks the protocol on its standard streams, and records its messages and its client's, a file for
+// each session. It passes every byte on unchanged. Neither side waits for the recording, unless that falls thousands of
+// lines behind.
+//
+// It runs the agent until it ends, and returns its exit status: 127 if there is no such program, 126 if it cannot be
 // run, 128 plus the number of the signal that ended it. When ctx ends, the agent is told to end. The error may be a
 // [Lost].
 func Run(ctx context.Context, o Options) (status int, err error) {

@@ -1,11 +1,4 @@
-// Package tasks reads the tasks of Cline, Roo Code and Kilo Code in Visual Studio Code.
-//
-// A task is a folder, whose name is its id. api_conversation_history.json has the messages, in Anthropic's form, in most
-// versions with a date, ts. ui_messages.json has what was shown; of that, "api_req_started" has the tokens and the cost of
-// a request. Roo and Kilo keep the task's facts in history_item.json, Cline the models in task_metadata.json. Older
-// versions have calls and results as texts. Sources: src/core/storage/disk.ts in cline/cline, src/core/task-persistence in
-// RooCodeInc/Roo-Code.
-package tasks
+package cline
 
 import (
 	"bytes"
@@ -19,62 +12,68 @@ import (
 )
 
 const (
-	file  = "api_conversation_history.json"
-	shown = "ui_messages.json"
-	facts = "history_item.json"
-	meta  = "task_metadata.json"
+	taskMessages = "api_conversation_history.json"
+	taskShown    = "ui_messages.json"
+	taskFacts    = "history_item.json"
+	taskModels   = "task_metadata.json"
 )
 
-// extensions are the folders of the extensions in the editor's storage.
-var extensions = []string{"saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline", "rooveterinaryinc.roo-code-nightly", "kilocode.kilo-code"}
+// editorExtensions are the folders of the extensions in the editor's storage.
+var editorExtensions = []string{"saoudrizwan.claude-dev", "rooveterinaryinc.roo-cline", "rooveterinaryinc.roo-code-nightly", "kilocode.kilo-code"}
 
-// Format is the format of the tasks.
-var Format = record.Format{
-	Name: "cline-vscode", Title: "Cline, Roo or Kilo in VS Code", Read: Read, Describe: Describe,
+// Tasks is the format of the tasks of Cline, Roo Code and Kilo Code in Visual Studio Code.
+//
+// A task is a folder, whose name is its id. api_conversation_history.json has the messages, in Anthropic's form, in most
+// versions with a date, ts. ui_messages.json has what was shown; of that, "api_req_started" has the tokens and the cost of
+// a request. Roo and Kilo keep the task's facts in history_item.json, Cline the models in task_metadata.json. Older
+// versions have calls and results as texts. Sources: src/core/storage/disk.ts in cline/cline, src/core/task-persistence in
+// RooCodeInc/Roo-Code.
+var Tasks = record.Format{
+	Name: "cline-vscode", Title: "Cline, Roo or Kilo in VS Code", Read: readTask, Describe: describeTask,
 	Record: func(record.Members) record.Confidence { return record.NoMatch }, // a message is like those of others
 	Head: func(head []byte) record.Confidence {
 		return record.Certain.If(head[0] == '[' && record.ContainsAll(head, `"role"`, `"content"`) &&
 			(record.ContainsAll(head, "<task>") || record.ContainsAll(head, "<environment_details>")))
 	},
-	Path:  func(path, _ string) bool { return strings.HasSuffix(path, file) },
+	Path:  func(path, _ string) bool { return strings.HasSuffix(path, taskMessages) },
 	Named: func(head []byte) bool { return head[0] == '[' && record.ContainsAll(head, `"role"`) },
 	Files: record.Files{
-		Ext: file,
+		Ext: taskMessages,
 		Folders: func(user record.Where) (out []string) {
-			for _, name := range extensions {
+			for _, name := range editorExtensions {
 				out = append(out, record.EditorFolders(user, "globalStorage", name, "tasks")...)
 			}
 			// Roo's command line runs the extension without an editor (vshulcz/deja-vu#413).
 			return append(out, filepath.Join(user.Home, ".cline", "data", "tasks"), filepath.Join(user.Home, ".vscode-mock", "global-storage", "tasks"))
 		},
-		IsNote: func(_, name string) bool { return name == shown || name == facts || name == meta },
+		IsNote: func(_, name string) bool { return name == taskShown || name == taskFacts || name == taskModels },
 		Beside: func(path string) []string {
 			dir := filepath.Dir(path)
-			return []string{filepath.Join(dir, shown), filepath.Join(dir, facts), filepath.Join(dir, meta)}
+			return []string{filepath.Join(dir, taskShown), filepath.Join(dir, taskFacts), filepath.Join(dir, taskModels)}
 		},
 	},
 }
 
-type reader struct {
+type taskReader struct {
 	record.Conversation
 	record.Once
-	requests []request
+	requests []taskRequest
 	model    string // as task_metadata.json has it
 }
 
-// request is a request to the model, as ui_messages.json shows it.
-type request struct {
+// taskRequest is a request to the model, as ui_messages.json shows it.
+type taskRequest struct {
 	date, key string
 	data      []byte
 }
 
-// Read makes the entries of a task.
-func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Conversation: record.Conversation{Reading: r}}
-	for m := range jsonl.Elements(jsonl.Get(object(r.Source, meta), "model_usage")) {
+// readTask makes the entries of a task.
+func readTask(ctx context.Context, r *record.Reading) error {
+	c := &taskReader{Conversation: record.Conversation{Reading: r}}
+	for m := range jsonl.Elements(jsonl.Get(object(r.Source, taskModels), "model_usage")) {
 		c.model = jsonl.GetString(m, "model_id")
 	}
-	for m := range jsonl.Elements(r.Source.Beside(shown)) {
+	for m := range jsonl.Elements(r.Source.Beside(taskShown)) {
 		c.request(m)
 	}
 	err := record.Each(ctx, r.Source, isRecord, func(string, []byte) {}, c)
@@ -85,8 +84,6 @@ func Read(ctx context.Context, r *record.Reading) error {
 	return err
 }
 
-func isRecord(raw []byte) bool { return record.MembersOf(raw).Has("role", "content") }
-
 // object returns a document beside the messages, which is an object.
 func object(src record.Source, name string) []byte {
 	if raw := bytes.TrimSpace(src.Beside(name)); jsonl.IsObject(raw) && jsonl.Valid(raw) == nil {
@@ -96,7 +93,7 @@ func object(src record.Source, name string) []byte {
 }
 
 // request notes the usage of a request. One that was not answered has none.
-func (c *reader) request(m []byte) {
+func (c *taskReader) request(m []byte) {
 	if jsonl.GetString(m, "say") != "api_req_started" {
 		return
 	}
@@ -114,11 +111,11 @@ func (c *reader) request(m []byte) {
 	}
 	data.Raw("usage", usage.Done()).Raw("cost", jsonl.Get(info, "cost")).Rest(info, "request", "tokensIn", "tokensOut", "cacheReads", "cacheWrites", "cost")
 	date := record.Date(jsonl.Get(m, "ts"))
-	c.requests = append(c.requests, request{date, "request:" + cmp.Or(string(jsonl.Get(m, "ts")), record.ContentKey(m, 1)), data.Done()})
+	c.requests = append(c.requests, taskRequest{date, "request:" + cmp.Or(string(jsonl.Get(m, "ts")), record.ContentKey(m, 1)), data.Done()})
 }
 
 // pass emits the requests that began before a date; all of them if date is "".
-func (c *reader) pass(date string) {
+func (c *taskReader) pass(date string) {
 	for len(c.requests) > 0 && (date == "" || c.requests[0].date <= date) {
 		r := c.requests[0]
 		c.requests = c.requests[1:]
@@ -127,7 +124,7 @@ func (c *reader) pass(date string) {
 }
 
 // Record makes the entries of a message.
-func (c *reader) Record(_ record.Span, raw []byte) {
+func (c *taskReader) Record(_ record.Span, raw []byte) {
 	c.Stats.Records++
 	key, date := c.Key(jsonl.GetString(raw, "id"), raw), record.Date(jsonl.Get(raw, "ts"))
 	if key == "" {
@@ -206,9 +203,9 @@ func directory(details string) string {
 	return ""
 }
 
-// Describe reads the beginning of a task, and its facts.
-func Describe(ctx context.Context, src record.Source, info *record.Info) error {
-	item, cwd := object(src, facts), ""
+// describeTask reads the beginning of a task, and its facts.
+func describeTask(ctx context.Context, src record.Source, info *record.Info) error {
+	item, cwd := object(src, taskFacts), ""
 	err := record.Scan(ctx, src, isRecord, func(string, []byte) {}, func(at record.Span, raw []byte) bool {
 		info.Began(jsonl.Get(raw, "ts"))
 		for block := range jsonl.Elements(jsonl.Get(raw, "content")) {

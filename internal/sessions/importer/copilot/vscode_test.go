@@ -1,4 +1,4 @@
-package vscodechat_test
+package copilot_test
 
 import (
 	"os"
@@ -7,12 +7,10 @@ import (
 	"testing"
 
 	"tape/internal/sessions/importer"
+	"tape/internal/sessions/importer/copilot"
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/importer/vscodechat"
 )
-
-var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
 
 const (
 	first = `{"requestId":"r1","timestamp":1789030800000,"modelId":"copilot/gpt-5","message":{"text":"fix it","parts":[]},"response":[{"value":"Let me see."}],
@@ -21,18 +19,18 @@ const (
 	whole  = `{"version":3,"responderUsername":"GitHub Copilot","sessionId":"s-1","creationDate":1789030800000,"customTitle":"A fix","requests":[` + first + "," + second + `]}`
 )
 
-// TestChat: a session is one object, or a log of changes of it, and gives the same entries.
-func TestChat(t *testing.T) {
+// TestVSCode: a session is one object, or a log of changes of it, and gives the same entries.
+func TestVSCode(t *testing.T) {
 	one := `{"version":3,"responderUsername":"GitHub Copilot","sessionId":"s-1","creationDate":1789030800000,"requests":[]}`
 	log := formattest.Lines(`{"kind":0,"v":`+one+`}`, `{"kind":2,"k":["requests"],"v":[{"requestId":"gone"},{"requestId":"too"}]}`, `{"kind":2,"k":["requests"],"i":0,"v":[{"requestId":"r1","timestamp":1789030800000,"modelId":"copilot/gpt-5","message":{"text":"fix it","parts":[]}}]}`,
 		`{"kind":1,"k":["requests",0,"response"],"v":[{"value":"Let me see."}]}`, `{"kind":1,"k":["customTitle"],"v":"A fix"}`, `{"kind":1,"k":["x"],"v":1}`, `{"kind":3,"k":["x"]}`,
 		`{"kind":1,"k":["requests",0,"result"],"v":{"metadata":{"toolCallRounds":[{"response":"I look.","thinking":{"text":"hm"},"toolCalls":[{"id":"t1","name":"read_file","arguments":"{\"path\":\"a.go\"}"}]},{"response":"Done.","toolCalls":[]}],"toolCallResults":{"t1":{"content":[{"value":"package a"}]}}}}}`,
 		`{"kind":2,"k":["requests"],"v":[`+second+`]}`)
 	for name, b := range map[string][]byte{"s-1.json": []byte(whole), "s-1.jsonl": log} {
-		if got, _ := imp.Detect(name, b); got != vscodechat.Format.Name {
+		if got, _ := imp.Detect(name, b); got != copilot.VSCode.Name {
 			t.Errorf("%s is taken for %q", name, got)
 		}
-		items, _ := imp.Items(t, vscodechat.Format.Name, name, b, formattest.Seen{})
+		items, _ := imp.Items(t, copilot.VSCode.Name, name, b, formattest.Seen{})
 		formattest.Want(t, items,
 			`message {"role":"user","content":"fix it"}`,
 			`event {"name":"thinking","data":{"thinking":"hm"}}`,
@@ -62,7 +60,7 @@ func TestPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := importer.Discover(t.Context(), &vscodechat.Format, "/w x", func(name string) string { return map[string]string{"HOME": home}[name] })
+	found, err := importer.Discover(t.Context(), &copilot.VSCode, "/w x", func(name string) string { return map[string]string{"HOME": home}[name] })
 	if err != nil || len(found) == 0 {
 		t.Fatalf("found %q, %v", found, err)
 	}
@@ -71,14 +69,14 @@ func TestPlace(t *testing.T) {
 		t.Errorf("info: %+v (%s), %v", info, info.State, err)
 	}
 	src := formattest.Source("cut.json", []byte(whole[:200]))
-	if _, err := importer.Read(t.Context(), &vscodechat.Format, src, func(string, string) bool { return false }, func(record.Item) error { return nil }); err != nil {
+	if _, err := importer.Read(t.Context(), &copilot.VSCode, src, func(string, string) bool { return false }, func(record.Item) error { return nil }); err != nil {
 		t.Errorf("a cut file: %v", err)
 	}
 }
 
 // TestNoBeginning: a log may lack the object that it changes (microsoft/vscode#317478).
 func TestNoBeginning(t *testing.T) {
-	items, _ := imp.Items(t, vscodechat.Format.Name, "x.jsonl", formattest.Lines(`{"kind":1,"k":["hasPendingEdits"],"v":true}`,
+	items, _ := imp.Items(t, copilot.VSCode.Name, "x.jsonl", formattest.Lines(`{"kind":1,"k":["hasPendingEdits"],"v":true}`,
 		`{"kind":2,"k":["requests"],"v":[{"requestId":"r","message":{"text":"ask","parts":[]},"response":[{"value":"so"}],"result":{"metadata":{}},"timestamp":1767225601000}]}`), formattest.Seen{})
 	if got := formattest.Show(items); !strings.Contains(got, `"content":"ask"`) || !strings.Contains(got, `"content":"so"`) {
 		t.Errorf("got %s", got)
