@@ -79,7 +79,7 @@ func (f *finder) read(ctx context.Context, c *candidate) ([]byte, error) {
 			return nil, nil
 		}
 	}
-	body := text.AppendEntry([]byte{}, c.entry.Kind, c.entry.Payload)
+	body := text.AppendEntry(make([]byte, 0, len(c.entry.Payload)+len(c.entry.Attached)+1), c.entry.Kind, c.entry.Payload)
 	if !f.s.Own {
 		body = store.AppendAttached(body, c.entry)
 	}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"tape/index/internal/store"
 	"tape/internal/store/relevance"
 	"tape/repo"
@@ -156,18 +158,28 @@ func (p *picker) Newest(ctx context.Context, n int) (out []*relevance.Candidate,
 	return out, nil
 }
 
-// Read reads the texts of candidates.
-func (p *picker) Read(ctx context.Context, list []*relevance.Candidate) error {
-	for _, c := range list {
-		if ctx.Err() != nil {
-			return ctx.Err()
+// Read reads the texts of candidates. Reading takes as long as judging what was read, so they run beside each other.
+func (p *picker) Read(ctx context.Context, list []*relevance.Candidate, f func(*relevance.Candidate)) error {
+	done := make(chan *relevance.Candidate, len(list))
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(done)
+		for _, c := range list {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			var err error
+			if c.Text, err = p.read(ctx, c.Key.(*candidate)); err != nil {
+				return err
+			}
+			done <- c
 		}
-		var err error
-		if c.Text, err = p.read(ctx, c.Key.(*candidate)); err != nil {
-			return err
-		}
+		return nil
+	})
+	for c := range done {
+		f(c)
 	}
-	return nil
+	return g.Wait()
 }
 
 // Calls finds the calls that events tell more about, shortly before them.

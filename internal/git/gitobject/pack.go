@@ -22,8 +22,8 @@ type pack struct {
 	bases *generations
 	file  *os.File
 
-	raw []byte // buffer for compressed bytes
-	z   inflater
+	in *bufio.Reader // of compressed bytes
+	z  inflater
 }
 
 func (p *pack) read(h Hash, offset int64, content bool) (kind Kind, size int64, data []byte, err error) {
@@ -202,23 +202,12 @@ func (p *pack) head(offset int64) (h packedHead, err error) {
 
 // inflate reads the content of an object that is not a delta, or a delta itself.
 func (p *pack) inflate(h packedHead) ([]byte, error) {
-	data := make([]byte, h.size)
-	const inMemory = 1 << 20
-	if h.size <= inMemory {
-		// Reading the compressed bytes into memory first is faster. If there are more than expected, which is rare,
-		// they are read again below.
-		want := int(h.size + h.size/1000 + 64)
-		p.raw = slices.Grow(p.raw[:0], want)[:want]
-		n, err := p.file.ReadAt(p.raw, h.data)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-		err = p.z.fill(data, bytes.NewReader(p.raw[:n]))
-		if !errors.Is(err, io.ErrUnexpectedEOF) || n < want {
-			return data, err
-		}
+	if p.in == nil {
+		p.in = bufio.NewReaderSize(nil, 8<<10)
 	}
-	return data, p.z.fill(data, bufio.NewReaderSize(io.NewSectionReader(p.file, h.data, math.MaxInt64-h.data), 64<<10))
+	p.in.Reset(io.NewSectionReader(p.file, h.data, math.MaxInt64-h.data))
+	data := make([]byte, h.size)
+	return data, p.z.fill(data, p.in)
 }
 
 // readOffset reads the distance from a delta back to its base.

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/journal"
 	"tape/internal/store/layout"
@@ -24,8 +24,9 @@ type Reader struct {
 
 // content is the content of a file on disk, or of a blob in git.
 type content struct {
-	*io.SectionReader
+	size int64
 	file *os.File // nil if it is in git
+	blob []byte
 }
 
 // maxOpen limits the files and blobs that a Reader keeps open.
@@ -113,11 +114,14 @@ func (r *Reader) read(at layout.Position) ([]byte, error) {
 	}
 	missing := &layout.CorruptError{File: at.Folder + "/" + at.File, Line: at.Line + 1, Msg: "the line is missing"}
 	// Positions come from outside and may be anything.
-	if at.Offset < 0 || at.Length < 0 || at.Offset > c.Size() || int64(at.Length) > c.Size()-at.Offset {
+	if at.Offset < 0 || at.Length < 0 || at.Offset > c.size || int64(at.Length) > c.size-at.Offset {
 		return nil, missing
 	}
+	if c.file == nil {
+		return slices.Clip(c.blob[at.Offset:][:at.Length]), nil
+	}
 	line := make([]byte, at.Length)
-	if n, _ := c.ReadAt(line, at.Offset); n < len(line) {
+	if n, _ := c.file.ReadAt(line, at.Offset); n < len(line) {
 		return nil, missing
 	}
 	return line, nil
@@ -166,7 +170,7 @@ func onDisk(path string) (content, error) {
 	if err != nil {
 		return content{}, errors.Join(err, f.Close())
 	}
-	return content{io.NewSectionReader(f, 0, st.Size()), f}, nil
+	return content{size: st.Size(), file: f}, nil
 }
 
 // committed returns a file as it is in the reader's commit.
@@ -179,7 +183,7 @@ func (r *Reader) committed(p layout.Phase, s layout.Segment) (content, error) {
 		return content{}, &layout.CorruptError{File: p.Folder + "/" + s.Name(), Msg: "the file is missing"}
 	}
 	data, err := r.commit.Blob(found, s)
-	return content{io.NewSectionReader(bytes.NewReader(data), 0, int64(len(data))), nil}, err
+	return content{size: int64(len(data)), blob: data}, err
 }
 
 // Close closes the files. The reader can still be used.

@@ -35,7 +35,7 @@ type Candidate struct {
 	Session string  // the session that it belongs to; entries of different sessions are never folded
 	Key     any     // for the source
 
-	Text []byte // set by Source.Read
+	Text []byte // set by Source.Read; nil if it does not match
 	// Call and Result are the IDs of the call that the entry tells more about and of its result, 0 if there is none: set by
 	// Source.Calls. The entry is shown as the call, or counts as one more like it.
 	Call, Result int64
@@ -73,8 +73,9 @@ type Source interface {
 	Best(ctx context.Context, terms []Term, n int, full map[string]bool, within Span) ([]*Candidate, error)
 	// Newest returns the n newest entries that neither it nor Best has returned before.
 	Newest(ctx context.Context, n int) ([]*Candidate, error)
-	// Read sets Text. It stays nil if the entry is not to be seen.
-	Read(ctx context.Context, list []*Candidate) error
+	// Read sets Text, which stays nil if the entry is not to be seen, and calls f with each candidate, in any order but one
+	// at a time. It may read on while f runs.
+	Read(ctx context.Context, list []*Candidate, f func(*Candidate)) error
 	// Calls sets Call and Result of events that were read.
 	Calls(ctx context.Context, list []*Candidate) error
 }
@@ -259,27 +260,17 @@ func (x *chooser) readLater(ctx context.Context) error {
 
 // read makes hits of the candidates whose texts match.
 func (x *chooser) read(ctx context.Context, list []*Candidate) error {
-	if err := x.from.Read(ctx, list); err != nil {
+	if err := x.from.Read(ctx, list, x.match); err != nil {
 		return err
 	}
 	var events []*Candidate
 	for _, c := range list {
-		ok := c.Text != nil
-		if ok {
-			c.Match, ok = x.Query.Match(c.Text)
-		}
-		if !ok {
-			c.Text = nil
+		if c.Text == nil {
 			continue
 		}
-		if !x.early {
-			if DigitsMatter(x.Text) {
-				c.Sign = int64(text.Identity(c.Text))
-			}
-			if x.folds(c) {
-				c.Text = nil
-				continue
-			}
+		if !x.early && x.folds(c) {
+			c.Text = nil
+			continue
 		}
 		c.Score = x.score(c)
 		x.hits = append(x.hits, c)
@@ -293,6 +284,19 @@ func (x *chooser) read(ctx context.Context, list []*Candidate) error {
 	err := x.from.Calls(ctx, events)
 	x.toCalls()
 	return err
+}
+
+// match sets Match, or removes a text that does not match.
+func (x *chooser) match(c *Candidate) {
+	if c.Text == nil {
+		return
+	}
+	var ok bool
+	if c.Match, ok = x.Query.Match(c.Text); !ok {
+		c.Text = nil
+	} else if !x.early && DigitsMatter(x.Text) {
+		c.Sign = int64(text.Identity(c.Text))
+	}
 }
 
 // toCalls folds what tells more about a call into the call, or into its result.

@@ -179,8 +179,8 @@ func (v *Snapshot) AttachedText(e layout.Entry) (out []byte) {
 		if len(out) >= attachedText || e.AnchorSeq < 1 || e.AnchorSeq > len(v.List) || slices.Contains(absent, ref.SHA256) {
 			continue
 		}
-		if r, _, err := v.OpenArtifact(v.List[e.AnchorSeq-1], ref.SHA256); err == nil {
-			out = append(out, textOf(r)...)
+		if r, size, err := v.OpenArtifact(v.List[e.AnchorSeq-1], ref.SHA256); err == nil {
+			out = appendText(out, r, size)
 		}
 	}
 	return out
@@ -192,11 +192,14 @@ const (
 	attachedText = 1 << 20   // of all artifacts of an entry, about
 )
 
-// textOf returns the beginning of content and a line end; nil if the content is not text.
-func textOf(r io.ReadCloser) []byte {
+// appendText appends the beginning of content with size bytes and a line end, if it is text.
+func appendText(dst []byte, r io.ReadCloser, size int64) []byte {
 	defer r.Close()
-	data, err := io.ReadAll(io.LimitReader(r, artifactText))
-	if len(data) == artifactText { // cut at a blank: half a word, or half a secret, would not be recognized
+	most := int(min(size, artifactText))
+	dst = slices.Grow(dst, most+1)
+	data := dst[len(dst):][:most]
+	n, err := io.ReadFull(r, data)
+	if data = data[:n]; n == artifactText { // cut at a blank: half a word, or half a secret, would not be recognized
 		const longest = 8 << 10 // bytes of a word
 		end := len(data)
 		for end > artifactText-longest && data[end-1] > ' ' {
@@ -207,10 +210,10 @@ func textOf(r io.ReadCloser) []byte {
 			data = data[:len(data)-1] // a character that was cut
 		}
 	}
-	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
-		return nil
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return dst
 	}
-	return append(data, '\n')
+	return append(dst[:len(dst)+len(data)], '\n')
 }
 
 // content is the content of an artifact from git.

@@ -226,11 +226,14 @@ func (q *Query) add(u unit, f Feature) {
 				q.terms = map[string]int{}
 			}
 			q.terms[u.id] = len(q.terms)
-			q.begins[lit[0]] = true
+			q.lengths[lit[0]] |= lengthBit(len(lit))
 		}
 	}
 	q.features = append(q.features, feature{unit: u, Feature: f})
 }
+
+// lengthBit is the bit of a length in bytes. Long words share the last one.
+func lengthBit(n int) uint64 { return 1 << min(n, 63) }
 
 // Instead returns the query with words that are tried in place of one that no entry has. inParts says that they are its
 // parts, or contain it.

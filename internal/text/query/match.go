@@ -102,6 +102,9 @@ func (m *matcher) collectTerms(q *Query, res *Match) {
 	buf, attrs := m.f.Buf, m.f.Attr
 	at := make([]int, len(q.terms)) // of each word in res.Terms, counted from 1
 	word := func(start, end int) {
+		if q.lengths[buf[start]]&lengthBit(end-start) == 0 {
+			return
+		}
 		n, ok := q.terms[string(buf[start:end])]
 		if !ok {
 			return
@@ -120,12 +123,10 @@ func (m *matcher) collectTerms(q *Query, res *Match) {
 		}
 		mixed := false
 		for ; i < len(attrs) && text.SameRun(attrs[i-1], attrs[i]); i++ {
-			mixed = mixed || attrs[i] != attrs[i-1]
+			mixed = mixed || attrs[i] != attrs[i-1] && (i-1 > start || attrs[start].Class() != text.Upper || attrs[i].Class() != text.Lower)
 		}
-		if q.begins[buf[start]] {
-			word(start, i)
-		}
-		if mixed {
+		word(start, i)
+		if mixed { // and not just a capital at the beginning
 			m.parts = text.SplitRun(attrs[start:i], m.parts)
 			for _, p := range m.parts {
 				word(start+p.Start, start+p.End)

@@ -23,7 +23,7 @@ type Query struct {
 	alone    bool     // it stands for a query of any words that has one word, see Alone
 	features []feature
 	terms    map[string]int // those of them that are single terms, numbered
-	begins   [256]bool      // the first bytes of these
+	lengths  [256]uint64    // by their first bytes: a bit for each length
 
 	matchers sync.Pool
 }

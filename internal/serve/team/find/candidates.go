@@ -305,7 +305,7 @@ func sessionOf(s db.Session) string {
 }
 
 // Read reads the texts of candidates.
-func (r *source) Read(ctx context.Context, list []*relevance.Candidate) error {
+func (r *source) Read(ctx context.Context, list []*relevance.Candidate, each func(*relevance.Candidate)) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -320,6 +320,7 @@ func (r *source) Read(ctx context.Context, list []*relevance.Candidate) error {
 		if s, ok := stored[f.Found.Key]; ok { // it may have been removed meanwhile
 			f.stored, c.Text = s, []byte(s.Text)
 		}
+		each(c)
 	}
 	return err
 }
