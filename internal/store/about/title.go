@@ -62,6 +62,10 @@ func request(e layout.Entry) (said string) {
 	if e.Role() != "user" {
 		return ""
 	}
+	origin := jsonl.Get(e.Meta, "source", "extra", "origin")
+	if command := Activation(origin); command != "" {
+		return command
+	}
 	noted, typed := source(e)
 	if noted && !typed {
 		return ""
@@ -70,7 +74,11 @@ func request(e layout.Entry) (said string) {
 	if text, ok := jsonl.String(content); ok {
 		return asked(text, typed)
 	}
+	skills := len(slices.Collect(jsonl.Elements(jsonl.Get(origin, "skillActivations")))) // Kimi Code puts their texts first
 	for part := range jsonl.Elements(content) {
+		if skills--; skills >= 0 {
+			continue
+		}
 		if string(jsonl.Get(part, "synthetic")) == "true" { // opencode
 			continue
 		}
@@ -80,6 +88,22 @@ func request(e layout.Entry) (said string) {
 		}
 	}
 	return said
+}
+
+// Activation returns the command with which a person made Kimi Code load the text of a skill, or of a command of a plugin,
+// such as "/deploy staging"; "" for any other origin of a message, also if the model loaded it.
+func Activation(origin []byte) string {
+	if jsonl.GetString(origin, "trigger") != "user-slash" {
+		return ""
+	}
+	name, args := jsonl.GetString(origin, "skillName"), jsonl.GetString(origin, "skillArgs")
+	if command := jsonl.GetString(origin, "commandName"); command != "" {
+		name, args = jsonl.GetString(origin, "pluginId")+":"+command, jsonl.GetString(origin, "commandArgs")
+	}
+	if name == "" {
+		return ""
+	}
+	return strings.TrimSpace("/" + name + " " + args)
 }
 
 // source reports whether the agent has noted who wrote a user's message, and whether that was a person.

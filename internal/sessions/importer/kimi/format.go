@@ -93,6 +93,13 @@ func agent(path string) string {
 	return ""
 }
 
+// isSubagent reports whether a transcript of Kimi Code is that of a subagent.
+func isSubagent(path string) bool {
+	path, err := filepath.Abs(path)
+	name := agent(path)
+	return err == nil && name != "" && name != mainAgent
+}
+
 // sessionDir returns the folder of the session that a transcript belongs to.
 func sessionDir(path string) string {
 	if agent(path) != "" {

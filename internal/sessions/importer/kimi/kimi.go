@@ -30,6 +30,7 @@ type reader struct {
 	title  string            // what Kimi calls the session, until it is emitted
 	begun  map[string]*begun // calls to which arguments may be added, by fork
 	gone   []undone
+	seeded bool // what comes before the first prompt is the history of the agent that started this one
 }
 
 // maxAsked is how many prompts may wait to be in the context.
@@ -45,14 +46,20 @@ type begun struct {
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Forked: record.NewForked(r), runs: map[string]string{}, agents: map[string]string{}, names: map[string]string{}, begun: map[string]*begun{}}
 	var undo undos
+	prompted := false
 	if err := record.Scan(ctx, r.Source, isRecord, nil, func(at record.Span, raw []byte) bool {
-		c.whole = c.whole || strings.HasPrefix(jsonl.GetString(raw, "type"), "context.")
+		typ := jsonl.GetString(raw, "type")
+		c.whole = c.whole || strings.HasPrefix(typ, "context.")
+		prompted = prompted || typ == "turn.prompt"
+		if role := jsonl.GetString(raw, "message", "role"); !prompted && typ == "context.append_message" && (role == "assistant" || role == "tool") {
+			c.seeded = true
+		}
 		undo.see(at.Line, raw)
 		return true
 	}); err != nil {
 		return err
 	}
-	c.gone = undo.gone
+	c.gone, c.seeded = undo.gone, c.seeded && isSubagent(r.Name)
 	if path, err := filepath.Abs(r.Name); err == nil && r.Name != "-" && (agent(path) == "" || agent(path) == mainAgent) {
 		state := stateOf(path)
 		c.title = cmp.Or(jsonl.GetString(state, "custom_title"), jsonl.GetString(state, "customTitle"), jsonl.GetString(state, "title"))
@@ -237,12 +244,24 @@ func (c *reader) content(content []byte) []byte {
 	if len(content) == 0 || content[0] != '[' {
 		return record.Compact(record.Or(content, `""`))
 	}
+	plain, _ := record.Plain(c.parts(content))
+	return plain
+}
+
+func (c *reader) parts(content []byte) []byte {
 	var parts [][]byte
 	for part := range jsonl.Elements(content) {
 		parts = append(parts, c.media(part))
 	}
-	plain, _ := record.Plain(record.Array(parts))
-	return plain
+	return record.Array(parts)
+}
+
+// asks returns the content of a prompt. Texts of skills that come before what was typed stay apart from it.
+func (c *reader) asks(content, origin []byte) []byte {
+	if jsonl.Get(origin, "skillActivations") != nil {
+		return c.parts(content)
+	}
+	return c.content(content)
 }
 
 // media returns a part under the names that Kimi CLI gives. Kimi Code keeps large files in a folder "blobs", and refers
@@ -272,8 +291,9 @@ func (c *reader) code(key, date string, raw []byte) {
 	c.model = cmp.Or(jsonl.GetString(raw, "modelAlias"), c.model)
 	switch typ {
 	case "turn.prompt", "turn.steer":
+		c.seeded = false
 		if input := jsonl.Get(raw, "input"); input != nil && !record.Blank(input) {
-			content := c.content(input)
+			content := c.asks(input, jsonl.Get(raw, "origin"))
 			if len(c.asked) == maxAsked {
 				c.asked = c.asked[1:]
 			}
@@ -291,11 +311,13 @@ func (c *reader) code(key, date string, raw []byte) {
 			c.message(key, date, m)
 		}
 	case "context.append_message":
-		c.message(key, date, jsonl.Get(raw, "message"))
+		if !c.seeded { // the agent that started this one has it in a file of its own (MoonshotAI/kimi-code#3007)
+			c.message(key, date, jsonl.Get(raw, "message"))
+		}
 	case "context.append_loop_event":
 		c.step(key, date, jsonl.Get(raw, "event"))
 	case "context.apply_compaction":
-		state := record.NewObject(1024).Raw("summary", jsonl.Get(raw, "summary")).Rest(raw, "type", "time", "summary")
+		state := record.NewObject(1024).Raw("summary", summary(raw)).Rest(raw, "type", "time", "agentId", "summary")
 		t.Put(record.Anchor(key, date, "compaction", state.Done()))
 	case "context.clear":
 		t.Put(record.Anchor(key, date, "clear", nil))
@@ -331,6 +353,15 @@ func (c *reader) code(key, date string, raw []byte) {
 	}
 }
 
+// summary returns the summary of a compaction, which may be a text or a message, or only be what the model gets.
+func summary(raw []byte) []byte {
+	said := record.Or(jsonl.Get(raw, "summary"), string(jsonl.Get(raw, "contextSummary")))
+	if content := jsonl.Get(said, "content"); content != nil {
+		said, _ = record.Plain(content)
+	}
+	return said
+}
+
 // message makes the entries of a message of Kimi Code, which has the whole of it.
 func (c *reader) message(key, date string, m []byte) {
 	t, content, origin := c.In(""), jsonl.Get(m, "content"), jsonl.GetString(m, "origin", "kind")
@@ -357,7 +388,7 @@ func (c *reader) message(key, date string, m []byte) {
 	case "system":
 		t.Put(record.Entry{Kind: record.KindSystem, Keys: []string{key}, Date: date, Payload: record.With(nil, "content", c.content(content)), Extra: extra})
 	default:
-		said := c.content(content)
+		said := c.asks(content, jsonl.Get(m, "origin"))
 		i := slices.IndexFunc(c.asked, func(asked []byte) bool { return bytes.Equal(said, asked) })
 		switch {
 		case i >= 0:
@@ -370,80 +401,4 @@ func (c *reader) message(key, date string, m []byte) {
 			t.Put(record.Event(key, date, "context."+origin, record.NewObject(256).Raw("content", said).Rest(m, "role", "content").Done()))
 		}
 	}
-}
-
-// step makes the entries of what a model did, and of results.
-func (c *reader) step(key, date string, event []byte) {
-	t, typ := c.In(""), jsonl.GetString(event, "type")
-	switch typ {
-	case "step.begin":
-		c.passUsage()
-		c.runs[""] = cmp.Or(jsonl.GetString(event, "uuid"), key)
-	case "content.part":
-		c.part("", key, date, jsonl.Get(event, "part"))
-	case "tool.call":
-		t.Call(record.NewCall(jsonl.GetString(event, "toolCallId"), jsonl.GetString(event, "name"), record.Compact(record.Or(jsonl.Get(event, "args"), "{}")), key, date))
-	case "tool.result":
-		result := jsonl.Get(event, "result")
-		res := record.Result{ID: jsonl.GetString(event, "toolCallId"), Key: key, Date: date, Content: c.content(jsonl.Get(result, "output")), Failed: string(jsonl.Get(result, "isError")) == "true"}
-		t.Result(res, record.NewObject(256).Rest(result, "output", "isError").OrNil())
-	case "step.end":
-		data := record.NewObject(256).Rest(event, "type", "uuid", "turnId", "step", "usage", "messageId")
-		usage := jsonl.Get(event, "usage")
-		if !c.same(usage) || c.ended {
-			c.passUsage()
-		}
-		if jsonl.IsObject(usage) {
-			id := cmp.Or(jsonl.GetString(event, "messageId"), jsonl.GetString(event, "uuid"), key)
-			c.hold(key, date, usage, data.Str("message_id", id))
-			c.ended = true
-		}
-	default:
-		t.Put(record.Event(key, date, cmp.Or(typ, "event"), record.NewObject(256).Rest(event, "type").Done()))
-	}
-}
-
-// record makes the entry of a record of tokens. Of a step, it has what the end of the step has, and comes right before or
-// after that.
-func (c *reader) record(key, date string, raw []byte) {
-	usage, model := jsonl.Get(raw, "usage"), jsonl.GetString(raw, "model")
-	c.model = cmp.Or(model, c.model)
-	if c.ended && c.same(usage) {
-		c.passUsage()
-		return
-	}
-	c.passUsage()
-	if jsonl.IsObject(usage) {
-		c.hold(key, date, usage, record.NewObject(256).Str("message_id", key).Rest(raw, "type", "time", "agentId", "usage", "model"))
-		c.ended = false
-	}
-}
-
-// same reports whether tokens are those that are held.
-func (c *reader) same(usage []byte) bool {
-	return c.spent != nil && bytes.Equal(record.Compact(usage), c.usage)
-}
-
-// hold keeps the event with the tokens of a step until its end and its record were read. What was held of the same step has
-// its first key.
-func (c *reader) hold(key, date string, usage []byte, data *record.Object) {
-	if c.spent != nil {
-		key = c.spent.Keys[0]
-	}
-	p := record.Event(key, date, record.EventRun, data.Raw("usage", tokens(usage)).Done())
-	p.RunID = c.runs[""]
-	c.spent, c.usage = &p, record.Compact(usage)
-}
-
-// passUsage emits the tokens that are held.
-func (c *reader) passUsage() {
-	if c.spent == nil {
-		return
-	}
-	p := *c.spent
-	c.spent = nil
-	if model := cmp.Or(c.names[c.model], c.model); model != "" {
-		p.Payload = record.Event("", "", record.EventRun, record.With(jsonl.Get(p.Payload, "data"), "model", record.Quote(model))).Payload
-	}
-	c.In("").Put(p)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"tape/internal/sessions/importer/record"
+	"tape/internal/store/about"
 	"tape/internal/text/jsonl"
 )
 
@@ -21,10 +22,11 @@ type undos struct {
 func (u *undos) see(line int, raw []byte) {
 	switch jsonl.GetString(raw, "type") {
 	case "turn.prompt":
-		u.prompts, u.told = append(u.prompts, line), true
+		if isPersons(jsonl.Get(raw, "origin")) {
+			u.prompts, u.told = append(u.prompts, line), true
+		}
 	case "context.append_message":
-		m := jsonl.Get(raw, "message")
-		if origin := jsonl.GetString(m, "origin", "kind"); jsonl.GetString(m, "role") != "user" || origin != "" && origin != "user" {
+		if m := jsonl.Get(raw, "message"); jsonl.GetString(m, "role") != "user" || !isPersons(jsonl.Get(m, "origin")) {
 			return
 		}
 		if !u.told {
@@ -42,4 +44,11 @@ func (u *undos) see(line int, raw []byte) {
 		u.gone = append(u.gone, undone{u.prompts[at], line})
 		u.prompts, u.told = u.prompts[:at], false
 	}
+}
+
+// isPersons reports whether context.undo counts a prompt of this origin: it does not go back to notices of tasks and the
+// like (isUndoAnchor in packages/agent-core-v2/src/agent/contextMemory of MoonshotAI/kimi-code).
+func isPersons(origin []byte) bool {
+	kind := jsonl.GetString(origin, "kind")
+	return kind == "" || kind == "user" || about.Activation(origin) != ""
 }
