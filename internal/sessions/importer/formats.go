@@ -10,8 +10,6 @@ import (
 	"tape/internal/sessions/importer/amp"
 	"tape/internal/sessions/importer/antigravity"
 	"tape/internal/sessions/importer/bub"
-	"tape/internal/sessions/importer/chatgpt"
-	"tape/internal/sessions/importer/claudeai"
 	"tape/internal/sessions/importer/claudecode"
 	"tape/internal/sessions/importer/cline"
 	"tape/internal/sessions/importer/codex"
@@ -22,6 +20,7 @@ import (
 	"tape/internal/sessions/importer/gemini"
 	"tape/internal/sessions/importer/goose"
 	"tape/internal/sessions/importer/hermes"
+	"tape/internal/sessions/importer/hosted"
 	"tape/internal/sessions/importer/kimi"
 	"tape/internal/sessions/importer/kiro"
 	"tape/internal/sessions/importer/openai"
@@ -45,8 +44,8 @@ func All() Formats {
 		&amp.Format,
 		&antigravity.Format,
 		&bub.Format,
-		&chatgpt.Format,
-		&claudeai.Format,
+		&hosted.ChatGPT,
+		&hosted.ClaudeAI,
 		&claudecode.Format,
 		&claudecode.Stream,
 		&cline.Format,

@@ -1,4 +1,4 @@
-package claudeai
+package hosted
 
 import (
 	"cmp"
@@ -7,21 +7,15 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a message, from which Record makes entries.
-type element struct {
-	*reader
-	*record.Conversation
-	fork, key, date string
-	raw             []byte
-}
+type claudeAIMessage struct{ message }
 
 // extra returns the other fields of the message.
-func (e element) extra() []byte {
+func (e claudeAIMessage) extra() []byte {
 	return record.NewObject(256).Rest(e.raw, "uuid", "text", "content", "sender", "created_at", "updated_at", "attachments", "files", "files_v2", "parent_message_uuid", "index").OrNil()
 }
 
 // person emits what the user said. The texts of attachments are further parts.
-func (e element) person() {
+func (e claudeAIMessage) person() {
 	var parts [][]byte
 	for block := range jsonl.Elements(jsonl.Get(e.raw, "content")) {
 		if jsonl.IsObject(block) {
@@ -52,7 +46,7 @@ func (e element) person() {
 }
 
 // answer emits the parts of what the model said.
-func (e element) answer() {
+func (e claudeAIMessage) answer() {
 	i := 0
 	for block := range jsonl.Elements(jsonl.Get(e.raw, "content")) {
 		if !jsonl.IsObject(block) {
@@ -68,7 +62,7 @@ func (e element) answer() {
 	}
 }
 
-func (e element) block(block []byte, key string) {
+func (e claudeAIMessage) block(block []byte, key string) {
 	date := cmp.Or(record.Date(jsonl.Get(block, "start_timestamp")), e.date)
 	rest := func(but ...string) *record.Object {
 		return record.NewObject(len(block)).Rest(block, append(but, "type", "start_timestamp", "stop_timestamp")...)

@@ -1,4 +1,4 @@
-package chatgpt
+package hosted
 
 import (
 	"cmp"
@@ -8,18 +8,15 @@ import (
 	"tape/internal/text/jsonl"
 )
 
-// element is a message, from which Record makes entries.
-type element struct {
-	*reader
-	*record.Conversation
-	fork, key, date string
-	raw, content    []byte
+type chatGPTMessage struct {
+	message
+	content []byte
 }
 
-func (e element) kind() string { return jsonl.GetString(e.content, "content_type") }
+func (e chatGPTMessage) kind() string { return jsonl.GetString(e.content, "content_type") }
 
 // extra returns the rest of the metadata and, unless the message was finished, of the message; nil if there is none.
-func (e element) extra() []byte {
+func (e chatGPTMessage) extra() []byte {
 	meta := jsonl.Get(e.raw, "metadata")
 	o := record.NewObject(256).Rest(meta, "model_slug", "default_model_slug", "message_type", "timestamp_", "request_id", "turn_exchange_id", "parent_id")
 	if status := jsonl.GetString(e.raw, "status"); status != "finished_successfully" {
@@ -29,7 +26,7 @@ func (e element) extra() []byte {
 }
 
 // said returns the content, as a text or as parts.
-func (e element) said() []byte {
+func (e chatGPTMessage) said() []byte {
 	parts := jsonl.Get(e.content, "parts")
 	if parts == nil {
 		for _, name := range []string{"text", "result", "content"} {
@@ -62,11 +59,11 @@ func (e element) said() []byte {
 	return record.Array(list)
 }
 
-func (e element) event(name string) {
+func (e chatGPTMessage) event(name string) {
 	e.Put(record.Event(e.key, e.date, name, record.NewObject(len(e.content)).Rest(e.content, "content_type").Done()))
 }
 
-func (e element) person() {
+func (e chatGPTMessage) person() {
 	if kind := e.kind(); kind == "user_editable_context" { // the user's instructions for all conversations
 		e.event(kind)
 		return
@@ -77,7 +74,7 @@ func (e element) person() {
 }
 
 // system emits a system message. An empty one is left out, or is an event with the user's instructions.
-func (e element) system() {
+func (e chatGPTMessage) system() {
 	text := e.said()
 	if !record.Blank(text) {
 		e.Put(record.Entry{Kind: record.KindSystem, Keys: []string{e.key}, Date: e.date, Payload: record.With(nil, "content", text), Extra: e.extra()})
@@ -88,7 +85,7 @@ func (e element) system() {
 	}
 }
 
-func (e element) answer() {
+func (e chatGPTMessage) answer() {
 	recipient := cmp.Or(jsonl.GetString(e.raw, "recipient"), "all")
 	switch kind := e.kind(); {
 	case recipient != "all":
@@ -113,7 +110,7 @@ func (e element) answer() {
 	}
 }
 
-func (e element) thoughts() {
+func (e chatGPTMessage) thoughts() {
 	var texts []string
 	for thought := range jsonl.Elements(jsonl.Get(e.content, "thoughts")) {
 		for _, name := range []string{"summary", "content"} {
@@ -127,7 +124,7 @@ func (e element) thoughts() {
 }
 
 // input returns the arguments of a call: the message's text if that is a JSON object, otherwise an object with the text.
-func (e element) input() []byte {
+func (e chatGPTMessage) input() []byte {
 	said := e.said()
 	if inside := record.Inside(said); jsonl.IsObject(inside) {
 		return record.Compact(inside)
@@ -140,7 +137,7 @@ func (e element) input() []byte {
 }
 
 // result emits a tool's message as the result of the call before it.
-func (e element) result() {
+func (e chatGPTMessage) result() {
 	state := jsonl.GetString(e.raw, "metadata", "aggregate_result", "status")
 	rest := record.NewObject(256)
 	if e.kind() != "text" && e.kind() != "multimodal_text" {
