@@ -173,33 +173,39 @@ type entry struct {
 	runes   [maxEntry]rune
 }
 
-// The table of entries has all characters below pagesEnd, and in its last page the
-// halfwidth and fullwidth forms, which begin at formsPage. The others are rare, or of
-// dense scripts that need no entry.
+// The table of entries has all characters below tableEnd, and after them the halfwidth and fullwidth forms from formsStart
+// to formsEnd. The others are rare, or of dense scripts that need no entry.
 const (
-	pagesEnd  = 0x3100
-	formsPage = 0xFF00
+	tableEnd   = 0x3100
+	formsStart = 0xFF00
+	formsEnd   = 0xFFF0
 )
 
 // pages are filled when one of their characters is met: filling all takes longer than
 // most searches.
-var pages [pagesEnd>>8 + 1]struct {
+const pageSize = 32
+
+var pages [(tableEnd + formsEnd - formsStart + pageSize - 1) / pageSize]struct {
 	once sync.Once
-	tab  *[256]entry
+	tab  *[pageSize]entry
 }
 
-func hasEntry(r rune) bool { return r < pagesEnd || r&^0xFF == formsPage && r < 0xFFF0 }
+func hasEntry(r rune) bool { return r < tableEnd || r >= formsStart && r < formsEnd }
 
 func lookup(r rune) *entry {
-	p := &pages[min(r>>8, pagesEnd>>8)]
+	at := r
+	if r >= formsStart {
+		at = r - formsStart + tableEnd
+	}
+	p := &pages[at/pageSize]
 	p.once.Do(func() {
-		tab := new([256]entry)
+		tab := new([pageSize]entry)
 		for i := range tab {
-			tab[i] = describe(r&^0xFF | rune(i))
+			tab[i] = describe(r - r%pageSize + rune(i))
 		}
 		p.tab = tab
 	})
-	return &p.tab[r&0xFF]
+	return &p.tab[r%pageSize]
 }
 
 // describe makes the entry of a character by folding it without the table.
