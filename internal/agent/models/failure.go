@@ -24,6 +24,7 @@ type failure struct {
 	code    string // the server's codes and types of errors
 	text    string // what happened
 	way     string // what the user can do; "": [provider.way] says it
+	from    string // the address and the type of what was answered; "": there was no answer, or HTTP says what is wrong
 	cause   error  // what it stands for, if that matters
 	passing bool   // the same request may succeed
 	fixed   bool   // the server says that trying again does not help
@@ -279,11 +280,16 @@ func (p *provider) explain(model string, f *failure, tries int) error {
 	case errors.Is(f.cause, ErrCut):
 		return fmt.Errorf("%s: %w: %s (%s)", model, ErrCut, text, f.way)
 	}
-	way := cmp.Or(f.way, p.way(f, tries))
-	if way != "" {
-		way = " (" + way + ")"
+	var more []string
+	for _, said := range []string{p.hide(f.from), cmp.Or(f.way, p.way(f, tries))} {
+		if said != "" {
+			more = append(more, said)
+		}
 	}
-	return fmt.Errorf("%s: %s%s", model, text, way)
+	if len(more) > 0 {
+		text += " (" + strings.Join(more, "; ") + ")"
+	}
+	return fmt.Errorf("%s: %s", model, text)
 }
 
 // hide replaces the provider's key and secret headers in a text.

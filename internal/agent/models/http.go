@@ -45,11 +45,20 @@ func (p *provider) call(ctx context.Context, q request, a *answer) error {
 		raw, _ := io.ReadAll(io.LimitReader(body, maxError)) // an error that breaks off says something, too
 		return refusalOf(res, raw)
 	}
-	err = silence.cause(ctx, p.read(res, body, q, a, silence))
-	if f := (*failure)(nil); errors.As(err, &f) && !f.waits {
+	if err = silence.cause(ctx, p.read(res, body, q, a, silence)); err == nil {
+		return nil
+	}
+	f := failureOf(err)
+	address := *res.Request.URL
+	address.RawQuery = ""
+	f.from = address.Redacted()
+	if kind := res.Header.Get("Content-Type"); kind != "" {
+		f.from += ", " + shorten(kind)
+	}
+	if !f.waits {
 		f.wait, f.waits = waitIn(res.Header, time.Now())
 	}
-	return err
+	return f
 }
 
 // newRequest makes a request to an address below the provider's, with its key, headers and query.
@@ -104,9 +113,7 @@ func (p *provider) read(res *http.Response, body *bufio.Reader, q request, a *an
 		return err
 	case first == '<':
 		raw, _ := io.ReadAll(io.LimitReader(body, maxError))
-		address := *res.Request.URL
-		address.RawQuery = ""
-		return &failure{text: fmt.Sprintf("%s answered with a page of HTML%s (%s), and not as a model does", address.Redacted(), pageTitle(raw), res.Header.Get("Content-Type")),
+		return &failure{text: fmt.Sprintf("the server answered with a page of HTML%s, and not as a model does", pageTitle(raw)),
 			way: "is the address right? It often ends in /v1: tape config base_urls"}
 	case first == '{' || first == '[':
 		raw, err := io.ReadAll(io.LimitReader(body, maxAnswer))
@@ -244,9 +251,7 @@ func (a *answer) whole(raw []byte, res *http.Response, q request) error {
 	if problem := problemIn("", raw); problem != nil || !isAnswer(raw) {
 		f := errorIn(raw)
 		f.text = cmp.Or(f.text, string(raw))
-		address := *res.Request.URL
-		address.RawQuery = ""
-		f.text = fmt.Sprintf("%s answered with an error, and the status %d: %s", address.Redacted(), res.StatusCode, f.text)
+		f.text = fmt.Sprintf("the server answered with an error, and the status %d: %s", res.StatusCode, f.text)
 		f.passing = f.status == 0 && passes(f) || f.status >= http.StatusInternalServerError
 		if f.way = "is the address right? It often ends in /v1: tape config base_urls"; f.passing || f.status > 0 {
 			f.way = ""

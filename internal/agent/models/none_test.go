@@ -39,7 +39,7 @@ func TestNoAnswer(t *testing.T) {
 		"base_resp, 200": {"openai:x", plain("application/json", `{"choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`), "insufficient balance", 1},
 		"nothing":        {"openai:x", plain("text/event-stream", ""), "answered with nothing|tried 3 times", 3},
 		"done alone":     {"openai:x", events("data: [DONE]"), "answered nothing", 1},
-		"empty":          {"openai:x", events(chat("stop", `{"role":"assistant","content":""}`)...), "answered nothing|finish_reason stop", 1},
+		"empty":          {"openai:x", events(chat("stop", `{"role":"assistant","content":""}`)...), "answered nothing|finish_reason stop|/v1/chat/completions, text/event-stream", 1},
 		"blank":          {"openai:x", events(chat("stop", `{"content":" \n"}`)...), "answered nothing", 1},
 		"thoughts alone": {"openai:x", events(chat("stop", `{"reasoning_content":"hm"}`)...), "only thought", 1},
 		"filter":         {"openai:x", events(chat("content_filter", `{"content":""}`)...), "filter|content_filter|other words", 1},
@@ -51,7 +51,7 @@ func TestNoAnswer(t *testing.T) {
 		"html with mark": {"openai:x", plain("text/html", "\uFEFF<html><title>Log in</title>"), `HTML "Log in"`, 1},
 		"no content":     {"openai:x", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }, "answered with nothing|tried 3 times", 3},
 		"image filter":   {"openai:x", events(chat("IMAGE_SAFETY", `{"content":""}`)...), "filter", 1},
-		"cancelled":      {"r:x", events(`data: {"type":"response.cancelled","response":{"status":"cancelled"}}`), "has been cancelled", 1},
+		"cancelled":      {"r:x", events(`data: {"type":"response.cancelled","response":{"status":"cancelled"}}`), "has been cancelled|/responses, text/event-stream", 1},
 		"moved": {"openai:x", func(w http.ResponseWriter) {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(http.StatusMovedPermanently)
@@ -60,7 +60,7 @@ func TestNoAnswer(t *testing.T) {
 			w.Header().Del("Retry-After-Ms")
 			_, _ = fmt.Fprintf(w, `{"error":{"message":"Rate limit exceeded: free-models-per-day","code":429,"metadata":{"headers":{"X-RateLimit-Reset":"%d"}}}}`, time.Now().Add(5*time.Hour).UnixMilli())
 		}, "free-models-per-day|try again in 5 h", 1},
-		"error event":  {"openai:x", events("event: error\ndata: {\"message\":\"overloaded\"}"), "overloaded|tried 3 times", 3},
+		"error event":  {"openai:x", events("event: error\ndata: {\"message\":\"overloaded\"}"), "openai:x|overloaded|/v1/chat/completions, text/event-stream|tried 3 times", 3},
 		"error, a bug": {"openai:x", events(`data: {"error":{"message":"no such tool parser","type":"BadRequestError","code":400}}`), "no such tool parser", 1},
 		"llama.cpp":    {"openai:x", events(`error: {"code":500,"message":"Failed to decode","type":"server_error"}`), "Failed to decode|tried 3 times", 3},
 		"no end":       {"openai:x", events(chatAnswer[0]), "broke off|tried 3 times", 3},
@@ -70,7 +70,7 @@ func TestNoAnswer(t *testing.T) {
 		}, `tape config apis '{"openai": "responses"}'`, 1},
 		"cut thoughts":   {"openai:x", events(chat("length", `{"reasoning_content":"hm"}`)...), "has used all its output|max_tokens", 1},
 		"window":         {"openai:x", events(chat("model_context_window_exceeded", `{"content":""}`)...), "the context is too long", 1},
-		"claude empty":   {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}", messagesAnswer[13]), "answered nothing|end_turn", 1},
+		"claude empty":   {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}", messagesAnswer[13]), "answered nothing|end_turn|/v1/messages, text/event-stream", 1},
 		"claude refuses": {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\"}}", messagesAnswer[13]), "refuses to answer|other words", 1},
 		"claude no end":  {"anthropic:x", events(messagesAnswer[:4]...), "broke off", 3},
 		"used up": {"openai:x", func(w http.ResponseWriter) {

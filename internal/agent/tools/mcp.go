@@ -2,12 +2,12 @@ package tools
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"os"
@@ -32,9 +32,10 @@ import (
 // added to the environment of the host, from which API keys are removed.
 type Server struct {
 	Command string            `json:"command"`
-	Args    []string          `json:"args"` // ${NAME} here, and in URL, is replaced by the host's variable NAME
-	Env     map[string]string `json:"env"`  // a value that is exactly ${NAME} is replaced, too
-	URL     string            `json:"url"`  // of a server that speaks streamable HTTP
+	Args    []string          `json:"args"`    // ${NAME} here, and in URL, is replaced by the host's variable NAME
+	Env     map[string]string `json:"env"`     // a value that is exactly ${NAME} is replaced, too
+	URL     string            `json:"url"`     // of a server that speaks streamable HTTP
+	Headers map[string]string `json:"headers"` // of requests to URL, with ${NAME} replaced
 }
 
 // Limits of a server.
@@ -99,6 +100,9 @@ func (s *server) connect(ctx context.Context) (*mcp.ClientSession, error) {
 	session, err := client.Connect(ctx, transport, options)
 	if err != nil {
 		ended()
+		if s.URL != "" {
+			return nil, fmt.Errorf("it did not start: %w%s%s", err, s.stderr, wayOver(err))
+		}
 		if errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, syscall.EPIPE) || strings.HasSuffix(err.Error(), "EOF") || strings.HasSuffix(err.Error(), "broken pipe") {
 			err = errors.New("it has ended")
 		}
@@ -145,7 +149,13 @@ func (s *server) transport() (t mcp.Transport, ended func(), err error) {
 		if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
 			return nil, nil, errors.New("its url is neither http nor https")
 		}
-		client := &http.Client{Transport: bounded{http.DefaultTransport}, CheckRedirect: keys.SameHost}
+		to := bounded{RoundTripper: http.DefaultTransport, headers: map[string]string{}, said: s.stderr}
+		for name, value := range s.Headers {
+			if to.headers[name], err = withVariables(value); err != nil {
+				return nil, nil, err
+			}
+		}
+		client := &http.Client{Transport: to, CheckRedirect: keys.SameHost}
 		return &mcp.StreamableClientTransport{Endpoint: address, HTTPClient: client, MaxEventSize: maxMessage}, func() {}, nil
 	}
 	name := s.Command
@@ -248,10 +258,15 @@ func (s *server) problem(text string) {
 // the first maxTools.
 func (s *server) list(ctx context.Context, session *mcp.ClientSession) error {
 	var offered []hooks.Tool
-	for t, err := range session.Tools(ctx, nil) {
+	listed := map[string]bool{}
+	for t, err := range toolsOf(ctx, session) {
 		if err != nil {
 			return fmt.Errorf("list its tools: %w", err)
 		}
+		if listed[t.Name] {
+			continue
+		}
+		listed[t.Name] = true
 		if len(offered) == maxTools {
 			s.problem(fmt.Sprintf("the MCP server %s has more than %d tools: the others are left out", s.name, maxTools))
 			s.log.Warn("an MCP server has too many tools", "server", s.name, "used", maxTools)
@@ -275,15 +290,38 @@ func (s *server) list(ctx context.Context, session *mcp.ClientSession) error {
 		}
 		offered = append(offered, Checked(hooks.Tool{Name: name, Description: clip(t.Description, maxDescription), Schema: raw,
 			Run: func(ctx context.Context, _ hooks.ToolContext, arguments json.RawMessage) (string, error) {
-				return s.call(ctx, t.Name, arguments)
+				return s.call(ctx, t.Name, arguments, false)
 			}}))
 	}
 	s.offered = offered
 	return nil
 }
 
-// call calls a tool of the server, and starts the server again if it has ended.
-func (s *server) call(ctx context.Context, tool string, arguments json.RawMessage) (string, error) {
+// toolsOf lists a server's tools, page by page. A page that names itself or an earlier one as the next is the last
+// (DeusData/codebase-memory-mcp#1247, sparfenyuk/mcp-proxy#233).
+func toolsOf(ctx context.Context, session *mcp.ClientSession) iter.Seq2[*mcp.Tool, error] {
+	return func(yield func(*mcp.Tool, error) bool) {
+		pages := map[string]bool{}
+		for cursor := ""; !pages[cursor]; {
+			pages[cursor] = true
+			page, err := session.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for _, t := range page.Tools {
+				if t != nil && !yield(t, nil) {
+					return
+				}
+			}
+			cursor = page.NextCursor
+		}
+	}
+}
+
+// call calls a tool of the server, and starts the server again if it has ended. A server that has forgotten the session
+// is called again in a new one (anthropics/claude-code#62008).
+func (s *server) call(ctx context.Context, tool string, arguments json.RawMessage, again bool) (string, error) {
 	s.mu.Lock()
 	session, err := s.connect(ctx)
 	done, stderr := s.done, s.stderr
@@ -299,12 +337,16 @@ func (s *server) call(ctx context.Context, tool string, arguments json.RawMessag
 	case err == nil:
 	case ctx.Err() != nil:
 		return "", ctx.Err()
-	case errors.As(err, &refused):
+	case errors.As(err, &refused) && refused.Message != "rejected by transport":
 		text := refused.Message
 		if len(refused.Data) > 0 {
 			text += "\n" + string(refused.Data)
 		}
 		return "", fmt.Errorf("MCP server %s: %s", s.name, clip(text, maxDescription))
+	case errors.Is(err, mcp.ErrSessionMissing) && !again: // the server has not taken the call
+		_ = session.Close() // there is nothing left to close
+		<-done
+		return s.call(ctx, tool, arguments, true)
 	default:
 		if within.Err() != nil {
 			err = fmt.Errorf("no answer within %s", answerTimeout)
@@ -335,7 +377,11 @@ func resultText(res *mcp.CallToolResult) string {
 			parts = append(parts, "[resource "+clip(c.URI, 1000)+"]")
 		case *mcp.EmbeddedResource:
 			if c.Resource != nil {
-				parts = append(parts, "[resource "+clip(c.Resource.URI, 1000)+"]\n"+c.Resource.Text)
+				text := c.Resource.Text
+				if len(c.Resource.Blob) > 0 {
+					text = fmt.Sprintf("[%s of %d bytes, not shown]", cmp.Or(clip(c.Resource.MIMEType, 100), "data"), len(c.Resource.Blob))
+				}
+				parts = append(parts, "[resource "+clip(c.Resource.URI, 1000)+"]\n"+text)
 			}
 		}
 	}
@@ -348,35 +394,6 @@ func resultText(res *mcp.CallToolResult) string {
 		return "(no content)"
 	}
 	return strings.Join(parts, "\n")
-}
-
-// bounded cuts off long answers, and mends the messages in them. Streams of events may be long: the SDK limits each event.
-type bounded struct{ http.RoundTripper }
-
-func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	res, err := b.RoundTripper.RoundTrip(req)
-	if err != nil {
-		return res, err
-	}
-	switch kind := res.Header.Get("Content-Type"); {
-	case strings.HasPrefix(kind, "text/event-stream"):
-		res.Body = &mendedEvents{messageLines{Closer: res.Body, r: bufio.NewReader(res.Body)}}
-	default:
-		raw, failed := io.ReadAll(io.LimitReader(res.Body, maxMessage))
-		if failed != nil {
-			_ = res.Body.Close()
-			return nil, failed
-		}
-		if strings.HasPrefix(kind, "application/json") {
-			raw = mended(raw)
-		}
-		res.ContentLength = int64(len(raw))
-		res.Body = struct {
-			io.Reader
-			io.Closer
-		}{bytes.NewReader(raw), res.Body}
-	}
-	return res, nil
 }
 
 // lastWords keeps the end of what a process writes to standard error.
@@ -392,6 +409,12 @@ func (l *lastWords) Write(p []byte) (int, error) {
 	l.text = append(l.text, p...)
 	l.text = append(l.text[:0], l.text[max(0, len(l.text)-kept):]...)
 	return len(p), nil
+}
+
+func (l *lastWords) forget() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = l.text[:0]
 }
 
 func (l *lastWords) String() string {

@@ -317,3 +317,73 @@ done`
 		t.Errorf("the first is there: %v; the problems are %q", first, list)
 	}
 }
+
+// A server over HTTP gets its headers. What it refuses is said in its words, a session that it has forgotten is begun
+// again, and an error that names another request ends the call. (anthropics/claude-code#62008, BuilderIO/agent-native#5547,
+// modelcontextprotocol/python-sdk#1144, DeusData/codebase-memory-mcp#1247)
+func TestOverHTTP(t *testing.T) {
+	t.Setenv("MY_TOKEN", "more")
+	var lost atomic.Bool
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Name string }
+		}
+		if r.Header.Get("Authorization") != "Bearer more" {
+			http.Error(w, "no token", http.StatusUnauthorized)
+			return
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		answer := func(result string) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Header().Set("Mcp-Session-Id", "s")
+			_, _ = fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, result)
+		}
+		switch {
+		case m.ID == nil:
+			w.WriteHeader(http.StatusAccepted)
+		case m.Method == "initialize":
+			answer(`"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`)
+		case m.Method == "tools/list":
+			answer(`"result":{"tools":[{"name":"ok","inputSchema":{}},{"name":"full","inputSchema":{}},{"name":"bad","inputSchema":{}},{"name":"other","inputSchema":{}},{"name":"blob","inputSchema":{}}],"nextCursor":"4"}`)
+		case m.Method != "tools/call":
+			answer(`"error":{"code":-32601,"message":"no"}`)
+		case m.Params.Name == "full":
+			http.Error(w, "<title>Too many</title>", http.StatusTooManyRequests)
+		case m.Params.Name == "other":
+			m.ID = json.RawMessage(`"x"`)
+			answer(`"error":{"code":-32603,"message":"it broke"}`)
+		case m.Params.Name == "blob":
+			answer(`"result":{"content":[{"type":"resource","resource":{"uri":"file:///a","mimeType":"application/pdf","blob":"AAAA"}}]}`)
+		case m.Params.Name == "bad":
+			w.WriteHeader(http.StatusBadRequest)
+			m.ID = json.RawMessage("null")
+			answer(`"error":{"code":-32001,"message":"session not found"}`)
+		case lost.Swap(false):
+			http.Error(w, "no such session", http.StatusNotFound)
+		default:
+			answer(`"result":{"content":[{"type":"text","text":"fine"}]}`)
+		}
+	}))
+	t.Cleanup(s.Close)
+	e := newEnv(t, func(o *Options) {
+		o.Servers = map[string]Server{"web": {URL: s.URL, Headers: map[string]string{"Authorization": "Bearer ${MY_TOKEN}"}}, "shut": {URL: s.URL}}
+	})
+	e.All(t.Context())
+	told := e.Problems()
+	if len(told) != 1 {
+		t.Fatalf("%d problems, want that of shut alone: %q", len(told), told)
+	}
+	contains(t, told[0], "shut", "HTTP 401: no token", `"headers"`)
+	contains(t, e.must("web.ok", `{}`), "fine")
+	lost.Store(true)
+	contains(t, e.must("web.ok", `{}`), "fine")
+	contains(t, e.must("web.blob", `{}`), "application/pdf of 3 bytes")
+	e.fails("web.full", `{}`, "HTTP 429", "Too many")
+	e.fails("web.bad", `{}`, "HTTP 400", "session not found", "started again") // which ends the session
+	e.fails("web.other", `{}`, "it broke")
+}

@@ -61,8 +61,8 @@ func (m *messageLines) add(line []byte) {
 	whole := append(m.open, line...)
 	if batch := bytes.TrimSpace(whole); len(batch) > 0 && batch[0] == '[' && json.Valid(batch) { // of protocol 2025-03-26
 		for el := range jsonl.Elements(batch) {
-			if _, err := jsonrpc.DecodeMessage(el); err == nil {
-				m.rest = append(append(m.rest, mended(el)...), '\n')
+			if el = mended(el); isMessage(el) {
+				m.rest = append(append(m.rest, el...), '\n')
 			}
 		}
 		if len(m.rest) > 0 {
@@ -71,8 +71,8 @@ func (m *messageLines) add(line []byte) {
 		}
 	}
 	for _, text := range [][]byte{line, whole} {
-		if _, err := jsonrpc.DecodeMessage(bytes.TrimSpace(text)); err == nil {
-			m.rest, m.open, m.skipped = append(mended(bytes.TrimSpace(text)), '\n'), nil, 0
+		if text = mended(bytes.TrimSpace(text)); isMessage(text) {
+			m.rest, m.open, m.skipped = append(bytes.Clone(text), '\n'), nil, 0
 			return
 		}
 	}
@@ -80,4 +80,9 @@ func (m *messageLines) add(line []byte) {
 	if m.open = nil; bytes.HasPrefix(bytes.TrimSpace(whole), []byte("{")) {
 		m.open = whole
 	}
+}
+
+func isMessage(text []byte) bool {
+	_, err := jsonrpc.DecodeMessage(text)
+	return err == nil
 }

@@ -3,8 +3,11 @@ package tools
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
+	"regexp"
 	"strconv"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"tape/internal/text/jsonl"
@@ -12,12 +15,16 @@ import (
 
 // mended returns a message of a server in the form that the protocol asks for, so that one odd tool, or one odd part of a
 // result, does not cost the others: a tool whose members have other types keeps its name and its schema, a part of another
-// kind becomes a text, and an id that comes back as a text is a number again.
-// (kenn-io/msgvault#626, anthropics/claude-code#88049, modelcontextprotocol/python-sdk#192)
+// kind becomes a text, an id that comes back as a text is a number again, and an answer that no client would know as one
+// does not leave its call waiting.
+// (kenn-io/msgvault#626, anthropics/claude-code#88049, modelcontextprotocol/python-sdk#192, modelcontextprotocol/python-sdk#1144)
 func mended(message []byte) []byte {
 	var m map[string]json.RawMessage
-	if bytes.Contains(message, []byte(`"method"`)) && jsonl.Get(message, "method") != nil || json.Unmarshal(message, &m) != nil {
+	if bytes.Contains(message, []byte(`"method"`)) && jsonl.Get(message, "method") != nil {
 		return message
+	}
+	if err := json.Unmarshal(message, &m); err != nil {
+		return brokenAnswer(message, err)
 	}
 	changed := false
 	set := func(in map[string]json.RawMessage, name string, v any) {
@@ -28,6 +35,18 @@ func mended(message []byte) []byte {
 	if id, ok := jsonl.String(m["id"]); ok {
 		if n, err := strconv.ParseInt(id, 10, 64); err == nil {
 			set(m, "id", n)
+		}
+	}
+	if problem := m["error"]; m["id"] != nil && (len(problem) > 0 && string(problem) != "null" || m["result"] != nil) {
+		if m["jsonrpc"] == nil {
+			set(m, "jsonrpc", "2.0")
+		}
+		if len(problem) > 0 && string(problem) != "null" && json.Unmarshal(problem, new(jsonrpc.Error)) != nil {
+			text, ok := jsonl.String(problem)
+			if !ok {
+				text = string(problem)
+			}
+			set(m, "error", jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: text})
 		}
 	}
 	var result map[string]json.RawMessage
@@ -53,6 +72,20 @@ func mended(message []byte) []byte {
 		return message
 	}
 	return raw
+}
+
+// brokenAnswer returns an error in the place of an answer that is not JSON, such as one with NaN in it; other lines are
+// returned as they are.
+func brokenAnswer(line []byte, err error) []byte {
+	text := bytes.TrimSpace(line)
+	if len(text) == 0 || text[0] != '{' || text[len(text)-1] != '}' || !bytes.Contains(text, []byte(`"jsonrpc"`)) {
+		return line
+	}
+	id := regexp.MustCompile(`"id" ?: ?"?(\d+)"?[,}]`).FindSubmatch(line)
+	if id == nil {
+		return line
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, id[1], jsonrpc.CodeParseError, jsonl.AppendString(nil, "the server's answer is not JSON: "+err.Error()))
 }
 
 // mendedTools returns the tools that have a name.
@@ -87,7 +120,10 @@ func mendedContent(content json.RawMessage) []json.RawMessage {
 			continue
 		}
 		text, ok := jsonl.String(el)
-		if !ok {
+		switch kind := jsonl.GetString(el, "type"); {
+		case kind == "image" || kind == "audio": // whose data nobody could read
+			text = fmt.Sprintf("[%s, %s, not shown]", map[string]string{"image": "an image", "audio": "audio"}[kind], clip(jsonl.GetString(el, "mimeType"), 100))
+		case !ok:
 			text = string(el)
 		}
 		if raw, err := json.Marshal(map[string]string{"type": "text", "text": text}); err == nil {

@@ -24,7 +24,14 @@ func TestMendedMessages(t *testing.T) {
 		"another kind": {`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"a"},{"type":"video"}]}}`,
 			`{"id":1,"jsonrpc":"2.0","result":{"content":[{"type":"text","text":"a"},{"text":"{\"type\":\"video\"}","type":"text"}]}}`},
 		"a broken picture": {`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"image","data":"!","mimeType":"image/png"}]}}`,
-			`{"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"{\"type\":\"image\",\"data\":\"!\",\"mimeType\":\"image/png\"}","type":"text"}]}}`},
+			`{"id":1,"jsonrpc":"2.0","result":{"content":[{"text":"[an image, image/png, not shown]","type":"text"}]}}`},
+		"without a version": {`{"id":1,"result":{}}`, `{"id":1,"jsonrpc":"2.0","result":{}}`},
+		"a log":             {`{"level":"info","id":1}`, ""},
+		"an error as text":  {`{"jsonrpc":"2.0","id":1,"error":"no"}`, `{"error":{"code":-32603,"message":"no"},"id":1,"jsonrpc":"2.0"}`},
+		"a code as text":    {`{"jsonrpc":"2.0","id":1,"error":{"code":"E","message":"no"}}`, `{"error":{"code":-32603,"message":"{\"code\":\"E\",\"message\":\"no\"}"},"id":1,"jsonrpc":"2.0"}`},
+		"no number": {`{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"v":NaN}}}`,
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"the server's answer is not JSON: invalid character 'N' looking for beginning of value"}}`},
+		"a line of a log": {`{at "jsonrpc" 2.0}`, ""},
 		"an odd tool": {`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{}},{"name":"b","description":5,"inputSchema":{"type":"object"}},{"name":6}]}}`,
 			`{"id":1,"jsonrpc":"2.0","result":{"tools":[{"name":"a","inputSchema":{}},{"description":"","inputSchema":{"type":"object"},"name":"b"}]}}`},
 	} {
@@ -50,7 +57,7 @@ func TestMendedOverHTTP(t *testing.T) {
 			w.Header().Set("Content-Type", kind)
 			_, _ = io.WriteString(w, body)
 		}))
-		res, err := (&http.Client{Transport: bounded{http.DefaultTransport}}).Get(s.URL)
+		res, err := (&http.Client{Transport: bounded{RoundTripper: http.DefaultTransport}}).Get(s.URL)
 		if err != nil {
 			t.Fatal(err)
 		}

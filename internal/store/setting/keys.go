@@ -13,7 +13,7 @@ import (
 
 // API keys, tokens and passwords are refused in settings, because the agent's commands can read the settings.
 
-// checkServers refuses keys of MCP servers, in their environment, arguments and addresses.
+// checkServers refuses keys of MCP servers, in their environment, arguments, addresses and headers.
 func checkServers(servers map[string]map[string]any) error {
 	scanner := secrets.New()
 	for name, server := range servers {
@@ -31,6 +31,12 @@ func checkServers(servers map[string]map[string]any) error {
 		}
 		if text, _ := server["url"].(string); keyInURL(text) {
 			return literalKey("mcp_servers", name, "its URL", way)
+		}
+		headers, _ := server["headers"].(map[string]any)
+		for header, v := range headers {
+			if value, _ := v.(string); isKey(scanner, header, value) {
+				return literalKey("mcp_servers", name, header, way)
+			}
 		}
 	}
 	return nil
@@ -51,12 +57,18 @@ func checkNoKeys(key string, byProvider map[string]map[string]string) error {
 	scanner := secrets.New()
 	for provider, values := range byProvider {
 		for name, value := range values {
-			if value = literal(value); value != "" && (secrets.SensitiveName(name) || strings.EqualFold(name, "Authorization") || scanner.SensitiveValue(value)) {
+			if isKey(scanner, name, value) {
 				return literalKey(key, provider, name, "set a variable in your shell, and write ${NAME} in the place of the key")
 			}
 		}
 	}
 	return nil
+}
+
+// isKey reports whether a header has a key that is not named by a variable.
+func isKey(scanner *secrets.Scanner, name, value string) bool {
+	value = literal(value)
+	return value != "" && (secrets.SensitiveName(name) || strings.EqualFold(name, "Authorization") || scanner.SensitiveValue(value))
 }
 
 func literalKey(key, name, where, way string) error {

@@ -47,6 +47,7 @@ func TestValues(t *testing.T) {
 		{"mcp_servers", `{"a":{"command":"x","args":["--header","Authorization: Bearer abc"]}}`}, {"mcp_servers", `{"a":{"command":"x","args":["postgres://me:secret@db/x"]}}`},
 		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"abc${X}"}}}`}, {"mcp_servers", `{"a":{"command":"x","args":["--token=abc${X}"]}}`},
 		{"mcp_servers", `{"a":{"url":"https://${HOST}/mcp?api_key=abc"}}`}, {"mcp_servers", `{"a":{"url":"https://mcp.example.org/mcp?api_key=abc${X}"}}`},
+		{"mcp_servers", `{"a":{"url":"https://mcp.example.org/mcp","headers":{"Authorization":"Bearer abc"}}}`},
 		{"mcp_servers", `{"a":{"url":"https://mcp.example.org/mcp?api_key=abc"}}`}, {"mcp_servers", `{"a":{"url":"https://me:secret@mcp.example.org/"}}`},
 		{"telegram", `{"base_url":"https://me:secret@example.org"}`}, {"base_urls", `{"a":"https://example.org/v1?key=abc"}`},
 		{"plugins", `[{"name":"x","command":["python3","x.py","--password","abc"]}]`}} {
@@ -56,8 +57,8 @@ func TestValues(t *testing.T) {
 	}
 	for _, c := range [][3]string{{"fallback_models", `["a:b", "c:d"]`, `["a:b","c:d"]`}, {"fallback_models", "a:b,c:d", `["a:b","c:d"]`},
 		{"mcp_servers", `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`, `{"a":{"command":"x","env":{"GITHUB_TOKEN":"${GITHUB_TOKEN}","MODE":"fast"}}}`},
-		{"mcp_servers", `{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast"}}`,
-			`{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast"}}`}} {
+		{"mcp_servers", `{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast","headers":{"Authorization":"Bearer ${K}"}}}`,
+			`{"a":{"command":"x","args":["--token","${T}","--max-tokens=9","--header","Authorization: Bearer ${T}"]},"b":{"url":"https://example.org/mcp?key=${K}&mode=fast","headers":{"Authorization":"Bearer ${K}"}}}`}} {
 		if raw, err := setting.Value(c[0], c[1]); string(raw) != c[2] || err != nil {
 			t.Errorf("%s = %s: %s, %v; want %s", c[0], c[1], raw, err, c[2])
 		}

@@ -63,6 +63,7 @@ type Server struct {
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"` // added to the environment of the command
 	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"` // of requests to the address
 }
 
 // ProgramsDir returns the folder in which the plugins and MCP servers that are set for all workspaces run. A
@@ -180,7 +181,7 @@ func checkPrograms(key, value, project string) error {
 		return err
 	case key == "mcp_servers":
 		var servers map[string]Server
-		if err := decodeStrict(key, value, &servers, `{"command", "args", "env"} or {"url"}`); err != nil {
+		if err := decodeStrict(key, value, &servers, `{"command", "args", "env"} or {"url", "headers"}`); err != nil {
 			return err
 		}
 		for name, s := range servers {
@@ -212,6 +213,8 @@ func (s Server) check(name, project string) error {
 			return invalid("the url of %q is neither http nor https: %q", name, s.URL)
 		}
 		return nil
+	case s.Headers != nil:
+		return invalid("%q has headers and no url", name)
 	case strings.TrimSpace(s.Command) == "":
 		return invalid("%q has neither a command nor a url", name)
 	}

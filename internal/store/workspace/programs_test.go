@@ -42,12 +42,13 @@ func TestResolvePrograms(t *testing.T) {
 		{"mcp_servers", `{"a":{"comand":"sh"}}`, `unknown field "comand"`},
 		{"mcp_servers", `{"a":{}}`, "neither a command nor a url"},
 		{"mcp_servers", `{"a":{"command":"sh","url":"http://x"}}`, "both a url and a command"},
+		{"mcp_servers", `{"a":{"command":"sh","headers":{"A":"x"}}}`, "headers and no url"},
 		{"mcp_servers", `{"a":{"url":"x"}}`, "neither http nor https"},
 		{"mcp_servers", `{"a":{"command":"sh","args":"x"}}`, "cannot unmarshal string"},
 		{"mcp_servers", `{"a":{"command":"sh","env":{"A B":"x"}}}`, `"A B" in env is not the name`},
 		{"mcp_servers", `{"a":{"command":"no-such-program-here"}}`, "cannot be run"},
 		{"mcp_servers", `{"":{"command":"sh"}}`, "one has no name"},
-		{"mcp_servers", `{"a":{"command":"./guard","args":["."],"env":{"A":"x"}},"b":{"url":"https://x/y"}}`, ""},
+		{"mcp_servers", `{"a":{"command":"./guard","args":["."],"env":{"A":"x"}},"b":{"url":"https://x/y","headers":{"A":"x"}}}`, ""},
 		{"model", "nonsense", ""},
 	} {
 		_, err := workspace.ResolvePrograms(c.key, c.value, project)
