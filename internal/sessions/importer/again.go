@@ -52,7 +52,7 @@ func remake(ctx context.Context, s *repo.Store, t *repo.Tape, path, version stri
 		return res, err
 	}
 	var facts about.Tape
-	own, matches, purged, elsewhere := 0, false, false, false
+	own, matches, purged, elsewhere, parts := 0, false, false, false, false
 	keys := keysOf(format)
 	for e, err := range t.Entries(ctx, repo.Query{}) {
 		if err != nil {
@@ -67,7 +67,7 @@ func remake(ctx context.Context, s *repo.Store, t *repo.Tape, path, version stri
 		if e.Kind == repo.KindEvent {
 			event = jsonl.GetString(e.Payload, "name")
 		}
-		purged, elsewhere = purged || event == rewrite.PurgedEvent, elsewhere || event == projects.Event
+		purged, elsewhere, parts = purged || event == rewrite.PurgedEvent, elsewhere || event == projects.Event, parts || event == record.EventPart
 		imported := slices.ContainsFunc(has, func(key string) bool { return known[key] })
 		matches = matches || imported
 		if format.Keys == nil {
@@ -87,8 +87,11 @@ func remake(ctx context.Context, s *repo.Store, t *repo.Tape, path, version stri
 	if elsewhere {
 		return res, layout.Invalid("", "tape %q was continued in another agent, so no single transcript has all of it", t.Name())
 	}
-	if o.live && own > 0 {
+	if o.live && (own > 0 || parts) {
 		return res, nil
+	}
+	if parts {
+		return res, layout.Invalid("tape import FILE --tape NAME reads one of them as a tape of its own", "the session of tape %q is in several files, so no single transcript has all of it", t.Name())
 	}
 	var failed error
 	batch := NewBatch(s, version, open, func(r Result, err error) error {

@@ -139,13 +139,14 @@ func saidSum(who, said string) record.Sum { return record.Sum(saidHash(who, said
 
 // saidKey counts what somebody said, and returns its key.
 func (c *reader) saidKey(who, said string) string {
-	return "said:" + c.said.HashKey(saidHash(who, said))
+	return "said:" + c.part + c.said.HashKey(saidHash(who, said))
 }
 
 type reader struct {
 	record.Conversation
 	turn
 	lineage
+	part    string         // begins the keys in a file with which a session goes on, for people say things twice
 	said    record.Counter // what was said so far
 	context []byte         // the present turn context, without the ids of its turn
 	model   []byte
@@ -195,9 +196,12 @@ func (c *reader) saveState() {
 	s.Bytes(c.marked.model)
 	s.Bytes([]byte(c.marked.scope))
 	s.Counter(&c.facts)
+	recorded := ""
 	if c.marked.recorded {
-		s.Bytes([]byte(usageRecord))
+		recorded = usageRecord
 	}
+	s.Bytes([]byte(recorded))
+	s.Bytes([]byte(c.part))
 	c.Last.State = s
 }
 
@@ -206,6 +210,7 @@ func (c *reader) restoreState(s record.State) {
 	c.context, c.model = s.TakeBytes(), s.TakeBytes()
 	c.scope, c.facts = string(s.TakeBytes()), s.TakeCounter()
 	c.recorded = len(s.TakeBytes()) > 0
+	c.part = string(s.TakeBytes())
 	c.first = 0
 }
 
@@ -232,6 +237,8 @@ func (c *reader) emit(it item, key string) {
 		}
 		c.context = now
 		c.Put(record.Event(key, it.date, "turn_context", it.payload))
+	case continuation:
+		c.Put(record.Event(key, it.date, record.EventPart, it.payload))
 	case "compacted":
 		state := record.NewObject(len(it.payload)+16).As(it.payload, map[string]string{"message": "summary"})
 		c.Put(record.Anchor(key, it.date, "compaction", state.Done()))

@@ -39,7 +39,9 @@ var Format = record.Format{
 	Writer: &writer,
 	Resume: &record.Resume{
 		Program: "codex", Args: []string{"resume"}, IsID: record.IsUUID, Entry: "session_meta", Member: "id",
-		IsFile: func(stem, id string) bool { return strings.HasSuffix(stem, "-"+id) },
+		IsFile: func(stem, id string) bool {
+			return strings.HasSuffix(stem, "-"+id) || strings.Contains(stem, "-"+id+"_")
+		},
 		Refused: func(folder string) string {
 			if filepath.Base(folder) == archived {
 				return "Codex has archived it"

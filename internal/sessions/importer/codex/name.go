@@ -14,9 +14,8 @@ const index = "session_index.jsonl"
 
 // putName emits the name that a person, or Codex, gave the session. Of several in the list, the last one counts.
 func (c *reader) putName() {
-	stem := c.Stem()
-	id := stem[max(0, len(stem)-36):]
-	if !record.IsUUID(id) {
+	id, _ := nameOf(c.Stem())
+	if id == "" {
 		return
 	}
 	up := filepath.Join("..", "..", "..", "..") // sessions/YEAR/MONTH/DAY

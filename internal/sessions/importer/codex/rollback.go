@@ -15,17 +15,22 @@ const rollbackEvent = "thread_rolled_back"
 
 // findRolledBack returns the parts of a session that were taken back. The turns before the place where reading begins are
 // not known.
-func findRolledBack(ctx context.Context, r *record.Reading) (record.TakenBack, error) {
+func findRolledBack(ctx context.Context, r *record.Reading) (out record.TakenBack, err error) {
+	if off := cutOff(ctx, r.Source); off >= 0 {
+		if r.From != nil {
+			return nil, record.ErrNotRestartable
+		}
+		out = append(out, record.Part{From: off, To: r.Size})
+	}
 	switch has, err := r.Mentions(`"` + rollbackEvent + `"`); {
 	case !has || err != nil:
-		return nil, err
+		return out, err
 	case r.From != nil:
 		return nil, record.ErrNotRestartable
 	}
-	var out record.TakenBack
 	var turns []int64 // where each turn begins that was not taken back
 	opened := int64(-1)
-	err := record.Scan(ctx, r.Source, isRecord, nil, func(at record.Span, raw []byte) bool {
+	err = record.Scan(ctx, r.Source, isRecord, nil, func(at record.Span, raw []byte) bool {
 		it := parse(raw)
 		switch {
 		case it.kind == rollbackEvent:

@@ -49,6 +49,9 @@ func (c *reader) Record(at record.Span, raw []byte) {
 	}
 	c.trace(&it)
 	key := c.Counts.Key(raw)
+	if at.Off == c.first && goesOn(it, c.Stem()) {
+		key = c.beginPart(&it, key)
+	}
 	q := queued{item: it, key: key}
 	switch {
 	case it.typ == "response_item":

@@ -175,7 +175,8 @@ const (
 const (
 	EventRun        = "run"
 	EventThinking   = "thinking"
-	EventToolDetail = "tool.detail" // what a program knows about a result and did not show to the model
+	EventPart       = "session.part" // the session goes on in another file of its program
+	EventToolDetail = "tool.detail"  // what a program knows about a result and did not show to the model
 
 	eventDamaged = "import.damaged"
 	eventPhase   = "phase" // replaces a subagent's anchor
