@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"strconv"
 	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -71,8 +73,12 @@ func (c *clientLines) add(line []byte) error {
 		}
 		return nil
 	}
+	id := jsonl.Get(line, "id")
+	if n, err := strconv.ParseFloat(string(id), 64); err == nil && (n != math.Trunc(n) || math.Abs(n) >= 1<<53) {
+		return c.refuse(id, jsonrpc.CodeInvalidRequest, "an id is a text, or a whole number below 2^53") // it would be answered with another one
+	}
 	if _, err := jsonrpc.DecodeMessage(line); err != nil {
-		return c.refuse(jsonl.Get(line, "id"), jsonrpc.CodeInvalidRequest, fmt.Sprintf("the line is not a message of JSON-RPC 2.0: %v", err))
+		return c.refuse(id, jsonrpc.CodeInvalidRequest, fmt.Sprintf("the line is not a message of JSON-RPC 2.0: %v", err))
 	}
 	var message bytes.Buffer
 	if err := json.Compact(&message, line); err != nil {

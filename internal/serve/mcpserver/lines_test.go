@@ -22,6 +22,7 @@ func TestMalformedLines(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":{},"method":"ping"}`, `-32600`},
 		{`[{"jsonrpc":"2.0","id":91,"method":"ping"},{"jsonrpc":"2.0","id":92,"method":"ping"}]`, `"id":92`},
 		{"\uFEFF" + `{"jsonrpc":"2.0","id":93,"method":"ping"}`, `"id":93`},
+		{`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `"id":1.5`}, {`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `"id":9007199254740993`},
 		{`"text"`, `-32600`}, {`[]`, ``}, {``, ``},
 	} {
 		in, write := io.Pipe()
@@ -60,4 +61,20 @@ func TestMalformedLines(t *testing.T) {
 			t.Errorf("after %q the server ends with %v", c.line, err)
 		}
 	}
+}
+
+// Clients write numbers, booleans and lists as texts (anthropics/claude-code#32524, anthropics/claude-code#29104,
+// anthropics/claude-code#73137).
+func TestArgumentsAsTexts(t *testing.T) {
+	t.Parallel()
+	p := connect(t, newStore(t), mcpserver.Options{})
+	p.say("main", "an apple", "a pear")
+	for _, a := range []args{{"limit": "3"}, {"limit": 3.0}, {"limit": nil}, {"all_tapes": "true", "kinds": "message,event"}, {"kinds": `["message"]`}} {
+		a["query"] = "apple"
+		if got := p.ok("tape_search", a); !strings.Contains(got, "an apple") {
+			t.Errorf("%v finds %s", a, got)
+		}
+	}
+	p.fails("tape_search", args{"query": "apple", "kinds": true}, "kinds cannot be a JSON bool")
+	p.fails("tape_search", args{"query": "apple", "limit": 2.5}, "limit cannot be a JSON number")
 }

@@ -65,6 +65,11 @@ func (s *server) handler(t tool) mcp.ToolHandler {
 
 // decode reads the arguments of a call. properties are the schemas of all that the tool accepts.
 func decode(raw json.RawMessage, into any, properties string) error {
+	var all map[string]property
+	if err := json.Unmarshal([]byte("{"+properties+"}"), &all); err != nil {
+		return err
+	}
+	raw = meant(raw, all)
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil
 	}
@@ -74,17 +79,55 @@ func decode(raw json.RawMessage, into any, properties string) error {
 	if err == nil || errors.Is(err, repo.ErrInvalid) {
 		return err
 	}
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-		return layout.Invalid("", "%s cannot be a JSON %s", wrong.Field, wrong.Value)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		field := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
+		if field == "" {
+			return layout.Invalid("", "the arguments are not a JSON object")
+		}
+		return layout.Invalid("", "%s cannot be a JSON %s", field, wrong.Value)
 	}
 	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		var all map[string]any
-		if err := json.Unmarshal([]byte("{"+properties+"}"), &all); err != nil {
-			return err
-		}
 		return layout.Invalid("there are: "+strings.Join(slices.Sorted(maps.Keys(all)), ", "), "there is no parameter %s", name)
 	}
 	return layout.Invalid("", "the arguments cannot be used: %s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+type property struct{ Type string }
+
+// meant returns arguments with texts as what their tool wants there: clients write numbers, booleans, lists and objects
+// as texts, and also the arguments themselves (anthropics/claude-code#32524, anthropics/claude-code#29104,
+// anthropics/claude-code#73137).
+func meant(raw json.RawMessage, all map[string]property) json.RawMessage {
+	var text string
+	if json.Unmarshal(raw, &text) == nil && text != "" {
+		raw = json.RawMessage(text)
+	}
+	var members map[string]json.RawMessage
+	if json.Unmarshal(raw, &members) != nil {
+		return raw
+	}
+	for name, value := range members {
+		kind := all[name].Type
+		if kind != "" && kind != "string" && json.Unmarshal(value, &text) == nil && string(value) != "null" {
+			switch {
+			case kind == "array" && !strings.HasPrefix(text, "["):
+				if list, err := json.Marshal(strings.Split(text, ",")); err == nil {
+					value = list
+				}
+			case json.Valid([]byte(text)):
+				value = json.RawMessage(text)
+			}
+		}
+		var n float64
+		if kind == "integer" && bytes.ContainsAny(value, ".eE") && json.Unmarshal(value, &n) == nil && n == float64(int64(n)) { // 5.0
+			value = strconv.AppendInt(nil, int64(n), 10)
+		}
+		members[name] = value
+	}
+	if mended, err := json.Marshal(members); err == nil {
+		return mended
+	}
+	return raw
 }
 
 // entryID is the id of an entry, as a number or as @N.
