@@ -208,7 +208,17 @@ func (o *searchOptions) run(ctx context.Context, s index.Search) (err error) {
 	if err == nil {
 		err = o.show(ctx, s, res)
 	}
-	if err != nil || res.Matches > 0 || len(s.Query.Authors) == 0 || o.app.JSON || o.app.Quiet {
+	if err != nil || res.Matches > 0 || o.app.JSON || o.app.Quiet {
+		return err
+	}
+	if words, how := s.Wider(); words != "" && o.limit != 0 {
+		wider := s
+		wider.Text, wider.Exact, wider.AllWords = words, false, false
+		if res, err = o.find(ctx, wider); err == nil && res.Matches > 0 {
+			o.app.StderrUnlessQuiet("%s: tape %ssearch %s-- %s", how, o.app.named(), o.wide(), shellWord(words))
+		}
+	}
+	if err != nil || len(s.Query.Authors) == 0 {
 		return err
 	}
 	s.Query.Authors = nil

@@ -65,9 +65,6 @@ func (o *searchOptions) show(ctx context.Context, s index.Search, res *index.Res
 		default:
 			o.app.StderrUnlessQuiet("no hits in this session; %s", o.allInstead())
 		}
-		if loose := s.Loose(); loose != "" && o.limit != 0 {
-			o.app.StderrUnlessQuiet("entries with any of the words: tape %ssearch %s-- %s", o.app.named(), o.wide(), shellWord(loose))
-		}
 		return nil
 	}
 	names, titles, err := o.sessionsOf(ctx, res.Hits)

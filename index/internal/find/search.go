@@ -150,18 +150,27 @@ func (s Search) Time(now time.Time) (from, before time.Time, named string) {
 	return from, before, ""
 }
 
-// Loose returns the text of a search for the same words, any of them, if this search wants more than that: "" otherwise.
-func (s Search) Loose() string {
+// Wider returns the text of a search that finds more, for one without hits, and how its entries differ: they have any of
+// the same words if this search wants more than that, or words that begin with its only word. Both are "" if there is none.
+func (s Search) Wider() (words, how string) {
 	if s.How != Words {
-		return ""
+		return "", ""
 	}
+	const any = "entries with any of the words"
 	q := query.Parse(s.Text, query.Options{})
-	if words := q.Any(); words == nil {
-		return q.Loose()
-	} else if (s.AllWords || s.Exact) && !words.Single() {
-		return s.Text
+	if of := q.Any(); of == nil {
+		words = q.Loose()
+	} else if !of.Single() {
+		if s.AllWords || s.Exact {
+			words = s.Text
+		}
+	} else if words = of.Beginning(); words != "" {
+		return words, "entries with words that begin like this"
 	}
-	return ""
+	if words == "" {
+		return "", ""
+	}
+	return words, any
 }
 
 func (s Search) limit() int {

@@ -88,10 +88,17 @@ func (s *server) search(ctx context.Context, c call, a searchArgs) (string, erro
 	}
 	defer runs.close()
 	res := &index.Result{}
+	search := index.Search{Text: a.Query, Query: q, PerSession: perSession, Width: excerptChars - len("…")}
 	if len(runs) > 1 || runs[0].tapes == nil || len(runs[0].tapes) > 0 {
-		res, err = runs.find(ctx, index.Search{Text: a.Query, Query: q, PerSession: perSession, Width: excerptChars - len("…")})
-		if err != nil {
+		if res, err = runs.find(ctx, search); err != nil {
 			return "", err
+		}
+		if words, _ := search.Wider(); words != "" && len(res.Hits) == 0 { // a model would have to ask again
+			search.Text = words
+			if res, err = runs.find(ctx, search); err != nil {
+				return "", err
+			}
+			res.Instead = words
 		}
 	}
 	return runs.show(ctx, res, a.Project)

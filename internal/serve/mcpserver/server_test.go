@@ -104,6 +104,7 @@ func TestSearch(t *testing.T) {
 	contains(t, p.ok("tape_search", args{"query": "zebra", "all_tapes": false}), "1 hit", "[main]")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "kinds": []string{"event"}}), "no hits")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "roles": []string{"user"}, "since": "1h", "until": "today", "limit": 1}), "1 hit of 2 matches")
+	contains(t, p.ok("tape_search", args{"query": "sava"}), "these are hits for: sava*")
 	contains(t, p.ok("tape_search", args{"query": "zebra", "authors": []string{"nobody"}}), "no hits")
 	contains(t, p.ok("tape_search", args{"query": "zebro"}), "these are hits for: ")
 	p.fails("tape_search", args{}, "query is empty")

@@ -151,6 +151,16 @@ func (q *Query) Loose() string {
 	return strings.Join(words, " ")
 }
 
+// Beginning returns the query for words that begin with the only word of a query of any words; "" if it has digits, signs or
+// fewer than four letters.
+func (q *Query) Beginning() string {
+	word := q.asked[0]
+	if utf8.RuneCountInString(word) < 4 || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		return ""
+	}
+	return word + "*"
+}
+
 // Alone returns the queries that stand for a query of any words that has one word, in the order in which to try them:
 // the word itself; an identifier by all of its parts, in any place. The last one is a query of any words again.
 func (q *Query) Alone() []*Query {
