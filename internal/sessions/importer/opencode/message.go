@@ -119,6 +119,10 @@ func (m *message) event(part []byte) {
 	m.put(record.Event(m.key(jsonl.GetString(part, "id")), dateOf(part, m.date), "part."+jsonl.GetString(part, "type"), rest(part)))
 }
 
+// invalid is the tool that opencode runs instead of one that is missing, or of which the arguments are wrong. Its result
+// says so (kenn-io/agentsview#1255).
+const invalid = "invalid"
+
 // putTools emits calls and their results.
 func (m *message) putTools() {
 	tools := m.tools
@@ -136,7 +140,7 @@ func (m *message) putTools() {
 		status := jsonl.GetString(state, "status")
 		r := record.Result{
 			ID: jsonl.GetString(part, "callID"), Key: m.key(keys[i] + "/result"),
-			Date: dateOf(state, m.date), Failed: status == "error",
+			Date: dateOf(state, m.date), Failed: status == "error" || jsonl.GetString(part, "tool") == invalid,
 		}
 		switch status {
 		case "completed":

@@ -194,7 +194,7 @@ func Describe(ctx context.Context, src record.Source, info *record.Info) error {
 	info.Began(jsonl.Get(session, "time", "created"))
 	// The model is not among these members: each answer has it.
 	state := record.NewObject(256)
-	state.Raw("cwd", jsonl.Get(session, "directory")).Raw("version", jsonl.Get(session, "version"))
+	state.Raw("cwd", directory(src, session)).Raw("version", jsonl.Get(session, "version"))
 	info.State = state.OrNil()
 	if parent := jsonl.GetString(session, "parentID"); parent != "" {
 		info.Agent, info.Session = "agent-"+info.Session, parent

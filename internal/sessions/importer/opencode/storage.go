@@ -87,6 +87,20 @@ func stored(src record.Source) []byte {
 	return raw
 }
 
+// directory returns the directory of a session. Sessions in files may not have it, and then their project does, unless it is
+// that of all directories outside of git (kenn-io/agentsview#1436).
+func directory(src record.Source, session []byte) []byte {
+	dir, project := jsonl.Get(session, "directory"), jsonl.GetString(session, "projectID")
+	if said := record.Text(record.Or(dir, `""`)); said != "" && said != "/" || project == "" || filepath.Base(project) != project {
+		return dir
+	}
+	raw := bytes.TrimSpace(src.Beside(filepath.Join("..", "..", "project", project+".json")))
+	if tree := jsonl.Get(raw, "worktree"); jsonl.Valid(raw) == nil && len(tree) > 2 && record.Text(tree) != "/" {
+		return tree
+	}
+	return dir
+}
+
 // files reads a session with its messages from files. No link is followed out of the folder that has them.
 func (c *reader) files(ctx context.Context, session []byte) error {
 	c.field("info", session)

@@ -11,6 +11,7 @@ import (
 	"tape/internal/sessions/importer/formattest"
 	"tape/internal/sessions/importer/opencode"
 	"tape/internal/sessions/importer/record"
+	"tape/internal/text/jsonl"
 )
 
 // storage writes the files of a session as versions before 1.2 did. info, message and part are their folders.
@@ -93,5 +94,42 @@ func TestStorage(t *testing.T) {
 	}
 	if got := importer.Folders(&opencode.Format, getenv); got != nil {
 		t.Errorf("beside the database, sessions are looked for in %q", got)
+	}
+}
+
+// TestDirectory: where a session has no directory, that of its project counts (kenn-io/agentsview#1436). A call that opencode
+// could not make has failed (kenn-io/agentsview#1255).
+func TestDirectory(t *testing.T) {
+	for _, x := range []struct{ directory, worktree, want string }{
+		{"", "/w", "/w"}, {"/", "/w", "/w"}, {"/w/sub", "/w", "/w/sub"}, {"/", "/", "/"}, {"", "", ""},
+	} {
+		dir := t.TempDir()
+		storage(t, filepath.Join(dir, "session/p"), filepath.Join(dir, "message"), filepath.Join(dir, "part"))
+		path := filepath.Join(dir, "session/p/ses_1.json")
+		for name, text := range map[string]string{
+			path: `{"id":"ses_1","version":"1.0","projectID":"p","directory":"` + x.directory + `","time":{"created":1765471505055}}`,
+			filepath.Join(dir, "part/msg_2/prt_2.json"): `{"id":"prt_2","messageID":"msg_2","sessionID":"ses_1","type":"tool","callID":"c1","tool":"invalid","state":{"status":"completed","input":{"tool":"x","error":"no"},"output":"no","time":{"start":1765471506100,"end":1765471506200}}}`,
+			filepath.Join(dir, "project/p.json"):        `{"id":"p","worktree":"` + x.worktree + `"}`,
+		} {
+			if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		info, err := importer.Identify(t.Context(), path)
+		if got := jsonl.GetString(info.State, "cwd"); err != nil || got != x.want {
+			t.Errorf("%+v: directory %q, %v", x, got, err)
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		items, _ := imp.Items(t, opencode.Format.Name, path, data, formattest.Seen{})
+		failed := slices.ContainsFunc(items, func(it record.Item) bool { return strings.Contains(string(it.Entry.Meta), `"is_error":["c1"]`) })
+		if !failed {
+			t.Errorf("the call has not failed in\n%s", formattest.Show(items))
+		}
 	}
 }
