@@ -57,6 +57,7 @@ func All() Formats {
 		&cursor.Format,
 		&cursor.CLI,
 		&gemini.Format,
+		&gemini.Stream,
 		&acp.Grok,
 		&hermes.Format,
 		&kimi.Format,

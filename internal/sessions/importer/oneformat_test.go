@@ -29,6 +29,7 @@ var samplesOf = map[string]string{
 	"cursor-cli":    `{"cursor":"store","agentId":"84000000-0000-4000-8000-000000000001","name":"asks","createdAt":1767225600000}`,
 	"droid":         `{"type":"session_start","id":"84000000-0000-4000-8000-000000000002","title":"asks","version":2,"cwd":"/w"}`,
 	"gemini":        `{"sessionId":"g-1","projectHash":"ff","startTime":"2026-01-01T00:00:00.000Z","lastUpdated":"2026-01-01T00:00:00.000Z","kind":"main"}`,
+	"gemini-stream": `{"type":"init","timestamp":"2026-01-01T00:00:00.000Z","session_id":"s","model":"m"}`,
 	"goose":         `{"working_dir":"/w","description":"asks","message_count":1,"total_tokens":9}`,
 	"grok":          `{"timestamp":1767225600,"method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"user_message_chunk","content":{"type":"text","text":"ask"}}}}`,
 	"hermes":        `{"hermes":"session","id":"s","source":"cli","started_at":1767225600.5}`,

@@ -56,7 +56,7 @@ func readUsage(usage json.RawMessage, format string) Usage {
 	_, withoutCache := number("cache_read_input_tokens") // input does not count cached tokens
 	// In Gemini's form, input counts cached tokens, and the total also what the model thought and what tools gave it
 	// (junhoyeo/tokscale#531).
-	ofGemini := format == "gemini" || format == "qwen"
+	ofGemini := format == "gemini" || format == "gemini-stream" || format == "qwen"
 	ofOpencode := format == "opencode" || format == "kilo" || format == "mimocode"
 	if tools, _ := number("tool_tokens"); ofGemini && hasTotal && total >= input+output+reasoning+tools {
 		input += tools

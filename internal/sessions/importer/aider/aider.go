@@ -2,8 +2,8 @@
 //
 // Aider appends to .aider.chat.history.md in the project's folder, as Markdown: "# aider chat started at DATE" begins a
 // chat, lines that begin with "#### " are what a person typed, those with "> " what Aider printed, and the others the
-// answers. Aider ends the lines of the first two kinds with two spaces; an answer may have such lines without them. There
-// are no other dates, no ids, and of tokens rounded numbers. A file is one session, in which each chat is a phase. Sources:
+// answers. Aider ends the lines of the first two kinds with two spaces, up to 2024 only those that another one of the kind
+// follows; an answer may have such lines without them. There are no other dates, no ids, and of tokens rounded numbers. A file is one session, in which each chat is a phase. Sources:
 // append_chat_history and its callers in aider/io.py, split_chat_history_markdown in aider/utils.py and
 // calculate_and_show_tokens_and_cost in aider/coders/base_coder.py in Aider-AI/aider; docs/registry/aider.md in
 // vshulcz/deja-vu; internal/parser/aider.go in kenn-io/agentsview.
@@ -17,6 +17,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,7 +46,7 @@ var Format = record.Format{
 type reader struct {
 	record.Conversation
 	chats  record.Counter
-	strict bool   // lines that Aider wrote end with two spaces
+	forms  []form // of the chats that are still to come, and first of the present one
 	chat   string // the key of the chat
 	date   string
 	model  string
@@ -61,13 +62,11 @@ type reader struct {
 // Read makes the entries of a file.
 func Read(ctx context.Context, r *record.Reading) error {
 	c := &reader{Conversation: record.Conversation{Reading: r}, chat: "before", head: true}
-	if err := eachLine(ctx, r.Source, func(_ record.Span, line string, _ error) bool {
-		c.strict = c.strict || strings.HasPrefix(line, typed+" ") && strings.HasSuffix(line, "  ")
-		return !c.strict
-	}); err != nil {
+	var err error
+	if c.forms, err = formsOf(ctx, r.Source); err != nil {
 		return err
 	}
-	err := eachLine(ctx, r.Source, func(at record.Span, line string, bad error) bool {
+	err = eachLine(ctx, r.Source, func(at record.Span, line string, bad error) bool {
 		if at.Off+at.Size == r.Size && at.Size > 0 { // without a newline: it may go on
 			c.Unfinished(at)
 			return false
@@ -87,6 +86,43 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}
 	c.End()
 	return err
+}
+
+// form says how the lines of a chat end that Aider wrote.
+type form int
+
+const (
+	bare   form = iota // without spaces: a program has removed them
+	inside             // with two spaces, if another one follows: so did versions of 2024
+	strict             // with two spaces
+)
+
+// formsOf returns the forms of the chats of a file, first that of what is before the first one.
+func formsOf(ctx context.Context, src record.Source) ([]form, error) {
+	out, is, spaces := []form{bare}, false, false
+	last := func() *form { return &out[len(out)-1] }
+	end := func() { // of what a person typed
+		if is && spaces {
+			*last() = strict
+		}
+		is = false
+	}
+	err := eachLine(ctx, src, func(_ record.Span, line string, _ error) bool {
+		said, ends := strings.HasPrefix(line, typed+" "), strings.HasSuffix(line, "  ")
+		if !said {
+			end()
+		}
+		if strings.HasPrefix(line, begin) {
+			out = append(out, bare)
+		}
+		if ends && (said || strings.HasPrefix(line, shown+" ")) {
+			*last() = max(*last(), inside)
+		}
+		is, spaces = said, ends
+		return true
+	})
+	end()
+	return out, err
 }
 
 // eachLine calls see with the lines of a file, until see returns false.
@@ -110,9 +146,23 @@ func eachLine(ctx context.Context, src record.Source, see func(at record.Span, l
 	}
 }
 
-// is reports whether a line is one that Aider begins with a mark.
+// is reports whether a line is one that Aider begins with a mark. In an answer, such a line is a heading or a quotation,
+// unless the spaces say that it is Aider's.
 func (c *reader) is(line, mark string) bool {
-	return strings.HasPrefix(line, mark+" ") && (strings.HasSuffix(line, "  ") || !c.strict && !c.fenced)
+	switch {
+	case !strings.HasPrefix(line, mark+" "):
+		return false
+	case strings.HasSuffix(line, "  "):
+		return true
+	case c.forms[0] == inside:
+		return !c.answers() || mark == shown && !c.fenced
+	}
+	return c.forms[0] == bare && !c.fenced
+}
+
+// answers reports whether the model has said something since the last line of another kind.
+func (c *reader) answers() bool {
+	return c.kind == "assistant" && slices.ContainsFunc(c.lines, func(line string) bool { return strings.TrimSpace(line) != "" })
 }
 
 // line takes a line. Tokens and their cost may be on two, of which only the first begins with the mark, and only the second
@@ -142,6 +192,9 @@ func (c *reader) each(line string) {
 	c.n++
 	if date, ok := strings.CutPrefix(line, begin); ok {
 		c.put()
+		if len(c.forms) > 1 {
+			c.forms = c.forms[1:]
+		}
 		c.chat = "chat:" + c.chats.Key([]byte(date))
 		c.date, c.model, c.head, c.n, c.fenced = record.Date(record.Quote(strings.TrimSpace(date))), "", true, 0, false
 		c.Stats.Records++

@@ -3,12 +3,15 @@ package aider_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/aider"
 	"tape/internal/sessions/importer/formattest"
+	"tape/internal/store/about"
+	"tape/internal/text/jsonl"
 )
 
 var imp = formattest.Importer{Formats: importer.All(), ReadAs: importer.Read, DescribeAs: importer.Describe}
@@ -150,4 +153,52 @@ func TestTwoLines(t *testing.T) {
 		`message {"role":"assistant","content":"so"}`,
 		`event {"name":"run","data":{"usage":{"input_tokens":9869,"output_tokens":7},"rounded":true,"cost":0.03,"text":"Tokens: 9,869 sent, 7 received. Cost: $0.03 message, $0.03 session."}}`,
 		`message {"role":"user","content":"and"}`)
+}
+
+// TestLastLine: versions of 2024 ended only those lines with spaces that another one of the kind followed. A heading in an
+// answer is none of a person's; a file may have chats of several versions.
+func TestLastLine(t *testing.T) {
+	const old = `
+# aider chat started at 2024-08-20 14:08:19
+
+> Aider v0.50.1  
+> Git repo: .git with 116 files
+
+#### mend the door
+
+I look:
+
+#### Step 1
+
+> a quote
+
+` + "```" + `
+#### in code
+` + "```" + `
+
+> Tokens: 12,124 sent, 2,059 received. Cost: $0.07 message, $0.22 session.  
+> Applied edit to a.go
+
+#### and the window  
+#### too
+
+Done.
+
+> Tokens: 100 sent, 20 received. Cost: $0.01 message, $0.23 session.
+
+#### /undo
+`
+	items, _ := imp.Items(t, aider.Format.Name, "x", []byte(old+strings.TrimPrefix(history, "\n")), formattest.Seen{})
+	var said []string
+	for _, it := range items {
+		if k := it.Entry.Kind; k == "message" {
+			said = append(said, jsonl.GetString(it.Entry.Payload, "role")+": "+jsonl.GetString(it.Entry.Payload, "content"))
+		} else if about.EventName(it.Entry.Payload) == "command" {
+			said = append(said, "command: "+jsonl.GetString(it.Entry.Payload, "data", "text"))
+		}
+	}
+	want := []string{"user: mend the door", "assistant: I look:\n\n#### Step 1", "assistant: ```\n#### in code\n```", "user: and the window\ntoo", "assistant: Done.", "command: /undo", "command: /add a.go", "user: mend the door\n\nand the window"}
+	if len(said) < len(want) || !slices.Equal(said[:len(want)], want) {
+		t.Errorf("got %q, want %q first", said, want)
+	}
 }

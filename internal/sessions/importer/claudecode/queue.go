@@ -56,7 +56,7 @@ func (c *scan) noteQueue(r *rec, l *line, i int32) {
 func (c *scan) operate(operation string, content []byte, i int32) {
 	w := waiting{rec: i}
 	if len(content) > 2 {
-		w.hash, w.note = c.hashSaid(content), !isPrompt(content)
+		w.hash, w.note = c.hashSaid(content), !isPrompt(content) || isTask(content)
 	}
 	if operation == "enqueue" {
 		c.waiting = append(c.waiting, w)
@@ -76,6 +76,12 @@ func (c *scan) operate(operation string, content []byte, i int32) {
 		w.step = c.step
 		c.removed[i], c.latest[w.hash] = w, i
 	}
+}
+
+// isTask reports whether what waits is the note with which versions 2.1.4x began a task in the background.
+func isTask(content []byte) bool {
+	task := record.Inside(content)
+	return jsonl.IsObject(task) && record.MembersOf(task).Has("task_id", "task_type")
 }
 
 // hashSaid returns a hash of what a prompt says. The queue has its text, an attachment may have the same text in a list,

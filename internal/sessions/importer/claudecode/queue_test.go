@@ -59,6 +59,8 @@ func TestQueuedPrompt(t *testing.T) {
 		queueLine("enqueue", "never mind"),
 		queueLine("popAll", "never mind"),
 		queueLine("enqueue", "<task-notification>done</task-notification>"),
+		queueLine("enqueue", `{\"task_id\":\"b1\",\"description\":\"Run tests\",\"task_type\":\"local_bash\"}`), // versions 2.1.4x
+		queueLine("remove", `{\"task_id\":\"b1\",\"description\":\"Run tests\",\"task_type\":\"local_bash\"}`),
 		formattest.ClaudeUser("r1", "a1", formattest.ClaudeResult("c1", `"ok"`)),
 		queueLine("remove", ""),
 		queuedLine("q1", "r1", `"use tests"`, `,"commandMode":"prompt"`),
@@ -74,6 +76,8 @@ func TestQueuedPrompt(t *testing.T) {
 		formattest.ClaudeAnswer("a1", "u1", "m1", callBlock("c1")),
 		queueLine("enqueue", "use tests"),
 		queueLine("enqueue", "and lint"),
+		queueLine("enqueue", "<bash-notification><shell-id>b1</shell-id></bash-notification>"),
+		queueLine("remove", "<bash-notification><shell-id>b1</shell-id></bash-notification>"),
 		formattest.ClaudeUser("r1", "a1", formattest.ClaudeResult("c1", `"ok"`)),
 		queueLine("remove", ""),
 		queueLine("remove", "and lint"),

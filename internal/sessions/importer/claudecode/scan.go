@@ -306,7 +306,7 @@ func isNote(text []byte) bool {
 	if bytes.HasPrefix(text, []byte(`"<command-message>`)) {
 		return about.SentCommand(record.Text(text)) == ""
 	}
-	notes := []string{`"[Request interrupted`, `"<local-command-`, `"<command-`, `"<bash-std`, `"<task-notification`}
+	notes := []string{`"[Request interrupted`, `"<local-command-`, `"<command-`, `"<bash-std`, `"<bash-notification`, `"<task-notification`}
 	return slices.ContainsFunc(notes, func(note string) bool { return bytes.HasPrefix(text, []byte(note)) })
 }
 

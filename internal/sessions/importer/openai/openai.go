@@ -97,10 +97,29 @@ func (o *reader) message(raw []byte) {
 	o.Stats.Records++
 }
 
+// isAnthropics reports whether a content has calls or results in Anthropic's form: programs with its SDK keep messages so.
+func isAnthropics(content []byte) bool {
+	for block := range jsonl.Elements(content) {
+		if typ := jsonl.GetString(block, "type"); typ == "tool_use" && jsonl.Get(block, "input") != nil || typ == "tool_result" && jsonl.Get(block, "tool_use_id") != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // others returns the other members, or nil if there are none.
 func others(raw []byte, but ...string) []byte { return record.NewObject(64).All(raw, but...).OrNil() }
 
 func (o *reader) said(p record.Entry, raw, content []byte) {
+	if isAnthropics(content) {
+		blocks := record.Blocks{Key: p.Keys[0], Date: p.Date, Extra: others(raw, append([]string{"role", "content"}, dateFields...)...)}
+		if jsonl.GetString(raw, "role") == "assistant" {
+			o.PutAnswer(content, blocks)
+		} else {
+			o.PutPerson(content, blocks)
+		}
+		return
+	}
 	calls := jsonl.Get(raw, "tool_calls")
 	if inside := record.Inside(calls); len(inside) > 0 && inside[0] == '[' { // rows of a database have them as a text
 		calls = inside

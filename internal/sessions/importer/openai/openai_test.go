@@ -74,3 +74,22 @@ func TestCallsInText(t *testing.T) {
 		`tool_call {"calls":[{"id":"t","type":"function","function":{"name":"ls","arguments":"{}"}}]}`,
 		`tool_result {"results":["a.go"]}`)
 }
+
+// TestAnthropics: programs with Anthropic's SDK keep messages in its form; their calls and results are such.
+func TestAnthropics(t *testing.T) {
+	lines := []string{
+		`{"timestamp":"2026-07-16T00:39:22.755Z","role":"user","content":"look"}`,
+		`{"timestamp":"2026-07-16T00:39:23.000Z","role":"assistant","content":[{"type":"text","text":"I do."},{"type":"tool_use","id":"t1","name":"Read","input":{"path":"a"}}]}`,
+		`{"timestamp":"2026-07-16T00:39:24.000Z","role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"no","is_error":true},{"type":"text","text":"go on"}]}`,
+		`{"timestamp":"2026-07-16T00:39:25.000Z","role":"assistant","content":[{"type":"text","text":"Done."}]}`,
+	}
+	items, _ := imp.Items(t, openai.Format.Name, "x.jsonl", formattest.Lines(lines...), formattest.Seen{})
+	formattest.Want(t, items,
+		`message {"timestamp":"2026-07-16T00:39:22.755Z","role":"user","content":"look"}`,
+		`message {"role":"assistant","content":"I do."}`,
+		`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"Read","arguments":"{\"path\":\"a\"}"}}]}`,
+		`tool_result {"results":["no"]}`,
+		`message {"role":"user","content":"go on"}`,
+		`message {"timestamp":"2026-07-16T00:39:25.000Z","role":"assistant","content":[{"type":"text","text":"Done."}]}`)
+	imp.Grows(t, openai.Format.Name, lines, 1)
+}
