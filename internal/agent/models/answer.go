@@ -153,6 +153,8 @@ func (a *answer) complete() error {
 		return &failure{text: "the answer was stopped by a filter of the server, " + given, way: "say it in other words, or choose another model"}
 	case !a.ended && a.stray != "" && !a.saidAnything():
 		return &failure{text: "the server answered with what no model says: " + a.stray, passing: true}
+	case !a.ended && named && !slices.ContainsFunc(a.calls, func(t *toolCall) bool { return !isObject(t.arguments) }): // earendil-works/pi#6225
+		return nil
 	case !a.ended:
 		return &failure{text: "the answer broke off: the stream ended without its last event", passing: true}
 	case !named && len(a.tools) > 0 && isCallText(a.text.String()):

@@ -126,7 +126,10 @@ func waitIn(h http.Header, now time.Time) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return time.Duration(ms * float64(time.Millisecond)), true
 	}
-	text := h.Get("Retry-After")
+	text := cmp.Or(h.Get("Retry-After"), h.Get("RateLimit-Reset"))               // the latter is of a draft: seconds
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 && text != "0" { // "2s", of proxies
+		return d, true
+	}
 	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 {
 		return time.Duration(min(s, 1e9) * float64(time.Second)), true
 	}

@@ -89,6 +89,12 @@ func TestBrokenAfterTheAnswer(t *testing.T) {
 	if got, err := ask(t.Context(), client(t, s, nil, Config{}), "openai:x"); err != nil || s.calls.Load() != 1 {
 		t.Errorf("%v, %v", got, err)
 	}
+	calls := serve(t, func(w http.ResponseWriter, _ int) { // NVIDIA's GLM: earendil-works/pi#6225
+		stream(w, 1<<20, chat("", piece("0", "a", "bash", `{"cmd":"ls"}`))[:1]...)
+	})
+	if got, err := ask(t.Context(), client(t, calls, nil, Config{}), "openai:x"); err != nil || calls.calls.Load() != 1 {
+		t.Errorf("%v, %v", got, err)
+	}
 	ends := make(chan struct{})
 	kept := serve(t, func(w http.ResponseWriter, _ int) {
 		stream(w, 1<<20, messagesAnswer...)

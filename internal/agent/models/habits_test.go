@@ -86,7 +86,8 @@ func TestRefusedRequests(t *testing.T) {
 				}
 				return ""
 			}, `"role":"tool"`, 2, ""},
-		"system role": {"openai:x", nil, 400, has(`"role":"system"`, `{"error":{"message":"System role not supported"}}`), `"be brief\n\nhi"`, 2, ""},
+		"system of o1": {"openai:x", nil, 400, has(`"role":"system"`, `{"error":{"message":"Unsupported value: 'messages[0].role' does not support 'system' with this model."}}`), `"be brief\n\nhi"`, 2, ""},
+		"system role":  {"openai:x", nil, 400, has(`"role":"system"`, `{"error":{"message":"System role not supported"}}`), `"be brief\n\nhi"`, 2, ""},
 		// anomalyco/opencode#1680
 		"long ids": {"openai:x", []string{`{"role":"user","content":"a"}`, `{"role":"assistant","content":"","tool_calls":[{"id":"call_1","type":"function","function":{"name":"good","arguments":"{}"}}]}`, `{"role":"tool","content":"x","tool_call_id":"call_1"}`}, 400,
 			has("call_1", `{"message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9."}`), `"tool_call_id":"`, 2, ""},

@@ -41,6 +41,9 @@ func (p *provider) call(ctx context.Context, q request, a *answer) error {
 	defer res.Body.Close()
 	silence.reset()
 	body := bufio.NewReaderSize(&timedBody{res.Body, silence}, 4<<10)
+	if packed := res.Header.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {
+		return &failure{status: res.StatusCode, text: fmt.Sprintf("HTTP %d: the answer is packed with %s, which was not asked for", res.StatusCode, shorten(packed)), way: "a proxy before the server may do that"}
+	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
 		raw, _ := io.ReadAll(io.LimitReader(body, maxError)) // an error that breaks off says something, too
 		return refusalOf(res, raw)
@@ -184,7 +187,11 @@ func (a *answer) streamed(e serverEvent, q request) error {
 		e.data = a.wholeCharacters(e.data)
 	}
 	if !json.Valid(e.data) {
-		return &failure{text: "the server sent what is not JSON: " + shorten(string(e.data)), passing: true}
+		what := "what is not JSON"
+		if e.name == "error" {
+			what = "an error"
+		}
+		return &failure{text: "the server sent " + what + ": " + shorten(string(e.data)), passing: true}
 	}
 	if problem := problemIn(e.name, e.data); problem != nil {
 		f := errorIn(problem)

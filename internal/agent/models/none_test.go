@@ -49,6 +49,11 @@ func TestNoAnswer(t *testing.T) {
 		"null, 200":      {"openai:x", plain("application/json", "null"), "no model says: null", 3},
 		"{}, 200":        {"openai:x", plain("application/json", "{}"), "status 200: {}", 1},
 		"html with mark": {"openai:x", plain("text/html", "\uFEFF<html><title>Log in</title>"), `HTML "Log in"`, 1},
+		"packed": {"openai:x", func(w http.ResponseWriter) {
+			w.Header().Set("Content-Encoding", "br")
+			_, _ = io.WriteString(w, "\x8b\x02")
+		}, "packed with br|proxy", 1},
+		"error in words": {"openai:x", events("event: error\ndata: upstream broke"), "sent an error: upstream broke|tried 3 times", 3},
 		"no content":     {"openai:x", func(w http.ResponseWriter) { w.WriteHeader(http.StatusNoContent) }, "answered with nothing|tried 3 times", 3},
 		"image filter":   {"openai:x", events(chat("IMAGE_SAFETY", `{"content":""}`)...), "filter", 1},
 		"cancelled":      {"r:x", events(`data: {"type":"response.cancelled","response":{"status":"cancelled"}}`), "has been cancelled|/responses, text/event-stream", 1},
@@ -213,6 +218,18 @@ func TestCutAnswer(t *testing.T) {
 	}
 	if cut["final"] != 500 || cut["a"] != true || cut["b"] != nil || cut["c"] != true || !strings.Contains(string(s.body), `"max_completion_tokens":500`) {
 		t.Errorf("%v to %s", cut, s.body)
+	}
+}
+
+// Proxies write a time with its unit, or use the header of a draft (duolahypercho/codex-router#573).
+func TestWaitIn(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for value, want := range map[string]time.Duration{"2": 2 * time.Second, "0": 0, "2s": 2 * time.Second, "1m30s": 90 * time.Second, now.Add(time.Minute).UTC().Format(http.TimeFormat): time.Minute} {
+		for _, name := range []string{"Retry-After", "RateLimit-Reset"} {
+			if got, ok := waitIn(http.Header{http.CanonicalHeaderKey(name): {value}}, now); got != want || !ok {
+				t.Errorf("%s: %s is %s, want %s", name, value, got, want)
+			}
+		}
 	}
 }
 

@@ -144,6 +144,11 @@ func (t *toolCall) mended() []*toolCall {
 	if inner, ok := jsonl.String([]byte(text)); ok && isObject(inner) && json.Valid([]byte(text)) {
 		text = strings.TrimSpace(inner)
 	}
+	if list := objectList(text); list != "" {
+		text = list
+	} else if !json.Valid([]byte(text)) {
+		text = escaped(text)
+	}
 	switch {
 	case text == "null":
 		t.arguments = ""
@@ -167,14 +172,60 @@ func (t *toolCall) mended() []*toolCall {
 	return []*toolCall{t}
 }
 
+// objectList returns the object in a list of one; "" if a text is none.
+func objectList(text string) (only string) {
+	if !strings.HasPrefix(text, "[") || !json.Valid([]byte(text)) {
+		return ""
+	}
+	n := 0
+	for el := range jsonl.Elements([]byte(text)) {
+		n, only = n+1, string(el)
+	}
+	if n != 1 || !isObject(only) {
+		return ""
+	}
+	return only
+}
+
+// escaped returns a text that is not JSON with what models leave unescaped in its strings: control characters, and
+// backslashes that escape nothing. Between the strings, \n is left out. What was cut stays so. (NousResearch/hermes-agent#110436,
+// OpenHands/software-agent-sdk#2488)
+func escaped(text string) string {
+	var out strings.Builder
+	inString := false
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		next := byte(0)
+		if i+1 < len(text) {
+			next = text[i+1]
+		}
+		switch {
+		case c == '\\' && !inString && strings.IndexByte("nrt", next) >= 0:
+			i++
+		case c == '\\' && inString && next == 'u' && i+6 <= len(text) && json.Valid([]byte(`"`+text[i:i+6]+`"`)), c == '\\' && inString && next != 'u' && strings.IndexByte(`"\/bfnrt`, next) >= 0:
+			out.WriteString(text[i : i+2])
+			i++
+		case c == '\\' && inString:
+			out.WriteString(`\\`)
+		case c < ' ' && inString:
+			fmt.Fprintf(&out, `\u%04x`, c)
+		default:
+			inString = inString != (c == '"')
+			out.WriteByte(c)
+		}
+	}
+	return out.String()
+}
+
 // objectsIn returns the different objects of which a text consists, without those that the next one goes on with; nil if
-// it has anything else.
+// it has anything else. Words and braces after the last one do not count (NousResearch/hermes-agent#79333).
 func objectsIn(text string) (list []string) {
 	d := json.NewDecoder(strings.NewReader(text))
 	for {
 		var raw json.RawMessage
+		begin := d.InputOffset()
 		switch err := d.Decode(&raw); {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF), err != nil && !strings.Contains(text[begin:], "{"):
 			return list
 		case err != nil || raw[0] != '{':
 			return nil

@@ -51,7 +51,7 @@ func refusals() []refused {
 		{[]string{"alternat", "unexpected role", "expected last role", "consecutive", "first message must", "must start with", "start with a user", "last message must", "2 or more assistant", "function call turn comes",
 			"conversation roles", "role order", "order of roles", "chat template", "jinja", "role must be", "roles must"}, alternating, func(q request) bool { return q.api == apiChat }},
 		// "System role not supported", say templates of Gemma; "Developer instruction is not enabled for this model", says Gemini.
-		{[]string{"system role", "system message", "role system", "role 'system'", "role \"system\"", "role: system", "developer instruction", "system instruction", "does not support system", "`system`", "system prompt is not", "system prompts are not", "unknown role", "invalid role", "unsupported role", "input should be 'user'"}, withoutSystem,
+		{[]string{"system role", "system message", "role system", "role 'system'", "role \"system\"", "role: system", "developer instruction", "system instruction", "does not support system", "does not support 'system'", "`system`", "system prompt is not", "system prompts are not", "unknown role", "invalid role", "unsupported role", "input should be 'user'"}, withoutSystem,
 			func(q request) bool { return q.system }},
 		{[]string{"streaming is not supported", "does not support stream", "stream is not supported", "streaming not supported", "unsupported value: 'stream'", "verified to stream"}, withoutStream, func(q request) bool { return !q.whole }},
 	}
