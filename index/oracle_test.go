@@ -15,12 +15,12 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tape/index/internal/find"
 	"tape/index/internal/store"
 	"tape/internal/store/relevance"
 	"tape/internal/text"
 	"tape/internal/text/jsonl"
 	"tape/internal/text/query"
-	"tape/internal/text/scan"
 	"tape/repo"
 )
 
@@ -166,11 +166,11 @@ func alike(s Search, e repo.Entry) string {
 		of = sessionOf(e.Tape)
 		same = same || strings.ContainsAny(s.Text, "0123456789*")
 	} else {
-		find := scan.NewSubstring(s.Text, s.IgnoreCase)
+		scanner := find.NewSubstring(s.Text, s.IgnoreCase)
 		if s.How == Regexp {
-			find, _ = scan.NewRegexp(s.Text, s.IgnoreCase)
+			scanner, _ = find.NewRegexp(s.Text, s.IgnoreCase)
 		}
-		spans, _ := find.Match(body)
+		spans, _ := scanner.Match(body)
 		for _, span := range spans {
 			same = same || bytes.ContainsAny(body[span.Start:span.End], "0123456789")
 		}

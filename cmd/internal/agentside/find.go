@@ -13,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"tape/cmd/internal/stdio"
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/walk"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
 )
@@ -105,7 +105,7 @@ func gone(dir string) int {
 
 // walk finds the sessions in a folder of an agent.
 func (f *finder) walk(ctx context.Context, agent *record.Format, folder string, step func(int)) error {
-	return walk.Files(folder, func(path string, st fs.FileInfo, err error) error {
+	return disk.Walk(folder, func(path string, st fs.FileInfo, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -236,7 +236,7 @@ func AnySessions(agents importer.Formats, getenv func(string) string) bool {
 			return true
 		}
 		for _, folder := range importer.Folders(agent, getenv) {
-			err := walk.Files(folder, func(path string, st fs.FileInfo, err error) error {
+			err := disk.Walk(folder, func(path string, st fs.FileInfo, err error) error {
 				if err == nil && st.Mode().IsRegular() && (importer.Formats{agent}).IsTranscript(path) {
 					return errSome
 				}

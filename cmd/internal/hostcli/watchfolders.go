@@ -10,7 +10,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
-	"tape/internal/sessions/walk"
+	"tape/internal/git/disk"
 )
 
 // watchOptions say what is watched.
@@ -175,7 +175,7 @@ func (w *watch) dirsSince(since time.Time) []watchedFolder {
 // walk has the system watch a folder and those below it, and marks their files that were written to since a
 // time. It reports whether the folder exists. It skips what it cannot read, such as folders of other users.
 func (w *watch) walk(root string, since time.Time) (there bool) {
-	_ = walk.Files(root, func(path string, st fs.FileInfo, err error) error {
+	_ = disk.Walk(root, func(path string, st fs.FileInfo, err error) error {
 		switch {
 		case err != nil:
 			return nil

@@ -13,7 +13,6 @@ import (
 
 	"tape/index/internal/store"
 	"tape/internal/text"
-	"tape/internal/text/scan"
 	"tape/repo"
 )
 
@@ -78,11 +77,11 @@ func InFiles(ctx context.Context, all []*repo.Tape, s Search) (*Result, error) {
 	return out, addNeighbours(ctx, s.Context, tapes, out.Hits)
 }
 
-func (s Search) scanner() (*scan.Scanner, error) {
+func (s Search) scanner() (*Scanner, error) {
 	if s.How == Substring {
-		return scan.NewSubstring(s.Text, s.IgnoreCase), nil
+		return NewSubstring(s.Text, s.IgnoreCase), nil
 	}
-	find, err := scan.NewRegexp(s.Text, s.IgnoreCase)
+	find, err := NewRegexp(s.Text, s.IgnoreCase)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", repo.ErrInvalid, err)
 	}
@@ -107,7 +106,7 @@ func partsToScan(ctx context.Context, tapes []selection) ([]parts, error) {
 }
 
 // scanHits makes hits of the first matches, and folds the matches that say nearly the same.
-func scanHits(ctx context.Context, s Search, tapes []selection, find *scan.Scanner, all []fileMatch) ([]Hit, error) {
+func scanHits(ctx context.Context, s Search, tapes []selection, find *Scanner, all []fileMatch) ([]Hit, error) {
 	open := readers{}
 	defer open.close()
 	hits, bySign := []Hit{}, map[signature]int{}

@@ -21,7 +21,6 @@ import (
 	"tape/index/internal/store"
 	"tape/internal/store/relevance"
 	"tape/internal/text"
-	"tape/internal/text/scan"
 	"tape/repo"
 )
 
@@ -30,7 +29,7 @@ import (
 type tapeScan struct {
 	Search
 	rank     int // of the tape
-	find     *scan.Scanner
+	find     *Scanner
 	part     part // the part being searched
 	files    *query.Files
 	every    bool // every match is wanted
@@ -223,7 +222,7 @@ func (s *tapeScan) searchFiles(ctx context.Context, files []int, seriesOf map[in
 }
 
 // searchFile searches the lines of a file that may match, with the texts of their artifacts.
-func (s *tapeScan) searchFile(file query.File, may *scan.Lines) ([]fileMatch, error) {
+func (s *tapeScan) searchFile(file query.File, may *lineFinder) ([]fileMatch, error) {
 	var found []fileMatch
 	var body []byte
 	lines, counted := 0, 0 // the number of lines before the offset counted

@@ -9,8 +9,8 @@ import (
 	"os"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/walk"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 )
@@ -52,7 +52,7 @@ func NeedsHost(ctx context.Context, names []string, agents Formats, getenv func(
 		if f, _, _ := agents.inDatabase(name); f != nil && f.Files.Database.Compressed {
 			return true
 		}
-		err := walk.Files(name, func(path string, _ fs.FileInfo, _ error) error {
+		err := disk.Walk(name, func(path string, _ fs.FileInfo, _ error) error {
 			if f, _ := agents.DatabaseOf(path); strings.HasSuffix(path, compressed) || f != nil && f.Files.Database.Compressed {
 				return errPacked
 			}

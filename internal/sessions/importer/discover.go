@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/walk"
 	"tape/internal/text/jsonl"
 )
 
@@ -77,7 +77,7 @@ type place struct {
 // search returns the transcripts of the place below a folder.
 func (p place) search(ctx context.Context, root string) ([]string, error) {
 	var out []string
-	err := walk.Files(root, func(path string, st fs.FileInfo, err error) error {
+	err := disk.Walk(root, func(path string, st fs.FileInfo, err error) error {
 		switch {
 		case err != nil:
 			return err

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"tape/internal/git/disk"
-	"tape/internal/sessions/walk"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
 )
@@ -45,7 +44,7 @@ func Files(ctx context.Context, name string) ([]File, error) {
 	}
 	var out, agents []File
 	leaves := leadsOut(name)
-	err = walk.Files(name, func(path string, st fs.FileInfo, err error) error {
+	err = disk.Walk(name, func(path string, st fs.FileInfo, err error) error {
 		if err := cmp.Or(err, ctx.Err()); err != nil {
 			return err
 		}

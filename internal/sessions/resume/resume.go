@@ -16,9 +16,9 @@ import (
 	"path/filepath"
 	"slices"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/walk"
 	"tape/internal/store/projects"
 	"tape/internal/store/workspace"
 	"tape/internal/text/jsonl"
@@ -202,7 +202,7 @@ func locate(ctx context.Context, f *record.Format, id string, user record.Where,
 
 // transcript finds the transcript of a session in a folder. path is "" if there is none.
 func transcript(ctx context.Context, f *record.Format, folder, id string) (path string, info record.Info, err error) {
-	err = walk.Files(folder, func(file string, st fs.FileInfo, err error) error {
+	err = disk.Walk(folder, func(file string, st fs.FileInfo, err error) error {
 		if err != nil || !st.Mode().IsRegular() || !f.Resume.IsFile(record.Source{Name: file}.Stem(), id) {
 			return ctx.Err() // skip also a folder that cannot be read
 		}

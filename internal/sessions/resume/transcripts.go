@@ -12,10 +12,10 @@ import (
 	"slices"
 	"strings"
 
+	"tape/internal/git/disk"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/sessions/recorder"
-	"tape/internal/sessions/walk"
 	"tape/internal/store/layout"
 	"tape/repo"
 )
@@ -129,7 +129,7 @@ func Find(ctx context.Context, s Session, at Where) (out Found, err error) {
 
 // search adds the transcripts of a session below a folder, and those of its subagents.
 func (out *Found) search(ctx context.Context, f *record.Format, folder string, s Session, at Where) error {
-	return walk.Files(folder, func(path string, st fs.FileInfo, err error) error {
+	return disk.Walk(folder, func(path string, st fs.FileInfo, err error) error {
 		if err != nil || !st.Mode().IsRegular() || !(importer.Formats{f}).IsTranscript(path) || !mayBe(f, path, s) {
 			return ctx.Err() // skip it, also if it is a folder that cannot be read
 		}

@@ -1,6 +1,4 @@
-// Package walk visits the files below a folder, also behind symbolic links: people link the folders of their agents to
-// another disk, or share them between machines (kenn-io/agentsview#30, anthropics/claude-code#46342).
-package walk
+package disk
 
 import (
 	"io/fs"
@@ -8,13 +6,14 @@ import (
 	"path/filepath"
 )
 
-// Files calls see for root and for everything below it, in the order of names. Links are followed: st is what a link
-// leads to, path has the link's name. Each folder is visited once, however many links lead to it, so loops end. What is
+// Walk calls see for root and for everything below it, in the order of names. Links are followed, for people link
+// the folders of their agents to another disk, or share them between machines (kenn-io/agentsview#30,
+// anthropics/claude-code#46342): st is what a link leads to, path has the link's name. Each folder is visited once, however many links lead to it, so loops end. What is
 // gone, such as the target of a link, is left out; another error that prevents reading is passed to see, without a st.
 //
 // An error of see ends the walk, except that [fs.SkipDir] for a folder leaves that folder out, and [fs.SkipAll] ends the
 // walk without an error.
-func Files(root string, see func(path string, st fs.FileInfo, err error) error) error {
+func Walk(root string, see func(path string, st fs.FileInfo, err error) error) error {
 	real, err := filepath.EvalSymlinks(root)
 	switch {
 	case err == nil:

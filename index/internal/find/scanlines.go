@@ -1,27 +1,27 @@
-package scan
+package find
 
 import (
 	"bytes"
 	"slices"
 )
 
-// filter has strings that a stored line contains, as it is written, if its entry matches.
-type filter struct {
+// lineFilter has strings that a stored line contains, as it is written, if its entry matches.
+type lineFilter struct {
 	needles []needle   // the line has one of these; nil: any line may match
 	also    [][]needle // and it has one of each group
 }
 
-// Lines finds the stored lines of files that may match, without decoding them.
-type Lines struct {
-	filter
-	finder finder
+// lineFinder finds the stored lines of files that may match, without decoding them.
+type lineFinder struct {
+	lineFilter
+	finder needleFinder
 	first  []needle // needles of the filter, then that of the extra text
 	file   []byte
 }
 
-// Lines returns a Lines that also finds the lines with an extra text, unless that is "".
-func (s *Scanner) Lines(text string) *Lines {
-	l := &Lines{filter: s.filter, first: s.filter.needles}
+// Lines returns a finder of lines that also finds the lines with an extra text, unless that is "".
+func (s *Scanner) Lines(text string) *lineFinder {
+	l := &lineFinder{lineFilter: s.filter, first: s.filter.needles}
 	if text != "" {
 		l.first = appendNeedles(slices.Clip(l.first), text, false)
 	}
@@ -29,14 +29,14 @@ func (s *Scanner) Lines(text string) *Lines {
 }
 
 // Reset starts over with another file.
-func (l *Lines) Reset(file []byte) {
+func (l *lineFinder) Reset(file []byte) {
 	l.file = file
 	l.finder.reset(l.first, file)
 }
 
 // Next returns the first offset at or after from at which a line may match, or
 // the length of the file. The lines that it skips do not match.
-func (l *Lines) Next(from int) int {
+func (l *lineFinder) Next(from int) int {
 	for len(l.needles) > 0 {
 		at, which := l.finder.next(from)
 		if at == len(l.file) || which >= len(l.needles) {
@@ -55,7 +55,7 @@ func (l *Lines) Next(from int) int {
 }
 
 // hasAll reports whether a line has one needle of each group of also.
-func (l *Lines) hasAll(line []byte) bool {
+func (l *lineFinder) hasAll(line []byte) bool {
 	for _, group := range l.also {
 		if !slices.ContainsFunc(group, func(n needle) bool { return n.index(line) >= 0 }) {
 			return false

@@ -1,4 +1,4 @@
-package scan
+package find
 
 import (
 	"regexp/syntax"
@@ -19,7 +19,7 @@ const maxLiterals = 8
 
 // newFilter makes a filter of groups of literals: a match has one of each group. The
 // group with the longest literals is searched in the whole file.
-func newFilter(groups ...[]literal) (f filter) {
+func newFilter(groups ...[]literal) (f lineFilter) {
 	slices.SortStableFunc(groups, func(a, b []literal) int { return shortest(b) - shortest(a) })
 	for _, lits := range groups {
 		if shortest(lits) > 0 && len(lits) <= maxLiterals {

@@ -1,4 +1,4 @@
-package scan
+package find
 
 import (
 	"math/rand/v2"
@@ -18,7 +18,7 @@ func TestNext(t *testing.T) {
 		}
 		return string(b)
 	}
-	var f finder
+	var f needleFinder
 	for range 10_000 {
 		from := alphabets[rng.IntN(len(alphabets))]
 		what, fold := random(from, 1+rng.IntN(9)), from[0] < utf8.RuneSelf && rng.IntN(2) == 0

@@ -1,4 +1,4 @@
-package scan
+package find
 
 import (
 	"bytes"
@@ -69,15 +69,15 @@ func (n *needle) begins(b []byte) bool {
 	return bytes.Equal(b, n.s) || n.fold && bytes.EqualFold(b, n.s)
 }
 
-// finder finds several needles in one text. It searches the text once for each needle.
-type finder struct {
+// needleFinder finds several needles in one text. It searches the text once for each needle.
+type needleFinder struct {
 	needles []needle
 	text    []byte
 	at      []int // the next place of each needle
 }
 
 // reset starts over with needles and a text.
-func (f *finder) reset(needles []needle, text []byte) {
+func (f *needleFinder) reset(needles []needle, text []byte) {
 	f.needles, f.text, f.at = needles, text, f.at[:0]
 	for range needles {
 		f.at = append(f.at, -1)
@@ -86,7 +86,7 @@ func (f *finder) reset(needles []needle, text []byte) {
 
 // next returns the first offset of a needle at or after from, and the needle's index. If
 // there is none, it returns the length of the text. from must not be less than in the last call.
-func (f *finder) next(from int) (at, which int) {
+func (f *needleFinder) next(from int) (at, which int) {
 	at = len(f.text)
 	for k := range f.needles {
 		if f.at[k] < from {

@@ -1,4 +1,4 @@
-package walk_test
+package disk
 
 import (
 	"io/fs"
@@ -6,12 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
-
-	"tape/internal/sessions/walk"
 )
 
-// TestFiles: files and folders behind links are visited, each folder once, and loops end.
-func TestFiles(t *testing.T) {
+// TestWalk: files and folders behind links are visited, each folder once, and loops end.
+func TestWalk(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
 	must := func(err error) {
 		t.Helper()
@@ -30,7 +28,7 @@ func TestFiles(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "root")
 	must(os.Symlink(dir, root))
 	var got []string
-	must(walk.Files(root, func(path string, st fs.FileInfo, err error) error {
+	must(Walk(root, func(path string, st fs.FileInfo, err error) error {
 		switch rel, _ := filepath.Rel(root, path); {
 		case err != nil:
 			t.Error(err)
@@ -44,5 +42,5 @@ func TestFiles(t *testing.T) {
 	if want := []string{"a/one", "again/two", "file"}; !slices.Equal(got, want) {
 		t.Errorf("visited %q, want %q", got, want)
 	}
-	must(walk.Files(filepath.Join(dir, "absent"), func(string, fs.FileInfo, error) error { t.Error("visited what is absent"); return nil }))
+	must(Walk(filepath.Join(dir, "absent"), func(string, fs.FileInfo, error) error { t.Error("visited what is absent"); return nil }))
 }

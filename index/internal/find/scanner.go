@@ -1,6 +1,4 @@
-// Package scan finds exact text and regular expressions in stored lines and in the texts
-// of entries.
-package scan
+package find
 
 import (
 	"bytes"
@@ -20,7 +18,7 @@ type Scanner struct {
 	re     *regexp.Regexp // instead of plain
 	fields bool           // ^ and $ of re match at the borders of fields
 
-	filter filter
+	filter lineFilter
 }
 
 // NewSubstring returns a Scanner for an exact text. ignoreCase compares by simple
