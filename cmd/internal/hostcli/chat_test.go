@@ -16,7 +16,6 @@ import (
 	"tape/cmd/internal/cli"
 	"tape/internal/agent/sandbox"
 	"tape/internal/testkit"
-	"tape/internal/testkit/screen"
 	"tape/repo"
 )
 
@@ -75,11 +74,11 @@ func call(c model.Call, told []model.Item) (string, any) {
 
 // talk is a chat in a terminal, with a scripted model.
 type talk struct {
-	*screen.Screen
+	*screen
 	t       *testing.T
 	store   *repo.Store
 	project string
-	options screen.Options
+	options screenOptions
 }
 
 func newTalk(t *testing.T, script model.Script, width int, env ...string) *talk {
@@ -99,7 +98,7 @@ func newTalk(t *testing.T, script model.Script, width int, env ...string) *talk 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.options = screen.Options{Argv: []string{self, "chat", "--session-id", "talk"}, Dir: c.project, Width: width, Height: 40,
+	c.options = screenOptions{Argv: []string{self, "chat", "--session-id", "talk"}, Dir: c.project, Width: width, Height: 40,
 		Env: append([]string{envProgram + "=1", "TAPE_WORKSPACE=" + c.store.Dir(), "TAPE_HOME=" + filepath.Join(dir, "home"), "HOME=" + dir, "PAGER=cat", "EDITOR=cat",
 			"TAPE_MODEL=openai:scripted", "OPENAI_BASE_URL=" + server.URL + "/v1", "OPENAI_API_KEY=sk-test-0123456789abcdef", "LC_ALL=C.UTF-8"}, env...)}
 	return c
@@ -114,7 +113,7 @@ func (c *talk) file(name, text string) {
 
 func (c *talk) start() {
 	c.t.Helper()
-	c.Screen = screen.Start(c.t, c.options)
+	c.screen = startScreen(c.t, c.options)
 	c.Until("session talk")
 }
 
@@ -122,7 +121,7 @@ func (c *talk) start() {
 func (c *talk) Say(line string, want ...string) {
 	c.t.Helper()
 	c.idle()
-	c.Screen.Say(line, want...)
+	c.screen.Say(line, want...)
 }
 
 func (c *talk) idle() {
@@ -147,7 +146,7 @@ func TestChat(t *testing.T) {
 	c.Say(",tape.handoff name=phase-2 summary='the sum is fixed'", "phase-2")
 	c.Say("two helpers", "▸ subagent  child two", "the subagent failed", "One of two failed.")
 	c.Say("be slow", "word word")
-	c.Screen.Say("go on", "steers: go on") // answered after the turn if the turn does not read it
+	c.screen.Say("go on", "steers: go on") // answered after the turn if the turn does not read it
 	c.Keys("C-c")
 	c.Until("interrupted", "Here I am.")
 	c.idle()

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
-	"tape/internal/testkit/screen"
 )
 
 // held is a command that writes a line, and goes on when the file "go" is there.
@@ -162,7 +161,7 @@ func TestKilledAndResumed(t *testing.T) {
 		t.Fatalf("killed %d chats, want 1", killed)
 	}
 	c.Until("left 137")
-	c.Screen = screen.Start(t, c.options)
+	c.screen = startScreen(t, c.options)
 	c.Until("> first", "The first answer.", "what came before", "I went on.", "I waited.")
 	c.idle()
 	c.Keys("C-d")
@@ -222,7 +221,7 @@ func TestApprove(t *testing.T) {
 	c.Type("n")
 	c.Until("✗ refused: bash touch two", "Then not.")
 	c.Say("tell", "touch three", "n no")
-	c.Screen.Say("use the shell's own >", "✗ refused: bash touch three", "As you say.")
+	c.screen.Say("use the shell's own >", "✗ refused: bash touch three", "As you say.")
 	c.Say("edit", "- an old text", "+ an new text", "y yes")
 	c.Type("y")
 	c.Until("+1 -1", "It is changed.")
@@ -242,7 +241,7 @@ func TestRunOnScreen(t *testing.T) {
 	t.Parallel()
 	c := newTalk(t, model.Script{"work": {{Text: "First I look.", Calls: []model.Call{tool("bash", `{"cmd":"echo seen"}`)}}, {Text: "That was all."}}}, 80, "TAPE_MODE=auto")
 	c.options.Argv = append([]string{c.options.Argv[0]}, "run", "work")
-	c.Screen = screen.Start(t, c.options)
+	c.screen = startScreen(t, c.options)
 	c.Until("> work", "First I look.", "▸ bash  echo seen  ✓ exit 0 · 1 line", "That was all.", "left 0")
 	if strings.Count(c.Seen(), "That was all.") != 1 {
 		t.Errorf("the answer is not shown just once:\n%s", c.Seen())
@@ -278,7 +277,7 @@ func TestOnboard(t *testing.T) {
 	if err := c.store.SetSetting("telegram", kept); err != nil {
 		t.Fatal(err)
 	}
-	c.Screen = screen.Start(t, c.options)
+	c.screen = startScreen(t, c.options)
 	c.Until("Provider (")
 	c.Say("mine", "MINE_BASE_URL has the address", "Key (not shown")
 	c.Say("", "It does not work", "Ask for address and key again?")
@@ -290,7 +289,7 @@ func TestOnboard(t *testing.T) {
 	c.Keys("C-c")
 	c.Until("left ")
 	c.options.Env = append(c.options.Env, "MINE_BASE_URL=")
-	c.Screen = screen.Start(t, c.options)
+	c.screen = startScreen(t, c.options)
 	c.Until("Provider (")
 	c.Say("no such thing!", "only letters")
 	c.Say("mine", "Address of its API, such as")
@@ -311,9 +310,9 @@ func TestOnboard(t *testing.T) {
 	c.Keys("C-d")
 	c.Until("left 0")
 	c.options.Argv = append(c.options.Argv, "--check")
-	c.Screen = screen.Start(t, c.options)
+	c.screen = startScreen(t, c.options)
 	c.Until("ok  server    it has 2 models", "ok  model     mine:small answers", "left 0")
 	server.Close()
-	c.Screen = screen.Start(t, c.options)
+	c.screen = startScreen(t, c.options)
 	c.Until("bad model     mine:small does not answer", "left 2")
 }

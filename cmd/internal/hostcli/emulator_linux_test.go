@@ -1,4 +1,4 @@
-package screen
+package hostcli
 
 import (
 	"fmt"
@@ -20,7 +20,7 @@ type emulator struct {
 	cmd    *exec.Cmd
 }
 
-func inEmulator(o Options) (terminal, error) {
+func inEmulator(o screenOptions) (terminal, error) {
 	pty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
@@ -42,7 +42,7 @@ func inEmulator(o Options) (terminal, error) {
 		return nil, err
 	}
 	defer tty.Close()
-	e.cmd = exec.Command("sh", "-c", script(o))
+	e.cmd = exec.Command("sh", "-c", command(o))
 	e.cmd.Dir, e.cmd.Env = o.Dir, append(append(os.Environ(), "TERM=xterm-256color"), o.Env...)
 	e.cmd.Stdin, e.cmd.Stdout, e.cmd.Stderr = tty, tty, tty
 	e.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

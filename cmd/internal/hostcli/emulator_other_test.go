@@ -1,9 +1,9 @@
 //go:build !linux
 
-package screen
+package hostcli
 
 import "errors"
 
-func inEmulator(Options) (terminal, error) {
+func inEmulator(screenOptions) (terminal, error) {
 	return nil, errors.New("these tests need tmux on this system: install it")
 }

@@ -1,12 +1,11 @@
-// Package screen runs a program in a terminal for tests: in tmux where it is installed, else in a
-// pseudo-terminal whose output a terminal emulator shows.
-package screen
+package hostcli
 
 import (
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -14,8 +13,8 @@ import (
 	"tape/internal/testkit/wait"
 )
 
-// Options of a screen.
-type Options struct {
+// screenOptions say what runs in a terminal.
+type screenOptions struct {
 	Argv          []string
 	Dir           string
 	Env           []string // besides the test's own
@@ -32,16 +31,17 @@ type terminal interface {
 	close()
 }
 
-// Screen is a terminal with a program. After the program, it shows "left" and the exit code.
-type Screen struct {
+// screen is a terminal with a program: tmux where it is installed, else a pseudo-terminal whose output a terminal emulator
+// shows. After the program, it shows "left" and the exit code.
+type screen struct {
 	t    testing.TB
 	term terminal
 }
 
-// Start starts a program, which ends with the test.
-func Start(t testing.TB, o Options) *Screen {
+// startScreen starts a program, which ends with the test.
+func startScreen(t testing.TB, o screenOptions) *screen {
 	t.Helper()
-	s := &Screen{t: t}
+	s := &screen{t: t}
 	var err error
 	if _, noTmux := exec.LookPath("tmux"); noTmux == nil && !o.Emulator {
 		s.term, err = inTmux(t, o)
@@ -56,7 +56,7 @@ func Start(t testing.TB, o Options) *Screen {
 }
 
 // Seen is what the screen shows, without spaces at the ends of lines.
-func (s *Screen) Seen() string {
+func (s *screen) Seen() string {
 	s.t.Helper()
 	text, err := s.term.seen()
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Screen) Seen() string {
 }
 
 // Until waits until the screen shows all of some texts.
-func (s *Screen) Until(texts ...string) {
+func (s *screen) Until(texts ...string) {
 	s.t.Helper()
 	s.UntilIt(fmt.Sprintf("shows %q", texts), func(seen string) bool {
 		return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(seen, text) })
@@ -78,7 +78,7 @@ func (s *Screen) Until(texts ...string) {
 }
 
 // UntilIt waits until is accepts what the screen shows. what completes "the terminal never ...".
-func (s *Screen) UntilIt(what string, is func(seen string) bool) {
+func (s *screen) UntilIt(what string, is func(seen string) bool) {
 	s.t.Helper()
 	seen := ""
 	if !wait.Eventually(func() bool { seen = s.Seen(); return is(seen) }) {
@@ -87,7 +87,7 @@ func (s *Screen) UntilIt(what string, is func(seen string) bool) {
 }
 
 // Type types a text.
-func (s *Screen) Type(text string) {
+func (s *screen) Type(text string) {
 	s.t.Helper()
 	if err := s.term.write(text); err != nil {
 		s.t.Fatalf("type %q: %v", text, err)
@@ -95,7 +95,7 @@ func (s *Screen) Type(text string) {
 }
 
 // Keys presses keys, by the names that tmux has for them.
-func (s *Screen) Keys(names ...string) {
+func (s *screen) Keys(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
 		if err := s.term.key(name); err != nil {
@@ -105,7 +105,7 @@ func (s *Screen) Keys(names ...string) {
 }
 
 // Say types a line, and waits for texts.
-func (s *Screen) Say(line string, want ...string) {
+func (s *screen) Say(line string, want ...string) {
 	s.t.Helper()
 	s.Type(line)
 	s.Keys("Enter")
@@ -113,15 +113,15 @@ func (s *Screen) Say(line string, want ...string) {
 }
 
 // Resize changes the terminal's size.
-func (s *Screen) Resize(width, height int) {
+func (s *screen) Resize(width, height int) {
 	s.t.Helper()
 	if err := s.term.resize(width, height); err != nil {
 		s.t.Fatalf("resize: %v", err)
 	}
 }
 
-// script runs a program and says how it ended.
-func script(o Options) string {
+// command runs a program and says how it ended.
+func command(o screenOptions) string {
 	words := make([]string, len(o.Argv))
 	for i, word := range o.Argv {
 		words[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
@@ -136,9 +136,9 @@ type tmux struct {
 	dir    string
 }
 
-func inTmux(t testing.TB, o Options) (*tmux, error) {
+func inTmux(t testing.TB, o screenOptions) (*tmux, error) {
 	x := &tmux{socket: filepath.Join(t.TempDir(), "tmux"), env: append(os.Environ(), o.Env...), dir: o.Dir}
-	_, err := x.run("new-session", "-d", "-x", fmt.Sprint(o.Width), "-y", fmt.Sprint(o.Height), script(o))
+	_, err := x.run("new-session", "-d", "-x", fmt.Sprint(o.Width), "-y", fmt.Sprint(o.Height), command(o))
 	return x, err
 }
 
@@ -170,3 +170,16 @@ func (x *tmux) resize(width, height int) error {
 }
 
 func (x *tmux) close() { _, _ = x.run("kill-server") }
+
+// TestScreen: keys reach the program and its output reaches the screen, in tmux and in the built-in emulator.
+func TestScreen(t *testing.T) {
+	for _, emulator := range []bool{false, true} {
+		if _, err := exec.LookPath("tmux"); runtime.GOOS != "linux" && (emulator || err != nil) {
+			continue
+		}
+		s := startScreen(t, screenOptions{Argv: []string{"sh", "-c", `printf '\033[31mname\033[m? '; read x; echo "it's $x"; stty size`}, Width: 40, Height: 10, Emulator: emulator})
+		s.Until("name?")
+		s.Resize(50, 12)
+		s.Say("漢字", "it's 漢字", "12 50", "left 0")
+	}
+}
