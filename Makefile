@@ -202,7 +202,8 @@ test-proxy: ## tape serve behind proxies, also a real nginx where it is installe
 # It starts a PostgreSQL of its own, which has to be installed.
 .PHONY: test-team
 test-team: ## the team's server with PostgreSQL (TESTFLAGS='-run TestAgree -v')
-	@sh internal/serve/team/postgres.sh $(GO) test -vet=off -count=1 -timeout 20m $(TESTFLAGS) ./internal/serve/team/... ./cmd/internal/teamhost
+	@sh internal/serve/team/postgres.sh sh -c '$(GO) test -vet=off -count=1 -timeout 20m $(TESTFLAGS) ./internal/serve/team/... && \
+		$(GO) test -vet=off -count=1 -run TestTeam $(TESTFLAGS) ./cmd/internal/hostcli'
 
 # At 2 million entries it takes about twenty minutes. ENTRIES='200000' is quicker.
 .PHONY: bench-team

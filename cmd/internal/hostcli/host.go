@@ -2,7 +2,5 @@
 // flags and help are in packages cli and hostcmd, which both programs use.
 package hostcli
 
-import "tape/cmd/internal/teamhost"
-
 // Host runs the commands of tape-host.
-type Host struct{ teamhost.Host }
+type Host struct{}

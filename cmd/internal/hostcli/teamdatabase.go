@@ -1,5 +1,4 @@
-// Package teamhost does the work of tape team: it brings the database up to date, serves it, and shows its status.
-package teamhost
+package hostcli
 
 import (
 	"context"
@@ -19,12 +18,9 @@ import (
 	"tape/internal/store/layout"
 )
 
-// Host runs the commands of tape team.
-type Host struct{}
-
-// open reads team.toml, connects to the database, and calls begin, which prepares the database or checks its schema.
+// openDatabase reads team.toml, connects to the database, and calls begin, which prepares the database or checks its schema.
 // Before it connects, it calls check, if set, which may refuse the arguments of the command.
-func open(ctx context.Context, o hostcmd.TeamOptions, check func(*config.Config) error,
+func openDatabase(ctx context.Context, o hostcmd.TeamOptions, check func(*config.Config) error,
 	begin func(*db.DB, context.Context) error) (*config.Config, *db.DB, error) {
 	c, err := config.Load(config.FileName(o.Config, o.Getenv), o.Getenv)
 	if err == nil && check != nil {
@@ -44,8 +40,8 @@ func open(ctx context.Context, o hostcmd.TeamOptions, check func(*config.Config)
 	return c, d, nil
 }
 
-// prepare returns a function that creates the tables, or those of an older version again, and says so.
-func prepare(o hostcmd.TeamOptions) func(*db.DB, context.Context) error {
+// prepareTables returns a function that creates the tables, or those of an older version again, and says so.
+func prepareTables(o hostcmd.TeamOptions) func(*db.DB, context.Context) error {
 	return func(d *db.DB, ctx context.Context) error {
 		note, err := d.Prepare(ctx)
 		if err == nil && note != "" {
@@ -58,16 +54,16 @@ func prepare(o hostcmd.TeamOptions) func(*db.DB, context.Context) error {
 // TeamSync brings the team's database up to date with the named remotes, or all if there are none. If watch is
 // positive, it does so again and again, with this pause, until ctx ends.
 func (Host) TeamSync(ctx context.Context, o hostcmd.TeamOptions, remotes []string, watch time.Duration) error {
-	c, d, err := open(ctx, o, func(c *config.Config) error {
+	c, d, err := openDatabase(ctx, o, func(c *config.Config) error {
 		_, err := c.Named(remotes)
 		return err
-	}, prepare(o))
+	}, prepareTables(o))
 	if err != nil {
 		return err
 	}
 	defer d.Close()
 	if len(remotes) == 0 {
-		gone, err := d.DropRemotes(ctx, names(c))
+		gone, err := d.DropRemotes(ctx, namesOfRemotes(c))
 		if err != nil {
 			return err
 		}
@@ -81,7 +77,7 @@ func (Host) TeamSync(ctx context.Context, o hostcmd.TeamOptions, remotes []strin
 		if r.Err != nil && !errors.Is(r.Err, context.Canceled) {
 			failed, last = append(failed, r.Remote), r.Err
 		}
-		showResult(o.Streams, r, watch > 0)
+		showSync(o.Streams, r, watch > 0)
 	}
 	with := sync.Options{Config: c, DB: d, Remotes: remotes, Wait: watch == 0, Now: o.Now, Log: slog.New(slog.NewTextHandler(o.Stderr, nil))}
 	if watch > 0 {
@@ -99,16 +95,16 @@ func (Host) TeamSync(ctx context.Context, o hostcmd.TeamOptions, remotes []strin
 	return fmt.Errorf("these remotes could not be read: %s", strings.Join(failed, ", "))
 }
 
-func names(c *config.Config) (out []string) {
+func namesOfRemotes(c *config.Config) (out []string) {
 	for _, r := range c.Remotes {
 		out = append(out, r.Name)
 	}
 	return out
 }
 
-// showResult shows what was done for a remote. While watching, it shows only changes and failures. Otherwise a failure
+// showSync shows what was done for a remote. While watching, it shows only changes and failures. Otherwise a failure
 // is shown only as JSON, because TeamSync returns it.
-func showResult(s *stdio.Streams, r sync.Result, watching bool) {
+func showSync(s *stdio.Streams, r sync.Result, watching bool) {
 	if r.Busy || watching && r.Err == nil && r.Tapes == 0 {
 		return
 	}
@@ -133,7 +129,7 @@ func showResult(s *stdio.Streams, r sync.Result, watching bool) {
 
 // TeamStatus shows for each remote when it was last read, and what failed.
 func (Host) TeamStatus(ctx context.Context, o hostcmd.TeamOptions) error {
-	c, d, err := open(ctx, o, nil, (*db.DB).Use)
+	c, d, err := openDatabase(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err
 	}
@@ -142,7 +138,7 @@ func (Host) TeamStatus(ctx context.Context, o hostcmd.TeamOptions) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range names(c) {
+	for _, name := range namesOfRemotes(c) {
 		if !slices.ContainsFunc(all, func(r db.RemoteStatus) bool { return r.Remote == name }) {
 			all = append(all, db.RemoteStatus{Remote: name, Error: "not read yet: tape team sync reads it"})
 		}
@@ -185,7 +181,7 @@ func (Host) TeamTokenAdd(ctx context.Context, o hostcmd.TeamOptions, name string
 	if err != nil {
 		return layout.Wrap(err, "--expires")
 	}
-	c, d, err := open(ctx, o, func(c *config.Config) error {
+	c, d, err := openDatabase(ctx, o, func(c *config.Config) error {
 		if len(groups) == 0 {
 			return layout.Invalid("the groups in team.toml: "+strings.Join(c.Groups(), ", "), "--groups is missing: the token would give access to nothing")
 		}
@@ -195,7 +191,7 @@ func (Host) TeamTokenAdd(ctx context.Context, o hostcmd.TeamOptions, name string
 			}
 		}
 		return nil
-	}, prepare(o))
+	}, prepareTables(o))
 	if err != nil {
 		return err
 	}
@@ -217,7 +213,7 @@ func (Host) TeamTokenAdd(ctx context.Context, o hostcmd.TeamOptions, name string
 
 // TeamTokens lists all tokens.
 func (Host) TeamTokens(ctx context.Context, o hostcmd.TeamOptions) error {
-	_, d, err := open(ctx, o, nil, (*db.DB).Use)
+	_, d, err := openDatabase(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err
 	}
@@ -252,7 +248,7 @@ func (Host) TeamTokens(ctx context.Context, o hostcmd.TeamOptions) error {
 
 // TeamTokenRevoke revokes a token.
 func (Host) TeamTokenRevoke(ctx context.Context, o hostcmd.TeamOptions, name string) error {
-	_, d, err := open(ctx, o, nil, (*db.DB).Use)
+	_, d, err := openDatabase(ctx, o, nil, (*db.DB).Use)
 	if err != nil {
 		return err
 	}

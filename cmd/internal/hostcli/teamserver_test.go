@@ -1,4 +1,4 @@
-package teamhost
+package hostcli
 
 import (
 	"bufio"
@@ -18,7 +18,7 @@ import (
 	"tape/internal/testkit/teamtest"
 )
 
-func options(t *testing.T, asJSON bool) (hostcmd.TeamOptions, func() string) {
+func teamOptions(t *testing.T, asJSON bool) (hostcmd.TeamOptions, func() string) {
 	t.Helper()
 	out := &bytes.Buffer{}
 	s := &stdio.Streams{Stdout: out, Stderr: out, Out: bufio.NewWriter(out), JSON: asJSON, Now: time.Now, Getenv: func(string) string { return "" }}
@@ -29,8 +29,8 @@ func options(t *testing.T, asJSON bool) (hostcmd.TeamOptions, func() string) {
 	}
 }
 
-// TestShowResult: a sync shows what it did with each remote; while watching, it shows only changes and errors.
-func TestShowResult(t *testing.T) {
+// TestTeamSync: a sync shows what it did with each remote; while watching, it shows only changes and errors.
+func TestTeamSync(t *testing.T) {
 	done := sync.Result{Remote: "shop", Tapes: 2, Entries: 31, Removed: 4, Took: 1500 * time.Millisecond}
 	failed := sync.Result{Remote: "bank", Err: errors.New("it does not answer")}
 	for _, c := range []struct {
@@ -46,22 +46,22 @@ func TestShowResult(t *testing.T) {
 		{false, true, sync.Result{Remote: "shop"}, ""},
 		{false, false, sync.Result{Remote: "shop", Busy: true}, ""},
 	} {
-		o, text := options(t, c.json)
-		showResult(o.Streams, c.result, c.watching)
+		o, text := teamOptions(t, c.json)
+		showSync(o.Streams, c.result, c.watching)
 		if got := text(); got != c.want {
 			t.Errorf("%+v\ngot  %q\nwant %q", c.result, got, c.want)
 		}
 	}
 }
 
-// TestListen: an address that other machines can reach is refused unless a proxy is named.
-func TestListen(t *testing.T) {
+// TestTeamListen: an address that other machines can reach is refused unless a proxy is named.
+func TestTeamListen(t *testing.T) {
 	for _, c := range []struct {
 		listen  string
 		proxies []string
 		want    string
 	}{{"127.0.0.1:0", nil, ""}, {"0.0.0.0:0", []string{"10.0.0.1"}, ""}, {"0.0.0.0:0", nil, "unencrypted"}, {"nowhere", nil, "cannot listen"}} {
-		l, err := listen(t.Context(), &config.Config{Listen: c.listen, TrustedProxies: c.proxies})
+		l, err := listenForTeam(t.Context(), &config.Config{Listen: c.listen, TrustedProxies: c.proxies})
 		if err == nil {
 			err = l.Close()
 		}
@@ -71,10 +71,10 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestWithoutDatabase: mistakes in the arguments are found without the database, and an error names a database that
+// TestTeamWithoutDatabase: mistakes in the arguments are found without the database, and an error names a database that
 // does not answer.
-func TestWithoutDatabase(t *testing.T) {
-	o, text := options(t, false)
+func TestTeamWithoutDatabase(t *testing.T) {
+	o, text := teamOptions(t, false)
 	text()
 	if err := (Host{}).TeamStatus(t.Context(), o); !errors.Is(err, layout.ErrNotFound) {
 		t.Errorf("without team.toml: got %v, want ErrNotFound", err)
@@ -116,9 +116,9 @@ kind = "tokens"
 	}
 }
 
-// TestTokenAlone: the token is all that is printed on standard output, so that a program can take it; check says what there
+// TestTeamToken: the token is all that is printed on standard output, so that a program can take it; check says what there
 // is.
-func TestTokenAlone(t *testing.T) {
+func TestTeamToken(t *testing.T) {
 	address := teamtest.Address(t)
 	var out, said bytes.Buffer
 	s := &stdio.Streams{Stdout: &out, Stderr: &said, Out: bufio.NewWriter(&out), Now: time.Now, Getenv: func(string) string { return "" }}

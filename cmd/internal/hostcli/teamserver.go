@@ -1,4 +1,4 @@
-package teamhost
+package hostcli
 
 import (
 	"context"
@@ -28,10 +28,10 @@ import (
 	"tape/internal/store/layout"
 )
 
-// store lets the server search views of the database.
-type store struct{ *db.DB }
+// teamSearches lets the server search views of the database.
+type teamSearches struct{ *db.DB }
 
-func (s store) Source(ctx context.Context, remotes []string) (find.Source, error) {
+func (s teamSearches) Source(ctx context.Context, remotes []string) (find.Source, error) {
 	return s.View(ctx, remotes)
 }
 
@@ -39,12 +39,12 @@ func (s store) Source(ctx context.Context, remotes []string) (find.Source, error
 func (Host) TeamServe(ctx context.Context, o hostcmd.TeamOptions) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, d, err := open(ctx, o, nil, prepare(o))
+	c, d, err := openDatabase(ctx, o, nil, prepareTables(o))
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	l, err := listen(ctx, c)
+	l, err := listenForTeam(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (Host) TeamServe(ctx context.Context, o hostcmd.TeamOptions) error {
 		c.URL = "http://" + address
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	with := api.Options{Config: c, Store: store{d}, Now: o.Now, Log: log, Version: o.Version, Pages: api.NewPages(ctx, c, o.Now), OIDC: issuerOf(c),
+	with := api.Options{Config: c, Store: teamSearches{d}, Now: o.Now, Log: log, Version: o.Version, Pages: api.NewPages(ctx, c, o.Now), OIDC: issuerOf(c),
 		MCP: func(s find.Source, audit func(ctx context.Context, action, resource string) error) http.Handler {
 			return mcpserver.Team(mcpserver.TeamOptions{Source: s, Audit: audit, Version: o.Version})
 		}}
@@ -90,9 +90,9 @@ func issuerOf(c *config.Config) *api.Login {
 	return api.NewLogin(c)
 }
 
-// listen listens on the address in team.toml. It refuses an address that other machines reach unless team.toml names
+// listenForTeam listens on the address in team.toml. It refuses an address that other machines reach unless team.toml names
 // trusted proxies, because the server itself has no TLS.
-func listen(ctx context.Context, c *config.Config) (net.Listener, error) {
+func listenForTeam(ctx context.Context, c *config.Config) (net.Listener, error) {
 	var lc net.ListenConfig
 	l, err := lc.Listen(ctx, "tcp", c.Listen)
 	if err != nil {
@@ -112,7 +112,7 @@ func (Host) TeamCheck(ctx context.Context, o hostcmd.TeamOptions) error {
 	if err != nil {
 		return err
 	}
-	k := &checks{s: o.Streams}
+	k := &teamChecks{s: o.Streams}
 	read := k.database(ctx, c)
 	for _, r := range c.Remotes {
 		tapes, err := checkRemote(ctx, r)
@@ -127,7 +127,7 @@ func (Host) TeamCheck(ctx context.Context, o hostcmd.TeamOptions) error {
 	if login := issuerOf(c); login != nil {
 		k.tell("issuer", c.Auth.Issuer, login.Reach(ctx))
 	}
-	l, err := listen(ctx, c)
+	l, err := listenForTeam(ctx, c)
 	if err == nil {
 		err = l.Close()
 	}
@@ -138,13 +138,13 @@ func (Host) TeamCheck(ctx context.Context, o hostcmd.TeamOptions) error {
 	return o.Written()
 }
 
-type checks struct {
+type teamChecks struct {
 	s           *stdio.Streams
 	all, failed int
 }
 
 // tell prints the outcome of a check. is says what was found, if err is nil.
-func (k *checks) tell(what, is string, err error) {
+func (k *teamChecks) tell(what, is string, err error) {
 	k.all++
 	text, hint := "", ""
 	if err != nil {
@@ -171,7 +171,7 @@ func (k *checks) tell(what, is string, err error) {
 }
 
 // database checks the database, and returns how far each remote was read into it.
-func (k *checks) database(ctx context.Context, c *config.Config) (read map[string]db.RemoteStatus) {
+func (k *teamChecks) database(ctx context.Context, c *config.Config) (read map[string]db.RemoteStatus) {
 	d, err := db.Open(ctx, c.Database)
 	is := ""
 	if err == nil {
@@ -202,7 +202,7 @@ func (k *checks) database(ctx context.Context, c *config.Config) (read map[strin
 }
 
 // tables says what is in the tables, and adds how far each remote was read.
-func (k *checks) tables(ctx context.Context, d *db.DB, read map[string]db.RemoteStatus) (is string, err error) {
+func (k *teamChecks) tables(ctx context.Context, d *db.DB, read map[string]db.RemoteStatus) (is string, err error) {
 	all, err := d.Status(ctx)
 	if err != nil {
 		return "", err
