@@ -54,6 +54,8 @@ type answer struct {
 	texts     []int                        // as in [Kept.Texts]
 	block     string                       // the type of the last block of a message
 	thinking  bool                         // and its reasoning
+	phase     string                       // of the last text of a response
+	phases    []string                     // as in [Kept.Phases]
 }
 
 func (a *answer) send(kind string, data map[string]any) error {
@@ -74,7 +76,7 @@ func (a *answer) addText(delta string) error {
 
 func (a *answer) say(delta string) error {
 	if n := len(a.order); n == 0 || a.order[n-1] != 'x' {
-		a.order, a.texts = append(a.order, 'x'), append(a.texts, a.text.Len())
+		a.order, a.texts, a.phases = append(a.order, 'x'), append(a.texts, a.text.Len()), append(a.phases, a.phase)
 	}
 	a.text.WriteString(delta)
 	if a.text.Len() > maxAnswer {
@@ -222,7 +224,7 @@ func (a *answer) finish(by string) error {
 	}
 	a.keeps()
 	a.keepOrder(len(own))
-	if len(own) > 0 && (len(a.kept.Message) > 0 || len(a.kept.Call) > 0 || len(a.kept.Before) > 0 || a.kept.Prefix != "") {
+	if len(own) > 0 && (len(a.kept.Message) > 0 || len(a.kept.Call) > 0 || len(a.kept.Before) > 0 || len(a.kept.Phases) > 0 || a.kept.Prefix != "") {
 		a.kept.By, a.kept.Calls = by, own
 		data[FinalKept] = a.kept
 	}

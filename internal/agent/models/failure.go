@@ -25,6 +25,7 @@ type failure struct {
 	text    string // what happened
 	way     string // what the user can do; "": [provider.way] says it
 	from    string // the address and the type of what was answered; "": there was no answer, or HTTP says what is wrong
+	form    string // the API that the server speaks, if it is another one
 	cause   error  // what it stands for, if that matters
 	passing bool   // the same request may succeed
 	fixed   bool   // the server says that trying again does not help
@@ -315,6 +316,8 @@ func (p *provider) way(f *failure, tries int) string {
 		return fmt.Sprintf("no key of %s is set: set %s, or run tape onboard", p.name, variable)
 	case f.status == http.StatusUnauthorized, f.status == http.StatusForbidden && p.key != "":
 		return fmt.Sprintf("the key of %s was refused: set another one in %s, or run tape onboard", p.name, variable)
+	case f.form != "":
+		return fmt.Sprintf("set tape config apis '{%q: %q}'", p.name, f.form)
 	case f.spent():
 		return fmt.Sprintf("what %s allows is used up: add to it there, or choose another model", p.name)
 	case f.waits && f.wait > longestWait:

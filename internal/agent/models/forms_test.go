@@ -128,7 +128,7 @@ func TestKeptInOrder(t *testing.T) {
 	item := func(n string, more string) string {
 		return `data: {"type":"response.output_item.done","output_index":` + n + `,"item":{` + more + `}}`
 	}
-	openai := []string{item("0", `"type":"reasoning","id":"r1","summary":[],"encrypted_content":"S1"`), item("1", `"type":"message","content":[{"type":"output_text","text":"I look."}]`), item("2", `"type":"reasoning","id":"r2","summary":[],"encrypted_content":"S2"`),
+	openai := []string{item("0", `"type":"reasoning","id":"r1","summary":[],"encrypted_content":"S1"`), item("1", `"type":"message","phase":"commentary","content":[{"type":"output_text","text":"I look."}]`), item("2", `"type":"reasoning","id":"r2","summary":[],"encrypted_content":"S2"`),
 		item("3", `"type":"function_call","id":"x","call_id":"a","name":"bash","arguments":"{}"`), item("4", `"type":"reasoning","id":"r3","summary":[],"encrypted_content":"S3"`), item("4", `"type":"message","content":[{"type":"output_text","text":"So."}]`), item("5", `"type":"function_call","id":"y","call_id":"b","name":"bash","arguments":"{}"`),
 		`data: {"type":"response.completed","response":{"status":"completed"}}`}
 	for model, events := range map[string][]string{"anthropic:x": claude, "r:x": openai} {
@@ -156,6 +156,9 @@ func TestKeptInOrder(t *testing.T) {
 				t.Errorf("%s: %s is at %d, after %d: %s", model, words, next, at, s.body)
 			}
 			at = next
+		}
+		if want := map[string]int{"r:x": 1}[model]; strings.Count(string(s.body), `"phase":"commentary"`) != want { // openai/codex#19832
+			t.Errorf("%s: want the phase %d times: %s", model, want, s.body)
 		}
 	}
 }

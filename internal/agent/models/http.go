@@ -199,7 +199,27 @@ func (a *answer) streamed(e serverEvent, q request) error {
 		f.passing = f.passing || f.status == 0 && passes(f) || f.status >= http.StatusInternalServerError
 		return f
 	}
+	if err := otherForm(e.data, q.api); err != nil {
+		return err
+	}
 	return q.event(a, e.data)
+}
+
+// otherForm returns an error if a server speaks another API than it is asked by.
+func otherForm(data []byte, asked string) error {
+	form := ""
+	switch kind := jsonl.GetString(data, "type"); {
+	case strings.HasPrefix(kind, "response."), jsonl.GetString(data, "object") == "response":
+		form = apiResponses
+	case kind == "message_start", kind == "message":
+		form = apiMessages
+	case strings.HasPrefix(jsonl.GetString(data, "object"), "chat.completion"):
+		form = apiChat
+	}
+	if form == "" || form == asked {
+		return nil
+	}
+	return &failure{text: "the server speaks another API: " + form, form: form}
 }
 
 // passes reports whether an error in a stream, which has no status, sounds as if it would pass.
@@ -264,6 +284,9 @@ func (a *answer) whole(raw []byte, res *http.Response, q request) error {
 			f.way = ""
 		}
 		return f
+	}
+	if err := otherForm(raw, q.api); err != nil {
+		return err
 	}
 	if err := q.event(a, raw); err != nil {
 		return err

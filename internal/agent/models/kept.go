@@ -15,6 +15,9 @@ func (a *answer) keepBlock(raw json.RawMessage) {
 
 // keepOrder keeps the order of the answer's parts, if it is not the one that messages have.
 func (a *answer) keepOrder(calls int) {
+	if strings.Join(a.phases, "") != "" {
+		a.kept.Phases = a.phases
+	}
 	order := string(a.order)
 	simple := strings.TrimRight(order, "c")
 	simple = strings.TrimLeft(strings.TrimSuffix(simple, "x"), "t")

@@ -134,7 +134,7 @@ func messagesEvent(a *answer, data []byte) error {
 	case "message_start":
 		a.addBlockUsage(jsonl.Get(data, "message", "usage"))
 	case "message":
-		for block := range jsonl.Elements(jsonl.Get(data, "content")) {
+		for _, block := range blocksOf(jsonl.Get(data, "content")) {
 			if index < maxCalls {
 				if err := a.beginBlock(index, block); err != nil {
 					return err

@@ -49,6 +49,9 @@ type Kept struct {
 	// Order is the answer's order, if those in Before do not simply come first: t is one of them, x a text, c a call.
 	Order string `json:"order,omitempty"`
 	Texts []int  `json:"texts,omitempty"` // with Order: where in the answer's text each text begins, in bytes
+	// Phases say of each text of a response whether it is a commentary: a model that does not see it again may take
+	// that for its answer, and stop (openai/codex#19832).
+	Phases []string `json:"phases,omitempty"`
 }
 
 // ErrContextLength says that prompt and answer together are too long for the model.

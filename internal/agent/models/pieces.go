@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -229,13 +230,19 @@ func objectsIn(text string) (list []string) {
 			return list
 		case err != nil || raw[0] != '{':
 			return nil
-		case slices.Contains(list, string(raw)):
+		case slices.ContainsFunc(list, func(o string) bool { return sameJSON([]byte(o), raw) }):
 		case len(list) > 0 && strings.HasPrefix(string(raw), strings.TrimSuffix(list[len(list)-1], "}")):
 			list[len(list)-1] = string(raw)
 		default:
 			list = append(list, string(raw))
 		}
 	}
+}
+
+// sameJSON reports whether two values are the same but for white space and the order of members.
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // isObject reports whether a text is a whole JSON object.

@@ -93,7 +93,7 @@ func TestCallsInPieces(t *testing.T) {
 		"in a block of code": {[]string{piece("0", "a", "bash", "```json\n"+a+"\n```")}, []string{"a bash " + a}},
 		// BerriAI/litellm#21331, unslothai/unsloth#10059, google/adk-python#1038
 		"objects in a row":    {[]string{piece("0", "a", "bash", a), piece("0", "", "", b)}, []string{"a bash " + a, " bash " + b}},
-		"an object twice":     {[]string{piece("0", "a", "bash", a+a)}, []string{"a bash " + a}},
+		"an object twice":     {[]string{piece("0", "a", "bash", a+`{ "cmd": "echo A" }`+a)}, []string{"a bash " + a}},
 		"nothing at first":    {[]string{piece("0", "a", "bash", "{}"), piece("0", "", "", a)}, []string{"a bash " + a}},
 		"a name space":        {[]string{piece("0", "a", "functions.bash", a)}, []string{"a bash " + a}},
 		"a token in the name": {[]string{piece("0", "a", "bash<|channel|>commentary", a)}, []string{"a bash " + a}}, // NorthlandPositronics/Cogtrix#2023

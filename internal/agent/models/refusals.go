@@ -19,7 +19,7 @@ func refusals() []refused {
 		// An answer with calls was given by another model, or before reasoning was kept (earendil-works/pi#3635)
 		{[]string{"must be passed back", "reasoning_content is missing", "missing reasoning_content", "missing `reasoning_content`"}, fillReasoning, func(q request) bool { return q.api == apiChat }},
 		{[]string{"missing a thought_signature", "missing a `thought_signature`", "missing thought_signature", "missing a thought signature"}, fillSignature, func(q request) bool { return q.api == apiChat }},
-		{[]string{"reasoning_content", "reasoning_details", "reasoning_text", "extra_content", "thinking_blocks", "reasoning_opaque", "encrypted_content", "encrypted content", "thought_signature",
+		{[]string{"reasoning_content", "reasoning_details", "reasoning_text", "extra_content", "thinking_blocks", "reasoning_opaque", "encrypted_content", "items are not persisted", ".phase", "encrypted content", "thought_signature",
 			"'reasoning'", "\"reasoning\"", "`reasoning`", ".reasoning", "provider_specific_fields", "signature in thinking", "invalid `signature`", "thinking block", "redacted_thinking"}, withoutKept, func(q request) bool { return q.kept }},
 		// Tool call id was call_x but must be a-z, A-Z, 0-9, with a length of 9 (anomalyco/opencode#1680, ml-explore/mlx-lm#1375)
 		{[]string{"length of 9", "length 9"}, longIDs, func(q request) bool { return q.api == apiChat }},

@@ -69,11 +69,22 @@ func itemsOf(m message) (items []json.RawMessage) {
 		said, _ := textOf(m.m["content"])
 		return []json.RawMessage{encode(map[string]any{"type": "function_call_output", "call_id": m.m["tool_call_id"], "output": said})}
 	}
-	if parts := itemParts(m.m["content"], role == "assistant"); len(parts) > 0 {
-		items = append(items, encode(map[string]any{"role": role, "content": parts}))
-	}
 	var kept Kept
 	_ = json.Unmarshal(m.m["kept"], &kept) // nothing was kept
+	phases := kept.Phases
+	said := func(parts []any) json.RawMessage {
+		item := map[string]any{"role": role, "content": parts}
+		if len(phases) > 0 {
+			if phases[0] != "" {
+				item["phase"] = phases[0]
+			}
+			phases = phases[1:]
+		}
+		return encode(item)
+	}
+	if parts := itemParts(m.m["content"], role == "assistant"); len(parts) > 0 {
+		items = append(items, said(parts))
+	}
 	for _, c := range m.calls() {
 		items = append(items, encode(map[string]any{"type": "function_call", "call_id": jsonl.GetString(c, "id"),
 			"name": jsonl.GetString(c, "function", "name"), "arguments": jsonl.GetString(c, "function", "arguments")}))
@@ -82,9 +93,8 @@ func itemsOf(m message) (items []json.RawMessage) {
 	if said := itemParts(m.m["content"], role == "assistant"); len(said) == 1 {
 		text, _ = textOf(m.m["content"])
 	}
-	return kept.among(items, text, func(text string) json.RawMessage {
-		return encode(map[string]any{"role": role, "content": itemParts(quoted(text), true)})
-	})
+	phases = kept.Phases
+	return kept.among(items, text, func(text string) json.RawMessage { return said(itemParts(quoted(text), true)) })
 }
 
 func itemParts(content json.RawMessage, output bool) (parts []any) {
@@ -153,6 +163,7 @@ func responsesEvent(a *answer, data []byte) error {
 		case "function_call":
 			return a.addPiece(itemPiece(index, item))
 		case "message":
+			a.phase = jsonl.GetString(item, "phase")
 			return a.nextBlock("text")
 		}
 	case "response.function_call_arguments.delta":
@@ -229,6 +240,7 @@ func (a *answer) addItem(index int, item []byte) error {
 		if a.spoken {
 			return nil
 		}
+		a.phase = jsonl.GetString(item, "phase")
 		if err := a.nextBlock("text"); err != nil {
 			return err
 		}
