@@ -9,7 +9,7 @@ import (
 
 // SchemaVersion changes when the stored data does: the tables, the words of an entry, or the rules for summaries,
 // for what tapes are about and for what was done in them. An index of another version is rebuilt.
-const SchemaVersion = 30<<8 + len(snapshot.Properties)
+const SchemaVersion = 31<<8 + len(snapshot.Properties)
 
 // applicationID tells our files from other SQLite databases: "tape", in ASCII.
 const applicationID = 0x74617065

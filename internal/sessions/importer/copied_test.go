@@ -45,6 +45,7 @@ func TestCopiedHistory(t *testing.T) {
 	}
 	const then, later = "2026-09-10T09:00:00.000Z", "2026-09-11T09:00:00.000Z"
 	own := strings.NewReplacer(`"u1"`, `"v1"`, `"u2"`, `"v2"`, `"m1"`, `"m2"`, "T09", "T11", "r1", "r2", ":100}", ":7}")
+	long := strings.NewReplacer(`"m1"`, `"msg_01XFDUDYJgAACzvnptvVoYEL"`)
 	for name, files := range map[string][2]string{
 		// kenn-io/agentsview#1370: in the background; the lines have the same ids.
 		"claude-code": {claude("a", ""), claude("b", `,"sessionKind":"bg"`) + own.Replace(claude("b", `,"sessionKind":"bg"`))},
@@ -53,7 +54,11 @@ func TestCopiedHistory(t *testing.T) {
 			codexMeta(later, "b", `,"forked_from_id":"`+id+`a"`) + codexMeta(later, "a", "") + codexTurn(later, "t1", 100, 100) + codexTurn("2026-09-11T09:01:00.000Z", "t2", 107, 7)},
 		"pi":       {pi("a", then, ""), pi("b", later, `,"parentSession":"/x/1_`+id+`a.jsonl"`) + strings.NewReplacer(`"a1"`, `"b1"`, `"a2"`, `"b2"`, "09-10", "09-11", ":100,", ":7,").Replace(strings.SplitN(pi("b", later, ""), "\n", 2)[1])},
 		"opencode": {opencode("ses_a", "a", 1789000000000), opencode("ses_b", "b", 1789000005000)},
+		// ccusage/ccusage#1155: another agent has an answer of the session under other ids, but for that of the message.
+		"claude-code request": {long.Replace(claude("a", "")),
+			strings.NewReplacer(`"r1"`, `"r9"`, `"u1"`, `"x1"`, `"u2"`, `"x2"`).Replace(long.Replace(claude("b", ""))) + own.Replace(claude("b", ""))},
 	} {
+		name, _, _ := strings.Cut(name, " ")
 		for _, order := range [][]int{{0, 1}, {1, 0}} {
 			s, dir := testStore(t), t.TempDir()
 			for _, i := range order {

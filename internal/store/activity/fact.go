@@ -34,6 +34,8 @@ func factOf(e layout.Entry, n *Note) int64 {
 	switch {
 	case fact != "": // the format knows what a copy has as well
 		add("fact", fact)
+	case n.usage != nil && isAnthropics(n.usage.ID): // a question beside the session may repeat it under another request (ccusage/ccusage#1155)
+		add("message", n.usage.ID, string(jsonl.Get(data, "usage")))
 	case n.usage != nil && n.usage.ID != "" && request != "": // the rule of ccusage/ccusage#1175
 		add("run", n.usage.ID, request, string(jsonl.Get(data, "usage")))
 	case n.usage != nil && n.usage.ID != "":
@@ -50,4 +52,10 @@ func factOf(e layout.Entry, n *Note) int64 {
 		add("entry", e.Date, string(e.Payload))
 	}
 	return max(int64(h.Sum64()>>1), 1) //nolint:gosec // the highest bit is not used
+}
+
+// isAnthropics reports whether an id is one that Anthropic gives a message: no other message has it. Those of other servers
+// may come again.
+func isAnthropics(id string) bool {
+	return strings.HasPrefix(id, "msg_") && len(id) >= len("msg_01XFDUDYJgAACzvnptvVoYEL")
 }
