@@ -68,6 +68,7 @@ func fill(text string, args []string) string {
 // words has the text of each kind of hint; {1} is the first argument, and a part in [brackets] needs the one that it has.
 func words() map[layout.HintKind]string {
 	return map[layout.HintKind]string{
+		layout.AbortMerge:         "tape merge --abort undoes the merge",
 		layout.AcceptRewritten:    "to accept it as it is, with your own entries after it: tape remote remove, tape remote add, then tape pull",
 		layout.AddArtifact:        "add it first: tape append --artifact FILE does, and refers to it",
 		layout.AddRemote:          "tape remote add {1} URL names one; tape remote list lists them",

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -79,6 +80,15 @@ func (v *verifier) workingTree(ctx context.Context, t *workspace.Tape, committed
 	}
 	if onDisk.Dir == "" {
 		return nil
+	}
+	if wt, _, err := t.Worktree(); err == nil && t.Merging(wt) {
+		found := len(v.report.Problems)
+		defer func() { // git has changed the files
+			for i := range v.report.Problems[found:] {
+				p := &v.report.Problems[found+i]
+				p.Fix = cmp.Or(p.Fix, "git is in the middle of a merge there: tape merge --continue finishes it, tape merge --abort undoes it")
+			}
+		}()
 	}
 	for i, p := range committed.List {
 		if i >= len(onDisk.List) || onDisk.List[i].Folder != p.Folder {

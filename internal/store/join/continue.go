@@ -16,6 +16,7 @@ import (
 	"tape/internal/git/gitworktree"
 	"tape/internal/store/commits"
 	"tape/internal/store/layout"
+	"tape/internal/store/lineage"
 	"tape/internal/store/resolve"
 	"tape/internal/store/snapshot"
 	"tape/internal/store/workspace"
@@ -37,6 +38,9 @@ func ContinueMerge(ctx context.Context, t *workspace.Tape) (Result, error) {
 			return layout.NotFound("", "there is no merge to finish in %s", w.Wt.Dir).Try(layout.BeginMerge)
 		case len(heads) > 1:
 			return layout.Conflict("", "git is merging more than one branch").Try(layout.MergeOneByOne)
+		}
+		if _, err := lineage.CommonCommit(t.Store(), w.Head, heads[0]); errors.Is(err, layout.ErrConflict) {
+			return layout.Conflict("", "what git merges has nothing in common with the tape").Try(layout.AbortMerge)
 		}
 		if out, err = onto(ctx, w, heads[0], ontoOptions{stopped: true}); err != nil {
 			return err

@@ -19,6 +19,7 @@ type HintKind string
 
 // The kinds of hints, with their arguments.
 const (
+	AbortMerge         HintKind = "abort-merge"
 	AcceptRewritten    HintKind = "accept-rewritten"
 	AddArtifact        HintKind = "add-artifact"
 	AddRemote          HintKind = "add-remote" // remote

@@ -53,15 +53,15 @@ func Take(ctx context.Context, t *workspace.Tape) (*Snapshot, error) {
 		if now.Content == journal.InCommit {
 			return AtCommit(t.Store(), head)
 		}
+		if found.Tree == journal.Merging {
+			return duringMerge(ctx, t, wt, before, head, now)
+		}
 		if err := journal.CheckTapeFile(wt.Dir, before.Undo); err != nil {
 			after, recErr := journal.PeekOf(t)
 			if again, headErr := t.Head(); recErr == nil && journal.Changed(before, after) || headErr != nil || again != head {
 				continue // the working tree is being removed
 			}
 			return nil, layout.Classify(err)
-		}
-		if found.Tree == journal.Merging {
-			return duringMerge(ctx, t, wt, before, head, now)
 		}
 		v, err := ReadTree(t, wt.Dir, head, before)
 		after, recErr := journal.PeekOf(t)

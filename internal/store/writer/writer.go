@@ -1,6 +1,7 @@
 package writer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -137,7 +138,7 @@ func (w *Writer) Begin(ctx context.Context) error {
 		return w.recover(ctx)
 	}
 	if err := journal.CheckTapeFile(w.Wt.Dir, w.rec.Undo); err != nil {
-		return err
+		return cmp.Or(w.checkMerging(), err) // a conflict in it
 	}
 	if err := w.awaitGit(ctx); err != nil {
 		return err
