@@ -48,6 +48,9 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 			args = append(args, "--force-with-lease="+ref.Name+":"+ref.Old.String())
 		}
 	}
+	if m.Name != "" { // with such a remote, git push takes no refs
+		args = append([]string{"-c", "remote." + m.Name + ".mirror=false"}, args...)
+	}
 	args = append(args, "--", m.gitName())
 	_, local := localDir(r, pushAddress(r, m))
 	run := gitRun{options: o, local: local, remote: m.label()}
