@@ -11,6 +11,7 @@ import (
 	"tape/internal/sessions/importer"
 	"tape/internal/show/display"
 	"tape/internal/store/projects"
+	"tape/internal/store/workspace"
 	"tape/repo"
 )
 
@@ -95,13 +96,13 @@ func (o *importOptions) toTheirTapes(ctx context.Context, m *agentside.Import) e
 
 // project returns the current directory, or the one above it that the workspace belongs to.
 func (o *importOptions) project() (string, error) {
-	here, err := filepath.Abs(".")
+	here, err := workspace.Absolute(".")
 	if err != nil {
 		return "", err
 	}
-	workspace, err := repo.Find(here)
+	found, err := repo.Find(here)
 	for at := here; err == nil && at != filepath.Dir(at); at = filepath.Dir(at) {
-		if w, err := repo.WorkspaceFor(at); err == nil && w == workspace {
+		if w, err := repo.WorkspaceFor(at); err == nil && w == found {
 			return at, nil
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"tape/internal/sessions/spool"
 	"tape/internal/show/display"
 	"tape/internal/store/layout"
+	"tape/internal/store/workspace"
 )
 
 // settingsOptions say which settings of an agent are changed, and how.
@@ -123,7 +124,7 @@ func (o *settingsOptions) where(agent string) (f *record.Format, w record.Where,
 	w, err = o.app.userSettings()
 	if err == nil && (o.project || o.local) {
 		w.Local = o.local
-		w.Project, err = filepath.Abs(".")
+		w.Project, err = workspace.Absolute(".")
 	}
 	return f, w, err
 }

@@ -2,12 +2,12 @@ package cli
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"tape/cmd/internal/agentside"
+	"tape/internal/store/workspace"
 )
 
 func newRecordStatusCmd(a *App) *cobra.Command {
@@ -37,7 +37,7 @@ func (a *App) recordStatus() error {
 	if err != nil {
 		return err
 	}
-	here, err := filepath.Abs(".")
+	here, err := workspace.Absolute(".")
 	if err != nil {
 		return err
 	}

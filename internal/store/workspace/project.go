@@ -178,6 +178,15 @@ func Link(workspace, dir, aside string) (string, error) {
 	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)
 }
 
+// Absolute returns the absolute path of a directory. Errors: ErrNotFound if the current one is gone.
+func Absolute(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", layout.NotFound("change to a folder that exists: cd DIR", "the current directory does not exist any more: %v", err)
+	}
+	return abs, nil
+}
+
 // ResolvePath returns the absolute path of a directory, with links followed if it exists. The name of its
 // workspace is derived from that path.
 func ResolvePath(dir string) string {

@@ -71,6 +71,9 @@ func isRepositoryOf(dir, gitDir string) bool {
 // NewFor returns the folder for a new workspace of a directory: in a linked worktree, that of the main one, so that all
 // worktrees of a repository have one.
 func NewFor(dir string) (string, error) {
+	if _, err := Absolute(dir); err != nil {
+		return "", err
+	}
 	if err := CheckSeparated(ResolvePath(dir)); err != nil {
 		return "", err
 	}

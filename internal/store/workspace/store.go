@@ -319,7 +319,7 @@ func pathName(path, suffix string) string {
 // Find returns the workspace for commands that run in dir: that of dir or the nearest of its parents for which
 // [At] finds one. Errors: ErrNotFound.
 func Find(dir string) (string, error) {
-	start, err := filepath.Abs(dir)
+	start, err := Absolute(dir)
 	if err != nil {
 		return "", err
 	}
