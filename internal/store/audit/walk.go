@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
@@ -228,7 +229,7 @@ func (w *auditWalk) checkMessage(h gitstore.Hash, c gitstore.Commit, now *state)
 	named := w.named
 	w.named = true // tape.json never changes
 	if !named && now.name != tape && !strings.HasPrefix(tape, now.name+"/") {
-		return violation(short(h)+":"+layout.TapeFile, "it names the tape %.200q", now.name)
+		return &layout.CorruptError{File: short(h) + ":" + layout.TapeFile, Msg: fmt.Sprintf("it names the tape %.200q", now.name), Fix: layout.NoTape}
 	}
 	if name := layout.DecodeTrailer(c.Trailer(layout.TrailerName)); name != "" && !related(name, tape) {
 		return violation(short(h), "the commit says that it belongs to %.200q", name)

@@ -166,5 +166,8 @@ func NotPlain(path string) error {
 	return &CorruptError{File: path, Msg: "not a plain file", Fix: "put the file itself there, or move away what is there, and try again"}
 }
 
+// NoTape is the hint for a branch that git has made from another tape's.
+const NoTape = "a tape's branch is named after it; if git has copied a branch, tape rm takes the copy away and keeps it as an archive, and tape fork makes one"
+
 // FromCopy is the hint for a damaged or missing git object.
 const FromCopy = "tape verify --repair brings back what files, logs and remotes have of it; otherwise only a backup of .git/objects does"

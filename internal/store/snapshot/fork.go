@@ -224,6 +224,6 @@ func TapeAt(s *workspace.Store, ref string, h gitstore.Hash) (*workspace.Tape, e
 	if t := s.Handle(info.Name); t.Ref() == ref {
 		return t, nil
 	}
-	return nil, layout.Conflict("a tape's branch is named after it", "the commit is of the tape %q, whose branch is %s",
+	return nil, layout.Conflict(layout.NoTape, "the commit is of the tape %q, whose branch is %s",
 		info.Name, strings.TrimPrefix(layout.BranchOf(info.Name, ref), "refs/heads/"))
 }
