@@ -75,15 +75,17 @@ func (r *Repo) openPacked() (*packedFile, error) {
 	return p, nil
 }
 
+// packedRef returns the value of a ref. A damaged line counts only if the ref is not found: it may have been that one.
 func (r *Repo) packedRef(name string) (h Hash, err error) {
-	err = r.eachPacked(name, nil, func(p *packedFile, n string, v Hash, _ []byte) bool {
+	missing := ErrNotFound
+	err = r.eachPacked(name, func(_ string, err error) { missing = err }, func(p *packedFile, n string, v Hash, _ []byte) bool {
 		if n == name {
 			h = v
 		}
 		return h.IsZero() && (!p.sorted || n < name)
 	})
 	if err == nil && h.IsZero() {
-		err = ErrNotFound
+		err = missing
 	}
 	return h, err
 }
@@ -131,12 +133,13 @@ func (r *Repo) eachPacked(key string, damaged func(name string, err error), fn f
 	in := bufio.NewReaderSize(io.NewSectionReader(p.f, from, p.size-from), seekStop+512)
 	for more := true; more; {
 		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) && damaged != nil {
-			damaged("", fmt.Errorf("%w: a line of %s is too long", ErrDamagedRef, p.f.Name()))
-			return nil
-		}
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return fmt.Errorf("%s: a line is too long", p.f.Name())
+			err = fmt.Errorf("%w: a line of %s is too long", ErrDamagedRef, p.f.Name())
+			if damaged != nil {
+				damaged("", err)
+				return nil
+			}
+			return err
 		}
 		if errors.Is(err, io.EOF) && len(line) == 0 {
 			return nil
@@ -149,10 +152,12 @@ func (r *Repo) eachPacked(key string, damaged func(name string, err error), fn f
 		case line[0] == '#':
 		case line[0] == '^':
 			more = fn(p, "", h, line)
-		case !ok && damaged != nil:
-			damaged("", fmt.Errorf("%w: a line of %s is %.80q", ErrDamagedRef, p.f.Name(), line))
 		case !ok:
-			return fmt.Errorf("%s: damaged line %.80q", p.f.Name(), line)
+			err := fmt.Errorf("%w: a line of %s is %.80q", ErrDamagedRef, p.f.Name(), line)
+			if damaged == nil {
+				return err
+			}
+			damaged("", err)
 		default:
 			more = fn(p, name, h, nil)
 		}
@@ -160,8 +165,34 @@ func (r *Repo) eachPacked(key string, damaged func(name string, err error), fn f
 	return nil
 }
 
-// MendPacked writes packed-refs again without its damaged lines, after keep has moved the file away, and returns how many
-// those were.
+// CheckPacked returns an error if tape can read packed-refs, and git cannot: if its lines end as on Windows, the last one has no
+// end, or a peeled line does not follow a ref.
+func (r *Repo) CheckPacked() error {
+	raw, err := os.ReadFile(r.packedPath())
+	if err != nil {
+		return nil //nolint:nilerr // there is none, or whoever reads a ref says so
+	}
+	bad := func(what string) error {
+		return fmt.Errorf("%w: git cannot read %s: %s", ErrDamagedRef, r.packedPath(), what)
+	}
+	peels := false // the line before is a ref
+	for line := range bytes.Lines(raw) {
+		_, _, ok := parsePacked(line)
+		switch {
+		case !bytes.HasSuffix(line, []byte("\n")):
+			return bad("its last line has no end")
+		case bytes.HasSuffix(line, []byte("\r\n")):
+			return bad("its lines end as on Windows")
+		case line[0] == '^' && !peels:
+			return bad(fmt.Sprintf("the line %.80q does not follow a ref", line))
+		}
+		peels = ok && line[0] != '#' && line[0] != '^'
+	}
+	return nil
+}
+
+// MendPacked writes packed-refs again as git does, without its damaged lines, after keep has moved the file away. It returns
+// how many lines were lost.
 func (r *Repo) MendPacked(ctx context.Context, keep func(path string) error) (lost int, err error) {
 	err = r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
 		l, err := r.locks.Lock(r.packedPath())
@@ -171,7 +202,7 @@ func (r *Repo) MendPacked(ctx context.Context, keep func(path string) error) (lo
 		defer func() { err = errors.Join(err, l.Release()) }()
 		lost = 0
 		all, err := r.readPacked(func(string, error) { lost++ })
-		if err != nil || lost == 0 {
+		if err != nil || lost == 0 && r.CheckPacked() == nil {
 			return err
 		}
 		if err := keep(r.packedPath()); err != nil {

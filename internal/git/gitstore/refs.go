@@ -141,8 +141,14 @@ func readLoose(path string) (h Hash, target string, err error) {
 	return h, "", fmt.Errorf("%w: %s holds no object id", ErrDamagedRef, path)
 }
 
+// readHead reads a HEAD. Git writes a link to the branch's file if core.preferSymlinkRefs says so; that file is gone if the
+// branch is packed.
 func readHead(gitDir string) (h Hash, branch string, err error) {
-	h, branch, err = readLoose(filepath.Join(gitDir, "HEAD"))
+	path := filepath.Join(gitDir, "HEAD")
+	if target, err := os.Readlink(path); err == nil && strings.HasPrefix(target, "refs/") {
+		return h, target, nil
+	}
+	h, branch, err = readLoose(path)
 	if errors.Is(err, ErrDamagedRef) {
 		err = fmt.Errorf("%w: %w", ErrDamagedHead, err)
 	}

@@ -46,6 +46,9 @@ func (v *verifier) fsck(ctx context.Context) error {
 		fix = "tape verify --repair makes git's index " + file + " again, which is damaged"
 	}
 	for _, line := range complaints {
+		if strings.Contains(line, "alternate object path") { // without those objects, little can be repaired
+			fix = "bring back the folder that the file .git/objects/info/alternates names, or write its new place into that file"
+		}
 		if slices.Contains(again, line) {
 			v.problem("", &layout.CorruptError{File: "git fsck", Msg: line, Fix: fix})
 		}

@@ -118,6 +118,8 @@ func (v *verifier) tapes() (out []*workspace.Tape) {
 			}
 			if err != nil {
 				v.problem(strings.TrimPrefix(ref.Name, prefix), err)
+				last := &v.report.Problems[len(v.report.Problems)-1]
+				last.Fix = cmp.Or(last.Fix, layout.FromCopy)
 				continue
 			}
 			out = append(out, t)
@@ -132,6 +134,9 @@ func (v *verifier) readable(prefix string) ([]gitstore.Ref, error) {
 	refs, damaged, err := v.s.Git().ReadableRefs(prefix)
 	for _, d := range damaged {
 		v.problem("", &layout.CorruptError{File: cmp.Or(d.Name, "packed-refs"), Msg: d.Err.Error(), Fix: layout.FromCopy})
+	}
+	if err := v.s.Git().CheckPacked(); err != nil {
+		v.problem("", &layout.CorruptError{File: "packed-refs", Msg: err.Error(), Fix: layout.FromCopy})
 	}
 	lost, begun := v.s.LostBranches(prefix, refs)
 	for _, name := range begun {
@@ -391,6 +396,14 @@ func (v *verifier) archives(ctx context.Context) error {
 		name := ref.Name
 		if recorded, err := v.s.NameAt(ref.Hash); err == nil && recorded != "" {
 			name = recorded
+		}
+		c, err := v.s.Git().Commit(ref.Hash)
+		if err == nil {
+			info, infoErr := workspace.TapeInfoAt(v.s.Git(), ref.Hash, c.Tree, layout.TapeFile)
+			if top, _, _ := strings.Cut(name, "/"); infoErr == nil && info.Name != name && info.Name != top {
+				v.note("", ref.Name, "it has a branch that git made from the tape %.200q", info.Name)
+				continue
+			}
 		}
 		if err := v.audit.history(ctx, v.s.Handle(name), ref.Hash); err != nil {
 			return err

@@ -35,6 +35,7 @@ type classFiles struct {
 	base    []byte         // the last committed file
 	n       int            // its number, 0 if none is committed
 	disk    map[int][]byte // the files on disk, by number
+	text    map[int][]byte // their contents, without what an editor has changed
 	rows    []row          // the uncommitted lines
 	trusted bool           // the checksum in the last writer's record matches
 }
@@ -42,7 +43,7 @@ type classFiles struct {
 // readClass reads the files of a class. Committed full files are compared with git.
 func (s *scan) readClass(class layout.Class, entries []gitstore.TreeEntry, last int64) (*classFiles, error) {
 	p := s.committed.LastPhase()
-	c := &classFiles{class: class, disk: map[int][]byte{}, n: layout.LastSegments(entries)[class]}
+	c := &classFiles{class: class, disk: map[int][]byte{}, text: map[int][]byte{}, n: layout.LastSegments(entries)[class]}
 	var found []layout.Segment
 	if s.dir != "" {
 		var err error
@@ -58,7 +59,7 @@ func (s *scan) readClass(class layout.Class, entries []gitstore.TreeEntry, last 
 		if err != nil {
 			return nil, err
 		}
-		c.disk[f.N] = data
+		c.disk[f.N], c.text[f.N] = data, s.asRecorded(f, data)
 	}
 	for n := 1; n <= c.n; n++ {
 		e, _ := layout.FindEntry(entries, layout.SegmentName(class, n))
@@ -90,7 +91,7 @@ func (s *scan) readClass(class layout.Class, entries []gitstore.TreeEntry, last 
 // read collects the uncommitted lines of a file. If the committed part is damaged, it skips as many
 // lines as were committed, and lines with ids of committed entries.
 func (c *classFiles) read(n int, last int64) {
-	data, line, committed, at := c.disk[n], 0, 0, 0
+	data, line, committed, at := c.text[n], 0, 0, 0
 	if n == c.n {
 		if rest, ok := bytes.CutPrefix(data, c.base); ok {
 			data, line, at = rest, bytes.Count(c.base, []byte("\n")), len(c.base)
@@ -145,13 +146,37 @@ func (c *classFiles) keepAscending() {
 	}
 }
 
+// asRecorded takes back what editors do to a whole file, if the last writer's record says that this is all that has changed: a
+// mark of the byte order at the beginning, the line ends of Windows, a last line without its end.
+func (s *scan) asRecorded(f layout.Segment, data []byte) []byte {
+	tail := s.rec.Tails[f.Class]
+	if !s.fits || tail.Seg != f.N {
+		return data
+	}
+	is := func(data []byte) bool {
+		return int64(len(data)) >= tail.Size && snapshot.Checksum(0, data[:tail.Size]) == tail.Sum
+	}
+	text := data
+	for _, undo := range []func(){
+		func() {},
+		func() { text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) },
+		func() { text = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")) },
+		func() { text = append(bytes.Clone(text), '\n') },
+	} {
+		if undo(); is(text) {
+			return text
+		}
+	}
+	return data
+}
+
 // matchesRecord reports whether the record's checksum matches the file.
 func (s *scan) matchesRecord(c *classFiles) bool {
 	tail := s.rec.Tails[c.class]
 	if !s.fits || tail.Seg == 0 {
 		return false
 	}
-	data := c.disk[tail.Seg]
+	data := c.text[tail.Seg]
 	return int64(len(data)) >= tail.Size && snapshot.Checksum(0, data[:tail.Size]) == tail.Sum
 }
 

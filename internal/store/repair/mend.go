@@ -1,6 +1,7 @@
 package repair
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,7 +58,7 @@ func Unconvert(ctx context.Context, s *workspace.Store) error {
 
 // Repair repairs the working trees of all tapes and forks, and finishes what interrupted commands left.
 // It returns the tapes that were damaged, and those that could not be repaired, with Err set.
-func Repair(ctx context.Context, s *workspace.Store) (out []Mended, err error) {
+func Repair(ctx context.Context, s *workspace.Store) (out []Mended, failed error) {
 	for _, t := range tapes(s) {
 		d, err := Find(ctx, t)
 		if err == nil && d != nil {
@@ -78,10 +79,10 @@ func Repair(ctx context.Context, s *workspace.Store) (out []Mended, err error) {
 			return out, ctx.Err()
 		}
 		if err != nil && !errors.Is(err, layout.ErrCorrupt) && !errors.Is(err, layout.ErrConflict) && !errors.Is(err, layout.ErrNotFound) {
-			return out, layout.Wrap(err, "repair tape %q", t.Name())
+			failed = cmp.Or(failed, layout.Wrap(err, "repair tape %q", t.Name())) // it keeps no other from its repair
 		}
 	}
-	return out, nil
+	return out, failed
 }
 
 // tapes lists the tapes and forks that can be opened.

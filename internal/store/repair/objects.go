@@ -27,7 +27,7 @@ func (g *gitMender) objects(ctx context.Context) error {
 	if err := g.loose(dir); err != nil {
 		return err
 	}
-	if err := g.packs(ctx, dir); err != nil {
+	if err := errors.Join(g.derived(dir), g.packs(ctx, dir)); err != nil {
 		return err
 	}
 	g.git.Refresh()
@@ -109,19 +109,36 @@ func isIntact(path, name string) bool {
 	return hex.EncodeToString(sum.Sum(nil)) == name
 }
 
-// packs makes missing and damaged indexes of packs again, takes the intact objects out of damaged packs, and moves away what
-// git derives from packs, if it is damaged.
-func (g *gitMender) packs(ctx context.Context, dir string) error {
-	folder := filepath.Join(dir, "pack")
-	for _, path := range []string{"pack/multi-pack-index", "info/commit-graph"} {
-		path = filepath.Join(dir, filepath.FromSlash(path))
-		if _, err := os.Lstat(path); err == nil && !isSealed(path) {
-			if err := g.files.Keep(path); err != nil {
-				return err
-			}
-			g.say("%s was damaged; git makes it again", path)
+// derived moves away what git derives from objects, if it is damaged: commit graphs, also those in several files, and the
+// index of several packs.
+func (g *gitMender) derived(dir string) error {
+	const chain = "info/commit-graphs"
+	files := []string{"pack/multi-pack-index", "info/commit-graph"}
+	for _, name := range namesIn(dir, filepath.FromSlash(chain)) {
+		if strings.HasSuffix(name, ".graph") {
+			files = append(files, chain+"/"+name)
 		}
 	}
+	for _, file := range files {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		if _, err := os.Lstat(path); err != nil || isSealed(path) {
+			continue
+		}
+		if strings.HasPrefix(file, chain) { // each file needs the one before
+			path = filepath.Dir(path)
+		}
+		if err := g.files.Keep(path); err != nil {
+			return err
+		}
+		g.say("%s was damaged; git makes it again", path)
+	}
+	return nil
+}
+
+// packs makes missing and damaged indexes of packs again, and those of version 1, and takes the intact objects out of damaged
+// packs.
+func (g *gitMender) packs(ctx context.Context, dir string) error {
+	folder := filepath.Join(dir, "pack")
 	for _, name := range namesIn(folder) {
 		base, isPack := strings.CutSuffix(filepath.Join(folder, name), ".pack")
 		if index, isIndex := strings.CutSuffix(filepath.Join(folder, name), ".idx"); isIndex {
@@ -136,7 +153,7 @@ func (g *gitMender) packs(ctx context.Context, dir string) error {
 		}
 		sound := isSealed(base + ".pack")
 		for _, derived := range []string{base + ".idx", base + ".rev"} {
-			if _, err := os.Lstat(derived); err == nil && (!sound || !isSealed(derived)) {
+			if _, err := os.Lstat(derived); err == nil && (!sound || !isSealed(derived) || strings.HasSuffix(derived, ".idx") && isFirstVersion(derived)) {
 				if err := g.files.Keep(derived); err != nil {
 					return err
 				}
@@ -154,7 +171,7 @@ func (g *gitMender) packs(ctx context.Context, dir string) error {
 
 // indexPack indexes a pack again; one that is not sound is taken apart.
 func (g *gitMender) indexPack(ctx context.Context, base string, sound bool) error {
-	args := []string{"index-pack", base + ".pack"}
+	args := []string{"index-pack", "--index-version=2", base + ".pack"}
 	if !sound {
 		if err := g.files.Keep(base + ".pack"); err != nil {
 			return err
@@ -186,6 +203,19 @@ func (g *gitMender) indexPack(ctx context.Context, base string, sound bool) erro
 		g.say("%s.pack was damaged; what git could read of it is there", base)
 	}
 	return nil
+}
+
+// isFirstVersion reports whether an index of a pack has version 1, which begins without a name of the format (pack.indexVersion=1,
+// or programs older than git 1.6).
+func isFirstVersion(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [4]byte
+	_, err = io.ReadFull(f, magic[:])
+	return err == nil && string(magic[:]) != "\xfftOc"
 }
 
 // isSealed reports whether a file of git ends with the checksum of what is before it, as packs and what is derived from

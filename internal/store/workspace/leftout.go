@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"path/filepath"
@@ -26,7 +27,7 @@ func (s *Store) leaveOut(branch string, err error) {
 				way = h.Text
 			}
 		}
-		s.warn(strings.TrimPrefix(branch, "refs/heads/") + " is left out: " + err.Error() + "; " + way)
+		s.warn(cmp.Or(strings.TrimPrefix(branch, "refs/heads/"), "a ref") + " is left out: " + err.Error() + "; " + way)
 	}
 }
 
