@@ -1,5 +1,5 @@
 //go:build !race
 
-package fts5test
+package store_test
 
 const shorter = 1

@@ -1,6 +1,4 @@
-// Package fts5test has SQLite judge what package fts5 writes. The tests are in
-// a package of their own, so that the fuzz tests of fts5 do not link SQLite.
-package fts5test
+package store_test
 
 import (
 	"bytes"
@@ -20,6 +18,8 @@ import (
 	"tape/index/internal/fts5"
 	"tape/index/internal/store"
 )
+
+// SQLite judges here what package fts5 writes: the fuzz tests of fts5 do not link SQLite.
 
 const create = `CREATE VIRTUAL TABLE entries_fts USING fts5(text, content='', detail=none, columnsize=0, tokenize='ascii')`
 

@@ -1,6 +1,6 @@
 //go:build race
 
-package fts5test
+package store_test
 
 // shorter divides sizes: the race detector makes SQLite twenty times slower.
 const shorter = 20
