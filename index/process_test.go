@@ -15,7 +15,6 @@ import (
 
 	"tape/index/internal/store"
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -211,7 +210,7 @@ func (p *process) kill(t testing.TB, after time.Duration) int {
 		t.Fatal("a helper ended before it was ready")
 	case <-time.After(30 * time.Second):
 	}
-	wait.Pause(after)
+	testkit.Pause(after)
 	if err := p.cmd.Process.Kill(); err != nil {
 		t.Fatalf("the helper ended by itself: %v, %v", err, p.lines)
 	}

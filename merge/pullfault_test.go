@@ -20,7 +20,6 @@ import (
 
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
-	"tape/internal/testkit/wait"
 	"tape/merge"
 	"tape/repo"
 )
@@ -285,7 +284,7 @@ func smallDisk(t *testing.T, size int) string {
 	t.Cleanup(func() {
 		for range 5 {
 			runtime.GC()
-			wait.Pause(10 * time.Millisecond)
+			testkit.Pause(10 * time.Millisecond)
 		}
 	})
 	return disk
@@ -477,7 +476,7 @@ func TestSoakPullKill(t *testing.T) {
 		for _, mode := range []string{"append", "pull", "push"} {
 			working = append(working, helper(t, made.ws, mode))
 		}
-		wait.Pause(time.Duration(20+rng.ExpFloat64()*150) * time.Millisecond)
+		testkit.Pause(time.Duration(20+rng.ExpFloat64()*150) * time.Millisecond)
 		for i := range working {
 			acked = append(acked, onlyAppends(working[(i+1)%len(working)].kill(t))...)
 		}

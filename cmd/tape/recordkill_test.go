@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // TestRecordKilled kills hooks and record sync at random moments. The last ones record all entries, each once.
@@ -47,7 +47,7 @@ func TestRecordKilled(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			wait.AtSomeTime(random, 12*time.Millisecond)
+			testkit.AtSomeTime(random, 12*time.Millisecond)
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // The repository is found from every place in which git runs a hook.
@@ -68,7 +68,7 @@ func TestStart(t *testing.T) {
 	if err := Start(store, script); err != nil {
 		t.Fatal(err)
 	}
-	wait.Pause(50 * time.Millisecond)
+	testkit.Pause(50 * time.Millisecond)
 	if _, err := os.Stat(done); err == nil {
 		t.Fatal("a program was started although there is no index to bring up to date")
 	}
@@ -96,7 +96,7 @@ func TestStart(t *testing.T) {
 		t.Error("Start waited for the end of the program")
 	}
 	var got []byte
-	wait.Until(t, "the end of the program", func() bool {
+	testkit.Until(t, "the end of the program", func() bool {
 		got, err = os.ReadFile(done)
 		return err == nil
 	})

@@ -26,17 +26,6 @@ func memoryDir() string {
 	return dir
 }
 
-// inode returns the number that identifies a file under all its names.
-func inode(st os.FileInfo) uint64 {
-	if sys, ok := st.Sys().(*syscall.Stat_t); ok {
-		return sys.Ino
-	}
-	return 0
-}
-
-// HasLossyDisk reports whether a LossyDisk works on this system: it needs the numbers of inodes.
-const HasLossyDisk = true
-
 // SmallDisk mounts a file system of a given size in bytes and returns its folder. Only root can do that;
 // for others, the test is skipped.
 func SmallDisk(t *testing.T, bytes int) string {

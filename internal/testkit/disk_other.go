@@ -2,10 +2,7 @@
 
 package testkit
 
-import (
-	"os"
-	"testing"
-)
+import "testing"
 
 // memoryDir returns "": such a folder is known only on Linux.
 func memoryDir() string { return "" }
@@ -15,8 +12,3 @@ func SmallDisk(t *testing.T, _ int) string {
 	t.Skip("a small file system is mounted on Linux only")
 	return ""
 }
-
-// HasLossyDisk reports whether a LossyDisk works on this system: it needs the numbers of inodes.
-const HasLossyDisk = false
-
-func inode(os.FileInfo) uint64 { return 0 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // A trial is one thing that happens to a session.
@@ -151,7 +151,7 @@ func (b *box) uninstall() {
 	b.install() // installing twice changes nothing
 	b.ask("say hello")
 	b.proved()
-	wait.Pause(2 * time.Second) // for a second, the last hook reads what the agent writes at its end
+	testkit.Pause(2 * time.Second) // for a second, the last hook reads what the agent writes at its end
 	b.tape("", "record", "uninstall", b.agent.name)
 	for name, want := range before {
 		if got, err := os.ReadFile(filepath.Join(b.home, name)); err != nil || string(got) != want && name != b.agent.rewrites {
@@ -163,7 +163,7 @@ func (b *box) uninstall() {
 	}
 	recorded := b.dump("")
 	b.goOn("three things")
-	wait.Pause(3 * time.Second)
+	testkit.Pause(3 * time.Second)
 	if now := b.dump(""); now != recorded {
 		b.fatalf("the session is still recorded: %s", difference(now, recorded))
 	}

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // cline continues a session only in a terminal. In these trials, each prompt is a session.
@@ -56,9 +56,9 @@ func cline() agent {
 func (s *screen) listens() {
 	s.b.t.Helper()
 	const typed = "zz"
-	for end := time.Now().Add(patience / 4); time.Now().Before(end); wait.Pause(time.Second) {
+	for end := time.Now().Add(patience / 4); time.Now().Before(end); testkit.Pause(time.Second) {
 		s.tmux("send-keys", "-l", typed)
-		wait.Pause(time.Second)
+		testkit.Pause(time.Second)
 		if shown := strings.Count(s.tmux("capture-pane", "-p"), typed); shown > 0 {
 			for range len(typed) * shown {
 				s.tmux("send-keys", "BSpace")
@@ -81,7 +81,7 @@ func (b *box) stopServer() {
 				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 			}
 		}
-		wait.Pause(500 * time.Millisecond)
+		testkit.Pause(500 * time.Millisecond)
 	}
 }
 
@@ -126,7 +126,7 @@ func (b *box) inTerminal() {
 		s.tmux("send-keys", "Enter")
 	}
 	var list []string
-	for end := time.Now().Add(soon); time.Now().Before(end); wait.Pause(300 * time.Millisecond) {
+	for end := time.Now().Add(soon); time.Now().Before(end); testkit.Pause(300 * time.Millisecond) {
 		if list = b.tapes(""); len(list) == 2 && strings.Contains(b.log("", list[1]), `"It goes on."`) {
 			break
 		}

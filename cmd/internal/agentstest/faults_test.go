@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // slow is a session that takes a few seconds, so that a fault can happen in it.
@@ -40,7 +40,7 @@ func (b *box) killedAgent() {
 		cmd := b.begin("take your time")
 		moment := b.agent.awake + time.Duration(rand.IntN(3000))*time.Millisecond
 		b.t.Logf("killed after %v", moment)
-		wait.Pause(moment)
+		testkit.Pause(moment)
 		b.kill(cmd)
 	}
 	b.goOn("go on now")
@@ -148,7 +148,7 @@ func (b *box) fullDisk() {
 	if !strings.Contains(said, "All three are done.") {
 		b.fatalf("with a full disk, the agent does not answer as usual, but says: %s", said)
 	}
-	wait.Pause(3 * time.Second) // the process that catches up fails, too
+	testkit.Pause(3 * time.Second) // the process that catches up fails, too
 	status := b.status()
 	b.must(os.Remove(filler))
 	b.goOn("go on now")

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"tape/cmd/internal/agentstest/model"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // proved checks that the recorded tapes equal imported ones, and have everything that the model was told
@@ -35,7 +35,7 @@ func (b *box) same() {
 	b.t.Helper()
 	want := b.dump(b.imported())
 	got := ""
-	for end := time.Now().Add(soon); time.Now().Before(end); wait.Pause(300 * time.Millisecond) {
+	for end := time.Now().Add(soon); time.Now().Before(end); testkit.Pause(300 * time.Millisecond) {
 		if b.agent.late {
 			b.tape("", "record", "sync")
 		}

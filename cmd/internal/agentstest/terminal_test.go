@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // screen runs a program in a terminal of tmux.
@@ -38,9 +38,9 @@ func (s *screen) tmux(arg ...string) string {
 func (s *screen) waitFor(text string) {
 	s.b.t.Helper()
 	var shown string
-	for end := time.Now().Add(patience / 4); time.Now().Before(end); wait.Pause(200 * time.Millisecond) {
+	for end := time.Now().Add(patience / 4); time.Now().Before(end); testkit.Pause(200 * time.Millisecond) {
 		if shown = s.tmux("capture-pane", "-p"); strings.Contains(shown, text) {
-			wait.Pause(time.Second) // the program may draw before it reads keys
+			testkit.Pause(time.Second) // the program may draw before it reads keys
 			return
 		}
 	}
@@ -51,7 +51,7 @@ func (s *screen) waitFor(text string) {
 func (s *screen) say(line string) {
 	s.b.t.Helper()
 	s.tmux("send-keys", "-l", line)
-	wait.Pause(500 * time.Millisecond) // sent at once, Enter would be taken for part of a pasted text
+	testkit.Pause(500 * time.Millisecond) // sent at once, Enter would be taken for part of a pasted text
 	s.tmux("send-keys", "Enter")
 }
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"tape/cmd/internal/agentstest/model"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // twoSteps is a model that says something before it calls a tool, and after that.
@@ -47,7 +47,7 @@ func (c *talk) hold(session string) (letGo func()) {
 		}
 	})
 	c.t.Cleanup(letGo)
-	if !wait.Eventually(func() bool { _, err := os.Stat(filepath.Join(c.project, "began")); return err == nil }) {
+	if !testkit.Eventually(func() bool { _, err := os.Stat(filepath.Join(c.project, "began")); return err == nil }) {
 		c.t.Fatal("the turn has not begun")
 	}
 	return letGo
@@ -161,12 +161,12 @@ func TestGateway(t *testing.T) {
 		}
 	}()
 	b.say("work")
-	if !wait.Eventually(func() bool { return b.has("First I look.\n\nThat was all.") }) {
+	if !testkit.Eventually(func() bool { return b.has("First I look.\n\nThat was all.") }) {
 		t.Fatal("the texts of the two steps are not separated")
 	}
 	letGo := c.hold("telegram:7")
 	b.say("work")
-	if !wait.Eventually(func() bool { return b.has("another process has a turn") }) {
+	if !testkit.Eventually(func() bool { return b.has("another process has a turn") }) {
 		t.Error("the sender is not told that another process has a turn")
 	}
 	letGo()

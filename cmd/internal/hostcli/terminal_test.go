@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // screenOptions say what runs in a terminal.
@@ -81,7 +81,7 @@ func (s *screen) Until(texts ...string) {
 func (s *screen) UntilIt(what string, is func(seen string) bool) {
 	s.t.Helper()
 	seen := ""
-	if !wait.Eventually(func() bool { seen = s.Seen(); return is(seen) }) {
+	if !testkit.Eventually(func() bool { seen = s.Seen(); return is(seen) }) {
 		s.t.Fatalf("the terminal never %s; it shows\n%s", what, seen)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 	"tape/hooks"
 	"tape/internal/git/disk"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -114,7 +114,7 @@ func (r *rig) say(session, id, text string) {
 
 func (r *rig) until(what string, is func() bool) {
 	r.t.Helper()
-	if !wait.Eventually(is) {
+	if !testkit.Eventually(is) {
 		r.t.Fatalf("never: %s; sent %q", what, r.wire.texts())
 	}
 }
@@ -200,7 +200,7 @@ func TestMessagesStayInOrder(t *testing.T) {
 	p := echo(nil)
 	p.AdmitMessage = func(_ context.Context, _ string, e hooks.Envelope, _ hooks.Turn) (hooks.Admission, error) {
 		if strings.HasSuffix(e.Text(hooks.KeyContent), "0") {
-			wait.Pause(2 * time.Millisecond)
+			testkit.Pause(2 * time.Millisecond)
 		}
 		return hooks.Undecided, nil
 	}

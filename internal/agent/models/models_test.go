@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 	"tape/repo/view"
 )
 
@@ -291,7 +291,7 @@ func TestBrokenAnswer(t *testing.T) {
 		end  func(w http.ResponseWriter)
 		want string // in the error
 	}{
-		"silence":    {func(http.ResponseWriter) { wait.Pause(3 * time.Second) }, "sends nothing for 1s"},
+		"silence":    {func(http.ResponseWriter) { testkit.Pause(3 * time.Second) }, "sends nothing for 1s"},
 		"not JSON":   {func(w http.ResponseWriter) { stream(w, 9, "data: {") }, ""},
 		"error":      {func(w http.ResponseWriter) { stream(w, 9, `data: {"error":{"message":"the server is overloaded"}}`) }, "overloaded"},
 		"endless":    {func(w http.ResponseWriter) { endless(w) }, "longer than"},
@@ -329,7 +329,7 @@ func endless(w http.ResponseWriter) {
 func TestCancel(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, _ int) {
 		stream(w, 1<<20, chatAnswer[1])
-		wait.Pause(time.Second)
+		testkit.Pause(time.Second)
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

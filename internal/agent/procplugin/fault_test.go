@@ -15,7 +15,6 @@ import (
 
 	"tape/hooks"
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 )
 
 const resolve = "hook/resolve_session"
@@ -39,7 +38,7 @@ func wantError(t *testing.T, err error, text string) {
 // eventually waits until the plugin's status says something.
 func eventually(t *testing.T, p *Process, text string) {
 	t.Helper()
-	wait.Until(t, "the status "+text, func() bool { return strings.Contains(p.Status(), text) })
+	testkit.Until(t, "the status "+text, func() bool { return strings.Contains(p.Status(), text) })
 }
 
 func TestCrashIsAnErrorAndThePluginIsStartedAgain(t *testing.T) {
@@ -117,7 +116,7 @@ func TestPluginsSetTheirTimeouts(t *testing.T) {
 	}, Options{})
 	_, err := askSession(p)
 	wantError(t, err, "no answer within 100ms")
-	wait.Pause(100 * time.Millisecond)
+	testkit.Pause(100 * time.Millisecond)
 	if s := p.Status(); strings.Contains(s, "restarts") {
 		t.Errorf("a plugin that answers $/cancel was restarted: %s", s)
 	}

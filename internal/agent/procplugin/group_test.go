@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
@@ -24,7 +24,7 @@ func TestPluginThatIgnoresExitIsKilledWithItsChildren(t *testing.T) {
 		t.Fatalf("the child %q does not run: %v", raw, err)
 	}
 	p.Close()
-	wait.Until(t, "the end of its child", func() bool {
+	testkit.Until(t, "the end of its child", func() bool {
 		state, _ := os.ReadFile("/proc/" + raw + "/stat")
 		return !alive(pid) || strings.Contains(string(state), ") Z ")
 	})

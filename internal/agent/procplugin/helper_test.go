@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // script says what a scripted plugin does: this test program in another process.
@@ -81,7 +81,7 @@ func (s *script) run() {
 		line, err := in.ReadBytes('\n')
 		if err != nil {
 			if s.Stubborn {
-				wait.Forever()
+				testkit.Forever()
 			}
 			return
 		}
@@ -141,7 +141,7 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 	for i, e := range r.Events {
 		write(`{"jsonrpc":"2.0","method":"model/event","params":{"call_id":%s,"seq":%d,"kind":%q,"data":%s}}`, m.ID, i+1, e.Kind, encoded(e.Data))
 		if r.N > 0 {
-			wait.Pause(time.Duration(r.N) * time.Millisecond)
+			testkit.Pause(time.Duration(r.N) * time.Millisecond)
 		}
 	}
 	if len(r.Requests) > 0 {
@@ -153,7 +153,7 @@ func (s *script) answer(m *received, in *bufio.Reader) {
 	case "crash-after":
 		os.Exit(4)
 	case "silent-after":
-		wait.Forever()
+		testkit.Forever()
 	default:
 		write(`{"jsonrpc":"2.0","id":%s,"result":{"value":%s}}`, m.ID, value)
 	}
@@ -165,7 +165,7 @@ func (r *reply) misbehave(m *received, in *bufio.Reader) bool {
 	case "crash":
 		os.Exit(3)
 	case "hang":
-		wait.Forever()
+		testkit.Forever()
 	case "late": // it waits until it is cancelled
 		for {
 			line, err := in.ReadBytes('\n')

@@ -11,7 +11,6 @@ import (
 
 	"tape/hooks"
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -149,7 +148,7 @@ func TestRequestsWithinACall(t *testing.T) {
 	t.Parallel()
 	rt := hooks.New(slog.New(slog.DiscardHandler))
 	register(t, rt, "tools", 0, &hooks.Plugin{Tools: []hooks.Tool{{Name: "slow", Run: func(ctx context.Context, _ hooks.ToolContext, _ json.RawMessage) (string, error) {
-		wait.Pause(time.Second)
+		testkit.Pause(time.Second)
 		return "slept", ctx.Err()
 	}}}})
 	l := quick()
@@ -312,7 +311,7 @@ func TestStreams(t *testing.T) {
 	if s, err = p.Plugin().RunModelStream(t.Context(), hooks.Prompt{}, "s", nil); err != nil {
 		t.Fatal(err)
 	}
-	wait.Pause(100 * time.Millisecond)
+	testkit.Pause(100 * time.Millisecond)
 	var last error
 	for _, err := range s {
 		last = err

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tape/hooks"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -145,7 +145,7 @@ func contains(t *testing.T, text string, words ...string) {
 
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	wait.Until(t, what, f)
+	testkit.Until(t, what, f)
 }
 
 // newTape returns a tape in a workspace that is verified when the test ends.

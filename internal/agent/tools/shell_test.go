@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"tape/hooks"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 func TestBash(t *testing.T) {
@@ -70,7 +70,7 @@ func TestBashLeavesNothing(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		wait.Eventually(func() bool { return strings.Contains(readFile(e.dir+"/pid"), "pid=") })
+		testkit.Eventually(func() bool { return strings.Contains(readFile(e.dir+"/pid"), "pid=") })
 		cancel()
 	}()
 	if _, err := e.callIn(ctx, "s", "bash", `{"cmd":"echo begun; sleep 1000 & echo pid=$! > pid; wait"}`); err == nil ||
@@ -185,7 +185,7 @@ func hostThatIsKilled() {
 			fmt.Println(err)
 		}
 		for id := range s.shells.all {
-			wait.Eventually(func() bool {
+			testkit.Eventually(func() bool {
 				text, _ := s.shells.all[id].out.from(0, 100)
 				fmt.Print(text)
 				return text != ""

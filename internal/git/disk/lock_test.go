@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 const (
@@ -113,7 +113,7 @@ func TestLockRemoveWhileWaiting(t *testing.T) {
 		}
 		got <- l
 	}()
-	wait.Pause(5 * time.Millisecond)
+	testkit.Pause(5 * time.Millisecond)
 	if err := first.Remove(); err != nil {
 		t.Fatal(err)
 	}

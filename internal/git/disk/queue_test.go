@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // First come, first served. A process that gives up, or is killed, does not block the others.
@@ -67,7 +67,7 @@ func TestQueueAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, _ = os.Stdout.WriteString("mine\n")
-		wait.Forever()
+		testkit.Forever()
 	}
 	dir := filepath.Join(t.TempDir(), "turns")
 	cmd := exec.Command(os.Args[0], "-test.run=^TestQueueAfterKill$")

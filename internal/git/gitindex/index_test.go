@@ -13,8 +13,8 @@ import (
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
+	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
-	"tape/internal/testkit/wait"
 )
 
 func change(path, content string) Change {
@@ -119,7 +119,7 @@ func TestRacilyClean(t *testing.T) {
 	if out := j.Git("diff-files", "--name-only"); out != "racy" {
 		t.Fatalf("before the update git diff-files gives %q, not racy", out)
 	}
-	wait.Until(t, "the next second, for the new index", func() bool { return time.Since(now) > 1100*time.Millisecond })
+	testkit.Until(t, "the next second, for the new index", func() bool { return time.Since(now) > 1100*time.Millisecond })
 	j.OK(Update(ctx, r, w, []Change{change("other", "1\n")}))
 	if out := j.Git("diff", "--name-only"); out != "racy" {
 		t.Errorf("after the update git diff gives %q, not racy", out)

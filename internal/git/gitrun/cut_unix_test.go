@@ -15,8 +15,8 @@ import (
 
 	"tape/internal/git/gitlock"
 	"tape/internal/git/gitstore"
+	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
-	"tape/internal/testkit/wait"
 )
 
 // After a git gc was killed at any moment, no ref is locked, and the next gc succeeds.
@@ -74,7 +74,7 @@ func killGC(t *testing.T, r *gitstore.Repo, delay time.Duration, done chan error
 	t.Helper()
 	for len(done) == 0 {
 		if pid := gitlock.ReadGCPid(r.GitDir()); pid > 0 && gitlock.IsGitAlive(pid) {
-			wait.Pause(delay)
+			testkit.Pause(delay)
 			if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
 				t.Log(err) // it ended just now
 			}

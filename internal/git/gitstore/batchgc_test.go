@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"tape/internal/git/gitlock"
+	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
-	"tape/internal/testkit/wait"
 )
 
 // fakeGC writes gc.pid with the process of an idle git, and returns a function that ends the process.
@@ -97,7 +97,7 @@ func TestBatchFinishRestores(t *testing.T) {
 	_, end := fakeGC(j)
 	done := make(chan error, 1)
 	go func() { done <- b.Finish(ctx) }()
-	wait.Pause(100 * time.Millisecond)
+	testkit.Pause(100 * time.Millisecond)
 	if len(done) > 0 {
 		t.Error("Finish did not wait for the end of the git gc")
 	}

@@ -16,7 +16,6 @@ import (
 
 	"tape/internal/testkit"
 	"tape/internal/testkit/gitjudge"
-	"tape/internal/testkit/wait"
 )
 
 // commitOn makes a commit. All have the same author and time, so only the message makes it unique.
@@ -51,8 +50,8 @@ func TestSoakUpdateRefBesideGit(t *testing.T) {
 			}
 		})
 	}
-	background(func() { _, _ = j.TryGit(j.Dir, "pack-refs", "--all"); wait.Pause(3 * time.Millisecond) })
-	background(func() { _, _ = j.TryGit(j.Dir, "gc", "-q"); wait.Pause(200 * time.Millisecond) })
+	background(func() { _, _ = j.TryGit(j.Dir, "pack-refs", "--all"); testkit.Pause(3 * time.Millisecond) })
+	background(func() { _, _ = j.TryGit(j.Dir, "gc", "-q"); testkit.Pause(200 * time.Millisecond) })
 	background(func() {
 		i := rand.IntN(4)
 		old, err := j.TryGit(j.Dir, "rev-parse", "--verify", "-q", shared(i))
@@ -66,7 +65,7 @@ func TestSoakUpdateRefBesideGit(t *testing.T) {
 		if _, err := j.TryGit(j.Dir, "update-ref", shared(i), next, old); err == nil {
 			acknowledged[i].Add(1)
 		}
-		wait.Pause(2 * time.Millisecond)
+		testkit.Pause(2 * time.Millisecond)
 	})
 	for w := range writers {
 		ours.Go(func() {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // sshPeer runs OpenSSH's sshd on a local address with keys of its own, for the user who runs
@@ -88,7 +88,7 @@ func sshPeer(t testing.TB, root string) (address string, env []string) {
 			command += " -S " + socket
 			break
 		}
-		wait.Pause(10 * time.Millisecond)
+		testkit.Pause(10 * time.Millisecond)
 	}
 	return "ssh://" + me.Username + "@127.0.0.1:" + port + root, []string{"GIT_SSH_COMMAND=" + command}
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"tape/internal/serve/host/api"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // clocked is a peer whose clock can be moved during requests.
@@ -97,7 +97,7 @@ func TestExpiryIsRecorded(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); p.s.background(ctx) }()
-	wait.Until(t, "the deadlines", func() bool { return len(p.s.runs.Due(*p.now)) == 0 })
+	testkit.Until(t, "the deadlines", func() bool { return len(p.s.runs.Due(*p.now)) == 0 })
 	stop()
 	<-ended
 	var got, other api.RunAnswer

@@ -15,7 +15,6 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 )
 
@@ -141,11 +140,11 @@ func TestGitMeanwhile(t *testing.T) {
 	}
 	for range testkit.Size(1, 5) {
 		for _, step := range steps {
-			wait.Pause(50 * time.Millisecond)
+			testkit.Pause(50 * time.Millisecond)
 			checkpoint()
 			p.git("branch", "-f", "good", "tape/main")
 			step()
-			wait.Pause(50 * time.Millisecond)
+			testkit.Pause(50 * time.Millisecond)
 			p.git("reset", "-q", "--hard", "good")
 			if err := p.s.own.EnsureConversation(ctx, "other"); err != nil {
 				t.Log(err)

@@ -19,7 +19,6 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -123,7 +122,7 @@ func TestKill(t *testing.T) {
 						code = post(at+"/tapes/c/entries", name, api.AppendRequest{Entries: []api.NewEntry{{Kind: "note", Payload: json.RawMessage(`{"data":"` + name + `"}`)}}})
 					}
 					if code == 0 {
-						wait.Pause(5 * time.Millisecond)
+						testkit.Pause(5 * time.Millisecond)
 					} else if code > 201 {
 						t.Errorf("%s: %d", name, code)
 						return

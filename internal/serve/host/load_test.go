@@ -14,7 +14,6 @@ import (
 
 	"tape/internal/serve/host/api"
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -113,7 +112,7 @@ func (p *peer) follow(ctx context.Context, conversation, last string) (out []str
 				_ = res.Body.Close()
 				return out
 			}
-			wait.Pause(time.Millisecond)
+			testkit.Pause(time.Millisecond)
 		}
 		_ = res.Body.Close()
 	}
@@ -147,7 +146,7 @@ func TestReadersThatNeverRead(t *testing.T) {
 	}
 	const most = readers * 8 // MiB; everything would be 10 for each, several times
 	var held uint64
-	wait.Eventually(func() bool { // all of them wait for their readers
+	testkit.Eventually(func() bool { // all of them wait for their readers
 		held = heap()
 		held -= min(before, held)
 		return held <= most

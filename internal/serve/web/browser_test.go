@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"tape/internal/serve/web"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 	"tape/merge"
 	"tape/repo"
 )
@@ -57,7 +57,7 @@ func (s *site) run(ctx context.Context, actions ...chromedp.Action) {
 func (s *site) until(ctx context.Context, condition string) {
 	s.Helper()
 	var err error
-	if wait.Eventually(func() (ok bool) {
+	if testkit.Eventually(func() (ok bool) {
 		err = chromedp.Run(ctx, chromedp.Evaluate("!!("+condition+")", &ok))
 		return ok
 	}) {

@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -29,7 +29,7 @@ func (s *site) click(ctx context.Context, what, then string) {
 	s.Helper()
 	var err error
 	// The page may be replaced between finding the node and clicking on it. Then nothing was clicked.
-	wait.Eventually(func() bool {
+	testkit.Eventually(func() bool {
 		err = chromedp.Run(ctx, chromedp.Click(what, chromedp.NodeVisible, chromedp.ByQuery))
 		return err == nil || !strings.Contains(err.Error(), "Could not find node")
 	})

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -360,7 +359,7 @@ func killed(t *testing.T, dir string, round int) {
 		t.Fatal(err)
 	}
 	// Spread over the time that one import takes, and a little beyond.
-	wait.AtSomeTime(testkit.Random(t), 250*time.Millisecond)
+	testkit.AtSomeTime(testkit.Random(t), 250*time.Millisecond)
 	_ = cmd.Process.Kill()
 	_ = cmd.Wait()
 }

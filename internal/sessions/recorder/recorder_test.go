@@ -19,7 +19,7 @@ import (
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
 	"tape/internal/store/workspace"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -229,7 +229,7 @@ func TestLocked(t *testing.T) {
 		k := w.known()["quick"]
 		return k != nil && !k.Due && k.Files[0].Bytes > 0
 	}
-	wait.Until(t, "the other workspace", read)
+	testkit.Until(t, "the other workspace", read)
 	slow.has(1)
 	close(free)
 	for range 2 {

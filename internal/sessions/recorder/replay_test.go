@@ -19,7 +19,7 @@ import (
 	"tape/internal/sessions/recorder"
 	"tape/internal/sessions/spool"
 	"tape/internal/store/workspace"
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 )
@@ -188,7 +188,7 @@ func (w *world) replay(agent, run string) (files []string) {
 		go func() {
 			defer close(late)
 			if next := e.next; next != nil && next.Transcript != nil && next.path() == e.path() {
-				wait.Pause(10 * time.Millisecond)
+				testkit.Pause(10 * time.Millisecond)
 				grow(w.t, stored[filepath.Base(path)], path, next.Transcript.Bytes)
 			}
 		}()

@@ -5,7 +5,6 @@ package audit_test
 import (
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -18,7 +17,7 @@ func TestSoakVerifyBesideResets(t *testing.T) {
 	m := storetest.Tape(t, s, "main")
 	rounds := 0
 	stop := storetest.Background(func() error {
-		wait.Pause(20 * time.Millisecond)
+		testkit.Pause(20 * time.Millisecond)
 		if rounds++; rounds > 100 { // each leaves objects that git has to check
 			return nil
 		}

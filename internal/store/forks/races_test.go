@@ -14,7 +14,6 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -93,7 +92,7 @@ func TestSoakForkRaces(t *testing.T) {
 			if err != nil {
 				return fmt.Errorf("git %v: %w\n%s", args, err, out)
 			}
-			wait.Pause(20 * time.Millisecond)
+			testkit.Pause(20 * time.Millisecond)
 			return nil
 		}
 	}

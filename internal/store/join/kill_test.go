@@ -11,7 +11,6 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -81,7 +80,7 @@ func killed(t *testing.T, rng *rand.Rand, dir, mode string) map[int64]string {
 	case <-p.Done:
 		t.Fatalf("the helper ended by itself: %s", p.Errs.String())
 	}
-	wait.Pause(time.Duration(rng.ExpFloat64() * float64(6*time.Millisecond)))
+	testkit.Pause(time.Duration(rng.ExpFloat64() * float64(6*time.Millisecond)))
 	_ = p.Cmd.Process.Kill()
 	<-p.Done
 	_ = p.Cmd.Wait() // the error is that it was killed

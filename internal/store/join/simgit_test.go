@@ -12,7 +12,6 @@ import (
 	"tape/internal/store/writer"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 	"time"
 )
@@ -265,7 +264,7 @@ func (x *forkSim) kill(ctx context.Context) (string, error) {
 	case <-p.Done:
 		return what, fmt.Errorf("the helper ended by itself: %s", p.Errs.String())
 	}
-	wait.Pause(time.Duration(x.rng.ExpFloat64() * float64(testkit.Size(8, 12)) * float64(time.Millisecond)))
+	testkit.Pause(time.Duration(x.rng.ExpFloat64() * float64(testkit.Size(8, 12)) * float64(time.Millisecond)))
 	_ = p.Cmd.Process.Kill()
 	<-p.Done
 	_ = p.Cmd.Wait()

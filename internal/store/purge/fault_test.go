@@ -59,7 +59,7 @@ func TestSoakPurgeFaults(t *testing.T) {
 	done := storetest.AllLines(t, s)
 
 	for _, gap := range []int{0, 1, storetest.PowerCut} {
-		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
+		if gap == storetest.PowerCut && !storetest.HasLossyDisk {
 			continue
 		}
 		step := testkit.Size(400, 9) // each gap begins at another operation
@@ -77,7 +77,7 @@ func TestSoakPurgeFaults(t *testing.T) {
 func purgeInterrupted(t *testing.T, rng *rand.Rand, purge func(*repo.Store) error, dir string, n, gap int, old, done map[string][]string) (over bool) {
 	f := &storetest.Faulty{N: n, Gap: gap}
 	if gap == storetest.PowerCut {
-		f.Gap, f.Lossy = 1, testkit.NewLossyDisk(t, dir)
+		f.Gap, f.Lossy = 1, storetest.NewLossyDisk(t, dir)
 		defer f.Lossy.Close()
 	}
 	err := purge(storetest.OpenFaulty(t, dir, f))

@@ -36,7 +36,7 @@ func TestSoakForgetFaults(t *testing.T) {
 	interrupted := func(n, gap int) (over bool) {
 		f := &storetest.Faulty{N: n, Gap: gap}
 		if gap == storetest.PowerCut {
-			f.Gap, f.Lossy = 1, testkit.NewLossyDisk(t, dir)
+			f.Gap, f.Lossy = 1, storetest.NewLossyDisk(t, dir)
 			defer f.Lossy.Close()
 		}
 		err := forget(storetest.OpenFaulty(t, dir, f), "Gone")
@@ -77,7 +77,7 @@ func TestSoakForgetFaults(t *testing.T) {
 		return false
 	}
 	for _, gap := range []int{0, 1, storetest.PowerCut} {
-		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
+		if gap == storetest.PowerCut && !storetest.HasLossyDisk {
 			continue
 		}
 		step := testkit.Size(120, 1) // each gap begins at another operation

@@ -15,7 +15,6 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -148,7 +147,7 @@ func TestPushWhileForksClose(t *testing.T) {
 		}
 		pushed <- err
 	}()
-	wait.Pause(300 * time.Millisecond) // the push has listed everything, and waits for the lock of the tape first
+	testkit.Pause(300 * time.Millisecond) // the push has listed everything, and waits for the lock of the tape first
 	storetest.Must(t, forks[0].Discard(t.Context()))
 	storetest.Must(t, lock.Unlock())
 	storetest.Must(t, <-pushed)

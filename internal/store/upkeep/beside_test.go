@@ -8,7 +8,6 @@ import (
 	"tape/internal/store/join"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -25,7 +24,7 @@ func TestWritersBesidePrune(t *testing.T) {
 		if exec.Command("git", "-C", s.Dir(), "gc", "-q", "--prune=now").Run() == nil {
 			runs++
 		}
-		wait.Pause(20 * time.Millisecond)
+		testkit.Pause(20 * time.Millisecond)
 		return nil
 	})
 	rounds := testkit.Size(8, 400)

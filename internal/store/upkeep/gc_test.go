@@ -13,8 +13,8 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/store/upkeep"
 	"tape/internal/store/writer"
+	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
-	"tape/internal/testkit/wait"
 	"tape/repo"
 	"testing"
 	"time"
@@ -229,7 +229,7 @@ func TestGCAgainAndAgain(t *testing.T) {
 				added.Add(1)
 				_, _, err = other.Checkpoint(context.Background())
 			}
-			wait.Pause(time.Millisecond) // in which the working tree is clean
+			testkit.Pause(time.Millisecond) // in which the working tree is clean
 		}
 		done <- err
 	}()

@@ -140,7 +140,7 @@ func TestSoakFaults(t *testing.T) {
 
 // A call that refers to an artifact from a failed call does not assume that the artifact was synced.
 func TestReferAfterFault(t *testing.T) {
-	if !testkit.HasLossyDisk {
+	if !storetest.HasLossyDisk {
 		t.Skip("needs a disk that loses unsynced writes")
 	}
 	cases := faultCases()

@@ -20,7 +20,7 @@ func TestSoakFaultsInit(t *testing.T) {
 	t.Parallel()
 	rng := testkit.Random(t)
 	for _, gap := range []int{0, 1, storetest.PowerCut} {
-		if gap == storetest.PowerCut && !testkit.HasLossyDisk {
+		if gap == storetest.PowerCut && !storetest.HasLossyDisk {
 			continue
 		}
 		step := testkit.Size(8, 1)
@@ -32,7 +32,7 @@ func TestSoakFaultsInit(t *testing.T) {
 			root := t.TempDir()
 			dir := filepath.Join(root, "ws")
 			if gap == storetest.PowerCut {
-				f.Gap, f.Lossy = 1, testkit.NewLossyDisk(t, root)
+				f.Gap, f.Lossy = 1, storetest.NewLossyDisk(t, root)
 			}
 			_, _, err := repo.Init(t.Context(), dir, &repo.InitOptions{Options: repo.Options{Now: testkit.Clock, Fs: &disk.FS{Fault: f.Fault}}})
 			if !f.Hit() {
@@ -69,7 +69,7 @@ func TestSoakFaultsInit(t *testing.T) {
 // TestSoakFaultsClone makes the disk fail for good during a clone, and then lose what was never synced. A clone
 // that was reported as done is complete; otherwise a second one succeeds. A setting that was acknowledged is set.
 func TestSoakFaultsClone(t *testing.T) {
-	if !testkit.HasLossyDisk {
+	if !storetest.HasLossyDisk {
 		t.Skip("needs a disk that loses unsynced writes")
 	}
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestSoakFaultsClone(t *testing.T) {
 	for n := 1 + rng.IntN(step); ; n += step {
 		root := t.TempDir()
 		dir := filepath.Join(root, "ws")
-		f := &storetest.Faulty{N: n, Gap: 1, Lossy: testkit.NewLossyDisk(t, root)}
+		f := &storetest.Faulty{N: n, Gap: 1, Lossy: storetest.NewLossyDisk(t, root)}
 		o := &repo.CloneOptions{Options: repo.Options{Now: testkit.Clock, Fs: &disk.FS{Fault: f.Fault}}}
 		s, _, err := repo.Clone(t.Context(), remote, dir, o)
 		if err == nil {

@@ -16,7 +16,6 @@ import (
 	"tape/internal/store/layout"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
-	"tape/internal/testkit/wait"
 	"tape/internal/text/jsonl"
 	"tape/repo"
 	"testing"
@@ -79,7 +78,7 @@ func TestSoakKill(t *testing.T) {
 			case <-p.Done: // reported below
 			case <-time.After(30 * time.Second):
 			}
-			wait.Pause(time.Duration(rng.ExpFloat64() * float64(15*time.Millisecond)))
+			testkit.Pause(time.Duration(rng.ExpFloat64() * float64(15*time.Millisecond)))
 			if err := p.Cmd.Process.Kill(); err != nil {
 				t.Fatalf("%s: the helper ended by itself: %v\n%s", mode, err, p.Errs.String())
 			}
@@ -138,7 +137,7 @@ func TestSoakConcurrent(t *testing.T) {
 			if err != nil {
 				return fmt.Errorf("git %v: %w\n%s", args(n), err, out)
 			}
-			wait.Pause(10 * time.Millisecond)
+			testkit.Pause(10 * time.Millisecond)
 			return nil
 		}
 	}
@@ -168,7 +167,7 @@ func TestSoakConcurrent(t *testing.T) {
 		}
 	}
 	// On a slow machine the writers may end first; the readers go on beside gc.
-	wait.Eventually(func() bool { return reads.Load() >= 3 })
+	testkit.Eventually(func() bool { return reads.Load() >= 3 })
 	for name, stop := range loops {
 		if err := stop(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 // shutdown is the ioctl that makes ext4 stop as in a power cut (EXT4_IOC_SHUTDOWN).
@@ -74,7 +74,7 @@ func (d *disk) mount(options string) error {
 func (d *disk) unmount() error {
 	_ = d.root.Close()
 	d.root = nil
-	for began := time.Now(); ; wait.Pause(5 * time.Millisecond) {
+	for began := time.Now(); ; testkit.Pause(5 * time.Millisecond) {
 		err := unix.Unmount(d.dir, 0)
 		if !errors.Is(err, syscall.EBUSY) || time.Since(began) > 20*time.Second {
 			return err

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 )
 
 // trace runs a program with all its child processes, and stops them before each operation on files. A filter in
@@ -63,7 +62,7 @@ func (tr *trace) kill() {
 // and a killed one does until its parent has collected it.
 func (tr *trace) wait() {
 	for tid := range tr.tids {
-		wait.Eventually(func() bool { return syscall.Kill(tid, 0) != nil })
+		testkit.Eventually(func() bool { return syscall.Kill(tid, 0) != nil })
 	}
 }
 

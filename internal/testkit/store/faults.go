@@ -25,10 +25,10 @@ type Faulty struct {
 	mu     sync.Mutex
 	N      int
 	Gap    int
-	Seen   int                // operations so far
-	Log    []string           // the operations that failed
-	warned string             // the store's warnings
-	Lossy  *testkit.LossyDisk // if set, sees the operations that succeed
+	Seen   int        // operations so far
+	Log    []string   // the operations that failed
+	warned string     // the store's warnings
+	Lossy  *LossyDisk // if set, sees the operations that succeed
 }
 
 // Fault returns ErrFault if an operation on the disk has to fail. The disk calls it before each
@@ -193,7 +193,7 @@ func TryFaults(t *testing.T, cases []FaultCase, p Pace) {
 			tried := 0
 			for _, longest := range []int{0, 1, PowerCut, LatePowerCut, 12} {
 				// Nothing can be recorded while git has stopped in a merge.
-				if longest < 0 && !testkit.HasLossyDisk || longest == LatePowerCut && c.Merging {
+				if longest < 0 && !HasLossyDisk || longest == LatePowerCut && c.Merging {
 					continue
 				}
 				step := p.Alone
@@ -234,7 +234,7 @@ func (tm *Template) Interrupted(t *testing.T, n, gap int) (over bool) {
 	tm.putBack(t)
 	f := &Faulty{N: n, Gap: gap}
 	if gap < 0 {
-		f.Gap, f.Lossy = gap-LatePowerCut, testkit.NewLossyDisk(t, tm.dir)
+		f.Gap, f.Lossy = gap-LatePowerCut, NewLossyDisk(t, tm.dir)
 		defer f.Lossy.Close()
 	}
 	err := tm.Run(t.Context(), OpenFaulty(t, tm.dir, f))

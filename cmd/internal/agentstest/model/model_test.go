@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"tape/internal/testkit/wait"
+	"tape/internal/testkit"
 )
 
 func script() Script {
@@ -145,7 +145,7 @@ func post(t *testing.T, url, body string) string {
 // exchanges waits until n exchanges are done, and returns them. One is done after the
 // last byte of its answer.
 func exchanges(s *Server, n int) []Exchange {
-	wait.Eventually(func() bool {
+	testkit.Eventually(func() bool {
 		e := s.Exchanges()
 		return len(e) == n && e[n-1].Done
 	})

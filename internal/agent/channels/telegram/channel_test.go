@@ -13,7 +13,6 @@ import (
 
 	"tape/hooks"
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -102,7 +101,7 @@ func (h *host) all() []hooks.Envelope {
 
 func (h *host) until(what string, ok func() bool) {
 	h.t.Helper()
-	if !wait.Eventually(ok) {
+	if !testkit.Eventually(ok) {
 		h.t.Fatalf("waited in vain for %s; log: %s; got %v", what, h.log, h.all())
 	}
 }
@@ -140,7 +139,7 @@ func TestReceive(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := h.server.Calls("sendChatAction")
-	wait.Pause(20 * time.Millisecond)
+	testkit.Pause(20 * time.Millisecond)
 	if more := h.server.Calls("sendChatAction"); more > n+1 {
 		t.Errorf("typing goes on after the answer: %d calls", more-n)
 	}

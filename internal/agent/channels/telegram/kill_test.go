@@ -23,7 +23,6 @@ import (
 	"tape/internal/agent/channels"
 	"tape/internal/git/disk"
 	"tape/internal/testkit"
-	"tape/internal/testkit/wait"
 )
 
 // The steps of answering a message after which a program is killed.
@@ -106,7 +105,7 @@ func TestKillGateway(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	over := make(chan error, 1)
 	go func() { over <- gateway(ctx, dir, server.URL) }()
-	wait.Eventually(func() bool { // if this fails, the checks below say what is missing
+	testkit.Eventually(func() bool { // if this fails, the checks below say what is missing
 		for i := 1; i <= messages; i++ {
 			if n, begun := known(i); n == 0 && !begun {
 				return false
@@ -143,7 +142,7 @@ func gateway(ctx context.Context, dir, url string) error {
 		return err
 	}
 	model := &hooks.Plugin{Name: "model", RunModel: func(_ context.Context, p hooks.Prompt, _ string, _ hooks.State) (*string, error) {
-		wait.Pause(2 * time.Millisecond)
+		testkit.Pause(2 * time.Millisecond)
 		text := "you said " + p.Text
 		return &text, nil
 	}}
@@ -161,7 +160,7 @@ func helper(mode string) {
 	if mode == "gateway" {
 		seed, _ := strconv.ParseUint(os.Getenv("SEED"), 10, 64)
 		go func() {
-			wait.AtSomeTime(rand.New(rand.NewPCG(seed, 5)), 30*time.Millisecond)
+			testkit.AtSomeTime(rand.New(rand.NewPCG(seed, 5)), 30*time.Millisecond)
 			p, _ := os.FindProcess(os.Getpid())
 			_ = p.Kill()
 		}()
@@ -202,7 +201,7 @@ func helper(mode string) {
 		queue <- m
 		if step == "handed over" && int(passed.Add(1)) == nth {
 			go func() { // before, while or after the offset is stored
-				wait.AtSomeTime(rand.New(rand.NewPCG(seed, 4)), 2*time.Millisecond)
+				testkit.AtSomeTime(rand.New(rand.NewPCG(seed, 4)), 2*time.Millisecond)
 				die()
 			}()
 		}
@@ -228,7 +227,7 @@ func helper(mode string) {
 	deadline := time.Now().Add(20 * time.Second)
 	for over := 0; ; over = ended(dir) {
 		if step == "none" && (over >= nth || time.Now().After(deadline)) {
-			wait.Pause(200 * time.Millisecond) // for the poll that confirms
+			testkit.Pause(200 * time.Millisecond) // for the poll that confirms
 			return
 		}
 		select {

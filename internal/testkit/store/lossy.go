@@ -1,4 +1,4 @@
-package testkit
+package storetest
 
 import (
 	"io/fs"
@@ -6,9 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"tape/internal/git/disk"
 	"testing"
 	"time"
+
+	"tape/internal/git/disk"
 )
 
 // LossyDisk simulates a power cut for a folder. It keeps track of what is durable on the disk:

@@ -1,6 +1,4 @@
-// Package wait is how tests wait for other processes and goroutines. Tests that need only a clock use
-// testing/synctest instead.
-package wait
+package testkit
 
 import (
 	"math/rand/v2"
@@ -10,6 +8,8 @@ import (
 	"testing"
 	"time"
 )
+
+// Tests wait for other processes and goroutines with these. Those that need only a clock use testing/synctest instead.
 
 // Eventually waits until is returns true. It returns false when that takes longer than a minute.
 func Eventually(is func() bool) bool {
