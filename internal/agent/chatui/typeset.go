@@ -35,7 +35,7 @@ type renderer struct {
 func newRenderer(width int, color bool) *renderer {
 	r := &renderer{width: max(width, 1), color: color}
 	r.md = sync.OnceValue(func() *glamour.TermRenderer {
-		md, err := glamour.NewTermRenderer(glamour.WithStyles(style()), glamour.WithWordWrap(r.width), glamour.WithChromaFormatter("terminal16"))
+		md, err := glamour.NewTermRenderer(glamour.WithStyles(style()), glamour.WithWordWrap(r.width), glamour.WithChromaFormatter("terminal16"), glamour.WithPreservedNewLines())
 		if err != nil {
 			return nil
 		}
@@ -54,11 +54,11 @@ func (r *renderer) Lines(text string) []string {
 	if md == nil || len(text) > maxMarkdown || costly(text) {
 		return r.plain(text)
 	}
-	out, err := md.Render(inert(text))
+	out, err := md.Render(withTags(inert(text)))
 	if err != nil {
 		return r.plain(text)
 	}
-	if out = coloursOnly(out); !r.color {
+	if out = coloursOnly(strings.ReplaceAll(out, noTag, "")); !r.color {
 		out = xansi.Strip(out)
 	}
 	var lines []string
@@ -100,6 +100,38 @@ func costly(text string) bool {
 	return false
 }
 
+// noTag after a < keeps it from being a tag, which glamour would leave out. It is invisible, and is taken out again.
+const noTag = "\u2060"
+
+// withTags keeps what looks like tags: models write List<String>, <Button> and <name>.txt, and mean them
+// (gastownhall/beads#5495, cli/cli#1875). Blocks of code need nothing.
+func withTags(text string) string {
+	if !strings.Contains(text, "<") {
+		return text
+	}
+	var out strings.Builder
+	fence := ""
+	for line := range strings.Lines(text) {
+		bare := strings.TrimSpace(line)
+		if fence != "" || display.Fence(bare) != "" {
+			if fence == "" {
+				fence = display.Fence(bare)
+			} else if strings.HasPrefix(bare, fence) {
+				fence = ""
+			}
+			out.WriteString(line)
+			continue
+		}
+		out.WriteString(tag.ReplaceAllStringFunc(line, func(found string) string {
+			if strings.HasPrefix(found, "<http") || strings.HasPrefix(found, "<mailto") {
+				return found
+			}
+			return "<" + noTag + found[1:]
+		}))
+	}
+	return out.String()
+}
+
 // plain returns a safe text as it is, in lines that fit.
 func (r *renderer) plain(text string) (lines []string) {
 	for line := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
@@ -115,6 +147,8 @@ func (r *renderer) fit(line string) []string {
 	}
 	return strings.Split(xansi.Hardwrap(line, r.width, true), "\n")
 }
+
+var tag = regexp.MustCompile(`<[A-Za-z/!?][a-z]*`)
 
 var reference = regexp.MustCompile(`&#?[0-9A-Za-z]{1,31};`)
 

@@ -57,6 +57,24 @@ func TestHostile(t *testing.T) {
 	}
 }
 
+// What is said is shown: tags, which are no HTML here, escapes of invisible characters, and lines
+// (gastownhall/beads#5495, cli/cli#1875, mycelium-io/mycelium#833).
+func TestTagsAndLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"Use <Button> in List<String>, <name>.txt and `<b>`.": "Use <Button> in List<String>, <name>.txt and <b>.",
+		"<details>\n<!-- x -->\nin it\n</details>":            "<details>\n<!-- x -->\nin it\n</details>",
+		"```html\n<b>x</b>\n```\n<i>":                         "  <b>x</b>\n\n<i>",
+		"see <https://example.org/a>, a < b":                  "see https://example.org/a, a < b",
+		"one\ntwo\n\n> three\n> four":                         "one\ntwo\n\n│ three\n│ four",
+		"- a\n  b\n- c":                                       "• a\nb\n• c",
+		"\u202egnp.exe":                                       "<U+202E>gnp.exe",
+	} {
+		if got := strings.Join(newRenderer(60, false).Lines(text), "\n"); got != want {
+			t.Errorf("%q is shown as\n%s\nwant\n%s", text, got, want)
+		}
+	}
+}
+
 func BenchmarkLive(b *testing.B) {
 	s := &stream{Renderer: newRenderer(100, true)}
 	s.Write("```go\n" + strings.Repeat("func main() { println(\"hello\", 42) } // a comment\n", 2000))
