@@ -62,7 +62,14 @@ func (w *words) Begin(prefix string, yield func(string)) error {
 
 func (w *words) Count(words []string) ([]int, error) {
 	out := make([]int, len(words))
+	known, err := w.eval.x.Known(words)
+	if err != nil {
+		return nil, err
+	}
 	for i, word := range words {
+		if !known[i] { // most: they are what somebody may have meant
+			continue
+		}
 		has, err := w.eval.with(word)
 		if err != nil {
 			return nil, err

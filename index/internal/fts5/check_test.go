@@ -89,7 +89,7 @@ func (c *checker) strays() error {
 			owned[s.id] = s
 		}
 	}
-	return c.x.pages.Blocks(structureID+1, leafID(1<<16, 0)-1, func(id int64, _ []byte) error {
+	return c.x.pages.Blocks(structureID+1, LeafID(1<<16, 0)-1, func(id int64, _ []byte) error {
 		s, ok := owned[id>>segidShift]
 		pgno := id & (1<<heightShift - 1)
 		if !ok || pgno > s.last || pgno < s.first && s.first > 0 && id&dlidxBit == 0 {

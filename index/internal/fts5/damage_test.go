@@ -128,7 +128,7 @@ func TestMissingKey(t *testing.T) {
 }
 
 func TestStrayPages(t *testing.T) {
-	for _, id := range []int64{leafID(3, 1), leafID(1, 4000), leafID(9, 1) + dlidxBit} {
+	for _, id := range []int64{LeafID(3, 1), LeafID(1, 4000), LeafID(9, 1) + dlidxBit} {
 		mem := small(t)
 		mem.blocks[id] = []byte{0, 0, 0, 4}
 		x, err := Open(mem)
@@ -143,16 +143,16 @@ func TestStrayPages(t *testing.T) {
 
 func FuzzPages(f *testing.F) {
 	whole := small(f)
-	for _, id := range []int64{leafID(1, 1), leafID(1, 2), leafID(2, 1)} {
-		f.Add(whole.blocks[structureID], whole.blocks[leafID(1, 1)], whole.blocks[id], int64(3))
+	for _, id := range []int64{LeafID(1, 1), LeafID(1, 2), LeafID(2, 1)} {
+		f.Add(whole.blocks[structureID], whole.blocks[LeafID(1, 1)], whole.blocks[id], int64(3))
 	}
 	f.Fuzz(func(t *testing.T, structure, one, two []byte, key int64) {
 		mem := newMemory()
 		mem.blocks[structureID] = structure
 		for seg := range int64(3) {
-			mem.blocks[leafID(seg, 1)] = one
+			mem.blocks[LeafID(seg, 1)] = one
 			for pgno := range int64(8) {
-				mem.blocks[leafID(seg, 2+pgno)] = two
+				mem.blocks[LeafID(seg, 2+pgno)] = two
 			}
 			mem.keys = append(mem.keys, memoryKey{seg, "", key})
 		}

@@ -56,6 +56,9 @@ type Pages interface {
 	PageOf(segid int64, term []byte) (pgno int64, err error)
 	// PageAfter returns the same for the row with the smallest term above term.
 	PageAfter(segid int64, term []byte) (pgno int64, err error)
+	// PagesOf calls f with the number of each term and the page that PageOf gives for it, at least first, in any order and
+	// at once. page is that page's block of %_data, nil if there is none, and valid only during f.
+	PagesOf(segid, first int64, terms [][]byte, f func(term int, pgno int64, page []byte) error) error
 	// PutPage inserts a row into %_idx. The term may be empty, never nil.
 	PutPage(segid int64, term []byte, pgno int64) error
 	// DeletePages deletes the rows of a segment from %_idx.
@@ -76,8 +79,8 @@ const (
 	mainIndex  = '0'   // the first byte of each stored term
 )
 
-// leafID is the id of the page pgno of a segment.
-func leafID(segid, pgno int64) int64 { return segid<<segidShift + pgno }
+// LeafID is the id of the block with page pgno of a segment.
+func LeafID(segid, pgno int64) int64 { return segid<<segidShift + pgno }
 
 // Index is an FTS5 table, for one goroutine at a time. After an error of Write, Merge or Take, roll back and open
 // it again; also open it again when others may have written to the table.

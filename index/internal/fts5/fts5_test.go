@@ -92,6 +92,17 @@ func (m *memory) PageAfter(segid int64, term []byte) (int64, error) {
 	return m.keys[i].pgno, nil
 }
 
+func (m *memory) PagesOf(segid, first int64, terms [][]byte, f func(int, int64, []byte) error) error {
+	for i, term := range terms {
+		v, _ := m.PageOf(segid, term)
+		pgno := max(first, v>>1)
+		if err := f(i, pgno, m.blocks[LeafID(segid, pgno)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (m *memory) PutPage(segid int64, term []byte, pgno int64) error {
 	i, _ := m.search(segid, string(term))
 	m.keys = slices.Insert(m.keys, i, memoryKey{segid, string(term), pgno})

@@ -152,6 +152,13 @@ func (f faulty) PageAfter(segid int64, term []byte) (int64, error) {
 	return f.memory.PageAfter(segid, term)
 }
 
+func (f faulty) PagesOf(segid, first int64, terms [][]byte, g func(int, int64, []byte) error) error {
+	if err := f.fail(); err != nil {
+		return err
+	}
+	return f.memory.PagesOf(segid, first, terms, g)
+}
+
 func (f faulty) PutPage(segid int64, term []byte, pgno int64) error {
 	return errors.Join(f.fail(), f.memory.PutPage(segid, term, pgno))
 }
@@ -167,6 +174,7 @@ func TestFaults(t *testing.T) {
 		"Each":   func(x *Index) error { _, err := docsOf(x, "all", 1<<60+1<<38, 1<<61); return err },
 		"Prefix": func(x *Index) error { _, err := prefixDocs(x, "w", 0, 1<<62); return err },
 		"Terms":  func(x *Index) error { return x.Terms(nil, func([]byte) {}) },
+		"Known":  func(x *Index) error { _, err := x.Known([]string{"all", "w1"}); return err },
 		"Check":  func(x *Index) error { return x.Check() },
 		"Merge":  func(x *Index) error { return x.Merge(func(doc int64) bool { return doc%2 > 0 }, true) },
 		"Write": func(x *Index) error {

@@ -97,6 +97,10 @@ func (r *random) compare(n int) {
 			w = words[r.rng.IntN(len(words))]
 		}
 		lo, hi := r.bounds()
+		known, err := r.x.Known([]string{w, w + "x", ""})
+		if err != nil || known[0] != (len(r.m[w]) > 0) || known[1] != (len(r.m[w+"x"]) > 0) || known[2] {
+			r.Fatalf("Known(%.40q and with x) gives %v, %v", w, known, err)
+		}
 		want := r.m.docs(func(t string) bool { return t == w }, lo, hi)
 		got, err := docsOf(r.x, w, lo, hi)
 		if err != nil || !slices.Equal(got, want) {

@@ -111,7 +111,7 @@ func (x *Index) skip(s segment, key []byte, pgno, lo int64) (int64, error) {
 }
 
 func (x *Index) leaf(s segment, pgno int64) (leaf, error) {
-	b, err := x.pages.Block(leafID(s.id, pgno))
+	b, err := x.pages.Block(LeafID(s.id, pgno))
 	if err != nil {
 		return leaf{}, fmt.Errorf("read page %d of segment %d: %w", pgno, s.id, err)
 	}
@@ -142,16 +142,16 @@ func (s segment) each(from Pages, first, last int64, f func(block []byte) error)
 	if first > last {
 		return nil
 	}
-	want, end := leafID(s.id, first), leafID(s.id, last)
+	want, end := LeafID(s.id, first), LeafID(s.id, last)
 	err := from.Blocks(want, end, func(id int64, block []byte) error {
 		if id != want {
-			return damaged("page %d is missing", want-leafID(s.id, 0))
+			return damaged("page %d is missing", want-LeafID(s.id, 0))
 		}
 		want++
 		return f(block)
 	})
 	if err == nil && want != end+1 {
-		err = damaged("page %d is missing", want-leafID(s.id, 0))
+		err = damaged("page %d is missing", want-LeafID(s.id, 0))
 	}
 	if err != nil {
 		return fmt.Errorf("read segment %d: %w", s.id, err)

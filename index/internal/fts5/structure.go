@@ -160,7 +160,7 @@ func (x *Index) putStructure(st structure) error {
 }
 
 func (x *Index) drop(s segment) error {
-	if err := x.pages.DeleteBlocks(leafID(s.id, 0), leafID(s.id+1, 0)-1); err != nil {
+	if err := x.pages.DeleteBlocks(LeafID(s.id, 0), LeafID(s.id+1, 0)-1); err != nil {
 		return fmt.Errorf("delete the pages of a segment: %w", err)
 	}
 	if err := x.pages.DeletePages(s.id); err != nil {

@@ -133,7 +133,7 @@ func (w *writer) copy(deltas []byte) int {
 
 func (w *writer) flush() error {
 	binary.BigEndian.PutUint16(w.buf[2:], uint16(len(w.buf)))
-	if err := w.pages.PutBlock(leafID(w.segid, w.pgno), append(w.buf, w.foot...)); err != nil {
+	if err := w.pages.PutBlock(LeafID(w.segid, w.pgno), append(w.buf, w.foot...)); err != nil {
 		return fmt.Errorf("write page %d of segment %d: %w", w.pgno, w.segid, err)
 	}
 	w.buf = append(w.buf[:0], 0, 0, 0, 0)

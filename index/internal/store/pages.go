@@ -1,6 +1,11 @@
 package store
 
-import "database/sql"
+import (
+	"database/sql"
+	"encoding/hex"
+
+	"tape/index/internal/fts5"
+)
 
 // pages gives package fts5 the pages of the table of words.
 type pages struct{ db *DB }
@@ -36,6 +41,24 @@ func (p pages) PageAfter(segid int64, term []byte) (int64, error) {
 	var pgno int64
 	_, err := p.db.row("SELECT pgno FROM entries_fts_idx WHERE segid = ? AND term > ? ORDER BY term LIMIT 1", []any{segid, term}, &pgno)
 	return pgno, err
+}
+
+func (p pages) PagesOf(segid, first int64, terms [][]byte, f func(term int, pgno int64, page []byte) error) error {
+	list := []byte{'['}
+	for _, term := range terms {
+		list = append(hex.AppendEncode(append(list, '"'), term), `",`...)
+	}
+	if list = append(list[:len(list)-1], ']'); len(terms) == 0 {
+		return nil
+	}
+	var term int
+	var pgno int64
+	var page sql.RawBytes
+	return p.db.rows(`SELECT key, pgno, block FROM (
+			SELECT key, max(?2, coalesce((SELECT pgno FROM entries_fts_idx WHERE segid = ?1 AND term <= unhex(value) ORDER BY term DESC LIMIT 1), 0) >> 1) AS pgno
+			FROM json_each(?3)
+		) LEFT JOIN entries_fts_data ON id = ?4 + pgno`, []any{segid, first, string(list), fts5.LeafID(segid, 0)}, []any{&term, &pgno, &page},
+		func() error { return f(term, pgno, page) })
 }
 
 func (p pages) PutPage(segid int64, term []byte, pgno int64) error {
