@@ -116,19 +116,25 @@ func TestBench(t *testing.T) {
 	storetest.Must(t, err)
 	defer func() { _ = client.Close() }()
 	var calls, tokens []int
-	first, largest := 0, 0
+	answered, first, largest := 0, 0, 0
 	asked := slices.Clone(questions)
-	for _, q := range publicQuestions {
+	var missing []string
+	for _, q := range slices.Concat(publicQuestions, projectQuestions) {
 		if _, err := os.Stat(filepath.Join(transcripts, q.from)); err == nil {
 			asked = append(asked, q.question)
+		} else if !slices.Contains(missing, q.from) {
+			missing = append(missing, q.from)
 		}
 	}
-	if len(asked) < len(questions)+len(publicQuestions) {
-		t.Logf("%s or %s is missing in TRANSCRIPTS, so their questions are left out", dotfiles, jumpTrack)
+	if len(missing) > 0 {
+		t.Logf("missing in TRANSCRIPTS, so their questions are left out: %s", strings.Join(missing, ", "))
 	}
 	for _, q := range asked {
 		a := &agent{ClientSession: client, t: t}
 		found := a.find(q)
+		if found {
+			answered++
+		}
 		if found && a.calls == 1 {
 			first++
 		}
@@ -142,7 +148,7 @@ func TestBench(t *testing.T) {
 	slices.Sort(calls)
 	slices.Sort(tokens)
 	t.Logf("median of %d questions: %d calls (target: %d), %d tokens (target: %d)", len(asked), calls[len(calls)/2], targetCalls, tokens[len(tokens)/2], targetTokens)
-	t.Logf("answered by the first call: %d; the largest page of a search has %d tokens (limit: %d)", first, largest, pageTokens)
+	t.Logf("answered: %d, by the first call: %d; the largest page of a search has %d tokens (limit: %d)", answered, first, largest, pageTokens)
 }
 
 // sessionsIn returns the transcripts below a folder: those directly in its folders, and those below a folder named
