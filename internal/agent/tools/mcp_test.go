@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -386,4 +387,28 @@ func TestOverHTTP(t *testing.T) {
 	e.fails("web.full", `{}`, "HTTP 429", "Too many")
 	e.fails("web.bad", `{}`, "HTTP 400", "session not found", "started again") // which ends the session
 	e.fails("web.other", `{}`, "it broke")
+}
+
+// A call that makes progress may take longer than one that is silent, but not for ever.
+func TestMCPProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var w waits
+		silent, _, endSilent := w.begin(t.Context(), answerTimeout)
+		busy, token, endBusy := w.begin(t.Context(), answerTimeout)
+		for range 10 {
+			time.Sleep(answerTimeout - time.Second)
+			w.progress(token, answerTimeout)
+			w.progress("another", answerTimeout)
+		}
+		if silent.Err() == nil || busy.Err() != nil {
+			t.Errorf("the silent call has ended with %v, the busy one with %v", silent.Err(), busy.Err())
+		}
+		time.Sleep(answerTimeout + time.Second)
+		if busy.Err() == nil {
+			t.Error("the call waits without progress")
+		}
+		endSilent()
+		endBusy()
+		w.progress(token, answerTimeout)
+	})
 }

@@ -85,7 +85,7 @@ func New(o Options) *Set {
 	s.shells = &shells{dir: o.Dir, env: environment(o.CommandEnv, o.Keys), watchdog: s.watchdog, confine: o.Confine, settle: o.Settle, all: map[string]*shell{}}
 	env := environment(nil, o.Keys)
 	for name, config := range o.Servers {
-		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, watchdog: s.watchdog, log: o.Log, tell: s.problems.add})
+		s.servers = append(s.servers, &server{Server: config, name: name, dir: cmp.Or(o.ServersDir, o.Dir), env: env, watchdog: s.watchdog, log: o.Log, tell: s.problems.add, silence: answerTimeout})
 	}
 	slices.SortFunc(s.servers, func(a, b *server) int { return strings.Compare(a.name, b.name) })
 	s.builtIn = slices.Concat(s.shells.tools(), s.files.tools(), []hooks.Tool{webTool(o.PrivateWeb)}, skillTools(o), tapeTools(o), artifactTools(o))
