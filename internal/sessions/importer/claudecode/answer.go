@@ -38,13 +38,51 @@ func (c *reader) assistant(s *source) {
 	}
 	a.finish()
 	for _, p := range slices.Concat([]record.Entry{a.text, a.call}, a.attempts(), []record.Entry{a.run}) {
-		if p.Keys == nil {
-			continue
-		}
-		p.Fork, p.Hidden, p.Copied, p.RunID = s.fork, s.hidden, s.forked, record.Text(jsonl.Get(a.msg, "id"))
-		c.r.Put(p)
+		c.putOf(&a, s, p)
 	}
 	c.groups[tape] = a.group
+}
+
+// putOf emits an entry of an answer, if the answer has it.
+func (c *reader) putOf(a *answer, s *source, p record.Entry) {
+	if p.Keys == nil {
+		return
+	}
+	p.Fork, p.Hidden, p.Copied, p.RunID = s.fork, s.hidden, s.forked, record.Text(jsonl.Get(a.msg, "id"))
+	c.r.Put(p)
+}
+
+// served emits a call that the model's service ran, or its result, after what the answer said before it. It reports
+// whether the block is one of these.
+func (c *reader) served(a *answer, s *source, key, typ string, block []byte) bool {
+	r, detail, isResult := record.ServerResult(typ, block)
+	if !isResult && !record.IsServerCall(typ) {
+		return false
+	}
+	a.finishText()
+	c.putOf(a, s, a.text)
+	a.text, a.blocks, a.plain = record.Entry{}, nil, true
+	if !isResult {
+		call := answer{callExtra: record.NewObject(128)}
+		call.addCall(s, key, record.Text(jsonl.Get(block, "id")), block)
+		call.finishCall()
+		c.putOf(a, s, call.call)
+		return true
+	}
+	r.Key, r.Date, r.Hidden = key, s.date, s.hidden
+	var g record.Group
+	g.AddCall(r.ID, "", nil)
+	g.AddResult(r, func([]byte) *record.Entry {
+		rest := record.Remainder(detail, r.Content, nil)
+		if rest == nil {
+			return nil
+		}
+		p := record.Event(key+"/detail", s.date, record.EventToolDetail, record.NewObject(len(rest)+64).Str("call_id", r.ID).All(rest).Done())
+		p.Fork, p.Hidden = s.fork, s.hidden
+		return &p
+	})
+	c.r.PutResults(s.fork, &g)
+	return true
 }
 
 // gather adds a line to the answer. It emits thinking at once.
@@ -75,7 +113,9 @@ func (c *reader) gather(a *answer, s *source) {
 			a.addCall(s, key, id, block)
 			a.call.Begins = append(a.call.Begins, c.agentsOf([]string{id}, func(l *launch) bool { return c.spoke[l.tape] })...)
 		default:
-			a.add(s, key, block)
+			if !c.served(a, s, key, typ, block) {
+				a.add(s, key, block)
+			}
 		}
 	}
 	a.run.Date = s.date
@@ -117,9 +157,17 @@ func (a *answer) addCall(s *source, key, id string, block []byte) {
 }
 
 func (a *answer) finish() {
-	a.text.Kind, a.text.Payload = record.KindMessage, record.Message("", "", "assistant", a.content()).Payload
-	a.call.Kind, a.call.Payload, a.call.Extra = record.KindToolCall, record.Calls(a.calls), a.callExtra.OrNil()
+	a.finishText()
+	a.finishCall()
 	a.run.Kind, a.run.Payload = record.KindEvent, a.cost()
+}
+
+func (a *answer) finishText() {
+	a.text.Kind, a.text.Payload = record.KindMessage, record.Message("", "", "assistant", a.content()).Payload
+}
+
+func (a *answer) finishCall() {
+	a.call.Kind, a.call.Payload, a.call.Extra = record.KindToolCall, record.Calls(a.calls), a.callExtra.OrNil()
 }
 
 // attempts returns the runs of other models for the message. They come before its own, whose model is that of the session.

@@ -100,7 +100,12 @@ func (o *reader) message(raw []byte) {
 // isAnthropics reports whether a content has calls or results in Anthropic's form: programs with its SDK keep messages so.
 func isAnthropics(content []byte) bool {
 	for block := range jsonl.Elements(content) {
-		if typ := jsonl.GetString(block, "type"); typ == "tool_use" && jsonl.Get(block, "input") != nil || typ == "tool_result" && jsonl.Get(block, "tool_use_id") != nil {
+		switch typ := jsonl.GetString(block, "type"); {
+		case typ == "tool_use", record.IsServerCall(typ):
+			if jsonl.Get(block, "input") != nil {
+				return true
+			}
+		case typ == "tool_result" && jsonl.Get(block, "tool_use_id") != nil:
 			return true
 		}
 	}

@@ -92,4 +92,13 @@ func TestAnthropics(t *testing.T) {
 		`message {"role":"user","content":"go on"}`,
 		`message {"timestamp":"2026-07-16T00:39:25.000Z","role":"assistant","content":[{"type":"text","text":"Done."}]}`)
 	imp.Grows(t, openai.Format.Name, lines, 1)
+
+	items, _ = imp.Items(t, openai.Format.Name, "x.jsonl", formattest.Lines(`{"role":"user","content":"look"}`,
+		`{"role":"assistant","content":[{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"x"}},`+
+			`{"type":"web_search_tool_result","tool_use_id":"s1","content":[{"type":"web_search_result","title":"X","url":"https://x"}]},{"type":"text","text":"Done."}]}`), formattest.Seen{})
+	formattest.Want(t, items, `message {"role":"user","content":"look"}`,
+		`tool_call {"calls":[{"id":"s1","type":"function","function":{"name":"web_search","arguments":"{\"query\":\"x\"}"}}]}`,
+		`tool_result {"results":["X https://x"]}`,
+		`event {"name":"tool.detail","data":{"call_id":"s1","content":[{"type":"web_search_result","title":"X","url":"https://x"}]}}`,
+		`message {"role":"assistant","content":"Done."}`)
 }

@@ -89,10 +89,15 @@ func (t *Conversation) PutAnswer(content []byte, b Blocks) {
 			if !Blank(text) {
 				put(Event(key, b.Date, EventThinking, With(nil, "thinking", text)))
 			}
-		case "tool_use":
+		case "tool_use", "server_tool_use", "mcp_tool_use":
 			input := Compact(Or(jsonl.Get(block, "input"), "{}"))
 			t.Call(NewCall(cmp.Or(jsonl.GetString(block, "id"), "call-"+key), jsonl.GetString(block, "name"), input, key, b.Date))
 		default:
+			if r, detail, ok := ServerResult(typ, block); ok {
+				r.Key, r.Date = key, b.Date
+				t.Result(r, detail)
+				return
+			}
 			put(Event(key, b.Date, "part."+typ, NewObject(len(block)).Rest(block, "type").Done()))
 		}
 	})
