@@ -2,6 +2,7 @@ package models
 
 import (
 	"cmp"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,12 +51,18 @@ func failureOf(err error) *failure {
 	case errors.Is(err, errSilence):
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		f.passing = true
+	case errors.As(err, new(*tls.CertificateVerificationError)), noTLS(err):
 	case errors.As(err, &u):
 		f.passing = !errors.Is(err, keys.ErrRedirect)
 	case errors.As(err, &broken):
 		f.passing = true
 	}
 	return f
+}
+
+// noTLS reports whether a server that was asked with https does not speak it.
+func noTLS(err error) bool {
+	return errors.As(err, new(tls.RecordHeaderError)) || err != nil && strings.HasSuffix(err.Error(), "server gave HTTP response to HTTPS client")
 }
 
 // networkError is an error of the network.
@@ -328,6 +335,12 @@ func (p *provider) way(f *failure, tries int) string {
 		return fmt.Sprintf("is the name of the model right, and the address %s?", p.baseURL)
 	case f.status == http.StatusTooManyRequests, f.status >= http.StatusInternalServerError:
 		return tried + "send a message to try again"
+	case errors.As(f.cause, new(*tls.CertificateVerificationError)):
+		return "SSL_CERT_FILE may name a file of the certificates that you trust, such as that of a company's proxy"
+	case noTLS(f.cause):
+		return "the server does not speak https; if that is right, write its address with http"
+	case strings.Contains(f.text, "proxyconnect"):
+		return tried + "does the proxy run that HTTPS_PROXY or HTTP_PROXY names?"
 	case errors.Is(f.cause, syscall.ECONNREFUSED):
 		return tried + fmt.Sprintf("does the server of %s run?", p.name)
 	case errors.Is(f.cause, io.ErrUnexpectedEOF), errors.Is(f.cause, syscall.ECONNRESET):

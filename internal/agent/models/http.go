@@ -377,5 +377,8 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	if n > 0 && time.Since(b.silence.heard) < keptAlive*b.silence.after {
 		b.silence.reset()
 	}
+	if err != nil && !errors.Is(err, io.EOF) { // also of HTTP/2: stream error … INTERNAL_ERROR (earendil-works/pi#7392)
+		err = &failure{text: err.Error(), cause: err, passing: true}
+	}
 	return n, err
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -28,6 +29,7 @@ type server struct {
 	calls  atomic.Int32
 	header http.Header
 	body   []byte
+	path   string
 }
 
 // serve starts a server. answer gets the number of the call, counted from 1.
@@ -35,7 +37,7 @@ func serve(t *testing.T, answer func(w http.ResponseWriter, call int)) *server {
 	s := &server{}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := int(s.calls.Add(1))
-		s.header = r.Header
+		s.header, s.path = r.Header, r.URL.Path
 		s.body, _ = io.ReadAll(r.Body)
 		answer(w, n)
 	}))
@@ -388,6 +390,23 @@ func TestSettings(t *testing.T) {
 }
 
 // A redirect to another address gets neither the key nor the conversation.
+// What is wrong with a connection for good is said once, with the way out, and the address may be that of the requests.
+func TestConnections(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, _ int) { stream(w, 1<<20, chatAnswer...) })
+	secure := httptest.NewTLSServer(nil)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(secure.Close)
+	for address, want := range map[string]string{secure.URL: "SSL_CERT_FILE", strings.Replace(s.URL, "http:", "https:", 1): "with http", s.URL + "/v1/chat/completions": ""} {
+		_, err := ask(t.Context(), client(t, s, map[string]string{"OPENAI_BASE_URL": address}, Config{}), "openai:x")
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "times")) {
+			t.Errorf("%s: %v, want %q", address, err, want)
+		}
+	}
+	if s.path != "/v1/chat/completions" {
+		t.Errorf("the request went to %s", s.path)
+	}
+}
+
 func TestRedirectsToOtherHostsAreRefused(t *testing.T) {
 	t.Parallel()
 	other := serve(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusTeapot) })

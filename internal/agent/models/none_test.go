@@ -49,6 +49,13 @@ func TestNoAnswer(t *testing.T) {
 		"null, 200":      {"openai:x", plain("application/json", "null"), "no model says: null", 3},
 		"{}, 200":        {"openai:x", plain("application/json", "{}"), "status 200: {}", 1},
 		"html with mark": {"openai:x", plain("text/html", "\uFEFF<html><title>Log in</title>"), `HTML "Log in"`, 1},
+		"broken chunks": {"openai:x", func(w http.ResponseWriter) {
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err == nil {
+				_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nRetry-After-Ms: 1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+				_ = c.Close()
+			}
+		}, "/v1/chat/completions|tried 3 times", 3},
 		"packed": {"openai:x", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Encoding", "br")
 			_, _ = io.WriteString(w, "\x8b\x02")

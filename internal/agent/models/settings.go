@@ -178,6 +178,9 @@ func (s Settings) find(model string) (*provider, string, error) {
 	if u, err := url.Parse(p.baseURL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, "", layout.Invalid("write it as http://… or https://…", "the base URL of %s is not an address", name)
 	}
+	for _, path := range []string{"/chat/completions", "/responses", "/messages"} { // as providers show it (lidge-jun/opencodex#1582)
+		p.baseURL = strings.TrimSuffix(strings.TrimSuffix(p.baseURL, "/"), path)
+	}
 	p.key = cmp.Or(s.getenv(keys.Variable(name, "API_KEY")), s.keys()[name])
 	var err error
 	if p.headers, err = s.expanded(p, "headers", c.Headers[name]); err == nil {
