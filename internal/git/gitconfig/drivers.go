@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 
 	"tape/internal/git/gitlock"
@@ -15,12 +14,12 @@ import (
 
 // Initial is the configuration of a new repository. It overrides global settings that would
 // break the format: line endings, index versions that only git can read, and automatic gc,
-// which would start while we write.
+// which would start while we write. Modes of files say nothing: a shared or foreign disk has its own.
 func Initial() string {
 	lines := []string{
 		"[core]",
 		"\trepositoryformatversion = 0",
-		"\tfilemode = " + strconv.FormatBool(runtime.GOOS != "windows"),
+		"\tfilemode = false",
 		"\tbare = false",
 		"\tlogallrefupdates = true",
 		"\tfsync = all",

@@ -125,8 +125,8 @@ func runGit(ctx context.Context, r *gitstore.Repo, run gitRun, args ...string) (
 	err = failed
 	if held := gitrun.LockNamedIn(r, failed.stderr); held != nil {
 		err = held.Busy()
-	} else if gitrun.SaysDamaged(r, failed.stderr) {
-		err = fmt.Errorf("%w: %.500s", gitrun.ErrDamaged, failed.stderr)
+	} else if said := explain(failed.stderr); gitrun.SaysDamaged(r, said) && !bytes.Contains(stdout.kept.Bytes(), []byte("(missing necessary objects)")) { // it is there that git cannot read something
+		err = fmt.Errorf("%w: %.500s", gitrun.ErrDamaged, said)
 	} else if stdout.over {
 		err = hostile("its list of refs has more than %d bytes", stdout.most)
 	} else if run.fetches && strings.Contains(strings.ToLower(failed.stderr), "out of memory") {

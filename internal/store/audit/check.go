@@ -193,7 +193,11 @@ func growthConflict(ctx context.Context, branch string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil || err == nil {
 		return ctxErr
 	}
-	return layout.Conflict("entries can only be added: restore what was recorded", "%s: %v", branch, err)
+	hint := "entries can only be added: restore what was recorded"
+	if c, ok := errors.AsType[*layout.CorruptError](err); ok && c.Fix == layout.FromCopy {
+		hint = c.Fix // an object cannot be read
+	}
+	return layout.Conflict(hint, "%s: %v", branch, err)
 }
 
 // CheckTree checks the tree of a commit that is about to be made on the branch of a tape or fork: it

@@ -86,7 +86,7 @@ func (a *audit) file(h gitstore.Hash, where string, limit int64) ([]byte, error)
 	}
 	data, err := a.s.Git().Blob(h)
 	if err != nil {
-		return nil, &layout.CorruptError{File: where, Msg: err.Error()}
+		return nil, &layout.CorruptError{File: where, Msg: err.Error(), Fix: layout.FromCopy}
 	}
 	return data, nil
 }
@@ -119,7 +119,7 @@ func (a *audit) folder(h gitstore.Hash, where string) ([]gitstore.TreeEntry, err
 		out, err = gitstore.DecodeAnyTree(raw)
 	}
 	if err != nil {
-		return nil, &layout.CorruptError{File: where, Msg: err.Error()}
+		return nil, &layout.CorruptError{File: where, Msg: err.Error(), Fix: layout.FromCopy}
 	}
 	for i, e := range out {
 		if i > 0 && out[i-1].Compare(e) >= 0 {

@@ -357,6 +357,8 @@ func (p *push) keptLine(ref string, h gitstore.Hash) string {
 func (p *push) refused(x *send, reason string, now map[string]gitstore.Hash) error {
 	hints := layout.Words("the remote's own rules forbid it: ask its administrator")
 	switch {
+	case strings.Contains(reason, "missing necessary objects"):
+		hints = layout.Words("the repository there is a shallow clone, or damaged: git fsck there says which, and git fetch --unshallow there completes a shallow one; here nothing is lost")
 	case p.moved(x, now) || reason == "non-fast-forward" || reason == "already exists":
 		hints = []layout.Hint{{Kind: layout.PullThenPush, Args: []string{p.remote}}}
 		if reason == transport.PushCollateral {
