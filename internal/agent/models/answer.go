@@ -171,6 +171,9 @@ func (a *answer) complete() error {
 	case a.reasoning.Len() > 0:
 		return &failure{text: "the model has only thought, and answered nothing, " + given, way: "send the message again, or choose another model"}
 	}
+	if a.stoppedBy([]string{"tool_use", "tool_calls"}) { // the next try has the calls (earendil-works/pi#9681)
+		return &failure{text: "the model answered nothing, " + given, passing: true}
+	}
 	return &failure{text: "the model answered nothing, " + given, way: "send the message again, or choose another model"}
 }
 

@@ -80,13 +80,14 @@ func TestNoAnswer(t *testing.T) {
 		"responses only": {"openai:x", func(w http.ResponseWriter) {
 			http.Error(w, `{"error":{"message":"Function tools are not supported with this model in /v1/chat/completions. Please use /v1/responses."}}`, 400)
 		}, `tape config apis '{"openai": "responses"}'`, 1},
-		"another API":    {"openai:x", events(messagesAnswer...), `speaks another API: messages|apis '{"openai": "messages"}'`, 1},
-		"chat in one":    {"anthropic:x", plain("application/json", `{"object":"chat.completion","choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`), `apis '{"anthropic": "chat"}'`, 1},
-		"cut thoughts":   {"openai:x", events(chat("length", `{"reasoning_content":"hm"}`)...), "has used all its output|max_tokens", 1},
-		"window":         {"openai:x", events(chat("model_context_window_exceeded", `{"content":""}`)...), "the context is too long", 1},
-		"claude empty":   {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}", messagesAnswer[13]), "answered nothing|end_turn|/v1/messages, text/event-stream", 1},
-		"claude refuses": {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\"}}", messagesAnswer[13]), "refuses to answer|other words", 1},
-		"claude no end":  {"anthropic:x", events(messagesAnswer[:4]...), "broke off", 3},
+		"another API":     {"openai:x", events(messagesAnswer...), `speaks another API: messages|apis '{"openai": "messages"}'`, 1},
+		"chat in one":     {"anthropic:x", plain("application/json", `{"object":"chat.completion","choices":[{"message":{"content":"hi"},"finish_reason":"stop"}]}`), `apis '{"anthropic": "chat"}'`, 1},
+		"cut thoughts":    {"openai:x", events(chat("length", `{"reasoning_content":"hm"}`)...), "has used all its output|max_tokens", 1},
+		"window":          {"openai:x", events(chat("model_context_window_exceeded", `{"content":""}`)...), "the context is too long", 1},
+		"claude empty":    {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}", messagesAnswer[13]), "answered nothing|end_turn|/v1/messages, text/event-stream", 1},
+		"calls, and none": {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"tool_use\"}}", messagesAnswer[13]), "answered nothing|tool_use|tried 3 times", 3},
+		"claude refuses":  {"anthropic:x", events(messagesAnswer[0], "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"refusal\"}}", messagesAnswer[13]), "refuses to answer|other words", 1},
+		"claude no end":   {"anthropic:x", events(messagesAnswer[:4]...), "broke off", 3},
 		"used up": {"openai:x", func(w http.ResponseWriter) {
 			http.Error(w, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","code":"insufficient_quota"}}`, http.StatusTooManyRequests)
 		}, "used up", 1},
