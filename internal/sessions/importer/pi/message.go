@@ -13,9 +13,19 @@ type element struct {
 	date string
 }
 
-// rest returns the fields of the record besides those that every record has.
-func (e element) rest() []byte {
-	return record.NewObject(len(e.raw)).Rest(e.raw, "type", "id", "parentId", "timestamp").Done()
+// rest returns the fields of the record besides those that every record has, and some others.
+func (e element) rest(but ...string) []byte {
+	return record.NewObject(len(e.raw)).Rest(e.raw, append(but, "type", "id", "parentId", "timestamp")...).Done()
+}
+
+// spent emits what a summary took, or the model that a tool used: pi counts it for the session, too
+// (grafana/agento11y#495).
+func (e element) spent(usage, model []byte) {
+	if usage == nil || record.Blank(usage) {
+		return
+	}
+	data := record.NewObject(256).Raw("model", model).Raw("usage", tokens(usage)).Raw("cost", jsonl.Get(usage, "cost", "total"))
+	e.Put(record.Event(e.key+"/run", e.date, record.EventRun, data.Done()))
 }
 
 func (e element) message(m []byte) {
@@ -29,11 +39,12 @@ func (e element) message(m []byte) {
 	case "assistant":
 		e.answer(m)
 	case "toolResult":
-		extra.Rest(m, "role", "content", "timestamp", "toolCallId", "toolName", "isError")
+		extra.Rest(m, "role", "content", "timestamp", "toolCallId", "toolName", "isError", "usage")
 		e.Result(record.Result{
 			ID: jsonl.GetString(m, "toolCallId"), Key: e.key, Date: e.date, Content: content,
 			Failed: string(jsonl.Get(m, "isError")) == "true",
 		}, extra.OrNil())
+		e.spent(jsonl.Get(m, "usage"), nil)
 	case "bashExecution": // what a person ran with "!"
 		e.Put(record.Event(e.key, e.date, "shell", extra.Rest(m, "role", "timestamp").Done()))
 	default:
@@ -69,14 +80,18 @@ func (e element) answer(m []byte) {
 	put(record.Event(e.key+"/run", e.date, record.EventRun, cost(m)))
 }
 
-// cost returns the model and the usage of an answer. Its input has no tokens from the cache.
-func cost(m []byte) []byte {
-	usage := jsonl.Get(m, "usage")
-	tokens := record.NewObject(160).As(usage, map[string]string{
+// tokens returns a usage. Its input has no tokens from the cache.
+func tokens(usage []byte) []byte {
+	return record.NewObject(160).As(usage, map[string]string{
 		"input": "input_tokens", "output": "output_tokens", "cacheRead": "cache_read_input_tokens",
 		"cacheWrite": "cache_creation_input_tokens", "reasoning": "reasoning_output_tokens", "totalTokens": "total_tokens", "cost": "",
-	})
-	data := record.NewObject(256).Raw("model", jsonl.Get(m, "model")).Raw("usage", tokens.OrNil())
+	}).OrNil()
+}
+
+// cost returns the model and the usage of an answer.
+func cost(m []byte) []byte {
+	usage := jsonl.Get(m, "usage")
+	data := record.NewObject(256).Raw("model", jsonl.Get(m, "model")).Raw("usage", tokens(usage))
 	data.Raw("cost", jsonl.Get(usage, "cost", "total"))
 	return data.Rest(m, "role", "content", "model", "usage", "timestamp", "errorMessage").Done()
 }

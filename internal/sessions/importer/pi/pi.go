@@ -6,6 +6,7 @@
 package pi
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"path"
@@ -19,11 +20,13 @@ type reader struct {
 	*record.Forked
 	record.Branches
 	record.Once
+	model    []byte            // of the last answer or change, JSON
+	messages map[string]string // ids of messages, by [sent]
 }
 
 // Read makes the entries of a session. Abandoned branches are forks.
 func Read(ctx context.Context, r *record.Reading) error {
-	p := &reader{Forked: record.NewForked(r)}
+	p := &reader{Forked: record.NewForked(r), messages: map[string]string{}}
 	err := record.Scan(ctx, r.Source, isRecord, nil, func(_ record.Span, raw []byte) bool {
 		if jsonl.GetString(raw, "type") != "session" {
 			p.Add(jsonl.GetString(raw, "id"), jsonl.GetString(raw, "parentId"))
@@ -58,13 +61,20 @@ func (p *reader) Record(_ record.Span, raw []byte) {
 	e.Conversation = p.In(p.Of(id))
 	switch typ {
 	case "message":
-		e.message(jsonl.Get(raw, "message"))
-	case "compaction":
-		state := e.rest()
-		if first := jsonl.Get(raw, "firstKeptEntryId"); first != nil { // the model sees it and what follows after the summary
-			state = record.With(state, "kept", record.NewObject(64).Raw("first", first).Done())
+		m := jsonl.Get(raw, "message")
+		if at := sent(m); at != "" {
+			p.messages[at] = id
 		}
-		e.Put(record.Anchor(key, e.date, "compaction", state))
+		if model := jsonl.Get(m, "model"); model != nil {
+			p.model = bytes.Clone(model)
+		}
+		e.message(m)
+	case "compaction":
+		e.Put(record.Anchor(key, e.date, "compaction", p.compacted(e)))
+		e.spent(jsonl.Get(raw, "usage"), p.model)
+	case "branch_summary":
+		e.Put(record.Event(key, e.date, typ, e.rest("usage")))
+		e.spent(jsonl.Get(raw, "usage"), p.model)
 	case "title": // of omp: a line with a place of its own before the header (junhoyeo/tokscale#807)
 		if title := jsonl.GetString(raw, "title"); title != "" {
 			e.Put(record.Event(key, e.date, "tape.title", record.NewObject(64).Str("title", title).Done()))
@@ -73,8 +83,38 @@ func (p *reader) Record(_ record.Span, raw []byte) {
 		data := record.NewObject(64).Raw("title", jsonl.Get(raw, "name"))
 		e.Put(record.Event(key, e.date, "tape.title", data.Done()))
 	default:
+		if typ == "model_change" {
+			p.model = bytes.Clone(jsonl.Get(raw, "modelId"))
+		}
 		e.Put(record.Event(key, e.date, cmp.Or(typ, "record"), e.rest()))
 	}
+}
+
+// compacted returns what an anchor says of a compaction. kept is what the model sees after the summary: it and all that
+// follows. Newer versions repeat these messages instead of naming the first (packages/coding-agent/docs/session-format.md).
+func (p *reader) compacted(e element) []byte {
+	first := jsonl.Get(e.raw, "firstKeptEntryId")
+	but := []string{"usage"}
+	for m := range jsonl.Elements(jsonl.Get(e.raw, "retainedTail")) {
+		if id := p.messages[sent(m)]; id != "" && first == nil {
+			first, but = record.Quote(id), append(but, "retainedTail")
+		}
+		break
+	}
+	state := e.rest(but...)
+	if first != nil {
+		state = record.With(state, "kept", record.NewObject(64).Raw("first", first).Done())
+	}
+	return state
+}
+
+// sent says who sent a message when, "" if it does not say.
+func sent(m []byte) string {
+	at := string(jsonl.Get(m, "timestamp"))
+	if at == "" {
+		return ""
+	}
+	return jsonl.GetString(m, "role") + " " + at
 }
 
 // Describe reads the header.

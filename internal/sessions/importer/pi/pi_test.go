@@ -58,6 +58,38 @@ func TestPi(t *testing.T) {
 // TestGrows: if the user never goes back, reading a file again while it grows gives the same as reading it once.
 func TestGrows(t *testing.T) { imp.Grows(t, pi.Format.Name, sample[:5], 1) }
 
+// TestSpent: what a summary took counts, as does the model that a tool used, and a compaction that repeats the messages
+// it keeps names the first of them (docs/session-format.md of pi, grafana/agento11y#495).
+func TestSpent(t *testing.T) {
+	usage := `"usage":{"input":5,"output":2,"cost":{"total":0.5}}`
+	lines := []string{
+		sample[0], sample[1],
+		`{"type":"message","id":"b","parentId":"a","timestamp":"2026-01-01T00:00:02.000Z","message":{"role":"user","content":"list","timestamp":1}}`,
+		`{"type":"message","id":"c","parentId":"b","timestamp":"2026-01-01T00:00:03.000Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"t1","name":"agent","arguments":{}}],"model":"m","stopReason":"toolUse","timestamp":2}}`,
+		`{"type":"message","id":"d","parentId":"c","timestamp":"2026-01-01T00:00:04.000Z","message":{"role":"toolResult","toolCallId":"t1","toolName":"agent","content":"found",` + usage + `,"timestamp":3}}`,
+		`{"type":"message","id":"e","parentId":"d","timestamp":"2026-01-01T00:00:05.000Z","message":{"role":"user","content":"go on","timestamp":4}}`,
+		`{"type":"compaction","id":"f","parentId":"e","timestamp":"2026-01-01T00:00:06.000Z","summary":"all","tokensBefore":9,` + usage + `,"retainedTail":[{"role":"user","content":"go on","timestamp":4}]}`,
+		`{"type":"branch_summary","id":"g","parentId":"f","timestamp":"2026-01-01T00:00:07.000Z","fromId":"f","summary":"tried",` + usage + `}`,
+	}
+	run := func(model string) string {
+		return `event {"name":"run","data":{` + model + `"usage":{"input_tokens":5,"output_tokens":2},"cost":0.5}}`
+	}
+	items, _ := imp.Items(t, pi.Format.Name, "x.jsonl", formattest.Lines(lines...), formattest.Seen{})
+	formattest.Want(t, items[2:],
+		`message {"role":"user","content":"list"}`,
+		`tool_call {"calls":[{"id":"t1","type":"function","function":{"name":"agent","arguments":"{}"}}]}`,
+		`event {"name":"run","data":{"model":"m","stopReason":"toolUse"}}`,
+		`tool_result {"results":["found"]}`,
+		run(""),
+		`message {"role":"user","content":"go on"}`,
+		`anchor {"name":"compaction","state":{"summary":"all","tokensBefore":9,"kept":{"first":"e"}}}`,
+		run(`"model":"m",`),
+		`event {"name":"branch_summary","data":{"fromId":"f","summary":"tried"}}`,
+		run(`"model":"m",`),
+	)
+	imp.Grows(t, pi.Format.Name, lines, 1)
+}
+
 // TestForkedFrom: a file names the session that it was forked from.
 func TestForkedFrom(t *testing.T) {
 	info, err := imp.Describe(t.Context(), pi.Format.Name, formattest.Source("x.jsonl", formattest.Lines(sample...)))
