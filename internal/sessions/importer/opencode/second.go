@@ -102,16 +102,18 @@ func asFirst(id, typ string, data []byte) [][]byte {
 		return [][]byte{message(about, parts...)}
 	case "compaction":
 		asked := message(info(id+"/asked", "user"), part("", 0).Str("type", "compaction").All(rest("summary", "tokens", "cost", "model")).Done())
-		switch jsonl.GetString(data, "status") {
-		case "running":
+		model, status, used := jsonl.Get(data, "model"), jsonl.GetString(data, "status"), jsonl.Get(data, "tokens")
+		done := info(id, "assistant").Raw("modelID", jsonl.Get(model, "id")).Raw("providerID", jsonl.Get(model, "providerID")).
+			Raw("tokens", used).Raw("cost", jsonl.Get(data, "cost"))
+		switch {
+		case status == "running":
 			return nil
-		case "failed":
+		case status == "failed" && used == nil:
 			return [][]byte{asked}
+		case status == "failed": // it took tokens all the same (anomalyco/opencode#47974)
+			return [][]byte{asked, message(done)}
 		}
-		model := jsonl.Get(data, "model")
-		done := info(id, "assistant").Raw("summary", []byte("true")).Raw("modelID", jsonl.Get(model, "id")).Raw("providerID", jsonl.Get(model, "providerID")).
-			Raw("tokens", jsonl.Get(data, "tokens")).Raw("cost", jsonl.Get(data, "cost"))
-		return [][]byte{asked, message(done, part("text", 0).Str("type", "text").Raw("text", jsonl.Get(data, "summary")).Done())}
+		return [][]byte{asked, message(done.Raw("summary", []byte("true")), part("text", 0).Str("type", "text").Raw("text", jsonl.Get(data, "summary")).Done())}
 	}
 	return [][]byte{message(info(id, "user"), part("", 0).Str("type", typ).All(rest()).Done())}
 }

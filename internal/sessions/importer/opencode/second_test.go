@@ -28,6 +28,7 @@ var secondTables = []string{
 		('msg_3','ses_1','synthetic',4,1789030802000,0,'{"text":"go on","time":{"created":1789030802000}}'),
 		('msg_4','ses_1','shell',5,1789030803000,0,'{"command":"pwd","output":{"output":"/w"},"time":{"created":1789030803000}}'),
 		('msg_5','ses_1','compaction',6,1789030804000,0,'{"status":"completed","reason":"auto","summary":"so far","recent":"user: one","model":{"id":"m","providerID":"x"},"tokens":{"input":7,"output":1,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1789030804000}}'),
+		('msg_55','ses_1','compaction',6,1789030804500,0,'{"status":"failed","reason":"auto","error":{"type":"unknown","message":"no"},"cost":0.5,"tokens":{"input":9,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"time":{"created":1789030804500}}'),
 		('msg_6','ses_1','idle',7,1789030805000,0,'{"outcome":"succeeded","time":{"created":1789030805000}}'),
 		('msg_7','ses_2','user',1,1789030801500,0,'{"text":"sub","time":{"created":1789030801500}}')`,
 }
@@ -93,6 +94,8 @@ func TestSecond(t *testing.T) {
 		`event {"name":"part.shell","data":{"command":"pwd","output":{"output":"/w"}}}`,
 		`anchor {"name":"compaction","state":{"summary":"so far","reason":"auto","recent":"user: one","status":"completed"}}`,
 		`event {"name":"run","data":{"model":"m","usage":{"input_tokens":7,"output_tokens":1,"reasoning_output_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0},"providerID":"x"}}`,
+		`event {"name":"compaction","data":{"error":{"message":"no","type":"unknown"},"reason":"auto","status":"failed"}}`,
+		`event {"name":"run","data":{"usage":{"input_tokens":9,"output_tokens":0,"reasoning_output_tokens":0,"cached_input_tokens":0,"cache_write_input_tokens":0},"cost":0.5}}`,
 		`event {"name":"part.idle","data":{"outcome":"succeeded"}}`)
 	if got := formattest.Typed(items); !slices.Equal(got, []string{"one"}) {
 		t.Errorf("typed %q, want only what a person asked", got)
