@@ -12,6 +12,7 @@
 package goose
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -175,6 +176,7 @@ func blocks(content []byte) (out [][]byte) {
 	if content[0] == '"' { // a row that is not JSON
 		return [][]byte{record.NewObject(len(content)).Str("type", "text").Raw("text", content).Done()}
 	}
+	var thinks thoughts
 	for part := range jsonl.Elements(record.Compact(content)) {
 		o := record.NewObject(len(part) + 64)
 		switch call, result := jsonl.Get(part, "toolCall"), jsonl.Get(part, "toolResult"); jsonl.GetString(part, "type") {
@@ -201,13 +203,52 @@ func blocks(content []byte) (out [][]byte) {
 		case "image":
 			source := record.NewObject(len(part)).Str("type", "base64").Raw("media_type", jsonl.Get(part, "mimeType")).Raw("data", jsonl.Get(part, "data")).Done()
 			part = o.Str("type", "image").Raw("source", source).Done()
-		case "thinking", "reasoning":
-			part = record.Without(part, "signature")
+		case "thinking":
+			out = thinks.add(out, part)
+			continue
 		}
+		thinks.end(out)
 		out = append(out, part)
 	}
+	thinks.end(out)
 	return out
 }
+
+// thoughts is what the model thought, which until version 1.46 has a part for each token (aaif-goose/goose#11305). The
+// parts become one, and the others are blank, so that what follows keeps its place and its key.
+type thoughts struct {
+	first     int      // where the first part is
+	texts     [][]byte // without quotes
+	signature string
+}
+
+// add adds a part.
+func (t *thoughts) add(out [][]byte, part []byte) [][]byte {
+	text, signature := jsonl.Get(part, "thinking"), jsonl.GetString(part, "signature")
+	switch {
+	case len(text) < 2 || text[0] != '"':
+		t.end(out)
+		return append(out, record.Without(part, "signature"))
+	case t.texts != nil && (t.signature == "" || t.signature == signature):
+		t.texts, t.signature = append(t.texts, text[1:len(text)-1]), signature
+		return append(out, []byte(blank))
+	}
+	t.end(out)
+	*t = thoughts{first: len(out), texts: [][]byte{text[1 : len(text)-1]}, signature: signature}
+	return append(out, record.Without(part, "signature"))
+}
+
+// end joins the parts of a thought.
+func (t *thoughts) end(out [][]byte) {
+	if len(t.texts) > 1 {
+		text := slices.Concat([]byte(`"`), bytes.Join(t.texts, nil), []byte(`"`))
+		out[t.first] = record.NewObject(len(text)+64).All(out[t.first], "thinking").Raw("thinking", text).Done()
+	}
+	*t = thoughts{}
+}
+
+// blank is a part without a word, which makes no entry.
+const blank = `{"type":"thinking","thinking":""}`
 
 // arguments returns the arguments of a call, an object.
 func arguments(raw []byte) []byte {

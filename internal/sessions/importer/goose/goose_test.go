@@ -81,7 +81,7 @@ func database(t *testing.T, path string) {
 			('m0','20260715_1','user','[{"type":"text","text":"of another session"}]',1784105000,'{"userVisible":true,"agentVisible":false}'),
 			('m1','20260715_1','user','[{"type":"text","text":"see"},{"type":"image","data":"aGk=","mimeType":"image/png"}]',1784106010,'{"userVisible":true,"agentVisible":false}'),
 			('s1','20260715_1','user','[{"type":"text","text":"what was"}]',1784106011,'{"userVisible":false,"agentVisible":true}'),
-			('msg_20260715_1_7','20260715_1','assistant','[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"sh","arguments":{}}}}]',1784106012,NULL),
+			('msg_20260715_1_7','20260715_1','assistant','[{"type":"thinking","thinking":"I \"t"},{"type":"thinking","thinking":"h"},{"type":"thinking","thinking":"ink","signature":"s"},{"type":"thinking","thinking":"hm","signature":"s2"},{"type":"toolRequest","id":"c","toolCall":{"status":"success","value":{"name":"sh","arguments":{}}}}]',1784106012,NULL),
 			('m3','20260715_1','user','[{"type":"toolResponse","id":"c","toolResult":{"status":"success","value":{"content":[{"type":"text","text":"for the model","annotations":{"audience":["assistant"]}},{"type":"text","text":"for people","annotations":{"audience":["user"]}}],"isError":true}}}]',1784106013,NULL),
 			('m4','20260715_1','assistant','not JSON',1784106014,NULL),
 			('m5','20260715_2','user','[{"type":"text","text":"sub"}]',1784106015,NULL),('m6','20260715_4','user','[]',1784106015,NULL)`,
@@ -125,6 +125,7 @@ func TestDatabase(t *testing.T) {
 		`message {"role":"user","content":"of another session"}`,
 		`message {"role":"user","content":[{"type":"text","text":"see"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}}]}`,
 		`anchor {"name":"compaction","state":{"summary":"what was"}}`,
+		`event {"name":"thinking","data":{"thinking":"I \"think"}}`,
 		`event {"name":"thinking","data":{"thinking":"hm"}}`,
 		`tool_call {"calls":[{"id":"c","type":"function","function":{"name":"sh","arguments":"{}"}}]}`,
 		`event {"name":"run","data":{"model":"m","usage":{"input_tokens":8500,"output_tokens":212,"cached_input_tokens":8000},"cost":0.25,"is_compaction":0}}`,
@@ -133,7 +134,7 @@ func TestDatabase(t *testing.T) {
 		`message {"role":"assistant","content":"not JSON"}`,
 		`event {"name":"session.extensions","data":{"todo.v0":{"content":"x"}}}`,
 		`event {"name":"tape.title","data":{"title":"A fix"}}`)
-	for i, want := range map[int]string{1: `"copied":true`, 7: `"is_error":["c"]`} {
+	for i, want := range map[int]string{1: `"copied":true`, 8: `"is_error":["c"]`} {
 		if !strings.Contains(string(items[i].Entry.Meta), want) {
 			t.Errorf("entry %d has no %s: %s", i+1, want, items[i].Entry.Meta)
 		}
