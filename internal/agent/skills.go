@@ -35,7 +35,7 @@ func Skills(project, home string) []tools.Skill {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b tools.Skill) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b tools.Skill) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

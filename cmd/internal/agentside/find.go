@@ -88,7 +88,7 @@ func findSessions(ctx context.Context, agents importer.Formats, getenv func(stri
 	for _, p := range f.projects {
 		f.Projects = append(f.Projects, *p)
 	}
-	slices.SortFunc(f.Projects, func(a, b foundProject) int {
+	slices.SortStableFunc(f.Projects, func(a, b foundProject) int {
 		return cmp.Or(gone(a.Dir)-gone(b.Dir), depth(b.Dir)-depth(a.Dir), strings.Compare(a.Dir, b.Dir), strings.Compare(a.Remote, b.Remote))
 	})
 	return &f.Found, nil
@@ -194,7 +194,7 @@ func (f *finder) placeHomeless() {
 			places = append(places, place{dir: p.Dir})
 		}
 	}
-	slices.SortFunc(places, func(a, b place) int { return cmp.Compare(len(b.dir), len(a.dir)) })
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Compare(len(b.dir), len(a.dir)) })
 	left := f.Homeless
 	f.Homeless = nil
 	for _, s := range left {

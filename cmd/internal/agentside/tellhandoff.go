@@ -71,7 +71,7 @@ func lastHandoff(ctx context.Context, store *repo.Store) (tape string, last repo
 			heads = append(heads, head{ref.Name, c.Committer.When})
 		}
 	}
-	slices.SortFunc(heads, func(x, y head) int { return y.at.Compare(x.at) })
+	slices.SortStableFunc(heads, func(x, y head) int { return y.at.Compare(x.at) })
 	var newest time.Time
 	for _, h := range heads[:min(tapes, len(heads))] {
 		t, err := store.ByBranch(ctx, h.branch)

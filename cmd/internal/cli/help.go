@@ -51,7 +51,7 @@ func exitCodesHelp() string {
 	line := func(code int, name, meaning string) { fmt.Fprintf(&b, "  %3d  %-12s %s\n", code, name, meaning) }
 	line(exitOK, "", "done; finding nothing is not an error")
 	codes := exitCodes()
-	slices.SortFunc(codes, func(a, b exitCode) int { return a.code - b.code })
+	slices.SortStableFunc(codes, func(a, b exitCode) int { return a.code - b.code })
 	for _, c := range codes {
 		line(c.code, c.name, c.meaning)
 	}

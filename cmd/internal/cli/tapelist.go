@@ -23,7 +23,7 @@ func (a *App) listTapes(ctx context.Context) ([]listedTape, error) {
 		return nil, err
 	}
 	list := slices.Concat(lists...)
-	slices.SortFunc(list, func(a, b listedTape) int {
+	slices.SortStableFunc(list, func(a, b listedTape) int {
 		return cmp.Or(rows.BoolInt(a.Empty())-rows.BoolInt(b.Empty()), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name),
 			strings.Compare(a.Workspace, b.Workspace))
 	})

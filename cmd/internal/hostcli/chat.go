@@ -286,7 +286,7 @@ func (c *chatScreen) sessions(ctx context.Context) (list []about.Tape, err error
 			list = append(list, f)
 		}
 	}
-	slices.SortFunc(list, func(a, b about.Tape) int { return b.Updated.Compare(a.Updated) })
+	slices.SortStableFunc(list, func(a, b about.Tape) int { return b.Updated.Compare(a.Updated) })
 	return list, nil
 }
 

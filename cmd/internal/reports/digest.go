@@ -26,7 +26,7 @@ var DigestFormats = [...]string{"text", "markdown"}
 func ShowDigest(s *stdio.Streams, list []DigestSession, format string) error {
 	zone := s.Now().Location()
 	day := func(g DigestSession) string { return g.Last.In(zone).Format(time.DateOnly) }
-	slices.SortFunc(list, func(a, b DigestSession) int {
+	slices.SortStableFunc(list, func(a, b DigestSession) int {
 		return cmp.Or(strings.Compare(day(a), day(b)), strings.Compare(a.Project(), b.Project()), a.Last.Compare(b.Last), strings.Compare(a.About.Name, b.About.Name))
 	})
 	if s.JSON || len(list) == 0 {

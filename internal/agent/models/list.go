@@ -84,7 +84,7 @@ func (c *Client) List(ctx context.Context, provider string) ([]hooks.ModelOption
 			out = append(out, hooks.ModelOption{ID: id, Label: cmp.Or(l.Name, id), Window: l.window()})
 		}
 	}
-	slices.SortFunc(out, func(a, b hooks.ModelOption) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortStableFunc(out, func(a, b hooks.ModelOption) int { return strings.Compare(a.ID, b.ID) })
 	return out, nil
 }
 

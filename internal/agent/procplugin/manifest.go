@@ -64,7 +64,7 @@ func (a *manifest) check() error {
 		existing[field.Tag.Get("hook")] = true
 	}
 	delete(existing, "provide_channels") // follows from the list of channels
-	slices.SortFunc(a.Hooks, func(x, y hookInfo) int { return strings.Compare(x.Name, y.Name) })
+	slices.SortStableFunc(a.Hooks, func(x, y hookInfo) int { return strings.Compare(x.Name, y.Name) })
 	for _, h := range a.Hooks {
 		if h.Name == "" || !existing[h.Name] {
 			return fmt.Errorf("it lists the hook %q, which does not exist", h.Name)

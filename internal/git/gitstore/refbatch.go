@@ -68,7 +68,7 @@ func (r *Repo) UpdateRefsAtOnce(ctx context.Context, updates []RefUpdate) error 
 }
 
 func sortUpdates(updates []RefUpdate) {
-	slices.SortFunc(updates, func(a, b RefUpdate) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(updates, func(a, b RefUpdate) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // refBatch is a change of many refs in progress. The guard is held.

@@ -100,7 +100,7 @@ func parseBlame(out []byte) (runs []Run, err error) {
 			current = Run{}
 		}
 	}
-	slices.SortFunc(runs, func(a, b Run) int { return cmp.Compare(a.First, b.First) })
+	slices.SortStableFunc(runs, func(a, b Run) int { return cmp.Compare(a.First, b.First) })
 	joined := runs[:0]
 	for _, r := range runs {
 		r.Boundary = boundaries[r.Commit]

@@ -81,7 +81,7 @@ func changes(before, after map[string]gitstore.Hash) (out []RefChange) {
 			out = append(out, RefChange{Name: name, Old: h})
 		}
 	}
-	slices.SortFunc(out, func(a, b RefChange) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b RefChange) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

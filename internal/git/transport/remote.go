@@ -56,7 +56,7 @@ func Remotes(r *gitstore.Repo) []Remote {
 		}
 	}
 	out = slices.DeleteFunc(out, func(m Remote) bool { return m.URL == "" })
-	slices.SortFunc(out, func(a, b Remote) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b Remote) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }
 

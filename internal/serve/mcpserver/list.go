@@ -71,7 +71,7 @@ func (s *server) listSessions(ctx context.Context, c call, at cursor, limit int)
 			list, names = append(list, t), append(names, t.Name)
 		}
 	}
-	slices.SortFunc(list, newerFirst)
+	slices.SortStableFunc(list, newerFirst)
 	short := catalog.ShortNames(names)
 	from := sort.Search(len(list), func(i int) bool {
 		return cmp.Or(cmp.Compare(at.From, began(list[i])), strings.Compare(list[i].Name, at.Last)) > 0

@@ -116,7 +116,7 @@ func digestSessionOf(g *index.Digest, base string) digestSession {
 func (d *digestPage) group(list []digestSession, s *View) {
 	zone := s.Now().Location()
 	day := func(g digestSession) string { return g.Last.In(zone).Format(time.DateOnly) }
-	slices.SortFunc(list, func(a, b digestSession) int {
+	slices.SortStableFunc(list, func(a, b digestSession) int {
 		return cmp.Or(strings.Compare(day(b), day(a)), strings.Compare(a.Project(), b.Project()), b.Last.Compare(a.Last), strings.Compare(a.About.Name, b.About.Name))
 	})
 	if d.Left = max(0, len(list)-digestMost); d.Left > 0 {

@@ -64,7 +64,7 @@ func (s *View) forks(r *request) error {
 			d.Others = append(d.Others, a)
 		}
 	}
-	slices.SortFunc(d.Others, func(a, b about.Tape) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(d.Others, func(a, b about.Tape) int { return cmp.Or(b.Updated.Compare(a.Updated), cmp.Compare(a.Name, b.Name)) })
 	d.Others = d.Others[:min(len(d.Others), rowsShown)]
 	var list []repo.Commit
 	for c, err := range t.History(r.Context()) {

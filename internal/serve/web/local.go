@@ -237,7 +237,7 @@ func (l local) Subagents(ctx context.Context, t Tape) (out []about.Tape) {
 			out = append(out, a)
 		}
 	}
-	slices.SortFunc(out, func(a, b about.Tape) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(out, func(a, b about.Tape) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Name, b.Name)) })
 	return out
 }
 

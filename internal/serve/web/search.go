@@ -134,7 +134,7 @@ func (d *searchPage) addHits(hits []index.Hit, facts map[string]about.Tape) {
 		one.Hits = append(one.Hits, hitView{h.Tape, h.Tape != session, kindName(h.Entry), h.ID, date, marked(h.Snippet, h.Spans), h.Similar, markWords(h.Snippet, h.Spans)})
 	}
 	for _, one := range d.Sessions {
-		slices.SortFunc(one.Hits, func(a, b hitView) int {
+		slices.SortStableFunc(one.Hits, func(a, b hitView) int {
 			return cmp.Or(cmp.Compare(a.Tape, b.Tape), cmp.Compare(a.ID, b.ID))
 		})
 	}
@@ -192,7 +192,7 @@ func facets(v url.Values, name string, counts map[string]int, more bool) []facet
 		}
 		out = append(out, facet{name, value, cmp.Or(facetWords[name+" "+value], value), n, more, value == on, template.URL(to.Encode())}) //nolint:gosec // Encode escapes it
 	}
-	slices.SortFunc(out, func(a, b facet) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Value, b.Value)) })
+	slices.SortStableFunc(out, func(a, b facet) int { return cmp.Or(b.Count-a.Count, cmp.Compare(a.Value, b.Value)) })
 	return out[:min(len(out), 12)]
 }
 

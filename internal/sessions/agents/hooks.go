@@ -73,7 +73,7 @@ func (d *document) ours(f *record.Format) (out []record.Hook) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b record.Hook) int {
+	slices.SortStableFunc(out, func(a, b record.Hook) int {
 		return cmp.Or(cmp.Compare(a.Event, b.Event), cmp.Compare(a.Group, b.Group), cmp.Compare(a.Number, b.Number))
 	})
 	return out

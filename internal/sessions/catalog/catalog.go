@@ -121,7 +121,7 @@ func InOrder(facts map[string]about.Tape) []about.Tape {
 		}
 		return 0
 	}
-	slices.SortFunc(list, func(a, b about.Tape) int {
+	slices.SortStableFunc(list, func(a, b about.Tape) int {
 		return cmp.Or(cmp.Compare(empty(a), empty(b)), b.Updated.Compare(a.Updated), strings.Compare(a.Name, b.Name))
 	})
 	return list

@@ -150,7 +150,7 @@ func Notes(places []string) (out []Kept, err error) {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b Kept) int { return strings.Compare(filepath.Base(a.File), filepath.Base(b.File)) })
+	slices.SortStableFunc(out, func(a, b Kept) int { return strings.Compare(filepath.Base(a.File), filepath.Base(b.File)) })
 	return out, err
 }
 

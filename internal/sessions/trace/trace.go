@@ -307,7 +307,7 @@ func (f *Finder) whileOpen(ctx context.Context, commits []projectgit.Commit, out
 				break
 			}
 		}
-		slices.SortFunc(out[c.ID], func(a, b Turn) int { return b.Date.Compare(a.Date) })
+		slices.SortStableFunc(out[c.ID], func(a, b Turn) int { return b.Date.Compare(a.Date) })
 		if n := len(out[c.ID]); n > maxOpen {
 			out[c.ID] = out[c.ID][:maxOpen]
 		}
@@ -346,7 +346,7 @@ func (f *Finder) ofProject(ctx context.Context) (tapes []about.Tape, err error) 
 			tapes = append(tapes, t)
 		}
 	}
-	slices.SortFunc(tapes, func(a, b about.Tape) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(tapes, func(a, b about.Tape) int { return cmp.Compare(a.Name, b.Name) })
 	return tapes, nil
 }
 

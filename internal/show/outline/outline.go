@@ -273,19 +273,19 @@ func (b *builder) finish() *Outline {
 			o.Models = append(o.Models, Model{name, *t})
 		}
 	}
-	slices.SortFunc(o.Models, func(x, y Model) int {
+	slices.SortStableFunc(o.Models, func(x, y Model) int {
 		return cmp.Or(cmp.Compare(y.Tokens.Output, x.Tokens.Output), cmp.Compare(x.Name, y.Name))
 	})
 	for t := range maps.Values(b.tools) {
 		t.Active = max(t.Active, b.waits[t.Name])
 		o.Tools = append(o.Tools, *t)
 	}
-	slices.SortFunc(o.Tools, func(x, y Tool) int { return cmp.Or(cmp.Compare(y.Calls, x.Calls), cmp.Compare(x.Name, y.Name)) })
+	slices.SortStableFunc(o.Tools, func(x, y Tool) int { return cmp.Or(cmp.Compare(y.Calls, x.Calls), cmp.Compare(x.Name, y.Name)) })
 	for f := range maps.Values(b.files) {
 		o.Files = append(o.Files, *f)
 	}
 	changed := func(f File) int { return int(min(f.Writes, 1)) }
-	slices.SortFunc(o.Files, func(x, y File) int {
+	slices.SortStableFunc(o.Files, func(x, y File) int {
 		return cmp.Or(cmp.Compare(changed(y), changed(x)), cmp.Compare(x.Path, y.Path))
 	})
 	b.setTasks()

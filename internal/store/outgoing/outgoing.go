@@ -20,7 +20,7 @@ func CheckSecrets(ctx context.Context, s *workspace.Store, remote string, refs [
 	tips := map[string][]gitstore.Hash{}
 	var owners []string
 	// Findings that a fork shares with its tape are reported for the tape.
-	slices.SortFunc(refs, func(a, b layout.Incoming) int { return layout.CompareRefs(a.Ref, b.Ref) })
+	slices.SortStableFunc(refs, func(a, b layout.Incoming) int { return layout.CompareRefs(a.Ref, b.Ref) })
 	for _, ref := range refs {
 		if ref.New.IsZero() {
 			continue

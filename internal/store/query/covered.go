@@ -193,7 +193,7 @@ func (c *coverage) coverForkStart(ctx context.Context, at step) error {
 
 // inOrder sorts spans and joins adjacent ones.
 func inOrder(spans []span) (out []span) {
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
+	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.first, b.first) })
 	for _, s := range spans {
 		if n := len(out); n > 0 && out[n-1].last+1 == s.first {
 			out[n-1].last = s.last

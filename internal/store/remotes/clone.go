@@ -275,7 +275,7 @@ func (c *clone) makeBranches(ctx context.Context, s *workspace.Store, statuses [
 		}
 		updates = append(updates, gitstore.RefUpdate{Name: ref, New: h, Message: "tape: clone", Who: who})
 	}
-	slices.SortFunc(updates, func(a, b gitstore.RefUpdate) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(updates, func(a, b gitstore.RefUpdate) int { return strings.Compare(a.Name, b.Name) })
 	c.out.Rejected = slices.DeleteFunc(statuses, func(status layout.RefStatus) bool { return status.Status != layout.RefRejected })
 	if c.out.Tapes == 0 {
 		if err := c.noTapes(ctx, s); err != nil {

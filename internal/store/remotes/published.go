@@ -126,6 +126,6 @@ func JoinArchives(ctx context.Context, s *workspace.Store, remote string, names 
 		}
 		out = append(out, status)
 	}
-	slices.SortFunc(out, func(a, b layout.RefStatus) int { return strings.Compare(a.Ref, b.Ref) })
+	slices.SortStableFunc(out, func(a, b layout.RefStatus) int { return strings.Compare(a.Ref, b.Ref) })
 	return out, layout.Classify(s.Git().UpdateRefs(ctx, updates))
 }

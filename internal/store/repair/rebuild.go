@@ -90,7 +90,7 @@ func IsEvent(kind string, payload []byte) bool {
 // files divides the entries of a class into files in the same way as append does.
 func (c *classFiles) files(added []row) map[int][]byte {
 	rows := slices.DeleteFunc(slices.Concat(c.rows, added), func(r row) bool { return r.id == 0 })
-	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.id, b.id) })
 	n, out := max(c.n, 1), map[int][]byte{}
 	if c.n > 0 {
 		out[n] = slices.Clone(c.base)

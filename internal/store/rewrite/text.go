@@ -58,7 +58,7 @@ func NewMasker(find Finder) *Masker {
 func (m *Masker) StopLearning() {
 	m.Learning, m.Short = false, nil
 	var list []secrets.Secret
-	for _, secret := range slices.SortedFunc(maps.Keys(m.Texts), func(a, b secrets.Secret) int {
+	for _, secret := range slices.SortedStableFunc(maps.Keys(m.Texts), func(a, b secrets.Secret) int {
 		return cmp.Or(strings.Compare(a.Fingerprint, b.Fingerprint), strings.Compare(a.Text, b.Text))
 	}) {
 		if secret.IsNotable() {

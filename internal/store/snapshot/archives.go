@@ -40,7 +40,7 @@ func Archives(ctx context.Context, t *workspace.Tape) ([]Archive, error) {
 		out = append(out, a)
 	}
 	// A stamp with a fraction of a second comes after the one without.
-	slices.SortFunc(out, func(a, b Archive) int {
+	slices.SortStableFunc(out, func(a, b Archive) int {
 		return strings.Compare(strings.TrimSuffix(a.Stamp, "Z"), strings.TrimSuffix(b.Stamp, "Z"))
 	})
 	return out, nil

@@ -27,6 +27,10 @@ func Elements(arr []byte) iter.Seq[[]byte] {
 // Get returns the raw value at a path of keys through nested objects, aliasing
 // obj, or nil when it is absent. If a key is repeated, its last value counts, as for
 // most readers of JSON. An empty path leads to obj itself.
+//
+// It is not inlined, because it is called at 2,000 places: that would be 0.2 MB of each program.
+//
+//go:noinline
 func Get(obj []byte, path ...string) []byte {
 	for _, name := range path {
 		if obj = lastValue(obj, name); obj == nil {

@@ -197,7 +197,7 @@ func (s *source) Subagents(ctx context.Context, t web.Tape) (out []about.Tape) {
 	for _, one := range list {
 		out = append(out, aboutOf(one))
 	}
-	slices.SortFunc(out, func(a, b about.Tape) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Name, b.Name)) })
+	slices.SortStableFunc(out, func(a, b about.Tape) int { return cmp.Or(a.Started.Compare(b.Started), cmp.Compare(a.Name, b.Name)) })
 	return out
 }
 

@@ -87,6 +87,10 @@ func (o *Object) As(obj []byte, names map[string]string) *Object {
 func (o *Object) Empty() bool { return len(o.b) == 1 }
 
 // Done closes the object. Nothing may be added afterwards.
+//
+// It is not inlined, because it is called at 400 places.
+//
+//go:noinline
 func (o *Object) Done() []byte {
 	o.b = append(o.b, '}')
 	return o.b
