@@ -175,6 +175,20 @@ func TestInvalidMessagesAreStray(t *testing.T) {
 	}
 }
 
+// An answer in another form ends the call, and names the line.
+func TestBrokenAnswers(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{`{"id":ID,"result":{"value":"x"}}`, `{"jsonrpc":"2.0","id":"ID","result":{"value":"x"}}`, `{"jsonrpc":"2.0","id":ID,"result":{"value":NaN}}`,
+		`{"jsonrpc": "2.0", "error": "it broke", "id": ID}`, `{"jsonrpc":"2.0","id":ID,"result":{"value":"x"},"result":{"value":"y"}}`} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "raw", Text: line}}}, Options{})
+			_, err := askSession(p)
+			wantError(t, err, "its answer is not one of JSON-RPC 2.0: {")
+		})
+	}
+}
+
 func TestLongestAnswer(t *testing.T) {
 	t.Parallel()
 	p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "big", N: 16 << 20}, "hook/run_model": {Do: "big", N: 16<<20 + 1}, "hook/build_prompt": {}}}, Options{})

@@ -2,6 +2,7 @@ package procplugin
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"sync"
 	"time"
@@ -180,8 +182,11 @@ func (in *instance) read(ctx context.Context, stdout io.Reader) {
 		if len(line) == 0 {
 			continue
 		}
-		if m := parse(line); (m == nil || !in.dispatch(ctx, m)) && !in.countStray(line) {
-			return
+		if m := parse(line); m == nil || !in.dispatch(ctx, m) {
+			in.brokenAnswer(line)
+			if !in.countStray(line) {
+				return
+			}
 		}
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
@@ -192,6 +197,17 @@ func (in *instance) read(ctx context.Context, stdout io.Reader) {
 	case <-in.exited:
 	case <-time.After(time.Second):
 		in.fail(errors.New("it closed its standard output"), false)
+	}
+}
+
+// brokenAnswer fails the call that a line answers in a form that is none of the protocol: NaN in it, an id that is a text,
+// an error that is one. The call would wait until its time is over.
+func (in *instance) brokenAnswer(line []byte) {
+	if line[0] != '{' || !bytes.Contains(line, []byte(`"result"`)) && !bytes.Contains(line, []byte(`"error"`)) {
+		return
+	}
+	if found := regexp.MustCompile(`"id" ?: ?"?(\d+)"?[,}]`).FindSubmatch(line); found != nil {
+		in.handleAnswer(&received{ID: found[1], Error: &rpcError{codeFailed, "its answer is not one of JSON-RPC 2.0: " + cut(string(line), 200)}, size: len(line)})
 	}
 }
 

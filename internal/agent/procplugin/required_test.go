@@ -47,8 +47,8 @@ func TestARequiredPluginThatFailsDenies(t *testing.T) {
 		why  string
 	}{
 		{"an error", script{Answers: map[string]reply{hook: {Do: "fail", Text: "no idea"}}}, "no idea"},
-		{"two results", script{Answers: map[string]reply{hook: {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID,"result":{"value":{"action":"deny"}},"result":{"value":null}}`}}}, "no answer within"},
-		{"two results in different case", script{Answers: map[string]reply{hook: {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID,"result":{"value":{"action":"deny"}},"Result":{"value":null}}`}}}, "no answer within"},
+		{"two results", script{Answers: map[string]reply{hook: {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID,"result":{"value":{"action":"deny"}},"result":{"value":null}}`}}}, "its answer is not one of JSON-RPC 2.0"},
+		{"two results in different case", script{Answers: map[string]reply{hook: {Do: "raw", Text: `{"jsonrpc":"2.0","id":ID,"result":{"value":{"action":"deny"}},"Result":{"value":null}}`}}}, "its answer is not one of JSON-RPC 2.0"},
 		{"a crash", script{Answers: map[string]reply{hook: {Do: "crash"}}}, "the process ended: exit status 3"},
 		{"silence", script{Answers: map[string]reply{hook: {Do: "hang"}}}, "no answer within 200ms"},
 		{"stray output", script{Answers: map[string]reply{hook: {Do: "stray", N: 200}}}, "100 stray lines"},
