@@ -244,19 +244,19 @@ bench-host: build ## tape serve beside PostgreSQL (needs postgresql)
 .PHONY: docs
 docs: ## write docs/man, docs/completions and docs/cli.md from the commands
 	@rm -rf docs/man docs/completions
-	$(GO) run ./cmd/internal/docgen docs
+	$(GO) run ./cmd/internal/generate docs
 
 # MODELS_DEV is a checkout of github.com/anomalyco/models.dev, LITELLM one of a repository with LiteLLM's list of prices.
 .PHONY: prices
 prices: ## write the table of prices from public lists: make prices MODELS_DEV=DIR LITELLM=DIR
 	@of() { git -C "$$1" log -1 --format='%h of %cs'; }; table=internal/store/prices/table.txt; \
-	$(GO) run ./cmd/internal/pricetable -models-dev "$(MODELS_DEV)" -models-dev-source "$$(of "$(MODELS_DEV)")" \
+	$(GO) run ./cmd/internal/generate prices -models-dev "$(MODELS_DEV)" -models-dev-source "$$(of "$(MODELS_DEV)")" \
 	-litellm "$(LITELLM)/model_prices_and_context_window.json" -litellm-source "$$(of "$(LITELLM)")" >$$table.new && mv $$table.new $$table
 
 .PHONY: docs-check
 docs-check: ## fail when the generated docs are stale
 	@echo '== docs'; tmp=$$(mktemp -d); trap 'rm -rf "$$tmp"' EXIT; \
-	$(GO) run ./cmd/internal/docgen "$$tmp" || exit 1; \
+	$(GO) run ./cmd/internal/generate docs "$$tmp" || exit 1; \
 	for f in man completions cli.md; do \
 		diff -r -u "docs/$$f" "$$tmp/$$f" || { echo "docs/$$f is stale: run make docs" >&2; exit 1; }; \
 	done
@@ -313,12 +313,12 @@ ZIP     = LC_ALL=C sort | TZ=UTC zip -qX9@
 release: ## dist/: archives, .deb and .rpm packages, what is in them (SPDX), and SHA256SUMS
 	@echo '$(VERSION)' | grep -Eqx 'v[0-9]+\.[0-9]+\.[0-9]+' || \
 		{ echo 'make release: $(VERSION) is not a release: tag a commit vX.Y.Z, with nothing changed; VERSION=v0.0.1 tries it' >&2; exit 1; }
-	@rm -rf dist && mkdir -p dist && umask 022 && $(GO) build -o dist/spdx ./cmd/internal/spdx
+	@rm -rf dist && mkdir -p dist && umask 022 && $(GO) build -o dist/generate ./cmd/internal/generate
 	@for p in $(PLATFORMS); do \
 		os=$${p%/*}; arch=$${p#*/}; name=tape-$(VERSION)-$$os-$$arch; dir=dist/$$name; echo "$$dir"; umask 022; \
 		mkdir $$dir && cp LICENSE *.md $$dir/ && cp -R docs $$dir/ && mv $$dir/docs/man $$dir/docs/completions $$dir/ && \
 		GOOS=$$os GOARCH=$$arch $(BUILD) -o $$dir/ $(MAINS) && \
-		dist/spdx tape $(VERSION) $(DATE) $$dir/tape* >$$dir/sbom.spdx.json && \
+		dist/generate sbom tape $(VERSION) $(DATE) $$dir/tape* >$$dir/sbom.spdx.json && \
 		chmod -R u=rwX,go=rX $$dir && find $$dir -exec touch -d @$(EPOCH) {} + || exit 1; \
 		if [ $$os = windows ]; then (cd dist && find $$name | $(ZIP) $$name.zip) || exit 1; \
 		else $(TARGZ) -C dist $$name | gzip -9n >$$dir.tar.gz || exit 1; fi; \
@@ -329,7 +329,7 @@ release: ## dist/: archives, .deb and .rpm packages, what is in them (SPDX), and
 					$(NFPM) package -f .nfpm/package.yaml -p $$kind -t $$dir.$$kind || exit 1; \
 			done; \
 		fi; rm -r $$dir; \
-	done; rm dist/spdx
+	done; rm dist/generate
 	@cd dist && { command -v sha256sum >/dev/null && sha256sum tape-* || shasum -a 256 tape-*; } >SHA256SUMS && cat SHA256SUMS
 
 .PHONY: clean

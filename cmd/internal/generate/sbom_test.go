@@ -34,7 +34,7 @@ func TestDescribe(t *testing.T) {
 	if lists[0] != lists[1] {
 		t.Error("the same program gives two different documents")
 	}
-	if _, err := describe("tape", "v1", "", []string{"spdx_test.go"}); err == nil {
+	if _, err := describe("tape", "v1", "", []string{"sbom_test.go"}); err == nil {
 		t.Error("a file that is not a program is accepted")
 	}
 }

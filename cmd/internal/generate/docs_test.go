@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// written returns the files that generate writes, by name.
+// written returns the files that docs writes, by name.
 func written(t *testing.T) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := generate(dir); err != nil {
+	if err := docs(dir); err != nil {
 		t.Fatal(err)
 	}
 	out := map[string]string{}
@@ -34,10 +34,10 @@ func written(t *testing.T) map[string]string {
 
 // The output depends on the commands alone. Each command has a section with all its flags, and a man page; a
 // subcommand is described on the man page of its parent.
-func TestGenerate(t *testing.T) {
+func TestDocs(t *testing.T) {
 	got := written(t)
 	if !maps.Equal(got, written(t)) {
-		t.Error("generate writes other files the second time")
+		t.Error("docs writes other files the second time")
 	}
 	for _, name := range []string{"completions/tape.bash", "completions/_tape", "completions/tape.fish", "completions/tape.ps1", "man/tape.1", "cli.md"} {
 		if got[name] == "" {
@@ -70,7 +70,7 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("%s begins with %.60q", name, page)
 		}
 	}
-	if err := generate(filepath.Join("docgen_test.go", "x")); err == nil {
+	if err := docs(filepath.Join("docs_test.go", "x")); err == nil {
 		t.Error("no error, though the folder is below a file")
 	}
 }

@@ -1,7 +1,3 @@
-// Command pricetable writes the table of prices that comes with tape, from two public lists, which it reads from disk:
-// a checkout of models.dev, and the model_prices_and_context_window.json of LiteLLM. Only numbers are taken.
-//
-//	pricetable -models-dev DIR -models-dev-source TEXT -litellm FILE -litellm-source TEXT >internal/store/prices/table.txt
 package main
 
 import (
@@ -33,23 +29,23 @@ type price struct {
 	hour       *float64 // a cache write for an hour
 }
 
-func main() {
-	dir := flag.String("models-dev", "", "checkout of models.dev")
-	dirSource := flag.String("models-dev-source", "", "its commit and date")
-	file := flag.String("litellm", "", "LiteLLM's list")
-	fileSource := flag.String("litellm-source", "", "its commit and date")
-	flag.Parse()
+// pricesFrom writes the table of prices that comes with tape, from two public lists, which it reads from disk: a checkout of
+// models.dev, and the model_prices_and_context_window.json of LiteLLM. Only numbers are taken.
+func pricesFrom(args []string) error {
+	flags := flag.NewFlagSet("prices", flag.ExitOnError)
+	dir := flags.String("models-dev", "", "checkout of models.dev")
+	dirSource := flags.String("models-dev-source", "", "its commit and date")
+	file := flags.String("litellm", "", "LiteLLM's list")
+	fileSource := flags.String("litellm-source", "", "its commit and date")
+	_ = flags.Parse(args)
 	list, err := fromModelsDev(*dir)
 	if err == nil {
 		err = addLiteLLM(list, *file)
 	}
 	if err == nil {
-		err = write(list, "models.dev "+*dirSource, "LiteLLM's list "+*fileSource)
+		err = writePrices(list, "models.dev "+*dirSource, "LiteLLM's list "+*fileSource)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "pricetable:", err)
-		os.Exit(1)
-	}
+	return err
 }
 
 func fromModelsDev(dir string) (map[string]price, error) {
@@ -71,14 +67,14 @@ func fromModelsDev(dir string) (map[string]price, error) {
 			if err := toml.Unmarshal(raw, &model); err != nil {
 				return nil, fmt.Errorf("%s: %w", file, err)
 			}
-			add(out, strings.TrimSuffix(filepath.Base(file), ".toml"), model.Cost)
+			addPrice(out, strings.TrimSuffix(filepath.Base(file), ".toml"), model.Cost)
 		}
 	}
 	return out, nil
 }
 
-// add adds a model, unless it is known, or costs nothing: what has no price is said to have none.
-func add(list map[string]price, model string, p price) {
+// addPrice adds a model, unless it is known, or costs nothing: what has no price is said to have none.
+func addPrice(list map[string]price, model string, p price) {
 	name := prices.Normal(model)
 	if _, known := list[name]; known || p.Input == nil || p.Output == nil || *p.Input+*p.Output == 0 {
 		return
@@ -121,7 +117,7 @@ func addLiteLLM(list map[string]price, file string) error {
 		if p.hour != nil && p.Input != nil && (*p.hour < *p.Input || *p.hour > 2.5**p.Input) {
 			p.hour = nil // Anthropic takes twice the price of input: the list has another model's
 		}
-		add(list, model, p)
+		addPrice(list, model, p)
 		name := prices.Normal(model)
 		if known := list[name]; known.hour == nil && p.hour != nil {
 			known.hour = p.hour
@@ -131,7 +127,7 @@ func addLiteLLM(list map[string]price, file string) error {
 	return nil
 }
 
-func write(list map[string]price, sources ...string) error {
+func writePrices(list map[string]price, sources ...string) error {
 	out := bufio.NewWriter(os.Stdout)
 	for _, source := range sources {
 		fmt.Fprintf(out, "# %s\n", source)

@@ -1,9 +1,3 @@
-// Command spdx lists the modules that Go programs were built from, as an SPDX 2.3 document in JSON
-// (https://spdx.github.io/spdx-spec/v2.3/).
-//
-//	spdx NAME VERSION CREATED PROGRAM…
-//
-// CREATED is the date of the document in RFC 3339, so that the same programs give the same bytes.
 package main
 
 import (
@@ -58,21 +52,17 @@ type relationship struct {
 	To   string `json:"relatedSpdxElement"`
 }
 
-func main() {
-	if len(os.Args) < 5 {
-		fmt.Fprintln(os.Stderr, "usage: spdx NAME VERSION CREATED PROGRAM…")
-		os.Exit(2)
-	}
-	doc, err := describe(os.Args[1], os.Args[2], os.Args[3], os.Args[4:])
-	if err == nil {
-		out := json.NewEncoder(os.Stdout)
-		out.SetIndent("", "  ")
-		err = out.Encode(doc)
-	}
+// sbom lists the modules that Go programs were built from, as an SPDX 2.3 document in JSON
+// (https://spdx.github.io/spdx-spec/v2.3/). created is the date of the document in RFC 3339, so that the same programs give
+// the same bytes.
+func sbom(name, version, created string, programs []string) error {
+	doc, err := describe(name, version, created, programs)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "spdx:", err)
-		os.Exit(1)
+		return err
 	}
+	out := json.NewEncoder(os.Stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(doc)
 }
 
 // describe returns one document for programs that are released together.

@@ -1,16 +1,7 @@
-// Command docgen writes the man pages, the shell completions and the reference of the
-// command line, all from the commands themselves.
-//
-//	go run ./cmd/internal/docgen [DIR]
-//
-// DIR is docs by default. The same commands give the same bytes.
 package main
 
 import (
 	"bytes"
-	"cmp"
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"time"
@@ -21,16 +12,9 @@ import (
 	"tape/cmd/internal/stdio"
 )
 
-func main() {
-	flag.Usage = func() { fmt.Fprintln(os.Stderr, "usage: docgen [DIR]") }
-	flag.Parse()
-	if err := generate(cmp.Or(flag.Arg(0), "docs")); err != nil {
-		fmt.Fprintln(os.Stderr, "docgen: error:", err)
-		os.Exit(1)
-	}
-}
-
-func generate(dir string) error {
+// docs writes man/, completions/ and cli.md into a folder, all from the commands themselves. The same commands give the same
+// bytes.
+func docs(dir string) error {
 	root := cli.Root(&cli.App{Streams: stdio.Streams{Stdout: os.Stdout, Stderr: os.Stderr, Now: time.Now, Getenv: func(string) string { return "" }}})
 	root.InitDefaultHelpCmd()
 	files := map[string][]byte{}
