@@ -42,6 +42,10 @@ func Blame(ctx context.Context, file string, first, last int) ([]Run, error) {
 		args = append(args, fmt.Sprintf("-L%d,%d", first, last))
 	}
 	out, err := run(ctx, dir, settings, append(args, "--", name)...)
+	if failed, ok := errors.AsType[*gitError](err); ok && strings.Contains(failed.stderr, "could not open object name list") {
+		// blame.ignoreRevsFile, set for all repositories, names a file that this one lacks.
+		out, err = run(ctx, dir, settings, append(args, "--no-ignore-revs-file", "--", name)...)
+	}
 	if failed, ok := errors.AsType[*gitError](err); ok {
 		switch {
 		case strings.Contains(failed.stderr, "no such path"), strings.Contains(failed.stderr, "no such ref: HEAD"):

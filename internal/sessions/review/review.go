@@ -287,5 +287,9 @@ func revision(ctx context.Context, project projectgit.Repo, name string) (string
 			return c.ID, err
 		}
 	}
-	return "", layout.NotFound("git log --all --oneline lists commits; git fetch brings those of others", "there is no commit %s here", display.Quoted(name))
+	hint := "git log --all --oneline lists commits; git fetch brings those of others"
+	if project.Shallow {
+		hint = "this is a shallow clone: git fetch --unshallow brings the commits before"
+	}
+	return "", layout.NotFound(hint, "there is no commit %s here", display.Quoted(name))
 }
