@@ -42,6 +42,12 @@ func (r *Repo) HasTree(dir string) bool {
 	return err != nil || slices.ContainsFunc(trees, func(w Worktree) bool { return disk.SameFile(w.Dir, dir) })
 }
 
+// HasBranch reports whether dir is a worktree with a branch checked out.
+func (r *Repo) HasBranch(dir, branch string) bool {
+	trees, _ := r.Worktrees()
+	return slices.ContainsFunc(trees, func(w Worktree) bool { return w.Branch == branch && disk.SameFile(w.Dir, dir) })
+}
+
 // Dirs returns the repository's folder, and those of its worktrees that exist.
 func (r *Repo) Dirs() []string {
 	dirs := []string{r.gitDir}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"tape/internal/git/gitstore"
@@ -50,10 +51,13 @@ func Discard(ctx context.Context, t *workspace.Tape) error {
 	return layout.Wrap(err, "discard fork %q", t.Name())
 }
 
-// CheckClosable refuses to remove a working tree that somebody else made.
+// CheckClosable refuses to remove a working tree that somebody else made, or has locked.
 func CheckClosable(w *writer.Writer) error {
 	if w.Wt.Dir == "" {
 		return nil
+	}
+	if _, err := os.Lstat(filepath.Join(w.Wt.GitDir, "locked")); err == nil {
+		return layout.Conflict("unlock it: git -C "+layout.ShellWord(w.T.Store().Dir())+" worktree unlock "+layout.ShellWord(w.Wt.Dir), "git has locked the working tree %s", w.Wt.Dir)
 	}
 	ours, err1 := os.Stat(w.T.TreeDir())
 	is, err2 := os.Stat(w.Wt.Dir)

@@ -35,6 +35,10 @@ func CheckHome(t *workspace.Tape, rec Record, head gitstore.Hash, dir string) er
 			if !s.Git().HasTree(home) {
 				return layout.Conflict("", "%s not committed, in %s, which git does not know any more", AreEntries(n), home).Try(layout.RepairTape)
 			}
+			if dir != "" && s.Git().HasBranch(home, t.Ref()) { // git checkout --ignore-other-worktrees
+				return layout.Conflict("check out something else here: git -C "+layout.ShellWord(dir)+" checkout --detach",
+					"%s not committed, in %s, and the tape is checked out in %s, too", AreEntries(n), home, dir)
+			}
 			return layout.Conflict("check it out there again: git -C "+layout.ShellWord(home)+" checkout "+layout.ShellWord(t.Branch()),
 				"%s not committed, in %s, where git has something else checked out now", AreEntries(n), home)
 		}
