@@ -172,6 +172,7 @@ func (p *picker) Read(ctx context.Context, list []*relevance.Candidate, f func(*
 			if c.Text, err = p.read(ctx, c.Key.(*candidate)); err != nil {
 				return err
 			}
+			c.Weight = relevance.WeightOf(c.Key.(*candidate).entry)
 			done <- c
 		}
 		return nil

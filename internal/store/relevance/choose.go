@@ -35,7 +35,8 @@ type Candidate struct {
 	Session string  // the session that it belongs to; entries of different sessions are never folded
 	Key     any     // for the source
 
-	Text []byte // set by Source.Read; nil if it does not match
+	Text   []byte  // set by Source.Read; nil if it does not match
+	Weight float64 // see [WeightOf]; set by Source.Read
 	// Call and Result are the IDs of the call that the entry tells more about and of its result, 0 if there is none: set by
 	// Source.Calls. The entry is shown as the call, or counts as one more like it.
 	Call, Result int64
@@ -73,7 +74,7 @@ type Source interface {
 	Best(ctx context.Context, terms []Term, n int, full map[string]bool, within Span) ([]*Candidate, error)
 	// Newest returns the n newest entries that neither it nor Best has returned before.
 	Newest(ctx context.Context, n int) ([]*Candidate, error)
-	// Read sets Text, which stays nil if the entry is not to be seen, and calls f with each candidate, in any order but one
+	// Read sets Weight, and Text, which stays nil if the entry is not to be seen, and calls f with each candidate, in any order but one
 	// at a time. It may read on while f runs.
 	Read(ctx context.Context, list []*Candidate, f func(*Candidate)) error
 	// Calls sets Call and Result of events that were read.
@@ -249,7 +250,7 @@ const leastRead = 40
 // and the others have not to be read.
 func (x *chooser) readLater(ctx context.Context) error {
 	for _, c := range x.later {
-		c.Score = x.weigh(c, c.Guess*x.Corpus.Saturated(1, c.Length))
+		c.Score = x.weigh(c, KindWeight(c.Kind), c.Guess*x.Corpus.Saturated(1, c.Length))
 	}
 	slices.SortFunc(x.later, byScore)
 	n := min(len(x.later), max(leastRead*min(len(x.Terms), 2), 2*min(x.Limit, math.MaxInt/2)))
@@ -353,15 +354,15 @@ func (x *chooser) score(c *Candidate) float64 {
 	if c.Match.Literal {
 		sum *= Literal
 	}
-	return x.weigh(c, sum)
+	return x.weigh(c, c.Weight, sum)
 }
 
-// weigh weighs the sum over the words of an entry by its kind and age, and by the time that the query names.
-func (x *chooser) weigh(c *Candidate, sum float64) float64 {
+// weigh weighs the sum over the words of an entry by the weight of its kind, its age, and the time that the query names.
+func (x *chooser) weigh(c *Candidate, weight, sum float64) float64 {
 	if x.then.has(c) {
 		sum *= then
 	}
-	return x.Corpus.Weigh(c.Kind, c.Created, sum)
+	return x.Corpus.Weigh(weight, c.Created, sum)
 }
 
 // ofSeveral reports whether candidates are of several tapes.

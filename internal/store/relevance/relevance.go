@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"tape/internal/store/about"
 	"tape/internal/store/layout"
 	"tape/internal/text"
 	"tape/internal/text/jsonl"
@@ -168,6 +169,15 @@ func KindWeight(kind string) float64 {
 	return OtherWeight
 }
 
+// WeightOf is the weight of an entry that was read. What a program put among the messages in the user's name, such as a list of
+// skills or the text of a command, weighs like a prompt of the system.
+func WeightOf(e layout.Entry) float64 {
+	if e.Role() == "user" && !about.IsPrompt(e) {
+		return KindWeight(layout.KindSystem)
+	}
+	return KindWeight(e.Kind)
+}
+
 // Corpus describes all entries that are searched.
 type Corpus struct {
 	Newest  int64   // date of the newest entry in microseconds since 1970
@@ -189,12 +199,12 @@ func (c *Corpus) Saturated(n float64, length int) float64 {
 	return n * (k1 + 1) / (n + k1*(1-b+b*float64(length)/c.Average))
 }
 
-// Weigh weighs the sum over the words of an entry by its kind and age. created is in microseconds since
+// Weigh weighs the sum over the words of an entry by the weight of its kind and its age. created is in microseconds since
 // 1970, 0 if it is unknown.
-func (c *Corpus) Weigh(kind string, created int64, sum float64) float64 {
+func (c *Corpus) Weigh(weight float64, created int64, sum float64) float64 {
 	fresh := 0.0
 	if created > 0 {
 		fresh = math.Exp2(-float64(max(0, c.Newest-created)) / halfLife)
 	}
-	return sum * KindWeight(kind) * (1 - ageShare + ageShare*fresh)
+	return sum * weight * (1 - ageShare + ageShare*fresh)
 }

@@ -12,10 +12,10 @@ func TestOrder(t *testing.T) {
 	t.Parallel()
 	day := int64(24 * 3600e6)
 	c := relevance.Corpus{Newest: 100 * day, Entries: 1000, Average: 300}
-	if c.Weigh(layout.KindMessage, c.Newest, 1) <= c.Weigh(layout.KindToolResult, c.Newest, 1) {
+	if c.Weigh(relevance.KindWeight(layout.KindMessage), c.Newest, 1) <= c.Weigh(relevance.KindWeight(layout.KindToolResult), c.Newest, 1) {
 		t.Error("output comes before talk")
 	}
-	if c.Weigh(layout.KindMessage, c.Newest, 1) <= c.Weigh(layout.KindMessage, c.Newest-14*day, 1) || c.Weigh(layout.KindMessage, day, 1) < c.Weigh(layout.KindMessage, 0, 1) {
+	if c.Weigh(relevance.KindWeight(layout.KindMessage), c.Newest, 1) <= c.Weigh(relevance.KindWeight(layout.KindMessage), c.Newest-14*day, 1) || c.Weigh(relevance.KindWeight(layout.KindMessage), day, 1) < c.Weigh(relevance.KindWeight(layout.KindMessage), 0, 1) {
 		t.Error("an old entry comes before a new one")
 	}
 	if c.IDF(3) <= c.IDF(300) || c.Saturated(2, 300) <= c.Saturated(1, 300) || c.Saturated(1, 100) <= c.Saturated(1, 1000) {
@@ -36,5 +36,25 @@ func TestSignOf(t *testing.T) {
 	}
 	if relevance.FoldKey(layout.KindMessage, a) == relevance.FoldKey(layout.KindMessage, b) {
 		t.Error("different messages are folded")
+	}
+}
+
+// TestWeightOf: what nobody said weighs less than what somebody did.
+func TestWeightOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		kind, payload, meta string
+		want                float64
+	}{
+		{layout.KindMessage, `{"role":"user","content":"where is it?"}`, "", 1},
+		{layout.KindMessage, `{"role":"assistant","content":"<skills_instructions> are here"}`, "", 1},
+		{layout.KindMessage, `{"role":"user","content":"a notice"}`, `{"source":{"format":"claude-code","extra":{"isMeta":true}}}`, 0.5},
+		{layout.KindMessage, `{"role":"user","content":"# AGENTS.md instructions for /w"}`, "", 0.5},
+		{layout.KindAnchor, `{"name":"done","state":{"summary":"it works"}}`, "", 1},
+		{layout.KindToolCall, `{"calls":[]}`, "", 0.6},
+	} {
+		if got := relevance.WeightOf(layout.Entry{Kind: c.kind, Payload: []byte(c.payload), Meta: []byte(c.meta)}); got != c.want {
+			t.Errorf("%s %s weighs %v, want %v", c.kind, c.payload, got, c.want)
+		}
 	}
 }

@@ -320,6 +320,12 @@ func (r *source) Read(ctx context.Context, list []*relevance.Candidate, each fun
 		if s, ok := stored[f.Found.Key]; ok { // it may have been removed meanwhile
 			f.stored, c.Text = s, []byte(s.Text)
 		}
+		c.Weight = relevance.KindWeight(f.Kind)
+		if f.Kind == layout.KindMessage {
+			if e, err := EntryOf(f.stored, r.sessions[f.Found.Tape]); err == nil {
+				c.Weight = relevance.WeightOf(e)
+			}
+		}
 		each(c)
 	}
 	return err
