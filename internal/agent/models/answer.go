@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"tape/hooks"
+	"tape/internal/text/jsonl"
 	"tape/repo/view"
 )
 
@@ -159,7 +160,7 @@ func (a *answer) complete() error {
 		return nil
 	case !a.ended:
 		return &failure{text: "the answer broke off: the stream ended without its last event", passing: true}
-	case !named && len(a.tools) > 0 && isCallText(a.text.String()):
+	case !named && len(a.tools) > 0 && (isCallText(a.text.String()) || a.isBareCall(a.text.String())):
 		return &failure{text: "the model wrote a call of a tool as text, which its server has not read",
 			way: "start the server with a parser for this model's calls: llama.cpp has --jinja, vLLM --enable-auto-tool-choice and --tool-call-parser; or choose another model"}
 	case strings.TrimSpace(a.text.String()) != "" || named:
@@ -181,12 +182,29 @@ func (a *answer) complete() error {
 // (NousResearch/hermes-agent#83023, jundot/omlx#2221).
 func isCallText(text string) bool {
 	text = strings.TrimSpace(text)
-	for _, tag := range []string{"<tool_call>", "<function=", "[TOOL_CALLS]", "<|tool_call", "<｜tool▁calls▁begin｜>", "<minimax:tool_call>", "<|channel|>commentary to="} {
+	for _, tag := range []string{"<tool_call>", "<function=", "[TOOL_CALLS]", "<|tool_call", "<｜tool▁calls▁begin｜>", "<minimax:tool_call>", "<|channel|>commentary to=", "<|python_tag|>", "<function_calls>", "<invoke name="} {
 		if strings.HasPrefix(text, tag) {
 			return true
 		}
 	}
+	const dsml = "DSML" // of DeepSeek, between bars of several kinds: sgl-project/sglang#40236, NousResearch/hermes-agent#54283
+	if last := text[strings.LastIndexByte(text, '\n')+1:]; strings.HasPrefix(text, "<") && strings.Contains(text[:min(len(text), 20)], dsml) || strings.HasPrefix(last, "<") && strings.Contains(last[:min(len(last), 20)], dsml) {
+		return true
+	}
 	return strings.HasSuffix(text, "</tool_call>") && strings.Contains(text, "\n<tool_call>")
+}
+
+// isBareCall reports whether a text is a call as JSON, of a tool that there is (ollama/ollama-vscode#20,
+// NousResearch/hermes-agent#107125).
+func (a *answer) isBareCall(text string) bool {
+	text = strings.TrimSpace(text)
+	if inner, ok := strings.CutPrefix(text, "```"); ok {
+		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(inner, "json"), "```"))
+	}
+	if !isObject(text) || !a.knows(jsonl.GetString([]byte(text), "name")) {
+		return false
+	}
+	return slices.ContainsFunc([]string{"arguments", "parameters", "args"}, func(name string) bool { return jsonl.IsObject(jsonl.Get([]byte(text), name)) })
 }
 
 func tokens(n int) string {

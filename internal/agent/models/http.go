@@ -225,7 +225,7 @@ func otherForm(data []byte, asked string) error {
 // passes reports whether an error in a stream, which has no status, sounds as if it would pass.
 func passes(f *failure) bool {
 	text := strings.ToLower(f.code + " " + f.text)
-	for _, words := range []string{"overloaded", "server_error", "api_error", "internal", "timeout", "timed out", "unavailable", "rate_limit", "rate limit", "try again", "connection", "upstream", "network", "capacity"} {
+	for _, words := range []string{"overloaded", "server_error", "api_error", "internal", "timeout", "timed out", "unavailable", "rate_limit", "rate limit", "try again", "connection", "unexpected eof", "upstream", "network", "capacity"} {
 		if strings.Contains(text, words) {
 			return true
 		}

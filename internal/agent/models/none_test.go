@@ -144,7 +144,8 @@ func TestNoAnswer(t *testing.T) {
 func TestCallAsText(t *testing.T) {
 	for text, want := range map[string]bool{
 		"<tool_call>\n{\"name\":\"bash\"}\n</tool_call>": true, "I look.\n<tool_call>\n<function=bash>\n</function>\n</tool_call>": true, "<function=bash><parameter=cmd>ls</parameter></function>": true,
-		"Models write <tool_call> before a call.": false, "Done.": false, "The tag is\n`</tool_call>`": false,
+		"Models write <tool_call> before a call.":       false,
+		"<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"x\">": true, "I look.\n\n< | DSML | tool_calls>\n</|DSML|calls>": true, "The tag <｜DSML｜x> is DeepSeek's.": false, "<|python_tag|>{}": true, "Done.": false, "The tag is\n`</tool_call>`": false,
 	} {
 		if isCallText(text) != want {
 			t.Errorf("%q is a call: %v", text, !want)
@@ -158,6 +159,13 @@ func TestCallAsText(t *testing.T) {
 	}
 	if _, err := ask(t.Context(), client(t, s, nil, Config{}), "openai:x"); err != nil {
 		t.Errorf("without tools: %v", err)
+	}
+	a := answer{tools: []hooks.Tool{{Name: "fs.read"}}}
+	for text, want := range map[string]bool{`{"name":"fs_read","arguments":{"path":"x"}}`: true, "```json\n{\"name\":\"fs_read\",\"parameters\":{}}\n```": true,
+		`{"name":"tape","version":"1"}`: false, `{"name":"fs_read"}`: false, `["fs_read"]`: false, "": false} {
+		if a.isBareCall(text) != want {
+			t.Errorf("%q is a call: %v", text, !want)
+		}
 	}
 }
 
