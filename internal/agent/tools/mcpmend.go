@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,13 +51,22 @@ func mended(message []byte) []byte {
 		}
 	}
 	var result map[string]json.RawMessage
-	if json.Unmarshal(m["result"], &result) == nil && result != nil {
+	if len(m["result"]) > 0 && json.Unmarshal(m["result"], &result) != nil { // what is no object is content
+		result = map[string]json.RawMessage{"content": m["result"]}
+	}
+	if result != nil {
 		before := changed
 		changed = false
+		if content := bareContent(result); content != nil {
+			set(result, "content", content)
+		}
+		if yes := result["isError"]; len(yes) > 0 && json.Unmarshal(yes, new(bool)) != nil {
+			set(result, "isError", strings.EqualFold(string(yes), `"true"`))
+		}
 		if list := result["tools"]; len(list) > 0 && json.Unmarshal(list, new([]mcp.Tool)) != nil {
 			set(result, "tools", mendedTools(list))
 		}
-		if content := result["content"]; len(content) > 0 && json.Unmarshal(m["result"], new(mcp.CallToolResult)) != nil {
+		if content := result["content"]; len(content) > 0 && (changed || json.Unmarshal(m["result"], new(mcp.CallToolResult)) != nil) {
 			set(result, "content", mendedContent(content))
 		}
 		if changed {
@@ -72,6 +82,30 @@ func mended(message []byte) []byte {
 		return message
 	}
 	return raw
+}
+
+// bareContent returns the content of a result that has none of the protocol's members: that of the first version of the
+// protocol, or the members themselves (cloudflare/mcp-server-cloudflare#12). It is nil for other results.
+func bareContent(result map[string]json.RawMessage) json.RawMessage {
+	if old := result["toolResult"]; result["content"] == nil && old != nil {
+		if content := jsonl.Get(old, "content"); content != nil {
+			return content
+		}
+		return old
+	}
+	for _, name := range []string{"content", "structuredContent", "tools", "nextCursor", "protocolVersion", "capabilities", "serverInfo", "resultType", "_meta", "isError"} {
+		if result[name] != nil {
+			return nil
+		}
+	}
+	if len(result) == 0 {
+		return nil
+	}
+	raw, err := json.Marshal(result)
+	if err != nil {
+		return nil
+	}
+	return jsonl.AppendString(nil, string(raw))
 }
 
 // brokenAnswer returns an error in the place of an answer that is not JSON, such as one with NaN in it; other lines are
