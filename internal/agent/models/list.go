@@ -1,19 +1,23 @@
 package models
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"tape/hooks"
 	"tape/internal/agent/keys"
 	"tape/internal/store/layout"
+	"tape/internal/text/jsonl"
 )
 
 // Limits of a list of models: the time to wait for it, and its size in bytes.
@@ -22,24 +26,31 @@ const (
 	maxList     = 8 << 20
 )
 
-// listed is a model in a server's list. Servers name the size of its context differently.
-type listed struct {
-	ID            string `json:"id"`
-	Name          string `json:"display_name"`
-	MaxModelLen   int64  `json:"max_model_len"`      // vLLM
-	ContextLength int64  `json:"context_length"`     // OpenRouter
-	ContextWindow int64  `json:"context_window"`     // Groq
-	MaxContext    int64  `json:"max_context_length"` // LM Studio, Mistral
-	MaxInput      int64  `json:"max_input_tokens"`   // Anthropic
-	Meta          struct {
-		Loaded  int64 `json:"n_ctx"`
-		Trained int64 `json:"n_ctx_train"`
-	} `json:"meta"` // llama.cpp
+// window returns how many tokens a model in a server's list takes; 0 if the server does not say. Servers name that
+// differently, and write numbers as texts, too.
+func window(model []byte) int64 {
+	for _, path := range [][]string{
+		{"max_model_len"},                             // vLLM
+		{"loaded_context_length"}, {"context_length"}, // LM Studio; OpenRouter, Together, Fireworks
+		{"context_window"}, {"max_context_length"}, // Groq; LM Studio, Mistral
+		{"max_input_tokens"}, {"meta", "n_ctx"}, {"meta", "n_ctx_train"}, // Anthropic; llama.cpp
+	} {
+		if n, err := strconv.ParseFloat(rawText(jsonl.Get(model, path...)), 64); err == nil && n >= 1 && n < 1e12 {
+			return int64(n)
+		}
+	}
+	return 0
 }
 
-// window returns how many tokens the model takes; 0 if the server does not say.
-func (l listed) window() int64 {
-	return cmp.Or(l.MaxModelLen, l.ContextLength, l.ContextWindow, l.MaxContext, l.MaxInput, l.Meta.Loaded, l.Meta.Trained)
+// listed returns the models in a server's list: below data, as a list alone (Together: lidge-jun/opencodex#617), or
+// below models.
+func listed(raw []byte) iter.Seq[[]byte] {
+	for _, name := range []string{"data", "models"} {
+		if list := jsonl.Get(raw, name); len(list) > 0 && list[0] == '[' {
+			return jsonl.Elements(list)
+		}
+	}
+	return jsonl.Elements(raw)
 }
 
 // List returns the models that a provider's server has, sorted by their ids.
@@ -69,19 +80,18 @@ func (c *Client) List(ctx context.Context, provider string) ([]hooks.ModelOption
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("%s does not list its models: %s", provider, resp.Status)
 	}
-	var list struct{ Data []listed }
 	raw, err := io.ReadAll(io.LimitReader(resp.Body, maxList))
-	if err == nil {
-		err = json.Unmarshal(raw, &list)
+	if raw = bytes.TrimSpace(bytes.TrimPrefix(raw, []byte("\uFEFF"))); err == nil && !json.Valid(raw) {
+		err = fmt.Errorf("it is not JSON: %s%s", shorten(string(raw[:min(len(raw), 100)])), pageTitle(raw))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the list of models of %s: %w", provider, err)
+		return nil, fmt.Errorf("read the list of models of %s at %s: %w", provider, r.URL.Redacted(), err)
 	}
 	var out []hooks.ModelOption
-	for _, l := range list.Data {
-		if l.ID != "" {
-			id := provider + ":" + l.ID
-			out = append(out, hooks.ModelOption{ID: id, Label: cmp.Or(l.Name, id), Window: l.window()})
+	for model := range listed(raw) {
+		if name := cmp.Or(jsonl.GetString(model, "id"), jsonl.GetString(model, "name")); name != "" {
+			id := provider + ":" + name
+			out = append(out, hooks.ModelOption{ID: id, Label: cmp.Or(jsonl.GetString(model, "display_name"), id), Window: window(model)})
 		}
 	}
 	slices.SortStableFunc(out, func(a, b hooks.ModelOption) int { return strings.Compare(a.ID, b.ID) })

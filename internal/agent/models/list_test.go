@@ -1,6 +1,7 @@
 package models
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -17,6 +18,12 @@ func TestList(t *testing.T) {
 			_, _ = io.WriteString(w, `{"data":[{"id":"claude-x","display_name":"Claude X","max_input_tokens":200000}]}`)
 		case 3:
 			w.WriteHeader(http.StatusUnauthorized)
+		case 5:
+			_, _ = io.WriteString(w, `[{"id":"c","context_length":"8192","display_name":{},"meta":[]},{"id":7},5]`)
+		case 6:
+			_, _ = io.WriteString(w, `{"models":[{"name":"d","context_window":4e3}]}`)
+		case 7:
+			_, _ = io.WriteString(w, `{"data":null}`)
 		default:
 			_, _ = io.WriteString(w, `<html>`)
 		}
@@ -33,6 +40,11 @@ func TestList(t *testing.T) {
 	for _, want := range []string{"refuses the key", "list of models"} {
 		if _, err := c.List(t.Context(), "openai"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	for i, want := range []string{"[{openai:c openai:c 8192}]", "[{openai:d openai:d 4000}]", "[]"} {
+		if got, err := c.List(t.Context(), "openai"); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("list %d: %v, %v, want %s", i, got, err, want)
 		}
 	}
 }
