@@ -87,7 +87,7 @@ func gitPush(ctx context.Context, r *gitstore.Repo, m Remote, refs []PushRef, at
 	}
 	results := parsePush(string(out), said)
 	switch hook := pushHook(r, o); {
-	case failed != nil && hook != "" && len(out) == 0 && strings.Contains(failed.stderr, "error: failed to push some refs"):
+	case failed != nil && hook != "" && len(out) == 0 && strings.Contains(failed.stderr, "error: failed to push some refs") && !strings.Contains(failed.stderr, "fatal: git-http-push failed"):
 		return nil, &HookError{Hook: hook, Err: err, Hint: "nothing was sent; mend that program, or, if git's setting core.hooksPath names it for all repositories, set another one here: " +
 			gitstore.GitCommand(r.GitDir()) + " config core.hooksPath .git/hooks"}
 	case err == nil && len(results) < len(refs):

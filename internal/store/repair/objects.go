@@ -9,6 +9,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -27,7 +28,7 @@ func (g *gitMender) objects(ctx context.Context) error {
 	if err := g.loose(dir); err != nil {
 		return err
 	}
-	if err := errors.Join(g.derived(dir), g.packs(ctx, dir)); err != nil {
+	if err := errors.Join(g.derived(ctx, dir), g.packs(ctx, dir)); err != nil {
 		return err
 	}
 	g.git.Refresh()
@@ -109,30 +110,35 @@ func isIntact(path, name string) bool {
 	return hex.EncodeToString(sum.Sum(nil)) == name
 }
 
-// derived moves away what git derives from objects, if it is damaged: commit graphs, also those in several files, and the
-// index of several packs.
-func (g *gitMender) derived(dir string) error {
-	const chain = "info/commit-graphs"
-	files := []string{"pack/multi-pack-index", "info/commit-graph"}
-	for _, name := range namesIn(dir, filepath.FromSlash(chain)) {
-		if strings.HasSuffix(name, ".graph") {
-			files = append(files, chain+"/"+name)
-		}
-	}
-	for _, file := range files {
-		path := filepath.Join(dir, filepath.FromSlash(file))
-		if _, err := os.Lstat(path); err != nil || isSealed(path) {
+// derived moves away what git derives from objects, if it is damaged, or if git says that it is not about what is there, as
+// that of another copy of the repository: commit graphs, and the index of several packs.
+func (g *gitMender) derived(ctx context.Context, dir string) error {
+	for _, d := range []struct{ path, command string }{
+		{"pack/multi-pack-index", "multi-pack-index"}, {"info/commit-graph", "commit-graph"}, {"info/commit-graphs", "commit-graph"},
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(d.path))
+		if _, err := os.Lstat(path); err != nil || g.isAbout(ctx, path, d.command) {
 			continue
-		}
-		if strings.HasPrefix(file, chain) { // each file needs the one before
-			path = filepath.Dir(path)
 		}
 		if err := g.files.Keep(path); err != nil {
 			return err
 		}
 		g.say("%s was damaged; git makes it again", path)
 	}
-	return nil
+	return ctx.Err()
+}
+
+// isAbout reports whether a derived file is whole, and what git finds when it verifies it; without git it is believed.
+func (g *gitMender) isAbout(ctx context.Context, path, command string) bool {
+	if st, err := os.Lstat(path); err == nil && !st.IsDir() && !isSealed(path) {
+		return false
+	}
+	cmd, err := gitrun.Command(ctx, g.git, command, "verify")
+	if err != nil {
+		return true
+	}
+	var failed *exec.ExitError
+	return !errors.As(cmd.Run(), &failed) || ctx.Err() != nil
 }
 
 // packs makes missing and damaged indexes of packs again, and those of version 1, and takes the intact objects out of damaged

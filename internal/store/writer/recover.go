@@ -317,6 +317,11 @@ func Mend(ctx context.Context, t *workspace.Tape, f func(w *Writer, rec journal.
 		if err := f(w, rec); err != nil {
 			return err
 		}
+		if w.Wt.Dir != "" { // what is staged there was damaged, too, such as by git rm
+			if err := RebuildIndex(ctx, w.T.Store(), w.Wt); err != nil {
+				w.T.Store().Warn("git status will be out of date until the next command: " + err.Error())
+			}
+		}
 		w.rec = journal.Record{Gen: w.rec.Gen, UnsyncedClear: true}
 		return w.recover(ctx)
 	})
