@@ -1,4 +1,4 @@
-package agentside_test
+package agentside
 
 import (
 	"bufio"
@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"tape/cmd/internal/agentside"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer/record"
 	"tape/internal/store/about"
@@ -20,7 +19,7 @@ import (
 )
 
 // goOn runs tape resume --print, or --json, on a session of two messages, on a machine that has Codex.
-func goOn(t *testing.T, in agentside.Target, asJSON bool) (out string, home string, err error) {
+func goOn(t *testing.T, in Target, asJSON bool) (out string, home string, err error) {
 	t.Helper()
 	home = t.TempDir()
 	bin := storetest.Mkdir(t, home, "bin")
@@ -34,14 +33,14 @@ func goOn(t *testing.T, in agentside.Target, asJSON bool) (out string, home stri
 	s := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: &b, Stderr: &b, Out: bufio.NewWriter(&b), Getenv: func(string) string { return "" }, Now: time.Now, JSON: asJSON}
 	facts := func(context.Context, *repo.Tape) (about.Tape, error) { return about.Tape{}, nil }
 	brief := func(context.Context, *repo.Tape) (string, error) { return "the page\n", nil }
-	_, err = agentside.Continue(t.Context(), s, tp, record.Where{Home: home, Getenv: s.Getenv}, in, !asJSON, facts, brief)
+	_, err = Continue(t.Context(), s, tp, record.Where{Home: home, Getenv: s.Getenv}, in, !asJSON, facts, brief)
 	storetest.Must(t, s.Flush())
 	return b.String(), home, err
 }
 
 // If no agent on this machine has the session, a page for another agent is printed.
 func TestPage(t *testing.T) {
-	out, _, err := goOn(t, agentside.Target{}, false)
+	out, _, err := goOn(t, Target{}, false)
 	if err != nil || !strings.Contains(out, "the session cannot go on here") || !strings.HasSuffix(out, "the page\n") {
 		t.Errorf("it does not print the page: %v\n%s", err, out)
 	}
@@ -49,7 +48,7 @@ func TestPage(t *testing.T) {
 
 // With --print nothing is written: the command that is shown does it.
 func TestOnlyShown(t *testing.T) {
-	out, home, err := goOn(t, agentside.Target{Agent: "codex"}, false)
+	out, home, err := goOn(t, Target{Agent: "codex"}, false)
 	storetest.Must(t, err)
 	if !strings.Contains(out, "nothing is written yet; the command writes a session of Codex with 2 messages and 0 calls") || !strings.Contains(out, " resume main --in codex\n") {
 		t.Errorf("it says %q", out)
@@ -61,7 +60,7 @@ func TestOnlyShown(t *testing.T) {
 
 // The session is written as a file of the other agent, and the command resumes that file's session.
 func TestElsewhere(t *testing.T) {
-	out, home, err := goOn(t, agentside.Target{Agent: "codex"}, true)
+	out, home, err := goOn(t, Target{Agent: "codex"}, true)
 	storetest.Must(t, err)
 	_, id, _ := strings.Cut(out, `"command":["codex","resume","`)
 	id, _, ok := strings.Cut(id, `"]`)
@@ -79,7 +78,7 @@ func TestElsewhere(t *testing.T) {
 
 // Errors say what to do.
 func TestRefused(t *testing.T) {
-	for hint, in := range map[string]agentside.Target{
+	for hint, in := range map[string]Target{
 		"name the agent: --in AGENT": {From: "plan"},
 		"the agents are: ":           {Agent: "vim"},
 	} {

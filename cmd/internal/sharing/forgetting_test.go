@@ -1,4 +1,4 @@
-package sharing_test
+package sharing
 
 import (
 	"bufio"
@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"tape/cmd/internal/sharing"
 	"tape/cmd/internal/stdio"
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
@@ -23,7 +22,7 @@ import (
 const id = "11111111-1111-4111-8111-111111111111"
 
 // prepared returns a Forgetting of a session whose transcript Claude Code still has.
-func prepared(t *testing.T) (f *sharing.Forgetting, out *bytes.Buffer, transcript string) {
+func prepared(t *testing.T) (f *Forgetting, out *bytes.Buffer, transcript string) {
 	t.Helper()
 	home := t.TempDir()
 	transcript = filepath.Join(storetest.Mkdir(t, home, ".claude", "projects", "-p"), id+".jsonl")
@@ -37,7 +36,7 @@ func prepared(t *testing.T) (f *sharing.Forgetting, out *bytes.Buffer, transcrip
 	storetest.Checkpoint(t, tp)
 	out = &bytes.Buffer{}
 	streams := &stdio.Streams{Stdin: strings.NewReader(""), Stdout: out, Stderr: out, Out: bufio.NewWriter(out), Getenv: func(string) string { return "" }, Now: time.Now}
-	return &sharing.Forgetting{Streams: streams, Store: s, Name: id, Yes: true, Derived: func(context.Context) error { return nil },
+	return &Forgetting{Streams: streams, Store: s, Name: id, Yes: true, Derived: func(context.Context) error { return nil },
 		Where: resume.Where{User: record.Where{Home: home, Getenv: streams.Getenv}}}, out, transcript
 }
 

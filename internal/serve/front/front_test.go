@@ -1,17 +1,15 @@
-package front_test
+package front
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-
-	"tape/internal/serve/front"
 )
 
-func newFront(t *testing.T, o front.Options) *front.Front {
+func newFront(t *testing.T, o Options) *Front {
 	t.Helper()
 	o.Hint = "name it"
-	f, err := front.New(o)
+	f, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,14 +33,14 @@ func ask(method, path string, headers ...string) *http.Request {
 	return r
 }
 
-var proxied = front.Options{Hosts: []string{"tape.example.org", "Other.example:8443"}, Path: "/sessions/", Proxies: []string{"192.0.2.0/24", "127.0.0.1"}}
+var proxied = Options{Hosts: []string{"tape.example.org", "Other.example:8443"}, Path: "/sessions/", Proxies: []string{"192.0.2.0/24", "127.0.0.1"}}
 
 // TestAdmit: names of this machine and given names are answered, and pages of other sites are not.
 func TestAdmit(t *testing.T) {
-	none, near := front.Options{}, proxied
+	none, near := Options{}, proxied
 	near.Near = "name it"
 	for _, one := range []struct {
-		with front.Options
+		with Options
 		r    *http.Request
 		want bool
 	}{
@@ -89,19 +87,19 @@ func TestCall(t *testing.T) {
 	headers := []string{"X-Forwarded-Host", "tape.example.org:8443", "X-Forwarded-Proto", "https", "X-Forwarded-For", "203.0.113.9, 198.51.100.7", "X-Forwarded-For", "192.0.2.8"}
 	for _, one := range []struct {
 		from, host string
-		want       front.Call
+		want       Call
 	}{
-		{"192.0.2.1:9", "tape.example.org:8443", front.Call{Secure: true, Proxy: true, Client: "198.51.100.7"}},
-		{"198.51.100.1:9", "127.0.0.1:7357", front.Call{Client: "198.51.100.1"}},
+		{"192.0.2.1:9", "tape.example.org:8443", Call{Secure: true, Proxy: true, Client: "198.51.100.7"}},
+		{"198.51.100.1:9", "127.0.0.1:7357", Call{Client: "198.51.100.1"}},
 	} {
 		r, err := f.Admit(ask("GET", "/", append(headers, "From", one.from)...))
-		if err != nil || r.Host != one.host || front.Of(r) != one.want {
-			t.Errorf("from %s: host %s, %+v, %v; want host %s, %+v", one.from, r.Host, front.Of(r), err, one.host, one.want)
+		if err != nil || r.Host != one.host || Of(r) != one.want {
+			t.Errorf("from %s: host %s, %+v, %v; want host %s, %+v", one.from, r.Host, Of(r), err, one.host, one.want)
 		}
 	}
 	r, err := f.Admit(ask("GET", "/", "X-Forwarded-For", "none of your business"))
-	if err != nil || front.Of(r).Client != "127.0.0.1" {
-		t.Errorf("an X-Forwarded-For without an address gave %+v, %v; want the proxy's address", front.Of(r), err)
+	if err != nil || Of(r).Client != "127.0.0.1" {
+		t.Errorf("an X-Forwarded-For without an address gave %+v, %v; want the proxy's address", Of(r), err)
 	}
 }
 
@@ -118,8 +116,8 @@ func TestPath(t *testing.T) {
 }
 
 func TestRefusedOptions(t *testing.T) {
-	for _, o := range []front.Options{{Hosts: []string{""}}, {Hosts: []string{"https://tape.example.org"}}, {Proxies: []string{"nginx"}}, {Proxies: []string{"10.0.0.0/99"}}, {Path: "/a b"}, {Path: "/../x"}, {Path: "//x"}} {
-		if _, err := front.New(o); err == nil {
+	for _, o := range []Options{{Hosts: []string{""}}, {Hosts: []string{"https://tape.example.org"}}, {Proxies: []string{"nginx"}}, {Proxies: []string{"10.0.0.0/99"}}, {Path: "/a b"}, {Path: "/../x"}, {Path: "//x"}} {
+		if _, err := New(o); err == nil {
 			t.Errorf("%+v is accepted", o)
 		}
 	}

@@ -1,4 +1,4 @@
-package resume_test
+package resume
 
 import (
 	"encoding/json"
@@ -11,7 +11,6 @@ import (
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/resume"
 	"tape/repo"
 )
 
@@ -96,7 +95,7 @@ func TestTapeChoosesNothing(t *testing.T) {
 	} {
 		t.Run(c.name+" "+c.agent+" "+c.session, func(t *testing.T) {
 			user, project := home(t)
-			p, err := resume.Of(t.Context(), tape(t, c.name, c.agent, "human", c.session), user, "/")
+			p, err := Of(t.Context(), tape(t, c.name, c.agent, "human", c.session), user, "/")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +111,7 @@ func TestTapeChoosesNothing(t *testing.T) {
 // A subagent's tape has the id of the session that started it, which must not be resumed instead.
 func TestSubagent(t *testing.T) {
 	user, _ := home(t)
-	p, err := resume.Of(t.Context(), tape(t, "x", "claude-code", "agent", own), user, "/")
+	p, err := Of(t.Context(), tape(t, "x", "claude-code", "agent", own), user, "/")
 	if err != nil || p.Command != nil || p.Obstacle == "" {
 		t.Errorf("a subagent is resumed by %+v, %v", p, err)
 	}
@@ -132,7 +131,7 @@ func TestCrushInItsProject(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := resume.Of(t.Context(), tape(t, own, "crush", "human", ""), user, "/")
+	p, err := Of(t.Context(), tape(t, own, "crush", "human", ""), user, "/")
 	if got := strings.Join(p.Command, " "); err != nil || got != "crush --session "+own || p.Dir != project {
 		t.Errorf("the command is %q in %s, %v; want crush --session in %s", got, p.Dir, err, project)
 	}

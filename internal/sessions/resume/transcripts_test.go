@@ -1,4 +1,4 @@
-package resume_test
+package resume
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 
 	"tape/internal/sessions/importer"
 	"tape/internal/sessions/importer/record"
-	"tape/internal/sessions/resume"
 	"tape/internal/store/layout"
 	storetest "tape/internal/testkit/store"
 	"tape/repo"
@@ -22,7 +21,7 @@ const id = "11111111-1111-4111-8111-111111111111"
 
 // transcriptHome makes a home directory with a session of Claude Code and its subagent's file, another session, and a file that
 // is no transcript.
-func transcriptHome(t *testing.T) (at resume.Where, file, subagent string) {
+func transcriptHome(t *testing.T) (at Where, file, subagent string) {
 	t.Helper()
 	dir := t.TempDir()
 	folder := storetest.Mkdir(t, dir, ".claude", "projects", "-p")
@@ -36,7 +35,7 @@ func transcriptHome(t *testing.T) (at resume.Where, file, subagent string) {
 	subagent = filepath.Join(storetest.Mkdir(t, folder, id, "subagents"), "agent-a1.jsonl")
 	storetest.WriteFile(t, subagent, line(id, "sub"))
 	storetest.WriteFile(t, filepath.Join(storetest.Mkdir(t, dir, ".gemini", "tmp", "p", "chats"), "session-2026-03-01T10-00-11111111.json"), []byte("{}\n"))
-	return resume.Where{User: record.Where{Home: dir, Getenv: func(string) string { return "" }}}, file, subagent
+	return Where{User: record.Where{Home: dir, Getenv: func(string) string { return "" }}}, file, subagent
 }
 
 // imported is a workspace with the session of a transcript.
@@ -54,17 +53,17 @@ func imported(t *testing.T, file string) (*repo.Store, *repo.Tape) {
 func TestFind(t *testing.T) {
 	at, file, subagent := transcriptHome(t)
 	s, tp := imported(t, file)
-	session, err := resume.SessionOf(t.Context(), s, id)
+	session, err := SessionOf(t.Context(), s, id)
 	storetest.Must(t, err)
-	found, err := resume.Find(t.Context(), session, at)
+	found, err := Find(t.Context(), session, at)
 	storetest.Must(t, err)
 	if want := []string{file, subagent}; !slices.Equal(found.Files, want) || len(found.Own) > 0 {
 		t.Errorf("the files are %q, and %q of the recorder, not %q", found.Files, found.Own, want)
 	}
-	if got, err := resume.TranscriptOf(t.Context(), s, tp, at); err != nil || got != file {
+	if got, err := TranscriptOf(t.Context(), s, tp, at); err != nil || got != file {
 		t.Errorf("the transcript is %q, not %q: %v", got, file, err)
 	}
-	with, err := resume.Containing(t.Context(), tp, at, func(line []byte) bool { return bytes.Contains(line, []byte("needle")) })
+	with, err := Containing(t.Context(), tp, at, func(line []byte) bool { return bytes.Contains(line, []byte("needle")) })
 	if storetest.Must(t, err); !slices.Equal(with, []string{file}) {
 		t.Errorf("%q have the text, not %q", with, file)
 	}
@@ -76,7 +75,7 @@ func TestFindSubagent(t *testing.T) {
 	raw, err := os.ReadFile(subagent)
 	storetest.Must(t, err)
 	storetest.WriteFile(t, subagent, bytes.Replace(raw, []byte(`"type"`), []byte(`"isSidechain":true,"agentId":"a1","type"`), 1))
-	found, err := resume.Find(t.Context(), resume.Session{IDs: []string{id + "/agent-a1"}}, at)
+	found, err := Find(t.Context(), Session{IDs: []string{id + "/agent-a1"}}, at)
 	storetest.Must(t, err)
 	if !slices.Equal(found.Files, []string{subagent}) {
 		t.Errorf("the files are %q, not %q", found.Files, subagent)
@@ -89,19 +88,19 @@ func TestNone(t *testing.T) {
 	at, file, _ := transcriptHome(t)
 	s, tp := imported(t, file)
 	storetest.Must(t, os.RemoveAll(filepath.Join(at.User.Home, ".claude")))
-	if _, err := resume.TranscriptOf(t.Context(), s, tp, at); !errors.Is(err, repo.ErrNotFound) {
+	if _, err := TranscriptOf(t.Context(), s, tp, at); !errors.Is(err, repo.ErrNotFound) {
 		t.Errorf("the error about a transcript that is gone is %v", err)
 	}
 	main := storetest.Tape(t, s, "main")
-	if _, err := resume.TranscriptOf(t.Context(), s, main, at); !errors.Is(err, repo.ErrInvalid) {
+	if _, err := TranscriptOf(t.Context(), s, main, at); !errors.Is(err, repo.ErrInvalid) {
 		t.Errorf("the error about a tape that was not imported is %v", err)
 	}
-	session, err := resume.SessionOf(t.Context(), s, "main")
+	session, err := SessionOf(t.Context(), s, "main")
 	storetest.Must(t, err)
-	if found, err := resume.Find(t.Context(), session, at); err != nil || len(found.Files) > 0 {
+	if found, err := Find(t.Context(), session, at); err != nil || len(found.Files) > 0 {
 		t.Errorf("main has the transcripts %q (error %v), want none", found.Files, err)
 	}
-	if session, err := resume.SessionOf(t.Context(), s, "gone"); err != nil || !slices.Equal(session.IDs, []string{"gone"}) {
+	if session, err := SessionOf(t.Context(), s, "gone"); err != nil || !slices.Equal(session.IDs, []string{"gone"}) {
 		t.Errorf("the ids of a tape that is gone are %q: %v", session.IDs, err)
 	}
 }
@@ -118,7 +117,7 @@ func TestNoneOfBub(t *testing.T) {
 	storetest.Must(t, b.Flush(t.Context()))
 	storetest.Must(t, importer.Forget(s, "b")) // what the workspace, but not a clone, knows
 	var refused *layout.Error
-	_, err := resume.TranscriptOf(t.Context(), s, storetest.Tape(t, s, "b"), at)
+	_, err := TranscriptOf(t.Context(), s, storetest.Tape(t, s, "b"), at)
 	if !errors.As(err, &refused) || !strings.Contains(refused.Msg, `no transcript of tape "b" is known`) || len(refused.Way) != 1 || refused.Way[0].Kind != layout.ImportElsewhere {
 		t.Errorf("the error is %v, want that no transcript is known, and how to name it", err)
 	}

@@ -1,4 +1,4 @@
-package pages_test
+package pages
 
 import (
 	"errors"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"tape/internal/store/layout"
-	"tape/internal/store/pages"
 	"tape/internal/store/purge"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
@@ -17,9 +16,9 @@ import (
 func TestMain(m *testing.M) { testkit.Main(m, nil, nil) }
 
 // begin begins to change the branch pages, and writes a file.
-func begin(t *testing.T, s *repo.Store, remote, file string) *pages.Branch {
+func begin(t *testing.T, s *repo.Store, remote, file string) *Branch {
 	t.Helper()
-	b, err := pages.Open(t.Context(), storetest.Inner(s), "pages", remote, nil)
+	b, err := Open(t.Context(), storetest.Inner(s), "pages", remote, nil)
 	storetest.Must(t, err)
 	t.Cleanup(b.Discard)
 	storetest.Must(t, b.Write(file, []byte("text of "+file)))
@@ -95,7 +94,7 @@ func TestReplace(t *testing.T) {
 		t.Errorf("the reflog still has former commits:\n%s", log)
 	}
 	// Without a change there is no commit.
-	same, err := pages.Open(t.Context(), storetest.Inner(s), "pages", "origin", nil)
+	same, err := Open(t.Context(), storetest.Inner(s), "pages", "origin", nil)
 	storetest.Must(t, err)
 	storetest.Must(t, same.Commit(t.Context(), "nothing", false))
 	wantCommits(t, remote, 1)
@@ -106,7 +105,7 @@ func TestRefused(t *testing.T) {
 	s := storetest.New(t, nil)
 	storetest.Git(t, s.Dir(), "worktree", "add", "-q", "-b", "code", t.TempDir())
 	for name, class := range map[string]error{"tape/x": layout.ErrInvalid, "fork/x": layout.ErrInvalid, "a..b": layout.ErrInvalid, "code": layout.ErrConflict} {
-		if _, err := pages.Open(t.Context(), storetest.Inner(s), name, "", nil); !errors.Is(err, class) {
+		if _, err := Open(t.Context(), storetest.Inner(s), name, "", nil); !errors.Is(err, class) {
 			t.Errorf("opening the branch %s says %v, want %v", name, err, class)
 		}
 	}
@@ -120,7 +119,7 @@ func TestWasRewritten(t *testing.T) {
 	was := storetest.Checkpoint(t, m)
 	want := func(commit string, rewritten bool) {
 		t.Helper()
-		if got, _, err := pages.WasRewritten(storetest.InnerTape(m), commit); err != nil || got != rewritten {
+		if got, _, err := WasRewritten(storetest.InnerTape(m), commit); err != nil || got != rewritten {
 			t.Errorf("%s was rewritten: %v, want %v, %v", commit, got, rewritten, err)
 		}
 	}

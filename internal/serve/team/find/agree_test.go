@@ -1,4 +1,4 @@
-package find_test
+package find
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 	"tape/index"
 	"tape/internal/serve/team/config"
 	"tape/internal/serve/team/db"
-	"tape/internal/serve/team/find"
 	"tape/internal/serve/team/sync"
 	"tape/internal/testkit"
 	storetest "tape/internal/testkit/store"
@@ -119,7 +118,7 @@ func TestAgree(t *testing.T) {
 		}
 		local, err := x.Search(t.Context(), q)
 		storetest.Must(t, err)
-		team, err := find.Search(t.Context(), v, q, nil)
+		team, err := Search(t.Context(), v, q, nil)
 		storetest.Must(t, err)
 		var want, got []string
 		for _, h := range local.Hits {
@@ -158,7 +157,7 @@ func TestGroups(t *testing.T) {
 		}
 		v, err := d.View(t.Context(), seen)
 		storetest.Must(t, err)
-		res, err := find.Search(t.Context(), v, index.Search{Text: vocabulary[r.IntN(len(vocabulary))], Newest: r.IntN(2) == 0}, nil)
+		res, err := Search(t.Context(), v, index.Search{Text: vocabulary[r.IntN(len(vocabulary))], Newest: r.IntN(2) == 0}, nil)
 		storetest.Must(t, err)
 		for _, h := range res.Hits {
 			if !slices.Contains(seen, h.Workspace) {

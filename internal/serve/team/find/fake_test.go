@@ -1,4 +1,4 @@
-package find_test
+package find
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 
 	"tape/index"
 	"tape/internal/serve/team/db"
-	"tape/internal/serve/team/find"
 	"tape/internal/store/layout"
 	"tape/internal/text"
 	"tape/repo"
@@ -84,16 +83,16 @@ func (r *rows) ByID(_ context.Context, ids []int64) (map[int64]db.Session, error
 	return map[int64]db.Session{7: {Remote: "shop", RemoteID: 1, Tape: db.Tape{ID: 7, Name: "main", Title: "A title"}}}, nil
 }
 
-func search(t *testing.T, r *rows, s index.Search) *find.Result {
+func search(t *testing.T, r *rows, s index.Search) *Result {
 	t.Helper()
-	res, err := find.Search(t.Context(), r, s, nil)
+	res, err := Search(t.Context(), r, s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return res
 }
 
-func ids(res *find.Result) (out []int64) {
+func ids(res *Result) (out []int64) {
 	for _, h := range res.Hits {
 		out = append(out, h.ID)
 	}
@@ -163,7 +162,7 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, s := range []index.Search{{Text: "x", How: index.Substring}, {Text: "x", How: index.Regexp}, {Text: "x", Context: 1}, {Text: "x", Count: true},
 		{Text: "x", Query: repo.Query{Phase: "a"}}} {
-		if _, err := find.Search(t.Context(), &rows{}, s, nil); !errors.Is(err, layout.ErrInvalid) || len(layout.Hints(err)) == 0 {
+		if _, err := Search(t.Context(), &rows{}, s, nil); !errors.Is(err, layout.ErrInvalid) || len(layout.Hints(err)) == 0 {
 			t.Errorf("%+v: %v, want ErrInvalid with a hint", s, err)
 		}
 	}
