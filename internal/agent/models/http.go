@@ -216,7 +216,7 @@ func otherForm(data []byte, asked string) error {
 	case strings.HasPrefix(jsonl.GetString(data, "object"), "chat.completion"):
 		form = apiChat
 	}
-	if form == "" || form == asked {
+	if form == "" || form == asked || asked == apiChat && jsonl.Get(data, "choices") != nil {
 		return nil
 	}
 	return &failure{text: "the server speaks another API: " + form, form: form}

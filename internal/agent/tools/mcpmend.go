@@ -112,6 +112,9 @@ func bareContent(result map[string]json.RawMessage) json.RawMessage {
 // returned as they are.
 func brokenAnswer(line []byte, err error) []byte {
 	text := bytes.TrimSpace(line)
+	if strings.Contains(err.Error(), "unexpected end") { // it may go on in the next line
+		return line
+	}
 	if len(text) == 0 || text[0] != '{' || text[len(text)-1] != '}' || !bytes.Contains(text, []byte(`"jsonrpc"`)) {
 		return line
 	}

@@ -38,6 +38,7 @@ func TestMendedMessages(t *testing.T) {
 		"a code as text":    {`{"jsonrpc":"2.0","id":1,"error":{"code":"E","message":"no"}}`, `{"error":{"code":-32603,"message":"{\"code\":\"E\",\"message\":\"no\"}"},"id":1,"jsonrpc":"2.0"}`},
 		"no number": {`{"jsonrpc":"2.0","id":1,"result":{"structuredContent":{"v":NaN}}}`,
 			`{"jsonrpc":"2.0","id":1,"error":{"code":-32700,"message":"the server's answer is not JSON: invalid character 'N' looking for beginning of value"}}`},
+		"what goes on":    {`{"jsonrpc":"2.0","id":1,"result":{}`, ""},
 		"a line of a log": {`{at "jsonrpc" 2.0}`, ""},
 		"an odd tool": {`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":{}},{"name":"b","description":5,"inputSchema":{"type":"object"}},{"name":6}]}}`,
 			`{"id":1,"jsonrpc":"2.0","result":{"tools":[{"name":"a","inputSchema":{}},{"description":"","inputSchema":{"type":"object"},"name":"b"}]}}`},
