@@ -34,12 +34,15 @@ func (t *Tape) inherit(e layout.Entry) {
 }
 
 // task returns, as a title, the task that an entry gives to a subagent of Codex, or the task's name if the text is
-// encrypted. It is "" if the entry gives no task.
+// encrypted; or what the lead of a team of Claude Code first wrote. It is "" if the entry gives no task.
 func task(e layout.Entry) string {
 	content := jsonl.Get(e.Payload, "content")
 	text, _ := jsonl.String(content)
 	for part := range jsonl.Elements(content) {
 		text += jsonl.GetString(part, "text")
+	}
+	if e.Role() == "user" && strings.HasPrefix(text, lead) {
+		return assigned(text)
 	}
 	head, said, _ := strings.Cut(text, "\nPayload:\n")
 	if e.Role() != "user" || !strings.HasPrefix(head, "Message Type: NEW_TASK\n") {
@@ -48,6 +51,23 @@ func task(e layout.Entry) string {
 	_, name, _ := strings.Cut(head, "\nTask name: ")
 	name, _, _ = strings.Cut(name, "\n")
 	return cmp.Or(headline(said), headline(name[strings.LastIndexByte(name, '/')+1:]))
+}
+
+// lead is what a message begins with that the lead of a team of Claude Code sends to another of its agents.
+const lead = `<teammate-message teammate_id="team-lead"`
+
+// assigned returns, as a title, what the lead of a team wants: the subject of a task, the summary or the beginning of a text;
+// "" for a note such as one to shut down.
+func assigned(text string) string {
+	tag, said, _ := strings.Cut(text, ">")
+	said, _, _ = strings.Cut(said, "</teammate-message>")
+	said = strings.TrimSpace(said)
+	if note := []byte(said); jsonl.IsObject(note) {
+		return headline(jsonl.GetString(note, "subject"))
+	}
+	_, summary, _ := strings.Cut(tag, ` summary="`)
+	summary, _, _ = strings.Cut(summary, `"`)
+	return cmp.Or(headline(summary), headline(said))
 }
 
 // Prompt returns what a person asked in an entry, as a title: one line, cut to length. It is "" if
