@@ -43,9 +43,9 @@ func projectName(dir string) string {
 		return ""
 	}
 	dir = workspace.ProjectDir(dir)
-	name := filepath.Base(dir)
+	name := workspace.FolderName(dir)
 	if strings.Trim(name, "0123456789") == "" {
-		name = filepath.Base(layout.ProjectPath(dir))
+		name = workspace.FolderName(layout.ProjectPath(dir))
 		if remote := originOf(dir); remote != "" {
 			name = filepath.Base(plainRemote(remote))
 		}
@@ -83,7 +83,7 @@ func around(dir string) string {
 		if found := workspace.At(at); found != "" {
 			return found
 		}
-		if at == top || at == filepath.Dir(at) {
+		if at == top || at == filepath.Dir(at) || workspace.IsElsewhere(at) {
 			break
 		}
 	}

@@ -190,6 +190,9 @@ func Absolute(dir string) (string, error) {
 // ResolvePath returns the absolute path of a directory, with links followed if it exists. The name of its
 // workspace is derived from that path.
 func ResolvePath(dir string) string {
+	if IsElsewhere(dir) {
+		return dir
+	}
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"tape/internal/git/disk"
 	"tape/internal/git/gitstore"
@@ -27,6 +28,21 @@ func ProjectDir(dir string) string {
 	return dir
 }
 
+// IsElsewhere reports whether a path is one of Windows, and this system is not: sessions come from there to WSL or to a
+// server. Such a path is in no folder here.
+func IsElsewhere(dir string) bool {
+	drive := len(dir) > 2 && dir[1] == ':' && (dir[2] == '\\' || dir[2] == '/')
+	return filepath.Separator == '/' && (drive || strings.HasPrefix(dir, `\\`)) && IsGone(dir)
+}
+
+// FolderName returns the last part of a path, also of one from elsewhere.
+func FolderName(dir string) string {
+	if IsElsewhere(dir) {
+		dir = strings.ReplaceAll(dir, `\`, "/")
+	}
+	return filepath.Base(dir)
+}
+
 // IsGone reports whether a path does not exist.
 func IsGone(dir string) bool {
 	_, err := os.Stat(dir)
@@ -36,6 +52,9 @@ func IsGone(dir string) bool {
 // RepositoryAround returns the working tree of git that a directory is in, "" if there is none. A repository
 // in the home directory does not count: it holds settings, not the projects below.
 func RepositoryAround(dir string) string {
+	if IsElsewhere(dir) {
+		return ""
+	}
 	isHome := HomeTest()
 	for at := dir; at != filepath.Dir(at) && !isHome(at); at = filepath.Dir(at) {
 		if _, err := os.Lstat(filepath.Join(at, layout.GitDirName)); err == nil {

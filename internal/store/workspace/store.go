@@ -306,7 +306,7 @@ func pathName(path, suffix string) string {
 	const nameMax = 255 // bytes in a file name, on every common file system
 	sum := md5.Sum([]byte(path))
 	hash := hex.EncodeToString(sum[:])[:16]
-	base := strings.Trim(filepath.Base(path), `/\:`)
+	base := strings.Trim(FolderName(path), `/\:`)
 	if base == "" {
 		base = "root"
 	}
