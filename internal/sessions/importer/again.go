@@ -91,7 +91,7 @@ func remake(ctx context.Context, s *repo.Store, t *repo.Tape, path, version stri
 		return res, nil
 	}
 	if parts {
-		return res, layout.Invalid("tape import FILE --tape NAME reads one of them as a tape of its own", "the session of tape %q is in several files, so no single transcript has all of it", t.Name())
+		return res, layout.Invalid("with a name for the tape (--tape), one of these files is read as a tape of its own", "the session of tape %q is in several files, so no single transcript has all of it", t.Name())
 	}
 	var failed error
 	batch := NewBatch(s, version, open, func(r Result, err error) error {
