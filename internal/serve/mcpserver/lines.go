@@ -10,6 +10,7 @@ import (
 	"math"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
@@ -25,12 +26,84 @@ type clientLines struct {
 	r    *bufio.Reader
 	out  io.Writer
 	rest []byte // to be read
+	open *unanswered
+	done <-chan struct{} // closed when the server has to end
+}
+
+// unanswered counts the requests that have no answer yet.
+type unanswered struct {
+	mu      sync.Mutex
+	n       int
+	changed chan struct{} // has an element after each change
+}
+
+func (u *unanswered) add(n int) {
+	u.mu.Lock()
+	u.n += n
+	u.mu.Unlock()
+	select {
+	case u.changed <- struct{}{}:
+	default:
+	}
+}
+
+// lastAnswers is how long answers are waited for when the client has ended its input: then the SDK gives up what runs, and
+// echo … | tape mcp would get no answer (modelcontextprotocol/go-sdk#1061).
+const lastAnswers = 30 * time.Second
+
+// wait waits until every request is answered, or done is closed.
+func (u *unanswered) wait(done <-chan struct{}) {
+	late := time.After(lastAnswers)
+	for {
+		u.mu.Lock()
+		n := u.n
+		u.mu.Unlock()
+		if n <= 0 {
+			return
+		}
+		select {
+		case <-u.changed:
+		case <-done:
+			return
+		case <-late:
+			return
+		}
+	}
+}
+
+// nobody, taken from the number of requests, says that the client does not read the answers any more.
+const nobody = 1 << 30
+
+func (u *unanswered) gone() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.n < -nobody/2
+}
+
+// answers writes the server's messages, and counts those that are answers.
+type answers struct {
+	*oneWriter
+	open *unanswered
+}
+
+func (a *answers) Write(p []byte) (int, error) {
+	n, err := a.oneWriter.Write(p)
+	switch {
+	case err != nil: // nobody reads them any more
+		a.open.add(-nobody)
+	case jsonl.Get(p, "method") == nil && jsonl.Get(p, "id") != nil:
+		a.open.add(-1)
+	}
+	return n, err
 }
 
 func (c *clientLines) Read(p []byte) (int, error) {
 	for len(c.rest) == 0 {
 		line, err := c.line()
 		if err != nil && len(line) == 0 {
+			if errors.Is(err, io.EOF) {
+				c.open.wait(c.done)
+			}
 			return 0, err
 		}
 		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\uFEFF"))); len(line) == 0 {
@@ -83,6 +156,9 @@ func (c *clientLines) add(line []byte) error {
 	var message bytes.Buffer
 	if err := json.Compact(&message, line); err != nil {
 		return err
+	}
+	if jsonl.Get(line, "method") != nil && len(id) > 0 && string(id) != "null" {
+		c.open.add(1)
 	}
 	c.rest = append(append(c.rest, message.Bytes()...), '\n')
 	return nil

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"tape/internal/serve/mcpserver"
+	"tape/internal/testkit"
 	"tape/repo"
 )
 
@@ -77,4 +78,33 @@ func TestArgumentsAsTexts(t *testing.T) {
 	}
 	p.fails("tape_search", args{"query": "apple", "kinds": true}, "kinds cannot be a JSON bool")
 	p.fails("tape_search", args{"query": "apple", "limit": 2.5}, "limit cannot be a JSON number")
+}
+
+// Whoever sends all requests at once, and ends the input, gets all answers; nobody is waited for who has gone.
+// (modelcontextprotocol/go-sdk#1061, modelcontextprotocol/python-sdk#2678)
+func TestAnswersAfterTheInput(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	const all = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":"two","method":"tools/call","params":{"name":"tape_list"}}
+{"jsonrpc":"2.0","id":3,"method":"nothing"}
+{"jsonrpc":"2.0","id":4,"method":"ping"}`
+	serve := func(out io.Writer) {
+		t.Helper()
+		o := mcpserver.Options{Open: func(context.Context) (*repo.Store, error) { return store, nil }}
+		if err := mcpserver.Serve(t.Context(), o, strings.NewReader(all), out); err != nil {
+			t.Error(err)
+		}
+	}
+	var out testkit.Buffer
+	serve(&out)
+	for _, id := range []string{`"id":1,`, `"id":"two",`, `"id":3,`, `"id":4,`} {
+		if !strings.Contains(out.String(), id) {
+			t.Errorf("no answer %s in %s", id, out.String())
+		}
+	}
+	_, gone := io.Pipe()
+	_ = gone.Close()
+	serve(gone)
 }

@@ -64,9 +64,10 @@ type server struct {
 // Serve serves one client until its input or ctx ends. Lines that are no messages are answered with an error.
 func Serve(ctx context.Context, o Options, in io.Reader, out io.Writer) error {
 	w := &oneWriter{Writer: out}
-	lines := &clientLines{r: bufio.NewReader(in), out: w}
-	err := New(o).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(lines), Writer: w, MaxLineLength: maxLine + 1})
-	if err == nil || ctx.Err() != nil { // cancelled
+	open := &unanswered{changed: make(chan struct{}, 1)}
+	lines := &clientLines{r: bufio.NewReader(in), out: w, open: open, done: ctx.Done()}
+	err := New(o).Run(ctx, &mcp.IOTransport{Reader: io.NopCloser(lines), Writer: &answers{w, open}, MaxLineLength: maxLine + 1})
+	if err == nil || ctx.Err() != nil || open.gone() { // cancelled, or nobody reads the answers
 		return nil
 	}
 	return layout.Invalid("", "the client sent something that is not a message of the protocol: %v", err)
