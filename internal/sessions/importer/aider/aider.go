@@ -3,7 +3,8 @@
 // Aider appends to .aider.chat.history.md in the project's folder, as Markdown: "# aider chat started at DATE" begins a
 // chat, lines that begin with "#### " are what a person typed, those with "> " what Aider printed, and the others the
 // answers. Aider ends the lines of the first two kinds with two spaces, up to 2024 only those that another one of the kind
-// follows; an answer may have such lines without them. There are no other dates, no ids, and of tokens rounded numbers. A file is one session, in which each chat is a phase. Sources:
+// follows, and not empty ones; an answer may have such lines without them. There are no other dates, no ids, and of tokens
+// rounded numbers. A file is one session, in which each chat is a phase. Sources:
 // append_chat_history and its callers in aider/io.py, split_chat_history_markdown in aider/utils.py and
 // calculate_and_show_tokens_and_cost in aider/coders/base_coder.py in Aider-AI/aider; docs/registry/aider.md in
 // vshulcz/deja-vu; internal/parser/aider.go in kenn-io/agentsview.
@@ -150,7 +151,7 @@ func eachLine(ctx context.Context, src record.Source, see func(at record.Span, l
 // unless the spaces say that it is Aider's.
 func (c *reader) is(line, mark string) bool {
 	switch {
-	case !strings.HasPrefix(line, mark+" "):
+	case line != mark && !strings.HasPrefix(line, mark+" "):
 		return false
 	case strings.HasSuffix(line, "  "):
 		return true
@@ -163,6 +164,12 @@ func (c *reader) is(line, mark string) bool {
 // answers reports whether the model has said something since the last line of another kind.
 func (c *reader) answers() bool {
 	return c.kind == "assistant" && slices.ContainsFunc(c.lines, func(line string) bool { return strings.TrimSpace(line) != "" })
+}
+
+// asks reports whether an empty line may be in a prompt: some of 2024 have one after each line. After a command, the next
+// prompt may follow.
+func (c *reader) asks() bool {
+	return c.forms[0] == inside && c.kind == "user" && !strings.HasPrefix(c.lines[0], "/") && !strings.HasPrefix(c.lines[0], "!")
 }
 
 // line takes a line. Tokens and their cost may be on two, of which only the first begins with the mark, and only the second
@@ -207,6 +214,8 @@ func (c *reader) each(line string) {
 		kind, c.head, line = "user", false, strings.TrimRight(strings.TrimPrefix(line[len(typed):], " "), " ")
 	case c.is(line, shown) || c.head:
 		kind, line = "output", strings.TrimRight(strings.TrimPrefix(strings.TrimPrefix(line, shown), " "), " ")
+	case line == "" && c.asks():
+		kind = "user"
 	case strings.HasPrefix(line, "```"):
 		c.fenced = !c.fenced
 	}

@@ -156,7 +156,8 @@ func TestTwoLines(t *testing.T) {
 }
 
 // TestLastLine: versions of 2024 ended only those lines with spaces that another one of the kind followed. A heading in an
-// answer is none of a person's; a file may have chats of several versions.
+// answer is none of a person's; a file may have chats of several versions. Their empty lines are only the mark, and a prompt
+// may have an empty line after each of its own.
 func TestLastLine(t *testing.T) {
 	const old = `
 # aider chat started at 2024-08-20 14:08:19
@@ -182,7 +183,18 @@ I look:
 #### and the window  
 #### too
 
+####
+
+#### it squeaks
+
 Done.
+
+> a block failed  
+> to match
+>
+> its lines
+
+Again.
 
 > Tokens: 100 sent, 20 received. Cost: $0.01 message, $0.23 session.
 
@@ -197,7 +209,7 @@ Done.
 			said = append(said, "command: "+jsonl.GetString(it.Entry.Payload, "data", "text"))
 		}
 	}
-	want := []string{"user: mend the door", "assistant: I look:\n\n#### Step 1", "assistant: ```\n#### in code\n```", "user: and the window\ntoo", "assistant: Done.", "command: /undo", "command: /add a.go", "user: mend the door\n\nand the window"}
+	want := []string{"user: mend the door", "assistant: I look:\n\n#### Step 1", "assistant: ```\n#### in code\n```", "user: and the window\ntoo\n\n\n\nit squeaks", "assistant: Done.", "assistant: Again.", "command: /undo", "command: /add a.go", "user: mend the door\n\nand the window"}
 	if len(said) < len(want) || !slices.Equal(said[:len(want)], want) {
 		t.Errorf("got %q, want %q first", said, want)
 	}

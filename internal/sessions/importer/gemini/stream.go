@@ -3,6 +3,7 @@ package gemini
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,9 +21,13 @@ var Stream = record.Format{
 		case "init":
 			return record.Certain.If(m.Has("session_id", "model", "timestamp"))
 		case "message":
-			if content := m["content"]; m.Has("role") && len(content) > 0 && content[0] == '"' {
-				return record.Certain.If(m.Has("timestamp"))
+			for name := range m { // many programs write messages of this type
+				if !slices.Contains([]string{"type", "timestamp", "role", "content", "delta"}, name) {
+					return record.NoMatch
+				}
 			}
+			content, role := m["content"], m.Text("role")
+			return record.Certain.If(m.Has("timestamp") && (role == "user" || role == "assistant") && len(content) > 0 && content[0] == '"')
 		case "tool_use":
 			return record.Certain.If(m.Has("tool_name", "tool_id"))
 		case "tool_result":
@@ -70,7 +75,9 @@ func (c *streamReader) Record(_ record.Span, raw []byte) {
 	rest := record.NewObject(256).Rest(raw, "type", "timestamp").Done()
 	switch typ {
 	case "message":
-		c.Put(record.Message(key, date, cmp.Or(jsonl.GetString(raw, "role"), "assistant"), record.Or(jsonl.Get(raw, "content"), `""`)))
+		p := record.Message(key, date, cmp.Or(jsonl.GetString(raw, "role"), "assistant"), record.Or(jsonl.Get(raw, "content"), `""`))
+		p.Extra = record.NewObject(64).Rest(raw, "type", "timestamp", "role", "content").OrNil()
+		c.Put(p)
 	case "tool_use":
 		input := record.Compact(record.Or(jsonl.Get(raw, "parameters"), "{}"))
 		c.Call(record.NewCall(jsonl.GetString(raw, "tool_id"), jsonl.GetString(raw, "tool_name"), input, key, date))

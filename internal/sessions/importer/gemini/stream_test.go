@@ -47,6 +47,14 @@ func TestStream(t *testing.T) {
 	if again, _ := imp.Items(t, gemini.Stream.Name, "x.jsonl", formattest.Lines(streamSample...), seen); len(again) > 0 {
 		t.Errorf("read again: %s", formattest.Show(again))
 	}
+	const another = `{"type":"message","timestamp":"2026-01-30T06:18:18.000Z","role":"assistant","content":"hi","name":"bob"}`
+	if f := importer.All().Detect("x.jsonl", formattest.Lines(another)); f == &gemini.Stream {
+		t.Error("another program's message is taken for one of this stream")
+	}
+	items, _ = imp.Items(t, gemini.Stream.Name, "x.jsonl", formattest.Lines(another), formattest.Seen{})
+	if meta := string(items[0].Entry.Meta); !strings.Contains(meta, `"name":"bob"`) {
+		t.Errorf("a member is lost: %s", meta)
+	}
 	cut := formattest.Seen{}
 	imp.Items(t, gemini.Stream.Name, "x.jsonl", formattest.Lines(streamSample[:3]...), cut)
 	items, _ = imp.Items(t, gemini.Stream.Name, "x.jsonl", formattest.Lines(streamSample[:5]...), cut)
