@@ -66,7 +66,8 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge 
 	}
 	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, c.Parents[0], c.Tree)
 	if errors.Is(err, repo.ErrConflict) {
-		return false, layout.Conflict("undo the commit: git reset --keep HEAD~1", "git has committed a change that is not append-only: %v", err)
+		dir, _ := os.Getwd() // git runs hooks in the working tree
+		return false, layout.Conflict("undo the commit: git -C "+layout.ShellWord(dir)+" reset --keep HEAD~1", "git has committed a change that is not append-only: %v", err)
 	}
 	return false, err
 }

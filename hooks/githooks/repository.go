@@ -65,7 +65,11 @@ func findGitDir() (string, error) {
 
 // Branch returns the full ref that is checked out, or "" when HEAD is detached.
 func (r Repository) Branch() (string, error) {
-	raw, err := os.ReadFile(filepath.Join(r.GitDir, "HEAD"))
+	head := filepath.Join(r.GitDir, "HEAD")
+	if target, err := os.Readlink(head); err == nil && strings.HasPrefix(target, "refs/") { // core.preferSymlinkRefs
+		return target, nil
+	}
+	raw, err := os.ReadFile(head)
 	if err != nil {
 		return "", err
 	}

@@ -104,7 +104,7 @@ func CommonCommit(s *workspace.Store, a, b gitstore.Hash) (gitstore.Hash, error)
 			seen[c.Hash], more = true, true
 		}
 	}
-	return gitstore.ZeroHash, layout.Conflict("git reset --keep HEAD^ undoes the merge", "the merged branch has nothing in common with the tape")
+	return gitstore.ZeroHash, layout.Conflict("", "the merged branch has nothing in common with the tape")
 }
 
 // FirstParents returns a commit and those before it by first parents, newest first.

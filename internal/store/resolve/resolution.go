@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
@@ -75,8 +76,13 @@ func (m *Resolution) begin(t *workspace.Tape, h gitstore.Hash) error {
 
 // merge adds what a merge commit has besides its first parent.
 func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Commit) error {
+	dir := t.Store().Dir()
+	if wt, _, err := t.Worktree(); err == nil {
+		dir = wt.Dir
+	}
+	undo := "git -C " + layout.ShellWord(dir) + " reset --keep " + c.Parents[0].String()[:12]
 	if len(c.Parents) > 2 {
-		return layout.Conflict("merge one branch after the other: git reset --keep "+c.Parents[0].String()[:12]+" undoes this merge",
+		return layout.Conflict("merge one branch after the other: "+undo+" undoes this merge",
 			"%q merges more than one branch", c.Subject())
 	}
 	s, err := InputsOf(t, Side{c.Parents[0], m.Good, m.more}, c.Parents[1], layout.DecodeTrailer(c.Trailer(layout.TrailerFork)))
@@ -84,7 +90,7 @@ func (m *Resolution) merge(ctx context.Context, t *workspace.Tape, c gitstore.Co
 	if err == nil {
 		lines, err = s.Lines(ctx)
 	}
-	back := "undo the merge with: git reset --keep " + c.Parents[0].String()[:12]
+	back := "undo the merge with: " + undo
 	switch {
 	case errors.Is(err, layout.ErrConflict):
 		return &layout.Error{Class: layout.ErrConflict, Msg: fmt.Sprintf("git has merged two histories that cannot be merged: %v", err), Cause: err, Way: layout.Words(back)}
@@ -366,7 +372,7 @@ func Beyond(s *workspace.Store, data []byte, h gitstore.Hash, file string) ([]js
 		}
 		rest, ok := bytes.CutPrefix(data, blob)
 		if !ok {
-			return nil, layout.Conflict("git checkout -- "+layout.ShellWord(file)+" brings it back", "%s was changed, but lines can only be added", file)
+			return nil, layout.Conflict("git -C "+layout.ShellWord(filepath.Dir(file))+" checkout -- "+layout.ShellWord(file)+" brings it back", "%s was changed, but lines can only be added", file)
 		}
 		data = rest
 	}
