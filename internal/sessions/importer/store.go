@@ -211,13 +211,21 @@ func OpenSource(name string, stdin io.Reader) (record.Source, io.Closer, error) 
 		if strings.HasSuffix(name, compressed) {
 			return unzstd(name, f)
 		}
+		if order := orderOf(f); order != nil {
+			src, closer, err := temporary(name, newWideReader(f, order))
+			return src, closer, errors.Join(err, f.Close())
+		}
 		return sized(name, f, f)
 	}
 	src, closer, err := temporary(name, stdin)
 	if err != nil {
-		err = fmt.Errorf("read standard input: %w", err)
+		return src, closer, fmt.Errorf("read standard input: %w", err)
 	}
-	return src, closer, err
+	if order := orderOf(src.R); order != nil {
+		wide, wideCloser, err := temporary(name, newWideReader(io.NewSectionReader(src.R, 0, src.Size), order))
+		return wide, wideCloser, errors.Join(err, closer.Close())
+	}
+	return src, closer, nil
 }
 
 // OpenFile opens a file to import, as OpenSource does. It is an [Opener].
