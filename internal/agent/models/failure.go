@@ -123,31 +123,39 @@ func refusalOf(res *http.Response, raw []byte) *failure {
 	case "false":
 		f.fixed = true
 	}
-	if wait, ok := waitIn(res.Header, time.Now()); ok {
+	if wait, ok := waitIn(res.Header, res.StatusCode, time.Now()); ok {
 		f.wait, f.waits = wait, true
 	}
 	return f
 }
 
-// waitIn returns the time to wait that the headers of an answer ask for.
-func waitIn(h http.Header, now time.Time) (time.Duration, bool) {
+// waitIn returns the time to wait that the headers of an answer ask for. When a limit is reset, many servers say with each
+// answer: it counts if the status says that the fault is the client's.
+func waitIn(h http.Header, status int, now time.Time) (time.Duration, bool) {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms >= 0 {
 		return time.Duration(ms * float64(time.Millisecond)), true
 	}
-	text := cmp.Or(h.Get("Retry-After"), h.Get("RateLimit-Reset"))               // the latter is of a draft: seconds
-	if d, err := time.ParseDuration(text); err == nil && d >= 0 && text != "0" { // "2s", of proxies
-		return d, true
+	if wait, ok := waitFor(h.Get("Retry-After"), now); ok || status < 400 || status >= http.StatusInternalServerError {
+		return wait, ok
 	}
-	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 {
-		return time.Duration(min(s, 1e9) * float64(time.Second)), true
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(0, at.Sub(now)), true
-	}
-	for _, name := range []string{"X-RateLimit-Reset", "Anthropic-Ratelimit-Unified-Reset"} {
+	for _, name := range []string{"RateLimit-Reset", "X-RateLimit-Reset", "Anthropic-Ratelimit-Unified-Reset"} {
 		if wait, ok := waitUntil(h.Get(name), now); ok {
 			return wait, true
 		}
+	}
+	return waitFor(h.Get("RateLimit-Reset"), now) // of a draft: seconds
+}
+
+// waitFor reads the time of Retry-After: seconds, as of proxies "2s", or a date.
+func waitFor(text string, now time.Time) (time.Duration, bool) {
+	if s, err := strconv.ParseFloat(text, 64); err == nil && s >= 0 {
+		return time.Duration(min(s, 1e9) * float64(time.Second)), true
+	}
+	if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(0, at.Sub(now)), true
 	}
 	return 0, false
 }

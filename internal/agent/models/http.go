@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -41,7 +42,7 @@ func (p *provider) call(ctx context.Context, q request, a *answer) error {
 	defer res.Body.Close()
 	silence.reset()
 	body := bufio.NewReaderSize(&timedBody{res.Body, silence}, 4<<10)
-	if packed := res.Header.Get("Content-Encoding"); packed != "" && !strings.EqualFold(packed, "identity") {
+	if packed := res.Header.Get("Content-Encoding"); slices.Contains([]string{"gzip", "x-gzip", "br", "deflate", "compress", "zstd"}, strings.ToLower(packed)) { // not "none", which keeps proxies from packing streams
 		return &failure{status: res.StatusCode, text: fmt.Sprintf("HTTP %d: the answer is packed with %s, which was not asked for", res.StatusCode, shorten(packed)), way: "a proxy before the server may do that"}
 	}
 	if res.StatusCode < 200 || res.StatusCode > 299 {
@@ -59,7 +60,7 @@ func (p *provider) call(ctx context.Context, q request, a *answer) error {
 		f.from += ", " + shorten(kind)
 	}
 	if !f.waits {
-		f.wait, f.waits = waitIn(res.Header, time.Now())
+		f.wait, f.waits = waitIn(res.Header, f.status, time.Now())
 	}
 	return f
 }

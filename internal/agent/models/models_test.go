@@ -272,7 +272,8 @@ func TestOnlyKeptAlive(t *testing.T) {
 	}
 }
 
-// After HTTP 429 the call is repeated at the time that the server names.
+// After HTTP 429 the call is repeated at the time that the server names. The encoding "none", with which servers keep proxies
+// from packing a stream, is none.
 func TestRetry(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, call int) {
 		if call == 1 {
@@ -280,6 +281,7 @@ func TestRetry(t *testing.T) {
 			http.Error(w, `{"error":{"message":"slow down"}}`, http.StatusTooManyRequests)
 			return
 		}
+		w.Header().Set("Content-Encoding", "none")
 		stream(w, 1<<20, chatAnswer...)
 	})
 	if got, err := ask(t.Context(), client(t, s, nil, Config{}), "openai:x"); err != nil || len(got) != 7 || !strings.Contains(string(s.body), `"odd"`) {

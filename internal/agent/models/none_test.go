@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -244,9 +245,18 @@ func TestWaitIn(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for value, want := range map[string]time.Duration{"2": 2 * time.Second, "0": 0, "2s": 2 * time.Second, "1m30s": 90 * time.Second, now.Add(time.Minute).UTC().Format(http.TimeFormat): time.Minute} {
 		for _, name := range []string{"Retry-After", "RateLimit-Reset"} {
-			if got, ok := waitIn(http.Header{http.CanonicalHeaderKey(name): {value}}, now); got != want || !ok {
+			if got, ok := waitIn(http.Header{http.CanonicalHeaderKey(name): {value}}, 429, now); got != want || !ok {
 				t.Errorf("%s: %s is %s, want %s", name, value, got, want)
 			}
+		}
+	}
+	until := http.Header{"Ratelimit-Reset": {strconv.FormatInt(now.Unix()+60, 10)}} // of GitLab
+	if got, ok := waitIn(until, 429, now); got != time.Minute || !ok {
+		t.Errorf("until a time: %s", got)
+	}
+	for _, status := range []int{0, 502} { // the limit is not reached
+		if got, ok := waitIn(http.Header{"Ratelimit-Reset": {"3000"}}, status, now); ok {
+			t.Errorf("status %d waits %s", status, got)
 		}
 	}
 }

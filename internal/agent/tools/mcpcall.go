@@ -89,7 +89,10 @@ func (s *server) call(ctx context.Context, tool string, arguments json.RawMessag
 		<-done
 		return s.call(ctx, tool, arguments, true)
 	default:
-		if within.Err() != nil {
+		switch {
+		case errors.Is(within.Err(), context.DeadlineExceeded):
+			err = fmt.Errorf("no answer within %s", longestCall)
+		case within.Err() != nil:
 			err = fmt.Errorf("no answer within %s, and no progress", s.silence)
 		}
 		_ = session.Close() // err already says what went wrong
