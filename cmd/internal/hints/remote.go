@@ -15,6 +15,7 @@ var remoteWords = []struct{ said, hint string }{
 	{"updates aborted by hook", "a hook of the remote forbids it: ask its administrator"},
 	{"git-http-push failed", "the server at that address only lends files: it can be cloned from, but pushes need ssh or git's own server for HTTP"},
 	{"error: 407", "the proxy wants a name and a password: git's setting http.proxy can have them, as http://NAME:PASSWORD@HOST:PORT"},
+	{"bad line length character", "the shell there prints something of its own, which git takes for an answer: what ssh HOST true prints must go from its start-up files"},
 	{"does not support --signed push", "git's setting push.gpgSign wants a signature, which the server does not take: git config --global push.gpgSign if-asked, or the same in the workspace"},
 	{"does not support push options", "git's setting push.pushOption wants to send what the server does not take: git config --show-origin --get-all push.pushOption shows where it stands"},
 	{"error: 429", "the server wants fewer requests: try again in some minutes"},
