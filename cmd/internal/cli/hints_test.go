@@ -18,7 +18,7 @@ import (
 // hint.
 func TestRoomsNameNoCommands(t *testing.T) {
 	allowed := []string{"hooks/githooks/script.go", "internal/git/gitstore/hooksdir.go", "internal/git/gitstore/repo.go", "internal/store/workspace/gitsetup.go", "internal/show/export/markdown.go", "internal/store/forks/close.go", "internal/sessions/agents/hooks.go", "internal/sessions/agents/plugin.go", "internal/store/remotes/fetch.go", "internal/serve/mcpserver/search.go", "internal/serve/mcpserver/readteam.go", "internal/serve/web/local.go", "internal/show/export/render.go", "internal/agent/models/overflow.go",
-		"internal/agent/models/failure.go", "internal/agent/models/http.go", "internal/store/audit/fsck.go", "internal/store/audit/verify.go", "internal/store/layout/errors.go",
+		"internal/agent/models/failure.go", "internal/agent/models/http.go", "internal/store/audit/fsck.go", "internal/store/audit/verify.go", "internal/store/audit/verify_tree.go", "internal/store/layout/errors.go",
 		"internal/store/upkeep/gc.go", "internal/store/workspace/leftout.go", "internal/store/workspace/sign.go", "internal/store/remotes/remote.go"}
 	folders := []string{"internal/show/site/", "internal/serve/team/"}
 	var names []string
