@@ -165,34 +165,46 @@ func (r *Repo) eachPacked(key string, damaged func(name string, err error), fn f
 	return nil
 }
 
-// CheckPacked returns an error if tape can read packed-refs, and git cannot: if its lines end as on Windows, the last one has no
-// end, or a peeled line does not follow a ref.
+// CheckPacked returns an error if tape can read packed-refs, and git cannot, or finds only some of the refs.
 func (r *Repo) CheckPacked() error {
 	raw, err := os.ReadFile(r.packedPath())
 	if err != nil {
 		return nil //nolint:nilerr // there is none, or whoever reads a ref says so
 	}
-	bad := func(what string) error {
-		return fmt.Errorf("%w: git cannot read %s: %s", ErrDamagedRef, r.packedPath(), what)
+	bad := func(format string, line []byte) error {
+		return fmt.Errorf("%w: %s is not as git writes it: "+format, ErrDamagedRef, r.packedPath(), line)
 	}
-	peels := false // the line before is a ref
-	for line := range bytes.Lines(raw) {
-		_, _, ok := parsePacked(line)
+	header, rest, _ := bytes.Cut(raw, []byte("\n"))
+	if !bytes.HasPrefix(header, []byte("# pack-refs with:")) {
+		header, rest = nil, raw
+	}
+	sorted := bytes.Contains(header, []byte(" sorted "))
+	before, peels := "", false // the last ref, and whether it is in the line before
+	for line := range bytes.Lines(rest) {
+		name, _, ok := parsePacked(line)
 		switch {
 		case !bytes.HasSuffix(line, []byte("\n")):
-			return bad("its last line has no end")
+			return bad("its last line has no end: %.80q", line)
 		case bytes.HasSuffix(line, []byte("\r\n")):
-			return bad("its lines end as on Windows")
+			return bad("its lines end as on Windows: %.80q", line)
+		case line[0] == '#':
+			return bad("the line %.80q is a comment", line)
 		case line[0] == '^' && !peels:
-			return bad(fmt.Sprintf("the line %.80q does not follow a ref", line))
+			return bad("the line %.80q does not follow a ref", line)
+		case ok && CheckRefName(name) != nil:
+			return bad("the line %.80q names no ref", line)
+		case ok && sorted && name < before:
+			return bad("the line %.80q is not in its place", line)
 		}
-		peels = ok && line[0] != '#' && line[0] != '^'
+		if peels = ok; ok {
+			before = name
+		}
 	}
 	return nil
 }
 
-// MendPacked writes packed-refs again as git does, without its damaged lines, after keep has moved the file away. It returns
-// how many lines were lost.
+// MendPacked writes packed-refs again so that git can read it, without its damaged lines, after keep has moved the file away. It
+// returns how many lines were lost.
 func (r *Repo) MendPacked(ctx context.Context, keep func(path string) error) (lost int, err error) {
 	err = r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
 		l, err := r.locks.Lock(r.packedPath())
@@ -207,6 +219,13 @@ func (r *Repo) MendPacked(ctx context.Context, keep func(path string) error) (lo
 		}
 		if err := keep(r.packedPath()); err != nil {
 			return err
+		}
+		n := len(all.lines)
+		all.lines = slices.DeleteFunc(all.lines, func(l packedLine) bool { return CheckRefName(l.name) != nil })
+		lost += n - len(all.lines)
+		all.peeled = peeled{} // a peeled line may be that of a ref that was lost; git reads the objects
+		for i := range all.lines {
+			all.lines[i].peeled = ""
 		}
 		if err := l.Write(all.encode()); err != nil {
 			return err

@@ -274,7 +274,7 @@ func (g *gitMender) mirrors(ctx context.Context) error {
 	return err
 }
 
-// packed writes packed-refs again if lines are damaged, or git cannot read it.
+// packed writes packed-refs again if lines are damaged, or it is not as git writes it.
 func (g *gitMender) packed(ctx context.Context) error {
 	foreign := g.git.CheckPacked() != nil
 	lost, err := g.git.MendPacked(ctx, g.files.Keep)
@@ -286,7 +286,7 @@ func (g *gitMender) packed(ctx context.Context) error {
 	case lost > 1:
 		g.say("packed-refs had %d damaged lines", lost)
 	case foreign:
-		g.say("git could not read packed-refs: it was written again")
+		g.say("packed-refs was not as git writes it: it was written again")
 	}
 	return nil
 }
