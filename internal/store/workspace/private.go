@@ -99,3 +99,8 @@ func CheckNoLink(dir string) error {
 	}
 	return nil
 }
+
+// PrivatePath returns a path in tape's own folder inside .git.
+func (s *Store) PrivatePath(elem ...string) string {
+	return filepath.Join(append([]string{s.git.GitDir(), layout.PrivateDir}, elem...)...)
+}

@@ -377,11 +377,6 @@ func ProjectRoot(workspace, dir string) string {
 	}
 }
 
-// PrivatePath returns a path in tape's own folder inside .git.
-func (s *Store) PrivatePath(elem ...string) string {
-	return filepath.Join(append([]string{s.git.GitDir(), layout.PrivateDir}, elem...)...)
-}
-
 // DefaultTape is the name of the first tape of a workspace.
 const DefaultTape = "main"
 
