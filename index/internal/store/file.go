@@ -28,6 +28,9 @@ const (
 // StateOf returns the state of a file. It reads only the header, without opening a database: SQLite's file
 // format has its magic at offset 0, user_version at 60 and application_id at 68.
 func (a View) StateOf(path string) (State, error) {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() { // before it is opened: it may be a pipe
+		return Foreign, nil
+	}
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Absent, nil
@@ -36,9 +39,6 @@ func (a View) StateOf(path string) (State, error) {
 		return Absent, err
 	}
 	defer f.Close()
-	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
-		return Foreign, err
-	}
 	var head [100]byte
 	n, err := io.ReadFull(f, head[:])
 	switch {

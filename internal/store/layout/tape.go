@@ -90,7 +90,7 @@ func BranchOf(name, like string) string {
 // CheckPagesBranch checks the name of a branch for published pages. Errors: ErrInvalid.
 func CheckPagesBranch(name string) error {
 	ref := "refs/heads/" + name
-	if err := gitstore.CheckRefName(ref); err != nil {
+	if err := gitstore.CheckRefName(ref); err != nil || name == "HEAD" || strings.HasPrefix(name, "-") { // as git branch has it
 		return Invalid("for example: pages", "%q cannot be the name of a branch", name)
 	}
 	if strings.HasPrefix(ref, BranchPrefix) || strings.HasPrefix(ref, ForkPrefix) {
