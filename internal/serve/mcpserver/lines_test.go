@@ -70,7 +70,7 @@ func TestArgumentsAsTexts(t *testing.T) {
 	t.Parallel()
 	p := connect(t, newStore(t), mcpserver.Options{})
 	p.say("main", "an apple", "a pear")
-	for _, a := range []args{{"limit": "3"}, {"limit": 3.0}, {"limit": nil}, {"all_tapes": "true", "kinds": "message,event"}, {"kinds": `["message"]`}} {
+	for _, a := range []args{{"limit": "3"}, {"limit": 3.0}, {"limit": nil}, {"all_tapes": "true", "kinds": "event, message"}, {"kinds": ""}, {"kinds": `["message"]`}} {
 		a["query"] = "apple"
 		if got := p.ok("tape_search", a); !strings.Contains(got, "an apple") {
 			t.Errorf("%v finds %s", a, got)

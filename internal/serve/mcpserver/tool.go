@@ -111,8 +111,12 @@ func meant(raw json.RawMessage, all map[string]property) json.RawMessage {
 		if kind != "" && kind != "string" && json.Unmarshal(value, &text) == nil && string(value) != "null" {
 			switch {
 			case kind == "array" && !strings.HasPrefix(text, "["):
-				if list, err := json.Marshal(strings.Split(text, ",")); err == nil {
-					value = list
+				list := strings.FieldsFunc(text, func(r rune) bool { return r == ',' }) // none if the text is empty
+				for i := range list {
+					list[i] = strings.TrimSpace(list[i])
+				}
+				if raw, err := json.Marshal(list); err == nil {
+					value = raw
 				}
 			case json.Valid([]byte(text)):
 				value = json.RawMessage(text)
