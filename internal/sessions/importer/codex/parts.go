@@ -94,10 +94,11 @@ func later(path, session string) (out []string) {
 		return nil
 	}
 	dir := filepath.Dir(path)
-	days := []string{dir}
-	if top := filepath.Dir(filepath.Dir(filepath.Dir(dir))); filepath.Base(dir) != archived {
-		days = slices.DeleteFunc(disk.Glob(top, "[0-9]*/[0-9]*/[0-9]*"), func(day string) bool { return day < dir })
+	days := disk.Glob(filepath.Dir(filepath.Dir(filepath.Dir(dir))), "[0-9]*/[0-9]*/[0-9]*")
+	if !slices.Contains(days, dir) {
+		days = []string{dir}
 	}
+	days = slices.DeleteFunc(days, func(day string) bool { return day < dir })
 	for _, day := range days {
 		out = append(out, disk.Glob(day, "rollout-*-"+session+"_*.jsonl")...)
 	}

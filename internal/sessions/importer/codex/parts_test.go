@@ -28,7 +28,7 @@ func TestParts(t *testing.T) {
 		{"A:one,two B<A1:go C<A0:now", "A:(one),(two) B:(go) C:now"},
 		{"A:one,two C<B1:go", "A:one,two C:go"}, // a part is missing
 	} {
-		for _, folder := range []string{"sessions/2026/09/1%d", "archived_sessions"} {
+		for _, folder := range []string{"sessions/2026/09/1%d", "archived_sessions", "copies"} {
 			home, ends, paths := t.TempDir(), map[string][]int{}, []string(nil)
 			for n, file := range strings.Fields(x.files) {
 				head, said, _ := strings.Cut(file, ":")
