@@ -59,7 +59,7 @@ func Read(ctx context.Context, r *record.Reading) error {
 	}); err != nil {
 		return err
 	}
-	c.gone, c.seeded = undo.gone, c.seeded && isSubagent(r.Name)
+	c.gone, c.seeded = undo.gone, c.seeded && (prompted || r.Open) && isSubagent(r.Name)
 	if path, err := filepath.Abs(r.Name); err == nil && r.Name != "-" && (agent(path) == "" || agent(path) == mainAgent) {
 		state := stateOf(path)
 		c.title = cmp.Or(jsonl.GetString(state, "custom_title"), jsonl.GetString(state, "customTitle"), jsonl.GetString(state, "title"))

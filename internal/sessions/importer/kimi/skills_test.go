@@ -53,6 +53,14 @@ func TestSeeded(t *testing.T) {
 	}
 }
 
+// TestNoPrompt: what is in a subagent's file without a prompt is not left out.
+func TestNoPrompt(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s", "agents", "agent-0", "wire.jsonl")
+	items, _ := imp.Items(t, kimi.Format.Name, path, formattest.Lines(`{"type":"metadata","protocol_version":"1.5","created_at":1784950509920}`,
+		`{"type":"context.append_message","message":{"role":"assistant","content":[{"type":"text","text":"so"}]},"time":1784950605000}`), formattest.Seen{})
+	formattest.Want(t, items, `message {"role":"assistant","content":"so"}`)
+}
+
 // TestSummaries: the summary of a compaction may be a text, a message, or only what the model gets.
 func TestSummaries(t *testing.T) {
 	for record, want := range map[string]string{
