@@ -46,9 +46,7 @@ var Format = record.Format{
 
 type reader struct {
 	record.Conversation
-	chats  record.Counter
-	forms  []form // of the chats that are still to come, and first of the present one
-	chat   string // the key of the chat
+	chats  []chat // that are still to come, and first the present one
 	date   string
 	model  string
 	head   bool // what Aider prints before the first prompt
@@ -62,9 +60,9 @@ type reader struct {
 
 // Read makes the entries of a file.
 func Read(ctx context.Context, r *record.Reading) error {
-	c := &reader{Conversation: record.Conversation{Reading: r}, chat: "before", head: true}
+	c := &reader{Conversation: record.Conversation{Reading: r}, head: true}
 	var err error
-	if c.forms, err = formsOf(ctx, r.Source); err != nil {
+	if c.chats, err = chatsOf(ctx, r.Source); err != nil {
 		return err
 	}
 	err = eachLine(ctx, r.Source, func(at record.Span, line string, bad error) bool {
@@ -98,23 +96,33 @@ const (
 	strict             // with two spaces
 )
 
-// formsOf returns the forms of the chats of a file, first that of what is before the first one.
-func formsOf(ctx context.Context, src record.Source) ([]form, error) {
-	out, is, spaces := []form{bare}, false, false
-	last := func() *form { return &out[len(out)-1] }
+// chat is a chat of a file.
+type chat struct {
+	key string
+	form
+}
+
+// chatsOf returns the chats of a file, first what is before the first one.
+func chatsOf(ctx context.Context, src record.Source) ([]chat, error) {
+	out, is, spaces := []chat{{key: "before"}}, false, false
+	var keys record.Counter
+	last := func() *form { return &out[len(out)-1].form }
 	end := func() { // of what a person typed
 		if is && spaces {
 			*last() = strict
 		}
 		is = false
 	}
-	err := eachLine(ctx, src, func(_ record.Span, line string, _ error) bool {
+	err := eachLine(ctx, src, func(_ record.Span, line string, bad error) bool {
+		if bad != nil {
+			return true
+		}
 		said, ends := strings.HasPrefix(line, typed+" "), strings.HasSuffix(line, "  ")
 		if !said {
 			end()
 		}
-		if strings.HasPrefix(line, begin) {
-			out = append(out, bare)
+		if date, ok := strings.CutPrefix(line, begin); ok {
+			out = append(out, chat{key: "chat:" + keys.Key([]byte(date))})
 		}
 		if ends && (said || strings.HasPrefix(line, shown+" ")) {
 			*last() = max(*last(), inside)
@@ -155,10 +163,10 @@ func (c *reader) is(line, mark string) bool {
 		return false
 	case strings.HasSuffix(line, "  "):
 		return true
-	case c.forms[0] == inside:
+	case c.chats[0].form == inside:
 		return !c.answers() || mark == shown && !c.fenced
 	}
-	return c.forms[0] == bare && !c.fenced
+	return c.chats[0].form == bare && !c.fenced
 }
 
 // answers reports whether the model has said something since the last line of another kind.
@@ -169,7 +177,7 @@ func (c *reader) answers() bool {
 // asks reports whether an empty line may be in a prompt: some of 2024 have one after each line. After a command, the next
 // prompt may follow.
 func (c *reader) asks() bool {
-	return c.forms[0] == inside && c.kind == "user" && !strings.HasPrefix(c.lines[0], "/") && !strings.HasPrefix(c.lines[0], "!")
+	return c.chats[0].form == inside && c.kind == "user" && !strings.HasPrefix(c.lines[0], "/") && !strings.HasPrefix(c.lines[0], "!")
 }
 
 // line takes a line. Tokens and their cost may be on two, of which only the first begins with the mark, and only the second
@@ -199,13 +207,13 @@ func (c *reader) each(line string) {
 	c.n++
 	if date, ok := strings.CutPrefix(line, begin); ok {
 		c.put()
-		if len(c.forms) > 1 {
-			c.forms = c.forms[1:]
-		}
-		c.chat = "chat:" + c.chats.Key([]byte(date))
+		c.chats = c.chats[1:]
 		c.date, c.model, c.head, c.n, c.fenced = record.Date(record.Quote(strings.TrimSpace(date))), "", true, 0, false
 		c.Stats.Records++
-		c.Put(record.Anchor(c.chat, c.date, "chat", nil))
+		c.Put(record.Anchor(c.chats[0].key, c.date, "chat", nil))
+		return
+	}
+	if len(c.chats) > 1 && c.Has(c.chats[1].key) { // all of this one was imported, maybe by a version that read it in another way
 		return
 	}
 	kind := "assistant"
@@ -283,7 +291,7 @@ func (c *reader) fact(line string) bool {
 	}
 	c.put()
 	c.kind, c.first = "output", c.n+1
-	c.Put(record.Event(c.chat+"/"+strconv.Itoa(c.n), c.date, name, data.Done()))
+	c.Put(record.Event(c.chats[0].key+"/"+strconv.Itoa(c.n), c.date, name, data.Done()))
 	return true
 }
 
@@ -291,7 +299,7 @@ func (c *reader) fact(line string) bool {
 func (c *reader) put() {
 	lines := c.lines
 	c.lines = nil
-	key := c.chat + "/" + strconv.Itoa(c.first)
+	key := c.chats[0].key + "/" + strconv.Itoa(c.first)
 	upTo := func(n int) string { return key + "+" + strconv.Itoa(n) }
 	keys := []string{key, upTo(len(lines))}
 	if c.Has(key) {

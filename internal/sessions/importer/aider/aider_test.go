@@ -213,4 +213,14 @@ Again.
 	if len(said) < len(want) || !slices.Equal(said[:len(want)], want) {
 		t.Errorf("got %q, want %q first", said, want)
 	}
+	anchors := formattest.Seen{} // a former version read the chats in another way
+	for _, it := range items {
+		if it.Entry.Kind == "anchor" {
+			anchors["\x00"+it.Keys[0]] = true
+		}
+	}
+	again, _ := imp.Items(t, aider.Format.Name, "x", []byte(old+strings.TrimPrefix(history, "\n")), anchors)
+	if strings.Contains(formattest.Show(again), "squeaks") || !strings.Contains(formattest.Show(again), "more") {
+		t.Errorf("read again, want only the last chat:\n%s", formattest.Show(again))
+	}
 }
