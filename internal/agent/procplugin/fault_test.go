@@ -164,7 +164,8 @@ func TestStrayLines(t *testing.T) {
 func TestInvalidMessagesAreStray(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{`[]`, `{}`, `{"jsonrpc":"1.0","id":1,"result":1}`, `null`, `{"jsonrpc":"2.0","id":99,"result":{}}`, `{"jsonrpc":"2.0","id":"x","result":{}}`,
-		`{"jsonrpc":"2.0","method":"model/event","params":{"call_id":ID,"seq":1}}`, `{"jsonrpc":"2.0","method":"tape/append","params":{}}`, "\xff\xfe"} {
+		`{"jsonrpc":"2.0","method":"model/event","params":{"call_id":ID,"seq":1}}`, `{"jsonrpc":"2.0","method":"tape/append","params":{}}`, "\xff\xfe",
+		`{"level":"error","id":ID,"message":"a log"}`, `{"jsonrpc":"2.0","method":"model/event","params":{"call_id":99,"seq":1,"data":{"id":ID,"result":1}}}`} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
 			p := scripted(t, script{Answers: map[string]reply{resolve: {Do: "raw", Text: line + "\n" + `{"jsonrpc":"2.0","id":ID,"result":{"value":"ok"}}`}}}, Options{})

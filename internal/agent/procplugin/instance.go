@@ -201,9 +201,9 @@ func (in *instance) read(ctx context.Context, stdout io.Reader) {
 }
 
 // brokenAnswer fails the call that a line answers in a form that is none of the protocol: NaN in it, an id that is a text,
-// an error that is one. The call would wait until its time is over.
+// an error that is one. The call would wait until its time is over. A request, or a log, with an id in it answers none.
 func (in *instance) brokenAnswer(line []byte) {
-	if line[0] != '{' || !bytes.Contains(line, []byte(`"result"`)) && !bytes.Contains(line, []byte(`"error"`)) {
+	if line[0] != '{' || bytes.Contains(line, []byte(`"method"`)) || !regexp.MustCompile(`"(?:result|error)" ?:`).Match(line) {
 		return
 	}
 	if found := regexp.MustCompile(`"id" ?: ?"?(\d+)"?[,}]`).FindSubmatch(line); found != nil {
