@@ -1,12 +1,12 @@
 package models
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -222,6 +222,7 @@ func escaped(text string) string {
 // it has anything else. Words and braces after the last one do not count (NousResearch/hermes-agent#79333).
 func objectsIn(text string) (list []string) {
 	d := json.NewDecoder(strings.NewReader(text))
+	seen := map[string]bool{}
 	for {
 		var raw json.RawMessage
 		begin := d.InputOffset()
@@ -230,19 +231,29 @@ func objectsIn(text string) (list []string) {
 			return list
 		case err != nil || raw[0] != '{':
 			return nil
-		case slices.ContainsFunc(list, func(o string) bool { return sameJSON([]byte(o), raw) }):
+		case seen[canonical(raw)]:
+			continue
 		case len(list) > 0 && strings.HasPrefix(string(raw), strings.TrimSuffix(list[len(list)-1], "}")):
+			delete(seen, canonical([]byte(list[len(list)-1])))
 			list[len(list)-1] = string(raw)
 		default:
 			list = append(list, string(raw))
 		}
+		seen[canonical(raw)] = true
 	}
 }
 
-// sameJSON reports whether two values are the same but for white space and the order of members.
-func sameJSON(a, b []byte) bool {
-	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
+// canonical returns a value without white space between its members, and with these in order.
+func canonical(raw []byte) string {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var v any
+	if d.Decode(&v) == nil {
+		if out, err := json.Marshal(v); err == nil {
+			return string(out)
+		}
+	}
+	return string(raw)
 }
 
 // isObject reports whether a text is a whole JSON object.

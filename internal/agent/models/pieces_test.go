@@ -94,6 +94,7 @@ func TestCallsInPieces(t *testing.T) {
 		// BerriAI/litellm#21331, unslothai/unsloth#10059, google/adk-python#1038
 		"objects in a row":    {[]string{piece("0", "a", "bash", a), piece("0", "", "", b)}, []string{"a bash " + a, " bash " + b}},
 		"an object twice":     {[]string{piece("0", "a", "bash", a+`{ "cmd": "echo A" }`+a)}, []string{"a bash " + a}},
+		"two large numbers":   {[]string{piece("0", "a", "bash", `{"n":9007199254740992}{"n":9007199254740993}`)}, []string{`a bash {"n":9007199254740992}`, ` bash {"n":9007199254740993}`}},
 		"nothing at first":    {[]string{piece("0", "a", "bash", "{}"), piece("0", "", "", a)}, []string{"a bash " + a}},
 		"a name space":        {[]string{piece("0", "a", "functions.bash", a)}, []string{"a bash " + a}},
 		"a token in the name": {[]string{piece("0", "a", "bash<|channel|>commentary", a)}, []string{"a bash " + a}}, // NorthlandPositronics/Cogtrix#2023
