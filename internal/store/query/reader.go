@@ -118,7 +118,11 @@ func (r *Reader) read(at layout.Position) ([]byte, error) {
 		return nil, missing
 	}
 	if c.file == nil {
-		return slices.Clip(c.blob[at.Offset:][:at.Length]), nil
+		line := slices.Clip(c.blob[at.Offset:][:at.Length])
+		if len(line) < len(c.blob)/4 { // whoever keeps a line must not keep all of its file
+			line = bytes.Clone(line)
+		}
+		return line, nil
 	}
 	line := make([]byte, at.Length)
 	if n, _ := c.file.ReadAt(line, at.Offset); n < len(line) {
