@@ -67,7 +67,11 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge 
 	err = audit.CheckTree(ctx, (*workspace.Store)(store), branch, c.Parents[0], c.Tree)
 	if errors.Is(err, repo.ErrConflict) {
 		dir, _ := os.Getwd() // git runs hooks in the working tree
-		return false, layout.Conflict("undo the commit: git -C "+layout.ShellWord(dir)+" reset --keep HEAD~1", "git has committed a change that is not append-only: %v", err)
+		before := c.Parents[0]
+		if log, err := g.Reflog(branch); err == nil && len(log) > 0 && log[len(log)-1].New == head && !log[len(log)-1].Old.IsZero() {
+			before = log[len(log)-1].Old // git commit --amend has replaced this one
+		}
+		return false, layout.Conflict("undo the commit: git -C "+layout.ShellWord(dir)+" reset --keep "+before.String()[:12], "git has committed a change that is not append-only: %v", err)
 	}
 	return false, err
 }

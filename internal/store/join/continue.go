@@ -104,7 +104,8 @@ func linesAfterIndex(w *writer.Writer, ours *snapshot.Snapshot) ([][]byte, error
 					continue
 				}
 			}
-			entries, err := resolve.Beyond(w.T.Store(), data, indexed[path], file)
+			entries, err := resolve.Beyond(w.T.Store(), data, indexed[path], file,
+				"git -C "+layout.ShellWord(w.Wt.Dir)+" checkout -- "+layout.ShellWord(path)+" brings it back")
 			if err != nil {
 				return nil, err
 			}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"tape/internal/git/gitstore"
 	"tape/internal/store/layout"
@@ -267,7 +266,7 @@ func addedLines(s *workspace.Store, old, next gitstore.Hash) ([][]byte, error) {
 		if err != nil {
 			return nil, layout.CorruptObject(next, err)
 		}
-		entries, err := Beyond(s, data, f.was[0], f.path)
+		entries, err := Beyond(s, data, f.was[0], f.path, "")
 		if err != nil {
 			return nil, err
 		}
@@ -363,8 +362,8 @@ func ByID(found []jsonl.Entry) [][]byte {
 }
 
 // Beyond returns the entries in data, the content of a file, after those of its earlier version, the blob h
-// (zero: all entries). Errors: ErrConflict if data does not begin with the blob.
-func Beyond(s *workspace.Store, data []byte, h gitstore.Hash, file string) ([]jsonl.Entry, error) {
+// (zero: all entries). Errors: ErrConflict with a hint if data does not begin with the blob.
+func Beyond(s *workspace.Store, data []byte, h gitstore.Hash, file, hint string) ([]jsonl.Entry, error) {
 	if !h.IsZero() {
 		blob, err := s.Git().Blob(h)
 		if err != nil {
@@ -372,7 +371,7 @@ func Beyond(s *workspace.Store, data []byte, h gitstore.Hash, file string) ([]js
 		}
 		rest, ok := bytes.CutPrefix(data, blob)
 		if !ok {
-			return nil, layout.Conflict("git -C "+layout.ShellWord(filepath.Dir(file))+" checkout -- "+layout.ShellWord(file)+" brings it back", "%s was changed, but lines can only be added", file)
+			return nil, layout.Conflict(hint, "%s was changed, but lines can only be added", file)
 		}
 		data = rest
 	}
