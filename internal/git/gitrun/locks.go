@@ -140,9 +140,14 @@ var ErrDamaged = errors.New("the repository is damaged")
 // of a remote.
 func SaysDamaged(r *gitstore.Repo, said string) bool {
 	own := regexp.MustCompile(`(?m)^(?:error|fatal): (?:.*(?:object file .* is empty|is corrupt|object corrupt or missing|bad object |unable to read |Could not read |` +
-		`invalid sha1 pointer|missing blob object|inflate: |packfile .* (?:cannot be accessed|does not match index)|index file .* is |reference broken|unexpected line in |unterminated line in |bad tree object|unable to (?:unpack|mmap) ).*)$`)
+		`invalid sha1 pointer|missing blob object|inflate: |packfile .* (?:cannot be accessed|does not match index)|index file .* is |reference broken|unexpected line in |unterminated line in |packed refname is |bad tree object|unable to (?:unpack|mmap) ).*)$`)
 	found := own.FindString(said)
 	return found != "" && !strings.Contains(found, "Could not read from remote repository")
+}
+
+// SaysSettings reports whether git stopped because it cannot read its settings.
+func SaysSettings(said string) bool {
+	return regexp.MustCompile(`(?m)^fatal: (?:.*(?:bad config |bad \w+ config value|bad zlib compression level|missing value for '|reading the configuration files)|exceeded maximum include depth)`).MatchString(said)
 }
 
 // LockNamedIn returns the lock of this repository that git names in an error message, or nil.

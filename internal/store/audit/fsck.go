@@ -40,12 +40,10 @@ func (v *verifier) fsck(ctx context.Context) error {
 		v.s.Warn("git fsck was left out: the installed git is older than the repository's extensions (" + strings.Join(complaints[1:], ", ") + ")")
 		return nil
 	}
-	for _, line := range complaints { // of the user's: those of the repository were looked at before
-		if strings.Contains(line, "bad config line") || strings.Contains(line, "reading the configuration files") || strings.Contains(line, "maximum include depth") {
-			v.report.GitFsck = false
-			v.s.Warn("git fsck was left out: git cannot read your settings (" + strings.Join(complaints, ", ") + ")")
-			return nil
-		}
+	if gitrun.SaysSettings(strings.Join(complaints, "\n")) { // the user's: what is damaged in the repository's was found before
+		v.report.GitFsck = false
+		v.s.Warn("git fsck was left out: git cannot read your settings (" + strings.Join(complaints, ", ") + ")")
+		return nil
 	}
 	again, err := v.runFsck(ctx)
 	fix := layout.FromCopy

@@ -128,7 +128,8 @@ func (g *gitMender) derived(ctx context.Context, dir string) error {
 	return ctx.Err()
 }
 
-// isAbout reports whether a derived file is whole, and what git finds when it verifies it; without git it is believed.
+// isAbout reports whether a derived file is whole, and git finds nothing wrong with it. It is believed without git, or if git
+// cannot read its settings.
 func (g *gitMender) isAbout(ctx context.Context, path, command string) bool {
 	if st, err := os.Lstat(path); err == nil && !st.IsDir() && !isSealed(path) {
 		return false
@@ -137,8 +138,10 @@ func (g *gitMender) isAbout(ctx context.Context, path, command string) bool {
 	if err != nil {
 		return true
 	}
+	var said strings.Builder
+	cmd.Stderr = &said
 	var failed *exec.ExitError
-	return !errors.As(cmd.Run(), &failed) || ctx.Err() != nil
+	return !errors.As(cmd.Run(), &failed) || ctx.Err() != nil || gitrun.SaysSettings(said.String())
 }
 
 // packs makes missing and damaged indexes of packs again, and those of version 1, and takes the intact objects out of damaged
