@@ -43,7 +43,7 @@ var projectQuestions = []publicQuestion{
 	about(chromeExtension, "前回の会話を続けるときに送るメソッドは?", "thread.id 会話 再開 メソッド", `thread/resume`),
 	about(chromeExtension, "Docker をやめて中継サーバをどう起動することにした?", "ws-proxy Docker 廃止", `直接起動`),
 	about(chromeExtension, "週の枠は何分と表示された?", "codex secondary 分 リミット", `10080`),
-	about(testFramework, "Comment distribuer un binaire Rust avec npm ?", "binaire Rust npm distribution", `optionalDependencies`),
+	about(testFramework, "Comment publier un binaire Rust avec npm ?", "binaire Rust npm distribution", `optionalDependencies`),
 	about(testFramework, "Quels secrets l'intégration continue attend-elle ?", "secrets CI dépôt", `TEST_USER_EMAIL`),
 	about(testFramework, "Combien de suites la review 13 a-t-elle données ?", "review 13 story", `4 follow-ups`),
 	about(testFramework, "Pourquoi « incohérent » n'est-il pas le bon mot pour le reporting ?", "reporting lourd incohérent formulation", `problème de charge`),
