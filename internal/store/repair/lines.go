@@ -51,6 +51,7 @@ func (s *scan) readClass(class layout.Class, entries []gitstore.TreeEntry, last 
 			return nil, err
 		}
 	}
+	seals := snapshot.Seals(s.t)
 	for _, f := range found {
 		if f.Class != class {
 			continue
@@ -59,7 +60,7 @@ func (s *scan) readClass(class layout.Class, entries []gitstore.TreeEntry, last 
 		if err != nil {
 			return nil, err
 		}
-		c.disk[f.N], c.text[f.N] = data, s.asRecorded(f, data)
+		c.disk[f.N], c.text[f.N] = data, s.asRecorded(f, data, seals)
 	}
 	for n := 1; n <= c.n; n++ {
 		e, _ := layout.FindEntry(entries, layout.SegmentName(class, n))
@@ -146,14 +147,17 @@ func (c *classFiles) keepAscending() {
 	}
 }
 
-// asRecorded takes back what editors do to a whole file, if the last writer's record says that this is all that has changed: a
-// mark of the byte order at the beginning, the line ends of Windows, a last line without its end.
-func (s *scan) asRecorded(f layout.Segment, data []byte) []byte {
+// asRecorded takes back what editors do to a whole file, if the last writer's record, or that of a sealed file, says that this
+// is all that has changed: a mark of the byte order at the beginning, the line ends of Windows, a last line without its end.
+func (s *scan) asRecorded(f layout.Segment, data []byte, seals map[string]string) []byte {
 	tail := s.rec.Tails[f.Class]
-	if !s.fits || tail.Seg != f.N {
+	if !s.fits || tail.Seg < f.N {
 		return data
 	}
 	is := func(data []byte) bool {
+		if f.N < tail.Seg {
+			return snapshot.CheckSealed(seals, s.path(s.committed.LastPhase(), f.Name()), data) == nil
+		}
 		return int64(len(data)) >= tail.Size && snapshot.Checksum(0, data[:tail.Size]) == tail.Sum
 	}
 	text := data
