@@ -31,7 +31,7 @@ type File struct {
 // FileNamed returns the file that a path from a person means. Outside a repository, or without git, it has only its
 // absolute name.
 func FileNamed(ctx context.Context, name string) (*File, error) {
-	full, err := filepath.Abs(name)
+	full, err := workspace.Absolute(name)
 	if err != nil {
 		return nil, err
 	}

@@ -178,7 +178,7 @@ func Link(workspace, dir, aside string) (string, error) {
 	return to, layout.Wrap(d.Rename(workspace, to), "move workspace %s", workspace)
 }
 
-// Absolute returns the absolute path of a directory. Errors: ErrNotFound if the current one is gone.
+// Absolute returns the absolute path of a file or directory. Errors: ErrNotFound if the current directory is gone.
 func Absolute(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
