@@ -320,10 +320,10 @@ done`
 }
 
 // A server over HTTP gets its headers. What it refuses is said in its words, a session that it has forgotten is begun
-// again, and an error that names another request ends the call. (anthropics/claude-code#62008, BuilderIO/agent-native#5547,
+// again, an error that names another request ends the call, and no key is repeated. (anthropics/claude-code#62008, BuilderIO/agent-native#5547,
 // modelcontextprotocol/python-sdk#1144, DeusData/codebase-memory-mcp#1247)
 func TestOverHTTP(t *testing.T) {
-	t.Setenv("MY_TOKEN", "more")
+	t.Setenv("MY_TOKEN", "a-long-token")
 	var lost atomic.Bool
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
@@ -331,7 +331,7 @@ func TestOverHTTP(t *testing.T) {
 			Method string
 			Params struct{ Name string }
 		}
-		if r.Header.Get("Authorization") != "Bearer more" {
+		if r.Header.Get("Authorization") != "Bearer a-long-token" {
 			http.Error(w, "no token", http.StatusUnauthorized)
 			return
 		}
@@ -354,7 +354,7 @@ func TestOverHTTP(t *testing.T) {
 		case m.Method != "tools/call":
 			answer(`"error":{"code":-32601,"message":"no"}`)
 		case m.Params.Name == "full":
-			http.Error(w, "<title>Too many</title>", http.StatusTooManyRequests)
+			http.Error(w, "<title>Too many of "+r.Header.Get("Authorization")+"</title>", http.StatusTooManyRequests)
 		case m.Params.Name == "other":
 			m.ID = json.RawMessage(`"x"`)
 			answer(`"error":{"code":-32603,"message":"it broke"}`)
@@ -384,7 +384,7 @@ func TestOverHTTP(t *testing.T) {
 	lost.Store(true)
 	contains(t, e.must("web.ok", `{}`), "fine")
 	contains(t, e.must("web.blob", `{}`), "application/pdf of 3 bytes")
-	e.fails("web.full", `{}`, "HTTP 429", "Too many")
+	e.fails("web.full", `{}`, "HTTP 429", "Too many of Bearer …")
 	e.fails("web.bad", `{}`, "HTTP 400", "session not found", "started again") // which ends the session
 	e.fails("web.other", `{}`, "it broke")
 }

@@ -59,12 +59,22 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// shortestKey is the length from which on a word of a header is hidden in what its server says, in bytes.
+const shortestKey = 8
+
 // note keeps what errors of the SDK leave out: the words of a refusal, and of what is no answer.
 func (b bounded) note(res *http.Response, raw []byte, isJSON bool) {
 	if b.said == nil {
 		return
 	}
 	if b.said.forget(); res.StatusCode >= http.StatusBadRequest || !isJSON && len(raw) > 0 {
+		for _, value := range b.headers { // a server may repeat the key that it refuses
+			for _, word := range strings.Fields(value) {
+				if len(word) >= shortestKey {
+					raw = bytes.ReplaceAll(raw, []byte(word), []byte("…"))
+				}
+			}
+		}
 		text := string(raw[:min(len(raw), 500)])
 		if found := pageTitle.FindSubmatch(raw); found != nil {
 			text = "a page of HTML, " + string(found[1])
