@@ -68,8 +68,12 @@ func (r Repository) PostCommit(ctx context.Context, store *repo.Store) (isMerge 
 	if errors.Is(err, repo.ErrConflict) {
 		dir, _ := os.Getwd() // git runs hooks in the working tree
 		before := c.Parents[0]
-		if log, err := g.Reflog(branch); err == nil && len(log) > 0 && log[len(log)-1].New == head && !log[len(log)-1].Old.IsZero() {
-			before = log[len(log)-1].Old // git commit --amend has replaced this one
+		if log, err := g.Reflog(branch); err == nil && len(log) > 0 && log[len(log)-1].New == head {
+			// What git commit --amend has replaced, if that was a good one.
+			old := log[len(log)-1].Old
+			if was, err := g.Commit(old); err == nil && audit.CheckTree(ctx, (*workspace.Store)(store), branch, before, was.Tree) == nil {
+				before = old
+			}
 		}
 		return false, layout.Conflict("undo the commit: git -C "+layout.ShellWord(dir)+" reset --keep "+before.String()[:12], "git has committed a change that is not append-only: %v", err)
 	}
