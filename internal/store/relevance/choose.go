@@ -243,8 +243,12 @@ func (x *chooser) judge(ctx context.Context, list []*Candidate) error {
 	return x.readLater(ctx)
 }
 
-// leastRead is how many candidates are read at least, for each of up to two terms.
-const leastRead = 40
+// leastRead is how many candidates are read at least, for each of up to two terms. Those that seem to be worth less than a
+// share of the best are read only if the others fill no page: most are whole files beside an edit, which are long.
+const (
+	leastRead  = 40
+	leastShare = 1. / 10
+)
 
 // readLater reads the best of the candidates, by what the index knows, their lengths and dates. Usually these fill a page,
 // and the others have not to be read.
@@ -254,6 +258,9 @@ func (x *chooser) readLater(ctx context.Context) error {
 	}
 	slices.SortFunc(x.later, byScore)
 	n := min(len(x.later), max(leastRead*min(len(x.Terms), 2), 2*min(x.Limit, math.MaxInt/2)))
+	for n > 1 && x.later[n-1].Score < leastShare*x.later[0].Score {
+		n--
+	}
 	list := x.later[:n]
 	x.later = x.later[n:]
 	return x.read(ctx, list)
