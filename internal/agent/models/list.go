@@ -26,8 +26,8 @@ const (
 	maxList     = 8 << 20
 )
 
-// window returns how many tokens a model in a server's list takes; 0 if the server does not say. Servers name that
-// differently, and write numbers as texts, too.
+// window returns how many tokens a model in a server's list can take; 0 if the server does not say. Servers have several
+// names for it, and some write the number as a text.
 func window(model []byte) int64 {
 	for _, path := range [][]string{
 		{"max_model_len"},                             // vLLM

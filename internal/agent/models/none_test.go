@@ -240,7 +240,7 @@ func TestCutAnswer(t *testing.T) {
 	}
 }
 
-// Proxies write a time with its unit, or use the header of a draft (duolahypercho/codex-router#573).
+// TestWaitIn: some proxies write the seconds to wait with a unit, or in a header of a draft (duolahypercho/codex-router#573).
 func TestWaitIn(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for value, want := range map[string]time.Duration{"2": 2 * time.Second, "0": 0, "2s": 2 * time.Second, "1m30s": 90 * time.Second, now.Add(time.Minute).UTC().Format(http.TimeFormat): time.Minute} {

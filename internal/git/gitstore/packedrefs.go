@@ -203,8 +203,8 @@ func (r *Repo) CheckPacked() error {
 	return nil
 }
 
-// MendPacked writes packed-refs again so that git can read it, without its damaged lines, after keep has moved the file away. It
-// returns how many lines were lost.
+// MendPacked writes packed-refs anew, without its damaged lines, so that git can read it. Before that, keep puts the old file
+// aside. It returns how many lines were lost.
 func (r *Repo) MendPacked(ctx context.Context, keep func(path string) error) (lost int, err error) {
 	err = r.locks.Guarded(ctx, r.refGuard(), func() (err error) {
 		l, err := r.locks.Lock(r.packedPath())

@@ -31,7 +31,7 @@ type wideReader struct {
 	order  binary.ByteOrder
 	buffer [utf8.UTFMax]byte
 	rest   []byte // of buffer, what did not fit
-	next   rune   // half a character that was read too early, or 0
+	next   rune   // the unit after half a character, if it belongs to the next one; else 0
 }
 
 func newWideReader(in io.Reader, order binary.ByteOrder) *wideReader {

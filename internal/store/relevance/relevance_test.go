@@ -39,7 +39,7 @@ func TestSignOf(t *testing.T) {
 	}
 }
 
-// TestWeightOf: what nobody said weighs less than what somebody did.
+// TestWeightOf: a text that no person wrote weighs less than one that a person wrote.
 func TestWeightOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -103,8 +103,8 @@ type segment struct {
 	output map[string]int64 // of the answers that no sums have yet, by model
 }
 
-// summed is what the sums of a session have, by model. Once there are usage records, sums say nothing new: those of a
-// session that was resumed, and in which nothing was asked, are those of all that was before.
+// summed has the last sums of a session, by model. Once there are usage records, sums add nothing: a session
+// that is resumed, and in which nothing is asked, repeats the sums of what came before.
 type summed struct {
 	recorded bool
 	last     map[string]sums  // the last ones

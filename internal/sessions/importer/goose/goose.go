@@ -214,8 +214,8 @@ func blocks(content []byte) (out [][]byte) {
 	return out
 }
 
-// thoughts is what the model thought, which until version 1.46 has a part for each token (aaif-goose/goose#11305). The
-// parts become one, and the others are blank, so that what follows keeps its place and its key.
+// thoughts joins what the model thought. Before version 1.46, each token is a part of its own (aaif-goose/goose#11305). The
+// first part gets the whole text, and the others become blank, so that what follows keeps its place and its key.
 type thoughts struct {
 	first     int      // where the first part is
 	texts     [][]byte // without quotes

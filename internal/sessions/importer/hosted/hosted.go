@@ -1,5 +1,4 @@
-// Package hosted reads conversations from the exports of chats that run on their maker's servers: [ChatGPT] and
-// [ClaudeAI].
+// Package hosted reads the exports of chats in a browser: [ChatGPT] and [ClaudeAI].
 //
 // An export is a list of conversations, and a conversation has a tree of messages: when a question is edited, or an answer
 // is made again, a branch begins. Neither maker documents its format; both are known from people's exports.
