@@ -56,8 +56,9 @@ type Pages interface {
 	PageOf(segid int64, term []byte) (pgno int64, err error)
 	// PageAfter returns the same for the row with the smallest term above term.
 	PageAfter(segid int64, term []byte) (pgno int64, err error)
-	// PagesOf calls f with the number of each term and the page that PageOf gives for it, at least first, in any order and
-	// at once. page is that page's block of %_data, nil if there is none, and valid only during f.
+	// PagesOf finds the pages of many terms in one call. It calls f for each term, in any order, with the term's place in
+	// terms, the page's number, which is that of PageOf but at least first, and its block of %_data, nil if there is none.
+	// A block is valid only during f.
 	PagesOf(segid, first int64, terms [][]byte, f func(term int, pgno int64, page []byte) error) error
 	// PutPage inserts a row into %_idx. The term may be empty, never nil.
 	PutPage(segid int64, term []byte, pgno int64) error

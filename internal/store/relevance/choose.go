@@ -153,7 +153,7 @@ func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
 			return nil, err
 		}
 	}
-	every := false
+	all := false // the source has returned all
 	for n := x.first(); !x.enough(); n = min(4*n, math.MaxInt/8) {
 		if len(x.later) > 0 {
 			if err := x.readLater(ctx); err != nil {
@@ -161,9 +161,12 @@ func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
 			}
 			continue
 		}
+		if all {
+			break
+		}
 		full := x.full()
 		list, err := x.next(ctx, n, full)
-		last := len(list) < n
+		all = len(list) < n && len(full) == 0
 		list, ofThen = append(ofThen, list...), nil
 		if err == nil {
 			err = x.judge(ctx, list)
@@ -171,12 +174,12 @@ func Choose(ctx context.Context, from Source, c Choice) (*Chosen, error) {
 		if err != nil {
 			return nil, err
 		}
-		if every = last && len(full) == 0 && len(x.later) == 0; every || len(list) == 0 {
+		if len(list) == 0 {
 			break
 		}
 	}
 	hits := x.order()
-	return &Chosen{Hits: hits, Matches: x.count, Every: every, Left: len(x.hits) - len(hits)}, nil
+	return &Chosen{Hits: hits, Matches: x.count, Every: all && len(x.later) == 0, Left: len(x.hits) - len(hits)}, nil
 }
 
 // first is how many candidates are asked for first.
@@ -258,7 +261,7 @@ func (x *chooser) readLater(ctx context.Context) error {
 	}
 	slices.SortFunc(x.later, byScore)
 	n := min(len(x.later), max(leastRead*min(len(x.Terms), 2), 2*min(x.Limit, math.MaxInt/2)))
-	for n > 1 && x.later[n-1].Score < leastShare*x.later[0].Score {
+	for n > 1 && x.later[0].Score > 0 && x.later[n-1].Score < leastShare*x.later[0].Score {
 		n--
 	}
 	list := x.later[:n]
